@@ -1,0 +1,40 @@
+# Language, warnings and code generation for every target.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug or RelWithDebInfo" FORCE)
+endif()
+
+# -O2 keeps builds short and warnings honest; the rooms of hot loops ask for -O3 (OPTIMIZE).
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+
+# x86-64-v3 is the oldest machine supported; faster loops are chosen at run time. Contraction of
+# a*b+c would make results depend on the optimizer, so it is off for the whole program.
+add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Werror -ffp-contract=off -march=x86-64-v3
+                    $<$<CONFIG:Debug>:-D_GLIBCXX_ASSERTIONS>)
+
+if(HEARTH_SANITIZE)
+  add_compile_options(-fsanitize=${HEARTH_SANITIZE} -fno-sanitize-recover=all
+                      -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${HEARTH_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # Instrumentation hides initialisations from gcc's flow analysis; the plain builds check them.
+    add_compile_options(-Wno-maybe-uninitialized)
+  endif()
+endif()
+
+if(HEARTH_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "HEARTH_FUZZ needs clang: set -DCMAKE_CXX_COMPILER=clang++")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
+endif()

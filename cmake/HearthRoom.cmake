@@ -1,0 +1,81 @@
+# hearth_room(<name> [DIR <folder>] [INNER_ROOMS <subfolder>...] [DEPENDS <room>...]
+#             [PRIVATE_LIBS <target>...] [OPTIMIZE] [EXECUTABLE <program>])
+#
+# A room is a folder and a target hearth_<name>. Its headers are included as "<name>/file.h", and
+# only by rooms that name it in DEPENDS, directly or through another room: the one public include
+# directory of the target is rooms/<name> in the build tree, which holds nothing but <name>, a link
+# to the folder. A room above is therefore not there to be included.
+#
+# DIR           folder with the sources; src/<name> unless given
+# INNER_ROOMS   subfolders that are rooms of their own: neither their sources nor headers belong here
+# PRIVATE_LIBS  libraries that the sources use and the headers must not
+# OPTIMIZE      -O3 in optimized builds: a room of hot loops
+# EXECUTABLE    a program of that name instead of a library
+#
+# A folder without sources (yet) becomes a target that only passes on headers and dependencies.
+function(hearth_room name)
+  cmake_parse_arguments(PARSE_ARGV 1 room "OPTIMIZE" "DIR;EXECUTABLE"
+                        "INNER_ROOMS;DEPENDS;PRIVATE_LIBS")
+  if(room_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "hearth_room(${name}): unknown arguments ${room_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT room_DIR)
+    set(room_DIR "src/${name}")
+  endif()
+  set(folder "${PROJECT_SOURCE_DIR}/${room_DIR}")
+
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${folder}/*.cpp")
+  foreach(inner IN LISTS room_INNER_ROOMS)
+    list(FILTER sources EXCLUDE REGEX "^${folder}/${inner}/")
+  endforeach()
+
+  hearth_link_headers(${name} "${folder}" "${room_INNER_ROOMS}")
+
+  set(target hearth_${name})
+  if(room_EXECUTABLE AND sources)
+    set(target ${room_EXECUTABLE})
+    add_executable(${target} ${sources})
+    set(visibility PUBLIC)
+  elseif(sources)
+    add_library(${target} STATIC ${sources})
+    set(visibility PUBLIC)
+  else()
+    add_library(${target} INTERFACE)
+    set(visibility INTERFACE)
+  endif()
+
+  target_include_directories(${target} ${visibility} "${PROJECT_BINARY_DIR}/rooms/${name}")
+  list(TRANSFORM room_DEPENDS PREPEND hearth_ OUTPUT_VARIABLE depends)
+  target_link_libraries(${target} ${visibility} ${depends})
+  if(sources)
+    target_link_libraries(${target} PRIVATE ${room_PRIVATE_LIBS})
+    if(room_OPTIMIZE)
+      target_compile_options(${target} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-O3>)
+    endif()
+  endif()
+
+  # tests/rooms checks these walls.
+  set_property(GLOBAL APPEND PROPERTY HEARTH_ROOMS ${name})
+  set_property(GLOBAL PROPERTY HEARTH_ROOM_TARGET_${name} ${target})
+  set_property(GLOBAL PROPERTY HEARTH_ROOM_DIR_${name} "${folder}")
+  set_property(GLOBAL PROPERTY HEARTH_ROOM_INNER_${name} "${room_INNER_ROOMS}")
+  set_property(GLOBAL PROPERTY HEARTH_ROOM_DEPENDS_${name} "${room_DEPENDS}")
+endfunction()
+
+# Fills rooms/<name>: one link to the folder, or, where other rooms live inside it, a folder with
+# one link an entry that leaves those out.
+function(hearth_link_headers name folder inner_rooms)
+  set(link "${PROJECT_BINARY_DIR}/rooms/${name}/${name}")
+  file(REMOVE_RECURSE "${PROJECT_BINARY_DIR}/rooms/${name}")
+  if(inner_rooms)
+    file(MAKE_DIRECTORY "${link}")
+    file(GLOB entries CONFIGURE_DEPENDS LIST_DIRECTORIES true RELATIVE "${folder}" "${folder}/*")
+    list(REMOVE_ITEM entries ${inner_rooms})
+    foreach(entry IN LISTS entries)
+      file(CREATE_LINK "${folder}/${entry}" "${link}/${entry}" SYMBOLIC)
+    endforeach()
+  else()
+    file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/rooms/${name}")
+    file(CREATE_LINK "${folder}" "${link}" SYMBOLIC)
+  endif()
+endfunction()

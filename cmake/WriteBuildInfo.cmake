@@ -1,0 +1,31 @@
+# Script run by the target hearth_build_info; see HearthBuildInfo.cmake for the arguments.
+set(revision "unknown")
+find_program(GIT git)
+if(GIT AND EXISTS "${SOURCE_DIR}/.git")
+  execute_process(COMMAND "${GIT}" -C "${SOURCE_DIR}" rev-parse --short=12 HEAD
+    OUTPUT_VARIABLE head OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
+  if(NOT failed)
+    set(revision "${head}")
+    execute_process(COMMAND "${GIT}" -C "${SOURCE_DIR}" --no-optional-locks diff-index --quiet HEAD
+      ERROR_QUIET RESULT_VARIABLE changed)
+    if(changed)
+      string(APPEND revision "-modified")
+    endif()
+  endif()
+endif()
+
+set(text "")
+foreach(field VERSION BUILD_TYPE COMPILER FLAGS SANITIZE)
+  string(REPLACE "\\" "\\\\" value "${${field}}")
+  string(REPLACE "\"" "\\\"" value "${value}")
+  string(APPEND text "#define HEARTH_BUILD_${field} \"${value}\"\n")
+endforeach()
+string(APPEND text "#define HEARTH_BUILD_REVISION \"${revision}\"\n")
+
+set(old "")
+if(EXISTS "${OUTPUT}")
+  file(READ "${OUTPUT}" old)
+endif()
+if(NOT old STREQUAL text)
+  file(WRITE "${OUTPUT}" "${text}")
+endif()

@@ -1,0 +1,81 @@
+// Named memory. What is larger than 64 KiB comes from an arena, so that the plan can name every
+// byte and the peak is made before step 1.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/error.h"
+
+namespace hearth {
+
+/// Every address that a plan gives is a multiple of this.
+constexpr size_t kArenaAlignment = 64;
+
+constexpr size_t align_up(size_t bytes, size_t alignment = kArenaAlignment) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
+/// A named block of host memory, mapped whole (zeroed by the system, touched by `touch`), released
+/// with the object. Raises a storage error (exit 4) when the system has no memory.
+class Arena {
+ public:
+  Arena(std::string name, size_t bytes);
+  ~Arena();
+  Arena(Arena&& other) noexcept;
+  Arena& operator=(Arena&&) = delete;
+
+  const std::string& name() const { return name_; }
+  std::byte* data() const { return data_; }
+  size_t size() const { return size_; }
+  /// Writes one byte a page, so that the memory is really there.
+  void touch() const;
+
+ private:
+  std::string name_;
+  std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+/// Short-lived memory of one op or one worker: a stack over a fixed piece of an arena. Exceeding it
+/// is a bug of the op's scratch declaration.
+class Scratch {
+ public:
+  Scratch() = default;
+  Scratch(std::byte* data, size_t size) : data_(data), size_(size) {}
+
+  template <class T>
+  T* take(int64_t n) {
+    const size_t begin = align_up(used_);
+    const size_t end = begin + sizeof(T) * static_cast<size_t>(n);
+    HEARTH_CHECK(n >= 0 && end <= size_, "scratch: an op needs more than it declared");
+    used_ = end;
+    if (used_ > high_water_) high_water_ = used_;
+    return reinterpret_cast<T*>(data_ + begin);
+  }
+  size_t size() const { return size_; }
+  /// The most that was ever taken at once: tests hold declarations to it.
+  size_t high_water() const { return high_water_; }
+
+  /// Gives back, at its end, all that was taken during its life.
+  class Frame {
+   public:
+    explicit Frame(Scratch& scratch) : scratch_(scratch), used_(scratch.used_) {}
+    ~Frame() { scratch_.used_ = used_; }
+    Frame(const Frame&) = delete;
+    Frame& operator=(const Frame&) = delete;
+
+   private:
+    Scratch& scratch_;
+    size_t used_;
+  };
+
+ private:
+  std::byte* data_ = nullptr;
+  size_t size_ = 0;
+  size_t used_ = 0;
+  size_t high_water_ = 0;
+};
+
+}  // namespace hearth

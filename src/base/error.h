@@ -1,0 +1,59 @@
+// Errors that end a command: one line for people, one exit code for scripts (docs/errors.md).
+//
+// Everything that comes from outside (files, options, data) is checked and reported through
+// `Error`. A broken invariant of the program itself is a `std::logic_error` raised by HEARTH_CHECK;
+// `main` reports it as a bug. Nothing else ends the process.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace hearth {
+
+/// Exit codes of the command line.
+enum class ExitCode : int {
+  done = 0,
+  internal = 1,  // a bug: broken invariant
+  usage = 2,
+  input = 3,     // data, checkpoint or configuration is bad
+  storage = 4,   // disk full, no permission, corrupt saved state
+  numeric = 5,   // loss or gradient not finite
+  device = 6,    // a peer or a device failed
+  stopped = 75,  // stopped on a signal, state saved
+};
+
+/// An error with a one-line message (what, where, what to do) and the exit code it leads to.
+class Error : public std::runtime_error {
+ public:
+  Error(ExitCode code, const std::string& message);
+  ExitCode code() const { return code_; }
+
+ private:
+  ExitCode code_;
+};
+
+Error usage_error(const std::string& message);
+Error input_error(const std::string& message);
+Error storage_error(const std::string& message);
+Error numeric_error(const std::string& message);
+Error device_error(const std::string& message);
+
+/// Text from outside made fit for an error line: at most 200 characters, control characters and
+/// invalid UTF-8 replaced, so that hostile input cannot write to the terminal.
+std::string quoted(std::string_view text);
+
+/// Raises std::logic_error with the condition, file and line.
+[[noreturn]] void check_failed(const char* condition, const char* file, int line,
+                               const std::string& detail);
+
+}  // namespace hearth
+
+/// Checks an invariant of the program (never input), in every build type.
+#define HEARTH_CHECK(condition, detail)                                          \
+  do {                                                                           \
+    if (!(condition)) {                                                          \
+      ::hearth::check_failed(#condition, __FILE__, __LINE__, (detail));          \
+    }                                                                            \
+  } while (false)

@@ -1,0 +1,40 @@
+// Checksums: XXH3 with 128 bits, streaming. For integrity and identity, not for secrecy.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace hearth {
+
+/// A 128-bit digest; equal content gives equal digests on every machine.
+struct Digest {
+  uint64_t high = 0;
+  uint64_t low = 0;
+  std::string hex() const;  // 32 lower-case digits, as the XXH3 tools print it
+  friend bool operator==(const Digest&, const Digest&) = default;
+};
+
+class Hasher {
+ public:
+  Hasher();
+  ~Hasher();
+  Hasher(Hasher&&) noexcept;
+  Hasher& operator=(Hasher&&) noexcept;
+  void update(const void* data, size_t bytes);
+  /// A field of a record: length first, so that neighbours cannot run together.
+  void update_field(std::string_view text);
+  void update_u64(uint64_t value);  // little endian
+  Digest digest() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+Digest digest_of(const void* data, size_t bytes);
+Digest digest_of(std::string_view text);
+
+}  // namespace hearth

@@ -1,0 +1,80 @@
+// JSON values: parsed strictly, written so that numbers read back to the same double.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace hearth {
+
+class Json;
+using JsonArray = std::vector<Json>;
+/// Members in the order of the text. Lookup is linear for small objects; large maps (vocabularies,
+/// tensor headers) are walked once by their readers.
+using JsonObject = std::vector<std::pair<std::string, Json>>;
+
+/// A JSON value: null, bool, integer (int64 or uint64 above it), double, string, array, object.
+class Json {
+ public:
+  Json() = default;
+  Json(std::nullptr_t) {}
+  Json(bool b) : value_(b) {}
+  Json(int i) : value_(int64_t{i}) {}
+  Json(int64_t i) : value_(i) {}
+  Json(uint64_t i);
+  Json(double d) : value_(d) {}
+  Json(const char* s) : value_(std::string(s)) {}
+  Json(std::string_view s) : value_(std::string(s)) {}
+  Json(std::string s) : value_(std::move(s)) {}
+  Json(JsonArray a) : value_(std::move(a)) {}
+  Json(JsonObject o) : value_(std::move(o)) {}
+
+  bool is_null() const { return std::holds_alternative<std::monostate>(value_); }
+  bool is_bool() const { return std::holds_alternative<bool>(value_); }
+  bool is_integer() const;  // without fraction or exponent in the text, within int64/uint64
+  bool is_number() const;
+  bool is_string() const { return std::holds_alternative<std::string>(value_); }
+  bool is_array() const { return std::holds_alternative<JsonArray>(value_); }
+  bool is_object() const { return std::holds_alternative<JsonObject>(value_); }
+
+  // The value as a type; std::logic_error when it is another (callers check with is_* first).
+  bool as_bool() const;
+  int64_t as_int() const;
+  uint64_t as_uint() const;
+  double as_double() const;  // any number
+  const std::string& as_string() const;
+  const JsonArray& as_array() const;
+  JsonArray& as_array();
+  const JsonObject& as_object() const;
+  JsonObject& as_object();
+
+  /// Member of an object, nullptr when absent (or when this is no object).
+  const Json* find(std::string_view key) const;
+  /// Sets or appends a member; a null value becomes an object first.
+  Json& operator[](std::string_view key);
+  void push_back(Json v);
+
+  /// Text on one line (indent < 0) or indented. Doubles get the shortest text that reads back to
+  /// the same double; non-finite ones are written as null. UTF-8 is kept as it is.
+  std::string dump(int indent = -1) const;
+
+ private:
+  std::variant<std::monostate, bool, int64_t, uint64_t, double, std::string, JsonArray, JsonObject>
+      value_;
+};
+
+/// Limits of a parse.
+struct JsonLimits {
+  int depth = 64;
+};
+
+/// Parses one JSON document. `source` names the file (and line) in messages. Refused with an input
+/// error: bad syntax, invalid UTF-8, duplicate keys, nesting deeper than the limit, numbers that
+/// overflow, anything after the document. Leading UTF-8 byte order mark: refused.
+Json parse_json(std::string_view text, const std::string& source, JsonLimits limits = {});
+
+}  // namespace hearth

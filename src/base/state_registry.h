@@ -1,0 +1,50 @@
+// What is not registered here does not exist after a resume. Saving, hashing and loading are the
+// registry's own (train/saved_state.h); components only show their memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+
+namespace hearth {
+
+/// A piece of state in host memory: the slice [begin, end) of dimension 0 of a global tensor. One
+/// rank shows whole tensors; several show slices, and a load is byte-range arithmetic.
+struct StateView {
+  std::string name;            // global, unique within the component
+  DType dtype = DType::u8;
+  std::vector<int64_t> shape;  // global
+  int64_t begin = 0;
+  int64_t end = 0;             // rows of dimension 0 held here
+  std::span<std::byte> bytes;
+};
+
+/// One component of the run's state. `views` shows the live memory (called again at every save and
+/// load; shapes of a load are those of the file, so components of varying size resize in
+/// `prepare`). `restored` is called once after a load has filled the views.
+struct StateComponent {
+  std::string name;
+  std::function<std::vector<StateView>()> views;
+  std::function<void(std::string_view view, uint64_t bytes)> prepare;  // optional, before a load
+  std::function<void()> restored;                                      // optional, after a load
+};
+
+/// The list of components, in the order of registration. Owns none of the memory.
+class StateRegistry {
+ public:
+  void add(StateComponent component) { components_.push_back(std::move(component)); }
+  /// A component that is one JSON or text blob: written by `save`, given back to `load`.
+  void add_text(std::string name, std::function<std::string()> save,
+                std::function<void(const std::string&)> load);
+  const std::vector<StateComponent>& components() const { return components_; }
+
+ private:
+  std::vector<StateComponent> components_;
+};
+
+}  // namespace hearth

@@ -1,0 +1,79 @@
+// A device: memory spaces with byte budgets, ordered streams, events and asynchronous copies.
+// `host` implements it here; virtual and CUDA devices join behind the same contract.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/arena.h"
+#include "base/stream.h"
+
+namespace hearth {
+
+enum class SpaceKind : uint8_t { host, pinned, device };
+
+/// A memory that arenas are reserved in: host memory of a NUMA node, pinned host memory, or the
+/// device's own.
+struct MemorySpace {
+  SpaceKind kind = SpaceKind::host;
+  int node = 0;
+  uint64_t budget = 0;  // bytes that may be reserved in all
+};
+
+/// What a stream gets: its workers (host only) and the scratch its ops may use.
+struct StreamOptions {
+  std::string name = "compute";
+  int workers = 1;
+  std::vector<int> cores;            // logical CPUs of the workers, empty = unbound
+  size_t scratch_bytes = 0;          // shared by an op's tiles
+  size_t worker_scratch_bytes = 0;   // for each worker
+};
+
+/// A point in a stream's order. Recorded once a use; `wait` on an event not yet recorded blocks
+/// until it is (host) or orders behind it (device).
+class Event {
+ public:
+  virtual ~Event() = default;
+  Event() = default;
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  /// Forgets the record, before the event's next use. No one may be waiting.
+  virtual void reset() = 0;
+  /// Blocks the calling thread until the event has been recorded and reached; raises the error
+  /// with which its stream failed.
+  virtual void synchronize() = 0;
+};
+
+/// Thread-safe. Streams, events and arenas must not outlive their device.
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual const std::string& name() const = 0;
+  virtual std::vector<MemorySpace> spaces() const = 0;
+
+  /// Reserves memory; a usage error naming the arena when it exceeds the space's budget.
+  virtual std::unique_ptr<Arena> reserve(const std::string& arena, SpaceKind space,
+                                         size_t bytes) = 0;
+  virtual std::unique_ptr<Stream> create_stream(const StreamOptions& options) = 0;
+  virtual std::unique_ptr<Event> create_event() = 0;
+
+  /// Marks the event as reached once everything issued to the stream so far has finished.
+  virtual void record(Event& event, Stream& stream) = 0;
+  /// Later work of the stream starts after the event. Asynchronous on a device; on the host the
+  /// calling thread blocks.
+  virtual void wait(Stream& stream, Event& event) = 0;
+  /// Copies between any two spaces that this device reaches, in the stream's order. Both ranges
+  /// must stay valid until a later event of the stream was reached.
+  virtual void copy(Stream& stream, void* target, const void* source, size_t bytes) = 0;
+  /// Fails an event and all who wait on it: used when a stream's thread ends with an error.
+  virtual void fail(Event& event, std::exception_ptr error) = 0;
+};
+
+/// Host memory and cores. `budget` in bytes bounds what may be reserved.
+std::unique_ptr<Device> make_host_device(uint64_t budget);
+
+}  // namespace hearth

@@ -1,0 +1,33 @@
+// The stream of a host device: a pool of workers and their scratch memory.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/pool.h"
+#include "device/device.h"
+
+namespace hearth {
+
+/// Ops of host back ends run on `pool()` and have finished when they return.
+class HostStream final : public Stream {
+ public:
+  explicit HostStream(const StreamOptions& options);
+
+  void synchronize() override {}
+  Scratch& scratch() override { return scratch_; }
+  /// Memory of one worker, for the life of a tile.
+  Scratch& worker_scratch(int worker) { return worker_scratch_[static_cast<size_t>(worker)]; }
+  const Pool& pool() const { return pool_; }
+
+ private:
+  Arena memory_;
+  Pool pool_;
+  Scratch scratch_;
+  std::vector<Scratch> worker_scratch_;
+};
+
+/// The stream as a host stream; a bug if it belongs to another device.
+HostStream& host_stream(Stream& stream);
+
+}  // namespace hearth

@@ -1,0 +1,206 @@
+// The op set: every mathematical operation of a training step, each with its backward.
+//
+// One class says the contract; `reference/` (plain loops, f32 and f64), `cpu_kernels/` (oneDNN and
+// OpenMP tiles) and later devices implement it; one test definition (tests/ops) runs on all.
+//
+// Conventions. T tokens, H hidden size, V vocabulary, E experts, k experts a token, R = T*k rows of
+// routed tokens, N sequences. Activations are f32 (f64 in the reference's checks); weights come in
+// any stored type. Outputs are overwritten unless the comment says "adds to". Gradients of weights
+// are f32 and are always added to. Inputs and outputs never overlap unless said. An op opens no
+// threads: it cuts tiles by shape alone and the stream's pool runs them, so bits do not depend on
+// the number of workers. A wrong shape or type is a bug (std::logic_error), not an input error.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "base/stream.h"
+#include "ops/view.h"
+
+namespace hearth {
+
+/// Scratch that an op takes: once for the op, and for each worker. Needs of ops that follow each
+/// other combine by maximum.
+struct ScratchNeed {
+  size_t shared = 0;
+  size_t per_worker = 0;
+};
+inline ScratchNeed max_of(ScratchNeed a, ScratchNeed b) {
+  return {a.shared > b.shared ? a.shared : b.shared,
+          a.per_worker > b.per_worker ? a.per_worker : b.per_worker};
+}
+
+/// Packed sequences: sequence n has the query rows [query[n], query[n+1]) and the key rows
+/// [key[n], key[n+1]), int32 [1, N+1]. Training has equal offsets; decoding has fewer queries, which
+/// are the last positions of their sequence.
+struct SequenceOffsets {
+  ConstView query, key;
+  int64_t count() const { return query.cols - 1; }
+};
+
+/// Shape of an attention: `heads` query heads in groups over `kv_heads`, each of `head_dim`.
+/// `window` > 0: a query sees the last `window` keys up to itself, 0: all up to itself.
+struct AttentionShape {
+  int64_t heads = 0;
+  int64_t kv_heads = 0;
+  int64_t head_dim = 0;
+  int64_t window = 0;
+  double scale = 0;  // of q.k before softmax
+};
+
+/// The rows of routed tokens sorted by expert, tokens in order within an expert. Made by `route`.
+struct RoutingView {
+  ConstView offsets;  // i32 [1, E+1]: rows of expert e are [offsets[e], offsets[e+1])
+  ConstView source;   // i32 [1, R]: row r is choice source[r] = t * k + j, token t's j-th
+  ConstView row_of;   // i32 [T, k]: the row of choice (t, j)
+};
+
+/// One AdamW update (torch.optim.AdamW's rule): decoupled decay lr*wd*w, then
+/// w -= lr * (m / c1) / (sqrt(v / c2) + eps) with c1 = 1 - beta1^step, c2 = 1 - beta2^step.
+struct AdamWOptions {
+  double lr = 0, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
+  int64_t step = 1;         // from 1
+  double gradient_scale = 1;  // the clip factor
+};
+
+class OpSet {
+ public:
+  virtual ~OpSet() = default;
+  virtual std::string_view name() const = 0;
+  /// Whether activations may be of this type; and weights computed so.
+  virtual bool supports(DType activations, Compute compute) const = 0;
+
+  // ---- embedding -----------------------------------------------------------------------------
+  /// out[t] = table[ids[t]]; ids i32 [1, T], table [V, H] of any stored type, out [T, H].
+  virtual void embedding_forward(Stream&, ConstView ids, ConstView table, View out) const = 0;
+  /// table_gradient[ids[t]] += dout[t], tokens in order.
+  virtual void embedding_backward(Stream&, ConstView ids, ConstView dout,
+                                  View table_gradient) const = 0;
+
+  // ---- norm ----------------------------------------------------------------------------------
+  /// y = x * rstd * weight, rstd = (mean(x^2) + eps)^-1/2 a row; x, y [M, D], weight [1, D] of any
+  /// stored type, rstd [1, M]. y may be x.
+  virtual void rmsnorm_forward(Stream&, ConstView x, ConstView weight, double eps, View y,
+                               View rstd) const = 0;
+  /// dx from dy, or dx += with `accumulate`; adds to weight_gradient [1, D] unless it is empty. dx
+  /// may be dy. Partial sums of the weight gradient go over fixed blocks of rows.
+  virtual void rmsnorm_backward(Stream&, ConstView dy, ConstView x, ConstView weight,
+                                ConstView rstd, View dx, bool accumulate,
+                                View weight_gradient) const = 0;
+
+  // ---- linear --------------------------------------------------------------------------------
+  /// y = x W^T + b; x [M, in], y [M, out].
+  virtual void linear_forward(Stream&, ConstView x, const LinearView& w, View y) const = 0;
+  /// dx = dy W, or dx += with `accumulate`; dy [M, out], dx [M, in].
+  virtual void linear_dgrad(Stream&, ConstView dy, const LinearView& w, View dx,
+                            bool accumulate) const = 0;
+  /// weight_gradient += dy^T x; bias_gradient += column sums of dy (unless empty). f32 sums over
+  /// fixed blocks of rows, in order.
+  virtual void linear_wgrad(Stream&, ConstView dy, ConstView x, Compute compute,
+                            View weight_gradient, View bias_gradient) const = 0;
+
+  // ---- rope ----------------------------------------------------------------------------------
+  /// Rotates each head of x [T, heads * d] in place, halves convention: (x1, x2) becomes
+  /// (x1 c - x2 s, x2 c + x1 s) with c, s = cosine, sine [positions, d/2] at row positions[t].
+  /// `inverse` rotates back: the backward.
+  virtual void rope(Stream&, View x, int64_t heads, ConstView positions, ConstView cosine,
+                    ConstView sine, bool inverse) const = 0;
+
+  // ---- attention -----------------------------------------------------------------------------
+  /// Causal softmax attention within each sequence; no score matrix as a whole. q, out
+  /// [Tq, heads * d]; k, v [Tk, kv_heads * d]; log_sum [Tq, heads] keeps log sum exp of the scaled
+  /// scores for the backward. Query i of a sequence with n queries and m keys sees keys up to
+  /// m - n + i.
+  virtual void attention_forward(Stream&, const AttentionShape&, const SequenceOffsets&,
+                                 ConstView q, ConstView k, ConstView v, View out,
+                                 View log_sum) const = 0;
+  /// dq, dk, dv from dout. Needs q, k, v, out and log_sum of the forward.
+  virtual void attention_backward(Stream&, const AttentionShape&, const SequenceOffsets&,
+                                  ConstView dout, ConstView q, ConstView k, ConstView v,
+                                  ConstView out, ConstView log_sum, View dq, View dk,
+                                  View dv) const = 0;
+
+  // ---- router --------------------------------------------------------------------------------
+  /// probs = softmax(logits) [T, E]; choice i32 [T, k]: the k largest, largest first, the lowest
+  /// index on ties; weight [T, k]: their probabilities, divided by their sum if `normalize`.
+  virtual void router_forward(Stream&, ConstView logits, bool normalize, View probs, View choice,
+                              View weight) const = 0;
+  /// dlogits [T, E] from dweight [T, k]; choices are constants. `dprobs` f32/f64 [1, E] is added to
+  /// every row's gradient of probs (the auxiliary loss), empty = none.
+  virtual void router_backward(Stream&, ConstView dweight, ConstView probs, ConstView choice,
+                               bool normalize, ConstView dprobs, View dlogits) const = 0;
+  /// Sums for the auxiliary loss: counts[e] = number of choices of e, prob_sums[e] = sum of
+  /// probs[t, e]; both f64 [1, E], overwritten.
+  virtual void router_sums(Stream&, ConstView probs, ConstView choice, View counts,
+                           View prob_sums) const = 0;
+
+  // ---- dispatch and combine ------------------------------------------------------------------
+  /// Sorts the choices by expert, keeping token order: offsets i32 [1, E+1], source i32 [1, R],
+  /// row_of i32 [T, k] (RoutingView).
+  virtual void route(Stream&, ConstView choice, View offsets, View source, View row_of) const = 0;
+  /// rows[r] = x[source[r] / k]; x [T, H], rows [R, H].
+  virtual void permute(Stream&, ConstView x, const RoutingView&, View rows) const = 0;
+  /// out[t] = base[t] + sum over j, in order, of weight[t, j] * rows[row_of[t, j]]. An empty base
+  /// is zero, an empty weight is one. out may be base.
+  virtual void combine(Stream&, ConstView rows, const RoutingView&, ConstView weight,
+                       ConstView base, View out) const = 0;
+
+  // ---- experts -------------------------------------------------------------------------------
+  /// SwiGLU of each expert over its rows: y = down(silu(gate(x)) * up(x)). x, y [R, H]; gate and up
+  /// [R, I] keep gate(x) and up(x) for the backward. Any expert may have no rows.
+  virtual void experts_forward(Stream&, ConstView x, ConstView offsets,
+                               std::span<const ExpertView> experts, View gate, View up,
+                               View y) const = 0;
+  /// From dy [R, H], the gradient of the combined output at each row's token (not yet weighted),
+  /// and the combine weights row_weight [1, R]: dx [R, H]; drow_weight [1, R] =
+  /// <W_down^T dy, h> (so that y need not be kept); adds to the gradients of trained experts. gate
+  /// and up are overwritten.
+  virtual void experts_backward(Stream&, ConstView dy, ConstView row_weight, ConstView x,
+                                ConstView offsets, std::span<const ExpertView> experts, View gate,
+                                View up, View dx, View drow_weight,
+                                std::span<const ExpertGradient> gradients) const = 0;
+  /// rows[r] = values[source[r]] (gather = true) or values[source[r]] = rows[r]: moves weights
+  /// between [T, k] and expert order.
+  virtual void reorder(Stream&, const RoutingView&, View values, View rows, bool gather) const = 0;
+
+  // ---- elementwise ---------------------------------------------------------------------------
+  /// h = silu(gate) * up.
+  virtual void swiglu_forward(Stream&, ConstView gate, ConstView up, View h) const = 0;
+  /// From dh: gate and up are overwritten by their gradients, h by silu(gate) * up.
+  virtual void swiglu_backward(Stream&, ConstView dh, View gate, View up, View h) const = 0;
+  /// y = a + b; y may be a or b.
+  virtual void add(Stream&, ConstView a, ConstView b, View y) const = 0;
+  /// y = x in y's type.
+  virtual void cast(Stream&, ConstView x, View y) const = 0;
+
+  // ---- loss ----------------------------------------------------------------------------------
+  /// Cross-entropy of x W^T against labels (i32 [1, T], -100 = not trained), in chunks of rows so
+  /// that logits never exist as a whole. loss f64 [1, 1] = sum over trained rows. Unless dx is empty:
+  /// dx [T, H] = gradient of scale * loss (zero where not trained), and weight_gradient, unless
+  /// empty, is added to.
+  virtual void cross_entropy(Stream&, ConstView x, const LinearView& head, ConstView labels,
+                             double scale, View loss, View dx, View weight_gradient) const = 0;
+
+  // ---- optimizer -----------------------------------------------------------------------------
+  /// Sum of squares in f64 over fixed blocks, added in order; out f64 [1, 1]. Non-finite elements
+  /// make it non-finite.
+  virtual void sum_squares(Stream&, ConstView x, View out) const = 0;
+  /// Updates master, moment1, moment2 (f32) from gradient, writes the rounded weight to `working`
+  /// unless it is empty, and clears the gradient.
+  virtual void adamw(Stream&, const AdamWOptions&, View gradient, View master, View moment1,
+                     View moment2, View working) const = 0;
+
+  // ---- scratch -------------------------------------------------------------------------------
+  // Bounds of the scratch that ops take, for any numbers of rows up to those given.
+  virtual ScratchNeed linear_scratch(int64_t rows, int64_t out, int64_t in) const = 0;
+  virtual ScratchNeed experts_scratch(int64_t rows, int64_t experts, int64_t hidden,
+                                      int64_t width) const = 0;
+  virtual ScratchNeed attention_scratch(const AttentionShape&, int64_t tokens,
+                                        int64_t longest) const = 0;
+  virtual ScratchNeed cross_entropy_scratch(int64_t tokens, int64_t hidden,
+                                            int64_t vocabulary) const = 0;
+  /// Of norms, embedding, elementwise ops, routing and optimizer, on rows of `width` elements.
+  virtual ScratchNeed row_scratch(int64_t rows, int64_t width) const = 0;
+};
+
+}  // namespace hearth

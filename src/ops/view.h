@@ -1,0 +1,104 @@
+// Views: typed pointers with a shape. They own nothing and are passed by value.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "base/dtype.h"
+#include "base/error.h"
+
+namespace hearth {
+
+/// A read-only matrix [rows, cols], row-major; `stride` elements from one row to the next. A vector
+/// of n is [1, n]. Rows of heads ([T, heads, d]) are passed as [T, heads * d].
+struct ConstView {
+  const void* data = nullptr;
+  DType dtype = DType::f32;
+  int64_t rows = 0;
+  int64_t cols = 0;
+  int64_t stride = 0;
+
+  ConstView() = default;
+  ConstView(const void* p, DType type, int64_t r, int64_t c) : ConstView(p, type, r, c, c) {}
+  ConstView(const void* p, DType type, int64_t r, int64_t c, int64_t s)
+      : data(p), dtype(type), rows(r), cols(c), stride(s) {}
+
+  explicit operator bool() const { return data != nullptr; }
+  bool contiguous() const { return stride == cols || rows <= 1; }
+  int64_t size() const { return rows * cols; }
+  size_t bytes() const { return static_cast<size_t>(size()) * size_of(dtype); }
+
+  template <class T>
+  const T* as() const {
+    HEARTH_CHECK(dtype == dtype_of<T>(), "view: element type differs");
+    return static_cast<const T*>(data);
+  }
+  template <class T>
+  const T* row(int64_t r) const {
+    return as<T>() + r * stride;
+  }
+  /// Rows [begin, begin + n).
+  ConstView slice(int64_t begin, int64_t n) const {
+    return {static_cast<const std::byte*>(data) +
+                static_cast<size_t>(begin * stride) * size_of(dtype),
+            dtype, n, cols, stride};
+  }
+  /// The same contiguous elements as [rows, cols].
+  ConstView reshape(int64_t r, int64_t c) const {
+    HEARTH_CHECK(contiguous() && r * c == size(), "view: reshape of other size");
+    return {data, dtype, r, c};
+  }
+};
+
+/// A matrix that may be written.
+struct View : ConstView {
+  View() = default;
+  View(void* p, DType type, int64_t r, int64_t c) : ConstView(p, type, r, c) {}
+  View(void* p, DType type, int64_t r, int64_t c, int64_t s) : ConstView(p, type, r, c, s) {}
+
+  template <class T>
+  T* as() const {
+    return const_cast<T*>(ConstView::as<T>());
+  }
+  template <class T>
+  T* row(int64_t r) const {
+    return const_cast<T*>(ConstView::row<T>(r));
+  }
+  void* raw() const { return const_cast<void*>(data); }
+  View slice(int64_t begin, int64_t n) const {
+    const ConstView v = ConstView::slice(begin, n);
+    return {const_cast<void*>(v.data), v.dtype, v.rows, v.cols, v.stride};
+  }
+  View reshape(int64_t r, int64_t c) const {
+    const ConstView v = ConstView::reshape(r, c);
+    return {const_cast<void*>(v.data), v.dtype, v.rows, v.cols};
+  }
+};
+
+/// How the products of a weight are computed: f32, bf16 operands with f32 accumulation, or f64
+/// (reference only).
+enum class Compute : uint8_t { f32, bf16, f64 };
+
+/// A linear map y = x W^T + b. W is [out, in] in any stored type, b is [1, out] or absent.
+struct LinearView {
+  ConstView weight;
+  ConstView bias;
+  Compute compute = Compute::f32;
+  int64_t out() const { return weight.rows; }
+  int64_t in() const { return weight.cols; }
+};
+
+/// One expert's SwiGLU maps: gate and up [width, hidden], down [hidden, width]. A pointer an
+/// expert, so that a cached or received copy serves as well as its home.
+struct ExpertView {
+  LinearView gate, up, down;
+};
+
+/// Where an expert's weight gradients are added, shaped as its weights, f32. An expert that is not
+/// trained has empty views.
+struct ExpertGradient {
+  View gate, up, down;
+};
+
+}  // namespace hearth

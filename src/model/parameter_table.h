@@ -1,0 +1,119 @@
+// The parameter table: every tensor once, with all its copies. Export, digest, saved state,
+// optimizer and residency walk it; no other list of tensors exists.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "model/spec.h"
+#include "ops/view.h"
+
+namespace hearth {
+
+using TensorId = int32_t;
+using BlockId = int32_t;
+
+/// A block is what is placed, moved and updated as one.
+enum class BlockKind : uint8_t { embedding, attention, gate, expert, dense, head };
+
+/// Which tensor of its block.
+enum class Slot : uint8_t {
+  embedding,
+  input_norm, q, k, v, o, q_bias, k_bias, v_bias, o_bias, q_norm, k_norm, post_norm,  // attention
+  router,                                                                            // gate
+  gate, up, down,                                                                    // expert, dense
+  final_norm, head,                                                                  // head
+};
+
+struct Block {
+  BlockKind kind = BlockKind::embedding;
+  int32_t layer = -1;   // -1: not of a layer
+  int32_t expert = -1;  // of an expert block
+  TensorId begin = 0;   // tensors [begin, end) of the table
+  TensorId end = 0;
+};
+
+/// What a copy is for. `stored`: as the checkpoint has it (frozen tensors, reading). `master`: the
+/// f32 weight that the optimizer updates. `working`: a rounded copy that products read; where it
+/// would equal the master it does not exist. `gradient`, `moment1`, `moment2`: of the optimizer.
+enum class CopyRole : uint8_t { stored, master, working, gradient, moment1, moment2 };
+inline constexpr int kCopyRoles = 6;
+
+/// A copy of a tensor in some memory that the table does not own. Layout is the published one,
+/// [out, in] row-major.
+struct Copy {
+  View view;
+  uint64_t version = 0;
+  bool present() const { return view.data != nullptr; }
+};
+
+struct Tensor {
+  std::string name;  // published
+  BlockId block = 0;
+  Slot slot = Slot::embedding;
+  int64_t rows = 0;  // a vector of n is [1, n]
+  int64_t cols = 0;
+  bool vector = false;           // published as one dimension
+  DType stored = DType::f32;     // type in the checkpoint
+  bool trainable = false;
+  bool decayed = false;          // weight decay applies (not to norms and biases)
+  uint64_t version = 1;          // of its home: master if present, else stored
+  Copy copies[kCopyRoles];
+
+  int64_t size() const { return rows * cols; }
+};
+
+/// Filled by a family (blocks and tensors in table order: embedding, layers, head; the experts of a
+/// layer follow each other), then bound to memory (model/parameter_memory.h).
+///
+/// A copy whose version is not its home's is never read: `weight` checks it. Not thread-safe for
+/// changes; tasks that update a block and tasks that read it are ordered by the schedule.
+class ParameterTable {
+ public:
+  BlockId add_block(BlockKind kind, int32_t layer = -1, int32_t expert = -1);
+  /// Adds a tensor to the last block.
+  TensorId add_tensor(std::string name, Slot slot, int64_t rows, int64_t cols, bool vector);
+
+  const std::vector<Tensor>& tensors() const { return tensors_; }
+  std::vector<Tensor>& tensors() { return tensors_; }
+  const std::vector<Block>& blocks() const { return blocks_; }
+  const Tensor& tensor(TensorId id) const { return tensors_[static_cast<size_t>(id)]; }
+  Tensor& tensor(TensorId id) { return tensors_[static_cast<size_t>(id)]; }
+  const Block& block(BlockId id) const { return blocks_[static_cast<size_t>(id)]; }
+
+  std::optional<TensorId> find(std::string_view name) const;
+  /// The block of a kind; layer and expert as in Block. A bug if there is none.
+  BlockId find_block(BlockKind kind, int32_t layer = -1, int32_t expert = -1) const;
+  std::optional<BlockId> find_block_if(BlockKind kind, int32_t layer = -1,
+                                       int32_t expert = -1) const;
+  /// The tensor of a block, nullopt if the block has no such slot.
+  std::optional<TensorId> find_slot(BlockId block, Slot slot) const;
+
+  /// A copy for writing or for the optimizer; a bug if it is absent.
+  View view(TensorId id, CopyRole role) const;
+  /// What forward and backward read: working, else master, else stored; of the home's version.
+  ConstView weight(TensorId id) const;
+  /// The weight of a slot as a linear map with its bias slot, if any.
+  LinearView linear(BlockId block, Slot weight, std::optional<Slot> bias, Compute compute) const;
+  /// The head's weight: its own, or the embedding's table when tied.
+  TensorId head_weight() const;
+  /// Where gradients go; empty if the tensor is not trained.
+  View gradient(TensorId id) const;
+
+  /// After the master was written: its copies that were written with it (`with_working`) stay
+  /// valid, others become stale.
+  void mark_updated(TensorId id, bool with_working);
+
+ private:
+  std::vector<Block> blocks_;
+  std::vector<Tensor> tensors_;
+  std::unordered_map<std::string, TensorId> by_name_;
+  std::unordered_map<uint64_t, BlockId> by_key_;
+};
+
+}  // namespace hearth

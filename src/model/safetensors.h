@@ -1,0 +1,74 @@
+// The safetensors format, read and written (research: format specification 2.1 and its checks).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/file_ops.h"
+#include "base/hash.h"
+#include "base/json.h"
+
+namespace hearth {
+
+/// An entry of a header. `dtype` is the format's name ("BF16"); offsets are from the start of the
+/// data.
+struct SafetensorsEntry {
+  std::string name;
+  std::string dtype;
+  std::vector<int64_t> shape;
+  uint64_t begin = 0;
+  uint64_t end = 0;
+};
+
+struct SafetensorsHeader {
+  std::vector<SafetensorsEntry> entries;  // in order of offset
+  std::vector<std::pair<std::string, std::string>> metadata;
+  uint64_t data_begin = 0;  // in the file
+};
+
+/// Parses and checks a header: the whole file is `file_size` bytes, `text` the JSON. Raises an
+/// input error naming `source` and the tensor. Pure: the fuzz target calls it.
+SafetensorsHeader parse_safetensors_header(std::string_view text, uint64_t file_size,
+                                           const std::string& source);
+
+/// A safetensors file opened for reading; tensors are read in place by pread.
+class SafetensorsFile {
+ public:
+  explicit SafetensorsFile(const std::string& path);
+  const std::string& path() const { return file_.path(); }
+  const SafetensorsHeader& header() const { return header_; }
+  /// Bytes [offset, offset + bytes) of a tensor's data.
+  void read(const SafetensorsEntry& entry, void* target, size_t bytes, uint64_t offset) const;
+
+ private:
+  InputFile file_;
+  SafetensorsHeader header_;
+};
+
+/// Writes a safetensors file tensor by tensor, in the order given to the constructor, in pieces of
+/// any size. The target must not exist. `close` checks that every byte came, syncs, and returns the
+/// digest of the whole file.
+class SafetensorsWriter {
+ public:
+  SafetensorsWriter(const std::string& path, std::vector<SafetensorsEntry> entries,
+                    std::vector<std::pair<std::string, std::string>> metadata);
+  void write(const void* data, size_t bytes);
+  Digest close();
+
+ private:
+  OutputFile file_;
+  Hasher hasher_;
+  uint64_t data_bytes_ = 0;
+  uint64_t written_ = 0;
+};
+
+/// The format's name of an element type, and back (nullopt: a type this program does not compute
+/// with). `safetensors_bits` knows all types of the format.
+std::string safetensors_name(DType type);
+std::optional<DType> safetensors_dtype(std::string_view name);
+
+}  // namespace hearth

@@ -1,0 +1,46 @@
+// What a model is: the dimensions and switches that the layers compute by. A family makes it from
+// config.json; nothing above the family knows a published key or name.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hearth {
+
+struct ModelSpec {
+  std::string family;  // model_type
+
+  int64_t vocabulary = 0;
+  int64_t hidden = 0;
+  int64_t layers = 0;
+  double norm_eps = 0;
+  bool tied_head = false;  // the head reads the embedding's table
+  int64_t max_positions = 0;
+  double initializer_range = 0.02;
+
+  // Attention.
+  int64_t heads = 0;
+  int64_t kv_heads = 0;
+  int64_t head_dim = 0;  // need not be hidden / heads
+  bool qk_norm = false;  // RMSNorm a head of q and k, before rope
+  bool qkv_bias = false;
+  bool o_bias = false;
+  int64_t window = 0;    // 0: full causal attention
+  double rope_theta = 0;
+
+  // Feed-forward part: routed experts where moe[layer], else a dense MLP.
+  std::vector<bool> moe;
+  int64_t dense_width = 0;
+  int64_t experts = 0;
+  int64_t experts_per_token = 0;
+  int64_t expert_width = 0;
+  bool normalize_weights = false;  // combine weights divided by their sum (norm_topk_prob)
+  double aux_loss = 0;             // config.json's coefficient of the auxiliary loss
+
+  std::vector<int64_t> eos_ids;
+
+  int64_t moe_layers() const;
+};
+
+}  // namespace hearth

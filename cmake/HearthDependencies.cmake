@@ -16,6 +16,10 @@ foreach(package fmt spdlog nlohmann_json yaml-cpp CLI11)
   endif()
 endforeach()
 
+if(NOT TARGET yaml-cpp::yaml-cpp)  # its name since 0.8
+  add_library(yaml-cpp::yaml-cpp ALIAS yaml-cpp)
+endif()
+
 # No version in the call: the package file accepts the same major only, so 2.6 would refuse 3.x.
 find_package(dnnl CONFIG QUIET)
 if(NOT TARGET DNNL::dnnl OR dnnl_VERSION VERSION_LESS 2.6)

@@ -34,7 +34,9 @@ if(HEARTH_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
+# Paths below the source folder are cached relative to it, so that clones share the cache.
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}"
+      "${CCACHE_PROGRAM}")
 endif()

@@ -52,12 +52,8 @@ std::string mutate(std::string text, std::mt19937_64& random) {
       case 0:
         if (at < text.size()) text[at] = static_cast<char>(random());
         break;
-      case 1:
-        text.erase(at, length);
-        break;
-      case 2:
-        text.insert(at, text.substr(at, length));
-        break;
+      case 1: text.erase(at, length); break;
+      case 2: text.insert(at, text.substr(at, length)); break;
       default:
         for (size_t i = 0; i < length; ++i) text.insert(at, 1, static_cast<char>(random()));
     }

@@ -21,6 +21,21 @@ function(plant room header)
   set(message "${errors}" PARENT_SCOPE)
 endfunction()
 
+# Walls of the design, said here again so that a dependency added to CMakeLists.txt by mistake fails.
+set(design_walls "base:model" "topology:device" "device:ops" "ops:cpu_kernels" "cpu_kernels:layers"
+    "model:train" "model:layers" "layers:plan" "data:train" "plan:modes" "plan:runtime"
+    "runtime:modes" "runtime:train" "runtime:data" "modes:runtime")
+foreach(wall IN LISTS design_walls)
+  string(REPLACE ":" ";" pair "${wall}")
+  list(GET pair 0 room)
+  list(GET pair 1 other)
+  if(NOT room IN_LIST rooms OR NOT other IN_LIST rooms)
+    list(APPEND faults "no such rooms: ${wall}")
+  elseif(other IN_LIST visible_${room})
+    list(APPEND faults "${room} depends on ${other}, which the design forbids")
+  endif()
+endforeach()
+
 # First header of each room as "<room>/file.h"; empty for a room without one.
 foreach(room IN LISTS rooms)
   file(GLOB headers RELATIVE "${folder_${room}}" "${folder_${room}}/*.h")

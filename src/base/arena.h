@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "base/error.h"
@@ -18,10 +19,11 @@ constexpr size_t align_up(size_t bytes, size_t alignment = kArenaAlignment) {
 }
 
 /// A named block of host memory, mapped whole (zeroed by the system, touched by `touch`), released
-/// with the object. Raises a storage error (exit 4) when the system has no memory.
+/// with the object, as is `reservation`: the owner's claim on a budget. Raises a storage error
+/// (exit 4) when the system has no memory.
 class Arena {
  public:
-  Arena(std::string name, size_t bytes);
+  Arena(std::string name, size_t bytes, std::shared_ptr<void> reservation = nullptr);
   ~Arena();
   Arena(Arena&& other) noexcept;
   Arena& operator=(Arena&&) = delete;
@@ -29,13 +31,14 @@ class Arena {
   const std::string& name() const { return name_; }
   std::byte* data() const { return data_; }
   size_t size() const { return size_; }
-  /// Writes one byte a page, so that the memory is really there.
+  /// Writes one byte a page, so that the memory is really there; content is kept.
   void touch() const;
 
  private:
   std::string name_;
   std::byte* data_ = nullptr;
   size_t size_ = 0;
+  std::shared_ptr<void> reservation_;
 };
 
 /// Short-lived memory of one op or one worker: a stack over a fixed piece of an arena. Exceeding it

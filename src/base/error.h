@@ -40,8 +40,9 @@ Error storage_error(const std::string& message);
 Error numeric_error(const std::string& message);
 Error device_error(const std::string& message);
 
-/// Text from outside made fit for an error line: at most 200 characters, control characters and
-/// invalid UTF-8 replaced, so that hostile input cannot write to the terminal.
+/// Text from outside in single quotes, made fit for an error line: at most 200 characters (then
+/// "..."), control characters and invalid UTF-8 replaced, so that hostile input cannot write to the
+/// terminal.
 std::string quoted(std::string_view text);
 
 /// Raises std::logic_error with the condition, file and line.

@@ -15,7 +15,7 @@ std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter, std::array<u
 /// Where a draw is made. Add new sites at the end: numbers are part of saved runs.
 enum class RandomSite : uint32_t { init = 1, shuffle = 2, split = 3, sample = 4, dropout = 5 };
 
-/// A family of draws: key = seed, counter = (index, site, a, b).
+/// A family of draws: key = seed mixed with the site, counter = (index, a, b).
 class Random {
  public:
   Random(uint64_t seed, RandomSite site, uint32_t a = 0, uint32_t b = 0)
@@ -23,10 +23,12 @@ class Random {
 
   uint64_t bits(uint64_t index) const;        // 64 uniform bits
   double uniform(uint64_t index) const;       // [0, 1), 53 bits
-  uint64_t below(uint64_t index, uint64_t n) const;  // [0, n), n > 0; unbiased to 2^-64
+  uint64_t below(uint64_t index, uint64_t n) const;  // [0, n), n > 0; bias below 2^-64
   double normal(uint64_t index) const;        // mean 0, variance 1 (Box-Muller)
 
  private:
+  std::array<uint32_t, 4> block(uint64_t index) const;
+
   uint64_t seed_;
   RandomSite site_;
   uint32_t a_, b_;

@@ -37,7 +37,8 @@ struct StateComponent {
 /// The list of components, in the order of registration. Owns none of the memory.
 class StateRegistry {
  public:
-  void add(StateComponent component) { components_.push_back(std::move(component)); }
+  /// Names are unique: they name the component's file in the saved state.
+  void add(StateComponent component);
   /// A component that is one JSON or text blob: written by `save`, given back to `load`.
   void add_text(std::string name, std::function<std::string()> save,
                 std::function<void(const std::string&)> load);

@@ -1,0 +1,41 @@
+#include "base/arena.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <utility>
+
+namespace hearth {
+
+Arena::Arena(std::string name, size_t bytes, std::shared_ptr<void> reservation)
+    : name_(std::move(name)), size_(bytes), reservation_(std::move(reservation)) {
+  if (bytes == 0) return;
+  void* address =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (address == MAP_FAILED) {
+    throw storage_error("arena " + name_ + ": the system has no " + std::to_string(bytes) +
+                        " bytes of memory; lower --cpu-memory, --micro-batch or --seq-len");
+  }
+  data_ = static_cast<std::byte*>(address);
+  madvise(address, bytes, MADV_HUGEPAGE);  // a hint; fewer TLB misses where it is taken
+}
+
+Arena::~Arena() {
+  if (data_) munmap(data_, size_);
+}
+
+Arena::Arena(Arena&& other) noexcept
+    : name_(std::move(other.name_)),
+      data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      reservation_(std::move(other.reservation_)) {}
+
+void Arena::touch() const {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  for (size_t at = 0; at < size_; at += page) {
+    volatile auto* byte = reinterpret_cast<volatile unsigned char*>(data_ + at);
+    *byte = *byte;  // a write that keeps what is there
+  }
+}
+
+}  // namespace hearth

@@ -1,0 +1,159 @@
+// Attention with one query's scores at a time; the backward recomputes them from log_sum.
+#include <algorithm>
+#include <cmath>
+
+#include "base/stream.h"
+#include "reference/reference_op_set.h"
+#include "reference/values.h"
+
+namespace hearth {
+namespace {
+
+/// The rows of one sequence. Its queries are the last of its keys' positions.
+struct Sequence {
+  int64_t query_begin, queries, key_begin, keys;
+
+  Sequence(const SequenceOffsets& offsets, int64_t n)
+      : query_begin(offsets.query.as<int32_t>()[n]),
+        queries(offsets.query.as<int32_t>()[n + 1] - query_begin),
+        key_begin(offsets.key.as<int32_t>()[n]),
+        keys(offsets.key.as<int32_t>()[n + 1] - key_begin) {
+    HEARTH_CHECK(queries >= 0 && queries <= keys, "attention: sequence offsets");
+  }
+  /// The last key that query i sees, and the first one.
+  int64_t last_key(int64_t i) const { return keys - queries + i; }
+  int64_t first_key(int64_t i, int64_t window) const {
+    return window > 0 ? std::max<int64_t>(0, last_key(i) - window + 1) : 0;
+  }
+};
+
+template <class T>
+double dot(const T* a, const T* b, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += double{a[i]} * b[i];
+  return sum;
+}
+
+void check_shapes(const AttentionShape& shape, const SequenceOffsets& offsets, const ConstView& q,
+                  const ConstView& k, const ConstView& v, const ConstView& out,
+                  const ConstView& log_sum) {
+  const int64_t width = shape.heads * shape.head_dim, kv_width = shape.kv_heads * shape.head_dim;
+  HEARTH_CHECK(shape.kv_heads > 0 && shape.heads % shape.kv_heads == 0, "attention: heads");
+  HEARTH_CHECK(has_shape(q, out.rows, width) && out.cols == width && v.rows == k.rows &&
+                   k.cols == kv_width && v.cols == kv_width &&
+                   has_shape(log_sum, q.rows, shape.heads),
+               "attention: shapes");
+  const int64_t n = offsets.count();
+  HEARTH_CHECK(n >= 0 && has_shape(offsets.key, 1, n + 1) &&
+                   offsets.query.as<int32_t>()[n] <= q.rows &&
+                   offsets.key.as<int32_t>()[n] <= k.rows,
+               "attention: offsets");
+}
+
+}  // namespace
+
+void ReferenceOps::attention_forward(Stream& stream, const AttentionShape& shape,
+                                     const SequenceOffsets& offsets, ConstView q, ConstView k,
+                                     ConstView v, View out, View log_sum) const {
+  check_shapes(shape, offsets, q, k, v, out, log_sum);
+  const int64_t d = shape.head_dim, group = shape.heads / shape.kv_heads;
+  for_type(q.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for (int64_t n = 0; n < offsets.count(); ++n) {
+      const Sequence s(offsets, n);
+      Scratch::Frame frame(stream.scratch());
+      double* score = stream.scratch().take<double>(s.keys);
+      for (int64_t i = 0; i < s.queries; ++i) {
+        const int64_t first = s.first_key(i, shape.window), last = s.last_key(i);
+        for (int64_t h = 0; h < shape.heads; ++h) {
+          const int64_t row = s.query_begin + i, column = h / group * d;
+          double largest = -INFINITY;
+          for (int64_t j = first; j <= last; ++j) {
+            score[j] =
+                shape.scale * dot(q.row<T>(row) + h * d, k.row<T>(s.key_begin + j) + column, d);
+            largest = std::max(largest, score[j]);
+          }
+          double sum = 0;
+          for (int64_t j = first; j <= last; ++j) sum += std::exp(score[j] - largest);
+          const double total = largest + std::log(sum);
+          log_sum.row<T>(row)[h] = static_cast<T>(total);
+          for (int64_t c = 0; c < d; ++c) {
+            double o = 0;
+            for (int64_t j = first; j <= last; ++j) {
+              o += std::exp(score[j] - total) * v.row<T>(s.key_begin + j)[column + c];
+            }
+            out.row<T>(row)[h * d + c] = static_cast<T>(o);
+          }
+        }
+      }
+    }
+  });
+}
+
+// With P = softmax(scale q k^T) and D = <dout, out> a query:
+//   dS = P * (dout v^T - D), dq = scale dS k, dk = scale dS^T q, dv = P^T dout.
+// dq gathers over keys, then dk and dv gather over the queries that saw the key.
+void ReferenceOps::attention_backward(Stream& stream, const AttentionShape& shape,
+                                      const SequenceOffsets& offsets, ConstView dout, ConstView q,
+                                      ConstView k, ConstView v, ConstView out, ConstView log_sum,
+                                      View dq, View dk, View dv) const {
+  check_shapes(shape, offsets, q, k, v, out, log_sum);
+  HEARTH_CHECK(has_shape(dout, q.rows, q.cols) && has_shape(dq, q.rows, q.cols) &&
+                   has_shape(dk, k.rows, k.cols) && has_shape(dv, v.rows, v.cols),
+               "attention_backward: shapes");
+  const int64_t d = shape.head_dim, group = shape.heads / shape.kv_heads;
+  for_type(q.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    Scratch::Frame frame(stream.scratch());
+    double* sum_a = stream.scratch().take<double>(d);
+    double* sum_b = stream.scratch().take<double>(d);
+    for (int64_t n = 0; n < offsets.count(); ++n) {
+      const Sequence s(offsets, n);
+      // P and dS of query i, key j, head h of this sequence.
+      double p = 0, ds = 0;
+      const auto load = [&](int64_t i, int64_t j, int64_t h) {
+        const int64_t row = s.query_begin + i, key = s.key_begin + j, column = h / group * d;
+        const T* gradient = dout.row<T>(row) + h * d;
+        p = std::exp(shape.scale * dot(q.row<T>(row) + h * d, k.row<T>(key) + column, d) -
+                     log_sum.row<T>(row)[h]);
+        ds = p *
+             (dot(gradient, v.row<T>(key) + column, d) - dot(gradient, out.row<T>(row) + h * d, d));
+      };
+      for (int64_t i = 0; i < s.queries; ++i) {
+        for (int64_t h = 0; h < shape.heads; ++h) {
+          std::fill_n(sum_a, d, 0.0);
+          for (int64_t j = s.first_key(i, shape.window); j <= s.last_key(i); ++j) {
+            load(i, j, h);
+            for (int64_t c = 0; c < d; ++c) {
+              sum_a[c] += shape.scale * ds * k.row<T>(s.key_begin + j)[h / group * d + c];
+            }
+          }
+          T* target = dq.row<T>(s.query_begin + i) + h * d;
+          for (int64_t c = 0; c < d; ++c) target[c] = static_cast<T>(sum_a[c]);
+        }
+      }
+      for (int64_t j = 0; j < s.keys; ++j) {
+        for (int64_t kv = 0; kv < shape.kv_heads; ++kv) {
+          std::fill_n(sum_a, d, 0.0);
+          std::fill_n(sum_b, d, 0.0);
+          for (int64_t i = 0; i < s.queries; ++i) {
+            if (j < s.first_key(i, shape.window) || j > s.last_key(i)) continue;
+            for (int64_t h = kv * group; h < (kv + 1) * group; ++h) {
+              load(i, j, h);
+              for (int64_t c = 0; c < d; ++c) {
+                sum_a[c] += shape.scale * ds * q.row<T>(s.query_begin + i)[h * d + c];
+                sum_b[c] += p * dout.row<T>(s.query_begin + i)[h * d + c];
+              }
+            }
+          }
+          T* dk_row = dk.row<T>(s.key_begin + j) + kv * d;
+          T* dv_row = dv.row<T>(s.key_begin + j) + kv * d;
+          for (int64_t c = 0; c < d; ++c) dk_row[c] = static_cast<T>(sum_a[c]);
+          for (int64_t c = 0; c < d; ++c) dv_row[c] = static_cast<T>(sum_b[c]);
+        }
+      }
+    }
+  });
+}
+
+}  // namespace hearth

@@ -1,0 +1,58 @@
+#include <algorithm>
+#include <cmath>
+
+#include "base/stream.h"
+#include "reference/reference_op_set.h"
+#include "reference/values.h"
+
+namespace hearth {
+namespace {
+
+constexpr int32_t kNotTrained = -100;
+
+}  // namespace
+
+// One row of logits z = x W^T + b at a time: its loss is log sum exp(z) - z[label], the gradient of
+// z is dz = scale * (softmax(z) - one-hot(label)), and from there dx = dz W, dW += dz^T x.
+void ReferenceOps::cross_entropy(Stream& stream, ConstView x, const LinearView& head,
+                                 ConstView labels, double scale, View loss, View dx,
+                                 View weight_gradient) const {
+  const int64_t vocabulary = head.out(), width = head.in();
+  HEARTH_CHECK(x.cols == width && has_shape(labels, 1, x.rows) && has_shape(loss, 1, 1) &&
+                   empty_or_shape(dx, x.rows, width) &&
+                   empty_or_shape(weight_gradient, vocabulary, width),
+               "cross_entropy: shapes");
+  Scratch::Frame frame(stream.scratch());
+  double total = 0;
+  for_type(x.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    T* z = stream.scratch().take<T>(vocabulary);
+    for (int64_t t = 0; t < x.rows; ++t) {
+      const int32_t label = labels.as<int32_t>()[t];
+      if (label == kNotTrained) {
+        for (int64_t i = 0; i < width && dx; ++i) dx.row<T>(t)[i] = 0;
+        continue;
+      }
+      HEARTH_CHECK(label >= 0 && label < vocabulary, "cross_entropy: label");
+      linear_forward(stream, x.slice(t, 1), head, View(z, x.dtype, 1, vocabulary));
+      const double largest = *std::max_element(z, z + vocabulary);
+      double sum = 0;
+      for (int64_t v = 0; v < vocabulary; ++v) sum += std::exp(z[v] - largest);
+      const double log_sum = largest + std::log(sum);
+      total += log_sum - z[label];
+      if (!dx) continue;
+
+      for (int64_t v = 0; v < vocabulary; ++v) {
+        z[v] = static_cast<T>(scale * (std::exp(z[v] - log_sum) - (v == label)));
+      }
+      const ConstView dz(z, x.dtype, 1, vocabulary);
+      linear_dgrad(stream, dz, head, dx.slice(t, 1), false);
+      if (weight_gradient) {
+        linear_wgrad(stream, dz, x.slice(t, 1), head.compute, weight_gradient, {});
+      }
+    }
+  });
+  loss.as<double>()[0] = total;
+}
+
+}  // namespace hearth

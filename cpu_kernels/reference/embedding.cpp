@@ -1,0 +1,32 @@
+#include "reference/reference_op_set.h"
+#include "reference/values.h"
+
+namespace hearth {
+
+void ReferenceOps::embedding_forward(Stream&, ConstView ids, ConstView table, View out) const {
+  HEARTH_CHECK(has_shape(ids, 1, out.rows) && table.cols == out.cols, "embedding_forward: shapes");
+  for_type(out.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for (int64_t t = 0; t < out.rows; ++t) {
+      const int64_t id = ids.as<int32_t>()[t];
+      HEARTH_CHECK(id >= 0 && id < table.rows, "embedding_forward: token id");
+      for (int64_t i = 0; i < out.cols; ++i) out.row<T>(t)[i] = static_cast<T>(value(table, id, i));
+    }
+  });
+}
+
+void ReferenceOps::embedding_backward(Stream&, ConstView ids, ConstView dout,
+                                      View table_gradient) const {
+  HEARTH_CHECK(has_shape(ids, 1, dout.rows) && table_gradient.cols == dout.cols,
+               "embedding_backward: shapes");
+  for_type(dout.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for (int64_t t = 0; t < dout.rows; ++t) {
+      const int64_t id = ids.as<int32_t>()[t];
+      HEARTH_CHECK(id >= 0 && id < table_gradient.rows, "embedding_backward: token id");
+      for (int64_t i = 0; i < dout.cols; ++i) add_value(table_gradient, id, i, dout.row<T>(t)[i]);
+    }
+  });
+}
+
+}  // namespace hearth

@@ -1,0 +1,91 @@
+// The experts, one after the other, from the linear and SwiGLU ops on their rows.
+#include "base/stream.h"
+#include "reference/reference_op_set.h"
+#include "reference/values.h"
+
+namespace hearth {
+namespace {
+
+/// Rows of expert e.
+struct Rows {
+  int64_t begin, count;
+  Rows(const ConstView& offsets, int64_t e)
+      : begin(offsets.as<int32_t>()[e]), count(offsets.as<int32_t>()[e + 1] - begin) {
+    HEARTH_CHECK(begin >= 0 && count >= 0, "experts: offsets");
+  }
+};
+
+View take_rows(Stream& stream, int64_t rows, const View& like) {
+  void* data = like.dtype == DType::f64
+                   ? static_cast<void*>(stream.scratch().take<double>(rows * like.cols))
+                   : static_cast<void*>(stream.scratch().take<float>(rows * like.cols));
+  return {data, like.dtype, rows, like.cols};
+}
+
+void check_shapes(const ConstView& x, const ConstView& offsets, size_t experts,
+                  const ConstView& gate, const ConstView& up) {
+  HEARTH_CHECK(has_shape(offsets, 1, static_cast<int64_t>(experts) + 1) &&
+                   offsets.as<int32_t>()[experts] <= x.rows && gate.rows == x.rows &&
+                   has_shape(up, x.rows, gate.cols),
+               "experts: shapes");
+}
+
+}  // namespace
+
+void ReferenceOps::experts_forward(Stream& stream, ConstView x, ConstView offsets,
+                                   std::span<const ExpertView> experts, View gate, View up,
+                                   View y) const {
+  check_shapes(x, offsets, experts.size(), gate, up);
+  for (size_t e = 0; e < experts.size(); ++e) {
+    const Rows r(offsets, static_cast<int64_t>(e));
+    Scratch::Frame frame(stream.scratch());
+    const View h = take_rows(stream, r.count, gate);
+    linear_forward(stream, x.slice(r.begin, r.count), experts[e].gate,
+                   gate.slice(r.begin, r.count));
+    linear_forward(stream, x.slice(r.begin, r.count), experts[e].up, up.slice(r.begin, r.count));
+    swiglu_forward(stream, gate.slice(r.begin, r.count), up.slice(r.begin, r.count), h);
+    linear_forward(stream, h, experts[e].down, y.slice(r.begin, r.count));
+  }
+}
+
+// With z = dy W_down of the unweighted dy: the combine weight's gradient is <z, h>, and dh is
+// weight * z. The gradient of W_down is dy^T (weight * h), so that both products take the same dy.
+void ReferenceOps::experts_backward(Stream& stream, ConstView dy, ConstView row_weight, ConstView x,
+                                    ConstView offsets, std::span<const ExpertView> experts,
+                                    View gate, View up, View dx, View drow_weight,
+                                    std::span<const ExpertGradient> gradients) const {
+  check_shapes(x, offsets, experts.size(), gate, up);
+  HEARTH_CHECK(has_shape(dy, x.rows, x.cols) && has_shape(dx, x.rows, x.cols) &&
+                   has_shape(row_weight, 1, x.rows) && has_shape(drow_weight, 1, x.rows) &&
+                   gradients.size() == experts.size(),
+               "experts_backward: shapes");
+  for (size_t e = 0; e < experts.size(); ++e) {
+    const Rows rows(offsets, static_cast<int64_t>(e));
+    const auto of = [&](const auto& view) { return view.slice(rows.begin, rows.count); };
+    Scratch::Frame frame(stream.scratch());
+    const View z = take_rows(stream, rows.count, gate), h = take_rows(stream, rows.count, gate);
+    linear_dgrad(stream, of(dy), experts[e].down, z, false);
+    swiglu_forward(stream, of(gate), of(up), h);
+    for_type(dy.dtype, [&](auto zero) {
+      using T = decltype(zero);
+      for (int64_t r = 0; r < rows.count; ++r) {
+        const double weight = row_weight.as<T>()[rows.begin + r];
+        double sum = 0;
+        for (int64_t i = 0; i < h.cols; ++i) sum += double{z.row<T>(r)[i]} * h.row<T>(r)[i];
+        drow_weight.as<T>()[rows.begin + r] = static_cast<T>(sum);
+        for (int64_t i = 0; i < h.cols; ++i) {
+          z.row<T>(r)[i] = static_cast<T>(weight * z.row<T>(r)[i]);
+          h.row<T>(r)[i] = static_cast<T>(weight * h.row<T>(r)[i]);
+        }
+      }
+    });
+    linear_wgrad(stream, of(dy), h, experts[e].down.compute, gradients[e].down, {});
+    swiglu_backward(stream, z, of(gate), of(up), h);
+    linear_wgrad(stream, of(gate), of(x), experts[e].gate.compute, gradients[e].gate, {});
+    linear_wgrad(stream, of(up), of(x), experts[e].up.compute, gradients[e].up, {});
+    linear_dgrad(stream, of(gate), experts[e].gate, of(dx), false);
+    linear_dgrad(stream, of(up), experts[e].up, of(dx), true);
+  }
+}
+
+}  // namespace hearth

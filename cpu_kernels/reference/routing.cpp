@@ -1,0 +1,79 @@
+#include "reference/reference_op_set.h"
+#include "reference/values.h"
+
+namespace hearth {
+
+void ReferenceOps::route(Stream&, ConstView choice, View offsets, View source, View row_of) const {
+  const int64_t k = choice.cols, experts = offsets.cols - 1;
+  HEARTH_CHECK(has_shape(source, 1, choice.size()) && has_shape(row_of, choice.rows, k),
+               "route: shapes");
+  int32_t row = 0;
+  for (int64_t e = 0; e < experts; ++e) {
+    offsets.as<int32_t>()[e] = row;
+    for (int64_t t = 0; t < choice.rows; ++t) {
+      for (int64_t j = 0; j < k; ++j) {
+        if (choice.row<int32_t>(t)[j] != e) continue;
+        source.as<int32_t>()[row] = static_cast<int32_t>(t * k + j);
+        row_of.row<int32_t>(t)[j] = row++;
+      }
+    }
+  }
+  offsets.as<int32_t>()[experts] = row;
+  HEARTH_CHECK(row == choice.size(), "route: a choice is no expert");
+}
+
+void ReferenceOps::permute(Stream&, ConstView x, const RoutingView& routing, View rows) const {
+  const int64_t k = routing.row_of.cols;
+  HEARTH_CHECK(has_shape(rows, routing.source.cols, x.cols) && x.rows == routing.row_of.rows,
+               "permute: shapes");
+  for_type(x.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for (int64_t r = 0; r < rows.rows; ++r) {
+      const int64_t t = routing.source.as<int32_t>()[r] / k;
+      for (int64_t i = 0; i < x.cols; ++i) rows.row<T>(r)[i] = x.row<T>(t)[i];
+    }
+  });
+}
+
+void ReferenceOps::combine(Stream&, ConstView rows, const RoutingView& routing, ConstView weight,
+                           ConstView base, View out) const {
+  const int64_t k = routing.row_of.cols;
+  HEARTH_CHECK(rows.rows == routing.source.cols && has_shape(out, routing.row_of.rows, rows.cols) &&
+                   empty_or_shape(weight, out.rows, k) && empty_or_shape(base, out.rows, out.cols),
+               "combine: shapes");
+  for_type(rows.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for (int64_t t = 0; t < out.rows; ++t) {
+      for (int64_t i = 0; i < out.cols; ++i) {
+        double sum = base ? base.row<T>(t)[i] : 0.0;
+        for (int64_t j = 0; j < k; ++j) {
+          const double w = weight ? weight.row<T>(t)[j] : 1.0;
+          sum += w * rows.row<T>(routing.row_of.row<int32_t>(t)[j])[i];
+        }
+        out.row<T>(t)[i] = static_cast<T>(sum);
+      }
+    }
+  });
+}
+
+void ReferenceOps::reorder(Stream&, const RoutingView& routing, View values, View rows,
+                           bool gather) const {
+  const int64_t k = routing.row_of.cols;
+  HEARTH_CHECK(has_shape(values, routing.row_of.rows, k) && has_shape(rows, 1, routing.source.cols),
+               "reorder: shapes");
+  for_type(values.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for (int64_t r = 0; r < rows.cols; ++r) {
+      const int64_t source = routing.source.as<int32_t>()[r];
+      T& in_token_order = values.row<T>(source / k)[source % k];
+      T& in_expert_order = rows.as<T>()[r];
+      if (gather) {
+        in_expert_order = in_token_order;
+      } else {
+        in_token_order = in_expert_order;
+      }
+    }
+  });
+}
+
+}  // namespace hearth

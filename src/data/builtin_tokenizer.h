@@ -1,0 +1,18 @@
+// The tokenizer that `init` gives a random checkpoint: one token a byte.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace hearth {
+
+/// 256 bytes (ids in the order of the byte-level alphabet), then <|endoftext|>, <|im_start|> and
+/// <|im_end|>.
+inline constexpr int64_t kBuiltinVocabulary = 259;
+
+/// Writes tokenizer.json and tokenizer_config.json (ChatML template, eos <|im_end|>, pad
+/// <|endoftext|>) into an existing directory. transformers loads them and gives the same ids and
+/// texts. Neither file may exist.
+void write_builtin_tokenizer(const std::string& directory);
+
+}  // namespace hearth

@@ -1,0 +1,91 @@
+// Data files to samples: rows of JSON Lines, or plain text files, as ids and labels.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/hash.h"
+#include "base/json.h"
+#include "data/chat_template.h"
+#include "data/token_store.h"
+
+namespace hearth {
+
+enum class RowFormat { automatic, text, messages, tokens };
+
+/// What happens to a row longer than seq_len: cut at the end, left out, or an input error.
+enum class Overflow { truncate, drop, error };
+
+struct RowOptions {
+  std::string model;          // directory of the tokenizer files; not touched by input_ids rows
+  RowFormat format = RowFormat::automatic;
+  TrainOn train_on = TrainOn::assistant;  // of chats; text is trained as a whole
+  std::string chat_template;  // empty or "chatml"
+  int64_t seq_len = 0;        // 0: any length
+  Overflow overflow = Overflow::truncate;
+  int64_t vocabulary = 0;     // rows of the embedding: ids are below; 0: not known, not checked
+};
+
+/// One row, ready for training.
+struct Sample {
+  std::string file;
+  int64_t line = 0;             // from 1; 1 for a plain text file
+  std::string text;             // exactly what was encoded; empty for input_ids rows
+  std::vector<int32_t> ids;
+  std::vector<int32_t> labels;  // beside their ids (not shifted); kIgnoredLabel where not trained
+  std::vector<TextSpan> spans;  // of text, one an id; empty for input_ids rows, an added end token
+                                // has an empty span at the end
+  /// One entry an id: this token is a target that counts (never the first).
+  std::vector<uint8_t> trained() const;
+};
+
+struct RowTotals {
+  int64_t rows = 0;              // given out
+  int64_t tokens = 0;
+  int64_t trained_tokens = 0;
+  int64_t truncated = 0;         // rows cut
+  int64_t truncated_tokens = 0;  // ids cut off them
+  int64_t dropped = 0;           // rows left out
+  int64_t untrained = 0;         // rows given out without a trained token
+};
+
+/// Reads the files one after the other, a row at a time. Errors name FILE:LINE and the field
+/// (CLI.md 4, 5 and 10). Blank lines and a byte order mark at the start of a file are passed over.
+/// `-` is standard input; `.txt` files are one document each.
+///
+/// Chats and texts without a trained token are refused (judged before a row is cut); input_ids rows
+/// are not.
+class RowReader {
+ public:
+  /// Opens every file, so that a missing one is known before the first is read.
+  RowReader(std::vector<std::string> files, RowOptions options);
+  ~RowReader();
+
+  bool next(Sample& sample);  // false at the end
+  const RowTotals& totals() const;
+  /// Path and XXH3 of the bytes of the files read to their end so far.
+  const std::vector<std::pair<std::string, Digest>>& digests() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// All rows of a run.
+struct RowData {
+  TokenStore store;
+  RowTotals totals;
+  std::vector<std::pair<std::string, Digest>> digests;
+};
+
+/// Reads everything; input error when there is no row or no trained token.
+RowData read_rows(const std::vector<std::string>& files, const RowOptions& options);
+
+/// The messages of a row ({"messages": [...]}) or of a bare list; errors start with `where`. For
+/// `generate --messages FILE`.
+std::vector<Message> parse_messages(const Json& value, const std::string& where);
+
+}  // namespace hearth

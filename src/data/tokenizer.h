@@ -1,0 +1,101 @@
+// The tokenizer of a model directory, as tokenizer.json describes it: byte-level BPE (Qwen's
+// pipeline and GPT-2's). Ids are those of the official library.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearth {
+
+/// Bytes [begin, end) of a text.
+struct TextSpan {
+  uint32_t begin = 0;
+  uint32_t end = 0;
+  friend bool operator==(const TextSpan&, const TextSpan&) = default;
+};
+
+struct Encoding {
+  std::vector<int32_t> ids;
+  /// For every id the bytes of the original text that it stands for (before normalization). A token
+  /// may hold part of a character; where NFC rewrote a cluster of characters, the whole cluster.
+  std::vector<TextSpan> spans;
+};
+
+/// Immutable after loading: threads may share it.
+///
+/// Read: normalizer NFC or none; pre-tokenizer ByteLevel, alone or after Splits with a regex that
+/// isolate; model BPE without byte_fallback, prefix or suffix; added tokens that match plainly;
+/// post-processor ByteLevel or none; decoder ByteLevel. Any other component, setting or key is an
+/// input error that names it and its value. `truncation` and `padding` are not applied.
+class Tokenizer {
+ public:
+  /// Reads tokenizer.json and, when there, tokenizer_config.json.
+  explicit Tokenizer(const std::string& directory);
+  /// From the texts of the two files (the second may be empty); `source` names the first one in
+  /// messages.
+  Tokenizer(std::string_view tokenizer_json, std::string_view tokenizer_config,
+            const std::string& source);
+  ~Tokenizer();
+  Tokenizer(Tokenizer&&) noexcept;
+  Tokenizer& operator=(Tokenizer&&) noexcept;
+
+  /// Ids of a valid UTF-8 text of less than 2^31 bytes (callers check: they know file and line).
+  /// Added tokens typed in the text are found. No post-processor that is read adds ids, so there is
+  /// nothing to leave out. A byte that the vocabulary lacks gives no id, as in the official library.
+  /// Input error: a regex of tokenizer.json runs into its limit.
+  Encoding encode(std::string_view text) const;
+
+  /// The bytes that an id stands for; input error for an unknown id. They need not be UTF-8.
+  std::string_view token_bytes(int32_t id) const;
+  std::string decode(std::span<const int32_t> ids) const;
+
+  /// One more than the largest id.
+  int64_t vocabulary_size() const;
+  /// Id of an added token or vocabulary entry by its content; vocabulary entries in the byte-level
+  /// alphabet of tokenizer.json.
+  std::optional<int32_t> id_of(std::string_view token) const;
+  /// An added token that is marked special (skipped when text is shown).
+  bool is_special(int32_t id) const;
+
+  /// `eos_token` of tokenizer_config.json and its id; input error when it names none.
+  const std::string& end_token() const;
+  int32_t end_id() const;
+  bool has_end_token() const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<const Parts> parts_;
+};
+
+/// Decodes ids as they come (`generate`): gives out whole UTF-8 characters only, keeps the bytes of
+/// an unfinished one, and writes U+FFFD for what can become none.
+class StreamDecoder {
+ public:
+  /// `skip_special`: special tokens give no text. The tokenizer must outlive this.
+  StreamDecoder(const Tokenizer& tokenizer, bool skip_special)
+      : tokenizer_(tokenizer), skip_special_(skip_special) {}
+  std::string push(int32_t id);
+  std::string finish();  // what is left, unfinished bytes as U+FFFD
+
+ private:
+  const Tokenizer& tokenizer_;
+  bool skip_special_;
+  std::string pending_;
+};
+
+/// Encodes each line of a text file (`-`: standard input) and calls `line` with it, in order. Only
+/// "\n" ends a line; an empty line is a text. Input error naming FILE:LINE for invalid UTF-8 and for
+/// lines from 64 MiB on.
+void encode_lines(const Tokenizer& tokenizer, const std::string& file,
+                  const std::function<void(const Encoding&)>& line);
+
+/// Names of the tokenizer and chat template files in a model directory: what a result copies.
+std::vector<std::string> tokenizer_files(const std::string& directory);
+
+}  // namespace hearth

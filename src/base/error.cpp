@@ -42,7 +42,9 @@ Error storage_error(const std::string& message) { return {ExitCode::storage, mes
 Error numeric_error(const std::string& message) { return {ExitCode::numeric, message}; }
 Error device_error(const std::string& message) { return {ExitCode::device, message}; }
 
-std::string quoted(std::string_view text) { return "'" + shown(text, kMaxQuoted) + "'"; }
+std::string Quoted::operator()(std::string_view text) const {
+  return "'" + shown(text, kMaxQuoted) + "'";
+}
 
 void check_failed(const char* condition, const char* file, int line, const std::string& detail) {
   throw std::logic_error(std::string(file) + ":" + std::to_string(line) + ": " + condition + ": " +

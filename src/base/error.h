@@ -43,7 +43,11 @@ Error device_error(const std::string& message);
 /// Text from outside in single quotes, made fit for an error line: at most 200 characters (then
 /// "..."), control characters and invalid UTF-8 replaced, so that hostile input cannot write to the
 /// terminal.
-std::string quoted(std::string_view text);
+/// (An object, because a function would be found beside std::quoted for every std::string.)
+struct Quoted {
+  std::string operator()(std::string_view text) const;
+};
+inline constexpr Quoted quoted;
 
 /// Raises std::logic_error with the condition, file and line.
 [[noreturn]] void check_failed(const char* condition, const char* file, int line,

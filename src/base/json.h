@@ -21,6 +21,13 @@ using JsonObject = std::vector<std::pair<std::string, Json>>;
 class Json {
  public:
   Json() = default;
+  // In json.cpp: inlined copies of a variant are large, and gcc 12 warns about them wrongly.
+  ~Json();
+  Json(const Json& other);
+  Json(Json&& other) noexcept;
+  Json& operator=(const Json& other);
+  Json& operator=(Json&& other) noexcept;
+
   Json(std::nullptr_t) {}
   Json(bool b) : value_(b) {}
   Json(int i) : value_(int64_t{i}) {}
@@ -36,6 +43,7 @@ class Json {
   bool is_null() const { return std::holds_alternative<std::monostate>(value_); }
   bool is_bool() const { return std::holds_alternative<bool>(value_); }
   bool is_integer() const;  // without fraction or exponent in the text, within int64/uint64
+  bool is_signed() const;   // an integer within int64
   bool is_number() const;
   bool is_string() const { return std::holds_alternative<std::string>(value_); }
   bool is_array() const { return std::holds_alternative<JsonArray>(value_); }
@@ -56,10 +64,12 @@ class Json {
   const Json* find(std::string_view key) const;
   /// Sets or appends a member; a null value becomes an object first.
   Json& operator[](std::string_view key);
+  /// Appends to an array; a null value becomes an array first.
   void push_back(Json v);
 
   /// Text on one line (indent < 0) or indented. Doubles get the shortest text that reads back to
-  /// the same double; non-finite ones are written as null. UTF-8 is kept as it is.
+  /// the same double; non-finite ones are written as null. UTF-8 is kept as it is, bytes that are
+  /// none become U+FFFD.
   std::string dump(int indent = -1) const;
 
  private:

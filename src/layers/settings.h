@@ -1,0 +1,27 @@
+// What a run computes with, beyond the model: constant over the run, part of its identity.
+#pragma once
+
+#include <cstdint>
+
+#include "ops/view.h"
+
+namespace hearth {
+
+/// How the auxiliary load-balancing loss pools the MoE layers.
+enum class AuxLossMode : uint8_t { per_layer, hf };
+
+struct RunSettings {
+  Compute compute = Compute::f32;
+  DType activations = DType::f32;  // f64 in gradient checks
+
+  double aux_loss = 0;  // coefficient
+  AuxLossMode aux_mode = AuxLossMode::per_layer;
+
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0;
+  double max_grad_norm = 1;  // 0 = off
+};
+
+}  // namespace hearth

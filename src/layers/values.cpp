@@ -1,0 +1,94 @@
+#include "layers/values.h"
+
+#include <array>
+
+namespace hearth {
+
+namespace {
+
+constexpr auto kInfo = [] {
+  std::array<ValueInfo, kValues> table{};
+  const auto set = [&](Value v, std::string_view name, Scope scope, bool given = false) {
+    table[static_cast<size_t>(v)] = {name, scope, given};
+  };
+  const auto layer = [&](Value v, std::string_view name) { set(v, name, Scope::layer); };
+  set(Value::ids, "ids", Scope::micro_batch, true);
+  set(Value::labels, "labels", Scope::micro_batch, true);
+  set(Value::positions, "positions", Scope::micro_batch, true);
+  set(Value::query_offsets, "query_offsets", Scope::micro_batch, true);
+  set(Value::key_offsets, "key_offsets", Scope::micro_batch, true);
+  set(Value::micro_tokens, "micro_tokens", Scope::micro_batch, true);
+  set(Value::rope_cosine, "rope_cosine", Scope::step, true);
+  set(Value::rope_sine, "rope_sine", Scope::step, true);
+  set(Value::trained_tokens, "trained_tokens", Scope::step, true);
+  set(Value::tokens, "tokens", Scope::step, true);
+  set(Value::lr, "lr", Scope::step, true);
+  set(Value::update_step, "update_step", Scope::step, true);
+  layer(Value::residual, "residual");
+  layer(Value::input_rstd, "input_rstd");
+  layer(Value::q_raw, "q_raw");
+  layer(Value::k_raw, "k_raw");
+  layer(Value::q_rstd, "q_rstd");
+  layer(Value::k_rstd, "k_rstd");
+  layer(Value::q, "q");
+  layer(Value::k, "k");
+  layer(Value::v, "v");
+  layer(Value::attention, "attention");
+  layer(Value::log_sum, "log_sum");
+  layer(Value::mid, "mid");
+  layer(Value::mid_rstd, "mid_rstd");
+  layer(Value::normed, "normed");
+  layer(Value::probs, "probs");
+  layer(Value::choice, "choice");
+  layer(Value::weight, "weight");
+  layer(Value::router_counts, "router_counts");
+  layer(Value::router_prob_sums, "router_prob_sums");
+  layer(Value::route_offsets, "route_offsets");
+  layer(Value::route_source, "route_source");
+  layer(Value::route_row_of, "route_row_of");
+  layer(Value::row_weight, "row_weight");
+  layer(Value::rows, "rows");
+  layer(Value::gate, "gate");
+  layer(Value::up, "up");
+  layer(Value::expert_out, "expert_out");
+  layer(Value::mlp_out, "mlp_out");
+  set(Value::loss, "loss", Scope::micro_batch);
+  set(Value::aux_loss, "aux_loss", Scope::micro_batch);
+  set(Value::dprobs, "dprobs", Scope::micro_batch);
+  set(Value::logits, "logits", Scope::step);
+  layer(Value::d_residual, "d_residual");
+  layer(Value::d_expert_out, "d_expert_out");
+  layer(Value::d_rows, "d_rows");
+  layer(Value::d_row_weight, "d_row_weight");
+  layer(Value::d_weight, "d_weight");
+  layer(Value::d_normed, "d_normed");
+  set(Value::tensor_norms, "tensor_norms", Scope::step);
+  set(Value::grad_norm, "grad_norm", Scope::step);
+  set(Value::clip, "clip", Scope::step);
+  set(Value::finite, "finite", Scope::step);
+  layer(Value::tmp_normed, "tmp_normed");
+  layer(Value::tmp_mid, "tmp_mid");
+  layer(Value::tmp_attention, "tmp_attention");
+  layer(Value::tmp_q, "tmp_q");
+  layer(Value::tmp_k, "tmp_k");
+  layer(Value::tmp_v, "tmp_v");
+  layer(Value::tmp_logits, "tmp_logits");
+  layer(Value::tmp_h, "tmp_h");
+  layer(Value::tmp_rstd, "tmp_rstd");
+  layer(Value::tmp_head, "tmp_head");
+  return table;
+}();
+
+constexpr bool complete() {
+  for (const ValueInfo& info : kInfo) {
+    if (info.name.empty()) return false;
+  }
+  return true;
+}
+static_assert(complete(), "every value has a name and a scope");
+
+}  // namespace
+
+const ValueInfo& info_of(Value value) { return kInfo[static_cast<size_t>(value)]; }
+
+}  // namespace hearth

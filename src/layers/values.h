@@ -1,0 +1,66 @@
+// The values that tasks hand to each other. A planner makes each into a buffer.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace hearth {
+
+/// T tokens, H hidden, R = T * k routed rows, I expert or dense width, E experts.
+enum class Value : uint8_t {
+  // Given before a step.
+  ids, labels, positions,      // i32 [T]
+  query_offsets, key_offsets,  // i32 [sequences + 1]
+  rope_cosine, rope_sine,      // [positions, head_dim / 2], once a run
+  trained_tokens, tokens,      // f64: of the whole step
+  micro_tokens,                // f64: of the micro-batch
+  lr, update_step,             // f64
+
+  // Forward, a layer and micro-batch.
+  residual,                    // [T, H] entering the layer
+  input_rstd,                  // [T]
+  q_raw, k_raw, q_rstd, k_rstd,  // before the head norms
+  q, k, v,                     // [T, heads * d] after norm and rope; the cache in decoding
+  attention, log_sum,          // [T, heads * d], [T, heads]
+  mid,                         // [T, H] after attention's residual
+  mid_rstd,                    // [T]
+  normed,                      // [T, H] what MLP, experts and gate read
+  probs, choice, weight,       // [T, E], i32 [T, k], [T, k]
+  router_counts, router_prob_sums,    // f64 [E]
+  route_offsets, route_source, route_row_of, row_weight,  // RoutingView, [R]
+  rows,                        // [R, H] tokens in expert order
+  gate, up,                    // [R or T, I]
+  expert_out,                  // [R, H]
+  mlp_out,                     // [T, H]
+
+  // Head.
+  loss, aux_loss,              // f64, a micro-batch
+  dprobs,                      // [MoE layers, E] gradient of the auxiliary loss, a micro-batch
+  logits,                      // [1, V]
+
+  // Backward, a layer and micro-batch.
+  d_residual,                  // [T, H] gradient of `residual`
+  d_expert_out, d_rows,        // [R, H]
+  d_row_weight, d_weight,      // [R], [T, k]
+  d_normed,                    // [T, H]
+
+  // Step.
+  tensor_norms,                // f64 [tensors]
+  grad_norm, clip, finite,     // f64
+
+  // Temporaries of one task.
+  tmp_normed, tmp_mid, tmp_attention, tmp_q, tmp_k, tmp_v, tmp_logits, tmp_h, tmp_rstd, tmp_head,
+};
+inline constexpr int kValues = static_cast<int>(Value::tmp_head) + 1;
+
+/// To what a value belongs: a layer of a micro-batch, a micro-batch, or the step.
+enum class Scope : uint8_t { layer, micro_batch, step };
+
+struct ValueInfo {
+  std::string_view name;
+  Scope scope;
+  bool given;  // written before the step, not by a task
+};
+const ValueInfo& info_of(Value value);
+
+}  // namespace hearth

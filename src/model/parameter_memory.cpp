@@ -1,0 +1,123 @@
+#include "model/parameter_memory.h"
+
+#include "base/arena.h"
+
+namespace hearth {
+
+namespace {
+
+constexpr const char* kRoleNames[kCopyRoles] = {"weights (stored type)", "master weights",
+                                                "working weights",       "gradients",
+                                                "first moments",         "second moments"};
+
+/// Products read these in the compute type; the router is always computed in f32.
+bool enters_products(const ParameterTable& table, TensorId id) {
+  const Tensor& t = table.tensor(id);
+  if (t.vector || t.slot == Slot::router) return false;
+  return t.slot != Slot::embedding || table.head_weight() == id;
+}
+
+bool needs_copy(const ParameterTable& table, TensorId id, CopyRole role,
+                const CopyPolicy& policy) {
+  const bool trained = policy.training && table.tensor(id).trainable;
+  switch (role) {
+    case CopyRole::stored: return !trained;
+    case CopyRole::working:
+      return trained && policy.compute == Compute::bf16 && enters_products(table, id);
+    case CopyRole::master:
+    case CopyRole::gradient:
+    case CopyRole::moment1:
+    case CopyRole::moment2: return trained;
+  }
+  return false;
+}
+
+DType type_of(const Tensor& tensor, CopyRole role, const CopyPolicy& policy) {
+  if (role == CopyRole::stored) return tensor.stored;
+  return role == CopyRole::working ? DType::bf16 : policy.master;
+}
+
+/// Walks the tensors that have a copy of the role: f(id, byte offset), returns the arena's size.
+template <class F>
+size_t layout(const ParameterTable& table, const CopyPolicy& policy, CopyRole role, F&& f) {
+  size_t offset = 0;
+  for (TensorId id = 0; id < static_cast<TensorId>(table.tensors().size()); ++id) {
+    if (!needs_copy(table, id, role, policy)) continue;
+    const Tensor& t = table.tensor(id);
+    const size_t unit = size_of(type_of(t, role, policy));
+    offset = align_up(offset, unit * kTensorAlignment);
+    f(id, offset);
+    offset += unit * static_cast<size_t>(t.size());
+  }
+  return align_up(offset, sizeof(double) * kTensorAlignment);
+}
+
+View run_view(const ParameterTable& table, TensorId begin, int64_t n, CopyRole role) {
+  const View first = table.tensor(begin).copies[static_cast<int>(role)].view;
+  if (!first) return {};
+  return {first.raw(), first.dtype, 1, n};
+}
+
+}  // namespace
+
+std::vector<ParameterArena> parameter_arenas(const ParameterTable& table,
+                                             const CopyPolicy& policy) {
+  std::vector<ParameterArena> arenas;
+  for (int r = 0; r < kCopyRoles; ++r) {
+    const auto role = static_cast<CopyRole>(r);
+    const size_t bytes = layout(table, policy, role, [](TensorId, size_t) {});
+    if (bytes > 0) arenas.push_back({role, kRoleNames[r], bytes});
+  }
+  return arenas;
+}
+
+void bind_parameters(ParameterTable& table, const CopyPolicy& policy,
+                     const std::array<std::byte*, kCopyRoles>& arenas) {
+  for (int r = 0; r < kCopyRoles; ++r) {
+    const auto role = static_cast<CopyRole>(r);
+    for (Tensor& t : table.tensors()) t.copies[r] = {};
+    layout(table, policy, role, [&](TensorId id, size_t offset) {
+      std::byte* arena = arenas[static_cast<size_t>(r)];
+      HEARTH_CHECK(arena != nullptr, "parameter memory: arena missing");
+      Tensor& t = table.tensor(id);
+      t.copies[r] = {View(arena + offset, type_of(t, role, policy), t.rows, t.cols), t.version};
+    });
+  }
+}
+
+std::vector<UpdateRun> update_runs(const ParameterTable& table, BlockId begin, BlockId end) {
+  std::vector<UpdateRun> runs;
+  if (begin >= end) return runs;
+  const TensorId first = table.block(begin).begin;
+  const TensorId last = table.block(end - 1).end;
+  const auto has_working = [&](TensorId id) {
+    return table.tensor(id).copies[static_cast<int>(CopyRole::working)].present();
+  };
+  for (TensorId id = first; id < last;) {
+    const Tensor& t = table.tensor(id);
+    if (!t.copies[static_cast<int>(CopyRole::master)].present()) {
+      ++id;
+      continue;
+    }
+    TensorId stop = id + 1;
+    while (stop < last && table.tensor(stop).decayed == t.decayed &&
+           table.tensor(stop).copies[static_cast<int>(CopyRole::master)].present() &&
+           has_working(stop) == has_working(id)) {
+      ++stop;
+    }
+    const View head = table.view(id, CopyRole::master);
+    const View tail = table.view(stop - 1, CopyRole::master);
+    const auto gap = static_cast<const std::byte*>(tail.data) -
+                     static_cast<const std::byte*>(head.data);
+    const int64_t n = gap / static_cast<int64_t>(size_of(head.dtype)) + tail.size();
+    runs.push_back({id, stop, t.decayed, run_view(table, id, n, CopyRole::gradient),
+                    run_view(table, id, n, CopyRole::master),
+                    run_view(table, id, n, CopyRole::moment1),
+                    run_view(table, id, n, CopyRole::moment2),
+                    run_view(table, id, n, CopyRole::working)});
+    id = stop;
+  }
+  return runs;
+}
+
+}  // namespace hearth

@@ -1,0 +1,47 @@
+// Which copies of the parameters a run keeps, how large they are, and where they lie.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "model/parameter_table.h"
+
+namespace hearth {
+
+/// Training keeps master, gradient and moments of what is trained, all of the type `master` (f32;
+/// f64 in gradient checks), and for bf16 compute a rounded working copy of what enters products.
+/// Everything else is kept as stored, once.
+struct CopyPolicy {
+  bool training = false;
+  Compute compute = Compute::f32;
+  DType master = DType::f32;
+};
+
+/// Within an arena tensors follow each other in table order, each at a multiple of this many
+/// elements, whatever the type: so neighbours form runs that lie alike in all arenas.
+inline constexpr int64_t kTensorAlignment = 64;
+
+/// One arena a role; empty ones are left out.
+struct ParameterArena {
+  CopyRole role;
+  std::string name;
+  size_t bytes = 0;
+};
+std::vector<ParameterArena> parameter_arenas(const ParameterTable& table, const CopyPolicy& policy);
+
+/// Points the table's copies into the arenas (by role; null where there is none).
+void bind_parameters(ParameterTable& table, const CopyPolicy& policy,
+                     const std::array<std::byte*, kCopyRoles>& arenas);
+
+/// Neighbouring trained tensors with equal decay that lie in one piece in every arena: the unit of
+/// the optimizer. Views are [1, n] and include the zero padding between tensors.
+struct UpdateRun {
+  TensorId begin = 0, end = 0;
+  bool decayed = false;
+  View gradient, master, moment1, moment2, working;  // working may be empty
+};
+/// The runs of blocks [begin, end).
+std::vector<UpdateRun> update_runs(const ParameterTable& table, BlockId begin, BlockId end);
+
+}  // namespace hearth

@@ -1,0 +1,122 @@
+#include "model/parameter_table.h"
+
+namespace hearth {
+
+namespace {
+
+uint64_t key_of(BlockKind kind, int32_t layer, int32_t expert) {
+  return (static_cast<uint64_t>(kind) << 56) |
+         (static_cast<uint64_t>(static_cast<uint32_t>(layer + 1) & 0xfffffffu) << 28) |
+         (static_cast<uint32_t>(expert + 1) & 0xfffffffu);
+}
+
+const Copy& copy_of(const Tensor& tensor, CopyRole role) {
+  return tensor.copies[static_cast<int>(role)];
+}
+
+}  // namespace
+
+BlockId ParameterTable::add_block(BlockKind kind, int32_t layer, int32_t expert) {
+  const auto id = static_cast<BlockId>(blocks_.size());
+  const auto next = static_cast<TensorId>(tensors_.size());
+  const bool is_new = by_key_.emplace(key_of(kind, layer, expert), id).second;
+  HEARTH_CHECK(is_new, "parameter table: block added twice");
+  blocks_.push_back({kind, layer, expert, next, next});
+  return id;
+}
+
+TensorId ParameterTable::add_tensor(std::string name, Slot slot, int64_t rows, int64_t cols,
+                                    bool vector) {
+  HEARTH_CHECK(!blocks_.empty(), "parameter table: tensor without block");
+  const auto id = static_cast<TensorId>(tensors_.size());
+  HEARTH_CHECK(by_name_.emplace(name, id).second, "parameter table: tensor added twice: " + name);
+  Tensor tensor;
+  tensor.name = std::move(name);
+  tensor.block = static_cast<BlockId>(blocks_.size()) - 1;
+  tensor.slot = slot;
+  tensor.rows = rows;
+  tensor.cols = cols;
+  tensor.vector = vector;
+  tensor.decayed = !vector;
+  tensors_.push_back(std::move(tensor));
+  blocks_.back().end = id + 1;
+  return id;
+}
+
+std::optional<TensorId> ParameterTable::find(std::string_view name) const {
+  const auto it = by_name_.find(std::string(name));
+  if (it == by_name_.end()) return std::nullopt;
+  return it->second;
+}
+
+std::optional<BlockId> ParameterTable::find_block_if(BlockKind kind, int32_t layer,
+                                                     int32_t expert) const {
+  const auto it = by_key_.find(key_of(kind, layer, expert));
+  if (it == by_key_.end()) return std::nullopt;
+  return it->second;
+}
+
+BlockId ParameterTable::find_block(BlockKind kind, int32_t layer, int32_t expert) const {
+  const auto id = find_block_if(kind, layer, expert);
+  HEARTH_CHECK(id.has_value(), "parameter table: no such block");
+  return *id;
+}
+
+std::optional<TensorId> ParameterTable::find_slot(BlockId block_id, Slot slot) const {
+  const Block& b = block(block_id);
+  for (TensorId id = b.begin; id < b.end; ++id) {
+    if (tensor(id).slot == slot) return id;
+  }
+  return std::nullopt;
+}
+
+View ParameterTable::view(TensorId id, CopyRole role) const {
+  const Copy& copy = copy_of(tensor(id), role);
+  HEARTH_CHECK(copy.present(), "parameter table: copy absent: " + tensor(id).name);
+  return copy.view;
+}
+
+ConstView ParameterTable::weight(TensorId id) const {
+  const Tensor& t = tensor(id);
+  for (const CopyRole role : {CopyRole::working, CopyRole::master, CopyRole::stored}) {
+    const Copy& copy = copy_of(t, role);
+    if (!copy.present()) continue;
+    HEARTH_CHECK(copy.version == t.version, "parameter table: stale copy read: " + t.name);
+    return copy.view;
+  }
+  HEARTH_CHECK(false, "parameter table: no copy to read: " + t.name);
+  return {};
+}
+
+LinearView ParameterTable::linear(BlockId block_id, Slot weight_slot, std::optional<Slot> bias,
+                                  Compute compute) const {
+  const auto id = find_slot(block_id, weight_slot);
+  HEARTH_CHECK(id.has_value(), "parameter table: block without the asked weight");
+  LinearView linear;
+  linear.weight = weight(*id);
+  linear.compute = compute;
+  if (bias) {
+    if (const auto b = find_slot(block_id, *bias)) linear.bias = weight(*b);
+  }
+  return linear;
+}
+
+TensorId ParameterTable::head_weight() const {
+  if (const auto id = find_slot(find_block(BlockKind::head), Slot::head)) return *id;
+  const auto table = find_slot(find_block(BlockKind::embedding), Slot::embedding);
+  HEARTH_CHECK(table.has_value(), "parameter table: no embedding");
+  return *table;
+}
+
+View ParameterTable::gradient(TensorId id) const {
+  return copy_of(tensor(id), CopyRole::gradient).view;
+}
+
+void ParameterTable::mark_updated(TensorId id, bool with_working) {
+  Tensor& t = tensor(id);
+  ++t.version;
+  t.copies[static_cast<int>(CopyRole::master)].version = t.version;
+  if (with_working) t.copies[static_cast<int>(CopyRole::working)].version = t.version;
+}
+
+}  // namespace hearth

@@ -1,0 +1,94 @@
+// The resolved options of a run. The option table of tools/ fills it; nothing here parses.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "layers/settings.h"
+
+namespace hearth {
+
+enum class LrSchedule : uint8_t { constant, linear, cosine };
+enum class Overflow : uint8_t { truncate, drop, error };
+enum class TrainOn : uint8_t { automatic, assistant, all };
+enum class RowFormat : uint8_t { automatic, text, messages, tokens };
+enum class ComputeChoice : uint8_t { automatic, f32, bf16 };
+enum class Recompute : uint8_t { none, blocks, automatic };
+enum class ResumeMode : uint8_t { automatic, never, from_directory };
+
+/// Every so many steps, or every so much time; neither = never.
+struct Interval {
+  std::optional<int64_t> steps;
+  std::optional<double> seconds;
+};
+
+/// What model and data commands share. Defaults are those of `--help`.
+struct RunConfig {
+  std::string model;                 // directory
+  std::vector<std::string> data;
+  RowFormat format = RowFormat::automatic;
+  std::string chat_template;         // file or name, empty = the model's
+  TrainOn train_on = TrainOn::automatic;
+  Overflow overflow = Overflow::truncate;
+  int64_t skip_bad_rows = 0;
+
+  int64_t seq_len = 2048;
+  int64_t micro_batch = 1;           // sequences
+  bool packing = true;
+
+  int threads = 0;                   // 0 = physical cores
+  ComputeChoice compute = ComputeChoice::automatic;
+  uint64_t cpu_memory = 0;           // bytes of the process, 0 = what the machine has
+  AuxLossMode aux_mode = AuxLossMode::per_layer;
+  uint64_t seed = 42;
+  bool follow_links = false;
+};
+
+struct TrainConfig : RunConfig {
+  std::string out;
+  std::vector<std::string> eval_data;
+  std::vector<std::string> trainable;  // globs on published tensor names
+  std::vector<std::string> freeze;
+
+  int64_t grad_accum = 8;
+  bool shuffle = true;
+  double epochs = 1;
+  std::optional<int64_t> steps;        // wins over epochs
+
+  double lr = 1e-5;
+  LrSchedule lr_schedule = LrSchedule::cosine;
+  std::optional<int64_t> warmup;       // steps; wins over the ratio
+  double warmup_ratio = 0.03;
+  double weight_decay = 0;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double max_grad_norm = 1;
+  bool decay_all = false;
+  std::optional<double> router_aux_loss;  // unset: config.json's where the router trains
+  Recompute recompute = Recompute::automatic;
+
+  Interval save_every{500, std::nullopt};
+  int64_t keep = 2;
+  bool final_state = true;
+  ResumeMode resume = ResumeMode::automatic;
+  std::string resume_from;
+  std::vector<std::string> allow_change;
+  std::optional<int64_t> eval_every;
+  bool eval_at_start = false;
+  int64_t log_every = 1;
+  std::string trace;                   // Chrome trace of the last step
+
+  /// The options as the table records them (name, value), in table order: config.yaml, and what a
+  /// resume compares. `may_change` marks those that a resume may change.
+  struct Recorded {
+    std::string name;
+    std::string value;
+    bool may_change = false;
+  };
+  std::vector<Recorded> recorded;
+};
+
+}  // namespace hearth

@@ -1,0 +1,43 @@
+// Runs of the program: training, evaluation, generation. Each reads a resolved configuration, and
+// raises Error (base/error.h) with the exit code of CLI.md 10.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "train/config.h"
+#include "train/reporter.h"
+
+namespace hearth {
+
+/// Fine-tunes, or resumes. Returns the exit code: done, or stopped (state saved) after a signal.
+ExitCode train(const TrainConfig& config, Reporter& reporter);
+
+/// The plan that `train` would run: fits or not, memory lines, the printed list, the bound.
+struct PlanReport {
+  bool fits = false;
+  std::string text;  // for people
+  Json json;         // CLI.md 9
+};
+PlanReport plan_run(const TrainConfig& config);
+
+/// `eval --json` of CLI.md 9.
+Json evaluate(const RunConfig& config, Reporter& reporter);
+
+struct GenerateConfig : RunConfig {
+  std::string prompt;         // or
+  std::string messages_file;  // a chat: JSON list of messages, or an object with "messages"
+  int64_t max_new_tokens = 128;
+  double temperature = 0;     // 0 = greedy
+  double top_p = 1;
+  bool kv_cache = true;
+};
+/// Calls `emit` with each piece of new text (whole UTF-8 sequences); returns the whole new text.
+std::string generate(const GenerateConfig& config, Reporter& reporter,
+                     const std::function<void(const std::string&)>& emit);
+
+}  // namespace hearth

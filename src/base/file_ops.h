@@ -25,7 +25,7 @@ struct FileInfo {
 };
 
 /// The system calls that the project uses, one virtual function each; each returns a value >= 0 or
-/// -errno. `real_file_calls()` is the kernel; tests wrap it.
+/// -errno. This class is the kernel; tests derive from it and fail what they like.
 class FileCalls {
  public:
   virtual ~FileCalls() = default;
@@ -59,7 +59,8 @@ class FileCallsOverride {
 
 /// A regular file opened for reading. Reading never changes a position: threads may share it.
 /// What is not a regular file (directory, FIFO, device, socket) is refused with an input error,
-/// as is a file that is missing; a Git LFS pointer or a pickle is the parser's to refuse.
+/// as is a file that is missing; no permission and a failing disk are storage errors. A Git LFS
+/// pointer or a pickle is the parser's to refuse.
 class InputFile {
  public:
   explicit InputFile(const std::string& path);
@@ -81,9 +82,9 @@ class InputFile {
 /// The whole of a regular file; input error when larger than max_bytes.
 std::string read_file(const std::string& path, uint64_t max_bytes = uint64_t{1} << 30);
 
-/// A new file (must not exist), written at offsets or at the end, then finished by close(): sync
-/// and close with both results checked. Destroying it unfinished closes the descriptor only; the
-/// owner of the temporary name removes the file.
+/// A new file (must not exist), written from start to end, then finished by close(): sync and close
+/// with both results checked. Destroying it unfinished closes the descriptor only; the owner of the
+/// temporary name removes the file.
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path);
@@ -102,7 +103,8 @@ class OutputFile {
   uint64_t offset_ = 0;
 };
 
-/// A log: opened to append, one write call a line, never truncated on open.
+/// A log: opened to append, one write call a line, never truncated on open. Has one writer. A line
+/// that failed in the middle is cut off before the next one, so that the line can be tried again.
 class AppendFile {
  public:
   explicit AppendFile(const std::string& path);
@@ -116,19 +118,22 @@ class AppendFile {
  private:
   std::string path_;
   int fd_ = -1;
+  uint64_t whole_ = 0;  // bytes of whole lines
+  bool torn_ = false;   // more than that may be in the file
 };
 
 /// Cuts a torn last line (no newline at the end) off a log. Does nothing if the file is missing.
 void cut_torn_line(const std::string& path);
 
 /// Writes a small file under a temporary name in the same directory (".tmp-NAME"), syncs, renames
-/// over the old one, syncs the directory.
+/// over the old one, syncs the directory. Nothing of a failed attempt stays.
 void write_file_atomically(const std::string& path, std::string_view content);
-void copy_file(const std::string& from, const std::string& to);  // `to` must not exist
+/// Copies a regular file's content to `to`, which must not exist, and syncs it.
+void copy_file(const std::string& from, const std::string& to);
 
 FileInfo file_info(const std::string& path);  // kind none when missing
 std::vector<std::string> list_directory(const std::string& path);  // names, sorted
-void make_directory(const std::string& path);     // parents too; fine if it exists
+void make_directory(const std::string& path);     // parents too, durably; fine if it exists
 void sync_directory(const std::string& path);
 void rename_no_replace(const std::string& from, const std::string& to);
 void rename_replace(const std::string& from, const std::string& to);

@@ -1,0 +1,124 @@
+// The system calls themselves, and the words for their errors.
+#include "base/file_calls.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/file_ops.h"
+
+namespace hearth {
+namespace {
+
+// Linux moves at most this much in one call.
+constexpr size_t kMaxTransfer = size_t{1} << 30;
+
+template <class T>
+T result_of(T value) {
+  return value < 0 ? static_cast<T>(-errno) : value;
+}
+
+FileCalls& kernel() {
+  static FileCalls calls;
+  return calls;
+}
+
+std::atomic<FileCalls*> current{nullptr};
+
+}  // namespace
+
+int FileCalls::open(const char* path, int flags, unsigned mode) {
+  return result_of(::open(path, flags | O_CLOEXEC | O_NOCTTY, mode));
+}
+
+int64_t FileCalls::pread(int fd, void* buffer, size_t bytes, uint64_t offset) {
+  return result_of<int64_t>(
+      ::pread(fd, buffer, std::min(bytes, kMaxTransfer), static_cast<off_t>(offset)));
+}
+
+int64_t FileCalls::pwrite(int fd, const void* buffer, size_t bytes, uint64_t offset) {
+  return result_of<int64_t>(
+      ::pwrite(fd, buffer, std::min(bytes, kMaxTransfer), static_cast<off_t>(offset)));
+}
+
+int64_t FileCalls::append(int fd, const void* buffer, size_t bytes) {
+  return result_of<int64_t>(::write(fd, buffer, std::min(bytes, kMaxTransfer)));
+}
+
+int FileCalls::fallocate(int fd, uint64_t bytes) {
+  return result_of(::fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes)));
+}
+
+int FileCalls::truncate(int fd, uint64_t bytes) {
+  return result_of(::ftruncate(fd, static_cast<off_t>(bytes)));
+}
+
+int FileCalls::sync(int fd) { return result_of(::fsync(fd)); }
+int FileCalls::close(int fd) { return result_of(::close(fd)); }
+
+int FileCalls::rename(const char* from, const char* to, bool replace) {
+  if (replace) return result_of(::rename(from, to));
+  const int result = result_of(::renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE));
+  if (result != -EINVAL && result != -ENOSYS) return result;
+  // A file system without the flag (NFS, FUSE): look first. One process owns the directory.
+  struct stat status;
+  if (::lstat(to, &status) == 0) return -EEXIST;
+  return result_of(::rename(from, to));
+}
+
+int FileCalls::mkdir(const char* path, unsigned mode) { return result_of(::mkdir(path, mode)); }
+int FileCalls::unlink(const char* path) { return result_of(::unlink(path)); }
+int FileCalls::rmdir(const char* path) { return result_of(::rmdir(path)); }
+int FileCalls::lock_exclusive(int fd) { return result_of(::flock(fd, LOCK_EX | LOCK_NB)); }
+
+FileCalls& file_calls() {
+  FileCalls* calls = current.load(std::memory_order_acquire);
+  return calls ? *calls : kernel();
+}
+
+FileCallsOverride::FileCallsOverride(FileCalls& calls) : previous_(current.exchange(&calls)) {}
+FileCallsOverride::~FileCallsOverride() { current.store(previous_); }
+
+std::string file_failure(const std::string& path, std::string_view action, int64_t negative_errno) {
+  const char* reason = strerrordesc_np(static_cast<int>(-negative_errno));
+  return path + ": cannot " + std::string(action) + ": " + (reason ? reason : "unknown error");
+}
+
+int64_t checked(int64_t result, const std::string& path, std::string_view action) {
+  if (result < 0) throw storage_error(file_failure(path, action, result));
+  return result;
+}
+
+const char* system_path(const std::string& path) {
+  if (path.find('\0') != std::string::npos) {
+    throw input_error(quoted(path) + ": a NUL byte in a file name");
+  }
+  return path.c_str();
+}
+
+std::string parent_of(const std::string& path) {
+  const size_t end = path.find_last_not_of('/');
+  if (end == std::string::npos) return path.empty() ? "." : "/";
+  const size_t slash = path.find_last_of('/', end);
+  if (slash == std::string::npos) return ".";
+  const size_t parent_end = path.find_last_not_of('/', slash);
+  return parent_end == std::string::npos ? "/" : path.substr(0, parent_end + 1);
+}
+
+std::string name_of_file(const std::string& path) {
+  const size_t end = path.find_last_not_of('/');
+  if (end == std::string::npos) return {};
+  const size_t slash = path.find_last_of('/', end);
+  const size_t begin = slash == std::string::npos ? 0 : slash + 1;
+  return path.substr(begin, end + 1 - begin);
+}
+
+}  // namespace hearth

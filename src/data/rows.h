@@ -20,20 +20,20 @@ enum class RowFormat { automatic, text, messages, tokens };
 enum class Overflow { truncate, drop, error };
 
 struct RowOptions {
-  std::string model;          // directory of the tokenizer files; not touched by input_ids rows
+  std::string model;  // directory of the tokenizer files; not touched by input_ids rows
   RowFormat format = RowFormat::automatic;
   TrainOn train_on = TrainOn::assistant;  // of chats; text is trained as a whole
-  std::string chat_template;  // empty or "chatml"
-  int64_t seq_len = 0;        // 0: any length
+  std::string chat_template;              // empty or "chatml"
+  int64_t seq_len = 0;                    // 0: any length
   Overflow overflow = Overflow::truncate;
-  int64_t vocabulary = 0;     // rows of the embedding: ids are below; 0: not known, not checked
+  int64_t vocabulary = 0;  // rows of the embedding: ids are below; 0: not known, not checked
 };
 
 /// One row, ready for training.
 struct Sample {
   std::string file;
-  int64_t line = 0;             // from 1; 1 for a plain text file
-  std::string text;             // exactly what was encoded; empty for input_ids rows
+  int64_t line = 0;  // from 1; 1 for a plain text file
+  std::string text;  // exactly what was encoded; empty for input_ids rows
   std::vector<int32_t> ids;
   std::vector<int32_t> labels;  // beside their ids (not shifted); kIgnoredLabel where not trained
   std::vector<TextSpan> spans;  // of text, one an id; empty for input_ids rows, an added end token
@@ -43,7 +43,7 @@ struct Sample {
 };
 
 struct RowTotals {
-  int64_t rows = 0;              // given out
+  int64_t rows = 0;  // given out
   int64_t tokens = 0;
   int64_t trained_tokens = 0;
   int64_t truncated = 0;         // rows cut

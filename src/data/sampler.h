@@ -14,7 +14,7 @@ namespace hearth {
 
 /// One micro-batch: its sequences, and in them the documents, laid end to end. No padding.
 struct MicroBatch {
-  std::vector<int32_t> ids;        // [tokens]
+  std::vector<int32_t> ids;  // [tokens]
   /// [tokens], already shifted: the target of position t is the label of position t + 1 of the same
   /// document, ignored (-100) at a document's last position.
   std::vector<int32_t> labels;
@@ -23,7 +23,7 @@ struct MicroBatch {
   /// Attention never crosses them.
   std::vector<int32_t> offsets;
   int64_t tokens = 0;
-  int64_t trained_tokens = 0;      // labels that are not ignored
+  int64_t trained_tokens = 0;  // labels that are not ignored
   int64_t sequences = 0;
 };
 

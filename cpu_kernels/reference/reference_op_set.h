@@ -52,7 +52,8 @@ class ReferenceOps final : public OpSet {
   void permute(Stream&, ConstView x, const RoutingView&, View rows) const override;
   void combine(Stream&, ConstView rows, const RoutingView&, ConstView weight, ConstView base,
                View out) const override;
-  void reorder(Stream&, const RoutingView&, View values, View rows, bool gather) const override;
+  void to_expert_order(Stream&, ConstView values, const RoutingView&, View rows) const override;
+  void to_token_order(Stream&, ConstView rows, const RoutingView&, View values) const override;
 
   // experts.cpp
   void experts_forward(Stream&, ConstView x, ConstView offsets, std::span<const ExpertView> experts,

@@ -56,22 +56,30 @@ void ReferenceOps::combine(Stream&, ConstView rows, const RoutingView& routing, 
   });
 }
 
-void ReferenceOps::reorder(Stream&, const RoutingView& routing, View values, View rows,
-                           bool gather) const {
+void ReferenceOps::to_expert_order(Stream&, ConstView values, const RoutingView& routing,
+                                   View rows) const {
   const int64_t k = routing.row_of.cols;
   HEARTH_CHECK(has_shape(values, routing.row_of.rows, k) && has_shape(rows, 1, routing.source.cols),
-               "reorder: shapes");
+               "to_expert_order: shapes");
   for_type(values.dtype, [&](auto zero) {
     using T = decltype(zero);
     for (int64_t r = 0; r < rows.cols; ++r) {
       const int64_t source = routing.source.as<int32_t>()[r];
-      T& in_token_order = values.row<T>(source / k)[source % k];
-      T& in_expert_order = rows.as<T>()[r];
-      if (gather) {
-        in_expert_order = in_token_order;
-      } else {
-        in_token_order = in_expert_order;
-      }
+      rows.as<T>()[r] = values.row<T>(source / k)[source % k];
+    }
+  });
+}
+
+void ReferenceOps::to_token_order(Stream&, ConstView rows, const RoutingView& routing,
+                                  View values) const {
+  const int64_t k = routing.row_of.cols;
+  HEARTH_CHECK(has_shape(values, routing.row_of.rows, k) && has_shape(rows, 1, routing.source.cols),
+               "to_token_order: shapes");
+  for_type(values.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for (int64_t r = 0; r < rows.cols; ++r) {
+      const int64_t source = routing.source.as<int32_t>()[r];
+      values.row<T>(source / k)[source % k] = rows.as<T>()[r];
     }
   });
 }

@@ -159,9 +159,10 @@ class OpSet {
                                 ConstView offsets, std::span<const ExpertView> experts, View gate,
                                 View up, View dx, View drow_weight,
                                 std::span<const ExpertGradient> gradients) const = 0;
-  /// rows[r] = values[source[r]] (gather = true) or values[source[r]] = rows[r]: moves weights
-  /// between [T, k] and expert order.
-  virtual void reorder(Stream&, const RoutingView&, View values, View rows, bool gather) const = 0;
+  /// rows[r] = values[source[r]]: combine weights [T, k] into expert order [1, R].
+  virtual void to_expert_order(Stream&, ConstView values, const RoutingView&, View rows) const = 0;
+  /// values[source[r]] = rows[r]: their gradients back into token order.
+  virtual void to_token_order(Stream&, ConstView rows, const RoutingView&, View values) const = 0;
 
   // ---- elementwise ---------------------------------------------------------------------------
   /// h = silu(gate) * up.

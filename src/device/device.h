@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -73,7 +74,7 @@ class Device {
   virtual void fail(Event& event, std::exception_ptr error) = 0;
 };
 
-/// Host memory and cores. `budget` in bytes bounds what may be reserved.
+/// Host memory and cores. `budget` in bytes bounds what arenas and streams hold at one time.
 std::unique_ptr<Device> make_host_device(uint64_t budget);
 
 }  // namespace hearth

@@ -12,7 +12,10 @@ namespace hearth {
 /// Ops of host back ends run on `pool()` and have finished when they return.
 class HostStream final : public Stream {
  public:
-  explicit HostStream(const StreamOptions& options);
+  /// `reservation`: the claim on the device's budget, held while the memory is.
+  explicit HostStream(const StreamOptions& options, std::shared_ptr<void> reservation = nullptr);
+  /// Bytes that a stream of these options takes.
+  static size_t memory_bytes(const StreamOptions& options);
 
   void synchronize() override {}
   Scratch& scratch() override { return scratch_; }

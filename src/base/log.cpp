@@ -1,0 +1,50 @@
+#include "base/log.h"
+
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <memory>
+
+namespace hearth {
+namespace {
+
+spdlog::logger& logger() {
+  // Never destroyed: lines may still come while the program ends.
+  static spdlog::logger& made = *[] {
+    auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
+    sink->set_color(spdlog::level::info, sink->reset);
+    sink->set_color(spdlog::level::debug, sink->reset);
+    auto* log = new spdlog::logger("hearth", std::move(sink));
+    log->set_pattern("%^%v%$");
+    log->set_level(spdlog::level::info);
+    // A stderr that cannot be written must not stop a run, and there is nowhere else to say so.
+    log->set_error_handler([](const std::string&) {});
+    return log;
+  }();
+  return made;
+}
+
+}  // namespace
+
+void set_log_level(LogLevel level) {
+  switch (level) {
+    case LogLevel::quiet: return logger().set_level(spdlog::level::warn);
+    case LogLevel::normal: return logger().set_level(spdlog::level::info);
+    case LogLevel::verbose: return logger().set_level(spdlog::level::debug);
+  }
+}
+
+LogLevel log_level() {
+  switch (logger().level()) {
+    case spdlog::level::warn: return LogLevel::quiet;
+    case spdlog::level::debug: return LogLevel::verbose;
+    default: return LogLevel::normal;
+  }
+}
+
+void log_error(std::string_view message) { logger().error("error: {}", message); }
+void log_warning(std::string_view message) { logger().warn("warning: {}", message); }
+void log_info(std::string_view message) { logger().info("{}", message); }
+void log_verbose(std::string_view message) { logger().debug("{}", message); }
+
+}  // namespace hearth

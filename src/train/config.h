@@ -6,14 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "data/rows.h"
 #include "layers/settings.h"
 
 namespace hearth {
 
 enum class LrSchedule : uint8_t { constant, linear, cosine };
-enum class Overflow : uint8_t { truncate, drop, error };
-enum class TrainOn : uint8_t { automatic, assistant, all };
-enum class RowFormat : uint8_t { automatic, text, messages, tokens };
 enum class ComputeChoice : uint8_t { automatic, f32, bf16 };
 enum class Recompute : uint8_t { none, blocks, automatic };
 enum class ResumeMode : uint8_t { automatic, never, from_directory };
@@ -30,7 +28,7 @@ struct RunConfig {
   std::vector<std::string> data;
   RowFormat format = RowFormat::automatic;
   std::string chat_template;         // file or name, empty = the model's
-  TrainOn train_on = TrainOn::automatic;
+  TrainOn train_on = TrainOn::assistant;  // of chats; text is trained as a whole
   Overflow overflow = Overflow::truncate;
   int64_t skip_bad_rows = 0;
 
@@ -81,8 +79,9 @@ struct TrainConfig : RunConfig {
   int64_t log_every = 1;
   std::string trace;                   // Chrome trace of the last step
 
-  /// The options as the table records them (name, value), in table order: config.yaml, and what a
-  /// resume compares. `may_change` marks those that a resume may change.
+  /// The options as the table records them, in table order: config.yaml, and what a resume
+  /// compares. `value` is YAML on one line ("null" when unset); `may_change` marks those that a
+  /// resume may change.
   struct Recorded {
     std::string name;
     std::string value;

@@ -75,7 +75,8 @@ constexpr auto kInfo = [] {
   layer(Value::tmp_logits, "tmp_logits");
   layer(Value::tmp_h, "tmp_h");
   layer(Value::tmp_rstd, "tmp_rstd");
-  layer(Value::tmp_head, "tmp_head");
+  layer(Value::tmp_dh, "tmp_dh");
+  layer(Value::tmp_hidden, "tmp_hidden");
   return table;
 }();
 

@@ -49,9 +49,9 @@ enum class Value : uint8_t {
   grad_norm, clip, finite,     // f64
 
   // Temporaries of one task.
-  tmp_normed, tmp_mid, tmp_attention, tmp_q, tmp_k, tmp_v, tmp_logits, tmp_h, tmp_rstd, tmp_head,
+  tmp_normed, tmp_mid, tmp_attention, tmp_q, tmp_k, tmp_v, tmp_logits, tmp_h, tmp_dh, tmp_rstd, tmp_hidden,
 };
-inline constexpr int kValues = static_cast<int>(Value::tmp_head) + 1;
+inline constexpr int kValues = static_cast<int>(Value::tmp_hidden) + 1;
 
 /// To what a value belongs: a layer of a micro-batch, a micro-batch, or the step.
 enum class Scope : uint8_t { layer, micro_batch, step };

@@ -1,0 +1,74 @@
+#include "layers/body.h"
+
+#include <string>
+
+#include "layers/kinds.h"
+
+namespace hearth {
+
+std::string_view name_of(TaskKind kind) {
+  switch (kind) {
+    case TaskKind::embed: return "embed";
+    case TaskKind::attention: return "A";
+    case TaskKind::dense: return "S";
+    case TaskKind::dispatch: return "D";
+    case TaskKind::experts: return "E";
+    case TaskKind::combine: return "C";
+    case TaskKind::head: return "head";
+    case TaskKind::norm: return "norm";
+    case TaskKind::update: return "update";
+  }
+  return "?";
+}
+
+std::string_view name_of(Phase phase) {
+  switch (phase) {
+    case Phase::forward: return "forward";
+    case Phase::recompute: return "recompute";
+    case Phase::backward: return "backward";
+  }
+  return "?";
+}
+
+namespace {
+
+View bound_view(const BodyContext& c, Value value, int32_t layer_offset, bool writing) {
+  for (const BoundPort& bound : c.ports) {
+    const Port& p = bound.port;
+    if (p.value != value || p.layer_offset != layer_offset) continue;
+    HEARTH_CHECK(!writing || p.access != Access::read,
+                 "body writes a value that it declared as read: " +
+                     std::string(info_of(value).name));
+    return {bound.data, p.dtype, p.rows(c.batch.tokens), p.cols};
+  }
+  HEARTH_CHECK(false, "body uses a value that it did not declare: " +
+                          std::string(info_of(value).name));
+  return {};
+}
+
+}  // namespace
+
+ConstView BodyContext::in(Value value, int32_t layer_offset) const {
+  return bound_view(*this, value, layer_offset, false);
+}
+
+View BodyContext::out(Value value, int32_t layer_offset) const {
+  return bound_view(*this, value, layer_offset, true);
+}
+
+const Body& body_of(TaskKind kind) {
+  switch (kind) {
+    case TaskKind::embed: return embed_body();
+    case TaskKind::attention: return attention_body();
+    case TaskKind::dense: return dense_body();
+    case TaskKind::dispatch: return dispatch_body();
+    case TaskKind::experts: return experts_body();
+    case TaskKind::combine: return combine_body();
+    case TaskKind::head: return head_body();
+    case TaskKind::norm: return norm_body();
+    case TaskKind::update: break;
+  }
+  return update_body();
+}
+
+}  // namespace hearth

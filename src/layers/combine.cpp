@@ -1,0 +1,57 @@
+// C: the layer's output: the weighted sum of expert outputs (or the dense MLP's) and the residual.
+// Backward: every row gets its token's gradient, not yet weighted; a dense layer has none to do.
+#include "layers/kinds.h"
+
+namespace hearth {
+
+namespace {
+
+class Combine final : public Body {
+ public:
+  std::vector<Port> ports(const TaskShape& s) const override {
+    std::vector<Port> list;
+    if (s.moe()) add_routing_ports(s, Access::read, list);
+    if (s.phase == Phase::backward) {
+      list.push_back(ports::hidden(s, Value::d_residual, Access::read, 1));
+      list.push_back(ports::routed(s, Value::d_expert_out, Access::write));
+      return list;
+    }
+    list.push_back(ports::hidden(s, Value::mid, Access::read));
+    list.push_back(ports::hidden(s, Value::residual, Access::write, 1));
+    if (s.moe()) {
+      list.push_back(ports::routed(s, Value::expert_out, Access::read));
+      list.push_back({Value::weight, Access::read, s.settings.activations, 1, 0,
+                      s.spec.experts_per_token, 0});
+    } else {
+      list.push_back(ports::hidden(s, Value::mlp_out, Access::read));
+    }
+    return list;
+  }
+
+  std::vector<BlockUse> blocks(const TaskShape&) const override { return {}; }
+  ScratchNeed scratch(const TaskShape& s, const OpSet& ops) const override {
+    return ops.row_scratch(s.tokens * (s.moe() ? s.spec.experts_per_token : 1), s.spec.hidden);
+  }
+  double flops(const TaskShape&) const override { return 0; }
+
+  void run(const BodyContext& c) const override {
+    if (c.phase == Phase::backward) {
+      c.ops.permute(c.stream, c.in(Value::d_residual, 1), routing_of(c),
+                    c.out(Value::d_expert_out));
+    } else if (c.moe()) {
+      c.ops.combine(c.stream, c.in(Value::expert_out), routing_of(c), c.in(Value::weight),
+                    c.in(Value::mid), c.out(Value::residual, 1));
+    } else {
+      c.ops.add(c.stream, c.in(Value::mid), c.in(Value::mlp_out), c.out(Value::residual, 1));
+    }
+  }
+};
+
+}  // namespace
+
+const Body& combine_body() {
+  static const Combine body;
+  return body;
+}
+
+}  // namespace hearth

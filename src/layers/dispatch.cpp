@@ -1,0 +1,77 @@
+// D: tokens to their experts. On one rank a permutation: rows sorted by expert.
+#include "layers/kinds.h"
+
+namespace hearth {
+
+RoutingView routing_of(const BodyContext& c) {
+  return {row_vector(c.in(Value::route_offsets)), row_vector(c.in(Value::route_source)),
+          c.in(Value::route_row_of)};
+}
+
+void add_routing_ports(const TaskShape& s, Access access, std::vector<Port>& ports) {
+  const int64_t k = s.spec.experts_per_token;
+  ports.push_back({Value::route_offsets, access, DType::i32, 0, s.spec.experts + 1, 1, 0});
+  ports.push_back({Value::route_source, access, DType::i32, k, 0, 1, 0});
+  ports.push_back({Value::route_row_of, access, DType::i32, 1, 0, k, 0});
+}
+
+namespace {
+
+class Dispatch final : public Body {
+ public:
+  std::vector<Port> ports(const TaskShape& s) const override {
+    const int64_t k = s.spec.experts_per_token;
+    const DType type = s.settings.activations;
+    std::vector<Port> list;
+    if (s.phase == Phase::backward) {
+      add_routing_ports(s, Access::read, list);
+      list.push_back(ports::routed(s, Value::d_rows, Access::read));
+      list.push_back({Value::d_row_weight, Access::read, type, k, 0, 1, 0});
+      list.push_back({Value::d_weight, Access::write, type, 1, 0, k, 0});
+      list.push_back(ports::hidden(s, Value::d_normed, Access::write));
+      return list;
+    }
+    add_routing_ports(s, Access::write, list);
+    list.push_back(ports::hidden(s, Value::normed, Access::read));
+    list.push_back({Value::choice, Access::read, DType::i32, 1, 0, k, 0});
+    list.push_back(ports::routed(s, Value::rows, Access::write));
+    if (s.pass == Pass::train) {
+      list.push_back({Value::weight, Access::read, type, 1, 0, k, 0});
+      list.push_back({Value::row_weight, Access::write, type, k, 0, 1, 0});
+    }
+    return list;
+  }
+
+  std::vector<BlockUse> blocks(const TaskShape&) const override { return {}; }
+  ScratchNeed scratch(const TaskShape& s, const OpSet& ops) const override {
+    return ops.row_scratch(s.tokens * s.spec.experts_per_token, s.spec.hidden);
+  }
+  double flops(const TaskShape&) const override { return 0; }
+
+  void run(const BodyContext& c) const override {
+    if (c.phase == Phase::backward) {
+      const RoutingView routing = routing_of(c);
+      c.ops.combine(c.stream, c.in(Value::d_rows), routing, {}, {}, c.out(Value::d_normed));
+      c.ops.to_token_order(c.stream, row_vector(c.in(Value::d_row_weight)), routing,
+                           c.out(Value::d_weight));
+      return;
+    }
+    c.ops.route(c.stream, c.in(Value::choice), row_vector(c.out(Value::route_offsets)),
+                row_vector(c.out(Value::route_source)), c.out(Value::route_row_of));
+    const RoutingView routing = routing_of(c);
+    c.ops.permute(c.stream, c.in(Value::normed), routing, c.out(Value::rows));
+    if (c.pass == Pass::train) {
+      c.ops.to_expert_order(c.stream, c.in(Value::weight), routing,
+                            row_vector(c.out(Value::row_weight)));
+    }
+  }
+};
+
+}  // namespace
+
+const Body& dispatch_body() {
+  static const Dispatch body;
+  return body;
+}
+
+}  // namespace hearth

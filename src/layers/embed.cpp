@@ -1,0 +1,48 @@
+// embed: rows of the embedding table for the ids of a micro-batch.
+#include "layers/kinds.h"
+
+namespace hearth {
+
+namespace {
+
+class Embed final : public Body {
+ public:
+  std::vector<Port> ports(const TaskShape& s) const override {
+    const bool backward = s.phase == Phase::backward;
+    return {ports::token_ints(Value::ids, Access::read),
+            backward ? ports::hidden(s, Value::d_residual, Access::read)
+                     : ports::hidden(s, Value::residual, Access::write)};
+  }
+
+  std::vector<BlockUse> blocks(const TaskShape& s) const override {
+    const BlockId id = s.table.find_block(BlockKind::embedding);
+    return {{id, id + 1,
+             s.phase == Phase::backward ? BlockAccess::add_gradient : BlockAccess::read_weights}};
+  }
+
+  ScratchNeed scratch(const TaskShape& s, const OpSet& ops) const override {
+    return ops.row_scratch(s.tokens, s.spec.hidden);
+  }
+  double flops(const TaskShape&) const override { return 0; }
+
+  void run(const BodyContext& c) const override {
+    const TensorId table =
+        *c.table.find_slot(c.table.find_block(BlockKind::embedding), Slot::embedding);
+    const ConstView ids = row_vector(c.in(Value::ids));
+    if (c.phase == Phase::backward) {
+      const View gradient = c.table.gradient(table);
+      if (gradient) c.ops.embedding_backward(c.stream, ids, c.in(Value::d_residual), gradient);
+    } else {
+      c.ops.embedding_forward(c.stream, ids, c.table.weight(table), c.out(Value::residual));
+    }
+  }
+};
+
+}  // namespace
+
+const Body& embed_body() {
+  static const Embed body;
+  return body;
+}
+
+}  // namespace hearth

@@ -1,0 +1,87 @@
+// E: the routed experts of a layer over the rows that were dispatched to them.
+#include "layers/kinds.h"
+
+namespace hearth {
+
+namespace {
+
+class ExpertsPart final : public Body {
+ public:
+  std::vector<Port> ports(const TaskShape& s) const override {
+    const bool backward = s.phase == Phase::backward;
+    const int64_t k = s.spec.experts_per_token;
+    const DType type = s.settings.activations;
+    const Access saved = backward ? Access::update : Access::write;
+    std::vector<Port> list = {
+        ports::routed(s, Value::rows, Access::read),
+        {Value::route_offsets, Access::read, DType::i32, 0, s.spec.experts + 1, 1, 0},
+        {Value::gate, saved, type, k, 0, s.spec.expert_width, 0},
+        {Value::up, saved, type, k, 0, s.spec.expert_width, 0}};
+    if (backward) {
+      list.push_back(ports::routed(s, Value::d_expert_out, Access::read));
+      list.push_back({Value::row_weight, Access::read, type, k, 0, 1, 0});
+      list.push_back(ports::routed(s, Value::d_rows, Access::write));
+      list.push_back({Value::d_row_weight, Access::write, type, k, 0, 1, 0});
+    } else {
+      list.push_back(ports::routed(s, Value::expert_out, Access::write));
+    }
+    return list;
+  }
+
+  std::vector<BlockUse> blocks(const TaskShape& s) const override {
+    const BlockId begin = s.table.find_block(BlockKind::expert, s.layer, 0);
+    const BlockId end = begin + static_cast<BlockId>(s.spec.experts);
+    std::vector<BlockUse> uses = {{begin, end, BlockAccess::read_weights}};
+    if (s.phase == Phase::backward) uses.push_back({begin, end, BlockAccess::add_gradient});
+    return uses;
+  }
+
+  ScratchNeed scratch(const TaskShape& s, const OpSet& ops) const override {
+    return ops.experts_scratch(s.tokens * s.spec.experts_per_token, s.spec.experts, s.spec.hidden,
+                               s.spec.expert_width);
+  }
+  double flops(const TaskShape& s) const override {
+    const double rows = static_cast<double>(s.tokens * s.spec.experts_per_token);
+    const double forward = 6.0 * rows * static_cast<double>(s.spec.hidden) *
+                           static_cast<double>(s.spec.expert_width);
+    return s.phase == Phase::backward ? 2 * forward : forward;
+  }
+
+  void run(const BodyContext& c) const override {
+    const BlockId first = c.table.find_block(BlockKind::expert, c.layer, 0);
+    const auto id = [&](int64_t expert, Slot slot) {
+      return *c.table.find_slot(first + static_cast<BlockId>(expert), slot);
+    };
+    std::vector<ExpertView> experts;
+    for (int64_t e = 0; e < c.spec.experts; ++e) {
+      const auto map = [&](Slot slot) {
+        return LinearView{c.table.weight(id(e, slot)), {}, c.settings.compute};
+      };
+      experts.push_back({map(Slot::gate), map(Slot::up), map(Slot::down)});
+    }
+    const ConstView offsets = row_vector(c.in(Value::route_offsets));
+    if (c.phase != Phase::backward) {
+      c.ops.experts_forward(c.stream, c.in(Value::rows), offsets, experts, c.out(Value::gate),
+                            c.out(Value::up), c.out(Value::expert_out));
+      return;
+    }
+    std::vector<ExpertGradient> gradients;
+    for (int64_t e = 0; e < c.spec.experts; ++e) {
+      const auto gradient = [&](Slot slot) { return c.table.gradient(id(e, slot)); };
+      gradients.push_back({gradient(Slot::gate), gradient(Slot::up), gradient(Slot::down)});
+    }
+    c.ops.experts_backward(c.stream, c.in(Value::d_expert_out), row_vector(c.in(Value::row_weight)),
+                           c.in(Value::rows), offsets, experts, c.out(Value::gate),
+                           c.out(Value::up), c.out(Value::d_rows),
+                           row_vector(c.out(Value::d_row_weight)), gradients);
+  }
+};
+
+}  // namespace
+
+const Body& experts_body() {
+  static const ExpertsPart body;
+  return body;
+}
+
+}  // namespace hearth

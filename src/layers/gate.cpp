@@ -1,0 +1,59 @@
+#include "layers/gate.h"
+
+namespace hearth {
+
+namespace {
+
+LinearView router_of(const BodyContext& c) {
+  // The router is computed in f32 whatever the compute type: its choices decide everything else.
+  const Compute exact = c.settings.activations == DType::f64 ? Compute::f64 : Compute::f32;
+  return c.table.linear(c.table.find_block(BlockKind::gate, c.layer), Slot::router, std::nullopt,
+                        exact);
+}
+
+}  // namespace
+
+void add_gate_ports(const TaskShape& s, Access saved, std::vector<Port>& list) {
+  const int64_t k = s.spec.experts_per_token, experts = s.spec.experts;
+  const DType type = s.settings.activations;
+  list.push_back({Value::probs, saved, type, 1, 0, experts, 0});
+  list.push_back({Value::choice, saved, DType::i32, 1, 0, k, 0});
+  list.push_back({Value::tmp_logits, Access::temporary, type, 1, 0, experts, 0});
+  if (s.phase == Phase::backward) {
+    list.push_back({Value::d_weight, Access::read, type, 1, 0, k, 0});
+    list.push_back({Value::dprobs, Access::read, type, 0, s.spec.moe_layers(), experts, 0});
+    return;
+  }
+  list.push_back({Value::weight, Access::write, type, 1, 0, k, 0});
+  for (const Value v : {Value::router_counts, Value::router_prob_sums}) {
+    list.push_back({v, Access::write, DType::f64, 0, 1, experts, 0});
+  }
+}
+
+void gate_forward(const BodyContext& c) {
+  const View logits = c.out(Value::tmp_logits);
+  c.ops.linear_forward(c.stream, c.in(Value::normed), router_of(c), logits);
+  c.ops.router_forward(c.stream, logits, c.spec.normalize_weights, c.out(Value::probs),
+                       c.out(Value::choice), c.out(Value::weight));
+  c.ops.router_sums(c.stream, c.in(Value::probs), c.in(Value::choice),
+                    c.out(Value::router_counts), c.out(Value::router_prob_sums));
+}
+
+void gate_backward(const BodyContext& c, View d_normed) {
+  const View d_logits = c.out(Value::tmp_logits);
+  int64_t moe_index = 0;
+  for (int32_t l = 0; l < c.layer; ++l) moe_index += c.spec.moe[static_cast<size_t>(l)];
+  const ConstView dprobs =
+      c.settings.aux_loss != 0 ? c.in(Value::dprobs).slice(moe_index, 1) : ConstView{};
+  c.ops.router_backward(c.stream, c.in(Value::d_weight), c.in(Value::probs),
+                        c.in(Value::choice), c.spec.normalize_weights, dprobs, d_logits);
+  const LinearView router = router_of(c);
+  const TensorId id =
+      *c.table.find_slot(c.table.find_block(BlockKind::gate, c.layer), Slot::router);
+  if (const View gradient = c.table.gradient(id)) {
+    c.ops.linear_wgrad(c.stream, d_logits, c.in(Value::normed), router.compute, gradient, {});
+  }
+  c.ops.linear_dgrad(c.stream, d_logits, router, d_normed, true);
+}
+
+}  // namespace hearth

@@ -1,0 +1,165 @@
+// head: final norm, logits in chunks, and all losses. In training forward and backward are one
+// task, so that logits never exist as a whole; in decoding it gives the last token's logits.
+//
+// Auxiliary load-balancing loss over M MoE layers and T tokens, with f[l, e] the share of tokens
+// that chose e in layer l (summed over the k choices) and P[l, e] the mean probability:
+//   per-layer  mean over l of E * sum_e f[l, e] P[l, e]
+//   hf         E * sum_e mean_l(f[l, e]) mean_l(P[l, e])       (pooled, as transformers does)
+// Its gradient of probs[l, t, e] is the same for all tokens: E f / (M T), f of the layer or pooled.
+#include "layers/kinds.h"
+
+namespace hearth {
+
+namespace {
+
+class Head final : public Body {
+ public:
+  std::vector<Port> ports(const TaskShape& s) const override {
+    const DType type = s.settings.activations;
+    // The head stands behind the last layer: its residual is that of layer L.
+    std::vector<Port> list = {ports::hidden(s, Value::residual, Access::read),
+                              ports::hidden(s, Value::tmp_normed, Access::temporary),
+                              {Value::tmp_rstd, Access::temporary, type, 1, 0, 1, 0}};
+    if (s.pass == Pass::decode) {
+      list.push_back({Value::logits, Access::write, type, 0, 1, s.spec.vocabulary, 0});
+      return list;
+    }
+    list.push_back(ports::token_ints(Value::labels, Access::read));
+    list.push_back(ports::scalar(Value::micro_tokens, Access::read));
+    list.push_back(ports::scalar(Value::loss, Access::write));
+    list.push_back(ports::scalar(Value::aux_loss, Access::write));
+    for (int32_t l = 0; l < s.spec.layers; ++l) {
+      if (!s.spec.moe[static_cast<size_t>(l)]) continue;
+      const auto offset = static_cast<int32_t>(l - s.spec.layers);
+      for (const Value v : {Value::router_counts, Value::router_prob_sums}) {
+        list.push_back({v, Access::read, DType::f64, 0, 1, s.spec.experts, offset});
+      }
+    }
+    if (s.pass == Pass::train) {
+      list.push_back(ports::scalar(Value::trained_tokens, Access::read));
+      list.push_back(ports::scalar(Value::tokens, Access::read));
+      list.push_back(ports::hidden(s, Value::d_residual, Access::write));
+      list.push_back(ports::hidden(s, Value::tmp_hidden, Access::temporary));
+      if (s.spec.moe_layers() > 0) {
+        list.push_back({Value::dprobs, Access::write, type, 0, s.spec.moe_layers(),
+                        s.spec.experts, 0});
+      }
+    }
+    return list;
+  }
+
+  std::vector<BlockUse> blocks(const TaskShape& s) const override {
+    std::vector<BlockUse> uses;
+    const auto use = [&](BlockId id) {
+      uses.push_back({id, id + 1, BlockAccess::read_weights});
+      if (s.pass == Pass::train) uses.push_back({id, id + 1, BlockAccess::add_gradient});
+    };
+    use(s.table.find_block(BlockKind::head));
+    if (s.spec.tied_head) use(s.table.find_block(BlockKind::embedding));
+    return uses;
+  }
+
+  ScratchNeed scratch(const TaskShape& s, const OpSet& ops) const override {
+    const ScratchNeed norm = ops.row_scratch(s.tokens, s.spec.hidden);
+    if (s.pass == Pass::decode) {
+      return max_of(norm, ops.linear_scratch(1, s.spec.vocabulary, s.spec.hidden));
+    }
+    return max_of(norm, ops.cross_entropy_scratch(s.tokens, s.spec.hidden, s.spec.vocabulary));
+  }
+  double flops(const TaskShape& s) const override {
+    const double a_row =
+        2.0 * static_cast<double>(s.spec.hidden) * static_cast<double>(s.spec.vocabulary);
+    if (s.pass == Pass::decode) return a_row;
+    return a_row * static_cast<double>(s.tokens) * (s.pass == Pass::train ? 3 : 1);
+  }
+
+  void run(const BodyContext& c) const override {
+    const TensorId norm =
+        *c.table.find_slot(c.table.find_block(BlockKind::head), Slot::final_norm);
+    const TensorId weight = c.table.head_weight();
+    const LinearView head{c.table.weight(weight), {}, c.settings.compute};
+    const View normed = c.out(Value::tmp_normed);
+    const View rstd = row_vector(c.out(Value::tmp_rstd));
+    c.ops.rmsnorm_forward(c.stream, c.in(Value::residual), c.table.weight(norm), c.spec.norm_eps,
+                          normed, rstd);
+    if (c.pass == Pass::decode) {
+      c.ops.linear_forward(c.stream, normed.slice(c.batch.tokens - 1, 1), head,
+                           c.out(Value::logits));
+      return;
+    }
+    const ConstView labels = row_vector(c.in(Value::labels));
+    aux_loss(c);
+    if (c.pass == Pass::eval) {
+      c.ops.cross_entropy(c.stream, normed, head, labels, 1, c.out(Value::loss), {}, {});
+      return;
+    }
+    const double trained = c.scalar(Value::trained_tokens);
+    const View d_normed = c.out(Value::tmp_hidden);
+    c.ops.cross_entropy(c.stream, normed, head, labels, trained > 0 ? 1 / trained : 0,
+                        c.out(Value::loss), d_normed, c.table.gradient(weight));
+    c.ops.rmsnorm_backward(c.stream, d_normed, c.in(Value::residual), c.table.weight(norm), rstd,
+                           c.out(Value::d_residual), false, c.table.gradient(norm));
+  }
+
+ private:
+  static void aux_loss(const BodyContext& c) {
+    const int64_t layers = c.spec.moe_layers(), experts = c.spec.experts;
+    const double tokens = c.scalar(Value::micro_tokens);
+    std::vector<double> share(static_cast<size_t>(layers * experts));   // f, row a MoE layer
+    std::vector<double> mean_prob(share.size());                        // P
+    int64_t row = 0;
+    for (int32_t l = 0; l < c.spec.layers; ++l) {
+      if (!c.spec.moe[static_cast<size_t>(l)]) continue;
+      const auto offset = static_cast<int32_t>(l - c.spec.layers);
+      const double* counts = c.in(Value::router_counts, offset).as<double>();
+      const double* sums = c.in(Value::router_prob_sums, offset).as<double>();
+      for (int64_t e = 0; e < experts; ++e) {
+        share[static_cast<size_t>(row * experts + e)] = counts[e] / tokens;
+        mean_prob[static_cast<size_t>(row * experts + e)] = sums[e] / tokens;
+      }
+      ++row;
+    }
+    if (c.settings.aux_mode == AuxLossMode::hf) {
+      pool_layers(share, layers, experts);
+      pool_layers(mean_prob, layers, experts);
+    }
+    double loss = 0;
+    for (size_t i = 0; i < share.size(); ++i) loss += share[i] * mean_prob[i];
+    const double scale = layers > 0 ? static_cast<double>(experts) / static_cast<double>(layers) : 0;
+    c.set_scalar(Value::aux_loss, scale * loss);
+    if (c.pass != Pass::train || layers == 0) return;
+
+    // The step's loss holds coefficient * sum over micro-batches of (its share of tokens) * aux.
+    const double factor =
+        c.settings.aux_loss * (tokens / c.scalar(Value::tokens)) * scale / tokens;
+    const View dprobs = c.out(Value::dprobs);
+    for (int64_t i = 0; i < dprobs.size(); ++i) {
+      const double d = factor * share[static_cast<size_t>(i)];
+      if (dprobs.dtype == DType::f64) {
+        dprobs.as<double>()[i] = d;
+      } else {
+        dprobs.as<float>()[i] = static_cast<float>(d);
+      }
+    }
+  }
+
+  /// Replaces every row by the mean over rows.
+  static void pool_layers(std::vector<double>& values, int64_t layers, int64_t experts) {
+    for (int64_t e = 0; e < experts; ++e) {
+      double sum = 0;
+      for (int64_t l = 0; l < layers; ++l) sum += values[static_cast<size_t>(l * experts + e)];
+      for (int64_t l = 0; l < layers; ++l) {
+        values[static_cast<size_t>(l * experts + e)] = sum / static_cast<double>(layers);
+      }
+    }
+  }
+};
+
+}  // namespace
+
+const Body& head_body() {
+  static const Head body;
+  return body;
+}
+
+}  // namespace hearth

@@ -1,0 +1,45 @@
+// The bodies, one a task kind; reached through body_of (layers/body.h).
+#pragma once
+
+#include "layers/body.h"
+
+namespace hearth {
+
+const Body& embed_body();
+const Body& attention_body();
+const Body& dense_body();
+const Body& dispatch_body();
+const Body& experts_body();
+const Body& combine_body();
+const Body& head_body();
+const Body& norm_body();
+const Body& update_body();
+
+/// Ports that several kinds declare alike.
+namespace ports {
+
+/// [T, H] activations.
+inline Port hidden(const TaskShape& s, Value value, Access access, int32_t layer_offset = 0) {
+  return {value, access, s.settings.activations, 1, 0, s.spec.hidden, layer_offset};
+}
+/// [R, H] rows of routed tokens.
+inline Port routed(const TaskShape& s, Value value, Access access) {
+  return {value, access, s.settings.activations, s.spec.experts_per_token, 0, s.spec.hidden, 0};
+}
+/// i32 [T].
+inline Port token_ints(Value value, Access access) {
+  return {value, access, DType::i32, 1, 0, 1, 0};
+}
+/// One f64.
+inline Port scalar(Value value, Access access) {
+  return {value, access, DType::f64, 0, 1, 1, 0};
+}
+
+}  // namespace ports
+
+/// The RoutingView of a micro-batch from its declared values.
+RoutingView routing_of(const BodyContext& c);
+/// The three ports behind it.
+void add_routing_ports(const TaskShape& s, Access access, std::vector<Port>& ports);
+
+}  // namespace hearth

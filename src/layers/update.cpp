@@ -1,0 +1,75 @@
+// update: AdamW on the blocks of a layer (or of embedding and head), in runs. A step whose gradient
+// is not finite changes no weight; its gradient is cleared all the same.
+#include <cstring>
+
+#include "layers/kinds.h"
+#include "model/parameter_memory.h"
+
+namespace hearth {
+
+namespace {
+
+class Update final : public Body {
+ public:
+  std::vector<Port> ports(const TaskShape&) const override {
+    std::vector<Port> list;
+    for (const Value v : {Value::lr, Value::update_step, Value::clip, Value::finite}) {
+      list.push_back(ports::scalar(v, Access::read));
+    }
+    return list;
+  }
+
+  /// Layer -1: the embedding; layer L: the head; else all blocks of the layer.
+  std::vector<BlockUse> blocks(const TaskShape& s) const override {
+    BlockId begin = 0, end = 0;
+    const auto count = static_cast<BlockId>(s.table.blocks().size());
+    for (BlockId id = 0; id < count; ++id) {
+      const Block& b = s.table.block(id);
+      const int32_t layer = b.kind == BlockKind::embedding ? -1
+                            : b.kind == BlockKind::head    ? static_cast<int32_t>(s.spec.layers)
+                                                           : b.layer;
+      if (layer != s.layer) continue;
+      if (begin == end) begin = id;
+      end = id + 1;
+    }
+    return {{begin, end, BlockAccess::update}};
+  }
+
+  ScratchNeed scratch(const TaskShape& s, const OpSet& ops) const override {
+    return ops.row_scratch(1, s.spec.hidden);
+  }
+  double flops(const TaskShape&) const override { return 0; }
+
+  void run(const BodyContext& c) const override {
+    const bool finite = c.scalar(Value::finite) != 0;
+    const RunSettings& set = c.settings;
+    for (const UpdateRun& run : update_runs(c.table, c.blocks[0].begin, c.blocks[0].end)) {
+      if (!finite) {
+        std::memset(run.gradient.raw(), 0, run.gradient.bytes());
+        continue;
+      }
+      AdamWOptions options;
+      options.lr = c.scalar(Value::lr);
+      options.beta1 = set.beta1;
+      options.beta2 = set.beta2;
+      options.eps = set.eps;
+      options.weight_decay = run.decayed ? set.weight_decay : 0;
+      options.step = static_cast<int64_t>(c.scalar(Value::update_step));
+      options.gradient_scale = c.scalar(Value::clip);
+      c.ops.adamw(c.stream, options, run.gradient, run.master, run.moment1, run.moment2,
+                  run.working);
+      for (TensorId id = run.begin; id < run.end; ++id) {
+        c.table.mark_updated(id, static_cast<bool>(run.working));
+      }
+    }
+  }
+};
+
+}  // namespace
+
+const Body& update_body() {
+  static const Update body;
+  return body;
+}
+
+}  // namespace hearth

@@ -27,7 +27,8 @@ struct RenderedChat {
 /// "chatml"); without one: chat_template.jinja of the model directory, else chat_template of its
 /// tokenizer_config.json (a string, or a list of named ones: `default`). Input error when there is
 /// none, or when it is another template; usage error for another choice.
-void require_chatml(const std::string& model_directory, const std::string& choice);
+void require_chatml(const std::string& model_directory, const std::string& choice,
+                    bool follow_links = false);
 
 /// Whether a Jinja template writes plain ChatML: for every message <|im_start|>ROLE\nCONTENT
 /// <|im_end|>\n, then <|im_start|>assistant\n where a generation prompt is asked for, and nothing

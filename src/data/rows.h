@@ -23,6 +23,7 @@ struct RowOptions {
   std::string model;  // directory of the tokenizer files; not touched by input_ids rows
   RowFormat format = RowFormat::automatic;
   TrainOn train_on = TrainOn::assistant;  // of chats; text is trained as a whole
+  bool follow_links = false;              // of the model directory, CLI.md 10
   std::string chat_template;              // empty or "chatml"
   int64_t seq_len = 0;                    // 0: any length
   Overflow overflow = Overflow::truncate;

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
+
 namespace hearth {
 
 /// Bytes [begin, end) of a text.
@@ -35,12 +37,11 @@ struct Encoding {
 /// input error that names it and its value. `truncation` and `padding` are not applied.
 class Tokenizer {
  public:
-  /// Reads tokenizer.json and, when there, tokenizer_config.json.
-  explicit Tokenizer(const std::string& directory);
-  /// From the texts of the two files (the second may be empty); `source` names the first one in
+  /// Reads tokenizer.json and, when there, tokenizer_config.json. `follow_links` as CLI.md 10 says.
+  explicit Tokenizer(const std::string& directory, bool follow_links = false);
+  /// From the contents of the two files (the second null when missing); `directory` names them in
   /// messages.
-  Tokenizer(std::string_view tokenizer_json, std::string_view tokenizer_config,
-            const std::string& source);
+  Tokenizer(const Json& tokenizer_json, const Json& tokenizer_config, const std::string& directory);
   ~Tokenizer();
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
@@ -94,8 +95,5 @@ class StreamDecoder {
 /// lines from 64 MiB on.
 void encode_lines(const Tokenizer& tokenizer, const std::string& file,
                   const std::function<void(const Encoding&)>& line);
-
-/// Names of the tokenizer and chat template files in a model directory: what a result copies.
-std::vector<std::string> tokenizer_files(const std::string& directory);
 
 }  // namespace hearth

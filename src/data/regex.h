@@ -1,0 +1,35 @@
+// Regular expressions of tokenizer.json, on PCRE2 with limits.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "data/tokenizer.h"
+
+namespace hearth {
+
+/// A compiled pattern. Immutable: threads may share it.
+///
+/// tokenizer.json means Oniguruma's dialect. Where the two dialects give one text different
+/// meanings, the pattern is refused instead of read in PCRE2's way: `^`, `$`, escapes such as \h and
+/// \v, nested classes, `&&`, groups other than (...), (?:...), (?i:...), lookaround and (?>...).
+class Regex {
+ public:
+  /// `where` (file and field) starts the messages. Input error for a pattern that is not read.
+  Regex(const std::string& pattern, const std::string& where);
+  ~Regex();
+  Regex(Regex&&) noexcept;
+  Regex& operator=(Regex&&) noexcept;
+
+  /// The leftmost match in valid UTF-8 from `start` on, nullopt without one. Input error when a
+  /// limit on backtracking is reached.
+  std::optional<TextSpan> find(std::string_view text, uint32_t start) const;
+
+ private:
+  struct Code;
+  std::unique_ptr<const Code> code_;
+};
+
+}  // namespace hearth

@@ -2,15 +2,15 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/file_ops.h"
 #include "base/hash.h"
-#include "base/json.h"
 
 namespace hearth {
 
@@ -30,12 +30,19 @@ struct SafetensorsHeader {
   uint64_t data_begin = 0;  // in the file
 };
 
+/// The format's limit of a header, in bytes.
+inline constexpr uint64_t kMaxSafetensorsHeader = 100'000'000;
+
 /// Parses and checks a header: the whole file is `file_size` bytes, `text` the JSON. Raises an
-/// input error naming `source` and the tensor. Pure: the fuzz target calls it.
+/// input error naming `source` and the tensor. Refused: what is not exactly the format's grammar,
+/// keys that come twice, types the format does not know, shapes whose bytes overflow or are not
+/// those of the offsets, data with holes, overlaps or bytes of no tensor, more than 64 dimensions.
+/// Takes memory in proportion to the text. Pure: the fuzz target calls it.
 SafetensorsHeader parse_safetensors_header(std::string_view text, uint64_t file_size,
                                            const std::string& source);
 
-/// A safetensors file opened for reading; tensors are read in place by pread.
+/// A safetensors file opened for reading; tensors are read in place by pread. Git LFS pointers and
+/// pickles are refused with a sentence of help; a file that shrinks later is an input error.
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::string& path);
@@ -50,8 +57,10 @@ class SafetensorsFile {
 };
 
 /// Writes a safetensors file tensor by tensor, in the order given to the constructor, in pieces of
-/// any size. The target must not exist. `close` checks that every byte came, syncs, and returns the
-/// digest of the whole file.
+/// any size. Offsets of the entries are set here; {"format": "pt"} is added to metadata without a
+/// format (transformers asks for it); the header is padded with spaces to a multiple of 8. The
+/// target must not exist. `close` checks that every byte came, syncs, and returns the digest of the
+/// whole file.
 class SafetensorsWriter {
  public:
   SafetensorsWriter(const std::string& path, std::vector<SafetensorsEntry> entries,
@@ -67,8 +76,15 @@ class SafetensorsWriter {
 };
 
 /// The format's name of an element type, and back (nullopt: a type this program does not compute
-/// with). `safetensors_bits` knows all types of the format.
+/// with). `safetensors_bits` knows all types of the format: bits of an element.
 std::string safetensors_name(DType type);
 std::optional<DType> safetensors_dtype(std::string_view name);
+std::optional<int> safetensors_bits(std::string_view name);
+
+/// Bytes of an entry by its type and shape; nullopt when they overflow or are no whole number.
+std::optional<uint64_t> safetensors_bytes(const SafetensorsEntry& entry);
+
+/// "[3, 4]", for messages.
+std::string shape_text(const std::vector<int64_t>& shape);
 
 }  // namespace hearth

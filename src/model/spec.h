@@ -18,6 +18,8 @@ struct ModelSpec {
   bool tied_head = false;  // the head reads the embedding's table
   int64_t max_positions = 0;
   double initializer_range = 0.02;
+  /// Row of the embedding that gets no gradient from lookups (torch's padding_idx); -1: none.
+  int64_t padding_id = -1;
 
   // Attention.
   int64_t heads = 0;
@@ -26,7 +28,7 @@ struct ModelSpec {
   bool qk_norm = false;  // RMSNorm a head of q and k, before rope
   bool qkv_bias = false;
   bool o_bias = false;
-  int64_t window = 0;    // 0: full causal attention
+  int64_t window = 0;  // 0: full causal attention
   double rope_theta = 0;
 
   // Feed-forward part: routed experts where moe[layer], else a dense MLP.
@@ -37,6 +39,7 @@ struct ModelSpec {
   int64_t expert_width = 0;
   bool normalize_weights = false;  // combine weights divided by their sum (norm_topk_prob)
   double aux_loss = 0;             // config.json's coefficient of the auxiliary loss
+  bool aux_loss_on = false;        // output_router_logits: transformers adds it to the loss
 
   std::vector<int64_t> eos_ids;
 

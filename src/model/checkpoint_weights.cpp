@@ -1,0 +1,136 @@
+// Reading the weights of an opened checkpoint.
+#include <algorithm>
+#include <vector>
+
+#include "base/error.h"
+#include "model/checkpoint.h"
+#include "model/weight_copy.h"
+
+namespace hearth {
+namespace {
+
+template <class Bits>
+int64_t find_full_exponent(const void* data, int64_t n, Bits exponent) {
+  const auto* bits = static_cast<const Bits*>(data);
+  return std::find_if(bits, bits + n, [=](Bits x) { return (x & exponent) == exponent; }) - bits;
+}
+
+/// A piece of a tensor of the table.
+struct Piece {
+  TensorId tensor = 0;
+  int64_t begin = 0;
+  int64_t count = 0;
+};
+
+std::vector<Piece> pieces_of(const ParameterTable& table) {
+  std::vector<Piece> pieces;
+  for (TensorId id = 0; id < static_cast<TensorId>(table.tensors().size()); ++id) {
+    const int64_t size = table.tensor(id).size();
+    for (int64_t begin = 0; begin < size; begin += kPieceElements) {
+      pieces.push_back({id, begin, std::min(kPieceElements, size - begin)});
+    }
+  }
+  return pieces;
+}
+
+Copy& home_of(Tensor& tensor) {
+  Copy& master = tensor.copies[static_cast<int>(CopyRole::master)];
+  return master.present() ? master : tensor.copies[static_cast<int>(CopyRole::stored)];
+}
+
+void put(Copy& copy, DType type, const void* data, const Piece& piece) {
+  HEARTH_CHECK(copy.view.contiguous(), "read_weights: copy with gaps");
+  convert(type, data, copy.view.dtype, elements_at(copy.view.raw(), copy.view.dtype, piece.begin),
+          piece.count);
+}
+
+}  // namespace
+
+int64_t find_not_finite(DType type, const void* data, int64_t n) {
+  switch (type) {
+    case DType::f64: return find_full_exponent<uint64_t>(data, n, uint64_t{0x7ff} << 52);
+    case DType::f32: return find_full_exponent<uint32_t>(data, n, 0x7f800000u);
+    case DType::bf16: return find_full_exponent<uint16_t>(data, n, 0x7f80u);
+    case DType::f16: return find_full_exponent<uint16_t>(data, n, 0x7c00u);
+    default: return n;
+  }
+}
+
+void Checkpoint::read_weights(ParameterTable& table, const Pool& pool) const {
+  const std::vector<Piece> pieces = pieces_of(table);
+  std::vector<std::vector<float>> buffers(static_cast<size_t>(pool.workers()),
+                                          std::vector<float>(kPieceElements));
+  pool.run(static_cast<int64_t>(pieces.size()), [&](int64_t i, int worker) {
+    const Piece& piece = pieces[static_cast<size_t>(i)];
+    Tensor& tensor = table.tensor(piece.tensor);
+    const TensorLocation& location = this->location(tensor.name);
+    const SafetensorsFile& file = *files_[static_cast<size_t>(location.file)];
+    const DType type = tensor.stored;
+    void* buffer = buffers[static_cast<size_t>(worker)].data();
+    file.read(location.entry, buffer, static_cast<size_t>(piece.count) * size_of(type),
+              static_cast<uint64_t>(piece.begin) * size_of(type));
+    const int64_t bad = find_not_finite(type, buffer, piece.count);
+    if (bad < piece.count) {
+      throw input_error(file.path() + ": tensor " + quoted(tensor.name) + ": element " +
+                        std::to_string(piece.begin + bad) + " is not finite (NaN or infinity)");
+    }
+    Copy& home = home_of(tensor);
+    HEARTH_CHECK(home.present(), "read_weights: no memory for tensor " + tensor.name);
+    put(home, type, buffer, piece);
+    Copy& working = tensor.copies[static_cast<int>(CopyRole::working)];
+    if (working.present()) put(working, type, buffer, piece);
+  });
+  for (Tensor& tensor : table.tensors()) {
+    home_of(tensor).version = tensor.version;
+    tensor.copies[static_cast<int>(CopyRole::working)].version = tensor.version;
+  }
+  check_tied_copies();
+}
+
+// transformers ties a stored head only when it equals the embedding; another one would be a model
+// that is not tied although config.json says so.
+void Checkpoint::check_tied_copies() const {
+  std::vector<float> stored(kPieceElements), first(kPieceElements), second(kPieceElements);
+  const auto read = [&](const TensorLocation& at, int64_t begin, int64_t n, float* out) {
+    const DType type = *safetensors_dtype(at.entry.dtype);
+    files_[static_cast<size_t>(at.file)]->read(at.entry, stored.data(),
+                                               static_cast<size_t>(n) * size_of(type),
+                                               static_cast<uint64_t>(begin) * size_of(type));
+    convert(type, stored.data(), DType::f32, out, n);
+  };
+  for (const auto& [name, at] : locations_) {
+    const std::string source = family_->tied_source(spec_, name);
+    if (source.empty()) continue;
+    const int64_t size = at.entry.shape[0] * at.entry.shape[1];
+    for (int64_t begin = 0; begin < size; begin += kPieceElements) {
+      const int64_t n = std::min(kPieceElements, size - begin);
+      read(at, begin, n, first.data());
+      read(location(source), begin, n, second.data());
+      if (std::equal(first.begin(), first.begin() + n, second.begin())) continue;
+      throw input_error(files_[static_cast<size_t>(at.file)]->path() + ": tensor " + quoted(name) +
+                        " differs from " + quoted(source) + ", although config.json says " +
+                        "tie_word_embeddings; set it to false if the two are separate");
+    }
+  }
+}
+
+std::vector<std::pair<std::string, Digest>> Checkpoint::digests() const {
+  constexpr size_t kBuffer = size_t{4} << 20;
+  std::vector<std::byte> buffer(kBuffer);
+  std::vector<std::pair<std::string, Digest>> out;
+  const auto add = [&](const std::string& path) {
+    const InputFile file(path);
+    Hasher hasher;
+    for (uint64_t at = 0; at < file.size(); at += kBuffer) {
+      const auto bytes = static_cast<size_t>(std::min<uint64_t>(kBuffer, file.size() - at));
+      file.read(buffer.data(), bytes, at);
+      hasher.update(buffer.data(), bytes);
+    }
+    out.emplace_back(path.substr(path.rfind('/') + 1), hasher.digest());
+  };
+  add(directory_ + "/config.json");
+  for (const auto& file : files_) add(file->path());
+  return out;
+}
+
+}  // namespace hearth

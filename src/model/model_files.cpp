@@ -1,0 +1,90 @@
+#include "model/model_files.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "base/error.h"
+#include "base/file_ops.h"
+
+namespace hearth {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_below(const fs::path& path, const fs::path& folder) {
+  const fs::path relative = path.lexically_relative(folder);
+  return !relative.empty() && *relative.begin() != "..";
+}
+
+/// For .../snapshots/REVISION...: the folder .../blobs; empty elsewhere.
+fs::path blobs_of(const fs::path& directory) {
+  for (fs::path at = directory; at.has_parent_path() && at != at.parent_path();
+       at = at.parent_path()) {
+    if (at.parent_path().filename() == "snapshots") return at.parent_path().parent_path() / "blobs";
+  }
+  return {};
+}
+
+bool link_allowed(const fs::path& target, const fs::path& directory) {
+  if (is_below(target, directory)) return true;
+  const fs::path blobs = blobs_of(directory);
+  return !blobs.empty() && is_below(target, blobs);
+}
+
+}  // namespace
+
+std::string model_file(const std::string& directory, const std::string& name, bool follow_links) {
+  HEARTH_CHECK(!name.empty() && name.find('/') == std::string::npos && name != "..",
+               "model file: not a plain name");
+  const std::string path = directory + "/" + name;
+  if (!file_info(path).is_link || follow_links) return path;
+  std::error_code error;
+  const fs::path target = fs::canonical(path, error);
+  if (error) throw input_error(path + ": a link that leads nowhere (" + error.message() + ")");
+  const fs::path folder = fs::canonical(directory, error);
+  if (error) throw input_error(directory + ": cannot be resolved (" + error.message() + ")");
+  if (!link_allowed(target, folder)) {
+    throw input_error(path + ": a link out of the model directory, to " + quoted(target.string()) +
+                      "; pass --follow-links if this is meant");
+  }
+  return path;
+}
+
+bool has_model_file(const std::string& directory, const std::string& name) {
+  const FileInfo info = file_info(directory + "/" + name);
+  return info.is_link || info.kind != FileKind::none;
+}
+
+void refuse_foreign(std::string_view head, const std::string& path) {
+  if (head.starts_with("version https://git-lfs.github.com/spec/")) {
+    throw input_error(path + ": an un-pulled Git LFS pointer, not the file itself; " +
+                      "run 'git lfs pull' in the repository it came from");
+  }
+  // The ninth byte of a safetensors file is '{', whatever its length field looks like.
+  const bool safetensors = head.size() > 8 && head[8] == '{';
+  const bool zip = head.starts_with("PK\x03\x04");
+  const bool pickle = head.size() >= 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5;
+  if (!safetensors && (zip || pickle)) {
+    throw input_error(path + ": a pickle (torch.save), which can run code when it is read; " +
+                      "convert it with save_pretrained(..., safe_serialization=True)");
+  }
+}
+
+std::string read_head(const std::string& path) {
+  const InputFile file(path);
+  std::string head(static_cast<size_t>(std::min<uint64_t>(file.size(), 64)), '\0');
+  file.read(head.data(), head.size(), 0);
+  return head;
+}
+
+std::string read_text_file(const std::string& path, uint64_t max_bytes) {
+  refuse_foreign(read_head(path), path);
+  return read_file(path, max_bytes);
+}
+
+Json read_json_file(const std::string& path, uint64_t max_bytes) {
+  return parse_json(read_text_file(path, max_bytes), path);
+}
+
+}  // namespace hearth

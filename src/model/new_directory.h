@@ -1,0 +1,28 @@
+// A directory that appears whole: written under a temporary name, published by one rename.
+#pragma once
+
+#include <string>
+
+namespace hearth {
+
+class NewDirectory {
+ public:
+  /// Makes PARENT/.tmp-NAME for the target PARENT/NAME (and PARENT), in place of what an earlier
+  /// try left. Usage error if the target exists.
+  explicit NewDirectory(const std::string& target);
+  /// Removes what was not published.
+  ~NewDirectory();
+  NewDirectory(const NewDirectory&) = delete;
+  NewDirectory& operator=(const NewDirectory&) = delete;
+
+  /// Where to write; files must be synced by their writers.
+  const std::string& path() const { return temporary_; }
+  /// Syncs the directory, renames it to the target (never over another), syncs the parent.
+  void publish();
+
+ private:
+  std::string parent_, target_, temporary_;
+  bool published_ = false;
+};
+
+}  // namespace hearth

@@ -1,0 +1,25 @@
+// Pieces of tensors on their way between files and the table: how large, and whether finite.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/dtype.h"
+
+namespace hearth {
+
+/// Elements a piece: buffers of 4 MiB for f32.
+inline constexpr int64_t kPieceElements = int64_t{1} << 20;
+
+/// The first of n elements that is NaN or infinite, n if all are finite. bf16, f16, f32 and f64.
+int64_t find_not_finite(DType type, const void* data, int64_t n);
+
+/// Elements [begin, begin + n) of a contiguous array of a type.
+inline const void* elements_at(const void* data, DType type, int64_t begin) {
+  return static_cast<const std::byte*>(data) + static_cast<size_t>(begin) * size_of(type);
+}
+inline void* elements_at(void* data, DType type, int64_t begin) {
+  return static_cast<std::byte*>(data) + static_cast<size_t>(begin) * size_of(type);
+}
+
+}  // namespace hearth

@@ -9,7 +9,7 @@ namespace {
 constexpr auto kInfo = [] {
   std::array<ValueInfo, kValues> table{};
   const auto set = [&](Value v, std::string_view name, Scope scope, bool given = false) {
-    table[static_cast<size_t>(v)] = {name, scope, given};
+    table[static_cast<size_t>(v)] = {name, scope, given, false};
   };
   const auto layer = [&](Value v, std::string_view name) { set(v, name, Scope::layer); };
   set(Value::ids, "ids", Scope::micro_batch, true);
@@ -77,6 +77,10 @@ constexpr auto kInfo = [] {
   layer(Value::tmp_rstd, "tmp_rstd");
   layer(Value::tmp_dh, "tmp_dh");
   layer(Value::tmp_hidden, "tmp_hidden");
+  for (const Value v : {Value::loss, Value::aux_loss, Value::router_counts, Value::logits,
+                        Value::grad_norm, Value::clip, Value::finite}) {
+    table[static_cast<size_t>(v)].kept = true;
+  }
   return table;
 }();
 

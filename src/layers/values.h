@@ -59,7 +59,8 @@ enum class Scope : uint8_t { layer, micro_batch, step };
 struct ValueInfo {
   std::string_view name;
   Scope scope;
-  bool given;  // written before the step, not by a task
+  bool given = false;  // written before the step, not by a task
+  bool kept = false;   // read after the step: its buffer lives to the end of the list
 };
 const ValueInfo& info_of(Value value);
 

@@ -1,0 +1,50 @@
+#include "runtime/stream_threads.h"
+
+namespace hearth {
+
+StreamThreads::StreamThreads(size_t streams) {
+  for (size_t s = 1; s < streams; ++s) {
+    threads_.emplace_back([this, s] { serve(s); });
+  }
+}
+
+StreamThreads::~StreamThreads() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  start_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void StreamThreads::run(const std::function<void(size_t)>& f) {
+  {
+    const std::lock_guard lock(mutex_);
+    work_ = &f;
+    running_ = threads_.size();
+    ++round_;
+  }
+  start_.notify_all();
+  f(0);
+  std::unique_lock lock(mutex_);
+  done_.wait(lock, [this] { return running_ == 0; });
+}
+
+void StreamThreads::serve(size_t stream) {
+  uint64_t seen = 0;
+  for (;;) {
+    const std::function<void(size_t)>* work = nullptr;
+    {
+      std::unique_lock lock(mutex_);
+      start_.wait(lock, [&] { return ending_ || round_ != seen; });
+      if (ending_) return;
+      seen = round_;
+      work = work_;
+    }
+    (*work)(stream);
+    const std::lock_guard lock(mutex_);
+    if (--running_ == 0) done_.notify_one();
+  }
+}
+
+}  // namespace hearth

@@ -1,0 +1,38 @@
+// Threads that issue the tasks of streams: they wait between steps and live as long as the
+// executor, because the team of workers of a stream belongs to the thread that uses it.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace hearth {
+
+/// `run(f)` calls f(s) for every stream s at the same time: stream 0 on the calling thread, the
+/// others on threads of their own; returns when all have returned. f must not throw.
+class StreamThreads {
+ public:
+  explicit StreamThreads(size_t streams);
+  ~StreamThreads();
+  StreamThreads(const StreamThreads&) = delete;
+  StreamThreads& operator=(const StreamThreads&) = delete;
+
+  void run(const std::function<void(size_t stream)>& f);
+
+ private:
+  void serve(size_t stream);
+
+  std::mutex mutex_;
+  std::condition_variable start_, done_;
+  const std::function<void(size_t)>* work_ = nullptr;
+  uint64_t round_ = 0;
+  size_t running_ = 0;
+  bool ending_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace hearth

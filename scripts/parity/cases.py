@@ -94,6 +94,15 @@ CASES = [
          dict(micro_batch=3)),
 ]
 
+# bf16 compute; judged together (bf16.py).
+CASES += [
+    Case(f"bf16_compute_{seed}", "bf16 compute beside torch's", config,
+         dict(compute_dtype="bf16", lr=3e-4), dtype="bfloat16", seed=seed)
+    for seed, config in enumerate([
+        dict(hidden_size=64, moe_intermediate_size=48), dict(attention_bias=True),
+        dict(tie_word_embeddings=True, norm_topk_prob=False),
+        dict(hidden_size=96, num_hidden_layers=3, mlp_only_layers=[0])], start=11)]
+
 
 def find(name):
     return next(case for case in CASES if case.name == name)

@@ -13,12 +13,14 @@ import sys
 from pathlib import Path
 
 import torch
+import transformers
 from safetensors.torch import save_file
 
+import bf16
 import models
 import training
 
-LOGIT_ROWS = (0, 1, 5)
+LOGIT_ROWS = (0, 1, 2, 3, 5)
 torch.set_num_threads(1)
 
 
@@ -53,10 +55,11 @@ def run(model, case, rows, top_k, coefficient):
         logits = {i: model.forward(rows[i]["input_ids"][:options["seq_len"]])[0]
                   for i in LOGIT_ROWS}
     before = training.evaluate(model, rows, options, top_k)
+    row_losses = [training.evaluate(model, [rows[i]], options, top_k)["loss"] for i in LOGIT_ROWS]
     steps, routing = training.train(model, rows, options, coefficient, top_k)
     after = training.evaluate(model, rows, options, top_k)
-    return dict(start=start, logits=logits, before=before, steps=steps, after=after,
-                routing=routing, final=model_tensors(model))
+    return dict(start=start, logits=logits, before=before, row_losses=row_losses, steps=steps,
+                after=after, routing=routing, final=model_tensors(model))
 
 
 def model_tensors(model):
@@ -84,12 +87,32 @@ def reference(directory):
     assert loss_error < 3e-6 and errors[worst] < 3e-4, "ill-conditioned: change the seed"
     assert idle or not case["idle_expert"], "no idle expert"
 
-    expected = dict(torch=torch.__version__, coefficient=coefficient,
-                    **{key: result[key] for key in ("before", "steps", "after")})
+    write(directory, coefficient, result)
+
+
+def reference_bf16(directory):
+    """The truth in f64, and what torch's bf16 makes of it."""
+    case, rows, top_k, coefficient = read_case(directory)
+    truth = run(models.Plain(directory / "model", freezer(case)), case, rows, top_k, coefficient)
+    peer = models.Transformers(directory / "model", freezer(case), torch.bfloat16)
+    result = run(peer, case, rows, top_k, coefficient)
+    errors = bf16.errors(result["steps"], result["row_losses"], result["final"], truth,
+                         truth["start"])
+    print(f"{case['name']:14} error of torch in bf16: "
+          + ", ".join(f"{kind} {value:.1e}" for kind, value in bf16.pooled([errors]).items()))
+    write(directory, coefficient, truth, torch_bf16=errors)
+
+
+def write(directory, coefficient, result, **more):
+    expected = dict(torch=torch.__version__, transformers=transformers.__version__,
+                    coefficient=coefficient, logit_rows=LOGIT_ROWS,
+                    **{key: result[key] for key in ("before", "row_losses", "steps", "after")},
+                    **more)
     (directory / "expected.json").write_text(json.dumps(expected, indent=1) + "\n")
-    tensors = {f"final.{n}": t.contiguous() for n, t in result["final"].items()}
-    tensors |= {f"logits.{i}": t.contiguous() for i, t in result["logits"].items()}
-    save_file(tensors, directory / "expected.safetensors")
+    tensors = {f"final.{n}": t for n, t in result["final"].items()}
+    tensors |= {f"logits.{i}": t for i, t in result["logits"].items()}
+    save_file({n: t.detach().float().contiguous() for n, t in tensors.items()},
+              directory / "expected.safetensors")
 
 
 if __name__ == "__main__":
@@ -98,4 +121,5 @@ if __name__ == "__main__":
     out = Path(sys.argv[1])
     for directory in sorted(path.parent for path in out.glob("*/case.json")):
         if len(sys.argv) == 2 or directory.name in sys.argv[2:]:
-            reference(directory)
+            compute = read_case(directory)[0]["train"]["compute_dtype"]
+            (reference_bf16 if compute == "bf16" else reference)(directory)

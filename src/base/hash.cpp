@@ -2,7 +2,9 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <new>
+#include <utility>
 
 namespace hearth {
 namespace {
@@ -19,6 +21,25 @@ std::string Digest::hex() const {
     text[static_cast<size_t>(16 + i)] = digits[low >> (60 - 4 * i) & 15];
   }
   return text;
+}
+
+std::optional<Digest> Digest::from_hex(std::string_view text) {
+  Digest d;
+  if (text.size() != 32) return std::nullopt;
+  for (size_t i = 0; i < 32; ++i) {
+    const char c = text[i];
+    uint64_t digit;
+    if (c >= '0' && c <= '9') {
+      digit = static_cast<uint64_t>(c - '0');
+    } else if (c >= 'a' && c <= 'f') {
+      digit = static_cast<uint64_t>(c - 'a') + 10;
+    } else {
+      return std::nullopt;
+    }
+    uint64_t& half = i < 16 ? d.high : d.low;
+    half = half << 4 | digit;
+  }
+  return d;
 }
 
 struct Hasher::State {
@@ -53,6 +74,27 @@ void Hasher::update_u64(uint64_t value) {
 }
 
 Digest Hasher::digest() const { return digest_from(XXH3_128bits_digest(state_->xxh)); }
+
+void ChunkHasher::update(const void* data, size_t bytes) {
+  const auto* from = static_cast<const unsigned char*>(data);
+  while (bytes > 0) {
+    const size_t n = std::min<uint64_t>(bytes, chunk_bytes_ - in_chunk_);
+    hasher_.update(from, n);
+    from += n;
+    bytes -= n;
+    in_chunk_ += n;
+    if (in_chunk_ == chunk_bytes_) {
+      digests_.push_back(hasher_.digest());
+      hasher_ = Hasher();
+      in_chunk_ = 0;
+    }
+  }
+}
+
+std::vector<Digest> ChunkHasher::finish() {
+  if (in_chunk_ > 0) digests_.push_back(hasher_.digest());
+  return std::move(digests_);
+}
 
 Digest digest_of(const void* data, size_t bytes) {
   return digest_from(XXH3_128bits(data, bytes));

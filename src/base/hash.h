@@ -4,8 +4,10 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hearth {
 
@@ -14,6 +16,8 @@ struct Digest {
   uint64_t high = 0;
   uint64_t low = 0;
   std::string hex() const;  // 32 lower-case digits, as the XXH3 tools print it
+  /// Reads `hex` back; nullopt for anything else.
+  static std::optional<Digest> from_hex(std::string_view text);
   friend bool operator==(const Digest&, const Digest&) = default;
 };
 
@@ -32,6 +36,22 @@ class Hasher {
  private:
   struct State;
   std::unique_ptr<State> state_;
+};
+
+/// The digest of every `chunk_bytes` of a stream (the last chunk may be shorter; a stream of no bytes
+/// has none), so that damage to a large file can be placed.
+class ChunkHasher {
+ public:
+  explicit ChunkHasher(uint64_t chunk_bytes) : chunk_bytes_(chunk_bytes) {}
+  void update(const void* data, size_t bytes);
+  /// Ends the last chunk; called once.
+  std::vector<Digest> finish();
+
+ private:
+  uint64_t chunk_bytes_;
+  uint64_t in_chunk_ = 0;
+  Hasher hasher_;
+  std::vector<Digest> digests_;
 };
 
 Digest digest_of(const void* data, size_t bytes);

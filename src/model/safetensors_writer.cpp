@@ -38,8 +38,10 @@ std::string header_text(const std::vector<SafetensorsEntry>& entries,
 }  // namespace
 
 SafetensorsWriter::SafetensorsWriter(const std::string& path, std::vector<SafetensorsEntry> entries,
-                                     std::vector<std::pair<std::string, std::string>> metadata)
+                                     std::vector<std::pair<std::string, std::string>> metadata,
+                                     uint64_t chunk_bytes)
     : file_(path) {
+  if (chunk_bytes > 0) chunks_.emplace(chunk_bytes);
   for (auto& entry : entries) {
     const auto bytes = safetensors_bytes(entry);
     HEARTH_CHECK(bytes.has_value(), "safetensors: entry without a size: " + entry.name);
@@ -53,16 +55,19 @@ SafetensorsWriter::SafetensorsWriter(const std::string& path, std::vector<Safete
   file_.reserve(8 + length + data_bytes_);
   char field[8];
   std::memcpy(field, &length, sizeof field);
-  file_.write(field, sizeof field);
-  file_.write(text.data(), text.size());
-  hasher_.update(field, sizeof field);
-  hasher_.update(text.data(), text.size());
+  put(field, sizeof field);
+  put(text.data(), text.size());
+}
+
+void SafetensorsWriter::put(const void* data, size_t bytes) {
+  file_.write(data, bytes);
+  hasher_.update(data, bytes);
+  if (chunks_) chunks_->update(data, bytes);
 }
 
 void SafetensorsWriter::write(const void* data, size_t bytes) {
   HEARTH_CHECK(bytes <= data_bytes_ - written_, "safetensors: more data than the header says");
-  file_.write(data, bytes);
-  hasher_.update(data, bytes);
+  put(data, bytes);
   written_ += bytes;
 }
 

@@ -1,0 +1,95 @@
+#include "op_test.h"
+
+using namespace hearth;
+using namespace hearth::test;
+
+namespace {
+
+struct Case {
+  int64_t width, vocabulary;
+  std::vector<double> labels;
+  DType stored = DType::f32;
+  bool trained = true;
+  bool gradients = true;
+};
+
+OpTest cross_entropy(const Case& c) {
+  OpTest test;
+  const auto tokens = static_cast<int64_t>(c.labels.size());
+  test.random("x", tokens, c.width);
+  test.random("head", c.stored, c.vocabulary, c.width);
+  test.integers("labels", 1, tokens, c.labels);
+  test.random("loss", DType::f64, 1, 1);
+  test.random("dloss", DType::f64, 1, 1).fill(0.37);  // the scale
+  if (c.gradients) test.random("dx", tokens, c.width);
+  if (c.gradients && c.trained) test.random("dhead", c.vocabulary, c.width);
+  test.outputs = {"loss"};
+  test.inputs = {"x"};
+  if (c.trained) test.inputs.push_back("head");
+  test.products = true;
+  test.bf16_tolerance = 4e-3;  // the gradients of logits are rounded as operands
+  test.scratch = [=](const OpSet& ops) {
+    return ops.cross_entropy_scratch(tokens, c.width, c.vocabulary);
+  };
+  test.forward = [](const Run& r) {
+    r.ops.cross_entropy(r.stream, r.view("x"), r.linear("head"), r.view("labels"), 1,
+                        r.view("loss"), {}, {});
+  };
+  test.backward = [](const Run& r) {
+    r.ops.cross_entropy(r.stream, r.view("x"), r.linear("head"), r.view("labels"),
+                        r["dloss"].get(0, 0), r.view("loss"), r.view("dx"), r.view("dhead"));
+  };
+  return test;
+}
+
+std::vector<double> some_labels(int64_t tokens, int64_t vocabulary) {
+  std::vector<double> labels;
+  for (int64_t t = 0; t < tokens; ++t) {
+    labels.push_back(t % 5 == 3 ? -100 : static_cast<double>(t * t % vocabulary));
+  }
+  return labels;
+}
+
+}  // namespace
+
+TEST_CASE("cross-entropy: loss and gradients, rows that are not trained left out") {
+  check_op(cross_entropy({.width = 4, .vocabulary = 7, .labels = {3, -100, 0, 6, 3}}));
+  check_op(cross_entropy({.width = 4, .vocabulary = 7, .labels = {3, 1}, .trained = false}));
+  check_back_ends(cross_entropy({.width = 1, .vocabulary = 2, .labels = {1}}));
+  check_back_ends(
+      cross_entropy({.width = 4, .vocabulary = 7, .labels = {3, -100}, .gradients = false}));
+}
+
+TEST_CASE("cross-entropy: odd sizes, every stored type, several chunks") {
+  for (const DType stored : {DType::f32, DType::bf16, DType::f16}) {
+    INFO("stored " << name_of(stored));
+    check_back_ends(cross_entropy(
+        {.width = 33, .vocabulary = 57, .labels = some_labels(9, 57), .stored = stored}));
+  }
+  check_back_ends(cross_entropy({.width = 9, .vocabulary = 1103, .labels = some_labels(20, 1103)}));
+  check_back_ends(cross_entropy({.width = 17, .vocabulary = 61, .labels = some_labels(600, 61)}));
+}
+
+TEST_CASE("cross-entropy: nothing trained") {
+  const OpTest test = cross_entropy({.width = 5, .vocabulary = 9, .labels = {-100, -100, -100}});
+  check_back_ends(test);
+  for_each_back_end(test.scratch, [&](const OpSet& ops, Stream& stream) {
+    const Tensors result = run_op(ops, stream, test.tensors, test.backward);
+    CHECK(result.at("loss").get(0, 0) == 0);
+    CHECK(difference(result.at("dx"), Tensor(DType::f32, 3, 5).fill(0), 0) == "");
+    CHECK(difference(result.at("dhead"), test.tensors.at("dhead"), 0) == "");
+  });
+}
+
+TEST_CASE("cross-entropy: equal logits cost log V, large ones stay finite") {
+  OpTest equal = cross_entropy({.width = 3, .vocabulary = 11, .labels = {4, 2}});
+  equal.tensors.at("head").fill(0.5);
+  for_each_back_end(equal.scratch, [&](const OpSet& ops, Stream& stream) {
+    const Tensors result = run_op(ops, stream, equal.tensors, equal.forward);
+    CHECK(std::abs(result.at("loss").get(0, 0) - 2 * std::log(11.0)) < 1e-5);
+  });
+  OpTest large = cross_entropy({.width = 3, .vocabulary = 11, .labels = {4, 2}});
+  large.tensors.at("x").fill_random("x", 1000);
+  large.bf16_tolerance = 1e-2;
+  check_back_ends(large);
+}

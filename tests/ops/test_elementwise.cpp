@@ -1,0 +1,74 @@
+#include "op_test.h"
+
+using namespace hearth;
+using namespace hearth::test;
+
+namespace {
+
+ScratchNeed scratch(const OpSet& ops) { return ops.row_scratch(300, 97); }
+
+OpTest swiglu(int64_t rows, int64_t width, double scale) {
+  OpTest test;
+  for (const char* name : {"gate", "up"}) test.random(name, rows, width, scale);
+  for (const char* name : {"h", "dh", "dgate", "dup", "again"}) test.random(name, rows, width);
+  test.outputs = {"h"};
+  test.inputs = {"gate", "up"};
+  test.scratch = scratch;
+  test.forward = [](const Run& r) {
+    r.ops.swiglu_forward(r.stream, r.view("gate"), r.view("up"), r.view("h"));
+  };
+  test.backward = [](const Run& r) {
+    r.copy("gate", "dgate");
+    r.copy("up", "dup");
+    r.ops.swiglu_backward(r.stream, r.view("dh"), r.view("dgate"), r.view("dup"), r.view("again"));
+  };
+  return test;
+}
+
+}  // namespace
+
+TEST_CASE("swiglu: values and gradients") {
+  check_op(swiglu(3, 5, 2));
+  check_op(swiglu(1, 1, 1));
+  check_back_ends(swiglu(0, 4, 1));
+  check_back_ends(swiglu(300, 97, 4));
+  check_back_ends(swiglu(4, 33, 100));  // exp over- and underflows in f32
+}
+
+TEST_CASE("swiglu: backward gives h again") {
+  const OpTest test = swiglu(4, 9, 3);
+  for_each_back_end(scratch, [&](const OpSet& ops, Stream& stream) {
+    Tensors result = run_op(ops, stream, test.tensors, test.forward);
+    result = run_op(ops, stream, result, test.backward);
+    CHECK(difference(result.at("again"), result.at("h"), 1e-6) == "");
+  });
+}
+
+TEST_CASE("add: also onto an operand") {
+  for (const int64_t rows : {1, 7, 300}) {
+    OpTest test;
+    for (const char* name : {"a", "b", "y"}) test.random(name, rows, 33);
+    test.scratch = scratch;
+    for (const char* into : {"y", "a", "b"}) {
+      test.forward = [=](const Run& r) {
+        r.ops.add(r.stream, r.view("a"), r.view("b"), r.view(into));
+      };
+      check_back_ends(test);
+    }
+  }
+}
+
+TEST_CASE("cast: rounds to nearest, ties to even") {
+  for (const DType from : {DType::f32, DType::bf16, DType::f16}) {
+    for (const DType to : {DType::f32, DType::bf16, DType::f16}) {
+      for_each_back_end(scratch, [&](const OpSet& ops, Stream& stream) {
+        INFO(name_of(from) << " to " << name_of(to));
+        const Tensor x = Tensor(from, 37, 33, 5).fill_random("x", 3);
+        Tensor y(to, 37, 33, 2);
+        ops.cast(stream, x.view(), y.view());
+        CHECK(difference(y, x.as(to, 0), 0) == "");
+        CHECK(y.canaries_alive());
+      });
+    }
+  }
+}

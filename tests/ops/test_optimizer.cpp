@@ -1,0 +1,153 @@
+#include <limits>
+
+#include "op_test.h"
+
+using namespace hearth;
+using namespace hearth::test;
+
+namespace {
+
+OpTest adamw(int64_t size, DType working, const AdamWOptions& options) {
+  OpTest test;
+  test.random("gradient", 1, size);
+  test.random("master", 1, size);
+  test.random("moment1", 1, size, 0.1);
+  test.random("moment2", 1, size, 0.1);
+  for (int64_t i = 0; i < size; ++i) {
+    test.tensors.at("moment2").set(0, i, std::abs(test.tensors.at("moment2").get(0, i)));
+  }
+  if (working != DType::f32) test.random("working", working, 1, size);
+  test.scratch = [=](const OpSet& ops) { return ops.row_scratch(1, size); };
+  test.forward = [=](const Run& r) {
+    r.ops.adamw(r.stream, options, r.view("gradient"), r.view("master"), r.view("moment1"),
+                r.view("moment2"), r.view("working"));
+  };
+  return test;
+}
+
+/// Elements that differ by more than one unit in the last place.
+int64_t beyond_one_ulp(const Tensor& a, const Tensor& b) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < a.size(); ++i) {
+    const float x = a.view().as<float>()[i], y = b.view().as<float>()[i];
+    count += !(std::nextafter(x, y) == y);
+  }
+  return count;
+}
+
+constexpr AdamWOptions kOptions = {.lr = 1e-2,
+                                   .beta1 = 0.9,
+                                   .beta2 = 0.98,
+                                   .eps = 1e-6,
+                                   .weight_decay = 0.1,
+                                   .step = 1,
+                                   .gradient_scale = 1};
+
+}  // namespace
+
+TEST_CASE("adamw: three steps of torch.optim.AdamW (recorded, torch 2.15)") {
+  OpTest test = adamw(4, DType::f32, kOptions);
+  for_each_back_end(test.scratch, [&](const OpSet& ops, Stream& stream) {
+    Tensors t = test.tensors;
+    t.at("master").assign({0.5, -1.25, 3.0, 1e-3});
+    t.at("moment1").fill(0);
+    t.at("moment2").fill(0);
+    const std::vector<std::vector<double>> gradients = {
+        {0.1, -2.0, 1e-4, 0.0}, {-0.3, 1.0, 2e-4, 5.0}, {0.25, 0.5, -1e-4, -5.0}};
+    const std::vector<std::vector<double>> masters = {
+        {0.489500105, -1.23874998, 2.98709893, 0.00099900004},
+        {0.493933618, -1.23484015, 2.97454786, -0.00640791655},
+        {0.492475688, -1.23298728, 2.96740174, -0.00595183112}};
+    for (size_t step = 0; step < 3; ++step) {
+      AdamWOptions options = kOptions;
+      options.step = static_cast<int64_t>(step) + 1;
+      t.at("gradient").assign(gradients[step]);
+      ops.adamw(stream, options, t.at("gradient").view(), t.at("master").view(),
+                t.at("moment1").view(), t.at("moment2").view(), {});
+      for (int64_t i = 0; i < 4; ++i) {
+        const double expected = masters[step][static_cast<size_t>(i)];
+        CHECK(std::abs(t.at("master").get(0, i) - expected) <= 3e-7 * std::abs(expected));
+        CHECK(t.at("gradient").get(0, i) == 0);
+      }
+    }
+    CHECK(difference(t.at("moment1"),
+                     Tensor(DType::f64, 1, 4)
+                         .assign({0.00610000035, -0.0219999999, 1.60999989e-05, -0.0500000082}),
+                     1e-6) == "");
+    CHECK(difference(t.at("moment2"),
+                     Tensor(DType::f64, 1, 4)
+                         .assign({0.00320608006, 0.101432003, 1.17608001e-09, 0.98999995}),
+                     1e-6) == "");
+  });
+}
+
+TEST_CASE("adamw: within one unit in the last place of the reference") {
+  for (const double scale : {1.0, 0.3}) {
+    for (const int64_t step : {1, 7, 100000}) {
+      AdamWOptions options = kOptions;
+      options.step = step;
+      options.gradient_scale = scale;
+      const OpTest test = adamw(1000, DType::f32, options);
+      check_back_ends(test);
+      TestStream reference_stream(1, test.scratch(reference_ops()));
+      const Tensors expected =
+          run_op(reference_ops(), reference_stream, test.tensors, test.forward);
+      for_each_back_end(test.scratch, [&](const OpSet& ops, Stream& stream) {
+        const Tensors actual = run_op(ops, stream, test.tensors, test.forward);
+        for (const char* name : {"master", "moment1", "moment2"}) {
+          INFO(name << ", step " << step << ", gradient scale " << scale);
+          CHECK(beyond_one_ulp(actual.at(name), expected.at(name)) == 0);
+        }
+        CHECK(difference(actual.at("gradient"), Tensor(DType::f32, 1, 1000).fill(0), 0) == "");
+      });
+    }
+  }
+}
+
+TEST_CASE("adamw: the working weight is the rounded master") {
+  for (const DType working : {DType::bf16, DType::f16}) {
+    for (const int64_t size : {1, 1001}) {
+      const OpTest test = adamw(size, working, kOptions);
+      for_each_back_end(test.scratch, [&](const OpSet& ops, Stream& stream) {
+        const Tensors result = run_op(ops, stream, test.tensors, test.forward);
+        CHECK(difference(result.at("working"), result.at("master").as(working, 0), 0) == "");
+        CHECK(difference(result.at("working"), test.tensors.at("working"), 0) != "");
+        CHECK(result.at("working").canaries_alive());
+      });
+    }
+  }
+}
+
+TEST_CASE("sum of squares: every type, strided, any size") {
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{1, 1}, {3, 33}, {1, 5000}}) {
+      OpTest test;
+      test.random("x", dtype, rows, cols, 3);
+      test.random("out", DType::f64, 1, 1);
+      const int64_t width = cols, height = rows;
+      test.scratch = [=](const OpSet& ops) { return ops.row_scratch(height, width); };
+      test.forward = [](const Run& r) { r.ops.sum_squares(r.stream, r.view("x"), r.view("out")); };
+      test.tolerance = 1e-12;
+      check_back_ends(test);
+    }
+  }
+}
+
+TEST_CASE("sum of squares: not finite where an element is not") {
+  for_each_back_end([](const OpSet& ops) { return ops.row_scratch(1, 3000); },
+                    [](const OpSet& ops, Stream& stream) {
+                      for (const double bad : {std::numeric_limits<double>::infinity(),
+                                               std::numeric_limits<double>::quiet_NaN()}) {
+                        Tensor x = Tensor(DType::f32, 1, 3000).fill_random("x");
+                        Tensor out(DType::f64, 1, 1);
+                        x.set(0, 2777, bad);
+                        ops.sum_squares(stream, x.view(), out.view());
+                        CHECK(!std::isfinite(out.get(0, 0)));
+                      }
+                      // Squares that f32 cannot hold.
+                      Tensor x = Tensor(DType::f32, 1, 2).assign({1e30, 1e-30});
+                      Tensor out(DType::f64, 1, 1);
+                      ops.sum_squares(stream, x.view(), out.view());
+                      CHECK(std::abs(out.get(0, 0) / 1e60 - 1) < 1e-6);
+                    });
+}

@@ -1,0 +1,152 @@
+#include "op_test.h"
+
+using namespace hearth;
+using namespace hearth::test;
+
+namespace {
+
+/// Choices of `tokens` tokens among `experts`; the last expert is never chosen unless it must be.
+std::vector<double> choices(int64_t tokens, int64_t k, int64_t experts) {
+  std::vector<double> result;
+  const int64_t used = std::max(k, experts - 1);
+  for (int64_t t = 0; t < tokens; ++t) {
+    for (int64_t j = 0; j < k; ++j) result.push_back(static_cast<double>((t * t + 3 * j) % used));
+  }
+  return result;
+}
+
+OpTest routed(int64_t tokens, int64_t k, int64_t experts, int64_t width,
+              const std::vector<double>& choice) {
+  OpTest test;
+  const int64_t rows = tokens * k;
+  const auto nothing = [](int64_t n) { return std::vector<double>(static_cast<size_t>(n), -1); };
+  test.integers("choice", tokens, k, choice);
+  test.integers("offsets", 1, experts + 1, nothing(experts + 1));
+  test.integers("source", 1, rows, nothing(rows));
+  test.integers("row_of", tokens, k, nothing(rows));
+  test.scratch = [=](const OpSet& ops) { return ops.row_scratch(rows, std::max(width, experts)); };
+  test.forward = [](const Run& r) {
+    r.ops.route(r.stream, r.view("choice"), r.view("offsets"), r.view("source"), r.view("row_of"));
+  };
+  return test;
+}
+
+RoutingView routing(const Run& r) {
+  return {r.view("offsets"), r.view("source"), r.view("row_of")};
+}
+
+OpTest with(OpTest test, const Body& then) {
+  test.forward = [route = test.forward, then](const Run& r) {
+    route(r);
+    then(r);
+  };
+  return test;
+}
+
+}  // namespace
+
+TEST_CASE("route: sorted by expert, tokens in order") {
+  OpTest test = routed(4, 2, 4, 1, {3, 0, 0, 1, 3, 1, 0, 3});
+  for_each_back_end(test.scratch, [&](const OpSet& ops, Stream& stream) {
+    const Tensors result = run_op(ops, stream, test.tensors, test.forward);
+    CHECK(difference(result.at("offsets"), Tensor(DType::i32, 1, 5).assign({0, 3, 5, 5, 8}), 0) ==
+          "");
+    CHECK(difference(result.at("source"), Tensor(DType::i32, 1, 8).assign({1, 2, 6, 3, 5, 0, 4, 7}),
+                     0) == "");
+    CHECK(difference(result.at("row_of"), Tensor(DType::i32, 4, 2).assign({5, 0, 1, 3, 6, 4, 2, 7}),
+                     0) == "");
+  });
+}
+
+TEST_CASE("route: empty experts, one token, one expert, many tokens") {
+  check_back_ends(routed(1, 1, 1, 1, {0}));
+  check_back_ends(routed(1, 3, 7, 1, {6, 0, 3}));
+  check_back_ends(routed(9, 1, 5, 1, std::vector<double>(9, 2)));
+  check_back_ends(routed(5, 3, 3, 1, choices(5, 3, 3)));
+  check_back_ends(routed(300, 4, 17, 1, choices(300, 4, 17)));
+}
+
+TEST_CASE("permute: rows of the tokens; its backward is a combine without weights") {
+  for (const int64_t tokens : {1, 6}) {
+    OpTest test = routed(tokens, 2, 5, 33, choices(tokens, 2, 5));
+    test.random("x", tokens, 33);
+    test.random("rows", 2 * tokens, 33);
+    test.random("drows", 2 * tokens, 33);
+    test.random("dx", tokens, 33);
+    test.outputs = {"rows"};
+    test.inputs = {"x"};
+    test = with(test, [](const Run& r) {
+      r.ops.permute(r.stream, r.view("x"), routing(r), r.view("rows"));
+    });
+    test.backward = [](const Run& r) {
+      r.ops.combine(r.stream, r.view("drows"), routing(r), {}, {}, r.view("dx"));
+    };
+    check_op(test);
+  }
+}
+
+TEST_CASE("combine: weighted sum in the order of the choices, on a base or on zero") {
+  for (const bool weighted : {false, true}) {
+    for (const bool based : {false, true}) {
+      for (const int64_t tokens : {1, 7, 150}) {
+        OpTest test = routed(tokens, 3, 5, 33, choices(tokens, 3, 5));
+        test.random("rows", 3 * tokens, 33);
+        test.random("out", tokens, 33);
+        if (weighted) test.random("weight", tokens, 3);
+        if (based) test.random("base", tokens, 33);
+        check_back_ends(with(test, [](const Run& r) {
+          r.ops.combine(r.stream, r.view("rows"), routing(r), r.view("weight"), r.view("base"),
+                        r.view("out"));
+        }));
+        check_back_ends(with(test, [](const Run& r) {  // out may be base
+          r.ops.combine(r.stream, r.view("rows"), routing(r), r.view("weight"), r.view("out"),
+                        r.view("out"));
+        }));
+      }
+    }
+  }
+}
+
+TEST_CASE("combine: each choice by its own weight") {
+  OpTest test = routed(2, 2, 3, 1, {2, 0, 1, 2});
+  test.random("rows", 4, 1).assign({10, 20, 30, 40});  // experts 0, 1, 2, 2
+  test.random("weight", 2, 2).assign({1, 2, 3, 4});
+  test.random("base", 2, 1).assign({100, 200});
+  test.random("out", 2, 1);
+  test = with(test, [](const Run& r) {
+    r.ops.combine(r.stream, r.view("rows"), routing(r), r.view("weight"), r.view("base"),
+                  r.view("out"));
+  });
+  for_each_back_end(test.scratch, [&](const OpSet& ops, Stream& stream) {
+    const Tensors result = run_op(ops, stream, test.tensors, test.forward);
+    CHECK(result.at("out").get(0, 0) == 100 + 1 * 30 + 2 * 10);
+    CHECK(result.at("out").get(1, 0) == 200 + 3 * 20 + 4 * 40);
+  });
+}
+
+TEST_CASE("weights go into expert order and back into token order") {
+  for (const bool back : {false, true}) {
+    OpTest test = routed(6, 2, 5, 1, choices(6, 2, 5));
+    test.random("values", 6, 2);
+    test.random("rows", 1, 12);
+    test = with(test, [=](const Run& r) {
+      if (back) {
+        r.ops.to_token_order(r.stream, r.view("rows"), routing(r), r.view("values"));
+      } else {
+        r.ops.to_expert_order(r.stream, r.view("values"), routing(r), r.view("rows"));
+      }
+    });
+    check_back_ends(test);
+    for_each_back_end(test.scratch, [&](const OpSet& ops, Stream& stream) {
+      const Tensors after = run_op(ops, stream, test.tensors, test.forward);
+      const Tensors& before = test.tensors;
+      for (int64_t r = 0; r < 12; ++r) {
+        const auto source = static_cast<int64_t>(after.at("source").get(0, r));
+        const double value =
+            back ? before.at("rows").get(0, r) : before.at("values").get(source / 2, source % 2);
+        CHECK(after.at("values").get(source / 2, source % 2) == value);
+        CHECK(after.at("rows").get(0, r) == value);
+      }
+    });
+  }
+}

@@ -1,0 +1,86 @@
+#include "cpu_kernels/attention_tiles.h"
+
+#include "cpu_kernels/tiles.h"
+#include "cpu_kernels/vector_math.h"
+#include "cpu_kernels/weight_tiles.h"
+
+namespace hearth {
+namespace {
+
+HEARTH_CLONES void scale_row(const float* from, float scale, float* to, int64_t n) {
+  HEARTH_SAME_OR_APART
+  for (int64_t i = 0; i < n; ++i) to[i] = scale * from[i];
+}
+
+}  // namespace
+
+AttentionSequence::AttentionSequence(const SequenceOffsets& offsets, int64_t n)
+    : query_begin(offsets.query.as<int32_t>()[n]),
+      queries(offsets.query.as<int32_t>()[n + 1] - query_begin),
+      key_begin(offsets.key.as<int32_t>()[n]),
+      keys(offsets.key.as<int32_t>()[n + 1] - key_begin) {
+  HEARTH_CHECK(queries >= 0 && queries <= keys, "attention: sequence offsets");
+}
+
+ConstView LaneBlock::key_block(const ConstView& kv, int64_t key, int64_t n) const {
+  return columns(kv.slice(sequence.key_begin + key, n), {kv_head * shape.head_dim, shape.head_dim});
+}
+
+void gather_lanes(const LaneBlock& lanes, const ConstView& x, float scale, float* rows) {
+  const int64_t d = lanes.shape.head_dim;
+  for (int64_t l = 0; l < lanes.count; ++l) {
+    scale_row(x.row<float>(lanes.row(l)) + lanes.head(l) * d, scale, rows + l * d, d);
+  }
+  std::fill(rows + lanes.count * d, rows + kLanes * d, 0.0f);
+}
+
+void transpose_lanes(const float* rows, int64_t d, float* transposed) {
+  transpose(rows, d, kLanes, d, nullptr, transposed, kLanes);
+}
+
+void scatter_lanes(const LaneBlock& lanes, const float* transposed, const float* lane_scale,
+                   float* rows, View x) {
+  const int64_t d = lanes.shape.head_dim;
+  transpose(transposed, kLanes, d, lanes.count, nullptr, rows, d);
+  for (int64_t l = 0; l < lanes.count; ++l) {
+    scale_row(rows + l * d, lane_scale[l], x.row<float>(lanes.row(l)) + lanes.head(l) * d, d);
+  }
+}
+
+void mask_scores(const LaneBlock& lanes, int64_t key, int64_t n, Scores scores) {
+  const AttentionSequence& s = lanes.sequence;
+  const int64_t window = lanes.shape.window;
+  const bool all_seen = key + n - 1 <= s.last_key(lanes.query(0)) &&
+                        key >= s.first_key(lanes.query(lanes.count - 1), window);
+  if (all_seen) return;
+  for (int64_t l = 0; l < lanes.count; ++l) {
+    const int64_t first = s.first_key(lanes.query(l), window), last = s.last_key(lanes.query(l));
+    for (int64_t i = 0; i < n; ++i) {
+      if (key + i < first || key + i > last) scores[i * kLanes + l] = kMasked;
+    }
+  }
+}
+
+size_t attention_tile_scratch(const AttentionShape& shape) {
+  const auto d = static_cast<size_t>(shape.head_dim);
+  return sizeof(float) * (6 * d * kLanes + 2 * kKeys * kLanes + 4 * kLanes + kStripFloats) +
+         16 * kArenaAlignment;
+}
+
+void check_attention(const AttentionShape& shape, const SequenceOffsets& offsets,
+                     const ConstView& q, const ConstView& k, const ConstView& v,
+                     const ConstView& out, const ConstView& log_sum) {
+  const int64_t width = shape.heads * shape.head_dim, kv_width = shape.kv_heads * shape.head_dim;
+  const int64_t n = offsets.count();
+  HEARTH_CHECK(shape.kv_heads > 0 && shape.heads % shape.kv_heads == 0, "attention: heads");
+  HEARTH_CHECK(has_shape(q, out.rows, width) && out.cols == width && v.rows == k.rows &&
+                   k.cols == kv_width && v.cols == kv_width &&
+                   has_shape(log_sum, q.rows, shape.heads),
+               "attention: shapes");
+  HEARTH_CHECK(n >= 0 && has_shape(offsets.key, 1, n + 1) &&
+                   offsets.query.as<int32_t>()[n] <= q.rows &&
+                   offsets.key.as<int32_t>()[n] <= k.rows,
+               "attention: offsets");
+}
+
+}  // namespace hearth

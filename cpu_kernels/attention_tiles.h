@@ -1,0 +1,85 @@
+// What attention's forward and backward share. Scores are kept transposed, a row a key and a column
+// ("lane") a query: then maxima, sums and corrections run over whole rows, and scores are the right
+// side of the next product as they stand. The heads of a group share their keys, so their queries
+// are lanes of one tile: lane f of a sequence is query f / group of head f % group.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+
+#include "cpu_kernels/product.h"
+#include "ops/op_set.h"
+
+namespace hearth {
+
+constexpr int64_t kLanes = 64;  // queries (times heads of a group) in a tile
+constexpr int64_t kKeys = 112;  // keys in a block
+constexpr float kMasked = -std::numeric_limits<float>::infinity();
+
+/// Scores of a block of keys: [kKeys, kLanes].
+using Scores = float*;
+
+/// One sequence for one key-value head.
+struct AttentionSequence {
+  int64_t query_begin, queries, key_begin, keys;
+
+  AttentionSequence(const SequenceOffsets& offsets, int64_t n);
+  /// The last key that query i sees, and the first one.
+  int64_t last_key(int64_t i) const { return keys - queries + i; }
+  int64_t first_key(int64_t i, int64_t window) const {
+    return window > 0 && last_key(i) >= window ? last_key(i) - window + 1 : 0;
+  }
+};
+
+/// Up to kLanes lanes of one sequence and one key-value head.
+struct LaneBlock {
+  const AttentionShape& shape;
+  AttentionSequence sequence;
+  int64_t kv_head;
+  int64_t begin, count;  // lanes of the sequence
+
+  int64_t group() const { return shape.heads / shape.kv_heads; }
+  /// `count` rounded up to whole vectors: lanes past the end hold zeros.
+  int64_t padded() const { return (count + 15) / 16 * 16; }
+  int64_t query(int64_t lane) const { return (begin + lane) / group(); }
+  int64_t row(int64_t lane) const { return sequence.query_begin + query(lane); }
+  int64_t head(int64_t lane) const { return kv_head * group() + (begin + lane) % group(); }
+  int64_t first_key() const { return sequence.first_key(query(0), shape.window); }
+  int64_t last_key() const { return sequence.last_key(query(count - 1)); }
+  /// Keys [begin, begin + n) of the sequence, this head's columns.
+  ConstView key_block(const ConstView& kv, int64_t key, int64_t n) const;
+};
+
+/// Rows of the lanes' heads, times `scale`, as [kLanes, d], zeros past the end.
+void gather_lanes(const LaneBlock& lanes, const ConstView& x, float scale, float* rows);
+/// The same transposed: [d, kLanes].
+void transpose_lanes(const float* rows, int64_t d, float* transposed);
+/// Writes [d, kLanes] to the lanes' heads, each lane times its scale; `rows` is scratch.
+void scatter_lanes(const LaneBlock& lanes, const float* transposed, const float* lane_scale,
+                   float* rows, View x);
+
+/// Sets the scores that a lane may not see to kMasked; keys [key, key + n) of the sequence.
+void mask_scores(const LaneBlock& lanes, int64_t key, int64_t n, Scores scores);
+
+/// What either direction takes from the worker's scratch, at most.
+size_t attention_tile_scratch(const AttentionShape& shape);
+
+/// Runs f(sequence number) for the sequences that have elements in [begin, end) of `offsets`, each
+/// scaled by `factor`.
+template <class F>
+void for_sequences(const ConstView& offsets, int64_t factor, int64_t begin, int64_t end,
+                   const F& f) {
+  const auto* o = offsets.as<int32_t>();
+  const auto past = [&](int64_t value, int32_t offset) { return value < offset * factor; };
+  for (int64_t n = std::upper_bound(o, o + offsets.cols, begin, past) - o - 1;
+       n < offsets.cols - 1 && o[n] * factor < end; ++n) {
+    if (o[n + 1] > o[n]) f(n);
+  }
+}
+
+/// Checks the shapes that both directions have.
+void check_attention(const AttentionShape& shape, const SequenceOffsets& offsets,
+                     const ConstView& q, const ConstView& k, const ConstView& v,
+                     const ConstView& out, const ConstView& log_sum);
+
+}  // namespace hearth

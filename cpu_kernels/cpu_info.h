@@ -1,0 +1,23 @@
+// What the CPU back end runs on, for `hearth --version` and for `--compute-dtype auto`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace hearth {
+
+/// The instruction set in use, as oneDNN names it: "avx2", "avx512_core", "avx512_core_amx", ...
+/// The environment variable ONEDNN_MAX_CPU_ISA lowers it, for all products.
+std::string cpu_isa();
+
+/// "2.6.3"
+std::string onednn_version();
+
+/// Whether products of bf16 run in hardware (AVX512_BF16 or AMX), where they beat f32.
+bool has_fast_bf16();
+
+/// The matrix product variants in the order in which they are tried, one line each: its name, and
+/// why it is taken or declined on this machine.
+std::vector<std::string> matmul_variants();
+
+}  // namespace hearth

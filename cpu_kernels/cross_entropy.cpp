@@ -1,0 +1,156 @@
+#include <algorithm>
+#include <cmath>
+
+#include "cpu_kernels/cpu_op_set.h"
+#include "cpu_kernels/loss_chunks.h"
+#include "cpu_kernels/tiles.h"
+#include "cpu_kernels/vector_math.h"
+#include "cpu_kernels/weight_tiles.h"
+
+namespace hearth {
+namespace {
+
+constexpr int32_t kNotTrained = -100;
+
+HEARTH_CLONES float largest(const float* z, int64_t n) {
+  float lane[16];
+  std::fill_n(lane, 16, z[0]);
+  int64_t i = 0;
+  for (; i + 16 <= n; i += 16) {
+    for (int l = 0; l < 16; ++l) lane[l] = z[i + l] > lane[l] ? z[i + l] : lane[l];
+  }
+  for (int l = 0; i < n; ++i, ++l) lane[l] = z[i] > lane[l] ? z[i] : lane[l];
+  return *std::max_element(lane, lane + 16);
+}
+
+// z[i] = exp(z[i] - shift); their sum, f32 in sixteen lanes over at most 1024 elements.
+HEARTH_CLONES double exp_block(float* z, float shift, int64_t n) {
+  float lane[16] = {};
+  int64_t i = 0;
+  for (; i + 16 <= n; i += 16) {
+    for (int l = 0; l < 16; ++l) {
+      z[i + l] = fast_exp(z[i + l] - shift);
+      lane[l] += z[i + l];
+    }
+  }
+  for (int l = 0; i < n; ++i, ++l) lane[l] += z[i] = fast_exp(z[i] - shift);
+  double sum = 0;
+  for (const float x : lane) sum += x;
+  return sum;
+}
+
+HEARTH_CLONES void scale_row(float* z, float scale, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) z[i] *= scale;
+}
+
+// One row of logits becomes its gradient; the row's loss is returned.
+double loss_row(float* z, int64_t n, int32_t label, double scale) {
+  constexpr int64_t kBlock = 1024;
+  const float shift = largest(z, n);
+  const double logit = double{z[label]} - shift;
+  double sum = 0;
+  for (int64_t i = 0; i < n; i += kBlock) sum += exp_block(z + i, shift, std::min(kBlock, n - i));
+  const double probability = z[label] / sum;
+  scale_row(z, static_cast<float>(scale / sum), n);
+  z[label] = static_cast<float>(scale * (probability - 1));
+  return std::log(sum) - logit;
+}
+
+}  // namespace
+
+// The trained rows, some at a time: logits, then loss and dlogits in their place, then
+// dx = dlogits W as sums over pieces of the vocabulary, and dW += dlogits^T x.
+void CpuOps::cross_entropy(Stream& stream, ConstView x, const LinearView& head, ConstView labels,
+                           double scale, View loss, View dx, View weight_gradient) const {
+  const int64_t vocabulary = head.out(), hidden = head.in();
+  HEARTH_CHECK(x.cols == hidden && has_shape(labels, 1, x.rows) && has_shape(loss, 1, 1) &&
+                   (!dx || has_shape(dx, x.rows, hidden)) &&
+                   (!weight_gradient || has_shape(weight_gradient, vocabulary, hidden)),
+               "cross_entropy: shapes");
+  HostStream& host = host_stream(stream);
+  Scratch& scratch = stream.scratch();
+  Scratch::Frame frame(scratch);
+  auto* trained = scratch.take<int32_t>(x.rows);
+  int64_t count = 0;
+  for (int64_t t = 0; t < x.rows; ++t) {
+    const int32_t label = labels.as<int32_t>()[t];
+    if (label == kNotTrained) {
+      if (dx) std::fill_n(dx.row<float>(t), hidden, 0.0f);
+      continue;
+    }
+    HEARTH_CHECK(label >= 0 && label < vocabulary, "cross_entropy: label");
+    trained[count++] = static_cast<int32_t>(t);
+  }
+
+  const int64_t chunk = std::min(x.rows, loss_rows(vocabulary));
+  const int64_t pieces = loss_pieces(vocabulary);
+  float* logits = scratch.take<float>(chunk * vocabulary);
+  float* compact = scratch.take<float>(chunk * hidden);
+  float* partial = dx ? scratch.take<float>(pieces * chunk * hidden) : nullptr;
+  auto* row_loss = scratch.take<double>(chunk);
+  const Blocks words(vocabulary), width(hidden);
+  double total = 0;
+  for (int64_t first = 0; first < count; first += chunk) {
+    const int64_t n = std::min(chunk, count - first);
+    const Blocks rows(n);
+    const View z(logits, DType::f32, n, vocabulary), some(compact, DType::f32, n, hidden);
+    for_blocks(host, n, row_block(hidden), [&](int64_t begin, int64_t end, int) {
+      for (int64_t r = begin; r < end; ++r) {
+        std::copy_n(x.row<float>(trained[first + r]), hidden, some.row<float>(r));
+      }
+    });
+    host.pool().run(rows.count() * words.count(), [&](int64_t tile, int worker) {
+      const Range r = block_of(rows, tile % rows.count());
+      forward_tile(host.worker_scratch(worker), some.slice(r.begin, r.count), head,
+                   block_of(words, tile / rows.count()), z.slice(r.begin, r.count));
+    });
+    host.pool().run(n, [&](int64_t r, int) {
+      row_loss[r] =
+          loss_row(z.row<float>(r), vocabulary, labels.as<int32_t>()[trained[first + r]], scale);
+    });
+    for (int64_t r = 0; r < n; ++r) total += row_loss[r];
+    if (!dx) continue;
+
+    const int64_t data_tiles = pieces * rows.count() * width.count();
+    const int64_t weight_tiles = weight_gradient ? words.count() * width.count() : 0;
+    host.pool().run(data_tiles + weight_tiles, [&](int64_t tile, int worker) {
+      Scratch& own = host.worker_scratch(worker);
+      const Range cols = block_of(width, tile % width.count());
+      if (tile >= data_tiles) {
+        wgrad_tile(own, z, some, head.compute, block_of(words, (tile - data_tiles) / width.count()),
+                   block_of(width, (tile - data_tiles) % width.count()), weight_gradient);
+        return;
+      }
+      const Range r = block_of(rows, tile / width.count() % rows.count());
+      const int64_t piece = tile / width.count() / rows.count();
+      const Range depth{piece * kLossDepth, std::min(kLossDepth, vocabulary - piece * kLossDepth)};
+      const View target(partial + piece * chunk * hidden, DType::f32, n, hidden);
+      LinearView part = head;
+      part.weight = head.weight.slice(depth.begin, depth.count);
+      dgrad_tile(own, columns(z.slice(r.begin, r.count), depth), part, cols,
+                 columns(target.slice(r.begin, r.count), cols), false);
+    });
+    for_blocks(host, n, row_block(hidden), [&](int64_t begin, int64_t end, int) {
+      for (int64_t r = begin; r < end; ++r) {
+        float* to = dx.row<float>(trained[first + r]);
+        std::copy_n(partial + r * hidden, hidden, to);
+        for (int64_t piece = 1; piece < pieces; ++piece) {
+          const float* from = partial + (piece * chunk + r) * hidden;
+          for (int64_t i = 0; i < hidden; ++i) to[i] += from[i];
+        }
+      }
+    });
+  }
+  loss.as<double>()[0] = total;
+}
+
+ScratchNeed loss_scratch(int64_t tokens, int64_t hidden, int64_t vocabulary) {
+  const auto chunk = static_cast<size_t>(std::min(tokens, loss_rows(vocabulary)));
+  const auto pieces = static_cast<size_t>(loss_pieces(vocabulary));
+  const auto h = static_cast<size_t>(hidden), v = static_cast<size_t>(vocabulary);
+  return {static_cast<size_t>(tokens) * sizeof(int32_t) +
+              chunk * ((v + h + pieces * h) * sizeof(float) + sizeof(double)) + 5 * kArenaAlignment,
+          weight_tile_scratch()};
+}
+
+}  // namespace hearth

@@ -1,0 +1,36 @@
+#include "cpu_kernels/cpu_op_set.h"
+#include "cpu_kernels/packing.h"
+#include "cpu_kernels/tiles.h"
+
+namespace hearth {
+
+void CpuOps::embedding_forward(Stream& stream, ConstView ids, ConstView table, View out) const {
+  HEARTH_CHECK(has_shape(ids, 1, out.rows) && table.cols == out.cols, "embedding_forward: shapes");
+  for_blocks(host_stream(stream), out.rows, row_block(out.cols),
+             [&](int64_t begin, int64_t end, int) {
+               for (int64_t t = begin; t < end; ++t) {
+                 const int64_t id = ids.as<int32_t>()[t];
+                 HEARTH_CHECK(id >= 0 && id < table.rows, "embedding_forward: token id");
+                 load_row(table.dtype, table.slice(id, 1).data, false, out.row<float>(t), out.cols);
+               }
+             });
+}
+
+// A tile owns columns of the whole table, so that each of its elements adds up in token order.
+void CpuOps::embedding_backward(Stream& stream, ConstView ids, ConstView dout,
+                                View table_gradient) const {
+  constexpr int64_t kColumns = 64;
+  HEARTH_CHECK(has_shape(ids, 1, dout.rows) && table_gradient.cols == dout.cols,
+               "embedding_backward: shapes");
+  for_blocks(host_stream(stream), dout.cols, kColumns, [&](int64_t begin, int64_t end, int) {
+    for (int64_t t = 0; t < dout.rows; ++t) {
+      const int64_t id = ids.as<int32_t>()[t];
+      HEARTH_CHECK(id >= 0 && id < table_gradient.rows, "embedding_backward: token id");
+      const float* from = dout.row<float>(t);
+      float* to = table_gradient.row<float>(id);
+      for (int64_t i = begin; i < end; ++i) to[i] += from[i];
+    }
+  });
+}
+
+}  // namespace hearth

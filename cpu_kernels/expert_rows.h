@@ -1,0 +1,65 @@
+// How the rows of all experts are cut: into chunks whose intermediate rows fit the scratch, and in
+// a chunk into the row blocks of which tiles are made.
+#pragma once
+
+#include <span>
+
+#include "cpu_kernels/weight_tiles.h"
+#include "ops/op_set.h"
+
+namespace hearth {
+
+/// Some rows of one expert, at most Blocks::kLargest. Blocks of one expert form a group.
+struct ExpertBlock {
+  int64_t expert;
+  Range rows;
+  int64_t group_begin;  // the group's first block, in the chunk
+  int64_t group_size;
+};
+
+/// All rows of one expert in a chunk.
+struct ExpertGroup {
+  int64_t expert;
+  Range rows;
+};
+
+/// Walks over the chunks. Its lists lie in the scratch it is given.
+class ExpertChunks {
+ public:
+  ExpertChunks(Scratch& scratch, ConstView offsets, int64_t experts, int64_t width);
+
+  /// To the next chunk; false after the last.
+  bool next();
+
+  Range rows() const { return rows_; }
+  std::span<const ExpertBlock> blocks() const { return {blocks_, static_cast<size_t>(count_)}; }
+  std::span<const ExpertGroup> groups() const {
+    return {groups_, static_cast<size_t>(group_count_)};
+  }
+
+  /// Rows of a chunk of `width` f32 a row, at most.
+  static int64_t most_rows(int64_t rows, int64_t width);
+  static int64_t most_blocks(int64_t rows, int64_t experts);
+
+ private:
+  const int32_t* offsets_;
+  int64_t experts_, most_;
+  int64_t expert_ = 0, block_ = 0;  // the next block to hand out
+  Range rows_;
+  ExpertBlock* blocks_;
+  ExpertGroup* groups_;
+  int64_t count_ = 0, group_count_ = 0;
+};
+
+/// Tile `tile` of blocks x `columns` column blocks. The tiles of a group go column by column, so
+/// that a piece of the expert's weights is read by all its row blocks one after the other.
+struct ExpertTile {
+  const ExpertBlock& block;
+  int64_t column;
+  ExpertTile(std::span<const ExpertBlock> blocks, int64_t columns, int64_t tile);
+};
+
+/// Scratch of experts_forward and experts_backward.
+ScratchNeed expert_scratch(int64_t rows, int64_t experts, int64_t width);
+
+}  // namespace hearth

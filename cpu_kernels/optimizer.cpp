@@ -1,0 +1,104 @@
+#include <cmath>
+
+#include "base/dtype.h"
+#include "cpu_kernels/cpu_op_set.h"
+#include "cpu_kernels/elements.h"
+#include "cpu_kernels/vector_math.h"
+
+namespace hearth {
+namespace {
+
+// One AdamW step in the constants that its loop needs.
+struct Step {
+  float gradient_scale, beta1, beta2, rest1, rest2;  // rest = 1 - beta
+  float decay;                                       // 1 - lr * weight_decay
+  float rate;                                        // lr / c1
+  float root_c2, eps;
+
+  explicit Step(const AdamWOptions& o) {
+    const double c1 = 1 - std::pow(o.beta1, static_cast<double>(o.step));
+    const double c2 = 1 - std::pow(o.beta2, static_cast<double>(o.step));
+    gradient_scale = static_cast<float>(o.gradient_scale);
+    beta1 = static_cast<float>(o.beta1);
+    beta2 = static_cast<float>(o.beta2);
+    rest1 = static_cast<float>(1 - o.beta1);
+    rest2 = static_cast<float>(1 - o.beta2);
+    decay = static_cast<float>(1 - o.lr * o.weight_decay);
+    rate = static_cast<float>(o.lr / c1);
+    root_c2 = static_cast<float>(1 / std::sqrt(c2));
+    eps = static_cast<float>(o.eps);
+  }
+};
+
+HEARTH_CLONES void update(const Step& step, float* __restrict gradient, float* __restrict master,
+                          float* __restrict moment1, float* __restrict moment2, int64_t n) {
+  const Step s = step;
+  for (int64_t i = 0; i < n; ++i) {
+    const float g = gradient[i] * s.gradient_scale;
+    const float m = s.beta1 * moment1[i] + s.rest1 * g;
+    const float v = s.beta2 * moment2[i] + s.rest2 * (g * g);
+    moment1[i] = m;
+    moment2[i] = v;
+    master[i] = master[i] * s.decay - s.rate * (m / (std::sqrt(v) * s.root_c2 + s.eps));
+    gradient[i] = 0;
+  }
+}
+
+HEARTH_CLONES void to_bf16_row(const float* from, bf16* to, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) to[i] = to_bf16(from[i]);
+}
+
+HEARTH_CLONES double squares(const float* x, int64_t n) {
+  constexpr int kLanes = 8;
+  double lane[kLanes] = {};
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (int l = 0; l < kLanes; ++l) lane[l] += double{x[i + l]} * double{x[i + l]};
+  }
+  for (int l = 0; i < n; ++i, ++l) lane[l] += double{x[i]} * double{x[i]};
+  double sum = 0;
+  for (const double s : lane) sum += s;
+  return sum;
+}
+
+}  // namespace
+
+void CpuOps::sum_squares(Stream& stream, ConstView x, View out) const {
+  HEARTH_CHECK(has_shape(out, 1, 1), "sum_squares: shapes");
+  Scratch::Frame frame(stream.scratch());
+  const int64_t blocks = element_blocks(x.rows, x.cols);
+  auto* partial = stream.scratch().take<double>(blocks);
+  std::fill_n(partial, blocks, 0.0);
+  for_elements(host_stream(stream), {x}, [&](const Elements& e) {
+    partial[e.block] = squares(x.row<float>(e.row) + e.col, e.count);
+  });
+  double sum = 0;
+  for (int64_t i = 0; i < blocks; ++i) sum += partial[i];
+  out.as<double>()[0] = sum;
+}
+
+void CpuOps::adamw(Stream& stream, const AdamWOptions& options, View gradient, View master,
+                   View moment1, View moment2, View working) const {
+  HEARTH_CHECK(has_shape(gradient, master.rows, master.cols) &&
+                   has_shape(moment1, master.rows, master.cols) &&
+                   has_shape(moment2, master.rows, master.cols) &&
+                   (!working || has_shape(working, master.rows, master.cols)) && options.step >= 1,
+               "adamw: shapes");
+  const Step step(options);
+  const ConstView last = working ? working : master;
+  for_elements(
+      host_stream(stream), {gradient, master, moment1, moment2, last}, [&](const Elements& e) {
+        const auto at = [&](View& v) { return v.row<float>(e.row) + e.col; };
+        update(step, at(gradient), at(master), at(moment1), at(moment2), e.count);
+        if (!working) return;
+        if (working.dtype == DType::bf16) {
+          to_bf16_row(at(master), working.row<bf16>(e.row) + e.col, e.count);
+        } else {
+          auto* to = static_cast<std::byte*>(working.raw()) +
+                     static_cast<size_t>(e.row * working.stride + e.col) * size_of(working.dtype);
+          convert(DType::f32, at(master), working.dtype, to, e.count);
+        }
+      });
+}
+
+}  // namespace hearth

@@ -1,0 +1,39 @@
+// Matrix products on the calling worker: the parts of which linear maps, experts, the loss and
+// attention are made.
+#pragma once
+
+#include "base/arena.h"
+#include "cpu_kernels/packing.h"
+
+namespace hearth {
+
+/// Rows or columns cut into equal blocks of at most 224 (16 strips of 14, 7 of 32), multiples of
+/// 16 but for the last: the sides of a tile. By shape alone.
+struct Blocks {
+  static constexpr int64_t kLargest = 224;
+  int64_t size = 0;  // all there are to cut
+  int64_t step = 0;
+
+  explicit Blocks(int64_t n);
+  int64_t count() const { return step ? (size + step - 1) / step : 0; }
+  int64_t begin(int64_t block) const { return block * step; }
+  int64_t length(int64_t block) const {
+    return size - begin(block) < step ? size - begin(block) : step;
+  }
+};
+
+/// C = A B, or C += A B with `accumulate`; A [m, k], B [k, n] of any stored types, C f32 with `ldc`
+/// floats a row, m and n at most Blocks::kLargest. With `bf16` both operands are rounded to bf16
+/// and the sums are f32. The sum over k is formed in blocks that depend on k alone.
+void multiply(Scratch& scratch, bool bf16, const Operand& a, const Operand& b, float* c,
+              int64_t ldc, bool accumulate);
+
+/// What `multiply` takes from the worker's scratch, at most.
+size_t multiply_scratch();
+
+/// The same with B f32 in place ([k, n], `ldb` floats a row), in f32. `strip` holds kStripFloats.
+constexpr int64_t kStripFloats = 16 * kStripStride;
+void multiply_in_place(const Operand& a, bool round_left, const float* b, int64_t ldb, int64_t n,
+                       float* c, int64_t ldc, bool accumulate, float* strip);
+
+}  // namespace hearth

@@ -1,0 +1,126 @@
+#include <algorithm>
+#include <cmath>
+
+#include "cpu_kernels/cpu_op_set.h"
+#include "cpu_kernels/tiles.h"
+#include "cpu_kernels/vector_math.h"
+
+namespace hearth {
+namespace {
+
+HEARTH_CLONES void exp_row(const float* z, float shift, float* p, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) p[i] = fast_exp(z[i] - shift);
+}
+
+HEARTH_CLONES void divide_row(float* p, float divisor, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) p[i] /= divisor;
+}
+
+void softmax_row(const float* z, float* p, int64_t n) {
+  exp_row(z, *std::max_element(z, z + n), p, n);
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += p[i];
+  divide_row(p, static_cast<float>(sum), n);
+}
+
+// The index of the largest probability that is not yet chosen, on ties the lowest. Where nothing
+// compares (NaN) it is the first that is left, so that a choice is always an expert.
+int32_t largest_left(const float* probs, int64_t n, const int32_t* chosen, int64_t taken) {
+  int64_t best = -1;
+  for (int64_t e = 0; e < n; ++e) {
+    if (best >= 0 && !(probs[e] > probs[best])) continue;
+    if (std::find(chosen, chosen + taken, static_cast<int32_t>(e)) == chosen + taken) best = e;
+  }
+  return static_cast<int32_t>(best);
+}
+
+// The divisor of a token's combine weights.
+double weight_divisor(const float* probs, const int32_t* chosen, int64_t k, bool normalize) {
+  double sum = 0;
+  for (int64_t j = 0; j < k; ++j) sum += probs[chosen[j]];
+  return normalize ? sum : 1.0;
+}
+
+double element(const ConstView& v, int64_t i) {
+  return v.dtype == DType::f64 ? v.as<double>()[i] : v.as<float>()[i];
+}
+
+}  // namespace
+
+void CpuOps::router_forward(Stream& stream, ConstView logits, bool normalize, View probs,
+                            View choice, View weight) const {
+  const int64_t experts = logits.cols, k = choice.cols;
+  HEARTH_CHECK(has_shape(probs, logits.rows, experts) && has_shape(choice, logits.rows, k) &&
+                   has_shape(weight, logits.rows, k) && k <= experts,
+               "router_forward: shapes");
+  for_blocks(host_stream(stream), logits.rows, row_block(experts * 4),
+             [&](int64_t begin, int64_t end, int) {
+               for (int64_t t = begin; t < end; ++t) {
+                 float *p = probs.row<float>(t), *w = weight.row<float>(t);
+                 int32_t* chosen = choice.row<int32_t>(t);
+                 softmax_row(logits.row<float>(t), p, experts);
+                 for (int64_t j = 0; j < k; ++j) chosen[j] = largest_left(p, experts, chosen, j);
+                 const double divisor = weight_divisor(p, chosen, k, normalize);
+                 for (int64_t j = 0; j < k; ++j) w[j] = static_cast<float>(p[chosen[j]] / divisor);
+               }
+             });
+}
+
+// First the gradient of probs, built in dlogits: of w_j = p_j / s it is (dw_j - sum_i dw_i w_i) / s
+// with s the sum of the chosen, of w_j = p_j it is dw_j. Then through the softmax:
+// p * (dp - <p, dp>).
+void CpuOps::router_backward(Stream& stream, ConstView dweight, ConstView probs, ConstView choice,
+                             bool normalize, ConstView dprobs, View dlogits) const {
+  const int64_t experts = probs.cols, k = choice.cols;
+  HEARTH_CHECK(has_shape(dweight, probs.rows, k) && choice.rows == probs.rows &&
+                   (!dprobs || has_shape(dprobs, 1, experts)) &&
+                   has_shape(dlogits, probs.rows, experts),
+               "router_backward: shapes");
+  for_blocks(host_stream(stream), probs.rows, row_block(experts * 4),
+             [&](int64_t begin, int64_t end, int) {
+               for (int64_t t = begin; t < end; ++t) {
+                 const float *p = probs.row<float>(t), *dw = dweight.row<float>(t);
+                 const int32_t* chosen = choice.row<int32_t>(t);
+                 float* dp = dlogits.row<float>(t);
+                 const double divisor = weight_divisor(p, chosen, k, normalize);
+                 double mean = 0;
+                 for (int64_t j = 0; j < k && normalize; ++j)
+                   mean += dw[j] * p[chosen[j]] / divisor;
+                 for (int64_t e = 0; e < experts; ++e) {
+                   dp[e] = dprobs ? static_cast<float>(element(dprobs, e)) : 0.0f;
+                 }
+                 for (int64_t j = 0; j < k; ++j) {
+                   dp[chosen[j]] += static_cast<float>((dw[j] - mean) / divisor);
+                 }
+                 double inner = 0;
+                 for (int64_t e = 0; e < experts; ++e) inner += double{p[e]} * dp[e];
+                 for (int64_t e = 0; e < experts; ++e) {
+                   dp[e] = static_cast<float>(p[e] * (dp[e] - inner));
+                 }
+               }
+             });
+}
+
+// A tile owns some experts, so that each sum goes over the tokens in order.
+void CpuOps::router_sums(Stream& stream, ConstView probs, ConstView choice, View counts,
+                         View prob_sums) const {
+  constexpr int64_t kExperts = 16;
+  const int64_t experts = probs.cols;
+  HEARTH_CHECK(choice.rows == probs.rows && has_shape(counts, 1, experts) &&
+                   has_shape(prob_sums, 1, experts),
+               "router_sums: shapes");
+  double *count = counts.as<double>(), *sum = prob_sums.as<double>();
+  for_blocks(host_stream(stream), experts, kExperts, [&](int64_t begin, int64_t end, int) {
+    std::fill(count + begin, count + end, 0.0);
+    std::fill(sum + begin, sum + end, 0.0);
+    for (int64_t t = 0; t < probs.rows; ++t) {
+      for (int64_t e = begin; e < end; ++e) sum[e] += probs.row<float>(t)[e];
+      for (int64_t j = 0; j < choice.cols; ++j) {
+        const int64_t e = choice.row<int32_t>(t)[j];
+        if (e >= begin && e < end) count[e] += 1;
+      }
+    }
+  });
+}
+
+}  // namespace hearth

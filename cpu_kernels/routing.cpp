@@ -1,0 +1,106 @@
+#include "cpu_kernels/cpu_op_set.h"
+#include "cpu_kernels/tiles.h"
+#include "cpu_kernels/vector_math.h"
+
+namespace hearth {
+namespace {
+
+HEARTH_CLONES void add_scaled(float scale, const float* from, float* to, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) to[i] += scale * from[i];
+}
+
+}  // namespace
+
+// A counting sort; `offsets` holds first the counts, then the next free row of each expert, which
+// in the end is the first row of the one after it.
+void CpuOps::route(Stream& stream, ConstView choice, View offsets, View source, View row_of) const {
+  const int64_t k = choice.cols, experts = offsets.cols - 1;
+  HEARTH_CHECK(has_shape(source, 1, choice.size()) && has_shape(row_of, choice.rows, k),
+               "route: shapes");
+  host_stream(stream).pool().run(1, [&](int64_t, int) {
+    auto* next = offsets.as<int32_t>();
+    std::fill_n(next, experts + 1, 0);
+    for (int64_t t = 0; t < choice.rows; ++t) {
+      for (int64_t j = 0; j < k; ++j) {
+        const int32_t e = choice.row<int32_t>(t)[j];
+        HEARTH_CHECK(e >= 0 && e < experts, "route: a choice is no expert");
+        ++next[e + 1];
+      }
+    }
+    for (int64_t e = 0; e < experts; ++e) next[e + 1] += next[e];
+    for (int64_t t = 0; t < choice.rows; ++t) {
+      for (int64_t j = 0; j < k; ++j) {
+        const int32_t row = next[choice.row<int32_t>(t)[j]]++;
+        source.as<int32_t>()[row] = static_cast<int32_t>(t * k + j);
+        row_of.row<int32_t>(t)[j] = row;
+      }
+    }
+    std::copy_backward(next, next + experts, next + experts + 1);
+    next[0] = 0;
+  });
+}
+
+void CpuOps::permute(Stream& stream, ConstView x, const RoutingView& routing, View rows) const {
+  const int64_t k = routing.row_of.cols;
+  HEARTH_CHECK(has_shape(rows, routing.source.cols, x.cols) && x.rows == routing.row_of.rows,
+               "permute: shapes");
+  for_blocks(host_stream(stream), rows.rows, row_block(x.cols),
+             [&](int64_t begin, int64_t end, int) {
+               for (int64_t r = begin; r < end; ++r) {
+                 const int64_t t = routing.source.as<int32_t>()[r] / k;
+                 std::copy_n(x.row<float>(t), x.cols, rows.row<float>(r));
+               }
+             });
+}
+
+void CpuOps::combine(Stream& stream, ConstView rows, const RoutingView& routing, ConstView weight,
+                     ConstView base, View out) const {
+  const int64_t k = routing.row_of.cols;
+  HEARTH_CHECK(rows.rows == routing.source.cols && has_shape(out, routing.row_of.rows, rows.cols) &&
+                   (!weight || has_shape(weight, out.rows, k)) &&
+                   (!base || has_shape(base, out.rows, out.cols)),
+               "combine: shapes");
+  for_blocks(host_stream(stream), out.rows, row_block(out.cols * k),
+             [&](int64_t begin, int64_t end, int) {
+               for (int64_t t = begin; t < end; ++t) {
+                 float* to = out.row<float>(t);
+                 if (!base) {
+                   std::fill_n(to, out.cols, 0.0f);
+                 } else if (base.row<float>(t) != to) {
+                   std::copy_n(base.row<float>(t), out.cols, to);
+                 }
+                 for (int64_t j = 0; j < k; ++j) {
+                   add_scaled(weight ? weight.row<float>(t)[j] : 1.0f,
+                              rows.row<float>(routing.row_of.row<int32_t>(t)[j]), to, out.cols);
+                 }
+               }
+             });
+}
+
+void CpuOps::to_expert_order(Stream& stream, ConstView values, const RoutingView& routing,
+                             View rows) const {
+  const int64_t k = routing.row_of.cols;
+  HEARTH_CHECK(has_shape(values, routing.row_of.rows, k) && has_shape(rows, 1, routing.source.cols),
+               "to_expert_order: shapes");
+  for_blocks(host_stream(stream), rows.cols, row_block(1), [&](int64_t begin, int64_t end, int) {
+    for (int64_t r = begin; r < end; ++r) {
+      const int64_t source = routing.source.as<int32_t>()[r];
+      rows.as<float>()[r] = values.row<float>(source / k)[source % k];
+    }
+  });
+}
+
+void CpuOps::to_token_order(Stream& stream, ConstView rows, const RoutingView& routing,
+                            View values) const {
+  const int64_t k = routing.row_of.cols;
+  HEARTH_CHECK(has_shape(values, routing.row_of.rows, k) && has_shape(rows, 1, routing.source.cols),
+               "to_token_order: shapes");
+  for_blocks(host_stream(stream), rows.cols, row_block(1), [&](int64_t begin, int64_t end, int) {
+    for (int64_t r = begin; r < end; ++r) {
+      const int64_t source = routing.source.as<int32_t>()[r];
+      values.row<float>(source / k)[source % k] = rows.as<float>()[r];
+    }
+  });
+}
+
+}  // namespace hearth

@@ -1,0 +1,43 @@
+// Bounds of what the ops take from the stream's scratch.
+#include "cpu_kernels/attention_tiles.h"
+#include "cpu_kernels/cpu_op_set.h"
+#include "cpu_kernels/elements.h"
+#include "cpu_kernels/expert_rows.h"
+#include "cpu_kernels/loss_chunks.h"
+#include "cpu_kernels/weight_tiles.h"
+
+namespace hearth {
+namespace {
+
+template <class T>
+size_t bytes_of(int64_t n) {
+  return align_up(sizeof(T) * static_cast<size_t>(n)) + kArenaAlignment;
+}
+
+}  // namespace
+
+ScratchNeed CpuOps::linear_scratch(int64_t, int64_t, int64_t) const {
+  return {0, weight_tile_scratch()};
+}
+
+ScratchNeed CpuOps::experts_scratch(int64_t rows, int64_t experts, int64_t, int64_t width) const {
+  return expert_scratch(rows, experts, width);
+}
+
+ScratchNeed CpuOps::attention_scratch(const AttentionShape& shape, int64_t tokens, int64_t) const {
+  return {bytes_of<float>(tokens * shape.heads), attention_tile_scratch(shape)};
+}
+
+ScratchNeed CpuOps::cross_entropy_scratch(int64_t tokens, int64_t hidden,
+                                          int64_t vocabulary) const {
+  return loss_scratch(tokens, hidden, vocabulary);
+}
+
+/// Shared: the partial sums of a norm's weight gradient or of sum_squares; per worker: one row.
+ScratchNeed CpuOps::row_scratch(int64_t rows, int64_t width) const {
+  const size_t partial_rows = bytes_of<float>(std::min<int64_t>(rows, 257) * width);
+  return {std::max(partial_rows, bytes_of<double>(element_blocks(rows, width))),
+          bytes_of<float>(width)};
+}
+
+}  // namespace hearth

@@ -1,0 +1,36 @@
+// One tile of a linear map's three products, on the calling worker. Linear ops, experts and the
+// loss are made of these.
+#pragma once
+
+#include "cpu_kernels/product.h"
+#include "ops/view.h"
+
+namespace hearth {
+
+/// A range of rows or columns.
+struct Range {
+  int64_t begin = 0, count = 0;
+};
+inline Range block_of(const Blocks& blocks, int64_t i) {
+  return {blocks.begin(i), blocks.length(i)};
+}
+
+/// y[:, out] = x W[out]^T + b[out] for at most Blocks::kLargest rows x.
+void forward_tile(Scratch& scratch, ConstView x, const LinearView& w, Range out, View y);
+
+/// dx[:, in] (+)= dy W[:, in] for at most Blocks::kLargest rows; dx holds only these columns.
+void dgrad_tile(Scratch& scratch, ConstView dy, const LinearView& w, Range in, View dx,
+                bool accumulate);
+
+/// gradient[out, in] += dy[:, out]^T x[:, in] over any number of rows, in order.
+void wgrad_tile(Scratch& scratch, ConstView dy, ConstView x, Compute compute, Range out, Range in,
+                View gradient);
+
+/// What any of them takes from the worker's scratch, at most.
+size_t weight_tile_scratch();
+
+/// Columns [begin, begin + count) of a view.
+ConstView columns(const ConstView& v, Range range);
+View columns(const View& v, Range range);
+
+}  // namespace hearth

@@ -123,16 +123,14 @@ class AttentionPart final : public Body {
     return max_of(need, ops.row_scratch(s.tokens * s.spec.heads, s.spec.head_dim));
   }
 
-  double flops(const TaskShape& s) const override {
+  Work work(const TaskShape& s) const override {
     const double q = static_cast<double>(s.spec.heads * s.spec.head_dim);
     const double kv = static_cast<double>(s.spec.kv_heads * s.spec.head_dim);
-    const double hidden = static_cast<double>(s.spec.hidden);
-    const double keys = static_cast<double>(s.longest) / 2;  // causal: half of the pairs
     const double router = s.moe() ? static_cast<double>(s.spec.experts) : 0;
-    const double linear = 2 * hidden * (2 * q + 2 * kv + router);
-    const double pairs = 4 * q * keys;
-    const double a_token = s.phase == Phase::backward ? 2 * linear + 2.5 * pairs : linear + pairs;
-    return a_token * static_cast<double>(s.tokens);
+    const double linear = 2 * static_cast<double>(s.spec.hidden) * (2 * q + 2 * kv + router);
+    // Backward makes the scores again: five products of a pair where forward has two.
+    if (s.phase == Phase::backward) return {2 * linear, 10 * q, 0};
+    return {linear, 4 * q, 0};
   }
 
   void run(const BodyContext& c) const override {

@@ -59,6 +59,14 @@ struct BlockUse {
   BlockAccess access = BlockAccess::read_weights;
 };
 
+/// Floating-point operations of a task's products (2 a multiply-add), by what they grow with: tokens,
+/// pairs of a query and a key that it sees, and trained tokens.
+struct Work {
+  double per_token = 0;
+  double per_pair = 0;
+  double per_trained = 0;
+};
+
 /// Everything a declaration depends on.
 struct TaskShape {
   const ModelSpec& spec;
@@ -117,8 +125,7 @@ class Body {
   virtual std::vector<Port> ports(const TaskShape& shape) const = 0;
   virtual std::vector<BlockUse> blocks(const TaskShape& shape) const = 0;
   virtual ScratchNeed scratch(const TaskShape& shape, const OpSet& ops) const = 0;
-  /// Floating-point operations of the products (2 a multiply-add), for `shape.tokens` tokens.
-  virtual double flops(const TaskShape& shape) const = 0;
+  virtual Work work(const TaskShape&) const { return {}; }
   virtual void run(const BodyContext& c) const = 0;
 };
 

@@ -32,7 +32,6 @@ class Combine final : public Body {
   ScratchNeed scratch(const TaskShape& s, const OpSet& ops) const override {
     return ops.row_scratch(s.tokens * (s.moe() ? s.spec.experts_per_token : 1), s.spec.hidden);
   }
-  double flops(const TaskShape&) const override { return 0; }
 
   void run(const BodyContext& c) const override {
     if (c.phase == Phase::backward) {

@@ -40,10 +40,10 @@ class DensePart final : public Body {
     return max_of(ops.linear_scratch(s.tokens, s.spec.dense_width, s.spec.hidden),
                   ops.linear_scratch(s.tokens, s.spec.hidden, s.spec.dense_width));
   }
-  double flops(const TaskShape& s) const override {
-    const double forward = 6.0 * static_cast<double>(s.spec.hidden) *
-                           static_cast<double>(s.spec.dense_width) * static_cast<double>(s.tokens);
-    return s.phase == Phase::backward ? 2 * forward : forward;
+  Work work(const TaskShape& s) const override {
+    const double forward =
+        6.0 * static_cast<double>(s.spec.hidden) * static_cast<double>(s.spec.dense_width);
+    return {s.phase == Phase::backward ? 2 * forward : forward, 0, 0};
   }
 
   void run(const BodyContext& c) const override {

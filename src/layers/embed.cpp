@@ -23,7 +23,6 @@ class Embed final : public Body {
   ScratchNeed scratch(const TaskShape& s, const OpSet& ops) const override {
     return ops.row_scratch(s.tokens, s.spec.hidden);
   }
-  double flops(const TaskShape&) const override { return 0; }
 
   void run(const BodyContext& c) const override {
     const TensorId table =

@@ -40,11 +40,11 @@ class ExpertsPart final : public Body {
     return ops.experts_scratch(s.tokens * s.spec.experts_per_token, s.spec.experts, s.spec.hidden,
                                s.spec.expert_width);
   }
-  double flops(const TaskShape& s) const override {
-    const double rows = static_cast<double>(s.tokens * s.spec.experts_per_token);
-    const double forward = 6.0 * rows * static_cast<double>(s.spec.hidden) *
+  Work work(const TaskShape& s) const override {
+    const double forward = 6.0 * static_cast<double>(s.spec.experts_per_token) *
+                           static_cast<double>(s.spec.hidden) *
                            static_cast<double>(s.spec.expert_width);
-    return s.phase == Phase::backward ? 2 * forward : forward;
+    return {s.phase == Phase::backward ? 2 * forward : forward, 0, 0};
   }
 
   void run(const BodyContext& c) const override {

@@ -66,11 +66,11 @@ class Head final : public Body {
     }
     return max_of(norm, ops.cross_entropy_scratch(s.tokens, s.spec.hidden, s.spec.vocabulary));
   }
-  double flops(const TaskShape& s) const override {
+  Work work(const TaskShape& s) const override {
     const double a_row =
         2.0 * static_cast<double>(s.spec.hidden) * static_cast<double>(s.spec.vocabulary);
-    if (s.pass == Pass::decode) return a_row;
-    return a_row * static_cast<double>(s.tokens) * (s.pass == Pass::train ? 3 : 1);
+    if (s.pass == Pass::decode) return {};
+    return {0, 0, a_row * (s.pass == Pass::train ? 3 : 1)};
   }
 
   void run(const BodyContext& c) const override {

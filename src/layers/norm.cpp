@@ -27,7 +27,6 @@ class Norm final : public Body {
     for (const Tensor& t : s.table.tensors()) largest = std::max(largest, t.size());
     return ops.row_scratch(1, largest);
   }
-  double flops(const TaskShape&) const override { return 0; }
 
   void run(const BodyContext& c) const override {
     const View norms = c.out(Value::tensor_norms);

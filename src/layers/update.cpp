@@ -38,7 +38,6 @@ class Update final : public Body {
   ScratchNeed scratch(const TaskShape& s, const OpSet& ops) const override {
     return ops.row_scratch(1, s.spec.hidden);
   }
-  double flops(const TaskShape&) const override { return 0; }
 
   void run(const BodyContext& c) const override {
     const bool finite = c.scalar(Value::finite) != 0;

@@ -45,7 +45,7 @@ struct Task {
   int32_t micro_batch = -1;
   std::vector<BufferUse> uses;
   std::vector<BlockUse> blocks;
-  double flops = 0;       // at the bound of tokens
+  Work work;
 };
 
 /// "A backward layer 3 micro-batch 1", for traces and messages.

@@ -55,7 +55,7 @@ void ScheduleBuilder::add(TaskKind kind, Phase phase, int32_t layer, int32_t mic
   task.layer = layer;
   task.micro_batch = micro_batch;
   task.blocks = body.blocks(shape);
-  task.flops = body.flops(shape);
+  task.work = body.work(shape);
   for (const Port& port : body.ports(shape)) {
     task.uses.push_back({buffer_of(port, layer, micro_batch), port});
   }

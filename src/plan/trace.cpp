@@ -26,7 +26,6 @@ std::string chrome_trace(const Schedule& schedule, const Trace& trace) {
     event["ts"] = time.begin * 1e6;
     event["dur"] = (time.end - time.begin) * 1e6;
     event["args"]["task"] = static_cast<int64_t>(time.task);
-    event["args"]["flops"] = task.flops;
     events.push_back(std::move(event));
   }
   Json document;

@@ -9,6 +9,7 @@ class CpuOps final : public OpSet {
  public:
   std::string_view name() const override { return "cpu"; }
   bool supports(DType activations, Compute compute) const override;
+  bool has_in_hardware(Compute compute) const override;
 
   // embedding.cpp
   void embedding_forward(Stream&, ConstView ids, ConstView table, View out) const override;

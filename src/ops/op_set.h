@@ -69,6 +69,9 @@ class OpSet {
   virtual std::string_view name() const = 0;
   /// Whether activations may be of this type; and weights computed so.
   virtual bool supports(DType activations, Compute compute) const = 0;
+  /// Whether the hardware computes products so, at more than the rate of f32 (`--compute-dtype
+  /// auto`); emulation is no reason to take it.
+  virtual bool has_in_hardware(Compute compute) const { return compute == Compute::f32; }
 
   // ---- embedding -----------------------------------------------------------------------------
   /// out[t] = table[ids[t]]; ids i32 [1, T], table [V, H] of any stored type, out [T, H].

@@ -1,0 +1,33 @@
+#include "base/system.h"
+
+#include <charconv>
+#include <cstdio>
+#include <string_view>
+
+namespace hearth {
+
+namespace {
+
+/// A field of /proc/self/status in kB, as bytes; 0 where it is missing.
+uint64_t status_field(std::string_view field) {
+  std::FILE* file = std::fopen("/proc/self/status", "re");
+  if (file == nullptr) return 0;
+  uint64_t kilobytes = 0;
+  char line[256];
+  while (std::fgets(line, sizeof line, file) != nullptr) {
+    std::string_view text(line);
+    if (!text.starts_with(field)) continue;
+    text.remove_prefix(text.find_first_of("0123456789"));
+    std::from_chars(text.data(), text.data() + text.size(), kilobytes);
+    break;
+  }
+  std::fclose(file);
+  return kilobytes * 1024;
+}
+
+}  // namespace
+
+uint64_t resident_bytes() { return status_field("VmRSS:"); }
+uint64_t peak_resident_bytes() { return status_field("VmHWM:"); }
+
+}  // namespace hearth

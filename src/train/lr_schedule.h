@@ -1,0 +1,32 @@
+// The learning rate of a step: a pure function of its number.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+
+#include "train/config.h"
+
+namespace hearth {
+
+/// s from 0, n steps, w of them warm-up: lr * s / w while s < w; then, with x = (s - w) / (n - w),
+/// constant lr, linear lr * (1 - x), cosine lr * (1 + cos(pi x)) / 2. The first warm-up step has
+/// rate 0, as transformers has it.
+inline double learning_rate(LrSchedule schedule, double lr, int64_t s, int64_t n, int64_t w) {
+  if (s < w) return lr * static_cast<double>(s) / static_cast<double>(w);
+  const double x = n > w ? static_cast<double>(s - w) / static_cast<double>(n - w) : 0.0;
+  switch (schedule) {
+    case LrSchedule::constant: return lr;
+    case LrSchedule::linear: return lr * (1 - x);
+    case LrSchedule::cosine: return lr * (1 + std::cos(std::numbers::pi * x)) / 2;
+  }
+  return lr;
+}
+
+/// Warm-up steps: as asked for, else the ratio of all steps, rounded up (as transformers does).
+inline int64_t warmup_steps(const TrainConfig& config, int64_t steps) {
+  if (config.warmup) return *config.warmup;
+  return static_cast<int64_t>(std::ceil(config.warmup_ratio * static_cast<double>(steps)));
+}
+
+}  // namespace hearth

@@ -1,0 +1,148 @@
+#include "train/run_setup.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "ops/registry.h"
+
+namespace hearth {
+
+namespace {
+
+/// bf16 by itself only where the hardware has it and the checkpoint is stored so.
+Compute choose_compute(ComputeChoice choice, const ParameterTable& table, const OpSet& ops) {
+  if (choice == ComputeChoice::f32) return Compute::f32;
+  if (choice == ComputeChoice::bf16) {
+    if (!ops.has_in_hardware(Compute::bf16)) {
+      log_warning("--compute-dtype bf16: this CPU has no bf16 products; operands are rounded and "
+                  "multiplied in f32, which is slower than f32");
+    }
+    return Compute::bf16;
+  }
+  const bool stored_bf16 = std::any_of(table.tensors().begin(), table.tensors().end(),
+                                       [](const Tensor& t) { return t.stored == DType::bf16; });
+  return ops.has_in_hardware(Compute::bf16) && stored_bf16 ? Compute::bf16 : Compute::f32;
+}
+
+RunSetup open_run(const RunConfig& config) {
+  Checkpoint checkpoint(config.model, config.follow_links);
+  ModelSpec spec = checkpoint.spec();
+  ParameterTable table = checkpoint.make_table();
+  const OpSet& ops = find_op_set("cpu");
+  RunSettings settings;
+  settings.compute = choose_compute(config.compute, table, ops);
+  settings.aux_mode = config.aux_mode;
+  Topology topology = detect_topology();
+  const auto cores = static_cast<int>(topology.cores.size());
+  const int workers = config.threads > 0 ? config.threads : cores;
+  // Binding helps where every worker has a core of its own; more workers than cores must share.
+  std::vector<int> bound = workers <= cores ? topology.worker_cpus(workers) : std::vector<int>{};
+  const uint64_t budget = config.cpu_memory > 0 ? config.cpu_memory : topology.total_memory;
+  return {std::move(checkpoint), std::move(spec), std::move(table), settings, std::move(topology),
+          workers,               std::move(bound), budget,          cpu_ops()};
+}
+
+}  // namespace
+
+bool glob_matches(std::string_view glob, std::string_view name) {
+  // Greedy with one point to go back to: linear in practice, quadratic at worst.
+  size_t g = 0, n = 0, star = std::string_view::npos, mark = 0;
+  while (n < name.size()) {
+    if (g < glob.size() && glob[g] == '*') {
+      star = g++;
+      mark = n;
+    } else if (g < glob.size() && glob[g] == name[n]) {
+      ++g;
+      ++n;
+    } else if (star != std::string_view::npos) {
+      g = star + 1;
+      n = ++mark;
+    } else {
+      return false;
+    }
+  }
+  while (g < glob.size() && glob[g] == '*') ++g;
+  return g == glob.size();
+}
+
+void select_trainable(ParameterTable& table, const std::vector<std::string>& trainable,
+                      const std::vector<std::string>& freeze) {
+  const auto mark = [&](const std::vector<std::string>& globs, const char* option, bool value) {
+    for (const std::string& glob : globs) {
+      bool matched = false;
+      for (Tensor& t : table.tensors()) {
+        if (!glob_matches(glob, t.name)) continue;
+        t.trainable = value;
+        matched = true;
+      }
+      if (!matched) {
+        throw usage_error(std::string(option) + " " + quoted(glob) +
+                          ": no tensor of the model has such a name (`hearth inspect` lists them)");
+      }
+    }
+  };
+  for (Tensor& t : table.tensors()) t.trainable = trainable.empty() || !freeze.empty();
+  mark(freeze, "--freeze", false);
+  mark(trainable, "--trainable", true);
+  if (trained_parameters(table) == 0) {
+    throw usage_error("--freeze: every tensor is frozen, nothing is left to train");
+  }
+}
+
+int64_t trained_parameters(const ParameterTable& table) {
+  int64_t n = 0;
+  for (const Tensor& t : table.tensors()) n += t.trainable ? t.size() : 0;
+  return n;
+}
+
+RunSetup prepare_run(const RunConfig& config) { return open_run(config); }
+
+RunSetup prepare_training(const TrainConfig& config) {
+  RunSetup setup = open_run(config);
+  select_trainable(setup.table, config.trainable, config.freeze);
+  bool router_trains = false;
+  for (Tensor& t : setup.table.tensors()) {
+    if (config.decay_all) t.decayed = true;
+    router_trains |= t.trainable && t.slot == Slot::router;
+  }
+  RunSettings& s = setup.settings;
+  s.aux_loss = config.router_aux_loss.value_or(router_trains ? setup.spec.aux_loss : 0);
+  s.beta1 = config.beta1;
+  s.beta2 = config.beta2;
+  s.eps = config.eps;
+  s.weight_decay = config.weight_decay;
+  s.max_grad_norm = config.max_grad_norm;
+  return setup;
+}
+
+RowData read_run_rows(const RunConfig& config, const RunSetup& setup,
+                      const std::vector<std::string>& files) {
+  RowOptions options;
+  options.model = config.model;
+  options.format = config.format;
+  options.train_on = config.train_on;
+  options.follow_links = config.follow_links;
+  options.chat_template = config.chat_template;
+  options.seq_len = config.seq_len;
+  options.overflow = config.overflow;
+  options.vocabulary = setup.spec.vocabulary;
+  return read_rows(files, options);
+}
+
+SamplerOptions sampler_options(const RunConfig& config) {
+  SamplerOptions options;
+  options.seq_len = config.seq_len;
+  options.micro_batch = config.micro_batch;
+  options.packing = config.packing;
+  options.seed = config.seed;
+  return options;
+}
+
+SamplerOptions sampler_options(const TrainConfig& config) {
+  SamplerOptions options = sampler_options(static_cast<const RunConfig&>(config));
+  options.grad_accum = config.grad_accum;
+  options.shuffle = config.shuffle;
+  return options;
+}
+
+}  // namespace hearth

@@ -1,0 +1,55 @@
+// What every run fixes before it plans: model, parameter table, settings, cores, data.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "data/rows.h"
+#include "data/sampler.h"
+#include "model/checkpoint.h"
+#include "ops/op_set.h"
+#include "topology/topology.h"
+#include "train/config.h"
+
+namespace hearth {
+
+struct RunSetup {
+  Checkpoint checkpoint;
+  ModelSpec spec;
+  ParameterTable table;  // not bound to memory yet
+  RunSettings settings;
+  Topology topology;
+  int workers = 1;
+  std::vector<int> cores;      // to bind workers to; empty when threads were asked for by number
+  uint64_t memory_budget = 0;  // bytes of the process
+  const OpSet& ops;
+};
+
+/// Opens the checkpoint and resolves compute type, threads and memory. For commands that do not
+/// train. Warnings for people go to the log.
+RunSetup prepare_run(const RunConfig& config);
+
+/// The same for training: also marks what is trained, sets the optimizer and the auxiliary loss.
+/// Usage errors for globs that match nothing, and for freezing everything.
+RunSetup prepare_training(const TrainConfig& config);
+
+/// Marks trainable tensors: all, then those matching a `--freeze` glob not, then those matching a
+/// `--trainable` glob again; with `--trainable` alone only what it matches.
+void select_trainable(ParameterTable& table, const std::vector<std::string>& trainable,
+                      const std::vector<std::string>& freeze);
+
+/// `*` matches any characters, dots too; everything else itself. On whole names.
+bool glob_matches(std::string_view glob, std::string_view name);
+
+/// Parameters that are trained.
+int64_t trained_parameters(const ParameterTable& table);
+
+/// Reads the rows of data files as the run needs them.
+RowData read_run_rows(const RunConfig& config, const RunSetup& setup,
+                      const std::vector<std::string>& files);
+
+/// Packing and batch shape of the run.
+SamplerOptions sampler_options(const RunConfig& config);
+SamplerOptions sampler_options(const TrainConfig& config);
+
+}  // namespace hearth

@@ -1,0 +1,19 @@
+// Signals that ask a run to stop: SIGINT, SIGTERM, SIGUSR1.
+#pragma once
+
+namespace hearth {
+
+/// While it lives, the first of these signals sets a flag and a second one ends the process at once
+/// with exit code 75 (what was published stays whole). One at a time in a process.
+class StopSignals {
+ public:
+  StopSignals();
+  ~StopSignals();
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+  /// The signal that came, 0 if none. Any thread may ask.
+  static int received();
+};
+
+}  // namespace hearth

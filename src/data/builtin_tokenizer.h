@@ -6,7 +6,7 @@
 
 namespace hearth {
 
-/// 256 bytes (ids in the order of the byte-level alphabet), then <|endoftext|>, <|im_start|> and
+/// 256 bytes (the id is the byte), then <|endoftext|>, <|im_start|> and
 /// <|im_end|>.
 inline constexpr int64_t kBuiltinVocabulary = 259;
 

@@ -20,11 +20,13 @@ constexpr auto kCompose = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8P
 bool in(uint32_t code, uint32_t first, uint32_t last) { return code >= first && code <= last; }
 
 // Whether a character never changes what stands before it: normalization can be done apart on both
-// sides of the place before it. (Not for every one of the others is the opposite true.) Marks may
-// reorder or compose; of the letters, conjoining jamo and Kirat Rai vowels compose.
+// sides of the place before it. Marks may
+// reorder or compose; of the letters, conjoining jamo and Kirat Rai vowels compose. (U+11A7, beside
+// the trailing jamo, does not; the library of Unicode 14 would swallow it, but never sees it here.)
 bool starts_cluster(uint32_t code) {
   if (code < kFirstMark) return true;
-  if (in(code, 0x1160, 0x11ff) || in(code, 0x16d40, 0x16d7f)) return false;
+  const bool jamo = in(code, 0x1161, 0x1175) || in(code, 0x11a8, 0x11c2);
+  if (jamo || in(code, 0x16d40, 0x16d7f)) return false;
   const utf8proc_property_t* property = utf8proc_get_property(static_cast<utf8proc_int32_t>(code));
   return property->combining_class == 0 && property->category != UTF8PROC_CATEGORY_MN &&
          property->category != UTF8PROC_CATEGORY_MC && property->category != UTF8PROC_CATEGORY_ME;

@@ -46,6 +46,7 @@ class Case:
         shutil.rmtree(self.out, ignore_errors=True)
         self.compare_eval("before", self.directory / "model")
         self.compare_steps(self.program.train(self.directory, self.case, self.out))
+        self.compare_eval("after", self.out / "model")
         masters = self.masters()
         self.compare_updates(masters)
         self.compare_export(masters)

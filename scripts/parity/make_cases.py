@@ -100,6 +100,8 @@ def main(out, names):
         model = make_model(case)
         model.save_pretrained(directory / "model", max_shard_size=case.shard)
         (directory / "model" / "generation_config.json").unlink(missing_ok=True)
+        for path in (directory / "model").iterdir():
+            path.chmod(0o644)
         change_config(case, directory / "model" / "config.json")
         with open(directory / "rows.jsonl", "w") as f:
             for row in make_rows(case):

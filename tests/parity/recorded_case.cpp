@@ -1,0 +1,99 @@
+#include "parity/recorded_case.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "base/file_ops.h"
+#include "model/safetensors.h"
+
+namespace hearth::test {
+
+namespace {
+
+template <class T>
+Elements widen(const std::string& bytes) {
+  Elements elements;
+  for (size_t i = 0; i < bytes.size(); i += sizeof(T)) {
+    T x;
+    std::memcpy(&x, bytes.data() + i, sizeof(T));
+    if constexpr (std::is_same_v<T, float>) {
+      elements.push_back(x);
+    } else {
+      elements.push_back(to_float(x));
+    }
+  }
+  return elements;
+}
+
+std::string text_of(const Json& value) {
+  return value.is_string() ? value.as_string() : value.dump();
+}
+
+}  // namespace
+
+std::map<std::string, Elements> read_tensors(const std::string& path) {
+  std::map<std::string, Elements> tensors;
+  const SafetensorsFile file(path);
+  for (const SafetensorsEntry& entry : file.header().entries) {
+    std::string bytes(entry.end - entry.begin, '\0');
+    file.read(entry, bytes.data(), bytes.size(), 0);
+    Elements& elements = tensors[entry.name];
+    if (entry.dtype == "F32") elements = widen<float>(bytes);
+    if (entry.dtype == "BF16") elements = widen<bf16>(bytes);
+    if (entry.dtype == "F16") elements = widen<f16>(bytes);
+  }
+  return tensors;
+}
+
+std::map<std::string, Elements> read_directory_tensors(const std::string& directory) {
+  std::map<std::string, Elements> tensors;
+  for (const std::string& name : list_directory(directory)) {
+    if (name.ends_with(".safetensors")) tensors.merge(read_tensors(directory + "/" + name));
+  }
+  return tensors;
+}
+
+std::vector<std::string> RecordedCase::flags(const std::vector<std::string>& names) const {
+  std::vector<std::string> words;
+  for (const std::string& option : names) {
+    const Json* value = options.find(option);
+    if (!value || value->is_null()) continue;
+    std::string flag = "--" + option;
+    for (char& c : flag) {
+      if (c == '_') c = '-';
+    }
+    words.push_back(flag);
+    words.push_back(text_of(*value));
+  }
+  return words;
+}
+
+std::vector<RecordedCase> recorded_cases() {
+  const std::string root = HEARTH_TEST_DATA "/parity";
+  std::vector<RecordedCase> cases;
+  for (const std::string& name : list_directory(root)) {
+    const std::string directory = root + "/" + name;
+    if (file_info(directory).kind != FileKind::directory) continue;
+    const auto json = [&](const std::string& file) {
+      return parse_json(read_file(directory + "/" + file), file);
+    };
+    cases.push_back({name, directory, *json("case.json").find("train"), json("expected.json"),
+                     read_tensors(directory + "/expected.safetensors")});
+  }
+  return cases;
+}
+
+double relative_error(const Elements& a, const Elements& b) {
+  if (a.size() != b.size()) return std::numeric_limits<double>::infinity();
+  double difference = 0, size = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    difference += (a[i] - b[i]) * (a[i] - b[i]);
+    size += b[i] * b[i];
+  }
+  return difference == 0 ? 0 : std::sqrt(difference / size);
+}
+
+double relative_error(double a, double b) { return a == b ? 0 : std::abs(a - b) / std::abs(b); }
+
+}  // namespace hearth::test

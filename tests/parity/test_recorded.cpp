@@ -1,0 +1,132 @@
+// The program beside transformers and torch.optim.AdamW, without Python: what they made of the
+// recorded cases is in tests/golden/parity.
+#include <catch2/catch_test_macros.hpp>
+
+#include "base/file_ops.h"
+#include "parity/recorded_case.h"
+#include "support/program.h"
+
+namespace hearth::test {
+namespace {
+
+/// A failed check names the value, both numbers and the error.
+void check_close(const std::string& what, double actual, double expected, double tolerance) {
+  INFO(what << ": " << actual << " instead of " << expected << ", relative error "
+            << relative_error(actual, expected));
+  CHECK(relative_error(actual, expected) <= tolerance);
+}
+
+Json evaluate(const RecordedCase& c, const std::string& model) {
+  std::vector<std::string> words{"eval", "--model", model, "--data", c.rows(), "--packing", "off",
+                                 "--json"};
+  for (const auto& word : c.flags({"micro_batch", "seq_len", "aux_loss_mode", "compute_dtype"})) {
+    words.push_back(word);
+  }
+  const ProgramResult result = run_program(HEARTH_BINARY, words);
+  INFO(result.err);
+  REQUIRE(result.exit_code == 0);
+  return parse_json(result.out, "eval");
+}
+
+void check_evaluation(const RecordedCase& c, const std::string& key, const std::string& model) {
+  const Json actual = evaluate(c, model);
+  const Json& expected = *c.expected.find(key);
+  for (const char* name : {"loss", "aux_loss"}) {
+    check_close("eval " + key + " " + name, actual.find(name)->as_double(),
+                expected.find(name)->as_double(), 1e-5);
+  }
+  for (const char* name : {"tokens", "trained_tokens"}) {
+    CHECK(actual.find(name)->as_int() == expected.find(name)->as_int());
+  }
+}
+
+void train(const RecordedCase& c, const std::string& out) {
+  std::vector<std::string> words{"train", "--model", c.model(), "--data", c.rows(), "--out", out,
+                                 "--packing", "off", "--shuffle", "off", "--quiet"};
+  for (const auto& word :
+       c.flags({"steps", "micro_batch", "grad_accum", "seq_len", "lr", "lr_schedule", "warmup",
+                "weight_decay", "beta1", "beta2", "eps", "max_grad_norm", "router_aux_loss",
+                "aux_loss_mode", "compute_dtype"})) {
+    words.push_back(word);
+  }
+  const ProgramResult result = run_program(HEARTH_BINARY, words);
+  INFO(result.err);
+  REQUIRE(result.exit_code == 0);
+}
+
+std::vector<Json> read_metrics(const std::string& path) {
+  std::vector<Json> lines;
+  const std::string text = read_file(path);
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = text.find('\n', begin);
+    lines.push_back(parse_json(text.substr(begin, end - begin), path));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+void check_steps(const RecordedCase& c, const std::string& out) {
+  const std::vector<Json> lines = read_metrics(out + "/metrics.jsonl");
+  const JsonArray& steps = c.expected.find("steps")->as_array();
+  REQUIRE(lines.size() == steps.size());
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const auto check = [&](const char* name, double tolerance) {
+      check_close("step " + std::to_string(i + 1) + " " + name, lines[i].find(name)->as_double(),
+                  steps[i].find(name)->as_double(), tolerance);
+    };
+    for (const char* name : {"step", "tokens", "trained_tokens"}) check(name, 0);
+    check("lr", 1e-12);
+    check("loss", 1e-5);
+    check("aux_loss", 1e-5);
+    check("grad_norm", 1e-4);
+    const JsonArray& load = steps[i].find("expert_load")->as_array();
+    const JsonArray& actual = lines[i].find("expert_load")->as_array();
+    REQUIRE(actual.size() == load.size());
+    for (size_t l = 0; l < load.size(); ++l) {
+      check_close("expert_load", actual[l].as_double(), load[l].as_double(), 1e-12);
+    }
+  }
+}
+
+/// The whole update of every tensor, from the masters of the saved state.
+void check_updates(const RecordedCase& c, const std::string& out) {
+  const auto start = read_directory_tensors(c.model());
+  const auto actual = read_directory_tensors(out + "/state/step-00000012");
+  size_t checked = 0;
+  for (const auto& [key, expected] : c.tensors) {
+    if (!key.starts_with("final.")) continue;
+    const std::string name = key.substr(6);
+    REQUIRE(start.contains(name));
+    REQUIRE(actual.contains(name));
+    Elements update = actual.at(name), wanted = expected;
+    REQUIRE(update.size() == wanted.size());
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      update[i] -= start.at(name)[i];
+      wanted[i] -= start.at(name)[i];
+    }
+    INFO(name << ": update differs by " << relative_error(update, wanted));
+    CHECK(relative_error(update, wanted) <= 1e-3);
+    ++checked;
+  }
+  CHECK(checked == start.size());
+}
+
+}  // namespace
+
+TEST_CASE("Recorded runs of transformers and AdamW are repeated") {
+  const std::vector<RecordedCase> cases = recorded_cases();
+  REQUIRE(cases.size() >= 6);
+  for (const RecordedCase& c : cases) {
+    DYNAMIC_SECTION(c.name) {
+      const TemporaryDirectory directory;
+      const std::string out = directory / "run";
+      check_evaluation(c, "before", c.model());
+      train(c, out);
+      check_steps(c, out);
+      check_updates(c, out);
+      check_evaluation(c, "after", out + "/model");
+    }
+  }
+}
+
+}  // namespace hearth::test

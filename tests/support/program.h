@@ -1,0 +1,50 @@
+// Runs the built program as a user does, and keeps what it printed.
+#pragma once
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "base/file_ops.h"
+#include "support/temporary_directory.h"
+
+namespace hearth::test {
+
+struct ProgramResult {
+  int exit_code = -1;  // 128 + signal when one ended it
+  std::string out;
+  std::string err;
+};
+
+inline ProgramResult run_program(const std::string& program, const std::vector<std::string>& words) {
+  const TemporaryDirectory directory;
+  std::vector<char*> arguments{const_cast<char*>(program.c_str())};
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  const std::string out = directory / "out", err = directory / "err";
+  constexpr int kNew = O_WRONLY | O_CREAT | O_TRUNC;
+  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, 1, out.c_str(), kNew, 0600);
+  posix_spawn_file_actions_addopen(&files, 2, err.c_str(), kNew, 0600);
+  pid_t child = 0;
+  const int failed =
+      posix_spawn(&child, program.c_str(), &files, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&files);
+  if (failed != 0) return {127, "", program + " cannot be started"};
+
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) {
+  }
+  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return {code, read_file(out), read_file(err)};
+}
+
+}  // namespace hearth::test

@@ -113,6 +113,8 @@ class AppendFile {
   AppendFile& operator=(const AppendFile&) = delete;
   /// Appends the line and a newline in one write.
   void line(std::string_view text);
+  /// The same for a record of a binary log.
+  void record(std::string_view bytes);
   void sync();
 
  private:

@@ -89,12 +89,14 @@ AppendFile::~AppendFile() {
 
 void AppendFile::line(std::string_view text) {
   HEARTH_CHECK(text.find('\n') == std::string_view::npos, "a log line with a line break inside");
+  record(std::string(text) + '\n');
+}
+
+void AppendFile::record(std::string_view bytes) {
   if (torn_) {
     checked(retried([&] { return file_calls().truncate(fd_, whole_); }), path_, "cut a torn line");
     torn_ = false;
   }
-  std::string bytes(text);
-  bytes += '\n';
   for (std::string_view left = bytes; !left.empty();) {
     const int64_t n =
         retried([&] { return file_calls().append(fd_, left.data(), left.size()); });

@@ -1,0 +1,24 @@
+// journal.jsonl: decisions and events of a run, {"event": NAME, "time": UTC, ...}.
+#pragma once
+
+#include <string_view>
+
+#include "train/json_log.h"
+
+namespace hearth {
+
+class Journal {
+ public:
+  explicit Journal(const std::string& path) : log_(path) {}
+  /// Appends an event with its fields. Storage error when it cannot be written.
+  void event(std::string_view name, JsonObject fields = {});
+  void sync() { log_.sync(); }
+
+ private:
+  JsonLog log_;
+};
+
+/// The current time as "2024-06-07T12:34:56.789Z".
+std::string utc_now();
+
+}  // namespace hearth

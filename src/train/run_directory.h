@@ -1,0 +1,45 @@
+// The run directory (--out): who owns it, what lies where, what is cleaned at a start.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/file_ops.h"
+#include "base/json.h"
+#include "train/config.h"
+
+namespace hearth {
+
+/// Owned by one process: holds a lock on `.lock` for its life.
+///
+/// A start has two halves, because a run that is refused (a changed option, another's state) must
+/// change nothing: the constructor takes the lock, `clean` and everything after it write.
+class RunDirectory {
+ public:
+  /// Makes the directory if it is missing. Usage errors: it exists and is no directory; another
+  /// process owns it (nothing is touched).
+  explicit RunDirectory(const std::string& path);
+
+  const std::string& path() const { return path_; }
+  std::string states() const { return path_ + "/state"; }  // of the saved states
+  std::string result() const { return path_ + "/model"; }  // the fine-tuned checkpoint
+  std::string metrics() const { return path_ + "/metrics.jsonl"; }
+  std::string journal() const { return path_ + "/journal.jsonl"; }
+
+  /// Removes what an earlier process left unfinished (.tmp-*, .trash-*, here and among the states)
+  /// and cuts torn last lines off the logs.
+  void clean() const;
+  /// config.yaml and plan.json, replaced by rename.
+  void write_config(const std::vector<TrainConfig::Recorded>& options) const;
+  void write_plan(const Json& plan) const;
+
+ private:
+  std::string path_;
+  std::unique_ptr<FileLock> lock_;
+};
+
+/// The text of config.yaml: `hearth train` reads it as a configuration.
+std::string config_yaml(const std::vector<TrainConfig::Recorded>& options);
+
+}  // namespace hearth

@@ -10,7 +10,7 @@
 # INNER_ROOMS   subfolders that are rooms of their own: neither their sources nor headers belong here
 # PRIVATE_LIBS  libraries that the sources use and the headers must not
 # OPTIMIZE      -O3 in optimized builds: a room of hot loops
-# EXECUTABLE    a program of that name instead of a library
+# EXECUTABLE    a program of that name besides the library, from main.cpp of the folder
 #
 # A folder without sources (yet) becomes a target that only passes on headers and dependencies.
 function(hearth_room name)
@@ -32,11 +32,12 @@ function(hearth_room name)
   hearth_link_headers(${name} "${folder}" "${room_INNER_ROOMS}")
 
   set(target hearth_${name})
-  if(room_EXECUTABLE AND sources)
-    set(target ${room_EXECUTABLE})
-    add_executable(${target} ${sources})
-    set(visibility PUBLIC)
-  elseif(sources)
+  set(program_source "")
+  if(room_EXECUTABLE)
+    list(FILTER sources EXCLUDE REGEX "^${folder}/main[.]cpp$")
+    file(GLOB program_source CONFIGURE_DEPENDS "${folder}/main.cpp")
+  endif()
+  if(sources)
     add_library(${target} STATIC ${sources})
     set(visibility PUBLIC)
   else()
@@ -52,6 +53,10 @@ function(hearth_room name)
     if(room_OPTIMIZE)
       target_compile_options(${target} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-O3>)
     endif()
+  endif()
+  if(program_source)
+    add_executable(${room_EXECUTABLE} ${program_source})
+    target_link_libraries(${room_EXECUTABLE} PRIVATE ${target})
   endif()
 
   # tests/rooms checks these walls.

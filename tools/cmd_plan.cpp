@@ -1,0 +1,21 @@
+// hearth plan: what train would do with the same options. Exit 2 when it does not fit.
+#include "tools/commands.h"
+#include "tools/output.h"
+#include "train/trainer.h"
+
+namespace hearth {
+
+ExitCode run_plan(const Options& options) {
+  const PlanReport report = plan_run(options);
+  if (options.json) {
+    print_json(report.json);
+  } else {
+    print(report.text);
+  }
+  if (!report.fits) {
+    throw usage_error("this run does not fit; the plan names the smallest change that would");
+  }
+  return ExitCode::done;
+}
+
+}  // namespace hearth

@@ -1,0 +1,33 @@
+// hearth tokenize: the ids of each line of a text, one JSON array a line.
+#include "data/tokenizer.h"
+#include "tools/commands.h"
+#include "tools/output.h"
+
+namespace hearth {
+namespace {
+
+std::string array_text(const std::vector<int32_t>& ids) {
+  std::string text = "[";
+  for (const int32_t id : ids) text += (text.size() == 1 ? "" : ", ") + std::to_string(id);
+  return text + "]";
+}
+
+}  // namespace
+
+// No post-processor that the tokenizer reads adds ids, so --no-special has nothing to leave out.
+ExitCode run_tokenize(const Options& options) {
+  const Tokenizer tokenizer(options.model);
+  bool first = true;
+  if (options.json) print("[");
+  encode_lines(tokenizer, options.operand.empty() ? "-" : options.operand,
+               [&](const Encoding& encoding) {
+                 if (options.json && !first) print(",\n");
+                 print(array_text(encoding.ids));
+                 if (!options.json) print("\n");
+                 first = false;
+               });
+  if (options.json) print("]\n");
+  return ExitCode::done;
+}
+
+}  // namespace hearth

@@ -1,0 +1,40 @@
+#include "tools/commands.h"
+
+#include "base/log.h"
+#include "cpu_kernels/cpu_ops.h"
+#include "tools/output.h"
+
+namespace hearth {
+
+ConsoleSettings console_settings(const Options& options) {
+  return console_settings(options.quiet, options.verbose, options.log_every);
+}
+
+ExitCode run_command(const CommandLine& line) {
+  if (line.action == CommandLine::Action::version) {
+    print(version_text());
+    return ExitCode::done;
+  }
+  if (line.action == CommandLine::Action::help) {
+    print(line.command ? command_help(*line.command) : program_help());
+    return ExitCode::done;
+  }
+  const Options& options = line.options;
+  set_log_level(options.quiet     ? LogLevel::quiet
+                : options.verbose ? LogLevel::verbose
+                                  : LogLevel::normal);
+  register_cpu_ops();
+  switch (*line.command) {
+    case Command::train: return run_train(options);
+    case Command::eval: return run_eval(options);
+    case Command::generate: return run_generate(options);
+    case Command::plan: return run_plan(options);
+    case Command::inspect: return run_inspect(options);
+    case Command::tokenize: return run_tokenize(options);
+    case Command::verify: return run_verify(options);
+    case Command::init: return run_init(options);
+  }
+  HEARTH_CHECK(false, "a command without a function");
+}
+
+}  // namespace hearth

@@ -1,0 +1,37 @@
+#include "tools/directory_kind.h"
+
+#include "base/error.h"
+#include "base/file_ops.h"
+#include "train/saved_state.h"
+
+namespace hearth {
+namespace {
+
+std::string last_name(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path.substr(path.rfind('/') + 1);
+}
+
+}  // namespace
+
+DirectoryKind directory_kind(const std::string& path) {
+  const FileInfo info = file_info(path);
+  if (info.kind != FileKind::directory) {
+    throw input_error(path + ": expected a directory, found " +
+                      (info.kind == FileKind::none ? "nothing" : "a file"));
+  }
+  const auto holds = [&](const char* name) {
+    return file_info(path + "/" + name).kind != FileKind::none;
+  };
+  // By its name, too: a damaged state may have lost its manifest.
+  if (holds("manifest.json") || step_of_state_directory(last_name(path))) {
+    return DirectoryKind::saved_state;
+  }
+  if (holds("config.json")) return DirectoryKind::checkpoint;
+  if (holds("state") || holds("model") || holds(".lock")) return DirectoryKind::run;
+  throw input_error(path +
+                    ": expected a checkpoint (config.json), a saved state (manifest.json) or "
+                    "a run directory (state, model); found none of these files in it");
+}
+
+}  // namespace hearth

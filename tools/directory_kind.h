@@ -1,0 +1,14 @@
+// What a directory is: a checkpoint, a saved state or a run directory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace hearth {
+
+enum class DirectoryKind : uint8_t { checkpoint, saved_state, run };
+
+/// By the files in it; input error when it is none of them, or no directory.
+DirectoryKind directory_kind(const std::string& path);
+
+}  // namespace hearth

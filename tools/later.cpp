@@ -1,0 +1,57 @@
+// The one list of what the contract of the command line has and this version has not.
+#include <algorithm>
+
+#include "tools/option_table.h"
+
+namespace hearth {
+
+const std::vector<LaterOption>& later_options() {
+  static const std::vector<LaterOption> options{
+      {.name = "adapter"},
+      {.name = "lora-r", .aliases = {"lora-rank"}},
+      {.name = "lora-alpha"},
+      {.name = "lora-dropout"},
+      {.name = "rslora", .flag = true, .aliases = {"use-rslora"}},
+      {.name = "expert-r"},
+      {.name = "lora-targets", .aliases = {"lora-target", "lora-target-modules"}},
+      {.name = "experts"},
+      {.name = "adapter-layout"},
+      {.name = "accept-other-base", .flag = true},
+      {.name = "batch-tokens"},
+      {.name = "router-z-loss"},
+      {.name = "template-date"},
+      {.name = "val-size", .aliases = {"val-set-size"}},
+      {.name = "no-special-in-content", .flag = true},
+      {.name = "policy"},
+      {.name = "topology"},
+      {.name = "gpu-memory"},
+      {.name = "deterministic", .flag = true},
+      {.name = "logical-shards"},
+      {.name = "plan"},
+      {.name = "compare"},
+  };
+  return options;
+}
+
+const LaterOption* find_later_option(std::string_view spelling) {
+  const std::string name = with_hyphens(spelling);
+  for (const LaterOption& option : later_options()) {
+    const auto& aliases = option.aliases;
+    if (option.name == name || std::find(aliases.begin(), aliases.end(), name) != aliases.end()) {
+      return &option;
+    }
+  }
+  return nullptr;
+}
+
+bool is_later_command(std::string_view name) {
+  return name == "profile" || name == "doctor" || name == "export" || name == "simulate" ||
+         name == "report";
+}
+
+bool is_later_for(Command command, std::string_view name) {
+  return command == Command::tokenize &&
+         (name == "data" || name == "train-on" || name == "chat-template" || name == "format");
+}
+
+}  // namespace hearth

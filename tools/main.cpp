@@ -1,0 +1,59 @@
+// hearth: the program. Errors become one line on stderr and an exit code (docs/errors.md).
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "tools/command_line.h"
+#include "tools/commands.h"
+#include "tools/output.h"
+
+namespace {
+
+using hearth::ExitCode;
+
+// A standard descriptor that the caller closed would be given to the next file that is opened, and
+// what is printed would land in it. Opened the wrong way round, it fails as the closed one did.
+void occupy_standard_descriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
+ExitCode report(ExitCode code, const std::string& message) {
+  std::fprintf(stderr, "hearth: %s\n", message.c_str());
+  return code;
+}
+
+ExitCode run(const std::vector<std::string>& arguments) {
+  try {
+    const ExitCode code = hearth::run_command(hearth::parse_command_line(arguments));
+    hearth::flush_stdout();
+    return code;
+  } catch (const hearth::Error& e) {
+    return report(e.code(), e.what());
+  } catch (const std::bad_alloc&) {
+    return report(ExitCode::storage,
+                  "out of memory: no more than the system gives; see --cpu-memory");
+  } catch (const std::exception& e) {
+    return report(ExitCode::internal,
+                  std::string("internal error (a bug), please report it: ") + e.what());
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  occupy_standard_descriptors();
+  // A full file system and a reader that went away are errors of a write, not the end of the process.
+  std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);
+  return static_cast<int>(run(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc)));
+}

@@ -1,0 +1,316 @@
+#include "tools/option_values.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/json.h"
+
+namespace hearth {
+namespace {
+
+using Problem = std::optional<std::string>;
+
+template <class T>
+std::optional<T> parse_whole(std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::string unexpected(const std::string& expected, std::string_view found) {
+  return "expected " + expected + ", found " + quoted(found);
+}
+
+/// A value with one text.
+template <class Set>
+auto single(Set set) {
+  return [set](Options& options, const std::vector<std::string>& texts) -> Problem {
+    if (texts.size() != 1) return "expected one value, found " + std::to_string(texts.size());
+    return set(options, texts[0]);
+  };
+}
+
+std::string integer_range(int64_t least, int64_t most) {
+  if (most == kNoLimit) return "at least " + std::to_string(least);
+  return std::to_string(least) + " to " + std::to_string(most);
+}
+
+std::optional<int64_t> count_within(const std::string& text, int64_t least, int64_t most) {
+  const auto value = parse_count(text);
+  if (!value || *value < least || *value > most) return std::nullopt;
+  return value;
+}
+
+template <class Member>
+OptionValue bounded_integer(Member member, int64_t least, int64_t most,
+                            std::function<std::string(const Options&)> get) {
+  const std::string range = integer_range(least, most);
+  return {OptionKind::integer, "N", range,
+          single([=](Options& options, const std::string& text) -> Problem {
+            const auto value = count_within(text, least, most);
+            if (!value) return unexpected("a whole number, " + range, text);
+            member(options, *value);
+            return std::nullopt;
+          }),
+          std::move(get)};
+}
+
+std::string number_range(const NumberRange& range) {
+  const std::string least =
+      (range.open_least ? "above " : "at least ") + format_number(range.least);
+  if (std::isinf(range.most)) return least;
+  if (range.open_least || range.open_most) {
+    return least + (range.open_most ? ", below " : ", at most ") + format_number(range.most);
+  }
+  return format_number(range.least) + " to " + format_number(range.most);
+}
+
+bool within(const NumberRange& range, double value) {
+  return (range.open_least ? value > range.least : value >= range.least) &&
+         (range.open_most ? value < range.most : value <= range.most);
+}
+
+template <class T>
+OptionValue bounded_number(T Options::*member, NumberRange range,
+                           std::function<std::string(const Options&)> get) {
+  const std::string words = number_range(range);
+  return {OptionKind::number, "X", words,
+          single([=](Options& options, const std::string& text) -> Problem {
+            const auto value = parse_number(text);
+            if (!value || !within(range, *value)) return unexpected("a number, " + words, text);
+            options.*member = *value;
+            return std::nullopt;
+          }),
+          std::move(get)};
+}
+
+std::optional<bool> parse_switch(std::string_view text) {
+  if (text == "on" || text == "true") return true;
+  if (text == "off" || text == "false") return false;
+  return std::nullopt;
+}
+
+OptionValue bool_value(OptionKind kind, std::string placeholder, bool Options::*member) {
+  return {kind, std::move(placeholder), "",
+          single([member](Options& options, const std::string& text) -> Problem {
+            const auto value = parse_switch(text);
+            if (!value) return unexpected("on or off", text);
+            options.*member = *value;
+            return std::nullopt;
+          }),
+          [member](const Options& options) { return options.*member ? "on" : "off"; }};
+}
+
+std::string yaml_text(const std::string& text) {
+  return text.empty() ? "null" : Json(text).dump();  // a JSON string is a YAML string
+}
+
+std::string joined(const std::vector<std::string>& words, const std::string& separator) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : separator) + word;
+  return text;
+}
+
+/// A number followed by one of the units; the unit's factor times the number.
+struct Unit {
+  std::string_view name;
+  double factor;
+};
+std::optional<double> parse_with_unit(std::string_view text, std::initializer_list<Unit> units) {
+  for (const Unit& unit : units) {
+    if (!text.ends_with(unit.name)) continue;
+    const auto value = parse_number(text.substr(0, text.size() - unit.name.size()));
+    if (!value || *value < 0) return std::nullopt;
+    return *value * unit.factor;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<int64_t> parse_count(std::string_view text) { return parse_whole<int64_t>(text); }
+
+std::optional<double> parse_number(std::string_view text) {
+  const auto value = parse_whole<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
+}
+
+std::optional<uint64_t> parse_size(std::string_view text) {
+  if (const auto bytes = parse_whole<uint64_t>(text)) return bytes;
+  const auto bytes = parse_with_unit(
+      text, {{"Ki", 0x1p10}, {"Mi", 0x1p20}, {"Gi", 0x1p30}, {"k", 1e3}, {"M", 1e6}, {"G", 1e9}});
+  if (!bytes || *bytes >= 0x1p63) return std::nullopt;
+  return static_cast<uint64_t>(*bytes);
+}
+
+std::optional<double> parse_duration(std::string_view text) {
+  const auto seconds = parse_with_unit(text, {{"s", 1}, {"m", 60}, {"h", 3600}});
+  return seconds && std::isfinite(*seconds) ? seconds : std::nullopt;
+}
+
+std::string format_number(double value) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+
+OptionValue text_value(std::string Options::*member, std::string placeholder) {
+  return {OptionKind::text, std::move(placeholder), "",
+          single([member](Options& options, const std::string& text) -> Problem {
+            options.*member = text;
+            return std::nullopt;
+          }),
+          [member](const Options& options) { return yaml_text(options.*member); }};
+}
+
+OptionValue list_value(std::vector<std::string> Options::*member, std::string placeholder,
+                       bool commas) {
+  return {OptionKind::list, std::move(placeholder), "",
+          [member, commas](Options& options, const std::vector<std::string>& texts) -> Problem {
+            std::vector<std::string> items;
+            for (const std::string& text : texts) {
+              size_t begin = 0;
+              const size_t comma_end = commas ? text.size() : 0;
+              for (size_t i = 0; i < comma_end; ++i) {
+                if (text[i] != ',') continue;
+                items.push_back(text.substr(begin, i - begin));
+                begin = i + 1;
+              }
+              items.push_back(text.substr(begin));
+            }
+            if (std::find(items.begin(), items.end(), "") != items.end()) {
+              return "expected no empty item";
+            }
+            options.*member = std::move(items);
+            return std::nullopt;
+          },
+          [member](const Options& options) {
+            JsonArray items;
+            for (const std::string& item : options.*member) items.emplace_back(item);
+            return Json(std::move(items)).dump();
+          }};
+}
+
+OptionValue integer_value(int64_t Options::*member, int64_t least, int64_t most) {
+  return bounded_integer([member](Options& o, int64_t value) { o.*member = value; }, least, most,
+                         [member](const Options& o) { return std::to_string(o.*member); });
+}
+
+OptionValue integer_value(int Options::*member, int least, int most) {
+  return bounded_integer(
+      [member](Options& o, int64_t value) { o.*member = static_cast<int>(value); }, least, most,
+      [member](const Options& o) { return std::to_string(o.*member); });
+}
+
+OptionValue integer_value(std::optional<int64_t> Options::*member, int64_t least, int64_t most) {
+  const std::string unset = least == 0 ? "0" : "null";
+  return bounded_integer(
+      [=](Options& o, int64_t value) {
+        o.*member = value == 0 && least == 0 ? std::nullopt : std::optional(value);
+      },
+      least, most,
+      [=](const Options& o) { return o.*member ? std::to_string(*(o.*member)) : unset; });
+}
+
+OptionValue seed_value(uint64_t Options::*member) {
+  return {OptionKind::integer, "N", "0 to 18446744073709551615",
+          single([member](Options& options, const std::string& text) -> Problem {
+            const auto value = parse_whole<uint64_t>(text);
+            if (!value) return unexpected("a whole number, 0 to 18446744073709551615", text);
+            options.*member = *value;
+            return std::nullopt;
+          }),
+          [member](const Options& options) { return std::to_string(options.*member); }};
+}
+
+OptionValue size_value(uint64_t Options::*member) {
+  return {OptionKind::size, "SIZE", "",
+          single([member](Options& options, const std::string& text) -> Problem {
+            const auto value = parse_size(text);
+            if (!value) {
+              return unexpected("a number of bytes, with k, M, G, Ki, Mi or Gi if need be", text);
+            }
+            options.*member = *value;
+            return std::nullopt;
+          }),
+          [member](const Options& options) { return std::to_string(options.*member); }};
+}
+
+OptionValue interval_value(Interval Options::*member) {
+  return {OptionKind::interval, "N|TIME", "steps, at least 0, or a time with s, m or h",
+          single([member](Options& options, const std::string& text) -> Problem {
+            const auto seconds = parse_duration(text);
+            const auto steps = count_within(text, 0, kNoLimit);
+            if (!steps && !(seconds && *seconds > 0)) {
+              return unexpected("a number of steps, or a time as 90s, 30m or 1h", text);
+            }
+            options.*member = Interval{};
+            if (!steps) {
+              (options.*member).seconds = *seconds;
+            } else if (*steps > 0) {
+              (options.*member).steps = *steps;
+            }
+            return std::nullopt;
+          }),
+          [member](const Options& options) {
+            const Interval& interval = options.*member;
+            if (interval.seconds) return format_number(*interval.seconds) + "s";
+            return std::to_string(interval.steps.value_or(0));
+          }};
+}
+
+OptionValue number_value(double Options::*member, NumberRange range) {
+  return bounded_number(member, range,
+                        [member](const Options& o) { return format_number(o.*member); });
+}
+
+OptionValue number_value(std::optional<double> Options::*member, NumberRange range) {
+  return bounded_number(member, range, [member](const Options& o) -> std::string {
+    return o.*member ? format_number(*(o.*member)) : "null";
+  });
+}
+
+OptionValue flag_value(bool Options::*member) { return bool_value(OptionKind::flag, "", member); }
+
+OptionValue switch_value(bool Options::*member) {
+  return bool_value(OptionKind::choice, "on|off", member);
+}
+
+OptionValue resume_value() {
+  return {OptionKind::text, "auto|never|DIR", "",
+          single([](Options& options, const std::string& text) -> Problem {
+            if (text.empty()) return unexpected("auto, never or a directory", text);
+            options.resume = text == "auto"    ? ResumeMode::automatic
+                             : text == "never" ? ResumeMode::never
+                                               : ResumeMode::from_directory;
+            options.resume_from = options.resume == ResumeMode::from_directory ? text : "";
+            return std::nullopt;
+          }),
+          [](const Options& options) -> std::string {
+            if (options.resume == ResumeMode::automatic) return "auto";
+            if (options.resume == ResumeMode::never) return "never";
+            return yaml_text(options.resume_from);
+          }};
+}
+
+OptionValue choice_value(std::vector<std::string> names, std::vector<std::string> later,
+                         std::function<void(Options&, size_t)> set,
+                         std::function<size_t(const Options&)> get) {
+  return {OptionKind::choice, joined(names, "|"), "",
+          single([=](Options& options, const std::string& text) -> Problem {
+            for (size_t i = 0; i < names.size(); ++i) {
+              if (names[i] != text) continue;
+              set(options, i);
+              return std::nullopt;
+            }
+            if (std::find(later.begin(), later.end(), text) != later.end()) {
+              return quoted(text) + " is not in this version; it has " + joined(names, ", ");
+            }
+            return unexpected(joined(names, ", "), text);
+          }),
+          [=](const Options& options) { return names[get(options)]; }};
+}
+
+}  // namespace hearth

@@ -1,0 +1,41 @@
+// What one call of the program was asked to do: the option table fills it, the commands read it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "train/config.h"
+
+namespace hearth {
+
+enum class Command : uint8_t { train, eval, generate, plan, inspect, tokenize, verify, init };
+
+/// The options of all commands; each command reads those that the table gives it.
+struct Options : TrainConfig {
+  std::string operand;  // CONFIG.yaml, DIR or FILE
+
+  // Named by the table, with one value so far: other values are refused there.
+  std::string method = "full";
+  std::string parallel = "single";
+  std::string devices = "auto";
+
+  // generate
+  std::string prompt;
+  std::string messages_file;
+  int64_t max_new_tokens = 128;
+  double temperature = 0;
+  double top_p = 1;
+  bool kv_cache = true;
+
+  // init
+  std::string model_config;
+  std::string tokenizer;
+
+  bool digest = false;      // inspect
+  bool no_special = false;  // tokenize
+  bool json = false;
+  bool quiet = false;
+  bool verbose = false;
+};
+
+}  // namespace hearth

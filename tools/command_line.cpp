@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file_ops.h"
 #include "tools/config_file.h"
+#include "tools/numbers.h"
 #include "tools/suggest.h"
 
 namespace hearth {

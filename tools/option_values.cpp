@@ -1,24 +1,16 @@
 #include "tools/option_values.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "tools/numbers.h"
 
 namespace hearth {
 namespace {
 
 using Problem = std::optional<std::string>;
-
-template <class T>
-std::optional<T> parse_whole(std::string_view text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 std::string unexpected(const std::string& expected, std::string_view found) {
   return "expected " + expected + ", found " + quoted(found);
@@ -114,47 +106,7 @@ std::string joined(const std::vector<std::string>& words, const std::string& sep
   return text;
 }
 
-/// A number followed by one of the units; the unit's factor times the number.
-struct Unit {
-  std::string_view name;
-  double factor;
-};
-std::optional<double> parse_with_unit(std::string_view text, std::initializer_list<Unit> units) {
-  for (const Unit& unit : units) {
-    if (!text.ends_with(unit.name)) continue;
-    const auto value = parse_number(text.substr(0, text.size() - unit.name.size()));
-    if (!value || *value < 0) return std::nullopt;
-    return *value * unit.factor;
-  }
-  return std::nullopt;
-}
-
 }  // namespace
-
-std::optional<int64_t> parse_count(std::string_view text) { return parse_whole<int64_t>(text); }
-
-std::optional<double> parse_number(std::string_view text) {
-  const auto value = parse_whole<double>(text);
-  return value && std::isfinite(*value) ? value : std::nullopt;
-}
-
-std::optional<uint64_t> parse_size(std::string_view text) {
-  if (const auto bytes = parse_whole<uint64_t>(text)) return bytes;
-  const auto bytes = parse_with_unit(
-      text, {{"Ki", 0x1p10}, {"Mi", 0x1p20}, {"Gi", 0x1p30}, {"k", 1e3}, {"M", 1e6}, {"G", 1e9}});
-  if (!bytes || *bytes >= 0x1p63) return std::nullopt;
-  return static_cast<uint64_t>(*bytes);
-}
-
-std::optional<double> parse_duration(std::string_view text) {
-  const auto seconds = parse_with_unit(text, {{"s", 1}, {"m", 60}, {"h", 3600}});
-  return seconds && std::isfinite(*seconds) ? seconds : std::nullopt;
-}
-
-std::string format_number(double value) {
-  char text[32];
-  return {text, std::to_chars(text, text + sizeof text, value).ptr};
-}
 
 OptionValue text_value(std::string Options::*member, std::string placeholder) {
   return {OptionKind::text, std::move(placeholder), "",
@@ -217,7 +169,7 @@ OptionValue integer_value(std::optional<int64_t> Options::*member, int64_t least
 OptionValue seed_value(uint64_t Options::*member) {
   return {OptionKind::integer, "N", "0 to 18446744073709551615",
           single([member](Options& options, const std::string& text) -> Problem {
-            const auto value = parse_whole<uint64_t>(text);
+            const auto value = parse_seed(text);
             if (!value) return unexpected("a whole number, 0 to 18446744073709551615", text);
             options.*member = *value;
             return std::nullopt;

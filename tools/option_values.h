@@ -1,5 +1,4 @@
-// Kinds of option values: how a text becomes a member of Options and back. Numbers are read
-// independently of the locale, whole, without surrounding space, and never as NaN or infinity.
+// Kinds of option values: how a text becomes a member of Options and back.
 #pragma once
 
 #include <cstdint>
@@ -82,12 +81,5 @@ OptionValue choice_value(E C::*member, NamedValues<E> values, std::vector<std::s
         return i;
       });
 }
-
-// The readings themselves; nullopt when the text is not exactly one value of the kind.
-std::optional<int64_t> parse_count(std::string_view text);
-std::optional<double> parse_number(std::string_view text);
-std::optional<uint64_t> parse_size(std::string_view text);    // bytes; k M G Ki Mi Gi
-std::optional<double> parse_duration(std::string_view text);  // seconds; s m h
-std::string format_number(double value);                      // the shortest text that reads back
 
 }  // namespace hearth

@@ -1,0 +1,20 @@
+// Numbers in options: read independently of the locale, whole, without surrounding space, and never
+// as NaN or infinity.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace hearth {
+
+// nullopt when the text is not exactly one value of the kind.
+std::optional<int64_t> parse_count(std::string_view text);
+std::optional<uint64_t> parse_seed(std::string_view text);
+std::optional<double> parse_number(std::string_view text);
+std::optional<uint64_t> parse_size(std::string_view text);    // bytes; k M G Ki Mi Gi
+std::optional<double> parse_duration(std::string_view text);  // seconds; s m h
+std::string format_number(double value);                      // the shortest text that reads back
+
+}  // namespace hearth

@@ -1,0 +1,82 @@
+#include <algorithm>
+#include <set>
+
+#include "model/safetensors.h"
+#include "train/state_files.h"
+
+namespace hearth {
+namespace {
+
+uint64_t view_bytes(const StateView& view) {
+  uint64_t bytes = size_of(view.dtype);
+  for (const int64_t n : view.shape) bytes *= static_cast<uint64_t>(n);
+  return bytes;
+}
+
+bool by_name(const StateDigest::Item& a, const StateDigest::Item& b) { return a.name < b.name; }
+
+}  // namespace
+
+Digest DigestBuilder::add(const std::string& component, std::vector<StateTensor> tensors) {
+  std::sort(tensors.begin(), tensors.end(),
+            [](const StateTensor& a, const StateTensor& b) { return a.name < b.name; });
+  Hasher hasher;
+  hasher.update_field(component);
+  hasher.update_u64(tensors.size());
+  for (const StateTensor& tensor : tensors) {
+    hasher.update_field(tensor.name);
+    hasher.update_field(tensor.dtype);
+    hasher.update_u64(tensor.shape.size());
+    for (const int64_t n : tensor.shape) hasher.update_u64(static_cast<uint64_t>(n));
+    hasher.update_field(tensor.digest.hex());
+    result_.tensors.push_back({component + "/" + tensor.name, tensor.digest});
+  }
+  result_.components.push_back({component, hasher.digest()});
+  return hasher.digest();
+}
+
+StateDigest DigestBuilder::take() {
+  std::sort(result_.tensors.begin(), result_.tensors.end(), by_name);
+  std::sort(result_.components.begin(), result_.components.end(), by_name);
+  Hasher hasher;
+  hasher.update_u64(result_.components.size());
+  for (const auto& [name, digest] : result_.components) {
+    hasher.update_field(name);
+    hasher.update_field(digest.hex());
+  }
+  result_.root = hasher.digest();
+  return std::move(result_);
+}
+
+std::vector<StateView> checked_views(const StateComponent& component) {
+  std::vector<StateView> views = component.views();
+  std::set<std::string> names;
+  for (const StateView& view : views) {
+    const std::string what = "state: " + component.name + "/" + view.name;
+    HEARTH_CHECK(!view.name.empty() && view.name != "__metadata__" && names.insert(view.name).second,
+                 what + ": a name that is empty, reserved or used twice");
+    HEARTH_CHECK(view.shape.empty() || (view.begin == 0 && view.end == view.shape[0]),
+                 what + ": a slice; whole tensors are saved");
+    HEARTH_CHECK(view.bytes.size() == view_bytes(view), what + ": memory of another size");
+  }
+  return views;
+}
+
+std::vector<StateTensor> digest_views(const std::vector<StateView>& views) {
+  std::vector<StateTensor> tensors;
+  for (const StateView& view : views) {
+    tensors.push_back({view.name, safetensors_name(view.dtype), view.shape,
+                       digest_of(view.bytes.data(), view.bytes.size())});
+  }
+  return tensors;
+}
+
+StateDigest state_digest(const StateRegistry& registry) {
+  DigestBuilder builder;
+  for (const StateComponent& component : registry.components()) {
+    builder.add(component.name, digest_views(checked_views(component)));
+  }
+  return builder.take();
+}
+
+}  // namespace hearth

@@ -1,0 +1,65 @@
+// What the sources of saved_state.h share: the manifest and the digests (docs/checkpoint-format.md).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/state_registry.h"
+#include "train/saved_state.h"
+
+namespace hearth {
+
+inline constexpr char kManifestName[] = "manifest.json";
+inline constexpr uint64_t kStateChunk = uint64_t{64} << 20;  // bytes of a file under one hash
+inline constexpr uint64_t kMaxManifest = uint64_t{256} << 20;
+inline constexpr size_t kStatePiece = size_t{4} << 20;       // bytes hashed and moved at a time
+
+/// One component's file.
+struct StateFile {
+  std::string component;
+  uint64_t bytes = 0;
+  std::vector<Digest> chunks;  // of the file
+  Digest digest;               // of the component's content
+  std::string name() const { return component + ".safetensors"; }
+};
+
+struct StateManifest {
+  int64_t step = 0;
+  std::vector<StateFile> files;  // in the order of registration
+  Digest root;
+  Json extra;
+};
+
+std::string manifest_text(const StateManifest& manifest);
+/// Raises an input error naming `source` for a text that `manifest_text` did not write.
+StateManifest parse_manifest(std::string_view text, const std::string& source);
+
+/// A tensor as it enters a component's digest.
+struct StateTensor {
+  std::string name;
+  std::string dtype;  // the name in safetensors files
+  std::vector<int64_t> shape;
+  Digest digest;      // of its bytes
+};
+
+/// The digests of a state, put together component by component.
+class DigestBuilder {
+ public:
+  /// Returns the component's digest. The order of tensors and of calls does not matter.
+  Digest add(const std::string& component, std::vector<StateTensor> tensors);
+  StateDigest take();
+
+ private:
+  StateDigest result_;
+};
+
+/// A component's views, checked: whole tensors, unique names, sizes that fit.
+std::vector<StateView> checked_views(const StateComponent& component);
+/// Their digests, from memory.
+std::vector<StateTensor> digest_views(const std::vector<StateView>& views);
+
+}  // namespace hearth

@@ -1,0 +1,243 @@
+// Finding, checking and loading. Nothing in a state is believed before its hash was checked.
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+#include "base/file_ops.h"
+#include "model/safetensors.h"
+#include "train/state_files.h"
+
+namespace hearth {
+namespace {
+
+// A state that cannot be used: the bad file and why.
+class Damage : public Error {
+ public:
+  Damage(const std::string& directory, std::string bad_file, std::string why)
+      : Error(ExitCode::storage,
+              directory + (bad_file.empty() ? "" : "/" + bad_file) + ": " + why),
+        file(std::move(bad_file)),
+        reason(std::move(why)) {}
+  std::string file;
+  std::string reason;
+};
+
+// Runs a reader of one file of a state: whatever it refuses is damage of that file.
+template <class Action>
+auto reading(const std::string& directory, const std::string& file, const Action& action) {
+  try {
+    return action(directory + "/" + file);
+  } catch (const Damage&) {
+    throw;
+  } catch (const Error& error) {
+    std::string reason = error.what();
+    const std::string path = directory + "/" + file + ": ";
+    if (reason.starts_with(path)) reason.erase(0, path.size());
+    throw Damage(directory, file, reason);
+  }
+}
+
+StateManifest read_manifest(const std::string& directory) {
+  if (file_info(directory).kind != FileKind::directory) {
+    throw Damage(directory, "", "is no directory of saved state");
+  }
+  return reading(directory, kManifestName, [](const std::string& path) {
+    return parse_manifest(read_file(path, kMaxManifest), path);
+  });
+}
+
+// Reads a file once: its chunk digests and, where its header can be read, those of its tensors.
+std::vector<Digest> digest_file(const InputFile& file, const SafetensorsHeader& header,
+                                std::vector<StateTensor>& tensors) {
+  ChunkHasher chunks(kStateChunk);
+  std::vector<std::byte> piece(std::min<uint64_t>(kStatePiece, file.size()));
+  Hasher tensor;
+  size_t next = 0;  // entries follow each other without holes
+  for (uint64_t at = 0; at < file.size();) {
+    const uint64_t end = std::min<uint64_t>(at + piece.size(), file.size());
+    file.read(piece.data(), end - at, at);
+    chunks.update(piece.data(), end - at);
+    for (; next < header.entries.size(); ++next) {
+      const SafetensorsEntry& entry = header.entries[next];
+      const uint64_t from = std::max(header.data_begin + entry.begin, at);
+      const uint64_t to = std::min(header.data_begin + entry.end, end);
+      if (from < to) tensor.update(piece.data() + (from - at), to - from);
+      if (header.data_begin + entry.end > end) break;
+      tensors.push_back({entry.name, entry.dtype, entry.shape, tensor.digest()});
+      tensor = Hasher();
+    }
+    at = end;
+  }
+  return chunks.finish();
+}
+
+// Every byte against the chunk digests, then the content against the component's digest.
+void verify_file(const std::string& path, const StateFile& expected, DigestBuilder& digests) {
+  const InputFile file(path);
+  if (file.size() != expected.bytes) {
+    throw input_error("has " + std::to_string(file.size()) + " bytes instead of " +
+                      std::to_string(expected.bytes));
+  }
+  SafetensorsHeader header;
+  std::string header_fault;
+  try {
+    header = SafetensorsFile(path).header();
+  } catch (const Error& error) {
+    header_fault = error.what();  // reported unless the chunk digests, which say more, differ
+  }
+  std::vector<StateTensor> tensors;
+  const std::vector<Digest> chunks = digest_file(file, header, tensors);
+  for (size_t i = 0; i < expected.chunks.size(); ++i) {
+    if (chunks[i] == expected.chunks[i]) continue;
+    const uint64_t begin = i * kStateChunk;
+    throw input_error("is damaged between bytes " + std::to_string(begin) + " and " +
+                      std::to_string(std::min(begin + kStateChunk, expected.bytes)) +
+                      ": digest " + chunks[i].hex() + " instead of " + expected.chunks[i].hex());
+  }
+  if (!header_fault.empty()) throw input_error(header_fault);
+  if (digests.add(expected.component, std::move(tensors)) != expected.digest) {
+    throw input_error("its content has not the digest that the memory had when it was saved");
+  }
+}
+
+std::string base_name(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path.substr(path.find_last_of('/') + 1);
+}
+
+SavedState verified(const std::string& directory) {
+  StateManifest manifest = read_manifest(directory);
+  const auto named = step_of_state_directory(base_name(directory));
+  if (named && *named != manifest.step) {
+    throw Damage(directory, kManifestName, "is of step " + std::to_string(manifest.step));
+  }
+  DigestBuilder digests;
+  for (const StateFile& file : manifest.files) {
+    reading(directory, file.name(),
+            [&](const std::string& path) { verify_file(path, file, digests); });
+  }
+  SavedState state{directory, manifest.step, digests.take(), std::move(manifest.extra)};
+  if (state.digest.root != manifest.root) {
+    throw Damage(directory, kManifestName, "its components do not give its root digest");
+  }
+  return state;
+}
+
+// The views of a component, after it has made room for what the file holds.
+std::vector<StateView> prepared_views(const StateComponent& component,
+                                      const std::vector<SafetensorsEntry>& entries) {
+  if (component.prepare) {
+    for (const SafetensorsEntry& entry : entries) {
+      component.prepare(entry.name, entry.end - entry.begin);
+    }
+  }
+  std::vector<StateView> views = checked_views(component);
+  std::map<std::string_view, const SafetensorsEntry*> by_name;
+  for (const SafetensorsEntry& entry : entries) by_name[entry.name] = &entry;
+  for (const StateView& view : views) {
+    const auto found = by_name.find(view.name);
+    if (found == by_name.end()) throw input_error("has no tensor " + quoted(view.name));
+    const SafetensorsEntry& entry = *found->second;
+    if (entry.dtype != safetensors_name(view.dtype) || entry.shape != view.shape) {
+      throw input_error("tensor " + quoted(view.name) + " is " + entry.dtype + " " +
+                        shape_text(entry.shape) + ", this run has " +
+                        safetensors_name(view.dtype) + " " + shape_text(view.shape));
+    }
+    by_name.erase(found);
+  }
+  if (!by_name.empty()) {
+    throw input_error("has a tensor that this run has not: " +
+                      quoted(by_name.begin()->second->name));
+  }
+  return views;
+}
+
+void load_component(const std::string& path, const StateComponent& component, const Digest& digest) {
+  const SafetensorsFile file(path);
+  const std::vector<StateView> views = prepared_views(component, file.header().entries);
+  std::map<std::string_view, const StateView*> by_name;
+  for (const StateView& view : views) by_name[view.name] = &view;
+  for (const SafetensorsEntry& entry : file.header().entries) {
+    const StateView& view = *by_name.at(entry.name);
+    file.read(entry, view.bytes.data(), view.bytes.size(), 0);
+  }
+  DigestBuilder builder;
+  if (builder.add(component.name, digest_views(views)) != digest) {
+    throw input_error("changed after it was checked");
+  }
+}
+
+}  // namespace
+
+std::string state_directory_name(int64_t step) {
+  char name[32];
+  std::snprintf(name, sizeof name, "step-%08lld", static_cast<long long>(step));
+  return name;
+}
+
+std::optional<int64_t> step_of_state_directory(const std::string& name) {
+  constexpr std::string_view prefix = "step-";
+  if (!name.starts_with(prefix) || name.size() > prefix.size() + 18) return std::nullopt;
+  int64_t step = 0;
+  for (const char c : name.substr(prefix.size())) {
+    if (c < '0' || c > '9') return std::nullopt;
+    step = step * 10 + (c - '0');
+  }
+  return state_directory_name(step) == name ? std::optional(step) : std::nullopt;
+}
+
+SavedState verify_state(const std::string& directory) { return verified(directory); }
+
+std::optional<SavedState> find_newest_state(
+    const std::string& run_dir, const std::function<void(const RejectedState&)>& rejected) {
+  const std::string root = run_dir + "/state";
+  if (file_info(root).kind == FileKind::none) return std::nullopt;
+  std::vector<int64_t> steps;
+  bool set_aside_before = false;
+  for (const std::string& name : list_directory(root)) {
+    if (const auto step = step_of_state_directory(name)) steps.push_back(*step);
+    set_aside_before = set_aside_before || name.starts_with(".bad-");
+  }
+  std::sort(steps.rbegin(), steps.rend());
+  for (const int64_t step : steps) {
+    const std::string directory = root + "/" + state_directory_name(step);
+    try {
+      return verified(directory);
+    } catch (const Damage& damage) {
+      rejected({directory, damage.file, damage.reason});
+    }
+  }
+  if (steps.empty() && !set_aside_before) return std::nullopt;
+  throw storage_error(root + ": holds saved state, but none of it is whole; nothing was changed. "
+                             "Restore a state from a copy, or train into another --out");
+}
+
+void load_state(const StateRegistry& registry, const SavedState& state) {
+  const StateManifest manifest = read_manifest(state.directory);
+  if (manifest.root != state.digest.root) {
+    throw Damage(state.directory, kManifestName, "changed after it was checked");
+  }
+  for (const StateFile& file : manifest.files) {
+    const auto& known = registry.components();
+    if (std::none_of(known.begin(), known.end(),
+                     [&](const StateComponent& c) { return c.name == file.component; })) {
+      throw Damage(state.directory, file.name(), "is of a component that this run has not");
+    }
+  }
+  for (const StateComponent& component : registry.components()) {
+    const auto file =
+        std::find_if(manifest.files.begin(), manifest.files.end(),
+                     [&](const StateFile& f) { return f.component == component.name; });
+    if (file == manifest.files.end()) {
+      throw Damage(state.directory, kManifestName, "has no component " + quoted(component.name));
+    }
+    reading(state.directory, file->name(), [&](const std::string& path) {
+      load_component(path, component, file->digest);
+    });
+  }
+  for (const StateComponent& component : registry.components()) {
+    if (component.restored) component.restored();
+  }
+}
+
+}  // namespace hearth

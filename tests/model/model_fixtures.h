@@ -1,9 +1,11 @@
 // Small models and raw files for the tests of the model room.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <functional>

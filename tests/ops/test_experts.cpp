@@ -96,7 +96,9 @@ TEST_CASE("experts: odd sizes, every stored type") {
 
 TEST_CASE("experts: all rows to one, a single row, no rows") {
   check_back_ends(experts({.rows = {0, 0, 70, 0, 0}, .hidden = 33, .width = 17}));
-  check_back_ends(experts({.rows = {0, 1, 0}, .hidden = 33, .width = 17}));
+  OpTest single = experts({.rows = {0, 1, 0}, .hidden = 33, .width = 17});
+  single.tolerance = 1e-4;  // dweight is one number, a sum in which terms cancel
+  check_back_ends(single);
   check_back_ends(experts({.rows = {0, 0}, .hidden = 9, .width = 5}));
 }
 

@@ -118,18 +118,16 @@ TEST_CASE("adamw: the working weight is the rounded master") {
   }
 }
 
-TEST_CASE("sum of squares: every type, strided, any size") {
-  for (const DType dtype : {DType::f32, DType::f64}) {
-    for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{1, 1}, {3, 33}, {1, 5000}}) {
-      OpTest test;
-      test.random("x", dtype, rows, cols, 3);
-      test.random("out", DType::f64, 1, 1);
-      const int64_t width = cols, height = rows;
-      test.scratch = [=](const OpSet& ops) { return ops.row_scratch(height, width); };
-      test.forward = [](const Run& r) { r.ops.sum_squares(r.stream, r.view("x"), r.view("out")); };
-      test.tolerance = 1e-12;
-      check_back_ends(test);
-    }
+TEST_CASE("sum of squares: strided, any size") {
+  for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{1, 1}, {3, 33}, {1, 50000}}) {
+    OpTest test;
+    test.random("x", rows, cols, 3);
+    test.random("out", DType::f64, 1, 1);
+    const int64_t width = cols, height = rows;
+    test.scratch = [=](const OpSet& ops) { return ops.row_scratch(height, width); };
+    test.forward = [](const Run& r) { r.ops.sum_squares(r.stream, r.view("x"), r.view("out")); };
+    test.tolerance = 1e-12;
+    check_back_ends(test);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "cpu_kernels/cpu_ops.h"
 #include "ops/registry.h"
 #include "reference/reference_ops.h"
 
@@ -11,6 +12,7 @@ namespace hearth::test {
 inline void register_all_op_sets() {
   static const bool registered = [] {
     register_reference_ops();
+    register_cpu_ops();
     return true;
   }();
   static_cast<void>(registered);

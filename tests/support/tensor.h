@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -139,10 +140,11 @@ inline std::string difference(const Tensor& actual, const Tensor& expected, doub
   }
   if (wrong == 0) return {};
   const int64_t r = worst / expected.cols(), c = worst % expected.cols();
-  return std::to_string(wrong) + " of " + std::to_string(expected.size()) + " differ, worst at [" +
-         std::to_string(r) + ", " + std::to_string(c) + "]: " + std::to_string(actual.get(r, c)) +
-         " instead of " + std::to_string(expected.get(r, c)) + ", error / rms " +
-         std::to_string(worst_error / rms) + " > " + std::to_string(tolerance);
+  std::ostringstream line;
+  line << wrong << " of " << expected.size() << " differ, worst at [" << r << ", " << c
+       << "]: " << actual.get(r, c) << " instead of " << expected.get(r, c) << ", off by "
+       << worst_error / rms << " of the rms, allowed " << tolerance;
+  return line.str();
 }
 
 }  // namespace hearth::test

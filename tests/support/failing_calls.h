@@ -48,10 +48,8 @@ class FailingCalls : public FileCalls {
     if (const int e = next()) return e;
     return FileCalls::truncate(fd, bytes);
   }
-  int sync(int fd) override {
-    if (const int e = next()) return e;
-    return FileCalls::sync(fd);
-  }
+  // Not carried out: no power is lost here, and tests make thousands.
+  int sync(int) override { return next(); }
   // The descriptor is gone even when close fails.
   int close(int fd) override {
     const int e = next(false);

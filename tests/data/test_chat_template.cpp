@@ -7,8 +7,11 @@ using namespace hearth;
 
 namespace {
 
-const std::vector<Message> kChat = {
-    {"system", "Be brief."}, {"user", "Hi"}, {"assistant", "Hello."}, {"user", "?"}, {"assistant", ""}};
+const std::vector<Message> kChat = {{"system", "Be brief."},
+                                    {"user", "Hi"},
+                                    {"assistant", "Hello."},
+                                    {"user", "?"},
+                                    {"assistant", ""}};
 
 std::string trained_part(const RenderedChat& chat, size_t i) {
   return chat.text.substr(chat.trained[i].begin, chat.trained[i].end - chat.trained[i].begin);
@@ -37,18 +40,23 @@ TEST_CASE("ChatML text and what is trained in it") {
 
 TEST_CASE("spellings of plain ChatML are recognised") {
   const char* spellings[] = {
-      "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] +"
+      "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + "
+      "message['content'] +"
       " '<|im_end|>' + '\\n'}}{% endfor %}{% if add_generation_prompt %}"
       "{{ '<|im_start|>assistant\\n' }}{% endif %}",
-      "{%- for message in messages -%}\n  {{- '<|im_start|>' + message.role + '\\n' + message.content"
+      "{%- for message in messages -%}\n  {{- '<|im_start|>' + message.role + '\\n' + "
+      "message.content"
       " + '<|im_end|>\\n' -}}\n{%- endfor -%}\n{%- if add_generation_prompt -%}\n"
       "  {{- '<|im_start|>assistant\\n' -}}\n{%- endif -%}",
-      "{% if not add_generation_prompt is defined %}{% set add_generation_prompt = false %}{% endif %}"
-      "{% for message in messages %}{{'<|im_start|>' + message[\"role\"] + \"\\n\" + message['content']"
+      "{% if not add_generation_prompt is defined %}{% set add_generation_prompt = false %}{% "
+      "endif %}"
+      "{% for message in messages %}{{'<|im_start|>' + message[\"role\"] + \"\\n\" + "
+      "message['content']"
       " + '<|im_end|>' + '\\n'}}{% endfor %}{% if add_generation_prompt %}"
       "{{ '<|im_start|>assistant\\n' }}{% endif %}",
       // Text between tags; trim_blocks takes the newline after a block, not after an expression.
-      "{% for message in messages %}\n<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n"
+      "{% for message in messages %}\n<|im_start|>{{ message.role }}\n{{ message.content "
+      "}}<|im_end|>\n"
       "{% endfor %}\n{% if add_generation_prompt %}\n<|im_start|>assistant\n{% endif %}\n",
       // Indented blocks; a comment; CRLF.
       "{# ChatML #}\r\n{% for message in messages %}\r\n"
@@ -62,7 +70,8 @@ TEST_CASE("spellings of plain ChatML are recognised") {
 
 TEST_CASE("templates that write something else are not") {
   const std::string loop =
-      "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + "
+      "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + "
+      "message['content'] + "
       "'<|im_end|>' + '\\n'}}{% endfor %}";
   const std::string prompt =
       "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
@@ -76,25 +85,41 @@ TEST_CASE("templates that write something else are not") {
       loop + "\n\n" + prompt,
       " " + loop + prompt + " x",
       "{{ bos_token }}" + loop + prompt,
-      "{% if messages[0]['role'] != 'system' %}{{ '<|im_start|>system\\n<|im_end|>\\n' }}{% endif %}" +
+      "{% if messages[0]['role'] != 'system' %}{{ '<|im_start|>system\\n<|im_end|>\\n' }}{% endif "
+      "%}" +
           loop + prompt,
       "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content']"
-      " | trim + '<|im_end|>' + '\\n'}}{% endfor %}" + prompt,
-      "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] +"
-      " '<|im_end|>'}}{% endfor %}" + prompt,
-      "{% for message in messages %}{{'<|im_start|>' + message['role'] + ' \\n' + message['content'] +"
-      " '<|im_end|>' + '\\n'}}{% endfor %}" + prompt,
-      "{% for message in messages %}{{'<|im_start|>' + message['content'] + '\\n' + message['role'] +"
-      " '<|im_end|>' + '\\n'}}{% endfor %}" + prompt,
+      " | trim + '<|im_end|>' + '\\n'}}{% endfor %}" +
+          prompt,
+      "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + "
+      "message['content'] +"
+      " '<|im_end|>'}}{% endfor %}" +
+          prompt,
+      "{% for message in messages %}{{'<|im_start|>' + message['role'] + ' \\n' + "
+      "message['content'] +"
+      " '<|im_end|>' + '\\n'}}{% endfor %}" +
+          prompt,
+      "{% for message in messages %}{{'<|im_start|>' + message['content'] + '\\n' + "
+      "message['role'] +"
+      " '<|im_end|>' + '\\n'}}{% endfor %}" +
+          prompt,
       "{% for message in messages[1:] %}{{'<|im_start|>' + message['role'] + '\\n' + "
-      "message['content'] + '<|im_end|>' + '\\n'}}{% endfor %}" + prompt,
+      "message['content'] + '<|im_end|>' + '\\n'}}{% endfor %}" +
+          prompt,
       // Without trim the newline after the expression is text.
-      "{% for message in messages %}\n{{'<|im_start|>' + message['role'] + '\\n' + message['content'] +"
-      " '<|im_end|>' + '\\n'}}\n{% endfor %}\n" + prompt,
+      "{% for message in messages %}\n{{'<|im_start|>' + message['role'] + '\\n' + "
+      "message['content'] +"
+      " '<|im_end|>' + '\\n'}}\n{% endfor %}\n" +
+          prompt,
       loop + "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n'",
       "{% generation %}" + loop + "{% endgeneration %}" + prompt,
       "{% raw %}" + loop + "{% endraw %}" + prompt,
-      "{{ '" , "{%", "{{ 'a' + }}", "{#", "{{ message }}", "{{ message['role }}",
+      "{{ '",
+      "{%",
+      "{{ 'a' + }}",
+      "{#",
+      "{{ message }}",
+      "{{ message['role }}",
   };
   for (const auto& other : others) {
     INFO(other);
@@ -105,7 +130,8 @@ TEST_CASE("templates that write something else are not") {
 TEST_CASE("Jinja's white space rules") {
   const auto contents = [](std::string_view text) {
     std::string joined;
-    for (const auto& token : cut_jinja(text).value()) {
+    const auto tokens = cut_jinja(text);
+    for (const auto& token : tokens.value()) {
       const char* marks[] = {"[", "%", "="};
       joined += marks[static_cast<int>(token.kind)] + token.content + "]";
     }

@@ -29,7 +29,8 @@ TokenStore store_of(const std::vector<int64_t>& lengths) {
 std::vector<int64_t> random_lengths(uint64_t seed, int64_t rows, int64_t longest) {
   const Random random(seed, RandomSite::sample);
   std::vector<int64_t> lengths(rows);
-  for (int64_t i = 0; i < rows; ++i) lengths[i] = 1 + static_cast<int64_t>(random.below(i, longest));
+  for (int64_t i = 0; i < rows; ++i)
+    lengths[i] = 1 + static_cast<int64_t>(random.below(i, longest));
   return lengths;
 }
 
@@ -66,7 +67,9 @@ TEST_CASE("an epoch holds every row once, in sequences of at most seq_len") {
     const Random random(seed, RandomSite::split);
     const int64_t seq_len = 1 + static_cast<int64_t>(random.below(0, 200));
     const auto store = store_of(random_lengths(seed, 1 + random.below(1, 300), seq_len));
-    SamplerOptions options{.seq_len = seq_len, .packing = seed % 4 != 0, .shuffle = seed % 3 != 0,
+    SamplerOptions options{.seq_len = seq_len,
+                           .packing = seed % 4 != 0,
+                           .shuffle = seed % 3 != 0,
                            .seed = static_cast<uint64_t>(seed)};
     for (int64_t epoch : {0, 1, 7}) {
       const EpochPlan plan = plan_epoch(store, options, epoch);
@@ -142,8 +145,8 @@ TEST_CASE("every order of few rows comes up about as often") {
 TEST_CASE("a cursor is all the state there is") {
   const auto store = store_of(random_lengths(2, 37, 50));
   for (bool packing : {false, true}) {
-    const SamplerOptions options{.seq_len = 64, .micro_batch = 3, .grad_accum = 2,
-                                 .packing = packing, .seed = 11};
+    const SamplerOptions options{
+        .seq_len = 64, .micro_batch = 3, .grad_accum = 2, .packing = packing, .seed = 11};
     Sampler straight(store, options);
     for (int k = 0; k < 40; ++k) {
       Sampler resumed(store, options);
@@ -193,8 +196,11 @@ TEST_CASE("bounds hold for every micro-batch") {
   for (int seed = 0; seed < 48; ++seed) {
     const int64_t rows = 1 + seed % 11;
     const auto store = store_of(random_lengths(seed, rows, 30));
-    const SamplerOptions options{.seq_len = 40, .micro_batch = 1 + seed % 5, .grad_accum = 2,
-                                 .packing = seed % 2 == 0, .shuffle = seed % 3 != 0,
+    const SamplerOptions options{.seq_len = 40,
+                                 .micro_batch = 1 + seed % 5,
+                                 .grad_accum = 2,
+                                 .packing = seed % 2 == 0,
+                                 .shuffle = seed % 3 != 0,
                                  .seed = static_cast<uint64_t>(seed)};
     Sampler sampler(store, options);
     const int64_t most_tokens = sampler.max_tokens_per_micro_batch();
@@ -218,8 +224,8 @@ TEST_CASE("bounds hold for every micro-batch") {
 TEST_CASE("evaluation passes once, in file order") {
   const auto store = store_of(random_lengths(8, 23, 30));
   for (bool packing : {false, true}) {
-    EvalBatches batches(store, {.seq_len = 32, .micro_batch = 4, .packing = packing,
-                                .shuffle = true, .seed = 9});
+    EvalBatches batches(
+        store, {.seq_len = 32, .micro_batch = 4, .packing = packing, .shuffle = true, .seed = 9});
     for (int pass = 0; pass < 2; ++pass) {
       int64_t tokens = 0, trained = 0, count = 0, most_tokens = 0, most_documents = 0;
       std::vector<int32_t> ids;

@@ -1,0 +1,195 @@
+// What tokenizer.json may not hold: each change of a good file is refused with its name and value.
+#include <catch2/catch_test_macros.hpp>
+#include <functional>
+
+#include "base/error.h"
+#include "base/file_ops.h"
+#include "data/tokenizer.h"
+
+using namespace hearth;
+
+namespace {
+
+Json good() {
+  return parse_json(R"({
+    "version": "1.0", "truncation": null, "padding": null,
+    "added_tokens": [{"id": 9, "content": "<s>", "single_word": false, "lstrip": false,
+                      "rstrip": false, "normalized": false, "special": true}],
+    "normalizer": {"type": "NFC"},
+    "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+      {"type": "Split", "pattern": {"Regex": "\\p{L}+|\\s+"}, "behavior": "Isolated",
+       "invert": false},
+      {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": false}]},
+    "post_processor": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": false},
+    "decoder": {"type": "ByteLevel"},
+    "model": {"type": "BPE", "dropout": null, "unk_token": null, "fuse_unk": false,
+              "continuing_subword_prefix": "", "end_of_word_suffix": null, "byte_fallback": false,
+              "ignore_merges": false,
+              "vocab": {"a": 0, "b": 1, "c": 2, "ab": 3, "abc": 4, "bc": 5},
+              "merges": ["b c", ["a", "b"], "a bc"]}})",
+                    "good");
+}
+
+Json& at(Json& json, std::initializer_list<const char*> path) {
+  Json* value = &json;
+  for (const char* key : path) {
+    value = value->is_array() ? &value->as_array().at(std::stoul(key)) : &(*value)[key];
+  }
+  return *value;
+}
+
+void refused(const std::function<void(Json&)>& change, const std::vector<std::string>& words) {
+  Json json = good();
+  change(json);
+  try {
+    const Tokenizer tokenizer(json, Json(), "dir");
+    FAIL_CHECK("accepted; expected words: " << words[0]);
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::input);
+    const std::string message = error.what();
+    CHECK(message.find("dir/tokenizer.json") == 0);
+    CHECK(message.size() < 600);
+    for (const auto& word : words) {
+      INFO(message << " lacks " << word);
+      CHECK(message.find(word) != std::string::npos);
+    }
+  }
+}
+
+// Sets one value and expects it refused by path.
+void refused(std::initializer_list<const char*> path, const Json& value,
+             const std::vector<std::string>& words) {
+  refused([&](Json& json) { at(json, path) = value; }, words);
+}
+
+}  // namespace
+
+TEST_CASE("the unchanged file is read") {
+  const Tokenizer tokenizer(good(), Json(), "dir");
+  CHECK(tokenizer.encode("abc<s>aab").ids == std::vector<int32_t>{4, 9, 0, 3});
+  CHECK(tokenizer.vocabulary_size() == 10);
+  CHECK_FALSE(tokenizer.has_end_token());
+  CHECK_THROWS_AS(tokenizer.end_id(), Error);
+  CHECK_THROWS_AS(tokenizer.token_bytes(7), Error);  // a hole in the ids
+  // Bytes without a token give none, as in the official library; spans stay right.
+  const Encoding encoding = tokenizer.encode("bxac");
+  CHECK(encoding.ids == std::vector<int32_t>{1, 0, 2});
+  CHECK(encoding.spans == std::vector<TextSpan>{{0, 1}, {2, 3}, {3, 4}});
+}
+
+TEST_CASE("variants that mean the same are read") {
+  for (const auto& change : std::vector<std::function<void(Json&)>>{
+           [](Json& j) {
+             at(j, {"model", "dropout"}) = 0.0;
+           },
+           [](Json& j) {
+             at(j, {"model", "dropout"}) = 0;
+           },
+           [](Json& j) { at(j, {"normalizer"}) = nullptr; },
+           [](Json& j) { at(j, {"post_processor"}) = nullptr; },
+           [](Json& j) { at(j, {"truncation"}) = parse_json("{\"max_length\": 2}", ""); },
+           [](Json& j) {
+             at(j, {"model", "fuse_unk"}) = true;
+           },
+           [](Json& j) {
+             j["pre_tokenizer"] = at(j, {"pre_tokenizer", "pretokenizers", "1"});
+           }}) {
+    Json json = good();
+    change(json);
+    CHECK(Tokenizer(json, Json(), "dir").encode("abc").ids == std::vector<int32_t>{4});
+  }
+  Json json = good();
+  json["model"]["ignore_merges"] = true;
+  json["model"]["merges"] = JsonArray{};
+  const Tokenizer whole(json, Json(), "dir");
+  CHECK(whole.encode("abc").ids == std::vector<int32_t>{4});
+  CHECK(whole.encode("abca").ids == std::vector<int32_t>{0, 1, 2, 0});
+}
+
+TEST_CASE("other components and settings are refused by name and value") {
+  refused({"normalizer", "type"}, "NFKC", {"normalizer.type", "'NFKC'"});
+  refused({"normalizer"}, "NFC", {"normalizer"});
+  refused({"normalizer", "x"}, 1, {"normalizer", "'x'", "'1'"});
+  refused({"pre_tokenizer"}, nullptr, {"pre_tokenizer", "'null'"});
+  refused({"pre_tokenizer", "type"}, "Metaspace", {"pre_tokenizer.type", "'Metaspace'"});
+  refused({"pre_tokenizer", "pretokenizers", "0", "type"}, "Digits",
+          {"pretokenizers[0]", "'Digits'"});
+  refused({"pre_tokenizer", "pretokenizers", "0", "behavior"}, "Removed",
+          {"behavior", "'Removed'"});
+  refused({"pre_tokenizer", "pretokenizers", "0", "invert"}, true, {"invert", "'true'"});
+  refused({"pre_tokenizer", "pretokenizers", "1", "add_prefix_space"}, true, {"add_prefix_space"});
+  refused({"pre_tokenizer", "pretokenizers", "1", "type"}, "Whitespace", {"'Whitespace'"});
+  refused({"pre_tokenizer", "pretokenizers"}, JsonArray{}, {"pretokenizers"});
+  refused(
+      [](Json& j) {
+        at(j, {"pre_tokenizer", "pretokenizers"}).as_array().pop_back();
+      },
+      {"'Split'"});
+  refused({"pre_tokenizer", "pretokenizers", "0", "pattern"}, JsonObject{{"String", " "}},
+          {"'String'"});
+  refused({"post_processor", "type"}, "TemplateProcessing",
+          {"post_processor", "'TemplateProcessing'"});
+  refused({"decoder"}, nullptr, {"decoder", "'null'"});
+  refused({"decoder", "type"}, "Metaspace", {"decoder.type"});
+  refused({"model", "type"}, "Unigram", {"model.type", "'Unigram'"});
+  refused({"model", "dropout"}, 0.1, {"model.dropout", "'0.1'"});
+  refused({"model", "byte_fallback"}, true, {"byte_fallback"});
+  refused({"model", "unk_token"}, "a", {"unk_token", "'a'"});
+  refused({"model", "continuing_subword_prefix"}, "##", {"continuing_subword_prefix", "'##'"});
+  refused({"model", "end_of_word_suffix"}, "</w>", {"end_of_word_suffix"});
+  refused({"model", "surprise"}, 1, {"'surprise'"});
+  refused({"surprise"}, 1, {"'surprise'"});
+  for (const char* flag : {"single_word", "lstrip", "rstrip", "normalized"}) {
+    refused({"added_tokens", "0", flag}, true, {"added_tokens[0]", "'<s>'", flag});
+  }
+}
+
+TEST_CASE("broken vocabularies and merges are refused") {
+  refused({"model", "vocab"}, JsonArray{}, {"vocab"});
+  refused({"model", "vocab", "a"}, -1, {"vocab.'a'", "'-1'"});
+  refused({"model", "vocab", "a"}, int64_t{1} << 31, {"vocab.'a'"});
+  refused({"model", "vocab", "a"}, 1.0, {"vocab.'a'"});
+  refused({"model", "vocab", "a"}, "0", {"vocab.'a'"});
+  refused({"model", "vocab", "a"}, 1, {"'b'", "id 1"});
+  refused({"model", "merges"}, nullptr, {"merges"});
+  refused({"model", "merges", "0"}, "bc", {"merges[0]"});
+  refused({"model", "merges", "0"}, "b c d", {"merges[0]"});
+  refused({"model", "merges", "0"}, "b x", {"merges[0]", "'x'"});
+  refused({"model", "merges", "0"}, "c a", {"merges[0]", "'ca'"});
+  refused({"model", "merges", "1"}, JsonArray{"a"}, {"merges[1]"});
+  refused({"added_tokens"}, 3, {"added_tokens"});
+  refused({"added_tokens", "0", "id"}, 2, {"'<s>'", "id 2"});
+  refused({"added_tokens", "0", "id"}, -2, {"added_tokens[0].id"});
+  refused({"added_tokens", "0", "content"}, "", {"content is empty"});
+  refused({"added_tokens", "0", "content"}, "ab", {"'ab'", "9", "3"});
+  refused([](Json& j) { j["added_tokens"].push_back(at(j, {"added_tokens", "0"})); }, {"twice"});
+}
+
+TEST_CASE("patterns that another dialect reads otherwise are refused") {
+  for (const char* pattern :
+       {"^a", "a$", "\\h", "\\Ra", "(a)\\1", "[a[bc]]", "[a&&b]", "(?m:a)", "(?x)a", "(*UTF)a",
+        "(?<name>a)", "\\K", "[]a]", "a\\", "(", "a{2,1}", "(?C1)a", "\\p{Nonsense}", "\\v"}) {
+    refused({"pre_tokenizer", "pretokenizers", "0", "pattern", "Regex"}, pattern, {"pattern"});
+  }
+  // Exponential backtracking ends with an error, and soon.
+  Json json = good();
+  at(json, {"pre_tokenizer", "pretokenizers", "0", "pattern", "Regex"}) = "(a+a+)+[bc]";
+  const Tokenizer tokenizer(json, Json(), "dir");
+  CHECK_THROWS_AS(tokenizer.encode(std::string(200, 'a')), Error);
+  // An empty match cuts and goes on.
+  at(json, {"pre_tokenizer", "pretokenizers", "0", "pattern", "Regex"}) = "c*";
+  CHECK(Tokenizer(json, Json(), "dir").encode("abc").ids == std::vector<int32_t>{0, 1, 2});
+}
+
+TEST_CASE("end tokens of tokenizer_config.json") {
+  const auto with = [](const char* config) {
+    return Tokenizer(good(), parse_json(config, "config"), "dir");
+  };
+  CHECK(with(R"({"eos_token": "<s>"})").end_id() == 9);
+  CHECK(with(R"({"eos_token": {"content": "<s>", "lstrip": false}})").end_id() == 9);
+  CHECK(with(R"({"eos_token": "abc"})").end_id() == 4);
+  CHECK_FALSE(with(R"({"eos_token": null})").has_end_token());
+  CHECK_THROWS_AS(with(R"({"eos_token": "</s>"})"), Error);
+  CHECK_THROWS_AS(with(R"({"eos_token": 3})"), Error);
+  CHECK_THROWS_AS(with(R"([])"), Error);
+}

@@ -1,0 +1,63 @@
+// A data file of JSON Lines, and the same bytes as a chat template. Rows that are accepted have one
+// label an id, ids of the vocabulary, and spans inside their text.
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/file_ops.h"
+#include "data/builtin_tokenizer.h"
+#include "data/rows.h"
+#include "support/temporary_directory.h"
+
+namespace {
+
+using namespace hearth;
+
+constexpr int64_t kVocabulary = kBuiltinVocabulary;
+
+void check(bool condition) {
+  if (!condition) std::abort();
+}
+
+void check_sample(const Sample& sample) {
+  check(!sample.ids.empty() && sample.labels.size() == sample.ids.size());
+  check(sample.line > 0);
+  for (const int32_t id : sample.ids) check(id >= 0 && id < kVocabulary);
+  for (const int32_t label : sample.labels) {
+    check(label == kIgnoredLabel || (label >= 0 && label < kVocabulary));
+  }
+  for (const TextSpan& span : sample.spans) {
+    check(span.begin <= span.end && span.end <= sample.text.size());
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const test::TemporaryDirectory directory;
+  static const bool written = [] {
+    write_builtin_tokenizer(directory.path());
+    return true;
+  }();
+  check(written);
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  is_plain_chatml(input);
+  const std::string path = directory / "rows.jsonl";
+  std::filesystem::remove(path);
+  {
+    OutputFile file(path);
+    file.write(input.data(), input.size());
+  }
+  try {
+    RowOptions options;
+    options.model = directory.path();
+    options.vocabulary = kVocabulary;
+    options.seq_len = 64;
+    RowReader reader({path}, options);
+    Sample sample;
+    while (reader.next(sample)) check_sample(sample);
+  } catch (const Error& error) {
+    check(error.code() == ExitCode::input);
+  }
+  return 0;
+}

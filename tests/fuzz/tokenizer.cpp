@@ -1,0 +1,64 @@
+// tokenizer.json and a text: the input up to the first NUL byte is the file, the rest the text (or
+// the file is a good one, when there is no NUL). Whatever is accepted must give spans that cover the
+// text it knows tokens for, and ids that decode.
+#include <cstdlib>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "data/tokenizer.h"
+
+namespace {
+
+using namespace hearth;
+
+void check(bool condition) {
+  if (!condition) std::abort();
+}
+
+Json good_file() {
+  return parse_json(R"({"added_tokens": [{"id": 7, "content": "<s>"}, {"id": 8, "content": "<s"}],
+    "normalizer": {"type": "NFC"}, "decoder": {"type": "ByteLevel"},
+    "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false},
+    "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "Ġ": 2, "ab": 3, "aba": 4, "ba": 5, "Ċ": 6},
+              "merges": ["a b", "ab a", "b a"]}})",
+                    "good");
+}
+
+void encode(const Tokenizer& tokenizer, std::string_view text) {
+  Encoding encoding;
+  try {
+    encoding = tokenizer.encode(text);
+  } catch (const Error& error) {  // a pattern that ran into its limit
+    check(error.code() == ExitCode::input);
+    return;
+  }
+  check(encoding.ids.size() == encoding.spans.size());
+  uint32_t begin = 0;
+  StreamDecoder decoder(tokenizer, false);
+  for (size_t i = 0; i < encoding.ids.size(); ++i) {
+    const TextSpan span = encoding.spans[i];
+    check(span.begin >= begin && span.begin < span.end && span.end <= text.size());
+    begin = span.begin;
+    check(find_invalid_utf8(decoder.push(encoding.ids[i])) == std::string_view::npos);
+  }
+  check(find_invalid_utf8(decoder.finish()) == std::string_view::npos);
+  tokenizer.decode(encoding.ids);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  const size_t cut = input.find('\0');
+  const std::string text =
+      replace_invalid_utf8(input.substr(cut == std::string_view::npos ? 0 : cut + 1));
+  static const Tokenizer good(good_file(), Json(), "good");
+  encode(good, text);
+  if (cut == std::string_view::npos) return 0;
+  try {
+    encode(Tokenizer(parse_json(input.substr(0, cut), "tokenizer.json"), Json(), "dir"), text);
+  } catch (const Error& error) {
+    check(error.code() == ExitCode::input);
+  }
+  return 0;
+}

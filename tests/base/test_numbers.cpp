@@ -214,6 +214,31 @@ TEST_CASE("hashes are those of the xxHash tools") {
   CHECK_FALSE(ab_c.digest() == a_bc.digest());
 }
 
+TEST_CASE("chunks of a stream are hashed apart, however it arrives") {
+  const std::string text = "0123456789abcdefghij";
+  for (const size_t step : {size_t{1}, size_t{3}, size_t{8}, text.size()}) {
+    ChunkHasher hasher(8);
+    for (size_t at = 0; at < text.size(); at += step) {
+      hasher.update(text.data() + at, std::min(step, text.size() - at));
+    }
+    CHECK(hasher.finish() == std::vector<Digest>{digest_of("01234567"), digest_of("89abcdef"),
+                                                 digest_of("ghij")});
+  }
+  CHECK(ChunkHasher(8).finish().empty());
+  ChunkHasher whole(4);
+  whole.update("abcdefgh", 8);
+  CHECK(whole.finish().size() == 2);
+}
+
+TEST_CASE("digests read back from their digits") {
+  const Digest d = digest_of("abc");
+  CHECK(Digest::from_hex(d.hex()) == d);
+  for (const char* bad : {"", "06b05ab6733a618578af5f94892f395", "06B05AB6733A618578AF5F94892F3950",
+                          "g6b05ab6733a618578af5f94892f3950", "06b05ab6733a618578af5f94892f39500"}) {
+    CHECK_FALSE(Digest::from_hex(bad));
+  }
+}
+
 TEST_CASE("valid UTF-8 is what the standard says") {
   CHECK(decode_utf8("\xf4\x8f\xbf\xbf").code == 0x10ffff);
   for (const char* bad : {"\xf4\x90\x80\x80", "\xed\xa0\x80", "\xc0\x80", "\xe0\x80\x80",

@@ -204,6 +204,27 @@ TEST_CASE("every flipped byte and every truncation is noticed") {
   CHECK(damage_of(saved.directory).empty());
 }
 
+TEST_CASE("damage to a large file is placed") {
+  const TemporaryDirectory out;
+  std::vector<int32_t> data((size_t{65} << 20) / 4, 7);
+  StateRegistry registry;
+  StateComponent large;
+  large.name = "large";
+  large.views = [&] {
+    return std::vector<StateView>{
+        Run::view("t", DType::i32, {static_cast<int64_t>(data.size())}, data)};
+  };
+  registry.add(large);
+  const std::string directory = save_state(registry, out.path(), 1, 2, kExtra).directory;
+  CHECK(damage_of(directory).empty());
+  std::fstream file(directory + "/large.safetensors", std::ios::in | std::ios::out);
+  file.seekp((64 << 20) + 1000);
+  file.put('x');
+  file.close();
+  CHECK_THAT(damage_of(directory),
+             ContainsSubstring("large.safetensors: is damaged between bytes 67108864 and"));
+}
+
 TEST_CASE("files and directories in the wrong place are noticed") {
   const TemporaryDirectory out, other;
   const Run run(1), later(2);

@@ -39,7 +39,7 @@ void append_list(std::string& text, const Schedule& list) {
 
 }  // namespace
 
-void require_fit(const RunPlan& plan, const TrainConfig& config) {
+void require_fit(const RunPlan& plan, const RunConfig& config) {
   if (plan.fits()) return;
   uint64_t activations = 0;
   for (const MemoryLine& line : plan.memory) {

@@ -52,7 +52,7 @@ struct RunPlan {
 RunPlan make_run_plan(const RunSetup& setup, const PlanRequest& request);
 
 /// Raises a usage error that says what is missing and the smallest change that would fit.
-void require_fit(const RunPlan& plan, const TrainConfig& config);
+void require_fit(const RunPlan& plan, const RunConfig& config);
 
 /// `plan --json` of CLI.md 9, and plan.json. `bound` and `time_s` for a step of full micro-batches.
 Json plan_json(const RunPlan& plan, const RunSetup& setup, const StepBound& bound);

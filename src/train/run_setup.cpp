@@ -39,7 +39,7 @@ RunSetup open_run(const RunConfig& config) {
   std::vector<int> bound = workers <= cores ? topology.worker_cpus(workers) : std::vector<int>{};
   const uint64_t budget = config.cpu_memory > 0 ? config.cpu_memory : topology.total_memory;
   return {std::move(checkpoint), std::move(spec), std::move(table), settings, std::move(topology),
-          workers,               std::move(bound), budget,          cpu_ops()};
+          workers,               std::move(bound), budget,          ops};
 }
 
 }  // namespace

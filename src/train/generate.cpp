@@ -1,0 +1,90 @@
+// `generate`: text from a prompt or a chat, token by token, with a key-value cache or without.
+#include <algorithm>
+
+#include "base/file_ops.h"
+#include "base/random.h"
+#include "base/utf8.h"
+#include "data/tokenizer.h"
+#include "train/sampling.h"
+#include "train/session.h"
+#include "train/trainer.h"
+
+namespace hearth {
+
+namespace {
+
+/// Prompts are taken in pieces of this many tokens when there is a cache.
+constexpr int64_t kPromptPiece = 256;
+
+std::string prompt_text(const GenerateConfig& config) {
+  if (config.messages_file.empty()) return config.prompt;
+  require_chatml(config.model, config.chat_template, config.follow_links);
+  const Json chat = parse_json(read_file(config.messages_file, uint64_t{64} << 20),
+                               config.messages_file);
+  return render_chatml_prompt(parse_messages(chat, config.messages_file));
+}
+
+}  // namespace
+
+std::string generate(const GenerateConfig& config, Reporter& reporter,
+                     const std::function<void(const std::string&)>& emit) {
+  RunSetup setup = prepare_run(config);
+  const Tokenizer tokenizer(config.model, config.follow_links);
+  const std::string prompt = prompt_text(config);
+  if (!is_valid_utf8(prompt)) throw input_error("--prompt: not valid UTF-8");
+  std::vector<int32_t> ids = tokenizer.encode(prompt).ids;
+  if (ids.empty()) throw usage_error("--prompt: it has no tokens; generation needs at least one");
+  for (const int32_t id : ids) {
+    if (id >= setup.spec.vocabulary) {
+      throw input_error(config.model + ": token id " + std::to_string(id) +
+                        " of the tokenizer is outside the model's vocabulary of " +
+                        std::to_string(setup.spec.vocabulary));
+    }
+  }
+  const auto prompt_tokens = static_cast<int64_t>(ids.size());
+  const int64_t longest = prompt_tokens + config.max_new_tokens;
+
+  PlanRequest request;
+  request.longest = longest;
+  request.cache_rows = longest;
+  request.decode_tokens = config.kv_cache ? std::min(longest, kPromptPiece) : longest;
+  const RunPlan plan = make_run_plan(setup, request);
+  require_fit(plan, config);
+  Session session(setup, plan);
+  session.read_weights();
+  reporter.note("generating up to " + std::to_string(config.max_new_tokens) + " tokens behind " +
+                std::to_string(prompt_tokens));
+
+  std::vector<int64_t> ends = setup.spec.eos_ids;
+  if (tokenizer.has_end_token()) ends.push_back(tokenizer.end_id());
+  const Random random(config.seed, RandomSite::sample);
+  StreamDecoder decoder(tokenizer, true);
+  std::string text;
+  const auto give = [&](const std::string& piece) {
+    text += piece;
+    if (!piece.empty()) emit(piece);
+  };
+  int64_t past = 0;  // tokens in the cache
+  for (int64_t i = 0; i < config.max_new_tokens; ++i) {
+    const std::span<const int32_t> all(ids);
+    if (!config.kv_cache) past = 0;
+    const float* logits = nullptr;
+    while (past < static_cast<int64_t>(ids.size())) {
+      const int64_t n = std::min<int64_t>(static_cast<int64_t>(ids.size()) - past,
+                                          request.decode_tokens);
+      logits = session.decode(all.subspan(static_cast<size_t>(past), static_cast<size_t>(n)), past);
+      past += n;
+    }
+    const int32_t id = next_token({logits, static_cast<size_t>(setup.spec.vocabulary)},
+                                  config.temperature, config.top_p,
+                                  random.uniform(static_cast<uint64_t>(i)));
+    if (std::find(ends.begin(), ends.end(), id) != ends.end()) break;
+    ids.push_back(id);
+    // A padded vocabulary has ids that no token stands for: they give no text.
+    if (id < tokenizer.vocabulary_size()) give(decoder.push(id));
+  }
+  give(decoder.finish());
+  return text;
+}
+
+}  // namespace hearth

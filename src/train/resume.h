@@ -1,0 +1,37 @@
+// Progress of a run: what is saved beside weights and moments, and whether a state may be resumed.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/sampler.h"
+#include "train/run_setup.h"
+#include "train/saved_state.h"
+
+namespace hearth {
+
+/// Counters of a run; part of the saved state.
+struct Progress {
+  int64_t step = 0;           // whole steps done, skipped ones included
+  int64_t updates = 0;        // steps that changed weights: AdamW's count
+  int64_t tokens = 0;
+  int64_t trained_tokens = 0;
+  int64_t skipped = 0;        // steps with a loss or gradient that was not finite
+  int64_t skipped_in_a_row = 0;
+  SamplerCursor cursor;       // where the next step's data starts
+};
+void register_progress(StateRegistry& registry, Progress& progress, Sampler& sampler);
+
+/// What identifies a run, kept in the manifest of its states: options, digests of model and data,
+/// what was resolved.
+Json run_identity(const TrainConfig& config, const RunSetup& setup,
+                  const std::vector<std::pair<std::string, Digest>>& data);
+
+/// Compares the identity of a saved state with this run's (CLI.md 7). Usage error for an option
+/// that changed and is not in `--allow-change`; input error for changed content of model or data,
+/// naming the file. Returns the allowed changes as "name: old -> new".
+std::vector<std::string> check_identity(const Json& saved, const Json& current,
+                                        const TrainConfig& config);
+
+}  // namespace hearth

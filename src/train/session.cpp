@@ -1,0 +1,202 @@
+#include "train/session.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace hearth {
+
+namespace {
+
+/// Copies a micro-batch into the list's given values. Documents are sequences of their own.
+BatchShape fill(const Executor& executor, const MicroBatch& batch, int32_t m) {
+  const auto copy = [&](Value value, const std::vector<int32_t>& from) {
+    std::memcpy(executor.value(value, -1, m).raw(), from.data(), from.size() * sizeof(int32_t));
+  };
+  copy(Value::ids, batch.ids);
+  copy(Value::labels, batch.labels);
+  copy(Value::positions, batch.positions);
+  copy(Value::query_offsets, batch.offsets);
+  copy(Value::key_offsets, batch.offsets);
+  executor.scalar(Value::micro_tokens, m) = static_cast<double>(batch.tokens);
+  return {batch.tokens, static_cast<int64_t>(batch.offsets.size()) - 1, 0};
+}
+
+double max_over_mean(const std::vector<double>& counts) {
+  double most = 0, sum = 0;
+  for (const double c : counts) {
+    most = std::max(most, c);
+    sum += c;
+  }
+  return sum > 0 ? most * static_cast<double>(counts.size()) / sum : 0;
+}
+
+}  // namespace
+
+Session::Session(RunSetup& setup, const RunPlan& plan) : setup_(setup), plan_(plan) {
+  // The budget was checked by the plan; the device holds reservations to the machine.
+  device_ = make_host_device(std::numeric_limits<uint64_t>::max());
+  pool_ = std::make_unique<Pool>(setup.workers, setup.cores);
+  std::array<std::byte*, kCopyRoles> arenas{};
+  for (const ParameterArena& arena : parameter_arenas(setup.table, plan.policy)) {
+    const auto role = static_cast<size_t>(arena.role);
+    parameters_[role] = device_->reserve(arena.name, SpaceKind::host, arena.bytes);
+    parameters_[role]->touch();
+    arenas[role] = parameters_[role]->data();
+  }
+  bind_parameters(setup.table, plan.policy, arenas);
+  workspace_ =
+      make_workspace(*device_, workspace_need(plan.lists()), setup.workers, setup.cores);
+  const ExecutorParts parts{*device_,   workspace_,     setup.ops,
+                            setup.spec, setup.settings, setup.table};
+  if (plan.train) train_ = std::make_unique<Executor>(parts, plan.train->schedule);
+  if (plan.eval) eval_ = std::make_unique<Executor>(parts, *plan.eval);
+  if (plan.decode) decode_ = std::make_unique<Executor>(parts, *plan.decode);
+}
+
+void Session::fill_rope(const Executor& executor) {
+  if (rope_of_ == &executor) return;
+  rope_of_ = &executor;
+  const View cosine = executor.value(Value::rope_cosine), sine = executor.value(Value::rope_sine);
+  const int64_t half = cosine.cols;
+  for (int64_t i = 0; i < half; ++i) {
+    // As transformers: frequencies and angles in f32.
+    const float exponent = static_cast<float>(2 * i) / static_cast<float>(2 * half);
+    const float frequency =
+        1.0f / static_cast<float>(std::pow(static_cast<float>(setup_.spec.rope_theta), exponent));
+    for (int64_t p = 0; p < cosine.rows; ++p) {
+      const float angle = static_cast<float>(p) * frequency;
+      cosine.row<float>(p)[i] = std::cos(angle);
+      sine.row<float>(p)[i] = std::sin(angle);
+    }
+  }
+}
+
+std::vector<double> Session::expert_load(const Executor& executor, int32_t micro_batches) const {
+  std::vector<double> load;
+  for (int32_t layer = 0; layer < setup_.spec.layers; ++layer) {
+    if (!setup_.spec.moe[static_cast<size_t>(layer)]) continue;
+    std::vector<double> counts(static_cast<size_t>(setup_.spec.experts));
+    for (int32_t m = 0; m < micro_batches; ++m) {
+      const View of_batch = executor.value(Value::router_counts, layer, m);
+      for (size_t e = 0; e < counts.size(); ++e) counts[e] += of_batch.as<double>()[e];
+    }
+    load.push_back(max_over_mean(counts));
+  }
+  return load;
+}
+
+std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& batches, double lr,
+                                              int64_t update_step,
+                                              const std::function<bool()>& abandon) {
+  StepResult result;
+  std::vector<BatchShape> shapes;
+  fill_rope(*train_);
+  for (size_t m = 0; m < batches.size(); ++m) {
+    shapes.push_back(fill(*train_, batches[m], static_cast<int32_t>(m)));
+    result.tokens += batches[m].tokens;
+    result.trained_tokens += batches[m].trained_tokens;
+    result.work.push_back(
+        work_of(batches[m].offsets, static_cast<double>(batches[m].trained_tokens)));
+  }
+  train_->scalar(Value::tokens) = static_cast<double>(result.tokens);
+  train_->scalar(Value::trained_tokens) = static_cast<double>(result.trained_tokens);
+  train_->scalar(Value::lr) = lr;
+  train_->scalar(Value::update_step) = static_cast<double>(update_step);
+
+  RunOptions options;
+  options.trace = &trace_;
+  options.abandon = abandon;
+  if (!train_->run(shapes, options)) return std::nullopt;
+
+  for (size_t m = 0; m < batches.size(); ++m) {
+    const auto id = static_cast<int32_t>(m);
+    const double share =
+        static_cast<double>(batches[m].tokens) / static_cast<double>(result.tokens);
+    result.loss_sum += train_->scalar(Value::loss, id);
+    result.aux_loss += share * train_->scalar(Value::aux_loss, id);
+  }
+  result.grad_norm = train_->scalar(Value::grad_norm);
+  result.finite = train_->scalar(Value::finite) != 0 && std::isfinite(result.loss_sum);
+  result.expert_load = expert_load(*train_, static_cast<int32_t>(batches.size()));
+  for (const TaskTime& time : trace_) result.busy_s += time.end - time.begin;
+  return result;
+}
+
+EvalResult Session::evaluate(EvalBatches batches, const std::function<bool()>& stop) {
+  EvalResult result;
+  std::vector<std::vector<double>> counts(static_cast<size_t>(setup_.spec.layers));
+  while (const auto batch = batches.next()) {
+    if (stop && stop()) break;
+    fill_rope(*eval_);
+    const BatchShape shape = fill(*eval_, *batch, 0);
+    eval_->run({&shape, 1});
+    result.loss_sum += eval_->scalar(Value::loss, 0);
+    result.aux_loss += eval_->scalar(Value::aux_loss, 0) * static_cast<double>(batch->tokens);
+    result.tokens += batch->tokens;
+    result.trained_tokens += batch->trained_tokens;
+    for (size_t layer = 0; layer < counts.size(); ++layer) {
+      if (!setup_.spec.moe[layer]) continue;
+      const View of_batch = eval_->value(Value::router_counts, static_cast<int32_t>(layer), 0);
+      counts[layer].resize(static_cast<size_t>(setup_.spec.experts));
+      for (size_t e = 0; e < counts[layer].size(); ++e) {
+        counts[layer][e] += of_batch.as<double>()[e];
+      }
+    }
+  }
+  if (result.tokens > 0) result.aux_loss /= static_cast<double>(result.tokens);
+  for (const auto& layer : counts) {
+    if (!layer.empty()) result.expert_load.push_back(max_over_mean(layer));
+  }
+  return result;
+}
+
+const float* Session::decode(std::span<const int32_t> ids, int64_t past) {
+  const auto n = static_cast<int32_t>(ids.size());
+  const auto last = static_cast<int32_t>(past) + n;
+  fill_rope(*decode_);
+  std::memcpy(decode_->value(Value::ids, -1, 0).raw(), ids.data(), ids.size_bytes());
+  auto* positions = decode_->value(Value::positions, -1, 0).as<int32_t>();
+  for (int32_t i = 0; i < n; ++i) positions[i] = static_cast<int32_t>(past) + i;
+  auto* query = decode_->value(Value::query_offsets, -1, 0).as<int32_t>();
+  auto* key = decode_->value(Value::key_offsets, -1, 0).as<int32_t>();
+  query[0] = key[0] = 0;
+  query[1] = n;
+  key[1] = last;
+  const BatchShape shape{n, 1, past};
+  decode_->run({&shape, 1});
+  return decode_->value(Value::logits).as<float>();
+}
+
+void Session::register_state(StateRegistry& registry) {
+  const auto views_of = [this](CopyRole role) {
+    std::vector<StateView> views;
+    for (const Tensor& t : setup_.table.tensors()) {
+      const Copy& copy = t.copies[static_cast<int>(role)];
+      if (!copy.present()) continue;
+      StateView view;
+      view.name = t.name;
+      view.dtype = copy.view.dtype;
+      view.shape = t.vector ? std::vector<int64_t>{t.cols} : std::vector<int64_t>{t.rows, t.cols};
+      view.end = view.shape[0];
+      view.bytes = {static_cast<std::byte*>(copy.view.raw()), copy.view.bytes()};
+      views.push_back(std::move(view));
+    }
+    return views;
+  };
+  registry.add({"weights", [views_of] { return views_of(CopyRole::master); }, {}, [this] {
+                  // Working copies are a function of their masters.
+                  for (Tensor& t : setup_.table.tensors()) {
+                    const Copy& working = t.copies[static_cast<int>(CopyRole::working)];
+                    if (!working.present()) continue;
+                    const View master = t.copies[static_cast<int>(CopyRole::master)].view;
+                    convert(master.dtype, master.data, working.view.dtype, working.view.raw(),
+                            t.size());
+                  }
+                }});
+  registry.add({"moment1", [views_of] { return views_of(CopyRole::moment1); }, {}, {}});
+  registry.add({"moment2", [views_of] { return views_of(CopyRole::moment2); }, {}, {}});
+}
+
+}  // namespace hearth

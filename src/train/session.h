@@ -1,0 +1,82 @@
+// A planned run in memory: arenas reserved and touched, weights bound, executors ready. The trainer,
+// evaluation and generation drive it; it knows no files but the checkpoint.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/state_registry.h"
+#include "device/device.h"
+#include "runtime/executor.h"
+#include "train/run_plan.h"
+
+namespace hearth {
+
+/// What a training step gives back.
+struct StepResult {
+  double loss_sum = 0;              // cross-entropies of the trained tokens
+  double aux_loss = 0;              // mean over micro-batches by tokens
+  double grad_norm = 0;
+  bool finite = true;               // else no weight changed
+  int64_t tokens = 0;
+  int64_t trained_tokens = 0;
+  std::vector<double> expert_load;  // max over mean, a MoE layer
+  std::vector<BatchWork> work;      // of the micro-batches
+  double busy_s = 0;                // sum of task times
+};
+
+struct EvalResult {
+  double loss_sum = 0;
+  double aux_loss = 0;
+  int64_t tokens = 0;
+  int64_t trained_tokens = 0;
+  std::vector<double> expert_load;
+  double loss() const { return loss_sum / static_cast<double>(trained_tokens); }
+};
+
+class Session {
+ public:
+  /// Reserves all memory of the plan. `setup` and `plan` must outlive the session; the table of the
+  /// setup is bound to the session's memory. Weights are zero until read or restored.
+  Session(RunSetup& setup, const RunPlan& plan);
+
+  void read_weights() { setup_.checkpoint.read_weights(setup_.table, *pool_); }
+
+  /// One optimizer step; nothing if it was abandoned (RunOptions::abandon).
+  std::optional<StepResult> train_step(const std::vector<MicroBatch>& batches, double lr,
+                                       int64_t update_step,
+                                       const std::function<bool()>& abandon = {});
+  /// The timeline of the last step.
+  const Trace& trace() const { return trace_; }
+
+  EvalResult evaluate(EvalBatches batches, const std::function<bool()>& stop = {});
+
+  /// Logits of the last of `ids`, which stand behind `past` cached tokens. At most decode_tokens.
+  const float* decode(std::span<const int32_t> ids, int64_t past);
+
+  /// Registers masters and moments.
+  void register_state(StateRegistry& registry);
+
+  const RunSetup& setup() const { return setup_; }
+  const RunPlan& plan() const { return plan_; }
+  Device& device() { return *device_; }
+
+ private:
+  /// Lists share memory, so the tables are made again when another list takes its turn.
+  void fill_rope(const Executor& executor);
+  std::vector<double> expert_load(const Executor& executor, int32_t micro_batches) const;
+
+  RunSetup& setup_;
+  const RunPlan& plan_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Pool> pool_;
+  std::array<std::unique_ptr<Arena>, kCopyRoles> parameters_;
+  Workspace workspace_;
+  std::unique_ptr<Executor> train_, eval_, decode_;
+  const Executor* rope_of_ = nullptr;  // whose tables are in place
+  Trace trace_;
+};
+
+}  // namespace hearth

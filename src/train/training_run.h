@@ -1,0 +1,96 @@
+// A training run: what the loop in trainer.cpp stands on. Private to the room.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/machine_rates.h"
+#include "train/journal.h"
+#include "train/metrics.h"
+#include "train/resume.h"
+#include "train/run_directory.h"
+#include "train/session.h"
+#include "train/signals.h"
+#include "train/tensorboard.h"
+#include "train/trainer.h"
+
+namespace hearth {
+
+/// Rows of training and evaluation, and the sampler over them.
+struct TrainingData {
+  RowData rows;
+  std::optional<RowData> eval_rows;
+  Sampler sampler;
+
+  TrainingData(const TrainConfig& config, const RunSetup& setup);
+  std::optional<EvalBatches> eval(const TrainConfig& config) const;
+  std::vector<std::pair<std::string, Digest>> digests() const;
+};
+
+RunPlan plan_training(const TrainConfig& config, const RunSetup& setup, const TrainingData& data);
+/// What this machine reaches with the run's op set, compute type and workers.
+MachineRates rates_of(const RunSetup& setup);
+/// The bound of a step whose micro-batches are as full as the data allows.
+StepBound full_step_bound(const RunPlan& plan, const RunSetup& setup, const MachineRates& rates);
+
+/// Everything that a step needs, and what happens before, between and after steps.
+class TrainingRun {
+ public:
+  /// Locks the run directory, then plans; changes nothing else on disk. Usage and input errors.
+  TrainingRun(const TrainConfig& config, Reporter& reporter);
+
+  /// The state to go on from, checked against this run; nullopt: from step 1.
+  std::optional<SavedState> choose_state();
+  /// The result is there, and no state that could be continued.
+  bool finished_without_state() const;
+  /// Reserves memory, reads weights or the state, opens the logs, says what will run.
+  void open(const std::optional<SavedState>& state);
+
+  bool has_steps_left() const { return progress_.step < steps_; }
+  std::optional<StepResult> step();
+  void record(const StepResult& result);
+  void evaluate(const char* when);
+  bool evaluation_due() const;
+  void save_if_due();
+  /// After a signal: the last whole step is saved.
+  ExitCode stop();
+  /// The last state and the result; numeric error if the run came to nothing.
+  ExitCode finish();
+
+ private:
+  void describe(const std::vector<std::string>& changes);
+  void check_disk() const;
+  void count(const StepResult& result);
+  void save();
+
+  const TrainConfig& config_;
+  Reporter& reporter_;
+  RunDirectory directory_;
+  StopSignals signals_;
+  RunSetup setup_;
+  TrainingData data_;
+  MachineRates rates_;
+  RunPlan plan_;
+  int64_t steps_ = 0;
+  int64_t warmup_ = 0;
+
+  std::vector<RejectedState> rejected_;
+  Json identity_;
+  std::unique_ptr<Session> session_;
+  StateRegistry registry_;
+  Progress progress_;
+  std::unique_ptr<MetricsLog> metrics_;
+  std::unique_ptr<Journal> journal_;
+  std::unique_ptr<TensorBoardLog> scalars_;
+
+  double step_lr_ = 0;
+  std::chrono::steady_clock::time_point step_begin_;
+  std::chrono::steady_clock::time_point last_save_ = std::chrono::steady_clock::now();
+  int64_t saved_step_ = -1;
+  bool ran_a_step_ = false;
+};
+
+}  // namespace hearth

@@ -9,6 +9,8 @@
 
 namespace {
 
+__extension__ typedef unsigned __int128 Wide;
+
 void require(bool holds) {
   if (!holds) std::abort();
 }
@@ -22,10 +24,10 @@ void check(const hearth::Family& family, const hearth::ModelSpec& spec) {
   if (family.tensor_count(spec) > 10'000) return;  // slow, not wrong
   const hearth::ParameterTable table = family.make_table(spec);
   require(static_cast<int64_t>(table.tensors().size()) == family.tensor_count(spec));
-  unsigned __int128 total = 0;
+  Wide total = 0;
   for (const auto& tensor : table.tensors()) {
     require(tensor.rows > 0 && tensor.cols > 0);
-    total += static_cast<unsigned __int128>(tensor.rows) * static_cast<uint64_t>(tensor.cols);
+    total += static_cast<Wide>(tensor.rows) * static_cast<uint64_t>(tensor.cols);
   }
   require(total < uint64_t{1} << 51);
 }

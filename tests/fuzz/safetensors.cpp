@@ -10,6 +10,8 @@
 
 namespace {
 
+__extension__ typedef unsigned __int128 Wide;
+
 void require(bool holds) {
   if (!holds) std::abort();
 }
@@ -21,13 +23,13 @@ void check(const hearth::SafetensorsHeader& header, uint64_t data) {
   for (const auto& entry : header.entries) {
     require(names.insert(entry.name).second);
     require(entry.begin <= entry.end && entry.end <= data);
-    unsigned __int128 bits = static_cast<unsigned>(*hearth::safetensors_bits(entry.dtype));
+    Wide bits = static_cast<unsigned>(*hearth::safetensors_bits(entry.dtype));
     for (const int64_t size : entry.shape) {
       require(size >= 0);
       bits *= static_cast<uint64_t>(size);
       require(bits >> 64 == 0);
     }
-    require(bits == static_cast<unsigned __int128>(entry.end - entry.begin) * 8);
+    require(bits == static_cast<Wide>(entry.end - entry.begin) * 8);
     for (uint64_t i = entry.begin; i < entry.end; ++i) ++owners[i];
   }
   for (const int count : owners) require(count == 1);

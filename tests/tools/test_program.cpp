@@ -1,0 +1,152 @@
+// The built program: exit codes, and what goes to which stream.
+#include <sys/wait.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "base/json.h"
+#include "support/temporary_directory.h"
+
+using hearth::parse_json;
+
+namespace {
+
+struct Result {
+  int code = -1;
+  std::string out;
+  std::string err;
+};
+
+std::string content(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// Runs the program in `directory` through the shell. `redirection` replaces that of stdout.
+Result hearth_in(const hearth::test::TemporaryDirectory& directory, const std::string& arguments,
+                 const std::string& redirection = ">out.txt") {
+  const std::string command = "cd '" + directory.path() + "' && '" HEARTH_BINARY "' " + arguments +
+                              " " + redirection + " 2>err.txt </dev/null";
+  const int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content(directory / "out.txt"),
+          content(directory / "err.txt")};
+}
+
+bool is_one_line(const std::string& text) {
+  return text.starts_with("hearth: ") && text.find('\n') == text.size() - 1;
+}
+
+constexpr char kConfig[] = R"({"model_type": "qwen3_moe", "architectures": ["Qwen3MoeForCausalLM"],
+  "vocab_size": 300, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2,
+  "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8, "hidden_act": "silu",
+  "max_position_embeddings": 128, "rms_norm_eps": 1e-6, "rope_theta": 10000.0,
+  "tie_word_embeddings": false, "attention_bias": false, "num_experts": 4,
+  "num_experts_per_tok": 2, "moe_intermediate_size": 16, "norm_topk_prob": true,
+  "decoder_sparse_step": 1, "mlp_only_layers": [], "router_aux_loss_coef": 0.001,
+  "use_sliding_window": false, "torch_dtype": "float32"})";
+
+}  // namespace
+
+TEST_CASE("help, version and usage errors") {
+  hearth::test::TemporaryDirectory d;
+  Result r = hearth_in(d, "--help");
+  CHECK(r.code == 0);
+  CHECK(r.out.find("hearth COMMAND") != std::string::npos);
+  CHECK(r.err.empty());
+  r = hearth_in(d, "train --help");
+  CHECK(r.code == 0);
+  CHECK(r.out.find("--seq-len") != std::string::npos);
+  r = hearth_in(d, "--version");
+  CHECK(r.code == 0);
+  for (const char* part : {"hearth ", "revision", "build", "ISA", "oneDNN", "hwloc", "OpenMP"}) {
+    CHECK(r.out.find(part) != std::string::npos);
+  }
+  for (const char* arguments :
+       {"", "tarin", "profile", "train --model m --data d --out o --lora-r 8", "inspect",
+        "train --model m --data d --out o --learnin-rate 1", "eval --model m --data d --keep 1"}) {
+    r = hearth_in(d, arguments);
+    INFO(arguments << ": " << r.err);
+    CHECK(r.code == 2);
+    CHECK(r.out.empty());
+    CHECK(is_one_line(r.err));
+  }
+  CHECK_FALSE(std::filesystem::exists(d / "o"));
+}
+
+TEST_CASE("a configuration that cannot be read is bad input") {
+  hearth::test::TemporaryDirectory d;
+  std::ofstream(d / "bad.yaml") << "lr: [1\n";
+  std::ofstream(d / "twice.yaml") << "lr: 1\nlr: 1\n";
+  for (const char* name : {"bad.yaml", "twice.yaml", "missing.yaml", "."}) {
+    const Result r = hearth_in(d, std::string("train --model m --data d --out o ") + name);
+    INFO(r.err);
+    CHECK(r.code == 3);
+    CHECK(is_one_line(r.err));
+  }
+}
+
+TEST_CASE("standard output that cannot be written ends with 4") {
+  hearth::test::TemporaryDirectory d;
+  if (std::filesystem::exists("/dev/full")) {
+    CHECK(hearth_in(d, "train --help", ">/dev/full").code == 4);
+  }
+  const Result r = hearth_in(d, "--version", ">&-");
+  CHECK(r.code == 4);
+  CHECK(is_one_line(r.err));
+}
+
+TEST_CASE("init, inspect, tokenize and verify") {
+  hearth::test::TemporaryDirectory d;
+  std::ofstream(d / "config.json") << kConfig;
+  Result r = hearth_in(d, "init --config config.json --out model --seed 7");
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  CHECK(r.out.empty());
+  CHECK(std::filesystem::exists(d / "model/tokenizer.json"));
+  size_t entries = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(d.path())) {
+    entries += entry.path().filename().string().find("tmp") != std::string::npos;
+  }
+  CHECK(entries == 0);
+  CHECK(hearth_in(d, "init --config config.json --out model").code == 2);  // exists
+
+  r = hearth_in(d, "inspect model --digest --json");
+  REQUIRE(r.code == 0);
+  const auto digest = parse_json(r.out, "digest");
+  CHECK(digest.find("digest")->is_object());
+  CHECK(digest.find("root")->is_string());
+  CHECK(hearth_in(d, "init --config config.json --out again --seed 7").code == 0);
+  CHECK(hearth_in(d, "inspect again --digest --json").out == r.out);
+  CHECK(hearth_in(d, "init --config config.json --out other --seed 8").code == 0);
+  CHECK(hearth_in(d, "inspect other --digest --json").out != r.out);
+  CHECK(hearth_in(d, "inspect model").out.find("qwen3_moe") != std::string::npos);
+
+  std::ofstream(d / "text.txt", std::ios::binary) << "hi\n\nyou";
+  r = hearth_in(d, "tokenize --model model text.txt");
+  CHECK(r.code == 0);
+  const auto json = hearth_in(d, "tokenize --model model text.txt --json");
+  const auto lines = parse_json(json.out, "ids");
+  REQUIRE(lines.as_array().size() == 3);
+  CHECK(lines.as_array()[0].as_array().size() == 2);
+  CHECK(lines.as_array()[1].as_array().empty());
+  CHECK(lines.as_array()[2].as_array().size() == 3);
+  CHECK(r.out.find("]\n[]\n[") != std::string::npos);
+  std::ofstream(d / "bad.txt", std::ios::binary) << "ok\n\xff\n";
+  r = hearth_in(d, "tokenize --model model bad.txt");
+  CHECK(r.code == 3);
+  CHECK(r.err.find("bad.txt:2") != std::string::npos);
+
+  CHECK(hearth_in(d, "verify model").code == 0);
+  CHECK(hearth_in(d, "verify .").code == 3);
+  CHECK(hearth_in(d, "inspect nothing").code == 3);
+  std::filesystem::resize_file(d / "model/model.safetensors", 5000);
+  r = hearth_in(d, "verify model");
+  CHECK(r.code == 3);
+  CHECK(is_one_line(r.err));
+  std::filesystem::create_directories(d / "run/state/step-00000003");
+  CHECK(hearth_in(d, "verify run/state/step-00000003").code == 4);
+}

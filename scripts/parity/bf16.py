@@ -4,20 +4,25 @@ import math
 LIMIT = 1.2  # times torch's error
 
 
-def errors(steps, row_losses, final, truth, start):
-    """Squared errors, a kind, against `truth` (a result in f64: steps, row_losses, final).
+def errors(steps, final, truth, start):
+    """Squared errors, a kind, against `truth` (a result in f64: steps, final).
 
-    update: of all weights together; loss and grad_norm: mean over the steps; eval: mean over the
-    loss of single rows before training.
+    update: of all weights together; loss and grad_norm: mean over the steps.
     """
-    wrong = size = 0.0
-    for name, value in truth["final"].items():
-        wrong += (final[name].double() - value.double()).norm().item() ** 2
-        size += (value.double() - start[name].double()).norm().item() ** 2
+    updates = {name: value - start[name].double() for name, value in truth["final"].items()}
+    wrong = {name: final[name].double() - value.double() for name, value in truth["final"].items()}
     relative = lambda key: [(a[key] / b[key] - 1) ** 2 for a, b in zip(steps, truth["steps"])]
-    rows = [(a / b - 1) ** 2 for a, b in zip(row_losses, truth["row_losses"])]
-    return dict(update=wrong / size, loss=mean(relative("loss")),
-                grad_norm=mean(relative("grad_norm")), eval=mean(rows))
+    return dict(update=ratio(wrong, updates), loss=mean(relative("loss")),
+                grad_norm=mean(relative("grad_norm")))
+
+
+def logits_error(logits, truth):
+    return ratio({i: logits[i].double() - truth[i].double() for i in truth}, truth)
+
+
+def ratio(wrong, right):
+    squares = lambda tensors: sum(t.double().norm().item() ** 2 for t in tensors.values())
+    return squares(wrong) / squares(right)
 
 
 def mean(values):

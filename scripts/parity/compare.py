@@ -5,6 +5,7 @@
 
 One line a case, `N passed, N failed` last; exit 1 on a failure.
 """
+import fnmatch
 import json
 import math
 import shutil
@@ -15,6 +16,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file
 
+import bf16
 import hearth
 import models
 import training
@@ -79,12 +81,13 @@ class Case:
                 self.see_relative("load", a, b, where)
 
     def masters(self):
-        """f32 weights of the last saved state, by published name."""
-        found = {}
-        for name, tensor in models.load_tensors(hearth.last_state(self.out)).items():
-            if name.startswith("weight.") or name in self.start:
-                found[name.removeprefix("weight.")] = tensor
-        return found
+        """f32 weights after the last step: of the saved state, and what was not trained."""
+        state = load_file(hearth.last_state(self.out) / "weights.safetensors")
+        frozen = [name for name in self.start
+                  if any(fnmatch.fnmatchcase(name, glob) for glob in self.case["train"]["freeze"])]
+        self.see("keys", len(set(state) & set(frozen)), "frozen tensors in the saved state")
+        exported = models.load_tensors(self.out / "model")
+        return state | {name: exported[name].float() for name in frozen}
 
     def compare_updates(self, masters):
         names = {name.removeprefix("final.") for name in self.tensors if name.startswith("final.")}
@@ -117,26 +120,66 @@ class Case:
                 for kind, error in self.worst.items() if not error <= LIMITS[kind]]
 
 
+class Bf16Case(Case):
+    """Collects its errors instead of judging them alone."""
+
+    def run(self):
+        shutil.rmtree(self.out, ignore_errors=True)
+        lines = self.program.train(self.directory, self.case, self.out)
+        truth = dict(steps=self.expected["steps"],
+                     final={name.removeprefix("final."): tensor.double()
+                            for name, tensor in self.tensors.items() if name.startswith("final.")})
+        self.errors = bf16.errors(lines, self.masters(), truth, self.start)
+
+
+def run_case(directory, program, out):
+    """(the case, what failed)."""
+    case = None
+    try:
+        compute = json.loads((directory / "case.json").read_text())["train"]["compute_dtype"]
+        case = (Bf16Case if compute == "bf16" else Case)(directory, hearth.Hearth(program), out)
+        case.run()
+        return case, case.failures()
+    except hearth.Failed as error:
+        return case, [str(error)]
+    except Exception:  # one broken case must not hide the others
+        return case, [traceback.format_exc()]
+
+
+def judge_bf16(cases):
+    """Errors against f64 beside those of torch in bf16, pooled."""
+    ours = bf16.pooled([case.errors for case in cases])
+    torch_errors = bf16.pooled([case.expected["torch_bf16"] for case in cases])
+    print("bf16 compute: error against f64, of hearth and of torch")
+    failures = []
+    for kind, error in ours.items():
+        ratio = error / torch_errors[kind]
+        print(f"  {kind:10} {error:.2e} {torch_errors[kind]:.2e}  ratio {ratio:.2f}")
+        if not ratio <= bf16.LIMIT:
+            failures.append(f"bf16 {kind}: {ratio:.2f} times the error of torch > {bf16.LIMIT}")
+    return failures
+
+
 def main(program, cases, out, names):
-    passed = failed = 0
+    passed, failed, of_bf16 = 0, 0, []
     columns = ("eval", "loss", "aux", "grad_norm", "update", "export")
-    print(f"{'case':14}" + "".join(f"{kind:>11}" for kind in columns))
+    print(f"{'case':16}" + "".join(f"{kind:>11}" for kind in columns))
     for directory in sorted(path.parent for path in cases.glob("*/expected.json")):
         if names and directory.name not in names:
             continue
-        case, failures = None, []
-        try:
-            case = Case(directory, hearth.Hearth(program), out / directory.name)
-            case.run()
-            failures = case.failures()
-        except hearth.Failed as error:
-            failures = [str(error)]
-        except Exception:  # one broken case must not hide the others
-            failures = [traceback.format_exc()]
+        case, failures = run_case(directory, program, out / directory.name)
         worst = case.worst if case else {}
         numbers = "".join(f"{worst[kind]:11.1e}" if kind in worst else f"{'-':>11}"
                           for kind in columns)
-        print(f"{directory.name:14}{numbers}  {'FAILED' if failures else 'ok'}", flush=True)
+        print(f"{directory.name:16}{numbers}  {'FAILED' if failures else 'ok'}", flush=True)
+        for line in failures:
+            print(f"  {line}")
+        if isinstance(case, Bf16Case) and not failures:
+            of_bf16.append(case)
+        failed += bool(failures)
+        passed += not failures
+    if of_bf16:
+        failures = judge_bf16(of_bf16)
         for line in failures:
             print(f"  {line}")
         failed += bool(failures)

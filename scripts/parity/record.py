@@ -14,7 +14,7 @@ def main(work, target):
     make_cases.main(work, names)
     shutil.rmtree(target, ignore_errors=True)
     for name in names:
-        run_reference.reference(work / name)
+        run_reference.run_case(work / name)
         shutil.copytree(work / name, target / name)
 
 

@@ -1,6 +1,7 @@
 #include "parity/recorded_case.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 
@@ -70,7 +71,8 @@ std::vector<std::string> RecordedCase::flags(const std::vector<std::string>& nam
 }
 
 std::vector<RecordedCase> recorded_cases() {
-  const std::string root = HEARTH_TEST_DATA "/parity";
+  const char* other = std::getenv("HEARTH_PARITY_CASES");
+  const std::string root = other ? other : HEARTH_TEST_DATA "/parity";
   std::vector<RecordedCase> cases;
   for (const std::string& name : list_directory(root)) {
     const std::string directory = root + "/" + name;

@@ -31,6 +31,7 @@ struct RecordedCase {
   std::vector<std::string> flags(const std::vector<std::string>& names) const;
 };
 
+/// Those of tests/golden/parity, or of the folder that HEARTH_PARITY_CASES names.
 std::vector<RecordedCase> recorded_cases();
 
 /// |a - b| / |b| over all elements; 0 when both differences and b are zero, infinite if b alone is.

@@ -198,7 +198,10 @@ TEST_CASE("only a torn last line is cut") {
   cut_torn_line(path);
   CHECK(file_info(path).kind == FileKind::none);
   const std::string long_line(200000, 'x');
-  for (const auto& [before, after] : std::vector<std::pair<std::string, std::string>>{
+  struct Case {
+    std::string before, after;
+  };
+  for (const Case& c : std::vector<Case>{
            {"", ""},
            {"a\nb\n", "a\nb\n"},
            {"a\nb", "a\n"},
@@ -208,12 +211,12 @@ TEST_CASE("only a torn last line is cut") {
            {long_line, ""},
            {"\n", "\n"},
            {std::string("a\n\0\0\0", 5), "a\n"}}) {
-    write_file_atomically(path, before);
+    write_file_atomically(path, c.before);
     cut_torn_line(path);
-    CHECK(read_file(path) == after);
+    CHECK(read_file(path) == c.after);
     fail_each_call(
-        EIO, [&] { write_file_atomically(path, before); }, [&] { cut_torn_line(path); },
-        [&](bool) { CHECK((read_file(path) == before || read_file(path) == after)); });
+        EIO, [&] { write_file_atomically(path, c.before); }, [&] { cut_torn_line(path); },
+        [&](bool) { CHECK((read_file(path) == c.before || read_file(path) == c.after)); });
   }
 }
 

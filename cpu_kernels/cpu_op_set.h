@@ -13,7 +13,7 @@ class CpuOps final : public OpSet {
 
   // embedding.cpp
   void embedding_forward(Stream&, ConstView ids, ConstView table, View out) const override;
-  void embedding_backward(Stream&, ConstView ids, ConstView dout,
+  void embedding_backward(Stream&, ConstView ids, ConstView dout, int64_t padding,
                           View table_gradient) const override;
 
   // rmsnorm.cpp

@@ -17,7 +17,7 @@ void CpuOps::embedding_forward(Stream& stream, ConstView ids, ConstView table, V
 }
 
 // A tile owns columns of the whole table, so that each of its elements adds up in token order.
-void CpuOps::embedding_backward(Stream& stream, ConstView ids, ConstView dout,
+void CpuOps::embedding_backward(Stream& stream, ConstView ids, ConstView dout, int64_t padding,
                                 View table_gradient) const {
   constexpr int64_t kColumns = 64;
   HEARTH_CHECK(has_shape(ids, 1, dout.rows) && table_gradient.cols == dout.cols,
@@ -26,6 +26,7 @@ void CpuOps::embedding_backward(Stream& stream, ConstView ids, ConstView dout,
     for (int64_t t = 0; t < dout.rows; ++t) {
       const int64_t id = ids.as<int32_t>()[t];
       HEARTH_CHECK(id >= 0 && id < table_gradient.rows, "embedding_backward: token id");
+      if (id == padding) continue;
       const float* from = dout.row<float>(t);
       float* to = table_gradient.row<float>(id);
       for (int64_t i = begin; i < end; ++i) to[i] += from[i];

@@ -15,7 +15,7 @@ void ReferenceOps::embedding_forward(Stream&, ConstView ids, ConstView table, Vi
   });
 }
 
-void ReferenceOps::embedding_backward(Stream&, ConstView ids, ConstView dout,
+void ReferenceOps::embedding_backward(Stream&, ConstView ids, ConstView dout, int64_t padding,
                                       View table_gradient) const {
   HEARTH_CHECK(has_shape(ids, 1, dout.rows) && table_gradient.cols == dout.cols,
                "embedding_backward: shapes");
@@ -24,6 +24,7 @@ void ReferenceOps::embedding_backward(Stream&, ConstView ids, ConstView dout,
     for (int64_t t = 0; t < dout.rows; ++t) {
       const int64_t id = ids.as<int32_t>()[t];
       HEARTH_CHECK(id >= 0 && id < table_gradient.rows, "embedding_backward: token id");
+      if (id == padding) continue;
       for (int64_t i = 0; i < dout.cols; ++i) add_value(table_gradient, id, i, dout.row<T>(t)[i]);
     }
   });

@@ -12,7 +12,7 @@ class ReferenceOps final : public OpSet {
 
   // embedding.cpp
   void embedding_forward(Stream&, ConstView ids, ConstView table, View out) const override;
-  void embedding_backward(Stream&, ConstView ids, ConstView dout,
+  void embedding_backward(Stream&, ConstView ids, ConstView dout, int64_t padding,
                           View table_gradient) const override;
 
   // rmsnorm.cpp

@@ -30,7 +30,8 @@ class Embed final : public Body {
     const ConstView ids = row_vector(c.in(Value::ids));
     if (c.phase == Phase::backward) {
       const View gradient = c.table.gradient(table);
-      if (gradient) c.ops.embedding_backward(c.stream, ids, c.in(Value::d_residual), gradient);
+      if (!gradient) return;
+      c.ops.embedding_backward(c.stream, ids, c.in(Value::d_residual), c.spec.padding_id, gradient);
     } else {
       c.ops.embedding_forward(c.stream, ids, c.table.weight(table), c.out(Value::residual));
     }

@@ -76,8 +76,9 @@ class OpSet {
   // ---- embedding -----------------------------------------------------------------------------
   /// out[t] = table[ids[t]]; ids i32 [1, T], table [V, H] of any stored type, out [T, H].
   virtual void embedding_forward(Stream&, ConstView ids, ConstView table, View out) const = 0;
-  /// table_gradient[ids[t]] += dout[t], tokens in order.
-  virtual void embedding_backward(Stream&, ConstView ids, ConstView dout,
+  /// table_gradient[ids[t]] += dout[t], tokens in order; not for the id `padding` (-1: none), whose
+  /// row gets no gradient from lookups (torch's padding_idx).
+  virtual void embedding_backward(Stream&, ConstView ids, ConstView dout, int64_t padding,
                                   View table_gradient) const = 0;
 
   // ---- norm ----------------------------------------------------------------------------------

@@ -7,7 +7,8 @@ namespace {
 
 ScratchNeed scratch(const OpSet& ops) { return ops.row_scratch(300, 33); }
 
-OpTest embedding(DType stored, int64_t vocabulary, int64_t width, const std::vector<double>& ids) {
+OpTest embedding(DType stored, int64_t vocabulary, int64_t width, const std::vector<double>& ids,
+                 int64_t padding = -1) {
   OpTest test;
   const auto tokens = static_cast<int64_t>(ids.size());
   test.integers("ids", 1, tokens, ids);
@@ -21,8 +22,8 @@ OpTest embedding(DType stored, int64_t vocabulary, int64_t width, const std::vec
   test.forward = [](const Run& r) {
     r.ops.embedding_forward(r.stream, r.view("ids"), r.view("table"), r.view("out"));
   };
-  test.backward = [](const Run& r) {
-    r.ops.embedding_backward(r.stream, r.view("ids"), r.view("dout"), r.view("dtable"));
+  test.backward = [padding](const Run& r) {
+    r.ops.embedding_backward(r.stream, r.view("ids"), r.view("dout"), padding, r.view("dtable"));
   };
   return test;
 }
@@ -41,4 +42,33 @@ TEST_CASE("embedding: many tokens") {
   std::vector<double> ids;
   for (int i = 0; i < 300; ++i) ids.push_back(i * 7 % 13);
   check_back_ends(embedding(DType::f32, 13, 33, ids));
+}
+
+TEST_CASE("embedding: the padding row gets no gradient from lookups") {
+  check_back_ends(embedding(DType::f32, 11, 33, {4, 0, 10, 4, 4, 9, 0, 1, 4, 10}, 4));
+  for_each_back_end(scratch, [](const OpSet& ops, Stream& stream) {
+    const std::vector<int32_t> ids = {1, 2, 1, 0};
+    const std::vector<float> dout = {1, 2, 4, 8};
+    std::vector<float> gradient(3, 0.5f);
+    ops.embedding_backward(stream, {ids.data(), DType::i32, 1, 4}, {dout.data(), DType::f32, 4, 1},
+                           1, {gradient.data(), DType::f32, 3, 1});
+    CHECK(gradient == std::vector<float>{8.5f, 0.5f, 2.5f});
+  });
+}
+
+TEST_CASE("embedding: the padding token's row gets no gradient") {
+  OpTest test = embedding(DType::f32, 5, 3, {4, 2, 0, 2, 4});
+  test.backward = [](const Run& r) {
+    r.ops.embedding_backward(r.stream, r.view("ids"), r.view("dout"), 2, r.view("dtable"));
+  };
+  check_back_ends(test);
+  for_each_back_end(scratch, [&](const OpSet& ops, Stream& stream) {
+    const Tensors result = run_op(ops, stream, test.tensors, test.backward);
+    const Tensor &before = test.tensors.at("dtable"), &after = result.at("dtable");
+    for (int64_t id = 0; id < 5; ++id) {
+      INFO("token " << id);
+      const bool changed = before.get(id, 0) != after.get(id, 0);
+      CHECK(changed == (id == 0 || id == 4));
+    }
+  });
 }

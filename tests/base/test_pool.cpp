@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
+#include <chrono>
 #include <limits>
 #include <mutex>
 #include <set>
@@ -41,10 +42,16 @@ TEST_CASE("every tile runs once, by a worker of the pool") {
 TEST_CASE("workers really work side by side") {
   const Pool pool(4);
   std::atomic<int> inside{0};
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  std::atomic<bool> late{false};
   pool.run(4, [&](int64_t, int) {  // ends only when all four are here at once
     ++inside;
-    while (inside < 4) std::this_thread::yield();
+    while (inside < 4 && !late) {
+      std::this_thread::yield();
+      if (std::chrono::steady_clock::now() > deadline) late = true;
+    }
   });
+  CHECK_FALSE(late);
   CHECK(inside == 4);
 }
 

@@ -23,6 +23,12 @@ std::string content(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+StepMetrics metrics_of(int64_t step) {
+  StepMetrics m;
+  m.step = step;
+  return m;
+}
+
 void write(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
@@ -122,28 +128,24 @@ TEST_CASE("a line of metrics has the keys of the contract") {
 TEST_CASE("a line that cannot be written is tried once more") {
   test::TemporaryDirectory d;
   const std::string path = d / "metrics.jsonl";
-  StepMetrics m;
   {
     test::FailingCalls calls;
     calls.error = ENOSPC;
     FileCallsOverride guard(calls);
     MetricsLog log(path);
-    m.step = 1;
-    log.append(m);
+    log.append(metrics_of(1));
     calls.fail_at = calls.count() + 1;
-    m.step = 2;
-    log.append(m);  // the second try
+    log.append(metrics_of(2));  // the second try
     CHECK(calls.failed());
     // A line that tears in the middle, and then the disk stays full.
     calls.piece = 5;
     calls.fail_at = calls.count() + 3;
     calls.persistent = true;
-    m.step = 3;
-    CHECK(raised_by([&] { log.append(m); }).code == ExitCode::storage);
+    CHECK(raised_by([&] { log.append(metrics_of(3)); }).code == ExitCode::storage);
   }
   cut_torn_line(path);
   const std::string text = content(path);
-  CHECK(text == to_json({.step = 1}).dump() + "\n" + to_json({.step = 2}).dump() + "\n");
+  CHECK(text == to_json(metrics_of(1)).dump() + "\n" + to_json(metrics_of(2)).dump() + "\n");
 }
 
 TEST_CASE("events of the journal") {

@@ -31,7 +31,7 @@ std::string generate(const GenerateConfig& config, Reporter& reporter,
   RunSetup setup = prepare_run(config);
   const Tokenizer tokenizer(config.model, config.follow_links);
   const std::string prompt = prompt_text(config);
-  if (!is_valid_utf8(prompt)) throw input_error("--prompt: not valid UTF-8");
+  if (find_invalid_utf8(prompt) != std::string::npos) throw input_error("--prompt: not valid UTF-8");
   std::vector<int32_t> ids = tokenizer.encode(prompt).ids;
   if (ids.empty()) throw usage_error("--prompt: it has no tokens; generation needs at least one");
   for (const int32_t id : ids) {

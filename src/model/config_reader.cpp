@@ -17,6 +17,11 @@ const Json* ConfigReader::find(std::string_view key) const {
   return value != nullptr && value->is_null() ? nullptr : value;
 }
 
+bool ConfigReader::is_null(std::string_view key) const {
+  const Json* value = object_.find(key);
+  return value != nullptr && value->is_null();
+}
+
 void ConfigReader::refuse(std::string_view key, const std::string& what) const {
   const Json* value = object_.find(key);
   throw input_error(

@@ -39,7 +39,6 @@ struct ModelSpec {
   int64_t expert_width = 0;
   bool normalize_weights = false;  // combine weights divided by their sum (norm_topk_prob)
   double aux_loss = 0;             // config.json's coefficient of the auxiliary loss
-  bool aux_loss_on = false;        // output_router_logits: transformers adds it to the loss
 
   std::vector<int64_t> eos_ids;
 

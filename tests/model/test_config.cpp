@@ -64,7 +64,6 @@ TEST_CASE("config: sizes and switches are read", "[config]") {
   CHECK_FALSE(spec.qkv_bias);
   CHECK_FALSE(spec.o_bias);
   CHECK_FALSE(spec.normalize_weights);
-  CHECK_FALSE(spec.aux_loss_on);
   CHECK(spec.aux_loss == 0.001);
   CHECK(spec.window == 0);
   CHECK(spec.padding_id == -1);
@@ -74,7 +73,6 @@ TEST_CASE("config: sizes and switches are read", "[config]") {
 TEST_CASE("config: every switch has its effect", "[config]") {
   CHECK(read(with("norm_topk_prob", "true")).normalize_weights);
   CHECK(read(with("router_aux_loss_coef", "0.25")).aux_loss == 0.25);
-  CHECK(read(with("output_router_logits", "true")).aux_loss_on);
   CHECK(read(with("tie_word_embeddings", "true")).tied_head);
   CHECK(read(with("attention_bias", "true")).qkv_bias);
   CHECK(read(with("attention_bias", "true")).o_bias);
@@ -151,6 +149,8 @@ TEST_CASE("config: the base of rotary positions, old and new style", "[config]")
         ContainsSubstring(type));
   }
   CHECK_THAT(refused(with("rope_parameters", "[]")), ContainsSubstring("rope_parameters"));
+  CHECK_THAT(refused(with_rope(R"({"rope_theta": 1e4, "full_attention": {"rope_theta": 1e6}})")),
+             ContainsSubstring("full_attention"));
   CHECK_THAT(refused(with("partial_rotary_factor", "0.5")),
              ContainsSubstring("partial_rotary_factor"));
   CHECK_THAT(refused(with_rope(R"({"rope_theta": 1e4, "partial_rotary_factor": 0.5})")),
@@ -163,7 +163,7 @@ TEST_CASE("config: the base of rotary positions, old and new style", "[config]")
 TEST_CASE("config: the window counts only with use_sliding_window", "[config]") {
   CHECK(read(with("sliding_window", "16")).window == 0);
   const Json on = with("use_sliding_window", "true");
-  CHECK(read(on).window == 0);
+  CHECK_THAT(refused(on), ContainsSubstring("sliding_window is missing"));
   CHECK(read(changed(on, "sliding_window", nullptr)).window == 0);
   CHECK(read(changed(on, "sliding_window", 16)).window == 16);
   CHECK(read(changed(changed(on, "sliding_window", 16), "max_window_layers", 1)).window == 16);
@@ -221,8 +221,8 @@ TEST_CASE("config: every number has its type and limits", "[config]") {
   CHECK_THAT(refused(with("mlp_only_layers", "1")), ContainsSubstring("mlp_only_layers"));
   CHECK_THAT(refused(with("eos_token_id", "\"x\"")), ContainsSubstring("eos_token_id"));
   CHECK_THAT(refused(with("router_aux_loss_coef", "-1")), ContainsSubstring("router_aux_loss"));
-  for (const char* key : {"attention_bias", "norm_topk_prob", "tie_word_embeddings",
-                          "use_sliding_window", "output_router_logits"}) {
+  for (const char* key :
+       {"attention_bias", "norm_topk_prob", "tie_word_embeddings", "use_sliding_window"}) {
     CHECK_THAT(refused(with(key, "1")), ContainsSubstring(key));
   }
   // Sizes that are fine alone and too many together.

@@ -64,7 +64,8 @@ void read_attention(const ConfigReader& config, ModelSpec& spec) {
   if (config.number("attention_dropout", 0, 1, 0) != 0) {
     config.refuse("attention_dropout", "dropout in attention is not supported, only 0");
   }
-  if (config.boolean("use_sliding_window", false) && config.find("sliding_window") != nullptr) {
+  // null is no window; absent would be 4096 in transformers, a size that is not guessed here.
+  if (config.boolean("use_sliding_window", false) && !config.is_null("sliding_window")) {
     spec.window = config.integer("sliding_window", 1, kMaxPositions);
   }
   if (!config.boolean("is_causal", true)) {
@@ -101,6 +102,9 @@ double read_rope_object(const ConfigReader& config, const char* key, const std::
     if (type != "default") {
       rope.refuse(name, "only the rope type \"default\" is supported");
     }
+  }
+  for (const auto& [name, value] : object->as_object()) {
+    if (value.is_object()) rope.refuse(name, "positions that differ by layer are not supported");
   }
   if (rope.number("partial_rotary_factor", 0, 1, 1) != 1) {
     rope.refuse("partial_rotary_factor", "only 1, the whole head, is supported");
@@ -175,7 +179,6 @@ void read_feed_forward(const ConfigReader& config, ModelSpec& spec) {
   }
   spec.normalize_weights = config.boolean("norm_topk_prob", false);
   spec.aux_loss = config.number("router_aux_loss_coef", 0, 1e6, 0.001);
-  spec.aux_loss_on = config.boolean("output_router_logits", false);
   const std::string activation = config.text("hidden_act", "silu");
   if (activation != "silu" && activation != "swish") {  // two names of one function
     config.refuse("hidden_act", "only silu is supported");

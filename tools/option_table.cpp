@@ -225,7 +225,7 @@ void add_state(std::vector<Option>& table) {
         .help = "options that a resume may change besides the usual; separated by commas",
         .default_text = "none", .may_change = true},
        {.name = "eval-every", .group = group, .commands = kTraining,
-        .value = integer_value(&Options::eval_every, 0), .unit = "steps",
+        .value = integer_or_off_value(&Options::eval_every), .unit = "steps",
         .help = "evaluate --eval-data; 0 = never", .may_change = true, .aliases = {"eval-steps"}},
        {.name = "eval-at-start", .group = group, .commands = kTraining,
         .value = flag_value(&Options::eval_at_start), .help = "evaluate before the first step",

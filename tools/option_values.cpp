@@ -157,13 +157,17 @@ OptionValue integer_value(int Options::*member, int least, int most) {
 }
 
 OptionValue integer_value(std::optional<int64_t> Options::*member, int64_t least, int64_t most) {
-  const std::string unset = least == 0 ? "0" : "null";
   return bounded_integer(
-      [=](Options& o, int64_t value) {
-        o.*member = value == 0 && least == 0 ? std::nullopt : std::optional(value);
+      [member](Options& o, int64_t value) { o.*member = value; }, least, most,
+      [member](const Options& o) { return o.*member ? std::to_string(*(o.*member)) : "null"; });
+}
+
+OptionValue integer_or_off_value(std::optional<int64_t> Options::*member) {
+  return bounded_integer(
+      [member](Options& o, int64_t value) {
+        o.*member = value == 0 ? std::nullopt : std::optional(value);
       },
-      least, most,
-      [=](const Options& o) { return o.*member ? std::to_string(*(o.*member)) : unset; });
+      0, kNoLimit, [member](const Options& o) { return std::to_string((o.*member).value_or(0)); });
 }
 
 OptionValue seed_value(uint64_t Options::*member) {

@@ -36,9 +36,10 @@ OptionValue list_value(std::vector<std::string> Options::*member, std::string pl
                        bool commas = false);
 OptionValue integer_value(int64_t Options::*member, int64_t least, int64_t most = kNoLimit);
 OptionValue integer_value(int Options::*member, int least, int most);
-/// 0 unsets it where `least` is 0.
 OptionValue integer_value(std::optional<int64_t> Options::*member, int64_t least,
                           int64_t most = kNoLimit);
+/// 0 unsets it.
+OptionValue integer_or_off_value(std::optional<int64_t> Options::*member);
 OptionValue seed_value(uint64_t Options::*member);
 OptionValue size_value(uint64_t Options::*member);
 OptionValue interval_value(Interval Options::*member);

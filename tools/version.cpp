@@ -22,7 +22,8 @@ namespace {
 std::string pcre2_version() {
   char text[64] = {};
   ::pcre2_config(PCRE2_CONFIG_VERSION, text);
-  return text;
+  const std::string version = text;
+  return version.substr(0, version.find(' '));  // without the date
 }
 
 // Three numbers in one, as many libraries tell their version.
@@ -31,13 +32,11 @@ std::string dotted(unsigned major, unsigned minor, unsigned patch) {
 }
 
 std::string libraries() {
-  const unsigned hwloc = ::hwloc_get_api_version();
   const unsigned xxhash = ::XXH_versionNumber();
   return fmt::format(
       "oneDNN {}, OpenMP {}, hwloc {}, PCRE2 {}, utf8proc {}, xxHash {}, fmt {}, spdlog {}, "
       "nlohmann-json {}, CLI11 {}",
-      onednn_version(), _OPENMP, dotted(hwloc >> 16, hwloc >> 8 & 0xff, hwloc & 0xff),
-      pcre2_version(), ::utf8proc_version(),
+      onednn_version(), _OPENMP, HWLOC_VERSION, pcre2_version(), ::utf8proc_version(),
       dotted(xxhash / 10000, xxhash / 100 % 100, xxhash % 100),
       dotted(FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100),
       dotted(SPDLOG_VER_MAJOR, SPDLOG_VER_MINOR, SPDLOG_VER_PATCH),
@@ -55,7 +54,7 @@ std::string version_text() {
   text +=
       fmt::format("build      {}, {}, flags {}\n", build.build_type, build.compiler, build.flags);
   if (!build.sanitizers.empty()) text += fmt::format("sanitizers {}\n", build.sanitizers);
-  text += fmt::format("processor  {}, {} cores, {} NUMA nodes\n",
+  text += fmt::format("processor  {}, {} core(s), {} NUMA node(s)\n",
                       machine.cpu_model.empty() ? "unknown" : machine.cpu_model,
                       machine.cores.size(), machine.nodes.size());
   text += fmt::format("ISA        {}, bf16 products in {}\n", cpu_isa(),

@@ -33,7 +33,8 @@ TEST_CASE("what is no map of values is refused with its line") {
     return e.code == ExitCode::input && e.message.starts_with("c.yaml") && e.says(part);
   };
   CHECK(refused("lr: 1\nlr: 2\n", "c.yaml:2: 'lr' stands there twice"));
-  CHECK(refused("lr: [1\n", "bad YAML"));
+  CHECK(refused("lr: [1\n", "c.yaml:1"));
+  CHECK(refused("a: 'x\n", "bad YAML"));
   CHECK(refused("a: {b: 1}\n", "a map inside 'a'"));
   CHECK(refused("a:\n  - b: 1\n", "c.yaml:2"));
   CHECK(refused("a: [[1]]\n", "a list can only be"));

@@ -31,7 +31,7 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"epochs", {"2.5", "2.5"}},
     {"steps", {"17", "17"}},
     {"overflow", {"drop", "drop"}},
-    {"lr", {"3e-4", "0.0003"}},
+    {"lr", {"0.00025", "0.00025"}},
     {"lr-schedule", {"linear", "linear"}},
     {"warmup", {"0", "0"}},
     {"warmup-ratio", {"0.1", "0.1"}},
@@ -133,6 +133,8 @@ TEST_CASE("the values arrive in the members") {
                                        "x",
                                        "--allow-change",
                                        "steps,learning_rate",
+                                       "--warmup",
+                                       "0",
                                        "--eval-every",
                                        "0",
                                        "--cpu-memory",
@@ -150,6 +152,7 @@ TEST_CASE("the values arrive in the members") {
   CHECK_FALSE(o.save_every.steps);
   CHECK(o.save_every.seconds == 90);
   CHECK(o.steps == 9);
+  CHECK(o.warmup == 0);  // given, so it wins over the ratio
   CHECK(o.resume == ResumeMode::from_directory);
   CHECK(o.resume_from == "x");
   CHECK(o.allow_change == std::vector<std::string>{"steps", "lr"});

@@ -32,6 +32,8 @@ def make_model(case):
                 p.copy_(0.5 + torch.rand_like(p))
             elif p.dim() == 1:
                 p.normal_(0, 0.3)
+            elif name.endswith("embed_tokens.weight") and "pad_token_id" in settings:
+                p[settings["pad_token_id"]].normal_(0, settings["initializer_range"])
             elif name.endswith("mlp.gate.weight"):
                 p.mul_(2)  # routing well away from ties
                 if case.idle_expert:

@@ -81,10 +81,18 @@ class PlainModel:
             y = y.index_add(0, token, out * weight[token, slot, None])
         return y, logits
 
+    def embed(self, ids):
+        x = self.tensors["model.embed_tokens.weight"][torch.tensor(ids)]
+        padding = self.config.get("pad_token_id")
+        if padding is None:
+            return x
+        keep = torch.tensor([[id != padding] for id in ids])  # no gradient into its row
+        return torch.where(keep, x, x.detach())
+
     def forward(self, ids):
         """Logits [tokens, vocabulary] of one sequence, and router logits, a MoE layer."""
         eps, routers = self.config["rms_norm_eps"], []
-        x = self.tensors["model.embed_tokens.weight"][torch.tensor(ids)]
+        x = self.embed(ids)
         for layer in range(self.config["num_hidden_layers"]):
             prefix = f"model.layers.{layer}"
             h = rms_norm(x, self.tensors[f"{prefix}.input_layernorm.weight"], eps)

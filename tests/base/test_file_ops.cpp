@@ -10,11 +10,13 @@
 #include "base/error.h"
 #include "base/file_ops.h"
 #include "support/failing_calls.h"
+#include "support/recording_calls.h"
 #include "support/temporary_directory.h"
 
 using namespace hearth;
 using Catch::Matchers::ContainsSubstring;
 using hearth::test::FailingCalls;
+using hearth::test::RecordingCalls;
 using hearth::test::TemporaryDirectory;
 
 namespace {
@@ -77,6 +79,21 @@ TEST_CASE("a small file is replaced as a whole, whichever call fails") {
         });
     CHECK(calls >= 8);  // unlink, open, write, sync, close, rename, open, sync, close
   }
+}
+
+TEST_CASE("a small file is durable before it replaces another, and its name after") {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "a", hidden = directory / ".tmp-a";
+  RecordingCalls calls;
+  const FileCallsOverride guard(calls);
+  write_file_atomically(path, "text");
+  CHECK(calls.lines == std::vector<std::string>{"write " + hidden, "sync " + hidden,
+                                                "rename " + hidden + " " + path,
+                                                "sync " + directory.path()});
+  calls.lines.clear();
+  make_directory(directory / "x/y");
+  CHECK(calls.lines ==
+        std::vector<std::string>{"sync " + directory.path(), "sync " + (directory / "x")});
 }
 
 TEST_CASE("every failed call of an output file is reported") {

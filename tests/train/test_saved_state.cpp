@@ -10,12 +10,14 @@
 
 #include "base/file_ops.h"
 #include "support/failing_calls.h"
+#include "support/recording_calls.h"
 #include "support/temporary_directory.h"
 #include "train/saved_state.h"
 
 using namespace hearth;
 using Catch::Matchers::ContainsSubstring;
 using hearth::test::FailingCalls;
+using hearth::test::RecordingCalls;
 using hearth::test::TemporaryDirectory;
 
 namespace {
@@ -373,6 +375,32 @@ TEST_CASE("a save that fails at any call leaves the older states whole and nothi
       }
     }
   }
+}
+
+TEST_CASE("nothing is published before it is durable") {
+  const TemporaryDirectory out;
+  const Run run;
+  RecordingCalls calls;
+  const FileCallsOverride guard(calls);
+  save_state(run.registry, out.path(), 1, 1, kExtra);
+  save_state(run.registry, out.path(), 2, 1, kExtra);
+
+  const std::string hidden = out / "state/.tmp-step-00000002";
+  const int64_t commit = calls.last("rename " + hidden + " " + (out / "state/step-00000002"));
+  const int64_t directory = calls.last("sync " + hidden);
+  const int64_t manifest = calls.last("write " + hidden + "/manifest.json");
+  for (const char* name : {"weights.safetensors", "history.safetensors", "cursor.safetensors"}) {
+    const int64_t synced = calls.last("sync " + hidden + "/" + name);
+    CHECK((synced > calls.last("write " + hidden + "/" + name) && synced < manifest));
+  }
+  const int64_t manifest_synced = calls.last("sync " + hidden + "/manifest.json");
+  CHECK((manifest_synced > manifest && manifest_synced < directory));
+  CHECK(directory < commit);
+  const int64_t durable = calls.last("sync " + (out / "state"));
+  CHECK(durable > commit);
+  // The older state goes after that.
+  CHECK(calls.last("rename " + (out / "state/step-00000001") + " " +
+                   (out / "state/.trash-step-00000001")) > durable);
 }
 
 TEST_CASE("interrupts and short writes change nothing in a state") {

@@ -1,0 +1,123 @@
+// Schedules: what validation refuses, addresses, dependencies.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+
+#include "plan/trace.h"
+#include "support/tiny_model.h"
+
+namespace hearth::test {
+namespace {
+
+TinyModel& model() {
+  register_all_op_sets();
+  static TinyModel tiny(tiny_config(), find_op_set("cpu"), DType::f32);
+  return tiny;
+}
+
+Schedule train_list(int64_t group = 2, bool recompute = false) {
+  return single_train_schedule(model().input(32, 32, 4), group, recompute);
+}
+
+TEST_CASE("schedule: buffers that live at the same time never overlap, and lie in the arena") {
+  for (const bool recompute : {false, true}) {
+    for (const int64_t group : {1, 2, 3, 4}) CHECK_NOTHROW(validate(train_list(group, recompute)));
+  }
+}
+
+TEST_CASE("schedule: validation finds an overlap") {
+  Schedule list = train_list();
+  for (Buffer& b : list.buffers) b.address = 0;
+  CHECK_THROWS_AS(validate(list), std::logic_error);
+}
+
+TEST_CASE("schedule: validation finds a buffer outside the arena") {
+  Schedule list = train_list();
+  list.buffers.back().address = list.arena_bytes;
+  CHECK_THROWS_AS(validate(list), std::logic_error);
+}
+
+TEST_CASE("schedule: validation finds a read before its write") {
+  Schedule list = train_list();
+  std::swap(list.tasks[4], list.tasks[6]);
+  std::rotate(list.tasks.begin(), list.tasks.begin() + 5, list.tasks.begin() + 6);
+  CHECK_THROWS_AS(validate(list), std::logic_error);
+}
+
+TEST_CASE("schedule: a builder refuses a value that nobody writes") {
+  const PlanInput input = model().input(32, 32);
+  ScheduleBuilder list(input, Pass::train);
+  CHECK_THROWS_AS(list.add(TaskKind::attention, Phase::forward, 0, 0), std::logic_error);
+}
+
+TEST_CASE("schedule: memory grows with the group, recompute saves it") {
+  CHECK(train_list(1).arena_bytes < train_list(2).arena_bytes);
+  CHECK(train_list(2).arena_bytes < train_list(4).arena_bytes);
+  CHECK(train_list(4, true).arena_bytes < train_list(4, false).arena_bytes);
+}
+
+TEST_CASE("schedule: the planner takes the largest group that fits, recompute only where needed") {
+  const PlanInput input = model().input(32, 32, 4);
+  CHECK(plan_single_train(input, {}, uint64_t{1} << 40).group == 4);
+  CHECK(plan_single_train(input, {}, train_list(3).arena_bytes).group == 3);
+  CHECK(plan_single_train(input, {}, train_list(3).arena_bytes - 1).group == 2);
+  const SingleTrainPlan tight = plan_single_train(input, {}, train_list(1).arena_bytes - 1);
+  CHECK(tight.recompute);
+  CHECK_FALSE(plan_single_train(input, {}, uint64_t{1} << 40).recompute);
+  CHECK(plan_single_train(input, true, uint64_t{1} << 40).recompute);
+}
+
+TEST_CASE("schedule: addresses are reused, and reuse is a dependency") {
+  const Schedule list = train_list(1);
+  size_t sum = 0;
+  for (const Buffer& b : list.buffers) sum += b.bytes;
+  CHECK(list.arena_bytes * 2 < sum);
+  const auto before = dependencies(list);
+  // Any two buffers at one address: the later one's first task follows, directly or not, all
+  // tasks of the earlier one.
+  std::vector<std::vector<bool>> follows(list.tasks.size(),
+                                         std::vector<bool>(list.tasks.size()));
+  for (size_t t = 0; t < list.tasks.size(); ++t) {
+    for (const TaskId d : before[t]) {
+      const auto b = static_cast<size_t>(d);
+      REQUIRE(b < t);
+      follows[t][b] = true;
+      for (size_t i = 0; i < b; ++i) follows[t][i] = follows[t][i] || follows[b][i];
+    }
+  }
+  int reused = 0;
+  for (const Buffer& a : list.buffers) {
+    for (const Buffer& b : list.buffers) {
+      if (a.last >= b.first || a.bytes == 0 || b.bytes == 0) continue;
+      if (a.address + a.bytes <= b.address || b.address + b.bytes <= a.address) continue;
+      ++reused;
+      CHECK(follows[static_cast<size_t>(b.first)][static_cast<size_t>(a.last)]);
+    }
+  }
+  CHECK(reused > 10);
+}
+
+TEST_CASE("schedule: updates follow the norm, the norm follows every gradient") {
+  const Schedule list = train_list();
+  const auto before = dependencies(list);
+  for (size_t t = 0; t < list.tasks.size(); ++t) {
+    if (list.tasks[t].kind != TaskKind::update) continue;
+    bool after_norm = false;
+    for (const TaskId d : before[t]) {
+      after_norm |= list.tasks[static_cast<size_t>(d)].kind == TaskKind::norm;
+    }
+    CHECK(after_norm);
+  }
+}
+
+TEST_CASE("schedule: a trace is Chrome's format") {
+  const Schedule list = train_list();
+  const Json trace = parse_json(chrome_trace(list, {{0, 0.5, 0.75}, {1, 0.75, 1.5}}), "trace");
+  const JsonArray& events = trace.find("traceEvents")->as_array();
+  REQUIRE(events.size() == 3);  // the stream's name and two tasks
+  CHECK(events[1].find("ph")->as_string() == "X");
+  CHECK(events[1].find("ts")->as_double() == 500000);
+  CHECK(events[2].find("dur")->as_double() == 750000);
+}
+
+}  // namespace
+}  // namespace hearth::test

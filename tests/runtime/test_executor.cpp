@@ -1,0 +1,232 @@
+// The executor: the same bits in every legal order, on every number of streams, workers and every
+// group size, with freed addresses poisoned; and what it does when a step is stopped or fails.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+
+#include "support/tiny_model.h"
+
+namespace hearth::test {
+namespace {
+
+constexpr int64_t kTokens = 24;
+constexpr int32_t kMicroBatches = 4;
+
+const OpSet& cpu() {
+  register_all_op_sets();
+  return find_op_set("cpu");
+}
+
+struct Outcome {
+  std::vector<std::byte> weights, moments;
+  double loss = 0, norm = 0;
+  friend bool operator==(const Outcome&, const Outcome&) = default;
+};
+
+/// Two steps from the same weights; `shape_list` may change the list before it runs.
+class Steps {
+ public:
+  explicit Steps(const JsonObject& config = {{"mlp_only_layers", JsonArray{1}},
+                                             {"num_hidden_layers", 3}})
+      : config_(config) {}
+
+  int workers = 1;
+  int64_t group = 2;
+  bool recompute = false;
+  RunOptions options;
+  std::function<void(Schedule&)> change_list;
+
+  Outcome run() {
+    TinyModel model(tiny_config(config_), cpu(), DType::f32);
+    Schedule list =
+        single_train_schedule(model.input(kTokens, kTokens, kMicroBatches), group, recompute);
+    if (change_list) change_list(list);
+    const auto executor = model.executor(list, workers);
+    Outcome outcome;
+    for (int step = 1; step <= 2; ++step) {
+      std::vector<BatchShape> shapes;
+      double tokens = 0, trained = 0;
+      for (int32_t m = 0; m < kMicroBatches; ++m) {
+        const TinyBatch batch({3 + m, 9, 1}, model.spec.vocabulary,
+                              static_cast<uint64_t>(10 * step + m));
+        shapes.push_back(TinyModel::give(*executor, batch, m));
+        tokens += static_cast<double>(batch.tokens());
+        trained += static_cast<double>(batch.trained());
+      }
+      executor->scalar(Value::tokens) = tokens;
+      executor->scalar(Value::trained_tokens) = trained;
+      executor->scalar(Value::lr) = 1e-2;
+      executor->scalar(Value::update_step) = step;
+      if (!executor->run(shapes, options)) break;
+      for (int32_t m = 0; m < kMicroBatches; ++m) outcome.loss += executor->scalar(Value::loss, m);
+      outcome.norm = executor->scalar(Value::grad_norm);
+    }
+    outcome.weights = model.bytes(CopyRole::master);
+    outcome.moments = model.bytes(CopyRole::moment2);
+    return outcome;
+  }
+
+  Schedule list() const {
+    TinyModel model(tiny_config(config_), cpu(), DType::f32);
+    return single_train_schedule(model.input(kTokens, kTokens, kMicroBatches), group, recompute);
+  }
+
+ private:
+  JsonObject config_;
+};
+
+/// A random order that dependencies allow.
+std::vector<TaskId> random_order(const Schedule& list, uint64_t seed) {
+  const auto before = dependencies(list);
+  std::vector<int> waiting(list.tasks.size());
+  std::vector<std::vector<TaskId>> after(list.tasks.size());
+  std::vector<TaskId> ready, order;
+  for (size_t t = 0; t < before.size(); ++t) {
+    waiting[t] = static_cast<int>(before[t].size());
+    for (const TaskId b : before[t]) after[static_cast<size_t>(b)].push_back(static_cast<TaskId>(t));
+    if (waiting[t] == 0) ready.push_back(static_cast<TaskId>(t));
+  }
+  const Random random(seed, RandomSite::shuffle);
+  for (uint64_t draw = 0; !ready.empty(); ++draw) {
+    std::swap(ready[random.below(draw, ready.size())], ready.back());
+    const TaskId task = ready.back();
+    ready.pop_back();
+    order.push_back(task);
+    for (const TaskId next : after[static_cast<size_t>(task)]) {
+      if (--waiting[static_cast<size_t>(next)] == 0) ready.push_back(next);
+    }
+  }
+  return order;
+}
+
+TEST_CASE("executor: any legal order gives the same bits, freed addresses poisoned") {
+  for (const bool recompute : {false, true}) {
+    Steps steps;
+    steps.recompute = recompute;
+    const Outcome expected = steps.run();
+    REQUIRE(std::isfinite(expected.norm));
+    const Schedule list = steps.list();
+    steps.options.poison = true;
+    CHECK(steps.run() == expected);
+    for (uint64_t seed = 1; seed <= 12; ++seed) {
+      steps.options.order = random_order(list, seed);
+      REQUIRE(steps.options.order.size() == list.tasks.size());
+      CHECK_FALSE(std::is_sorted(steps.options.order.begin(), steps.options.order.end()));
+      CHECK(steps.run() == expected);
+    }
+  }
+}
+
+TEST_CASE("executor: an illegal order is noticed by the comparison") {
+  Steps steps;
+  const Outcome expected = steps.run();
+  steps.options.poison = true;
+  const Schedule list = steps.list();
+  for (size_t t = 0; t < list.tasks.size(); ++t) {
+    steps.options.order.push_back(static_cast<TaskId>(t));
+  }
+  // The first backward of E before the head: it reads what is not there yet.
+  const auto backward = std::find_if(steps.options.order.begin(), steps.options.order.end(),
+                                     [&](TaskId t) {
+                                       const Task& task = list.tasks[static_cast<size_t>(t)];
+                                       return task.kind == TaskKind::attention &&
+                                              task.phase == Phase::backward;
+                                     });
+  std::rotate(steps.options.order.begin() + 2, backward, backward + 1);
+  CHECK_FALSE(steps.run() == expected);
+}
+
+TEST_CASE("executor: group size and recompute change no bit") {
+  Steps steps;
+  const Outcome expected = steps.run();
+  for (const int64_t group : {1, 3, 4}) {
+    for (const bool recompute : {false, true}) {
+      steps.group = group;
+      steps.recompute = recompute;
+      CHECK(steps.run() == expected);
+    }
+  }
+}
+
+TEST_CASE("executor: the number of workers changes no bit") {
+  Steps steps;
+  const Outcome expected = steps.run();
+  for (const int workers : {2, 3, 5, 8}) {
+    steps.workers = workers;
+    CHECK(steps.run() == expected);
+  }
+}
+
+TEST_CASE("executor: tasks spread over streams give the same bits") {
+  Steps steps;
+  const Outcome expected = steps.run();
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    steps.change_list = [seed](Schedule& list) {
+      const Random random(seed, RandomSite::shuffle, 1);
+      list.streams = {"a", "b", "c"};
+      for (size_t t = 0; t < list.tasks.size(); ++t) {
+        list.tasks[t].stream = static_cast<int32_t>(random.below(t, 3));
+      }
+    };
+    CHECK(steps.run() == expected);
+  }
+}
+
+TEST_CASE("executor: an abandoned step changes no weight, a begun update is carried through") {
+  Steps steps;
+  steps.change_list = [](Schedule&) {};
+  const auto before = TinyModel(tiny_config({{"mlp_only_layers", JsonArray{1}},
+                                             {"num_hidden_layers", 3}}), cpu(), DType::f32)
+                          .bytes(CopyRole::master);
+  int asked = 0;
+  steps.options.abandon = [&asked] { return ++asked == 40; };
+  CHECK(steps.run().weights == before);
+  CHECK(asked == 40);
+  // Never asked again once an update has begun.
+  Steps whole;
+  const Outcome expected = whole.run();
+  asked = 0;
+  const auto tasks = static_cast<int>(whole.list().tasks.size());
+  whole.options.abandon = [&asked] {
+    ++asked;
+    return false;
+  };
+  CHECK(whole.run() == expected);
+  CHECK(asked < 2 * tasks);
+}
+
+TEST_CASE("executor: a body's error ends the run on all streams and is raised") {
+  Steps steps;
+  steps.change_list = [](Schedule& list) {
+    list.streams = {"a", "b"};
+    for (size_t t = 0; t < list.tasks.size(); ++t) list.tasks[t].stream = t % 2;
+    for (Task& task : list.tasks) {
+      if (task.kind == TaskKind::head) task.uses.clear();  // its body finds nothing it declared
+    }
+  };
+  CHECK_THROWS_AS(steps.run(), std::logic_error);
+}
+
+TEST_CASE("executor: a gradient that is not finite leaves the weights and clears the gradient") {
+  TinyModel model(tiny_config(), cpu(), DType::f32);
+  const Schedule list = single_train_schedule(model.input(kTokens, kTokens), 1, false);
+  const auto executor = model.executor(list);
+  const TinyBatch batch({5, 4}, model.spec.vocabulary, 3);
+  const BatchShape shape = TinyModel::give(*executor, batch, 0);
+  executor->scalar(Value::tokens) = static_cast<double>(batch.tokens());
+  executor->scalar(Value::trained_tokens) = static_cast<double>(batch.trained());
+  executor->scalar(Value::lr) = 1e-2;
+  executor->scalar(Value::update_step) = 1;
+  const View norm = model.table.view(*model.table.find("model.norm.weight"), CopyRole::master);
+  const float kept = norm.as<float>()[0];
+  norm.as<float>()[0] = std::numeric_limits<float>::infinity();
+  auto before = model.bytes(CopyRole::master);
+  executor->run({&shape, 1});
+  CHECK(executor->scalar(Value::finite) == 0);
+  CHECK(model.bytes(CopyRole::master) == before);
+  norm.as<float>()[0] = kept;
+  executor->run({&shape, 1});
+  CHECK(executor->scalar(Value::finite) == 1);
+}
+
+}  // namespace
+}  // namespace hearth::test

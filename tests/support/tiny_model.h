@@ -1,0 +1,170 @@
+// A small random Qwen3-MoE in memory with everything that a schedule needs to run: for whole-model
+// checks in f32 and f64, on any back end.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/random.h"
+#include "model/family.h"
+#include "model/parameter_memory.h"
+#include "modes/single.h"
+#include "runtime/executor.h"
+#include "support/all_op_sets.h"
+
+namespace hearth::test {
+
+/// config.json of two MoE layers, with some keys set otherwise.
+inline std::string tiny_config(const JsonObject& changes = {}) {
+  Json config = parse_json(R"({"model_type":"qwen3_moe","vocab_size":37,"hidden_size":24,
+    "num_hidden_layers":2,"num_attention_heads":4,"num_key_value_heads":2,"head_dim":8,
+    "intermediate_size":20,"moe_intermediate_size":12,"num_experts":5,"num_experts_per_tok":2,
+    "norm_topk_prob":true,"decoder_sparse_step":1,"mlp_only_layers":[],"hidden_act":"silu",
+    "rms_norm_eps":1e-6,"max_position_embeddings":64,"rope_theta":10000.0,
+    "router_aux_loss_coef":0.01})", "tiny config");
+  for (const auto& [key, value] : changes) config[key] = value;
+  return config.dump();
+}
+
+/// Documents of these lengths, laid end to end; ids and labels drawn by `seed`, about a quarter of
+/// the labels not trained.
+struct TinyBatch {
+  std::vector<int32_t> ids, labels, positions, offsets{0};
+
+  TinyBatch(const std::vector<int32_t>& lengths, int64_t vocabulary, uint64_t seed) {
+    const Random random(seed, RandomSite::sample, 7);
+    uint64_t draw = 0;
+    for (const int32_t n : lengths) {
+      for (int32_t i = 0; i < n; ++i) {
+        ids.push_back(static_cast<int32_t>(random.below(draw++, static_cast<uint64_t>(vocabulary))));
+        const auto label =
+            static_cast<int32_t>(random.below(draw++, static_cast<uint64_t>(vocabulary)));
+        labels.push_back(i + 1 == n || random.below(draw++, 4) == 0 ? -100 : label);
+        positions.push_back(i);
+      }
+      offsets.push_back(static_cast<int32_t>(ids.size()));
+    }
+  }
+  int64_t tokens() const { return static_cast<int64_t>(ids.size()); }
+  int64_t trained() const {
+    int64_t n = 0;
+    for (const int32_t label : labels) n += label >= 0;
+    return n;
+  }
+};
+
+class TinyModel {
+ public:
+  ModelSpec spec;
+  ParameterTable table;
+  RunSettings settings;
+  const OpSet& ops;
+
+  TinyModel(const std::string& config, const OpSet& op_set, DType type, uint64_t seed = 1)
+      : ops(op_set), device_(make_host_device(uint64_t{1} << 40)) {
+    const Family& family = find_family("qwen3_moe");
+    spec = family.read_config(parse_json(config, "config.json"), "config.json");
+    table = family.make_table(spec);
+    settings.activations = type;
+    settings.compute = type == DType::f64 ? Compute::f64 : Compute::f32;
+    settings.aux_loss = 0.05;
+    for (Tensor& t : table.tensors()) t.trainable = true;
+    policy_ = {true, settings.compute, type};
+    std::array<std::byte*, kCopyRoles> arenas{};
+    for (const ParameterArena& a : parameter_arenas(table, policy_)) {
+      memory_.push_back(std::make_unique<Arena>(a.name, a.bytes));
+      arenas[static_cast<size_t>(a.role)] = memory_.back()->data();
+    }
+    bind_parameters(table, policy_, arenas);
+    fill(seed);
+  }
+
+  /// Weights large enough that routing is decided and every part matters; norms around one.
+  void fill(uint64_t seed) {
+    uint64_t tensor = 0;
+    for (Tensor& t : table.tensors()) {
+      const Random random(seed, RandomSite::init, static_cast<uint32_t>(tensor++));
+      const View w = table.view(static_cast<TensorId>(tensor - 1), CopyRole::master);
+      for (int64_t i = 0; i < t.size(); ++i) {
+        const double x = 0.35 * random.normal(static_cast<uint64_t>(i)) +
+                         (t.name.find("norm") != std::string::npos ? 1.0 : 0.0);
+        if (w.dtype == DType::f64) {
+          w.as<double>()[i] = x;
+        } else {
+          w.as<float>()[i] = static_cast<float>(x);
+        }
+      }
+    }
+  }
+
+  PlanInput input(int64_t tokens, int64_t longest, int64_t micro_batches = 1) const {
+    return {spec, settings, table, ops, tokens, longest, micro_batches};
+  }
+
+  /// An executor with memory of its own.
+  std::unique_ptr<Executor> executor(const Schedule& schedule, int workers = 1) {
+    const Schedule* list[] = {&schedule};
+    workspaces_.push_back(std::make_unique<Workspace>(
+        make_workspace(*device_, workspace_need(list), workers, {})));
+    const ExecutorParts parts{*device_, *workspaces_.back(), ops, spec, settings, table};
+    auto executor = std::make_unique<Executor>(parts, schedule);
+    fill_rope(*executor);
+    return executor;
+  }
+
+  /// Fills given values of micro-batch m; returns its shape.
+  static BatchShape give(const Executor& executor, const TinyBatch& batch, int32_t m) {
+    const auto copy = [&](Value value, const std::vector<int32_t>& from) {
+      std::memcpy(executor.value(value, -1, m).raw(), from.data(), from.size() * 4);
+    };
+    copy(Value::ids, batch.ids);
+    copy(Value::labels, batch.labels);
+    copy(Value::positions, batch.positions);
+    copy(Value::query_offsets, batch.offsets);
+    copy(Value::key_offsets, batch.offsets);
+    executor.scalar(Value::micro_tokens, m) = static_cast<double>(batch.tokens());
+    return {batch.tokens(), static_cast<int64_t>(batch.offsets.size()) - 1, 0};
+  }
+
+  /// All copies of a role, byte by byte.
+  std::vector<std::byte> bytes(CopyRole role) const {
+    std::vector<std::byte> all;
+    for (const Tensor& t : table.tensors()) {
+      const ConstView v = t.copies[static_cast<int>(role)].view;
+      const auto* data = static_cast<const std::byte*>(v.data);
+      all.insert(all.end(), data, data + v.bytes());
+    }
+    return all;
+  }
+
+ private:
+  void fill_rope(const Executor& executor) const {
+    const View c = executor.value(Value::rope_cosine), s = executor.value(Value::rope_sine);
+    for (int64_t p = 0; p < c.rows; ++p) {
+      for (int64_t i = 0; i < c.cols; ++i) {
+        const double angle =
+            static_cast<double>(p) *
+            std::pow(spec.rope_theta, -static_cast<double>(i) / static_cast<double>(c.cols));
+        if (c.dtype == DType::f64) {
+          c.row<double>(p)[i] = std::cos(angle);
+          s.row<double>(p)[i] = std::sin(angle);
+        } else {
+          c.row<float>(p)[i] = static_cast<float>(std::cos(angle));
+          s.row<float>(p)[i] = static_cast<float>(std::sin(angle));
+        }
+      }
+    }
+  }
+
+  CopyPolicy policy_;
+  std::unique_ptr<Device> device_;
+  std::vector<std::unique_ptr<Arena>> memory_;
+  std::vector<std::unique_ptr<Workspace>> workspaces_;
+};
+
+}  // namespace hearth::test

@@ -148,7 +148,7 @@ bool Executor::run(std::span<const BatchShape> batches, const RunOptions& option
           impl.parts.device.wait(stream, *impl.events[static_cast<size_t>(before)]);
         }
         if (task.kind == TaskKind::update) updating = true;
-        if (options.abandon && !updating && options.abandon()) abandoned = true;
+        if (options.abandon && !updating && !abandoned && options.abandon()) abandoned = true;
         if (!ended && !abandoned) {
           const double begin = now() - start;
           impl.run_task(id, batches);

@@ -63,7 +63,8 @@ def main(program, work):
     for name, (changes, dtype, shard_size) in VARIANTS.items():
         torch.manual_seed(1)
         saved = work / name
-        config = Qwen3MoeConfig(**{**BASE_CONFIG, **changes})
+        # 300: room for the built-in tokenizer of init.
+        config = Qwen3MoeConfig(**{**BASE_CONFIG, "vocab_size": 300, **changes})
         options = {"max_shard_size": shard_size} if shard_size else {}
         Qwen3MoeForCausalLM(config).to(dtype).save_pretrained(saved, **options)
         try:

@@ -85,8 +85,9 @@ RunPlan make_run_plan(const RunSetup& setup, const PlanRequest& request) {
   }
   if (request.training) {
     const PlanInput train = input(request.tokens, request.micro_batches);
-    const SingleTrainPlan smallest{single_train_schedule(train, 1, false), 1, false};
-    const uint64_t used = sum() + scratch_bytes(smallest.schedule.scratch, setup.workers);
+    // Scratch depends on the bounds of a micro-batch, not on how many there are.
+    const Schedule one = single_train_schedule(input(request.tokens, 1), 1, false);
+    const uint64_t used = sum() + scratch_bytes(one.scratch, setup.workers);
     const uint64_t left = plan.budget > used ? plan.budget - used : 0;
     plan.train = plan_single_train(train, request.recompute, left);
   }

@@ -53,8 +53,9 @@ std::vector<StateView> checked_views(const StateComponent& component) {
   std::set<std::string> names;
   for (const StateView& view : views) {
     const std::string what = "state: " + component.name + "/" + view.name;
-    HEARTH_CHECK(!view.name.empty() && view.name != "__metadata__" && names.insert(view.name).second,
-                 what + ": a name that is empty, reserved or used twice");
+    HEARTH_CHECK(
+        !view.name.empty() && view.name != "__metadata__" && names.insert(view.name).second,
+        what + ": a name that is empty, reserved or used twice");
     HEARTH_CHECK(view.shape.empty() || (view.begin == 0 && view.end == view.shape[0]),
                  what + ": a slice; whole tensors are saved");
     HEARTH_CHECK(view.bytes.size() == view_bytes(view), what + ": memory of another size");

@@ -14,8 +14,7 @@ namespace {
 class Damage : public Error {
  public:
   Damage(const std::string& directory, std::string bad_file, std::string why)
-      : Error(ExitCode::storage,
-              directory + (bad_file.empty() ? "" : "/" + bad_file) + ": " + why),
+      : Error(ExitCode::storage, directory + (bad_file.empty() ? "" : "/" + bad_file) + ": " + why),
         file(std::move(bad_file)),
         reason(std::move(why)) {}
   std::string file;
@@ -91,8 +90,8 @@ void verify_file(const std::string& path, const StateFile& expected, DigestBuild
     if (chunks[i] == expected.chunks[i]) continue;
     const uint64_t begin = i * kStateChunk;
     throw input_error("is damaged between bytes " + std::to_string(begin) + " and " +
-                      std::to_string(std::min(begin + kStateChunk, expected.bytes)) +
-                      ": digest " + chunks[i].hex() + " instead of " + expected.chunks[i].hex());
+                      std::to_string(std::min(begin + kStateChunk, expected.bytes)) + ": digest " +
+                      chunks[i].hex() + " instead of " + expected.chunks[i].hex());
   }
   if (!header_fault.empty()) throw input_error(header_fault);
   if (digests.add(expected.component, std::move(tensors)) != expected.digest) {
@@ -140,8 +139,8 @@ std::vector<StateView> prepared_views(const StateComponent& component,
     const SafetensorsEntry& entry = *found->second;
     if (entry.dtype != safetensors_name(view.dtype) || entry.shape != view.shape) {
       throw input_error("tensor " + quoted(view.name) + " is " + entry.dtype + " " +
-                        shape_text(entry.shape) + ", this run has " +
-                        safetensors_name(view.dtype) + " " + shape_text(view.shape));
+                        shape_text(entry.shape) + ", this run has " + safetensors_name(view.dtype) +
+                        " " + shape_text(view.shape));
     }
     by_name.erase(found);
   }
@@ -152,7 +151,8 @@ std::vector<StateView> prepared_views(const StateComponent& component,
   return views;
 }
 
-void load_component(const std::string& path, const StateComponent& component, const Digest& digest) {
+void load_component(const std::string& path, const StateComponent& component,
+                    const Digest& digest) {
   const SafetensorsFile file(path);
   const std::vector<StateView> views = prepared_views(component, file.header().entries);
   std::map<std::string_view, const StateView*> by_name;
@@ -208,8 +208,9 @@ std::optional<SavedState> find_newest_state(
     }
   }
   if (steps.empty() && !set_aside_before) return std::nullopt;
-  throw storage_error(root + ": holds saved state, but none of it is whole; nothing was changed. "
-                             "Restore a state from a copy, or train into another --out");
+  throw storage_error(root +
+                      ": holds saved state, but none of it is whole; nothing was changed. "
+                      "Restore a state from a copy, or train into another --out");
 }
 
 void load_state(const StateRegistry& registry, const SavedState& state) {
@@ -231,9 +232,8 @@ void load_state(const StateRegistry& registry, const SavedState& state) {
     if (file == manifest.files.end()) {
       throw Damage(state.directory, kManifestName, "has no component " + quoted(component.name));
     }
-    reading(state.directory, file->name(), [&](const std::string& path) {
-      load_component(path, component, file->digest);
-    });
+    reading(state.directory, file->name(),
+            [&](const std::string& path) { load_component(path, component, file->digest); });
   }
   for (const StateComponent& component : registry.components()) {
     if (component.restored) component.restored();

@@ -112,7 +112,9 @@ std::string manifest_text(const StateManifest& manifest) {
 }
 
 StateManifest parse_manifest(std::string_view text, const std::string& source) {
-  const auto damaged = [&] { return input_error(source + ": its bytes have not the digest it names"); };
+  const auto damaged = [&] {
+    return input_error(source + ": its bytes have not the digest it names");
+  };
   if (text.size() < kTail) throw input_error(source + ": is cut short");
   const std::string_view body = text.substr(0, text.size() - kTail);
   const std::string_view tail = text.substr(body.size());

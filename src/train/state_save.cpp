@@ -36,7 +36,8 @@ StateFile write_component(const std::string& directory, const std::string& name,
   for (size_t i = 0; i < views.size(); ++i) {
     Hasher written;
     for (size_t at = 0; at < views[i].bytes.size(); at += kStatePiece) {
-      const auto piece = views[i].bytes.subspan(at, std::min(kStatePiece, views[i].bytes.size() - at));
+      const auto piece =
+          views[i].bytes.subspan(at, std::min(kStatePiece, views[i].bytes.size() - at));
       written.update(piece.data(), piece.size());
       writer.write(piece.data(), piece.size());
     }
@@ -86,7 +87,8 @@ void remove_old_states(const std::string& root, int keep) {
     remove(state_directory_name(steps[i]), steps[i]);
   }
   for (const int64_t bad : steps_newest_first(names, ".bad-")) {
-    const auto newer = std::count_if(steps.begin(), steps.end(), [&](int64_t s) { return s >= bad; });
+    const auto newer =
+        std::count_if(steps.begin(), steps.end(), [&](int64_t s) { return s >= bad; });
     if (newer >= 2) remove(".bad-" + state_directory_name(bad), bad);
   }
 }
@@ -158,7 +160,8 @@ SavedState save_state(const StateRegistry& registry, const std::string& run_dir,
 void set_aside(const std::vector<RejectedState>& rejected) {
   for (const RejectedState& state : rejected) {
     const size_t slash = state.directory.find_last_of('/') + 1;
-    const std::string bad = state.directory.substr(0, slash) + ".bad-" + state.directory.substr(slash);
+    const std::string bad =
+        state.directory.substr(0, slash) + ".bad-" + state.directory.substr(slash);
     remove_tree(bad);
     rename_no_replace(state.directory, bad);
   }

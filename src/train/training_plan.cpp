@@ -41,7 +41,8 @@ RunPlan plan_training(const TrainConfig& config, const RunSetup& setup, const Tr
 
 MachineRates rates_of(const RunSetup& setup) {
   const auto device = make_host_device(uint64_t{1} << 62);
-  return measure_rates(*device, setup.ops, setup.settings.compute, setup.workers, setup.cores);
+  return measure_rates(*device, setup.ops, setup.settings.compute,
+                       trained_parameters(setup.table), setup.workers, setup.cores);
 }
 
 StepBound full_step_bound(const RunPlan& plan, const RunSetup& setup, const MachineRates& rates) {

@@ -24,6 +24,9 @@ TrainingRun::TrainingRun(const TrainConfig& config, Reporter& reporter)
     : config_(config), reporter_(reporter), directory_(config.out),
       setup_(prepare_training(config)), data_(config, setup_), rates_(rates_of(setup_)),
       plan_(plan_training(config, setup_, data_)) {
+  if ((config.eval_every || config.eval_at_start) && config.eval_data.empty()) {
+    throw usage_error("--eval-every and --eval-at-start need --eval-data");
+  }
   steps_ = config.steps.value_or(data_.sampler.steps_for_epochs(config.epochs));
   warmup_ = warmup_steps(config, steps_);
   require_fit(plan_, config);
@@ -97,6 +100,17 @@ void TrainingRun::open(const std::optional<SavedState>& state) {
                                {"changes", std::move(list)}});
   } else {
     journal_->event("start", {{"steps", steps_}, {"version", build_info().version}});
+  }
+  journal_->event(
+      "plan", {{"parallel", "single"},
+               {"devices", JsonArray{Json("host")}},
+               {"workers", int64_t{setup_.workers}},
+               {"compute_dtype", setup_.settings.compute == Compute::bf16 ? "bf16" : "f32"},
+               {"group", plan_.train->group},
+               {"recompute", plan_.train->recompute ? "blocks" : "none"}});
+  if (!changes.empty()) {
+    reporter_.warn("options changed since the saved state: the end will not have the bits of an "
+                   "uninterrupted run");
   }
   describe(changes);
   step_begin_ = last_save_ = Clock::now();

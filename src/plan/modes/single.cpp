@@ -75,18 +75,21 @@ Schedule single_train_schedule(const PlanInput& input, int64_t group, bool recom
 
 SingleTrainPlan plan_single_train(const PlanInput& input, std::optional<bool> recompute,
                                   uint64_t budget) {
-  const auto plan = [&](int64_t group, bool again) {
-    return SingleTrainPlan{single_train_schedule(input, group, again), group, again};
+  const auto plan = [&](int64_t group, bool blocks) {
+    return SingleTrainPlan{single_train_schedule(input, group, blocks), group, blocks};
   };
-  SingleTrainPlan best = plan(1, recompute.value_or(false));
+  const bool again = recompute.value_or(false);
+  SingleTrainPlan whole = plan(input.micro_batches, again);
+  if (whole.schedule.arena_bytes <= budget) return whole;
+  SingleTrainPlan best = plan(1, again);
   if (best.schedule.arena_bytes > budget) {
     return recompute.has_value() ? std::move(best) : plan(1, true);
   }
   // Memory grows with the group: bisect for the largest that fits.
-  int64_t low = 1, high = input.micro_batches;
+  int64_t low = 1, high = input.micro_batches - 1;
   while (low < high) {
     const int64_t middle = (low + high + 1) / 2;
-    SingleTrainPlan candidate = plan(middle, best.recompute);
+    SingleTrainPlan candidate = plan(middle, again);
     if (candidate.schedule.arena_bytes <= budget) {
       best = std::move(candidate);
       low = middle;

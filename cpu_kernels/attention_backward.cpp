@@ -46,7 +46,7 @@ class Lanes {
         dscores_(scratch.take<float>(kKeys * kLanes)),
         log_sum_(scratch.take<float>(kLanes)),
         delta_(scratch.take<float>(kLanes)),
-        strip_(scratch.take<float>(kStripFloats)) {}
+        left_(scratch.take<float>(kLeftFloats)) {}
 
   void load(const LaneBlock& lanes) {
     const int64_t d = pass_.shape.head_dim;
@@ -66,9 +66,9 @@ class Lanes {
   // P and dS of keys [key, key + n), dS of the scaled scores.
   void compute(const LaneBlock& lanes, int64_t key, int64_t n) {
     multiply_in_place(lanes.key_block(pass_.k, key, n), false, queries_t_, kLanes, lanes.padded(),
-                      scores_, kLanes, false, strip_);
+                      scores_, kLanes, false, left_);
     multiply_in_place(lanes.key_block(pass_.v, key, n), false, douts_t_, kLanes, lanes.padded(),
-                      dscores_, kLanes, false, strip_);
+                      dscores_, kLanes, false, left_);
     mask_scores(lanes, key, n, scores_);
     softmax_gradient(scores_, dscores_, n, lanes.padded(), log_sum_, delta_);
   }
@@ -82,12 +82,11 @@ class Lanes {
   ConstView dscores_view(int64_t n, int64_t count) const {
     return {dscores_, DType::f32, n, count, kLanes};
   }
-  float* strip() const { return strip_; }
+  float* left() const { return left_; }
 
  private:
   const Backward& pass_;
-  float *queries_, *douts_, *queries_t_, *douts_t_, *scores_, *dscores_, *log_sum_, *delta_,
-      *strip_;
+  float *queries_, *douts_, *queries_t_, *douts_t_, *scores_, *dscores_, *log_sum_, *delta_, *left_;
 };
 
 // dk and dv of some keys of a sequence, which this tile owns: over the queries that see them.
@@ -110,9 +109,9 @@ void key_gradients(const Backward& pass, Scratch& scratch, const AttentionSequen
     block.load(lanes);
     block.compute(lanes, key, n);
     multiply_in_place(block.scores_view(n, lanes.count), false, block.douts(), d, d, dv.as<float>(),
-                      dv.stride, true, block.strip());
+                      dv.stride, true, block.left());
     multiply_in_place(block.dscores_view(n, lanes.count), false, block.queries(), d, d,
-                      dk.as<float>(), dk.stride, true, block.strip());
+                      dk.as<float>(), dk.stride, true, block.left());
   }
 }
 
@@ -131,7 +130,7 @@ void query_gradients(const Backward& pass, Scratch& scratch, const LaneBlock& la
     const int64_t n = std::min(kKeys, lanes.last_key() + 1 - key);
     block.compute(lanes, key, n);
     multiply_in_place(Operand(lanes.key_block(pass.k, key, n), true), false, block.dscores(),
-                      kLanes, lanes.padded(), sums, kLanes, true, block.strip());
+                      kLanes, lanes.padded(), sums, kLanes, true, block.left());
   }
   scatter_lanes(lanes, sums, scale, rows, pass.dq);
 }

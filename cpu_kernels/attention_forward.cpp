@@ -55,7 +55,7 @@ void attend(Scratch& scratch, const LaneBlock& lanes, ConstView q, ConstView k, 
   float* queries = scratch.take<float>(kLanes * d);
   float* sums = scratch.take<float>(kLanes * d);
   float* scores = scratch.take<float>(kKeys * kLanes);
-  float* strip = scratch.take<float>(kStripFloats);
+  float* left = scratch.take<float>(kLeftFloats);
   float *largest = scratch.take<float>(kLanes), *correction = scratch.take<float>(kLanes),
         *sum = scratch.take<float>(kLanes);
   gather_lanes(lanes, q, static_cast<float>(lanes.shape.scale), rows);
@@ -67,12 +67,12 @@ void attend(Scratch& scratch, const LaneBlock& lanes, ConstView q, ConstView k, 
   for (int64_t key = lanes.first_key() / kKeys * kKeys; key <= lanes.last_key(); key += kKeys) {
     const int64_t keys = std::min(kKeys, lanes.last_key() + 1 - key);
     multiply_in_place(lanes.key_block(k, key, keys), false, queries, kLanes, n, scores, kLanes,
-                      false, strip);
+                      false, left);
     mask_scores(lanes, key, keys, scores);
     softmax_block(scores, keys, n, largest, correction, sum);
     correct_rows(sums, d, n, correction);
     multiply_in_place(Operand(lanes.key_block(v, key, keys), true), false, scores, kLanes, n, sums,
-                      kLanes, true, strip);
+                      kLanes, true, left);
   }
   for (int64_t l = 0; l < lanes.count; ++l) {
     log_sum.row<float>(lanes.row(l))[lanes.head(l)] = largest[l] + std::log(sum[l]);

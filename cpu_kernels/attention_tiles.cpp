@@ -63,7 +63,7 @@ void mask_scores(const LaneBlock& lanes, int64_t key, int64_t n, Scores scores) 
 
 size_t attention_tile_scratch(const AttentionShape& shape) {
   const auto d = static_cast<size_t>(shape.head_dim);
-  return sizeof(float) * (6 * d * kLanes + 2 * kKeys * kLanes + 4 * kLanes + kStripFloats) +
+  return sizeof(float) * (6 * d * kLanes + 2 * kKeys * kLanes + 4 * kLanes + kLeftFloats) +
          16 * kArenaAlignment;
 }
 

@@ -21,7 +21,10 @@ HEARTH_TARGET void strip_product(int64_t n, int64_t k, const float* a, const flo
   HEARTH_UNROLL(16)
   for (int i = 0; i < kRows; ++i) {
     HEARTH_UNROLL(4)
-    for (int v = 0; v < kVectors; ++v) sum[i][v] = Vector::zero();
+    for (int v = 0; v < kVectors; ++v) {
+      sum[i][v] = Vector::zero();
+      __builtin_prefetch(c + i * ldc + v * Vector::kLanes, 1);
+    }
   }
   for (int64_t p = 0; p < k; ++p) {
     Register right[kVectors];

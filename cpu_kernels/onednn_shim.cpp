@@ -149,19 +149,15 @@ void onednn_multiply_bf16(Scratch& scratch, const Operand& a, const Operand& b, 
   auto* sum = scratch.take<float>(padded(m) * padded(n));
   auto* row = scratch.take<float>(kDepth);
   auto* library = scratch.take<std::byte>(kLibraryScratch);
-  for (int64_t p = 0; p < k || p == 0; p += kDepth) {
+  for (int64_t p = 0; p < k; p += kDepth) {
     const int64_t depth = std::min(kDepth, k - p);
-    if (depth > 0) {
-      product(padded(m), padded(n), padded(depth), a.transposed, b.transposed)
-          .run(to_dense(a.block(0, m, p, depth), left, row),
-               to_dense(b.block(p, depth, 0, n), right, row), sum, library);
-    }
+    product(padded(m), padded(n), padded(depth), a.transposed, b.transposed)
+        .run(to_dense(a.block(0, m, p, depth), left, row),
+             to_dense(b.block(p, depth, 0, n), right, row), sum, library);
     for (int64_t i = 0; i < m; ++i) {
       const float* from = sum + i * padded(n);
       float* to = c + i * ldc;
-      if (depth <= 0) {
-        if (!accumulate) std::fill_n(to, n, 0.0f);
-      } else if (accumulate || p > 0) {
+      if (accumulate || p > 0) {
         for (int64_t j = 0; j < n; ++j) to[j] += from[j];
       } else {
         std::copy_n(from, n, to);

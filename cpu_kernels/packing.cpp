@@ -87,29 +87,34 @@ void transpose8(__m256 r[8]) {
   }
 }
 
-// target[j * target_stride + i] = source[i * source_stride + j] for i < rows, j < cols.
+// target[j * target_stride + i] = source[i * source_stride + j] for i < rows, j < cols. Some columns
+// at a time, so that the part of the target that is written to stays in the first cache.
 template <class R>
 void transpose_block(const typename R::Element* source, int64_t source_stride, int64_t rows,
                      int64_t cols, float* target, int64_t target_stride) {
-  int64_t i = 0;
-  for (; i + 8 <= rows; i += 8) {
-    const auto* from = source + i * source_stride;
-    int64_t j = 0;
-    for (; j + 8 <= cols; j += 8) {
-      __m256 r[8];
-      for (int l = 0; l < 8; ++l) r[l] = R::load(from + l * source_stride + j);
-      transpose8(r);
-      for (int l = 0; l < 8; ++l) _mm256_storeu_ps(target + (j + l) * target_stride + i, r[l]);
-    }
-    for (; j < cols; ++j) {
-      for (int l = 0; l < 8; ++l) {
-        target[j * target_stride + i + l] = R::one(from[l * source_stride + j]);
+  constexpr int64_t kColumns = 64;
+  for (int64_t begin = 0; begin < cols; begin += kColumns) {
+    const int64_t end = std::min(cols, begin + kColumns);
+    int64_t i = 0;
+    for (; i + 8 <= rows; i += 8) {
+      const auto* from = source + i * source_stride;
+      int64_t j = begin;
+      for (; j + 8 <= end; j += 8) {
+        __m256 r[8];
+        for (int l = 0; l < 8; ++l) r[l] = R::load(from + l * source_stride + j);
+        transpose8(r);
+        for (int l = 0; l < 8; ++l) _mm256_storeu_ps(target + (j + l) * target_stride + i, r[l]);
+      }
+      for (; j < end; ++j) {
+        for (int l = 0; l < 8; ++l) {
+          target[j * target_stride + i + l] = R::one(from[l * source_stride + j]);
+        }
       }
     }
-  }
-  for (; i < rows; ++i) {
-    for (int64_t j = 0; j < cols; ++j) {
-      target[j * target_stride + i] = R::one(source[i * source_stride + j]);
+    for (; i < rows; ++i) {
+      for (int64_t j = begin; j < end; ++j) {
+        target[j * target_stride + i] = R::one(source[i * source_stride + j]);
+      }
     }
   }
 }

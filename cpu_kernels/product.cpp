@@ -11,15 +11,18 @@ constexpr int64_t kMostLanes = 32;
 
 int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-// One block of k, both sides packed or in place: every strip of A, which stays in the first cache,
-// against every strip of B, which streams from the second. Strips of B are `strip_step` apart.
+// One block of k, B packed or in place: every strip of A, which stays in the first cache, against
+// every strip of B, which streams from the second. Strips of B are `strip_step` apart. A strip of A
+// is packed when its turn comes, a transposed A before: its columns come eight at a time.
 void multiply_block(const Operand& a, bool round, const float* b, int64_t ldb, int64_t strip_step,
-                    int64_t n, float* c, int64_t ldc, bool add, float* strip) {
+                    int64_t n, float* c, int64_t ldc, bool add, float* left) {
   const MicroKernel& kernel = micro_kernel();
   const int64_t m = a.rows(), k = a.cols();
+  if (a.transposed) pack_left(a, round, left);
   for (int64_t i = 0; i < m; i += kernel.rows) {
     const int64_t rows = std::min<int64_t>(kernel.rows, m - i);
-    pack_left(a.block(i, rows, 0, k), round, strip);
+    if (!a.transposed) pack_left(a.block(i, rows, 0, k), round, left);
+    const float* strip = a.transposed ? left + i * kStripStride : left;
     for (int64_t j = 0; j < n; j += kernel.lanes) {
       kernel.run(rows, std::min<int64_t>(kernel.lanes, n - j), k, strip,
                  b + j / kernel.lanes * strip_step, ldb, c + i * ldc + j, ldc, add);
@@ -40,13 +43,13 @@ Blocks::Blocks(int64_t n) : size(n) {
 }
 
 void multiply_in_place(const Operand& a, bool round_left, const float* b, int64_t ldb, int64_t n,
-                       float* c, int64_t ldc, bool accumulate, float* strip) {
+                       float* c, int64_t ldc, bool accumulate, float* left) {
   const int64_t k = a.cols();
   if (k == 0 && !accumulate) clear(c, ldc, a.rows(), n);
   for (int64_t p = 0; p < k; p += kDepthBlock) {
     const int64_t depth = std::min(kDepthBlock, k - p);
     multiply_block(a.block(0, a.rows(), p, depth), round_left, b + p * ldb, ldb,
-                   micro_kernel().lanes, n, c, ldc, accumulate || p > 0, strip);
+                   micro_kernel().lanes, n, c, ldc, accumulate || p > 0, left);
   }
 }
 
@@ -54,35 +57,48 @@ void multiply(Scratch& scratch, bool bf16, const Operand& a, const Operand& b, f
               int64_t ldc, bool accumulate) {
   HEARTH_CHECK(a.cols() == b.rows() && a.rows() <= Blocks::kLargest && b.cols() <= Blocks::kLargest,
                "product: shapes");
-  const int64_t k = a.cols(), n = b.cols();
+  const int64_t m = a.rows(), k = a.cols(), n = b.cols();
+  if (k == 0) {
+    if (!accumulate) clear(c, ldc, m, n);
+    return;
+  }
   if (bf16 && onednn_has_fast_bf16()) {
     onednn_multiply_bf16(scratch, a, b, c, ldc, accumulate);
     return;
   }
   const MicroKernel& kernel = micro_kernel();
   Scratch::Frame frame(scratch);
-  float* strip = scratch.take<float>(kStripFloats);
+  float* left = scratch.take<float>(kLeftFloats);
   // Where few strips of A use it, B is read where it stands.
   const bool in_place =
-      !b.transposed && b.memory.dtype == DType::f32 && !bf16 && a.rows() <= 2 * kernel.rows;
+      !b.transposed && b.memory.dtype == DType::f32 && !bf16 && m <= 2 * kernel.rows;
   if (in_place) {
-    multiply_in_place(a, false, b.memory.as<float>(), b.memory.stride, n, c, ldc, accumulate,
-                      strip);
+    multiply_in_place(a, false, b.memory.as<float>(), b.memory.stride, n, c, ldc, accumulate, left);
     return;
   }
-  if (k == 0 && !accumulate) clear(c, ldc, a.rows(), n);
+  // The sum over blocks of k is formed beside C, whose rows may share cache sets.
+  const bool direct = k <= kDepthBlock;
   float* right = scratch.take<float>(kDepthBlock * round_up(n, kMostLanes));
+  float* sum = direct ? c : scratch.take<float>(m * n);
+  const int64_t ld_sum = direct ? ldc : n;
   for (int64_t p = 0; p < k; p += kDepthBlock) {
     const int64_t depth = std::min(kDepthBlock, k - p);
     pack_right(b.block(p, depth, 0, n), bf16, kernel.lanes, right);
-    multiply_block(a.block(0, a.rows(), p, depth), bf16, right, kernel.lanes, depth * kernel.lanes,
-                   n, c, ldc, accumulate || p > 0, strip);
+    multiply_block(a.block(0, m, p, depth), bf16, right, kernel.lanes, depth * kernel.lanes, n, sum,
+                   ld_sum, (direct && accumulate) || p > 0, left);
+  }
+  if (direct) return;
+  for (int64_t i = 0; i < m; ++i) {
+    const float* from = sum + i * n;
+    float* to = c + i * ldc;
+    for (int64_t j = 0; j < n; ++j) to[j] = accumulate ? to[j] + from[j] : from[j];
   }
 }
 
 size_t multiply_scratch() {
-  const int64_t packed = kStripFloats + kDepthBlock * Blocks::kLargest;
-  return std::max(sizeof(float) * static_cast<size_t>(packed) + 2 * kArenaAlignment,
+  constexpr int64_t side = Blocks::kLargest;
+  const int64_t packed = kLeftFloats + kDepthBlock * side + side * side;
+  return std::max(sizeof(float) * static_cast<size_t>(packed) + 3 * kArenaAlignment,
                   onednn_multiply_scratch());
 }
 

@@ -23,7 +23,7 @@ struct Blocks {
 };
 
 /// C = A B, or C += A B with `accumulate`; A [m, k], B [k, n] of any stored types, C f32 with `ldc`
-/// floats a row, m and n at most Blocks::kLargest. With `bf16` both operands are rounded to bf16
+/// floats a row, m and n at most Blocks::kLargest. A and B may not overlap C. With `bf16` both operands are rounded to bf16
 /// and the sums are f32. The sum over k is formed in blocks that depend on k alone.
 void multiply(Scratch& scratch, bool bf16, const Operand& a, const Operand& b, float* c,
               int64_t ldc, bool accumulate);
@@ -31,9 +31,9 @@ void multiply(Scratch& scratch, bool bf16, const Operand& a, const Operand& b, f
 /// What `multiply` takes from the worker's scratch, at most.
 size_t multiply_scratch();
 
-/// The same with B f32 in place ([k, n], `ldb` floats a row), in f32. `strip` holds kStripFloats.
-constexpr int64_t kStripFloats = 16 * kStripStride;
+/// The same with B f32 in place ([k, n], `ldb` floats a row), in f32. `left` holds kLeftFloats.
+constexpr int64_t kLeftFloats = Blocks::kLargest * kStripStride;
 void multiply_in_place(const Operand& a, bool round_left, const float* b, int64_t ldb, int64_t n,
-                       float* c, int64_t ldc, bool accumulate, float* strip);
+                       float* c, int64_t ldc, bool accumulate, float* left);
 
 }  // namespace hearth

@@ -13,19 +13,30 @@ View columns(const View& v, Range range) {
   return {const_cast<void*>(c.data), c.dtype, c.rows, c.cols, c.stride};
 }
 
-// Computed as y^T = W x^T: the rows of W then go into the product as they stand in memory, and
-// only x, the smaller side for few rows, and the tile itself are transposed.
+// Either side can be the one that is transposed as it is packed; sums are the same to the bit. With
+// many rows that is W, and y is written as it is to be. With few it is x, so that W, the larger,
+// goes into the product as it stands: y^T = W x^T, and the small tile is transposed after.
 void forward_tile(Scratch& scratch, ConstView x, const LinearView& w, Range out, View y) {
+  constexpr int64_t kMany = 64;
   Scratch::Frame frame(scratch);
+  const bool bf16 = w.compute == Compute::bf16;
+  const ConstView weight = w.weight.slice(out.begin, out.count);
   float* bias = nullptr;
   if (w.bias) {
     bias = scratch.take<float>(out.count);
     load_row(w.bias.dtype, columns(w.bias, out).data, false, bias, out.count);
   }
-  float* transposed = scratch.take<float>(out.count * x.rows);
-  multiply(scratch, w.compute == Compute::bf16, w.weight.slice(out.begin, out.count),
-           Operand(x, true), transposed, x.rows, false);
-  transpose(transposed, x.rows, out.count, x.rows, bias, y.as<float>() + out.begin, y.stride);
+  float* const to = y.as<float>() + out.begin;
+  if (x.rows >= kMany) {
+    multiply(scratch, bf16, x, Operand(weight, true), to, y.stride, false);
+    for (int64_t r = 0; bias && r < x.rows; ++r) {
+      for (int64_t i = 0; i < out.count; ++i) to[r * y.stride + i] += bias[i];
+    }
+  } else {
+    float* transposed = scratch.take<float>(out.count * x.rows);
+    multiply(scratch, bf16, weight, Operand(x, true), transposed, x.rows, false);
+    transpose(transposed, x.rows, out.count, x.rows, bias, to, y.stride);
+  }
 }
 
 void dgrad_tile(Scratch& scratch, ConstView dy, const LinearView& w, Range in, View dx,

@@ -1,9 +1,11 @@
 #include "topology/topology.h"
 
 #include <hwloc.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
+
 
 #include "base/error.h"
 
@@ -80,8 +82,7 @@ Topology detect_topology() {
 
   for (hwloc_obj_t node = nullptr;
        (node = hwloc_get_next_obj_by_type(hwloc, HWLOC_OBJ_NUMANODE, node));) {
-    result.nodes.push_back(
-        {static_cast<int>(node->os_index), node->attr->numanode.local_memory});
+    result.nodes.push_back({static_cast<int>(node->os_index), node->attr->numanode.local_memory});
     result.total_memory += node->attr->numanode.local_memory;
   }
   // Virtual machines may show no cores, only logical CPUs.
@@ -93,6 +94,11 @@ Topology detect_topology() {
   if (result.cores.empty() || result.nodes.empty()) {
     throw storage_error("topology: hwloc shows no CPU or no memory");
   }
+  // Virtual machines that lend memory back show nodes that shrink and grow; the system's own total
+  // stays, and plans must not depend on the moment.
+  const auto system_total = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+                            static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  result.total_memory = std::max(result.total_memory, system_total);
   const uint64_t limit = control_group_memory_limit();
   if (limit > 0 && (result.total_memory == 0 || limit < result.total_memory)) {
     result.total_memory = limit;

@@ -71,13 +71,11 @@ void TrainingRun::open(const std::optional<SavedState>& state) {
   session_ = std::make_unique<Session>(setup_, plan_);
   session_->register_state(registry_);
   register_progress(registry_, progress_, data_.sampler);
+  session_->read_weights();
   if (state) {
-    // Frozen tensors come from the checkpoint, trained ones from the state.
-    session_->read_weights();
-    load_state(registry_, *state);
-    saved_step_ = progress_.step;
-  } else {
-    session_->read_weights();
+    load_state(registry_, *state);  // what is trained; frozen tensors stay those of the checkpoint
+    const bool ours = state->directory.starts_with(directory_.states());
+    if (ours) saved_step_ = progress_.step;
   }
   check_disk();
 

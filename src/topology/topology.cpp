@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <memory>
 
-
 #include "base/error.h"
 
 namespace hearth {

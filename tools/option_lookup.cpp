@@ -25,7 +25,7 @@ const std::vector<CommandEntry>& command_table() {
        "plan",
        "[CONFIG.yaml]",
        "what train would do: schedule, memory, predicted bound; same options",
-       {"model"}},
+       {"model", "data"}},
       {inspect, "inspect", "DIR", "show a checkpoint, saved state or run directory", {}},
       {tokenize, "tokenize", "[FILE]", "ids of each line of a text (default: stdin)", {"model"}},
       {verify, "verify", "DIR", "check saved state, a run directory or a checkpoint", {}},

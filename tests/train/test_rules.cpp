@@ -1,0 +1,93 @@
+// Small rules of training: learning rate, globs, sampling.
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+
+#include "support/raises.h"
+#include "train/lr_schedule.h"
+#include "train/run_setup.h"
+#include "train/sampling.h"
+
+namespace hearth::test {
+namespace {
+
+TEST_CASE("learning rate: warm-up from 0, then the schedule") {
+  CHECK(learning_rate(LrSchedule::linear, 2.0, 0, 10, 4) == 0);
+  CHECK(learning_rate(LrSchedule::linear, 2.0, 3, 10, 4) == 1.5);
+  CHECK(learning_rate(LrSchedule::linear, 2.0, 4, 10, 4) == 2.0);
+  CHECK(learning_rate(LrSchedule::linear, 2.0, 7, 10, 4) == 1.0);
+  CHECK(learning_rate(LrSchedule::constant, 2.0, 9, 10, 4) == 2.0);
+  CHECK(std::abs(learning_rate(LrSchedule::cosine, 2.0, 7, 10, 4) - 1.0) < 1e-15);
+  CHECK(learning_rate(LrSchedule::cosine, 2.0, 0, 10, 0) == 2.0);
+  CHECK(learning_rate(LrSchedule::linear, 2.0, 3, 3, 3) == 2.0);  // nothing but warm-up
+}
+
+TEST_CASE("warm-up: steps win over the ratio, which is rounded up") {
+  TrainConfig config;
+  config.warmup_ratio = 0.03;
+  CHECK(warmup_steps(config, 100) == 3);
+  CHECK(warmup_steps(config, 101) == 4);
+  config.warmup = 0;
+  CHECK(warmup_steps(config, 100) == 0);
+}
+
+TEST_CASE("globs: * matches anything, dots too, whole names only") {
+  CHECK(glob_matches("*", "model.norm.weight"));
+  CHECK(glob_matches("model.layers.*.mlp.*", "model.layers.12.mlp.gate.weight"));
+  CHECK(glob_matches("*norm*weight", "model.layers.0.input_layernorm.weight"));
+  CHECK_FALSE(glob_matches("model.norm", "model.norm.weight"));
+  CHECK_FALSE(glob_matches("norm.weight", "model.norm.weight"));
+  CHECK(glob_matches("a**b", "ab"));
+  CHECK_FALSE(glob_matches("a*b*c", "acb"));
+  CHECK_FALSE(glob_matches("", "a"));
+}
+
+TEST_CASE("trainable: freeze, trainable, both, and their refusals") {
+  const auto table = [] {
+    ParameterTable t;
+    t.add_block(BlockKind::embedding);
+    t.add_tensor("embed", Slot::embedding, 4, 2, false);
+    t.add_block(BlockKind::gate, 0);
+    t.add_tensor("layers.0.gate", Slot::router, 3, 2, false);
+    t.add_block(BlockKind::head);
+    t.add_tensor("norm", Slot::final_norm, 1, 2, true);
+    return t;
+  };
+  const auto trained = [](const ParameterTable& t) {
+    std::string names;
+    for (const Tensor& tensor : t.tensors()) names += tensor.trainable ? tensor.name + " " : "";
+    return names;
+  };
+  ParameterTable all = table();
+  select_trainable(all, {}, {});
+  CHECK(trained(all) == "embed layers.0.gate norm ");
+  ParameterTable only = table();
+  select_trainable(only, {"layers.*"}, {});
+  CHECK(trained(only) == "layers.0.gate ");
+  ParameterTable less = table();
+  select_trainable(less, {}, {"layers.*"});
+  CHECK(trained(less) == "embed norm ");
+  ParameterTable both = table();
+  select_trainable(both, {"norm"}, {"*"});
+  CHECK(trained(both) == "norm ");
+  ParameterTable bad = table();
+  CHECK(raised_by([&] { select_trainable(bad, {}, {"*"}); }).code == ExitCode::usage);
+  const Raised nothing = raised_by([&] { select_trainable(bad, {"experts"}, {}); });
+  CHECK(nothing.code == ExitCode::usage);
+  CHECK(nothing.says("experts"));
+}
+
+TEST_CASE("sampling: greedy, temperature, top-p") {
+  const std::vector<float> logits = {0.0f, 2.0f, 1.0f, 2.0f};
+  CHECK(next_token(logits, 0, 1, 0.99) == 1);  // the lowest id on ties
+  // Probabilities at temperature 1, sorted: 1 and 3 share e^2, then 2, then 0.
+  const double total = 2 * std::exp(2.0) + std::exp(1.0) + 1;
+  CHECK(next_token(logits, 1, 1, 0.0) == 1);
+  CHECK(next_token(logits, 1, 1, std::exp(2.0) / total + 1e-9) == 3);
+  CHECK(next_token(logits, 1, 1, 2 * std::exp(2.0) / total + 1e-9) == 2);
+  CHECK(next_token(logits, 1, 1, 1 - 1e-12) == 0);
+  CHECK(next_token(logits, 1, 0.5, 1 - 1e-12) == 3);
+  CHECK(next_token(logits, 1, 1e-9, 1 - 1e-12) == 1);
+}
+
+}  // namespace
+}  // namespace hearth::test

@@ -27,6 +27,7 @@ PlanReport plan_run(const TrainConfig& config) {
   const RunSetup setup = prepare_training(config);
   const TrainingData data(config, setup);
   const RunPlan plan = plan_training(config, setup, data);
+  require_disk(setup, config);
   const StepBound bound = full_step_bound(plan, setup, rates_of(setup));
   return {plan.fits(), plan_text(plan, setup, bound), plan_json(plan, setup, bound)};
 }

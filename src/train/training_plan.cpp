@@ -1,6 +1,8 @@
 // The data of a run, and its plan.
 #include <algorithm>
 
+#include "base/file_ops.h"
+
 #include "train/training_run.h"
 
 namespace hearth {
@@ -37,6 +39,33 @@ RunPlan plan_training(const TrainConfig& config, const RunSetup& setup, const Tr
     request.recompute = config.recompute == Recompute::blocks;
   }
   return make_run_plan(setup, request);
+}
+
+void require_disk(const RunSetup& setup, const TrainConfig& config) {
+  uint64_t result = 0, state = uint64_t{1} << 20;  // headers, manifest
+  for (const Tensor& t : setup.table.tensors()) {
+    const auto size = static_cast<uint64_t>(t.size());
+    result += size * size_of(t.stored);
+    if (t.trainable) state += size * 3 * sizeof(float);  // master and two moments
+  }
+  const std::string states = config.out + "/state";
+  const bool has_states = file_info(states).kind == FileKind::directory;
+  const auto there = has_states ? static_cast<int64_t>(list_directory(states).size()) : 0;
+  const bool saves = config.final_state || config.save_every.steps || config.save_every.seconds;
+  const auto more = static_cast<uint64_t>(
+      saves ? std::max<int64_t>(1, config.keep + 1 - there) : int64_t{0});
+  std::string place = config.out;  // or the nearest folder above that exists
+  while (file_info(place).kind == FileKind::none) {
+    const size_t slash = place.find_last_of('/');
+    place = slash == std::string::npos ? "." : slash == 0 ? "/" : place.substr(0, slash);
+  }
+  const uint64_t need = result + more * state, have = free_bytes(place);
+  if (need > have) {
+    throw storage_error("--out " + quoted(config.out) + ": " + std::to_string((need >> 20) + 1) +
+                        " MiB are needed for " + std::to_string(more) +
+                        " saved states and the result, " + std::to_string(have >> 20) +
+                        " MiB are free");
+  }
 }
 
 MachineRates rates_of(const RunSetup& setup) {

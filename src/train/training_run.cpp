@@ -30,6 +30,7 @@ TrainingRun::TrainingRun(const TrainConfig& config, Reporter& reporter)
   steps_ = config.steps.value_or(data_.sampler.steps_for_epochs(config.epochs));
   warmup_ = warmup_steps(config, steps_);
   require_fit(plan_, config);
+  require_disk(setup_, config);
 }
 
 std::optional<SavedState> TrainingRun::choose_state() {
@@ -77,8 +78,6 @@ void TrainingRun::open(const std::optional<SavedState>& state) {
     const bool ours = state->directory.starts_with(directory_.states());
     if (ours) saved_step_ = progress_.step;
   }
-  check_disk();
-
   directory_.clean();
   set_aside(rejected_);
   directory_.write_config(config_.recorded);
@@ -137,25 +136,6 @@ void TrainingRun::describe(const std::vector<std::string>& changes) {
   if (progress_.step > 0) {
     reporter_.note("resumed at step " + std::to_string(progress_.step) + " of " +
                    std::to_string(steps_));
-  }
-}
-
-void TrainingRun::check_disk() const {
-  uint64_t result = 0;
-  for (const Tensor& t : setup_.table.tensors()) {
-    result += static_cast<uint64_t>(t.size()) * size_of(t.stored);
-  }
-  const bool has_states = file_info(directory_.states()).kind == FileKind::directory;
-  const auto existing =
-      has_states ? static_cast<int64_t>(list_directory(directory_.states()).size()) : 0;
-  const bool saves = config_.final_state || config_.save_every.steps || config_.save_every.seconds;
-  const int64_t states = saves ? std::max<int64_t>(1, config_.keep + 1 - existing) : 0;
-  const uint64_t need = result + static_cast<uint64_t>(states) * state_bytes(registry_);
-  const uint64_t have = free_bytes(directory_.path());
-  if (need > have) {
-    throw storage_error("--out " + quoted(directory_.path()) + ": " + std::to_string(need >> 20) +
-                        " MiB are needed for states and result, " + std::to_string(have >> 20) +
-                        " MiB are free");
   }
 }
 

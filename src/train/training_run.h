@@ -31,6 +31,9 @@ struct TrainingData {
 };
 
 RunPlan plan_training(const TrainConfig& config, const RunSetup& setup, const TrainingData& data);
+/// Storage error unless the disk of --out holds what the run will write: the result, and as many
+/// states as it may have at once beyond those that are there.
+void require_disk(const RunSetup& setup, const TrainConfig& config);
 /// What this machine reaches with the run's op set, compute type and workers.
 MachineRates rates_of(const RunSetup& setup);
 /// The bound of a step whose micro-batches are as full as the data allows.
@@ -62,7 +65,6 @@ class TrainingRun {
 
  private:
   void describe(const std::vector<std::string>& changes);
-  void check_disk() const;
   void count(const StepResult& result);
   void save();
 

@@ -10,8 +10,7 @@ namespace hearth {
 Arena::Arena(std::string name, size_t bytes, std::shared_ptr<void> reservation)
     : name_(std::move(name)), size_(bytes), reservation_(std::move(reservation)) {
   if (bytes == 0) return;
-  void* address =
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (address == MAP_FAILED) {
     throw storage_error("arena " + name_ + ": the system has no " + std::to_string(bytes) +
                         " bytes of memory; lower --cpu-memory, --micro-batch or --seq-len");

@@ -65,9 +65,9 @@ void make_directory(const std::string& path) {
 
 void sync_directory(const std::string& path) {
   system_path(path);
-  const int fd = static_cast<int>(checked(
-      retried([&] { return file_calls().open(path.c_str(), O_RDONLY | O_DIRECTORY, 0); }), path,
-      "open"));
+  const int fd = static_cast<int>(
+      checked(retried([&] { return file_calls().open(path.c_str(), O_RDONLY | O_DIRECTORY, 0); }),
+              path, "open"));
   const int synced = retried([&] { return file_calls().sync(fd); });
   const int closed = file_calls().close(fd);
   checked(synced, path, "sync");
@@ -116,15 +116,16 @@ void remove_tree(const std::string& path) {
 
 uint64_t free_bytes(const std::string& path) {
   struct statvfs status;
-  checked(::statvfs(system_path(path), &status) == 0 ? 0 : -errno, path, "look at the file system of");
+  checked(::statvfs(system_path(path), &status) == 0 ? 0 : -errno, path,
+          "look at the file system of");
   return uint64_t{status.f_bavail} * status.f_frsize;
 }
 
 FileLock::FileLock(const std::string& path, const std::string& purpose) {
   system_path(path);
-  fd_ = static_cast<int>(checked(
-      retried([&] { return file_calls().open(path.c_str(), O_RDWR | O_CREAT, 0666); }), path,
-      "open"));
+  fd_ = static_cast<int>(
+      checked(retried([&] { return file_calls().open(path.c_str(), O_RDWR | O_CREAT, 0666); }),
+              path, "open"));
   const int result = retried([&] { return file_calls().lock_exclusive(fd_); });
   if (result >= 0) return;
   file_calls().close(fd_);

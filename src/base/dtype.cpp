@@ -36,9 +36,7 @@ f16 to_f16(float x) {
   const uint32_t u = std::bit_cast<uint32_t>(x);
   const auto sign = static_cast<uint16_t>(u >> 16 & 0x8000u);
   const uint32_t magnitude = u & 0x7fffffffu;
-  const auto with_sign = [sign](uint32_t bits) {
-    return f16{static_cast<uint16_t>(sign | bits)};
-  };
+  const auto with_sign = [sign](uint32_t bits) { return f16{static_cast<uint16_t>(sign | bits)}; };
   if (magnitude > 0x7f800000u) return with_sign(0x7e00u | (magnitude >> 13 & 0x3ffu));  // NaN
   if (magnitude >= 0x47800000u) return with_sign(0x7c00u);  // 2^16 and above: infinity
   if (magnitude >= 0x38800000u) {                           // normal in f16: 2^-14 and above
@@ -79,8 +77,11 @@ To cast(From x) {
     } else {
       narrow = x;
     }
-    if constexpr (std::is_same_v<To, bf16>) return to_bf16(narrow);
-    else return to_f16(narrow);
+    if constexpr (std::is_same_v<To, bf16>) {
+      return to_bf16(narrow);
+    } else {
+      return to_f16(narrow);
+    }
   } else {
     return static_cast<To>(x);
   }

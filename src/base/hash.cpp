@@ -96,9 +96,7 @@ std::vector<Digest> ChunkHasher::finish() {
   return std::move(digests_);
 }
 
-Digest digest_of(const void* data, size_t bytes) {
-  return digest_from(XXH3_128bits(data, bytes));
-}
+Digest digest_of(const void* data, size_t bytes) { return digest_from(XXH3_128bits(data, bytes)); }
 
 Digest digest_of(std::string_view text) { return digest_of(text.data(), text.size()); }
 

@@ -65,8 +65,8 @@ InputFile::InputFile(InputFile&& other) noexcept
 void InputFile::read(void* target, size_t bytes, uint64_t offset) const {
   auto* to = static_cast<std::byte*>(target);
   while (bytes > 0) {
-    const int64_t n = checked(
-        retried([&] { return file_calls().pread(fd_, to, bytes, offset); }), path_, "read");
+    const int64_t n =
+        checked(retried([&] { return file_calls().pread(fd_, to, bytes, offset); }), path_, "read");
     if (n == 0) {
       throw input_error(path_ + ": ends at byte " + std::to_string(offset) + ", " +
                         std::to_string(bytes) + " bytes too early; it is truncated or was changed");

@@ -68,7 +68,8 @@ void write(std::string& out, const Json& value, int indent, int level) {
     out += value.as_bool() ? "true" : "false";
   } else if (value.is_integer()) {
     char buffer[32];
-    out += value.is_signed() ? digits_of(buffer, value.as_int()) : digits_of(buffer, value.as_uint());
+    out +=
+        value.is_signed() ? digits_of(buffer, value.as_int()) : digits_of(buffer, value.as_uint());
   } else if (value.is_number()) {
     write_double(out, value.as_double());
   } else if (value.is_string()) {

@@ -43,7 +43,8 @@ class CountingIterator {
                          const std::string& reason) {
   const std::string_view before = text.substr(0, offset);
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');
-  const size_t line_start = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
+  const size_t line_start =
+      before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
   throw input_error(source + ": line " + std::to_string(line) + ", column " +
                     std::to_string(offset - line_start + 1) + ": " + reason);
 }
@@ -74,9 +75,8 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   bool number_unsigned(uint64_t value) override { return add(Json(value)); }
   bool number_float(double value, const std::string& digits) override {
     // The lexer falls back to double where an integer does not fit: that would lose digits.
-    const bool integral = std::all_of(digits.begin(), digits.end(), [](char c) {
-      return c == '-' || (c >= '0' && c <= '9');
-    });
+    const bool integral = std::all_of(digits.begin(), digits.end(),
+                                      [](char c) { return c == '-' || (c >= '0' && c <= '9'); });
     if (integral) refuse_here("the integer " + quoted(digits) + " does not fit 64 bits");
     return add(Json(value));
   }

@@ -47,7 +47,8 @@ OutputFile::~OutputFile() {
 void OutputFile::reserve(uint64_t bytes) {
   if (bytes == 0) return;
   const int result = retried([&] { return file_calls().fallocate(fd_, bytes); });
-  if (result == -EOPNOTSUPP || result == -ENOSYS) return;  // this file system cannot: the writes tell
+  if (result == -EOPNOTSUPP || result == -ENOSYS)
+    return;  // this file system cannot: the writes tell
   checked(result, path_, "reserve " + std::to_string(bytes) + " bytes");
 }
 
@@ -98,8 +99,7 @@ void AppendFile::record(std::string_view bytes) {
     torn_ = false;
   }
   for (std::string_view left = bytes; !left.empty();) {
-    const int64_t n =
-        retried([&] { return file_calls().append(fd_, left.data(), left.size()); });
+    const int64_t n = retried([&] { return file_calls().append(fd_, left.data(), left.size()); });
     torn_ = true;  // until the whole line is there
     left.remove_prefix(checked_write(n, path_));
   }

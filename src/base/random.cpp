@@ -39,9 +39,8 @@ std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter, std::array<u
 
 Block Random::block(uint64_t index) const {
   const uint64_t key = key_of(seed_, site_);
-  return philox4x32(
-      {static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32), a_, b_},
-      {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)});
+  return philox4x32({static_cast<uint32_t>(index), static_cast<uint32_t>(index >> 32), a_, b_},
+                    {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)});
 }
 
 uint64_t Random::bits(uint64_t index) const { return low_half(block(index)); }

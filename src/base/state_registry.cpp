@@ -7,7 +7,8 @@
 namespace hearth {
 
 void StateRegistry::add(StateComponent component) {
-  HEARTH_CHECK(!component.name.empty() && component.views, "state: a component without name or views");
+  HEARTH_CHECK(!component.name.empty() && component.views,
+               "state: a component without name or views");
   for (const StateComponent& other : components_) {
     HEARTH_CHECK(other.name != component.name, "state: two components named " + component.name);
   }

@@ -56,8 +56,8 @@ class Budget : public std::enable_shared_from_this<Budget> {
   std::shared_ptr<void> claim(const std::string& name, uint64_t bytes) {
     const std::lock_guard lock(mutex_);
     if (bytes > bytes_ - used_) {
-      throw usage_error("memory of host: " + name + " needs " + std::to_string(bytes) +
-                        " bytes, " + std::to_string(bytes_ - used_) + " of the budget of " +
+      throw usage_error("memory of host: " + name + " needs " + std::to_string(bytes) + " bytes, " +
+                        std::to_string(bytes_ - used_) + " of the budget of " +
                         std::to_string(bytes_) + " are left; raise --cpu-memory");
     }
     used_ += bytes;
@@ -83,15 +83,14 @@ class HostDevice final : public Device {
     return {{SpaceKind::host, 0, budget_->bytes()}};
   }
 
-  std::unique_ptr<Arena> reserve(const std::string& arena, SpaceKind space,
-                                 size_t bytes) override {
+  std::unique_ptr<Arena> reserve(const std::string& arena, SpaceKind space, size_t bytes) override {
     HEARTH_CHECK(space == SpaceKind::host, "host device: it has host memory only");
     return std::make_unique<Arena>(arena, bytes, budget_->claim(arena, bytes));
   }
 
   std::unique_ptr<Stream> create_stream(const StreamOptions& options) override {
-    auto claim = budget_->claim("scratch of stream " + options.name,
-                                HostStream::memory_bytes(options));
+    auto claim =
+        budget_->claim("scratch of stream " + options.name, HostStream::memory_bytes(options));
     return std::make_unique<HostStream>(options, std::move(claim));
   }
   std::unique_ptr<Event> create_event() override { return std::make_unique<HostEvent>(); }

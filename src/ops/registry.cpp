@@ -25,8 +25,8 @@ const OpSet& find_op_set(std::string_view name) {
     if (ops->name() == name) return *ops;
     names += (names.empty() ? "" : ", ") + std::string(ops->name());
   }
-  throw usage_error("no op set " + quoted(name) + " in this build; there are: " +
-                    (names.empty() ? "none" : names));
+  throw usage_error("no op set " + quoted(name) +
+                    " in this build; there are: " + (names.empty() ? "none" : names));
 }
 
 }  // namespace hearth

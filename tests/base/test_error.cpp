@@ -17,8 +17,14 @@ TEST_CASE("every kind of error leads to its exit code") {
 
 TEST_CASE("hostile text cannot write to the terminal") {
   CHECK(quoted("plain \xc3\xa9") == "'plain \xc3\xa9'");
-  CHECK(quoted("a\x1b[31mb\nc\r\t\x7f") == "'a?[31mb?c?" "?" "?'");
-  CHECK(quoted("\xff\xc2\x9b" "x\xe2\x80\xae") == "'?" "?x?'");  // invalid, C1 control, reversed text
+  CHECK(quoted("a\x1b[31mb\nc\r\t\x7f") ==
+        "'a?[31mb?c?"
+        "?"
+        "?'");
+  CHECK(quoted("\xff\xc2\x9b"
+               "x\xe2\x80\xae") ==
+        "'?"
+        "?x?'");  // invalid, C1 control, reversed text
   CHECK(quoted(std::string(200, 'a')) == "'" + std::string(200, 'a') + "'");
   CHECK(quoted(std::string(100000, 'a')) == "'" + std::string(200, 'a') + "...'");
   std::string wide;

@@ -218,16 +218,15 @@ TEST_CASE("only a torn last line is cut") {
   struct Case {
     std::string before, after;
   };
-  for (const Case& c : std::vector<Case>{
-           {"", ""},
-           {"a\nb\n", "a\nb\n"},
-           {"a\nb", "a\n"},
-           {"torn", ""},
-           {"a\n" + long_line, "a\n"},
-           {"a\n" + long_line + "\n", "a\n" + long_line + "\n"},
-           {long_line, ""},
-           {"\n", "\n"},
-           {std::string("a\n\0\0\0", 5), "a\n"}}) {
+  for (const Case& c : std::vector<Case>{{"", ""},
+                                         {"a\nb\n", "a\nb\n"},
+                                         {"a\nb", "a\n"},
+                                         {"torn", ""},
+                                         {"a\n" + long_line, "a\n"},
+                                         {"a\n" + long_line + "\n", "a\n" + long_line + "\n"},
+                                         {long_line, ""},
+                                         {"\n", "\n"},
+                                         {std::string("a\n\0\0\0", 5), "a\n"}}) {
     write_file_atomically(path, c.before);
     cut_torn_line(path);
     CHECK(read_file(path) == c.after);

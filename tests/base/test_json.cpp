@@ -54,7 +54,8 @@ TEST_CASE("doubles read back to the same bits") {
 }
 
 TEST_CASE("integers keep all 64 bits and their type") {
-  const Json j = parse_json("[-9223372036854775808, 9223372036854775807, 18446744073709551615, 0]", "");
+  const Json j =
+      parse_json("[-9223372036854775808, 9223372036854775807, 18446744073709551615, 0]", "");
   CHECK(j.as_array()[0].as_int() == std::numeric_limits<int64_t>::min());
   CHECK(j.as_array()[1].as_int() == std::numeric_limits<int64_t>::max());
   CHECK(j.as_array()[1].as_uint() == 9223372036854775807u);
@@ -71,10 +72,12 @@ TEST_CASE("integers keep all 64 bits and their type") {
 TEST_CASE("texts that break a rule are refused with their place") {
   CHECK_THAT(refusal("18446744073709551616"), ContainsSubstring("does not fit 64 bits"));
   CHECK_THAT(refusal("-9223372036854775809"), ContainsSubstring("does not fit 64 bits"));
-  CHECK_THAT(refusal("[1,\n 1e999]"), ContainsSubstring("line 2") && ContainsSubstring("too large"));
+  CHECK_THAT(refusal("[1,\n 1e999]"),
+             ContainsSubstring("line 2") && ContainsSubstring("too large"));
   CHECK_THAT(refusal("[1e99999999999]"), ContainsSubstring("too large"));
   CHECK_THAT(refusal("{\"a\": 1, \"b\": 2,\n\"a\": 3}"), ContainsSubstring("duplicate key 'a'"));
-  CHECK_THAT(refusal("{\"x\": {\"\\u0061\": 1, \"a\": 3}}"), ContainsSubstring("duplicate key 'a'"));
+  CHECK_THAT(refusal("{\"x\": {\"\\u0061\": 1, \"a\": 3}}"),
+             ContainsSubstring("duplicate key 'a'"));
   CHECK_THAT(refusal("{\"a\": \"\xff\"}"), ContainsSubstring("column 8: invalid UTF-8"));
   CHECK_THAT(refusal("\xef\xbb\xbf{}"), ContainsSubstring("byte order mark"));
   CHECK_THAT(refusal("{}\n {}"), ContainsSubstring("line 2, column 2"));
@@ -83,9 +86,12 @@ TEST_CASE("texts that break a rule are refused with their place") {
   CHECK_NOTHROW(parse_json(std::string(64, '[') + std::string(64, ']'), ""));
   CHECK_THAT(refusal(std::string(10'000'000, '[')), ContainsSubstring("64 levels"));
   for (const char* text :
-       {"", " ", "{", "[", "[1,]", "{\"a\":}", "{\"a\" 1}", "{a: 1}", "'a'", "nul", "NaN", "Infinity",
-        "-", "01", "1.", ".5", "+1", "1e", "0x1", "\"a", "\"\\q\"", "\"\\u12\"", "\"\t\"",
-        "\"\\ud800\"", "\"\\udc00\\ud800\"", "[1] x", "// c\n1", "{\"a\":1,}", "\x0b{}"}) {
+       {"",         " ",         "{",          "[",           "[1,]",
+        "{\"a\":}", "{\"a\" 1}", "{a: 1}",     "'a'",         "nul",
+        "NaN",      "Infinity",  "-",          "01",          "1.",
+        ".5",       "+1",        "1e",         "0x1",         "\"a",
+        "\"\\q\"",  "\"\\u12\"", "\"\t\"",     "\"\\ud800\"", "\"\\udc00\\ud800\"",
+        "[1] x",    "// c\n1",   "{\"a\":1,}", "\x0b{}"}) {
     INFO(text);
     CHECK(refusal(text) != "accepted");
   }
@@ -104,7 +110,11 @@ TEST_CASE("strings are escaped and kept") {
   const std::string dump = Json(text).dump();
   CHECK(dump == "\"a\\\"b\\\\c\\n\\r\\t\\u0001\\u001f\\u007f \xc3\xa9 \xf0\x9f\x94\xa5\"");
   CHECK(parse_json(dump, "").as_string() == text);
-  CHECK(Json(std::string("a\xff" "b")).dump() == "\"a\xef\xbf\xbd" "b\"");
+  CHECK(Json(std::string("a\xff"
+                         "b"))
+            .dump() ==
+        "\"a\xef\xbf\xbd"
+        "b\"");
   CHECK(parse_json("\"\\ud83d\\udd25\"", "").as_string() == "\xf0\x9f\x94\xa5");
   CHECK(parse_json("\"\\u0000\"", "").as_string() == std::string(1, '\0'));
 }

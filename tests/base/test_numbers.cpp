@@ -103,8 +103,9 @@ TEST_CASE("rounding is to nearest even") {
     const float x = std::bit_cast<float>(static_cast<uint32_t>(random()));
     if (!std::isnan(x)) check(x);
   }
-  for (const float x : {65504.0f, 65519.99f, 65520.0f, 65536.0f, 0x1p-24f, 0x1p-25f, 0x1.01p-25f,
-                        std::numeric_limits<float>::max(), std::numeric_limits<float>::infinity()}) {
+  for (const float x :
+       {65504.0f, 65519.99f, 65520.0f, 65536.0f, 0x1p-24f, 0x1p-25f, 0x1.01p-25f,
+        std::numeric_limits<float>::max(), std::numeric_limits<float>::infinity()}) {
     check(x);
     check(-x);
   }
@@ -121,8 +122,7 @@ TEST_CASE("f64 rounds once, not by way of f32") {
     // Near midpoints, where rounding twice goes wrong.
     const auto bits = static_cast<uint16_t>(random() % 0x7000);
     for (const int e : {5, 8}) {
-      const double middle =
-          (value_of(bits, e) + value_of(static_cast<uint16_t>(bits + 1), e)) / 2;
+      const double middle = (value_of(bits, e) + value_of(static_cast<uint16_t>(bits + 1), e)) / 2;
       const double x = middle * (1 + (static_cast<double>(random() % 7) - 3) * 0x1p-45);
       REQUIRE(converted<bf16>(x).bits == nearest(x, 8));
       REQUIRE(converted<f16>(x).bits == nearest(x, 5));
@@ -148,8 +148,7 @@ TEST_CASE("convert covers every pair of floating types") {
 TEST_CASE("philox gives the published numbers") {
   // Known answers of Random123 (kat_vectors, philox4x32 10).
   using Block = std::array<uint32_t, 4>;
-  CHECK(philox4x32({0, 0, 0, 0}, {0, 0}) ==
-        Block{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
+  CHECK(philox4x32({0, 0, 0, 0}, {0, 0}) == Block{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
   CHECK(philox4x32({0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff}) ==
         Block{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
   CHECK(philox4x32({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}) ==
@@ -221,8 +220,8 @@ TEST_CASE("chunks of a stream are hashed apart, however it arrives") {
     for (size_t at = 0; at < text.size(); at += step) {
       hasher.update(text.data() + at, std::min(step, text.size() - at));
     }
-    CHECK(hasher.finish() == std::vector<Digest>{digest_of("01234567"), digest_of("89abcdef"),
-                                                 digest_of("ghij")});
+    CHECK(hasher.finish() ==
+          std::vector<Digest>{digest_of("01234567"), digest_of("89abcdef"), digest_of("ghij")});
   }
   CHECK(ChunkHasher(8).finish().empty());
   ChunkHasher whole(4);
@@ -233,18 +232,23 @@ TEST_CASE("chunks of a stream are hashed apart, however it arrives") {
 TEST_CASE("digests read back from their digits") {
   const Digest d = digest_of("abc");
   CHECK(Digest::from_hex(d.hex()) == d);
-  for (const char* bad : {"", "06b05ab6733a618578af5f94892f395", "06B05AB6733A618578AF5F94892F3950",
-                          "g6b05ab6733a618578af5f94892f3950", "06b05ab6733a618578af5f94892f39500"}) {
+  for (const char* bad :
+       {"", "06b05ab6733a618578af5f94892f395", "06B05AB6733A618578AF5F94892F3950",
+        "g6b05ab6733a618578af5f94892f3950", "06b05ab6733a618578af5f94892f39500"}) {
     CHECK_FALSE(Digest::from_hex(bad));
   }
 }
 
 TEST_CASE("valid UTF-8 is what the standard says") {
   CHECK(decode_utf8("\xf4\x8f\xbf\xbf").code == 0x10ffff);
-  for (const char* bad : {"\xf4\x90\x80\x80", "\xed\xa0\x80", "\xc0\x80", "\xe0\x80\x80",
-                          "\xf0\x80\x80\x80", "\x80", "\xc3", "\xe2\x82", "\xff", "\xf8\x88\x80\x80"}) {
+  for (const char* bad :
+       {"\xf4\x90\x80\x80", "\xed\xa0\x80", "\xc0\x80", "\xe0\x80\x80", "\xf0\x80\x80\x80", "\x80",
+        "\xc3", "\xe2\x82", "\xff", "\xf8\x88\x80\x80"}) {
     CHECK(decode_utf8(bad).length == 0);
   }
   CHECK(find_invalid_utf8("ab\xc3\xa9\xffz") == 4);
-  CHECK(replace_invalid_utf8("a\xff\xc3" "b") == "a\xef\xbf\xbd\xef\xbf\xbd" "b");
+  CHECK(replace_invalid_utf8("a\xff\xc3"
+                             "b") ==
+        "a\xef\xbf\xbd\xef\xbf\xbd"
+        "b");
 }

@@ -96,9 +96,9 @@ TEST_CASE("workers flush denormals, the caller does not") {
     volatile float tiny = std::numeric_limits<float>::min();
     std::atomic<int> kept{0};
     Pool(workers).run(50, [&](int64_t, int) {
-      volatile float half = tiny * 0.5f;                             // FTZ
+      volatile float half = tiny * 0.5f;  // FTZ
       volatile float denormal = std::numeric_limits<float>::denorm_min();
-      volatile float scaled = denormal * 0x1p100f;                   // DAZ
+      volatile float scaled = denormal * 0x1p100f;  // DAZ
       if (half != 0 || scaled != 0) ++kept;
     });
     CHECK(kept == 0);
@@ -132,9 +132,12 @@ TEST_CASE("workers are bound to the cores given") {
     Pool(workers, cores).run(100, [&](int64_t, int worker) {
       cpu_set_t mine;
       sched_getaffinity(0, sizeof mine, &mine);
-      if (CPU_COUNT(&mine) != 1 || !CPU_ISSET(static_cast<size_t>(cores[static_cast<size_t>(worker)]), &mine)) ++wrong;
+      if (CPU_COUNT(&mine) != 1 ||
+          !CPU_ISSET(static_cast<size_t>(cores[static_cast<size_t>(worker)]), &mine))
+        ++wrong;
     });
-  }).join();
+  })
+      .join();
   CHECK(wrong == 0);
   std::thread([&] {
     CHECK_THROWS_AS(Pool(1, {CPU_SETSIZE - 1}).run(1, [](int64_t, int) {}), Error);

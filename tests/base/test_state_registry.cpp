@@ -10,7 +10,8 @@ using namespace hearth;
 TEST_CASE("a text component shows what it saves and gives back what was read") {
   StateRegistry registry;
   std::string live = "{\"step\": 7}", loaded;
-  registry.add_text("cursor", [&] { return live; }, [&](const std::string& t) { loaded = t; });
+  registry.add_text(
+      "cursor", [&] { return live; }, [&](const std::string& t) { loaded = t; });
   const StateComponent& cursor = registry.components()[0];
 
   const StateView saved = cursor.views()[0];
@@ -32,7 +33,8 @@ TEST_CASE("a text component shows what it saves and gives back what was read") {
 TEST_CASE("component names are unique") {
   StateRegistry registry;
   const auto add = [&](std::string name) {
-    registry.add_text(std::move(name), [] { return ""; }, [](const std::string&) {});
+    registry.add_text(
+        std::move(name), [] { return ""; }, [](const std::string&) {});
   };
   add("a");
   add("b");

@@ -82,8 +82,8 @@ void check_gradients(const OpTest& test);
 /// Both.
 void check_op(const OpTest& test);
 
-/// Calls f(ops, stream) for every back end, as a section of its name, on 3 workers and with the
-/// scratch that `scratch` says.
+/// Calls f(ops, stream) for every back end, on 3 workers and with the scratch that `scratch` says.
+/// No section a back end: inside a loop Catch2 would run it in the first round only.
 void for_each_back_end(const std::function<ScratchNeed(const OpSet&)>& scratch,
                        const std::function<void(const OpSet&, Stream&)>& f);
 

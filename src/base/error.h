@@ -56,9 +56,9 @@ inline constexpr Quoted quoted;
 }  // namespace hearth
 
 /// Checks an invariant of the program (never input), in every build type.
-#define HEARTH_CHECK(condition, detail)                                          \
-  do {                                                                           \
-    if (!(condition)) {                                                          \
-      ::hearth::check_failed(#condition, __FILE__, __LINE__, (detail));          \
-    }                                                                            \
+#define HEARTH_CHECK(condition, detail)                                 \
+  do {                                                                  \
+    if (!(condition)) {                                                 \
+      ::hearth::check_failed(#condition, __FILE__, __LINE__, (detail)); \
+    }                                                                   \
   } while (false)

@@ -133,15 +133,15 @@ void write_file_atomically(const std::string& path, std::string_view content);
 /// Copies a regular file's content to `to`, which must not exist, and syncs it.
 void copy_file(const std::string& from, const std::string& to);
 
-FileInfo file_info(const std::string& path);  // kind none when missing
+FileInfo file_info(const std::string& path);                       // kind none when missing
 std::vector<std::string> list_directory(const std::string& path);  // names, sorted
-void make_directory(const std::string& path);     // parents too, durably; fine if it exists
+void make_directory(const std::string& path);  // parents too, durably; fine if it exists
 void sync_directory(const std::string& path);
 void rename_no_replace(const std::string& from, const std::string& to);
 void rename_replace(const std::string& from, const std::string& to);
-void remove_file(const std::string& path);        // fine if missing
-void remove_tree(const std::string& path);        // does not follow links; fine if missing
-uint64_t free_bytes(const std::string& path);     // of its file system
+void remove_file(const std::string& path);     // fine if missing
+void remove_tree(const std::string& path);     // does not follow links; fine if missing
+uint64_t free_bytes(const std::string& path);  // of its file system
 
 /// Exclusive lock on a file (created if missing), held while this lives. Usage error when another
 /// process holds it.

@@ -7,7 +7,7 @@
 namespace hearth {
 
 enum class LogLevel {
-  quiet,    // warnings and errors only (--quiet)
+  quiet,  // warnings and errors only (--quiet)
   normal,
   verbose,  // details too (--verbose)
 };

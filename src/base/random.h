@@ -21,10 +21,10 @@ class Random {
   Random(uint64_t seed, RandomSite site, uint32_t a = 0, uint32_t b = 0)
       : seed_(seed), site_(site), a_(a), b_(b) {}
 
-  uint64_t bits(uint64_t index) const;        // 64 uniform bits
-  double uniform(uint64_t index) const;       // [0, 1), 53 bits
+  uint64_t bits(uint64_t index) const;               // 64 uniform bits
+  double uniform(uint64_t index) const;              // [0, 1), 53 bits
   uint64_t below(uint64_t index, uint64_t n) const;  // [0, n), n > 0; bias below 2^-64
-  double normal(uint64_t index) const;        // mean 0, variance 1 (Box-Muller)
+  double normal(uint64_t index) const;               // mean 0, variance 1 (Box-Muller)
 
  private:
   std::array<uint32_t, 4> block(uint64_t index) const;

@@ -16,11 +16,11 @@ namespace hearth {
 /// A piece of state in host memory: the slice [begin, end) of dimension 0 of a global tensor. One
 /// rank shows whole tensors; several show slices, and a load is byte-range arithmetic.
 struct StateView {
-  std::string name;            // global, unique within the component
+  std::string name;  // global, unique within the component
   DType dtype = DType::u8;
   std::vector<int64_t> shape;  // global
   int64_t begin = 0;
-  int64_t end = 0;             // rows of dimension 0 held here
+  int64_t end = 0;  // rows of dimension 0 held here
   std::span<std::byte> bytes;
 };
 

@@ -28,9 +28,9 @@ struct MemorySpace {
 struct StreamOptions {
   std::string name = "compute";
   int workers = 1;
-  std::vector<int> cores;            // logical CPUs of the workers, empty = unbound
-  size_t scratch_bytes = 0;          // shared by an op's tiles
-  size_t worker_scratch_bytes = 0;   // for each worker
+  std::vector<int> cores;           // logical CPUs of the workers, empty = unbound
+  size_t scratch_bytes = 0;         // shared by an op's tiles
+  size_t worker_scratch_bytes = 0;  // for each worker
 };
 
 /// A point in a stream's order. Recorded once a use; `wait` on an event not yet recorded blocks

@@ -61,7 +61,8 @@ class AttentionPart final : public Body {
       list.push_back({v, Access::read, DType::i32, 1, 1, 1, 0});
     }
     for (const Value v : {Value::rope_cosine, Value::rope_sine}) {
-      list.push_back({v, Access::read, s.settings.activations, 0, s.longest, s.spec.head_dim / 2, 0});
+      list.push_back(
+          {v, Access::read, s.settings.activations, 0, s.longest, s.spec.head_dim / 2, 0});
     }
     column(Value::input_rstd, saved, 1);
     if (s.spec.qk_norm) {
@@ -72,8 +73,13 @@ class AttentionPart final : public Body {
     }
     heads(Value::q, saved, s.spec.heads);
     for (const Value v : {Value::k, Value::v}) {
-      Port port{v, s.cache_rows > 0 ? Access::update : saved, s.settings.activations, 1, 0,
-                s.spec.kv_heads * s.spec.head_dim, 0};
+      Port port{v,
+                s.cache_rows > 0 ? Access::update : saved,
+                s.settings.activations,
+                1,
+                0,
+                s.spec.kv_heads * s.spec.head_dim,
+                0};
       if (s.cache_rows > 0) {
         port.rows_per_token = 0;
         port.extra_rows = s.cache_rows;
@@ -115,8 +121,10 @@ class AttentionPart final : public Body {
   ScratchNeed scratch(const TaskShape& s, const OpSet& ops) const override {
     const int64_t q = s.spec.heads * s.spec.head_dim, kv = s.spec.kv_heads * s.spec.head_dim;
     ScratchNeed need = ops.attention_scratch(attention_shape(s.spec), s.tokens, s.longest);
-    for (const auto& [out, in] : {std::pair{q, s.spec.hidden}, {kv, s.spec.hidden},
-                                  {s.spec.hidden, q}, {s.spec.experts, s.spec.hidden}}) {
+    for (const auto& [out, in] : {std::pair{q, s.spec.hidden},
+                                  {kv, s.spec.hidden},
+                                  {s.spec.hidden, q},
+                                  {s.spec.experts, s.spec.hidden}}) {
       need = max_of(need, ops.linear_scratch(s.tokens, out, in));
     }
     need = max_of(need, ops.row_scratch(s.tokens, s.spec.hidden));
@@ -199,8 +207,8 @@ class AttentionPart final : public Body {
 
     const View dq = c.out(Value::tmp_q), dk = c.out(Value::tmp_k), dv = c.out(Value::tmp_v);
     c.ops.attention_backward(c.stream, attention_shape(spec), offsets_of(c), d_attention,
-                             c.in(Value::q), c.in(Value::k), c.in(Value::v),
-                             c.in(Value::attention), c.in(Value::log_sum), dq, dk, dv);
+                             c.in(Value::q), c.in(Value::k), c.in(Value::v), c.in(Value::attention),
+                             c.in(Value::log_sum), dq, dk, dv);
     const ConstView positions = row_vector(c.in(Value::positions));
     const ConstView cosine = c.in(Value::rope_cosine), sine = c.in(Value::rope_sine);
     c.ops.rope(c.stream, dq, spec.heads, positions, cosine, sine, true);

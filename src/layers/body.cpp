@@ -36,13 +36,13 @@ View bound_view(const BodyContext& c, Value value, int32_t layer_offset, bool wr
   for (const BoundPort& bound : c.ports) {
     const Port& p = bound.port;
     if (p.value != value || p.layer_offset != layer_offset) continue;
-    HEARTH_CHECK(!writing || p.access != Access::read,
-                 "body writes a value that it declared as read: " +
-                     std::string(info_of(value).name));
+    HEARTH_CHECK(
+        !writing || p.access != Access::read,
+        "body writes a value that it declared as read: " + std::string(info_of(value).name));
     return {bound.data, p.dtype, p.rows(c.batch.tokens), p.cols};
   }
-  HEARTH_CHECK(false, "body uses a value that it did not declare: " +
-                          std::string(info_of(value).name));
+  HEARTH_CHECK(false,
+               "body uses a value that it did not declare: " + std::string(info_of(value).name));
   return {};
 }
 

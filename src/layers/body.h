@@ -21,7 +21,15 @@ namespace hearth {
 /// A: input norm, attention, residual, post norm, gate. S: dense MLP. D, C: dispatch and combine.
 /// E: the routed experts of a layer. The head is forward and backward of the loss in one.
 enum class TaskKind : uint8_t {
-  embed, attention, dense, dispatch, experts, combine, head, norm, update
+  embed,
+  attention,
+  dense,
+  dispatch,
+  experts,
+  combine,
+  head,
+  norm,
+  update
 };
 std::string_view name_of(TaskKind kind);
 

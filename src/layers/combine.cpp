@@ -20,8 +20,8 @@ class Combine final : public Body {
     list.push_back(ports::hidden(s, Value::residual, Access::write, 1));
     if (s.moe()) {
       list.push_back(ports::routed(s, Value::expert_out, Access::read));
-      list.push_back({Value::weight, Access::read, s.settings.activations, 1, 0,
-                      s.spec.experts_per_token, 0});
+      list.push_back(
+          {Value::weight, Access::read, s.settings.activations, 1, 0, s.spec.experts_per_token, 0});
     } else {
       list.push_back(ports::hidden(s, Value::mlp_out, Access::read));
     }

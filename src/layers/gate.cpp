@@ -35,8 +35,8 @@ void gate_forward(const BodyContext& c) {
   c.ops.linear_forward(c.stream, c.in(Value::normed), router_of(c), logits);
   c.ops.router_forward(c.stream, logits, c.spec.normalize_weights, c.out(Value::probs),
                        c.out(Value::choice), c.out(Value::weight));
-  c.ops.router_sums(c.stream, c.in(Value::probs), c.in(Value::choice),
-                    c.out(Value::router_counts), c.out(Value::router_prob_sums));
+  c.ops.router_sums(c.stream, c.in(Value::probs), c.in(Value::choice), c.out(Value::router_counts),
+                    c.out(Value::router_prob_sums));
 }
 
 void gate_backward(const BodyContext& c, View d_normed) {
@@ -45,8 +45,8 @@ void gate_backward(const BodyContext& c, View d_normed) {
   for (int32_t l = 0; l < c.layer; ++l) moe_index += c.spec.moe[static_cast<size_t>(l)];
   const ConstView dprobs =
       c.settings.aux_loss != 0 ? c.in(Value::dprobs).slice(moe_index, 1) : ConstView{};
-  c.ops.router_backward(c.stream, c.in(Value::d_weight), c.in(Value::probs),
-                        c.in(Value::choice), c.spec.normalize_weights, dprobs, d_logits);
+  c.ops.router_backward(c.stream, c.in(Value::d_weight), c.in(Value::probs), c.in(Value::choice),
+                        c.spec.normalize_weights, dprobs, d_logits);
   const LinearView router = router_of(c);
   const TensorId id =
       *c.table.find_slot(c.table.find_block(BlockKind::gate, c.layer), Slot::router);

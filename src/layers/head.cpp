@@ -41,8 +41,8 @@ class Head final : public Body {
       list.push_back(ports::hidden(s, Value::d_residual, Access::write));
       list.push_back(ports::hidden(s, Value::tmp_hidden, Access::temporary));
       if (s.spec.moe_layers() > 0) {
-        list.push_back({Value::dprobs, Access::write, type, 0, s.spec.moe_layers(),
-                        s.spec.experts, 0});
+        list.push_back(
+            {Value::dprobs, Access::write, type, 0, s.spec.moe_layers(), s.spec.experts, 0});
       }
     }
     return list;
@@ -74,8 +74,7 @@ class Head final : public Body {
   }
 
   void run(const BodyContext& c) const override {
-    const TensorId norm =
-        *c.table.find_slot(c.table.find_block(BlockKind::head), Slot::final_norm);
+    const TensorId norm = *c.table.find_slot(c.table.find_block(BlockKind::head), Slot::final_norm);
     const TensorId weight = c.table.head_weight();
     const LinearView head{c.table.weight(weight), {}, c.settings.compute};
     const View normed = c.out(Value::tmp_normed);
@@ -105,8 +104,8 @@ class Head final : public Body {
   static void aux_loss(const BodyContext& c) {
     const int64_t layers = c.spec.moe_layers(), experts = c.spec.experts;
     const double tokens = c.scalar(Value::micro_tokens);
-    std::vector<double> share(static_cast<size_t>(layers * experts));   // f, row a MoE layer
-    std::vector<double> mean_prob(share.size());                        // P
+    std::vector<double> share(static_cast<size_t>(layers * experts));  // f, row a MoE layer
+    std::vector<double> mean_prob(share.size());                       // P
     int64_t row = 0;
     for (int32_t l = 0; l < c.spec.layers; ++l) {
       if (!c.spec.moe[static_cast<size_t>(l)]) continue;
@@ -125,13 +124,13 @@ class Head final : public Body {
     }
     double loss = 0;
     for (size_t i = 0; i < share.size(); ++i) loss += share[i] * mean_prob[i];
-    const double scale = layers > 0 ? static_cast<double>(experts) / static_cast<double>(layers) : 0;
+    const double scale =
+        layers > 0 ? static_cast<double>(experts) / static_cast<double>(layers) : 0;
     c.set_scalar(Value::aux_loss, scale * loss);
     if (c.pass != Pass::train || layers == 0) return;
 
     // The step's loss holds coefficient * sum over micro-batches of (its share of tokens) * aux.
-    const double factor =
-        c.settings.aux_loss * (tokens / c.scalar(Value::tokens)) * scale / tokens;
+    const double factor = c.settings.aux_loss * (tokens / c.scalar(Value::tokens)) * scale / tokens;
     const View dprobs = c.out(Value::dprobs);
     for (int64_t i = 0; i < dprobs.size(); ++i) {
       const double d = factor * share[static_cast<size_t>(i)];

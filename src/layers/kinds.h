@@ -31,9 +31,7 @@ inline Port token_ints(Value value, Access access) {
   return {value, access, DType::i32, 1, 0, 1, 0};
 }
 /// One f64.
-inline Port scalar(Value value, Access access) {
-  return {value, access, DType::f64, 0, 1, 1, 0};
-}
+inline Port scalar(Value value, Access access) { return {value, access, DType::f64, 0, 1, 1, 0}; }
 
 }  // namespace ports
 

@@ -9,47 +9,81 @@ namespace hearth {
 /// T tokens, H hidden, R = T * k routed rows, I expert or dense width, E experts.
 enum class Value : uint8_t {
   // Given before a step.
-  ids, labels, positions,      // i32 [T]
-  query_offsets, key_offsets,  // i32 [sequences + 1]
-  rope_cosine, rope_sine,      // [positions, head_dim / 2], once a run
-  trained_tokens, tokens,      // f64: of the whole step
-  micro_tokens,                // f64: of the micro-batch
-  lr, update_step,             // f64
+  ids,
+  labels,
+  positions,  // i32 [T]
+  query_offsets,
+  key_offsets,  // i32 [sequences + 1]
+  rope_cosine,
+  rope_sine,  // [positions, head_dim / 2], once a run
+  trained_tokens,
+  tokens,        // f64: of the whole step
+  micro_tokens,  // f64: of the micro-batch
+  lr,
+  update_step,  // f64
 
   // Forward, a layer and micro-batch.
-  residual,                    // [T, H] entering the layer
-  input_rstd,                  // [T]
-  q_raw, k_raw, q_rstd, k_rstd,  // before the head norms
-  q, k, v,                     // [T, heads * d] after norm and rope; the cache in decoding
-  attention, log_sum,          // [T, heads * d], [T, heads]
-  mid,                         // [T, H] after attention's residual
-  mid_rstd,                    // [T]
-  normed,                      // [T, H] what MLP, experts and gate read
-  probs, choice, weight,       // [T, E], i32 [T, k], [T, k]
-  router_counts, router_prob_sums,    // f64 [E]
-  route_offsets, route_source, route_row_of, row_weight,  // RoutingView, [R]
-  rows,                        // [R, H] tokens in expert order
-  gate, up,                    // [R or T, I]
-  expert_out,                  // [R, H]
-  mlp_out,                     // [T, H]
+  residual,    // [T, H] entering the layer
+  input_rstd,  // [T]
+  q_raw,
+  k_raw,
+  q_rstd,
+  k_rstd,  // before the head norms
+  q,
+  k,
+  v,  // [T, heads * d] after norm and rope; the cache in decoding
+  attention,
+  log_sum,   // [T, heads * d], [T, heads]
+  mid,       // [T, H] after attention's residual
+  mid_rstd,  // [T]
+  normed,    // [T, H] what MLP, experts and gate read
+  probs,
+  choice,
+  weight,  // [T, E], i32 [T, k], [T, k]
+  router_counts,
+  router_prob_sums,  // f64 [E]
+  route_offsets,
+  route_source,
+  route_row_of,
+  row_weight,  // RoutingView, [R]
+  rows,        // [R, H] tokens in expert order
+  gate,
+  up,          // [R or T, I]
+  expert_out,  // [R, H]
+  mlp_out,     // [T, H]
 
   // Head.
-  loss, aux_loss,              // f64, a micro-batch
-  dprobs,                      // [MoE layers, E] gradient of the auxiliary loss, a micro-batch
-  logits,                      // [1, V]
+  loss,
+  aux_loss,  // f64, a micro-batch
+  dprobs,    // [MoE layers, E] gradient of the auxiliary loss, a micro-batch
+  logits,    // [1, V]
 
   // Backward, a layer and micro-batch.
-  d_residual,                  // [T, H] gradient of `residual`
-  d_expert_out, d_rows,        // [R, H]
-  d_row_weight, d_weight,      // [R], [T, k]
-  d_normed,                    // [T, H]
+  d_residual,  // [T, H] gradient of `residual`
+  d_expert_out,
+  d_rows,  // [R, H]
+  d_row_weight,
+  d_weight,  // [R], [T, k]
+  d_normed,  // [T, H]
 
   // Step.
-  tensor_norms,                // f64 [tensors]
-  grad_norm, clip, finite,     // f64
+  tensor_norms,  // f64 [tensors]
+  grad_norm,
+  clip,
+  finite,  // f64
 
   // Temporaries of one task.
-  tmp_normed, tmp_mid, tmp_attention, tmp_q, tmp_k, tmp_v, tmp_logits, tmp_h, tmp_dh, tmp_rstd, tmp_hidden,
+  tmp_normed,
+  tmp_mid,
+  tmp_attention,
+  tmp_q,
+  tmp_k,
+  tmp_v,
+  tmp_logits,
+  tmp_h,
+  tmp_dh,
+  tmp_rstd,
+  tmp_hidden,
 };
 inline constexpr int kValues = static_cast<int>(Value::tmp_hidden) + 1;
 

@@ -17,8 +17,7 @@ bool enters_products(const ParameterTable& table, TensorId id) {
   return t.slot != Slot::embedding || table.head_weight() == id;
 }
 
-bool needs_copy(const ParameterTable& table, TensorId id, CopyRole role,
-                const CopyPolicy& policy) {
+bool needs_copy(const ParameterTable& table, TensorId id, CopyRole role, const CopyPolicy& policy) {
   const bool trained = policy.training && table.tensor(id).trainable;
   switch (role) {
     case CopyRole::stored: return !trained;
@@ -107,14 +106,13 @@ std::vector<UpdateRun> update_runs(const ParameterTable& table, BlockId begin, B
     }
     const View head = table.view(id, CopyRole::master);
     const View tail = table.view(stop - 1, CopyRole::master);
-    const auto gap = static_cast<const std::byte*>(tail.data) -
-                     static_cast<const std::byte*>(head.data);
+    const auto gap =
+        static_cast<const std::byte*>(tail.data) - static_cast<const std::byte*>(head.data);
     const int64_t n = gap / static_cast<int64_t>(size_of(head.dtype)) + tail.size();
-    runs.push_back({id, stop, t.decayed, run_view(table, id, n, CopyRole::gradient),
-                    run_view(table, id, n, CopyRole::master),
-                    run_view(table, id, n, CopyRole::moment1),
-                    run_view(table, id, n, CopyRole::moment2),
-                    run_view(table, id, n, CopyRole::working)});
+    runs.push_back(
+        {id, stop, t.decayed, run_view(table, id, n, CopyRole::gradient),
+         run_view(table, id, n, CopyRole::master), run_view(table, id, n, CopyRole::moment1),
+         run_view(table, id, n, CopyRole::moment2), run_view(table, id, n, CopyRole::working)});
     id = stop;
   }
   return runs;

@@ -24,10 +24,24 @@ enum class BlockKind : uint8_t { embedding, attention, gate, expert, dense, head
 /// Which tensor of its block.
 enum class Slot : uint8_t {
   embedding,
-  input_norm, q, k, v, o, q_bias, k_bias, v_bias, o_bias, q_norm, k_norm, post_norm,  // attention
-  router,                                                                            // gate
-  gate, up, down,                                                                    // expert, dense
-  final_norm, head,                                                                  // head
+  input_norm,
+  q,
+  k,
+  v,
+  o,
+  q_bias,
+  k_bias,
+  v_bias,
+  o_bias,
+  q_norm,
+  k_norm,
+  post_norm,  // attention
+  router,     // gate
+  gate,
+  up,
+  down,  // expert, dense
+  final_norm,
+  head,  // head
 };
 
 struct Block {
@@ -58,11 +72,11 @@ struct Tensor {
   Slot slot = Slot::embedding;
   int64_t rows = 0;  // a vector of n is [1, n]
   int64_t cols = 0;
-  bool vector = false;           // published as one dimension
-  DType stored = DType::f32;     // type in the checkpoint
+  bool vector = false;        // published as one dimension
+  DType stored = DType::f32;  // type in the checkpoint
   bool trainable = false;
-  bool decayed = false;          // weight decay applies (not to norms and biases)
-  uint64_t version = 1;          // of its home: master if present, else stored
+  bool decayed = false;  // weight decay applies (not to norms and biases)
+  uint64_t version = 1;  // of its home: master if present, else stored
   Copy copies[kCopyRoles];
 
   int64_t size() const { return rows * cols; }

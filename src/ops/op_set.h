@@ -59,7 +59,7 @@ struct RoutingView {
 /// w -= lr * (m / c1) / (sqrt(v / c2) + eps) with c1 = 1 - beta1^step, c2 = 1 - beta2^step.
 struct AdamWOptions {
   double lr = 0, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
-  int64_t step = 1;         // from 1
+  int64_t step = 1;           // from 1
   double gradient_scale = 1;  // the clip factor
 };
 

@@ -40,9 +40,9 @@ struct ConstView {
   }
   /// Rows [begin, begin + n).
   ConstView slice(int64_t begin, int64_t n) const {
-    return {static_cast<const std::byte*>(data) +
-                static_cast<size_t>(begin * stride) * size_of(dtype),
-            dtype, n, cols, stride};
+    return {
+        static_cast<const std::byte*>(data) + static_cast<size_t>(begin * stride) * size_of(dtype),
+        dtype, n, cols, stride};
   }
   /// The same contiguous elements as [rows, cols].
   ConstView reshape(int64_t r, int64_t c) const {

@@ -11,8 +11,8 @@ namespace hearth {
 
 /// What a machine reaches, measured in the same process (runtime/machine_rates.h).
 struct MachineRates {
-  double flops_per_s = 0;         // large product in the run's compute type, all workers
-  double update_params_per_s = 0; // AdamW sweep over memory
+  double flops_per_s = 0;          // large product in the run's compute type, all workers
+  double update_params_per_s = 0;  // AdamW sweep over memory
 };
 
 /// What a micro-batch asks for. `pairs`: of a query and a key that it sees.

@@ -125,7 +125,8 @@ std::vector<std::vector<TaskId>> dependencies(const Schedule& s) {
   for (const Task& task : s.tasks) {
     for (const BlockUse& use : task.blocks) blocks = std::max(blocks, use.end);
   }
-  std::vector<Accesses> weights(static_cast<size_t>(blocks)), gradients(static_cast<size_t>(blocks));
+  std::vector<Accesses> weights(static_cast<size_t>(blocks)),
+      gradients(static_cast<size_t>(blocks));
   for (size_t i = 0; i < s.tasks.size(); ++i) {
     const auto task = static_cast<TaskId>(i);
     std::vector<TaskId>& after = result[i];

@@ -10,7 +10,7 @@
 
 namespace hearth {
 
-using TaskId = int32_t;    // position in the list
+using TaskId = int32_t;  // position in the list
 using BufferId = int32_t;
 
 /// What memory is used for, as the plan's lines name it. `given`: inputs of the step. `cache`: keys
@@ -22,19 +22,19 @@ std::string_view name_of(BufferClass c);
 
 /// One writer (a body that updates in place follows it); a recompute writes a new buffer.
 struct Buffer {
-  Port port;              // shape
-  int32_t layer = -1;     // what it belongs to; -1 where its scope says so
+  Port port;           // shape
+  int32_t layer = -1;  // what it belongs to; -1 where its scope says so
   int32_t micro_batch = -1;
   BufferClass use = BufferClass::flow;
-  size_t bytes = 0;       // at the bound of tokens
-  size_t address = 0;     // offset in the schedule's arena
-  TaskId first = 0;       // live from the first to the last task that touches it, in list order;
-  TaskId last = 0;        // given and kept values as long as they must be
+  size_t bytes = 0;    // at the bound of tokens
+  size_t address = 0;  // offset in the schedule's arena
+  TaskId first = 0;    // live from the first to the last task that touches it, in list order;
+  TaskId last = 0;     // given and kept values as long as they must be
 };
 
 struct BufferUse {
   BufferId buffer = 0;
-  Port port;              // as this task declares it
+  Port port;  // as this task declares it
 };
 
 struct Task {
@@ -59,8 +59,8 @@ struct Schedule {
   size_t arena_bytes = 0;
   ScratchNeed scratch;
   int64_t micro_batches = 1;
-  int64_t tokens = 0;      // bound of a micro-batch
-  int64_t longest = 0;     // bound of a sequence, rows of the rope tables
+  int64_t tokens = 0;   // bound of a micro-batch
+  int64_t longest = 0;  // bound of a sequence, rows of the rope tables
   int64_t cache_rows = 0;
 
   /// The buffer of a given or kept value; -1 if the schedule has none.

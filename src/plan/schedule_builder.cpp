@@ -45,9 +45,8 @@ BufferId ScheduleBuilder::buffer_of(const Port& port, int32_t layer, int32_t mic
 }
 
 void ScheduleBuilder::add(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch) {
-  const TaskShape shape{input_.spec,    input_.settings, input_.table,
-                        schedule_.pass, phase,           layer,
-                        input_.tokens,  input_.longest,  schedule_.cache_rows};
+  const TaskShape shape{input_.spec, input_.settings, input_.table,   schedule_.pass,      phase,
+                        layer,       input_.tokens,   input_.longest, schedule_.cache_rows};
   const Body& body = body_of(kind);
   Task task;
   task.kind = kind;
@@ -113,9 +112,8 @@ size_t assign_addresses(std::vector<Buffer>& buffers) {
     }
     buffer.address = address;
     total = std::max(total, address + buffer.bytes);
-    const auto at =
-        std::upper_bound(placed.begin(), placed.end(), address,
-                         [](size_t value, const Placed& b) { return value < b.begin; });
+    const auto at = std::upper_bound(placed.begin(), placed.end(), address,
+                                     [](size_t value, const Placed& b) { return value < b.begin; });
     placed.insert(at, {address, address + buffer.bytes, buffer.first, buffer.last});
   }
   return total;

@@ -14,8 +14,7 @@ namespace hearth {
 namespace {
 
 double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 /// The tasks of other streams that a task waits for. Streams keep their order, so of each other
@@ -42,15 +41,19 @@ std::vector<std::vector<TaskId>> waits_of(const Schedule& s) {
 struct Executor::Impl {
   ExecutorParts parts;
   const Schedule& schedule;
-  std::vector<std::vector<BoundPort>> ports;          // of each task
-  std::vector<std::vector<TaskId>> waits;             // of each task
-  std::vector<std::unique_ptr<Event>> events;         // of tasks that others wait for
+  std::vector<std::vector<BoundPort>> ports;   // of each task
+  std::vector<std::vector<TaskId>> waits;      // of each task
+  std::vector<std::unique_ptr<Event>> events;  // of tasks that others wait for
   std::vector<std::vector<TaskId>> by_stream;
   StreamThreads threads;
 
   Impl(const ExecutorParts& p, const Schedule& s)
-      : parts(p), schedule(s), waits(waits_of(s)), events(s.tasks.size()),
-        by_stream(s.streams.size()), threads(s.streams.size()) {
+      : parts(p),
+        schedule(s),
+        waits(waits_of(s)),
+        events(s.tasks.size()),
+        by_stream(s.streams.size()),
+        threads(s.streams.size()) {
     HEARTH_CHECK(s.arena_bytes <= p.workspace.arena->size() &&
                      s.streams.size() <= p.workspace.streams.size(),
                  "executor: workspace too small for the list");
@@ -76,17 +79,13 @@ struct Executor::Impl {
     const BatchShape batch =
         task.micro_batch >= 0 ? batches[static_cast<size_t>(task.micro_batch)] : BatchShape{};
     HEARTH_CHECK(batch.tokens <= schedule.tokens, "executor: micro-batch over its bound");
-    const BodyContext context{parts.ops,
-                              *parts.workspace.streams[static_cast<size_t>(task.stream)],
-                              parts.spec,
-                              parts.settings,
-                              parts.table,
-                              schedule.pass,
-                              task.phase,
-                              task.layer,
-                              batch,
-                              ports[index],
-                              task.blocks};
+    const BodyContext context{
+        parts.ops,   *parts.workspace.streams[static_cast<size_t>(task.stream)],
+        parts.spec,  parts.settings,
+        parts.table, schedule.pass,
+        task.phase,  task.layer,
+        batch,       ports[index],
+        task.blocks};
     body_of(task.kind).run(context);
   }
 };

@@ -26,7 +26,7 @@ struct ExecutorParts {
 
 /// How one run of the list is done; the defaults are what training uses.
 struct RunOptions {
-  Trace* trace = nullptr;              // filled if given, in order of beginning
+  Trace* trace = nullptr;  // filled if given, in order of beginning
   /// Asked before every task until the first update; true abandons the step: no weight has
   /// changed, gradients are undefined. Called from all streams' threads.
   std::function<bool()> abandon = {};

@@ -24,8 +24,8 @@ double shortest(int runs, const std::function<void()>& f) {
 
 }  // namespace
 
-MachineRates measure_rates(Device& device, const OpSet& ops, Compute compute,
-                           int64_t trained, int workers, const std::vector<int>& cores) {
+MachineRates measure_rates(Device& device, const OpSet& ops, Compute compute, int64_t trained,
+                           int workers, const std::vector<int>& cores) {
   // One product a worker's worth of tiles and more: rows grow with the team.
   const int64_t rows = std::max<int64_t>(512, 256 * workers), width = 1024;
   const int64_t parameters = std::clamp<int64_t>(trained, 1 << 16, int64_t{4} << 20);

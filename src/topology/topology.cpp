@@ -95,8 +95,8 @@ Topology detect_topology() {
   }
   // Virtual machines that lend memory back show nodes that shrink and grow; the system's own total
   // stays, and plans must not depend on the moment.
-  const auto system_total = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-                            static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const auto system_total =
+      static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   result.total_memory = std::max(result.total_memory, system_total);
   const uint64_t limit = control_group_memory_limit();
   if (limit > 0 && (result.total_memory == 0 || limit < result.total_memory)) {

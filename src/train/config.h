@@ -24,21 +24,21 @@ struct Interval {
 
 /// What model and data commands share. Defaults are those of `--help`.
 struct RunConfig {
-  std::string model;                 // directory
+  std::string model;  // directory
   std::vector<std::string> data;
   RowFormat format = RowFormat::automatic;
-  std::string chat_template;         // file or name, empty = the model's
+  std::string chat_template;              // file or name, empty = the model's
   TrainOn train_on = TrainOn::assistant;  // of chats; text is trained as a whole
   Overflow overflow = Overflow::truncate;
   int64_t skip_bad_rows = 0;
 
   int64_t seq_len = 2048;
-  int64_t micro_batch = 1;           // sequences
+  int64_t micro_batch = 1;  // sequences
   bool packing = true;
 
-  int threads = 0;                   // 0 = physical cores
+  int threads = 0;  // 0 = physical cores
   ComputeChoice compute = ComputeChoice::automatic;
-  uint64_t cpu_memory = 0;           // bytes of the process, 0 = what the machine has
+  uint64_t cpu_memory = 0;  // bytes of the process, 0 = what the machine has
   AuxLossMode aux_mode = AuxLossMode::per_layer;
   uint64_t seed = 42;
   bool follow_links = false;
@@ -53,11 +53,11 @@ struct TrainConfig : RunConfig {
   int64_t grad_accum = 8;
   bool shuffle = true;
   double epochs = 1;
-  std::optional<int64_t> steps;        // wins over epochs
+  std::optional<int64_t> steps;  // wins over epochs
 
   double lr = 1e-5;
   LrSchedule lr_schedule = LrSchedule::cosine;
-  std::optional<int64_t> warmup;       // steps; wins over the ratio
+  std::optional<int64_t> warmup;  // steps; wins over the ratio
   double warmup_ratio = 0.03;
   double weight_decay = 0;
   double beta1 = 0.9;
@@ -77,7 +77,7 @@ struct TrainConfig : RunConfig {
   std::optional<int64_t> eval_every;
   bool eval_at_start = false;
   int64_t log_every = 1;
-  std::string trace;                   // Chrome trace of the last step
+  std::string trace;  // Chrome trace of the last step
 
   /// The options as the table records them, in table order: config.yaml, and what a resume
   /// compares. `value` is YAML on one line ("null" when unset); `may_change` marks those that a

@@ -19,8 +19,8 @@ constexpr int64_t kPromptPiece = 256;
 std::string prompt_text(const GenerateConfig& config) {
   if (config.messages_file.empty()) return config.prompt;
   require_chatml(config.model, config.chat_template, config.follow_links);
-  const Json chat = parse_json(read_file(config.messages_file, uint64_t{64} << 20),
-                               config.messages_file);
+  const Json chat =
+      parse_json(read_file(config.messages_file, uint64_t{64} << 20), config.messages_file);
   return render_chatml_prompt(parse_messages(chat, config.messages_file));
 }
 
@@ -31,7 +31,8 @@ std::string generate(const GenerateConfig& config, Reporter& reporter,
   RunSetup setup = prepare_run(config);
   const Tokenizer tokenizer(config.model, config.follow_links);
   const std::string prompt = prompt_text(config);
-  if (find_invalid_utf8(prompt) != std::string::npos) throw input_error("--prompt: not valid UTF-8");
+  if (find_invalid_utf8(prompt) != std::string::npos)
+    throw input_error("--prompt: not valid UTF-8");
   std::vector<int32_t> ids = tokenizer.encode(prompt).ids;
   if (ids.empty()) throw usage_error("--prompt: it has no tokens; generation needs at least one");
   for (const int32_t id : ids) {
@@ -70,14 +71,14 @@ std::string generate(const GenerateConfig& config, Reporter& reporter,
     if (!config.kv_cache) past = 0;
     const float* logits = nullptr;
     while (past < static_cast<int64_t>(ids.size())) {
-      const int64_t n = std::min<int64_t>(static_cast<int64_t>(ids.size()) - past,
-                                          request.decode_tokens);
+      const int64_t n =
+          std::min<int64_t>(static_cast<int64_t>(ids.size()) - past, request.decode_tokens);
       logits = session.decode(all.subspan(static_cast<size_t>(past), static_cast<size_t>(n)), past);
       past += n;
     }
-    const int32_t id = next_token({logits, static_cast<size_t>(setup.spec.vocabulary)},
-                                  config.temperature, config.top_p,
-                                  random.uniform(static_cast<uint64_t>(i)));
+    const int32_t id =
+        next_token({logits, static_cast<size_t>(setup.spec.vocabulary)}, config.temperature,
+                   config.top_p, random.uniform(static_cast<uint64_t>(i)));
     if (std::find(ends.begin(), ends.end(), id) != ends.end()) break;
     ids.push_back(id);
     // A padded vocabulary has ids that no token stands for: they give no text.

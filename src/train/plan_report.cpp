@@ -118,8 +118,8 @@ std::string plan_text(const RunPlan& plan, const RunSetup& setup, const StepBoun
   text += "\nstep: " + std::to_string(list.tasks.size()) + " tasks in 1 stream on host (" +
           std::to_string(setup.workers) + " workers), " + std::to_string(list.micro_batches) +
           " micro-batches of at most " + std::to_string(list.tokens) + " tokens, groups of " +
-          std::to_string(plan.train->group) +
-          (plan.train->recompute ? ", blocks recomputed" : "") + "\n";
+          std::to_string(plan.train->group) + (plan.train->recompute ? ", blocks recomputed" : "") +
+          "\n";
   append_list(text, list);
   text += "\nbound of a full step: " + fixed(bound.total_s(), "%.3g s") + " (products " +
           fixed(bound.products_s, "%.3g s") + " for " + fixed(bound.flops / 1e9, "%.4g GFLOP") +

@@ -14,21 +14,21 @@ namespace hearth {
 /// One optimizer step (the keys of metrics.jsonl, CLI.md 6).
 struct StepMetrics {
   int64_t step = 0;
-  double loss = 0;           // cross-entropy a trained token
-  double aux_loss = 0;       // plain value, without the coefficient
-  double grad_norm = 0;      // before clipping
+  double loss = 0;       // cross-entropy a trained token
+  double aux_loss = 0;   // plain value, without the coefficient
+  double grad_norm = 0;  // before clipping
   double lr = 0;
   int64_t tokens = 0;
   int64_t trained_tokens = 0;
   double time_s = 0;
   double tokens_per_s = 0;
-  double bound_pct = 0;      // lower bound of the step's time over the measured time, in percent
+  double bound_pct = 0;  // lower bound of the step's time over the measured time, in percent
   uint64_t peak_rss_bytes = 0;
   uint64_t peak_device_bytes = 0;
-  std::map<std::string, uint64_t> bytes;   // per link
-  std::map<std::string, double> busy;      // per resource, seconds
-  std::vector<double> expert_load;         // max over mean, a MoE layer
-  bool skipped = false;                    // loss or gradient not finite: no update
+  std::map<std::string, uint64_t> bytes;  // per link
+  std::map<std::string, double> busy;     // per resource, seconds
+  std::vector<double> expert_load;        // max over mean, a MoE layer
+  bool skipped = false;                   // loss or gradient not finite: no update
 };
 
 /// The object of metrics.jsonl.

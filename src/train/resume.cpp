@@ -35,9 +35,10 @@ void compare_content(const Json& saved, const Json& current, const char* key) {
     }
     const Json& named = i < new_files.size() ? new_files[i] : old_files[i];
     const Json* file = named.find("file");
-    throw input_error(std::string(key) + " changed since the saved state: " +
-                      (file != nullptr && file->is_string() ? quoted(file->as_string()) : "a file") +
-                      " has other content; start anew in another --out, or restore the file");
+    throw input_error(
+        std::string(key) + " changed since the saved state: " +
+        (file != nullptr && file->is_string() ? quoted(file->as_string()) : "a file") +
+        " has other content; start anew in another --out, or restore the file");
   }
 }
 
@@ -115,8 +116,9 @@ std::vector<std::string> check_identity(const Json& saved, const Json& current,
     const std::string after = value.as_string();
     if (before == after || is_place(name)) continue;
     if (!allowed(name)) {
-      throw usage_error("--" + name + " was " + quoted(before) + " when the state was saved and is " +
-                        quoted(after) + " now; give the old value, or --allow-change " + name);
+      throw usage_error("--" + name + " was " + quoted(before) +
+                        " when the state was saved and is " + quoted(after) +
+                        " now; give the old value, or --allow-change " + name);
     }
     changes.push_back(name + ": " + before + " -> " + after);
   }

@@ -13,13 +13,13 @@ namespace hearth {
 
 /// Counters of a run; part of the saved state.
 struct Progress {
-  int64_t step = 0;           // whole steps done, skipped ones included
-  int64_t updates = 0;        // steps that changed weights: AdamW's count
+  int64_t step = 0;     // whole steps done, skipped ones included
+  int64_t updates = 0;  // steps that changed weights: AdamW's count
   int64_t tokens = 0;
   int64_t trained_tokens = 0;
-  int64_t skipped = 0;        // steps with a loss or gradient that was not finite
+  int64_t skipped = 0;  // steps with a loss or gradient that was not finite
   int64_t skipped_in_a_row = 0;
-  SamplerCursor cursor;       // where the next step's data starts
+  SamplerCursor cursor;  // where the next step's data starts
 };
 void register_progress(StateRegistry& registry, Progress& progress, Sampler& sampler);
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/json.h"
-#include "modes/single.h"
 #include "model/parameter_memory.h"
+#include "modes/single.h"
 #include "plan/bound.h"
 #include "train/run_setup.h"
 
@@ -26,10 +26,10 @@ struct MemoryLine {
 struct PlanRequest {
   bool training = false;
   int64_t micro_batches = 1;
-  int64_t tokens = 0;             // bound of a training micro-batch, 0 = none
-  int64_t longest = 0;            // bound of a sequence
-  int64_t eval_tokens = 0;        // bound of an evaluation micro-batch, 0 = no evaluation
-  int64_t decode_tokens = 0;      // new tokens at once, 0 = no decoding
+  int64_t tokens = 0;         // bound of a training micro-batch, 0 = none
+  int64_t longest = 0;        // bound of a sequence
+  int64_t eval_tokens = 0;    // bound of an evaluation micro-batch, 0 = no evaluation
+  int64_t decode_tokens = 0;  // new tokens at once, 0 = no decoding
   int64_t cache_rows = 0;
   std::optional<bool> recompute;  // unset: where it is needed
   uint64_t data_bytes = 0;        // rows held in memory
@@ -41,7 +41,7 @@ struct RunPlan {
   std::optional<Schedule> eval;
   std::optional<Schedule> decode;
   std::vector<MemoryLine> memory;
-  uint64_t peak = 0;    // sum of the lines: all of them live at once
+  uint64_t peak = 0;  // sum of the lines: all of them live at once
   uint64_t budget = 0;
   bool fits() const { return peak <= budget; }
 

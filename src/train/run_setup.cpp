@@ -14,8 +14,9 @@ Compute choose_compute(ComputeChoice choice, const ParameterTable& table, const 
   if (choice == ComputeChoice::f32) return Compute::f32;
   if (choice == ComputeChoice::bf16) {
     if (!ops.has_in_hardware(Compute::bf16)) {
-      log_warning("--compute-dtype bf16: this CPU has no bf16 products; operands are rounded and "
-                  "multiplied in f32, which is slower than f32");
+      log_warning(
+          "--compute-dtype bf16: this CPU has no bf16 products; operands are rounded and "
+          "multiplied in f32, which is slower than f32");
     }
     return Compute::bf16;
   }
@@ -38,8 +39,15 @@ RunSetup open_run(const RunConfig& config) {
   // Binding helps where every worker has a core of its own; more workers than cores must share.
   std::vector<int> bound = workers <= cores ? topology.worker_cpus(workers) : std::vector<int>{};
   const uint64_t budget = config.cpu_memory > 0 ? config.cpu_memory : topology.total_memory;
-  return {std::move(checkpoint), std::move(spec), std::move(table), settings, std::move(topology),
-          workers,               std::move(bound), budget,          ops};
+  return {std::move(checkpoint),
+          std::move(spec),
+          std::move(table),
+          settings,
+          std::move(topology),
+          workers,
+          std::move(bound),
+          budget,
+          ops};
 }
 
 }  // namespace

@@ -46,8 +46,7 @@ Session::Session(RunSetup& setup, const RunPlan& plan) : setup_(setup), plan_(pl
     arenas[role] = parameters_[role]->data();
   }
   bind_parameters(setup.table, plan.policy, arenas);
-  workspace_ =
-      make_workspace(*device_, workspace_need(plan.lists()), setup.workers, setup.cores);
+  workspace_ = make_workspace(*device_, workspace_need(plan.lists()), setup.workers, setup.cores);
   const ExecutorParts parts{*device_,   workspace_,     setup.ops,
                             setup.spec, setup.settings, setup.table};
   if (plan.train) train_ = std::make_unique<Executor>(parts, plan.train->schedule);
@@ -185,7 +184,10 @@ void Session::register_state(StateRegistry& registry) {
     }
     return views;
   };
-  registry.add({"weights", [views_of] { return views_of(CopyRole::master); }, {}, [this] {
+  registry.add({"weights",
+                [views_of] { return views_of(CopyRole::master); },
+                {},
+                [this] {
                   // Working copies are a function of their masters.
                   for (Tensor& t : setup_.table.tensors()) {
                     const Copy& working = t.copies[static_cast<int>(CopyRole::working)];

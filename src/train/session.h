@@ -16,10 +16,10 @@ namespace hearth {
 
 /// What a training step gives back.
 struct StepResult {
-  double loss_sum = 0;              // cross-entropies of the trained tokens
-  double aux_loss = 0;              // mean over micro-batches by tokens
+  double loss_sum = 0;  // cross-entropies of the trained tokens
+  double aux_loss = 0;  // mean over micro-batches by tokens
   double grad_norm = 0;
-  bool finite = true;               // else no weight changed
+  bool finite = true;  // else no weight changed
   int64_t tokens = 0;
   int64_t trained_tokens = 0;
   std::vector<double> expert_load;  // max over mean, a MoE layer

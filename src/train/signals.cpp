@@ -1,7 +1,7 @@
 #include "train/signals.h"
 
-#include <csignal>
 #include <unistd.h>
+#include <csignal>
 
 #include <array>
 

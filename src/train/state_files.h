@@ -16,7 +16,7 @@ namespace hearth {
 inline constexpr char kManifestName[] = "manifest.json";
 inline constexpr uint64_t kStateChunk = uint64_t{64} << 20;  // bytes of a file under one hash
 inline constexpr uint64_t kMaxManifest = uint64_t{256} << 20;
-inline constexpr size_t kStatePiece = size_t{4} << 20;       // bytes hashed and moved at a time
+inline constexpr size_t kStatePiece = size_t{4} << 20;  // bytes hashed and moved at a time
 
 /// One component's file.
 struct StateFile {
@@ -43,7 +43,7 @@ struct StateTensor {
   std::string name;
   std::string dtype;  // the name in safetensors files
   std::vector<int64_t> shape;
-  Digest digest;      // of its bytes
+  Digest digest;  // of its bytes
 };
 
 /// The digests of a state, put together component by component.

@@ -32,7 +32,7 @@ struct GenerateConfig : RunConfig {
   std::string prompt;         // or
   std::string messages_file;  // a chat: JSON list of messages, or an object with "messages"
   int64_t max_new_tokens = 128;
-  double temperature = 0;     // 0 = greedy
+  double temperature = 0;  // 0 = greedy
   double top_p = 1;
   bool kv_cache = true;
 };

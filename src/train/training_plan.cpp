@@ -8,7 +8,8 @@
 namespace hearth {
 
 TrainingData::TrainingData(const TrainConfig& config, const RunSetup& setup)
-    : rows(read_run_rows(config, setup, config.data)), sampler(rows.store, sampler_options(config)) {
+    : rows(read_run_rows(config, setup, config.data)),
+      sampler(rows.store, sampler_options(config)) {
   if (!config.eval_data.empty()) eval_rows = read_run_rows(config, setup, config.eval_data);
 }
 
@@ -52,8 +53,8 @@ void require_disk(const RunSetup& setup, const TrainConfig& config) {
   const bool has_states = file_info(states).kind == FileKind::directory;
   const auto there = has_states ? static_cast<int64_t>(list_directory(states).size()) : 0;
   const bool saves = config.final_state || config.save_every.steps || config.save_every.seconds;
-  const auto more = static_cast<uint64_t>(
-      saves ? std::max<int64_t>(1, config.keep + 1 - there) : int64_t{0});
+  const auto more =
+      static_cast<uint64_t>(saves ? std::max<int64_t>(1, config.keep + 1 - there) : int64_t{0});
   std::string place = config.out;  // or the nearest folder above that exists
   while (file_info(place).kind == FileKind::none) {
     const size_t slash = place.find_last_of('/');
@@ -70,8 +71,8 @@ void require_disk(const RunSetup& setup, const TrainConfig& config) {
 
 MachineRates rates_of(const RunSetup& setup) {
   const auto device = make_host_device(uint64_t{1} << 62);
-  return measure_rates(*device, setup.ops, setup.settings.compute,
-                       trained_parameters(setup.table), setup.workers, setup.cores);
+  return measure_rates(*device, setup.ops, setup.settings.compute, trained_parameters(setup.table),
+                       setup.workers, setup.cores);
 }
 
 StepBound full_step_bound(const RunPlan& plan, const RunSetup& setup, const MachineRates& rates) {

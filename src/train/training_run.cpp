@@ -21,8 +21,12 @@ double seconds_since(Clock::time_point begin) {
 }  // namespace
 
 TrainingRun::TrainingRun(const TrainConfig& config, Reporter& reporter)
-    : config_(config), reporter_(reporter), directory_(config.out),
-      setup_(prepare_training(config)), data_(config, setup_), rates_(rates_of(setup_)),
+    : config_(config),
+      reporter_(reporter),
+      directory_(config.out),
+      setup_(prepare_training(config)),
+      data_(config, setup_),
+      rates_(rates_of(setup_)),
       plan_(plan_training(config, setup_, data_)) {
   if ((config.eval_every || config.eval_at_start) && config.eval_data.empty()) {
     throw usage_error("--eval-every and --eval-at-start need --eval-data");
@@ -46,8 +50,7 @@ std::optional<SavedState> TrainingRun::choose_state() {
                       " holds saved state; give another --out or remove it");
   }
   if (!state && config_.resume == ResumeMode::from_directory) {
-    const std::string name =
-        config_.resume_from.substr(config_.resume_from.find_last_of('/') + 1);
+    const std::string name = config_.resume_from.substr(config_.resume_from.find_last_of('/') + 1);
     if (step_of_state_directory(name)) {
       state = verify_state(config_.resume_from);
     } else {
@@ -81,33 +84,34 @@ void TrainingRun::open(const std::optional<SavedState>& state) {
   directory_.clean();
   set_aside(rejected_);
   directory_.write_config(config_.recorded);
-  directory_.write_plan(
-      plan_json(plan_, setup_, full_step_bound(plan_, setup_, rates_)));
+  directory_.write_plan(plan_json(plan_, setup_, full_step_bound(plan_, setup_, rates_)));
   metrics_ = std::make_unique<MetricsLog>(directory_.metrics());
   journal_ = std::make_unique<Journal>(directory_.journal());
   scalars_ = std::make_unique<TensorBoardLog>(directory_.path());
   for (const RejectedState& bad : rejected_) {
-    journal_->event("state_rejected", {{"state", bad.directory}, {"file", bad.file},
-                                       {"reason", bad.reason}});
+    journal_->event("state_rejected",
+                    {{"state", bad.directory}, {"file", bad.file}, {"reason", bad.reason}});
   }
   if (state) {
     JsonArray list;
     for (const std::string& change : changes) list.push_back(change);
-    journal_->event("resume", {{"step", progress_.step}, {"state", state->directory},
-                               {"changes", std::move(list)}});
+    journal_->event(
+        "resume",
+        {{"step", progress_.step}, {"state", state->directory}, {"changes", std::move(list)}});
   } else {
     journal_->event("start", {{"steps", steps_}, {"version", build_info().version}});
   }
-  journal_->event(
-      "plan", {{"parallel", "single"},
-               {"devices", JsonArray{Json("host")}},
-               {"workers", int64_t{setup_.workers}},
-               {"compute_dtype", setup_.settings.compute == Compute::bf16 ? "bf16" : "f32"},
-               {"group", plan_.train->group},
-               {"recompute", plan_.train->recompute ? "blocks" : "none"}});
+  journal_->event("plan",
+                  {{"parallel", "single"},
+                   {"devices", JsonArray{Json("host")}},
+                   {"workers", int64_t{setup_.workers}},
+                   {"compute_dtype", setup_.settings.compute == Compute::bf16 ? "bf16" : "f32"},
+                   {"group", plan_.train->group},
+                   {"recompute", plan_.train->recompute ? "blocks" : "none"}});
   if (!changes.empty()) {
-    reporter_.warn("options changed since the saved state: the end will not have the bits of an "
-                   "uninterrupted run");
+    reporter_.warn(
+        "options changed since the saved state: the end will not have the bits of an "
+        "uninterrupted run");
   }
   describe(changes);
   step_begin_ = last_save_ = Clock::now();
@@ -125,8 +129,8 @@ void TrainingRun::describe(const std::vector<std::string>& changes) {
   reporter_.note("data: " + std::to_string(totals.rows) + " rows, " +
                  std::to_string(totals.tokens) + " tokens, " +
                  std::to_string(totals.trained_tokens) + " trained; " +
-                 std::to_string(totals.truncated) + " rows cut, " +
-                 std::to_string(totals.dropped) + " dropped");
+                 std::to_string(totals.truncated) + " rows cut, " + std::to_string(totals.dropped) +
+                 " dropped");
   reporter_.note("steps: " + std::to_string(steps_) + ", warm-up " + std::to_string(warmup_) +
                  "; auxiliary loss coefficient " + Json(setup_.settings.aux_loss).dump() +
                  "; memory planned " + std::to_string(plan_.peak >> 20) + " MiB");
@@ -172,9 +176,8 @@ void TrainingRun::count(const StepResult& result) {
 void TrainingRun::record(const StepResult& result) {
   StepMetrics m;
   m.step = progress_.step;
-  m.loss = result.trained_tokens > 0
-               ? result.loss_sum / static_cast<double>(result.trained_tokens)
-               : 0;
+  m.loss =
+      result.trained_tokens > 0 ? result.loss_sum / static_cast<double>(result.trained_tokens) : 0;
   m.aux_loss = result.aux_loss;
   m.grad_norm = result.grad_norm;
   m.lr = step_lr_;
@@ -182,8 +185,8 @@ void TrainingRun::record(const StepResult& result) {
   m.trained_tokens = result.trained_tokens;
   m.time_s = seconds_since(step_begin_);
   m.tokens_per_s = static_cast<double>(result.tokens) / m.time_s;
-  const StepBound bound = step_bound(plan_.train->schedule, result.work, rates_,
-                                     trained_parameters(setup_.table));
+  const StepBound bound =
+      step_bound(plan_.train->schedule, result.work, rates_, trained_parameters(setup_.table));
   m.bound_pct = 100 * bound.total_s() / m.time_s;
   m.peak_rss_bytes = peak_resident_bytes();
   m.busy = {{"host", result.busy_s}};
@@ -195,8 +198,8 @@ void TrainingRun::record(const StepResult& result) {
   if (!result.finite) {
     reporter_.warn("step " + std::to_string(m.step) +
                    ": loss or gradient not finite, weights unchanged");
-    journal_->event("skipped_step", {{"step", m.step}, {"loss", m.loss},
-                                     {"grad_norm", m.grad_norm}});
+    journal_->event("skipped_step",
+                    {{"step", m.step}, {"loss", m.loss}, {"grad_norm", m.grad_norm}});
     if (progress_.skipped_in_a_row >= 3) {
       throw numeric_error("loss or gradient not finite in three steps in a row, the last is step " +
                           std::to_string(m.step) + "; a lower --lr may help");
@@ -211,9 +214,12 @@ bool TrainingRun::evaluation_due() const {
 void TrainingRun::evaluate(const char* when) {
   const auto batches = data_.eval(config_);
   if (!batches) return;
-  const EvalResult result = session_->evaluate(*batches, [] { return StopSignals::received() != 0; });
+  const EvalResult result =
+      session_->evaluate(*batches, [] { return StopSignals::received() != 0; });
   if (StopSignals::received() != 0) return;
-  journal_->event("eval", {{"step", progress_.step}, {"when", when}, {"loss", result.loss()},
+  journal_->event("eval", {{"step", progress_.step},
+                           {"when", when},
+                           {"loss", result.loss()},
                            {"trained_tokens", result.trained_tokens}});
   scalars_->scalars(progress_.step, {{"eval/loss", result.loss()}});
   reporter_.note("evaluation at step " + std::to_string(progress_.step) + ": loss " +
@@ -248,7 +254,8 @@ ExitCode TrainingRun::stop() {
 ExitCode TrainingRun::finish() {
   if (config_.final_state) save();
   if (progress_.updates == 0 || progress_.skipped_in_a_row > 0) {
-    throw numeric_error("the run ends with a loss or gradient that is not finite; no result written");
+    throw numeric_error(
+        "the run ends with a loss or gradient that is not finite; no result written");
   }
   if (ran_a_step_ && !evaluation_due()) evaluate("end");
   const std::string result = directory_.result();

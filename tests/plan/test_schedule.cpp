@@ -74,8 +74,7 @@ TEST_CASE("schedule: addresses are reused, and reuse is a dependency") {
   const auto before = dependencies(list);
   // Any two buffers at one address: the later one's first task follows, directly or not, all
   // tasks of the earlier one.
-  std::vector<std::vector<bool>> follows(list.tasks.size(),
-                                         std::vector<bool>(list.tasks.size()));
+  std::vector<std::vector<bool>> follows(list.tasks.size(), std::vector<bool>(list.tasks.size()));
   for (size_t t = 0; t < list.tasks.size(); ++t) {
     for (const TaskId d : before[t]) {
       const auto b = static_cast<size_t>(d);

@@ -82,7 +82,8 @@ std::vector<TaskId> random_order(const Schedule& list, uint64_t seed) {
   std::vector<TaskId> ready, order;
   for (size_t t = 0; t < before.size(); ++t) {
     waiting[t] = static_cast<int>(before[t].size());
-    for (const TaskId b : before[t]) after[static_cast<size_t>(b)].push_back(static_cast<TaskId>(t));
+    for (const TaskId b : before[t])
+      after[static_cast<size_t>(b)].push_back(static_cast<TaskId>(t));
     if (waiting[t] == 0) ready.push_back(static_cast<TaskId>(t));
   }
   const Random random(seed, RandomSite::shuffle);
@@ -125,12 +126,11 @@ TEST_CASE("executor: an illegal order is noticed by the comparison") {
     steps.options.order.push_back(static_cast<TaskId>(t));
   }
   // The first backward of E before the head: it reads what is not there yet.
-  const auto backward = std::find_if(steps.options.order.begin(), steps.options.order.end(),
-                                     [&](TaskId t) {
-                                       const Task& task = list.tasks[static_cast<size_t>(t)];
-                                       return task.kind == TaskKind::attention &&
-                                              task.phase == Phase::backward;
-                                     });
+  const auto backward =
+      std::find_if(steps.options.order.begin(), steps.options.order.end(), [&](TaskId t) {
+        const Task& task = list.tasks[static_cast<size_t>(t)];
+        return task.kind == TaskKind::attention && task.phase == Phase::backward;
+      });
   std::rotate(steps.options.order.begin() + 2, backward, backward + 1);
   CHECK_FALSE(steps.run() == expected);
 }
@@ -174,9 +174,10 @@ TEST_CASE("executor: tasks spread over streams give the same bits") {
 TEST_CASE("executor: an abandoned step changes no weight, a begun update is carried through") {
   Steps steps;
   steps.change_list = [](Schedule&) {};
-  const auto before = TinyModel(tiny_config({{"mlp_only_layers", JsonArray{1}},
-                                             {"num_hidden_layers", 3}}), cpu(), DType::f32)
-                          .bytes(CopyRole::master);
+  const auto before =
+      TinyModel(tiny_config({{"mlp_only_layers", JsonArray{1}}, {"num_hidden_layers", 3}}), cpu(),
+                DType::f32)
+          .bytes(CopyRole::master);
   int asked = 0;
   steps.options.abandon = [&asked] { return ++asked == 40; };
   CHECK(steps.run().weights == before);

@@ -117,9 +117,7 @@ void check(const JsonObject& changes, AuxLossMode mode = AuxLossMode::per_layer,
 }
 
 TEST_CASE("whole model: gradients in f64") { check({}); }
-TEST_CASE("whole model: gradients with the pooled auxiliary loss") {
-  check({}, AuxLossMode::hf);
-}
+TEST_CASE("whole model: gradients with the pooled auxiliary loss") { check({}, AuxLossMode::hf); }
 TEST_CASE("whole model: gradients with recomputed blocks") {
   check({}, AuxLossMode::per_layer, true);
 }

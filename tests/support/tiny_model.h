@@ -26,7 +26,8 @@ inline std::string tiny_config(const JsonObject& changes = {}) {
     "intermediate_size":20,"moe_intermediate_size":12,"num_experts":5,"num_experts_per_tok":2,
     "norm_topk_prob":true,"decoder_sparse_step":1,"mlp_only_layers":[],"hidden_act":"silu",
     "rms_norm_eps":1e-6,"max_position_embeddings":64,"rope_theta":10000.0,
-    "router_aux_loss_coef":0.01})", "tiny config");
+    "router_aux_loss_coef":0.01})",
+                           "tiny config");
   for (const auto& [key, value] : changes) config[key] = value;
   return config.dump();
 }
@@ -41,7 +42,8 @@ struct TinyBatch {
     uint64_t draw = 0;
     for (const int32_t n : lengths) {
       for (int32_t i = 0; i < n; ++i) {
-        ids.push_back(static_cast<int32_t>(random.below(draw++, static_cast<uint64_t>(vocabulary))));
+        ids.push_back(
+            static_cast<int32_t>(random.below(draw++, static_cast<uint64_t>(vocabulary))));
         const auto label =
             static_cast<int32_t>(random.below(draw++, static_cast<uint64_t>(vocabulary)));
         labels.push_back(i + 1 == n || random.below(draw++, 4) == 0 ? -100 : label);
@@ -109,8 +111,8 @@ class TinyModel {
   /// An executor with memory of its own.
   std::unique_ptr<Executor> executor(const Schedule& schedule, int workers = 1) {
     const Schedule* list[] = {&schedule};
-    workspaces_.push_back(std::make_unique<Workspace>(
-        make_workspace(*device_, workspace_need(list), workers, {})));
+    workspaces_.push_back(
+        std::make_unique<Workspace>(make_workspace(*device_, workspace_need(list), workers, {})));
     const ExecutorParts parts{*device_, *workspaces_.back(), ops, spec, settings, table};
     auto executor = std::make_unique<Executor>(parts, schedule);
     fill_rope(*executor);

@@ -166,8 +166,8 @@ TEST_CASE("training: frozen tensors keep their bytes, the others change") {
       c.files()[static_cast<size_t>(at.file)]->read(at.entry, data.data(), data.size(), 0);
       return data;
     };
-    const bool frozen = t.name.find("mlp.experts") != std::string::npos ||
-                        t.name == "model.embed_tokens.weight";
+    const bool frozen =
+        t.name.find("mlp.experts") != std::string::npos || t.name == "model.embed_tokens.weight";
     INFO(t.name);
     CHECK((bytes(base) == bytes(tuned)) == frozen);
   }

@@ -51,8 +51,8 @@ class TrainingFixture {
     init_checkpoint(dir / "config.json", dir / "base", 5, dir / "tokenizer");
     std::string rows;
     for (int i = 0; i < 12; ++i) {
-      rows += R"({"text": "row )" + std::to_string(i) + std::string(static_cast<size_t>(3 * i), 'x') +
-              "\"}\n";
+      rows += R"({"text": "row )" + std::to_string(i) +
+              std::string(static_cast<size_t>(3 * i), 'x') + "\"}\n";
       rows += R"({"messages": [{"role": "user", "content": "What is )" + std::to_string(i) +
               R"(?"}, {"role": "assistant", "content": "It is a number."}]})" + "\n";
     }

@@ -21,10 +21,11 @@ std::map<std::string, Elements> read_directory_tensors(const std::string& direct
 struct RecordedCase {
   std::string name;
   std::string directory;
-  Json options;   // of training, by name
-  Json expected;  // expected.json
+  Json options;                             // of training, by name
+  Json expected;                            // expected.json
   std::map<std::string, Elements> tensors;  // expected.safetensors
 
+  bool computes_bf16() const { return options.find("compute_dtype")->as_string() == "bf16"; }
   std::string model() const { return directory + "/model"; }
   std::string rows() const { return directory + "/rows.jsonl"; }
   /// `--name value` of the given options, where they are set.

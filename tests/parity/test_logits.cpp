@@ -48,8 +48,7 @@ Difference compare_logits(const RecordedCase& c, bool cached) {
   register_all_op_sets();
   RunConfig config;
   config.model = c.model();
-  config.compute = c.options.find("compute_dtype")->as_string() == "bf16" ? ComputeChoice::bf16
-                                                                          : ComputeChoice::f32;
+  config.compute = c.computes_bf16() ? ComputeChoice::bf16 : ComputeChoice::f32;
   config.threads = 2;
   RunSetup setup = prepare_run(config);
   PlanRequest request;
@@ -74,15 +73,11 @@ Difference compare_logits(const RecordedCase& c, bool cached) {
   return difference;
 }
 
-bool computes_bf16(const RecordedCase& c) {
-  return c.options.find("compute_dtype")->as_string() == "bf16";
-}
-
 }  // namespace
 
 TEST_CASE("Logits are those of transformers, with and without the cache", "[logits]") {
   for (const RecordedCase& c : recorded_cases()) {
-    if (computes_bf16(c)) continue;
+    if (c.computes_bf16()) continue;
     for (const bool cached : {false, true}) {
       const double error = compare_logits(c, cached).worst;
       INFO(c.name << (cached ? ", cached" : "") << ": logits differ by " << error);
@@ -95,7 +90,7 @@ TEST_CASE("Logits in bf16 are as near to f64 as torch's", "[logits]") {
   double ours = 0, torch = 0;
   int cases = 0;
   for (const RecordedCase& c : recorded_cases()) {
-    if (!computes_bf16(c)) continue;
+    if (!c.computes_bf16()) continue;
     const Difference difference = compare_logits(c, false);
     ours += difference.wrong / difference.right;
     torch += c.expected.find("torch_bf16")->find("logits")->as_double();

@@ -1,6 +1,7 @@
 // The program beside transformers and torch.optim.AdamW, without Python: what they made of the
 // recorded cases is in tests/golden/parity.
 #include <catch2/catch_test_macros.hpp>
+#include <cmath>
 
 #include "base/file_ops.h"
 #include "parity/recorded_case.h"
@@ -17,8 +18,8 @@ void check_close(const std::string& what, double actual, double expected, double
 }
 
 Json evaluate(const RecordedCase& c, const std::string& model) {
-  std::vector<std::string> words{"eval", "--model", model, "--data", c.rows(), "--packing", "off",
-                                 "--json"};
+  std::vector<std::string> words{"eval",   "--model",   model, "--data",
+                                 c.rows(), "--packing", "off", "--json"};
   for (const auto& word : c.flags({"micro_batch", "seq_len", "aux_loss_mode", "compute_dtype"})) {
     words.push_back(word);
   }
@@ -41,8 +42,8 @@ void check_evaluation(const RecordedCase& c, const std::string& key, const std::
 }
 
 void train(const RecordedCase& c, const std::string& out) {
-  std::vector<std::string> words{"train", "--model", c.model(), "--data", c.rows(), "--out", out,
-                                 "--packing", "off", "--shuffle", "off", "--quiet"};
+  std::vector<std::string> words{"train", "--model",   c.model(), "--data",    c.rows(), "--out",
+                                 out,     "--packing", "off",     "--shuffle", "off",    "--quiet"};
   for (const auto& word :
        c.flags({"steps", "micro_batch", "grad_accum", "seq_len", "lr", "lr_schedule", "warmup",
                 "weight_decay", "beta1", "beta2", "eps", "max_grad_norm", "router_aux_loss",
@@ -88,27 +89,61 @@ void check_steps(const RecordedCase& c, const std::string& out) {
   }
 }
 
+/// What training changed: final values less those of the checkpoint.
+struct Update {
+  std::string tensor;
+  Elements actual, expected;
+};
+
 /// The whole update of every tensor, from the masters of the saved state.
-void check_updates(const RecordedCase& c, const std::string& out) {
+std::vector<Update> read_updates(const RecordedCase& c, const std::string& out) {
   const auto start = read_directory_tensors(c.model());
-  const auto actual = read_directory_tensors(out + "/state/step-00000012");
-  size_t checked = 0;
+  const auto masters = read_tensors(out + "/state/step-00000012/weights.safetensors");
+  std::vector<Update> updates;
   for (const auto& [key, expected] : c.tensors) {
     if (!key.starts_with("final.")) continue;
     const std::string name = key.substr(6);
     REQUIRE(start.contains(name));
-    REQUIRE(actual.contains(name));
-    Elements update = actual.at(name), wanted = expected;
-    REQUIRE(update.size() == wanted.size());
-    for (size_t i = 0; i < wanted.size(); ++i) {
-      update[i] -= start.at(name)[i];
-      wanted[i] -= start.at(name)[i];
+    REQUIRE(masters.contains(name));
+    Update update{name, masters.at(name), expected};
+    REQUIRE(update.actual.size() == expected.size());
+    for (size_t i = 0; i < expected.size(); ++i) {
+      update.actual[i] -= start.at(name)[i];
+      update.expected[i] -= start.at(name)[i];
     }
-    INFO(name << ": update differs by " << relative_error(update, wanted));
-    CHECK(relative_error(update, wanted) <= 1e-3);
-    ++checked;
+    updates.push_back(std::move(update));
   }
-  CHECK(checked == start.size());
+  CHECK(updates.size() == start.size());
+  return updates;
+}
+
+void check_updates(const RecordedCase& c, const std::string& out) {
+  for (const Update& update : read_updates(c, out)) {
+    const double error = relative_error(update.actual, update.expected);
+    INFO(update.tensor << ": update differs by " << error);
+    CHECK(error <= 1e-3);
+  }
+}
+
+/// Root mean square of the relative errors of a key over the steps.
+double step_error(const RecordedCase& c, const std::string& out, const char* key) {
+  const std::vector<Json> lines = read_metrics(out + "/metrics.jsonl");
+  const JsonArray& steps = c.expected.find("steps")->as_array();
+  REQUIRE(lines.size() == steps.size());
+  double squares = 0;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const double error =
+        relative_error(lines[i].find(key)->as_double(), steps[i].find(key)->as_double());
+    squares += error * error;
+  }
+  return std::sqrt(squares / static_cast<double>(steps.size()));
+}
+
+/// `error` against f64 beside the one that torch made in bf16.
+void check_beside_torch(const RecordedCase& c, const char* kind, double error) {
+  const double torch = std::sqrt(c.expected.find("torch_bf16")->find(kind)->as_double());
+  INFO(c.name << ' ' << kind << ": error " << error << ", of torch " << torch);
+  CHECK(error <= 1.2 * torch);
 }
 
 }  // namespace
@@ -117,6 +152,7 @@ TEST_CASE("Recorded runs of transformers and AdamW are repeated") {
   const std::vector<RecordedCase> cases = recorded_cases();
   REQUIRE(cases.size() >= 6);
   for (const RecordedCase& c : cases) {
+    if (c.computes_bf16()) continue;
     DYNAMIC_SECTION(c.name) {
       const TemporaryDirectory directory;
       const std::string out = directory / "run";
@@ -127,6 +163,26 @@ TEST_CASE("Recorded runs of transformers and AdamW are repeated") {
       check_evaluation(c, "after", out + "/model");
     }
   }
+}
+
+TEST_CASE("Training in bf16 strays from f64 no farther than torch does") {
+  int compared = 0;
+  for (const RecordedCase& c : recorded_cases()) {
+    if (!c.computes_bf16()) continue;
+    const TemporaryDirectory directory;
+    const std::string out = directory / "run";
+    train(c, out);
+    check_beside_torch(c, "loss", step_error(c, out, "loss"));
+    check_beside_torch(c, "grad_norm", step_error(c, out, "grad_norm"));
+    Elements actual, expected;  // of all tensors together
+    for (const Update& update : read_updates(c, out)) {
+      actual.insert(actual.end(), update.actual.begin(), update.actual.end());
+      expected.insert(expected.end(), update.expected.begin(), update.expected.end());
+    }
+    check_beside_torch(c, "update", relative_error(actual, expected));
+    ++compared;
+  }
+  CHECK(compared > 0);
 }
 
 }  // namespace hearth::test

@@ -21,7 +21,8 @@ struct ProgramResult {
   std::string err;
 };
 
-inline ProgramResult run_program(const std::string& program, const std::vector<std::string>& words) {
+inline ProgramResult run_program(const std::string& program,
+                                 const std::vector<std::string>& words) {
   const TemporaryDirectory directory;
   std::vector<char*> arguments{const_cast<char*>(program.c_str())};
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));

@@ -1,0 +1,153 @@
+// A step and what follows it: metrics, evaluation, saved state, the end.
+#include "train/training_run.h"
+
+#include <cmath>
+
+#include "base/system.h"
+#include "train/lr_schedule.h"
+
+namespace hearth {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+}  // namespace
+
+std::optional<StepResult> TrainingRun::step() {
+  step_begin_ = Clock::now();
+  const SamplerCursor before = data_.sampler.cursor();
+  const std::vector<MicroBatch> batches = data_.sampler.next_step();
+  step_lr_ = learning_rate(config_.lr_schedule, config_.lr, progress_.step, steps_, warmup_);
+  auto result = session_->train_step(batches, step_lr_, progress_.updates + 1,
+                                     [] { return StopSignals::received() != 0; });
+  if (result) {
+    count(*result);
+  } else {
+    data_.sampler.seek(before);
+  }
+  return result;
+}
+
+void TrainingRun::count(const StepResult& result) {
+  ran_a_step_ = true;
+  ++progress_.step;
+  progress_.tokens += result.tokens;
+  progress_.trained_tokens += result.trained_tokens;
+  progress_.cursor = data_.sampler.cursor();
+  if (result.finite) {
+    ++progress_.updates;
+    progress_.skipped_in_a_row = 0;
+  } else {
+    ++progress_.skipped;
+    ++progress_.skipped_in_a_row;
+  }
+}
+
+void TrainingRun::record(const StepResult& result) {
+  StepMetrics m;
+  m.step = progress_.step;
+  m.loss =
+      result.trained_tokens > 0 ? result.loss_sum / static_cast<double>(result.trained_tokens) : 0;
+  m.aux_loss = result.aux_loss;
+  m.grad_norm = result.grad_norm;
+  m.lr = step_lr_;
+  m.tokens = result.tokens;
+  m.trained_tokens = result.trained_tokens;
+  m.time_s = seconds_since(step_begin_);
+  m.tokens_per_s = static_cast<double>(result.tokens) / m.time_s;
+  const StepBound bound =
+      step_bound(plan_.train->schedule, result.work, rates_, trained_parameters(setup_.table));
+  m.bound_pct = 100 * bound.total_s() / m.time_s;
+  m.peak_rss_bytes = peak_resident_bytes();
+  m.busy = {{"host", result.busy_s}};
+  m.expert_load = result.expert_load;
+  m.skipped = !result.finite;
+  metrics_->append(m);
+  scalars_->step(m);
+  reporter_.step(m, steps_);
+  if (!result.finite) {
+    reporter_.warn("step " + std::to_string(m.step) +
+                   ": loss or gradient not finite, weights unchanged");
+    journal_->event("skipped_step",
+                    {{"step", m.step}, {"loss", m.loss}, {"grad_norm", m.grad_norm}});
+    if (progress_.skipped_in_a_row >= 3) {
+      throw numeric_error("loss or gradient not finite in three steps in a row, the last is step " +
+                          std::to_string(m.step) + "; a lower --lr may help");
+    }
+  }
+}
+
+bool TrainingRun::evaluation_due() const {
+  return config_.eval_every && progress_.step % *config_.eval_every == 0;
+}
+
+void TrainingRun::evaluate(const char* when) {
+  const auto batches = data_.eval(config_);
+  if (!batches) return;
+  const EvalResult result =
+      session_->evaluate(*batches, [] { return StopSignals::received() != 0; });
+  if (StopSignals::received() != 0) return;
+  journal_->event("eval", {{"step", progress_.step},
+                           {"when", when},
+                           {"loss", result.loss()},
+                           {"trained_tokens", result.trained_tokens}});
+  scalars_->scalars(progress_.step, {{"eval/loss", result.loss()}});
+  reporter_.note("evaluation at step " + std::to_string(progress_.step) + ": loss " +
+                 Json(result.loss()).dump());
+}
+
+void TrainingRun::save_if_due() {
+  const Interval& every = config_.save_every;
+  const bool by_steps = every.steps && *every.steps > 0 && progress_.step % *every.steps == 0;
+  const bool by_time = every.seconds && seconds_since(last_save_) >= *every.seconds;
+  if (by_steps || by_time) save();
+}
+
+void TrainingRun::save() {
+  if (saved_step_ == progress_.step) return;
+  metrics_->sync();
+  save_state(registry_, directory_.path(), progress_.step, static_cast<int>(config_.keep),
+             identity_);
+  saved_step_ = progress_.step;
+  last_save_ = Clock::now();
+  journal_->event("state_saved", {{"step", progress_.step}});
+}
+
+ExitCode TrainingRun::stop() {
+  journal_->event("signal", {{"signal", StopSignals::received()}, {"step", progress_.step}});
+  if (progress_.step > 0) save();
+  reporter_.note("stopped by a signal after step " + std::to_string(progress_.step) +
+                 (progress_.step > 0 ? ", state saved; the same command goes on from there" : ""));
+  return ExitCode::stopped;
+}
+
+ExitCode TrainingRun::finish() {
+  if (config_.final_state) save();
+  if (progress_.updates == 0 || progress_.skipped_in_a_row > 0) {
+    throw numeric_error(
+        "the run ends with a loss or gradient that is not finite; no result written");
+  }
+  if (ran_a_step_ && !evaluation_due()) evaluate("end");
+  const std::string result = directory_.result();
+  const bool there = file_info(result).kind == FileKind::directory;
+  if (there && !ran_a_step_) {
+    reporter_.note("already finished: " + result);
+    return ExitCode::done;
+  }
+  if (there) rename_no_replace(result, directory_.path() + "/.trash-model");
+  write_checkpoint(setup_.table, setup_.checkpoint, result);
+  remove_tree(directory_.path() + "/.trash-model");
+  if (!config_.trace.empty()) {
+    write_file_atomically(config_.trace, chrome_trace(plan_.train->schedule, session_->trace()));
+  }
+  journal_->event("finished", {{"step", progress_.step}});
+  reporter_.note("finished: " + result);
+  return ExitCode::done;
+}
+
+}  // namespace hearth

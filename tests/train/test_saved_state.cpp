@@ -51,15 +51,16 @@ struct Run {
     };
     grown.prepare = [this](std::string_view, uint64_t bytes) { history.resize(bytes / 8); };
     registry.add(grown);
-    registry.add_text("cursor", [this] { return cursor; },
-                      [this](const std::string& text) { cursor = text; });
+    registry.add_text(
+        "cursor", [this] { return cursor; }, [this](const std::string& text) { cursor = text; });
   }
 
   template <class T>
   static StateView view(std::string name, DType type, std::vector<int64_t> shape,
                         std::vector<T>& data) {
     const int64_t rows = shape[0];
-    return {std::move(name), type, std::move(shape), 0, rows, std::as_writable_bytes(std::span(data))};
+    return {
+        std::move(name), type, std::move(shape), 0, rows, std::as_writable_bytes(std::span(data))};
   }
 
  private:
@@ -80,8 +81,8 @@ struct Found {
 
 Found find(const TemporaryDirectory& run) {
   Found found;
-  found.state = find_newest_state(
-      run.path(), [&](const RejectedState& bad) { found.rejected.push_back(bad); });
+  found.state = find_newest_state(run.path(),
+                                  [&](const RejectedState& bad) { found.rejected.push_back(bad); });
   return found;
 }
 
@@ -451,7 +452,8 @@ TEST_CASE("a dropped or new component, view, type or shape is noticed before any
     CHECK(other.restored == 0);
   }
   Run more;
-  more.registry.add_text("extra", [] { return ""; }, [](const std::string&) {});
+  more.registry.add_text(
+      "extra", [] { return ""; }, [](const std::string&) {});
   CHECK_THAT(refusal(more.registry), ContainsSubstring("has no component 'extra'"));
 
   const auto with_views = [&](auto change) {
@@ -473,9 +475,12 @@ TEST_CASE("a dropped or new component, view, type or shape is noticed before any
   };
   using Views = std::vector<StateView>;
   CHECK_THAT(with_views([](Views& v) { v.pop_back(); }), ContainsSubstring("'empty'"));
-  CHECK_THAT(with_views([](Views& v) { v[1].name = "tail"; }), ContainsSubstring("no tensor 'tail'"));
+  CHECK_THAT(with_views([](Views& v) { v[1].name = "tail"; }),
+             ContainsSubstring("no tensor 'tail'"));
   CHECK_THAT(with_views([](Views& v) { v[1].dtype = DType::i32; }), ContainsSubstring("is F32"));
-  CHECK_THAT(with_views([](Views& v) { v[0].shape = {3, 4}, v[0].end = 3; }),
+  CHECK_THAT(with_views([](Views& v) {
+               v[0].shape = {3, 4}, v[0].end = 3;
+             }),
              ContainsSubstring("[4, 3], this run has F32 [3, 4]"));
 }
 

@@ -108,7 +108,9 @@ std::vector<ConfigEntry> parse_config_yaml(std::string_view text, const std::str
   }
   std::vector<ConfigEntry> entries;
   EntryBuilder builder(source, entries);
-  std::istringstream stream{std::string(text)};
+  // The end marker: without it yaml-cpp takes a quote that is never closed for a value that holds
+  // the rest of the file.
+  std::istringstream stream{std::string(text) + "\n...\n"};
   try {
     YAML::Parser parser(stream);
     while (parser.HandleNextDocument(builder)) {

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/file_ops.h"
+#include "base/log.h"
 #include "base/utf8.h"
 #include "data/line_reader.h"
 #include "data/row_fields.h"
@@ -133,8 +134,16 @@ bool RowReader::State::read_line(Sample& sample) {
     sample = {};
     sample.file = reader->name();
     sample.line = reader->number();
-    fill(parse_json(*line, where()), sample);
-    return true;
+    try {
+      fill(parse_json(*line, where()), sample);
+      return true;
+    } catch (const Error& e) {
+      // Only what is wrong with this row is tolerated: its message begins with the place.
+      const bool of_row = std::string_view(e.what()).starts_with(where() + ":");
+      if (!of_row || totals.bad >= options.skip_bad_rows) throw;
+      ++totals.bad;
+      log_warning("bad row passed over: " + std::string(e.what()));
+    }
   }
   return false;
 }

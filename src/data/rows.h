@@ -25,6 +25,7 @@ struct RowOptions {
   TrainOn train_on = TrainOn::assistant;  // of chats; text is trained as a whole
   bool follow_links = false;              // of the model directory, CLI.md 10
   std::string chat_template;              // empty or "chatml"
+  int64_t skip_bad_rows = 0;              // so many bad rows are passed over, each with a warning
   int64_t seq_len = 0;                    // 0: any length
   Overflow overflow = Overflow::truncate;
   int64_t vocabulary = 0;  // rows of the embedding: ids are below; 0: not known, not checked
@@ -51,6 +52,7 @@ struct RowTotals {
   int64_t truncated_tokens = 0;  // ids cut off them
   int64_t dropped = 0;           // rows left out
   int64_t untrained = 0;         // rows given out without a trained token
+  int64_t bad = 0;               // rows passed over (skip_bad_rows)
 };
 
 /// Reads the files one after the other, a row at a time. Errors name FILE:LINE and the field

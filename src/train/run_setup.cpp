@@ -131,6 +131,7 @@ RowData read_run_rows(const RunConfig& config, const RunSetup& setup,
   options.train_on = config.train_on;
   options.follow_links = config.follow_links;
   options.chat_template = config.chat_template;
+  options.skip_bad_rows = config.skip_bad_rows;
   options.seq_len = config.seq_len;
   options.overflow = config.overflow;
   options.vocabulary = setup.spec.vocabulary;

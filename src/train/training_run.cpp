@@ -116,7 +116,7 @@ void TrainingRun::describe(const std::vector<std::string>& changes) {
                  std::to_string(totals.tokens) + " tokens, " +
                  std::to_string(totals.trained_tokens) + " trained; " +
                  std::to_string(totals.truncated) + " rows cut, " + std::to_string(totals.dropped) +
-                 " dropped");
+                 " dropped, " + std::to_string(totals.bad) + " bad");
   reporter_.note("steps: " + std::to_string(steps_) + ", warm-up " + std::to_string(warmup_) +
                  "; auxiliary loss coefficient " + Json(setup_.settings.aux_loss).dump() +
                  "; memory planned " + std::to_string(plan_.peak >> 20) + " MiB");

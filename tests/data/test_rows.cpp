@@ -145,6 +145,21 @@ TEST_CASE("token rows") {
   CHECK(samples[2].ids == std::vector<int32_t>{4, 0});
 }
 
+TEST_CASE("so many bad rows are passed over, one more is an error") {
+  Fixture f;
+  const std::string rows = "{\"text\": \"a\"}\n{\"text\": 5}\nnonsense\n{\"input_ids\": [1, 2]}\n";
+  f.options.skip_bad_rows = 2;
+  const auto samples = f.read_text(rows);
+  REQUIRE(samples.size() == 2);
+  CHECK(samples[1].line == 4);
+  f.options.skip_bad_rows = 1;
+  CHECK(has(f.refusal(rows), "rows.jsonl:3"));
+  // What is wrong with the model is no bad row.
+  remove_file(f.directory / "tokenizer.json");
+  f.options.skip_bad_rows = 9;
+  CHECK(f.refusal(rows) != "accepted");
+}
+
 TEST_CASE("bad rows are named by file, line and field") {
   Fixture fixture;
   fixture.options.vocabulary = 259;

@@ -49,7 +49,7 @@ Difference compare_logits(const RecordedCase& c, bool cached) {
   RunConfig config;
   config.model = c.model();
   config.compute = c.computes_bf16() ? ComputeChoice::bf16 : ComputeChoice::f32;
-  config.threads = 2;
+  config.threads = 1;
   RunSetup setup = prepare_run(config);
   PlanRequest request;
   request.longest = request.decode_tokens = request.cache_rows = 64;

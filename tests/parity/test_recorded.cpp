@@ -17,16 +17,22 @@ void check_close(const std::string& what, double actual, double expected, double
   CHECK(relative_error(actual, expected) <= tolerance);
 }
 
-Json evaluate(const RecordedCase& c, const std::string& model) {
-  std::vector<std::string> words{"eval",   "--model",   model, "--data",
-                                 c.rows(), "--packing", "off", "--json"};
-  for (const auto& word : c.flags({"micro_batch", "seq_len", "aux_loss_mode", "compute_dtype"})) {
-    words.push_back(word);
-  }
+/// Runs the program with options of the case on one worker: results do not depend on how many, and
+/// on such small models workers mostly wait for each other.
+std::string run(std::vector<std::string> words, const RecordedCase& c,
+                const std::vector<std::string>& options) {
+  for (const char* word : {"--packing", "off", "--threads", "1"}) words.push_back(word);
+  for (const std::string& word : c.flags(options)) words.push_back(word);
   const ProgramResult result = run_program(HEARTH_BINARY, words);
   INFO(result.err);
   REQUIRE(result.exit_code == 0);
-  return parse_json(result.out, "eval");
+  return result.out;
+}
+
+Json evaluate(const RecordedCase& c, const std::string& model) {
+  return parse_json(run({"eval", "--model", model, "--data", c.rows(), "--json"}, c,
+                        {"micro_batch", "seq_len", "aux_loss_mode", "compute_dtype"}),
+                    "eval");
 }
 
 void check_evaluation(const RecordedCase& c, const std::string& key, const std::string& model) {
@@ -42,17 +48,12 @@ void check_evaluation(const RecordedCase& c, const std::string& key, const std::
 }
 
 void train(const RecordedCase& c, const std::string& out) {
-  std::vector<std::string> words{"train", "--model",   c.model(), "--data",    c.rows(), "--out",
-                                 out,     "--packing", "off",     "--shuffle", "off",    "--quiet"};
-  for (const auto& word :
-       c.flags({"steps", "micro_batch", "grad_accum", "seq_len", "lr", "lr_schedule", "warmup",
-                "weight_decay", "beta1", "beta2", "eps", "max_grad_norm", "router_aux_loss",
-                "aux_loss_mode", "compute_dtype"})) {
-    words.push_back(word);
-  }
-  const ProgramResult result = run_program(HEARTH_BINARY, words);
-  INFO(result.err);
-  REQUIRE(result.exit_code == 0);
+  run({"train", "--model", c.model(), "--data", c.rows(), "--out", out, "--shuffle", "off",
+       "--quiet"},
+      c,
+      {"steps", "micro_batch", "grad_accum", "seq_len", "lr", "lr_schedule", "warmup",
+       "weight_decay", "beta1", "beta2", "eps", "max_grad_norm", "router_aux_loss", "aux_loss_mode",
+       "compute_dtype"});
 }
 
 std::vector<Json> read_metrics(const std::string& path) {

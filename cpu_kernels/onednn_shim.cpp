@@ -167,7 +167,6 @@ void onednn_multiply_bf16(Scratch& scratch, const Operand& a, const Operand& b, 
 }
 
 size_t onednn_multiply_scratch() {
-  if (!onednn_has_fast_bf16()) return 0;
   const auto side = static_cast<size_t>(padded(Blocks::kLargest));
   return 2 * side * kDepth * sizeof(bf16) + side * side * sizeof(float) + kDepth * sizeof(float) +
          kLibraryScratch + 5 * kArenaAlignment;

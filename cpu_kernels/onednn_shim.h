@@ -18,7 +18,7 @@ std::string onednn_library_version();
 void onednn_multiply_bf16(Scratch& scratch, const Operand& a, const Operand& b, float* c,
                           int64_t ldc, bool accumulate);
 
-/// Its scratch: 0 where the machine has no fast bf16.
+/// Its scratch.
 size_t onednn_multiply_scratch();
 
 }  // namespace hearth

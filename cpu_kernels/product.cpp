@@ -44,12 +44,15 @@ Blocks::Blocks(int64_t n) : size(n) {
 
 void multiply_in_place(const Operand& a, bool round_left, const float* b, int64_t ldb, int64_t n,
                        float* c, int64_t ldc, bool accumulate, float* left) {
-  const int64_t k = a.cols();
-  if (k == 0 && !accumulate) clear(c, ldc, a.rows(), n);
-  for (int64_t p = 0; p < k; p += kDepthBlock) {
-    const int64_t depth = std::min(kDepthBlock, k - p);
-    multiply_block(a.block(0, a.rows(), p, depth), round_left, b + p * ldb, ldb,
-                   micro_kernel().lanes, n, c, ldc, accumulate || p > 0, left);
+  const int64_t m = a.rows(), k = a.cols();
+  if (k == 0 && !accumulate) clear(c, ldc, m, n);
+  for (int64_t i = 0; i < m; i += Blocks::kLargest) {
+    const int64_t rows = std::min(Blocks::kLargest, m - i);
+    for (int64_t p = 0; p < k; p += kDepthBlock) {
+      const int64_t depth = std::min(kDepthBlock, k - p);
+      multiply_block(a.block(i, rows, p, depth), round_left, b + p * ldb, ldb, micro_kernel().lanes,
+                     n, c + i * ldc, ldc, accumulate || p > 0, left);
+    }
   }
 }
 
@@ -98,8 +101,8 @@ void multiply(Scratch& scratch, bool bf16, const Operand& a, const Operand& b, f
 size_t multiply_scratch() {
   constexpr int64_t side = Blocks::kLargest;
   const int64_t packed = kLeftFloats + kDepthBlock * side + side * side;
-  return std::max(sizeof(float) * static_cast<size_t>(packed) + 3 * kArenaAlignment,
-                  onednn_multiply_scratch());
+  const size_t own = sizeof(float) * static_cast<size_t>(packed) + 3 * kArenaAlignment;
+  return onednn_has_fast_bf16() ? std::max(own, onednn_multiply_scratch()) : own;
 }
 
 }  // namespace hearth

@@ -31,7 +31,8 @@ void multiply(Scratch& scratch, bool bf16, const Operand& a, const Operand& b, f
 /// What `multiply` takes from the worker's scratch, at most.
 size_t multiply_scratch();
 
-/// The same with B f32 in place ([k, n], `ldb` floats a row), in f32. `left` holds kLeftFloats.
+/// The same in f32 with B f32 in place ([k, n], `ldb` floats a row), m and n of any size. `left`
+/// holds kLeftFloats.
 constexpr int64_t kLeftFloats = Blocks::kLargest * kStripStride;
 void multiply_in_place(const Operand& a, bool round_left, const float* b, int64_t ldb, int64_t n,
                        float* c, int64_t ldc, bool accumulate, float* left);

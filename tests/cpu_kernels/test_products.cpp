@@ -1,0 +1,118 @@
+#include <catch2/catch_test_macros.hpp>
+#include <vector>
+
+#include "cpu_kernels/onednn_shim.h"
+#include "cpu_kernels/product.h"
+#include "support/tensor.h"
+
+using namespace hearth;
+using namespace hearth::test;
+
+namespace {
+
+struct Memory {
+  std::vector<std::byte> bytes;
+  Scratch scratch;
+  explicit Memory(size_t n) : bytes(n + 64), scratch(aligned(bytes), n) {}
+  static std::byte* aligned(std::vector<std::byte>& bytes) {
+    const auto at = reinterpret_cast<uintptr_t>(bytes.data());
+    return bytes.data() + (align_up(at) - at);
+  }
+};
+
+struct Case {
+  int64_t m, n, k;
+  DType left = DType::f32, right = DType::f32;
+  bool transpose_left = false, transpose_right = false, bf16 = false, accumulate = false;
+};
+
+double operand(double x, bool bf16) { return bf16 ? round_to_bf16(static_cast<float>(x)) : x; }
+
+Tensor side(const char* name, DType type, int64_t rows, int64_t cols, bool transposed) {
+  Tensor t(type, transposed ? cols : rows, transposed ? rows : cols, 3);
+  return t.fill_random(name);
+}
+
+using Multiply = void (*)(Scratch&, const Case&, const Operand&, const Operand&, Tensor&);
+
+void own(Scratch& scratch, const Case& c, const Operand& a, const Operand& b, Tensor& to) {
+  multiply(scratch, c.bf16, a, b, to.view().as<float>(), to.view().stride, c.accumulate);
+}
+void library(Scratch& scratch, const Case& c, const Operand& a, const Operand& b, Tensor& to) {
+  onednn_multiply_bf16(scratch, a, b, to.view().as<float>(), to.view().stride, c.accumulate);
+}
+
+void check(const Case& c, size_t scratch, Multiply multiply_by) {
+  CAPTURE(c.m, c.n, c.k, c.transpose_left, c.transpose_right, c.bf16, c.accumulate);
+  const Tensor a = side("a", c.left, c.m, c.k, c.transpose_left);
+  const Tensor b = side("b", c.right, c.k, c.n, c.transpose_right);
+  Tensor to(DType::f32, c.m, c.n, 5), expected(DType::f64, c.m, c.n);
+  to.fill_random("c");
+  for (int64_t i = 0; i < c.m; ++i) {
+    for (int64_t j = 0; j < c.n; ++j) {
+      double sum = c.accumulate ? to.get(i, j) : 0;
+      for (int64_t p = 0; p < c.k; ++p) {
+        sum += operand(c.transpose_left ? a.get(p, i) : a.get(i, p), c.bf16) *
+               operand(c.transpose_right ? b.get(j, p) : b.get(p, j), c.bf16);
+      }
+      expected.set(i, j, sum);
+    }
+  }
+  Memory memory(scratch);
+  multiply_by(memory.scratch, c, Operand(a.view(), c.transpose_left),
+              Operand(b.view(), c.transpose_right), to);
+  CHECK(difference(to, expected, 1e-5).empty());
+  CHECK(to.canaries_alive());
+}
+
+}  // namespace
+
+TEST_CASE("products: every orientation and stored type, sizes around every block") {
+  const int64_t sizes[] = {1, 5, 14, 16, 17, 33, 100, 224};
+  int64_t i = 0;
+  for (const int64_t m : sizes) {
+    for (const int64_t n : sizes) {
+      const int64_t k = (i * 37) % 600 + 1;
+      const DType types[] = {DType::f32, DType::bf16, DType::f16};
+      Case c{m, n, k, types[i % 3], types[i / 3 % 3]};
+      c.transpose_left = i & 1;
+      c.transpose_right = i & 2;
+      c.bf16 = i & 4;
+      c.accumulate = i & 8;
+      check(c, multiply_scratch(), own);
+      ++i;
+    }
+  }
+  check({3, 4, 0}, multiply_scratch(), own);
+  check({20, 7, 256, DType::f32, DType::f32, false, false, false, true}, multiply_scratch(), own);
+  check({30, 7, 257}, multiply_scratch(), own);
+}
+
+TEST_CASE("products: oneDNN's bf16 rounds its operands as the f32 way does") {
+  if (!onednn_has_avx512()) SKIP("oneDNN has bf16 products from AVX-512 on, be it emulated");
+  const size_t scratch = onednn_multiply_scratch();
+  check({33, 17, 1100, DType::bf16, DType::f32, false, true, true, false}, scratch, library);
+  check({7, 224, 100, DType::f32, DType::bf16, true, false, true, true}, scratch, library);
+  check({224, 40, 31, DType::f16, DType::f32, false, false, true, false}, scratch, library);
+}
+
+TEST_CASE("micro kernels: the same bits with either vector length") {
+  if (!onednn_has_avx512()) SKIP("no AVX-512");
+  const Tensor a = Tensor(DType::f32, 6, kStripStride).fill_random("a");
+  const Tensor b = Tensor(DType::f32, kDepthBlock, 16).fill_random("b");
+  for (int64_t m = 1; m <= 6; ++m) {
+    for (int64_t n = 1; n <= 16; ++n) {
+      Tensor narrow(DType::f32, m, n, 2), wide(DType::f32, m, n, 2);
+      narrow.fill_random("c");
+      wide.fill_random("c");
+      const auto run = [&](const MicroKernel& kernel, Tensor& c) {
+        kernel.run(m, n, 200, a.view().as<float>(), b.view().as<float>(), 16, c.view().as<float>(),
+                   c.view().stride, true);
+      };
+      run(kAvx2Kernel, narrow);
+      run(kAvx512Kernel, wide);
+      CHECK(narrow.same_bits(wide));
+      CHECK(wide.canaries_alive());
+    }
+  }
+}

@@ -46,7 +46,8 @@ class Checkpoint {
   /// head that is stored and differs from the embedding: transformers would then not tie them.
   void read_weights(ParameterTable& table, const Pool& pool) const;
 
-  /// Identity of the content: XXH3 of config.json and of every weight file, by file name.
+  /// Identity of the content: XXH3 of config.json, of every weight file and of every
+  /// companion file (a changed tokenizer is another run), by file name.
   std::vector<std::pair<std::string, Digest>> digests() const;
   /// Tokenizer files, generation_config.json and others that a result carries along (names). They
   /// were opened and checked (regular files, links, no Git LFS pointers) by the constructor.

@@ -130,6 +130,7 @@ std::vector<std::pair<std::string, Digest>> Checkpoint::digests() const {
   };
   add(directory_ + "/config.json");
   for (const auto& file : files_) add(file->path());
+  for (const std::string& name : companions_) add(directory_ + "/" + name);
   return out;
 }
 

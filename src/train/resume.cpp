@@ -35,6 +35,16 @@ void compare_content(const Json& saved, const Json& current, const char* key) {
     }
     const Json& named = i < new_files.size() ? new_files[i] : old_files[i];
     const Json* file = named.find("file");
+    const auto has = [&](const JsonArray& files, size_t at) {
+      const Json* other = at < files.size() ? files[at].find("file") : nullptr;
+      return other != nullptr && file != nullptr && other->dump() == file->dump();
+    };
+    if (!has(old_files, i) || !has(new_files, i)) {
+      throw input_error(
+          std::string(key) + " changed since the saved state: other files, at " +
+          (file != nullptr && file->is_string() ? quoted(file->as_string()) : "a file") +
+          "; start anew in another --out, or give the files of the first start");
+    }
     throw input_error(
         std::string(key) + " changed since the saved state: " +
         (file != nullptr && file->is_string() ? quoted(file->as_string()) : "a file") +

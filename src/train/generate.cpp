@@ -1,5 +1,6 @@
 // `generate`: text from a prompt or a chat, token by token, with a key-value cache or without.
 #include <algorithm>
+#include <cmath>
 
 #include "base/file_ops.h"
 #include "base/random.h"
@@ -75,6 +76,11 @@ std::string generate(const GenerateConfig& config, Reporter& reporter,
           std::min<int64_t>(static_cast<int64_t>(ids.size()) - past, request.decode_tokens);
       logits = session.decode(all.subspan(static_cast<size_t>(past), static_cast<size_t>(n)), past);
       past += n;
+    }
+    if (!std::all_of(logits, logits + setup.spec.vocabulary,
+                     [](float logit) { return std::isfinite(logit); })) {
+      throw numeric_error("generate: the logits of token " + std::to_string(i + 1) +
+                          " are not finite");
     }
     const int32_t id =
         next_token({logits, static_cast<size_t>(setup.spec.vocabulary)}, config.temperature,

@@ -12,6 +12,12 @@ std::string made_directory(const std::string& path) {
   if (info.kind != FileKind::none && info.kind != FileKind::directory) {
     throw usage_error("--out " + quoted(path) + ": exists and is no directory; choose another one");
   }
+  // A run beside a model's own files would leave its state and result in an input.
+  for (const char* name : {"/config.json", "/model.safetensors", "/model.safetensors.index.json"}) {
+    if (file_info(path + name).kind == FileKind::none) continue;
+    throw usage_error("--out " + quoted(path) + ": holds a checkpoint (" + (name + 1) +
+                      "); choose another directory");
+  }
   make_directory(path);
   return path;
 }

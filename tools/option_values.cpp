@@ -261,7 +261,9 @@ OptionValue choice_value(std::vector<std::string> names, std::vector<std::string
               set(options, i);
               return std::nullopt;
             }
-            if (std::find(later.begin(), later.end(), text) != later.end()) {
+            // A name with a number or keys behind it (cuda:0, virtual:mem=8G) is known by its head.
+            const std::string head = text.substr(0, text.find(':'));
+            if (std::find(later.begin(), later.end(), head) != later.end()) {
               return quoted(text) + " is not in this version; it has " + joined(names, ", ");
             }
             return unexpected(joined(names, ", "), text);

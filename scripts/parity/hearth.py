@@ -5,8 +5,8 @@ from pathlib import Path
 
 OPTIONS = ("steps", "micro_batch", "grad_accum", "seq_len", "lr", "lr_schedule", "warmup",
            "weight_decay", "beta1", "beta2", "eps", "max_grad_norm", "router_aux_loss",
-           "aux_loss_mode", "compute_dtype")
-EVAL_OPTIONS = ("micro_batch", "seq_len", "aux_loss_mode", "compute_dtype")
+           "aux_loss_mode", "compute_dtype", "threads")
+EVAL_OPTIONS = ("micro_batch", "seq_len", "aux_loss_mode", "compute_dtype", "threads")
 
 
 class Failed(Exception):

@@ -19,6 +19,7 @@ void verify_saved_state(const std::string& directory) {
 
 void verify_checkpoint(const std::string& directory, bool follow_links) {
   const Checkpoint checkpoint(directory, follow_links);
+  checkpoint.check_finite();
   const ContentDigest digest = digest_checkpoint(checkpoint);  // reads every byte of every tensor
   print(directory + ": checkpoint of " + std::to_string(digest.tensors.size()) +
         " tensors, whole, digest " + digest.root.hex() + "\n");

@@ -46,6 +46,11 @@ class Checkpoint {
   /// head that is stored and differs from the embedding: transformers would then not tie them.
   void read_weights(ParameterTable& table, const Pool& pool) const;
 
+  /// Reads every weight and raises the input error of `read_weights` for one that is not finite.
+  void check_finite() const;
+  /// Memory that reading weights takes besides the copies, on so many workers.
+  static uint64_t read_buffer_bytes(int workers);
+
   /// Identity of the content: XXH3 of config.json, of every weight file and of every
   /// companion file (a changed tokenizer is another run), by file name.
   std::vector<std::pair<std::string, Digest>> digests() const;

@@ -38,6 +38,14 @@ Copy& home_of(Tensor& tensor) {
   return master.present() ? master : tensor.copies[static_cast<int>(CopyRole::stored)];
 }
 
+void require_finite(const SafetensorsFile& file, const std::string& tensor, DType type,
+                    const void* data, int64_t begin, int64_t n) {
+  const int64_t bad = find_not_finite(type, data, n);
+  if (bad == n) return;
+  throw input_error(file.path() + ": tensor " + quoted(tensor) + ": element " +
+                    std::to_string(begin + bad) + " is not finite (NaN or infinity)");
+}
+
 void put(Copy& copy, DType type, const void* data, const Piece& piece) {
   HEARTH_CHECK(copy.view.contiguous(), "read_weights: copy with gaps");
   convert(type, data, copy.view.dtype, elements_at(copy.view.raw(), copy.view.dtype, piece.begin),
@@ -69,11 +77,7 @@ void Checkpoint::read_weights(ParameterTable& table, const Pool& pool) const {
     void* buffer = buffers[static_cast<size_t>(worker)].data();
     file.read(location.entry, buffer, static_cast<size_t>(piece.count) * size_of(type),
               static_cast<uint64_t>(piece.begin) * size_of(type));
-    const int64_t bad = find_not_finite(type, buffer, piece.count);
-    if (bad < piece.count) {
-      throw input_error(file.path() + ": tensor " + quoted(tensor.name) + ": element " +
-                        std::to_string(piece.begin + bad) + " is not finite (NaN or infinity)");
-    }
+    require_finite(file, tensor.name, type, buffer, piece.begin, piece.count);
     Copy& home = home_of(tensor);
     HEARTH_CHECK(home.present(), "read_weights: no memory for tensor " + tensor.name);
     put(home, type, buffer, piece);
@@ -112,6 +116,25 @@ void Checkpoint::check_tied_copies() const {
                         "tie_word_embeddings; set it to false if the two are separate");
     }
   }
+}
+
+void Checkpoint::check_finite() const {
+  std::vector<float> buffer(kPieceElements);
+  for (const auto& [name, at] : locations_) {
+    const SafetensorsFile& file = *files_[static_cast<size_t>(at.file)];
+    const DType type = *safetensors_dtype(at.entry.dtype);
+    const auto size = static_cast<int64_t>((at.entry.end - at.entry.begin) / size_of(type));
+    for (int64_t begin = 0; begin < size; begin += kPieceElements) {
+      const int64_t n = std::min(kPieceElements, size - begin);
+      file.read(at.entry, buffer.data(), static_cast<size_t>(n) * size_of(type),
+                static_cast<uint64_t>(begin) * size_of(type));
+      require_finite(file, name, type, buffer.data(), begin, n);
+    }
+  }
+}
+
+uint64_t Checkpoint::read_buffer_bytes(int workers) {
+  return static_cast<uint64_t>(workers) * kPieceElements * sizeof(float);
 }
 
 std::vector<std::pair<std::string, Digest>> Checkpoint::digests() const {

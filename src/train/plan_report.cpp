@@ -62,8 +62,9 @@ void require_fit(const RunPlan& plan, const RunConfig& config) {
     change = "--cpu-memory " + std::to_string((plan.peak >> 20) + 1) +
              "Mi on a machine that has it, or --freeze of more tensors";
   }
-  throw usage_error("the plan needs" + megabytes(plan.peak) + " of host memory and" +
-                    megabytes(plan.budget) + " may be used; " + change + " would fit");
+  const auto rounded = [](uint64_t bytes) { return std::to_string((bytes >> 20) + 1) + " MiB"; };
+  throw usage_error("the plan needs " + rounded(plan.peak) + " of host memory and " +
+                    rounded(plan.budget) + " may be used; " + change + " would fit");
 }
 
 Json plan_json(const RunPlan& plan, const RunSetup& setup, const StepBound& bound) {
@@ -82,6 +83,7 @@ Json plan_json(const RunPlan& plan, const RunSetup& setup, const StepBound& boun
     entry["name"] = line.name;
     entry["bytes"] = line.bytes;
     entry["basis"] = line.basis;
+    if (line.measured) entry["measured"] = *line.measured;
     lines.push_back(std::move(entry));
   }
   host["lines"] = std::move(lines);

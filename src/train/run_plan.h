@@ -15,11 +15,12 @@
 
 namespace hearth {
 
-/// Memory of one use: estimate, and what it rests on.
+/// Memory of one use: estimate, what it rests on, and after the run what was measured.
 struct MemoryLine {
   std::string name;
   uint64_t bytes = 0;
   std::string basis;
+  std::optional<uint64_t> measured = std::nullopt;
 };
 
 /// What is asked of a plan. Bounds come from the lengths of the data.
@@ -47,6 +48,10 @@ struct RunPlan {
 
   /// The lists that exist.
   std::vector<const Schedule*> lists() const;
+
+  /// Fills `measured`: arenas were reserved as planned, so what differs from the process's peak is
+  /// the program's.
+  void grade(uint64_t peak_bytes);
 };
 
 RunPlan make_run_plan(const RunSetup& setup, const PlanRequest& request);

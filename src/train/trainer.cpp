@@ -8,7 +8,7 @@ namespace hearth {
 ExitCode train(const TrainConfig& config, Reporter& reporter) {
   TrainingRun run(config, reporter);
   const std::optional<SavedState> state = run.choose_state();
-  if (!state && run.finished_without_state()) return ExitCode::done;
+  if (run.finished(state)) return ExitCode::done;
   run.open(state);
   if (config.eval_at_start && !state) run.evaluate("start");
 

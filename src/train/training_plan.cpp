@@ -71,8 +71,10 @@ void require_disk(const RunSetup& setup, const TrainConfig& config) {
 
 MachineRates rates_of(const RunSetup& setup) {
   const auto device = make_host_device(uint64_t{1} << 62);
-  return measure_rates(*device, setup.ops, setup.settings.compute, trained_parameters(setup.table),
-                       setup.workers, setup.cores);
+  // 16 bytes a parameter: within a quarter of what the run may use.
+  const auto most = static_cast<int64_t>(setup.memory_budget / 64);
+  return measure_rates(*device, setup.ops, setup.settings.compute,
+                       std::min(most, trained_parameters(setup.table)), setup.workers, setup.cores);
 }
 
 StepBound full_step_bound(const RunPlan& plan, const RunSetup& setup, const MachineRates& rates) {

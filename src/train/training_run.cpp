@@ -35,6 +35,10 @@ std::optional<SavedState> TrainingRun::choose_state() {
     throw usage_error("--resume never, but " + directory_.path() +
                       " holds saved state; give another --out or remove it");
   }
+  if (state && config_.resume == ResumeMode::from_directory) {
+    reporter_.note("--resume " + quoted(config_.resume_from) +
+                   " is not used: " + directory_.path() + " holds saved state of its own");
+  }
   if (!state && config_.resume == ResumeMode::from_directory) {
     const std::string name = config_.resume_from.substr(config_.resume_from.find_last_of('/') + 1);
     if (step_of_state_directory(name)) {
@@ -48,8 +52,10 @@ std::optional<SavedState> TrainingRun::choose_state() {
   return state;
 }
 
-bool TrainingRun::finished_without_state() const {
+bool TrainingRun::finished(const std::optional<SavedState>& state) const {
+  if (state) check_identity(state->extra, identity_, config_);
   if (file_info(directory_.result()).kind != FileKind::directory) return false;
+  if (state && state->step < steps_) return false;
   directory_.clean();
   reporter_.note("already finished: " + directory_.result());
   return true;

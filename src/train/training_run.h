@@ -47,8 +47,8 @@ class TrainingRun {
 
   /// The state to go on from, checked against this run; nullopt: from step 1.
   std::optional<SavedState> choose_state();
-  /// The result is there, and no state that could be continued.
-  bool finished_without_state() const;
+  /// The result is there and the state, if any, is that of the last step: nothing is left to do.
+  bool finished(const std::optional<SavedState>& state) const;
   /// Reserves memory, reads weights or the state, opens the logs, says what will run.
   void open(const std::optional<SavedState>& state);
 

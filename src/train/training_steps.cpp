@@ -135,16 +135,14 @@ ExitCode TrainingRun::finish() {
   if (ran_a_step_ && !evaluation_due()) evaluate("end");
   const std::string result = directory_.result();
   const bool there = file_info(result).kind == FileKind::directory;
-  if (there && !ran_a_step_) {
-    reporter_.note("already finished: " + result);
-    return ExitCode::done;
-  }
   if (there) rename_no_replace(result, directory_.path() + "/.trash-model");
   write_checkpoint(setup_.table, setup_.checkpoint, result);
   remove_tree(directory_.path() + "/.trash-model");
   if (!config_.trace.empty()) {
     write_file_atomically(config_.trace, chrome_trace(plan_.train->schedule, session_->trace()));
   }
+  plan_.grade(peak_resident_bytes());
+  directory_.write_plan(plan_json(plan_, setup_, full_step_bound(plan_, setup_, rates_)));
   journal_->event("finished", {{"step", progress_.step}});
   reporter_.note("finished: " + result);
   return ExitCode::done;

@@ -131,6 +131,21 @@ TEST_CASE("training: what a resume refuses, and leaves untouched") {
   CHECK(f.run(other) == ExitCode::done);
 }
 
+TEST_CASE("training: the plan is graded by the run, and --cpu-memory is kept") {
+  TrainingFixture f;
+  REQUIRE(f.run(f.config("run")) == ExitCode::done);
+  const Json plan = parse_json(read_file(f.dir / "run/plan.json"), "plan.json");
+  const Json& host = plan.find("memory")->as_array()[0];
+  for (const Json& line : host.find("lines")->as_array()) {
+    CHECK(line.find("measured") != nullptr);
+  }
+  TrainConfig tight = f.config("tight");
+  tight.cpu_memory = 1 << 20;
+  const Raised raised = raised_by([&] { f.run(tight); });
+  CHECK(raised.code == ExitCode::usage);
+  CHECK(raised.says("--"));
+}
+
 TEST_CASE("training: a state of another run directory may be resumed") {
   TrainingFixture f;
   REQUIRE(f.run(f.config("whole")) == ExitCode::done);

@@ -12,9 +12,7 @@ ExitCode run_plan(const Options& options) {
   } else {
     print(report.text);
   }
-  if (!report.fits) {
-    throw usage_error("this run does not fit; the plan names the smallest change that would");
-  }
+  if (!report.fits) throw usage_error(report.refusal);
   return ExitCode::done;
 }
 

@@ -5,7 +5,7 @@
 namespace hearth {
 namespace {
 
-constexpr size_t kMaxQuoted = 200;  // characters, CLI.md part 10
+constexpr size_t kMaxQuoted = 200;  // characters
 
 // Characters that would act on a terminal or reorder the line instead of being shown in it.
 bool acts_on_terminal(uint32_t code) {

@@ -23,7 +23,7 @@ struct RowOptions {
   std::string model;  // directory of the tokenizer files; not touched by input_ids rows
   RowFormat format = RowFormat::automatic;
   TrainOn train_on = TrainOn::assistant;  // of chats; text is trained as a whole
-  bool follow_links = false;              // of the model directory, CLI.md 10
+  bool follow_links = false;              // of the model directory
   std::string chat_template;              // empty or "chatml"
   int64_t skip_bad_rows = 0;              // so many bad rows are passed over, each with a warning
   int64_t seq_len = 0;                    // 0: any length
@@ -56,7 +56,7 @@ struct RowTotals {
 };
 
 /// Reads the files one after the other, a row at a time. Errors name FILE:LINE and the field
-/// (CLI.md 4, 5 and 10). Blank lines and a byte order mark at the start of a file are passed over.
+/// Blank lines and a byte order mark at the start of a file are passed over.
 /// `-` is standard input; `.txt` files are one document each.
 ///
 /// Chats and texts without a trained token are refused (judged before a row is cut); input_ids rows

@@ -37,7 +37,7 @@ struct Encoding {
 /// input error that names it and its value. `truncation` and `padding` are not applied.
 class Tokenizer {
  public:
-  /// Reads tokenizer.json and, when there, tokenizer_config.json. `follow_links` as CLI.md 10 says.
+  /// Reads tokenizer.json and, when there, tokenizer_config.json. `follow_links`: links may lead anywhere.
   explicit Tokenizer(const std::string& directory, bool follow_links = false);
   /// From the contents of the two files (the second null when missing); `directory` names them in
   /// messages.

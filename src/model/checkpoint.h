@@ -26,7 +26,8 @@ struct TensorLocation {
 /// unknown one. Reads no tensor data.
 class Checkpoint {
  public:
-  /// Input errors name file, tensor or key. `follow_links` as CLI.md 10 says.
+  /// Input errors name file, tensor or key. `follow_links`: links may lead anywhere
+  /// (else only to files in the directory or, in a hub cache, to its blobs).
   explicit Checkpoint(const std::string& directory, bool follow_links = false);
 
   const std::string& directory() const { return directory_; }

@@ -39,8 +39,8 @@ void append_list(std::string& text, const Schedule& list) {
 
 }  // namespace
 
-void require_fit(const RunPlan& plan, const RunConfig& config) {
-  if (plan.fits()) return;
+std::string refusal(const RunPlan& plan, const RunConfig& config) {
+  if (plan.fits()) return "";
   uint64_t activations = 0;
   for (const MemoryLine& line : plan.memory) {
     if (line.name.starts_with("activations") || line.name.starts_with("scratch")) {
@@ -63,8 +63,12 @@ void require_fit(const RunPlan& plan, const RunConfig& config) {
              "Mi on a machine that has it, or --freeze of more tensors";
   }
   const auto rounded = [](uint64_t bytes) { return std::to_string((bytes >> 20) + 1) + " MiB"; };
-  throw usage_error("the plan needs " + rounded(plan.peak) + " of host memory and " +
-                    rounded(plan.budget) + " may be used; " + change + " would fit");
+  return "the plan needs " + rounded(plan.peak) + " of host memory and " + rounded(plan.budget) +
+         " may be used; " + change + " would fit";
+}
+
+void require_fit(const RunPlan& plan, const RunConfig& config) {
+  if (!plan.fits()) throw usage_error(refusal(plan, config));
 }
 
 Json plan_json(const RunPlan& plan, const RunSetup& setup, const StepBound& bound) {

@@ -11,7 +11,7 @@
 
 namespace hearth {
 
-/// One optimizer step (the keys of metrics.jsonl, CLI.md 6).
+/// One optimizer step (the keys of metrics.jsonl).
 struct StepMetrics {
   int64_t step = 0;
   double loss = 0;       // cross-entropy a trained token

@@ -28,7 +28,7 @@ void register_progress(StateRegistry& registry, Progress& progress, Sampler& sam
 Json run_identity(const TrainConfig& config, const RunSetup& setup,
                   const std::vector<std::pair<std::string, Digest>>& data);
 
-/// Compares the identity of a saved state with this run's (CLI.md 7). Usage error for an option
+/// Compares the identity of a saved state with this run's. Usage error for an option
 /// that changed and is not in `--allow-change`; input error for changed content of model or data,
 /// naming the file. Returns the allowed changes as "name: old -> new".
 std::vector<std::string> check_identity(const Json& saved, const Json& current,

@@ -56,10 +56,12 @@ struct RunPlan {
 
 RunPlan make_run_plan(const RunSetup& setup, const PlanRequest& request);
 
-/// Raises a usage error that says what is missing and the smallest change that would fit.
+/// What is missing, and the smallest change that would fit; empty if the plan fits.
+std::string refusal(const RunPlan& plan, const RunConfig& config);
+/// Raises that as a usage error.
 void require_fit(const RunPlan& plan, const RunConfig& config);
 
-/// `plan --json` of CLI.md 9, and plan.json. `bound` and `time_s` for a step of full micro-batches.
+/// What `plan --json` prints, and plan.json. `bound` and `time_s` for a step of full micro-batches.
 Json plan_json(const RunPlan& plan, const RunSetup& setup, const StepBound& bound);
 /// For people: memory by use, the list, the bound.
 std::string plan_text(const RunPlan& plan, const RunSetup& setup, const StepBound& bound);

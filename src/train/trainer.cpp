@@ -29,7 +29,8 @@ PlanReport plan_run(const TrainConfig& config) {
   const RunPlan plan = plan_training(config, setup, data);
   require_disk(setup, config);
   const StepBound bound = full_step_bound(plan, setup, rates_of(setup));
-  return {plan.fits(), plan_text(plan, setup, bound), plan_json(plan, setup, bound)};
+  return {plan.fits(), plan_text(plan, setup, bound), plan_json(plan, setup, bound),
+          refusal(plan, config)};
 }
 
 }  // namespace hearth

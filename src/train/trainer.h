@@ -1,5 +1,5 @@
 // Runs of the program: training, evaluation, generation. Each reads a resolved configuration, and
-// raises Error (base/error.h) with the exit code of CLI.md 10.
+// raises Error (base/error.h) with an exit code (docs/errors.md).
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,13 @@ ExitCode train(const TrainConfig& config, Reporter& reporter);
 /// The plan that `train` would run: fits or not, memory lines, the printed list, the bound.
 struct PlanReport {
   bool fits = false;
-  std::string text;  // for people
-  Json json;         // CLI.md 9
+  std::string text;     // for people
+  Json json;            // the keys of `plan --json`
+  std::string refusal;  // empty if it fits; else what is missing and the smallest change
 };
 PlanReport plan_run(const TrainConfig& config);
 
-/// `eval --json` of CLI.md 9.
+/// What `eval --json` prints.
 Json evaluate(const RunConfig& config, Reporter& reporter);
 
 struct GenerateConfig : RunConfig {

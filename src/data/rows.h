@@ -55,7 +55,7 @@ struct RowTotals {
   int64_t bad = 0;               // rows passed over (skip_bad_rows)
 };
 
-/// Reads the files one after the other, a row at a time. Errors name FILE:LINE and the field
+/// Reads the files one after the other, a row at a time. Errors name FILE:LINE and the field.
 /// Blank lines and a byte order mark at the start of a file are passed over.
 /// `-` is standard input; `.txt` files are one document each.
 ///

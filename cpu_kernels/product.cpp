@@ -70,6 +70,13 @@ void multiply(Scratch& scratch, bool bf16, const Operand& a, const Operand& b, f
     return;
   }
   const MicroKernel& kernel = micro_kernel();
+  // f32 operands stand as oneDNN wants them. Few rows gain nothing there, and other stored types
+  // would have to be brought into f32 first: those go through the packed kernel.
+  const bool plain = !bf16 && a.memory.dtype == DType::f32 && b.memory.dtype == DType::f32;
+  if (plain && m > 2 * kernel.rows) {
+    onednn_multiply_f32(scratch, a, b, c, ldc, accumulate);
+    return;
+  }
   Scratch::Frame frame(scratch);
   float* left = scratch.take<float>(kLeftFloats);
   // Where few strips of A use it, B is read where it stands.
@@ -101,7 +108,8 @@ void multiply(Scratch& scratch, bool bf16, const Operand& a, const Operand& b, f
 size_t multiply_scratch() {
   constexpr int64_t side = Blocks::kLargest;
   const int64_t packed = kLeftFloats + kDepthBlock * side + side * side;
-  const size_t own = sizeof(float) * static_cast<size_t>(packed) + 3 * kArenaAlignment;
+  const size_t own = std::max(sizeof(float) * static_cast<size_t>(packed) + 3 * kArenaAlignment,
+                              onednn_multiply_f32_scratch());
   return onednn_has_fast_bf16() ? std::max(own, onednn_multiply_scratch()) : own;
 }
 

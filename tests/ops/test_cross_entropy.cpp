@@ -27,7 +27,7 @@ OpTest cross_entropy(const Case& c) {
   test.inputs = {"x"};
   if (c.trained) test.inputs.push_back("head");
   test.products = true;
-  test.bf16_tolerance = 4e-3;  // the gradients of logits are rounded as operands
+  test.bf16_tolerance = 1e-3;  // the gradients of logits are rounded as operands
   test.scratch = [=](const OpSet& ops) {
     return ops.cross_entropy_scratch(tokens, c.width, c.vocabulary);
   };

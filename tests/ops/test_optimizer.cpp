@@ -87,7 +87,8 @@ TEST_CASE("adamw: within one unit in the last place of the reference") {
       AdamWOptions options = kOptions;
       options.step = step;
       options.gradient_scale = scale;
-      const OpTest test = adamw(1000, DType::f32, options);
+      const int64_t size = step == 7 ? 50001 : 1001;
+      const OpTest test = adamw(size, DType::f32, options);
       check_back_ends(test);
       TestStream reference_stream(1, test.scratch(reference_ops()));
       const Tensors expected =
@@ -98,7 +99,7 @@ TEST_CASE("adamw: within one unit in the last place of the reference") {
           INFO(name << ", step " << step << ", gradient scale " << scale);
           CHECK(beyond_one_ulp(actual.at(name), expected.at(name)) == 0);
         }
-        CHECK(difference(actual.at("gradient"), Tensor(DType::f32, 1, 1000).fill(0), 0) == "");
+        CHECK(difference(actual.at("gradient"), Tensor(DType::f32, 1, size).fill(0), 0) == "");
       });
     }
   }

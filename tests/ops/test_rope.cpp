@@ -5,7 +5,7 @@ using namespace hearth::test;
 
 namespace {
 
-ScratchNeed scratch(const OpSet& ops) { return ops.row_scratch(300, 64); }
+ScratchNeed scratch(const OpSet& ops) { return ops.row_scratch(300, 160); }
 
 /// Table of cos or sin of position * 10^(-2i/d), as models have it.
 Tensor angles(bool sine, int64_t positions, int64_t half) {
@@ -50,7 +50,7 @@ TEST_CASE("rope: values and gradients") {
   check_op(rope(1, 1, {3}));
   std::vector<double> positions;
   for (int i = 0; i < 300; ++i) positions.push_back(i % 12);
-  check_back_ends(rope(2, 8, positions));
+  check_back_ends(rope(4, 20, positions));
 }
 
 TEST_CASE("rope: the first half turns towards the second, by the token's position") {

@@ -47,7 +47,7 @@ TEST_CASE("router: every k, normalized or not, with and without auxiliary loss")
         if (k == 1 && normalize && !auxiliary) continue;  // no gradient, see below
         check_op(router(5, 5, k, normalize, auxiliary));
       }
-      check_back_ends(router(300, 17, 4, normalize, auxiliary));
+      check_back_ends(router(700, 17, 4, normalize, auxiliary));
     }
   }
   check_back_ends(router(1, 2, 1, true, true));

@@ -80,7 +80,8 @@ FAULTS = [
           "(dw[j] - mean) / divisor", "dw[j] / divisor"),
     Fault("softmax over the chosen", ROUTER,
           "w[j] = static_cast<float>(p[chosen[j]] / divisor);",
-          "w[j] = static_cast<float>(p[chosen[j]] / weight_divisor(p, chosen, k, true));"),
+          "w[j] = static_cast<float>(p[chosen[j]] / (0 * divisor + "
+          "weight_divisor(p, chosen, k, true)));"),
     Fault("expert gradient not weighted", EXPERTS, "scale_row(weight, to, to, cols.count);", ""),
     Fault("derivative of silu", "cpu_kernels/elementwise.cpp", "(1.0f + g * (1.0f - s))",
           "(1.0f + g * s)"),

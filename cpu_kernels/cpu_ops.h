@@ -1,5 +1,5 @@
-// The fast CPU back end of the op set: packed f32 products of its own, bf16 products of oneDNN
-// where the machine has them in hardware, tiles on the stream's pool.
+// The fast CPU back end of the op set: products by oneDNN, with a packed kernel of its own for few
+// rows and weights of other stored types, in tiles on the stream's pool.
 #pragma once
 
 #include "ops/op_set.h"
@@ -10,8 +10,8 @@ namespace hearth {
 /// device (`host_stream`). Thread-safe: it holds no state.
 ///
 /// Tiles are cut by shape alone and every element is summed in one fixed order, so results do not
-/// depend on the number of workers. With f32 compute they do not depend on the machine either, and
-/// the result of a row does not depend on how many rows come with it.
+/// depend on the number of workers. They may depend on the machine, whose instructions oneDNN chooses
+/// by, and a row's on how many rows come with it, which decides the kind of product.
 const OpSet& cpu_ops();
 
 /// Makes it known to `find_op_set`. Called once, by main.

@@ -23,8 +23,8 @@ struct Blocks {
 };
 
 /// C = A B, or C += A B with `accumulate`; A [m, k], B [k, n] of any stored types, C f32 with `ldc`
-/// floats a row, m and n at most Blocks::kLargest. A and B may not overlap C. With `bf16` both operands are rounded to bf16
-/// and the sums are f32. How the sum over k is formed depends on the shape alone.
+/// floats a row, m and n at most Blocks::kLargest. A and B may not overlap C.
+/// With `bf16` both operands are rounded to bf16 and the sums are f32. How the sum over k is formed depends on the shape alone.
 void multiply(Scratch& scratch, bool bf16, const Operand& a, const Operand& b, float* c,
               int64_t ldc, bool accumulate);
 

@@ -15,8 +15,8 @@ namespace hearth {
 
 namespace {
 
-AttentionShape attention_shape(const ModelSpec& spec) {
-  return {spec.heads, spec.kv_heads, spec.head_dim, spec.window,
+AttentionShape attention_shape(const ModelSpec& spec, int32_t layer) {
+  return {spec.heads, spec.kv_heads, spec.head_dim, spec.windows[static_cast<size_t>(layer)],
           1.0 / std::sqrt(static_cast<double>(spec.head_dim))};
 }
 
@@ -65,7 +65,7 @@ class AttentionPart final : public Body {
           {v, Access::read, s.settings.activations, 0, s.longest, s.spec.head_dim / 2, 0});
     }
     column(Value::input_rstd, saved, 1);
-    if (s.spec.qk_norm) {
+    if (s.spec.qk_norm != QkNorm::none) {
       heads(Value::q_raw, saved, s.spec.heads);
       heads(Value::k_raw, saved, s.spec.kv_heads);
       column(Value::q_rstd, saved, s.spec.heads);
@@ -120,7 +120,7 @@ class AttentionPart final : public Body {
 
   ScratchNeed scratch(const TaskShape& s, const OpSet& ops) const override {
     const int64_t q = s.spec.heads * s.spec.head_dim, kv = s.spec.kv_heads * s.spec.head_dim;
-    ScratchNeed need = ops.attention_scratch(attention_shape(s.spec), s.tokens, s.longest);
+    ScratchNeed need = ops.attention_scratch(attention_shape(s.spec, s.layer), s.tokens, s.longest);
     for (const auto& [out, in] : {std::pair{q, s.spec.hidden},
                                   {kv, s.spec.hidden},
                                   {s.spec.hidden, q},
@@ -163,12 +163,12 @@ class AttentionPart final : public Body {
     const View q = c.out(Value::q);
     const View k = c.out(Value::k).slice(c.batch.past, c.batch.tokens);
     const View v = c.out(Value::v).slice(c.batch.past, c.batch.tokens);
-    const View q_raw = spec.qk_norm ? c.out(Value::q_raw) : q;
-    const View k_raw = spec.qk_norm ? c.out(Value::k_raw) : k;
+    const View q_raw = spec.qk_norm != QkNorm::none ? c.out(Value::q_raw) : q;
+    const View k_raw = spec.qk_norm != QkNorm::none ? c.out(Value::k_raw) : k;
     c.ops.linear_forward(c.stream, normed, w.linear(Slot::q, Slot::q_bias), q_raw);
     c.ops.linear_forward(c.stream, normed, w.linear(Slot::k, Slot::k_bias), k_raw);
     c.ops.linear_forward(c.stream, normed, w.linear(Slot::v, Slot::v_bias), v);
-    if (spec.qk_norm) {
+    if (spec.qk_norm != QkNorm::none) {
       head_norm(c, w, Slot::q_norm, q_raw, q, Value::q_rstd);
       head_norm(c, w, Slot::k_norm, k_raw, k, Value::k_rstd);
     }
@@ -177,7 +177,7 @@ class AttentionPart final : public Body {
     c.ops.rope(c.stream, k, spec.kv_heads, positions, cosine, sine, false);
 
     const int64_t keys = c.batch.past + c.batch.tokens;
-    c.ops.attention_forward(c.stream, attention_shape(spec), offsets, q,
+    c.ops.attention_forward(c.stream, attention_shape(spec, c.layer), offsets, q,
                             c.in(Value::k).slice(0, keys), c.in(Value::v).slice(0, keys),
                             c.out(Value::attention), c.out(Value::log_sum));
     const View mid = c.out(Value::mid);
@@ -206,14 +206,14 @@ class AttentionPart final : public Body {
     w.add_gradient(d_mid, c.in(Value::attention), Slot::o, Slot::o_bias);
 
     const View dq = c.out(Value::tmp_q), dk = c.out(Value::tmp_k), dv = c.out(Value::tmp_v);
-    c.ops.attention_backward(c.stream, attention_shape(spec), offsets_of(c), d_attention,
+    c.ops.attention_backward(c.stream, attention_shape(spec, c.layer), offsets_of(c), d_attention,
                              c.in(Value::q), c.in(Value::k), c.in(Value::v), c.in(Value::attention),
                              c.in(Value::log_sum), dq, dk, dv);
     const ConstView positions = row_vector(c.in(Value::positions));
     const ConstView cosine = c.in(Value::rope_cosine), sine = c.in(Value::rope_sine);
     c.ops.rope(c.stream, dq, spec.heads, positions, cosine, sine, true);
     c.ops.rope(c.stream, dk, spec.kv_heads, positions, cosine, sine, true);
-    if (spec.qk_norm) {
+    if (spec.qk_norm != QkNorm::none) {
       head_norm_backward(c, w, Slot::q_norm, dq, Value::q_raw, Value::q_rstd);
       head_norm_backward(c, w, Slot::k_norm, dk, Value::k_raw, Value::k_rstd);
     }

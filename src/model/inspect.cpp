@@ -7,7 +7,8 @@
 namespace hearth {
 namespace {
 
-constexpr const char* kGroupNames[] = {"embedding", "attention", "gate", "expert", "dense", "head"};
+constexpr const char* kGroupNames[] = {"embedding", "attention", "gate", "expert",
+                                       "shared",    "dense",     "head"};
 
 std::string line(const char* name, int64_t blocks, int64_t tensors, int64_t parameters,
                  int64_t bytes, const std::string& types) {
@@ -30,6 +31,15 @@ std::string short_count(int64_t n) {
     std::snprintf(text, sizeof text, "%lld", static_cast<long long>(n));
   }
   return text;
+}
+
+/// ", window 4096" or ", window 4096 in 3 layers".
+std::string window_text(const ModelSpec& spec) {
+  const auto full = std::count(spec.windows.begin(), spec.windows.end(), 0);
+  if (full == spec.layers) return "";
+  const int64_t window = *std::max_element(spec.windows.begin(), spec.windows.end());
+  return ", window " + std::to_string(window) +
+         (full > 0 ? " in " + std::to_string(spec.layers - full) + " layers" : "");
 }
 
 }  // namespace
@@ -126,10 +136,11 @@ std::string inspection_text(const Inspection& inspection) {
   out += "vocabulary " + n(s.vocabulary) + ", hidden " + n(s.hidden) + ", layers " + n(s.layers) +
          " (" + n(s.moe_layers()) + " with experts), positions " + n(s.max_positions) + "\n";
   out += "heads " + n(s.heads) + "/" + n(s.kv_heads) + " of " + n(s.head_dim) +
-         (s.qkv_bias ? ", biases" : "") + (s.window > 0 ? ", window " + n(s.window) : "") +
-         ", rope theta " + Json(s.rope_theta).dump() + (s.tied_head ? ", tied head" : "") + "\n";
+         (s.qkv_bias ? ", biases" : "") + window_text(s) + ", rope theta " +
+         Json(s.rope_theta).dump() + (s.tied_head ? ", tied head" : "") + "\n";
   out += "experts " + n(s.experts) + ", " + n(s.experts_per_token) + " a token, width " +
          n(s.expert_width) + (s.normalize_weights ? ", weights normalized" : "") +
+         (s.shared_width > 0 ? "; shared width " + n(s.shared_width) : "") +
          (s.moe_layers() < s.layers ? "; dense width " + n(s.dense_width) : "") + "\n\n";
   char head[160];
   std::snprintf(head, sizeof head, "%-10s %8s %9s %16s %18s  %s\n", "group", "blocks", "tensors",
@@ -146,7 +157,8 @@ std::string inspection_text(const Inspection& inspection) {
 
 Json inspection_json(const Inspection& inspection) {
   const ModelSpec& s = inspection.spec;
-  JsonArray groups;
+  JsonArray groups, windows;
+  for (const int64_t window : s.windows) windows.push_back(window);
   for (const ParameterGroup& g : inspection.groups) {
     groups.push_back(JsonObject{{"name", g.name},
                                 {"blocks", g.blocks},
@@ -164,13 +176,14 @@ Json inspection_json(const Inspection& inspection) {
                         {"kv_heads", s.kv_heads},
                         {"head_dim", s.head_dim},
                         {"attention_bias", s.qkv_bias},
-                        {"window", s.window},
+                        {"windows", std::move(windows)},
                         {"rope_theta", s.rope_theta},
                         {"norm_eps", s.norm_eps},
                         {"tied_head", s.tied_head},
                         {"experts", s.experts},
                         {"experts_per_token", s.experts_per_token},
                         {"expert_width", s.expert_width},
+                        {"shared_width", s.shared_width},
                         {"dense_width", s.dense_width},
                         {"normalize_weights", s.normalize_weights}});
   return JsonObject{{"kind", "checkpoint"},

@@ -19,7 +19,7 @@ using TensorId = int32_t;
 using BlockId = int32_t;
 
 /// A block is what is placed, moved and updated as one.
-enum class BlockKind : uint8_t { embedding, attention, gate, expert, dense, head };
+enum class BlockKind : uint8_t { embedding, attention, gate, expert, shared, dense, head };
 
 /// Which tensor of its block.
 enum class Slot : uint8_t {
@@ -39,7 +39,8 @@ enum class Slot : uint8_t {
   router,     // gate
   gate,
   up,
-  down,  // expert, dense
+  down,         // expert, shared, dense
+  shared_gate,  // shared: [1, hidden], how much of the shared expert a token takes
   final_norm,
   head,  // head
 };

@@ -8,6 +8,9 @@
 
 namespace hearth {
 
+/// RMSNorm of q and k before rope: of each head, or of a whole projection.
+enum class QkNorm : uint8_t { none, head, whole };
+
 struct ModelSpec {
   std::string family;  // model_type
 
@@ -25,10 +28,11 @@ struct ModelSpec {
   int64_t heads = 0;
   int64_t kv_heads = 0;
   int64_t head_dim = 0;  // need not be hidden / heads
-  bool qk_norm = false;  // RMSNorm a head of q and k, before rope
+  QkNorm qk_norm = QkNorm::none;
+  double qkv_limit = 0;  // q, k and v are clamped to [-limit, limit] before rope; 0: they are not
   bool qkv_bias = false;
   bool o_bias = false;
-  int64_t window = 0;  // 0: full causal attention
+  std::vector<int64_t> windows;  // of each layer; 0: full causal attention
   double rope_theta = 0;
 
   // Feed-forward part: routed experts where moe[layer], else a dense MLP.
@@ -37,6 +41,8 @@ struct ModelSpec {
   int64_t experts = 0;
   int64_t experts_per_token = 0;
   int64_t expert_width = 0;
+  int64_t shared_width =
+      0;  // of the expert that every token visits, beside the routed ones; 0: none
   bool normalize_weights = false;  // combine weights divided by their sum (norm_topk_prob)
   double aux_loss = 0;             // config.json's coefficient of the auxiliary loss
 

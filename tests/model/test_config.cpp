@@ -58,14 +58,14 @@ TEST_CASE("config: sizes and switches are read", "[config]") {
   CHECK(spec.expert_width == 5);
   CHECK(spec.dense_width == 7);
   CHECK(spec.moe == std::vector<bool>{true, true, false});
-  CHECK(spec.qk_norm);
+  CHECK(spec.qk_norm == QkNorm::head);
   // What an absent key means, as in transformers' class.
   CHECK_FALSE(spec.tied_head);
   CHECK_FALSE(spec.qkv_bias);
   CHECK_FALSE(spec.o_bias);
   CHECK_FALSE(spec.normalize_weights);
   CHECK(spec.aux_loss == 0.001);
-  CHECK(spec.window == 0);
+  CHECK(spec.windows == std::vector<int64_t>{0, 0, 0});
   CHECK(spec.padding_id == -1);
   CHECK(spec.eos_ids.empty());
 }
@@ -161,16 +161,16 @@ TEST_CASE("config: the base of rotary positions, old and new style", "[config]")
 }
 
 TEST_CASE("config: the window counts only with use_sliding_window", "[config]") {
-  CHECK(read(with("sliding_window", "16")).window == 0);
+  CHECK(read(with("sliding_window", "16")).windows[0] == 0);
   const Json on = with("use_sliding_window", "true");
   CHECK_THAT(refused(on), ContainsSubstring("sliding_window is missing"));
-  CHECK(read(changed(on, "sliding_window", nullptr)).window == 0);
-  CHECK(read(changed(on, "sliding_window", 16)).window == 16);
-  CHECK(read(changed(changed(on, "sliding_window", 16), "max_window_layers", 1)).window == 16);
+  CHECK(read(changed(on, "sliding_window", nullptr)).windows[0] == 0);
+  CHECK(read(changed(on, "sliding_window", 16)).windows[0] == 16);
+  CHECK(read(changed(changed(on, "sliding_window", 16), "max_window_layers", 1)).windows[0] == 16);
   CHECK_THAT(refused(changed(on, "sliding_window", 0)), ContainsSubstring("sliding_window"));
   CHECK_THAT(refused(changed(on, "sliding_window", "16")), ContainsSubstring("sliding_window"));
   const std::string full = R"(["full_attention", "full_attention", "full_attention"])";
-  CHECK(read(with("layer_types", full)).window == 0);
+  CHECK(read(with("layer_types", full)).windows[0] == 0);
   CHECK_THAT(refused(with("layer_types", R"(["full_attention"])")),
              ContainsSubstring("layer_types"));
   CHECK_THAT(

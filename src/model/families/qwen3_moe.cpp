@@ -58,15 +58,17 @@ void read_attention(const ConfigReader& config, ModelSpec& spec) {
     config.refuse("head_dim", "the size of a head, " + std::to_string(spec.head_dim) +
                                   ", must be even for rotary positions");
   }
-  spec.qk_norm = true;
+  spec.qk_norm = QkNorm::head;
   spec.qkv_bias = config.boolean("attention_bias", false);
   spec.o_bias = spec.qkv_bias;
   if (config.number("attention_dropout", 0, 1, 0) != 0) {
     config.refuse("attention_dropout", "dropout in attention is not supported, only 0");
   }
+  spec.windows.assign(static_cast<size_t>(spec.layers), 0);
   // null is no window; absent would be 4096 in transformers, a size that is not guessed here.
   if (config.boolean("use_sliding_window", false) && !config.is_null("sliding_window")) {
-    spec.window = config.integer("sliding_window", 1, kMaxPositions);
+    std::fill(spec.windows.begin(), spec.windows.end(),
+              config.integer("sliding_window", 1, kMaxPositions));
   }
   if (!config.boolean("is_causal", true)) {
     config.refuse("is_causal", "attention that is not causal is not supported");
@@ -78,7 +80,7 @@ void read_attention(const ConfigReader& config, ModelSpec& spec) {
 void check_layer_types(const ConfigReader& config, const ModelSpec& spec) {
   const Json* types = config.find("layer_types");
   if (types == nullptr) return;
-  const std::string expected = spec.window > 0 ? "sliding_attention" : "full_attention";
+  const std::string expected = spec.windows[0] > 0 ? "sliding_attention" : "full_attention";
   const bool fits =
       types->is_array() && static_cast<int64_t>(types->as_array().size()) == spec.layers &&
       std::all_of(types->as_array().begin(), types->as_array().end(), [&](const Json& type) {

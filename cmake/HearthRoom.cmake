@@ -9,7 +9,8 @@
 # DIR           folder with the sources; src/<name> unless given
 # INNER_ROOMS   subfolders that are rooms of their own: neither their sources nor headers belong here
 # PRIVATE_LIBS  libraries that the sources use and the headers must not
-# OPTIMIZE      -O3 in optimized builds: a room of hot loops
+# OPTIMIZE      a room of hot loops: -O3 in optimized builds; no errno of roots and no floating-point
+#               traps, which would keep loops from being vectorised and change no result
 # EXECUTABLE    a program of that name besides the library, from main.cpp of the folder
 #
 # A folder without sources (yet) becomes a target that only passes on headers and dependencies.
@@ -51,7 +52,8 @@ function(hearth_room name)
   if(sources)
     target_link_libraries(${target} PRIVATE ${room_PRIVATE_LIBS})
     if(room_OPTIMIZE)
-      target_compile_options(${target} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-O3>)
+      target_compile_options(${target} PRIVATE -fno-math-errno -fno-trapping-math
+                             $<$<CONFIG:Release,RelWithDebInfo>:-O3>)
     endif()
   endif()
   if(program_source)

@@ -8,37 +8,41 @@
 namespace hearth {
 namespace {
 
-// One AdamW step in the constants that its loop needs.
+// One AdamW step in the constants that its loop needs, formed in f64 and rounded once.
 struct Step {
-  double gradient_scale, beta1, beta2;
-  double decay;    // 1 - lr * weight_decay
-  double rate;     // lr / c1
-  double root_c2;  // 1 / sqrt(c2)
-  double eps;
+  float gradient_scale, beta1, beta2;
+  float rest1, rest2;  // 1 - beta
+  float decay;         // lr * weight_decay
+  float rate;          // lr / c1
+  float root_c2;       // 1 / sqrt(c2)
+  float eps;
 
   explicit Step(const AdamWOptions& o)
-      : gradient_scale(o.gradient_scale),
-        beta1(o.beta1),
-        beta2(o.beta2),
-        decay(1 - o.lr * o.weight_decay),
-        rate(o.lr / (1 - std::pow(o.beta1, static_cast<double>(o.step)))),
-        root_c2(1 / std::sqrt(1 - std::pow(o.beta2, static_cast<double>(o.step)))),
-        eps(o.eps) {}
+      : gradient_scale(static_cast<float>(o.gradient_scale)),
+        beta1(static_cast<float>(o.beta1)),
+        beta2(static_cast<float>(o.beta2)),
+        rest1(static_cast<float>(1 - o.beta1)),
+        rest2(static_cast<float>(1 - o.beta2)),
+        decay(static_cast<float>(o.lr * o.weight_decay)),
+        rate(static_cast<float>(o.lr / (1 - std::pow(o.beta1, static_cast<double>(o.step))))),
+        root_c2(
+            static_cast<float>(1 / std::sqrt(1 - std::pow(o.beta2, static_cast<double>(o.step))))),
+        eps(static_cast<float>(o.eps)) {}
 };
 
-// In f64, rounded to f32 once a stored value: where terms cancel, f32 arithmetic would leave errors
-// of many units in the last place. The loop waits for memory all the same.
+// In f32, as torch's fused update: the loop waits for memory, not for arithmetic. What decay and
+// step take off is summed before it meets the weight, so that the weight is rounded once.
 HEARTH_CLONES void update(const Step& step, float* __restrict gradient, float* __restrict master,
                           float* __restrict moment1, float* __restrict moment2, int64_t n) {
   const Step s = step;
   for (int64_t i = 0; i < n; ++i) {
-    const double g = gradient[i] * s.gradient_scale;
-    const auto m = static_cast<float>(s.beta1 * moment1[i] + (1 - s.beta1) * g);
-    const auto v = static_cast<float>(s.beta2 * moment2[i] + (1 - s.beta2) * (g * g));
+    const float g = gradient[i] * s.gradient_scale;
+    const float m = std::fma(s.beta1, moment1[i], s.rest1 * g);
+    const float v = std::fma(s.beta2, moment2[i], s.rest2 * g * g);
     moment1[i] = m;
     moment2[i] = v;
-    const double change = s.rate * (m / (std::sqrt(double{v}) * s.root_c2 + s.eps));
-    master[i] = static_cast<float>(master[i] * s.decay - change);
+    const float change = s.rate * m / std::fma(std::sqrt(v), s.root_c2, s.eps);
+    master[i] -= std::fma(master[i], s.decay, change);
     gradient[i] = 0;
   }
 }

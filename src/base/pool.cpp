@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <limits>
 #include <mutex>
@@ -89,6 +90,7 @@ void Pool::run(int64_t tiles, TileFunction tile) const {
 
   const auto work = [&](int worker) {
     const WorkerScope scope;
+    const auto begin = std::chrono::steady_clock::now();
     try {
       if (!cores_.empty()) bind_to(cores_[static_cast<size_t>(worker)]);
     } catch (...) {
@@ -101,6 +103,8 @@ void Pool::run(int64_t tiles, TileFunction tile) const {
         error.keep(i);
       }
     }
+    const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
+    busy_.fetch_add(took.count(), std::memory_order_relaxed);
   };
 
   if (workers_ == 1 || tiles <= 1) {

@@ -1,6 +1,7 @@
 // The only place that makes compute threads: a team of workers that runs the tiles of an op.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -33,6 +34,8 @@ class Pool {
   explicit Pool(int workers, std::vector<int> cores = {});
 
   int workers() const { return workers_; }
+  /// Seconds that workers have spent on tiles since the pool was made, summed over them.
+  double busy_seconds() const { return 1e-9 * static_cast<double>(busy_.load()); }
 
   /// Runs tile(i, worker) for every i in [0, tiles), worker in [0, workers()); returns when all are
   /// done. The first exception of a tile is rethrown here, after all tiles have ended.
@@ -41,6 +44,7 @@ class Pool {
  private:
   int workers_;
   std::vector<int> cores_;
+  mutable std::atomic<int64_t> busy_{0};  // nanoseconds
 };
 
 }  // namespace hearth

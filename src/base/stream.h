@@ -19,6 +19,8 @@ class Stream {
   virtual void synchronize() = 0;
   /// Memory that an op may use until it returns (host) or until its last kernel ends (device).
   virtual Scratch& scratch() = 0;
+  /// Seconds of compute so far, summed over the stream's workers.
+  virtual double busy_seconds() const { return 0; }
 };
 
 }  // namespace hearth

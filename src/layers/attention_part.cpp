@@ -137,8 +137,9 @@ class AttentionPart final : public Body {
     const double router = s.moe() ? static_cast<double>(s.spec.experts) : 0;
     const double linear = 2 * static_cast<double>(s.spec.hidden) * (2 * q + 2 * kv + router);
     // Backward makes the scores again: five products of a pair where forward has two.
-    if (s.phase == Phase::backward) return {2 * linear, 10 * q, 0};
-    return {linear, 4 * q, 0};
+    const BlockId block = s.table.find_block(BlockKind::attention, s.layer);
+    return {matrix_work(s, linear, block, block + 1), s.phase == Phase::backward ? 10 * q : 4 * q,
+            0};
   }
 
   void run(const BodyContext& c) const override {

@@ -30,6 +30,18 @@ std::string_view name_of(Phase phase) {
   return "?";
 }
 
+double matrix_work(const TaskShape& s, double forward, BlockId begin, BlockId end) {
+  if (s.phase != Phase::backward) return forward;
+  int64_t all = 0, trained = 0;
+  for (TensorId id = s.table.block(begin).begin; id < s.table.block(end - 1).end; ++id) {
+    const Tensor& t = s.table.tensor(id);
+    if (t.vector) continue;
+    all += t.size();
+    if (t.trainable) trained += t.size();
+  }
+  return forward * (1 + static_cast<double>(trained) / static_cast<double>(all));
+}
+
 namespace {
 
 View bound_view(const BodyContext& c, Value value, int32_t layer_offset, bool writing) {

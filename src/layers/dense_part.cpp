@@ -43,7 +43,8 @@ class DensePart final : public Body {
   Work work(const TaskShape& s) const override {
     const double forward =
         6.0 * static_cast<double>(s.spec.hidden) * static_cast<double>(s.spec.dense_width);
-    return {s.phase == Phase::backward ? 2 * forward : forward, 0, 0};
+    const BlockId block = s.table.find_block(BlockKind::dense, s.layer);
+    return {matrix_work(s, forward, block, block + 1), 0, 0};
   }
 
   void run(const BodyContext& c) const override {

@@ -44,7 +44,8 @@ class ExpertsPart final : public Body {
     const double forward = 6.0 * static_cast<double>(s.spec.experts_per_token) *
                            static_cast<double>(s.spec.hidden) *
                            static_cast<double>(s.spec.expert_width);
-    return {s.phase == Phase::backward ? 2 * forward : forward, 0, 0};
+    const BlockId begin = s.table.find_block(BlockKind::expert, s.layer, 0);
+    return {matrix_work(s, forward, begin, begin + static_cast<BlockId>(s.spec.experts)), 0, 0};
   }
 
   void run(const BodyContext& c) const override {

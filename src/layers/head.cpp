@@ -70,7 +70,8 @@ class Head final : public Body {
     const double a_row =
         2.0 * static_cast<double>(s.spec.hidden) * static_cast<double>(s.spec.vocabulary);
     if (s.pass == Pass::decode) return {};
-    return {0, 0, a_row * (s.pass == Pass::train ? 3 : 1)};
+    const bool trained = s.table.tensor(s.table.head_weight()).trainable;
+    return {0, 0, a_row * (s.pass == Pass::train ? (trained ? 3 : 2) : 1)};
   }
 
   void run(const BodyContext& c) const override {

@@ -15,6 +15,10 @@ const Body& head_body();
 const Body& norm_body();
 const Body& update_body();
 
+/// Products of a task over matrices: a backward has the gradient of the input, and that of the
+/// weights as far as blocks [begin, end) train. `forward`: operations a token.
+double matrix_work(const TaskShape& s, double forward, BlockId begin, BlockId end);
+
 /// Ports that several kinds declare alike.
 namespace ports {
 

@@ -17,7 +17,7 @@ StepBound step_bound(const Schedule& schedule, std::span<const BatchWork> batche
                      const MachineRates& rates, int64_t updated) {
   StepBound bound;
   for (const Task& task : schedule.tasks) {
-    if (task.micro_batch < 0) continue;
+    if (task.micro_batch < 0 || task.phase == Phase::recompute) continue;
     const BatchWork& batch = batches[static_cast<size_t>(task.micro_batch)];
     bound.flops += task.work.per_token * batch.tokens + task.work.per_pair * batch.pairs +
                    task.work.per_trained * batch.trained;

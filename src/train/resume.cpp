@@ -99,7 +99,7 @@ Json run_identity(const TrainConfig& config, const RunSetup& setup,
     options[option.name] = option.value;
   }
   identity["options"] = std::move(options);
-  identity["model"] = digests_json(setup.checkpoint.digests());
+  identity["model"] = digests_json(setup.checkpoint->digests());
   identity["data"] = digests_json(data);
   identity["compute_dtype"] = setup.settings.compute == Compute::bf16 ? "bf16" : "f32";
   return identity;

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/system.h"
+#include "model/description.h"
 #include "ops/registry.h"
 
 namespace hearth {
@@ -25,10 +27,23 @@ Compute choose_compute(ComputeChoice choice, const ParameterTable& table, const 
   return ops.has_in_hardware(Compute::bf16) && stored_bf16 ? Compute::bf16 : Compute::f32;
 }
 
-RunSetup open_run(const RunConfig& config) {
-  Checkpoint checkpoint(config.model, config.follow_links);
-  ModelSpec spec = checkpoint.spec();
-  ParameterTable table = checkpoint.make_table();
+RunSetup open_run(const RunConfig& config, bool weights_needed) {
+  const uint64_t before = resident_bytes();
+  std::optional<Checkpoint> checkpoint;
+  ModelSpec spec;
+  ParameterTable table;
+  std::string types_basis = "the headers of the weight files";
+  if (!weights_needed && weights_are_absent(config.model)) {
+    ModelDescription model = describe_model(config.model, config.follow_links);
+    spec = std::move(model.spec);
+    table = std::move(model.table);
+    types_basis = std::move(model.types_basis);
+  } else {
+    checkpoint.emplace(config.model, config.follow_links);
+    spec = checkpoint->spec();
+    table = checkpoint->make_table();
+  }
+  const uint64_t opening = peak_resident_bytes() - std::min(peak_resident_bytes(), before);
   const OpSet& ops = find_op_set("cpu");
   RunSettings settings;
   settings.compute = choose_compute(config.compute, table, ops);
@@ -42,6 +57,8 @@ RunSetup open_run(const RunConfig& config) {
   return {std::move(checkpoint),
           std::move(spec),
           std::move(table),
+          std::move(types_basis),
+          opening,
           settings,
           std::move(topology),
           workers,
@@ -103,10 +120,12 @@ int64_t trained_parameters(const ParameterTable& table) {
   return n;
 }
 
-RunSetup prepare_run(const RunConfig& config) { return open_run(config); }
+RunSetup prepare_run(const RunConfig& config) { return open_run(config, true); }
 
-RunSetup prepare_training(const TrainConfig& config) {
-  RunSetup setup = open_run(config);
+namespace {
+
+RunSetup prepare(const TrainConfig& config, bool weights_needed) {
+  RunSetup setup = open_run(config, weights_needed);
   select_trainable(setup.table, config.trainable, config.freeze);
   bool router_trains = false;
   for (Tensor& t : setup.table.tensors()) {
@@ -122,6 +141,11 @@ RunSetup prepare_training(const TrainConfig& config) {
   s.max_grad_norm = config.max_grad_norm;
   return setup;
 }
+
+}  // namespace
+
+RunSetup prepare_training(const TrainConfig& config) { return prepare(config, true); }
+RunSetup prepare_planning(const TrainConfig& config) { return prepare(config, false); }
 
 RowData read_run_rows(const RunConfig& config, const RunSetup& setup,
                       const std::vector<std::string>& files) {

@@ -1,6 +1,7 @@
 // What every run fixes before it plans: model, parameter table, settings, cores, data.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,9 +15,11 @@
 namespace hearth {
 
 struct RunSetup {
-  Checkpoint checkpoint;
+  std::optional<Checkpoint> checkpoint;  // none: planned from config.json, weights not there
   ModelSpec spec;
-  ParameterTable table;  // not bound to memory yet
+  ParameterTable table;    // not bound to memory yet
+  std::string types_basis;  // what its stored types rest on, for people
+  uint64_t opening_bytes = 0;  // memory that opening the model took at most
   RunSettings settings;
   Topology topology;
   int workers = 1;
@@ -32,6 +35,8 @@ RunSetup prepare_run(const RunConfig& config);
 /// The same for training: also marks what is trained, sets the optimizer and the auxiliary loss.
 /// Usage errors for globs that match nothing, and for freezing everything.
 RunSetup prepare_training(const TrainConfig& config);
+/// The same for a plan: the weights need not be there.
+RunSetup prepare_planning(const TrainConfig& config);
 
 /// Marks trainable tensors: all, then those matching a `--freeze` glob not, then those matching a
 /// `--trainable` glob again; with `--trainable` alone only what it matches.

@@ -42,7 +42,7 @@ class Session {
   /// setup is bound to the session's memory. Weights are zero until read or restored.
   Session(RunSetup& setup, const RunPlan& plan);
 
-  void read_weights() { setup_.checkpoint.read_weights(setup_.table, *pool_); }
+  void read_weights() { setup_.checkpoint->read_weights(setup_.table, *pool_); }
 
   /// One optimizer step; nothing if it was abandoned (RunOptions::abandon).
   std::optional<StepResult> train_step(const std::vector<MicroBatch>& batches, double lr,

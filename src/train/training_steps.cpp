@@ -136,7 +136,7 @@ ExitCode TrainingRun::finish() {
   const std::string result = directory_.result();
   const bool there = file_info(result).kind == FileKind::directory;
   if (there) rename_no_replace(result, directory_.path() + "/.trash-model");
-  write_checkpoint(setup_.table, setup_.checkpoint, result);
+  write_checkpoint(setup_.table, *setup_.checkpoint, result);
   remove_tree(directory_.path() + "/.trash-model");
   if (!config_.trace.empty()) {
     write_file_atomically(config_.trace, chrome_trace(plan_.train->schedule, session_->trace()));

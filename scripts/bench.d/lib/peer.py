@@ -1,0 +1,61 @@
+"""One turn of the peer: transformers with torch.optim.AdamW trains a checkpoint.
+
+usage: peer.py CHECKPOINT ROWS --dtype f32|bf16 --impl NAME --batch N --steps N --threads N --lr X
+Prints one JSON object: seconds of each step, the losses, peak memory of the process.
+"""
+import argparse
+import json
+import time
+
+import torch
+from transformers import AutoModelForCausalLM
+from transformers.utils import logging
+
+
+def arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("checkpoint")
+    parser.add_argument("rows")
+    parser.add_argument("--dtype", default="f32")
+    parser.add_argument("--impl", default="grouped_mm")
+    for name in ("batch", "steps", "threads"):
+        parser.add_argument("--" + name, type=int, required=True)
+    parser.add_argument("--lr", type=float, default=1e-4)
+    return parser.parse_args()
+
+
+def peak_bytes():
+    with open("/proc/self/status") as status:
+        return next(1024 * int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+
+
+def main():
+    options = arguments()
+    torch.set_num_threads(options.threads)
+    logging.disable_progress_bar()
+    dtype = {"f32": torch.float32, "bf16": torch.bfloat16}[options.dtype]
+    model = AutoModelForCausalLM.from_pretrained(
+        options.checkpoint, dtype=dtype, attn_implementation="sdpa",
+        experts_implementation=options.impl, use_cache=False)
+    model.train()
+    parameters = list(model.parameters())
+    optimizer = torch.optim.AdamW(parameters, lr=options.lr, weight_decay=0.0, fused=True)
+    with open(options.rows) as rows:
+        ids = torch.tensor([json.loads(row)["input_ids"] for row in rows])
+
+    seconds, losses = [], []
+    for step in range(options.steps):
+        batch = ids[step * options.batch:(step + 1) * options.batch]
+        begin = time.perf_counter()
+        loss = model(input_ids=batch, labels=batch).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        seconds.append(time.perf_counter() - begin)
+        losses.append(loss.item())
+    print(json.dumps({"seconds": seconds, "losses": losses, "peak_bytes": peak_bytes(),
+                      "parameters": sum(p.numel() for p in parameters)}))
+
+
+main()

@@ -74,7 +74,7 @@ class CpuOps final : public OpSet {
                      View loss, View dx, View weight_gradient) const override;
 
   // optimizer.cpp
-  void sum_squares(Stream&, ConstView x, View out) const override;
+  void sum_squares(Stream&, std::span<const ConstView> x, View out) const override;
   void adamw(Stream&, const AdamWOptions&, View gradient, View master, View moment1, View moment2,
              View working) const override;
 
@@ -86,6 +86,7 @@ class CpuOps final : public OpSet {
                                 int64_t longest) const override;
   ScratchNeed cross_entropy_scratch(int64_t tokens, int64_t hidden,
                                     int64_t vocabulary) const override;
+  ScratchNeed sum_squares_scratch(int64_t views, int64_t elements) const override;
   ScratchNeed row_scratch(int64_t rows, int64_t width) const override;
 };
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "base/dtype.h"
@@ -51,33 +52,58 @@ HEARTH_CLONES void to_bf16_row(const float* from, bf16* to, int64_t n) {
   for (int64_t i = 0; i < n; ++i) to[i] = to_bf16(from[i]);
 }
 
+// In f64, as squares of f32 may be too large or too small for it: several sums at a time, because
+// one would wait for its additions.
 HEARTH_CLONES double squares(const float* x, int64_t n) {
-  constexpr int kLanes = 8;
+  constexpr int kLanes = 32;
   double lane[kLanes] = {};
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
-    for (int l = 0; l < kLanes; ++l) lane[l] += double{x[i + l]} * double{x[i + l]};
+    for (int l = 0; l < kLanes; ++l)
+      lane[l] = std::fma(double{x[i + l]}, double{x[i + l]}, lane[l]);
   }
-  for (int l = 0; i < n; ++i, ++l) lane[l] += double{x[i]} * double{x[i]};
+  for (int l = 0; i < n; ++i, ++l) lane[l] = std::fma(double{x[i]}, double{x[i]}, lane[l]);
   double sum = 0;
   for (const double s : lane) sum += s;
   return sum;
 }
 
+constexpr int64_t kSquareBlock = int64_t{1} << 17;  // elements of a tile
+
+int64_t square_blocks(int64_t size) { return (size + kSquareBlock - 1) / kSquareBlock; }
+
 }  // namespace
 
-void CpuOps::sum_squares(Stream& stream, ConstView x, View out) const {
-  HEARTH_CHECK(has_shape(out, 1, 1), "sum_squares: shapes");
+// All blocks of all views are one set of tiles: a model has thousands of tensors.
+void CpuOps::sum_squares(Stream& stream, std::span<const ConstView> x, View out) const {
+  HEARTH_CHECK(has_shape(out, 1, std::ssize(x)), "sum_squares: shapes");
   Scratch::Frame frame(stream.scratch());
-  const int64_t blocks = element_blocks(x.rows, x.cols);
+  int64_t blocks = 0;
+  auto* end = stream.scratch().take<int64_t>(std::ssize(x));  // the first block past each view
+  for (size_t i = 0; i < x.size(); ++i) {
+    HEARTH_CHECK(x[i].contiguous(), "sum_squares: views are contiguous");
+    end[i] = blocks += square_blocks(x[i].size());
+  }
   auto* partial = stream.scratch().take<double>(blocks);
-  std::fill_n(partial, blocks, 0.0);
-  for_elements(host_stream(stream), {x}, [&](const Elements& e) {
-    partial[e.block] = squares(x.row<float>(e.row) + e.col, e.count);
+  host_stream(stream).pool().run(blocks, [&](int64_t block, int) {
+    const int64_t* view_end = std::upper_bound(end, end + x.size(), block);
+    const ConstView& view = x[static_cast<size_t>(view_end - end)];
+    const int64_t begin = (block - *view_end + square_blocks(view.size())) * kSquareBlock;
+    partial[block] = squares(view.as<float>() + begin, std::min(kSquareBlock, view.size() - begin));
   });
-  double sum = 0;
-  for (int64_t i = 0; i < blocks; ++i) sum += partial[i];
-  out.as<double>()[0] = sum;
+  int64_t block = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    double sum = 0;
+    for (; block < end[i]; ++block) sum += partial[block];
+    out.as<double>()[i] = sum;
+  }
+}
+
+ScratchNeed CpuOps::sum_squares_scratch(int64_t views, int64_t elements) const {
+  const int64_t blocks = elements / kSquareBlock + views;
+  return {align_up(static_cast<size_t>(blocks) * sizeof(double)) +
+              static_cast<size_t>(views) * sizeof(int64_t) + 2 * kArenaAlignment,
+          0};
 }
 
 void CpuOps::adamw(Stream& stream, const AdamWOptions& options, View gradient, View master,

@@ -1,7 +1,6 @@
 // Bounds of what the ops take from the stream's scratch.
 #include "cpu_kernels/attention_tiles.h"
 #include "cpu_kernels/cpu_op_set.h"
-#include "cpu_kernels/elements.h"
 #include "cpu_kernels/expert_rows.h"
 #include "cpu_kernels/loss_chunks.h"
 #include "cpu_kernels/weight_tiles.h"
@@ -33,11 +32,9 @@ ScratchNeed CpuOps::cross_entropy_scratch(int64_t tokens, int64_t hidden,
   return loss_scratch(tokens, hidden, vocabulary);
 }
 
-/// Shared: the partial sums of a norm's weight gradient or of sum_squares; per worker: one row.
+/// Shared: the partial sums of a norm's weight gradient; per worker: one row.
 ScratchNeed CpuOps::row_scratch(int64_t rows, int64_t width) const {
-  const size_t partial_rows = bytes_of<float>(std::min<int64_t>(rows, 257) * width);
-  return {std::max(partial_rows, bytes_of<double>(element_blocks(rows, width))),
-          bytes_of<float>(width)};
+  return {bytes_of<float>(std::min<int64_t>(rows, 257) * width), bytes_of<float>(width)};
 }
 
 }  // namespace hearth

@@ -5,12 +5,14 @@
 
 namespace hearth {
 
-void ReferenceOps::sum_squares(Stream&, ConstView x, View out) const {
-  double sum = 0;
-  for (int64_t r = 0; r < x.rows; ++r) {
-    for (int64_t i = 0; i < x.cols; ++i) sum += value(x, r, i) * value(x, r, i);
+void ReferenceOps::sum_squares(Stream&, std::span<const ConstView> x, View out) const {
+  HEARTH_CHECK(has_shape(out, 1, std::ssize(x)), "sum_squares: shapes");
+  for (size_t n = 0; n < x.size(); ++n) {
+    const ConstView all = x[n].reshape(1, x[n].size());
+    double sum = 0;
+    for (int64_t i = 0; i < all.cols; ++i) sum += value(all, 0, i) * value(all, 0, i);
+    out.as<double>()[n] = sum;
   }
-  out.as<double>()[0] = sum;
 }
 
 // torch.optim.AdamW on f32 state: the moments are rounded when they are stored, and the step is

@@ -29,6 +29,8 @@ ScratchNeed ReferenceOps::cross_entropy_scratch(int64_t, int64_t, int64_t vocabu
   return {doubles(vocabulary), 0};
 }
 
+ScratchNeed ReferenceOps::sum_squares_scratch(int64_t, int64_t) const { return {}; }
+
 /// The router's gradient of one token's probabilities.
 ScratchNeed ReferenceOps::row_scratch(int64_t, int64_t width) const { return {doubles(width), 0}; }
 

@@ -23,22 +23,20 @@ class Norm final : public Body {
     return {{0, static_cast<BlockId>(s.table.blocks().size()), BlockAccess::read_gradient}};
   }
   ScratchNeed scratch(const TaskShape& s, const OpSet& ops) const override {
-    int64_t largest = 0;
-    for (const Tensor& t : s.table.tensors()) largest = std::max(largest, t.size());
-    return ops.row_scratch(1, largest);
+    int64_t elements = 0;
+    for (const Tensor& t : s.table.tensors()) elements += t.size();
+    return ops.sum_squares_scratch(std::ssize(s.table.tensors()), elements);
   }
 
   void run(const BodyContext& c) const override {
-    const View norms = c.out(Value::tensor_norms);
-    const auto tensors = static_cast<TensorId>(c.table.tensors().size());
-    for (TensorId id = 0; id < tensors; ++id) {
-      const View gradient = c.table.gradient(id);
-      if (gradient) c.ops.sum_squares(c.stream, gradient, norms.slice(id, 1));
+    std::vector<ConstView> gradients;
+    for (TensorId id = 0; id < static_cast<TensorId>(c.table.tensors().size()); ++id) {
+      if (const View gradient = c.table.gradient(id)) gradients.push_back(gradient);
     }
+    const View norms = row_vector(c.out(Value::tensor_norms).slice(0, std::ssize(gradients)));
+    c.ops.sum_squares(c.stream, gradients, norms);
     double sum = 0;
-    for (TensorId id = 0; id < tensors; ++id) {
-      if (c.table.gradient(id)) sum += norms.as<double>()[id];
-    }
+    for (int64_t i = 0; i < norms.cols; ++i) sum += norms.as<double>()[i];
     const double norm = std::sqrt(sum);
     const double limit = c.settings.max_grad_norm;
     // torch.nn.utils.clip_grad_norm_: the factor is limit / (norm + 1e-6), at most 1.

@@ -40,9 +40,8 @@ bool weights_are_absent(const std::string& directory) {
          parse_weight_index(read_text_file(path, kMaxIndexBytes), path)) {
       shards.insert(file);
     }
-    return std::any_of(shards.begin(), shards.end(), [&](const std::string& shard) {
-      return !has_model_file(directory, shard);
-    });
+    return std::any_of(shards.begin(), shards.end(),
+                       [&](const std::string& shard) { return !has_model_file(directory, shard); });
   }
   const std::vector<std::string> names = list_directory(directory);
   return std::none_of(names.begin(), names.end(), [](const std::string& name) {
@@ -65,8 +64,7 @@ ModelDescription describe_model(const std::string& directory, bool follow_links)
   model.types_basis = named ? "config.json's dtype" : "config.json names no dtype: float32";
   if (has_model_file(directory, kIndex)) {
     const std::string index_path = model_file(directory, kIndex, follow_links);
-    const int64_t bytes =
-        total_size(read_text_file(index_path, kMaxIndexBytes), index_path);
+    const int64_t bytes = total_size(read_text_file(index_path, kMaxIndexBytes), index_path);
     const double each = static_cast<double>(bytes) / static_cast<double>(parameters);
     if (bytes > 0) {
       if (each < 3 && size_of(type) != 2) type = DType::bf16;

@@ -187,9 +187,9 @@ class OpSet {
                              double scale, View loss, View dx, View weight_gradient) const = 0;
 
   // ---- optimizer -----------------------------------------------------------------------------
-  /// Sum of squares in f64 over fixed blocks, added in order; out f64 [1, 1]. Non-finite elements
-  /// make it non-finite.
-  virtual void sum_squares(Stream&, ConstView x, View out) const = 0;
+  /// out[i] = sum of squares of x[i], in f64 over fixed blocks, added in order; out f64 [1, n].
+  /// Views are contiguous. Non-finite elements make a sum non-finite.
+  virtual void sum_squares(Stream&, std::span<const ConstView> x, View out) const = 0;
   /// Updates master, moment1, moment2 (f32) from gradient, writes the rounded weight to `working`
   /// unless it is empty, and clears the gradient.
   virtual void adamw(Stream&, const AdamWOptions&, View gradient, View master, View moment1,
@@ -204,7 +204,9 @@ class OpSet {
                                         int64_t longest) const = 0;
   virtual ScratchNeed cross_entropy_scratch(int64_t tokens, int64_t hidden,
                                             int64_t vocabulary) const = 0;
-  /// Of norms, embedding, elementwise ops, routing and optimizer, on rows of `width` elements.
+  /// Of sum_squares over `views` views with `elements` in all.
+  virtual ScratchNeed sum_squares_scratch(int64_t views, int64_t elements) const = 0;
+  /// Of norms, embedding, elementwise ops, routing and adamw, on rows of `width` elements.
   virtual ScratchNeed row_scratch(int64_t rows, int64_t width) const = 0;
 };
 

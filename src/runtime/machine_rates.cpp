@@ -30,7 +30,7 @@ MachineRates measure_rates(Device& device, const OpSet& ops, Compute compute, in
   const int64_t rows = std::max<int64_t>(512, 256 * workers), width = 1024;
   const int64_t parameters = std::clamp<int64_t>(trained, 1 << 16, int64_t{4} << 20);
   const ScratchNeed need =
-      max_of(ops.linear_scratch(rows, width, width), ops.row_scratch(1, parameters));
+      max_of(ops.linear_scratch(rows, width, width), ops.row_scratch(1, width));
   StreamOptions options;
   options.name = "measurement";
   options.workers = workers;

@@ -17,8 +17,8 @@ namespace hearth {
 struct RunSetup {
   std::optional<Checkpoint> checkpoint;  // none: planned from config.json, weights not there
   ModelSpec spec;
-  ParameterTable table;    // not bound to memory yet
-  std::string types_basis;  // what its stored types rest on, for people
+  ParameterTable table;        // not bound to memory yet
+  std::string types_basis;     // what its stored types rest on, for people
   uint64_t opening_bytes = 0;  // memory that opening the model took at most
   RunSettings settings;
   Topology topology;

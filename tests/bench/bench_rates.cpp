@@ -22,7 +22,7 @@ constexpr int64_t kParameters = int64_t{32} << 20;
 
 std::unique_ptr<Stream> make_stream(Device& device, int workers) {
   const ScratchNeed need =
-      max_of(cpu_ops().linear_scratch(kMost, kOut, kIn), cpu_ops().row_scratch(1, kParameters));
+      max_of(cpu_ops().linear_scratch(kMost, kOut, kIn), cpu_ops().row_scratch(1, kIn));
   StreamOptions options;
   options.workers = workers;
   options.scratch_bytes = need.shared;
@@ -44,9 +44,8 @@ double best_product(Stream& stream, Compute compute) {
   const std::vector<float> plain = numbers(kOut * kIn);
   std::vector<bf16> rounded(plain.size());
   convert(DType::f32, plain.data(), DType::bf16, rounded.data(), kOut * kIn);
-  const LinearView w{compute == Compute::bf16
-                         ? ConstView(rounded.data(), DType::bf16, kOut, kIn)
-                         : ConstView(plain.data(), DType::f32, kOut, kIn),
+  const LinearView w{compute == Compute::bf16 ? ConstView(rounded.data(), DType::bf16, kOut, kIn)
+                                              : ConstView(plain.data(), DType::f32, kOut, kIn),
                      {},
                      compute};
   const View gradient(dw.data(), DType::f32, kOut, kIn);
@@ -66,7 +65,9 @@ double best_product(Stream& stream, Compute compute) {
 
 double best_sweep(Stream& stream) {
   std::vector<float> g = numbers(kParameters), w = g, m(g.size()), v(g.size(), 1e-4f);
-  const auto view = [](std::vector<float>& x) { return View(x.data(), DType::f32, 1, kParameters); };
+  const auto view = [](std::vector<float>& x) {
+    return View(x.data(), DType::f32, 1, kParameters);
+  };
   AdamWOptions options;
   options.lr = 1e-5;
   const double time = best_time(host_stream(stream), 0.6, [&] {

@@ -153,34 +153,50 @@ TEST_CASE("adamw: the working weight is the rounded master") {
   }
 }
 
-TEST_CASE("sum of squares: strided, any size") {
-  for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{1, 1}, {3, 33}, {1, 50000}}) {
-    OpTest test;
-    test.random("x", rows, cols, 3);
-    test.random("out", DType::f64, 1, 1);
-    const int64_t width = cols, height = rows;
-    test.scratch = [=](const OpSet& ops) { return ops.row_scratch(height, width); };
-    test.forward = [](const Run& r) { r.ops.sum_squares(r.stream, r.view("x"), r.view("out")); };
-    test.tolerance = 1e-12;
-    check_back_ends(test);
+TEST_CASE("sum of squares: views of any size, more than one block") {
+  const std::vector<std::pair<int64_t, int64_t>> shapes = {
+      {1, 1}, {3, 33}, {1, 50000}, {0, 7}, {2, 200001}, {64, 4096}, {1, 5}};
+  std::vector<Tensor> tensors;
+  std::vector<ConstView> views;
+  int64_t elements = 0;
+  for (const auto& [rows, cols] : shapes) {
+    tensors.push_back(Tensor(DType::f32, rows, cols).fill_random("x" + std::to_string(cols), 3));
+    views.push_back(tensors.back().view());
+    elements += rows * cols;
+  }
+  const auto scratch = [&](const OpSet& ops) {
+    return ops.sum_squares_scratch(std::ssize(views), elements);
+  };
+  Tensor expected(DType::f64, 1, std::ssize(views));
+  TestStream one(1, {});
+  reference_ops().sum_squares(one, views, expected.view());
+  for (const int workers : {1, 3, 8}) {
+    for_each_back_end(scratch, [&](const OpSet& ops, Stream&) {
+      TestStream stream(workers, scratch(ops));
+      Tensor sums(DType::f64, 1, std::ssize(views));
+      ops.sum_squares(stream, views, sums.view());
+      CHECK(difference(sums, expected, 1e-12) == "");
+      CHECK(sums.get(0, 3) == 0);
+    });
   }
 }
 
 TEST_CASE("sum of squares: not finite where an element is not") {
-  for_each_back_end([](const OpSet& ops) { return ops.row_scratch(1, 3000); },
-                    [](const OpSet& ops, Stream& stream) {
-                      for (const double bad : {std::numeric_limits<double>::infinity(),
-                                               std::numeric_limits<double>::quiet_NaN()}) {
-                        Tensor x = Tensor(DType::f32, 1, 3000).fill_random("x");
-                        Tensor out(DType::f64, 1, 1);
-                        x.set(0, 2777, bad);
-                        ops.sum_squares(stream, x.view(), out.view());
-                        CHECK(!std::isfinite(out.get(0, 0)));
-                      }
-                      // Squares that f32 cannot hold.
-                      Tensor x = Tensor(DType::f32, 1, 2).assign({1e30, 1e-30});
-                      Tensor out(DType::f64, 1, 1);
-                      ops.sum_squares(stream, x.view(), out.view());
-                      CHECK(std::abs(out.get(0, 0) / 1e60 - 1) < 1e-6);
-                    });
+  const auto scratch = [](const OpSet& ops) { return ops.sum_squares_scratch(1, 3000); };
+  for_each_back_end(scratch, [](const OpSet& ops, Stream& stream) {
+    const auto sum_of = [&](const Tensor& x) {
+      Tensor out(DType::f64, 1, 1);
+      const ConstView view = x.view();
+      ops.sum_squares(stream, {&view, 1}, out.view());
+      return out.get(0, 0);
+    };
+    for (const double bad :
+         {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+      Tensor x = Tensor(DType::f32, 1, 3000).fill_random("x");
+      x.set(0, 2777, bad);
+      CHECK(!std::isfinite(sum_of(x)));
+    }
+    // Squares that f32 cannot hold.
+    CHECK(std::abs(sum_of(Tensor(DType::f32, 1, 2).assign({1e30, 1e-30})) / 1e60 - 1) < 1e-6);
+  });
 }

@@ -3,7 +3,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
+
+#include "base/pool.h"
 
 namespace hearth {
 
@@ -29,12 +32,16 @@ Arena::Arena(Arena&& other) noexcept
       size_(std::exchange(other.size_, 0)),
       reservation_(std::move(other.reservation_)) {}
 
-void Arena::touch() const {
+void Arena::touch(const Pool& pool) const {
+  constexpr size_t piece = size_t{32} << 20;  // whole huge pages
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  for (size_t at = 0; at < size_; at += page) {
-    volatile auto* byte = reinterpret_cast<volatile unsigned char*>(data_ + at);
-    *byte = *byte;  // a write that keeps what is there
-  }
+  pool.run(static_cast<int64_t>((size_ + piece - 1) / piece), [&](int64_t i, int) {
+    const size_t begin = static_cast<size_t>(i) * piece;
+    for (size_t at = begin; at < std::min(size_, begin + piece); at += page) {
+      volatile auto* byte = reinterpret_cast<volatile unsigned char*>(data_ + at);
+      *byte = *byte;  // a write that keeps what is there
+    }
+  });
 }
 
 }  // namespace hearth

@@ -11,6 +11,8 @@
 
 namespace hearth {
 
+class Pool;
+
 /// Every address that a plan gives is a multiple of this.
 constexpr size_t kArenaAlignment = 64;
 
@@ -31,8 +33,9 @@ class Arena {
   const std::string& name() const { return name_; }
   std::byte* data() const { return data_; }
   size_t size() const { return size_; }
-  /// Writes one byte a page, so that the memory is really there; content is kept.
-  void touch() const;
+  /// Writes one byte a page by the workers of the pool, so that the memory is really there; content
+  /// is kept.
+  void touch(const Pool& pool) const;
 
  private:
   std::string name_;

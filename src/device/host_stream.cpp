@@ -17,7 +17,7 @@ HostStream::HostStream(const StreamOptions& options, std::shared_ptr<void> reser
     : memory_("scratch of stream " + options.name, memory_bytes(options), std::move(reservation)),
       pool_(options.workers, options.cores),
       scratch_(memory_.data(), align_up(options.scratch_bytes)) {
-  memory_.touch();
+  memory_.touch(pool_);
   std::byte* at = memory_.data() + scratch_.size();
   for (int i = 0; i < options.workers; ++i, at += worker_bytes(options)) {
     worker_scratch_.emplace_back(at, worker_bytes(options));

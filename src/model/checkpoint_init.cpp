@@ -1,9 +1,11 @@
 // A random checkpoint in a family's published layout.
 #include <algorithm>
 #include <cstdio>
+#include <thread>
 #include <vector>
 
 #include "base/error.h"
+#include "base/pool.h"
 #include "base/random.h"
 #include "model/checkpoint.h"
 #include "model/model_files.h"
@@ -78,12 +80,19 @@ void write_shard(const ParameterTable& table, const Shard& shard, DType type, do
     entries.push_back(std::move(entry));
   }
   SafetensorsWriter writer(path, std::move(entries), {});
+  // Numbers are functions of their place, so workers share a piece.
+  constexpr int64_t kTile = 16384;
+  const Pool pool(static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
   std::vector<float> values(kPieceElements), stored(kPieceElements);
   for (const TensorId id : shard) {
     const Tensor& tensor = table.tensor(id);
     for (int64_t begin = 0; begin < tensor.size(); begin += kPieceElements) {
       const int64_t n = std::min(kPieceElements, tensor.size() - begin);
-      draw(tensor, deviation, seed, begin, n, values.data());
+      pool.run((n + kTile - 1) / kTile, [&](int64_t tile, int) {
+        const int64_t from = tile * kTile;
+        draw(tensor, deviation, seed, begin + from, std::min(kTile, n - from),
+             values.data() + from);
+      });
       convert(DType::f32, values.data(), type, stored.data(), n);
       writer.write(stored.data(), static_cast<size_t>(n) * size_of(type));
     }

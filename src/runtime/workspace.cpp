@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/pool.h"
+
 namespace hearth {
 
 WorkspaceNeed workspace_need(std::span<const Schedule* const> schedules) {
@@ -18,7 +20,7 @@ Workspace make_workspace(Device& device, const WorkspaceNeed& need, int workers,
                          const std::vector<int>& cores) {
   Workspace workspace;
   workspace.arena = device.reserve("activations", SpaceKind::host, need.arena_bytes);
-  workspace.arena->touch();
+  workspace.arena->touch(Pool(workers, cores));
   for (size_t i = 0; i < need.streams; ++i) {
     StreamOptions options;
     options.name = i == 0 ? "compute" : "compute " + std::to_string(i);

@@ -42,7 +42,7 @@ Session::Session(RunSetup& setup, const RunPlan& plan) : setup_(setup), plan_(pl
   for (const ParameterArena& arena : parameter_arenas(setup.table, plan.policy)) {
     const auto role = static_cast<size_t>(arena.role);
     parameters_[role] = device_->reserve(arena.name, SpaceKind::host, arena.bytes);
-    parameters_[role]->touch();
+    parameters_[role]->touch(*pool_);
     arenas[role] = parameters_[role]->data();
   }
   bind_parameters(setup.table, plan.policy, arenas);

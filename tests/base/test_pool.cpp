@@ -161,7 +161,7 @@ TEST_CASE("an arena is zeroed, kept by touch, and moves") {
   Arena a("test", (size_t{3} << 20) + 5);
   CHECK(a.data()[a.size() - 1] == std::byte{0});
   a.data()[4096] = std::byte{7};
-  a.touch();
+  a.touch(Pool(2));
   CHECK(a.data()[4096] == std::byte{7});
   std::byte* const data = a.data();
   const Arena b(std::move(a));

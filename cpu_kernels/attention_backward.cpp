@@ -22,123 +22,118 @@ HEARTH_CLONES void softmax_gradient(Scores scores, Scores dscores, int64_t keys,
   }
 }
 
-struct Backward {
-  HostStream& host;
-  const AttentionShape& shape;
-  const SequenceOffsets& offsets;
-  ConstView dout, q, k, v, log_sum;
-  const float* delta;  // [Tq, heads]: <dout, out>
-  View dq, dk, dv;
+HEARTH_CLONES void add_row(const float* from, float* to, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) to[i] += from[i];
+}
 
-  int64_t group() const { return shape.heads / shape.kv_heads; }
+// One head of queries with the head of keys that it reads: an attention of one head, each a column
+// of the whole.
+struct Head {
+  AttentionShape shape;
+  ConstView dout, q, k, v, out, log_sum;
+  View dq, dk, dv;
 };
 
-// The queries of a lane block with what a block of keys needs of them.
-class Lanes {
+void clear(const View& x) {
+  for (int64_t r = 0; r < x.rows; ++r) std::fill_n(x.row<float>(r), x.cols, 0.0f);
+}
+
+// The gradients of a sequence in one head: a block of lanes at a time, against the blocks of keys
+// that it sees. dk and dv add up in place, in the order of the lanes.
+class Gradients {
  public:
-  Lanes(Scratch& scratch, const Backward& pass)
-      : pass_(pass),
-        queries_(scratch.take<float>(kLanes * pass.shape.head_dim)),
-        douts_(scratch.take<float>(kLanes * pass.shape.head_dim)),
-        queries_t_(scratch.take<float>(kLanes * pass.shape.head_dim)),
-        douts_t_(scratch.take<float>(kLanes * pass.shape.head_dim)),
+  Gradients(Scratch& scratch, const Head& head)
+      : head_(head),
+        d_(head.shape.head_dim),
+        queries_(scratch.take<float>(kLanes * d_)),
+        douts_(scratch.take<float>(kLanes * d_)),
+        queries_t_(scratch.take<float>(kLanes * d_)),
+        douts_t_(scratch.take<float>(kLanes * d_)),
+        dqueries_t_(scratch.take<float>(kLanes * d_)),
         scores_(scratch.take<float>(kKeys * kLanes)),
         dscores_(scratch.take<float>(kKeys * kLanes)),
         log_sum_(scratch.take<float>(kLanes)),
         delta_(scratch.take<float>(kLanes)),
-        left_(scratch.take<float>(kLeftFloats)) {}
+        scale_(scratch.take<float>(kLanes)),
+        left_(scratch.take<float>(kLeftFloats)) {
+    std::fill_n(scale_, kLanes, static_cast<float>(head.shape.scale));
+  }
 
+  void run(const AttentionSequence& s) {
+    clear(head_.dk.slice(s.key_begin, s.keys));
+    clear(head_.dv.slice(s.key_begin, s.keys));
+    for (int64_t begin = 0; begin < s.queries; begin += kLanes) {
+      const LaneBlock lanes{head_.shape, s, 0, begin, std::min(kLanes, s.queries - begin)};
+      load(lanes);
+      for (int64_t key = lanes.first_key() / kKeys * kKeys; key <= lanes.last_key(); key += kKeys) {
+        add_keys(lanes, key, std::min(kKeys, lanes.last_key() + 1 - key));
+      }
+      scatter_lanes(lanes, dqueries_t_, scale_, queries_, head_.dq);
+    }
+  }
+
+ private:
   void load(const LaneBlock& lanes) {
-    const int64_t d = pass_.shape.head_dim;
-    gather_lanes(lanes, pass_.q, static_cast<float>(pass_.shape.scale), queries_);
-    gather_lanes(lanes, pass_.dout, 1.0f, douts_);
-    transpose_lanes(queries_, d, queries_t_);
-    transpose_lanes(douts_, d, douts_t_);
+    gather_lanes(lanes, head_.q, static_cast<float>(head_.shape.scale), queries_);
+    gather_lanes(lanes, head_.dout, 1.0f, douts_);
+    transpose_lanes(queries_, d_, queries_t_);
+    transpose_lanes(douts_, d_, douts_t_);
+    std::fill_n(dqueries_t_, kLanes * d_, 0.0f);
     // Past the end exp(0 - infinity) = 0.
     std::fill_n(log_sum_, kLanes, -kMasked);
     std::fill_n(delta_, kLanes, 0.0f);
     for (int64_t l = 0; l < lanes.count; ++l) {
-      log_sum_[l] = pass_.log_sum.row<float>(lanes.row(l))[lanes.head(l)];
-      delta_[l] = pass_.delta[lanes.row(l) * pass_.shape.heads + lanes.head(l)];
+      const int64_t row = lanes.row(l);
+      log_sum_[l] = head_.log_sum.row<float>(row)[0];
+      delta_[l] = static_cast<float>(dot(douts_ + l * d_, head_.out.row<float>(row), d_));
     }
   }
 
-  // P and dS of keys [key, key + n), dS of the scaled scores.
-  void compute(const LaneBlock& lanes, int64_t key, int64_t n) {
-    multiply_in_place(lanes.key_block(pass_.k, key, n), false, queries_t_, kLanes, lanes.padded(),
-                      scores_, kLanes, false, left_);
-    multiply_in_place(lanes.key_block(pass_.v, key, n), false, douts_t_, kLanes, lanes.padded(),
-                      dscores_, kLanes, false, left_);
+  // What keys [key, key + n) give and get. dS is of the scaled scores, and queries hold the scale.
+  void add_keys(const LaneBlock& lanes, int64_t key, int64_t n) {
+    const ConstView k = lanes.key_block(head_.k, key, n), v = lanes.key_block(head_.v, key, n);
+    const int64_t padded = lanes.padded();
+    multiply_in_place(k, false, queries_t_, kLanes, padded, scores_, kLanes, false, left_);
+    multiply_in_place(v, false, douts_t_, kLanes, padded, dscores_, kLanes, false, left_);
     mask_scores(lanes, key, n, scores_);
-    softmax_gradient(scores_, dscores_, n, lanes.padded(), log_sum_, delta_);
+    softmax_gradient(scores_, dscores_, n, padded, log_sum_, delta_);
+    const int64_t at = lanes.sequence.key_begin + key;
+    const View dk = head_.dk.slice(at, n), dv = head_.dv.slice(at, n);
+    const ConstView p(scores_, DType::f32, n, lanes.count, kLanes);
+    const ConstView ds(dscores_, DType::f32, n, lanes.count, kLanes);
+    multiply_in_place(p, false, douts_, d_, d_, dv.as<float>(), dv.stride, true, left_);
+    multiply_in_place(ds, false, queries_, d_, d_, dk.as<float>(), dk.stride, true, left_);
+    multiply_in_place(Operand(k, true), false, dscores_, kLanes, padded, dqueries_t_, kLanes, true,
+                      left_);
   }
 
-  const float* queries() const { return queries_; }
-  const float* douts() const { return douts_; }
-  const float* dscores() const { return dscores_; }
-  ConstView scores_view(int64_t n, int64_t count) const {
-    return {scores_, DType::f32, n, count, kLanes};
-  }
-  ConstView dscores_view(int64_t n, int64_t count) const {
-    return {dscores_, DType::f32, n, count, kLanes};
-  }
-  float* left() const { return left_; }
-
- private:
-  const Backward& pass_;
-  float *queries_, *douts_, *queries_t_, *douts_t_, *scores_, *dscores_, *log_sum_, *delta_, *left_;
+  const Head& head_;
+  int64_t d_;
+  float *queries_, *douts_, *queries_t_, *douts_t_, *dqueries_t_, *scores_, *dscores_, *log_sum_,
+      *delta_, *scale_, *left_;
 };
 
-// dk and dv of some keys of a sequence, which this tile owns: over the queries that see them.
-void key_gradients(const Backward& pass, Scratch& scratch, const AttentionSequence& s,
-                   int64_t kv_head, int64_t key, int64_t n) {
-  Scratch::Frame frame(scratch);
-  Lanes block(scratch, pass);
-  const int64_t d = pass.shape.head_dim;
-  const Range head{kv_head * d, d};
-  const View dk = columns(pass.dk.slice(s.key_begin + key, n), head);
-  const View dv = columns(pass.dv.slice(s.key_begin + key, n), head);
-  for (int64_t i = 0; i < n; ++i) {
-    std::fill_n(dk.row<float>(i), d, 0.0f);
-    std::fill_n(dv.row<float>(i), d, 0.0f);
-  }
-  const int64_t all = s.queries * pass.group();
-  for (int64_t begin = 0; begin < all; begin += kLanes) {
-    const LaneBlock lanes{pass.shape, s, kv_head, begin, std::min(kLanes, all - begin)};
-    if (lanes.last_key() < key || lanes.first_key() >= key + n) continue;
-    block.load(lanes);
-    block.compute(lanes, key, n);
-    multiply_in_place(block.scores_view(n, lanes.count), false, block.douts(), d, d, dv.as<float>(),
-                      dv.stride, true, block.left());
-    multiply_in_place(block.dscores_view(n, lanes.count), false, block.queries(), d, d,
-                      dk.as<float>(), dk.stride, true, block.left());
-  }
-}
-
-// dq of a block of lanes: over the keys that they see.
-void query_gradients(const Backward& pass, Scratch& scratch, const LaneBlock& lanes) {
-  Scratch::Frame frame(scratch);
-  Lanes block(scratch, pass);
-  const int64_t d = pass.shape.head_dim;
-  float* sums = scratch.take<float>(kLanes * d);
-  float* rows = scratch.take<float>(kLanes * d);
-  float* scale = scratch.take<float>(kLanes);
-  std::fill_n(sums, kLanes * d, 0.0f);
-  std::fill_n(scale, kLanes, static_cast<float>(pass.shape.scale));
-  block.load(lanes);
-  for (int64_t key = lanes.first_key() / kKeys * kKeys; key <= lanes.last_key(); key += kKeys) {
-    const int64_t n = std::min(kKeys, lanes.last_key() + 1 - key);
-    block.compute(lanes, key, n);
-    multiply_in_place(Operand(lanes.key_block(pass.k, key, n), true), false, block.dscores(),
-                      kLanes, lanes.padded(), sums, kLanes, true, block.left());
-  }
-  scatter_lanes(lanes, sums, scale, rows, pass.dq);
+// to[:, h] = the sum over the heads of the group that reads it, in order.
+void add_groups(HostStream& host, const View& by_head, int64_t group, int64_t d, const View& to) {
+  for_blocks(host, to.rows, row_block(by_head.cols), [&](int64_t begin, int64_t end, int) {
+    for (int64_t t = begin; t < end; ++t) {
+      for (int64_t h = 0; h < by_head.cols / d; ++h) {
+        const float* from = by_head.row<float>(t) + h * d;
+        float* sum = to.row<float>(t) + h / group * d;
+        if (h % group == 0) {
+          std::copy_n(from, d, sum);
+        } else {
+          add_row(from, sum, d);
+        }
+      }
+    }
+  });
 }
 
 }  // namespace
 
-// Tiles that own keys and tiles that own queries each recompute the scores: two products more than
-// one pass would need, and every element of dq, dk and dv has one owner and one order of sums.
+// A tile is a sequence in one head of queries, which owns its dq; scores are made once for all three
+// gradients. Heads that share keys each have dk and dv of their own, which are added afterwards.
 void CpuOps::attention_backward(Stream& stream, const AttentionShape& shape,
                                 const SequenceOffsets& offsets, ConstView dout, ConstView q,
                                 ConstView k, ConstView v, ConstView out, ConstView log_sum, View dq,
@@ -149,47 +144,33 @@ void CpuOps::attention_backward(Stream& stream, const AttentionShape& shape,
                "attention_backward: shapes");
   HostStream& host = host_stream(stream);
   Scratch::Frame frame(stream.scratch());
-  const int64_t heads = shape.heads, d = shape.head_dim;
-  float* delta = stream.scratch().take<float>(q.rows * heads);
-  for_blocks(host, q.rows, row_block(q.cols), [&](int64_t begin, int64_t end, int) {
-    for (int64_t t = begin; t < end; ++t) {
-      for (int64_t h = 0; h < heads; ++h) {
-        delta[t * heads + h] =
-            static_cast<float>(dot(dout.row<float>(t) + h * d, out.row<float>(t) + h * d, d));
-      }
-    }
-  });
-
-  const Backward pass{host, shape, offsets, dout, q, k, v, log_sum, delta, dq, dk, dv};
-  const int64_t group = pass.group(), n = offsets.count();
-  const int64_t lanes = offsets.query.as<int32_t>()[n] * group;
-  const int64_t query_tiles = (lanes + kLanes - 1) / kLanes * shape.kv_heads;
-  const int64_t keys = offsets.key.as<int32_t>()[n];
-  const int64_t key_tiles = (keys + kKeys - 1) / kKeys * shape.kv_heads;
-  host.pool().run(query_tiles + key_tiles, [&](int64_t tile, int worker) {
+  const int64_t heads = shape.heads, d = shape.head_dim, group = heads / shape.kv_heads;
+  const int64_t keys = offsets.key.as<int32_t>()[offsets.count()];
+  const auto by_head = [&](const View& x) {
+    if (group == 1) return x;
+    return View(stream.scratch().take<float>(keys * heads * d), DType::f32, keys, heads * d);
+  };
+  const View dk_by_head = by_head(dk), dv_by_head = by_head(dv);
+  host.pool().run(offsets.count() * heads, [&](int64_t tile, int worker) {
+    const int64_t h = tile % heads;
+    const Range own{h * d, d}, read{h / group * d, d}, one{h, 1};
+    const Head head{{1, 1, d, shape.window, shape.scale},
+                    columns(dout, own),
+                    columns(q, own),
+                    columns(k, read),
+                    columns(v, read),
+                    columns(out, own),
+                    columns(log_sum, one),
+                    columns(dq, own),
+                    columns(dk_by_head, own),
+                    columns(dv_by_head, own)};
     Scratch& scratch = host.worker_scratch(worker);
-    const int64_t kv_head = tile % shape.kv_heads;
-    if (tile < key_tiles) {
-      const int64_t begin = tile / shape.kv_heads * kKeys, end = begin + kKeys;
-      for_sequences(offsets.key, 1, begin, end, [&](int64_t i) {
-        const AttentionSequence s(offsets, i);
-        const int64_t first = std::max(begin, s.key_begin);
-        const int64_t past = std::min(end, s.key_begin + s.keys);
-        key_gradients(pass, scratch, s, kv_head, first - s.key_begin, past - first);
-      });
-    } else {
-      const int64_t index = tile - key_tiles;
-      const int64_t begin = index / shape.kv_heads * kLanes, end = begin + kLanes;
-      for_sequences(offsets.query, group, begin, end, [&](int64_t i) {
-        const AttentionSequence s(offsets, i);
-        const int64_t origin = s.query_begin * group;
-        const int64_t first = std::max(begin, origin);
-        const int64_t past = std::min(end, origin + s.queries * group);
-        query_gradients(pass, scratch,
-                        {shape, s, index % shape.kv_heads, first - origin, past - first});
-      });
-    }
+    Scratch::Frame tile_frame(scratch);
+    Gradients(scratch, head).run(AttentionSequence(offsets, tile / heads));
   });
+  if (group == 1) return;
+  add_groups(host, dk_by_head, group, d, dk.slice(0, keys));
+  add_groups(host, dv_by_head, group, d, dv.slice(0, keys));
 }
 
 }  // namespace hearth

@@ -53,11 +53,16 @@ void mask_scores(const LaneBlock& lanes, int64_t key, int64_t n, Scores scores) 
   const bool all_seen = key + n - 1 <= s.last_key(lanes.query(0)) &&
                         key >= s.first_key(lanes.query(lanes.count - 1), window);
   if (all_seen) return;
-  for (int64_t l = 0; l < lanes.count; ++l) {
-    const int64_t first = s.first_key(lanes.query(l), window), last = s.last_key(lanes.query(l));
-    for (int64_t i = 0; i < n; ++i) {
-      if (key + i < first || key + i > last) scores[i * kLanes + l] = kMasked;
-    }
+  // Lanes are in the order of their queries: those before the first that sees a key, and those
+  // whose window begins behind it.
+  const auto lane_of = [&](int64_t query) {
+    return std::clamp<int64_t>(query * lanes.group() - lanes.begin, 0, lanes.count);
+  };
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t first = key + i - (s.keys - s.queries);  // the query of the key's own position
+    float* row = scores + i * kLanes;
+    std::fill_n(row, lane_of(first), kMasked);
+    if (window > 0) std::fill(row + lane_of(first + window), row + lanes.count, kMasked);
   }
 }
 

@@ -8,10 +8,11 @@
 
 namespace hearth {
 
-/// Trained rows whose logits exist at once: about 64 MiB of them.
+/// Trained rows whose logits exist at once: about 64 MiB of them, but not so few that reading the
+/// head's weight and its gradient for each chunk would take longer than the products.
 inline int64_t loss_rows(int64_t vocabulary) {
   const int64_t rows = (int64_t{16} << 20) / std::max<int64_t>(1, vocabulary);
-  return std::clamp<int64_t>(rows / 32 * 32, 32, 2048);
+  return std::clamp<int64_t>(rows / 32 * 32, 256, 2048);
 }
 
 /// dx = dlogits W sums over the vocabulary, in pieces of this size that are tiles of their own.

@@ -23,15 +23,29 @@ void softmax_row(const float* z, float* p, int64_t n) {
   divide_row(p, static_cast<float>(sum), n);
 }
 
-// The index of the largest probability that is not yet chosen, on ties the lowest. Where nothing
-// compares (NaN) it is the first that is left, so that a choice is always an expert.
-int32_t largest_left(const float* probs, int64_t n, const int32_t* chosen, int64_t taken) {
-  int64_t best = -1;
-  for (int64_t e = 0; e < n; ++e) {
-    if (best >= 0 && !(probs[e] > probs[best])) continue;
-    if (std::find(chosen, chosen + taken, static_cast<int32_t>(e)) == chosen + taken) best = e;
+HEARTH_CLONES float largest(const float* x, int64_t n) {
+  float lane[16];
+  std::fill_n(lane, 16, -1.0f);
+  int64_t i = 0;
+  for (; i + 16 <= n; i += 16) {
+    for (int l = 0; l < 16; ++l) lane[l] = x[i + l] > lane[l] ? x[i + l] : lane[l];
   }
-  return static_cast<int32_t>(best);
+  for (int l = 0; i < n; ++i, ++l) lane[l] = x[i] > lane[l] ? x[i] : lane[l];
+  return *std::max_element(lane, lane + 16);
+}
+
+// The k largest probabilities, largest first, the lowest index on ties. `left` is a copy of the
+// probabilities, in which what is taken becomes -1. Where nothing compares (NaN) the first that is
+// left is taken, so that a choice is always an expert.
+void choose(float* left, int64_t n, int32_t* chosen, int64_t k) {
+  for (int64_t j = 0; j < k; ++j) {
+    const float* best = std::find(left, left + n, largest(left, n));
+    if (best == left + n || *best < 0) {
+      best = std::find_if(left, left + n, [](float p) { return !(p < 0); });
+    }
+    chosen[j] = static_cast<int32_t>(best - left);
+    left[chosen[j]] = -1;
+  }
 }
 
 // The divisor of a token's combine weights.
@@ -53,13 +67,17 @@ void CpuOps::router_forward(Stream& stream, ConstView logits, bool normalize, Vi
   HEARTH_CHECK(has_shape(probs, logits.rows, experts) && has_shape(choice, logits.rows, k) &&
                    has_shape(weight, logits.rows, k) && k <= experts,
                "router_forward: shapes");
-  for_blocks(host_stream(stream), logits.rows, row_block(experts * 4),
-             [&](int64_t begin, int64_t end, int) {
+  HostStream& host = host_stream(stream);
+  for_blocks(host, logits.rows, row_block(experts * 4),
+             [&](int64_t begin, int64_t end, int worker) {
+               Scratch::Frame frame(host.worker_scratch(worker));
+               float* left = host.worker_scratch(worker).take<float>(experts);
                for (int64_t t = begin; t < end; ++t) {
                  float *p = probs.row<float>(t), *w = weight.row<float>(t);
                  int32_t* chosen = choice.row<int32_t>(t);
                  softmax_row(logits.row<float>(t), p, experts);
-                 for (int64_t j = 0; j < k; ++j) chosen[j] = largest_left(p, experts, chosen, j);
+                 std::copy_n(p, experts, left);
+                 choose(left, experts, chosen, k);
                  const double divisor = weight_divisor(p, chosen, k, normalize);
                  for (int64_t j = 0; j < k; ++j) w[j] = static_cast<float>(p[chosen[j]] / divisor);
                }

@@ -24,7 +24,9 @@ ScratchNeed CpuOps::experts_scratch(int64_t rows, int64_t experts, int64_t, int6
 }
 
 ScratchNeed CpuOps::attention_scratch(const AttentionShape& shape, int64_t tokens, int64_t) const {
-  return {bytes_of<float>(tokens * shape.heads), attention_tile_scratch(shape)};
+  const bool shared_keys = shape.heads > shape.kv_heads;  // dk and dv by head of the queries
+  const size_t by_head = bytes_of<float>(tokens * shape.heads * shape.head_dim);
+  return {shared_keys ? 2 * by_head : 0, attention_tile_scratch(shape)};
 }
 
 ScratchNeed CpuOps::cross_entropy_scratch(int64_t tokens, int64_t hidden,

@@ -5,6 +5,7 @@
 //           probs, choice, weight = router(normed)
 // backward  from d_residual of the next layer (which reaches mid unchanged through the residual)
 //           and d_normed, back to d_residual of this layer
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -127,7 +128,7 @@ class AttentionPart final : public Body {
                                   {s.spec.experts, s.spec.hidden}}) {
       need = max_of(need, ops.linear_scratch(s.tokens, out, in));
     }
-    need = max_of(need, ops.row_scratch(s.tokens, s.spec.hidden));
+    need = max_of(need, ops.row_scratch(s.tokens, std::max(s.spec.hidden, s.spec.experts)));
     return max_of(need, ops.row_scratch(s.tokens * s.spec.heads, s.spec.head_dim));
   }
 

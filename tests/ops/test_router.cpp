@@ -81,6 +81,23 @@ TEST_CASE("router: the largest first, the lowest index on ties") {
   });
 }
 
+TEST_CASE("router: choices are different experts even where logits are not numbers") {
+  OpTest test = router(2, 40, 8, true, false);
+  for (int64_t e = 0; e < 40; ++e) test.tensors.at("logits").set(1, e, std::nan(""));
+  for_each_back_end(test.scratch, [&](const OpSet& ops, Stream& stream) {
+    const Tensors result = run_op(ops, stream, test.tensors, test.forward);
+    for (int64_t t = 0; t < 2; ++t) {
+      std::vector<bool> taken(40);
+      for (int64_t j = 0; j < 8; ++j) {
+        const auto e = static_cast<size_t>(result.at("choice").get(t, j));
+        REQUIRE(e < 40);
+        CHECK(!taken[e]);
+        taken[e] = true;
+      }
+    }
+  });
+}
+
 TEST_CASE("router: weights are probabilities, or sum to one") {
   for (const bool normalize : {false, true}) {
     const OpTest test = router(7, 6, 2, normalize, false);

@@ -1,5 +1,6 @@
 #include "cpu_kernels/attention_tiles.h"
 
+#include "cpu_kernels/packing.h"
 #include "cpu_kernels/tiles.h"
 #include "cpu_kernels/vector_math.h"
 #include "cpu_kernels/weight_tiles.h"

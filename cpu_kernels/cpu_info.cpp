@@ -18,14 +18,11 @@ std::vector<std::string> matmul_variants() {
                       ? "bf16 by oneDNN: taken for bf16 compute, " + isa + " has bf16 products"
                       : "bf16 by oneDNN: declined, " + isa +
                             " has no bf16 products; operands are rounded and multiplied in f32");
-  lines.push_back(
-      "f32 by oneDNN, sizes at run time: taken for f32 operands of more than a few rows");
   lines.push_back(onednn_has_avx512()
-                      ? "packed f32, AVX-512, 14x32: taken for few rows and other stored types"
+                      ? "packed f32, AVX-512, 14x32: taken for all else"
                       : "packed f32, AVX-512, 14x32: declined, " + isa + " has no AVX-512");
   lines.push_back(onednn_has_avx512() ? "packed f32, AVX2, 6x16: not needed"
-                                      : "packed f32, AVX2, 6x16: taken for few rows and other "
-                                        "stored types");
+                                      : "packed f32, AVX2, 6x16: taken for all else");
   return lines;
 }
 

@@ -2,18 +2,15 @@
 // HEARTH_TARGET (the function attribute) and, in an unnamed namespace, `Vector` with load, store,
 // broadcast and multiply-add. Private to micro_kernel_*.cpp.
 
-#if defined(__clang__)
-#define HEARTH_UNROLL(n) _Pragma("clang loop unroll(full)")
-#else
-#define HEARTH_PRAGMA(text) _Pragma(#text)
-#define HEARTH_UNROLL(n) HEARTH_PRAGMA(GCC unroll n)
-#endif
-
 namespace {
+
+// Strips stream from the second cache; they are asked for this many columns of A ahead.
+constexpr int64_t kNear = 8;
+constexpr int64_t kChunk = 16;  // see Ahead
 
 template <int kRows, int kVectors, bool kFull>
 HEARTH_TARGET void strip_product(int64_t n, int64_t k, const float* a, const float* b, int64_t ldb,
-                                 float* c, int64_t ldc, bool add) {
+                                 float* c, int64_t ldc, bool add, Ahead ahead) {
   using Register = Vector::Register;
   constexpr int kLast = (kVectors - 1) * Vector::kLanes;
   const Vector::Mask mask = Vector::mask(n - kLast);
@@ -26,19 +23,29 @@ HEARTH_TARGET void strip_product(int64_t n, int64_t k, const float* a, const flo
       __builtin_prefetch(c + i * ldc + v * Vector::kLanes, 1);
     }
   }
-  for (int64_t p = 0; p < k; ++p) {
-    Register right[kVectors];
-    HEARTH_UNROLL(4)
-    for (int v = 0; v < kVectors; ++v) {
-      const float* from = b + p * ldb + v * Vector::kLanes;
-      right[v] = kFull || v + 1 < kVectors ? Vector::load(from) : Vector::load(from, mask);
-    }
-    HEARTH_UNROLL(16)
-    for (int i = 0; i < kRows; ++i) {
-      const Register left = Vector::broadcast(a + i * kStripStride + p);
+  for (int64_t left_over = k; left_over > 0; left_over -= kChunk) {
+    const std::byte* at = ahead.at;
+    for (int64_t p = std::min(left_over, kChunk); p > 0; --p) {
+      Register right[kVectors];
+      __builtin_prefetch(at, 0, 2);
+      __builtin_prefetch(a + kNear * Vector::kLanes);
       HEARTH_UNROLL(4)
-      for (int v = 0; v < kVectors; ++v) sum[i][v] = Vector::fma(left, right[v], sum[i][v]);
+      for (int v = 0; v < kVectors; ++v) {
+        const float* from = b + v * Vector::kLanes;
+        __builtin_prefetch(from + kNear * ldb);
+        right[v] = kFull || v + 1 < kVectors ? Vector::load(from) : Vector::load(from, mask);
+      }
+      HEARTH_UNROLL(16)
+      for (int i = 0; i < kRows; ++i) {
+        const Register left = Vector::broadcast(a + i);
+        HEARTH_UNROLL(4)
+        for (int v = 0; v < kVectors; ++v) sum[i][v] = Vector::fma(left, right[v], sum[i][v]);
+      }
+      a += Vector::kLanes;
+      b += ldb;
+      at += ahead.inner;
     }
+    ahead.at += ahead.outer;
   }
   HEARTH_UNROLL(16)
   for (int i = 0; i < kRows; ++i) {
@@ -56,18 +63,18 @@ HEARTH_TARGET void strip_product(int64_t n, int64_t k, const float* a, const flo
 
 template <int kRows>
 HEARTH_TARGET void strip_rows(int64_t m, int64_t n, int64_t k, const float* a, const float* b,
-                              int64_t ldb, float* c, int64_t ldc, bool add) {
+                              int64_t ldb, float* c, int64_t ldc, bool add, Ahead ahead) {
   if constexpr (kRows > 1) {
-    if (m < kRows) return strip_rows<kRows - 1>(m, n, k, a, b, ldb, c, ldc, add);
+    if (m < kRows) return strip_rows<kRows - 1>(m, n, k, a, b, ldb, c, ldc, add, ahead);
   }
   if (n == 2 * Vector::kLanes) {
-    strip_product<kRows, 2, true>(n, k, a, b, ldb, c, ldc, add);
+    strip_product<kRows, 2, true>(n, k, a, b, ldb, c, ldc, add, ahead);
   } else if (n > Vector::kLanes) {
-    strip_product<kRows, 2, false>(n, k, a, b, ldb, c, ldc, add);
+    strip_product<kRows, 2, false>(n, k, a, b, ldb, c, ldc, add, ahead);
   } else if (n == Vector::kLanes) {
-    strip_product<kRows, 1, true>(n, k, a, b, ldb, c, ldc, add);
+    strip_product<kRows, 1, true>(n, k, a, b, ldb, c, ldc, add, ahead);
   } else {
-    strip_product<kRows, 1, false>(n, k, a, b, ldb, c, ldc, add);
+    strip_product<kRows, 1, false>(n, k, a, b, ldb, c, ldc, add, ahead);
   }
 }
 

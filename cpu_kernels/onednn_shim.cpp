@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "cpu_kernels/packing.h"
 #include "cpu_kernels/product.h"
 
 namespace hearth {
@@ -18,9 +19,8 @@ using dnnl::memory;
 
 // Sides of a product are filled up with zeros to a multiple of this, so that few shapes exist.
 constexpr int64_t kPadding = 32;
-constexpr int64_t kDepth = 1024;               // of k in one call
-constexpr size_t kLibraryScratch = 4u << 20;   // what a call of these sizes may ask for
-constexpr size_t kRuntimeScratch = 64u << 10;  // the same with sizes given at run time
+constexpr int64_t kDepth = 1024;              // of k in one call
+constexpr size_t kLibraryScratch = 4u << 20;  // what a call of these sizes may ask for
 
 int64_t padded(int64_t n) { return (n + kPadding - 1) / kPadding * kPadding; }
 
@@ -118,67 +118,7 @@ bf16* to_dense(const Operand& x, bf16* target, float* row) {
   return target;
 }
 
-// A product of f32 matrices whose sizes and row strides are given at run time.
-class RuntimeProduct {
- public:
-  RuntimeProduct(bool transpose_a, bool transpose_b, bool accumulate) {
-    constexpr int64_t any = DNNL_RUNTIME_DIM_VAL;
-    const auto desc_of = [](bool transposed) {
-      return transposed ? memory::desc({any, any}, memory::data_type::f32, memory::dims{1, any})
-                        : memory::desc({any, any}, memory::data_type::f32, memory::dims{any, 1});
-    };
-    dnnl::primitive_attr attributes;
-    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    if (accumulate) {
-      dnnl::post_ops sum;
-      sum.append_sum(1.0f);
-      attributes.set_post_ops(sum);
-    }
-    const auto desc =
-        matmul_desc(desc_of(transpose_a), desc_of(transpose_b), desc_of(false), attributes);
-    HEARTH_CHECK(desc.scratchpad_desc().get_size() <= kRuntimeScratch,
-                 "oneDNN asks for more scratch than was declared");
-    scratchpad_ = desc.scratchpad_desc();
-    primitive_ = dnnl::matmul(desc);
-  }
-
-  void run(const Operand& a, const Operand& b, float* c, int64_t ldc, std::byte* scratch) {
-    const auto operand = [](const Operand& x) {
-      const memory::dims strides =
-          x.transposed ? memory::dims{1, x.memory.stride} : memory::dims{x.memory.stride, 1};
-      return memory({{x.rows(), x.cols()}, memory::data_type::f32, strides}, cpu_engine(),
-                    const_cast<void*>(x.memory.data));
-    };
-    const memory target({{a.rows(), b.cols()}, memory::data_type::f32, memory::dims{ldc, 1}},
-                        cpu_engine(), c);
-    primitive_.execute(stream_,
-                       {{DNNL_ARG_SRC, operand(a)},
-                        {DNNL_ARG_WEIGHTS, operand(b)},
-                        {DNNL_ARG_DST, target},
-                        {DNNL_ARG_SCRATCHPAD, memory(scratchpad_, cpu_engine(), scratch)}});
-  }
-
- private:
-  dnnl::matmul primitive_;
-  memory::desc scratchpad_;
-  dnnl::stream stream_{cpu_engine()};
-};
-
 }  // namespace
-
-void onednn_multiply_f32(Scratch& scratch, const Operand& a, const Operand& b, float* c,
-                         int64_t ldc, bool accumulate) {
-  // A table a thread: see product().
-  thread_local std::unique_ptr<RuntimeProduct> table[8];
-  auto& entry = table[4 * a.transposed + 2 * b.transposed + accumulate];
-  if (!entry) {
-    entry = std::make_unique<RuntimeProduct>(a.transposed, b.transposed, accumulate);
-  }
-  Scratch::Frame frame(scratch);
-  entry->run(a, b, c, ldc, scratch.take<std::byte>(kRuntimeScratch));
-}
-
-size_t onednn_multiply_f32_scratch() { return kRuntimeScratch + kArenaAlignment; }
 
 std::string onednn_isa() {
   using dnnl::cpu_isa;

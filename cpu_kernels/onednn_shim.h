@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/arena.h"
-#include "cpu_kernels/packing.h"
+#include "cpu_kernels/operand.h"
 
 namespace hearth {
 
@@ -13,13 +13,6 @@ std::string onednn_isa();
 bool onednn_has_avx512();
 bool onednn_has_fast_bf16();
 std::string onednn_library_version();
-
-/// C = A B, or C += A B, of f32 operands where they stand. One primitive a kind of operands, with
-/// sizes given at run time: uneven experts make no new primitives, and on one thread the bits
-/// depend on the shape alone. Takes at most `onednn_multiply_f32_scratch()`.
-void onednn_multiply_f32(Scratch& scratch, const Operand& a, const Operand& b, float* c,
-                         int64_t ldc, bool accumulate);
-size_t onednn_multiply_f32_scratch();
 
 /// `multiply` (product.h) in bf16 by oneDNN, which must have a bf16 instruction set to be fast.
 void onednn_multiply_bf16(Scratch& scratch, const Operand& a, const Operand& b, float* c,

@@ -2,66 +2,124 @@
 
 #include <algorithm>
 
+#include "cpu_kernels/micro_kernel.h"
 #include "cpu_kernels/onednn_shim.h"
 
 namespace hearth {
 namespace {
 
-constexpr int64_t kMostLanes = 32;
-
-int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-
-// One block of k, B packed or in place: every strip of A, which stays in the first cache, against
-// every strip of B, which streams from the second. Strips of B are `strip_step` apart. A strip of A
-// is packed when its turn comes, a transposed A before: its columns come eight at a time.
-void multiply_block(const Operand& a, bool round, const float* b, int64_t ldb, int64_t strip_step,
-                    int64_t n, float* c, int64_t ldc, bool add, float* left) {
-  const MicroKernel& kernel = micro_kernel();
-  const int64_t m = a.rows(), k = a.cols();
-  if (a.transposed) pack_left(a, round, left);
-  for (int64_t i = 0; i < m; i += kernel.rows) {
-    const int64_t rows = std::min<int64_t>(kernel.rows, m - i);
-    if (!a.transposed) pack_left(a.block(i, rows, 0, k), round, left);
-    const float* strip = a.transposed ? left + i * kStripStride : left;
-    for (int64_t j = 0; j < n; j += kernel.lanes) {
-      kernel.run(rows, std::min<int64_t>(kernel.lanes, n - j), k, strip,
-                 b + j / kernel.lanes * strip_step, ldb, c + i * ldc + j, ldc, add);
-    }
-  }
-}
+constexpr int64_t kLine = 64;  // bytes of a cache line
+// Columns of B that are packed together: with kDepthBlock rows they leave the second cache room.
+constexpr int64_t kPanelColumns = 256;
+// Strips of A that are packed together where it is transposed: 20 of 14 rows.
+constexpr int64_t kLeftPanelFloats = 20 * 16 * (kDepthBlock + 1);
 
 void clear(float* c, int64_t ldc, int64_t m, int64_t n) {
   for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * ldc, n, 0.0f);
 }
 
-}  // namespace
+// B over one block of k, as strips `step` floats apart, and where its product goes.
+struct Panel {
+  const float* strips;
+  int64_t ld, step, n;
+  float* c;
+  int64_t ldc;
+};
 
-Blocks::Blocks(int64_t n) : size(n) {
-  if (n == 0) return;
-  const int64_t blocks = (n + kLargest - 1) / kLargest;
-  step = round_up((n + blocks - 1) / blocks, 16);
-}
+// Brings a matrix from memory to the second cache while kernels run, some lines with each: a column
+// of lines of its rows, or, where rows are few and long, 16 lines of some rows.
+class Fetch {
+ public:
+  Fetch() = default;
+  Fetch(const ConstView& v, bool rows_are_long)
+      : data_(static_cast<const std::byte*>(v.data)),
+        row_(v.stride * static_cast<int64_t>(size_of(v.dtype))),
+        rows_(v.rows),
+        lines_((v.cols * static_cast<int64_t>(size_of(v.dtype)) + kLine - 1) / kLine),
+        long_(rows_are_long) {}
 
-void multiply_in_place(const Operand& a, bool round_left, const float* b, int64_t ldb, int64_t n,
-                       float* c, int64_t ldc, bool accumulate, float* left) {
+  bool done() const { return row_at_ >= rows_ || line_at_ >= lines_; }
+
+  // For a kernel of `k` steps.
+  Ahead next(int64_t k) {
+    const std::byte* at = data_ + row_at_ * row_ + line_at_ * kLine;
+    if (!long_) {
+      ++line_at_;
+      return {at, row_, 16 * row_};
+    }
+    line_at_ += 16;
+    if (line_at_ >= lines_) {
+      line_at_ = 0;
+      row_at_ += std::max<int64_t>(1, k / 16);
+    }
+    return {at, kLine, row_};
+  }
+
+ private:
+  const std::byte* data_ = nullptr;
+  int64_t row_ = 0, rows_ = 0, lines_ = 0;
+  bool long_ = false;
+  int64_t row_at_ = 0, line_at_ = 0;
+};
+
+// Strips of A are packed when their turn comes; each stays in the first cache while all strips of B,
+// which stream from the second, are multiplied by it. The next ones, and what B holds next, are on
+// their way from memory meanwhile.
+void multiply_strips(const MicroKernel& kernel, const Operand& a, bool round, const Panel& panel,
+                     bool add, float* left, int64_t left_floats, Fetch right) {
   const int64_t m = a.rows(), k = a.cols();
-  if (k == 0 && !accumulate) clear(c, ldc, m, n);
-  for (int64_t i = 0; i < m; i += Blocks::kLargest) {
-    const int64_t rows = std::min(Blocks::kLargest, m - i);
-    for (int64_t p = 0; p < k; p += kDepthBlock) {
-      const int64_t depth = std::min(kDepthBlock, k - p);
-      multiply_block(a.block(i, rows, p, depth), round_left, b + p * ldb, ldb, micro_kernel().lanes,
-                     n, c + i * ldc, ldc, accumulate || p > 0, left);
+  const int64_t strips = (m + kernel.rows - 1) / kernel.rows;
+  // As even as can be, `wide` of them one row more than the rest: few rows leave the units idle.
+  const int64_t narrow = m / strips, wide = m - narrow * strips;
+  // Columns of A that stand as rows are read in pieces of some strips, rows one strip at a time.
+  const int64_t group = a.transposed ? left_floats / kernel.left_strip(kDepthBlock) : 1;
+  for (int64_t s = 0, i = 0; s < strips;) {
+    const int64_t rows = s < wide ? narrow + 1 : narrow;
+    const int64_t some = std::min(group, (s < wide ? wide : strips) - s);
+    kernel.pack_left(a.block(i, some * rows, 0, k), round, rows, left);
+    const int64_t after = i + some * rows;
+    const Operand next = a.block(after, std::min(group * rows, m - after), 0, k);
+    Fetch fetch(next.memory, !a.transposed);
+    for (int64_t l = 0; l < some; ++l, ++s, i += rows) {
+      for (int64_t j = 0; j < panel.n; j += kernel.lanes) {
+        const Ahead ahead = !fetch.done() ? fetch.next(k) : right.done() ? Ahead{} : right.next(k);
+        kernel.run(rows, std::min<int64_t>(kernel.lanes, panel.n - j), k,
+                   left + l * kernel.left_strip(k), panel.strips + j / kernel.lanes * panel.step,
+                   panel.ld, panel.c + i * panel.ldc + j, panel.ldc, add, ahead);
+      }
     }
   }
 }
 
+}  // namespace
+
+Blocks::Blocks(int64_t n, int64_t largest) : size(n) {
+  if (n == 0) return;
+  const int64_t blocks = (n + largest - 1) / largest;
+  step = ((n + blocks - 1) / blocks + 15) / 16 * 16;
+}
+
+void multiply_in_place(const Operand& a, bool round_left, const float* b, int64_t ldb, int64_t n,
+                       float* c, int64_t ldc, bool accumulate, float* left) {
+  const MicroKernel& kernel = micro_kernel();
+  const int64_t m = a.rows();
+  const Blocks depth(a.cols(), kDepthBlock);
+  if (depth.size == 0 && !accumulate) clear(c, ldc, m, n);
+  for (int64_t d = 0; m > 0 && d < depth.count(); ++d) {
+    const int64_t p = depth.begin(d);
+    const Panel panel{b + p * ldb, ldb, kernel.lanes, n, c, ldc};
+    multiply_strips(kernel, a.block(0, m, p, depth.length(d)), round_left, panel,
+                    accumulate || d > 0, left, kLeftFloats, {});
+  }
+}
+
 void multiply(Scratch& scratch, bool bf16, const Operand& a, const Operand& b, float* c,
-              int64_t ldc, bool accumulate) {
-  HEARTH_CHECK(a.cols() == b.rows() && a.rows() <= Blocks::kLargest && b.cols() <= Blocks::kLargest,
-               "product: shapes");
-  const int64_t m = a.rows(), k = a.cols(), n = b.cols();
-  if (k == 0) {
+              int64_t ldc, bool accumulate, const Operand* coming) {
+  HEARTH_CHECK(a.cols() == b.rows(), "product: shapes");
+  const MicroKernel& kernel = micro_kernel();
+  const int64_t m = a.rows(), n = b.cols();
+  if (m == 0) return;
+  if (a.cols() == 0) {
     if (!accumulate) clear(c, ldc, m, n);
     return;
   }
@@ -69,47 +127,43 @@ void multiply(Scratch& scratch, bool bf16, const Operand& a, const Operand& b, f
     onednn_multiply_bf16(scratch, a, b, c, ldc, accumulate);
     return;
   }
-  const MicroKernel& kernel = micro_kernel();
-  // f32 operands stand as oneDNN wants them. Few rows gain nothing there, and other stored types
-  // would have to be brought into f32 first: those go through the packed kernel.
-  const bool plain = !bf16 && a.memory.dtype == DType::f32 && b.memory.dtype == DType::f32;
-  if (plain && m > 2 * kernel.rows) {
-    onednn_multiply_f32(scratch, a, b, c, ldc, accumulate);
-    return;
-  }
   Scratch::Frame frame(scratch);
-  float* left = scratch.take<float>(kLeftFloats);
   // Where few strips of A use it, B is read where it stands.
-  const bool in_place =
-      !b.transposed && b.memory.dtype == DType::f32 && !bf16 && m <= 2 * kernel.rows;
-  if (in_place) {
-    multiply_in_place(a, false, b.memory.as<float>(), b.memory.stride, n, c, ldc, accumulate, left);
+  if (!b.transposed && b.memory.dtype == DType::f32 && !bf16 && m <= 2 * kernel.rows) {
+    multiply_in_place(a, false, b.memory.as<float>(), b.memory.stride, n, c, ldc, accumulate,
+                      scratch.take<float>(kLeftFloats));
     return;
   }
-  // The sum over blocks of k is formed beside C, whose rows may share cache sets.
-  const bool direct = k <= kDepthBlock;
-  float* right = scratch.take<float>(kDepthBlock * round_up(n, kMostLanes));
-  float* sum = direct ? c : scratch.take<float>(m * n);
-  const int64_t ld_sum = direct ? ldc : n;
-  for (int64_t p = 0; p < k; p += kDepthBlock) {
-    const int64_t depth = std::min(kDepthBlock, k - p);
-    pack_right(b.block(p, depth, 0, n), bf16, kernel.lanes, right);
-    multiply_block(a.block(0, m, p, depth), bf16, right, kernel.lanes, depth * kernel.lanes, n, sum,
-                   ld_sum, (direct && accumulate) || p > 0, left);
-  }
-  if (direct) return;
-  for (int64_t i = 0; i < m; ++i) {
-    const float* from = sum + i * n;
-    float* to = c + i * ldc;
-    for (int64_t j = 0; j < n; ++j) to[j] = accumulate ? to[j] + from[j] : from[j];
+  const Blocks depth(a.cols(), kDepthBlock), columns(n, kPanelColumns);
+  float* left = scratch.take<float>(kLeftPanelFloats);
+  float* right = scratch.take<float>(kDepthBlock * kPanelColumns);
+  const auto block_of_right = [&](const Operand& x, int64_t column, int64_t d) {
+    return x.block(depth.begin(d), depth.length(d), columns.begin(column), columns.length(column));
+  };
+  for (int64_t j = 0; j < columns.count(); ++j) {
+    for (int64_t d = 0; d < depth.count(); ++d) {
+      const int64_t p = depth.begin(d), k = depth.length(d);
+      kernel.pack_right(block_of_right(b, j, d), bf16, right);
+      Fetch next;
+      if (d + 1 < depth.count()) {
+        next = {block_of_right(b, j, d + 1).memory, b.transposed};
+      } else if (j + 1 < columns.count()) {
+        next = {block_of_right(b, j + 1, 0).memory, b.transposed};
+      } else if (coming) {
+        const Blocks rows(coming->rows(), kDepthBlock), cols(coming->cols(), kPanelColumns);
+        next = {coming->block(0, rows.step, 0, cols.step).memory, coming->transposed};
+      }
+      const Panel panel{
+          right, kernel.lanes, k * kernel.lanes, columns.length(j), c + columns.begin(j), ldc};
+      multiply_strips(kernel, a.block(0, m, p, k), bf16, panel, accumulate || d > 0, left,
+                      kLeftPanelFloats, next);
+    }
   }
 }
 
 size_t multiply_scratch() {
-  constexpr int64_t side = Blocks::kLargest;
-  const int64_t packed = kLeftFloats + kDepthBlock * side + side * side;
-  const size_t own = std::max(sizeof(float) * static_cast<size_t>(packed) + 3 * kArenaAlignment,
-                              onednn_multiply_f32_scratch());
+  constexpr int64_t packed = kLeftPanelFloats + kDepthBlock * kPanelColumns;
+  const size_t own = sizeof(float) * static_cast<size_t>(packed) + 2 * kArenaAlignment;
   return onednn_has_fast_bf16() ? std::max(own, onednn_multiply_scratch()) : own;
 }
 

@@ -1,6 +1,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <vector>
 
+#include "cpu_kernels/micro_kernel.h"
 #include "cpu_kernels/onednn_shim.h"
 #include "cpu_kernels/product.h"
 #include "support/tensor.h"
@@ -98,16 +99,19 @@ TEST_CASE("products: oneDNN's bf16 rounds its operands as the f32 way does") {
 
 TEST_CASE("micro kernels: the same bits with either vector length") {
   if (!onednn_has_avx512()) SKIP("no AVX-512");
-  const Tensor a = Tensor(DType::f32, 6, kStripStride).fill_random("a");
-  const Tensor b = Tensor(DType::f32, kDepthBlock, 16).fill_random("b");
+  constexpr int64_t kDepth = 200;
+  const Tensor a = Tensor(DType::f32, 6, kDepth).fill_random("a");
+  const Tensor b = Tensor(DType::f32, kDepth, 16).fill_random("b");
   for (int64_t m = 1; m <= 6; ++m) {
     for (int64_t n = 1; n <= 16; ++n) {
       Tensor narrow(DType::f32, m, n, 2), wide(DType::f32, m, n, 2);
       narrow.fill_random("c");
       wide.fill_random("c");
       const auto run = [&](const MicroKernel& kernel, Tensor& c) {
-        kernel.run(m, n, 200, a.view().as<float>(), b.view().as<float>(), 16, c.view().as<float>(),
-                   c.view().stride, true);
+        std::vector<float> left(static_cast<size_t>(kernel.left_strip(kDepth)));
+        kernel.pack_left(a.view().slice(0, m), false, m, left.data());
+        kernel.run(m, n, kDepth, left.data(), b.view().as<float>(), 16, c.view().as<float>(),
+                   c.view().stride, true, {});
       };
       run(kAvx2Kernel, narrow);
       run(kAvx512Kernel, wide);

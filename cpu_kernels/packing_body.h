@@ -1,0 +1,121 @@
+// How operands are brought into strips, once for each instruction set; see micro_kernel_body.h.
+// Private to micro_kernel_*.cpp.
+
+namespace {
+
+// Vectors of one stored type as f32, rounded to bf16 on demand.
+template <class T, bool kRound>
+struct Reader {
+  using Element = T;
+  HEARTH_TARGET static Vector::Register load(const T* p) {
+    if constexpr (kRound) {
+      return Vector::round(Vector::load(p));
+    } else {
+      return Vector::load(p);
+    }
+  }
+  // The first n; zero past them.
+  HEARTH_TARGET static Vector::Register load(const T* p, int64_t n) {
+    T part[Vector::kLanes] = {};
+    std::memcpy(part, p, static_cast<size_t>(n) * sizeof(T));
+    return load(part);
+  }
+};
+
+// target[p * target_stride + i] = source[i * stride + p] for i < m <= lanes of a vector, p < k; a
+// whole vector is written for each p. Each cache line of the source is read once, whatever sets the
+// rows share.
+template <class R>
+HEARTH_TARGET void transpose_rows(const typename R::Element* source, int64_t stride, int64_t m,
+                                  int64_t k, float* target, int64_t target_stride) {
+  constexpr int kLanes = Vector::kLanes;
+  Vector::Register r[kLanes];
+  const typename R::Element* row[kLanes];
+  for (int i = 0; i < kLanes; ++i) row[i] = source + (i < m ? i : m - 1) * stride;
+  int64_t p = 0;
+  for (; p + kLanes <= k; p += kLanes) {
+    HEARTH_UNROLL(16)
+    for (int i = 0; i < kLanes; ++i) r[i] = R::load(row[i] + p);
+    Vector::transpose(r);
+    HEARTH_UNROLL(16)
+    for (int i = 0; i < kLanes; ++i) Vector::store(target + (p + i) * target_stride, r[i]);
+  }
+  if (p == k) return;
+  for (int i = 0; i < kLanes; ++i) r[i] = R::load(row[i] + p, k - p);
+  Vector::transpose(r);
+  for (int i = 0; i < k - p; ++i) Vector::store(target + (p + i) * target_stride, r[i]);
+}
+
+// Strips of `width` columns of a source [k, n], `vectors` vectors each and `strip` floats apart, row
+// by row: every row of the source is read in one go.
+template <class R>
+HEARTH_TARGET void copy_columns(const typename R::Element* source, int64_t stride, int64_t k,
+                                int64_t n, int64_t width, int64_t vectors, int64_t strip,
+                                float* target) {
+  constexpr int64_t kLanes = Vector::kLanes;
+  for (int64_t p = 0; p < k; ++p) {
+    const typename R::Element* from = source + p * stride;
+    float* to = target + p * vectors * kLanes;
+    for (int64_t c = 0; c < n; c += width, to += strip) {
+      for (int64_t v = 0; v < vectors; ++v) {
+        const int64_t left = n - c - v * kLanes;
+        if (left <= 0) break;
+        const auto* at = from + c + v * kLanes;
+        Vector::store(to + v * kLanes, left >= kLanes ? R::load(at) : R::load(at, left));
+      }
+    }
+  }
+}
+
+template <class R>
+HEARTH_TARGET void pack_left_as(const Operand& a, int64_t rows, float* target) {
+  const auto* source = static_cast<const typename R::Element*>(a.memory.data);
+  const int64_t m = a.rows(), k = a.cols(), stride = a.memory.stride;
+  const int64_t strip = (k + 1) * Vector::kLanes;  // MicroKernel::left_strip
+  if (a.transposed) return copy_columns<R>(source, stride, k, m, rows, 1, strip, target);
+  for (int64_t i = 0; i < m; i += rows) {
+    transpose_rows<R>(source + i * stride, stride, std::min(rows, m - i), k,
+                      target + i / rows * strip, Vector::kLanes);
+  }
+}
+
+template <class R>
+HEARTH_TARGET void pack_right_as(const Operand& b, float* target) {
+  const auto* source = static_cast<const typename R::Element*>(b.memory.data);
+  constexpr int64_t kLanes = 2 * Vector::kLanes;
+  const int64_t k = b.rows(), n = b.cols(), stride = b.memory.stride;
+  if (!b.transposed) return copy_columns<R>(source, stride, k, n, kLanes, 2, k * kLanes, target);
+  for (int64_t c = 0; c < n; c += Vector::kLanes) {
+    transpose_rows<R>(source + c * stride, stride, std::min<int64_t>(Vector::kLanes, n - c), k,
+                      target + c / kLanes * k * kLanes + c % kLanes, kLanes);
+  }
+}
+
+// bf16 is never rounded again.
+void pack_left(const Operand& a, bool round, int64_t rows, float* target) {
+  switch (a.memory.dtype) {
+    case DType::f32:
+      return round ? pack_left_as<Reader<float, true>>(a, rows, target)
+                   : pack_left_as<Reader<float, false>>(a, rows, target);
+    case DType::bf16: return pack_left_as<Reader<bf16, false>>(a, rows, target);
+    case DType::f16:
+      return round ? pack_left_as<Reader<f16, true>>(a, rows, target)
+                   : pack_left_as<Reader<f16, false>>(a, rows, target);
+    default: HEARTH_CHECK(false, "product: operands are f32, bf16 or f16");
+  }
+}
+
+void pack_right(const Operand& b, bool round, float* target) {
+  switch (b.memory.dtype) {
+    case DType::f32:
+      return round ? pack_right_as<Reader<float, true>>(b, target)
+                   : pack_right_as<Reader<float, false>>(b, target);
+    case DType::bf16: return pack_right_as<Reader<bf16, false>>(b, target);
+    case DType::f16:
+      return round ? pack_right_as<Reader<f16, true>>(b, target)
+                   : pack_right_as<Reader<f16, false>>(b, target);
+    default: HEARTH_CHECK(false, "product: operands are f32, bf16 or f16");
+  }
+}
+
+}  // namespace

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "plan/addresses.h"
+
 namespace hearth {
 
 std::string_view name_of(BufferClass c) {
@@ -21,18 +23,6 @@ std::string describe(const Task& task) {
   if (task.layer >= 0) text += " layer " + std::to_string(task.layer);
   if (task.micro_batch >= 0) text += " micro-batch " + std::to_string(task.micro_batch);
   return text;
-}
-
-BufferId Schedule::find(Value value, int32_t layer, int32_t micro_batch) const {
-  const Scope scope = info_of(value).scope;
-  for (size_t i = 0; i < buffers.size(); ++i) {
-    const Buffer& b = buffers[i];
-    if (b.port.value == value && (scope != Scope::layer || b.layer == layer) &&
-        (scope == Scope::step || b.micro_batch == micro_batch)) {
-      return static_cast<BufferId>(i);
-    }
-  }
-  return -1;
 }
 
 void validate(const Schedule& s) {
@@ -56,21 +46,7 @@ void validate(const Schedule& s) {
       }
     }
   }
-  // Sweep by address: only neighbours in time can clash, so compare those that overlap there.
-  std::vector<const Buffer*> by_address;
-  for (const Buffer& b : s.buffers) {
-    if (b.bytes > 0) by_address.push_back(&b);
-  }
-  std::sort(by_address.begin(), by_address.end(),
-            [](const Buffer* a, const Buffer* b) { return a->address < b->address; });
-  for (size_t i = 0; i < by_address.size(); ++i) {
-    const Buffer& a = *by_address[i];
-    for (size_t j = i + 1; j < by_address.size(); ++j) {
-      const Buffer& b = *by_address[j];
-      if (b.address >= a.address + a.bytes) break;
-      HEARTH_CHECK(a.last < b.first || b.last < a.first, "schedule: live buffers overlap");
-    }
-  }
+  HEARTH_CHECK(!live_buffers_overlap(s.buffers), "schedule: live buffers overlap");
 }
 
 namespace {

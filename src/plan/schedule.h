@@ -62,9 +62,6 @@ struct Schedule {
   int64_t tokens = 0;   // bound of a micro-batch
   int64_t longest = 0;  // bound of a sequence, rows of the rope tables
   int64_t cache_rows = 0;
-
-  /// The buffer of a given or kept value; -1 if the schedule has none.
-  BufferId find(Value value, int32_t layer, int32_t micro_batch) const;
 };
 
 /// Raises std::logic_error unless every read has an earlier writer or is given, buffers lie inside

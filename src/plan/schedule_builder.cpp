@@ -1,9 +1,9 @@
 #include "plan/schedule_builder.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/arena.h"
+#include "plan/addresses.h"
 
 namespace hearth {
 
@@ -87,36 +87,6 @@ Schedule ScheduleBuilder::finish() {
   schedule_.arena_bytes = assign_addresses(buffers);
   validate(schedule_);
   return std::move(schedule_);
-}
-
-size_t assign_addresses(std::vector<Buffer>& buffers) {
-  std::vector<size_t> order(buffers.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return buffers[a].bytes > buffers[b].bytes; });
-  // What was placed, by address; compact, because every buffer is held against all of them.
-  struct Placed {
-    size_t begin, end;
-    TaskId first, last;
-  };
-  std::vector<Placed> placed;
-  placed.reserve(buffers.size());
-  size_t total = 0;
-  for (const size_t index : order) {
-    Buffer& buffer = buffers[index];
-    size_t address = 0;
-    for (const Placed& other : placed) {
-      if (other.last < buffer.first || buffer.last < other.first) continue;
-      if (other.begin >= address + buffer.bytes) break;
-      address = std::max(address, other.end);
-    }
-    buffer.address = address;
-    total = std::max(total, address + buffer.bytes);
-    const auto at = std::upper_bound(placed.begin(), placed.end(), address,
-                                     [](size_t value, const Placed& b) { return value < b.begin; });
-    placed.insert(at, {address, address + buffer.bytes, buffer.first, buffer.last});
-  }
-  return total;
 }
 
 }  // namespace hearth

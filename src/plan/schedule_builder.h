@@ -42,8 +42,4 @@ class ScheduleBuilder {
   std::map<Key, BufferId> newest_;
 };
 
-/// Gives every buffer an address so that buffers alive at the same time do not overlap: largest
-/// first, each at the lowest free place. Returns the arena's size.
-size_t assign_addresses(std::vector<Buffer>& buffers);
-
 }  // namespace hearth

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <exception>
 #include <mutex>
+#include <unordered_map>
 
 #include "runtime/stream_threads.h"
 
@@ -16,6 +17,32 @@ namespace {
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
+
+/// Which buffer holds a value: the first that was made of it. Layer and micro-batch count where the
+/// value belongs to one.
+class ValueIndex {
+ public:
+  explicit ValueIndex(const Schedule& s) {
+    for (size_t i = 0; i < s.buffers.size(); ++i) {
+      const Buffer& b = s.buffers[i];
+      ids_.emplace(key_of(b.port.value, b.layer, b.micro_batch), static_cast<BufferId>(i));
+    }
+  }
+  BufferId find(Value value, int32_t layer, int32_t micro_batch) const {
+    const auto it = ids_.find(key_of(value, layer, micro_batch));
+    HEARTH_CHECK(it != ids_.end(), "executor: no such value in the list");
+    return it->second;
+  }
+
+ private:
+  static uint64_t key_of(Value value, int32_t layer, int32_t micro_batch) {
+    const Scope scope = info_of(value).scope;
+    const uint64_t of_layer = scope == Scope::layer ? static_cast<uint32_t>(layer + 1) : 0;
+    const uint64_t of_batch = scope == Scope::step ? 0 : static_cast<uint32_t>(micro_batch + 1);
+    return static_cast<uint64_t>(value) << 56 | of_layer << 32 | of_batch;
+  }
+  std::unordered_map<uint64_t, BufferId> ids_;
+};
 
 /// The tasks of other streams that a task waits for. Streams keep their order, so of each other
 /// stream only the latest counts.
@@ -41,6 +68,7 @@ std::vector<std::vector<TaskId>> waits_of(const Schedule& s) {
 struct Executor::Impl {
   ExecutorParts parts;
   const Schedule& schedule;
+  ValueIndex values;
   std::vector<std::vector<BoundPort>> ports;   // of each task
   std::vector<std::vector<TaskId>> waits;      // of each task
   std::vector<std::unique_ptr<Event>> events;  // of tasks that others wait for
@@ -50,6 +78,7 @@ struct Executor::Impl {
   Impl(const ExecutorParts& p, const Schedule& s)
       : parts(p),
         schedule(s),
+        values(s),
         waits(waits_of(s)),
         events(s.tasks.size()),
         by_stream(s.streams.size()),
@@ -97,8 +126,7 @@ Executor::~Executor() = default;
 const Schedule& Executor::schedule() const { return impl_->schedule; }
 
 View Executor::value(Value value, int32_t layer, int32_t micro_batch) const {
-  const BufferId id = impl_->schedule.find(value, layer, micro_batch);
-  HEARTH_CHECK(id >= 0, "executor: no such value in the list");
+  const BufferId id = impl_->values.find(value, layer, micro_batch);
   const Port& port = impl_->schedule.buffers[static_cast<size_t>(id)].port;
   return {impl_->address(id), port.dtype, port.rows(impl_->schedule.tokens), port.cols};
 }

@@ -44,15 +44,13 @@ class Bench {
     time("add", 3 * row, [&] { ops_.add(*stream_, x, y, z); });
     const View cosine = f32(kSequence, kHeadDim / 2), sine = f32(kSequence, kHeadDim / 2);
     const View positions = ints(1, t_, [](int64_t i) { return i % kSequence; });
-    time("rope", 2 * row,
-         [&] { ops_.rope(*stream_, x, heads_, positions, cosine, sine, false); });
+    time("rope", 2 * row, [&] { ops_.rope(*stream_, x, heads_, positions, cosine, sine, false); });
     const View norm = f32(1, kHeadDim), rstd = f32(1, t_ * heads_);
     const View by_head = x.reshape(t_ * heads_, kHeadDim), out = y.reshape(t_ * heads_, kHeadDim);
     time("head norm forward", 2 * row,
          [&] { ops_.rmsnorm_forward(*stream_, by_head, norm, 1e-6, out, rstd); });
-    time("head norm backward", 3 * row, [&] {
-      ops_.rmsnorm_backward(*stream_, out, by_head, norm, rstd, out, false, norm);
-    });
+    time("head norm backward", 3 * row,
+         [&] { ops_.rmsnorm_backward(*stream_, out, by_head, norm, rstd, out, false, norm); });
     const View ids = ints(1, t_, [](int64_t i) { return i * 7919 % kVocabulary; });
     const View table = f32(kVocabulary, h_);
     time("embedding forward", 2 * row, [&] { ops_.embedding_forward(*stream_, ids, table, y); });
@@ -125,9 +123,7 @@ class Bench {
   }
 
  private:
-  AttentionShape shape(int64_t kv_heads) const {
-    return {heads_, kv_heads, kHeadDim, 0, 0.125};
-  }
+  AttentionShape shape(int64_t kv_heads) const { return {heads_, kv_heads, kHeadDim, 0, 0.125}; }
   void time(const char* name, double bytes, const std::function<void()>& call) {
     const double seconds = best_time(host_stream(*stream_), kWindow, call);
     std::printf("%-24s %8.2f ms %8.1f GB/s\n", name, seconds * 1e3, bytes / seconds / 1e9);
@@ -143,9 +139,7 @@ class Bench {
     }
     return v;
   }
-  View f64(int64_t rows, int64_t cols) {
-    return {memory(8 * rows * cols), DType::f64, rows, cols};
-  }
+  View f64(int64_t rows, int64_t cols) { return {memory(8 * rows * cols), DType::f64, rows, cols}; }
   View ints(int64_t rows, int64_t cols, const std::function<int64_t(int64_t)>& of) {
     const View v(memory(4 * rows * cols), DType::i32, rows, cols);
     for (int64_t i = 0; i < v.size(); ++i) v.as<int32_t>()[i] = static_cast<int32_t>(of(i));

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 
+#include "plan/addresses.h"
 #include "plan/trace.h"
 #include "support/tiny_model.h"
 
@@ -24,10 +25,48 @@ TEST_CASE("schedule: buffers that live at the same time never overlap, and lie i
   }
 }
 
+TEST_CASE("schedule: the arena is little more than what lives at once") {
+  const TinyModel deep(tiny_config({{"num_hidden_layers", Json(int64_t{12})}}), find_op_set("cpu"),
+                       DType::f32);
+  for (const int64_t group : {1, 3, 12}) {
+    const Schedule list = single_train_schedule(deep.input(64, 64, 12), group, false);
+    std::vector<size_t> born(list.tasks.size()), dead(list.tasks.size());
+    for (const Buffer& b : list.buffers) {
+      born[static_cast<size_t>(b.first)] += b.bytes;
+      dead[static_cast<size_t>(b.last)] += b.bytes;
+    }
+    size_t alive = 0, most = 0;
+    for (size_t t = 0; t < born.size(); ++t) {
+      most = std::max(most, alive += born[t]);
+      alive -= dead[t];
+    }
+    CHECK(list.arena_bytes >= most);
+    CHECK(static_cast<double>(list.arena_bytes) < 1.02 * static_cast<double>(most));
+  }
+}
+
 TEST_CASE("schedule: validation finds an overlap") {
   Schedule list = train_list();
   for (Buffer& b : list.buffers) b.address = 0;
   CHECK_THROWS_AS(validate(list), std::logic_error);
+}
+
+TEST_CASE("schedule: buffers overlap only if both live and share bytes") {
+  const auto overlap = [](size_t address, TaskId first, TaskId last) {
+    std::vector<Buffer> two(2);
+    two[0].bytes = two[1].bytes = 64;
+    two[0].address = 128, two[0].first = 2, two[0].last = 4;
+    two[1].address = address, two[1].first = first, two[1].last = last;
+    return live_buffers_overlap(two);
+  };
+  CHECK(overlap(128, 0, 2));
+  CHECK(overlap(128, 4, 9));
+  CHECK(overlap(191, 3, 3));
+  CHECK(overlap(65, 3, 3));
+  CHECK(!overlap(192, 2, 4));
+  CHECK(!overlap(64, 2, 4));
+  CHECK(!overlap(128, 0, 1));
+  CHECK(!overlap(128, 5, 9));
 }
 
 TEST_CASE("schedule: validation finds a buffer outside the arena") {

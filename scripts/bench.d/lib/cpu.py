@@ -15,6 +15,7 @@ import run_hearth
 import shapes
 
 BATCH, SEQ, LR = 8, 256, 1e-4
+RATES = ("f32", "bf16", "adamw")
 HERE = Path(__file__).resolve().parent
 
 
@@ -26,7 +27,7 @@ def arguments():
     parser.add_argument("--shapes", default="mixtral,olmoe,qwen3")
     parser.add_argument("--dtypes", default="f32,bf16")
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=2)
     parser.add_argument("--threads", type=int, default=physical_cores())
     parser.add_argument("--peer", default="grouped_mm")
     parser.add_argument("--work")
@@ -71,12 +72,11 @@ class Bench:
         return json.loads(done.stdout.splitlines()[-1])
 
     def rates(self):
-        """The best of both libraries: GFLOP/s a type, GB/s of the sweep."""
-        threads = self.options.threads
-        own = json.loads(subprocess.check_output([self.options.rates, str(threads)], text=True))
-        peer = self.python("torch_rates.py", threads)
-        self.note("rates", hearth=own, torch=peer)
-        return {key: max(own[key], peer[key]) for key in ("f32", "bf16", "adamw")}
+        """What the ops of hearth reach: GFLOP/s a type, GB/s of the sweep."""
+        rates = json.loads(subprocess.check_output(
+            [self.options.rates, str(self.options.threads)], text=True))
+        self.note("rates", **rates)
+        return {key: rates[key] for key in RATES}
 
     def hearth(self, shape, dtype):
         out = self.work / "run"
@@ -107,6 +107,7 @@ class Bench:
             own.append(self.hearth(shape, dtype))
             for way in ways:
                 peers[way].append(self.peer(shape, dtype, way))
+                rates.append(peers[way][-1]["rates"])
         way = min(ways, key=lambda w: median_step(peers[w]))
         return {"shape": shape, "dtype": dtype, "way": way, "step": median_step(own),
                 "peer_step": median_step(peers[way]), "predicted": own[-1]["predicted"],
@@ -125,7 +126,7 @@ def bound(shape, dtype, rates):
     """Seconds of a step if every product ran at the best rate that was measured and every update at
     the best sweep, and nothing else took time."""
     config = shapes.CONFIGS[shape]
-    best = {key: max(r[key] for r in rates) for key in rates[0]}
+    best = {key: max(r[key] for r in rates) for key in RATES}
     products = max(best["f32"], best["bf16"]) if dtype == "bf16" else best["f32"]
     seconds = shapes.step_flops(config, BATCH, SEQ) / products / 1e9 \
         + 28 * shapes.parameters(config) / best["adamw"] / 1e9
@@ -152,6 +153,7 @@ def table(lines):
 
 
 def run(options, work):
+    begin = time.monotonic()
     bench = Bench(options, work)
     versions = bench.python("versions.py")
     program = run_hearth.call(options.hearth, "--version").splitlines()[0]
@@ -173,6 +175,7 @@ def run(options, work):
             shutil.rmtree(work / shape, ignore_errors=True)
     if lines:
         print(table(lines))
+    print(f"{time.monotonic() - begin:.0f} s in all; raw lines in {options.log}")
     return 1 if failed else 0
 
 

@@ -1,7 +1,8 @@
 """One turn of the peer: transformers with torch.optim.AdamW trains a checkpoint.
 
 usage: peer.py CHECKPOINT ROWS --dtype f32|bf16 --impl NAME --batch N --steps N --threads N --lr X
-Prints one JSON object: seconds of each step, the losses, peak memory of the process.
+Prints one JSON object: seconds of each step, the losses, peak memory of the process, and what
+torch reaches right after.
 """
 import argparse
 import json
@@ -10,6 +11,8 @@ import time
 import torch
 from transformers import AutoModelForCausalLM
 from transformers.utils import logging
+
+import torch_rates
 
 
 def arguments():
@@ -54,8 +57,10 @@ def main():
         optimizer.zero_grad()
         seconds.append(time.perf_counter() - begin)
         losses.append(loss.item())
-    print(json.dumps({"seconds": seconds, "losses": losses, "peak_bytes": peak_bytes(),
-                      "parameters": sum(p.numel() for p in parameters)}))
+    result = {"seconds": seconds, "losses": losses, "peak_bytes": peak_bytes(),
+              "parameters": sum(p.numel() for p in parameters)}
+    del model, parameters, optimizer, loss
+    print(json.dumps({**result, "rates": torch_rates.measure(options.threads)}))
 
 
 main()

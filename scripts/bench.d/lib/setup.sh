@@ -2,14 +2,13 @@
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 
-# Builds the program (and the named targets) unless $HEARTH names a program.
+# Builds the program and the named targets. HEARTH may name another program.
 build() {
-  if [ -n "${HEARTH:-}" ]; then return; fi
+  if [ -n "${HEARTH:-}" ] && [ $# -eq 0 ]; then return; fi
   "$root/scripts/setup" --check > /dev/null || "$root/scripts/setup"
   (cd "$root" && cmake --preset release > /dev/null &&
     cmake --build --preset release --target hearth "$@" | tail -n 1) >&2
-  HEARTH=$root/build/release/hearth
-  export HEARTH
+  HEARTH=${HEARTH:-$root/build/release/hearth}
 }
 
 # Sets $python to one that has torch and transformers: $HEARTH_PYTHON, or a virtual environment

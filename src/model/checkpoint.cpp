@@ -36,19 +36,6 @@ constexpr const char* kCompanions[] = {
     "NOTICE",
 };
 
-std::vector<int64_t> shape_of(const Tensor& tensor) {
-  if (tensor.vector) return {tensor.cols};
-  return {tensor.rows, tensor.cols};
-}
-
-std::string unknown_tensor_help(const std::string& tensor) {
-  if (tensor.ends_with("experts.gate_up_proj") || tensor.ends_with("experts.down_proj")) {
-    return "; fused experts are not read: save the checkpoint in its published layout "
-           "(save_pretrained with save_original_format=True)";
-  }
-  return "; no key of config.json accounts for it";
-}
-
 }  // namespace
 
 Checkpoint::Checkpoint(const std::string& directory, bool follow_links)
@@ -149,22 +136,29 @@ void Checkpoint::check_index() const {
   }
 }
 
-void Checkpoint::check_tensors() const {
+void Checkpoint::check_tensors() {
   // Far too few tensors: say so before a table of the config's sizes takes memory.
-  const auto found = static_cast<int64_t>(locations_.size());
+  int64_t found = 0;
+  for (const auto& [name, at] : locations_) {
+    found += parts_bound(name, at.entry.shape, at.entry.end - at.entry.begin);
+  }
   const int64_t expected = family_->tensor_count(spec_);
   if (expected / 2 > found) {
     throw input_error(directory_ + ": config.json describes " + std::to_string(expected) +
-                      " tensors, the weight files hold " + std::to_string(found));
+                      " tensors, experts counted one by one; the weight files hold " +
+                      std::to_string(found));
   }
   const ParameterTable table = family_->make_table(spec_);
-  for (const Tensor& tensor : table.tensors()) check_tensor(tensor.name, shape_of(tensor));
+  layout_ = PublishedLayout(
+      table, *family_, [&](const std::string& name) { return locations_.contains(name); },
+      directory_);
+  for (const PublishedTensor& tensor : layout_.tensors()) check_tensor(tensor.name, tensor.shape);
   for (const auto& [name, location] : locations_) {
-    if (table.find(name) || family_->ignores(name)) continue;
+    if (layout_.find(name) != nullptr || family_->ignores(name)) continue;
     const std::string source = family_->tied_source(spec_, name);
     if (source.empty()) {
       throw input_error(files_[static_cast<size_t>(location.file)]->path() + ": unknown tensor " +
-                        quoted(name) + unknown_tensor_help(name));
+                        quoted(name) + "; no key of config.json accounts for it");
     }
     check_tensor(name, this->location(source).entry.shape);
   }
@@ -198,8 +192,9 @@ const TensorLocation& Checkpoint::location(const std::string& tensor) const {
 
 ParameterTable Checkpoint::make_table() const {
   ParameterTable table = family_->make_table(spec_);
-  for (Tensor& tensor : table.tensors()) {
-    tensor.stored = *safetensors_dtype(location(tensor.name).entry.dtype);
+  for (const PublishedTensor& published : layout_.tensors()) {
+    const DType stored = *safetensors_dtype(location(published.name).entry.dtype);
+    for (const TensorId id : published.parts) table.tensor(id).stored = stored;
   }
   return table;
 }

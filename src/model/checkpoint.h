@@ -12,6 +12,7 @@
 #include "base/pool.h"
 #include "model/family.h"
 #include "model/parameter_table.h"
+#include "model/published_layout.h"
 #include "model/safetensors.h"
 
 namespace hearth {
@@ -22,8 +23,8 @@ struct TensorLocation {
   SafetensorsEntry entry;
 };
 
-/// Opened and checked: names against shards, every tensor of the table present with its shape, no
-/// unknown one. Reads no tensor data.
+/// Opened and checked: names against shards, every tensor of the table present with its shape in
+/// one layout, no unknown one. Reads no tensor data.
 class Checkpoint {
  public:
   /// Input errors name file, tensor or key. `follow_links`: links may lead anywhere
@@ -39,6 +40,9 @@ class Checkpoint {
   const std::string& index_text() const { return index_text_; }
   /// The table of this checkpoint, with the stored types.
   ParameterTable make_table() const;
+  /// How the table's tensors are stored; its ids are those of `make_table`.
+  const PublishedLayout& layout() const { return layout_; }
+  /// Of a published tensor.
   const TensorLocation& location(const std::string& tensor) const;
 
   /// Fills the home copy (master if present, else stored) of every tensor of the table, converting,
@@ -64,7 +68,7 @@ class Checkpoint {
   std::vector<std::string> find_weight_files();
   void open_weight_files(const std::vector<std::string>& names);
   void check_index() const;
-  void check_tensors() const;
+  void check_tensors();
   void check_tensor(const std::string& name, const std::vector<int64_t>& shape) const;
   void check_tied_copies() const;
 
@@ -77,7 +81,8 @@ class Checkpoint {
   std::vector<std::pair<std::string, std::string>> weight_map_;  // of the index: tensor, file
   std::vector<std::string> companions_;
   std::vector<std::unique_ptr<SafetensorsFile>> files_;
-  std::map<std::string, TensorLocation> locations_;
+  std::map<std::string, TensorLocation> locations_;  // by published name
+  PublishedLayout layout_;
 };
 
 /// Writes the table's weights as a checkpoint in the names, types, shapes, order and shard plan of

@@ -15,19 +15,26 @@ int64_t find_full_exponent(const void* data, int64_t n, Bits exponent) {
   return std::find_if(bits, bits + n, [=](Bits x) { return (x & exponent) == exponent; }) - bits;
 }
 
-/// A piece of a tensor of the table.
+/// A piece of a tensor of the table, and where it is stored.
 struct Piece {
+  const PublishedTensor* published = nullptr;
+  int64_t at = 0;  // element of the published tensor
   TensorId tensor = 0;
   int64_t begin = 0;
   int64_t count = 0;
 };
 
-std::vector<Piece> pieces_of(const ParameterTable& table) {
+std::vector<Piece> pieces_of(const ParameterTable& table, const PublishedLayout& layout) {
   std::vector<Piece> pieces;
-  for (TensorId id = 0; id < static_cast<TensorId>(table.tensors().size()); ++id) {
-    const int64_t size = table.tensor(id).size();
-    for (int64_t begin = 0; begin < size; begin += kPieceElements) {
-      pieces.push_back({id, begin, std::min(kPieceElements, size - begin)});
+  for (const PublishedTensor& published : layout.tensors()) {
+    int64_t at = 0;
+    for (const TensorId id : published.parts) {
+      const int64_t size = table.tensor(id).size();
+      for (int64_t begin = 0; begin < size; begin += kPieceElements) {
+        const int64_t count = std::min(kPieceElements, size - begin);
+        pieces.push_back({&published, at + begin, id, begin, count});
+      }
+      at += size;
     }
   }
   return pieces;
@@ -65,19 +72,19 @@ int64_t find_not_finite(DType type, const void* data, int64_t n) {
 }
 
 void Checkpoint::read_weights(ParameterTable& table, const Pool& pool) const {
-  const std::vector<Piece> pieces = pieces_of(table);
+  const std::vector<Piece> pieces = pieces_of(table, layout_);
   std::vector<std::vector<float>> buffers(static_cast<size_t>(pool.workers()),
                                           std::vector<float>(kPieceElements));
   pool.run(static_cast<int64_t>(pieces.size()), [&](int64_t i, int worker) {
     const Piece& piece = pieces[static_cast<size_t>(i)];
     Tensor& tensor = table.tensor(piece.tensor);
-    const TensorLocation& location = this->location(tensor.name);
+    const TensorLocation& location = this->location(piece.published->name);
     const SafetensorsFile& file = *files_[static_cast<size_t>(location.file)];
     const DType type = tensor.stored;
     void* buffer = buffers[static_cast<size_t>(worker)].data();
     file.read(location.entry, buffer, static_cast<size_t>(piece.count) * size_of(type),
-              static_cast<uint64_t>(piece.begin) * size_of(type));
-    require_finite(file, tensor.name, type, buffer, piece.begin, piece.count);
+              static_cast<uint64_t>(piece.at) * size_of(type));
+    require_finite(file, piece.published->name, type, buffer, piece.at, piece.count);
     Copy& home = home_of(tensor);
     HEARTH_CHECK(home.present(), "read_weights: no memory for tensor " + tensor.name);
     put(home, type, buffer, piece);
@@ -122,6 +129,7 @@ void Checkpoint::check_finite() const {
   std::vector<float> buffer(kPieceElements);
   for (const auto& [name, at] : locations_) {
     const SafetensorsFile& file = *files_[static_cast<size_t>(at.file)];
+    if (layout_.find(name) == nullptr && family_->ignores(name)) continue;
     const DType type = *safetensors_dtype(at.entry.dtype);
     const auto size = static_cast<int64_t>((at.entry.end - at.entry.begin) / size_of(type));
     for (int64_t begin = 0; begin < size; begin += kPieceElements) {

@@ -28,9 +28,9 @@ class WeightWriter {
     SafetensorsWriter writer(path, source.header().entries, source.header().metadata);
     for (const SafetensorsEntry& entry : source.header().entries) {
       const std::string tied = base_.family().tied_source(base_.spec(), entry.name);
-      const auto id = table_.find(tied.empty() ? entry.name : tied);
-      if (id) {
-        write_tensor(table_.tensor(*id), entry, writer, path);
+      const PublishedTensor* tensor = base_.layout().find(tied.empty() ? entry.name : tied);
+      if (tensor != nullptr) {
+        write_tensor(*tensor, entry, writer, path);
       } else {
         copy_tensor(source, entry, writer);
       }
@@ -44,8 +44,18 @@ class WeightWriter {
   }
 
  private:
-  void write_tensor(const Tensor& tensor, const SafetensorsEntry& entry, SafetensorsWriter& writer,
-                    const std::string& path) {
+  void write_tensor(const PublishedTensor& published, const SafetensorsEntry& entry,
+                    SafetensorsWriter& writer, const std::string& path) {
+    int64_t at = 0;
+    for (const TensorId id : published.parts) {
+      write_part(table_.tensor(id), at, entry, writer, path);
+      at += table_.tensor(id).size();
+    }
+  }
+
+  /// The elements from `at` on of a published tensor.
+  void write_part(const Tensor& tensor, int64_t at, const SafetensorsEntry& entry,
+                  SafetensorsWriter& writer, const std::string& path) {
     const DType type = *safetensors_dtype(entry.dtype);
     const Copy& home = home_of(tensor);
     HEARTH_CHECK(home.present() && home.view.contiguous(),
@@ -56,8 +66,8 @@ class WeightWriter {
               buffer_.data(), n);
       const int64_t bad = find_not_finite(type, buffer_.data(), n);
       if (bad < n) {
-        throw numeric_error(path + ": tensor " + quoted(tensor.name) + ": element " +
-                            std::to_string(begin + bad) + " is not finite as " + entry.dtype +
+        throw numeric_error(path + ": tensor " + quoted(entry.name) + ": element " +
+                            std::to_string(at + begin + bad) + " is not finite as " + entry.dtype +
                             ", the checkpoint's type");
       }
       writer.write(buffer_.data(), static_cast<size_t>(n) * size_of(type));

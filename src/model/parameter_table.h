@@ -68,7 +68,7 @@ struct Copy {
 };
 
 struct Tensor {
-  std::string name;  // published
+  std::string name;  // the family's, experts one by one; model/published_layout.h: as stored
   BlockId block = 0;
   Slot slot = Slot::embedding;
   int64_t rows = 0;  // a vector of n is [1, n]

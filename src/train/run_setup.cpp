@@ -32,16 +32,19 @@ RunSetup open_run(const RunConfig& config, bool weights_needed) {
   std::optional<Checkpoint> checkpoint;
   ModelSpec spec;
   ParameterTable table;
+  PublishedLayout layout;
   std::string types_basis = "the headers of the weight files";
   if (!weights_needed && weights_are_absent(config.model)) {
     ModelDescription model = describe_model(config.model, config.follow_links);
     spec = std::move(model.spec);
     table = std::move(model.table);
+    layout = std::move(model.layout);
     types_basis = std::move(model.types_basis);
   } else {
     checkpoint.emplace(config.model, config.follow_links);
     spec = checkpoint->spec();
     table = checkpoint->make_table();
+    layout = checkpoint->layout();
   }
   const uint64_t opening = peak_resident_bytes() - std::min(peak_resident_bytes(), before);
   const OpSet& ops = find_op_set("cpu");
@@ -57,6 +60,7 @@ RunSetup open_run(const RunConfig& config, bool weights_needed) {
   return {std::move(checkpoint),
           std::move(spec),
           std::move(table),
+          std::move(layout),
           std::move(types_basis),
           opening,
           settings,
@@ -90,14 +94,15 @@ bool glob_matches(std::string_view glob, std::string_view name) {
   return g == glob.size();
 }
 
-void select_trainable(ParameterTable& table, const std::vector<std::string>& trainable,
+void select_trainable(ParameterTable& table, const PublishedLayout& layout,
+                      const std::vector<std::string>& trainable,
                       const std::vector<std::string>& freeze) {
   const auto mark = [&](const std::vector<std::string>& globs, const char* option, bool value) {
     for (const std::string& glob : globs) {
       bool matched = false;
-      for (Tensor& t : table.tensors()) {
-        if (!glob_matches(glob, t.name)) continue;
-        t.trainable = value;
+      for (const PublishedTensor& tensor : layout.tensors()) {
+        if (!glob_matches(glob, tensor.name)) continue;
+        for (const TensorId id : tensor.parts) table.tensor(id).trainable = value;
         matched = true;
       }
       if (!matched) {
@@ -126,7 +131,7 @@ namespace {
 
 RunSetup prepare(const TrainConfig& config, bool weights_needed) {
   RunSetup setup = open_run(config, weights_needed);
-  select_trainable(setup.table, config.trainable, config.freeze);
+  select_trainable(setup.table, setup.layout, config.trainable, config.freeze);
   bool router_trains = false;
   for (Tensor& t : setup.table.tensors()) {
     if (config.decay_all) t.decayed = true;

@@ -39,8 +39,10 @@ RunSetup prepare_training(const TrainConfig& config);
 RunSetup prepare_planning(const TrainConfig& config);
 
 /// Marks trainable tensors: all, then those matching a `--freeze` glob not, then those matching a
-/// `--trainable` glob again; with `--trainable` alone only what it matches.
-void select_trainable(ParameterTable& table, const std::vector<std::string>& trainable,
+/// `--trainable` glob again; with `--trainable` alone only what it matches. Globs see the names of
+/// the checkpoint: one that matches fused experts matches all experts of that layer.
+void select_trainable(ParameterTable& table, const PublishedLayout& layout,
+                      const std::vector<std::string>& trainable,
                       const std::vector<std::string>& freeze);
 
 /// `*` matches any characters, dots too; everything else itself. On whole names.

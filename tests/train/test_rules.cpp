@@ -57,21 +57,25 @@ TEST_CASE("trainable: freeze, trainable, both, and their refusals") {
     for (const Tensor& tensor : t.tensors()) names += tensor.trainable ? tensor.name + " " : "";
     return names;
   };
+  const ParameterTable any = table();
+  const PublishedLayout layout(
+      any, find_family("qwen3_moe"), [&](const std::string& n) { return any.find(n).has_value(); },
+      "test");
   ParameterTable all = table();
-  select_trainable(all, {}, {});
+  select_trainable(all, layout, {}, {});
   CHECK(trained(all) == "embed layers.0.gate norm ");
   ParameterTable only = table();
-  select_trainable(only, {"layers.*"}, {});
+  select_trainable(only, layout, {"layers.*"}, {});
   CHECK(trained(only) == "layers.0.gate ");
   ParameterTable less = table();
-  select_trainable(less, {}, {"layers.*"});
+  select_trainable(less, layout, {}, {"layers.*"});
   CHECK(trained(less) == "embed norm ");
   ParameterTable both = table();
-  select_trainable(both, {"norm"}, {"*"});
+  select_trainable(both, layout, {"norm"}, {"*"});
   CHECK(trained(both) == "norm ");
   ParameterTable bad = table();
-  CHECK(raised_by([&] { select_trainable(bad, {}, {"*"}); }).code == ExitCode::usage);
-  const Raised nothing = raised_by([&] { select_trainable(bad, {"experts"}, {}); });
+  CHECK(raised_by([&] { select_trainable(bad, layout, {}, {"*"}); }).code == ExitCode::usage);
+  const Raised nothing = raised_by([&] { select_trainable(bad, layout, {"experts"}, {}); });
   CHECK(nothing.code == ExitCode::usage);
   CHECK(nothing.says("experts"));
 }

@@ -1,7 +1,7 @@
+// Counts and digests.
 #include "model/inspect.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <set>
 
 namespace hearth {
@@ -9,38 +9,6 @@ namespace {
 
 constexpr const char* kGroupNames[] = {"embedding", "attention", "gate", "expert",
                                        "shared",    "dense",     "head"};
-
-std::string line(const char* name, int64_t blocks, int64_t tensors, int64_t parameters,
-                 int64_t bytes, const std::string& types) {
-  char text[160];
-  std::snprintf(text, sizeof text, "%-10s %8lld %9lld %16lld %18lld  ", name,
-                static_cast<long long>(blocks), static_cast<long long>(tensors),
-                static_cast<long long>(parameters), static_cast<long long>(bytes));
-  return text + types + "\n";
-}
-
-/// "30.53 B", "12.3 M", "4096".
-std::string short_count(int64_t n) {
-  char text[32];
-  const auto x = static_cast<double>(n);
-  if (n >= 1'000'000'000) {
-    std::snprintf(text, sizeof text, "%.2f B", x / 1e9);
-  } else if (n >= 1'000'000) {
-    std::snprintf(text, sizeof text, "%.1f M", x / 1e6);
-  } else {
-    std::snprintf(text, sizeof text, "%lld", static_cast<long long>(n));
-  }
-  return text;
-}
-
-/// ", window 4096" or ", window 4096 in 3 layers".
-std::string window_text(const ModelSpec& spec) {
-  const auto full = std::count(spec.windows.begin(), spec.windows.end(), 0);
-  if (full == spec.layers) return "";
-  const int64_t window = *std::max_element(spec.windows.begin(), spec.windows.end());
-  return ", window " + std::to_string(window) +
-         (full > 0 ? " in " + std::to_string(spec.layers - full) + " layers" : "");
-}
 
 }  // namespace
 
@@ -50,6 +18,7 @@ Inspection inspect_checkpoint(const Checkpoint& checkpoint) {
   Inspection out;
   out.spec = spec;
   out.files = static_cast<int64_t>(checkpoint.files().size());
+  out.experts = checkpoint.layout().experts();
   std::vector<std::set<std::string>> types(std::size(kGroupNames));
   std::vector<ParameterGroup> groups(std::size(kGroupNames));
   int64_t idle = 0;  // parameters of the experts that a token does not visit
@@ -64,10 +33,14 @@ Inspection inspect_checkpoint(const Checkpoint& checkpoint) {
       group.bytes += tensor.size() * static_cast<int64_t>(size_of(tensor.stored));
       types[kind].insert(safetensors_name(tensor.stored));
     }
-    group.tensors += block.end - block.begin;
     group.parameters += parameters;
     const bool visited = block.kind != BlockKind::expert || block.expert < spec.experts_per_token;
     if (!visited) idle += parameters;
+  }
+  for (const PublishedTensor& tensor : checkpoint.layout().tensors()) {
+    const Tensor& first = table.tensor(tensor.parts[0]);
+    ++groups[static_cast<size_t>(table.block(first.block).kind)].tensors;
+    out.tensors.push_back({tensor.name, safetensors_name(first.stored), tensor.shape});
   }
   for (size_t kind = 0; kind < groups.size(); ++kind) {
     ParameterGroup& group = groups[kind];
@@ -125,75 +98,6 @@ ContentDigest digest_checkpoint(const Checkpoint& checkpoint) {
     }
   }
   return content_digest(std::move(tensors));
-}
-
-std::string inspection_text(const Inspection& inspection) {
-  const ModelSpec& s = inspection.spec;
-  const auto n = [](int64_t x) { return std::to_string(x); };
-  std::string out = s.family + ", " + short_count(inspection.parameters) + " parameters, " +
-                    short_count(inspection.active_parameters) + " active a token, " +
-                    n(inspection.files) + (inspection.files == 1 ? " file\n" : " files\n");
-  out += "vocabulary " + n(s.vocabulary) + ", hidden " + n(s.hidden) + ", layers " + n(s.layers) +
-         " (" + n(s.moe_layers()) + " with experts), positions " + n(s.max_positions) + "\n";
-  out += "heads " + n(s.heads) + "/" + n(s.kv_heads) + " of " + n(s.head_dim) +
-         (s.qkv_bias ? ", biases" : "") + window_text(s) + ", rope theta " +
-         Json(s.rope_theta).dump() + (s.tied_head ? ", tied head" : "") + "\n";
-  out += "experts " + n(s.experts) + ", " + n(s.experts_per_token) + " a token, width " +
-         n(s.expert_width) + (s.normalize_weights ? ", weights normalized" : "") +
-         (s.shared_width > 0 ? "; shared width " + n(s.shared_width) : "") +
-         (s.moe_layers() < s.layers ? "; dense width " + n(s.dense_width) : "") + "\n\n";
-  char head[160];
-  std::snprintf(head, sizeof head, "%-10s %8s %9s %16s %18s  %s\n", "group", "blocks", "tensors",
-                "parameters", "bytes", "stored as");
-  out += head;
-  int64_t blocks = 0, tensors = 0;
-  for (const ParameterGroup& g : inspection.groups) {
-    out += line(g.name.c_str(), g.blocks, g.tensors, g.parameters, g.bytes, g.types);
-    blocks += g.blocks;
-    tensors += g.tensors;
-  }
-  return out + line("all", blocks, tensors, inspection.parameters, inspection.bytes, "");
-}
-
-Json inspection_json(const Inspection& inspection) {
-  const ModelSpec& s = inspection.spec;
-  JsonArray groups, windows;
-  for (const int64_t window : s.windows) windows.push_back(window);
-  for (const ParameterGroup& g : inspection.groups) {
-    groups.push_back(JsonObject{{"name", g.name},
-                                {"blocks", g.blocks},
-                                {"tensors", g.tensors},
-                                {"parameters", g.parameters},
-                                {"bytes", g.bytes},
-                                {"types", g.types}});
-  }
-  Json sizes(JsonObject{{"vocabulary", s.vocabulary},
-                        {"hidden", s.hidden},
-                        {"layers", s.layers},
-                        {"moe_layers", s.moe_layers()},
-                        {"max_positions", s.max_positions},
-                        {"heads", s.heads},
-                        {"kv_heads", s.kv_heads},
-                        {"head_dim", s.head_dim},
-                        {"attention_bias", s.qkv_bias},
-                        {"windows", std::move(windows)},
-                        {"rope_theta", s.rope_theta},
-                        {"norm_eps", s.norm_eps},
-                        {"tied_head", s.tied_head},
-                        {"experts", s.experts},
-                        {"experts_per_token", s.experts_per_token},
-                        {"expert_width", s.expert_width},
-                        {"shared_width", s.shared_width},
-                        {"dense_width", s.dense_width},
-                        {"normalize_weights", s.normalize_weights}});
-  return JsonObject{{"kind", "checkpoint"},
-                    {"family", s.family},
-                    {"parameters", inspection.parameters},
-                    {"active_parameters", inspection.active_parameters},
-                    {"bytes", inspection.bytes},
-                    {"files", inspection.files},
-                    {"sizes", std::move(sizes)},
-                    {"groups", std::move(groups)}};
 }
 
 Json digest_json(const ContentDigest& digest) {

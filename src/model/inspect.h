@@ -28,13 +28,22 @@ struct ContentDigest {
   Digest root;
 };
 
+/// A tensor of the model as stored.
+struct StoredTensorInfo {
+  std::string name;
+  std::string type;  // "BF16"
+  std::vector<int64_t> shape;
+};
+
 struct Inspection {
   ModelSpec spec;
   int64_t parameters = 0;
   int64_t active_parameters = 0;  // of a token: without the experts that it does not visit
   int64_t bytes = 0;
   int64_t files = 0;
+  ExpertLayout experts = ExpertLayout::per_expert;
   std::vector<ParameterGroup> groups;
+  std::vector<StoredTensorInfo> tensors;  // in the order of the table
 };
 
 Inspection inspect_checkpoint(const Checkpoint& checkpoint);
@@ -49,7 +58,8 @@ Hasher tensor_hasher(const std::string& name, const std::string& type,
 /// Sorts by name and sets the root.
 ContentDigest content_digest(std::vector<std::pair<std::string, Digest>> tensors);
 
-/// For people: sizes, then a table with a line a group.
+/// For people: sizes, a table with a line a group, one with a line for the tensors of all layers and
+/// experts that are alike.
 std::string inspection_text(const Inspection& inspection);
 Json inspection_json(const Inspection& inspection);
 /// {"digest": {name: hex, ...}, "root": hex}

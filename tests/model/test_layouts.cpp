@@ -1,0 +1,358 @@
+// Experts stored one by one and fused: the same weights, told apart by names alone; results in the
+// layout of the base.
+#include <filesystem>
+
+#include "counted_memory.h"
+#include "model/inspect.h"
+#include "model_fixtures.h"
+#include "support/stored_tensors.h"
+#include "support/temporary_directory.h"
+
+using namespace hearth;
+using namespace hearth::test;
+using Catch::Matchers::ContainsSubstring;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kGateUp = "model.layers.0.mlp.experts.gate_up_proj";
+constexpr const char* kDown = "model.layers.0.mlp.experts.down_proj";
+
+using Change = std::function<void(std::vector<StoredTensor>&)>;
+
+bool first_layer(const std::string& prefix) { return prefix == "model.layers.0."; }
+
+/// A random checkpoint and, at `directory`-fused, its twin with fused experts.
+std::string make_twins(const Json& config, const std::string& directory) {
+  const std::string fused = directory + "-fused";
+  make_checkpoint(config, directory);
+  fs::copy(directory, fused);
+  edit(fused, [](auto& tensors) { fuse(tensors); });
+  return fused;
+}
+
+StoredTensor& named(std::vector<StoredTensor>& tensors, const std::string& name) {
+  const auto found = std::find_if(tensors.begin(), tensors.end(),
+                                  [&](const StoredTensor& t) { return t.entry.name == name; });
+  REQUIRE(found != tensors.end());
+  return *found;
+}
+
+OwnedTable read(const Checkpoint& checkpoint, bool training = true) {
+  OwnedTable owned(checkpoint, training);
+  checkpoint.read_weights(owned.table, Pool(3));
+  return owned;
+}
+
+void check_equal_weights(const ParameterTable& a, const ParameterTable& b) {
+  REQUIRE(a.tensors().size() == b.tensors().size());
+  for (TensorId id = 0; id < static_cast<TensorId>(a.tensors().size()); ++id) {
+    const ConstView x = a.weight(id), y = b.weight(id);
+    INFO(a.tensor(id).name);
+    CHECK(a.tensor(id).name == b.tensor(id).name);
+    CHECK(a.tensor(id).stored == b.tensor(id).stored);
+    REQUIRE((x.dtype == y.dtype && x.rows == y.rows && x.cols == y.cols));
+    CHECK(std::memcmp(x.data, y.data, x.bytes()) == 0);
+  }
+}
+
+/// The refusal of a changed copy of a checkpoint; empty if it opens and reads.
+std::string error_after(const std::string& directory, const Change& change) {
+  const std::string copy = directory + "-copy";
+  fs::remove_all(copy);
+  fs::copy(directory, copy);
+  edit(copy, change);
+  return error_of([&] { read(Checkpoint(copy)); });
+}
+
+}  // namespace
+
+TEST_CASE("layouts: fused and one by one hold the same weights", "[layouts]") {
+  const TemporaryDirectory directory;
+  const Json configs[] = {
+      small_config(), changed(small_config(), "moe_intermediate_size", 3),  // 2I = H
+      // 2I = H = E: every dimension the same
+      changed(changed(small_config(), "moe_intermediate_size", 3), "num_experts", 6),
+      changed(changed(small_config(), "num_experts", 1), "num_experts_per_tok", 1),
+      changed(small_config(), "mlp_only_layers", JsonArray{0, 1, 2}),  // no experts at all
+  };
+  int n = 0;
+  for (const Json& config : configs) {
+    for (const char* type : {"float32", "bfloat16", "float16"}) {
+      const std::string model = directory / ("m" + std::to_string(n++));
+      const std::string fused = make_twins(changed(config, "torch_dtype", type), model);
+      INFO(config.dump() << " " << type);
+      const Checkpoint a(model), b(fused);
+      CHECK(a.layout().experts() == ExpertLayout::per_expert);
+      const bool has_experts = b.spec().moe_layers() > 0;
+      CHECK(b.layout().experts() == (has_experts ? ExpertLayout::fused : ExpertLayout::per_expert));
+      check_equal_weights(read(a).table, read(b).table);
+      check_equal_weights(read(a, false).table, read(b, false).table);
+      b.check_finite();
+      shard(fused, 3);
+      check_equal_weights(read(a).table, read(Checkpoint(fused)).table);
+    }
+  }
+}
+
+TEST_CASE("layouts: layers may differ", "[layouts]") {
+  const TemporaryDirectory directory;
+  const std::string model = directory / "m", mixed = directory / "mixed";
+  make_checkpoint(small_config(), model);
+  fs::copy(model, mixed);
+  edit(mixed, [](auto& tensors) { fuse(tensors, first_layer); });
+  const Checkpoint checkpoint(mixed);
+  CHECK(checkpoint.layout().experts() == ExpertLayout::mixed);
+  check_equal_weights(read(Checkpoint(model)).table, read(checkpoint).table);
+  const PublishedTensor* fused = checkpoint.layout().find(kGateUp);
+  REQUIRE(fused != nullptr);
+  CHECK(fused->shape == std::vector<int64_t>{3, 10, 6});
+  CHECK(fused->parts.size() == 6);
+  CHECK(checkpoint.layout().find("model.layers.0.mlp.experts.0.gate_proj.weight") == nullptr);
+  CHECK(checkpoint.layout().find("model.layers.1.mlp.experts.0.gate_proj.weight") != nullptr);
+  write_checkpoint(read(checkpoint).table, checkpoint, directory / "result");
+  CHECK(read_text(directory / "result/model.safetensors") ==
+        read_text(mixed + "/model.safetensors"));
+}
+
+TEST_CASE("layouts: both in one layer are refused with their names", "[layouts]") {
+  const TemporaryDirectory directory;
+  const std::string model = directory / "m", fused = make_twins(small_config(), model);
+  const std::vector<StoredTensor> other = load(fused + "/model.safetensors");
+  const auto with = [&](const std::vector<std::string>& names) {
+    return error_after(model, [&](auto& tensors) {
+      for (const StoredTensor& tensor : other) {
+        const auto& name = tensor.entry.name;
+        if (std::find(names.begin(), names.end(), name) != names.end()) tensors.push_back(tensor);
+      }
+    });
+  };
+  for (const std::vector<std::string>& names :
+       {std::vector<std::string>{kGateUp, kDown}, {kGateUp}, {kDown}}) {
+    const std::string message = with(names);
+    CHECK_THAT(message, ContainsSubstring("layer 0 has experts in two layouts"));
+    CHECK_THAT(message, ContainsSubstring("'" + names[0] + "'"));
+    CHECK_THAT(message, ContainsSubstring("'model.layers.0.mlp.experts.0.gate_proj.weight'"));
+  }
+  // A dense layer has neither.
+  CHECK_THAT(
+      error_after(
+          model,
+          [](auto& tensors) {
+            tensors.push_back({{"model.layers.2.mlp.experts.down_proj", "F32", {1}, 0, 0}, "abcd"});
+          }),
+      ContainsSubstring("unknown tensor 'model.layers.2.mlp.experts.down_proj'"));
+  // Half of a layer in each layout.
+  const std::string half = error_after(fused, [](auto& tensors) {
+    std::erase_if(tensors, [](const auto& t) { return t.entry.name == kDown; });
+    tensors.push_back({{"model.layers.0.mlp.experts.2.down_proj.weight", "F32", {6, 5}, 0, 0},
+                       std::string(120, '\0')});
+  });
+  CHECK_THAT(half, ContainsSubstring("fused in '" + std::string(kGateUp) +
+                                     "' and one by one in "
+                                     "'model.layers.0.mlp.experts.2.down_proj.weight'"));
+}
+
+TEST_CASE("layouts: what is missing or misshapen is named as it would be stored", "[layouts]") {
+  const TemporaryDirectory directory;
+  for (const int width : {5, 3}) {  // with 3, 2I = H: the shapes of wrong orders are right ones
+    INFO(width);
+    const std::string fused = make_twins(changed(small_config(), "moe_intermediate_size", width),
+                                         directory / ("m" + std::to_string(width)));
+    for (const char* name : {kGateUp, kDown}) {
+      const std::string message = error_after(fused, [&](auto& tensors) {
+        std::erase_if(tensors, [&](const auto& t) { return t.entry.name == name; });
+      });
+      CHECK_THAT(message, ContainsSubstring("tensor '" + std::string(name) + "' of shape [3, "));
+      CHECK_THAT(message, ContainsSubstring("is missing"));
+    }
+    const int64_t rows = 2 * width;
+    const auto reshaped = [&](const char* name, const std::vector<int64_t>& shape) {
+      return error_after(fused, [&](auto& tensors) { named(tensors, name).entry.shape = shape; });
+    };
+    const std::string asked = "config.json asks for [3, " + std::to_string(rows) + ", 6]";
+    for (const std::vector<int64_t>& shape :
+         {std::vector<int64_t>{3 * rows, 6}, {3, rows * 6}, {rows, 3, 6}, {3, rows, 6, 1}}) {
+      CHECK_THAT(reshaped(kGateUp, shape), ContainsSubstring(asked));
+    }
+    CHECK(reshaped(kGateUp, {3, rows, 6}).empty());
+    if (width == 5) {
+      CHECK_THAT(reshaped(kGateUp, {3, 6, rows}), ContainsSubstring(asked));
+      CHECK_THAT(reshaped(kDown, {3, 5, 6}), ContainsSubstring("asks for [3, 6, 5]"));
+    }
+    CHECK_THAT(error_after(fused,
+                           [&](auto& tensors) {  // an expert fewer than config.json says
+                             StoredTensor& down = named(tensors, kDown);
+                             down.data.resize(down.data.size() / 3 * 2);
+                             down.entry.shape[0] = 2;
+                           }),
+               ContainsSubstring("has shape [2, 6, " + std::to_string(width) + "]"));
+    CHECK_THAT(
+        error_after(fused, [&](auto& tensors) { named(tensors, kDown).entry.dtype = "I32"; }),
+        ContainsSubstring("stored as I32"));
+    CHECK_THAT(error_after(fused,
+                           [&](auto& tensors) {
+                             named(tensors, kGateUp).entry.name = std::string(kGateUp) + ".weight";
+                           }),
+               ContainsSubstring("'" + std::string(kGateUp) + "' of shape"));
+  }
+}
+
+TEST_CASE("layouts: sizes that no data backs are refused without their memory", "[layouts]") {
+  const TemporaryDirectory directory;
+  const std::string model = directory / "m";
+  const std::string fused = make_twins(small_config(), model);
+  const Json many = changed(changed(small_config(), "num_experts", 16384), "num_hidden_layers", 16);
+  write_text(fused + "/config.json", many.dump());
+  for (const std::vector<int64_t>& shape :
+       {std::vector<int64_t>{16384, 0, 0}, {int64_t{1} << 50, 0}, {0}, {}}) {
+    edit(fused, [&](auto& tensors) {
+      for (StoredTensor& tensor : tensors) {
+        if (tensor.entry.name.find("experts") == std::string::npos) continue;
+        tensor.entry.shape = shape;
+        tensor.data.resize(shape.empty() ? 4 : 0);
+      }
+    });
+    start_counting();
+    CHECK_THAT(error_of([&] { Checkpoint checkpoint(fused); }),
+               ContainsSubstring("config.json describes 737"));
+    CHECK(counted_peak() < 2'000'000);
+  }
+}
+
+TEST_CASE("layouts: a weight that is not finite is named in its stored tensor", "[layouts]") {
+  const TemporaryDirectory directory;
+  const std::string fused = make_twins(small_config(), directory / "m");
+  for (const size_t index : {size_t{0}, size_t{29}, size_t{30}, size_t{100}, size_t{179}}) {
+    const Change poison = [&](auto& tensors) {
+      named(tensors, kGateUp).data.replace(index * 4, 4, std::string("\0\0\x80\x7f", 4));
+    };
+    const std::string expected = "tensor '" + std::string(kGateUp) + "': element " +
+                                 std::to_string(index) + " is not finite";
+    CHECK_THAT(error_after(fused, poison), ContainsSubstring(expected));
+    CHECK_THAT(error_of([&] { Checkpoint(fused + "-copy").check_finite(); }),
+               ContainsSubstring(expected));
+  }
+}
+
+TEST_CASE("layouts: results are in the layout of the base", "[layouts]") {
+  const TemporaryDirectory directory;
+  for (const char* type : {"float32", "bfloat16", "float16"}) {
+    for (const bool sharded : {false, true}) {
+      const std::string name = std::string(type) + (sharded ? "-shards" : "");
+      INFO(name);
+      const std::string fused =
+          make_twins(changed(small_config(), "torch_dtype", type), directory / name);
+      if (sharded) shard(fused, 4);
+      const Checkpoint base(fused);
+      const std::string result = directory / (name + "-result");
+      write_checkpoint(read(base).table, base, result);
+      for (const std::string& file : list_directory(fused)) {
+        CHECK(read_text(result + "/" + file) == read_text(fused + "/" + file));
+      }
+      CHECK(digest_checkpoint(Checkpoint(result)).root == digest_checkpoint(base).root);
+    }
+  }
+}
+
+TEST_CASE("layouts: a changed weight changes its own bytes alone", "[layouts]") {
+  const TemporaryDirectory directory;
+  const std::string fused = make_twins(small_config(), directory / "m");
+  const Checkpoint base(fused);
+  // Expert 2 of 3, row 4 of 5, column 1 of 6.
+  const auto changed_at = [&](const std::string& tensor, const char* published, int64_t element) {
+    OwnedTable owned = read(base);
+    const View view = owned.table.view(
+        *owned.table.find("model.layers.0.mlp.experts.2." + tensor + ".weight"), CopyRole::master);
+    view.row<float>(4)[1] = 0.125f;
+    fs::remove_all(directory / "result");
+    write_checkpoint(owned.table, base, directory / "result");
+    const auto before = load(fused + "/model.safetensors");
+    const auto after = load(directory / "result/model.safetensors");
+    for (size_t i = 0; i < before.size(); ++i) {
+      const auto& [entry, data] = after[i];
+      for (size_t at = 0; at < data.size(); at += 4) {
+        if (data.compare(at, 4, before[i].data, at, 4) == 0) continue;
+        CHECK(entry.name == published);
+        CHECK(static_cast<int64_t>(at / 4) == element);
+      }
+    }
+    CHECK(digest_checkpoint(Checkpoint(directory / "result")).root != digest_checkpoint(base).root);
+  };
+  changed_at("gate_proj", kGateUp, (2 * 10 + 4) * 6 + 1);
+  changed_at("up_proj", kGateUp, (2 * 10 + 5 + 4) * 6 + 1);
+  changed_at("down_proj", kDown, (2 * 6 + 4) * 5 + 1);
+}
+
+TEST_CASE("layouts: stored types may differ between the fused tensors", "[layouts]") {
+  const TemporaryDirectory directory;
+  const std::string fused = make_twins(small_config(), directory / "m");
+  edit(fused, [](auto& tensors) {
+    StoredTensor& down = named(tensors, kDown);
+    std::string rounded(down.data.size() / 2, '\0');
+    convert(DType::f32, down.data.data(), DType::f16, rounded.data(),
+            static_cast<int64_t>(down.data.size() / 4));
+    down.entry.dtype = "F16";
+    down.data = rounded;
+  });
+  const Checkpoint base(fused);
+  OwnedTable owned = read(base);
+  const auto tensor = [&](const char* last) -> const Tensor& {
+    return owned.table.tensor(
+        *owned.table.find(std::string("model.layers.0.mlp.experts.1.") + last + ".weight"));
+  };
+  CHECK(tensor("up_proj").stored == DType::f32);
+  CHECK(tensor("down_proj").stored == DType::f16);
+  write_checkpoint(owned.table, base, directory / "result");
+  CHECK(read_text(directory / "result/model.safetensors") ==
+        read_text(fused + "/model.safetensors"));
+
+  const TensorId down = *owned.table.find("model.layers.0.mlp.experts.1.down_proj.weight");
+  owned.table.view(down, CopyRole::master).as<float>()[2] = 70000.0f;
+  const std::string message = error_of(
+      [&] { write_checkpoint(owned.table, base, directory / "overflow"); }, ExitCode::numeric);
+  CHECK_THAT(message, ContainsSubstring("tensor '" + std::string(kDown) + "': element 32 is not"));
+}
+
+TEST_CASE("layouts: inspection counts and names stored tensors", "[layouts]") {
+  const TemporaryDirectory directory;
+  const std::string model = directory / "m", fused = make_twins(small_config(), model);
+  const Inspection a = inspect_checkpoint(Checkpoint(model));
+  const Inspection b = inspect_checkpoint(Checkpoint(fused));
+  CHECK(a.parameters == b.parameters);
+  CHECK(a.active_parameters == b.active_parameters);
+  CHECK(a.bytes == b.bytes);
+  const auto experts = [](const Inspection& inspection) {
+    for (const ParameterGroup& group : inspection.groups) {
+      if (group.name == "expert") return group;
+    }
+    return ParameterGroup{};
+  };
+  CHECK(experts(a).tensors == 18);
+  CHECK(experts(b).tensors == 4);
+  CHECK(experts(a).blocks == experts(b).blocks);
+  CHECK(experts(a).parameters == experts(b).parameters);
+
+  const ContentDigest digest = digest_checkpoint(Checkpoint(fused));
+  const auto has = [&](const char* name) {
+    return std::any_of(digest.tensors.begin(), digest.tensors.end(),
+                       [&](const auto& item) { return item.first == name; });
+  };
+  CHECK(has(kGateUp));
+  CHECK(has(kDown));
+  CHECK_FALSE(has("model.layers.0.mlp.experts.0.gate_proj.weight"));
+}
+
+TEST_CASE("layouts: tensors of no layer may have any type of the format", "[layouts]") {
+  const TemporaryDirectory directory;
+  const std::string model = directory / "m";
+  make_checkpoint(small_config(), model);
+  edit(model, [](auto& tensors) {
+    tensors.push_back({{"mtp.layers.0.mlp.experts.gate_up_proj", "F8_E4M3", {4}, 0, 0}, "abcd"});
+    tensors.push_back(
+        {{"model.rotary_emb.inv_freq", "F32", {1}, 0, 0}, std::string("\0\0\x80\x7f", 4)});
+  });
+  const Checkpoint checkpoint(model);
+  checkpoint.check_finite();
+  CHECK(digest_checkpoint(checkpoint).tensors.size() == checkpoint.layout().tensors().size() + 2);
+}

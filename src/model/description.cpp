@@ -62,9 +62,12 @@ ModelDescription describe_model(const std::string& directory, bool follow_links)
   const std::optional<DType> named = config_dtype(config, path);
   DType type = named.value_or(DType::f32);
   model.types_basis = named ? "config.json's dtype" : "config.json names no dtype: float32";
+  std::set<std::string> stored;
   if (has_model_file(directory, kIndex)) {
     const std::string index_path = model_file(directory, kIndex, follow_links);
-    const int64_t bytes = total_size(read_text_file(index_path, kMaxIndexBytes), index_path);
+    const std::string text = read_text_file(index_path, kMaxIndexBytes);
+    for (auto& [tensor, file] : parse_weight_index(text, index_path)) stored.insert(tensor);
+    const int64_t bytes = total_size(text, index_path);
     const double each = static_cast<double>(bytes) / static_cast<double>(parameters);
     if (bytes > 0) {
       if (each < 3 && size_of(type) != 2) type = DType::bf16;
@@ -73,6 +76,9 @@ ModelDescription describe_model(const std::string& directory, bool follow_links)
     }
   }
   for (Tensor& t : model.table.tensors()) t.stored = type;
+  model.layout = PublishedLayout(
+      model.table, *model.family, [&](const std::string& name) { return stored.contains(name); },
+      directory);
   return model;
 }
 

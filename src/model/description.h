@@ -6,6 +6,7 @@
 #include <string>
 
 #include "model/family.h"
+#include "model/published_layout.h"
 
 namespace hearth {
 
@@ -13,6 +14,7 @@ struct ModelDescription {
   const Family* family = nullptr;
   ModelSpec spec;
   ParameterTable table;     // of the published layout, with the stored types
+  PublishedLayout layout;   // as the index names tensors; experts one by one without an index
   std::string types_basis;  // what the stored types rest on, for people
 };
 

@@ -18,6 +18,7 @@ struct RunSetup {
   std::optional<Checkpoint> checkpoint;  // none: planned from config.json, weights not there
   ModelSpec spec;
   ParameterTable table;        // not bound to memory yet
+  PublishedLayout layout;      // how the checkpoint stores it: the names that users know
   std::string types_basis;     // what its stored types rest on, for people
   uint64_t opening_bytes = 0;  // memory that opening the model took at most
   RunSettings settings;

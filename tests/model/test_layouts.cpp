@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "counted_memory.h"
+#include "model/description.h"
 #include "model/inspect.h"
 #include "model_fixtures.h"
 #include "support/stored_tensors.h"
@@ -341,6 +342,20 @@ TEST_CASE("layouts: inspection counts and names stored tensors", "[layouts]") {
   CHECK(has(kGateUp));
   CHECK(has(kDown));
   CHECK_FALSE(has("model.layers.0.mlp.experts.0.gate_proj.weight"));
+}
+
+TEST_CASE("layouts: an index alone tells the layout", "[layouts]") {
+  const TemporaryDirectory directory;
+  const std::string model = directory / "m", fused = make_twins(small_config(), model);
+  CHECK(describe_model(model, false).layout.experts() == ExpertLayout::per_expert);
+  shard(fused, 4);
+  for (const std::string& name : list_directory(fused)) {
+    if (name.ends_with(".safetensors")) remove_file(fused + "/" + name);
+  }
+  const ModelDescription description = describe_model(fused, false);
+  CHECK(description.layout.experts() == ExpertLayout::fused);
+  CHECK(description.layout.find(kGateUp) != nullptr);
+  CHECK(description.table.find("model.layers.0.mlp.experts.0.gate_proj.weight") != std::nullopt);
 }
 
 TEST_CASE("layouts: tensors of no layer may have any type of the format", "[layouts]") {

@@ -172,14 +172,15 @@ void Checkpoint::check_tensor(const std::string& name, const std::vector<int64_t
                       (files_.size() == 1 ? files_[0]->path() : "all weight files"));
   }
   const SafetensorsEntry& entry = found->second.entry;
-  const std::string where =
-      files_[static_cast<size_t>(found->second.file)]->path() + ": tensor " + quoted(name);
+  const auto where = [&] {
+    return files_[static_cast<size_t>(found->second.file)]->path() + ": tensor " + quoted(name);
+  };
   if (entry.shape != shape) {
-    throw input_error(where + " has shape " + shape_text(entry.shape) + ", config.json asks for " +
-                      shape_text(shape));
+    throw input_error(where() + " has shape " + shape_text(entry.shape) +
+                      ", config.json asks for " + shape_text(shape));
   }
   if (entry.dtype != "F32" && entry.dtype != "BF16" && entry.dtype != "F16") {
-    throw input_error(where + " is stored as " + entry.dtype +
+    throw input_error(where() + " is stored as " + entry.dtype +
                       "; weights are read from F32, BF16 and F16 only");
   }
 }

@@ -16,17 +16,19 @@ bool is_plain_name(const std::string& name) {
          });
 }
 
-void check_file_name(const std::string& file, const std::string& where) {
+void check_file_name(const std::string& file, const std::string& tensor,
+                     const std::string& source) {
+  const auto where = [&] { return source + ": weight_map of tensor " + quoted(tensor); };
   for (const char* ending : {".bin", ".pt", ".pth", ".pkl"}) {
     if (file.ends_with(ending)) {
-      throw input_error(where + " names the pickle " + quoted(file) +
+      throw input_error(where() + " names the pickle " + quoted(file) +
                         ", which can run code when it is read; convert the checkpoint with "
                         "save_pretrained(..., safe_serialization=True)");
     }
   }
   constexpr std::string_view kEnding = ".safetensors";
   if (!is_plain_name(file) || !file.ends_with(kEnding) || file.size() == kEnding.size()) {
-    throw input_error(where + " names " + quoted(file) +
+    throw input_error(where() + " names " + quoted(file) +
                       ", which is no plain file name ending in .safetensors");
   }
 }
@@ -42,9 +44,10 @@ WeightMap parse_weight_index(std::string_view text, const std::string& source) {
   WeightMap out;
   out.reserve(map->as_object().size());
   for (const auto& [tensor, file] : map->as_object()) {
-    const std::string where = source + ": weight_map of tensor " + quoted(tensor);
-    if (!file.is_string()) throw input_error(where + " is no file name");
-    check_file_name(file.as_string(), where);
+    if (!file.is_string()) {
+      throw input_error(source + ": weight_map of tensor " + quoted(tensor) + " is no file name");
+    }
+    check_file_name(file.as_string(), tensor, source);
     out.emplace_back(tensor, file.as_string());
   }
   return out;

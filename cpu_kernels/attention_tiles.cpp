@@ -29,7 +29,13 @@ ConstView LaneBlock::key_block(const ConstView& kv, int64_t key, int64_t n) cons
 
 void gather_lanes(const LaneBlock& lanes, const ConstView& x, float scale, float* rows) {
   const int64_t d = lanes.shape.head_dim;
+  // Rows lie apart, where no hardware fetches ahead.
+  constexpr int64_t kAhead = 8;
   for (int64_t l = 0; l < lanes.count; ++l) {
+    if (l + kAhead < lanes.count) {
+      const float* next = x.row<float>(lanes.row(l + kAhead)) + lanes.head(l + kAhead) * d;
+      for (int64_t i = 0; i < d; i += 16) __builtin_prefetch(next + i);
+    }
     scale_row(x.row<float>(lanes.row(l)) + lanes.head(l) * d, scale, rows + l * d, d);
   }
   std::fill(rows + lanes.count * d, rows + kLanes * d, 0.0f);

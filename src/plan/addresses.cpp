@@ -78,7 +78,7 @@ class Space {
   }
 
   size_t size_ = 0;
-  std::map<size_t, size_t> holes_;                // address to bytes
+  std::map<size_t, size_t> holes_;               // address to bytes
   std::set<std::pair<size_t, size_t>> by_size_;  // bytes, address
 };
 

@@ -18,11 +18,11 @@ const ExpertBlock& block_of_tile(std::span<const ExpertBlock> blocks, int64_t co
 }  // namespace
 
 int64_t ExpertChunks::most_rows(int64_t rows, int64_t width) {
-  return std::min(rows, std::max(Blocks::kLargest, kChunkFloats / std::max<int64_t>(1, width)));
+  return std::min(rows, std::max(ExpertBlock::kLargest, kChunkFloats / std::max<int64_t>(1, width)));
 }
 
 int64_t ExpertChunks::most_blocks(int64_t rows, int64_t experts) {
-  return rows / Blocks::kLargest + experts;
+  return rows / ExpertBlock::kLargest + experts;
 }
 
 ExpertChunks::ExpertChunks(Scratch& scratch, ConstView offsets, int64_t experts, int64_t width)
@@ -40,7 +40,7 @@ bool ExpertChunks::next() {
   for (; expert_ < experts_; ++expert_, block_ = 0) {
     const int64_t begin = offsets_[expert_];
     HEARTH_CHECK(offsets_[expert_ + 1] >= begin, "experts: offsets");
-    const Blocks cut(offsets_[expert_ + 1] - begin);
+    const Blocks cut(offsets_[expert_ + 1] - begin, ExpertBlock::kLargest);
     const int64_t group_begin = count_;
     bool full = false;
     for (; block_ < cut.count(); ++block_) {
@@ -69,7 +69,7 @@ ScratchNeed expert_scratch(int64_t rows, int64_t experts, int64_t width) {
   const auto blocks = static_cast<size_t>(ExpertChunks::most_blocks(rows, experts));
   const auto chunk = static_cast<size_t>(ExpertChunks::most_rows(rows, width));
   const auto columns = static_cast<size_t>(Blocks(width).count());
-  constexpr size_t kTile = sizeof(float) * Blocks::kLargest * Blocks::kLargest;
+  constexpr size_t kTile = sizeof(float) * ExpertBlock::kLargest * Blocks::kLargest;
   return {blocks * sizeof(ExpertBlock) + static_cast<size_t>(experts) * sizeof(ExpertGroup) +
               chunk * (static_cast<size_t>(width) + columns) * sizeof(float) + 4 * kArenaAlignment,
           weight_tile_scratch() + kTile + kArenaAlignment};

@@ -9,8 +9,10 @@
 
 namespace hearth {
 
-/// Some rows of one expert, at most Blocks::kLargest. Blocks of one expert form a group.
+/// Some rows of one expert. Blocks of one expert form a group.
 struct ExpertBlock {
+  /// So many rows pay well for packing the weights, and leave tiles enough.
+  static constexpr int64_t kLargest = 512;
   int64_t expert;
   Range rows;
   int64_t group_begin;  // the group's first block, in the chunk

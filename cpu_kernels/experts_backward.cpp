@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "cpu_kernels/cpu_op_set.h"
 #include "cpu_kernels/expert_rows.h"
 #include "cpu_kernels/row_math.h"
@@ -24,6 +26,15 @@ struct Backward {
   float* h;             // row_weight * silu(gate) * up, the chunk's rows
   float* partial;       // [inner blocks, rows of the chunk]: sums of drow_weight
 
+  const ExpertView& expert_of(const ExpertTile& tile) const {
+    return experts[static_cast<size_t>(tile.block.expert)];
+  }
+  // The tile that this worker is likely to run next: its weights are on their way meanwhile.
+  ExpertTile after(const ExpertChunks& chunk, int64_t columns, int64_t i) const {
+    const int64_t tiles = std::ssize(chunk.blocks()) * columns;
+    return {chunk.blocks(), columns, std::min(i + host.pool().workers(), tiles - 1)};
+  }
+
   // With z = dy W_down: drow_weight = <z, h> in parts, dh = row_weight * z, and from it dgate and
   // dup, in place. h is kept with the row weight, for the gradient of W_down.
   void hidden_gradient(const ExpertChunks& chunk, int64_t i, int worker) const {
@@ -32,8 +43,10 @@ struct Backward {
     Scratch& scratch = host.worker_scratch(worker);
     Scratch::Frame frame(scratch);
     const View z(scratch.take<float>(rows.count * cols.count), DType::f32, rows.count, cols.count);
-    dgrad_tile(scratch, dy.slice(rows.begin, rows.count),
-               experts[static_cast<size_t>(tile.block.expert)].down, cols, z, false);
+    const ExpertTile next = after(chunk, inner.count(), i);
+    const Operand coming = dgrad_weight(expert_of(next).down, block_of(inner, next.column));
+    dgrad_tile(scratch, dy.slice(rows.begin, rows.count), expert_of(tile).down, cols, z, false,
+               &coming);
     for (int64_t r = 0; r < rows.count; ++r) {
       const int64_t row = rows.begin + r, in_chunk = row - chunk.rows().begin;
       const float weight = row_weight.as<float>()[row];
@@ -51,12 +64,15 @@ struct Backward {
   void data_gradient(const ExpertChunks& chunk, int64_t i, int worker) const {
     const ExpertTile tile(chunk.blocks(), outer.count(), i);
     const Range rows = tile.block.rows, cols = block_of(outer, tile.column);
-    const ExpertView& expert = experts[static_cast<size_t>(tile.block.expert)];
+    const ExpertView& expert = expert_of(tile);
     const View target = columns(dx.slice(rows.begin, rows.count), cols);
-    dgrad_tile(host.worker_scratch(worker), gate.slice(rows.begin, rows.count), expert.gate, cols,
-               target, false);
-    dgrad_tile(host.worker_scratch(worker), up.slice(rows.begin, rows.count), expert.up, cols,
-               target, true);
+    Scratch& scratch = host.worker_scratch(worker);
+    const ExpertTile next = after(chunk, outer.count(), i);
+    const Operand second = dgrad_weight(expert.up, cols);
+    const Operand coming = dgrad_weight(expert_of(next).gate, block_of(outer, next.column));
+    dgrad_tile(scratch, gate.slice(rows.begin, rows.count), expert.gate, cols, target, false,
+               &second);
+    dgrad_tile(scratch, up.slice(rows.begin, rows.count), expert.up, cols, target, true, &coming);
     if (tile.column > 0) return;
     for (int64_t row = rows.begin; row < rows.begin + rows.count; ++row) {
       double sum = 0;

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "cpu_kernels/cpu_op_set.h"
 #include "cpu_kernels/expert_rows.h"
 #include "cpu_kernels/swiglu.h"
@@ -18,19 +20,29 @@ void CpuOps::experts_forward(Stream& stream, ConstView x, ConstView offsets,
   const Blocks inner(width), outer(x.cols);
   float* const h = stream.scratch().take<float>(ExpertChunks::most_rows(x.rows, width) * width);
 
+  const int workers = host.pool().workers();
   while (chunks.next()) {
     const auto blocks = chunks.blocks();
     const auto h_rows = [&](Range rows) {
       return View(h + (rows.begin - chunks.rows().begin) * width, DType::f32, rows.count, width);
     };
+    const auto expert_of = [&](const ExpertTile& tile) -> const ExpertView& {
+      return experts[static_cast<size_t>(tile.block.expert)];
+    };
+    // The tile that this worker is likely to run next: its weights are on their way meanwhile.
+    const auto after = [&](int64_t columns, int64_t i) {
+      return ExpertTile(blocks, columns, std::min(i + workers, std::ssize(blocks) * columns - 1));
+    };
     host.pool().run(std::ssize(blocks) * inner.count(), [&](int64_t i, int worker) {
-      const ExpertTile tile(blocks, inner.count(), i);
+      const ExpertTile tile(blocks, inner.count(), i), next = after(inner.count(), i);
       const Range rows = tile.block.rows, cols = block_of(inner, tile.column);
-      const ExpertView& expert = experts[static_cast<size_t>(tile.block.expert)];
+      const ExpertView& expert = expert_of(tile);
       Scratch& scratch = host.worker_scratch(worker);
       const ConstView in = x.slice(rows.begin, rows.count);
-      forward_tile(scratch, in, expert.gate, cols, gate.slice(rows.begin, rows.count));
-      forward_tile(scratch, in, expert.up, cols, up.slice(rows.begin, rows.count));
+      const Operand second = forward_weight(expert.up, cols);
+      const Operand coming = forward_weight(expert_of(next).gate, block_of(inner, next.column));
+      forward_tile(scratch, in, expert.gate, cols, gate.slice(rows.begin, rows.count), &second);
+      forward_tile(scratch, in, expert.up, cols, up.slice(rows.begin, rows.count), &coming);
       const View out = h_rows(rows);
       for (int64_t r = 0; r < rows.count; ++r) {
         swiglu(gate.row<float>(rows.begin + r) + cols.begin,
@@ -39,11 +51,11 @@ void CpuOps::experts_forward(Stream& stream, ConstView x, ConstView offsets,
       }
     });
     host.pool().run(std::ssize(blocks) * outer.count(), [&](int64_t i, int worker) {
-      const ExpertTile tile(blocks, outer.count(), i);
+      const ExpertTile tile(blocks, outer.count(), i), next = after(outer.count(), i);
       const Range rows = tile.block.rows;
-      forward_tile(host.worker_scratch(worker), h_rows(rows),
-                   experts[static_cast<size_t>(tile.block.expert)].down,
-                   block_of(outer, tile.column), y.slice(rows.begin, rows.count));
+      const Operand coming = forward_weight(expert_of(next).down, block_of(outer, next.column));
+      forward_tile(host.worker_scratch(worker), h_rows(rows), expert_of(tile).down,
+                   block_of(outer, tile.column), y.slice(rows.begin, rows.count), &coming);
     });
   }
 }

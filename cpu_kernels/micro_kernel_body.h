@@ -18,13 +18,17 @@ HEARTH_TARGET void strip_product(int64_t n, int64_t k, const float* a, const flo
   HEARTH_UNROLL(16)
   for (int i = 0; i < kRows; ++i) {
     HEARTH_UNROLL(4)
-    for (int v = 0; v < kVectors; ++v) {
-      sum[i][v] = Vector::zero();
-      __builtin_prefetch(c + i * ldc + v * Vector::kLanes, 1);
-    }
+    for (int v = 0; v < kVectors; ++v) sum[i][v] = Vector::zero();
   }
+  // C is asked for bit by bit, in time where k is some hundred: all at once would stall the rest.
+  const int64_t rows_a_chunk = k >= kRows * kChunk / 2 ? 2 : kRows;
+  int64_t asked = 0;
   for (int64_t left_over = k; left_over > 0; left_over -= kChunk) {
     const std::byte* at = ahead.at;
+    for (const int64_t end = asked + rows_a_chunk; asked < std::min<int64_t>(end, kRows); ++asked) {
+      __builtin_prefetch(c + asked * ldc, 1);
+      if (kVectors > 1) __builtin_prefetch(c + asked * ldc + Vector::kLanes, 1);
+    }
     for (int64_t p = std::min(left_over, kChunk); p > 0; --p) {
       Register right[kVectors];
       __builtin_prefetch(at, 0, 2);

@@ -46,6 +46,10 @@ HEARTH_TARGET void transpose_rows(const typename R::Element* source, int64_t str
   for (int i = 0; i < k - p; ++i) Vector::store(target + (p + i) * target_stride, r[i]);
 }
 
+// Rows of a source that are asked for before they are read: too few lines each for the hardware to
+// see the pattern.
+constexpr int64_t kRowsAhead = 4;
+
 // Strips of `width` columns of a source [k, n], `vectors` vectors each and `strip` floats apart, row
 // by row: every row of the source is read in one go.
 template <class R>
@@ -61,6 +65,7 @@ HEARTH_TARGET void copy_columns(const typename R::Element* source, int64_t strid
         const int64_t left = n - c - v * kLanes;
         if (left <= 0) break;
         const auto* at = from + c + v * kLanes;
+        __builtin_prefetch(at + kRowsAhead * stride);
         Vector::store(to + v * kLanes, left >= kLanes ? R::load(at) : R::load(at, left));
       }
     }

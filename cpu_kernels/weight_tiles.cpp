@@ -1,5 +1,7 @@
 #include "cpu_kernels/weight_tiles.h"
 
+#include <algorithm>
+
 #include "cpu_kernels/packing.h"
 
 namespace hearth {
@@ -15,12 +17,19 @@ View columns(const View& v, Range range) {
   return {const_cast<void*>(c.data), c.dtype, c.rows, c.cols, c.stride};
 }
 
-void forward_tile(Scratch& scratch, ConstView x, const LinearView& w, Range out, View y) {
-  Scratch::Frame frame(scratch);
-  const ConstView weight = w.weight.slice(out.begin, out.count);
+Operand forward_weight(const LinearView& w, Range out) {
+  return {w.weight.slice(out.begin, out.count), true};
+}
+
+Operand dgrad_weight(const LinearView& w, Range in) { return columns(w.weight, in); }
+
+void forward_tile(Scratch& scratch, ConstView x, const LinearView& w, Range out, View y,
+                  const Operand* coming) {
   float* const to = y.as<float>() + out.begin;
-  multiply(scratch, w.compute == Compute::bf16, x, Operand(weight, true), to, y.stride, false);
+  multiply(scratch, w.compute == Compute::bf16, x, forward_weight(w, out), to, y.stride, false,
+           coming);
   if (!w.bias) return;
+  Scratch::Frame frame(scratch);
   float* bias = scratch.take<float>(out.count);
   load_row(w.bias.dtype, columns(w.bias, out).data, false, bias, out.count);
   for (int64_t r = 0; r < x.rows; ++r) {
@@ -29,9 +38,9 @@ void forward_tile(Scratch& scratch, ConstView x, const LinearView& w, Range out,
 }
 
 void dgrad_tile(Scratch& scratch, ConstView dy, const LinearView& w, Range in, View dx,
-                bool accumulate) {
-  multiply(scratch, w.compute == Compute::bf16, dy, columns(w.weight, in), dx.as<float>(),
-           dx.stride, accumulate);
+                bool accumulate, const Operand* coming) {
+  multiply(scratch, w.compute == Compute::bf16, dy, dgrad_weight(w, in), dx.as<float>(),
+           dx.stride, accumulate, coming);
 }
 
 void wgrad_tile(Scratch& scratch, ConstView dy, ConstView x, Compute compute, Range out, Range in,
@@ -41,7 +50,7 @@ void wgrad_tile(Scratch& scratch, ConstView dy, ConstView x, Compute compute, Ra
 }
 
 size_t weight_tile_scratch() {
-  return multiply_scratch() + sizeof(float) * Blocks::kLargest + kArenaAlignment;
+  return std::max(multiply_scratch(), sizeof(float) * Blocks::kLargest) + kArenaAlignment;
 }
 
 }  // namespace hearth

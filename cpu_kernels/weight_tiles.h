@@ -15,12 +15,17 @@ inline Range block_of(const Blocks& blocks, int64_t i) {
   return {blocks.begin(i), blocks.length(i)};
 }
 
-/// y[:, out] = x W[out]^T + b[out] for at most Blocks::kLargest rows x.
-void forward_tile(Scratch& scratch, ConstView x, const LinearView& w, Range out, View y);
+/// y[:, out] = x W[out]^T + b[out]; y holds all columns. `coming` as of `multiply`.
+void forward_tile(Scratch& scratch, ConstView x, const LinearView& w, Range out, View y,
+                  const Operand* coming = nullptr);
+/// The operand that forward_tile multiplies by.
+Operand forward_weight(const LinearView& w, Range out);
 
-/// dx[:, in] (+)= dy W[:, in] for at most Blocks::kLargest rows; dx holds only these columns.
+/// dx[:, in] (+)= dy W[:, in]; dx holds only these columns.
 void dgrad_tile(Scratch& scratch, ConstView dy, const LinearView& w, Range in, View dx,
-                bool accumulate);
+                bool accumulate, const Operand* coming = nullptr);
+/// The operand that dgrad_tile multiplies by.
+Operand dgrad_weight(const LinearView& w, Range in);
 
 /// gradient[out, in] += dy[:, out]^T x[:, in] over any number of rows, in order.
 void wgrad_tile(Scratch& scratch, ConstView dy, ConstView x, Compute compute, Range out, Range in,

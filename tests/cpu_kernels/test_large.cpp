@@ -115,7 +115,7 @@ TEST_CASE("large: every row is in one block of one chunk") {
     }
     for (const ExpertBlock& block : chunks.blocks()) {
       CHECK(block.rows.begin == row);
-      CHECK((block.rows.count > 0 && block.rows.count <= Blocks::kLargest));
+      CHECK((block.rows.count > 0 && block.rows.count <= ExpertBlock::kLargest));
       CHECK(block.rows.begin >= offsets[static_cast<size_t>(block.expert)]);
       row += block.rows.count;
       CHECK(row <= offsets[static_cast<size_t>(block.expert) + 1]);

@@ -18,7 +18,8 @@ const ExpertBlock& block_of_tile(std::span<const ExpertBlock> blocks, int64_t co
 }  // namespace
 
 int64_t ExpertChunks::most_rows(int64_t rows, int64_t width) {
-  return std::min(rows, std::max(ExpertBlock::kLargest, kChunkFloats / std::max<int64_t>(1, width)));
+  return std::min(rows,
+                  std::max(ExpertBlock::kLargest, kChunkFloats / std::max<int64_t>(1, width)));
 }
 
 int64_t ExpertChunks::most_blocks(int64_t rows, int64_t experts) {

@@ -10,8 +10,9 @@
 
 namespace hearth {
 
-/// Memory that is asked for while a strip is multiplied: at step p the cache line of
-/// at + p / 16 * outer + p % 16 * inner bytes. It is never read, so any address is good.
+/// Memory that is asked for while a strip is multiplied: at every second step, the i-th time the
+/// cache line of at + i / 16 * outer + i % 16 * inner bytes. It is never read, so any address is
+/// good.
 struct Ahead {
   const std::byte* at = nullptr;
   int64_t inner = 0, outer = 0;
@@ -30,8 +31,8 @@ struct MicroKernel {
   /// Strips of `rows` rows of A, left_strip(a.cols()) apart, each [a.cols(), left_stride]: column by
   /// column. Rounded to bf16 with `round`; the floats past the last row are left undefined.
   void (*pack_left)(const Operand& a, bool round, int64_t rows, float* target);
-  /// Strips of `lanes` columns of B, one after the other, each [b.rows(), lanes].
-  void (*pack_right)(const Operand& b, bool round, float* target);
+  /// Strips of `lanes` columns of B, `strip` floats apart, each [b.rows(), lanes].
+  void (*pack_right)(const Operand& b, bool round, int64_t strip, float* target);
   /// c[i, j] (+)= sum over p < k of a[p * left_stride + i] * b[p * ldb + j] for i < m, j < n;
   /// 1 <= m <= rows, 1 <= n <= lanes.
   void (*run)(int64_t m, int64_t n, int64_t k, const float* a, const float* b, int64_t ldb,

@@ -6,7 +6,7 @@ namespace {
 
 // Strips stream from the second cache; they are asked for this many columns of A ahead.
 constexpr int64_t kNear = 8;
-constexpr int64_t kChunk = 16;  // see Ahead
+constexpr int64_t kChunk = 32;  // steps in which 16 lines are asked for, see Ahead
 
 template <int kRows, int kVectors, bool kFull>
 HEARTH_TARGET void strip_product(int64_t n, int64_t k, const float* a, const float* b, int64_t ldb,
@@ -21,7 +21,7 @@ HEARTH_TARGET void strip_product(int64_t n, int64_t k, const float* a, const flo
     for (int v = 0; v < kVectors; ++v) sum[i][v] = Vector::zero();
   }
   // C is asked for bit by bit, in time where k is some hundred: all at once would stall the rest.
-  const int64_t rows_a_chunk = k >= kRows * kChunk / 2 ? 2 : kRows;
+  const int64_t rows_a_chunk = k >= kRows * kChunk / 4 ? 4 : kRows;
   int64_t asked = 0;
   for (int64_t left_over = k; left_over > 0; left_over -= kChunk) {
     const std::byte* at = ahead.at;
@@ -31,7 +31,10 @@ HEARTH_TARGET void strip_product(int64_t n, int64_t k, const float* a, const flo
     }
     for (int64_t p = std::min(left_over, kChunk); p > 0; --p) {
       Register right[kVectors];
-      __builtin_prefetch(at, 0, 2);
+      if (p % 2 == 0) {
+        __builtin_prefetch(at, 0, 2);
+        at += ahead.inner;
+      }
       __builtin_prefetch(a + kNear * Vector::kLanes);
       HEARTH_UNROLL(4)
       for (int v = 0; v < kVectors; ++v) {
@@ -47,7 +50,6 @@ HEARTH_TARGET void strip_product(int64_t n, int64_t k, const float* a, const flo
       }
       a += Vector::kLanes;
       b += ldb;
-      at += ahead.inner;
     }
     ahead.at += ahead.outer;
   }

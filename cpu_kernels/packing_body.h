@@ -85,14 +85,14 @@ HEARTH_TARGET void pack_left_as(const Operand& a, int64_t rows, float* target) {
 }
 
 template <class R>
-HEARTH_TARGET void pack_right_as(const Operand& b, float* target) {
+HEARTH_TARGET void pack_right_as(const Operand& b, int64_t strip, float* target) {
   const auto* source = static_cast<const typename R::Element*>(b.memory.data);
   constexpr int64_t kLanes = 2 * Vector::kLanes;
   const int64_t k = b.rows(), n = b.cols(), stride = b.memory.stride;
-  if (!b.transposed) return copy_columns<R>(source, stride, k, n, kLanes, 2, k * kLanes, target);
+  if (!b.transposed) return copy_columns<R>(source, stride, k, n, kLanes, 2, strip, target);
   for (int64_t c = 0; c < n; c += Vector::kLanes) {
     transpose_rows<R>(source + c * stride, stride, std::min<int64_t>(Vector::kLanes, n - c), k,
-                      target + c / kLanes * k * kLanes + c % kLanes, kLanes);
+                      target + c / kLanes * strip + c % kLanes, kLanes);
   }
 }
 
@@ -110,15 +110,15 @@ void pack_left(const Operand& a, bool round, int64_t rows, float* target) {
   }
 }
 
-void pack_right(const Operand& b, bool round, float* target) {
+void pack_right(const Operand& b, bool round, int64_t strip, float* target) {
   switch (b.memory.dtype) {
     case DType::f32:
-      return round ? pack_right_as<Reader<float, true>>(b, target)
-                   : pack_right_as<Reader<float, false>>(b, target);
-    case DType::bf16: return pack_right_as<Reader<bf16, false>>(b, target);
+      return round ? pack_right_as<Reader<float, true>>(b, strip, target)
+                   : pack_right_as<Reader<float, false>>(b, strip, target);
+    case DType::bf16: return pack_right_as<Reader<bf16, false>>(b, strip, target);
     case DType::f16:
-      return round ? pack_right_as<Reader<f16, true>>(b, target)
-                   : pack_right_as<Reader<f16, false>>(b, target);
+      return round ? pack_right_as<Reader<f16, true>>(b, strip, target)
+                   : pack_right_as<Reader<f16, false>>(b, strip, target);
     default: HEARTH_CHECK(false, "product: operands are f32, bf16 or f16");
   }
 }

@@ -50,7 +50,7 @@ class Fetch {
     line_at_ += 16;
     if (line_at_ >= lines_) {
       line_at_ = 0;
-      row_at_ += std::max<int64_t>(1, k / 16);
+      row_at_ += std::max<int64_t>(1, k / 32);
     }
     return {at, kLine, row_};
   }
@@ -62,11 +62,71 @@ class Fetch {
   int64_t row_at_ = 0, line_at_ = 0;
 };
 
+// Packs a block of B for the next round piece by piece between kernels: each piece is on its way
+// from memory while the kernel before it runs, and neither waits for the other.
+class PanelPacker {
+ public:
+  PanelPacker() = default;
+  // In at most some `calls` pieces.
+  PanelPacker(const Operand& b, bool round, float* target, int64_t calls)
+      : b_(b), round_(round), target_(target) {
+    const int64_t k = b.rows();
+    if (b.transposed) {
+      const int64_t pieces = std::max<int64_t>(1, calls / ((b.cols() + kUnit - 1) / kUnit));
+      depth_ = ((k + pieces - 1) / pieces + 15) / 16 * 16;
+      columns_ = kUnit;
+    } else {
+      depth_ = (k + calls - 1) / calls;
+      columns_ = b.cols();
+    }
+  }
+
+  bool done() const { return column_ >= b_.cols(); }
+
+  // The next piece: rows are long where B is transposed, and read some columns at a time.
+  Ahead ahead() const {
+    const ConstView piece = next().memory;
+    const auto row = piece.stride * static_cast<int64_t>(size_of(piece.dtype));
+    const auto* at = static_cast<const std::byte*>(piece.data);
+    return b_.transposed ? Ahead{at, row, kLine} : Ahead{at, kLine, row};
+  }
+
+  void pack_all() {
+    while (!done()) pack();
+  }
+
+  void pack() {
+    const MicroKernel& kernel = micro_kernel();
+    const int64_t strip = b_.rows() * kernel.lanes;
+    kernel.pack_right(
+        next(), round_, strip,
+        target_ + column_ / kernel.lanes * strip + column_ % kernel.lanes + row_ * kernel.lanes);
+    row_ += depth_;
+    if (row_ < b_.rows()) return;
+    row_ = 0;
+    column_ += columns_;
+  }
+
+ private:
+  static constexpr int64_t kUnit = 16;
+
+  Operand next() const {
+    return b_.block(row_, std::min(depth_, b_.rows() - row_), column_,
+                    std::min(columns_, b_.cols() - column_));
+  }
+
+  Operand b_ = ConstView();
+  bool round_ = false;
+  float* target_ = nullptr;
+  int64_t depth_ = 0, columns_ = 0;  // of a piece
+  int64_t row_ = 0, column_ = 0;     // where the next piece begins
+};
+
 // Strips of A are packed when their turn comes; each stays in the first cache while all strips of B,
 // which stream from the second, are multiplied by it. The next ones, and what B holds next, are on
 // their way from memory meanwhile.
 void multiply_strips(const MicroKernel& kernel, const Operand& a, bool round, const Panel& panel,
-                     bool add, float* left, int64_t left_floats, Fetch right) {
+                     bool add, float* left, int64_t left_floats, PanelPacker packer, Fetch right) {
   const int64_t m = a.rows(), k = a.cols();
   const int64_t strips = (m + kernel.rows - 1) / kernel.rows;
   // As even as can be, `wide` of them one row more than the rest: few rows leave the units idle.
@@ -82,13 +142,18 @@ void multiply_strips(const MicroKernel& kernel, const Operand& a, bool round, co
     Fetch fetch(next.memory, !a.transposed);
     for (int64_t l = 0; l < some; ++l, ++s, i += rows) {
       for (int64_t j = 0; j < panel.n; j += kernel.lanes) {
-        const Ahead ahead = !fetch.done() ? fetch.next(k) : right.done() ? Ahead{} : right.next(k);
+        const Ahead ahead = !packer.done()  ? packer.ahead()
+                            : !fetch.done() ? fetch.next(k)
+                            : !right.done() ? right.next(k)
+                                            : Ahead{};
         kernel.run(rows, std::min<int64_t>(kernel.lanes, panel.n - j), k,
                    left + l * kernel.left_strip(k), panel.strips + j / kernel.lanes * panel.step,
                    panel.ld, panel.c + i * panel.ldc + j, panel.ldc, add, ahead);
+        if (!packer.done()) packer.pack();
       }
     }
   }
+  packer.pack_all();
 }
 
 }  // namespace
@@ -109,7 +174,7 @@ void multiply_in_place(const Operand& a, bool round_left, const float* b, int64_
     const int64_t p = depth.begin(d);
     const Panel panel{b + p * ldb, ldb, kernel.lanes, n, c, ldc};
     multiply_strips(kernel, a.block(0, m, p, depth.length(d)), round_left, panel,
-                    accumulate || d > 0, left, kLeftFloats, {});
+                    accumulate || d > 0, left, kLeftFloats, {}, {});
   }
 }
 
@@ -136,34 +201,38 @@ void multiply(Scratch& scratch, bool bf16, const Operand& a, const Operand& b, f
   }
   const Blocks depth(a.cols(), kDepthBlock), columns(n, kPanelColumns);
   float* left = scratch.take<float>(kLeftPanelFloats);
-  float* right = scratch.take<float>(kDepthBlock * kPanelColumns);
+  float* right[2] = {scratch.take<float>(kDepthBlock * kPanelColumns),
+                     scratch.take<float>(kDepthBlock * kPanelColumns)};
   const auto block_of_right = [&](const Operand& x, int64_t column, int64_t d) {
     return x.block(depth.begin(d), depth.length(d), columns.begin(column), columns.length(column));
   };
+  const int64_t strips = (m + kernel.rows - 1) / kernel.rows;
+  PanelPacker(block_of_right(b, 0, 0), bf16, right[0], 1).pack_all();
   for (int64_t j = 0; j < columns.count(); ++j) {
     for (int64_t d = 0; d < depth.count(); ++d) {
-      const int64_t p = depth.begin(d), k = depth.length(d);
-      kernel.pack_right(block_of_right(b, j, d), bf16, right);
+      const int64_t p = depth.begin(d), k = depth.length(d), width = columns.length(j);
+      const Panel panel{right[0], kernel.lanes, k * kernel.lanes, width, c + columns.begin(j), ldc};
+      const int64_t calls = strips * ((width + kernel.lanes - 1) / kernel.lanes);
+      PanelPacker packer;
       Fetch next;
       if (d + 1 < depth.count()) {
-        next = {block_of_right(b, j, d + 1).memory, b.transposed};
+        packer = PanelPacker(block_of_right(b, j, d + 1), bf16, right[1], calls);
       } else if (j + 1 < columns.count()) {
-        next = {block_of_right(b, j + 1, 0).memory, b.transposed};
+        packer = PanelPacker(block_of_right(b, j + 1, 0), bf16, right[1], calls);
       } else if (coming) {
         const Blocks rows(coming->rows(), kDepthBlock), cols(coming->cols(), kPanelColumns);
         next = {coming->block(0, rows.step, 0, cols.step).memory, coming->transposed};
       }
-      const Panel panel{
-          right, kernel.lanes, k * kernel.lanes, columns.length(j), c + columns.begin(j), ldc};
       multiply_strips(kernel, a.block(0, m, p, k), bf16, panel, accumulate || d > 0, left,
-                      kLeftPanelFloats, next);
+                      kLeftPanelFloats, packer, next);
+      std::swap(right[0], right[1]);
     }
   }
 }
 
 size_t multiply_scratch() {
-  constexpr int64_t packed = kLeftPanelFloats + kDepthBlock * kPanelColumns;
-  const size_t own = sizeof(float) * static_cast<size_t>(packed) + 2 * kArenaAlignment;
+  constexpr int64_t packed = kLeftPanelFloats + 2 * kDepthBlock * kPanelColumns;
+  const size_t own = sizeof(float) * static_cast<size_t>(packed) + 3 * kArenaAlignment;
   return onednn_has_fast_bf16() ? std::max(own, onednn_multiply_scratch()) : own;
 }
 

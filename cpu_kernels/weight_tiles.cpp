@@ -39,8 +39,8 @@ void forward_tile(Scratch& scratch, ConstView x, const LinearView& w, Range out,
 
 void dgrad_tile(Scratch& scratch, ConstView dy, const LinearView& w, Range in, View dx,
                 bool accumulate, const Operand* coming) {
-  multiply(scratch, w.compute == Compute::bf16, dy, dgrad_weight(w, in), dx.as<float>(),
-           dx.stride, accumulate, coming);
+  multiply(scratch, w.compute == Compute::bf16, dy, dgrad_weight(w, in), dx.as<float>(), dx.stride,
+           accumulate, coming);
 }
 
 void wgrad_tile(Scratch& scratch, ConstView dy, ConstView x, Compute compute, Range out, Range in,

@@ -1,4 +1,6 @@
 // Bounds of what the ops take from the stream's scratch.
+#include <algorithm>
+
 #include "cpu_kernels/attention_tiles.h"
 #include "cpu_kernels/cpu_op_set.h"
 #include "cpu_kernels/expert_rows.h"
@@ -23,9 +25,10 @@ ScratchNeed CpuOps::experts_scratch(int64_t rows, int64_t experts, int64_t, int6
   return expert_scratch(rows, experts, width);
 }
 
-ScratchNeed CpuOps::attention_scratch(const AttentionShape& shape, int64_t tokens, int64_t) const {
+ScratchNeed CpuOps::attention_scratch(const AttentionShape& shape, int64_t tokens,
+                                       int64_t longest) const {
   const bool shared_keys = shape.heads > shape.kv_heads;  // dk and dv by head of the queries
-  const size_t by_head = bytes_of<float>(tokens * shape.heads * shape.head_dim);
+  const size_t by_head = bytes_of<float>(std::max(tokens, longest) * shape.heads * shape.head_dim);
   return {shared_keys ? 2 * by_head : 0, attention_tile_scratch(shape)};
 }
 

@@ -6,6 +6,14 @@
 
 namespace hearth {
 
+// transformers 5 calls the part of a layer that holds gate and experts "mlp" for all families, and
+// saves fused experts below it; where a family publishes another name, it reads both.
+std::string Family::other_name(const std::string& name) const {
+  constexpr std::string_view kPart = ".block_sparse_moe.";
+  const size_t at = name.find(kPart);
+  return at == std::string::npos ? "" : std::string(name).replace(at, kPart.size(), ".mlp.");
+}
+
 const std::vector<const Family*>& families() {
   static const std::vector<const Family*> all = {&qwen3_moe_family()};
   return all;

@@ -31,7 +31,7 @@ class Family {
   virtual std::string tied_source(const ModelSpec& spec, const std::string& tensor) const = 0;
   /// Another name under which a checkpoint may store a tensor of the table, or its experts fused
   /// (model/published_layout.h), because transformers reads both; empty if there is none.
-  virtual std::string other_name(const std::string&) const { return {}; }
+  virtual std::string other_name(const std::string& name) const;
   /// How many tensors make_table would make: known before it takes memory.
   virtual int64_t tensor_count(const ModelSpec& spec) const = 0;
 };

@@ -344,6 +344,50 @@ TEST_CASE("layouts: inspection counts and names stored tensors", "[layouts]") {
   CHECK_FALSE(has("model.layers.0.mlp.experts.0.gate_proj.weight"));
 }
 
+TEST_CASE("layouts: block_sparse_moe may be called mlp", "[layouts]") {
+  ParameterTable table;
+  table.add_block(BlockKind::gate, 0);
+  const std::string part = "model.layers.0.block_sparse_moe.";
+  table.add_tensor(part + "gate.weight", Slot::router, 2, 6, false);
+  for (int e = 0; e < 2; ++e) {
+    table.add_block(BlockKind::expert, 0, e);
+    const std::string expert = part + "experts." + std::to_string(e);
+    table.add_tensor(expert + ".w1.weight", Slot::gate, 5, 6, false);
+    table.add_tensor(expert + ".w3.weight", Slot::up, 5, 6, false);
+    table.add_tensor(expert + ".w2.weight", Slot::down, 6, 5, false);
+  }
+  const auto layout = [&](const std::vector<std::string>& stored) {
+    const PublishedLayout::Stored has = [&](const std::string& name) {
+      return std::find(stored.begin(), stored.end(), name) != stored.end();
+    };
+    return PublishedLayout(table, find_family("qwen3_moe"), has, "test");
+  };
+  const std::string gate = "model.layers.0.mlp.gate.weight";
+  // As transformers saves it fused, and with the parts' names mixed.
+  for (const std::string& router : {gate, part + "gate.weight"}) {
+    const PublishedLayout fused = layout({router, kGateUp, kDown});
+    REQUIRE(fused.tensors().size() == 3);
+    CHECK(fused.tensors()[0].name == router);
+    CHECK(fused.tensors()[1].name == kGateUp);
+    CHECK(fused.tensors()[1].parts == std::vector<TensorId>{1, 2, 4, 5});
+    CHECK(fused.tensors()[2].name == kDown);
+    CHECK(fused.tensors()[2].parts == std::vector<TensorId>{3, 6});
+  }
+  CHECK(layout({part + "experts.down_proj"}).tensors()[1].name == part + "experts.gate_up_proj");
+  CHECK(layout({gate, kDown}).find(kGateUp) != nullptr);  // a missing one, named as the other
+  const std::string w3 = "model.layers.0.mlp.experts.1.w3.weight";
+  CHECK(layout({gate, w3}).find(w3) != nullptr);
+  CHECK(layout({}).find(part + "experts.1.w3.weight") != nullptr);
+  CHECK_THAT(error_of([&] {
+               layout({gate, part + "gate.weight"});
+             }),
+             ContainsSubstring("stored a second time as '" + gate + "'"));
+  CHECK_THAT(error_of([&] {
+               layout({part + "experts.1.w2.weight", kDown});
+             }),
+             ContainsSubstring("layer 0 has experts in two layouts"));
+}
+
 TEST_CASE("layouts: an index alone tells the layout", "[layouts]") {
   const TemporaryDirectory directory;
   const std::string model = directory / "m", fused = make_twins(small_config(), model);

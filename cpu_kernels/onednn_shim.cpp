@@ -118,6 +118,33 @@ bf16* to_dense(const Operand& x, bf16* target, float* row) {
   return target;
 }
 
+// The same of at most Blocks::kLargest rows and columns: so few shapes exist.
+void multiply_tile(Scratch& scratch, const Operand& a, const Operand& b, float* c, int64_t ldc,
+                   bool accumulate) {
+  Scratch::Frame frame(scratch);
+  const int64_t m = a.rows(), n = b.cols(), k = a.cols();
+  auto* left = scratch.take<bf16>(padded(Blocks::kLargest) * kDepth);
+  auto* right = scratch.take<bf16>(padded(Blocks::kLargest) * kDepth);
+  auto* sum = scratch.take<float>(padded(m) * padded(n));
+  auto* row = scratch.take<float>(kDepth);
+  auto* library = scratch.take<std::byte>(kLibraryScratch);
+  for (int64_t p = 0; p < k; p += kDepth) {
+    const int64_t depth = std::min(kDepth, k - p);
+    product(padded(m), padded(n), padded(depth), a.transposed, b.transposed)
+        .run(to_dense(a.block(0, m, p, depth), left, row),
+             to_dense(b.block(p, depth, 0, n), right, row), sum, library);
+    for (int64_t i = 0; i < m; ++i) {
+      const float* from = sum + i * padded(n);
+      float* to = c + i * ldc;
+      if (accumulate || p > 0) {
+        for (int64_t j = 0; j < n; ++j) to[j] += from[j];
+      } else {
+        std::copy_n(from, n, to);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::string onednn_isa() {
@@ -143,26 +170,13 @@ std::string onednn_library_version() {
 
 void onednn_multiply_bf16(Scratch& scratch, const Operand& a, const Operand& b, float* c,
                           int64_t ldc, bool accumulate) {
-  Scratch::Frame frame(scratch);
-  const int64_t m = a.rows(), n = b.cols(), k = a.cols();
-  auto* left = scratch.take<bf16>(padded(Blocks::kLargest) * kDepth);
-  auto* right = scratch.take<bf16>(padded(Blocks::kLargest) * kDepth);
-  auto* sum = scratch.take<float>(padded(m) * padded(n));
-  auto* row = scratch.take<float>(kDepth);
-  auto* library = scratch.take<std::byte>(kLibraryScratch);
-  for (int64_t p = 0; p < k; p += kDepth) {
-    const int64_t depth = std::min(kDepth, k - p);
-    product(padded(m), padded(n), padded(depth), a.transposed, b.transposed)
-        .run(to_dense(a.block(0, m, p, depth), left, row),
-             to_dense(b.block(p, depth, 0, n), right, row), sum, library);
-    for (int64_t i = 0; i < m; ++i) {
-      const float* from = sum + i * padded(n);
-      float* to = c + i * ldc;
-      if (accumulate || p > 0) {
-        for (int64_t j = 0; j < n; ++j) to[j] += from[j];
-      } else {
-        std::copy_n(from, n, to);
-      }
+  const Blocks rows(a.rows()), columns(b.cols());
+  const int64_t k = a.cols();
+  for (int64_t j = 0; j < columns.count(); ++j) {
+    const Operand right = b.block(0, k, columns.begin(j), columns.length(j));
+    for (int64_t i = 0; i < rows.count(); ++i) {
+      multiply_tile(scratch, a.block(rows.begin(i), rows.length(i), 0, k), right,
+                    c + rows.begin(i) * ldc + columns.begin(j), ldc, accumulate);
     }
   }
 }

@@ -26,7 +26,7 @@ ScratchNeed CpuOps::experts_scratch(int64_t rows, int64_t experts, int64_t, int6
 }
 
 ScratchNeed CpuOps::attention_scratch(const AttentionShape& shape, int64_t tokens,
-                                       int64_t longest) const {
+                                      int64_t longest) const {
   const bool shared_keys = shape.heads > shape.kv_heads;  // dk and dv by head of the queries
   const size_t by_head = bytes_of<float>(std::max(tokens, longest) * shape.heads * shape.head_dim);
   return {shared_keys ? 2 * by_head : 0, attention_tile_scratch(shape)};

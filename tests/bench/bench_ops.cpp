@@ -17,7 +17,7 @@ using namespace hearth::bench;
 namespace {
 
 constexpr double kWindow = 0.3;
-constexpr int64_t kRows[] = {1, 4, 16, 64, 256, 1024};
+constexpr int64_t kRows[] = {1, 16, 64, 128, 256, 512};
 constexpr int64_t kExperts = 8;
 
 struct Matrix {
@@ -43,8 +43,8 @@ class Bench {
         hidden_(hidden),
         width_(width),
         device_(make_host_device(uint64_t{8} << 30)) {
-    const int64_t rows = 1024 * kExperts;
-    ScratchNeed need = max_of(ops_.linear_scratch(1024, width, hidden),
+    const int64_t rows = 512 * kExperts;
+    ScratchNeed need = max_of(ops_.linear_scratch(512, width, hidden),
                               ops_.experts_scratch(rows, kExperts, hidden, width));
     need = max_of(need, ops_.row_scratch(1024, hidden));
     StreamOptions options;
@@ -56,7 +56,7 @@ class Bench {
 
   void linear(DType stored, Compute compute) {
     Matrix w(stored, width_, hidden_), dw(DType::f32, width_, hidden_);
-    Matrix x(DType::f32, 1024, hidden_), y(DType::f32, 1024, width_);
+    Matrix x(DType::f32, 512, hidden_), y(DType::f32, 512, width_);
     const LinearView map{w.view, {}, compute};
     for (const int64_t m : kRows) {
       const double flops = 2.0 * static_cast<double>(m * hidden_ * width_);

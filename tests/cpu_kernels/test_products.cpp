@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <vector>
 
@@ -37,7 +38,7 @@ Tensor side(const char* name, DType type, int64_t rows, int64_t cols, bool trans
 using Multiply = void (*)(Scratch&, const Case&, const Operand&, const Operand&, Tensor&);
 
 void own(Scratch& scratch, const Case& c, const Operand& a, const Operand& b, Tensor& to) {
-  multiply(scratch, c.bf16, a, b, to.view().as<float>(), to.view().stride, c.accumulate);
+  multiply(scratch, c.bf16, a, b, to.view().as<float>(), to.view().stride, c.accumulate, &b);
 }
 void library(Scratch& scratch, const Case& c, const Operand& a, const Operand& b, Tensor& to) {
   onednn_multiply_bf16(scratch, a, b, to.view().as<float>(), to.view().stride, c.accumulate);
@@ -89,12 +90,47 @@ TEST_CASE("products: every orientation and stored type, sizes around every block
   check({30, 7, 257}, multiply_scratch(), own);
 }
 
+TEST_CASE("products: several panels of columns and blocks of depth, with what comes next") {
+  for (int64_t i = 0; i < 16; ++i) {
+    Case c{i % 3 ? 300 : 40, i % 5 ? 530 : 270, i % 2 ? 800 : 385};
+    c.transpose_left = i & 1;
+    c.transpose_right = i & 2;
+    c.bf16 = i & 4;
+    c.accumulate = i & 8;
+    c.right = i % 7 == 3 ? DType::bf16 : DType::f32;
+    check(c, multiply_scratch(), own);
+  }
+}
+
+TEST_CASE("products: a row's bits do not depend on how rows and columns are cut") {
+  const Tensor a = side("a", DType::f32, 300, 900, false);
+  const Tensor b = side("b", DType::f32, 900, 300, true);
+  Memory memory(multiply_scratch());
+  const auto product = [&](int64_t m, int64_t n) {
+    Tensor to(DType::f32, 300, 300);
+    for (int64_t i = 0; i < 300; i += m) {
+      for (int64_t j = 0; j < 300; j += n) {
+        const int64_t rows = std::min(m, 300 - i), cols = std::min(n, 300 - j);
+        multiply(memory.scratch, false, Operand(a.view()).block(i, rows, 0, 900),
+                 Operand(b.view(), true).block(0, 900, j, cols), to.view().row<float>(i) + j, 300,
+                 false);
+      }
+    }
+    return to;
+  };
+  const Tensor whole = product(300, 300);
+  CHECK(whole.same_bits(product(1, 300)));
+  CHECK(whole.same_bits(product(17, 47)));
+  CHECK(whole.same_bits(product(300, 3)));
+}
+
 TEST_CASE("products: oneDNN's bf16 rounds its operands as the f32 way does") {
   if (!onednn_has_avx512()) SKIP("oneDNN has bf16 products from AVX-512 on, be it emulated");
   const size_t scratch = onednn_multiply_scratch();
   check({33, 17, 1100, DType::bf16, DType::f32, false, true, true, false}, scratch, library);
   check({7, 224, 100, DType::f32, DType::bf16, true, false, true, true}, scratch, library);
   check({224, 40, 31, DType::f16, DType::f32, false, false, true, false}, scratch, library);
+  check({300, 290, 70, DType::f32, DType::f32, true, false, true, true}, scratch, library);
 }
 
 TEST_CASE("micro kernels: the same bits with either vector length") {

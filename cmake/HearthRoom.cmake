@@ -1,5 +1,5 @@
 # hearth_room(<name> [DIR <folder>] [INNER_ROOMS <subfolder>...] [DEPENDS <room>...]
-#             [PRIVATE_LIBS <target>...] [OPTIMIZE] [EXECUTABLE <program>])
+#             [PRIVATE_LIBS <target>...] [OPTIMIZE] [SEPARATE] [EXECUTABLE <program>])
 #
 # A room is a folder and a target hearth_<name>. Its headers are included as "<name>/file.h", and
 # only by rooms that name it in DEPENDS, directly or through another room: the one public include
@@ -11,11 +11,12 @@
 # PRIVATE_LIBS  libraries that the sources use and the headers must not
 # OPTIMIZE      a room of hot loops: -O3 in optimized builds; no errno of roots and no floating-point
 #               traps, which would keep loops from being vectorised and change no result
+# SEPARATE      never several sources in one compilation (the asan preset does that elsewhere)
 # EXECUTABLE    a program of that name besides the library, from main.cpp of the folder
 #
 # A folder without sources (yet) becomes a target that only passes on headers and dependencies.
 function(hearth_room name)
-  cmake_parse_arguments(PARSE_ARGV 1 room "OPTIMIZE" "DIR;EXECUTABLE"
+  cmake_parse_arguments(PARSE_ARGV 1 room "OPTIMIZE;SEPARATE" "DIR;EXECUTABLE"
                         "INNER_ROOMS;DEPENDS;PRIVATE_LIBS")
   if(room_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "hearth_room(${name}): unknown arguments ${room_UNPARSED_ARGUMENTS}")
@@ -55,6 +56,9 @@ function(hearth_room name)
       target_compile_options(${target} PRIVATE -fno-math-errno -fno-trapping-math
                              $<$<CONFIG:Release,RelWithDebInfo>:-O3>)
     endif()
+  endif()
+  if(room_SEPARATE)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
   endif()
   if(program_source)
     add_executable(${room_EXECUTABLE} ${program_source})

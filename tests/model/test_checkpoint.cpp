@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
-#include "counted_memory.h"
 #include "model_fixtures.h"
+#include "support/counted_memory.h"
 #include "support/failing_calls.h"
 #include "support/stored_tensors.h"
 #include "support/temporary_directory.h"

@@ -1,8 +1,8 @@
 // The format: what must be refused, with which words, and what must be read.
 #include <unistd.h>
 
-#include "counted_memory.h"
 #include "model_fixtures.h"
+#include "support/counted_memory.h"
 #include "support/temporary_directory.h"
 
 using namespace hearth;

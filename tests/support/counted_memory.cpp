@@ -1,4 +1,4 @@
-#include "counted_memory.h"
+#include "support/counted_memory.h"
 
 #include <malloc.h>
 

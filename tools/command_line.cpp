@@ -20,6 +20,8 @@ struct Given {
   std::vector<std::string> texts;
 };
 
+constexpr size_t kMostTold = 100;
+
 /// All that is wrong, told at once.
 class Problems {
  public:
@@ -28,7 +30,9 @@ class Problems {
   void raise() const {
     if (list_.empty()) return;
     std::string text = list_.size() == 1 ? "" : std::to_string(list_.size()) + " problems: ";
-    for (size_t i = 0; i < list_.size(); ++i) text += (i == 0 ? "" : "; ") + list_[i];
+    const size_t told = std::min(list_.size(), kMostTold);
+    for (size_t i = 0; i < told; ++i) text += (i == 0 ? "" : "; ") + list_[i];
+    if (told < list_.size()) text += "; and " + std::to_string(list_.size() - told) + " more";
     throw usage_error(text);
   }
 

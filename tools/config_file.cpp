@@ -8,13 +8,13 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "base/file_ops.h"
 #include "base/utf8.h"
+#include "model/model_files.h"
 
 namespace hearth {
 namespace {
 
-constexpr uint64_t kMaxConfigBytes = uint64_t{1} << 20;
+constexpr uint64_t kMaxYamlBytes = uint64_t{128} << 10;  // yaml-cpp takes 200 times that
 
 // Builds the entries from the parser's events, which needs no tree and no memory beyond the text.
 class EntryBuilder : public YAML::EventHandler {
@@ -40,9 +40,10 @@ class EntryBuilder : public YAML::EventHandler {
     }
   }
 
-  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& text) override {
     refuse_anchor(mark, anchor);
+    refuse_tag(mark, tag);
     switch (where_) {
       case Where::start: refuse(mark, "expected 'name: value' lines, found " + quoted(text));
       case Where::key:
@@ -58,17 +59,19 @@ class EntryBuilder : public YAML::EventHandler {
     }
   }
 
-  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
     refuse_anchor(mark, anchor);
+    refuse_tag(mark, tag);
     if (where_ != Where::value) refuse(mark, "a list can only be the value of an option");
     where_ = Where::list;
   }
   void OnSequenceEnd() override { where_ = Where::key; }
 
-  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
     refuse_anchor(mark, anchor);
+    refuse_tag(mark, tag);
     if (where_ != Where::start) {
       refuse(mark, "expected a value or a list of values, found a map inside" +
                        (entries_.empty() ? "" : " " + quoted(entries_.back().key)));
@@ -90,6 +93,13 @@ class EntryBuilder : public YAML::EventHandler {
 
   void refuse_anchor(const YAML::Mark& mark, YAML::anchor_t anchor) const {
     if (anchor != 0) refuse(mark, "anchors (&name) are not read: write the value out");
+  }
+
+  // yaml-cpp gives "?" to plain and "!" to quoted texts without one.
+  void refuse_tag(const YAML::Mark& mark, const std::string& tag) const {
+    if (!tag.empty() && tag != "?" && tag != "!") {
+      refuse(mark, "tags (!name) are not read, found " + quoted(tag));
+    }
   }
 
   std::string source_;
@@ -122,7 +132,7 @@ std::vector<ConfigEntry> parse_config_yaml(std::string_view text, const std::str
 }
 
 std::vector<ConfigEntry> read_config_file(const std::string& path) {
-  return parse_config_yaml(read_file(path, kMaxConfigBytes), path);
+  return parse_config_yaml(read_text_file(path, kMaxYamlBytes), path);
 }
 
 }  // namespace hearth

@@ -18,7 +18,7 @@ struct ConfigEntry {
 /// key twice, anything deeper than a list of values, aliases and anchors, a second document.
 std::vector<ConfigEntry> parse_config_yaml(std::string_view text, const std::string& source);
 
-/// Reads a regular file of at most 1 MiB.
+/// Reads a regular file of at most 128 KiB.
 std::vector<ConfigEntry> read_config_file(const std::string& path);
 
 }  // namespace hearth

@@ -13,6 +13,7 @@ namespace hearth {
 namespace {
 
 constexpr uint64_t kMaxTokenizerBytes = uint64_t{128} << 20;
+constexpr size_t kMaxHoles = size_t{1} << 20;
 constexpr size_t kMaxText = size_t{1} << 31;
 
 // Normalizer null or NFC; true for NFC.
@@ -87,7 +88,14 @@ struct Tokenizer::Parts {
     read_end_token(config, directory + "/tokenizer_config.json");
   }
 
+  // Ids may have holes (padded vocabularies), but not ones that a few tokens could blow up memory
+  // with.
   void add(int32_t id, std::string_view bytes, std::string_view text) {
+    const size_t most = kMaxHoles + 4 * (bpe.tokens().size() + added.tokens().size());
+    if (static_cast<size_t>(id) >= most) {
+      throw input_error(source + ": the token " + quoted(text) + " has the id " +
+                        std::to_string(id) + ", far above the number of tokens");
+    }
     if (static_cast<size_t>(id) >= by_id.size()) by_id.resize(static_cast<size_t>(id) + 1);
     if (by_id[id].present) {
       throw input_error(source + ": the token " + quoted(text) + " and another one have the id " +

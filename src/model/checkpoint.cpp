@@ -55,6 +55,7 @@ void Checkpoint::read_configs() {
   config_ = read_json_file(config_path, kMaxConfigBytes);
   family_ = &family_of(config_, config_path);
   spec_ = family_->read_config(config_, config_path);
+  config_dtype(config_, config_path);  // refused if it is none
   for (const char* name : kCompanions) {
     if (!has_model_file(directory_, name)) continue;
     const std::string path = model_file(directory_, name, follow_links_);

@@ -167,7 +167,7 @@ TEST_CASE("hostile: whole data files") {
                 {"rows.jsonl", "no trained token"}),
           whole("an array over lines", "[\n{\"text\": \"a\"},\n{\"text\": \"b\"}\n]\n",
                 {"rows.jsonl:1"}),
-          whole("UTF-16", std::string("\xff\xfe{\0\"\0t\0", 8), {"rows.jsonl:1", "UTF-8"}),
+          whole("UTF-16", std::string("\xff\xfe{\0\"\0t\0", 8), {"rows.jsonl:1"}),
           whole("gzip", std::string("\x1f\x8b\x08\x00", 4) + std::string(60, '\0'), {"gunzip"}),
           whole("zstd", std::string("\x28\xb5\x2f\xfd", 4) + std::string(60, '\0'), {"unzstd"}),
           whole("Parquet", "PAR1" + std::string(60, '\0'), {"Parquet"}),

@@ -114,7 +114,7 @@ TEST_CASE("hostile: the index") {
           {"a list", file_name("[\"" + kFirst + "\"]"), {name, norm}},
           {"a file that is not there", file_name("\"model-00003-of-00002.safetensors\""),
            {name, "model-00003-of-00002.safetensors"}},
-          {"the other shard", file_name("\"" + kFirst + "\""), {norm}},
+          {"the other shard", file_name("\"" + kSecond + "\""), {norm}},
           {"a tensor that no shard has",
            [](const Place& p) {
              p.shard([](std::string& text) {

@@ -83,7 +83,7 @@ TEST_CASE("hostile: tokenizer.json") {
            changed(kFile, [](Json& j) { j["model"]["vocab"]["zz"] = 0; }), {name, "id 0"}},
           {"a hole of ids the size of memory",
            changed(kFile, [](Json& j) { j["model"]["vocab"]["zz"] = (int64_t{1} << 24) - 1; }),
-           {"vocabulary"}},
+           {name, "'zz'", "16777215"}},
           {"merges that are a number", model("merges", 7), {name, "merges"}},
           {"a merge of one token", model("merges", JsonArray{"ab"}), {name, "merges[0]"}},
           {"a merge of unknown tokens", model("merges", JsonArray{"alpha beta"}),
@@ -142,7 +142,7 @@ TEST_CASE("hostile: tokenizer_config.json and the chat template") {
                      "{\"role\": \"assistant\", \"content\": \"b\"}]}\n";
   const char* file = "model/chat_template.jinja";
   std::vector<Case> table = not_a_file(file);
-  table.push_back({"no template", text(file, "{{ raise_exception('no') }}"), {"rows.jsonl"}});
+  table.push_back({"no template", text(file, "{{ raise_exception('no') }}"), {"chat_template"}});
   table.push_back({"no UTF-8", text(file, "\xff\xfe"), {}});
   table.push_back({"100 MB",
                    [=](const Place& p) { p.sparse(file, "{", 100'000'000); },

@@ -21,6 +21,7 @@ struct Given {
 };
 
 constexpr size_t kMostTold = 100;
+constexpr size_t kMostQuoted = 200;  // characters of input; quoted() cuts there
 
 /// All that is wrong, told at once.
 class Problems {
@@ -139,7 +140,8 @@ Split split_arguments(Command command, std::vector<std::string> arguments, Probl
 std::vector<Given> read_given(Command command, const std::string& path, Problems& problems) {
   std::vector<Given> given;
   for (const ConfigEntry& entry : read_config_file(path)) {
-    const std::string where = path + ":" + std::to_string(entry.line) + ": " + entry.key;
+    const std::string key = entry.key.size() > kMostQuoted ? quoted(entry.key) : entry.key;
+    const std::string where = path + ":" + std::to_string(entry.line) + ": " + key;
     const Option* option = find_option(entry.key);
     if (!option || !option->commands.contains(command)) {
       problems.add(where + ": " + refusal(command, entry.key, ""));

@@ -38,7 +38,7 @@ constexpr bool kSanitized = false;
 constexpr double kSeconds = 0.25;
 constexpr uint64_t kBytes = uint64_t{66} << 20;
 constexpr uint64_t kRead = uint64_t{64} << 20;
-constexpr double kSecondsAByte = 10e-9;
+constexpr double kSecondsAByteRead = 10e-9, kSecondsAByteHeld = 100e-9;  // as a JSON tree
 constexpr uint64_t kBytesAByte = 8;
 
 constexpr const char* kLfs =
@@ -70,9 +70,8 @@ const std::string& base_model() {
 
 bool is_one_line(const std::string& text) {
   return text.starts_with("hearth: ") && text.find('\n') == text.size() - 1 &&
-         std::none_of(text.begin(), text.end() - 1, [](char c) {
-           return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-         });
+         std::none_of(text.begin(), text.end() - 1,
+                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
 /// A run of one character says that a quotation was not cut.
@@ -121,7 +120,8 @@ void check_refusal(const Case& row, const Place& place, const Outcome& outcome) 
   if (kSanitized) return;
   const auto [bytes, held] = file_bytes(place);
   const auto read = static_cast<double>(std::min(bytes, kRead));
-  CHECK(outcome.cpu_s <= smallest_run().cpu_s + kSeconds + read * kSecondsAByte);
+  CHECK(outcome.cpu_s <= smallest_run().cpu_s + kSeconds + read * kSecondsAByteRead +
+                             static_cast<double>(held) * kSecondsAByteHeld);
   CHECK(outcome.peak_bytes <= smallest_run().peak_bytes + kBytes + held * kBytesAByte);
 }
 
@@ -280,9 +280,7 @@ Outcome run_in(const Place& place, const std::vector<std::string>& words,
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   Outcome outcome;
-  outcome.code = late                ? 124
-                 : WIFEXITED(status) ? WEXITSTATUS(status)
-                                     : 128 + WTERMSIG(status);
+  outcome.code = late ? 124 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   outcome.out = content(out);
   outcome.err = content(err);
   const auto seconds = [](const timeval& t) {
@@ -335,8 +333,8 @@ std::vector<Case> not_a_file(const std::string& file) {
 }
 
 std::vector<std::string> eval_words() {
-  return {"eval", "--quiet", "--json", "--threads", "1", "--model", "model", "--data",
-          "rows.jsonl"};
+  return {"eval",    "--quiet", "--json", "--threads", "1",
+          "--model", "model",   "--data", "rows.jsonl"};
 }
 
 }  // namespace hearth::test

@@ -26,12 +26,11 @@ Case text(const std::string& name, const std::string& content, std::vector<std::
 
 TEST_CASE("hostile: sizes in config.json") {
   std::vector<Case> table;
-  for (const char* name :
-       {"vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads",
-        "num_key_value_heads", "head_dim", "num_experts", "num_experts_per_tok",
-        "moe_intermediate_size", "max_position_embeddings"}) {
-    for (const char* raw : {"0", "-1", "2147483648", "9223372036854775808", "1.5", "\"8\"", "true",
-                            "[8]"}) {
+  for (const char* name : {"vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads",
+                           "num_key_value_heads", "head_dim", "num_experts", "num_experts_per_tok",
+                           "moe_intermediate_size", "max_position_embeddings"}) {
+    for (const char* raw :
+         {"0", "-1", "2147483648", "9223372036854775808", "1.5", "\"8\"", "true", "[8]"}) {
       table.push_back(key(name, raw));
     }
   }
@@ -160,13 +159,17 @@ TEST_CASE("hostile: texts of config.json") {
                {"duplicate", "rope_theta"}),
           text("100,000 brackets", deep, {"nested"}),
           text("1,000 brackets in a key", config_with("x", std::string(1000, '[')), {"nested"}),
-          text("1,900,000 numbers", "[0" + [] {
-            std::string more;
-            for (int i = 0; i < 1'900'000; ++i) more += ",0";
-            return more;
-          }() + "]", {}),
-          text("a number of 1,000,000 digits", config_with("vocab_size", std::string(1'000'000, '9')),
+          text("1,900,000 numbers",
+               "[0" +
+                   [] {
+                     std::string more;
+                     for (int i = 0; i < 1'900'000; ++i) more += ",0";
+                     return more;
+                   }() +
+                   "]",
                {}),
+          text("a number of 1,000,000 digits",
+               config_with("vocab_size", std::string(1'000'000, '9')), {}),
           {"100 MB",
            [](const Place& p) { p.sparse(kFile, "{\"a\": \"", 100'000'000); },
            {"config.json", "100000000 bytes"}},
@@ -189,7 +192,8 @@ TEST_CASE("hostile: generation_config.json") {
   run_table("generation_config.json",
             {{"good", with("{\"eos_token_id\": [1, 2]}"), {}, 0},
              {"no JSON", with("{"), {"generation_config.json"}},
-             {"an end token that is text", with("{\"eos_token_id\": \"</s>\"}"),
+             {"an end token that is text",
+              with("{\"eos_token_id\": \"</s>\"}"),
               {"generation_config.json", "eos_token_id"}}},
             eval_words());
 }

@@ -17,9 +17,7 @@ constexpr const char* kGood = "{\"input_ids\": [1, 2, 3]}\n";
 Case line(const std::string& name, const std::string& text, std::vector<std::string> says = {}) {
   says.push_back("rows.jsonl:3:");
   return {name,
-          [=](const Place& p) {
-            p.write(kRows, std::string(kGood) + kGood + text + "\n" + kGood);
-          },
+          [=](const Place& p) { p.write(kRows, std::string(kGood) + kGood + text + "\n" + kGood); },
           says};
 }
 
@@ -44,8 +42,9 @@ void write_pieces(const Place& place, const std::string& head, char fill, size_t
 }  // namespace
 
 TEST_CASE("hostile: rows of JSON Lines") {
-  const std::string chat = "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}, "
-                           "{\"role\": \"assistant\", \"content\": \"b\"}]}";
+  const std::string chat =
+      "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}, "
+      "{\"role\": \"assistant\", \"content\": \"b\"}]}";
   const std::string nul("{\"text\": \"a\0b\"}", 14);
   run_table(
       "data rows",
@@ -57,7 +56,8 @@ TEST_CASE("hostile: rows of JSON Lines") {
           accepted("a row of one id among others", std::string(kGood) + "{\"input_ids\": [1]}\n"),
           accepted("a row without trained tokens among others",
                    std::string(kGood) + "{\"input_ids\": [1, 2], \"labels\": [-100, -100]}\n"),
-          accepted("keys of no meaning", "{\"input_ids\": [1, 2, 3], \"id\": {\"a\": [1, null]}}\n"),
+          accepted("keys of no meaning",
+                   "{\"input_ids\": [1, 2, 3], \"id\": {\"a\": [1, null]}}\n"),
           accepted("escapes", "{\"text\": \"\\ud83d\\ude00\\u0000\\n\"}\n"),
           accepted("a chat", chat + "\n"),
           line("no JSON", "hello"),
@@ -101,7 +101,8 @@ TEST_CASE("hostile: rows of JSON Lines") {
                {"duplicate"}),
           line("a value that writes to the terminal",
                "{\"input_ids\": \"\\u001b[2J\\u0007\\r\\n\"}", {"input_ids"}),
-          line("a number of 100,000 digits", "{\"input_ids\": [" + std::string(100'000, '9') + "]}"),
+          line("a number of 100,000 digits",
+               "{\"input_ids\": [" + std::string(100'000, '9') + "]}"),
           line("no ids", "{\"input_ids\": []}", {"input_ids"}),
           line("ids that are text", "{\"input_ids\": \"1 2 3\"}", {"input_ids"}),
           line("an id that is text", "{\"input_ids\": [1, \"2\"]}", {"input_ids[1]"}),
@@ -157,8 +158,7 @@ TEST_CASE("hostile: whole data files") {
           whole("no bytes", "", {"rows.jsonl", "no rows"}),
           whole("empty lines alone", "\n\n \n", {"rows.jsonl", "no rows"}),
           whole("a byte order mark alone", "\xef\xbb\xbf", {"rows.jsonl"}),
-          whole("no trained token",
-                "{\"input_ids\": [1, 2, 3], \"labels\": [-100, -100, -100]}\n",
+          whole("no trained token", "{\"input_ids\": [1, 2, 3], \"labels\": [-100, -100, -100]}\n",
                 {"rows.jsonl", "no trained token"}),
           whole("a trained token in the first place alone",
                 "{\"input_ids\": [1, 2, 3], \"labels\": [1, -100, -100]}\n",
@@ -213,7 +213,8 @@ TEST_CASE("hostile: rows by standard input") {
   run_table("standard input",
             {{"good", [](const Place&) {}, {}, 0},
              {"no bytes", [](const Place& p) { p.write(kRows, ""); }, {"no rows"}},
-             {"a bad line", [](const Place& p) { p.write(kRows, std::string(kGood) + "x\n"); },
+             {"a bad line",
+              [](const Place& p) { p.write(kRows, std::string(kGood) + "x\n"); },
               {"standard input:2"}},
              {"gzip", [](const Place& p) { p.write(kRows, "\x1f\x8b\x08"); }, {"gunzip"}},
              {"1 TB of holes",

@@ -77,7 +77,8 @@ TEST_CASE("hostile: the index") {
           {"100,000 brackets", index(std::string(100'000, '[')), {name, "nested"}},
           {"cut off", index("{\"weight_map\": {\"a\": \"b.safe"), {name}},
           {"text behind it",
-           [](const Place& p) { p.shard([](std::string& text) { text += "{}"; }); }, {name}},
+           [](const Place& p) { p.shard([](std::string& text) { text += "{}"; }); },
+           {name}},
           {"a comma too many", index("{\"weight_map\": {\"a\": \"b.safetensors\",}}"), {name}},
           {"above the limit of a file",
            [](const Place& p) {
@@ -85,7 +86,8 @@ TEST_CASE("hostile: the index") {
              p.sparse(kIndex, "{", uint64_t{1} << 40);
            },
            {name, "1099511627776"}},
-          {"weight_map twice", index("{\"weight_map\": {}, \"weight_map\": {}}"),
+          {"weight_map twice",
+           index("{\"weight_map\": {}, \"weight_map\": {}}"),
            {name, "weight_map", "duplicate"}},
           {"a tensor twice",
            [](const Place& p) {
@@ -107,12 +109,14 @@ TEST_CASE("hostile: the index") {
           {"the ending alone", file_name("\".safetensors\""), {name, norm}},
           {"another ending", file_name("\"config.json\""), {name, norm}},
           {"a pickle", file_name("\"pytorch_model-1.bin\""), {name, norm, "pickle"}},
-          {"a name of 300 letters", file_name("\"" + std::string(300, 'n') + ".safetensors\""),
+          {"a name of 300 letters",
+           file_name("\"" + std::string(300, 'n') + ".safetensors\""),
            {name, norm}},
           {"a number", file_name("1"), {name, norm}},
           {"null", file_name("null"), {name, norm}},
           {"a list", file_name("[\"" + kFirst + "\"]"), {name, norm}},
-          {"a file that is not there", file_name("\"model-00003-of-00002.safetensors\""),
+          {"a file that is not there",
+           file_name("\"model-00003-of-00002.safetensors\""),
            {name, "model-00003-of-00002.safetensors"}},
           {"the other shard", file_name("\"" + kSecond + "\""), {norm}},
           {"a tensor that no shard has",
@@ -138,14 +142,17 @@ TEST_CASE("hostile: shards") {
   run_table(
       "shards",
       {
-          {"a missing shard", sharded([](const Place& p) { p.remove("model/" + kSecond); }),
+          {"a missing shard",
+           sharded([](const Place& p) { p.remove("model/" + kSecond); }),
            {kSecond}},
-          {"an empty shard", sharded([](const Place& p) { p.write("model/" + kSecond, ""); }),
+          {"an empty shard",
+           sharded([](const Place& p) { p.write("model/" + kSecond, ""); }),
            {kSecond}},
           {"a tensor in two shards",
            sharded([](const Place& p) { p.write("model/" + kSecond, p.read("model/" + kFirst)); }),
            {kSecond, "also in"}},
-          {"a tensor that the index does not name", [](const Place& p) {
+          {"a tensor that the index does not name",
+           [](const Place& p) {
              p.shard([](std::string& text) {
                const size_t at = text.find("\"model.norm.weight\"");
                const size_t end = text.find('\n', at);
@@ -159,16 +166,22 @@ TEST_CASE("hostile: shards") {
            {"model.norm.weight"}},
       },
       eval_words());
-  run_table("a shard, kind", [] {
-    std::vector<Case> table = not_a_file("model/" + kSecond);
-    for (Case& row : table) row.plant = sharded(row.plant);
-    return table;
-  }(), eval_words());
-  run_table("the index, kind", [] {
-    std::vector<Case> table = not_a_file(kIndex);
-    for (Case& row : table) row.plant = sharded(row.plant);
-    return table;
-  }(), eval_words());
+  run_table(
+      "a shard, kind",
+      [] {
+        std::vector<Case> table = not_a_file("model/" + kSecond);
+        for (Case& row : table) row.plant = sharded(row.plant);
+        return table;
+      }(),
+      eval_words());
+  run_table(
+      "the index, kind",
+      [] {
+        std::vector<Case> table = not_a_file(kIndex);
+        for (Case& row : table) row.plant = sharded(row.plant);
+        return table;
+      }(),
+      eval_words());
 }
 
 TEST_CASE("hostile: links of a model directory") {
@@ -196,9 +209,9 @@ TEST_CASE("hostile: links of a model directory") {
   };
   for (const std::string name :
        {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}) {
-    table.push_back(
-        {name + " a link out", [=](const Place& p) { link_out(p, name); },
-         {name, "--follow-links"}});
+    table.push_back({name + " a link out",
+                     [=](const Place& p) { link_out(p, name); },
+                     {name, "--follow-links"}});
   }
   run_table("links", table, eval_words());
   auto followed = eval_words();

@@ -51,8 +51,10 @@ TEST_CASE("hostile: tokenizer.json") {
           {"no JSON", text(kFile, "tokens"), {name, "line 1"}},
           {"a list", text(kFile, "[]"), {name}},
           {"cut off",
-           [](const Place& p) { p.write(kFile, p.read(kFile).substr(0, 1000)); }, {name}},
-          {"a byte order mark", [](const Place& p) { p.write(kFile, "\xef\xbb\xbf" + p.read(kFile)); },
+           [](const Place& p) { p.write(kFile, p.read(kFile).substr(0, 1000)); },
+           {name}},
+          {"a byte order mark",
+           [](const Place& p) { p.write(kFile, "\xef\xbb\xbf" + p.read(kFile)); },
            {name, "byte order"}},
           {"no UTF-8", text(kFile, "{\"model\": {\"vocab\": {\"\xff\": 0}}}"), {name, "UTF-8"}},
           {"100,000 brackets", text(kFile, std::string(100'000, '[')), {name, "nested"}},
@@ -60,7 +62,9 @@ TEST_CASE("hostile: tokenizer.json") {
           {"above the limit of a file",
            [](const Place& p) { p.sparse(kFile, "{", uint64_t{1} << 40); },
            {name, "1099511627776"}},
-          {"no model", changed(kFile, [](Json& json) { json["model"] = nullptr; }), {name, "model"}},
+          {"no model",
+           changed(kFile, [](Json& json) { json["model"] = nullptr; }),
+           {name, "model"}},
           {"dropout", model("dropout", 0.1), {name, "dropout", "0.1"}},
           {"another model", model("type", "Unigram"), {name, "Unigram"}},
           {"a model of 100,000 letters", model("type", std::string(100'000, 'U')), {name}},
@@ -69,7 +73,8 @@ TEST_CASE("hostile: tokenizer.json") {
           {"byte fallback", model("byte_fallback", true), {name, "byte_fallback"}},
           {"no vocabulary", model("vocab", nullptr), {name, "vocab"}},
           {"a vocabulary that is a list", model("vocab", JsonArray{"a"}), {name, "vocab"}},
-          {"a negative id", changed(kFile, [](Json& j) { j["model"]["vocab"]["a"] = -1; }),
+          {"a negative id",
+           changed(kFile, [](Json& j) { j["model"]["vocab"]["a"] = -1; }),
            {name, "'a'", "-1"}},
           {"an id of 2^31",
            changed(kFile, [](Json& j) { j["model"]["vocab"]["a"] = int64_t{1} << 31; }),
@@ -77,27 +82,37 @@ TEST_CASE("hostile: tokenizer.json") {
           {"an id of 2^63",
            changed(kFile, [](Json& j) { j["model"]["vocab"]["a"] = uint64_t{1} << 63; }),
            {name, "'a'"}},
-          {"an id that is a float", changed(kFile, [](Json& j) { j["model"]["vocab"]["a"] = 1.5; }),
+          {"an id that is a float",
+           changed(kFile, [](Json& j) { j["model"]["vocab"]["a"] = 1.5; }),
            {name, "'a'", "1.5"}},
           {"two tokens with one id",
-           changed(kFile, [](Json& j) { j["model"]["vocab"]["zz"] = 0; }), {name, "id 0"}},
+           changed(kFile, [](Json& j) { j["model"]["vocab"]["zz"] = 0; }),
+           {name, "id 0"}},
           {"a hole of ids the size of memory",
            changed(kFile, [](Json& j) { j["model"]["vocab"]["zz"] = (int64_t{1} << 24) - 1; }),
            {name, "'zz'", "16777215"}},
           {"merges that are a number", model("merges", 7), {name, "merges"}},
           {"a merge of one token", model("merges", JsonArray{"ab"}), {name, "merges[0]"}},
-          {"a merge of unknown tokens", model("merges", JsonArray{"alpha beta"}),
+          {"a merge of unknown tokens",
+           model("merges", JsonArray{"alpha beta"}),
            {name, "merges[0]", "alpha"}},
           {"an unknown normalizer",
-           changed(kFile, [](Json& j) { j["normalizer"] = JsonObject{{"type", "Rot13"}}; }),
+           changed(kFile,
+                   [](Json& j) {
+                     j["normalizer"] = JsonObject{{"type", "Rot13"}};
+                   }),
            {name, "Rot13"}},
           {"an unknown pre-tokenizer",
            changed(kFile, [](Json& j) { j["pre_tokenizer"]["type"] = "Shuffle"; }),
            {name, "Shuffle"}},
           {"an unknown post-processor",
-           changed(kFile, [](Json& j) { j["post_processor"] = JsonObject{{"type", "Odd"}}; }),
+           changed(kFile,
+                   [](Json& j) {
+                     j["post_processor"] = JsonObject{{"type", "Odd"}};
+                   }),
            {name, "Odd"}},
-          {"an unknown decoder", changed(kFile, [](Json& j) { j["decoder"]["type"] = "Odd"; }),
+          {"an unknown decoder",
+           changed(kFile, [](Json& j) { j["decoder"]["type"] = "Odd"; }),
            {name, "Odd"}},
           {"an added token without a text",
            changed(kFile, [](Json& j) { j["added_tokens"].as_array()[0]["content"] = ""; }),
@@ -111,10 +126,12 @@ TEST_CASE("hostile: tokenizer.json") {
            {name, "twice"}},
           {"a pattern that is none", pattern("("), {name, "pattern"}},
           {"a pattern of another dialect", pattern("(?<name>a)\\1"), {name, "pattern"}},
-          {"a pattern of 1,000,000 letters", pattern(std::string(1'000'000, 'a')),
+          {"a pattern of 1,000,000 letters",
+           pattern(std::string(1'000'000, 'a')),
            {name, "pattern"}},
           {"a pattern nested 10,000 deep",
-           pattern(std::string(5000, '(') + "a" + std::string(5000, ')')), {name, "pattern"}},
+           pattern(std::string(5000, '(') + "a" + std::string(5000, ')')),
+           {name, "pattern"}},
       },
       eval_words());
   run_table("tokenizer.json, kind", not_a_file(kFile), eval_words());
@@ -131,15 +148,18 @@ TEST_CASE("hostile: tokenizer_config.json and the chat template") {
                  changed(kConfig, [](Json& j) { j["eos_token"] = "</nowhere>"; }),
                  {name, "</nowhere>"}},
                 {"an end token that is a number",
-                 changed(kConfig, [](Json& j) { j["eos_token"] = 2; }), {name, "eos_token"}},
-                {"100 MB", [](const Place& p) { p.sparse(kConfig, "{", 100'000'000); },
+                 changed(kConfig, [](Json& j) { j["eos_token"] = 2; }),
+                 {name, "eos_token"}},
+                {"100 MB",
+                 [](const Place& p) { p.sparse(kConfig, "{", 100'000'000); },
                  {name, "100000000"}},
             },
             eval_words());
   run_table("tokenizer_config.json, kind", not_a_file(kConfig), eval_words());
 
-  const char* chat = "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}, "
-                     "{\"role\": \"assistant\", \"content\": \"b\"}]}\n";
+  const char* chat =
+      "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}, "
+      "{\"role\": \"assistant\", \"content\": \"b\"}]}\n";
   const char* file = "model/chat_template.jinja";
   std::vector<Case> table = not_a_file(file);
   table.push_back({"no template", text(file, "{{ raise_exception('no') }}"), {"chat_template"}});

@@ -143,8 +143,8 @@ TEST_CASE("hostile: headers of a weight file") {
           {"white space behind it is legal", text("}}", "}}  \n\t\r"), {}, 0},
           {"an empty tensor of an inverse frequency is legal",
            header([](Json& json) {
-             json["model.layers.0.self_attn.rotary_emb.inv_freq"] = parse_json(
-                 R"({"dtype": "F32", "shape": [0], "data_offsets": [0, 0]})", "entry");
+             json["model.layers.0.self_attn.rotary_emb.inv_freq"] =
+                 parse_json(R"({"dtype": "F32", "shape": [0], "data_offsets": [0, 0]})", "entry");
            }),
            {},
            0},
@@ -159,19 +159,22 @@ TEST_CASE("hostile: headers of a weight file") {
            bytes(raw_safetensors("{\"__metadata__\":{\"format\":\"pt\"}}", "")),
            {"tensors"}},
           {"nested 100,000 deep",
-           bytes(raw_safetensors([] {
-             std::string deep;
-             for (int i = 0; i < 100'000; ++i) deep += "{\"a\":";
-             return deep;
-           }(), "")),
+           bytes(raw_safetensors(
+               [] {
+                 std::string deep;
+                 for (int i = 0; i < 100'000; ++i) deep += "{\"a\":";
+                 return deep;
+               }(),
+               "")),
            {file, "'a'"}},
           {"brackets 1,000,000 deep",
            bytes(raw_safetensors("{\"a\":{\"shape\":" + std::string(1'000'000, '['), "")),
            {file, "'a'"}},
           {"100,000 empty tensors", bytes(raw_safetensors(many_entries(100'000), "")), {"tensor"}},
-          {"a tensor twice", text("\"model.norm.weight\":",
-                                  "\"model.norm.weight\": {\"dtype\":\"F32\",\"shape\":[0],"
-                                  "\"data_offsets\":[0,0]},\"model.norm.weight\":"),
+          {"a tensor twice",
+           text("\"model.norm.weight\":",
+                "\"model.norm.weight\": {\"dtype\":\"F32\",\"shape\":[0],"
+                "\"data_offsets\":[0,0]},\"model.norm.weight\":"),
            {file, kNorm, "twice"}},
           {"a tensor twice, spelt with an escape",
            text("\"model.norm.weight\":",
@@ -179,14 +182,18 @@ TEST_CASE("hostile: headers of a weight file") {
                 "\"data_offsets\":[0,0]},\"model.norm.weight\":"),
            {file, kNorm, "twice"}},
           {"a field twice", text("\"dtype\":", "\"dtype\": \"F32\", \"dtype\":"), {file, "twice"}},
-          {"metadata twice", text("{", "{\"__metadata__\":{},\"__metadata__\":{},"),
+          {"metadata twice",
+           text("{", "{\"__metadata__\":{},\"__metadata__\":{},"),
            {file, "twice"}},
-          {"metadata of numbers", header([](Json& j) { j["__metadata__"]["n"] = 1; }),
+          {"metadata of numbers",
+           header([](Json& j) { j["__metadata__"]["n"] = 1; }),
            {file, "__metadata__"}},
           {"metadata that is a list",
-           header([](Json& j) { j["__metadata__"] = JsonArray{}; }), {file}},
+           header([](Json& j) { j["__metadata__"] = JsonArray{}; }),
+           {file}},
           {"an unknown field", field("strides", JsonArray{1}), {file, "strides", kNorm}},
-          {"no offsets", header([](Json& json) {
+          {"no offsets",
+           header([](Json& json) {
              auto& members = json[kNorm].as_object();
              std::erase_if(members, [](const auto& m) { return m.first == "data_offsets"; });
            }),
@@ -201,29 +208,33 @@ TEST_CASE("hostile: headers of a weight file") {
           {"a shape that is a string", field("shape", JsonArray{"16"}), {file, kNorm, "shape"}},
           {"a shape that is a number", field("shape", 16), {file}},
           {"a shape of 2^63", field("shape", JsonArray{uint64_t{1} << 63}), {file, kNorm}},
-          {"a shape of 2^64", text("\"shape\":[16]", "\"shape\":[18446744073709551616]"),
+          {"a shape of 2^64",
+           text("\"shape\":[16]", "\"shape\":[18446744073709551616]"),
            {file, "shape"}},
-          {"a shape with an exponent", text("\"shape\":[16]", "\"shape\":[16e0]"),
-           {file, "shape"}},
+          {"a shape with an exponent", text("\"shape\":[16]", "\"shape\":[16e0]"), {file, "shape"}},
           {"a shape whose bytes overflow",
-           field("shape", JsonArray{int64_t{1} << 62, int64_t{1} << 62}), {file, kNorm}},
+           field("shape", JsonArray{int64_t{1} << 62, int64_t{1} << 62}),
+           {file, kNorm}},
           {"a shape whose bytes wrap to the right number",
-           field("shape", JsonArray{int64_t{1} << 62, int64_t{4}, int64_t{4}}), {file, kNorm}},
+           field("shape", JsonArray{int64_t{1} << 62, int64_t{4}, int64_t{4}}),
+           {file, kNorm}},
           {"2 x (2^63-1)", field("shape", JsonArray{2, INT64_MAX}), {file, kNorm}},
-          {"a shape of 65 dimensions", field("shape", JsonArray(65, Json(1))),
-           {file, kNorm, "64"}},
+          {"a shape of 65 dimensions", field("shape", JsonArray(65, Json(1))), {file, kNorm, "64"}},
           {"a shape of another size", field("shape", JsonArray{15}), {file, kNorm, "[15]"}},
           {"a shape of no element", field("shape", JsonArray{0}), {file, kNorm}},
-          {"reversed offsets", header([](Json& json) {
+          {"reversed offsets",
+           header([](Json& json) {
              const JsonArray old = offsets_of(json, kNorm);
              json[kNorm]["data_offsets"] = JsonArray{old[1], old[0]};
            }),
            {file, kNorm, "reversed"}},
-          {"offsets past the end", header([](Json& json) {
+          {"offsets past the end",
+           header([](Json& json) {
              json[kNorm]["data_offsets"] = JsonArray{uint64_t{1} << 40, (uint64_t{1} << 40) + 64};
            }),
            {file, kNorm, "past the end"}},
-          {"offsets of 2^64-1", header([](Json& json) {
+          {"offsets of 2^64-1",
+           header([](Json& json) {
              json[kNorm]["data_offsets"] = JsonArray{~uint64_t{0} - 64, ~uint64_t{0}};
            }),
            {file, kNorm, "past the end"}},
@@ -231,18 +242,21 @@ TEST_CASE("hostile: headers of a weight file") {
           {"one offset", field("data_offsets", JsonArray{0}), {file, kNorm}},
           {"three offsets", field("data_offsets", JsonArray{0, 64, 128}), {file, kNorm}},
           {"offsets that are strings", field("data_offsets", JsonArray{"0", "64"}), {file, kNorm}},
-          {"an overlap", header([](Json& json) {
+          {"an overlap",
+           header([](Json& json) {
              const uint64_t begin = offsets_of(json, kNorm)[0].as_uint();
              const uint64_t to = begin >= 4 ? begin - 4 : begin + 4;
              json[kNorm]["data_offsets"] = JsonArray{to, to + 64};
            }),
            {file, "tensor"}},
-          {"two tensors on one range", header([](Json& json) {
+          {"two tensors on one range",
+           header([](Json& json) {
              json["model.layers.0.input_layernorm.weight"]["data_offsets"] =
                  offsets_of(json, kNorm);
            }),
            {file, "tensor"}},
-          {"a hole", header([](Json& json) {
+          {"a hole",
+           header([](Json& json) {
              auto& members = json.as_object();
              std::erase_if(members, [](const auto& m) { return m.first == kNorm; });
            }),
@@ -264,29 +278,35 @@ TEST_CASE("hostile: tensors that do not fit the model") {
           {"f16 weights", weight("F16", std::string("\x00\x3c", 2)), {}, 0},
           {"bf16 weights", weight("BF16", "\x80\x3f"), {}, 0},
           {"an unknown tensor", add("model.layers.0.surprise.weight"), {file, "surprise"}},
-          {"an expert too many", add("model.layers.0.mlp.experts.4.up_proj.weight"),
+          {"an expert too many",
+           add("model.layers.0.mlp.experts.4.up_proj.weight"),
            {file, "experts.4"}},
           {"a layer too many", add("model.layers.2.input_layernorm.weight"), {file, "layers.2"}},
           {"a name of 100,000 letters", add(std::string(100'000, 'n')), {file}},
           {"a name that writes to the terminal", add("\x1b]0;owned\x07\r\n"), {file}},
           {"a name with a NUL", add(std::string("a\0b", 3)), {file}},
-          {"a missing tensor", [](const Place& p) {
+          {"a missing tensor",
+           [](const Place& p) {
              p.shard([](std::string&) {});
              const std::string shard = "model/model-00001-of-00002.safetensors";
              std::string file_bytes = p.read(shard);
              p.write("model/config.json", config_with("num_hidden_layers", "3"));
            },
            {"missing"}},
-          {"a type that weights do not have", header([](Json& j) { j[kNorm]["dtype"] = "I32"; }),
+          {"a type that weights do not have",
+           header([](Json& j) { j[kNorm]["dtype"] = "I32"; }),
            {file, kNorm, "I32"}},
-          {"another shape than config.json's", [](const Place& p) {
+          {"another shape than config.json's",
+           [](const Place& p) {
              p.write("model/config.json", config_with("moe_intermediate_size", "4"));
            },
            {file, "shape"}},
           {"NaN in f32", weight("F32", std::string("\x00\x00\xc0\x7f", 4)), {file, kNorm, "5"}},
-          {"infinity in f32", weight("F32", std::string("\x00\x00\x80\x7f", 4)),
+          {"infinity in f32",
+           weight("F32", std::string("\x00\x00\x80\x7f", 4)),
            {file, kNorm, "5"}},
-          {"minus infinity in f32", weight("F32", std::string("\x00\x00\x80\xff", 4)),
+          {"minus infinity in f32",
+           weight("F32", std::string("\x00\x00\x80\xff", 4)),
            {file, kNorm, "5"}},
           {"NaN in f16", weight("F16", std::string("\x01\x7c", 2)), {file, kNorm, "5"}},
           {"infinity in f16", weight("F16", std::string("\x00\x7c", 2)), {file, kNorm, "5"}},

@@ -32,71 +32,71 @@ TEST_CASE("hostile: YAML") {
   }
   std::string many;
   for (int i = 0; i < 5'000; ++i) many += "k" + std::to_string(i) + ": 1\n";
-  run_table(
-      "YAML",
-      {
-          yaml("a comment is fine", "# more\nseed: 7\n", {}, 0),
-          yaml("an anchor", "seed: &a 7\n", {"run.yaml:6", "anchor"}),
-          yaml("an alias", "seed: *a\n", {}),
-          whole("a billion laughs", laughs, {"run.yaml:1", "anchor"}),
-          yaml("a merge key", "<<: {seed: 7}\n", {}),
-          yaml("a tag", "seed: !!python/object/apply:os.system [\"id\"]\n", {"run.yaml:6"}),
-          yaml("a tag of a number", "seed: !!int 7\n", {"run.yaml:6"}),
-          yaml("a key twice", "seed: 1\nseed: 2\n", {"run.yaml:7", "seed"}),
-          yaml("a key that is a list", "[seed]: 1\n", {"run.yaml:6"}),
-          yaml("a key that is a map", "{seed: 1}: 1\n", {"run.yaml:6"}),
-          yaml("an empty key", ": 1\n", {}),
-          yaml("a map inside", "seed:\n  value: 7\n", {"run.yaml:7"}),
-          yaml("a list inside a list", "data-more: [[1]]\n", {}),
-          yaml("a tab", "seed:\t7\n\tlr: 1\n", {}),
-          yaml("a quote that is never closed", "model-x: \"abc\n", {}),
-          yaml("a single quote that is never closed", "model-x: 'abc\n", {}),
-          yaml("a bracket that is never closed", "seed: [7\n", {}),
-          yaml("a brace that is never closed", "seed: {7\n", {}),
-          yaml("an unknown escape", "seed: \"\\q\"\n", {"run.yaml:6"}),
-          yaml("a second document", "---\nseed: 7\n", {}),
-          yaml("a directive", "%YAML 9.9\n", {}),
-          yaml("no UTF-8", "seed: \xff\n", {"UTF-8"}),
-          yaml("a NUL byte", std::string("seed: \0\n", 8), {"zero bytes"}),
-          yaml("an indent that goes back", "  seed: 7\n lr: 1\n", {}),
-          yaml("10,000 brackets", "seed: " + std::string(10'000, '['), {}),
-          yaml("120,000 brackets", "seed: " + std::string(120'000, '['), {}),
-          yaml("10,000 braces", "seed: " + std::string(10'000, '{'), {}),
-          yaml("10,000 dashes",
-               "seed: \n" +
-                   [] {
-                     std::string out;
-                     for (int i = 0; i < 10'000; ++i) out += "- ";
-                     return out;
-                   }() +
-                   "\n",
-               {}),
-          yaml("10,000 question marks",
-               [] {
-                 std::string out;
-                 for (int i = 0; i < 10'000; ++i) out += "? ";
-                 return out + "\n";
-               }(),
-               {}),
-          whole("a list", "- model\n- data\n", {"run.yaml:1"}),
-          whole("a word", "train\n", {"run.yaml:1"}),
-          whole("10 MB", std::string(10'000'000, '#'), {"10000000"}),
-          {"1 TB", [](const Place& p) { p.sparse(kFile, "a: ", uint64_t{1} << 40); },
-           {"run.yaml", "1099511627776"}},
-      },
-      {"plan", "--quiet", kFile});
-  run_table("YAML, kind", not_a_file(kFile), {"plan", "--quiet", kFile});
-  run_table("YAML, usage",
-            {yaml("5,000 unknown keys", many, {"k0"}, 2),
-             yaml("a key of 100,000 letters", std::string(100'000, 'k') + ": 1\n", {}),
-             yaml("an unknown key of 1,000 letters", std::string(1000, 'k') + ": 1\n", {}, 2),
-             yaml("a value of 100,000 letters", "seed: " + std::string(100'000, 'v') + "\n",
-                  {"seed"}, 2),
-             yaml("a value that writes to the terminal", "seed: \"\\e[2J\\a\"\n", {"seed"}, 2),
-             yaml("NaN", "lr: .nan\n", {"lr"}, 2), yaml("1e400", "lr: 1e400\n", {"lr"}, 2),
-             yaml("2^64", "seed: 18446744073709551616\n", {"seed"}, 2),
-             yaml("a list for a number", "lr: [1, 2]\n", {"lr"}, 2)},
+  run_table("YAML",
+            {
+                yaml("a comment is fine", "# more\nseed: 7\n", {}, 0),
+                yaml("an anchor", "seed: &a 7\n", {"run.yaml:6", "anchor"}),
+                yaml("an alias", "seed: *a\n", {}),
+                whole("a billion laughs", laughs, {"run.yaml:1", "anchor"}),
+                yaml("a merge key", "<<: {seed: 7}\n", {}),
+                yaml("a tag", "seed: !!python/object/apply:os.system [\"id\"]\n", {"run.yaml:6"}),
+                yaml("a tag of a number", "seed: !!int 7\n", {"run.yaml:6"}),
+                yaml("a key twice", "seed: 1\nseed: 2\n", {"run.yaml:7", "seed"}),
+                yaml("a key that is a list", "[seed]: 1\n", {"run.yaml:6"}),
+                yaml("a key that is a map", "{seed: 1}: 1\n", {"run.yaml:6"}),
+                yaml("an empty key", ": 1\n", {}),
+                yaml("a map inside", "seed:\n  value: 7\n", {"run.yaml:7"}),
+                yaml("a list inside a list", "data-more: [[1]]\n", {}),
+                yaml("a tab", "seed:\t7\n\tlr: 1\n", {}),
+                yaml("a quote that is never closed", "model-x: \"abc\n", {}),
+                yaml("a single quote that is never closed", "model-x: 'abc\n", {}),
+                yaml("a bracket that is never closed", "seed: [7\n", {}),
+                yaml("a brace that is never closed", "seed: {7\n", {}),
+                yaml("an unknown escape", "seed: \"\\q\"\n", {"run.yaml:6"}),
+                yaml("a second document", "---\nseed: 7\n", {}),
+                yaml("a directive", "%YAML 9.9\n", {}),
+                yaml("no UTF-8", "seed: \xff\n", {"UTF-8"}),
+                yaml("a NUL byte", std::string("seed: \0\n", 8), {"zero bytes"}),
+                yaml("an indent that goes back", "  seed: 7\n lr: 1\n", {}),
+                yaml("10,000 brackets", "seed: " + std::string(10'000, '['), {}),
+                yaml("120,000 brackets", "seed: " + std::string(120'000, '['), {}),
+                yaml("10,000 braces", "seed: " + std::string(10'000, '{'), {}),
+                yaml("10,000 dashes",
+                     "seed: \n" +
+                         [] {
+                           std::string out;
+                           for (int i = 0; i < 10'000; ++i) out += "- ";
+                           return out;
+                         }() +
+                         "\n",
+                     {}),
+                yaml("10,000 question marks",
+                     [] {
+                       std::string out;
+                       for (int i = 0; i < 10'000; ++i) out += "? ";
+                       return out + "\n";
+                     }(),
+                     {}),
+                whole("a list", "- model\n- data\n", {"run.yaml:1"}),
+                whole("a word", "train\n", {"run.yaml:1"}),
+                whole("10 MB", std::string(10'000'000, '#'), {"10000000"}),
+                {"1 TB",
+                 [](const Place& p) { p.sparse(kFile, "a: ", uint64_t{1} << 40); },
+                 {"run.yaml", "1099511627776"}},
+            },
             {"plan", "--quiet", kFile});
+  run_table("YAML, kind", not_a_file(kFile), {"plan", "--quiet", kFile});
+  run_table(
+      "YAML, usage",
+      {yaml("5,000 unknown keys", many, {"k0"}, 2),
+       yaml("a key of 100,000 letters", std::string(100'000, 'k') + ": 1\n", {}),
+       yaml("an unknown key of 1,000 letters", std::string(1000, 'k') + ": 1\n", {}, 2),
+       yaml("a value of 100,000 letters", "seed: " + std::string(100'000, 'v') + "\n", {"seed"}, 2),
+       yaml("a value that writes to the terminal", "seed: \"\\e[2J\\a\"\n", {"seed"}, 2),
+       yaml("NaN", "lr: .nan\n", {"lr"}, 2), yaml("1e400", "lr: 1e400\n", {"lr"}, 2),
+       yaml("2^64", "seed: 18446744073709551616\n", {"seed"}, 2),
+       yaml("a list for a number", "lr: [1, 2]\n", {"lr"}, 2)},
+      {"plan", "--quiet", kFile});
 }
 
 TEST_CASE("hostile: a refusal leaves nothing in the run directory") {

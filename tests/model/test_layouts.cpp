@@ -2,10 +2,10 @@
 // layout of the base.
 #include <filesystem>
 
-#include "counted_memory.h"
 #include "model/description.h"
 #include "model/inspect.h"
 #include "model_fixtures.h"
+#include "support/counted_memory.h"
 #include "support/stored_tensors.h"
 #include "support/temporary_directory.h"
 

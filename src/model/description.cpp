@@ -12,7 +12,7 @@
 namespace hearth {
 namespace {
 
-constexpr const char* kIndex = "model.safetensors.index.json";
+constexpr const char* kIndexName = "model.safetensors.index.json";
 
 /// Bytes of all weights as the index gives them; 0 if it does not.
 int64_t total_size(const std::string& index_text, const std::string& path) {
@@ -33,8 +33,8 @@ std::string two_digits(double x) {
 bool weights_are_absent(const std::string& directory) {
   if (file_info(directory).kind != FileKind::directory) return false;
   if (has_model_file(directory, "model.safetensors")) return false;
-  if (has_model_file(directory, kIndex)) {
-    const std::string path = directory + "/" + kIndex;
+  if (has_model_file(directory, kIndexName)) {
+    const std::string path = directory + "/" + kIndexName;
     std::set<std::string> shards;
     for (const auto& [tensor, file] :
          parse_weight_index(read_text_file(path, kMaxIndexBytes), path)) {
@@ -63,8 +63,8 @@ ModelDescription describe_model(const std::string& directory, bool follow_links)
   DType type = named.value_or(DType::f32);
   model.types_basis = named ? "config.json's dtype" : "config.json names no dtype: float32";
   std::set<std::string> stored;
-  if (has_model_file(directory, kIndex)) {
-    const std::string index_path = model_file(directory, kIndex, follow_links);
+  if (has_model_file(directory, kIndexName)) {
+    const std::string index_path = model_file(directory, kIndexName, follow_links);
     const std::string text = read_text_file(index_path, kMaxIndexBytes);
     for (auto& [tensor, file] : parse_weight_index(text, index_path)) stored.insert(tensor);
     const int64_t bytes = total_size(text, index_path);

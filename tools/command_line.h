@@ -14,6 +14,7 @@ struct CommandLine {
   Action action = Action::run;
   std::optional<Command> command;  // none: help of the program
   Options options;                 // of `run`, with `recorded` filled for train and plan
+  std::vector<std::string> notes;  // for people: what the configuration says to no effect
 };
 
 /// `arguments`: without the program's name. All problems are reported in one usage error; a file

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "cpu_kernels/cpu_ops.h"
+#include "model/hub_cache.h"
 #include "tools/output.h"
 
 namespace hearth {
@@ -19,10 +20,15 @@ ExitCode run_command(const CommandLine& line) {
     print(line.command ? command_help(*line.command) : program_help());
     return ExitCode::done;
   }
-  const Options& options = line.options;
+  Options options = line.options;
   set_log_level(options.quiet     ? LogLevel::quiet
                 : options.verbose ? LogLevel::verbose
                                   : LogLevel::normal);
+  for (const std::string& note : line.notes) log_info(note);
+  if (!options.model.empty()) {
+    options.model = find_model(options.model);
+    if (options.model != line.options.model) log_info("model: " + options.model);
+  }
   register_cpu_ops();
   switch (*line.command) {
     case Command::train: return run_train(options);
@@ -31,6 +37,7 @@ ExitCode run_command(const CommandLine& line) {
     case Command::plan: return run_plan(options);
     case Command::inspect: return run_inspect(options);
     case Command::tokenize: return run_tokenize(options);
+    case Command::export_: return run_export(options);
     case Command::verify: return run_verify(options);
     case Command::init: return run_init(options);
   }

@@ -18,6 +18,7 @@ ExitCode run_generate(const Options& options);
 ExitCode run_plan(const Options& options);
 ExitCode run_inspect(const Options& options);
 ExitCode run_tokenize(const Options& options);
+ExitCode run_export(const Options& options);
 ExitCode run_verify(const Options& options);
 ExitCode run_init(const Options& options);
 

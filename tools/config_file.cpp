@@ -16,6 +16,8 @@ namespace {
 
 constexpr uint64_t kMaxYamlBytes = uint64_t{128} << 10;  // yaml-cpp takes 200 times that
 
+constexpr size_t kMaxLevels = 16;
+
 // Builds the entries from the parser's events, which needs no tree and no memory beyond the text.
 class EntryBuilder : public YAML::EventHandler {
  public:
@@ -29,56 +31,65 @@ class EntryBuilder : public YAML::EventHandler {
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     refuse_anchor(mark, anchor);
-    switch (where_) {
-      case Where::start: return;  // an empty document
-      case Where::key: refuse(mark, "expected the name of an option, found null");
-      case Where::value:
-        entries_.back().is_null = true;
-        where_ = Where::key;
-        return;
-      case Where::list: refuse(mark, "expected values in a list, found null");
-    }
+    if (levels_.empty()) return;  // an empty document
+    Level& level = levels_.back();
+    if (level.list) refuse(mark, "expected values in a list, found null");
+    if (level.expects_key) refuse(mark, "expected the name of an option, found null");
+    if (level.entries) level.entries->back().is_null = true;
+    level.expects_key = true;
   }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& text) override {
     refuse_anchor(mark, anchor);
     refuse_tag(mark, tag);
-    switch (where_) {
-      case Where::start: refuse(mark, "expected 'name: value' lines, found " + quoted(text));
-      case Where::key:
-        if (!keys_.insert(text).second) refuse(mark, quoted(text) + " stands there twice");
-        entries_.push_back({text, {}, false, mark.line + 1});
-        where_ = Where::value;
-        return;
-      case Where::value:
-        entries_.back().values.push_back(text);
-        where_ = Where::key;
-        return;
-      case Where::list: entries_.back().values.push_back(text); return;
+    if (levels_.empty()) refuse(mark, "expected 'name: value' lines, found " + quoted(text));
+    Level& level = levels_.back();
+    if (level.list) {
+      if (level.entry) level.entry->values.push_back(text);
+      return;
     }
+    if (level.expects_key) {
+      if (!level.keys.insert(text).second) refuse(mark, quoted(text) + " stands there twice");
+      if (level.entries) level.entries->push_back({text, {}, false, mark.line + 1});
+    } else if (level.entries) {
+      level.entries->back().values.push_back(text);
+    }
+    level.expects_key = !level.expects_key;
   }
 
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
     refuse_anchor(mark, anchor);
     refuse_tag(mark, tag);
-    if (where_ != Where::value) refuse(mark, "a list can only be the value of an option");
-    where_ = Where::list;
+    if (levels_.empty() || (!levels_.back().list && levels_.back().expects_key)) {
+      refuse(mark, "a list can only be the value of an option");
+    }
+    ConfigEntry* entry = entry_of_value();
+    const bool in_list = levels_.back().list;
+    if (in_list && entry) entry->nested = true;
+    descend(mark, {.list = true, .entry = in_list ? nullptr : entry});
   }
-  void OnSequenceEnd() override { where_ = Where::key; }
+  void OnSequenceEnd() override { ascend(); }
 
   void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
     refuse_anchor(mark, anchor);
     refuse_tag(mark, tag);
-    if (where_ != Where::start) {
-      refuse(mark, "expected a value or a list of values, found a map inside" +
-                       (entries_.empty() ? "" : " " + quoted(entries_.back().key)));
+    if (levels_.empty()) return descend(mark, {.entries = &entries_});
+    if (!levels_.back().list && levels_.back().expects_key) {
+      refuse(mark, "expected the name of an option, found a map");
     }
-    where_ = Where::key;
+    ConfigEntry* entry = entry_of_value();
+    if (entry && maps_ == 0) {
+      entry->maps.emplace_back();
+      ++maps_;
+      return descend(mark, {.entries = &entry->maps.back(), .first_map = true});
+    }
+    if (entry) entry->nested = true;
+    descend(mark, {});
   }
-  void OnMapEnd() override {}
+  void OnMapEnd() override { ascend(); }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
     refuse(mark, "aliases (*name) are not read: write the value out");
@@ -89,7 +100,35 @@ class EntryBuilder : public YAML::EventHandler {
   }
 
  private:
-  enum class Where { start, key, value, list };
+  /// A map or list that is open.
+  struct Level {
+    bool list = false;
+    ConfigEntry* entry = nullptr;                 // of a list: where its texts go; null: nowhere
+    std::vector<ConfigEntry>* entries = nullptr;  // of a map: where its keys go; null: nowhere
+    bool first_map = false;                       // below a key of the file
+    bool expects_key = true;                      // of a map
+    std::set<std::string> keys = {};              // of a map
+  };
+
+  /// Whose value starts now; null where nothing is kept.
+  ConfigEntry* entry_of_value() const {
+    const Level& level = levels_.back();
+    if (level.list) return level.entry;
+    return level.entries ? &level.entries->back() : nullptr;
+  }
+
+  void descend(const YAML::Mark& mark, Level level) {
+    if (levels_.size() == kMaxLevels) {
+      refuse(mark, "more than " + std::to_string(kMaxLevels) + " levels of lists and maps");
+    }
+    levels_.push_back(std::move(level));
+  }
+
+  void ascend() {
+    maps_ -= levels_.back().first_map ? 1 : 0;
+    levels_.pop_back();
+    if (!levels_.empty() && !levels_.back().list) levels_.back().expects_key = true;
+  }
 
   void refuse_anchor(const YAML::Mark& mark, YAML::anchor_t anchor) const {
     if (anchor != 0) refuse(mark, "anchors (&name) are not read: write the value out");
@@ -104,8 +143,8 @@ class EntryBuilder : public YAML::EventHandler {
 
   std::string source_;
   std::vector<ConfigEntry>& entries_;
-  std::set<std::string> keys_;
-  Where where_ = Where::start;
+  std::vector<Level> levels_;
+  int maps_ = 0;  // open ones below a key of the file that are kept
   int documents_ = 0;
 };
 

@@ -12,10 +12,15 @@ struct ConfigEntry {
   std::vector<std::string> values;  // texts; none for null
   bool is_null = false;             // leaves the default
   int line = 0;                     // from 1
+
+  /// A map as the value, or maps as the items of a list: no option of this program takes them, but
+  /// keys of other trainers do. `values` is empty then. Of what lies deeper only `nested` is kept.
+  std::vector<std::vector<ConfigEntry>> maps = {};
+  bool nested = false;  // the value holds lists or maps that are not in `values` and `maps`
 };
 
 /// Pure: the fuzz target calls it. `source` names the file. Input errors name FILE:LINE: bad YAML, a
-/// key twice, anything deeper than a list of values, aliases and anchors, a second document.
+/// key twice in one map, aliases and anchors, a second document, more than 16 levels.
 std::vector<ConfigEntry> parse_config_yaml(std::string_view text, const std::string& source);
 
 /// Reads a regular file of at most 128 KiB.

@@ -39,6 +39,9 @@ std::string loss_text(const StepMetrics& metrics) {
   return std::isfinite(metrics.loss) ? fmt::format("{:.4f}", metrics.loss) : "not finite";
 }
 
+/// The sign of a NaN says nothing.
+double unsigned_nan(double x) { return std::isnan(x) ? std::abs(x) : x; }
+
 }  // namespace
 
 ConsoleSettings console_settings(bool quiet, bool verbose, int64_t log_every) {
@@ -64,13 +67,14 @@ std::string format_time_left(double seconds) {
 }
 
 std::string step_line(const StepMetrics& metrics, int64_t last, double seconds_left, bool verbose) {
-  std::string line =
-      fmt::format("step {}/{}  loss {}  grad_norm {:.3g}  lr {:.3g}  {:.0f} tok/s", metrics.step,
-                  last, loss_text(metrics), metrics.grad_norm, metrics.lr, metrics.tokens_per_s);
+  std::string line = fmt::format("step {}/{}  loss {}  grad_norm {:.3g}  lr {:.3g}  {:.0f} tok/s",
+                                 metrics.step, last, loss_text(metrics),
+                                 unsigned_nan(metrics.grad_norm), metrics.lr, metrics.tokens_per_s);
   if (verbose) {
     const auto& load = metrics.expert_load;
     line += fmt::format("  aux_loss {:.4f}  {} tokens  {:.3f} s  {:.1f} % of bound",
-                        metrics.aux_loss, metrics.tokens, metrics.time_s, metrics.bound_pct);
+                        unsigned_nan(metrics.aux_loss), metrics.tokens, metrics.time_s,
+                        metrics.bound_pct);
     if (!load.empty()) {
       line += fmt::format("  expert load {:.2f}", *std::max_element(load.begin(), load.end()));
     }

@@ -81,12 +81,14 @@ std::string command_help(Command command) {
                      entry.name + (entry.operand.empty() ? "" : " " + entry.operand) +
                      " [OPTIONS]\n";
   if (entry.operand == "[CONFIG.yaml]") {
-    text += "\n" +
-            wrapped(
-                "CONFIG.yaml holds options as 'name: value'; a flag beats the file, the "
-                "file beats the default. Underscores may stand for hyphens.",
-                0) +
-            "\n";
+    text +=
+        "\n" +
+        wrapped(
+            "CONFIG.yaml holds options as 'name: value'; a flag beats the file, the "
+            "file beats the default. Underscores may stand for hyphens, and the usual keys of TRL, "
+            "axolotl and LLaMA-Factory are understood (docs/configuration.md).",
+            0) +
+        "\n";
   }
   std::string group;
   for (const Option& option : option_table()) {

@@ -17,7 +17,6 @@ const std::vector<LaterOption>& later_options() {
       {.name = "experts"},
       {.name = "adapter-layout"},
       {.name = "accept-other-base", .flag = true},
-      {.name = "batch-tokens"},
       {.name = "router-z-loss"},
       {.name = "template-date"},
       {.name = "val-size", .aliases = {"val-set-size"}},
@@ -25,9 +24,6 @@ const std::vector<LaterOption>& later_options() {
       {.name = "policy"},
       {.name = "topology"},
       {.name = "gpu-memory"},
-      {.name = "deterministic", .flag = true},
-      {.name = "logical-shards"},
-      {.name = "plan"},
       {.name = "compare"},
   };
   return options;
@@ -45,8 +41,7 @@ const LaterOption* find_later_option(std::string_view spelling) {
 }
 
 bool is_later_command(std::string_view name) {
-  return name == "profile" || name == "doctor" || name == "export" || name == "simulate" ||
-         name == "report";
+  return name == "profile" || name == "doctor" || name == "simulate" || name == "report";
 }
 
 bool is_later_for(Command command, std::string_view name) {

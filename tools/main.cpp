@@ -14,6 +14,7 @@
 #include "tools/command_line.h"
 #include "tools/commands.h"
 #include "tools/output.h"
+#include "tools/problems.h"
 
 namespace {
 
@@ -37,6 +38,9 @@ ExitCode run(const std::vector<std::string>& arguments) {
     const ExitCode code = hearth::run_command(hearth::parse_command_line(arguments));
     hearth::flush_stdout();
     return code;
+  } catch (const hearth::ConfigurationError& e) {
+    for (const std::string& problem : e.problems()) report(e.code(), problem);
+    return e.code();
   } catch (const hearth::Error& e) {
     return report(e.code(), e.what());
   } catch (const std::bad_alloc&) {

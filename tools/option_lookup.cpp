@@ -28,6 +28,12 @@ const std::vector<CommandEntry>& command_table() {
        {"model"}},
       {inspect, "inspect", "DIR", "show a checkpoint, saved state or run directory", {}},
       {tokenize, "tokenize", "[FILE]", "ids of each line of a text (default: stdin)", {"model"}},
+      {export_,
+       "export",
+       "",
+       "saved state as a checkpoint in the names, types and shards of the model it was trained "
+       "from",
+       {"from-state", "out"}},
       {verify, "verify", "DIR", "check saved state, a run directory or a checkpoint", {}},
       {init, "init", "", "a random checkpoint from a config.json", {"config", "out"}},
   };

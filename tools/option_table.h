@@ -31,12 +31,17 @@ struct Option {
   std::string name;   // with hyphens; underscores are accepted everywhere
   std::string group;  // headline in the help
   CommandSet commands;
+  CommandSet idle = {};  // also take it, to no effect: not in their help
   OptionValue value;
   std::string unit = {};
   std::string help = {};
   std::string default_text = {};          // where the default is a rule; else the value's own
   bool may_change = false;                // on resume
   std::vector<std::string> aliases = {};  // names in TRL, axolotl and LLaMA-Factory, with hyphens
+
+  bool taken_by(Command command) const {
+    return commands.contains(command) || idle.contains(command);
+  }
 };
 
 /// In the order of the help.

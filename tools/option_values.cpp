@@ -109,8 +109,10 @@ std::string joined(const std::vector<std::string>& words, const std::string& sep
 }  // namespace
 
 OptionValue text_value(std::string Options::*member, std::string placeholder) {
+  const std::string what = placeholder;
   return {OptionKind::text, std::move(placeholder), "",
-          single([member](Options& options, const std::string& text) -> Problem {
+          single([member, what](Options& options, const std::string& text) -> Problem {
+            if (text.empty()) return "expected " + what + ", found an empty text";
             options.*member = text;
             return std::nullopt;
           }),
@@ -232,6 +234,18 @@ OptionValue flag_value(bool Options::*member) { return bool_value(OptionKind::fl
 
 OptionValue switch_value(bool Options::*member) {
   return bool_value(OptionKind::choice, "on|off", member);
+}
+
+OptionValue logical_shards_value() {
+  return {OptionKind::integer, "N", "1",
+          single([](Options& options, const std::string& text) -> Problem {
+            const auto value = parse_count(text);
+            if (!value || *value < 1) return unexpected("a whole number, at least 1", text);
+            if (*value > 1) return quoted(text) + " is not in this version; it has 1";
+            options.logical_shards = *value;
+            return std::nullopt;
+          }),
+          [](const Options& options) { return std::to_string(options.logical_shards); }};
 }
 
 OptionValue resume_value() {

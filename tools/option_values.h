@@ -58,6 +58,8 @@ OptionValue number_value(std::optional<double> Options::*member, NumberRange ran
 OptionValue flag_value(bool Options::*member);
 /// on or off (true, false).
 OptionValue switch_value(bool Options::*member);
+/// 1; more are not in this version.
+OptionValue logical_shards_value();
 /// auto, never or a directory.
 OptionValue resume_value();
 

@@ -2,13 +2,24 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "train/config.h"
 
 namespace hearth {
 
-enum class Command : uint8_t { train, eval, generate, plan, inspect, tokenize, verify, init };
+enum class Command : uint8_t {
+  train,
+  eval,
+  generate,
+  plan,
+  inspect,
+  tokenize,
+  export_,  // as export is a keyword
+  verify,
+  init
+};
 
 /// The options of all commands; each command reads those that the table gives it.
 struct Options : TrainConfig {
@@ -26,6 +37,11 @@ struct Options : TrainConfig {
   double temperature = 0;
   double top_p = 1;
   bool kv_cache = true;
+
+  std::optional<int64_t> batch_tokens;  // grad_accum says what it comes to
+  int64_t logical_shards = 1;           // one value so far
+
+  std::string from_state;  // export
 
   // init
   std::string model_config;

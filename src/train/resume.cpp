@@ -105,6 +105,12 @@ Json run_identity(const TrainConfig& config, const RunSetup& setup,
   return identity;
 }
 
+void check_model_content(const Json& saved, const Checkpoint& base) {
+  Json current;
+  current["model"] = digests_json(base.digests());
+  compare_content(saved, current, "model");
+}
+
 std::vector<std::string> check_identity(const Json& saved, const Json& current,
                                         const TrainConfig& config) {
   std::vector<std::string> changes;

@@ -28,6 +28,10 @@ void register_progress(StateRegistry& registry, Progress& progress, Sampler& sam
 Json run_identity(const TrainConfig& config, const RunSetup& setup,
                   const std::vector<std::pair<std::string, Digest>>& data);
 
+/// Input error, naming the file, unless the checkpoint has the content that the saved state's run
+/// trained.
+void check_model_content(const Json& saved, const Checkpoint& base);
+
 /// Compares the identity of a saved state with this run's. Usage error for an option
 /// that changed and is not in `--allow-change`; input error for changed content of model or data,
 /// naming the file. Returns the allowed changes as "name: old -> new".

@@ -6,7 +6,7 @@
 namespace hearth {
 namespace {
 
-std::string made_directory(const std::string& path) {
+void refuse_unfit(const std::string& path) {
   if (path.empty()) throw usage_error("--out: expected a directory, found an empty name");
   const FileInfo info = file_info(path);
   if (info.kind != FileKind::none && info.kind != FileKind::directory) {
@@ -18,15 +18,45 @@ std::string made_directory(const std::string& path) {
     throw usage_error("--out " + quoted(path) + ": holds a checkpoint (" + (name + 1) +
                       "); choose another directory");
   }
-  make_directory(path);
-  return path;
+}
+
+/// What a run in `path` will make: its lock and the directories that are missing.
+std::vector<std::string> missing_parts(const std::string& path) {
+  std::vector<std::string> missing;
+  if (file_info(path + "/.lock").kind == FileKind::none) missing.push_back(path + "/.lock");
+  for (std::string at = path; file_info(at).kind == FileKind::none;) {
+    if (!at.ends_with('/')) missing.push_back(at);
+    const size_t slash = at.rfind('/');
+    if (slash == std::string::npos || slash == 0) break;
+    at.resize(slash);
+  }
+  return missing;
 }
 
 }  // namespace
 
-RunDirectory::RunDirectory(const std::string& path)
-    : path_(made_directory(path)),
-      lock_(std::make_unique<FileLock>(path_ + "/.lock", "this run directory")) {}
+RunDirectory::RunDirectory(const std::string& path) : path_(path) {
+  refuse_unfit(path);
+  made_ = missing_parts(path);
+  make_directory(path);
+  lock_ = std::make_unique<FileLock>(path_ + "/.lock", "this run directory");
+}
+
+RunDirectory::~RunDirectory() {
+  try {
+    leave_no_trace();
+  } catch (const Error&) {  // what made the run fail, if anything, is told already
+  }
+}
+
+void RunDirectory::leave_no_trace() const {
+  if (made_.empty() || list_directory(path_) != std::vector<std::string>{".lock"}) return;
+  for (const std::string& path : made_) {
+    const FileInfo info = file_info(path);
+    if (info.kind == FileKind::directory && !list_directory(path).empty()) return;
+    remove_tree(path);
+  }
+}
 
 void RunDirectory::clean() const {
   remove_leftovers(path_);

@@ -14,12 +14,16 @@ namespace hearth {
 /// Owned by one process: holds a lock on `.lock` for its life.
 ///
 /// A start has two halves, because a run that is refused (a changed option, another's state) must
-/// change nothing: the constructor takes the lock, `clean` and everything after it write.
+/// change nothing: the constructor takes the lock, `clean` and everything after it write. Where
+/// nothing was written, the lock and the directories that were made go with this object.
 class RunDirectory {
  public:
   /// Makes the directory if it is missing. Usage errors: it exists and is no directory; another
   /// process owns it (nothing is touched).
   explicit RunDirectory(const std::string& path);
+  ~RunDirectory();
+  RunDirectory(const RunDirectory&) = delete;
+  RunDirectory& operator=(const RunDirectory&) = delete;
 
   const std::string& path() const { return path_; }
   std::string states() const { return path_ + "/state"; }  // of the saved states
@@ -35,7 +39,10 @@ class RunDirectory {
   void write_plan(const Json& plan) const;
 
  private:
+  void leave_no_trace() const;
+
   std::string path_;
+  std::vector<std::string> made_;  // by the constructor: .lock, then directories, innermost first
   std::unique_ptr<FileLock> lock_;
 };
 

@@ -103,7 +103,13 @@ RunPlan make_run_plan(const RunSetup& setup, const PlanRequest& request) {
     const Schedule one = single_train_schedule(input(request.tokens, 1), 1, false);
     const uint64_t used = sum() + scratch_bytes(one.scratch, setup.workers);
     const uint64_t left = plan.budget > used ? plan.budget - used : 0;
-    plan.train = plan_single_train(train, request.recompute, left);
+    if (request.group) {
+      const int64_t group = std::min(*request.group, request.micro_batches);
+      const bool recompute = request.recompute.value_or(false);
+      plan.train = {single_train_schedule(train, group, recompute), group, recompute};
+    } else {
+      plan.train = plan_single_train(train, request.recompute, left);
+    }
   }
 
   const Schedule* largest = nullptr;

@@ -33,6 +33,7 @@ struct PlanRequest {
   int64_t decode_tokens = 0;  // new tokens at once, 0 = no decoding
   int64_t cache_rows = 0;
   std::optional<bool> recompute;  // unset: where it is needed
+  std::optional<int64_t> group;   // micro-batches a group; unset: the largest that fits
   uint64_t data_bytes = 0;        // rows held in memory
 };
 

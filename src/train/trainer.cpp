@@ -1,11 +1,13 @@
 // Training: the main loop. What a step computes is the plan's affair; this file knows no mode.
 #include "train/trainer.h"
 
+#include "train/plan_file.h"
 #include "train/training_run.h"
 
 namespace hearth {
 
-ExitCode train(const TrainConfig& config, Reporter& reporter) {
+ExitCode train(const TrainConfig& options, Reporter& reporter) {
+  const TrainConfig config = as_planned(options);
   TrainingRun run(config, reporter);
   const std::optional<SavedState> state = run.choose_state();
   if (run.finished(state)) return ExitCode::done;
@@ -23,12 +25,14 @@ ExitCode train(const TrainConfig& config, Reporter& reporter) {
   return run.finish();
 }
 
-PlanReport plan_run(const TrainConfig& config) {
+PlanReport plan_run(const TrainConfig& options) {
+  const TrainConfig config = as_planned(options);
   const RunSetup setup = prepare_training(config);
   const TrainingData data(config, setup);
   const RunPlan plan = plan_training(config, setup, data);
   require_disk(setup, config);
   const StepBound bound = full_step_bound(plan, setup, rates_of(setup));
+  require_planned(config, plan_json(plan, setup, bound));
   return {plan.fits(), plan_text(plan, setup, bound), plan_json(plan, setup, bound),
           refusal(plan, config)};
 }

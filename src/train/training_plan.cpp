@@ -39,6 +39,7 @@ RunPlan plan_training(const TrainConfig& config, const RunSetup& setup, const Tr
   if (config.recompute != Recompute::automatic) {
     request.recompute = config.recompute == Recompute::blocks;
   }
+  request.group = config.group;
   return make_run_plan(setup, request);
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/version.h"
 #include "train/lr_schedule.h"
+#include "train/plan_file.h"
 
 namespace hearth {
 
@@ -19,6 +20,7 @@ TrainingRun::TrainingRun(const TrainConfig& config, Reporter& reporter)
   }
   steps_ = config.steps.value_or(data_.sampler.steps_for_epochs(config.epochs));
   warmup_ = warmup_steps(config, steps_);
+  require_planned(config, plan_json(plan_, setup_, full_step_bound(plan_, setup_, rates_)));
   require_fit(plan_, config);
   require_disk(setup_, config);
 }
@@ -126,7 +128,8 @@ void TrainingRun::describe(const std::vector<std::string>& changes) {
   reporter_.note("steps: " + std::to_string(steps_) + ", warm-up " + std::to_string(warmup_) +
                  "; auxiliary loss coefficient " + Json(setup_.settings.aux_loss).dump() +
                  "; memory planned " + std::to_string(plan_.peak >> 20) + " MiB");
-  std::string level = "determinism: replay-exact on this machine and build, for any --threads";
+  std::string level = std::string("determinism") + (config_.deterministic ? " (asked for)" : "") +
+                      ": replay-exact on this machine and build, for any --threads";
   for (const std::string& change : changes) level += "; changed: " + change;
   reporter_.note(level);
   if (progress_.step > 0) {

@@ -1,0 +1,125 @@
+#include "train/export.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/file_ops.h"
+#include "base/pool.h"
+#include "device/device.h"
+#include "model/checkpoint.h"
+#include "model/hub_cache.h"
+#include "model/parameter_memory.h"
+#include "model/safetensors.h"
+#include "topology/topology.h"
+#include "train/resume.h"
+#include "train/saved_state.h"
+
+namespace hearth {
+
+namespace {
+
+constexpr int64_t kPiece = int64_t{1} << 20;  // elements read at a time
+
+SavedState open_state(const std::string& path, Reporter& reporter) {
+  if (file_info(path).kind != FileKind::directory) {
+    throw input_error(path + ": expected a directory of saved state or a run directory");
+  }
+  std::string name = path;
+  while (name.size() > 1 && name.ends_with('/')) name.pop_back();
+  name = name.substr(name.rfind('/') + 1);
+  const bool is_state =
+      step_of_state_directory(name) || file_info(path + "/manifest.json").kind != FileKind::none;
+  if (is_state) return verify_state(path);
+  const auto state = find_newest_state(path, [&](const RejectedState& bad) {
+    reporter.warn("saved state passed over: " + bad.directory +
+                  (bad.file.empty() ? "" : "/" + bad.file) + ": " + bad.reason);
+  });
+  if (!state) throw input_error(path + ": no saved state in it");
+  return *state;
+}
+
+/// The --model of the run that saved the state, as its manifest tells.
+std::string model_of(const SavedState& state) {
+  const Json* options = state.extra.find("options");
+  const Json* model = options ? options->find("model") : nullptr;
+  if (model && model->is_string()) {
+    const Json name = parse_json(model->as_string(), state.directory + "/manifest.json");
+    if (name.is_string()) return name.as_string();
+  }
+  throw input_error(state.directory +
+                    ": does not say from which model it was trained; give --model");
+}
+
+/// Memory for every weight in its stored type.
+class StoredWeights {
+ public:
+  explicit StoredWeights(ParameterTable& table)
+      : device_(make_host_device(std::numeric_limits<uint64_t>::max())) {
+    std::array<std::byte*, kCopyRoles> arenas{};
+    const CopyPolicy policy;
+    for (const ParameterArena& arena : parameter_arenas(table, policy)) {
+      memory_.push_back(device_->reserve(arena.name, SpaceKind::host, arena.bytes));
+      arenas[static_cast<size_t>(arena.role)] = memory_.back()->data();
+    }
+    bind_parameters(table, policy, arenas);
+  }
+
+ private:
+  std::unique_ptr<Device> device_;
+  std::vector<std::unique_ptr<Arena>> memory_;
+};
+
+/// Replaces what was trained, rounded once.
+void read_trained(const SavedState& state, ParameterTable& table) {
+  const SafetensorsFile file(state.directory + "/weights.safetensors");
+  std::vector<float> piece(static_cast<size_t>(kPiece));
+  for (const SafetensorsEntry& entry : file.header().entries) {
+    const auto id = table.find(entry.name);
+    const uint64_t bytes = entry.end - entry.begin;
+    if (!id || entry.dtype != "F32" ||
+        bytes != static_cast<uint64_t>(table.tensor(*id).size()) * sizeof(float)) {
+      throw input_error(file.path() + ": tensor " + quoted(entry.name) +
+                        " does not fit the model; give the --model that was trained");
+    }
+    const View home = table.tensor(*id).copies[static_cast<int>(CopyRole::stored)].view;
+    for (int64_t at = 0; at < table.tensor(*id).size(); at += kPiece) {
+      const int64_t n = std::min(kPiece, table.tensor(*id).size() - at);
+      const auto offset = static_cast<size_t>(at);
+      file.read(entry, piece.data(), static_cast<size_t>(n) * sizeof(float),
+                offset * sizeof(float));
+      auto* target = static_cast<std::byte*>(home.raw()) + offset * size_of(home.dtype);
+      convert(DType::f32, piece.data(), home.dtype, target, n);
+    }
+  }
+}
+
+}  // namespace
+
+void export_state(const ExportConfig& config, Reporter& reporter) {
+  const FileInfo info = file_info(config.out);
+  if (info.is_link || info.kind != FileKind::none) {
+    throw usage_error("--out " + quoted(config.out) + ": exists already; nothing was written");
+  }
+  const SavedState state = open_state(config.from_state, reporter);
+  const std::string model = find_model(config.model.empty() ? model_of(state) : config.model);
+  if (file_info(model).kind != FileKind::directory) {
+    throw input_error(model + ": no directory; give the model that was trained by --model");
+  }
+  const Checkpoint base(model, config.follow_links);
+  check_model_content(state.extra, base);
+  ParameterTable table = base.make_table();
+  const StoredWeights memory(table);
+  const Topology topology = detect_topology();
+  const Pool pool(static_cast<int>(topology.cores.size()), {});
+  base.read_weights(table, pool);
+  read_trained(state, table);
+  write_checkpoint(table, base, config.out);
+  reporter.note("state of step " + std::to_string(state.step) + " as a checkpoint: " + config.out);
+}
+
+}  // namespace hearth

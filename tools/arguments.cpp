@@ -1,0 +1,120 @@
+#include "tools/arguments.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "tools/foreign_keys.h"
+#include "tools/option_table.h"
+
+namespace hearth {
+namespace {
+
+enum class Arity { none, one, at_most_one };
+
+struct Registered {
+  std::string name;  // with hyphens
+  CLI::Option* parsed;
+};
+
+std::string underscored(std::string name) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+/// Every name that the command knows, each once.
+class Registry {
+ public:
+  explicit Registry(CLI::App& app) : app_(app) {}
+
+  void add(const std::string& name, Arity arity) {
+    if (!names_.insert(name).second) return;
+    std::string spellings = "--" + name;
+    if (underscored(name) != name) spellings += ",--" + underscored(name);
+    CLI::Option* option =
+        arity == Arity::none ? app_.add_flag(spellings) : app_.add_option(spellings);
+    if (arity == Arity::one) option->expected(1)->allow_extra_args(false);
+    if (arity == Arity::at_most_one) option->expected(0, 1);
+    option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    registered_.push_back({name, option});
+  }
+  void add_options(Command command) {
+    for (const Option& option : option_table()) {
+      if (!option.taken_by(command)) continue;
+      const bool flag = option.value.kind == OptionKind::flag;
+      add(option.name, flag ? Arity::none : Arity::one);
+      for (const std::string& alias : option.aliases) add(alias, flag ? Arity::none : Arity::one);
+    }
+    for (const LaterOption& later : later_options()) {
+      add(later.name, later.flag ? Arity::none : Arity::one);
+      for (const std::string& alias : later.aliases) {
+        add(alias, later.flag ? Arity::none : Arity::one);
+      }
+    }
+    if (command != Command::train && command != Command::plan) return;
+    for (const ForeignKey& key : foreign_keys()) {
+      // The other trainers take `--bf16` and `--bf16 True`.
+      if (!key.name.ends_with('*')) add(key.name, Arity::at_most_one);
+    }
+  }
+  const std::vector<Registered>& registered() const { return registered_; }
+
+ private:
+  CLI::App& app_;
+  std::set<std::string> names_;
+  std::vector<Registered> registered_;
+};
+
+/// CLI11 would take the next word for the value of `--name=`.
+void refuse_empty_values(const CLI::App& app, std::vector<std::string>& words, Problems& problems) {
+  std::vector<std::string> rest;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    const size_t equals = word.find('=');
+    if (word.starts_with("--") && equals != std::string::npos && equals + 1 == word.size() &&
+        equals > 2) {
+      problems.add(word.substr(0, equals) + ": expected a value behind '=', found nothing");
+      continue;
+    }
+    rest.push_back(word);
+    const CLI::Option* option = word.starts_with("--") ? app.get_option_no_throw(word) : nullptr;
+    const bool value_follows = option && option->get_items_expected_min() > 0;
+    if (value_follows && i + 1 < words.size()) rest.push_back(words[++i]);
+  }
+  words = std::move(rest);
+}
+
+}  // namespace
+
+Arguments split_arguments(Command command, std::vector<std::string> words, Problems& problems) {
+  CLI::App app;
+  app.set_help_flag();
+  app.allow_extras();
+  Registry registry(app);
+  registry.add_options(command);
+  refuse_empty_values(app, words, problems);
+
+  std::reverse(words.begin(), words.end());  // as CLI11 wants them
+  try {
+    app.parse(words);
+  } catch (const CLI::ParseError& e) {
+    problems.add(e.what());
+  }
+
+  Arguments split;
+  for (const Registered& r : registry.registered()) {
+    if (r.parsed->empty()) continue;
+    split.named.push_back({{r.name, r.parsed->results()}, "--" + r.name});
+  }
+  for (const std::string& extra : app.remaining()) {
+    if (extra.size() > 1 && extra[0] == '-' && extra != "--") {
+      split.unknown.push_back(extra.substr(0, extra.find('=')));
+    } else if (extra != "--") {
+      split.operands.push_back(extra);
+    }
+  }
+  return split;
+}
+
+}  // namespace hearth

@@ -1,0 +1,124 @@
+#include "tools/option_checks.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/file_ops.h"
+#include "tools/numbers.h"
+
+namespace hearth {
+namespace {
+
+const Given* find_given(const std::vector<Given>& given, const std::string& name) {
+  const auto it = std::find_if(given.begin(), given.end(),
+                               [&](const Given& g) { return g.option->name == name; });
+  return it == given.end() ? nullptr : &*it;
+}
+
+bool is_missing(const std::string& name, const Options& options) {
+  const std::string value = find_option(name)->value.get(options);
+  return value == "null" || value == "[]";
+}
+
+/// Micro-batches that hold the tokens of --batch-tokens when they are full.
+int64_t micro_batches_of(const Options& options) {
+  const int64_t full = options.seq_len * options.micro_batch;
+  return (*options.batch_tokens + full - 1) / full;
+}
+
+void check_generate(const std::vector<Given>& flags, const Options& options, Problems& problems) {
+  const bool prompt = find_given(flags, "prompt"), messages = find_given(flags, "messages");
+  if (prompt == messages) {
+    problems.add(std::string("expected one of --prompt and --messages, found ") +
+                 (prompt ? "both" : "neither"));
+  }
+  if (find_given(flags, "top-p") && options.temperature == 0) {
+    problems.add("--top-p needs --temperature above 0: at 0 the likeliest token is taken");
+  }
+}
+
+void check_export(const Options& options, Problems& problems) {
+  const auto inside = [](std::string path, std::string folder) {
+    while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
+    return path == folder || path.starts_with(folder + "/");
+  };
+  for (const std::string& input : {options.from_state, options.model}) {
+    if (!input.empty() && inside(options.out, input)) {
+      problems.add("--out " + quoted(options.out) + ": lies in " + quoted(input) +
+                   ", which is not changed; choose another directory");
+    }
+  }
+}
+
+void check_weights(const Options& options, Problems& problems) {
+  for (const auto& [option, files] :
+       {std::pair("--data ", &options.data), std::pair("--eval-data ", &options.eval_data)}) {
+    for (const std::string& file : *files) {
+      const size_t colon = file.rfind(':');
+      if (colon != std::string::npos && parse_number(file.substr(colon + 1)) &&
+          file_info(file).kind == FileKind::none) {
+        problems.add(option + quoted(file) + ": weights (FILE:weight) are not in this version");
+      }
+    }
+  }
+}
+
+void check_training(const std::vector<Given>& flags, Options& options, Problems& problems) {
+  for (std::string& name : options.allow_change) {
+    const Option* option = find_option(name);
+    if (option && option->commands.contains(Command::train)) {
+      name = option->name;
+    } else {
+      problems.add("--allow-change: " + quoted(name) + " is no option" +
+                   suggestion(Command::train, name, ""));
+    }
+  }
+  if ((options.eval_every || options.eval_at_start) && options.eval_data.empty()) {
+    problems.add(std::string(options.eval_every ? "--eval-every" : "--eval-at-start") +
+                 " needs --eval-data");
+  }
+  // A flag beats the file's other way to say it.
+  if (find_given(flags, "grad-accum") && !find_given(flags, "batch-tokens")) {
+    options.batch_tokens.reset();
+  }
+  if (options.batch_tokens) {
+    options.grad_accum = micro_batches_of(options);
+    if (options.grad_accum > 1 << 20) {
+      problems.add("--batch-tokens: " + std::to_string(options.grad_accum) +
+                   " micro-batches a step, more than " + std::to_string(1 << 20));
+    }
+  }
+}
+
+}  // namespace
+
+void check_contradictions(const std::vector<Given>& given, const Options& options,
+                          Problems& problems) {
+  const Given* tokens = find_given(given, "batch-tokens");
+  const Given* count = find_given(given, "grad-accum");
+  // A recorded configuration has both, and they agree.
+  if (tokens && count && options.batch_tokens && options.grad_accum != micro_batches_of(options)) {
+    problems.add(count->where + " and " + tokens->where + " contradict each other: " +
+                 std::to_string(*options.batch_tokens) + " tokens are " +
+                 std::to_string(micro_batches_of(options)) + " micro-batches; give one");
+  }
+}
+
+void check_together(const CommandEntry& entry, const std::vector<Given>& flags, Options& options,
+                    Problems& problems) {
+  for (const std::string& name : entry.required) {
+    if (is_missing(name, options)) problems.add("--" + name + " is missing");
+  }
+  if (!entry.operand.empty() && entry.operand[0] != '[' && options.operand.empty()) {
+    problems.add("expected a directory: hearth " + entry.name + " " + entry.operand);
+  }
+  if (options.quiet && options.verbose) {
+    problems.add("--quiet and --verbose contradict each other: give one");
+  }
+  check_weights(options, problems);
+  if (entry.command == Command::generate) check_generate(flags, options, problems);
+  if (entry.command == Command::export_) check_export(options, problems);
+  check_training(flags, options, problems);
+}
+
+}  // namespace hearth

@@ -1,0 +1,56 @@
+// Options: the shape of a batch, and the length of the run.
+#include "tools/options/groups.h"
+
+namespace hearth {
+
+using enum Command;
+
+// A table is read by columns, so it is laid out by hand.
+// clang-format off
+void add_batch(std::vector<Option>& table) {
+  const std::string group = "batch";
+  table.insert(
+      table.end(),
+      {{.name = "seq-len", .group = group, .commands = kOnData, .idle = {generate},
+        .value = integer_value(&Options::seq_len, 1, 1 << 20), .unit = "tokens",
+        .help = "length of a sequence",
+        .aliases = {"max-length", "cutoff-len", "sequence-len", "max-seq-length", "max-seq-len",
+                    "model-max-length"}},
+       {.name = "micro-batch", .group = group, .commands = kOnData, .idle = {generate},
+        .value = integer_value(&Options::micro_batch, 1, 1 << 20), .unit = "sequences",
+        .help = "sequences of a micro-batch",
+        .aliases = {"per-device-train-batch-size", "micro-batch-size"}},
+       {.name = "grad-accum", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
+        .value = integer_value(&Options::grad_accum, 1, 1 << 20), .unit = "micro-batches",
+        .help = "micro-batches of a step",
+        .aliases = {"gradient-accumulation-steps", "grad-accum-steps"}},
+       {.name = "batch-tokens", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
+        .value = integer_value(&Options::batch_tokens, 1, int64_t{1} << 40), .unit = "tokens",
+        .help = "size of a step in place of --grad-accum: as many micro-batches as hold so many "
+                "tokens when they are full (rounded up)",
+        .default_text = "by --grad-accum"},
+       {.name = "packing", .group = group, .commands = kOnData, .idle = {generate},
+        .value = switch_value(&Options::packing),
+        .help = "put several documents into a sequence; they never see each other",
+        .aliases = {"sample-packing", "neat-packing"}},
+       {.name = "shuffle", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
+        .value = switch_value(&Options::shuffle),
+        .help = "draw the rows of an epoch in random order"},
+       {.name = "epochs", .group = group, .commands = kTraining,
+        .value = number_value(&Options::epochs, {.most = 1e6, .open_least = true}),
+        .unit = "passes over the data", .help = "length of the run",
+        .aliases = {"num-train-epochs", "num-epochs"}},
+       {.name = "steps", .group = group, .commands = kTraining,
+        .value = integer_value(&Options::steps, 1, kMaxSteps), .unit = "steps",
+        .help = "length of the run; wins over --epochs", .default_text = "by --epochs",
+        .aliases = {"max-steps"}},
+       {.name = "overflow", .group = group, .commands = kOnData, .idle = {generate},
+        .value = choice_value(&Options::overflow,
+                              NamedValues<Overflow>{{"truncate", Overflow::truncate},
+                                                    {"drop", Overflow::drop},
+                                                    {"error", Overflow::error}}),
+        .help = "what happens to rows longer than --seq-len"}});
+}
+// clang-format on
+
+}  // namespace hearth

@@ -1,0 +1,37 @@
+// Options: how rows are read and which tokens are trained.
+#include "tools/options/groups.h"
+
+namespace hearth {
+
+using enum Command;
+
+// A table is read by columns, so it is laid out by hand.
+// clang-format off
+void add_data(std::vector<Option>& table) {
+  const std::string group = "data";
+  table.insert(
+      table.end(),
+      {{.name = "format", .group = group, .commands = kOnData, .idle = {generate},
+        .value = choice_value(&Options::format,
+                              NamedValues<RowFormat>{{"auto", RowFormat::automatic},
+                                                     {"text", RowFormat::text},
+                                                     {"messages", RowFormat::messages},
+                                                     {"tokens", RowFormat::tokens}},
+                              {"completion", "alpaca", "sharegpt"}),
+        .help = "kind of the rows; auto: by their keys"},
+       {.name = "chat-template", .group = group, .commands = kModel,
+        .value = text_value(&Options::chat_template, "FILE|NAME"),
+        .help = "how chats become text", .default_text = "that of the model"},
+       {.name = "train-on", .group = group, .commands = kOnData, .idle = {generate},
+        .value = choice_value(&Options::train_on,
+                              NamedValues<TrainOn>{{"assistant", TrainOn::assistant},
+                                                   {"all", TrainOn::all}},
+                              {"last", "completion"}),
+        .help = "which tokens of a chat are trained; text is trained as a whole"},
+       {.name = "skip-bad-rows", .group = group, .commands = kOnData, .idle = {generate},
+        .value = integer_value(&Options::skip_bad_rows, 0), .unit = "rows",
+        .help = "bad rows to pass over, each listed, before they are an error"}});
+}
+// clang-format on
+
+}  // namespace hearth

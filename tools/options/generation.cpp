@@ -1,0 +1,33 @@
+// Options: options of generate.
+#include "tools/options/groups.h"
+
+namespace hearth {
+
+using enum Command;
+
+// A table is read by columns, so it is laid out by hand.
+// clang-format off
+void add_generation(std::vector<Option>& table) {
+  const std::string group = "generation";
+  table.insert(
+      table.end(),
+      {{.name = "prompt", .group = group, .commands = {generate},
+        .value = text_value(&Options::prompt, "TEXT"), .help = "text to go on from"},
+       {.name = "messages", .group = group, .commands = {generate},
+        .value = text_value(&Options::messages_file, "FILE"),
+        .help = "chat to answer: a JSON list of {role, content}, or an object with \"messages\""},
+       {.name = "max-new-tokens", .group = group, .commands = {generate},
+        .value = integer_value(&Options::max_new_tokens, 1, 1 << 20), .unit = "tokens",
+        .help = "stop after as many"},
+       {.name = "temperature", .group = group, .commands = {generate},
+        .value = number_value(&Options::temperature, {.most = 100}), .help = "0 = greedy"},
+       {.name = "top-p", .group = group, .commands = {generate},
+        .value = number_value(&Options::top_p, {.most = 1, .open_least = true}),
+        .help = "draw from the most likely tokens that have this probability together"},
+       {.name = "kv-cache", .group = group, .commands = {generate},
+        .value = switch_value(&Options::kv_cache),
+        .help = "keep keys and values; off computes the same text from the start each time"}});
+}
+// clang-format on
+
+}  // namespace hearth

@@ -1,0 +1,31 @@
+// The groups of the option table, in the order of the help: one source file each. A new option goes
+// into the file of its group.
+#pragma once
+
+#include <vector>
+
+#include "tools/option_table.h"
+
+namespace hearth {
+
+void add_what(std::vector<Option>& table);
+void add_batch(std::vector<Option>& table);
+void add_optimizer(std::vector<Option>& table);
+void add_data(std::vector<Option>& table);
+void add_run(std::vector<Option>& table);
+void add_state(std::vector<Option>& table);
+void add_generation(std::vector<Option>& table);
+void add_output(std::vector<Option>& table);
+
+// Sets of commands that many options share.
+inline constexpr CommandSet kTraining{Command::train, Command::plan};
+inline constexpr CommandSet kOnData{Command::train, Command::plan, Command::eval};
+inline constexpr CommandSet kModel{Command::train, Command::plan, Command::eval, Command::generate};
+inline constexpr CommandSet kIdleOutsideTraining{Command::eval, Command::generate};
+inline constexpr CommandSet kAll{Command::train,   Command::eval,    Command::generate,
+                                 Command::plan,    Command::inspect, Command::tokenize,
+                                 Command::export_, Command::verify,  Command::init};
+
+inline constexpr int64_t kMaxSteps = 99'999'999;  // the directory of a saved state has eight digits
+
+}  // namespace hearth

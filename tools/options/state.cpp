@@ -1,0 +1,47 @@
+// Options: saved state, evaluation and logs of a run.
+#include "tools/options/groups.h"
+
+namespace hearth {
+
+using enum Command;
+
+// A table is read by columns, so it is laid out by hand.
+// clang-format off
+void add_state(std::vector<Option>& table) {
+  const std::string group = "state";
+  table.insert(
+      table.end(),
+      {{.name = "save-every", .group = group, .commands = kTraining,
+        .value = interval_value(&Options::save_every), .unit = "steps or time",
+        .help = "save the state; 0 = at the end only", .may_change = true,
+        .aliases = {"save-steps"}},
+       {.name = "keep", .group = group, .commands = kTraining,
+        .value = integer_value(&Options::keep, 1), .unit = "saved states",
+        .help = "newest states that stay", .may_change = true, .aliases = {"save-total-limit"}},
+       {.name = "final-state", .group = group, .commands = kTraining,
+        .value = switch_value(&Options::final_state), .help = "save the state of the last step"},
+       {.name = "resume", .group = group, .commands = kTraining, .value = resume_value(),
+        .help = "go on from the newest saved state of --out, never, or from DIR",
+        .may_change = true, .aliases = {"resume-from-checkpoint"}},
+       {.name = "allow-change", .group = group, .commands = kTraining,
+        .value = list_value(&Options::allow_change, "NAMES", true),
+        .help = "options that a resume may change besides the usual; separated by commas",
+        .default_text = "none", .may_change = true},
+       {.name = "eval-every", .group = group, .commands = kTraining,
+        .value = integer_or_off_value(&Options::eval_every), .unit = "steps",
+        .help = "evaluate --eval-data; 0 = never", .may_change = true, .aliases = {"eval-steps"}},
+       {.name = "eval-at-start", .group = group, .commands = kTraining,
+        .value = flag_value(&Options::eval_at_start), .help = "evaluate before the first step",
+        .aliases = {"eval-on-start"}},
+       {.name = "log-every", .group = group, .commands = kTraining,
+        .value = integer_value(&Options::log_every, 1), .unit = "steps",
+        .help = "lines on the console; metrics.jsonl has every step", .may_change = true,
+        .aliases = {"logging-steps"}},
+       {.name = "trace", .group = group, .commands = kTraining,
+        .value = text_value(&Options::trace, "FILE"),
+        .help = "write the tasks of the last step as a Chrome trace", .default_text = "none",
+        .may_change = true}});
+}
+// clang-format on
+
+}  // namespace hearth

@@ -105,7 +105,10 @@ Arguments split_arguments(Command command, std::vector<std::string> words, Probl
   Arguments split;
   for (const Registered& r : registry.registered()) {
     if (r.parsed->empty()) continue;
-    split.named.push_back({{r.name, r.parsed->results()}, "--" + r.name});
+    std::vector<std::string> texts = r.parsed->results();
+    const bool bare = r.parsed->get_items_expected_min() == 0 && texts.size() == 1;
+    if (bare && texts[0].empty()) texts[0] = "true";
+    split.named.push_back({{r.name, std::move(texts)}, "--" + r.name});
   }
   for (const std::string& extra : app.remaining()) {
     if (extra.size() > 1 && extra[0] == '-' && extra != "--") {

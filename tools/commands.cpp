@@ -27,7 +27,7 @@ ExitCode run_command(const CommandLine& line) {
   for (const std::string& note : line.notes) log_info(note);
   if (!options.model.empty()) {
     options.model = find_model(options.model);
-    if (options.model != line.options.model) log_info("model: " + options.model);
+    if (options.model != line.options.model) log_verbose("model: " + options.model);
   }
   register_cpu_ops();
   switch (*line.command) {

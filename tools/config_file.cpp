@@ -4,6 +4,8 @@
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <set>
 #include <sstream>
 
@@ -165,7 +167,10 @@ std::vector<ConfigEntry> parse_config_yaml(std::string_view text, const std::str
     while (parser.HandleNextDocument(builder)) {
     }
   } catch (const YAML::Exception& e) {
-    throw input_error(source + ":" + std::to_string(e.mark.line + 1) + ": bad YAML: " + e.msg);
+    // What is missing at the end is told of the last line.
+    const auto lines = std::count(text.begin(), text.end(), '\n') + (text.ends_with('\n') ? 0 : 1);
+    const auto line = std::min<int64_t>(e.mark.line + 1, std::max<int64_t>(lines, 1));
+    throw input_error(source + ":" + std::to_string(line) + ": bad YAML: " + e.msg);
   }
   return entries;
 }

@@ -6,24 +6,10 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "tools/numbers.h"
+#include "tools/value_parts.h"
 
 namespace hearth {
 namespace {
-
-using Problem = std::optional<std::string>;
-
-std::string unexpected(const std::string& expected, std::string_view found) {
-  return "expected " + expected + ", found " + quoted(found);
-}
-
-/// A value with one text.
-template <class Set>
-auto single(Set set) {
-  return [set](Options& options, const std::vector<std::string>& texts) -> Problem {
-    if (texts.size() != 1) return "expected one value, found " + std::to_string(texts.size());
-    return set(options, texts[0]);
-  };
-}
 
 std::string integer_range(int64_t least, int64_t most) {
   if (most == kNoLimit) return "at least " + std::to_string(least);
@@ -94,10 +80,6 @@ OptionValue bool_value(OptionKind kind, std::string placeholder, bool Options::*
             return std::nullopt;
           }),
           [member](const Options& options) { return options.*member ? "on" : "off"; }};
-}
-
-std::string yaml_text(const std::string& text) {
-  return text.empty() ? "null" : Json(text).dump();  // a JSON string is a YAML string
 }
 
 std::string joined(const std::vector<std::string>& words, const std::string& separator) {
@@ -234,35 +216,6 @@ OptionValue flag_value(bool Options::*member) { return bool_value(OptionKind::fl
 
 OptionValue switch_value(bool Options::*member) {
   return bool_value(OptionKind::choice, "on|off", member);
-}
-
-OptionValue logical_shards_value() {
-  return {OptionKind::integer, "N", "1",
-          single([](Options& options, const std::string& text) -> Problem {
-            const auto value = parse_count(text);
-            if (!value || *value < 1) return unexpected("a whole number, at least 1", text);
-            if (*value > 1) return quoted(text) + " is not in this version; it has 1";
-            options.logical_shards = *value;
-            return std::nullopt;
-          }),
-          [](const Options& options) { return std::to_string(options.logical_shards); }};
-}
-
-OptionValue resume_value() {
-  return {OptionKind::text, "auto|never|DIR", "",
-          single([](Options& options, const std::string& text) -> Problem {
-            if (text.empty()) return unexpected("auto, never or a directory", text);
-            options.resume = text == "auto"    ? ResumeMode::automatic
-                             : text == "never" ? ResumeMode::never
-                                               : ResumeMode::from_directory;
-            options.resume_from = options.resume == ResumeMode::from_directory ? text : "";
-            return std::nullopt;
-          }),
-          [](const Options& options) -> std::string {
-            if (options.resume == ResumeMode::automatic) return "auto";
-            if (options.resume == ResumeMode::never) return "never";
-            return yaml_text(options.resume_from);
-          }};
 }
 
 OptionValue choice_value(std::vector<std::string> names, std::vector<std::string> later,

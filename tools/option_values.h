@@ -60,6 +60,8 @@ OptionValue flag_value(bool Options::*member);
 OptionValue switch_value(bool Options::*member);
 /// 1; more are not in this version.
 OptionValue logical_shards_value();
+/// A list of devices; of one kind and length so far.
+OptionValue devices_value();
 /// auto, never or a directory.
 OptionValue resume_value();
 

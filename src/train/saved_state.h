@@ -37,7 +37,7 @@ struct StateDigest {
 
 StateDigest state_digest(const StateRegistry& registry);
 
-/// A state on disk whose files were all checked.
+/// A state on disk.
 struct SavedState {
   std::string directory;
   int64_t step = 0;
@@ -70,14 +70,42 @@ SavedState save_state(const StateRegistry& registry, const std::string& run_dir,
 std::optional<SavedState> find_newest_state(
     const std::string& run_dir, const std::function<void(const RejectedState&)>& rejected);
 
+/// What is wrong with a state: a storage error that names its file.
+class DamagedState : public Error {
+ public:
+  DamagedState(const std::string& directory, std::string bad_file, std::string why);
+  std::string file;
+  std::string reason;
+};
+
+/// The states of a run directory, newest first, for a reader that checks contents as it loads them:
+/// a resume reads a state once.
+class StateSearch {
+ public:
+  StateSearch(const std::string& run_dir, std::function<void(const RejectedState&)> rejected);
+
+  /// The next older state, starting with the newest, whose manifest can be read; of its digest only
+  /// the root is known. nullopt when there was never a state. A storage error when all there are
+  /// were passed over.
+  std::optional<SavedState> next();
+  /// Tells that a state which `next` gave is damaged.
+  void reject(const SavedState& state, const DamagedState& damage) const;
+
+ private:
+  std::string root_;
+  std::function<void(const RejectedState&)> rejected_;
+  std::vector<int64_t> steps_;  // still to be tried, ascending
+  bool had_states_ = false;
+};
+
 /// Checks one state directory: manifest, sizes, every byte's hash, and that contents give the
 /// digests of the manifest. A storage error names directory, file and, where known, the bytes.
 SavedState verify_state(const std::string& directory);
 
 /// Fills the registry's memory from a state: first `prepare` of every component, then the views,
 /// then, when all is there, every `restored`. A storage error when components, views, types or
-/// shapes differ from what the registry shows, or when the bytes read have another digest than the
-/// manifest says.
+/// shapes differ from what the registry shows, and a DamagedState when the bytes read have another
+/// digest than the manifest says or a file cannot be read: memory then holds parts of the state.
 void load_state(const StateRegistry& registry, const SavedState& state);
 
 /// Renames rejected states to state/.bad-step-*, out of the way of a new save of that step. Called

@@ -11,15 +11,7 @@ namespace hearth {
 namespace {
 
 // A state that cannot be used: the bad file and why.
-class Damage : public Error {
- public:
-  Damage(const std::string& directory, std::string bad_file, std::string why)
-      : Error(ExitCode::storage, directory + (bad_file.empty() ? "" : "/" + bad_file) + ": " + why),
-        file(std::move(bad_file)),
-        reason(std::move(why)) {}
-  std::string file;
-  std::string reason;
-};
+using Damage = DamagedState;
 
 // Runs a reader of one file of a state: whatever it refuses is damage of that file.
 template <class Action>
@@ -104,12 +96,18 @@ std::string base_name(std::string path) {
   return path.substr(path.find_last_of('/') + 1);
 }
 
-SavedState verified(const std::string& directory) {
+/// The manifest, of the step that the directory's name says.
+StateManifest checked_manifest(const std::string& directory) {
   StateManifest manifest = read_manifest(directory);
   const auto named = step_of_state_directory(base_name(directory));
   if (named && *named != manifest.step) {
     throw Damage(directory, kManifestName, "is of step " + std::to_string(manifest.step));
   }
+  return manifest;
+}
+
+SavedState verified(const std::string& directory) {
+  StateManifest manifest = checked_manifest(directory);
   DigestBuilder digests;
   for (const StateFile& file : manifest.files) {
     reading(directory, file.name(),
@@ -186,31 +184,61 @@ std::optional<int64_t> step_of_state_directory(const std::string& name) {
   return state_directory_name(step) == name ? std::optional(step) : std::nullopt;
 }
 
+DamagedState::DamagedState(const std::string& directory, std::string bad_file, std::string why)
+    : Error(ExitCode::storage, directory + (bad_file.empty() ? "" : "/" + bad_file) + ": " + why),
+      file(std::move(bad_file)),
+      reason(std::move(why)) {}
+
 SavedState verify_state(const std::string& directory) { return verified(directory); }
+
+StateSearch::StateSearch(const std::string& run_dir,
+                         std::function<void(const RejectedState&)> rejected)
+    : root_(run_dir + "/state"), rejected_(std::move(rejected)) {
+  if (file_info(root_).kind == FileKind::none) return;
+  for (const std::string& name : list_directory(root_)) {
+    if (const auto step = step_of_state_directory(name)) steps_.push_back(*step);
+    had_states_ = had_states_ || name.starts_with(".bad-");
+  }
+  had_states_ = had_states_ || !steps_.empty();
+  std::sort(steps_.begin(), steps_.end());
+}
+
+std::optional<SavedState> StateSearch::next() {
+  while (!steps_.empty()) {
+    SavedState state;
+    state.directory = root_ + "/" + state_directory_name(steps_.back());
+    state.step = steps_.back();
+    steps_.pop_back();
+    try {
+      StateManifest manifest = checked_manifest(state.directory);
+      state.digest.root = manifest.root;
+      state.extra = std::move(manifest.extra);
+      return state;
+    } catch (const DamagedState& damage) {
+      reject(state, damage);
+    }
+  }
+  if (!had_states_) return std::nullopt;
+  throw storage_error(root_ +
+                      ": holds saved state, but none of it is whole; nothing was changed. "
+                      "Restore a state from a copy, or train into another --out");
+}
+
+void StateSearch::reject(const SavedState& state, const DamagedState& damage) const {
+  rejected_({state.directory, damage.file, damage.reason});
+}
 
 std::optional<SavedState> find_newest_state(
     const std::string& run_dir, const std::function<void(const RejectedState&)>& rejected) {
-  const std::string root = run_dir + "/state";
-  if (file_info(root).kind == FileKind::none) return std::nullopt;
-  std::vector<int64_t> steps;
-  bool set_aside_before = false;
-  for (const std::string& name : list_directory(root)) {
-    if (const auto step = step_of_state_directory(name)) steps.push_back(*step);
-    set_aside_before = set_aside_before || name.starts_with(".bad-");
-  }
-  std::sort(steps.rbegin(), steps.rend());
-  for (const int64_t step : steps) {
-    const std::string directory = root + "/" + state_directory_name(step);
+  StateSearch search(run_dir, rejected);
+  while (const auto state = search.next()) {
     try {
-      return verified(directory);
-    } catch (const Damage& damage) {
-      rejected({directory, damage.file, damage.reason});
+      return verified(state->directory);
+    } catch (const DamagedState& damage) {
+      search.reject(*state, damage);
     }
   }
-  if (steps.empty() && !set_aside_before) return std::nullopt;
-  throw storage_error(root +
-                      ": holds saved state, but none of it is whole; nothing was changed. "
-                      "Restore a state from a copy, or train into another --out");
+  return std::nullopt;
 }
 
 void load_state(const StateRegistry& registry, const SavedState& state) {

@@ -32,7 +32,8 @@ std::optional<SavedState> TrainingRun::choose_state() {
                    (state.file.empty() ? "" : "/" + state.file) + ": " + state.reason);
     rejected_.push_back(state);
   };
-  std::optional<SavedState> state = find_newest_state(directory_.path(), reject);
+  search_.emplace(directory_.path(), reject);
+  std::optional<SavedState> state = search_->next();
   if (state && config_.resume == ResumeMode::never) {
     throw usage_error("--resume never, but " + directory_.path() +
                       " holds saved state; give another --out or remove it");
@@ -46,8 +47,8 @@ std::optional<SavedState> TrainingRun::choose_state() {
     if (step_of_state_directory(name)) {
       state = verify_state(config_.resume_from);
     } else {
-      state = find_newest_state(config_.resume_from, reject);
-      rejected_.clear();  // of another run: not ours to set aside
+      search_.emplace(config_.resume_from, reject);
+      state = search_->next();
     }
     if (!state) throw usage_error("--resume " + quoted(config_.resume_from) + ": no saved state");
   }
@@ -63,17 +64,42 @@ bool TrainingRun::finished(const std::optional<SavedState>& state) const {
   return true;
 }
 
-void TrainingRun::open(const std::optional<SavedState>& state) {
+SavedState TrainingRun::load(SavedState state) {
+  while (true) {
+    try {
+      load_state(registry_, state);
+      return state;
+    } catch (const DamagedState&) {
+      std::optional<DamagedState> found;
+      try {
+        verify_state(state.directory);
+      } catch (const DamagedState& damage) {  // which says where the damage is
+        found = damage;
+      }
+      if (!found) throw;  // whole, but not of this run's shape
+      search_->reject(state, *found);
+    }
+    const auto older = search_->next();
+    HEARTH_CHECK(older, "resume: a search that ends without an error");
+    check_identity(older->extra, identity_, config_);
+    state = *older;
+  }
+}
+
+void TrainingRun::open(const std::optional<SavedState>& chosen) {
+  std::optional<SavedState> state = chosen;
   std::vector<std::string> changes;
-  if (state) changes = check_identity(state->extra, identity_, config_);
+  if (state) check_identity(state->extra, identity_, config_);
   session_ = std::make_unique<Session>(setup_, plan_);
   session_->register_state(registry_);
   register_progress(registry_, progress_, data_.sampler);
   session_->read_weights();
   if (state) {
-    load_state(registry_, *state);  // what is trained; frozen tensors stay those of the checkpoint
+    state = load(*state);  // what is trained; frozen tensors stay those of the checkpoint
+    changes = check_identity(state->extra, identity_, config_);
     const bool ours = state->directory.starts_with(directory_.states());
     if (ours) saved_step_ = progress_.step;
+    if (!ours) rejected_.clear();  // of another run: not ours to set aside
   }
   directory_.clean();
   set_aside(rejected_);

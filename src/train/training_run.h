@@ -45,7 +45,7 @@ class TrainingRun {
   /// Locks the run directory, then plans; changes nothing else on disk. Usage and input errors.
   TrainingRun(const TrainConfig& config, Reporter& reporter);
 
-  /// The state to go on from, checked against this run; nullopt: from step 1.
+  /// The state to go on from, as its manifest tells; nullopt: from step 1.
   std::optional<SavedState> choose_state();
   /// The result is there and the state, if any, is that of the last step: nothing is left to do.
   bool finished(const std::optional<SavedState>& state) const;
@@ -64,6 +64,8 @@ class TrainingRun {
   ExitCode finish();
 
  private:
+  /// Reads a state's content, or that of the next older one that is whole.
+  SavedState load(SavedState state);
   void describe(const std::vector<std::string>& changes);
   void count(const StepResult& result);
   void save();
@@ -79,6 +81,7 @@ class TrainingRun {
   int64_t steps_ = 0;
   int64_t warmup_ = 0;
 
+  std::optional<StateSearch> search_;  // for older states, where the chosen one is damaged
   std::vector<RejectedState> rejected_;
   Json identity_;
   std::unique_ptr<Session> session_;

@@ -8,6 +8,7 @@
 #include "support/raises.h"
 #include "support/temporary_directory.h"
 #include "tools/command_line.h"
+#include "tools/problems.h"
 
 using namespace hearth;
 using test::raised_by;
@@ -26,6 +27,7 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"seq-len", {"128", "128"}},
     {"micro-batch", {"3", "3"}},
     {"grad-accum", {"5", "5"}},
+    {"batch-tokens", {"9000", "9000"}},
     {"packing", {"off", "off"}},
     {"shuffle", {"false", "off"}},
     {"epochs", {"2.5", "2.5"}},
@@ -54,6 +56,9 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"threads", {"2", "2"}},
     {"compute-dtype", {"bf16", "bf16"}},
     {"recompute", {"blocks", "blocks"}},
+    {"deterministic", {"on", "on"}},
+    {"logical-shards", {"1", "1"}},
+    {"plan", {"p.json", "\"p.json\""}},
     {"follow-links", {"on", "on"}},
     {"save-every", {"30m", "1800s"}},
     {"keep", {"7", "7"}},
@@ -108,6 +113,9 @@ TEST_CASE("every option of train comes from a flag and from a file and is record
     const std::string argument = "--" + option.name + (flag ? "=" + text : "");
     std::vector<std::string> arguments = train_with({argument}, option.name);
     if (!flag) arguments.push_back(text);
+    if (option.name.starts_with("eval-") && option.name != "eval-data") {
+      arguments.insert(arguments.end(), {"--eval-data", "e"});
+    }
     const Options by_flag = parsed(arguments);
     CHECK(recorded(by_flag).at(option.name) == value);
 
@@ -116,7 +124,8 @@ TEST_CASE("every option of train comes from a flag and from a file and is record
     for (const auto& r : by_flag.recorded) yaml += r.name + ": " + r.value + "\n";
     const Options again = parsed({"train", written(directory, yaml)});
     CHECK(recorded(again) == recorded(by_flag));
-    if (option.name != "method" && option.name != "parallel") {
+    const std::set<std::string> of_one_value{"method", "parallel", "logical-shards"};
+    if (!of_one_value.contains(option.name)) {
       CHECK(option.value.get(Options{}) != value);
     }
   }
@@ -229,14 +238,14 @@ TEST_CASE("a flag beats the file, the file beats the default") {
 TEST_CASE("aliases of other trainers, with hyphens or underscores") {
   test::TemporaryDirectory directory;
   const std::string file = written(directory,
-                                   "model_name_or_path: m\ndataset: d\noutput_dir: o\n"
+                                   "model_name_or_path: m\ndataset: d.jsonl\noutput_dir: o\n"
                                    "num_train_epochs: 3.0\nper_device_train_batch_size: 2\n"
                                    "gradient_accumulation_steps: 4\ncutoff_len: 512\n"
                                    "lr_scheduler_type: cosine\nwarmup_ratio: 0.1\nadam-beta1: 0.5\n"
                                    "save_steps: 100\nlogging_steps: 5\nsample_packing: true\n");
   const Options o = parsed({"train", file, "--max_steps", "6", "--save-total-limit=3"});
   CHECK(o.model == "m");
-  CHECK(o.data == std::vector<std::string>{"d"});
+  CHECK(o.data == std::vector<std::string>{"d.jsonl"});
   CHECK(o.out == "o");
   CHECK(o.epochs == 3);
   CHECK(o.micro_batch == 2);
@@ -267,6 +276,68 @@ TEST_CASE("all problems are told at once, with the nearest name") {
     CHECK(e.says(part));
   }
   CHECK(e.message.find('\n') == std::string::npos);
+  try {
+    parsed({"train", file});
+    FAIL("accepted");
+  } catch (const ConfigurationError& error) {  // main prints each on a line of its own
+    CHECK(error.problems().size() == 6);
+  }
+}
+
+TEST_CASE("options that contradict each other") {
+  test::TemporaryDirectory directory;
+  const auto refused = [](const std::vector<std::string>& more, const std::string& part) {
+    const auto e = raised_by([&] { parsed(train_with(more)); });
+    INFO(e.message);
+    return e.code == ExitCode::usage && e.says(part);
+  };
+  CHECK(refused({"--quiet", "--verbose"}, "--quiet and --verbose"));
+  CHECK(refused({"--eval-every", "5"}, "--eval-every needs --eval-data"));
+  CHECK(refused({"--eval-at-start"}, "--eval-at-start needs --eval-data"));
+  CHECK(refused({"--grad-accum", "3", "--batch-tokens", "8192", "--seq-len", "1024"},
+                "8192 tokens are 8 micro-batches"));
+  CHECK(refused({"--logical-shards", "2"}, "not in this version"));
+  for (const char* devices : {"cuda:0", "host,cuda:1", "3xvirtual:mem=8G/cores=2", "2xcuda:0"}) {
+    CHECK(refused({"--devices", devices}, "is not in this version; it has auto, host"));
+  }
+  CHECK(refused({"--devices", "host,host"}, "one device"));
+  CHECK(refused({"--devices", "gpu"}, "--devices: expected auto, host"));
+  const auto generate = [](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"generate", "--model", "m"};
+    words.insert(words.end(), more.begin(), more.end());
+    return raised_by([&] { parsed(words); });
+  };
+  CHECK(generate({"--prompt", "a", "--messages", "f"}).says("found both"));
+  CHECK(generate({"--prompt", "a", "--top-p", "0.5"}).says("--temperature"));
+}
+
+TEST_CASE("--batch-tokens in place of --grad-accum") {
+  test::TemporaryDirectory directory;
+  const Options o =
+      parsed(train_with({"--batch-tokens", "10000", "--seq-len", "1024", "--micro-batch", "2"}));
+  CHECK(o.grad_accum == 5);
+  // The later place says it in its way.
+  const std::string file = written(directory, "batch_tokens: 8192\nseq_len: 1024\n");
+  CHECK(parsed(train_with({file})).grad_accum == 8);
+  CHECK(parsed(train_with({file, "--grad-accum", "3"})).grad_accum == 3);
+  CHECK(parsed(train_with({written(directory, "grad_accum: 3\n"), "--batch-tokens", "4096"}))
+            .grad_accum == 2);
+}
+
+TEST_CASE("empty values are refused with a clear message") {
+  const auto says = [](const std::vector<std::string>& words, const std::string& part) {
+    const auto e = raised_by([&] { parsed(words); });
+    INFO(e.message);
+    return e.code == ExitCode::usage && e.says(part);
+  };
+  CHECK(says({"generate", "--model", "m", "--prompt", ""}, "--prompt: expected TEXT"));
+  CHECK(says({"generate", "--model", "m", "--prompt="}, "--prompt: expected a value behind '='"));
+  CHECK(says(train_with({"--lr="}), "--lr: expected a value behind '='"));
+  CHECK(says(train_with({"--lr=", "--steps", "3"}), "--lr: expected a value"));
+  CHECK(says(train_with({"--out", ""}, "out"), "--out: expected DIR"));
+  CHECK(says(train_with({"--freeze", ""}), "--freeze: expected no empty item"));
+  CHECK(says(train_with({"--lr"}), "--lr"));
+  CHECK(parsed({"generate", "--model", "m", "--prompt", "--x="}).prompt == "--x=");
 }
 
 TEST_CASE("two spellings of one option in one place, and one given twice") {
@@ -344,11 +415,17 @@ TEST_CASE("commands take their options only") {
   CHECK(e.says("one of --prompt and --messages"));
   e = raised_by([] { parsed({"trian"}); });
   CHECK(e.says("the nearest is train"));
-  for (const char* later : {"profile", "doctor", "export", "simulate", "report"}) {
+  for (const char* later : {"profile", "doctor", "simulate", "report"}) {
     CHECK(raised_by([&] { parsed({later, "x"}); }).says("is not in this version"));
   }
   CHECK(raised_by([] { parsed({}); }).code == ExitCode::usage);
   CHECK(parsed({"eval", "--model", "m", "--data", "d", "--seq-len", "9"}).seq_len == 9);
+  // eval and generate take what shapes data and batches, and show what has an effect.
+  parsed({"generate", "--model", "m", "--prompt", "x", "--seq-len", "9", "--data", "d"});
+  parsed({"eval", "--model", "m", "--data", "d", "--grad-accum", "2", "--seed", "1"});
+  CHECK(command_help(Command::generate).find("--seq-len") == std::string::npos);
+  CHECK(command_help(Command::eval).find("--grad-accum") == std::string::npos);
+  CHECK(command_help(Command::eval).find("--seq-len") != std::string::npos);
 }
 
 TEST_CASE("weights of data files are not in this version") {

@@ -1,0 +1,255 @@
+// Configurations written for other trainers: they run, or each key without counterpart is told.
+#include "tools/foreign_keys.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <fstream>
+#include <set>
+
+#include "support/raises.h"
+#include "support/temporary_directory.h"
+#include "tools/command_line.h"
+#include "tools/problems.h"
+
+using namespace hearth;
+using test::raised_by;
+
+namespace {
+
+CommandLine parsed(const std::string& yaml, const std::vector<std::string>& more = {}) {
+  const test::TemporaryDirectory directory;
+  std::ofstream(directory / "c.yaml", std::ios::binary) << yaml;
+  std::vector<std::string> words{"train", directory / "c.yaml"};
+  words.insert(words.end(), more.begin(), more.end());
+  return parse_command_line(words);
+}
+
+std::vector<std::string> problems_of(const std::string& yaml) {
+  try {
+    parsed(yaml);
+  } catch (const ConfigurationError& e) {
+    return e.problems();
+  } catch (const Error& e) {
+    return {e.what()};
+  }
+  return {};
+}
+
+bool one_says(const std::vector<std::string>& lines, const std::string& part) {
+  for (const std::string& line : lines) {
+    if (line.find(part) != std::string::npos) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("foreign keys: the table is sound") {
+  std::set<std::string> names;
+  for (const ForeignKey& key : foreign_keys()) {
+    INFO(key.name);
+    CHECK(names.insert(key.name).second);
+    CHECK(key.name.find('_') == std::string::npos);
+    // A refusal says what to do, and what passes has somewhere to go.
+    if (key.other == OtherValue::refuse) CHECK_FALSE(key.advice.empty());
+    if (key.other == OtherValue::pass) CHECK_FALSE(key.option.empty());
+    // Where a name is an alias as well, both lead to one option.
+    const Option* alias = find_option(key.name);
+    if (alias) CHECK(alias->name == key.option);
+    const Option* option = key.option.empty() ? nullptr : find_option(key.option);
+    if (!key.option.empty()) REQUIRE(option);
+    for (const auto& [there, here] : key.values) {
+      INFO(there);
+      if (here.empty()) continue;
+      REQUIRE(option);
+      Options options;
+      const auto problem = option->value.set(options, {here});
+      if (problem) CHECK(problem->find("not in this version") != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("a LLaMA-Factory configuration runs") {
+  const CommandLine line = parsed(R"(### model
+model_name_or_path: models/qwen3-moe
+trust_remote_code: true
+### method
+stage: sft
+do_train: true
+finetuning_type: full
+deepspeed: examples/deepspeed/ds_z3_config.json
+### dataset
+dataset: rows.jsonl,more.jsonl
+template: qwen3
+cutoff_len: 2048
+overwrite_cache: true
+preprocessing_num_workers: 16
+dataloader_num_workers: 4
+### output
+output_dir: saves/full/sft
+logging_steps: 10
+save_steps: 500
+plot_loss: true
+overwrite_output_dir: true
+save_only_model: false
+report_to: none
+### train
+per_device_train_batch_size: 2
+gradient_accumulation_steps: 4
+learning_rate: 1.0e-5
+num_train_epochs: 3.0
+lr_scheduler_type: cosine
+warmup_ratio: 0.1
+bf16: true
+ddp_timeout: 180000000
+resume_from_checkpoint: null
+### eval
+eval_dataset: eval.jsonl
+per_device_eval_batch_size: 1
+eval_strategy: steps
+eval_steps: 500
+)");
+  const Options& o = line.options;
+  CHECK(o.model == "models/qwen3-moe");
+  CHECK(o.data == std::vector<std::string>{"rows.jsonl", "more.jsonl"});
+  CHECK(o.eval_data == std::vector<std::string>{"eval.jsonl"});
+  CHECK(o.seq_len == 2048);
+  CHECK(o.micro_batch == 2);
+  CHECK(o.grad_accum == 4);
+  CHECK(o.epochs == 3);
+  CHECK(o.warmup_ratio == 0.1);
+  CHECK(o.compute == ComputeChoice::bf16);
+  CHECK(o.eval_every == 500);
+  CHECK(o.log_every == 10);
+  CHECK(o.resume == ResumeMode::automatic);
+  // What has no effect is told, once each; what is so anyway is not.
+  CHECK(one_says(line.notes, "template: no effect"));
+  CHECK(one_says(line.notes, "deepspeed: no effect"));
+  CHECK_FALSE(one_says(line.notes, "stage"));
+  CHECK_FALSE(one_says(line.notes, "report_to"));
+}
+
+TEST_CASE("an axolotl configuration runs") {
+  const CommandLine line = parsed(R"(
+base_model: models/mixtral
+model_type: AutoModelForCausalLM
+tokenizer_type: AutoTokenizer
+load_in_8bit: false
+load_in_4bit: false
+strict: false
+datasets:
+  - path: a.jsonl
+    type: chat_template
+    field_messages: messages
+  - path: json
+    data_files: [b.jsonl]
+    type: chat_template
+    split: train
+dataset_prepared_path: last_run_prepared
+val_set_size: 0.0
+output_dir: ./outputs/out
+sequence_len: 4096
+sample_packing: true
+pad_to_sequence_len: true
+wandb_project:
+wandb_entity:
+gradient_accumulation_steps: 2
+micro_batch_size: 1
+num_epochs: 1
+optimizer: adamw_torch_fused
+lr_scheduler: cosine
+learning_rate: 0.0002
+train_on_inputs: false
+group_by_length: false
+bf16: auto
+fp16:
+tf32: false
+gradient_checkpointing: true
+gradient_checkpointing_kwargs:
+  use_reentrant: false
+resume_from_checkpoint:
+logging_steps: 1
+flash_attention: true
+warmup_steps: 10
+weight_decay: 0.0
+fsdp:
+special_tokens:
+  pad_token: "<|end|>"
+)");
+  const Options& o = line.options;
+  CHECK(o.model == "models/mixtral");
+  CHECK(o.data == std::vector<std::string>{"a.jsonl", "b.jsonl"});
+  CHECK(o.format == RowFormat::messages);
+  CHECK(o.seq_len == 4096);
+  CHECK(o.packing);
+  CHECK(o.recompute == Recompute::blocks);
+  CHECK(o.compute == ComputeChoice::automatic);
+  CHECK(o.warmup == 10);
+}
+
+TEST_CASE("TRL's names, in a file and as flags") {
+  const std::string yaml =
+      "model_name_or_path: m\ndataset_name: d.jsonl\noutput_dir: o\nmax_length: 1024\n"
+      "packing: true\nassistant_only_loss: true\noptim: adamw_torch\nlr_scheduler_type: "
+      "constant_with_warmup\nmax_steps: -1\nnum_train_epochs: 2\nsave_strategy: 'no'\n"
+      "eval_strategy: 'no'\nlogging_first_step: true\ngradient_checkpointing: false\n"
+      "use_cpu: true\ndtype: bfloat16\nattn_implementation: sdpa\nseed: 7\n";
+  const Options o = parsed(yaml, {"--bf16", "True", "--report_to", "none"}).options;
+  CHECK(o.seq_len == 1024);
+  CHECK(o.lr_schedule == LrSchedule::constant);
+  CHECK_FALSE(o.steps);
+  CHECK(o.epochs == 2);
+  CHECK_FALSE(o.save_every.steps);
+  CHECK(o.recompute == Recompute::none);
+  CHECK(o.compute == ComputeChoice::bf16);
+  CHECK(o.seed == 7);
+  CHECK(parsed(yaml, {"--bf16"}).options.compute == ComputeChoice::bf16);
+  CHECK(parsed(yaml, {"--bf16=false"}).options.compute == ComputeChoice::f32);
+}
+
+TEST_CASE("what asks for something else is refused, each with what to do, in one go") {
+  const auto problems = problems_of(R"(
+base_model: m
+output_dir: o
+datasets:
+  - path: tatsu-lab/alpaca
+    type: alpaca
+    field_output: answer
+load_in_4bit: true
+optimizer: paged_adamw_8bit
+adapter: qlora
+lora_r: 32
+lora_target_linear: true
+val_set_size: 0.05
+evals_per_epoch: 2
+saves_per_epoch: 1
+special_tokens:
+  eos_token: x
+neftune_noise_alpha: 5
+max_samples: 1000
+stage: dpo
+fp16: true
+learning_rate: [1, 2]
+seq_len: {a: 1}
+sequnce_len: 9
+)");
+  for (const char* part :
+       {"'tatsu-lab/alpaca' is no file", "'alpaca' is not in this version",
+        "datasets.field_output (line 7)", "load_in_4bit: 'true': weights are trained in f32",
+        "optimizer: 'paged_adamw_8bit': the optimizer is AdamW", "adapter: not in this version",
+        "lora_r: not in this version", "lora_target_linear: 'true': not in this version",
+        "val_set_size: '0.05': not in this version", "evals_per_epoch: '2': eval_every",
+        "saves_per_epoch: '1': save_every", "special_tokens: the tokenizer files",
+        "neftune_noise_alpha", "max_samples: '1000': all rows are read", "stage: 'dpo'",
+        "fp16: 'true': products", "learning_rate: expected one value, found 2",
+        "seq_len: expected a value", "sequnce_len: unknown key; the nearest is seq-len"}) {
+    INFO(part);
+    CHECK(one_says(problems, part));
+  }
+  for (const std::string& problem : problems) {
+    INFO(problem);
+    CHECK(problem.find("c.yaml:") != std::string::npos);  // file and line
+  }
+  // Two ways to say one thing.
+  CHECK(one_says(problems_of("model: m\ndata: d\nout: o\nbf16: true\ncompute_dtype: f32\n"),
+                 "are the same option (compute-dtype)"));
+}

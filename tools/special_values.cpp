@@ -1,0 +1,63 @@
+// Values with a grammar of their own.
+#include <algorithm>
+
+#include "tools/numbers.h"
+#include "tools/value_parts.h"
+
+namespace hearth {
+
+OptionValue logical_shards_value() {
+  return {OptionKind::integer, "N", "1",
+          single([](Options& options, const std::string& text) -> Problem {
+            const auto value = parse_count(text);
+            if (!value || *value < 1) return unexpected("a whole number, at least 1", text);
+            if (*value > 1) return quoted(text) + " is not in this version; it has 1";
+            options.logical_shards = *value;
+            return std::nullopt;
+          }),
+          [](const Options& options) { return std::to_string(options.logical_shards); }};
+}
+
+OptionValue resume_value() {
+  return {OptionKind::text, "auto|never|DIR", "",
+          single([](Options& options, const std::string& text) -> Problem {
+            if (text.empty()) return unexpected("auto, never or a directory", text);
+            options.resume = text == "auto"    ? ResumeMode::automatic
+                             : text == "never" ? ResumeMode::never
+                                               : ResumeMode::from_directory;
+            options.resume_from = options.resume == ResumeMode::from_directory ? text : "";
+            return std::nullopt;
+          }),
+          [](const Options& options) -> std::string {
+            if (options.resume == ResumeMode::automatic) return "auto";
+            if (options.resume == ResumeMode::never) return "never";
+            return yaml_text(options.resume_from);
+          }};
+}
+
+OptionValue devices_value() {
+  return {OptionKind::choice, "LIST", "auto or host",
+          single([](Options& options, const std::string& text) -> Problem {
+            // Items with a count before and keys behind (3xvirtual:mem=8G/cores=2, cuda:0).
+            for (size_t begin = 0; begin <= text.size();) {
+              const size_t end = std::min(text.find(',', begin), text.size());
+              std::string item = text.substr(begin, end - begin);
+              const size_t digits = std::min(item.find_first_not_of("0123456789"), item.size());
+              if (digits > 0 && item[digits] == 'x') item.erase(0, digits + 1);
+              const std::string head = item.substr(0, item.find(':'));
+              if (head == "cuda" || head == "virtual") {
+                return quoted(text) + " is not in this version; it has auto, host";
+              }
+              if (item != "auto" && item != "host") return unexpected("auto, host", text);
+              begin = end + 1;
+            }
+            if (text != "auto" && text != "host") {
+              return quoted(text) + ": one device, not several, in this version";
+            }
+            options.devices = text;
+            return std::nullopt;
+          }),
+          [](const Options& options) { return options.devices; }};
+}
+
+}  // namespace hearth

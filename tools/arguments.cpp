@@ -66,8 +66,9 @@ class Registry {
   std::vector<Registered> registered_;
 };
 
-/// CLI11 would take the next word for the value of `--name=`.
-void refuse_empty_values(const CLI::App& app, std::vector<std::string>& words, Problems& problems) {
+/// Takes options without their value out. (CLI11 would take the next word for that of `--name=`.)
+void refuse_missing_values(const CLI::App& app, std::vector<std::string>& words,
+                           Problems& problems) {
   std::vector<std::string> rest;
   for (size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
@@ -77,10 +78,14 @@ void refuse_empty_values(const CLI::App& app, std::vector<std::string>& words, P
       problems.add(word.substr(0, equals) + ": expected a value behind '=', found nothing");
       continue;
     }
-    rest.push_back(word);
     const CLI::Option* option = word.starts_with("--") ? app.get_option_no_throw(word) : nullptr;
-    const bool value_follows = option && option->get_items_expected_min() > 0;
-    if (value_follows && i + 1 < words.size()) rest.push_back(words[++i]);
+    const bool needs_value = option && option->get_items_expected_min() > 0;
+    if (needs_value && i + 1 == words.size()) {
+      problems.add(word + ": expected a value behind it, found nothing");
+      break;
+    }
+    rest.push_back(word);
+    if (needs_value) rest.push_back(words[++i]);
   }
   words = std::move(rest);
 }
@@ -93,7 +98,7 @@ Arguments split_arguments(Command command, std::vector<std::string> words, Probl
   app.allow_extras();
   Registry registry(app);
   registry.add_options(command);
-  refuse_empty_values(app, words, problems);
+  refuse_missing_values(app, words, problems);
 
   std::reverse(words.begin(), words.end());  // as CLI11 wants them
   try {

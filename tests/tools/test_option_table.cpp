@@ -336,7 +336,7 @@ TEST_CASE("empty values are refused with a clear message") {
   CHECK(says(train_with({"--lr=", "--steps", "3"}), "--lr: expected a value"));
   CHECK(says(train_with({"--out", ""}, "out"), "--out: expected DIR"));
   CHECK(says(train_with({"--freeze", ""}), "--freeze: expected no empty item"));
-  CHECK(says(train_with({"--lr"}), "--lr"));
+  CHECK(says(train_with({"--lr"}), "--lr: expected a value behind it"));
   CHECK(parsed({"generate", "--model", "m", "--prompt", "--x="}).prompt == "--x=");
 }
 

@@ -85,6 +85,25 @@ TEST_CASE("opening changes nothing, cleaning removes what is unfinished and cuts
   CHECK(content(run.journal()).empty());
 }
 
+TEST_CASE("a start that writes nothing leaves nothing") {
+  test::TemporaryDirectory d;
+  { const RunDirectory run(d / "a/b/run/"); }
+  CHECK_FALSE(std::filesystem::exists(d / "a"));
+  std::filesystem::create_directory(d / "there");
+  { const RunDirectory run(d / "there"); }
+  CHECK(std::filesystem::is_empty(d / "there"));
+  {
+    const RunDirectory run(d / "c/run");
+    write(d / "c/other", "x");  // of somebody else
+  }
+  CHECK_FALSE(std::filesystem::exists(d / "c/run"));
+  CHECK(std::filesystem::exists(d / "c/other"));
+  { RunDirectory(d / "kept").write_plan(Json(JsonObject{})); }
+  CHECK(std::filesystem::exists(d / "kept/.lock"));
+  { const RunDirectory run(d / "kept"); }  // a lock that was there stays
+  CHECK(std::filesystem::exists(d / "kept/.lock"));
+}
+
 TEST_CASE("configuration and plan are replaced as a whole") {
   test::TemporaryDirectory d;
   const RunDirectory run(d / "run");

@@ -131,6 +131,47 @@ TEST_CASE("training: what a resume refuses, and leaves untouched") {
   CHECK(f.run(other) == ExitCode::done);
 }
 
+TEST_CASE("training: a damaged newest state is passed over, none whole ends with 4") {
+  TrainingFixture f;
+  REQUIRE(f.run(f.config("whole")) == ExitCode::done);
+  TrainConfig config = f.config("run");
+  config.save_every.steps = 2;
+  REQUIRE(f.run_until(config, 5) == ExitCode::stopped);  // states of steps 4 and 5
+  const auto damage = [&](const std::string& state) {
+    const std::string path = f.dir / ("run/state/" + state + "/moment1.safetensors");
+    std::string content = read_file(path);
+    content[content.size() / 2] ^= 1;
+    remove_file(path);
+    f.write(path, content);
+  };
+  damage("step-00000005");
+  RecordingReporter reporter;
+  REQUIRE(train(config, reporter) == ExitCode::done);
+  CHECK(reporter.steps.front().step == 5);
+  REQUIRE(reporter.warnings.size() == 1);
+  CHECK(reporter.warnings[0].find("step-00000005/moment1.safetensors: is damaged between bytes") !=
+        std::string::npos);
+  CHECK(f.root("run") == f.root("whole"));
+  CHECK(f.result("run") == f.result("whole"));
+  int rejected = 0;
+  for (const std::string& line : f.lines("run/journal.jsonl")) {
+    rejected += line.find("\"state_rejected\"") != std::string::npos;
+  }
+  CHECK(rejected == 1);
+
+  // Nothing whole is left of a run that is not at its end: nothing is touched.
+  remove_tree(f.dir / "run/model");
+  for (const std::string& state : list_directory(f.dir / "run/state")) {
+    if (step_of_state_directory(state)) damage(state);
+  }
+  const auto journal = f.lines("run/journal.jsonl");
+  const Raised raised = raised_by([&] { f.run(config); });
+  CHECK(raised.code == ExitCode::storage);
+  CHECK(raised.says("none of it is whole"));
+  CHECK(f.lines("run/journal.jsonl") == journal);
+  CHECK_FALSE(file_info(f.dir / "run/model").kind == FileKind::directory);
+}
+
 TEST_CASE("training: the plan is graded by the run, and --cpu-memory is kept") {
   TrainingFixture f;
   REQUIRE(f.run(f.config("run")) == ExitCode::done);

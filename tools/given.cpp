@@ -12,6 +12,8 @@
 namespace hearth {
 namespace {
 
+constexpr size_t kMostQuoted = 200;  // characters of input; quoted() cuts there
+
 bool reads_configurations(Command command) {
   return command == Command::train || command == Command::plan;
 }
@@ -149,7 +151,8 @@ std::string refusal(Command command, std::string_view name, const std::string& d
 std::vector<NamedValue> named_in_file(const std::string& path) {
   std::vector<NamedValue> named;
   for (ConfigEntry& entry : read_config_file(path)) {
-    std::string where = path + ":" + std::to_string(entry.line) + ": " + entry.key;
+    const std::string key = entry.key.size() > kMostQuoted ? quoted(entry.key) : entry.key;
+    std::string where = path + ":" + std::to_string(entry.line) + ": " + key;
     named.push_back({std::move(entry), std::move(where)});
   }
   return named;

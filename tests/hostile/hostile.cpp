@@ -68,7 +68,12 @@ const std::string& base_model() {
   return model;
 }
 
+// One line; of a configuration a line a problem, each as the first.
 bool is_one_line(const std::string& text) {
+  const size_t end = text.find('\n');
+  if (end != text.size() - 1 && end != std::string::npos && text.starts_with("hearth: ")) {
+    return is_one_line(text.substr(0, end + 1)) && is_one_line(text.substr(end + 1));
+  }
   return text.starts_with("hearth: ") && text.find('\n') == text.size() - 1 &&
          std::none_of(text.begin(), text.end() - 1,
                       [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });

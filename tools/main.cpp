@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/system.h"
 #include "tools/command_line.h"
 #include "tools/commands.h"
 #include "tools/output.h"
@@ -55,6 +56,7 @@ ExitCode run(const std::vector<std::string>& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  hearth::limit_allocator();
   occupy_standard_descriptors();
   // A full file system and a reader that went away are errors of a write, not the end of the process.
   std::signal(SIGXFSZ, SIG_IGN);

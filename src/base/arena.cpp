@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/pool.h"
 
@@ -42,6 +43,18 @@ void Arena::touch(const Pool& pool) const {
       *byte = *byte;  // a write that keeps what is there
     }
   });
+}
+
+size_t Arena::resident_bytes() const {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  std::vector<unsigned char> present(size_t{1} << 14);  // one a page
+  size_t pages = 0;
+  for (size_t at = 0; at < size_; at += present.size() * page) {
+    const size_t bytes = std::min(size_ - at, present.size() * page);
+    if (mincore(data_ + at, bytes, present.data()) != 0) return 0;
+    for (size_t i = 0; i < (bytes + page - 1) / page; ++i) pages += present[i] & 1u;
+  }
+  return std::min(size_, pages * page);
 }
 
 }  // namespace hearth

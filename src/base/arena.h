@@ -36,6 +36,8 @@ class Arena {
   /// Writes one byte a page by the workers of the pool, so that the memory is really there; content
   /// is kept.
   void touch(const Pool& pool) const;
+  /// Bytes of it that are in memory now, at most `size`.
+  size_t resident_bytes() const;
 
  private:
   std::string name_;

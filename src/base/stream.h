@@ -21,6 +21,8 @@ class Stream {
   virtual Scratch& scratch() = 0;
   /// Seconds of compute so far, summed over the stream's workers.
   virtual double busy_seconds() const { return 0; }
+  /// Bytes of its scratch that are in memory now.
+  virtual size_t resident_bytes() const { return 0; }
 };
 
 }  // namespace hearth

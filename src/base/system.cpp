@@ -1,5 +1,7 @@
 #include "base/system.h"
 
+#include <malloc.h>
+
 #include <charconv>
 #include <cstdio>
 #include <string_view>
@@ -26,6 +28,14 @@ uint64_t status_field(std::string_view field) {
 }
 
 }  // namespace
+
+void limit_allocator() {
+  mallopt(M_ARENA_MAX, 2);
+  mallopt(M_MMAP_THRESHOLD, 256 << 10);  // fixed: it does not grow with what was freed
+  mallopt(M_TRIM_THRESHOLD, 1 << 20);
+}
+
+void release_freed_memory() { malloc_trim(0); }
 
 uint64_t resident_bytes() { return status_field("VmRSS:"); }
 uint64_t peak_resident_bytes() { return status_field("VmHWM:"); }

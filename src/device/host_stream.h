@@ -20,6 +20,7 @@ class HostStream final : public Stream {
   void synchronize() override {}
   Scratch& scratch() override { return scratch_; }
   double busy_seconds() const override { return pool_.busy_seconds(); }
+  size_t resident_bytes() const override { return memory_.resident_bytes(); }
   /// Memory of one worker, for the life of a tile.
   Scratch& worker_scratch(int worker) { return worker_scratch_[static_cast<size_t>(worker)]; }
   const Pool& pool() const { return pool_; }

@@ -140,7 +140,7 @@ class AttentionPart final : public Body {
     // Backward makes the scores again: five products of a pair where forward has two.
     const BlockId block = s.table.find_block(BlockKind::attention, s.layer);
     return {matrix_work(s, linear, block, block + 1), s.phase == Phase::backward ? 10 * q : 4 * q,
-            0};
+            0, s.spec.windows[static_cast<size_t>(s.layer)]};
   }
 
   void run(const BodyContext& c) const override {

@@ -73,6 +73,7 @@ struct Work {
   double per_token = 0;
   double per_pair = 0;
   double per_trained = 0;
+  int64_t window = 0;  // keys that a query sees at most, 0: all before it
 };
 
 /// Everything a declaration depends on.

@@ -19,7 +19,7 @@ int64_t total_size(const std::string& index_text, const std::string& path) {
   const Json index = parse_json(index_text, path);
   const Json* metadata = index.find("metadata");
   const Json* size = metadata && metadata->is_object() ? metadata->find("total_size") : nullptr;
-  return size && size->is_integer() ? size->as_int() : 0;
+  return size && size->is_signed() ? size->as_int() : 0;
 }
 
 std::string two_digits(double x) {

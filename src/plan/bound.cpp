@@ -1,6 +1,17 @@
 #include "plan/bound.h"
 
+#include <algorithm>
+
 namespace hearth {
+
+double BatchWork::pairs(int64_t window) const {
+  double sum = 0;
+  for (const Documents& d : documents) {
+    const double w = window > 0 ? std::min(static_cast<double>(window), d.length) : d.length;
+    sum += d.count * (w * (w + 1) / 2 + (d.length - w) * w);
+  }
+  return sum;
+}
 
 BatchWork work_of(std::span<const int32_t> offsets, double trained) {
   BatchWork work;
@@ -8,9 +19,20 @@ BatchWork work_of(std::span<const int32_t> offsets, double trained) {
   for (size_t i = 0; i + 1 < offsets.size(); ++i) {
     const double n = offsets[i + 1] - offsets[i];
     work.tokens += n;
-    work.pairs += n * (n + 1) / 2;
+    work.documents.push_back({n, 1});
   }
   return work;
+}
+
+BatchWork full_batch(int64_t tokens, int64_t longest) {
+  const auto n = static_cast<double>(tokens), length = static_cast<double>(longest);
+  return {n, n, {{length, n / length}}};
+}
+
+double flops_of(const Work& work, const BatchWork& batch) {
+  double flops = work.per_token * batch.tokens + work.per_trained * batch.trained;
+  if (work.per_pair > 0) flops += work.per_pair * batch.pairs(work.window);
+  return flops;
 }
 
 StepBound step_bound(const Schedule& schedule, std::span<const BatchWork> batches,
@@ -18,9 +40,7 @@ StepBound step_bound(const Schedule& schedule, std::span<const BatchWork> batche
   StepBound bound;
   for (const Task& task : schedule.tasks) {
     if (task.micro_batch < 0 || task.phase == Phase::recompute) continue;
-    const BatchWork& batch = batches[static_cast<size_t>(task.micro_batch)];
-    bound.flops += task.work.per_token * batch.tokens + task.work.per_pair * batch.pairs +
-                   task.work.per_trained * batch.trained;
+    bound.flops += flops_of(task.work, batches[static_cast<size_t>(task.micro_batch)]);
   }
   bound.products_s = bound.flops / rates.flops_per_s;
   bound.update_s = static_cast<double>(updated) / rates.update_params_per_s;

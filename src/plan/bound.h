@@ -1,9 +1,10 @@
-// The lower bound of a step's time: products at the measured rate of large products, then the
-// update at the measured rate of the optimizer's sweep. Nothing runs faster than this here.
+// The lower bound of a step's time: products at the best rate measured, then the update at the
+// measured rate of the optimizer's sweep. Nothing runs faster than this here.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "plan/schedule.h"
 
@@ -11,18 +12,31 @@ namespace hearth {
 
 /// What a machine reaches, measured in the same process (runtime/machine_rates.h).
 struct MachineRates {
-  double flops_per_s = 0;          // large product in the run's compute type, all workers
+  double flops_per_s = 0;          // best product in the run's compute type, all workers
   double update_params_per_s = 0;  // AdamW sweep over memory
 };
 
-/// What a micro-batch asks for. `pairs`: of a query and a key that it sees.
+/// What a micro-batch asks for. Documents of one length are counted; a mean over many micro-batches
+/// has fractions.
 struct BatchWork {
+  struct Documents {
+    double length = 0;
+    double count = 0;
+  };
   double tokens = 0;
-  double pairs = 0;
   double trained = 0;
+  std::vector<Documents> documents;
+
+  /// Pairs of a query and a key that it sees, with a window of so many keys (0: all before it).
+  double pairs(int64_t window) const;
 };
-/// Of sequences with the given lengths offsets[i+1] - offsets[i].
+/// Of documents with the given lengths offsets[i+1] - offsets[i].
 BatchWork work_of(std::span<const int32_t> offsets, double trained);
+/// `tokens` in documents of at most `longest`, all trained.
+BatchWork full_batch(int64_t tokens, int64_t longest);
+
+/// Floating-point operations of a task's products.
+double flops_of(const Work& work, const BatchWork& batch);
 
 struct StepBound {
   double flops = 0;
@@ -32,7 +46,8 @@ struct StepBound {
   /// The resource that takes the larger part.
   const char* limit() const { return update_s > products_s ? "memory bandwidth" : "compute"; }
 };
-/// batches[m] is the work of micro-batch m; `updated` the number of trained parameters.
+/// batches[m] is the work of micro-batch m; `updated` the number of trained parameters. What a plan
+/// computes again to save memory does not count.
 StepBound step_bound(const Schedule& schedule, std::span<const BatchWork> batches,
                      const MachineRates& rates, int64_t updated);
 

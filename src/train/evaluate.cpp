@@ -15,7 +15,7 @@ Json evaluate(const RunConfig& config, Reporter& reporter) {
   request.eval_tokens = batches.max_tokens_per_micro_batch();
   request.data_bytes = static_cast<uint64_t>(rows.store.bytes());
   const RunPlan plan = make_run_plan(setup, request);
-  require_fit(plan, config);
+  require_fit(plan);
   Session session(setup, plan);
   session.read_weights();
   reporter.note("evaluating " + std::to_string(rows.totals.rows) + " rows, " +

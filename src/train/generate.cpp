@@ -51,7 +51,7 @@ std::string generate(const GenerateConfig& config, Reporter& reporter,
   request.cache_rows = longest;
   request.decode_tokens = config.kv_cache ? std::min(longest, kPromptPiece) : longest;
   const RunPlan plan = make_run_plan(setup, request);
-  require_fit(plan, config);
+  require_fit(plan);
   Session session(setup, plan);
   session.read_weights();
   reporter.note("generating up to " + std::to_string(config.max_new_tokens) + " tokens behind " +

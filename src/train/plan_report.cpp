@@ -1,31 +1,49 @@
-// The plan for people and as JSON, and the refusal of what does not fit.
-#include <algorithm>
-#include <cstdio>
+#include "train/plan_report.h"
 
-#include "train/run_plan.h"
+#include <cstdio>
 
 namespace hearth {
 
 namespace {
 
-std::string megabytes(uint64_t bytes) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%10.1f MiB", static_cast<double>(bytes) / (1 << 20));
+template <class... Values>
+std::string format(const char* pattern, Values... values) {
+  char text[256];
+  std::snprintf(text, sizeof text, pattern, values...);
   return text;
 }
 
-std::string fixed(double x, const char* format) {
-  char text[64];
-  std::snprintf(text, sizeof text, format, x);
-  return text;
+std::string mebibytes(uint64_t bytes) {
+  return format("%.1f MiB", static_cast<double>(bytes) / (1 << 20));
 }
 
-void append_list(std::string& text, const Schedule& list) {
+/// "1.23 s", "4 min 5 s", "2 h 3 min", "5 d 6 h".
+std::string duration(double seconds) {
+  if (seconds < 100) return format("%.3g s", seconds);
+  const auto s = static_cast<int64_t>(seconds);
+  const auto two = [](int64_t a, const char* unit, int64_t b, const char* smaller) {
+    return std::to_string(a) + " " + unit + " " + std::to_string(b) + " " + smaller;
+  };
+  if (s < 3600) return two(s / 60, "min", s % 60, "s");
+  if (s < 48 * 3600) return two(s / 3600, "h", s % 3600 / 60, "min");
+  return two(s / 86400, "d", s % 86400 / 3600, "h");
+}
+
+std::string memory_text(const RunPlan& plan) {
+  std::string text = "memory of the process (host)\n";
+  for (const MemoryLine& line : plan.memory) {
+    text += format("  %-40s %14s   ", line.name.c_str(), mebibytes(line.bytes).c_str()) +
+            line.basis + "\n";
+  }
+  return text + format("  %-40s %14s   of %s: %s\n", "peak", mebibytes(plan.peak).c_str(),
+                       mebibytes(plan.budget).c_str(), plan.fits() ? "fits" : "DOES NOT FIT");
+}
+
+std::string list_text(const Schedule& list) {
+  std::string text;
   size_t number = 0;
   for (const Task& task : list.tasks) {
-    char line[96];
-    std::snprintf(line, sizeof line, "  %4zu  %-44s", number++, describe(task).c_str());
-    text += line;
+    text += format("  %4zu  %-44s", number++, describe(task).c_str());
     std::string reads, writes;
     for (const BufferUse& use : task.uses) {
       if (use.port.access == Access::temporary) continue;
@@ -35,52 +53,55 @@ void append_list(std::string& text, const Schedule& list) {
     }
     text += reads + " -> " + writes + "\n";
   }
+  return text;
+}
+
+std::string time_text(const PlanTimes& times) {
+  const double step = times.step.total_s(), bound = times.bound.total_s();
+  std::string text = "\ntime of a step (" + times.basis + ", " +
+                     format("%.0f tokens), predicted from a quick measurement: ", times.tokens) +
+                     duration(step) + ", " + format("%.4g tokens/s", times.tokens / step) +
+                     "; limited by " + times.step.limit() + "\n ";
+  for (const auto& [phase, seconds] : times.step.phases) {
+    text += " " + phase + format(" %.0f %%", 100 * seconds / step);
+  }
+  text += "\nbound of that step: " + duration(bound) +
+          format(" (%.0f %% of the prediction): products ", 100 * bound / step) +
+          duration(times.bound.products_s) + format(" for %.4g GFLOP, update ",
+                                                    times.bound.flops / 1e9) +
+          duration(times.bound.update_s) + "\n";
+  if (times.steps) {
+    text += "whole run: " + std::to_string(*times.steps) + " steps, " +
+            duration(static_cast<double>(*times.steps) * step) +
+            ", besides evaluation and saving\n";
+  }
+  return text;
 }
 
 }  // namespace
 
-std::string refusal(const RunPlan& plan, const RunConfig& config) {
-  if (plan.fits()) return "";
-  uint64_t activations = 0;
-  for (const MemoryLine& line : plan.memory) {
-    if (line.name.starts_with("activations") || line.name.starts_with("scratch")) {
-      activations += line.bytes;
-    }
-  }
-  const uint64_t fixed_part = plan.peak - activations;
-  std::string change;
-  if (fixed_part < plan.budget && config.seq_len > 1) {
-    // Activations grow with the tokens of a micro-batch, near enough in proportion.
-    const double share = static_cast<double>(plan.budget - fixed_part) /
-                         static_cast<double>(std::max<uint64_t>(activations, 1));
-    const auto tokens = static_cast<int64_t>(
-        share * 0.95 * static_cast<double>(config.seq_len * config.micro_batch));
-    change = config.micro_batch > 1 && tokens >= config.seq_len
-                 ? "--micro-batch " + std::to_string(tokens / config.seq_len)
-                 : "--micro-batch 1 --seq-len " + std::to_string(std::max<int64_t>(tokens, 1));
-  } else {
-    change = "--cpu-memory " + std::to_string((plan.peak >> 20) + 1) +
-             "Mi on a machine that has it, or --freeze of more tensors";
-  }
-  const auto rounded = [](uint64_t bytes) { return std::to_string((bytes >> 20) + 1) + " MiB"; };
-  return "the plan needs " + rounded(plan.peak) + " of host memory and " + rounded(plan.budget) +
-         " may be used; " + change + " would fit";
-}
-
-void require_fit(const RunPlan& plan, const RunConfig& config) {
-  if (!plan.fits()) throw usage_error(refusal(plan, config));
-}
-
-Json plan_json(const RunPlan& plan, const RunSetup& setup, const StepBound& bound) {
+Json plan_json(const RunPlan& plan, const RunSetup& setup, const PlanTimes& times) {
+  const double step = times.step.total_s();
   Json json;
   json["fits"] = plan.fits();
-  json["time_s"] = bound.total_s();
-  json["bound_s"] = bound.total_s();
-  json["limit"] = bound.limit();
+  json["time_s"] = step;
+  json["bound_s"] = times.bound.total_s();
+  json["limit"] = times.step.limit();
+  json["tokens_per_step"] = times.tokens;
+  json["tokens_per_s"] = times.tokens / step;
+  json["time_basis"] = times.basis;
+  JsonObject phases, kinds;
+  for (const auto& [name, seconds] : times.step.phases) phases.emplace_back(name, seconds);
+  for (const auto& [name, seconds] : times.step.kinds) kinds.emplace_back(name, seconds);
+  json["phases"] = std::move(phases);
+  json["kinds"] = std::move(kinds);
+  json["steps"] = times.steps ? Json(*times.steps) : Json(nullptr);
+  json["run_time_s"] = times.steps ? Json(static_cast<double>(*times.steps) * step) : Json(nullptr);
   Json host;
   host["place"] = "host";
   host["peak_bytes"] = plan.peak;
   host["budget_bytes"] = plan.budget;
+  if (plan.measured_peak) host["measured_peak_bytes"] = *plan.measured_peak;
   JsonArray lines;
   for (const MemoryLine& line : plan.memory) {
     Json entry;
@@ -106,31 +127,14 @@ Json plan_json(const RunPlan& plan, const RunSetup& setup, const StepBound& boun
   return json;
 }
 
-std::string plan_text(const RunPlan& plan, const RunSetup& setup, const StepBound& bound) {
-  std::string text = "memory of the process (host)\n";
-  for (const MemoryLine& line : plan.memory) {
-    char row[200];
-    std::snprintf(row, sizeof row, "  %-36s %s   %s\n", line.name.c_str(),
-                  megabytes(line.bytes).c_str(), line.basis.c_str());
-    text += row;
-  }
-  char total[200];
-  std::snprintf(total, sizeof total, "  %-36s %s   of %s: %s\n", "peak",
-                megabytes(plan.peak).c_str(), megabytes(plan.budget).c_str() + 1,
-                plan.fits() ? "fits" : "DOES NOT FIT");
-  text += total;
-  if (!plan.train) return text;
+std::string plan_text(const RunPlan& plan, const RunSetup& setup, const PlanTimes& times) {
   const Schedule& list = plan.train->schedule;
-  text += "\nstep: " + std::to_string(list.tasks.size()) + " tasks in 1 stream on host (" +
-          std::to_string(setup.workers) + " workers), " + std::to_string(list.micro_batches) +
-          " micro-batches of at most " + std::to_string(list.tokens) + " tokens, groups of " +
-          std::to_string(plan.train->group) + (plan.train->recompute ? ", blocks recomputed" : "") +
-          "\n";
-  append_list(text, list);
-  text += "\nbound of a full step: " + fixed(bound.total_s(), "%.3g s") + " (products " +
-          fixed(bound.products_s, "%.3g s") + " for " + fixed(bound.flops / 1e9, "%.4g GFLOP") +
-          ", update " + fixed(bound.update_s, "%.3g s") + "); limited by " + bound.limit() + "\n";
-  return text;
+  return memory_text(plan) + "\nstep: " + std::to_string(list.tasks.size()) +
+         " tasks in 1 stream on host (" + std::to_string(setup.workers) + " workers), " +
+         std::to_string(list.micro_batches) + " micro-batches of at most " +
+         std::to_string(list.tokens) + " tokens, groups of " + std::to_string(plan.train->group) +
+         (plan.train->recompute ? ", blocks recomputed" : "") + "\n" + list_text(list) +
+         time_text(times);
 }
 
 }  // namespace hearth

@@ -7,15 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
 #include "model/parameter_memory.h"
 #include "modes/single.h"
-#include "plan/bound.h"
 #include "train/run_setup.h"
 
 namespace hearth {
 
-/// Memory of one use: estimate, what it rests on, and after the run what was measured.
+/// Memory of one use: estimate, what it rests on, and after the run what was measured. A basis
+/// begins with its kind: derived (arithmetic on sizes that are known), measured (in this process),
+/// data (from the lengths of the rows), policy (an allowance).
 struct MemoryLine {
   std::string name;
   uint64_t bytes = 0;
@@ -23,7 +23,7 @@ struct MemoryLine {
   std::optional<uint64_t> measured = std::nullopt;
 };
 
-/// What is asked of a plan. Bounds come from the lengths of the data.
+/// What is asked of a plan.
 struct PlanRequest {
   bool training = false;
   int64_t micro_batches = 1;
@@ -35,6 +35,42 @@ struct PlanRequest {
   std::optional<bool> recompute;  // unset: where it is needed
   std::optional<int64_t> group;   // micro-batches a group; unset: the largest that fits
   uint64_t data_bytes = 0;        // rows held in memory
+  std::string bounds_basis = "lengths of the data";  // of tokens and longest
+};
+
+/// The process as it is when a plan is made.
+struct ProcessMemory {
+  uint64_t program = 0;  // resident, less the data
+  uint64_t data = 0;
+  uint64_t peak = 0;     // so far
+};
+ProcessMemory measure_process(uint64_t data_bytes);
+
+/// What a plan is made for. Refers to objects of the caller.
+struct PlanSubject {
+  const ModelSpec& spec;
+  const RunSettings& settings;
+  const ParameterTable& table;
+  const OpSet& ops;
+  std::string types_basis;
+  uint64_t opening_bytes = 0;
+  int workers = 1;
+  uint64_t budget = 0;
+  ProcessMemory process;
+};
+PlanSubject subject_of(const RunSetup& setup, const ProcessMemory& process);
+
+/// Names of the lines that a session measures: of a list's arena (with what it holds behind a
+/// colon), and of scratch.
+std::string name_of_list(const Schedule& list);
+inline constexpr const char* kScratchLine = "scratch of kernels";
+
+/// What a run's memory was, by what the plan has lines for (train/session.h measures it).
+struct MeasuredMemory {
+  std::vector<std::pair<std::string, uint64_t>> arenas;  // by the names that the lines have
+  uint64_t lists = 0;         // executors and their lists
+  uint64_t read_buffers = 0;  // by which reading weights raised the peak
+  uint64_t peak = 0;          // of the process
 };
 
 struct RunPlan {
@@ -45,26 +81,25 @@ struct RunPlan {
   std::vector<MemoryLine> memory;
   uint64_t peak = 0;  // sum of the lines: all of them live at once
   uint64_t budget = 0;
+  std::optional<uint64_t> measured_peak = std::nullopt;
   bool fits() const { return peak <= budget; }
 
   /// The lists that exist.
   std::vector<const Schedule*> lists() const;
-
-  /// Fills `measured`: arenas were reserved as planned, so what differs from the process's peak is
-  /// the program's.
-  void grade(uint64_t peak_bytes);
+  /// Fills `measured` of every line, and the peak.
+  void grade(const MeasuredMemory& measured);
 };
 
+/// Measures the process, then plans.
 RunPlan make_run_plan(const RunSetup& setup, const PlanRequest& request);
+/// A pure function of its arguments. The allowance gives up to half of itself where the budget is
+/// short, so that what was planned as P fits a budget of P.
+RunPlan make_run_plan(const PlanSubject& subject, const PlanRequest& request);
 
-/// What is missing, and the smallest change that would fit; empty if the plan fits.
-std::string refusal(const RunPlan& plan, const RunConfig& config);
-/// Raises that as a usage error.
-void require_fit(const RunPlan& plan, const RunConfig& config);
-
-/// What `plan --json` prints, and plan.json. `bound` and `time_s` for a step of full micro-batches.
-Json plan_json(const RunPlan& plan, const RunSetup& setup, const StepBound& bound);
-/// For people: memory by use, the list, the bound.
-std::string plan_text(const RunPlan& plan, const RunSetup& setup, const StepBound& bound);
+/// Usage error unless the plan fits, with what is missing. Training names the change that fits
+/// instead (train/plan_changes.h).
+void require_fit(const RunPlan& plan);
+/// "the plan needs 12 MiB of host memory and 10 MiB may be used".
+std::string what_is_missing(const RunPlan& plan);
 
 }  // namespace hearth

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <limits>
 
+#include "base/system.h"
+
 namespace hearth {
 
 namespace {
@@ -47,11 +49,44 @@ Session::Session(RunSetup& setup, const RunPlan& plan) : setup_(setup), plan_(pl
   }
   bind_parameters(setup.table, plan.policy, arenas);
   workspace_ = make_workspace(*device_, workspace_need(plan.lists()), setup.workers, setup.cores);
+  const uint64_t before = resident_bytes();
   const ExecutorParts parts{*device_,   workspace_,     setup.ops,
                             setup.spec, setup.settings, setup.table};
   if (plan.train) train_ = std::make_unique<Executor>(parts, plan.train->schedule);
   if (plan.eval) eval_ = std::make_unique<Executor>(parts, *plan.eval);
   if (plan.decode) decode_ = std::make_unique<Executor>(parts, *plan.decode);
+  lists_bytes_ = resident_bytes() - std::min(resident_bytes(), before);
+}
+
+void Session::read_weights() {
+  const uint64_t before = resident_bytes();
+  setup_.checkpoint->read_weights(setup_.table, *pool_);
+  read_bytes_ = peak_resident_bytes() - std::min(peak_resident_bytes(), before);
+}
+
+MeasuredMemory Session::measured_memory() const {
+  MeasuredMemory measured;
+  for (const auto& arena : parameters_) {
+    if (arena) measured.arenas.emplace_back(arena->name(), arena->resident_bytes());
+  }
+  for (const Schedule* list : plan_.lists()) {
+    if (list->arena_bytes != workspace_.arena->size()) continue;
+    measured.arenas.emplace_back(name_of_list(*list), workspace_.arena->resident_bytes());
+    break;
+  }
+  uint64_t scratch = 0;
+  for (const auto& stream : workspace_.streams) scratch += stream->resident_bytes();
+  measured.arenas.emplace_back(kScratchLine, scratch);
+  measured.lists = lists_bytes_;
+  measured.read_buffers = read_bytes_;
+  measured.peak = peak_resident_bytes();
+  return measured;
+}
+
+double Session::busy_seconds() const {
+  double sum = 0;
+  for (const auto& stream : workspace_.streams) sum += stream->busy_seconds();
+  return sum;
 }
 
 void Session::fill_rope(const Executor& executor) {
@@ -107,7 +142,9 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
   RunOptions options;
   options.trace = &trace_;
   options.abandon = abandon;
+  const double busy = busy_seconds();
   if (!train_->run(shapes, options)) return std::nullopt;
+  result.busy_s = busy_seconds() - busy;
 
   for (size_t m = 0; m < batches.size(); ++m) {
     const auto id = static_cast<int32_t>(m);
@@ -119,7 +156,6 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
   result.grad_norm = train_->scalar(Value::grad_norm);
   result.finite = train_->scalar(Value::finite) != 0 && std::isfinite(result.loss_sum);
   result.expert_load = expert_load(*train_, static_cast<int32_t>(batches.size()));
-  for (const TaskTime& time : trace_) result.busy_s += time.end - time.begin;
   return result;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/state_registry.h"
 #include "device/device.h"
+#include "plan/bound.h"
 #include "runtime/executor.h"
 #include "train/run_plan.h"
 
@@ -24,7 +25,7 @@ struct StepResult {
   int64_t trained_tokens = 0;
   std::vector<double> expert_load;  // max over mean, a MoE layer
   std::vector<BatchWork> work;      // of the micro-batches
-  double busy_s = 0;                // sum of task times
+  double busy_s = 0;                // of compute, summed over the workers
 };
 
 struct EvalResult {
@@ -42,7 +43,7 @@ class Session {
   /// setup is bound to the session's memory. Weights are zero until read or restored.
   Session(RunSetup& setup, const RunPlan& plan);
 
-  void read_weights() { setup_.checkpoint->read_weights(setup_.table, *pool_); }
+  void read_weights();
 
   /// One optimizer step; nothing if it was abandoned (RunOptions::abandon).
   std::optional<StepResult> train_step(const std::vector<MicroBatch>& batches, double lr,
@@ -56,6 +57,9 @@ class Session {
   /// Logits of the last of `ids`, which stand behind `past` cached tokens. At most decode_tokens.
   const float* decode(std::span<const int32_t> ids, int64_t past);
 
+  /// What its memory takes, as the system counts it.
+  MeasuredMemory measured_memory() const;
+
   /// Registers masters and moments.
   void register_state(StateRegistry& registry);
 
@@ -67,6 +71,7 @@ class Session {
   /// Lists share memory, so the tables are made again when another list takes its turn.
   void fill_rope(const Executor& executor);
   std::vector<double> expert_load(const Executor& executor, int32_t micro_batches) const;
+  double busy_seconds() const;
 
   RunSetup& setup_;
   const RunPlan& plan_;
@@ -77,6 +82,7 @@ class Session {
   std::unique_ptr<Executor> train_, eval_, decode_;
   const Executor* rope_of_ = nullptr;  // whose tables are in place
   Trace trace_;
+  uint64_t lists_bytes_ = 0, read_bytes_ = 0;  // measured
 };
 
 }  // namespace hearth

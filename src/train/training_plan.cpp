@@ -24,23 +24,56 @@ std::vector<std::pair<std::string, Digest>> TrainingData::digests() const {
   return all;
 }
 
-RunPlan plan_training(const TrainConfig& config, const RunSetup& setup, const TrainingData& data) {
+PlanRequest training_request(const TrainConfig& config, const TrainingData* data) {
   PlanRequest request;
   request.training = true;
   request.micro_batches = config.grad_accum;
-  request.tokens = data.sampler.max_tokens_per_micro_batch();
-  request.longest = data.rows.store.longest();
-  request.data_bytes = static_cast<uint64_t>(data.rows.store.bytes());
-  if (const auto eval = data.eval(config)) {
-    request.eval_tokens = eval->max_tokens_per_micro_batch();
-    request.longest = std::max(request.longest, data.eval_rows->store.longest());
-    request.data_bytes += static_cast<uint64_t>(data.eval_rows->store.bytes());
-  }
+  request.longest = config.seq_len;
+  request.tokens = config.seq_len * config.micro_batch;
+  request.bounds_basis = "--seq-len x --micro-batch";
   if (config.recompute != Recompute::automatic) {
     request.recompute = config.recompute == Recompute::blocks;
   }
   request.group = config.group;
-  return make_run_plan(setup, request);
+  if (data == nullptr) {
+    if (config.eval_every || config.eval_at_start) request.eval_tokens = request.tokens;
+    return request;
+  }
+  // Ids and labels, the store's offsets, and the order of an epoch with its sequences.
+  const auto bytes = [](const TokenStore& rows) {
+    return static_cast<uint64_t>(8 * rows.tokens() + 40 * rows.rows());
+  };
+  request.bounds_basis = "lengths of the data";
+  request.tokens = data->sampler.max_tokens_per_micro_batch();
+  request.longest = data->rows.store.longest();
+  request.data_bytes = bytes(data->rows.store);
+  if (const auto eval = data->eval(config)) {
+    request.eval_tokens = eval->max_tokens_per_micro_batch();
+    request.longest = std::max(request.longest, data->eval_rows->store.longest());
+    request.data_bytes += bytes(data->eval_rows->store);
+  }
+  return request;
+}
+
+StepWork step_work(const TrainConfig& config, const PlanRequest& request,
+                   const TrainingData* data) {
+  if (data == nullptr) return full_step(request);
+  return mean_step(data->rows.store, sampler_options(config),
+                   data->sampler.sequences_in_epoch(0));
+}
+
+std::optional<int64_t> run_steps(const TrainConfig& config, const TrainingData* data) {
+  if (config.steps) return config.steps;
+  if (data == nullptr) return std::nullopt;
+  return data->sampler.steps_for_epochs(config.epochs);
+}
+
+void require_fit(const RunPlan& plan, const RunSetup& setup, const PlanRequest& request,
+                 const TrainConfig& config) {
+  if (plan.fits()) return;
+  const PlanSubject subject = subject_of(setup, measure_process(request.data_bytes));
+  throw usage_error(refusal(plan, changes_that_fit(subject, request, config),
+                            needed_memory(subject, request)));
 }
 
 void require_disk(const RunSetup& setup, const TrainConfig& config) {
@@ -68,22 +101,6 @@ void require_disk(const RunSetup& setup, const TrainConfig& config) {
                         " saved states and the result, " + std::to_string(have >> 20) +
                         " MiB are free");
   }
-}
-
-MachineRates rates_of(const RunSetup& setup) {
-  const auto device = make_host_device(uint64_t{1} << 62);
-  // 16 bytes a parameter: within a quarter of what the run may use.
-  const auto most = static_cast<int64_t>(setup.memory_budget / 64);
-  return measure_rates(*device, setup.ops, setup.settings.compute,
-                       std::min(most, trained_parameters(setup.table)), setup.workers, setup.cores);
-}
-
-StepBound full_step_bound(const RunPlan& plan, const RunSetup& setup, const MachineRates& rates) {
-  const Schedule& list = plan.train->schedule;
-  const auto tokens = static_cast<double>(list.tokens), longest = static_cast<double>(list.longest);
-  const std::vector<BatchWork> full(static_cast<size_t>(list.micro_batches),
-                                    {tokens, tokens * (longest + 1) / 2, tokens});
-  return step_bound(list, full, rates, trained_parameters(setup.table));
 }
 
 }  // namespace hearth

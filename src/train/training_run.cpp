@@ -13,15 +13,17 @@ TrainingRun::TrainingRun(const TrainConfig& config, Reporter& reporter)
       directory_(config.out),
       setup_(prepare_training(config)),
       data_(config, setup_),
-      rates_(rates_of(setup_)),
-      plan_(plan_training(config, setup_, data_)) {
+      request_(training_request(config, &data_)),
+      rates_(measure_run(setup_, request_)),
+      plan_(make_run_plan(setup_, request_)) {
   if ((config.eval_every || config.eval_at_start) && config.eval_data.empty()) {
     throw usage_error("--eval-every and --eval-at-start need --eval-data");
   }
-  steps_ = config.steps.value_or(data_.sampler.steps_for_epochs(config.epochs));
+  steps_ = *run_steps(config, &data_);
   warmup_ = warmup_steps(config, steps_);
-  require_planned(config, plan_json(plan_, setup_, full_step_bound(plan_, setup_, rates_)));
-  require_fit(plan_, config);
+  times_ = predict(setup_, plan_, rates_, step_work(config, request_, &data_), steps_);
+  require_planned(config, plan_json(plan_, setup_, times_));
+  require_fit(plan_, setup_, request_, config);
   require_disk(setup_, config);
 }
 
@@ -104,7 +106,7 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
   directory_.clean();
   set_aside(rejected_);
   directory_.write_config(config_.recorded);
-  directory_.write_plan(plan_json(plan_, setup_, full_step_bound(plan_, setup_, rates_)));
+  directory_.write_plan(plan_json(plan_, setup_, times_));
   metrics_ = std::make_unique<MetricsLog>(directory_.metrics());
   journal_ = std::make_unique<Journal>(directory_.journal());
   scalars_ = std::make_unique<TensorBoardLog>(directory_.path());
@@ -153,7 +155,9 @@ void TrainingRun::describe(const std::vector<std::string>& changes) {
                  " dropped, " + std::to_string(totals.bad) + " bad");
   reporter_.note("steps: " + std::to_string(steps_) + ", warm-up " + std::to_string(warmup_) +
                  "; auxiliary loss coefficient " + Json(setup_.settings.aux_loss).dump() +
-                 "; memory planned " + std::to_string(plan_.peak >> 20) + " MiB");
+                 "; memory planned " + std::to_string(plan_.peak >> 20) + " MiB, " +
+                 Json(static_cast<int64_t>(times_.tokens / times_.step.total_s())).dump() +
+                 " tokens/s predicted");
   std::string level = std::string("determinism") + (config_.deterministic ? " (asked for)" : "") +
                       ": replay-exact on this machine and build, for any --threads";
   for (const std::string& change : changes) level += "; changed: " + change;

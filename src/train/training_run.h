@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "runtime/machine_rates.h"
 #include "train/journal.h"
 #include "train/metrics.h"
+#include "train/plan_report.h"
 #include "train/resume.h"
 #include "train/run_directory.h"
 #include "train/session.h"
@@ -30,14 +30,17 @@ struct TrainingData {
   std::vector<std::pair<std::string, Digest>> digests() const;
 };
 
-RunPlan plan_training(const TrainConfig& config, const RunSetup& setup, const TrainingData& data);
+/// What a training run asks of its plan: bounds from the data, or without data those of the options.
+PlanRequest training_request(const TrainConfig& config, const TrainingData* data);
+/// The work of a mean step, and the steps of the run where options or data tell.
+StepWork step_work(const TrainConfig& config, const PlanRequest& request, const TrainingData* data);
+std::optional<int64_t> run_steps(const TrainConfig& config, const TrainingData* data);
+/// Usage error naming the smallest change that fits, unless the plan does.
+void require_fit(const RunPlan& plan, const RunSetup& setup, const PlanRequest& request,
+                 const TrainConfig& config);
 /// Storage error unless the disk of --out holds what the run will write: the result, and as many
 /// states as it may have at once beyond those that are there.
 void require_disk(const RunSetup& setup, const TrainConfig& config);
-/// What this machine reaches with the run's op set, compute type and workers.
-MachineRates rates_of(const RunSetup& setup);
-/// The bound of a step whose micro-batches are as full as the data allows.
-StepBound full_step_bound(const RunPlan& plan, const RunSetup& setup, const MachineRates& rates);
 
 /// Everything that a step needs, and what happens before, between and after steps.
 class TrainingRun {
@@ -69,6 +72,8 @@ class TrainingRun {
   void describe(const std::vector<std::string>& changes);
   void count(const StepResult& result);
   void save();
+  /// plan.json with what was measured.
+  void grade_plan();
 
   const TrainConfig& config_;
   Reporter& reporter_;
@@ -76,8 +81,10 @@ class TrainingRun {
   StopSignals signals_;
   RunSetup setup_;
   TrainingData data_;
-  MachineRates rates_;
+  PlanRequest request_;
+  RunRates rates_;
   RunPlan plan_;
+  PlanTimes times_;
   int64_t steps_ = 0;
   int64_t warmup_ = 0;
 
@@ -96,6 +103,9 @@ class TrainingRun {
   std::chrono::steady_clock::time_point last_save_ = std::chrono::steady_clock::now();
   int64_t saved_step_ = -1;
   bool ran_a_step_ = false;
+  double step_seconds_ = 0, best_step_s_ = 0;  // of the steps of this process
+  int64_t steps_here_ = 0;
+  double io_s_ = 0;  // writing states and logs, since the last line
 };
 
 }  // namespace hearth

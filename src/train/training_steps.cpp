@@ -61,14 +61,20 @@ void TrainingRun::record(const StepResult& result) {
   m.time_s = seconds_since(step_begin_);
   m.tokens_per_s = static_cast<double>(result.tokens) / m.time_s;
   const StepBound bound =
-      step_bound(plan_.train->schedule, result.work, rates_, trained_parameters(setup_.table));
+      step_bound(plan_.train->schedule, result.work, rates_.best, trained_parameters(setup_.table));
   m.bound_pct = 100 * bound.total_s() / m.time_s;
   m.peak_rss_bytes = peak_resident_bytes();
-  m.busy = {{"host", result.busy_s}};
+  m.busy = {{"cpu", result.busy_s}, {"io", io_s_}};
+  io_s_ = 0;
+  ++steps_here_;
+  step_seconds_ += m.time_s;
+  best_step_s_ = steps_here_ == 1 ? m.time_s : std::min(best_step_s_, m.time_s);
+  const auto begin = Clock::now();
   m.expert_load = result.expert_load;
   m.skipped = !result.finite;
   metrics_->append(m);
   scalars_->step(m);
+  io_s_ += seconds_since(begin);
   reporter_.step(m, steps_);
   if (!result.finite) {
     reporter_.warn("step " + std::to_string(m.step) +
@@ -110,11 +116,13 @@ void TrainingRun::save_if_due() {
 
 void TrainingRun::save() {
   if (saved_step_ == progress_.step) return;
+  const auto begin = Clock::now();
   metrics_->sync();
   save_state(registry_, directory_.path(), progress_.step, static_cast<int>(config_.keep),
              identity_);
   saved_step_ = progress_.step;
   last_save_ = Clock::now();
+  io_s_ += seconds_since(begin);
   journal_->event("state_saved", {{"step", progress_.step}});
 }
 
@@ -124,6 +132,17 @@ ExitCode TrainingRun::stop() {
   reporter_.note("stopped by a signal after step " + std::to_string(progress_.step) +
                  (progress_.step > 0 ? ", state saved; the same command goes on from there" : ""));
   return ExitCode::stopped;
+}
+
+void TrainingRun::grade_plan() {
+  plan_.grade(session_->measured_memory());
+  Json json = plan_json(plan_, setup_, times_);
+  if (steps_here_ > 0) {
+    json["measured_time_s"] = step_seconds_ / static_cast<double>(steps_here_);
+    json["measured_best_time_s"] = best_step_s_;
+    json["measured_steps"] = steps_here_;
+  }
+  directory_.write_plan(json);
 }
 
 ExitCode TrainingRun::finish() {
@@ -141,8 +160,7 @@ ExitCode TrainingRun::finish() {
   if (!config_.trace.empty()) {
     write_file_atomically(config_.trace, chrome_trace(plan_.train->schedule, session_->trace()));
   }
-  plan_.grade(peak_resident_bytes());
-  directory_.write_plan(plan_json(plan_, setup_, full_step_bound(plan_, setup_, rates_)));
+  grade_plan();
   journal_->event("finished", {{"step", progress_.step}});
   reporter_.note("finished: " + result);
   return ExitCode::done;

@@ -55,6 +55,13 @@ TEST_CASE("workers really work side by side") {
   CHECK(inside == 4);
 }
 
+TEST_CASE("seconds of all workers are counted") {
+  const Pool pool(2);
+  CHECK(pool.busy_seconds() == 0);
+  pool.run(2, [](int64_t, int) { std::this_thread::sleep_for(std::chrono::milliseconds(20)); });
+  CHECK(pool.busy_seconds() >= 0.04 * 0.99);
+}
+
 TEST_CASE("sums over tiles do not depend on the number of workers") {
   std::vector<double> sums;
   for (const int workers : kTeams) {

@@ -1,0 +1,134 @@
+#include "plan/cost_model.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hearth {
+
+namespace {
+
+/// How often a task's ops go over the rows that it reads and writes, besides its products: norms,
+/// rope, residuals and the like read what another op of the task wrote.
+double passes_of(TaskKind kind) {
+  switch (kind) {
+    case TaskKind::attention:
+    case TaskKind::head: return 2;
+    case TaskKind::embed:
+    case TaskKind::dense:
+    case TaskKind::dispatch:
+    case TaskKind::combine: return 1;
+    case TaskKind::experts:  // counted in the experts' rate
+    case TaskKind::norm:
+    case TaskKind::update: break;
+  }
+  return 0;
+}
+
+/// Bytes of the rows that a task touches for so many tokens; what does not grow with tokens is
+/// small.
+double row_bytes(const Task& task, double tokens) {
+  double bytes = 0;
+  for (const BufferUse& use : task.uses) {
+    const Port& p = use.port;
+    bytes += static_cast<double>(p.rows_per_token * p.cols) * tokens *
+             static_cast<double>(size_of(p.dtype));
+  }
+  return bytes;
+}
+
+double trained_parameters(const Task& task, const ParameterTable& table) {
+  double n = 0;
+  for (const BlockUse& use : task.blocks) {
+    for (BlockId b = use.begin; b < use.end; ++b) {
+      for (TensorId id = table.block(b).begin; id < table.block(b).end; ++id) {
+        if (table.tensor(id).trainable) n += static_cast<double>(table.tensor(id).size());
+      }
+    }
+  }
+  return n;
+}
+
+const char* phase_of(const Task& task) {
+  if (task.kind == TaskKind::head) return "loss";
+  if (task.kind == TaskKind::norm || task.kind == TaskKind::update) return "update";
+  return name_of(task.phase).data();
+}
+
+}  // namespace
+
+double RateCurve::at(double rows) const {
+  HEARTH_CHECK(!points.empty(), "rate curve: nothing measured");
+  if (rows <= points.front().rows) return points.front().flops_per_s;
+  for (size_t i = 1; i < points.size(); ++i) {
+    const Point &a = points[i - 1], &b = points[i];
+    if (rows > b.rows) continue;
+    const double share = std::log(rows / a.rows) / std::log(b.rows / a.rows);
+    return a.flops_per_s + share * (b.flops_per_s - a.flops_per_s);
+  }
+  return points.back().flops_per_s;
+}
+
+TaskCost task_cost(const Task& task, const BatchWork& batch, const ModelSpec& spec,
+                   const ParameterTable& table, const CostRates& rates) {
+  TaskCost cost;
+  if (task.kind == TaskKind::norm) {
+    cost.memory_s = trained_parameters(task, table) / rates.norm_params_per_s;
+    return cost;
+  }
+  if (task.kind == TaskKind::update) {
+    cost.memory_s = trained_parameters(task, table) / rates.update_params_per_s;
+    return cost;
+  }
+  if (batch.tokens <= 0) return cost;
+  const bool backward = task.phase == Phase::backward;
+  if (task.work.per_token > 0) {
+    const bool experts = task.kind == TaskKind::experts;
+    const double rows = experts ? batch.tokens * static_cast<double>(spec.experts_per_token) /
+                                      static_cast<double>(spec.experts)
+                                : batch.tokens;
+    const RateCurve& curve = experts ? (backward ? rates.experts_backward : rates.experts_forward)
+                                     : (backward ? rates.linear_backward : rates.linear_forward);
+    cost.compute_s += task.work.per_token * batch.tokens / curve.at(rows);
+  }
+  if (task.work.per_pair > 0) {
+    const double rate = backward ? rates.attention_backward : rates.attention_forward;
+    cost.compute_s += task.work.per_pair * batch.pairs(task.work.window) / rate;
+  }
+  if (task.work.per_trained > 0) {
+    cost.compute_s += task.work.per_trained * batch.trained / rates.loss;
+  }
+  cost.memory_s = passes_of(task.kind) * row_bytes(task, batch.tokens) / rates.row_bytes_per_s;
+  return cost;
+}
+
+StepCost step_cost(const Schedule& schedule, std::span<const BatchWork> batches,
+                   const ModelSpec& spec, const ParameterTable& table, const CostRates& rates) {
+  StepCost sum;
+  for (const Task& task : schedule.tasks) {
+    const BatchWork batch =
+        task.micro_batch >= 0 ? batches[static_cast<size_t>(task.micro_batch)] : BatchWork{};
+    const TaskCost cost = task_cost(task, batch, spec, table, rates);
+    sum.compute_s += cost.compute_s;
+    sum.memory_s += cost.memory_s;
+    sum.phases[phase_of(task)] += cost.total_s();
+    sum.kinds[std::string(name_of(task.kind))] += cost.total_s();
+  }
+  return sum;
+}
+
+Trace predicted_trace(const Schedule& schedule, std::span<const BatchWork> batches,
+                      const ModelSpec& spec, const ParameterTable& table, const CostRates& rates) {
+  Trace trace;
+  double now = 0;
+  for (size_t t = 0; t < schedule.tasks.size(); ++t) {
+    const Task& task = schedule.tasks[t];
+    const BatchWork batch =
+        task.micro_batch >= 0 ? batches[static_cast<size_t>(task.micro_batch)] : BatchWork{};
+    const double begin = now;
+    now += task_cost(task, batch, spec, table, rates).total_s();
+    trace.push_back({static_cast<TaskId>(t), begin, now});
+  }
+  return trace;
+}
+
+}  // namespace hearth

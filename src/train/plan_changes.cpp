@@ -1,0 +1,210 @@
+#include "train/plan_changes.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace hearth {
+
+namespace {
+
+/// The program of the run that takes the change will not be as large to the page.
+constexpr uint64_t kMargin = uint64_t{4} << 20;
+
+std::string number(int64_t n) { return std::to_string(n); }
+
+/// A run changed in some options.
+struct Variant {
+  std::string options;
+  RunSettings settings;
+  ParameterTable table;
+  PlanRequest request;
+  int64_t seq_len = 0, micro_batch = 1, grad_accum = 1;
+
+  void add(const std::string& option) { options += (options.empty() ? "" : " ") + option; }
+
+  /// As many tokens a step in micro-batches of `sequences`.
+  void cut_micro_batch(int64_t sequences) {
+    if (sequences == micro_batch) return;
+    grad_accum *= micro_batch / sequences;
+    micro_batch = sequences;
+    add("--micro-batch " + number(micro_batch) + " --grad-accum " + number(grad_accum));
+    bound_tokens();
+  }
+  void cut_sequences(int64_t length) {
+    seq_len = length;
+    add("--seq-len " + number(length));
+    bound_tokens();
+  }
+  bool freeze(const std::string& glob) {
+    int64_t left = 0;
+    bool changed = false;
+    for (Tensor& t : table.tensors()) {
+      changed |= t.trainable && glob_matches(glob, t.name);
+      if (glob_matches(glob, t.name)) t.trainable = false;
+      left += t.trainable;
+    }
+    add("--freeze '" + glob + "'");
+    return changed && left > 0;
+  }
+  bool train_only(const std::string& glob) {
+    bool any = false;
+    for (Tensor& t : table.tensors()) {
+      t.trainable = t.trainable && glob_matches(glob, t.name);
+      any |= t.trainable;
+    }
+    add("--trainable '" + glob + "'");
+    return any;
+  }
+
+ private:
+  void bound_tokens() {
+    request.micro_batches = grad_accum;
+    request.longest = std::min(request.longest, seq_len);
+    request.tokens = std::min(request.tokens, micro_batch * seq_len);
+    request.eval_tokens = std::min(request.eval_tokens, micro_batch * seq_len);
+  }
+};
+
+class Search {
+ public:
+  Search(const PlanSubject& subject, const PlanRequest& request, const TrainConfig& config)
+      : subject_(subject), request_(request), config_(config) {}
+
+  std::vector<PlanChange> run() {
+    if (recompute() || smaller_micro_batch() || no_rounded_weights()) return found_;
+    if (shorter_sequences(start(), config_.seq_len / 4) || frozen_parts()) return found_;
+    shorter_sequences(start(), 1);
+    return found_;
+  }
+
+ private:
+  Variant start() const {
+    return {"",         subject_.settings,   subject_.table,     request_,
+            config_.seq_len, config_.micro_batch, config_.grad_accum};
+  }
+
+  std::optional<uint64_t> peak_if_fits(const Variant& v, bool one_micro_batch = false) const {
+    PlanSubject subject{subject_.spec,
+                        v.settings,
+                        v.table,
+                        subject_.ops,
+                        subject_.types_basis,
+                        subject_.opening_bytes,
+                        subject_.workers,
+                        subject_.budget - std::min(subject_.budget, kMargin),
+                        subject_.process};
+    PlanRequest request = v.request;
+    if (one_micro_batch) request.micro_batches = 1;
+    const RunPlan plan = make_run_plan(subject, request);
+    if (!plan.fits()) return std::nullopt;
+    return plan.peak;
+  }
+
+  bool take(const Variant& v) {
+    // Most do not fit, which one micro-batch alone shows.
+    if (!peak_if_fits(v, true)) return false;
+    const auto peak = peak_if_fits(v);
+    if (peak) found_.push_back({v.options, *peak});
+    return peak.has_value();
+  }
+
+  bool recompute() {
+    if (request_.recompute.value_or(true)) return false;
+    Variant v = start();
+    v.request.recompute = true;
+    v.add("--recompute blocks");
+    return take(v);
+  }
+
+  /// Largest first, those that divide the present one.
+  bool smaller_micro_batch() {
+    for (int64_t n = config_.micro_batch / 2; n >= 1; --n) {
+      if (config_.micro_batch % n != 0) continue;
+      Variant v = start();
+      v.cut_micro_batch(n);
+      if (take(v)) return true;
+    }
+    return false;
+  }
+
+  bool no_rounded_weights() {
+    if (subject_.settings.compute != Compute::bf16) return false;
+    Variant v = start();
+    v.settings.compute = Compute::f32;
+    v.add("--compute-dtype f32");
+    return take(v);
+  }
+
+  /// The longest that fits, at least `least`: the sequences of a micro-batch are cut to one before.
+  bool shorter_sequences(Variant base, int64_t least) {
+    base.cut_micro_batch(1);
+    const int64_t unit = config_.seq_len >= 512 ? 64 : 8;
+    int64_t low = 0, high = (std::min(config_.seq_len, request_.longest) - 1) / unit;  // units
+    while (low < high) {
+      const int64_t middle = (low + high + 1) / 2;
+      Variant v = base;
+      v.cut_sequences(middle * unit);
+      if (peak_if_fits(v, true)) {
+        low = middle;
+      } else {
+        high = middle - 1;
+      }
+    }
+    if (low == 0 || low * unit < least) return false;
+    base.cut_sequences(low * unit);
+    return take(base);
+  }
+
+  bool frozen_parts() {
+    if (!config_.trainable.empty()) return false;
+    const auto part = [&](const std::function<bool(Variant&)>& freeze) {
+      Variant v = start();
+      if (!freeze(v)) return false;
+      if (take(v)) return true;
+      v.cut_micro_batch(1);
+      return config_.micro_batch > 1 && take(v);
+    };
+    const auto embedding = std::find_if(subject_.table.tensors().begin(),
+                                        subject_.table.tensors().end(), [](const Tensor& t) {
+                                          return t.slot == Slot::embedding;
+                                        });
+    return part([&](Variant& v) { return v.freeze(embedding->name); }) ||
+           part([](Variant& v) { return v.freeze("*.experts.*"); }) ||
+           part([](Variant& v) { return v.train_only("*.self_attn.*"); });
+  }
+
+  const PlanSubject& subject_;
+  const PlanRequest& request_;
+  const TrainConfig& config_;
+  std::vector<PlanChange> found_;
+};
+
+std::string mebibytes(uint64_t bytes) { return std::to_string((bytes >> 20) + 1); }
+
+}  // namespace
+
+std::vector<PlanChange> changes_that_fit(const PlanSubject& subject, const PlanRequest& request,
+                                         const TrainConfig& config) {
+  // What the process took before it planned stays, whatever the run does.
+  if (subject.process.peak > subject.budget) return {};
+  return Search(subject, request, config).run();
+}
+
+uint64_t needed_memory(const PlanSubject& subject, const PlanRequest& request) {
+  PlanSubject least = subject;
+  least.budget = 0;
+  return make_run_plan(least, request).peak;
+}
+
+std::string refusal(const RunPlan& plan, const std::vector<PlanChange>& changes, uint64_t needed) {
+  if (plan.fits()) return "";
+  std::string text = what_is_missing(plan);
+  if (!changes.empty()) {
+    text += "; the smallest change that fits: " + changes.front().options + " (" +
+            mebibytes(changes.front().peak) + " MiB)";
+  }
+  return text + (changes.empty() ? "; no other options fit, only more memory: " : "; or ") +
+         "--cpu-memory " + mebibytes(needed) + "Mi where the machine has it";
+}
+
+}  // namespace hearth

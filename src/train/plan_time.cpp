@@ -1,0 +1,91 @@
+#include "train/plan_time.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+
+namespace hearth {
+
+namespace {
+
+/// How products find the weights of a kind of block: type, and whether any of them is trained.
+struct WeightUse {
+  DType type = DType::f32;
+  bool trained = false;
+};
+
+WeightUse weight_use(const RunSetup& setup, bool expert) {
+  WeightUse use;
+  use.type = DType::f32;
+  bool found = false;
+  for (const Block& block : setup.table.blocks()) {
+    if ((block.kind == BlockKind::expert) != expert || block.layer < 0) continue;
+    for (TensorId id = block.begin; id < block.end; ++id) {
+      const Tensor& t = setup.table.tensor(id);
+      if (t.vector || t.slot == Slot::router) continue;
+      if (t.trainable) {
+        return {setup.settings.compute == Compute::bf16 ? DType::bf16 : DType::f32, true};
+      }
+      if (!found) use.type = t.stored;
+      found = true;
+    }
+  }
+  return use;
+}
+
+}  // namespace
+
+RunRates measure_run(const RunSetup& setup, const PlanRequest& request) {
+  const auto device = make_host_device(uint64_t{1} << 62);
+  const uint64_t most = std::min<uint64_t>(uint64_t{192} << 20, setup.memory_budget / 4);
+  const RateOptions options{setup.ops,     setup.settings.compute,
+                            setup.workers, setup.cores,
+                            most,          trained_parameters(setup.table)};
+  const WeightUse linear = weight_use(setup, false), experts = weight_use(setup, true);
+  const RunShapes shapes{setup.spec,      linear.type,    experts.type,   linear.trained,
+                         experts.trained, request.tokens, request.longest};
+  return {measure_rates(*device, options), measure_costs(*device, options, shapes)};
+}
+
+StepWork full_step(const PlanRequest& request) {
+  return {std::vector<BatchWork>(static_cast<size_t>(request.micro_batches),
+                                 full_batch(request.tokens, request.longest)),
+          "full micro-batches"};
+}
+
+StepWork mean_step(const TokenStore& rows, const SamplerOptions& options, int64_t sequences) {
+  // Lengths in buckets of a sixteenth of their size: sum and count.
+  std::map<uint64_t, std::pair<double, double>> buckets;
+  for (int64_t r = 0; r < rows.rows(); ++r) {
+    const auto n = static_cast<uint64_t>(rows.length(r));
+    const int drop = std::max(0, static_cast<int>(std::bit_width(n)) - 5);
+    auto& [sum, count] = buckets[n >> drop << drop];
+    sum += static_cast<double>(n);
+    count += 1;
+  }
+  const double share =
+      static_cast<double>(options.micro_batch) / static_cast<double>(std::max<int64_t>(1, sequences));
+  BatchWork batch;
+  batch.tokens = share * static_cast<double>(rows.tokens());
+  batch.trained = share * static_cast<double>(rows.trained_tokens());
+  for (const auto& [key, bucket] : buckets) {
+    batch.documents.push_back({bucket.first / bucket.second, share * bucket.second});
+  }
+  return {std::vector<BatchWork>(static_cast<size_t>(options.grad_accum), batch),
+          "mean of the data"};
+}
+
+PlanTimes predict(const RunSetup& setup, const RunPlan& plan, const RunRates& rates,
+                  const StepWork& work, std::optional<int64_t> steps) {
+  const Schedule& list = plan.train->schedule;
+  PlanTimes times;
+  times.step = step_cost(list, work.batches, setup.spec, setup.table, rates.costs);
+  times.bound = step_bound(list, work.batches, rates.best, trained_parameters(setup.table));
+  for (const BatchWork& batch : work.batches) times.tokens += batch.tokens;
+  times.basis = work.basis;
+  times.steps = steps;
+  times.trace = predicted_trace(list, work.batches, setup.spec, setup.table, rates.costs);
+  return times;
+}
+
+}  // namespace hearth

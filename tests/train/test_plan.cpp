@@ -1,0 +1,278 @@
+// Plans: from config.json alone, sizes by arithmetic, refusals that name what fits, and what a run
+// measured of its plan.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+
+#include "base/system.h"
+#include "model/description.h"
+#include "support/published_configs.h"
+#include "train/plan_changes.h"
+#include "train/run_setup.h"
+#include "train/training_fixture.h"
+
+namespace hearth::test {
+namespace {
+
+const Json& place_of(const Json& plan) { return plan.find("memory")->as_array()[0]; }
+
+const Json* line_of(const Json& plan, const std::string& name) {
+  for (const Json& line : place_of(plan).find("lines")->as_array()) {
+    if (line.find("name")->as_string() == name) return &line;
+  }
+  return nullptr;
+}
+
+double bytes_of(const Json& plan, const std::string& name) {
+  const Json* line = line_of(plan, name);
+  return line ? line->find("bytes")->as_double() : 0;
+}
+
+/// A directory that holds config.json alone.
+std::string config_directory(const TemporaryDirectory& dir, const PublishedModel& model) {
+  const std::string directory = dir / model.name;
+  make_directory(directory);
+  write_file_atomically(directory + "/config.json", model.config);
+  return directory;
+}
+
+TrainConfig published_plan(const std::string& directory) {
+  TrainConfig config;
+  config.model = directory;
+  config.seq_len = 64;
+  config.grad_accum = 1;
+  config.compute = ComputeChoice::f32;
+  config.threads = 2;
+  config.cpu_memory = uint64_t{1} << 41;
+  return config;
+}
+
+/// Within the padding between tensors.
+bool close_to(double bytes, double expected) {
+  return bytes >= expected && bytes <= expected * 1.0001 + 4096;
+}
+
+TEST_CASE("plan: published sizes from config.json alone, by arithmetic") {
+  register_all_op_sets();
+  TemporaryDirectory dir;
+  for (const PublishedModel& model : {kQwen3Moe30B}) {
+    INFO(model.name);
+    TrainConfig config = published_plan(config_directory(dir, model));
+    const auto parameters = static_cast<double>(model.parameters);
+    const PlanReport full = plan_run(config);
+    CHECK(full.fits);
+    for (const char* line : {"master weights", "gradients", "first moments", "second moments"}) {
+      INFO(line);
+      CHECK(close_to(bytes_of(full.json, line), 4 * parameters));
+    }
+    CHECK(line_of(full.json, "weights (stored type)") == nullptr);
+    CHECK(place_of(full.json).find("peak_bytes")->as_double() > 16 * parameters);
+    double sum = 0;
+    for (const Json& line : place_of(full.json).find("lines")->as_array()) {
+      sum += line.find("bytes")->as_double();
+      const std::string& basis = line.find("basis")->as_string();
+      CHECK((basis.starts_with("derived: ") || basis.starts_with("measured: ") ||
+             basis.starts_with("data: ") || basis.starts_with("policy: ")));
+    }
+    CHECK(sum == place_of(full.json).find("peak_bytes")->as_double());
+
+    // Frozen weights stay as stored: bfloat16 says config.json.
+    const Json spec = parse_json(model.config, model.name);
+    const Family& family = family_of(spec, model.name);
+    const ParameterTable table = family.make_table(family.read_config(spec, model.name));
+    double experts = 0;
+    for (const Tensor& t : table.tensors()) {
+      if (glob_matches("*.experts.*", t.name)) experts += static_cast<double>(t.size());
+    }
+    config.freeze = {"*.experts.*"};
+    const PlanReport frozen = plan_run(config);
+    CHECK(close_to(bytes_of(frozen.json, "weights (stored type)"), 2 * experts));
+    CHECK(close_to(bytes_of(frozen.json, "gradients"), 4 * (parameters - experts)));
+    const Json* stored = line_of(frozen.json, "weights (stored type)");
+    CHECK(stored->find("basis")->as_string().find("config.json's dtype") != std::string::npos);
+  }
+}
+
+TEST_CASE("plan: an index without its shards tells the stored types") {
+  register_all_op_sets();
+  TemporaryDirectory dir;
+  const std::string directory = config_directory(dir, kQwen3Moe30B);
+  const auto index = [&](double bytes_each) {
+    write_file_atomically(
+        directory + "/model.safetensors.index.json",
+        R"({"metadata":{"total_size":)" +
+            std::to_string(static_cast<int64_t>(bytes_each *
+                                                static_cast<double>(kQwen3Moe30B.parameters))) +
+            R"(},"weight_map":{"lm_head.weight":"model-00001-of-00001.safetensors"}})");
+  };
+  TrainConfig config = published_plan(directory);
+  config.freeze = {"*.experts.*"};
+  config.trainable = {"lm_head.weight"};
+  index(4);
+  CHECK(weights_are_absent(directory));
+  const Json four = plan_run(config).json;
+  CHECK(line_of(four, "weights (stored type)")->find("basis")->as_string().find("the index") !=
+        std::string::npos);
+  index(2);
+  const Json two = plan_run(config).json;
+  CHECK(bytes_of(four, "weights (stored type)") == 2 * bytes_of(two, "weights (stored type)"));
+  // A run needs the weights, a plan of damaged ones says so as a run does.
+  config.out = dir / "run";
+  RecordingReporter reporter;
+  config.data = {dir / "none.jsonl"};
+  CHECK(raised_by([&] { train(config, reporter); }).code == ExitCode::input);
+}
+
+TEST_CASE("plan: weights that are there are read from their headers, data by their lengths") {
+  TrainingFixture f;
+  TrainConfig config = f.config("x");
+  config.freeze = {"*.experts.*"};
+  const Json with = plan_run(config).json;
+  CHECK(line_of(with, "weights (stored type)")->find("basis")->as_string().find("headers") !=
+        std::string::npos);
+  CHECK(line_of(with, "data") != nullptr);
+  CHECK(with.find("steps")->as_int() == 8);
+  CHECK(with.find("time_basis")->as_string() == "mean of the data");
+  config.data.clear();
+  config.steps.reset();
+  const Json without = plan_run(config).json;
+  CHECK(line_of(without, "data") == nullptr);
+  CHECK(without.find("steps")->is_null());
+  CHECK(without.find("tokens_per_micro_batch")->as_int() == config.seq_len * config.micro_batch);
+  CHECK(without.find("tokens_per_step")->as_double() ==
+        static_cast<double>(config.seq_len * config.micro_batch * config.grad_accum));
+  for (const Json* plan : {&with, &without}) {
+    CHECK(plan->find("time_s")->as_double() > plan->find("bound_s")->as_double());
+    double share = 0;
+    for (const auto& [name, seconds] : plan->find("phases")->as_object()) {
+      share += seconds.as_double();
+    }
+    CHECK(std::abs(share / plan->find("time_s")->as_double() - 1) < 1e-9);
+  }
+}
+
+// Subjects with a process of a fixed size, so that no measurement moves what fits.
+struct Subject {
+  TrainingFixture f;
+  TrainConfig config = f.config("x");
+  RunSetup setup;
+  PlanRequest request;
+
+  Subject() : setup(prepare_training(config)) {
+    config.seq_len = 2048;
+    config.micro_batch = 8;
+    config.grad_accum = 2;
+    request.training = true;
+    request.micro_batches = 2;
+    request.longest = 2048;
+    request.tokens = 8 * 2048;
+  }
+  PlanSubject with(uint64_t budget) const {
+    PlanSubject subject = subject_of(setup, {uint64_t{20} << 20, 0, 0});
+    subject.opening_bytes = 0;
+    subject.budget = budget;
+    return subject;
+  }
+};
+
+TEST_CASE("plan: what was planned as P fits a budget of P, and a program a little larger") {
+  const Subject s;
+  const RunPlan plan = make_run_plan(s.with(uint64_t{1} << 40), s.request);
+  PlanSubject same = s.with(plan.peak);
+  CHECK(make_run_plan(same, s.request).fits());
+  CHECK(make_run_plan(same, s.request).train->group == plan.train->group);
+  same.process.program += uint64_t{2} << 20;
+  const RunPlan larger = make_run_plan(same, s.request);
+  CHECK(larger.fits());
+  CHECK(larger.train->group == plan.train->group);
+  const uint64_t needed = needed_memory(same, s.request);
+  CHECK(needed < plan.peak);
+  same.budget = needed;
+  CHECK(make_run_plan(same, s.request).fits());
+  same.budget = needed - (1 << 20);
+  CHECK_FALSE(make_run_plan(same, s.request).fits());
+}
+
+TEST_CASE("plan: the smallest change that fits is named, and fits") {
+  Subject s;
+  const uint64_t needed = needed_memory(s.with(0), s.request);
+  const auto change = [&](uint64_t budget) {
+    const auto found = changes_that_fit(s.with(budget), s.request, s.config);
+    return found.empty() ? std::string("none") : found.front().options;
+  };
+  // Fewer sequences in a micro-batch: the same tokens a step.
+  CHECK(change(needed - (8 << 20)) == "--micro-batch 4 --grad-accum 4");
+  // Somewhere above the parameters alone sequences are cut, and at last nothing helps.
+  const std::string shorter = change(uint64_t{45} << 20);
+  INFO(shorter);
+  CHECK(shorter.find("--seq-len") != std::string::npos);
+  CHECK(change(uint64_t{20} << 20) == "none");
+  // Recompute comes first where it was refused.
+  s.request.recompute = false;
+  const uint64_t kept = needed_memory(s.with(0), s.request);
+  CHECK(kept > needed);
+  CHECK(change(kept - (6 << 20)) == "--recompute blocks");
+}
+
+TEST_CASE("plan: a refusal is one line that names what runs, and a run with it runs") {
+  TrainingFixture f;
+  TrainConfig config = f.config("run");
+  config.data = {f.dir / "long.jsonl"};
+  config.seq_len = 2048;
+  config.micro_batch = 8;
+  config.grad_accum = 1;
+  config.steps = 1;
+  std::string ids;
+  for (int i = 0; i < 2048; ++i) ids += (i ? "," : "") + std::to_string(i % 250);
+  std::string rows;
+  for (int i = 0; i < 8; ++i) rows += "{\"input_ids\":[" + ids + "]}\n";
+  TrainingFixture::write(f.dir / "long.jsonl", rows);
+  config.recompute = Recompute::none;
+  config.cpu_memory = 1;
+  const auto needed = static_cast<uint64_t>(plan_run(config).json.find("needed_bytes")->as_int());
+  config.cpu_memory = needed - (uint64_t{12} << 20);
+  if (peak_resident_bytes() > config.cpu_memory) SKIP("what ran before in this process was larger");
+  const PlanReport report = plan_run(config);
+  REQUIRE_FALSE(report.fits);
+  CHECK(report.json.find("fits")->as_bool() == false);
+  CHECK(report.refusal.find('\n') == std::string::npos);
+  CHECK(report.refusal.find("--recompute blocks") != std::string::npos);
+  CHECK(report.json.find("changes")->as_array()[0].find("options")->as_string() ==
+        "--recompute blocks");
+  CHECK(raised_by([&] { f.run(config); }).code == ExitCode::usage);
+  CHECK(file_info(f.dir / "run/model").kind == FileKind::none);
+  config.recompute = Recompute::blocks;
+  CHECK(f.run(config) == ExitCode::done);
+}
+
+TEST_CASE("plan: a run grades every line of its plan") {
+  TrainingFixture f;
+  TrainConfig config = f.config("run");
+  config.eval_data = config.data;
+  config.eval_every = 4;
+  RecordingReporter reporter;
+  REQUIRE(train(config, reporter) == ExitCode::done);
+  const Json plan = parse_json(read_file(f.dir / "run/plan.json"), "plan.json");
+  for (const Json& line : place_of(plan).find("lines")->as_array()) {
+    INFO(line.dump());
+    REQUIRE(line.find("measured") != nullptr);
+    const std::string& name = line.find("name")->as_string();
+    if (name.ends_with("weights") || name.ends_with("moments") || name == "gradients" ||
+        name.starts_with("activations") || name.starts_with("scratch")) {
+      CHECK(line.find("measured")->as_int() == line.find("bytes")->as_int());
+    }
+  }
+  CHECK(place_of(plan).find("measured_peak_bytes")->as_int() > 0);
+  CHECK(plan.find("measured_time_s")->as_double() > 0);
+  CHECK(plan.find("measured_steps")->as_int() == 8);
+  for (const StepMetrics& m : reporter.steps) {
+    CHECK(m.bound_pct > 0);
+    CHECK(m.bound_pct < 100);
+    CHECK(m.busy.at("cpu") > 0);
+    CHECK(m.busy.at("cpu") <= config.threads * m.time_s * 1.01);
+    CHECK(m.busy.at("io") >= 0);
+  }
+}
+
+}  // namespace
+}  // namespace hearth::test

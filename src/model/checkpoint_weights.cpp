@@ -73,8 +73,8 @@ int64_t find_not_finite(DType type, const void* data, int64_t n) {
 
 void Checkpoint::read_weights(ParameterTable& table, const Pool& pool) const {
   const std::vector<Piece> pieces = pieces_of(table, layout_);
-  std::vector<std::vector<float>> buffers(static_cast<size_t>(pool.workers()),
-                                          std::vector<float>(kPieceElements));
+  std::vector<std::vector<float>> buffers(static_cast<size_t>(pool.workers()));
+  for (std::vector<float>& buffer : buffers) buffer.resize(kPieceElements);
   pool.run(static_cast<int64_t>(pieces.size()), [&](int64_t i, int worker) {
     const Piece& piece = pieces[static_cast<size_t>(i)];
     Tensor& tensor = table.tensor(piece.tensor);
@@ -95,13 +95,14 @@ void Checkpoint::read_weights(ParameterTable& table, const Pool& pool) const {
     home_of(tensor).version = tensor.version;
     tensor.copies[static_cast<int>(CopyRole::working)].version = tensor.version;
   }
+  buffers.clear();  // the plan has them and those of the check as one line
   check_tied_copies();
 }
 
 // transformers ties a stored head only when it equals the embedding; another one would be a model
 // that is not tied although config.json says so.
 void Checkpoint::check_tied_copies() const {
-  std::vector<float> stored(kPieceElements), first(kPieceElements), second(kPieceElements);
+  std::vector<float> stored, first, second;
   const auto read = [&](const TensorLocation& at, int64_t begin, int64_t n, float* out) {
     const DType type = *safetensors_dtype(at.entry.dtype);
     files_[static_cast<size_t>(at.file)]->read(at.entry, stored.data(),
@@ -112,6 +113,7 @@ void Checkpoint::check_tied_copies() const {
   for (const auto& [name, at] : locations_) {
     const std::string source = family_->tied_source(spec_, name);
     if (source.empty()) continue;
+    for (std::vector<float>* buffer : {&stored, &first, &second}) buffer->resize(kPieceElements);
     const int64_t size = at.entry.shape[0] * at.entry.shape[1];
     for (int64_t begin = 0; begin < size; begin += kPieceElements) {
       const int64_t n = std::min(kPieceElements, size - begin);
@@ -142,7 +144,7 @@ void Checkpoint::check_finite() const {
 }
 
 uint64_t Checkpoint::read_buffer_bytes(int workers) {
-  return static_cast<uint64_t>(workers) * kPieceElements * sizeof(float);
+  return static_cast<uint64_t>(std::max(workers, 3)) * kPieceElements * sizeof(float);
 }
 
 std::vector<std::pair<std::string, Digest>> Checkpoint::digests() const {

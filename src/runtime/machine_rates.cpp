@@ -175,7 +175,7 @@ double measure_loss(Device& device, const RateOptions& o, const RunShapes& shape
   const LinearView head{bench.matrix(shapes.linear_weights, vocabulary, hidden), {}, o.compute};
   const View x = bench.matrix(DType::f32, rows, hidden), dx = bench.matrix(DType::f32, rows, hidden);
   const View dw = shapes.linear_trained ? bench.matrix(DType::f32, vocabulary, hidden) : View{};
-  const View labels = bench.integers(std::vector<int32_t>(static_cast<size_t>(rows), 1));
+  const View labels = bench.integers(std::vector<int32_t>(static_cast<size_t>(rows), 0));
   const View loss = bench.matrix(DType::f64, 1, 1);
   const double time = shortest(
       2, [&] { o.ops.cross_entropy(bench.stream(), x, head, labels, 1e-3, loss, dx, dw); });

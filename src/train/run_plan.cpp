@@ -169,7 +169,7 @@ RunPlan make_run_plan(const PlanSubject& subject, const PlanRequest& request) {
     lines.push_back({kData, request.data_bytes, "data: ids, labels and order of the rows"});
   }
   lines.push_back({kReading, Checkpoint::read_buffer_bytes(subject.workers),
-                   "derived: 4 MiB a worker"});
+                   "derived: 4 MiB a worker, of three at least"});
   for (const ParameterArena& arena : parameter_arenas(subject.table, plan.policy)) {
     lines.push_back({arena.name, arena.bytes, parameter_basis(subject, plan.policy, arena.role)});
   }

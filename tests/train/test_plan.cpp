@@ -159,13 +159,13 @@ struct Subject {
   PlanRequest request;
 
   Subject() : setup(prepare_training(config)) {
-    config.seq_len = 2048;
+    config.seq_len = 8192;
     config.micro_batch = 8;
     config.grad_accum = 2;
     request.training = true;
     request.micro_batches = 2;
-    request.longest = 2048;
-    request.tokens = 8 * 2048;
+    request.longest = 8192;
+    request.tokens = 8 * 8192;
   }
   PlanSubject with(uint64_t budget) const {
     PlanSubject subject = subject_of(setup, {uint64_t{20} << 20, 0, 0});
@@ -203,7 +203,10 @@ TEST_CASE("plan: the smallest change that fits is named, and fits") {
   // Fewer sequences in a micro-batch: the same tokens a step.
   CHECK(change(needed - (8 << 20)) == "--micro-batch 4 --grad-accum 4");
   // Somewhere above the parameters alone sequences are cut, and at last nothing helps.
-  const std::string shorter = change(uint64_t{45} << 20);
+  PlanRequest one = s.request;
+  one.micro_batches = 16;
+  one.tokens = 8192;
+  const std::string shorter = change(needed_memory(s.with(0), one) - (2 << 20));
   INFO(shorter);
   CHECK(shorter.find("--seq-len") != std::string::npos);
   CHECK(change(uint64_t{20} << 20) == "none");

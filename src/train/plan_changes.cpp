@@ -144,7 +144,7 @@ class Search {
       const int64_t middle = (low + high + 1) / 2;
       Variant v = base;
       v.cut_sequences(middle * unit);
-      if (peak_if_fits(v, true)) {
+      if (peak_if_fits(v, true) && peak_if_fits(v)) {
         low = middle;
       } else {
         high = middle - 1;

@@ -4,6 +4,8 @@
 #include <bit>
 #include <map>
 
+#include "base/system.h"
+
 namespace hearth {
 
 namespace {
@@ -37,7 +39,9 @@ WeightUse weight_use(const RunSetup& setup, bool expert) {
 
 RunRates measure_run(const RunSetup& setup, const PlanRequest& request) {
   const auto device = make_host_device(uint64_t{1} << 62);
-  const uint64_t most = std::min<uint64_t>(uint64_t{192} << 20, setup.memory_budget / 4);
+  const uint64_t now = resident_bytes(), budget = setup.memory_budget;
+  const uint64_t most =
+      std::min<uint64_t>(uint64_t{192} << 20, budget > now ? (budget - now) / 4 : 0);
   const RateOptions options{setup.ops,     setup.settings.compute,
                             setup.workers, setup.cores,
                             most,          trained_parameters(setup.table)};

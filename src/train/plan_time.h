@@ -12,7 +12,7 @@
 namespace hearth {
 
 /// Both measurements of the machine, made before a run's memory is reserved. At most a quarter of
-/// what the run may use, 192 MiB.
+/// what the process may still take, 192 MiB.
 struct RunRates {
   MachineRates best;
   CostRates costs;

@@ -238,8 +238,9 @@ TEST_CASE("plan: a refusal is one line that names what runs, and a run with it r
   const PlanReport report = plan_run(config);
   REQUIRE_FALSE(report.fits);
   CHECK(report.json.find("fits")->as_bool() == false);
+  INFO(report.refusal);
   CHECK(report.refusal.find('\n') == std::string::npos);
-  CHECK(report.refusal.find("--recompute blocks") != std::string::npos);
+  REQUIRE(report.refusal.find("--recompute blocks") != std::string::npos);
   CHECK(report.json.find("changes")->as_array()[0].find("options")->as_string() ==
         "--recompute blocks");
   CHECK(raised_by([&] { f.run(config); }).code == ExitCode::usage);

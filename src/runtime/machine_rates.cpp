@@ -83,8 +83,8 @@ Rates measure_linear(Device& device, const RateOptions& o, const RunShapes& shap
   const View x = bench.matrix(DType::f32, rows, in), y = bench.matrix(DType::f32, rows, out);
   const View dw = shapes.linear_trained ? bench.matrix(DType::f32, out, in) : View{};
   const double flops = 2.0 * static_cast<double>(rows) * static_cast<double>(in * out);
-  const double forward = shortest(3, [&] { o.ops.linear_forward(bench.stream(), x, w, y); });
-  const double backward = shortest(3, [&] {
+  const double forward = shortest(2, [&] { o.ops.linear_forward(bench.stream(), x, w, y); });
+  const double backward = shortest(2, [&] {
     o.ops.linear_dgrad(bench.stream(), y, w, x, false);
     if (dw) o.ops.linear_wgrad(bench.stream(), y, x, o.compute, dw, {});
   });
@@ -126,8 +126,8 @@ Rates measure_experts(Device& device, const RateOptions& o, const RunShapes& sha
   const View dx = bench.matrix(DType::f32, all, hidden);
   const double flops = flops_each * static_cast<double>(experts);
   const double forward = shortest(
-      3, [&] { o.ops.experts_forward(bench.stream(), x, at, weights, gate, up, y); });
-  const double backward = shortest(3, [&] {
+      2, [&] { o.ops.experts_forward(bench.stream(), x, at, weights, gate, up, y); });
+  const double backward = shortest(2, [&] {
     o.ops.experts_backward(bench.stream(), y, weight, x, at, weights, gate, up, dx, dweight,
                            gradients);
   });
@@ -152,10 +152,10 @@ Rates measure_attention(Device& device, const RateOptions& o, const RunShapes& s
   const View ends = bench.integers({0, static_cast<int32_t>(n)});
   const SequenceOffsets offsets{ends, ends};
   const double pairs = static_cast<double>(n) * static_cast<double>(n + 1) / 2;
-  const double forward = shortest(3, [&] {
+  const double forward = shortest(2, [&] {
     o.ops.attention_forward(bench.stream(), shape, offsets, q, k, v, out, log_sum);
   });
-  const double backward = shortest(3, [&] {
+  const double backward = shortest(2, [&] {
     o.ops.attention_backward(bench.stream(), shape, offsets, out, q, k, v, out, log_sum, dq, dk,
                              dv);
   });
@@ -190,7 +190,7 @@ double measure_rows(Device& device, const RateOptions& o, const RunShapes& shape
   Bench bench(device, o, o.ops.row_scratch(rows, hidden));
   const View x = bench.matrix(DType::f32, rows, hidden), y = bench.matrix(DType::f32, rows, hidden);
   const View weight = bench.matrix(DType::f32, 1, hidden), rstd = bench.matrix(DType::f32, 1, rows);
-  const double time = shortest(3, [&] {
+  const double time = shortest(2, [&] {
     o.ops.rmsnorm_forward(bench.stream(), x, weight, 1e-6, y, rstd);
     o.ops.add(bench.stream(), x, y, y);
   });
@@ -212,7 +212,7 @@ double measure_update(Device& device, const RateOptions& o, bool working) {
   AdamWOptions adamw;
   adamw.lr = 1e-5;
   const double time = shortest(
-      3, [&] { o.ops.adamw(bench.stream(), adamw, g, w, m, v, rounded); });
+      2, [&] { o.ops.adamw(bench.stream(), adamw, g, w, m, v, rounded); });
   return static_cast<double>(n) / time;
 }
 

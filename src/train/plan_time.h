@@ -11,7 +11,7 @@
 
 namespace hearth {
 
-/// Both measurements of the machine, made before a run's memory is reserved. At most a quarter of
+/// Both measurements of the machine, each twice and the best of it, made before a run's memory is reserved. At most a quarter of
 /// what the process may still take, 192 MiB.
 struct RunRates {
   MachineRates best;

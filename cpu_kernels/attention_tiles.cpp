@@ -42,13 +42,13 @@ void gather_lanes(const LaneBlock& lanes, const ConstView& x, float scale, float
 }
 
 void transpose_lanes(const float* rows, int64_t d, float* transposed) {
-  transpose(rows, d, kLanes, d, nullptr, transposed, kLanes);
+  transpose(rows, d, kLanes, d, transposed, kLanes);
 }
 
 void scatter_lanes(const LaneBlock& lanes, const float* transposed, const float* lane_scale,
                    float* rows, View x) {
   const int64_t d = lanes.shape.head_dim;
-  transpose(transposed, kLanes, d, lanes.count, nullptr, rows, d);
+  transpose(transposed, kLanes, d, lanes.count, rows, d);
   for (int64_t l = 0; l < lanes.count; ++l) {
     scale_row(rows + l * d, lane_scale[l], x.row<float>(lanes.row(l)) + lanes.head(l) * d, d);
   }

@@ -1,5 +1,5 @@
-// The fast CPU back end of the op set: products by oneDNN, with a packed kernel of its own for few
-// rows and weights of other stored types, in tiles on the stream's pool.
+// The fast CPU back end of the op set: f32 products by a packed kernel of its own, which also takes
+// other stored types, bf16 products by oneDNN where the CPU has them, and OpenMP tiles.
 #pragma once
 
 #include "ops/op_set.h"

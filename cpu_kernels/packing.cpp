@@ -40,7 +40,7 @@ void copy_row(const void* from, float* target, int64_t n) {
 }  // namespace
 
 void transpose(const float* source, int64_t source_stride, int64_t rows, int64_t cols,
-               const float* add, float* target, int64_t target_stride) {
+               float* target, int64_t target_stride) {
   // Some columns at a time, so that the part of the target that is written to stays in the first
   // cache.
   constexpr int64_t kColumns = 64;
@@ -67,10 +67,6 @@ void transpose(const float* source, int64_t source_stride, int64_t rows, int64_t
         target[j * target_stride + i] = source[i * source_stride + j];
       }
     }
-  }
-  if (!add) return;
-  for (int64_t j = 0; j < cols; ++j) {
-    for (int64_t i = 0; i < rows; ++i) target[j * target_stride + i] += add[i];
   }
 }
 

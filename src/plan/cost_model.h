@@ -30,9 +30,9 @@ struct CostRates {
   RateCurve experts_forward, experts_backward;  // by rows of one expert
   double attention_forward = 0;                 // operations a second of pairs
   double attention_backward = 0;
-  double loss = 0;                // operations a second, forward and backward
-  double row_bytes_per_s = 0;     // ops on rows: read and write
-  double norm_params_per_s = 0;   // sum of squares
+  double loss = 0;                 // operations a second, forward and backward
+  double row_bytes_per_s = 0;      // ops on rows: read and write
+  double norm_params_per_s = 0;    // sum of squares
   double update_params_per_s = 0;  // optimizer sweep
 };
 

@@ -98,10 +98,10 @@ Rates measure_experts(Device& device, const RateOptions& o, const RunShapes& sha
   const double flops_each = 6.0 * static_cast<double>(rows) * static_cast<double>(hidden * width);
   const auto bytes_each = static_cast<uint64_t>(3 * hidden * width) *
                           (size_of(shapes.expert_weights) + (shapes.experts_trained ? 4 : 0));
-  const int64_t experts = std::clamp<int64_t>(
-      std::min({kMostExperts, static_cast<int64_t>(kMostFlops / flops_each),
-                static_cast<int64_t>(o.max_bytes / 2 / bytes_each)}),
-      1, shapes.spec.experts);
+  const int64_t experts =
+      std::clamp<int64_t>(std::min({kMostExperts, static_cast<int64_t>(kMostFlops / flops_each),
+                                    static_cast<int64_t>(o.max_bytes / 2 / bytes_each)}),
+                          1, shapes.spec.experts);
   const int64_t all = rows * experts;
   Bench bench(device, o, o.ops.experts_scratch(all, experts, hidden, width));
   std::vector<ExpertView> weights;
@@ -125,8 +125,8 @@ Rates measure_experts(Device& device, const RateOptions& o, const RunShapes& sha
   const View weight = bench.matrix(DType::f32, 1, all), dweight = bench.matrix(DType::f32, 1, all);
   const View dx = bench.matrix(DType::f32, all, hidden);
   const double flops = flops_each * static_cast<double>(experts);
-  const double forward = shortest(
-      2, [&] { o.ops.experts_forward(bench.stream(), x, at, weights, gate, up, y); });
+  const double forward =
+      shortest(2, [&] { o.ops.experts_forward(bench.stream(), x, at, weights, gate, up, y); });
   const double backward = shortest(2, [&] {
     o.ops.experts_backward(bench.stream(), y, weight, x, at, weights, gate, up, dx, dweight,
                            gradients);
@@ -152,9 +152,8 @@ Rates measure_attention(Device& device, const RateOptions& o, const RunShapes& s
   const View ends = bench.integers({0, static_cast<int32_t>(n)});
   const SequenceOffsets offsets{ends, ends};
   const double pairs = static_cast<double>(n) * static_cast<double>(n + 1) / 2;
-  const double forward = shortest(2, [&] {
-    o.ops.attention_forward(bench.stream(), shape, offsets, q, k, v, out, log_sum);
-  });
+  const double forward = shortest(
+      2, [&] { o.ops.attention_forward(bench.stream(), shape, offsets, q, k, v, out, log_sum); });
   const double backward = shortest(2, [&] {
     o.ops.attention_backward(bench.stream(), shape, offsets, out, q, k, v, out, log_sum, dq, dk,
                              dv);
@@ -165,15 +164,15 @@ Rates measure_attention(Device& device, const RateOptions& o, const RunShapes& s
 
 double measure_loss(Device& device, const RateOptions& o, const RunShapes& shapes) {
   const int64_t hidden = std::min(shapes.spec.hidden, kMostWidth);
-  const int64_t vocabulary = std::clamp<int64_t>(
-      static_cast<int64_t>(o.max_bytes / 16) / hidden, 1,
-      std::min<int64_t>(shapes.spec.vocabulary, 4096));
+  const int64_t vocabulary = std::clamp<int64_t>(static_cast<int64_t>(o.max_bytes / 16) / hidden, 1,
+                                                 std::min<int64_t>(shapes.spec.vocabulary, 4096));
   const int64_t rows = std::clamp<int64_t>(
       static_cast<int64_t>(kMostFlops / 6 / static_cast<double>(hidden * vocabulary)), 1,
       std::min(shapes.tokens, kMostRows));
   Bench bench(device, o, o.ops.cross_entropy_scratch(rows, hidden, vocabulary));
   const LinearView head{bench.matrix(shapes.linear_weights, vocabulary, hidden), {}, o.compute};
-  const View x = bench.matrix(DType::f32, rows, hidden), dx = bench.matrix(DType::f32, rows, hidden);
+  const View x = bench.matrix(DType::f32, rows, hidden),
+             dx = bench.matrix(DType::f32, rows, hidden);
   const View dw = shapes.linear_trained ? bench.matrix(DType::f32, vocabulary, hidden) : View{};
   const View labels = bench.integers(std::vector<int32_t>(static_cast<size_t>(rows), 0));
   const View loss = bench.matrix(DType::f64, 1, 1);
@@ -211,8 +210,7 @@ double measure_update(Device& device, const RateOptions& o, bool working) {
   const View rounded = working ? bench.matrix(DType::bf16, 1, n) : View{};
   AdamWOptions adamw;
   adamw.lr = 1e-5;
-  const double time = shortest(
-      2, [&] { o.ops.adamw(bench.stream(), adamw, g, w, m, v, rounded); });
+  const double time = shortest(2, [&] { o.ops.adamw(bench.stream(), adamw, g, w, m, v, rounded); });
   return static_cast<double>(n) / time;
 }
 
@@ -221,8 +219,9 @@ double measure_norm(Device& device, const RateOptions& o) {
   Bench bench(device, o, o.ops.sum_squares_scratch(1, n));
   const ConstView x = bench.matrix(DType::f32, 1, n);
   const View sum = bench.matrix(DType::f64, 1, 1);
-  return static_cast<double>(n) /
-         shortest(2, [&] { o.ops.sum_squares(bench.stream(), {&x, 1}, sum); });
+  return static_cast<double>(n) / shortest(2, [&] {
+           o.ops.sum_squares(bench.stream(), {&x, 1}, sum);
+         });
 }
 
 }  // namespace
@@ -276,8 +275,7 @@ CostRates measure_costs(Device& device, const RateOptions& options, const RunSha
   rates.loss = measure_loss(device, options, shapes);
   rates.row_bytes_per_s = measure_rows(device, options, shapes);
   rates.norm_params_per_s = measure_norm(device, options);
-  rates.update_params_per_s =
-      measure_update(device, options, options.compute == Compute::bf16);
+  rates.update_params_per_s = measure_update(device, options, options.compute == Compute::bf16);
   return rates;
 }
 

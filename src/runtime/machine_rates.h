@@ -15,9 +15,9 @@ struct RateOptions {
   const OpSet& ops;
   Compute compute = Compute::f32;
   int workers = 1;
-  std::vector<int> cores;   // logical CPUs of the workers, empty = unbound
-  uint64_t max_bytes = 0;   // of memory at any time
-  int64_t parameters = 0;   // that the run trains
+  std::vector<int> cores;  // logical CPUs of the workers, empty = unbound
+  uint64_t max_bytes = 0;  // of memory at any time
+  int64_t parameters = 0;  // that the run trains
 };
 
 /// Takes a fraction of a second, the best of several runs each: products of 1,024 x 512 with 256 to

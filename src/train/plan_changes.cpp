@@ -79,8 +79,13 @@ class Search {
 
  private:
   Variant start() const {
-    return {"",         subject_.settings,   subject_.table,     request_,
-            config_.seq_len, config_.micro_batch, config_.grad_accum};
+    return {"",
+            subject_.settings,
+            subject_.table,
+            request_,
+            config_.seq_len,
+            config_.micro_batch,
+            config_.grad_accum};
   }
 
   std::optional<uint64_t> peak_if_fits(const Variant& v, bool one_micro_batch = false) const {
@@ -164,10 +169,9 @@ class Search {
       v.cut_micro_batch(1);
       return config_.micro_batch > 1 && take(v);
     };
-    const auto embedding = std::find_if(subject_.table.tensors().begin(),
-                                        subject_.table.tensors().end(), [](const Tensor& t) {
-                                          return t.slot == Slot::embedding;
-                                        });
+    const auto embedding =
+        std::find_if(subject_.table.tensors().begin(), subject_.table.tensors().end(),
+                     [](const Tensor& t) { return t.slot == Slot::embedding; });
     return part([&](Variant& v) { return v.freeze(embedding->name); }) ||
            part([](Variant& v) { return v.freeze("*.experts.*"); }) ||
            part([](Variant& v) { return v.train_only("*.self_attn.*"); });

@@ -25,8 +25,7 @@ std::vector<PlanChange> changes_that_fit(const PlanSubject& subject, const PlanR
 
 /// One line: what is missing, the smallest change that fits, and the memory with which the run
 /// would fit as it is asked for.
-std::string refusal(const RunPlan& plan, const std::vector<PlanChange>& changes,
-                    uint64_t needed);
+std::string refusal(const RunPlan& plan, const std::vector<PlanChange>& changes, uint64_t needed);
 
 /// The least budget with which the request fits as it is.
 uint64_t needed_memory(const PlanSubject& subject, const PlanRequest& request);

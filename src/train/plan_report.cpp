@@ -67,8 +67,8 @@ std::string time_text(const PlanTimes& times) {
   }
   text += "\nbound of that step: " + duration(bound) +
           format(" (%.0f %% of the prediction): products ", 100 * bound / step) +
-          duration(times.bound.products_s) + format(" for %.4g GFLOP, update ",
-                                                    times.bound.flops / 1e9) +
+          duration(times.bound.products_s) +
+          format(" for %.4g GFLOP, update ", times.bound.flops / 1e9) +
           duration(times.bound.update_s) + "\n";
   if (times.steps) {
     text += "whole run: " + std::to_string(*times.steps) + " steps, " +

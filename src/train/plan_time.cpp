@@ -66,9 +66,8 @@ RunRates measure_run(const RunSetup& setup, const PlanRequest& request) {
   const uint64_t now = resident_bytes(), budget = setup.memory_budget;
   const uint64_t most =
       std::min<uint64_t>(uint64_t{192} << 20, budget > now ? (budget - now) / 4 : 0);
-  const RateOptions options{setup.ops,     setup.settings.compute,
-                            setup.workers, setup.cores,
-                            most,          trained_parameters(setup.table)};
+  const RateOptions options{setup.ops, setup.settings.compute,         setup.workers, setup.cores,
+                            most,      trained_parameters(setup.table)};
   const WeightUse linear = weight_use(setup, false), experts = weight_use(setup, true);
   const RunShapes shapes{setup.spec,      linear.type,    experts.type,   linear.trained,
                          experts.trained, request.tokens, request.longest};
@@ -96,8 +95,8 @@ StepWork mean_step(const TokenStore& rows, const SamplerOptions& options, int64_
     sum += static_cast<double>(n);
     count += 1;
   }
-  const double share =
-      static_cast<double>(options.micro_batch) / static_cast<double>(std::max<int64_t>(1, sequences));
+  const double share = static_cast<double>(options.micro_batch) /
+                       static_cast<double>(std::max<int64_t>(1, sequences));
   BatchWork batch;
   batch.tokens = share * static_cast<double>(rows.tokens());
   batch.trained = share * static_cast<double>(rows.trained_tokens());

@@ -110,9 +110,8 @@ ProcessMemory measure_process(uint64_t data_bytes) {
 }
 
 PlanSubject subject_of(const RunSetup& setup, const ProcessMemory& process) {
-  return {setup.spec,        setup.settings,      setup.table,   setup.ops,
-          setup.types_basis, setup.opening_bytes, setup.workers, setup.memory_budget,
-          process};
+  return {setup.spec,          setup.settings, setup.table,         setup.ops, setup.types_basis,
+          setup.opening_bytes, setup.workers,  setup.memory_budget, process};
 }
 
 std::vector<const Schedule*> RunPlan::lists() const {
@@ -218,10 +217,9 @@ RunPlan make_run_plan(const PlanSubject& subject, const PlanRequest& request) {
     for (MemoryLine& line : arena_lines(*largest, request.bounds_basis)) {
       lines.push_back(std::move(line));
     }
-    lines.push_back({kScratchLine,
-                     scratch_bytes(workspace_need(plan.lists()).scratch, subject.workers),
-                     "derived: declared by kernels, " + std::to_string(subject.workers) +
-                         " workers"});
+    lines.push_back(
+        {kScratchLine, scratch_bytes(workspace_need(plan.lists()).scratch, subject.workers),
+         "derived: declared by kernels, " + std::to_string(subject.workers) + " workers"});
     lines.push_back({kLists, in_lists, "derived: tasks and their buffers"});
   }
   const uint64_t before = sum();

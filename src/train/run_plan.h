@@ -42,7 +42,7 @@ struct PlanRequest {
 struct ProcessMemory {
   uint64_t program = 0;  // resident, less the data
   uint64_t data = 0;
-  uint64_t peak = 0;     // so far
+  uint64_t peak = 0;  // so far
 };
 ProcessMemory measure_process(uint64_t data_bytes);
 
@@ -68,9 +68,9 @@ inline constexpr const char* kScratchLine = "scratch of kernels";
 /// What a run's memory was, by what the plan has lines for (train/session.h measures it).
 struct MeasuredMemory {
   std::vector<std::pair<std::string, uint64_t>> arenas;  // by the names that the lines have
-  uint64_t lists = 0;         // executors and their lists
-  uint64_t read_buffers = 0;  // by which reading weights raised the peak
-  uint64_t peak = 0;          // of the process
+  uint64_t lists = 0;                                    // executors and their lists
+  uint64_t read_buffers = 0;                             // by which reading weights raised the peak
+  uint64_t peak = 0;                                     // of the process
 };
 
 struct RunPlan {

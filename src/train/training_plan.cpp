@@ -58,8 +58,7 @@ PlanRequest training_request(const TrainConfig& config, const TrainingData* data
 StepWork step_work(const TrainConfig& config, const PlanRequest& request,
                    const TrainingData* data) {
   if (data == nullptr) return full_step(request);
-  return mean_step(data->rows.store, sampler_options(config),
-                   data->sampler.sequences_in_epoch(0));
+  return mean_step(data->rows.store, sampler_options(config), data->sampler.sequences_in_epoch(0));
 }
 
 std::optional<int64_t> run_steps(const TrainConfig& config, const TrainingData* data) {
@@ -72,8 +71,8 @@ void require_fit(const RunPlan& plan, const RunSetup& setup, const PlanRequest& 
                  const TrainConfig& config) {
   if (plan.fits()) return;
   const PlanSubject subject = subject_of(setup, measure_process(request.data_bytes));
-  throw usage_error(refusal(plan, changes_that_fit(subject, request, config),
-                            needed_memory(subject, request)));
+  throw usage_error(
+      refusal(plan, changes_that_fit(subject, request, config), needed_memory(subject, request)));
 }
 
 void require_disk(const RunSetup& setup, const TrainConfig& config) {

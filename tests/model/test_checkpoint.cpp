@@ -24,14 +24,6 @@ std::string open_error(const std::string& directory, bool follow_links = false) 
   return error_of([&] { Checkpoint checkpoint(directory, follow_links); });
 }
 
-StoredTensor& named(std::vector<StoredTensor>& tensors, const std::string& name) {
-  for (StoredTensor& tensor : tensors) {
-    if (tensor.entry.name == name) return tensor;
-  }
-  FAIL("no tensor " << name);
-  return tensors[0];
-}
-
 void edit_index(const std::string& directory, const std::function<void(Json&)>& change) {
   const std::string path = directory + "/model.safetensors.index.json";
   Json index = parse_json(read_text(path), path);

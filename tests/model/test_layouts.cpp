@@ -32,13 +32,6 @@ std::string make_twins(const Json& config, const std::string& directory) {
   return fused;
 }
 
-StoredTensor& named(std::vector<StoredTensor>& tensors, const std::string& name) {
-  const auto found = std::find_if(tensors.begin(), tensors.end(),
-                                  [&](const StoredTensor& t) { return t.entry.name == name; });
-  REQUIRE(found != tensors.end());
-  return *found;
-}
-
 OwnedTable read(const Checkpoint& checkpoint, bool training = true) {
   OwnedTable owned(checkpoint, training);
   checkpoint.read_weights(owned.table, Pool(3));

@@ -72,8 +72,7 @@ TEST_CASE("cost model: a step is the sum of its tasks, by phase and by kind") {
   CHECK(kinds == Approx(cost.total_s()));
   CHECK(tasks == Approx(cost.total_s()));
   CHECK(cost.phases.at("recompute") > 0);
-  const Trace trace =
-      predicted_trace(list, batches, model().spec, model().table, rates());
+  const Trace trace = predicted_trace(list, batches, model().spec, model().table, rates());
   CHECK(trace.back().end == Approx(cost.total_s()));
 
   // Norm and update go over all parameters once.
@@ -107,9 +106,9 @@ TEST_CASE("bound: twice the forward in backward, once where weights are frozen, 
   // 6 operations a parameter and token of what enters products; 4 without weight gradients.
   const ModelSpec& s = model().spec;
   const auto of = [](int64_t n) { return static_cast<double>(n); };
-  const double layer = of(s.hidden) * (2 * of(s.heads * s.head_dim) +
-                                       2 * of(s.kv_heads * s.head_dim) + of(s.experts) +
-                                       3 * of(s.experts_per_token * s.expert_width));
+  const double layer =
+      of(s.hidden) * (2 * of(s.heads * s.head_dim) + 2 * of(s.kv_heads * s.head_dim) +
+                      of(s.experts) + 3 * of(s.experts_per_token * s.expert_width));
   const double matrices = of(s.layers) * layer + of(s.hidden * s.vocabulary);
   const double pairs = of(s.layers) * 14 * of(s.heads * s.head_dim) * 32 * 33 / 2;
   CHECK(flops(model(), false) == Approx(6 * matrices * 32 + pairs));

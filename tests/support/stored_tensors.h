@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <catch2/catch_test_macros.hpp>
 #include <functional>
 #include <map>
 #include <string>
@@ -89,6 +90,15 @@ inline void fuse(
     kept.push_back(std::move(down));
   }
   tensors = std::move(kept);
+}
+
+/// The tensor of this name; a failure if there is none.
+inline StoredTensor& named(std::vector<StoredTensor>& tensors, const std::string& name) {
+  for (StoredTensor& tensor : tensors) {
+    if (tensor.entry.name == name) return tensor;
+  }
+  FAIL("no tensor " << name);
+  return tensors[0];
 }
 
 }  // namespace hearth::test

@@ -48,8 +48,7 @@ TrainConfig published_plan(const std::string& directory) {
 }
 
 bool is_supported(const PublishedModel& model) {
-  const std::string type =
-      parse_json(model.config, model.name).find("model_type")->as_string();
+  const std::string type = parse_json(model.config, model.name).find("model_type")->as_string();
   return std::any_of(families().begin(), families().end(),
                      [&](const Family* family) { return family->model_type() == type; });
 }
@@ -109,8 +108,8 @@ TEST_CASE("plan: an index without its shards tells the stored types") {
     write_file_atomically(
         directory + "/model.safetensors.index.json",
         R"({"metadata":{"total_size":)" +
-            std::to_string(static_cast<int64_t>(bytes_each *
-                                                static_cast<double>(kQwen3Moe30B.parameters))) +
+            std::to_string(
+                static_cast<int64_t>(bytes_each * static_cast<double>(kQwen3Moe30B.parameters))) +
             R"(},"weight_map":{"lm_head.weight":"model-00001-of-00001.safetensors"}})");
   };
   TrainConfig config = published_plan(directory);

@@ -24,15 +24,33 @@ def arguments():
     parser.add_argument("--hearth", required=True)
     parser.add_argument("--rates", required=True)
     parser.add_argument("--log", required=True)
-    parser.add_argument("--shapes", default="mixtral,olmoe,qwen3")
-    parser.add_argument("--dtypes", default="f32,bf16")
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--steps", type=int, default=2)
+    parser.add_argument("--shapes", type=some_of(shapes.CONFIGS), default="mixtral,olmoe,qwen3")
+    parser.add_argument("--dtypes", type=some_of(("f32", "bf16")), default="f32,bf16")
+    parser.add_argument("--rounds", type=at_least(1), default=2)
+    parser.add_argument("--steps", type=at_least(2), default=2)
     parser.add_argument("--threads", type=int, default=physical_cores())
-    parser.add_argument("--peer", default="grouped_mm")
+    parser.add_argument("--peer", type=some_of(("grouped_mm", "eager", "batched_mm")),
+                        default="grouped_mm")
     parser.add_argument("--work")
     parser.add_argument("--keep", action="store_true")
     return parser.parse_args()
+
+
+def some_of(names):
+    def parse(text):
+        words = text.split(",")
+        if not set(words) <= set(names):
+            raise argparse.ArgumentTypeError(f"expected some of {','.join(names)}")
+        return words
+    return parse
+
+
+def at_least(least):
+    def parse(text):
+        if not text.isdigit() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"expected a number of at least {least}")
+        return int(text)
+    return parse
 
 
 def physical_cores():
@@ -100,7 +118,7 @@ class Bench:
 
     def measure(self, shape, dtype):
         """One line of the table."""
-        ways = self.options.peer.split(",")
+        ways = self.options.peer
         own, peers, rates = [], {way: [] for way in ways}, []
         for _ in range(self.options.rounds):
             rates.append(self.rates())
@@ -162,10 +180,10 @@ def run(options, work):
     print(f"{cpu_name()}, {options.threads} threads, load {os.getloadavg()[0]:.1f}; {program}; "
           f"torch {versions['torch']}, transformers {versions['transformers']}", flush=True)
     lines, failed = [], False
-    for shape in options.shapes.split(","):
+    for shape in options.shapes:
         try:
             run_hearth.make_checkpoint(options.hearth, shapes.CONFIGS[shape], work / shape)
-            for dtype in options.dtypes.split(","):
+            for dtype in options.dtypes:
                 lines.append(bench.measure(shape, dtype))
                 print("  " + table(lines[-1:]).splitlines()[2], flush=True)
         except run_hearth.Failed as error:

@@ -66,6 +66,11 @@ class CpuOps final : public OpSet {
   // elementwise.cpp
   void swiglu_forward(Stream&, ConstView gate, ConstView up, View h) const override;
   void swiglu_backward(Stream&, ConstView dh, View gate, View up, View h) const override;
+  void sigmoid_gate_forward(Stream&, ConstView logits, ConstView x, View y) const override;
+  void sigmoid_gate_backward(Stream&, ConstView dy, ConstView logits, ConstView y, View dlogits,
+                             View dx) const override;
+  void clamp_forward(Stream&, ConstView x, double limit, View y) const override;
+  void clamp_backward(Stream&, ConstView dy, ConstView x, double limit, View dx) const override;
   void add(Stream&, ConstView a, ConstView b, View y) const override;
   void cast(Stream&, ConstView x, View y) const override;
 

@@ -1,6 +1,7 @@
 #include "base/dtype.h"
 #include "cpu_kernels/cpu_op_set.h"
 #include "cpu_kernels/elements.h"
+#include "cpu_kernels/row_math.h"
 #include "cpu_kernels/swiglu.h"
 #include "cpu_kernels/vector_math.h"
 
@@ -10,6 +11,22 @@ namespace {
 HEARTH_CLONES void add_rows(const float* a, const float* b, float* y, int64_t n) {
   HEARTH_SAME_OR_APART
   for (int64_t i = 0; i < n; ++i) y[i] = a[i] + b[i];
+}
+
+HEARTH_CLONES void scale_row(const float* x, float factor, float* y, int64_t n) {
+  HEARTH_SAME_OR_APART
+  for (int64_t i = 0; i < n; ++i) y[i] = factor * x[i];
+}
+
+HEARTH_CLONES void clamp_row(const float* x, float limit, float* y, int64_t n) {
+  HEARTH_SAME_OR_APART
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] < -limit ? -limit : x[i] > limit ? limit : x[i];
+}
+
+HEARTH_CLONES void clamp_gradient(const float* dy, const float* x, float limit, float* dx,
+                                  int64_t n) {
+  HEARTH_SAME_OR_APART
+  for (int64_t i = 0; i < n; ++i) dx[i] = std::abs(x[i]) <= limit ? dy[i] : 0.0f;
 }
 
 const std::byte* at(const ConstView& v, int64_t row, int64_t col) {
@@ -50,6 +67,49 @@ void CpuOps::swiglu_backward(Stream& stream, ConstView dh, View gate, View up, V
   for_elements(host_stream(stream), {dh, gate, up, h}, [&](const Elements& e) {
     swiglu_gradient(dh.row<float>(e.row) + e.col, gate.row<float>(e.row) + e.col,
                     up.row<float>(e.row) + e.col, h.row<float>(e.row) + e.col, e.count);
+  });
+}
+
+void CpuOps::sigmoid_gate_forward(Stream& stream, ConstView logits, ConstView x, View y) const {
+  HEARTH_CHECK(has_shape(logits, 1, x.rows) && has_shape(y, x.rows, x.cols),
+               "sigmoid_gate_forward: shapes");
+  for_blocks(host_stream(stream), x.rows, row_block(x.cols), [&](int64_t begin, int64_t end, int) {
+    for (int64_t t = begin; t < end; ++t) {
+      scale_row(x.row<float>(t), sigmoid(logits.as<float>()[t]), y.row<float>(t), x.cols);
+    }
+  });
+}
+
+void CpuOps::sigmoid_gate_backward(Stream& stream, ConstView dy, ConstView logits, ConstView y,
+                                   View dlogits, View dx) const {
+  HEARTH_CHECK(has_shape(dy, y.rows, y.cols) && has_shape(logits, 1, y.rows) &&
+                   has_shape(dlogits, 1, y.rows) && has_shape(dx, y.rows, y.cols),
+               "sigmoid_gate_backward: shapes");
+  for_blocks(host_stream(stream), y.rows, row_block(y.cols), [&](int64_t begin, int64_t end, int) {
+    for (int64_t t = begin; t < end; ++t) {
+      const float logit = logits.as<float>()[t], s = sigmoid(logit);
+      const double sum = dot(dy.row<float>(t), y.row<float>(t), y.cols);
+      dlogits.as<float>()[t] = static_cast<float>(sigmoid(-logit) * sum);  // 1 - s, not cancelled
+      scale_row(dy.row<float>(t), s, dx.row<float>(t), y.cols);
+    }
+  });
+}
+
+void CpuOps::clamp_forward(Stream& stream, ConstView x, double limit, View y) const {
+  HEARTH_CHECK(has_shape(y, x.rows, x.cols), "clamp_forward: shapes");
+  for_elements(host_stream(stream), {x, y}, [&](const Elements& e) {
+    clamp_row(x.row<float>(e.row) + e.col, static_cast<float>(limit), y.row<float>(e.row) + e.col,
+              e.count);
+  });
+}
+
+void CpuOps::clamp_backward(Stream& stream, ConstView dy, ConstView x, double limit,
+                            View dx) const {
+  HEARTH_CHECK(has_shape(dy, x.rows, x.cols) && has_shape(dx, x.rows, x.cols),
+               "clamp_backward: shapes");
+  for_elements(host_stream(stream), {dy, x, dx}, [&](const Elements& e) {
+    clamp_gradient(dy.row<float>(e.row) + e.col, x.row<float>(e.row) + e.col,
+                   static_cast<float>(limit), dx.row<float>(e.row) + e.col, e.count);
   });
 }
 

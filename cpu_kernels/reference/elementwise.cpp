@@ -43,6 +43,67 @@ void ReferenceOps::swiglu_backward(Stream&, ConstView dh, View gate, View up, Vi
   });
 }
 
+void ReferenceOps::sigmoid_gate_forward(Stream&, ConstView logits, ConstView x, View y) const {
+  HEARTH_CHECK(has_shape(logits, 1, x.rows) && has_shape(y, x.rows, x.cols),
+               "sigmoid_gate_forward: shapes");
+  for_type(x.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for (int64_t t = 0; t < x.rows; ++t) {
+      const double s = sigmoid(logits.as<T>()[t]);
+      for (int64_t i = 0; i < x.cols; ++i) y.row<T>(t)[i] = static_cast<T>(s * x.row<T>(t)[i]);
+    }
+  });
+}
+
+// The derivative of s = sigmoid(l) is s (1 - s), and s x is y.
+void ReferenceOps::sigmoid_gate_backward(Stream&, ConstView dy, ConstView logits, ConstView y,
+                                         View dlogits, View dx) const {
+  HEARTH_CHECK(has_shape(dy, y.rows, y.cols) && has_shape(logits, 1, y.rows) &&
+                   has_shape(dlogits, 1, y.rows) && has_shape(dx, y.rows, y.cols),
+               "sigmoid_gate_backward: shapes");
+  for_type(y.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for (int64_t t = 0; t < y.rows; ++t) {
+      const double logit = logits.as<T>()[t], s = sigmoid(logit);
+      double sum = 0;
+      for (int64_t i = 0; i < y.cols; ++i) {
+        const double d = dy.row<T>(t)[i];
+        sum += d * y.row<T>(t)[i];
+        dx.row<T>(t)[i] = static_cast<T>(s * d);
+      }
+      dlogits.as<T>()[t] = static_cast<T>(sigmoid(-logit) * sum);  // 1 - s, not cancelled
+    }
+  });
+}
+
+void ReferenceOps::clamp_forward(Stream&, ConstView x, double limit, View y) const {
+  HEARTH_CHECK(has_shape(y, x.rows, x.cols), "clamp_forward: shapes");
+  for_type(x.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const T most = static_cast<T>(limit);
+    for (int64_t r = 0; r < x.rows; ++r) {
+      for (int64_t i = 0; i < x.cols; ++i) {
+        const T e = x.row<T>(r)[i];
+        y.row<T>(r)[i] = e < -most ? -most : e > most ? most : e;
+      }
+    }
+  });
+}
+
+void ReferenceOps::clamp_backward(Stream&, ConstView dy, ConstView x, double limit, View dx) const {
+  HEARTH_CHECK(has_shape(dy, x.rows, x.cols) && has_shape(dx, x.rows, x.cols),
+               "clamp_backward: shapes");
+  for_type(x.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    const T most = static_cast<T>(limit);
+    for (int64_t r = 0; r < x.rows; ++r) {
+      for (int64_t i = 0; i < x.cols; ++i) {
+        dx.row<T>(r)[i] = std::abs(x.row<T>(r)[i]) <= most ? dy.row<T>(r)[i] : T{0};
+      }
+    }
+  });
+}
+
 void ReferenceOps::add(Stream&, ConstView a, ConstView b, View y) const {
   HEARTH_CHECK(has_shape(a, y.rows, y.cols) && has_shape(b, y.rows, y.cols), "add: shapes");
   for_type(y.dtype, [&](auto zero) {

@@ -1,14 +1,22 @@
 """The table of parity cases: what differs from the base in config.json, storage and options."""
 from dataclasses import dataclass, field
 
-# H/heads is 8 while head_dim is 12; odd widths, vocabulary and expert count.
-BASE_CONFIG = dict(
-    vocab_size=97, hidden_size=32, intermediate_size=40, moe_intermediate_size=13,
-    num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=12,
-    num_experts=7, num_experts_per_tok=2, norm_topk_prob=True, hidden_act="silu",
-    max_position_embeddings=128, rms_norm_eps=1e-6, attention_bias=False,
-    initializer_range=0.25, tie_word_embeddings=False, router_aux_loss_coef=0.02,
-    rope_parameters={"rope_theta": 1e6, "rope_type": "default"})
+# Odd widths, vocabulary and expert count. Qwen3-MoE: H/heads is 8 while head_dim is 12.
+COMMON = dict(
+    vocab_size=97, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+    num_key_value_heads=2, num_experts_per_tok=2, hidden_act="silu", max_position_embeddings=128,
+    rms_norm_eps=1e-6, initializer_range=0.25, tie_word_embeddings=False,
+    router_aux_loss_coef=0.02, rope_parameters={"rope_theta": 1e6, "rope_type": "default"})
+BASE_CONFIGS = dict(
+    qwen3_moe=dict(COMMON, intermediate_size=40, moe_intermediate_size=13, head_dim=12,
+                   num_experts=7, norm_topk_prob=True, attention_bias=False),
+    olmoe=dict(COMMON, intermediate_size=13, num_experts=7, norm_topk_prob=False,
+               attention_bias=False, rms_norm_eps=1e-5),
+    mixtral=dict(COMMON, intermediate_size=13, num_local_experts=7, sliding_window=None),
+    # Dimensions that hardly turn make attention indifferent to their bias of k: theta is small.
+    qwen2_moe=dict(COMMON, intermediate_size=40, moe_intermediate_size=13,
+                   shared_expert_intermediate_size=19, num_experts=7, norm_topk_prob=False,
+                   rope_parameters={"rope_theta": 50.0, "rope_type": "default"}))
 
 # Named as the options of `hearth train`.
 BASE_TRAIN = dict(
@@ -22,7 +30,7 @@ BASE_TRAIN = dict(
 class Case:
     name: str
     about: str
-    config: dict = field(default_factory=dict)   # over BASE_CONFIG
+    config: dict = field(default_factory=dict)   # over BASE_CONFIGS[family]
     train: dict = field(default_factory=dict)    # over BASE_TRAIN
     dtype: str = "float32"                       # as stored
     shard: str = "5GB"
@@ -33,6 +41,12 @@ class Case:
     seed: int = 1
     extra: list = field(default_factory=list)    # options that must not change a number
     recorded: bool = False     # also a recorded case of tests/golden/parity
+    family: str = "qwen3_moe"  # model_type
+
+    def settings(self):
+        """config.json's keys; None leaves one out."""
+        settings = {**BASE_CONFIGS[self.family], **self.config}
+        return {key: value for key, value in settings.items() if value is not None}
 
 
 CASES = [
@@ -99,15 +113,63 @@ CASES = [
          dict(micro_batch=3, threads=2)),
 ]
 
+CASES += [Case(*words, family="olmoe", **more) for words, more in [
+    (("olmoe", "norms of whole projections, weights as they are, aux per-layer",
+      {}, dict(aux_loss_mode="per-layer")), dict(recorded=True)),
+    (("olmoe_clip", "clip_qkv in every second element, biases, MHA",
+      dict(clip_qkv=0.5, attention_bias=True, num_key_value_heads=4)), dict(recorded=True)),
+    (("olmoe_kv1", "one key head for all, tied, normalised weights, config.json of transformers 4",
+      dict(num_key_value_heads=1, tie_word_embeddings=True, norm_topk_prob=True)),
+     dict(old_config=True)),
+    (("olmoe_top1", "one expert a token, one never chosen, bf16 shards, clip_qkv",
+      dict(num_experts_per_tok=1, clip_qkv=0.8)),
+     dict(idle_expert=True, dtype="bfloat16", shard="12KB")),
+    (("olmoe_frozen", "frozen norms and experts, blocks recomputed", dict(clip_qkv=1.0),
+      dict(freeze=["*norm.weight", "*.mlp.experts.*"])), dict(extra=["--recompute", "blocks"])),
+]]
+CASES += [Case(*words, family="mixtral", **more) for words, more in [
+    (("mixtral", "names of its own, always normalised", {}), dict(recorded=True, seed=2)),
+    (("mixtral_window", "sliding window of 5, head_dim apart from H/heads, bf16 shards",
+      dict(sliding_window=5, head_dim=12)),
+     dict(dtype="bfloat16", shard="12KB", recorded=True)),
+    (("mixtral_kv4", "MHA, tied, aux per-layer, config.json of transformers 4",
+      dict(num_key_value_heads=4, tie_word_embeddings=True),
+      dict(aux_loss_mode="per-layer")), dict(old_config=True)),
+    (("mixtral_top1", "one expert a token, one never chosen, one key head for all",
+      dict(num_experts_per_tok=1, num_key_value_heads=1)), dict(idle_expert=True)),
+]]
+CASES += [Case(*words, family="qwen2_moe", **more) for words, more in [
+    (("qwen2", "shared expert, biases of q, k and v, weights as they are", {}),
+     dict(recorded=True)),
+    (("qwen2_windows", "a window in one of four layers, dense ones between, normalised weights",
+      dict(num_hidden_layers=4, use_sliding_window=True, sliding_window=4, max_window_layers=2,
+           decoder_sparse_step=2, norm_topk_prob=True), dict(aux_loss_mode="per-layer")),
+     dict(published=dict(layer_types=None), recorded=True)),
+    (("qwen2_types", "windows by layer_types, no biases, tied, mlp_only_layers",
+      dict(num_hidden_layers=3, use_sliding_window=True, sliding_window=5, qkv_bias=False,
+           layer_types=["full_attention", "sliding_attention", "full_attention"],
+           mlp_only_layers=[1], tie_word_embeddings=True)), {}),
+    (("qwen2_top1", "one expert a token, one never chosen, MHA, bf16 shards, transformers 4",
+      dict(num_experts_per_tok=1, num_key_value_heads=4)),
+     dict(idle_expert=True, dtype="bfloat16", shard="12KB", old_config=True)),
+    (("qwen2_frozen", "frozen shared experts, one key head for all, blocks recomputed",
+      dict(num_key_value_heads=1), dict(freeze=["*.shared_expert*"])),
+     dict(extra=["--recompute", "blocks"])),
+]]
+
 # bf16 compute; judged together (bf16.py).
 CASES += [
     Case(f"bf16_compute_{seed}", "bf16 compute beside torch's", config,
-         dict(compute_dtype="bf16", lr=3e-4), dtype="bfloat16", seed=seed,
-         recorded=seed == 12)
-    for seed, config in enumerate([
-        dict(hidden_size=64, moe_intermediate_size=48), dict(attention_bias=True),
-        dict(tie_word_embeddings=True, norm_topk_prob=False),
-        dict(hidden_size=96, num_hidden_layers=3, mlp_only_layers=[0])], start=11)]
+         dict(compute_dtype="bf16", lr=3e-4), dtype="bfloat16", seed=seed, family=family,
+         recorded=seed in (12, 17))
+    for seed, (family, config) in enumerate([
+        ("qwen3_moe", dict(hidden_size=64, moe_intermediate_size=48)),
+        ("qwen3_moe", dict(attention_bias=True)),
+        ("qwen3_moe", dict(tie_word_embeddings=True, norm_topk_prob=False)),
+        ("qwen3_moe", dict(hidden_size=96, num_hidden_layers=3, mlp_only_layers=[0])),
+        ("olmoe", dict(clip_qkv=1.0)),
+        ("mixtral", dict(hidden_size=64)),
+        ("qwen2_moe", dict())], start=11)]
 
 
 def find(name):

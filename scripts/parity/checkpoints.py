@@ -10,19 +10,27 @@ import sys
 from pathlib import Path
 
 import torch
-from transformers import AutoModelForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM
 
-from cases import BASE_CONFIG
+from cases import BASE_CONFIGS
 from hearth import Failed, Hearth
 from models import load_tensors, published
 
-# name: changes of config.json, storage type, shard size
+# name: family, changes of config.json, storage type, shard size
 VARIANTS = {
-    "single": ({}, torch.float32, None),
-    "shards": ({"attention_bias": True}, torch.float32, "20KB"),
-    "tied": ({"tie_word_embeddings": True}, torch.float32, None),
-    "bf16": ({"mlp_only_layers": [1]}, torch.bfloat16, None),
-    "f16-shards": ({"decoder_sparse_step": 2}, torch.float16, "20KB"),
+    "single": ("qwen3_moe", {}, torch.float32, None),
+    "shards": ("qwen3_moe", {"attention_bias": True}, torch.float32, "20KB"),
+    "tied": ("qwen3_moe", {"tie_word_embeddings": True}, torch.float32, None),
+    "bf16": ("qwen3_moe", {"mlp_only_layers": [1]}, torch.bfloat16, None),
+    "f16-shards": ("qwen3_moe", {"decoder_sparse_step": 2}, torch.float16, "20KB"),
+    "olmoe": ("olmoe", {"attention_bias": True}, torch.float32, None),
+    "olmoe-shards": ("olmoe", {"clip_qkv": 8.0, "tie_word_embeddings": True}, torch.bfloat16,
+                     "20KB"),
+    "mixtral": ("mixtral", {}, torch.float32, None),
+    "mixtral-shards": ("mixtral", {"sliding_window": 8}, torch.bfloat16, "20KB"),
+    "qwen2": ("qwen2_moe", {}, torch.float32, None),
+    "qwen2-shards": ("qwen2_moe", {"mlp_only_layers": [1], "qkv_bias": False}, torch.bfloat16,
+                     "20KB"),
 }
 
 
@@ -34,7 +42,7 @@ def check_init(hearth, config, directory):
     wrong = {kind: found for kind, found in info.items() if found}
     if wrong:
         raise Failed(f"init: transformers finds {wrong}")
-    loaded = published(model.state_dict().items())
+    loaded = published(model.state_dict().items(), config["model_type"])
     for name, value in load_tensors(directory).items():
         if not torch.equal(loaded[name], value):
             raise Failed(f"init: transformers reads {name} differently")
@@ -60,13 +68,14 @@ def main(program, work):
     rows.write_text(json.dumps({"input_ids": list(range(16))}) + "\n")
     hearth = Hearth(program)
     failed = 0
-    for name, (changes, dtype, shard_size) in VARIANTS.items():
+    for name, (family, changes, dtype, shard_size) in VARIANTS.items():
         torch.manual_seed(1)
         saved = work / name
         # 300: room for the built-in tokenizer of init.
-        config = Qwen3MoeConfig(**{**BASE_CONFIG, "vocab_size": 300, **changes})
+        settings = {**BASE_CONFIGS[family], "vocab_size": 300, **changes}
+        config = AutoConfig.for_model(family, **settings)
         options = {"max_shard_size": shard_size} if shard_size else {}
-        Qwen3MoeForCausalLM(config).to(dtype).save_pretrained(saved, **options)
+        AutoModelForCausalLM.from_config(config).to(dtype).save_pretrained(saved, **options)
         try:
             check_init(hearth, json.loads((saved / "config.json").read_text()),
                        work / f"{name}-init")

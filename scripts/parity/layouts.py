@@ -27,6 +27,10 @@ SIZES = dict(vocab_size=97, hidden_size=32, num_hidden_layers=3, num_attention_h
 FAMILIES = {
     "qwen3_moe": dict(num_experts=5, moe_intermediate_size=16, intermediate_size=24,
                       mlp_only_layers=[1], head_dim=8),
+    "olmoe": dict(num_experts=5, intermediate_size=16),
+    "mixtral": dict(num_local_experts=5, intermediate_size=16),
+    "qwen2_moe": dict(num_experts=5, moe_intermediate_size=16, intermediate_size=24,
+                      shared_expert_intermediate_size=16, mlp_only_layers=[1]),
 }
 # name: storage type, shard size, the layers whose experts become fused (None: all)
 VARIANTS = {

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import torch
-from transformers import Qwen3MoeConfig, Qwen3MoeForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM
 from transformers.utils import logging
 
 import cases
@@ -22,22 +22,21 @@ logging.disable_progress_bar()
 
 
 def make_model(case):
-    settings = {**cases.BASE_CONFIG, **case.config}
-    settings = {key: value for key, value in settings.items() if value is not None}
+    config = AutoConfig.for_model(case.family, **case.settings())
     torch.manual_seed(case.seed)
-    model = Qwen3MoeForCausalLM(Qwen3MoeConfig(**settings))
+    model = AutoModelForCausalLM.from_config(config)
     with torch.no_grad():
         for name, p in model.named_parameters():
             if name.endswith("norm.weight"):
                 p.copy_(0.5 + torch.rand_like(p))
             elif p.dim() == 1:
                 p.normal_(0, 0.3)
-            elif name.endswith("embed_tokens.weight") and "pad_token_id" in settings:
-                p[settings["pad_token_id"]].normal_(0, settings["initializer_range"])
+            elif name.endswith("embed_tokens.weight") and config.pad_token_id is not None:
+                p[config.pad_token_id].normal_(0, config.initializer_range)
             elif name.endswith("mlp.gate.weight"):
                 p.mul_(2)  # routing well away from ties
                 if case.idle_expert:
-                    make_idle_expert(p, settings["num_experts_per_tok"])
+                    make_idle_expert(p, config.num_experts_per_tok)
     return model.to(getattr(torch, case.dtype))
 
 
@@ -51,17 +50,20 @@ def make_idle_expert(gate, top_k):
 
 
 def as_transformers_4(config, dtype):
-    """config.json with the keys that published Qwen3-MoE checkpoints carry."""
+    """config.json with the keys that published checkpoints carry."""
     rope = config.pop("rope_parameters")
     config["rope_theta"] = rope["rope_theta"]
     config["rope_scaling"] = None
-    config["num_experts"] = config.pop("num_local_experts")
     config.pop("dtype")
     config["torch_dtype"] = dtype
     config["transformers_version"] = "4.51.0"
-    config["use_sliding_window"] = False
-    config["sliding_window"] = None
-    config["max_window_layers"] = 2
+    if config["model_type"] == "qwen3_moe":
+        config["num_experts"] = config.pop("num_local_experts")
+        config["use_sliding_window"] = False
+        config["sliding_window"] = None
+        config["max_window_layers"] = 2
+    elif config["model_type"] == "qwen2_moe":
+        del config["layer_types"], config["qkv_bias"]
 
 
 def change_config(case, path):
@@ -75,7 +77,7 @@ def change_config(case, path):
 def make_rows(case):
     """Rows of many lengths: without labels, partly trained, not trained at all, of one id."""
     rng = random.Random(case.seed)
-    vocabulary = {**cases.BASE_CONFIG, **case.config}["vocab_size"]
+    vocabulary = case.settings()["vocab_size"]
     rows = []
     for i in range(case.rows):
         length = 1 if i == 6 else rng.randint(5, 26)

@@ -24,8 +24,21 @@ def load_tensors(directory):
     return tensors
 
 
-def published(named):
-    """Per-expert names for transformers' fused expert tensors (rows: gate, then up)."""
+# What Mixtral's checkpoints call the parts of a layer's experts.
+MIXTRAL = {".mlp.": ".block_sparse_moe.", "gate_proj": "w1", "up_proj": "w3", "down_proj": "w2"}
+
+
+def published(named, model_type):
+    """Published, per-expert names for transformers' tensors (fused ones: rows gate, then up)."""
+    tensors = {}
+    for name, value in by_expert(named).items():
+        for part, other in MIXTRAL.items() if model_type == "mixtral" else ():
+            name = name.replace(part, other)
+        tensors[name] = value
+    return tensors
+
+
+def by_expert(named):
     tensors = {}
     for name, value in named:
         stem, _, last = name.rpartition(".")
@@ -79,7 +92,8 @@ class Transformers:
                     p.copy_(self.masters[name])
 
     def tensors(self):
-        return {n: t.detach().clone() for n, t in published(self.masters.items()).items()}
+        return {n: t.detach().clone() for n, t in published(
+            self.masters.items(), self.model.config.model_type).items()}
 
 
 class Plain(PlainModel):
@@ -87,7 +101,7 @@ class Plain(PlainModel):
 
     def __init__(self, directory, frozen, dtype=torch.float64):
         tensors = {n: t.to(dtype) for n, t in load_tensors(directory).items()}
-        if load_config(directory)["tie_word_embeddings"]:
+        if load_config(directory).get("tie_word_embeddings"):
             tensors.pop("lm_head.weight", None)
         for name, tensor in tensors.items():
             tensor.requires_grad_(not frozen(name))

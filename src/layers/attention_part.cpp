@@ -1,6 +1,6 @@
 // A: input norm, attention with its residual, post norm and, before experts, the gate.
 //
-// forward   normed = rmsnorm(residual); q, k, v = linear(normed); head norms; rope;
+// forward   normed = rmsnorm(residual); q, k, v of it (qkv.h);
 //           mid = residual + o(attention(q, k, v)); normed = rmsnorm(mid);
 //           probs, choice, weight = router(normed)
 // backward  from d_residual of the next layer (which reaches mid unchanged through the residual)
@@ -11,6 +11,7 @@
 
 #include "layers/gate.h"
 #include "layers/kinds.h"
+#include "layers/qkv.h"
 
 namespace hearth {
 
@@ -20,28 +21,6 @@ AttentionShape attention_shape(const ModelSpec& spec, int32_t layer) {
   return {spec.heads, spec.kv_heads, spec.head_dim, spec.windows[static_cast<size_t>(layer)],
           1.0 / std::sqrt(static_cast<double>(spec.head_dim))};
 }
-
-/// The block's maps and norms, looked up once a task.
-struct Weights {
-  const BodyContext& c;
-  BlockId block;
-
-  explicit Weights(const BodyContext& context)
-      : c(context), block(context.table.find_block(BlockKind::attention, context.layer)) {}
-  LinearView linear(Slot weight, Slot bias) const {
-    return c.table.linear(block, weight, bias, c.settings.compute);
-  }
-  TensorId id(Slot slot) const { return *c.table.find_slot(block, slot); }
-  ConstView norm(Slot slot) const { return c.table.weight(id(slot)); }
-  View gradient(Slot slot) const {
-    const auto tensor = c.table.find_slot(block, slot);
-    return tensor ? c.table.gradient(*tensor) : View{};
-  }
-  void add_gradient(ConstView dy, ConstView x, Slot weight, Slot bias) const {
-    const View dw = gradient(weight), db = gradient(bias);
-    if (dw || db) c.ops.linear_wgrad(c.stream, dy, x, c.settings.compute, dw, db);
-  }
-};
 
 class AttentionPart final : public Body {
  public:
@@ -57,36 +36,11 @@ class AttentionPart final : public Body {
     };
 
     list.push_back(ports::hidden(s, Value::residual, Access::read));
-    list.push_back(ports::token_ints(Value::positions, Access::read));
     for (const Value v : {Value::query_offsets, Value::key_offsets}) {
       list.push_back({v, Access::read, DType::i32, 1, 1, 1, 0});
     }
-    for (const Value v : {Value::rope_cosine, Value::rope_sine}) {
-      list.push_back(
-          {v, Access::read, s.settings.activations, 0, s.longest, s.spec.head_dim / 2, 0});
-    }
     column(Value::input_rstd, saved, 1);
-    if (s.spec.qk_norm != QkNorm::none) {
-      heads(Value::q_raw, saved, s.spec.heads);
-      heads(Value::k_raw, saved, s.spec.kv_heads);
-      column(Value::q_rstd, saved, s.spec.heads);
-      column(Value::k_rstd, saved, s.spec.kv_heads);
-    }
-    heads(Value::q, saved, s.spec.heads);
-    for (const Value v : {Value::k, Value::v}) {
-      Port port{v,
-                s.cache_rows > 0 ? Access::update : saved,
-                s.settings.activations,
-                1,
-                0,
-                s.spec.kv_heads * s.spec.head_dim,
-                0};
-      if (s.cache_rows > 0) {
-        port.rows_per_token = 0;
-        port.extra_rows = s.cache_rows;
-      }
-      list.push_back(port);
-    }
+    add_qkv_ports(s, saved, list);
     heads(Value::attention, saved, s.spec.heads);
     list.push_back({Value::log_sum, saved, s.settings.activations, 1, 0, s.spec.heads, 0});
     list.push_back(ports::hidden(s, Value::mid, saved));
@@ -128,7 +82,9 @@ class AttentionPart final : public Body {
                                   {s.spec.experts, s.spec.hidden}}) {
       need = max_of(need, ops.linear_scratch(s.tokens, out, in));
     }
-    need = max_of(need, ops.row_scratch(s.tokens, std::max(s.spec.hidden, s.spec.experts)));
+    for (const int64_t width : {s.spec.hidden, s.spec.experts, q}) {
+      need = max_of(need, ops.row_scratch(s.tokens, width));
+    }
     return max_of(need, ops.row_scratch(s.tokens * s.spec.heads, s.spec.head_dim));
   }
 
@@ -153,33 +109,15 @@ class AttentionPart final : public Body {
 
  private:
   static void forward(const BodyContext& c) {
-    const Weights w(c);
+    const AttentionWeights w(c);
     const ModelSpec& spec = c.spec;
-    const SequenceOffsets offsets = offsets_of(c);
-    const ConstView positions = row_vector(c.in(Value::positions));
     const View normed = c.out(Value::tmp_normed);
     c.ops.rmsnorm_forward(c.stream, c.in(Value::residual), w.norm(Slot::input_norm), spec.norm_eps,
                           normed, row_vector(c.out(Value::input_rstd)));
 
-    // Keys and values go to the rows behind those that are cached.
-    const View q = c.out(Value::q);
-    const View k = c.out(Value::k).slice(c.batch.past, c.batch.tokens);
-    const View v = c.out(Value::v).slice(c.batch.past, c.batch.tokens);
-    const View q_raw = spec.qk_norm != QkNorm::none ? c.out(Value::q_raw) : q;
-    const View k_raw = spec.qk_norm != QkNorm::none ? c.out(Value::k_raw) : k;
-    c.ops.linear_forward(c.stream, normed, w.linear(Slot::q, Slot::q_bias), q_raw);
-    c.ops.linear_forward(c.stream, normed, w.linear(Slot::k, Slot::k_bias), k_raw);
-    c.ops.linear_forward(c.stream, normed, w.linear(Slot::v, Slot::v_bias), v);
-    if (spec.qk_norm != QkNorm::none) {
-      head_norm(c, w, Slot::q_norm, q_raw, q, Value::q_rstd);
-      head_norm(c, w, Slot::k_norm, k_raw, k, Value::k_rstd);
-    }
-    const ConstView cosine = c.in(Value::rope_cosine), sine = c.in(Value::rope_sine);
-    c.ops.rope(c.stream, q, spec.heads, positions, cosine, sine, false);
-    c.ops.rope(c.stream, k, spec.kv_heads, positions, cosine, sine, false);
-
+    qkv_forward(c, w, normed);
     const int64_t keys = c.batch.past + c.batch.tokens;
-    c.ops.attention_forward(c.stream, attention_shape(spec, c.layer), offsets, q,
+    c.ops.attention_forward(c.stream, attention_shape(spec, c.layer), offsets_of(c), c.in(Value::q),
                             c.in(Value::k).slice(0, keys), c.in(Value::v).slice(0, keys),
                             c.out(Value::attention), c.out(Value::log_sum));
     const View mid = c.out(Value::mid);
@@ -191,7 +129,7 @@ class AttentionPart final : public Body {
   }
 
   static void backward(const BodyContext& c) {
-    const Weights w(c);
+    const AttentionWeights w(c);
     const ModelSpec& spec = c.spec;
     const View d_normed = c.out(Value::d_normed);
     if (c.moe()) gate_backward(c, d_normed);
@@ -211,25 +149,11 @@ class AttentionPart final : public Body {
     c.ops.attention_backward(c.stream, attention_shape(spec, c.layer), offsets_of(c), d_attention,
                              c.in(Value::q), c.in(Value::k), c.in(Value::v), c.in(Value::attention),
                              c.in(Value::log_sum), dq, dk, dv);
-    const ConstView positions = row_vector(c.in(Value::positions));
-    const ConstView cosine = c.in(Value::rope_cosine), sine = c.in(Value::rope_sine);
-    c.ops.rope(c.stream, dq, spec.heads, positions, cosine, sine, true);
-    c.ops.rope(c.stream, dk, spec.kv_heads, positions, cosine, sine, true);
-    if (spec.qk_norm != QkNorm::none) {
-      head_norm_backward(c, w, Slot::q_norm, dq, Value::q_raw, Value::q_rstd);
-      head_norm_backward(c, w, Slot::k_norm, dk, Value::k_raw, Value::k_rstd);
-    }
-
     // The input norm's output is cheap to make again, so it is not kept.
     const View normed = c.out(Value::tmp_normed);
     c.ops.rmsnorm_forward(c.stream, c.in(Value::residual), w.norm(Slot::input_norm), spec.norm_eps,
                           normed, row_vector(c.out(Value::tmp_rstd)));
-    w.add_gradient(dq, normed, Slot::q, Slot::q_bias);
-    w.add_gradient(dk, normed, Slot::k, Slot::k_bias);
-    w.add_gradient(dv, normed, Slot::v, Slot::v_bias);
-    c.ops.linear_dgrad(c.stream, dq, w.linear(Slot::q, Slot::q_bias), normed, false);
-    c.ops.linear_dgrad(c.stream, dk, w.linear(Slot::k, Slot::k_bias), normed, true);
-    c.ops.linear_dgrad(c.stream, dv, w.linear(Slot::v, Slot::v_bias), normed, true);
+    qkv_backward(c, w, dq, dk, dv, normed);
     const View d_residual = c.out(Value::d_residual);
     c.ops.rmsnorm_backward(c.stream, normed, c.in(Value::residual), w.norm(Slot::input_norm),
                            row_vector(c.in(Value::input_rstd)), d_residual, false,
@@ -241,22 +165,6 @@ class AttentionPart final : public Body {
     const int64_t n = c.batch.sequences + 1;
     return {row_vector(c.in(Value::query_offsets).slice(0, n)),
             row_vector(c.in(Value::key_offsets).slice(0, n))};
-  }
-
-  /// RMSNorm of each head: rows of [T * heads, head_dim].
-  static void head_norm(const BodyContext& c, const Weights& w, Slot slot, ConstView raw, View y,
-                        Value rstd) {
-    const int64_t d = c.spec.head_dim;
-    c.ops.rmsnorm_forward(c.stream, raw.reshape(raw.size() / d, d), w.norm(slot), c.spec.norm_eps,
-                          y.reshape(y.size() / d, d), row_vector(c.out(rstd)));
-  }
-
-  static void head_norm_backward(const BodyContext& c, const Weights& w, Slot slot, View dy,
-                                 Value raw, Value rstd) {
-    const int64_t d = c.spec.head_dim;
-    const View rows = dy.reshape(dy.size() / d, d);
-    c.ops.rmsnorm_backward(c.stream, rows, c.in(raw).reshape(rows.rows, d), w.norm(slot),
-                           row_vector(c.in(rstd)), rows, false, w.gradient(slot));
   }
 };
 

@@ -10,7 +10,7 @@ std::string_view name_of(TaskKind kind) {
   switch (kind) {
     case TaskKind::embed: return "embed";
     case TaskKind::attention: return "A";
-    case TaskKind::dense: return "S";
+    case TaskKind::mlp: return "S";
     case TaskKind::dispatch: return "D";
     case TaskKind::experts: return "E";
     case TaskKind::combine: return "C";
@@ -72,7 +72,7 @@ const Body& body_of(TaskKind kind) {
   switch (kind) {
     case TaskKind::embed: return embed_body();
     case TaskKind::attention: return attention_body();
-    case TaskKind::dense: return dense_body();
+    case TaskKind::mlp: return mlp_body();
     case TaskKind::dispatch: return dispatch_body();
     case TaskKind::experts: return experts_body();
     case TaskKind::combine: return combine_body();

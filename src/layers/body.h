@@ -18,12 +18,12 @@
 
 namespace hearth {
 
-/// A: input norm, attention, residual, post norm, gate. S: dense MLP. D, C: dispatch and combine.
-/// E: the routed experts of a layer. The head is forward and backward of the loss in one.
+/// A: input norm, attention, residual, post norm, gate. S: dense MLP or shared expert. D, C: dispatch
+/// and combine. E: the routed experts of a layer. The head is forward and backward of the loss in one.
 enum class TaskKind : uint8_t {
   embed,
   attention,
-  dense,
+  mlp,
   dispatch,
   experts,
   combine,
@@ -87,7 +87,8 @@ struct TaskShape {
   int64_t tokens = 0;      // bound of a micro-batch
   int64_t longest = 0;     // bound of a sequence, cached keys included
   int64_t cache_rows = 0;  // rows of the key-value cache, 0 = no cache
-  bool moe() const { return layer >= 0 && layer < spec.layers && spec.moe[size_t(layer)]; }
+  bool moe() const { return spec.has_experts(layer); }
+  bool shared() const { return spec.has_shared_expert(layer); }
 };
 
 /// A micro-batch as a step sees it. `past`: rows of the cache that were filled before.
@@ -124,7 +125,8 @@ class BodyContext {
   /// A value of one f64.
   double scalar(Value value) const { return in(value).as<double>()[0]; }
   void set_scalar(Value value, double x) const { out(value).as<double>()[0] = x; }
-  bool moe() const { return layer >= 0 && layer < spec.layers && spec.moe[size_t(layer)]; }
+  bool moe() const { return spec.has_experts(layer); }
+  bool shared() const { return spec.has_shared_expert(layer); }
 };
 
 /// One kind of task. Stateless.

@@ -1,5 +1,6 @@
-// C: the layer's output: the weighted sum of expert outputs (or the dense MLP's) and the residual.
-// Backward: every row gets its token's gradient, not yet weighted; a dense layer has none to do.
+// C: the layer's output: the residual, the weighted sum of expert outputs, and what the shared expert
+// or the dense MLP gives. Backward: every row gets its token's gradient, not yet weighted; a dense
+// layer has none to do.
 #include "layers/kinds.h"
 
 namespace hearth {
@@ -22,9 +23,8 @@ class Combine final : public Body {
       list.push_back(ports::routed(s, Value::expert_out, Access::read));
       list.push_back(
           {Value::weight, Access::read, s.settings.activations, 1, 0, s.spec.experts_per_token, 0});
-    } else {
-      list.push_back(ports::hidden(s, Value::mlp_out, Access::read));
     }
+    if (!s.moe() || s.shared()) list.push_back(ports::hidden(s, Value::mlp_out, Access::read));
     return list;
   }
 
@@ -37,11 +37,17 @@ class Combine final : public Body {
     if (c.phase == Phase::backward) {
       c.ops.permute(c.stream, c.in(Value::d_residual, 1), routing_of(c),
                     c.out(Value::d_expert_out));
-    } else if (c.moe()) {
-      c.ops.combine(c.stream, c.in(Value::expert_out), routing_of(c), c.in(Value::weight),
-                    c.in(Value::mid), c.out(Value::residual, 1));
-    } else {
-      c.ops.add(c.stream, c.in(Value::mid), c.in(Value::mlp_out), c.out(Value::residual, 1));
+      return;
+    }
+    const View out = c.out(Value::residual, 1);
+    ConstView base = c.in(Value::mid);
+    if (!c.moe() || c.shared()) {
+      c.ops.add(c.stream, base, c.in(Value::mlp_out), out);
+      base = out;
+    }
+    if (c.moe()) {
+      c.ops.combine(c.stream, c.in(Value::expert_out), routing_of(c), c.in(Value::weight), base,
+                    out);
     }
   }
 };

@@ -28,7 +28,8 @@ class Dispatch final : public Body {
       list.push_back(ports::routed(s, Value::d_rows, Access::read));
       list.push_back({Value::d_row_weight, Access::read, type, k, 0, 1, 0});
       list.push_back({Value::d_weight, Access::write, type, 1, 0, k, 0});
-      list.push_back(ports::hidden(s, Value::d_normed, Access::write));
+      list.push_back(
+          ports::hidden(s, Value::d_normed, s.shared() ? Access::update : Access::write));
       return list;
     }
     add_routing_ports(s, Access::write, list);
@@ -50,7 +51,10 @@ class Dispatch final : public Body {
   void run(const BodyContext& c) const override {
     if (c.phase == Phase::backward) {
       const RoutingView routing = routing_of(c);
-      c.ops.combine(c.stream, c.in(Value::d_rows), routing, {}, {}, c.out(Value::d_normed));
+      // Beside the shared expert's part, where there is one.
+      const View d_normed = c.out(Value::d_normed);
+      const ConstView base = c.shared() ? ConstView(d_normed) : ConstView();
+      c.ops.combine(c.stream, c.in(Value::d_rows), routing, {}, base, d_normed);
       c.ops.to_token_order(c.stream, row_vector(c.in(Value::d_row_weight)), routing,
                            c.out(Value::d_weight));
       return;

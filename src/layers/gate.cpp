@@ -5,10 +5,8 @@ namespace hearth {
 namespace {
 
 LinearView router_of(const BodyContext& c) {
-  // The router is computed in f32 whatever the compute type: its choices decide everything else.
-  const Compute exact = c.settings.activations == DType::f64 ? Compute::f64 : Compute::f32;
   return c.table.linear(c.table.find_block(BlockKind::gate, c.layer), Slot::router, std::nullopt,
-                        exact);
+                        c.settings.gate_compute());
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace hearth {
 
 const Body& embed_body();
 const Body& attention_body();
-const Body& dense_body();
+const Body& mlp_body();
 const Body& dispatch_body();
 const Body& experts_body();
 const Body& combine_body();

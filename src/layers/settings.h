@@ -22,6 +22,9 @@ struct RunSettings {
   double eps = 1e-8;
   double weight_decay = 0;
   double max_grad_norm = 1;  // 0 = off
+
+  /// Of gates, which are computed in f32 whatever the compute type: they decide over all else.
+  Compute gate_compute() const { return activations == DType::f64 ? Compute::f64 : Compute::f32; }
 };
 
 }  // namespace hearth

@@ -30,6 +30,9 @@ constexpr auto kInfo = [] {
   layer(Value::k_raw, "k_raw");
   layer(Value::q_rstd, "q_rstd");
   layer(Value::k_rstd, "k_rstd");
+  layer(Value::q_unclamped, "q_unclamped");
+  layer(Value::k_unclamped, "k_unclamped");
+  layer(Value::v_unclamped, "v_unclamped");
   layer(Value::q, "q");
   layer(Value::k, "k");
   layer(Value::v, "v");
@@ -51,6 +54,9 @@ constexpr auto kInfo = [] {
   layer(Value::gate, "gate");
   layer(Value::up, "up");
   layer(Value::expert_out, "expert_out");
+  layer(Value::mlp_gate, "mlp_gate");
+  layer(Value::mlp_up, "mlp_up");
+  layer(Value::mlp_logits, "mlp_logits");
   layer(Value::mlp_out, "mlp_out");
   set(Value::loss, "loss", Scope::micro_batch);
   set(Value::aux_loss, "aux_loss", Scope::micro_batch);

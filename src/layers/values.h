@@ -6,7 +6,7 @@
 
 namespace hearth {
 
-/// T tokens, H hidden, R = T * k routed rows, I expert or dense width, E experts.
+/// T tokens, H hidden, R = T * k routed rows, I width of an expert or MLP, E experts.
 enum class Value : uint8_t {
   // Given before a step.
   ids,
@@ -28,10 +28,13 @@ enum class Value : uint8_t {
   q_raw,
   k_raw,
   q_rstd,
-  k_rstd,  // before the head norms
+  k_rstd,  // before their norms
+  q_unclamped,
+  k_unclamped,
+  v_unclamped,  // after the norms
   q,
   k,
-  v,  // [T, heads * d] after norm and rope; the cache in decoding
+  v,  // [T, heads * d] after norm, clamp and rope; the cache in decoding
   attention,
   log_sum,   // [T, heads * d], [T, heads]
   mid,       // [T, H] after attention's residual
@@ -48,8 +51,11 @@ enum class Value : uint8_t {
   row_weight,  // RoutingView, [R]
   rows,        // [R, H] tokens in expert order
   gate,
-  up,          // [R or T, I]
+  up,          // [R, I]
   expert_out,  // [R, H]
+  mlp_gate,
+  mlp_up,      // [T, I] of the dense MLP or the shared expert
+  mlp_logits,  // [T] before the sigmoid that weighs the shared expert
   mlp_out,     // [T, H]
 
   // Head.

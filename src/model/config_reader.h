@@ -20,8 +20,9 @@ class ConfigReader {
   /// A member that is there and not null, else nullptr: null counts as absent everywhere.
   const Json* find(std::string_view key) const;
 
-  /// Whether the key is there and null, for the few where that differs from absent.
+  // Whether the key is there and null, and not there at all, for the few where that differs.
   bool is_null(std::string_view key) const;
+  bool is_absent(std::string_view key) const { return object_.find(key) == nullptr; }
 
   // The value of a key, checked; input errors. Without `fallback` an absent key is one, too.
   int64_t integer(std::string_view key, int64_t min, int64_t max) const;

@@ -15,7 +15,8 @@ std::string Family::other_name(const std::string& name) const {
 }
 
 const std::vector<const Family*>& families() {
-  static const std::vector<const Family*> all = {&qwen3_moe_family()};
+  static const std::vector<const Family*> all = {&qwen3_moe_family(), &olmoe_family(),
+                                                 &mixtral_family(), &qwen2_moe_family()};
   return all;
 }
 

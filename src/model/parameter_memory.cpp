@@ -10,10 +10,10 @@ constexpr const char* kRoleNames[kCopyRoles] = {"weights (stored type)", "master
                                                 "working weights",       "gradients",
                                                 "first moments",         "second moments"};
 
-/// Products read these in the compute type; the router is always computed in f32.
+/// Products read these in the compute type; the gates are always computed in f32.
 bool enters_products(const ParameterTable& table, TensorId id) {
   const Tensor& t = table.tensor(id);
-  if (t.vector || t.slot == Slot::router) return false;
+  if (t.vector || t.slot == Slot::router || t.slot == Slot::shared_gate) return false;
   return t.slot != Slot::embedding || table.head_weight() == id;
 }
 

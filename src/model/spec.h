@@ -49,6 +49,9 @@ struct ModelSpec {
   std::vector<int64_t> eos_ids;
 
   int64_t moe_layers() const;
+  /// Whether the layer has routed experts, and a shared one beside them. False for what is no layer.
+  bool has_experts(int64_t layer) const;
+  bool has_shared_expert(int64_t layer) const { return shared_width > 0 && has_experts(layer); }
 };
 
 }  // namespace hearth

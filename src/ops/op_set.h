@@ -173,6 +173,17 @@ class OpSet {
   virtual void swiglu_forward(Stream&, ConstView gate, ConstView up, View h) const = 0;
   /// From dh: gate and up are overwritten by their gradients, h by silu(gate) * up.
   virtual void swiglu_backward(Stream&, ConstView dh, View gate, View up, View h) const = 0;
+  /// y[t] = sigmoid(logits[t]) * x[t]; logits [1, T], x, y [T, N]. y may be x.
+  virtual void sigmoid_gate_forward(Stream&, ConstView logits, ConstView x, View y) const = 0;
+  /// From dy and the forward's y: dx[t] = sigmoid(logits[t]) * dy[t] and, because y = sigmoid * x,
+  /// dlogits[t] = (1 - sigmoid(logits[t])) * <dy[t], y[t]>. dx may be dy,
+  /// dlogits may be logits.
+  virtual void sigmoid_gate_backward(Stream&, ConstView dy, ConstView logits, ConstView y,
+                                     View dlogits, View dx) const = 0;
+  /// y = x, but at least -limit and at most limit (torch.clamp). y may be x.
+  virtual void clamp_forward(Stream&, ConstView x, double limit, View y) const = 0;
+  /// dx = dy where |x| <= limit, elsewhere 0; x as before the clamp. dx may be dy.
+  virtual void clamp_backward(Stream&, ConstView dy, ConstView x, double limit, View dx) const = 0;
   /// y = a + b; y may be a or b.
   virtual void add(Stream&, ConstView a, ConstView b, View y) const = 0;
   /// y = x in y's type.

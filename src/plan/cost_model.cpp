@@ -14,7 +14,7 @@ double passes_of(TaskKind kind) {
     case TaskKind::attention:
     case TaskKind::head: return 2;
     case TaskKind::embed:
-    case TaskKind::dense:
+    case TaskKind::mlp:
     case TaskKind::dispatch:
     case TaskKind::combine: return 1;
     case TaskKind::experts:  // counted in the experts' rate

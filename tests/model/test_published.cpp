@@ -6,7 +6,7 @@ using namespace hearth;
 using namespace hearth::test;
 
 TEST_CASE("published models have the parameters that their cards say", "[config]") {
-  for (const PublishedModel& model : {kQwen3Moe30B}) {
+  for (const PublishedModel& model : {kQwen3Moe30B, kOlmoe7B, kMixtral8x7B, kQwen2Moe14B}) {
     INFO(model.name);
     const Json config = parse_json(model.config, model.name);
     const Family& family = family_of(config, model.name);

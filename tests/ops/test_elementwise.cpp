@@ -25,6 +25,43 @@ OpTest swiglu(int64_t rows, int64_t width, double scale) {
   return test;
 }
 
+OpTest sigmoid_gate(int64_t rows, int64_t width, double scale) {
+  OpTest test;
+  test.random("logits", 1, rows, scale);
+  for (const char* name : {"x", "y", "dy", "dx"}) test.random(name, rows, width);
+  test.random("dlogits", 1, rows);
+  test.outputs = {"y"};
+  test.inputs = {"logits", "x"};
+  test.scratch = scratch;
+  test.forward = [](const Run& r) {
+    r.ops.sigmoid_gate_forward(r.stream, r.view("logits"), r.view("x"), r.view("y"));
+  };
+  test.backward = [](const Run& r) {
+    r.copy("dy", "dx");
+    r.ops.sigmoid_gate_backward(r.stream, r.view("dx"), r.view("logits"), r.view("y"),
+                                r.view("dlogits"), r.view("dx"));
+  };
+  return test;
+}
+
+/// About half of the elements are clamped.
+OpTest clamp(int64_t rows, int64_t width, double limit) {
+  OpTest test;
+  for (const char* name : {"x", "y", "dy", "dx"}) test.random(name, rows, width);
+  test.outputs = {"y"};
+  test.inputs = {"x"};
+  test.scratch = scratch;
+  test.forward = [=](const Run& r) {
+    r.copy("x", "y");
+    r.ops.clamp_forward(r.stream, r.view("y"), limit, r.view("y"));
+  };
+  test.backward = [=](const Run& r) {
+    r.copy("dy", "dx");
+    r.ops.clamp_backward(r.stream, r.view("dx"), r.view("x"), limit, r.view("dx"));
+  };
+  return test;
+}
+
 }  // namespace
 
 TEST_CASE("swiglu: values and gradients") {
@@ -41,6 +78,37 @@ TEST_CASE("swiglu: backward gives h again") {
     Tensors result = run_op(ops, stream, test.tensors, test.forward);
     result = run_op(ops, stream, result, test.backward);
     CHECK(difference(result.at("again"), result.at("h"), 1e-6) == "");
+  });
+}
+
+TEST_CASE("sigmoid gate: values and gradients") {
+  check_op(sigmoid_gate(5, 3, 2));
+  check_op(sigmoid_gate(1, 1, 1));
+  check_back_ends(sigmoid_gate(0, 4, 1));
+  check_back_ends(sigmoid_gate(300, 197, 4));
+  check_back_ends(sigmoid_gate(7, 33, 100));  // the gate all open or all shut
+}
+
+TEST_CASE("clamp: values and gradients") {
+  check_op(clamp(4, 5, 0.7));
+  check_op(clamp(3, 3, 100));
+  check_back_ends(clamp(0, 4, 1));
+  check_back_ends(clamp(300, 197, 0.7));
+}
+
+TEST_CASE("clamp: an element at the limit passes its gradient, as in torch") {
+  for_each_back_end(scratch, [&](const OpSet& ops, Stream& stream) {
+    const std::vector<double> x = {-3, -2, -1.5, 0, 2, 2.5}, y = {-2, -2, -1.5, 0, 2, 2};
+    const std::vector<double> passed = {0, 1, 1, 1, 1, 0};
+    Tensor in(DType::f32, 1, 6), out(DType::f32, 1, 6), ones(DType::f32, 1, 6);
+    for (int64_t i = 0; i < 6; ++i) {
+      in.set(0, i, x[static_cast<size_t>(i)]);
+      ones.set(0, i, 1);
+    }
+    ops.clamp_forward(stream, in.view(), 2, out.view());
+    for (int64_t i = 0; i < 6; ++i) CHECK(out.get(0, i) == y[static_cast<size_t>(i)]);
+    ops.clamp_backward(stream, ones.view(), in.view(), 2, out.view());
+    for (int64_t i = 0; i < 6; ++i) CHECK(out.get(0, i) == passed[static_cast<size_t>(i)]);
   });
 }
 

@@ -13,7 +13,14 @@ class Fault:
 ATTENTION = "src/layers/attention_part.cpp"
 GATE = "src/layers/gate.cpp"
 HEAD = "src/layers/head.cpp"
+QKV = "src/layers/qkv.cpp"
+MLP = "src/layers/mlp_part.cpp"
+ELEMENTWISE = "cpu_kernels/elementwise.cpp"
 FAMILY = "src/model/families/qwen3_moe.cpp"
+OLMOE = "src/model/families/olmoe.cpp"
+MIXTRAL = "src/model/families/mixtral.cpp"
+QWEN2 = "src/model/families/qwen2_moe.cpp"
+CONFIG = "src/model/families/decoder_config.cpp"
 OPTIMIZER = "cpu_kernels/optimizer.cpp"
 ROUTER = "cpu_kernels/router.cpp"
 EXPERTS = "cpu_kernels/experts_backward.cpp"
@@ -29,26 +36,60 @@ FAULTS = [
     Fault("norm_topk_prob never", FAMILY,
           'spec.normalize_weights = config.boolean("norm_topk_prob", false);',
           "spec.normalize_weights = false;"),
-    Fault("window ignored", FAMILY,
-          'spec.window = config.integer("sliding_window", 1, kMaxPositions);',
-          'spec.window = 0 * config.integer("sliding_window", 1, kMaxPositions);'),
+    Fault("window ignored", FAMILY, "read_window(config, spec);", ""),
+    Fault("window of Mixtral ignored", MIXTRAL, "read_window(config, spec);", ""),
+    Fault("windows in other layers", QWEN2, "i % 2 == 0 && i < end", "i % 2 == 1 && i < end"),
+    Fault("windows beyond max_window_layers", QWEN2, "i % 2 == 0 && i < end",
+          "i % 2 == 0 && i < end + 2"),
+    Fault("Mixtral not renormalised", MIXTRAL, "spec.normalize_weights = true;", ""),
+    Fault("Mixtral's w1 and w3 swapped", MIXTRAL, '"w1", "w3", "w2"', '"w3", "w1", "w2"'),
+    Fault("clip_qkv ignored", OLMOE, 'spec.qkv_limit = config.number("clip_qkv", 1e-30, 1e30);',
+          ""),
+    Fault("padding of OLMoE ignored", OLMOE, "check_total(config, spec);",
+          "check_total(config, spec);\n    spec.padding_id = -1;"),
     Fault("window one key wider", "cpu_kernels/attention_tiles.cpp",
           "lane_of(first + window)", "lane_of(first + window + 1)"),
     Fault("padding row has a gradient", "src/layers/embed.cpp", "c.spec.padding_id", "-1"),
     Fault("theta ignored", SESSION, "static_cast<float>(setup_.spec.rope_theta)", "1e4f"),
-    Fault("norm eps ignored", FAMILY, 'spec.norm_eps = config.number("rms_norm_eps", 1e-30, 1);',
+    Fault("norm eps ignored", CONFIG, 'spec.norm_eps = config.number("rms_norm_eps", 1e-30, 1);',
           "spec.norm_eps = 1e-6;"),
-    Fault("sparse step from the front", FAMILY, "(i + 1) % step == 0", "i % step == 0"),
+    Fault("sparse step from the front", CONFIG, "(i + 1) % step == 0", "i % step == 0"),
     # Attention.
-    Fault("bias ignored", ATTENTION,
+    Fault("bias ignored", "src/layers/qkv.h",
           "return c.table.linear(block, weight, bias, c.settings.compute);",
           "return c.table.linear(block, weight, bias == Slot::down ? std::optional(bias) : "
           "std::nullopt, c.settings.compute);"),
     Fault("o bias without gradient", ATTENTION,
           "w.add_gradient(d_mid, c.in(Value::attention), Slot::o, Slot::o_bias);",
           "w.add_gradient(d_mid, c.in(Value::attention), Slot::o, Slot::down);"),
-    Fault("k norm with the weight of q", ATTENTION, "head_norm(c, w, Slot::k_norm, k_raw",
-          "head_norm(c, w, Slot::q_norm, k_raw"),
+    Fault("k norm with the weight of q", QKV, "w.norm(p.norm->weight), spec.norm_eps,",
+          "w.norm(spec.qk_norm == QkNorm::head ? Slot::q_norm : p.norm->weight), spec.norm_eps,"),
+    Fault("eps of a norm of its own", QKV, "w.norm(p.norm->weight), spec.norm_eps,",
+          "w.norm(p.norm->weight), 0.05,"),
+    Fault("whole norm's statistics of a head", QKV,
+          """  if (spec.qkv_limit > 0) c.ops.clamp_forward""",
+          """  if (p.is_normed(spec) && spec.qk_norm == QkNorm::whole) {
+    for (int64_t t = 0; t < raw.rows; ++t) {
+      for (int64_t h = 0; h < raw.cols; h += spec.head_dim) {
+        double sum = 0;
+        const int64_t end = h + spec.head_dim;
+        for (int64_t i = h; i < end; ++i) sum += raw.row<float>(t)[i] * raw.row<float>(t)[i];
+        const double rstd = 1 / std::sqrt(sum / double(spec.head_dim) + spec.norm_eps);
+        const double wrong = rstd / c.out(p.norm->rstd).as<float>()[t];
+        for (int64_t i = h; i < end; ++i) unclamped.row<float>(t)[i] *= static_cast<float>(wrong);
+      }
+    }
+  }
+  if (spec.qkv_limit > 0) c.ops.clamp_forward"""),
+    Fault("whole norm without gradient of its weight", QKV, "w.gradient(p.norm->weight));",
+          "spec.qk_norm == QkNorm::whole ? View{} : w.gradient(p.norm->weight));"),
+    Fault("clip forgotten in backward", QKV,
+          "c.ops.clamp_backward(c.stream, dy, c.in(p.unclamped), spec.qkv_limit, dy);", ""),
+    Fault("v not clamped", QKV, "if (spec.qkv_limit > 0) c.ops.clamp_forward(c.stream, unclamped, "
+          "spec.qkv_limit, y);",
+          "if (spec.qkv_limit > 0) c.ops.clamp_forward(c.stream, unclamped, "
+          "p.norm ? spec.qkv_limit : 1e30, y);"),
+    Fault("clip from below alone", ELEMENTWISE, "x[i] > limit ? limit : x[i];", "x[i];"),
     Fault("scale from hidden size", ATTENTION,
           "1.0 / std::sqrt(static_cast<double>(spec.head_dim))",
           "1.0 / std::sqrt(static_cast<double>(spec.hidden / spec.heads))"),
@@ -62,9 +103,8 @@ FAULTS = [
           """s = sign * sine[i], x1 = first[2 * i], x2 = first[2 * i + 1];
     first[2 * i] = x1 * c - x2 * s;
     first[2 * i + 1] = x2 * c + x1 * s + 0 * second[i];"""),
-    Fault("rope not undone for k", ATTENTION,
-          "c.ops.rope(c.stream, dk, spec.kv_heads, positions, cosine, sine, true);",
-          "c.ops.rope(c.stream, dk, spec.kv_heads, positions, cosine, sine, false);"),
+    Fault("rope not undone for k", QKV, "rotate(c, p, dy, true);",
+          "rotate(c, p, dy, p.out == Value::q);"),
     Fault("residual without gradient", ATTENTION,
           "c.ops.add(c.stream, d_mid, d_residual, d_residual);", ""),
     Fault("eps outside the root of norms", "cpu_kernels/rmsnorm.cpp", "1.0 / std::sqrt(mean + eps)",
@@ -83,8 +123,23 @@ FAULTS = [
           "w[j] = static_cast<float>(p[chosen[j]] / (0 * divisor + "
           "weight_divisor(p, chosen, k, true)));"),
     Fault("expert gradient not weighted", EXPERTS, "scale_row(weight, to, to, cols.count);", ""),
-    Fault("derivative of silu", "cpu_kernels/elementwise.cpp", "(1.0f + g * (1.0f - s))",
+    Fault("derivative of silu", ELEMENTWISE, "(1.0f + g * (1.0f - s))",
           "(1.0f + g * s)"),
+    Fault("shared expert without sigmoid", MLP,
+          "      c.ops.sigmoid_gate_forward(c.stream, row_vector(logits), h, h);\n", ""),
+    Fault("shared gate without gradient", MLP,
+          "add_gradient(c, d_logits, normed, Slot::shared_gate);", ""),
+    Fault("shared gate without gradient to its input", MLP,
+          "c.ops.linear_dgrad(c.stream, d_logits, linear(c, Slot::shared_gate), d_normed, true);",
+          ""),
+    Fault("derivative of the shared gate", ELEMENTWISE, "static_cast<float>(sigmoid(-logit) * sum)",
+          "static_cast<float>(sigmoid(-logit) * s * sum)"),
+    Fault("shared down reads what was not weighed", MLP,
+          "      c.ops.sigmoid_gate_forward(c.stream, logits, h, h);\n", ""),
+    Fault("shared expert left out", "src/layers/combine.cpp", "base = out;",
+          "base = c.moe() ? c.in(Value::mid) : out;"),
+    Fault("shared expert without gradient to its input", "src/layers/dispatch.cpp",
+          "c.shared() ? ConstView(d_normed) : ConstView();", "ConstView();"),
     # Losses.
     Fault("loss divided per micro-batch", HEAD,
           "const double trained = c.scalar(Value::trained_tokens);",

@@ -1,5 +1,6 @@
 // The program beside transformers and torch.optim.AdamW, without Python: what they made of the
 // recorded cases is in tests/golden/parity.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 
@@ -21,7 +22,7 @@ void check_close(const std::string& what, double actual, double expected, double
 /// on such small models workers mostly wait for each other.
 std::string run(std::vector<std::string> words, const RecordedCase& c,
                 const std::vector<std::string>& options) {
-  for (const char* word : {"--packing", "off", "--threads", "1"}) words.push_back(word);
+  for (const char* word : {"--threads", "1"}) words.push_back(word);
   for (const std::string& word : c.flags(options)) words.push_back(word);
   const ProgramResult result = run_program(HEARTH_BINARY, words);
   INFO(result.err);
@@ -30,9 +31,10 @@ std::string run(std::vector<std::string> words, const RecordedCase& c,
 }
 
 Json evaluate(const RecordedCase& c, const std::string& model) {
-  return parse_json(run({"eval", "--model", model, "--data", c.rows(), "--json"}, c,
-                        {"micro_batch", "seq_len", "aux_loss_mode", "compute_dtype"}),
-                    "eval");
+  return parse_json(
+      run({"eval", "--model", model, "--data", c.rows(), "--json", "--packing", "off"}, c,
+          {"micro_batch", "seq_len", "aux_loss_mode", "compute_dtype"}),
+      "eval");
 }
 
 void check_evaluation(const RecordedCase& c, const std::string& key, const std::string& model) {
@@ -48,8 +50,8 @@ void check_evaluation(const RecordedCase& c, const std::string& key, const std::
 }
 
 void train(const RecordedCase& c, const std::string& out) {
-  run({"train", "--model", c.model(), "--data", c.rows(), "--out", out, "--shuffle", "off",
-       "--quiet"},
+  run({"train", "--model", c.model(), "--data", c.rows(), "--out", out, "--packing", "off",
+       "--shuffle", "off", "--quiet"},
       c,
       {"steps", "micro_batch", "grad_accum", "seq_len", "lr", "lr_schedule", "warmup",
        "weight_decay", "beta1", "beta2", "eps", "max_grad_norm", "router_aux_loss", "aux_loss_mode",
@@ -87,6 +89,27 @@ void check_steps(const RecordedCase& c, const std::string& out) {
     for (size_t l = 0; l < load.size(); ++l) {
       check_close("expert_load", actual[l].as_double(), load[l].as_double(), 1e-12);
     }
+  }
+}
+
+/// One step over all rows as one micro-batch: each its own sequence, and packed into one.
+void check_packed(const RecordedCase& c, const TemporaryDirectory& directory) {
+  const std::string rows = std::to_string(std::ranges::count(read_file(c.rows()), '\n'));
+  const auto step = [&](const std::string& packing, const std::string& sequences) {
+    const std::string out = directory / ("packing-" + packing);
+    run({"train", "--model", c.model(), "--data", c.rows(), "--out", out, "--packing", packing,
+         "--micro-batch", sequences, "--seq-len", "512", "--steps", "1", "--shuffle", "off",
+         "--quiet"},
+        c, {"router_aux_loss", "aux_loss_mode"});
+    return read_metrics(out + "/metrics.jsonl").at(0);
+  };
+  const Json apart = step("off", rows), packed = step("on", "1");
+  for (const char* name : {"tokens", "trained_tokens"}) {
+    CHECK(packed.find(name)->as_int() == apart.find(name)->as_int());
+  }
+  for (const char* name : {"loss", "aux_loss", "grad_norm"}) {
+    check_close(std::string("packed ") + name, packed.find(name)->as_double(),
+                apart.find(name)->as_double(), 1e-6);
   }
 }
 
@@ -162,6 +185,7 @@ TEST_CASE("Recorded runs of transformers and AdamW are repeated") {
       check_steps(c, out);
       check_updates(c, out);
       check_evaluation(c, "after", out + "/model");
+      check_packed(c, directory);
     }
   }
 }

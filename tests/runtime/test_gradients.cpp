@@ -30,6 +30,11 @@ class GradientCheck {
     }
   }
 
+  double loss_of_eval() {
+    const Schedule list = single_eval_schedule(model_.input(kTokens, kTokens));
+    return loss(*model_.executor(list));
+  }
+
   /// Largest |analytic - numeric| over the largest gradient of its tensor, and where.
   std::pair<double, std::string> worst(bool recompute) {
     const std::vector<std::vector<double>> analytic = gradients(recompute);
@@ -129,6 +134,33 @@ TEST_CASE("whole model: gradients with a dense layer and one expert a token") {
 }
 TEST_CASE("whole model: gradients with a sliding window") {
   check({{"use_sliding_window", true}, {"sliding_window", 3}, {"max_window_layers", 0}});
+}
+
+double loss_with(const JsonObject& changes) {
+  return GradientCheck(tiny_config(changes), AuxLossMode::per_layer).loss_of_eval();
+}
+
+TEST_CASE("whole model: gradients with norms of whole projections and clamped q, k and v") {
+  const JsonObject olmoe = {{"model_type", "olmoe"}, {"head_dim", 6}, {"attention_bias", true}};
+  JsonObject clamped = olmoe;
+  clamped.emplace_back("clip_qkv", 0.8);
+  CHECK(loss_with(clamped) != loss_with(olmoe));  // some elements are clamped
+  check(clamped, AuxLossMode::per_layer, true);
+}
+
+TEST_CASE("whole model: gradients with a shared expert and windows by layer") {
+  const JsonObject qwen2 = {{"model_type", "qwen2_moe"},
+                            {"shared_expert_intermediate_size", 9},
+                            {"use_sliding_window", true},
+                            {"sliding_window", 3},
+                            {"max_window_layers", 2}};
+  check(qwen2, AuxLossMode::hf);
+  JsonObject dense = qwen2;
+  dense.emplace_back("mlp_only_layers", JsonArray{0});
+  check(dense, AuxLossMode::per_layer, true);
+  JsonObject full = qwen2;
+  full[2].second = false;
+  CHECK(loss_with(full) != loss_with(qwen2));
 }
 
 }  // namespace

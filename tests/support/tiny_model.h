@@ -1,4 +1,4 @@
-// A small random Qwen3-MoE in memory with everything that a schedule needs to run: for whole-model
+// A small random model in memory with everything that a schedule needs to run: for whole-model
 // checks in f32 and f64, on any back end.
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace hearth::test {
 
-/// config.json of two MoE layers, with some keys set otherwise.
+/// config.json of two MoE layers of Qwen3-MoE, with some keys set otherwise.
 inline std::string tiny_config(const JsonObject& changes = {}) {
   Json config = parse_json(R"({"model_type":"qwen3_moe","vocab_size":37,"hidden_size":24,
     "num_hidden_layers":2,"num_attention_heads":4,"num_key_value_heads":2,"head_dim":8,
@@ -69,8 +69,9 @@ class TinyModel {
 
   TinyModel(const std::string& config, const OpSet& op_set, DType type, uint64_t seed = 1)
       : ops(op_set), device_(make_host_device(uint64_t{1} << 40)) {
-    const Family& family = find_family("qwen3_moe");
-    spec = family.read_config(parse_json(config, "config.json"), "config.json");
+    const Json json = parse_json(config, "config.json");
+    const Family& family = family_of(json, "config.json");
+    spec = family.read_config(json, "config.json");
     table = family.make_table(spec);
     settings.activations = type;
     settings.compute = type == DType::f64 ? Compute::f64 : Compute::f32;

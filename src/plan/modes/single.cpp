@@ -6,28 +6,31 @@ namespace hearth {
 
 namespace {
 
+/// A layer has a dense MLP, or experts and perhaps a shared one beside them.
+bool has_mlp(const ModelSpec& spec, int32_t layer) {
+  return !spec.has_experts(layer) || spec.has_shared_expert(layer);
+}
+
 /// The forward tasks of a layer for one micro-batch. A recompute makes again what backward reads;
 /// the layer's output is not among it.
 void add_layer(ScheduleBuilder& list, const ModelSpec& spec, Phase phase, int32_t layer,
                int32_t micro_batch) {
   list.add(TaskKind::attention, phase, layer, micro_batch);
-  if (spec.moe[static_cast<size_t>(layer)]) {
+  if (has_mlp(spec, layer)) list.add(TaskKind::mlp, phase, layer, micro_batch);
+  if (spec.has_experts(layer)) {
     list.add(TaskKind::dispatch, phase, layer, micro_batch);
     list.add(TaskKind::experts, phase, layer, micro_batch);
-  } else {
-    list.add(TaskKind::dense, phase, layer, micro_batch);
   }
   if (phase == Phase::forward) list.add(TaskKind::combine, phase, layer, micro_batch);
 }
 
 void add_layer_backward(ScheduleBuilder& list, const ModelSpec& spec, int32_t layer,
                         int32_t micro_batch) {
-  if (spec.moe[static_cast<size_t>(layer)]) {
+  if (has_mlp(spec, layer)) list.add(TaskKind::mlp, Phase::backward, layer, micro_batch);
+  if (spec.has_experts(layer)) {
     list.add(TaskKind::combine, Phase::backward, layer, micro_batch);
     list.add(TaskKind::experts, Phase::backward, layer, micro_batch);
     list.add(TaskKind::dispatch, Phase::backward, layer, micro_batch);
-  } else {
-    list.add(TaskKind::dense, Phase::backward, layer, micro_batch);
   }
   list.add(TaskKind::attention, Phase::backward, layer, micro_batch);
 }

@@ -1,0 +1,45 @@
+// Keys of config.json that families share, each read as transformers reads it. A family calls what
+// its config class honours; a key that it does not call for has no effect. All errors are input
+// errors naming key and value.
+#pragma once
+
+#include "model/config_reader.h"
+#include "model/spec.h"
+
+namespace hearth {
+
+/// What no family computes: quantized weights, layers of different sizes.
+void refuse_unsupported(const ConfigReader& config);
+
+/// Vocabulary, hidden size, layers (all with experts and without a window until a family says
+/// otherwise), norms' epsilon, tied head, positions, initializer_range, pad_token_id.
+void read_sizes(const ConfigReader& config, ModelSpec& spec);
+
+/// Heads, key-value heads, the size of a head, and what makes attention other than causal and plain.
+/// `kv_heads_may_lack`: where transformers then takes as many as there are heads.
+void read_heads(const ConfigReader& config, bool kv_heads_may_lack, ModelSpec& spec);
+
+/// The base of the rotary positions: at the top (transformers 4) or in rope_parameters (5).
+/// `source` names the file.
+void read_rope(const ConfigReader& config, const std::string& source, ModelSpec& spec);
+
+/// Number of experts, experts a token, and their width under the key that the family has for it.
+void read_experts(const ConfigReader& config, const char* width_key, ModelSpec& spec);
+
+/// Which layers have experts (decoder_sparse_step, mlp_only_layers), and the width of the others.
+void read_dense_layers(const ConfigReader& config, ModelSpec& spec);
+
+/// sliding_window in all layers; `null` is none.
+void read_window(const ConfigReader& config, ModelSpec& spec);
+
+/// For families whose windows transformers does not take from layer_types: it must say what the
+/// other keys say, else it is open what was meant.
+void check_layer_types(const ConfigReader& config, const ModelSpec& spec);
+
+/// The last check of a spec: its sizes together make no more than 2^50 parameters.
+void check_total(const ConfigReader& config, const ModelSpec& spec);
+
+inline constexpr int64_t kMaxWidth = int64_t{1} << 22;            // of experts and MLPs
+inline constexpr int64_t kMaxPositions = (int64_t{1} << 31) - 1;  // and windows
+
+}  // namespace hearth

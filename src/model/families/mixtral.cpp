@@ -1,0 +1,55 @@
+// Mixtral: MixtralConfig of transformers 4 and 5.
+#include "model/families/decoder_config.h"
+#include "model/families/decoder_family.h"
+#include "model/families/families.h"
+
+namespace hearth {
+namespace {
+
+class Mixtral final : public DecoderFamily {
+ public:
+  std::string model_type() const override { return "mixtral"; }
+
+  ModelSpec read_config(const Json& json, const std::string& source) const override {
+    const ConfigReader config(json, source);
+    ModelSpec spec;
+    spec.family = model_type();
+    refuse_unsupported(config);
+    read_sizes(config, spec);
+    read_heads(config, config.is_null("num_key_value_heads"), spec);
+    read_rope(config, source, spec);
+    read_window(config, spec);
+    check_layer_types(config, spec);
+    read_experts(config, "intermediate_size", spec);
+    if (config.number("router_jitter_noise", -1e6, 1e6, 0) > 0) {
+      config.refuse("router_jitter_noise", "noise on what experts read is not supported, only 0");
+    }
+    spec.normalize_weights = true;
+    spec.aux_loss = config.number("router_aux_loss_coef", 0, 1e6, 0.001);
+    check_total(config, spec);
+    // What the class has where the file says nothing.
+    spec.eos_ids =
+        config.is_absent("eos_token_id") ? std::vector<int64_t>{2} : read_eos_ids(json, source);
+    return spec;
+  }
+
+  /// transformers also reads its own name of the part, and writes it beside fused experts.
+  std::string other_name(const std::string& tensor) const override {
+    const std::string part = "." + expert_names().part;
+    const size_t at = tensor.find(part);
+    if (at == std::string::npos) return {};
+    return tensor.substr(0, at) + ".mlp." + tensor.substr(at + part.size());
+  }
+
+ protected:
+  ExpertNames expert_names() const override { return {"block_sparse_moe.", "w1", "w3", "w2"}; }
+};
+
+}  // namespace
+
+const Family& mixtral_family() {
+  static const Mixtral family;
+  return family;
+}
+
+}  // namespace hearth

@@ -74,7 +74,7 @@ FAULTS = [
         double sum = 0;
         const int64_t end = h + spec.head_dim;
         for (int64_t i = h; i < end; ++i) sum += raw.row<float>(t)[i] * raw.row<float>(t)[i];
-        const double rstd = 1 / std::sqrt(sum / double(spec.head_dim) + spec.norm_eps);
+        const double rstd = 1 / __builtin_sqrt(sum / double(spec.head_dim) + spec.norm_eps);
         const double wrong = rstd / c.out(p.norm->rstd).as<float>()[t];
         for (int64_t i = h; i < end; ++i) unclamped.row<float>(t)[i] *= static_cast<float>(wrong);
       }

@@ -137,7 +137,7 @@ FAULTS = [
     Fault("shared down reads what was not weighed", MLP,
           "      c.ops.sigmoid_gate_forward(c.stream, logits, h, h);\n", ""),
     Fault("shared expert left out", "src/layers/combine.cpp", "base = out;",
-          "base = c.moe() ? c.in(Value::mid) : out;"),
+          "base = c.moe() ? c.in(Value::mid) : ConstView(out);"),
     Fault("shared expert without gradient to its input", "src/layers/dispatch.cpp",
           "c.shared() ? ConstView(d_normed) : ConstView();", "ConstView();"),
     # Losses.

@@ -141,4 +141,44 @@ void CpuOps::router_sums(Stream& stream, ConstView probs, ConstView choice, View
   });
 }
 
+// One tile, for the sum goes over the tokens in order; it is a thousandth of the layer.
+void CpuOps::router_z_forward(Stream& stream, ConstView logits, View log_sum, View squares) const {
+  const int64_t experts = logits.cols;
+  HEARTH_CHECK(has_shape(log_sum, logits.rows, 1) && has_shape(squares, 1, 1),
+               "router_z_forward: shapes");
+  for_blocks(host_stream(stream), logits.rows, std::max<int64_t>(1, logits.rows),
+             [&](int64_t begin, int64_t end, int worker) {
+               HostStream& host = host_stream(stream);
+               Scratch::Frame frame(host.worker_scratch(worker));
+               float* p = host.worker_scratch(worker).take<float>(experts);
+               double total = 0;
+               for (int64_t t = begin; t < end; ++t) {
+                 const float* z = logits.row<float>(t);
+                 const float largest = *std::max_element(z, z + experts);
+                 exp_row(z, largest, p, experts);
+                 double sum = 0;
+                 for (int64_t e = 0; e < experts; ++e) sum += p[e];
+                 const auto l = static_cast<float>(largest + std::log(sum));
+                 log_sum.row<float>(t)[0] = l;
+                 total += double{l} * l;
+               }
+               squares.as<double>()[0] = total;
+             });
+}
+
+void CpuOps::router_z_backward(Stream& stream, ConstView log_sum, ConstView probs, double scale,
+                               View dlogits) const {
+  HEARTH_CHECK(has_shape(log_sum, probs.rows, 1) && has_shape(dlogits, probs.rows, probs.cols),
+               "router_z_backward: shapes");
+  for_blocks(host_stream(stream), probs.rows, row_block(probs.cols * 2),
+             [&](int64_t begin, int64_t end, int) {
+               for (int64_t t = begin; t < end; ++t) {
+                 const auto factor = static_cast<float>(2 * scale * log_sum.row<float>(t)[0]);
+                 const float* p = probs.row<float>(t);
+                 float* d = dlogits.row<float>(t);
+                 for (int64_t e = 0; e < probs.cols; ++e) d[e] += factor * p[e];
+               }
+             });
+}
+
 }  // namespace hearth

@@ -46,6 +46,9 @@ class ReferenceOps final : public OpSet {
                        bool normalize, ConstView dprobs, View dlogits) const override;
   void router_sums(Stream&, ConstView probs, ConstView choice, View counts,
                    View prob_sums) const override;
+  void router_z_forward(Stream&, ConstView logits, View log_sum, View squares) const override;
+  void router_z_backward(Stream&, ConstView log_sum, ConstView probs, double scale,
+                         View dlogits) const override;
 
   // routing.cpp
   void route(Stream&, ConstView choice, View offsets, View source, View row_of) const override;

@@ -105,4 +105,38 @@ void ReferenceOps::router_sums(Stream&, ConstView probs, ConstView choice, View 
   });
 }
 
+void ReferenceOps::router_z_forward(Stream&, ConstView logits, View log_sum, View squares) const {
+  HEARTH_CHECK(has_shape(log_sum, logits.rows, 1) && has_shape(squares, 1, 1),
+               "router_z_forward: shapes");
+  double total = 0;
+  for_type(logits.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for (int64_t t = 0; t < logits.rows; ++t) {
+      const T* z = logits.row<T>(t);
+      const double largest = *std::max_element(z, z + logits.cols);
+      double sum = 0;
+      for (int64_t e = 0; e < logits.cols; ++e) sum += std::exp(z[e] - largest);
+      const T l = static_cast<T>(largest + std::log(sum));
+      log_sum.row<T>(t)[0] = l;
+      total += double{l} * l;
+    }
+  });
+  squares.as<double>()[0] = total;
+}
+
+void ReferenceOps::router_z_backward(Stream&, ConstView log_sum, ConstView probs, double scale,
+                                     View dlogits) const {
+  HEARTH_CHECK(has_shape(log_sum, probs.rows, 1) && has_shape(dlogits, probs.rows, probs.cols),
+               "router_z_backward: shapes");
+  for_type(probs.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for (int64_t t = 0; t < probs.rows; ++t) {
+      const double factor = 2 * scale * log_sum.row<T>(t)[0];
+      for (int64_t e = 0; e < probs.cols; ++e) {
+        dlogits.row<T>(t)[e] += static_cast<T>(factor * probs.row<T>(t)[e]);
+      }
+    }
+  });
+}
+
 }  // namespace hearth

@@ -1,5 +1,7 @@
 #include "layers/gate.h"
 
+#include "layers/kinds.h"
+
 namespace hearth {
 
 namespace {
@@ -7,6 +9,10 @@ namespace {
 LinearView router_of(const BodyContext& c) {
   return c.table.linear(c.table.find_block(BlockKind::gate, c.layer), Slot::router, std::nullopt,
                         c.settings.gate_compute());
+}
+
+bool has_z_loss(const RunSettings& settings, Pass pass) {
+  return settings.z_loss != 0 && pass != Pass::decode;
 }
 
 }  // namespace
@@ -17,7 +23,10 @@ void add_gate_ports(const TaskShape& s, Access saved, std::vector<Port>& list) {
   list.push_back({Value::probs, saved, type, 1, 0, experts, 0});
   list.push_back({Value::choice, saved, DType::i32, 1, 0, k, 0});
   list.push_back({Value::tmp_logits, Access::temporary, type, 1, 0, experts, 0});
+  const bool z_loss = has_z_loss(s.settings, s.pass);
+  if (z_loss) list.push_back({Value::router_log_sum, saved, type, 1, 0, 1, 0});
   if (s.phase == Phase::backward) {
+    if (z_loss) list.push_back(ports::scalar(Value::tokens, Access::read));
     list.push_back({Value::d_weight, Access::read, type, 1, 0, k, 0});
     list.push_back({Value::dprobs, Access::read, type, 0, s.spec.moe_layers(), experts, 0});
     return;
@@ -26,6 +35,7 @@ void add_gate_ports(const TaskShape& s, Access saved, std::vector<Port>& list) {
   for (const Value v : {Value::router_counts, Value::router_prob_sums}) {
     list.push_back({v, Access::write, DType::f64, 0, 1, experts, 0});
   }
+  if (z_loss) list.push_back({Value::router_squares, Access::write, DType::f64, 0, 1, 1, 0});
 }
 
 void gate_forward(const BodyContext& c) {
@@ -35,6 +45,10 @@ void gate_forward(const BodyContext& c) {
                        c.out(Value::choice), c.out(Value::weight));
   c.ops.router_sums(c.stream, c.in(Value::probs), c.in(Value::choice), c.out(Value::router_counts),
                     c.out(Value::router_prob_sums));
+  if (has_z_loss(c.settings, c.pass)) {
+    c.ops.router_z_forward(c.stream, logits, c.out(Value::router_log_sum),
+                           c.out(Value::router_squares));
+  }
 }
 
 void gate_backward(const BodyContext& c, View d_normed) {
@@ -45,6 +59,13 @@ void gate_backward(const BodyContext& c, View d_normed) {
       c.settings.aux_loss != 0 ? c.in(Value::dprobs).slice(moe_index, 1) : ConstView{};
   c.ops.router_backward(c.stream, c.in(Value::d_weight), c.in(Value::probs), c.in(Value::choice),
                         c.spec.normalize_weights, dprobs, d_logits);
+  if (has_z_loss(c.settings, c.pass)) {
+    // A mean over the step's tokens and the layers with experts.
+    const double scale =
+        c.settings.z_loss / (static_cast<double>(c.spec.moe_layers()) * c.scalar(Value::tokens));
+    c.ops.router_z_backward(c.stream, c.in(Value::router_log_sum), c.in(Value::probs), scale,
+                            d_logits);
+  }
   const LinearView router = router_of(c);
   const TensorId id =
       *c.table.find_slot(c.table.find_block(BlockKind::gate, c.layer), Slot::router);

@@ -28,11 +28,15 @@ class Head final : public Body {
     list.push_back(ports::scalar(Value::micro_tokens, Access::read));
     list.push_back(ports::scalar(Value::loss, Access::write));
     list.push_back(ports::scalar(Value::aux_loss, Access::write));
+    list.push_back(ports::scalar(Value::z_loss, Access::write));
     for (int32_t l = 0; l < s.spec.layers; ++l) {
       if (!s.spec.moe[static_cast<size_t>(l)]) continue;
       const auto offset = static_cast<int32_t>(l - s.spec.layers);
       for (const Value v : {Value::router_counts, Value::router_prob_sums}) {
         list.push_back({v, Access::read, DType::f64, 0, 1, s.spec.experts, offset});
+      }
+      if (s.settings.z_loss != 0) {
+        list.push_back({Value::router_squares, Access::read, DType::f64, 0, 1, 1, offset});
       }
     }
     if (s.pass == Pass::train) {
@@ -89,6 +93,7 @@ class Head final : public Body {
     }
     const ConstView labels = row_vector(c.in(Value::labels));
     aux_loss(c);
+    z_loss(c);
     if (c.pass == Pass::eval) {
       c.ops.cross_entropy(c.stream, normed, head, labels, 1, c.out(Value::loss), {}, {});
       return;
@@ -141,6 +146,18 @@ class Head final : public Body {
         dprobs.as<float>()[i] = static_cast<float>(d);
       }
     }
+  }
+
+  /// Router z-loss: the mean over tokens and MoE layers of the square of log sum exp of the logits.
+  static void z_loss(const BodyContext& c) {
+    double sum = 0;
+    for (int32_t l = 0; l < c.spec.layers && c.settings.z_loss != 0; ++l) {
+      if (!c.spec.moe[static_cast<size_t>(l)]) continue;
+      const auto offset = static_cast<int32_t>(l - c.spec.layers);
+      sum += c.in(Value::router_squares, offset).as<double>()[0];
+    }
+    const auto layers = static_cast<double>(std::max<int64_t>(1, c.spec.moe_layers()));
+    c.set_scalar(Value::z_loss, sum / (layers * c.scalar(Value::micro_tokens)));
   }
 
   /// Replaces every row by the mean over rows.

@@ -16,6 +16,7 @@ struct RunSettings {
 
   double aux_loss = 0;  // coefficient
   AuxLossMode aux_mode = AuxLossMode::per_layer;
+  double z_loss = 0;  // coefficient of the router's z-loss; 0: none is computed
 
   double beta1 = 0.9;
   double beta2 = 0.999;

@@ -46,6 +46,8 @@ constexpr auto kInfo = [] {
   layer(Value::weight, "weight");
   layer(Value::router_counts, "router_counts");
   layer(Value::router_prob_sums, "router_prob_sums");
+  layer(Value::router_log_sum, "router_log_sum");
+  layer(Value::router_squares, "router_squares");
   layer(Value::route_offsets, "route_offsets");
   layer(Value::route_source, "route_source");
   layer(Value::route_row_of, "route_row_of");
@@ -60,6 +62,7 @@ constexpr auto kInfo = [] {
   layer(Value::mlp_out, "mlp_out");
   set(Value::loss, "loss", Scope::micro_batch);
   set(Value::aux_loss, "aux_loss", Scope::micro_batch);
+  set(Value::z_loss, "z_loss", Scope::micro_batch);
   set(Value::dprobs, "dprobs", Scope::micro_batch);
   set(Value::logits, "logits", Scope::step);
   layer(Value::d_residual, "d_residual");
@@ -83,8 +86,8 @@ constexpr auto kInfo = [] {
   layer(Value::tmp_rstd, "tmp_rstd");
   layer(Value::tmp_dh, "tmp_dh");
   layer(Value::tmp_hidden, "tmp_hidden");
-  for (const Value v : {Value::loss, Value::aux_loss, Value::router_counts, Value::logits,
-                        Value::grad_norm, Value::clip, Value::finite}) {
+  for (const Value v : {Value::loss, Value::aux_loss, Value::z_loss, Value::router_counts,
+                        Value::logits, Value::grad_norm, Value::clip, Value::finite}) {
     table[static_cast<size_t>(v)].kept = true;
   }
   return table;

@@ -45,6 +45,8 @@ enum class Value : uint8_t {
   weight,  // [T, E], i32 [T, k], [T, k]
   router_counts,
   router_prob_sums,  // f64 [E]
+  router_log_sum,    // [T] where there is a z-loss
+  router_squares,    // f64, sum of their squares
   route_offsets,
   route_source,
   route_row_of,
@@ -60,9 +62,10 @@ enum class Value : uint8_t {
 
   // Head.
   loss,
-  aux_loss,  // f64, a micro-batch
-  dprobs,    // [MoE layers, E] gradient of the auxiliary loss, a micro-batch
-  logits,    // [1, V]
+  aux_loss,
+  z_loss,  // f64, a micro-batch
+  dprobs,  // [MoE layers, E] gradient of the auxiliary loss, a micro-batch
+  logits,  // [1, V]
 
   // Backward, a layer and micro-batch.
   d_residual,  // [T, H] gradient of `residual`

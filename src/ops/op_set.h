@@ -138,6 +138,13 @@ class OpSet {
   virtual void router_sums(Stream&, ConstView probs, ConstView choice, View counts,
                            View prob_sums) const = 0;
 
+  /// Router z-loss (ST-MoE, arXiv 2202.08906, equation 5): log_sum [T, 1] is log sum exp of a row of
+  /// logits [T, E]; `squares` f64 [1, 1] the sum of their squares over the rows, overwritten.
+  virtual void router_z_forward(Stream&, ConstView logits, View log_sum, View squares) const = 0;
+  /// dlogits += scale * d squares / d logits; probs as of router_forward.
+  virtual void router_z_backward(Stream&, ConstView log_sum, ConstView probs, double scale,
+                                 View dlogits) const = 0;
+
   // ---- dispatch and combine ------------------------------------------------------------------
   /// Sorts the choices by expert, keeping token order: offsets i32 [1, E+1], source i32 [1, R],
   /// row_of i32 [T, k] (RoutingView).

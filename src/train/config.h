@@ -66,6 +66,7 @@ struct TrainConfig : RunConfig {
   double max_grad_norm = 1;
   bool decay_all = false;
   std::optional<double> router_aux_loss;  // unset: config.json's where the router trains
+  double router_z_loss = 0;
   Recompute recompute = Recompute::automatic;
   std::string plan_file;         // a plan to run exactly; empty: it is made at the start
   std::optional<int64_t> group;  // micro-batches that pass a layer together: of the plan file

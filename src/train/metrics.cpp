@@ -15,7 +15,7 @@ Json object_of(const std::map<std::string, T>& values) {
 Json to_json(const StepMetrics& metrics) {
   JsonArray expert_load;
   for (const double load : metrics.expert_load) expert_load.emplace_back(load);
-  return Json(JsonObject{
+  JsonObject object{
       {"step", metrics.step},
       {"loss", metrics.loss},
       {"aux_loss", metrics.aux_loss},
@@ -32,7 +32,9 @@ Json to_json(const StepMetrics& metrics) {
       {"busy", object_of(metrics.busy)},
       {"expert_load", Json(std::move(expert_load))},
       {"expert_hit_rate", nullptr},  // of an expert cache: none here
-  });
+  };
+  if (metrics.z_loss) object.emplace_back("z_loss", *metrics.z_loss);
+  return Json(std::move(object));
 }
 
 }  // namespace hearth

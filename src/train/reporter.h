@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,9 +15,10 @@ namespace hearth {
 /// One optimizer step (the keys of metrics.jsonl).
 struct StepMetrics {
   int64_t step = 0;
-  double loss = 0;       // cross-entropy a trained token
-  double aux_loss = 0;   // plain value, without the coefficient
-  double grad_norm = 0;  // before clipping
+  double loss = 0;               // cross-entropy a trained token
+  double aux_loss = 0;           // plain value, without the coefficient
+  std::optional<double> z_loss;  // likewise, where the router has one
+  double grad_norm = 0;          // before clipping
   double lr = 0;
   int64_t tokens = 0;
   int64_t trained_tokens = 0;

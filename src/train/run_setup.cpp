@@ -138,6 +138,7 @@ RunSetup prepare(const TrainConfig& config, bool weights_needed) {
     router_trains |= t.trainable && t.slot == Slot::router;
   }
   RunSettings& s = setup.settings;
+  s.z_loss = config.router_z_loss;
   s.aux_loss = config.router_aux_loss.value_or(router_trains ? setup.spec.aux_loss : 0);
   s.beta1 = config.beta1;
   s.beta2 = config.beta2;

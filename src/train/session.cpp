@@ -152,6 +152,7 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
         static_cast<double>(batches[m].tokens) / static_cast<double>(result.tokens);
     result.loss_sum += train_->scalar(Value::loss, id);
     result.aux_loss += share * train_->scalar(Value::aux_loss, id);
+    result.z_loss += share * train_->scalar(Value::z_loss, id);
   }
   result.grad_norm = train_->scalar(Value::grad_norm);
   result.finite = train_->scalar(Value::finite) != 0 && std::isfinite(result.loss_sum);

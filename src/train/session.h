@@ -19,6 +19,7 @@ namespace hearth {
 struct StepResult {
   double loss_sum = 0;  // cross-entropies of the trained tokens
   double aux_loss = 0;  // mean over micro-batches by tokens
+  double z_loss = 0;    // the same of the router's z-loss; 0 where none is computed
   double grad_norm = 0;
   bool finite = true;  // else no weight changed
   int64_t tokens = 0;

@@ -54,6 +54,7 @@ void TrainingRun::record(const StepResult& result) {
   m.loss =
       result.trained_tokens > 0 ? result.loss_sum / static_cast<double>(result.trained_tokens) : 0;
   m.aux_loss = result.aux_loss;
+  if (setup_.settings.z_loss != 0) m.z_loss = result.z_loss;
   m.grad_norm = result.grad_norm;
   m.lr = step_lr_;
   m.tokens = result.tokens;

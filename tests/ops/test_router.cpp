@@ -152,3 +152,44 @@ TEST_CASE("router: sums of the auxiliary loss") {
     });
   }
 }
+
+TEST_CASE("router: z-loss") {
+  for (const auto& [tokens, experts] : {std::pair<int64_t, int64_t>{5, 4}, {1, 1}, {300, 130}}) {
+    OpTest test;
+    test.random("logits", tokens, experts, 3);
+    test.random("probs", tokens, experts);
+    test.integers("choice", tokens, 1, std::vector<double>(static_cast<size_t>(tokens), -1));
+    test.random("weight", tokens, 1);
+    test.random("log_sum", tokens, 1);
+    test.random("squares", DType::f64, 1, 1);
+    test.random("dlogits", tokens, experts);
+    test.scratch = [=](const OpSet& ops) { return ops.row_scratch(tokens, experts); };
+    const double scale = 0.25;
+    const auto run = [&](const Run& r) {
+      r.ops.router_forward(r.stream, r.view("logits"), false, r.view("probs"), r.view("choice"),
+                           r.view("weight"));
+      r.ops.router_z_forward(r.stream, r.view("logits"), r.view("log_sum"), r.view("squares"));
+      r.ops.router_z_backward(r.stream, r.view("log_sum"), r.view("probs"), scale,
+                              r.view("dlogits"));
+    };
+    for_each_back_end(test.scratch, [&](const OpSet& ops, Stream& stream) {
+      const Tensors before = test.tensors;
+      const Tensors result = run_op(ops, stream, before, run);
+      double squares = 0;
+      for (int64_t t = 0; t < tokens; ++t) {
+        double sum = 0;
+        for (int64_t e = 0; e < experts; ++e) sum += std::exp(before.at("logits").get(t, e));
+        const double log_sum = std::log(sum);
+        squares += log_sum * log_sum;
+        CHECK(std::abs(result.at("log_sum").get(t, 0) - log_sum) < 1e-5);
+        for (int64_t e = 0; e < experts; ++e) {
+          const double expected =
+              before.at("dlogits").get(t, e) +
+              2 * scale * log_sum * std::exp(before.at("logits").get(t, e)) / sum;
+          CHECK(std::abs(result.at("dlogits").get(t, e) - expected) < 1e-5);
+        }
+      }
+      CHECK(std::abs(result.at("squares").get(0, 0) - squares) < 1e-5 * (1 + squares));
+    });
+  }
+}

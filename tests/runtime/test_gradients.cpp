@@ -15,10 +15,11 @@ const OpSet& reference() {
 /// A step of two micro-batches: its gradients by the train list, its loss by the eval list.
 class GradientCheck {
  public:
-  GradientCheck(const std::string& config, AuxLossMode mode)
+  GradientCheck(const std::string& config, AuxLossMode mode, double z_loss = 0)
       : model_(config, reference(), DType::f64),
         batches_{{{7, 1, 5}, model_.spec.vocabulary, 3}, {{9}, model_.spec.vocabulary, 4}} {
     model_.settings.aux_mode = mode;
+    model_.settings.z_loss = z_loss;
     model_.settings.max_grad_norm = 0;
     // The router decides far from ties, so that small differences change no choice.
     for (Tensor& t : model_.table.tensors()) {
@@ -102,7 +103,8 @@ class GradientCheck {
       const BatchShape shape = TinyModel::give(executor, batch, 0);
       executor.run({&shape, 1});
       sum += executor.scalar(Value::loss, 0) / trained_ +
-             model_.settings.aux_loss * executor.scalar(Value::aux_loss, 0) *
+             (model_.settings.aux_loss * executor.scalar(Value::aux_loss, 0) +
+              model_.settings.z_loss * executor.scalar(Value::z_loss, 0)) *
                  static_cast<double>(batch.tokens()) / tokens_;
     }
     return sum;
@@ -114,8 +116,8 @@ class GradientCheck {
 };
 
 void check(const JsonObject& changes, AuxLossMode mode = AuxLossMode::per_layer,
-           bool recompute = false) {
-  GradientCheck gradient_check(tiny_config(changes), mode);
+           bool recompute = false, double z_loss = 0) {
+  GradientCheck gradient_check(tiny_config(changes), mode, z_loss);
   const auto [error, where] = gradient_check.worst(recompute);
   INFO("worst at " << where << ": " << error);
   CHECK(error < 1e-6);
@@ -125,6 +127,10 @@ TEST_CASE("whole model: gradients in f64") { check({}); }
 TEST_CASE("whole model: gradients with the pooled auxiliary loss") { check({}, AuxLossMode::hf); }
 TEST_CASE("whole model: gradients with recomputed blocks") {
   check({}, AuxLossMode::per_layer, true);
+}
+TEST_CASE("whole model: gradients with the router's z-loss") {
+  check({{"mlp_only_layers", JsonArray{0}}}, AuxLossMode::per_layer, true, 0.1);
+  check({}, AuxLossMode::hf, false, 0.1);
 }
 TEST_CASE("whole model: gradients with biases, tied head, weights not normalized") {
   check({{"attention_bias", true}, {"tie_word_embeddings", true}, {"norm_topk_prob", false}});

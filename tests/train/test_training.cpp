@@ -22,6 +22,23 @@ TEST_CASE("training: the loss falls and the result is a checkpoint") {
   CHECK(f.lines("run/metrics.jsonl").size() == 30);
 }
 
+TEST_CASE("training: the router's z-loss falls where it has a coefficient") {
+  TrainingFixture f;
+  const auto last = [&](const std::string& out, double coefficient) {
+    TrainConfig config = f.config(out);
+    config.router_z_loss = coefficient;
+    RecordingReporter reporter;
+    REQUIRE(train(config, reporter) == ExitCode::done);
+    return reporter.steps.back().z_loss;
+  };
+  CHECK(!last("none", 0).has_value());
+  CHECK(f.lines("none/metrics.jsonl")[0].find("z_loss") == std::string::npos);
+  const auto little = last("little", 1e-12), much = last("much", 10);
+  REQUIRE((little && much));
+  CHECK(*much < 0.9 * *little);
+  CHECK(f.lines("much/metrics.jsonl")[0].find("\"z_loss\": ") != std::string::npos);
+}
+
 TEST_CASE("training: threads change no bit") {
   TrainingFixture f;
   REQUIRE(f.run(f.config("a")) == ExitCode::done);

@@ -42,6 +42,7 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"beta2", {"0.95", "0.95"}},
     {"eps", {"1e-6", "1e-06"}},
     {"max-grad-norm", {"0", "0"}},
+    {"router-z-loss", {"0.001", "0.001"}},
     {"router-aux-loss", {"0.001", "0.001"}},
     {"aux-loss-mode", {"hf", "hf"}},
     {"decay-all", {"true", "on"}},

@@ -174,7 +174,9 @@ class Search {
                      [](const Tensor& t) { return t.slot == Slot::embedding; });
     return part([&](Variant& v) { return v.freeze(embedding->name); }) ||
            part([](Variant& v) { return v.freeze("*.experts.*"); }) ||
-           part([](Variant& v) { return v.train_only("*.self_attn.*"); });
+           // Beside --freeze, --trainable would only take tensors out of what is frozen.
+           (config_.freeze.empty() &&
+            part([](Variant& v) { return v.train_only("*.self_attn.*"); }));
   }
 
   const PlanSubject& subject_;

@@ -33,14 +33,6 @@ class Mixtral final : public DecoderFamily {
     return spec;
   }
 
-  /// transformers also reads its own name of the part, and writes it beside fused experts.
-  std::string other_name(const std::string& tensor) const override {
-    const std::string part = "." + expert_names().part;
-    const size_t at = tensor.find(part);
-    if (at == std::string::npos) return {};
-    return tensor.substr(0, at) + ".mlp." + tensor.substr(at + part.size());
-  }
-
  protected:
   ExpertNames expert_names() const override { return {"block_sparse_moe.", "w1", "w3", "w2"}; }
 };

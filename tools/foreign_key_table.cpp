@@ -64,7 +64,7 @@ const std::vector<ForeignKey>& foreign_keys() {
       {"load-in-4bit", "", kIfFalse, refuse, kNoQuantised},
       {"gptq", "", kIfFalse, refuse, kNoQuantised},
       {"quantization-*", "", {}, refuse, kNoQuantised},
-      {"strict", "", {}, ignore, ""},
+      {"strict", "", kIfFalse, refuse, "not in this version; remove it or set it to false"},
       {"special-tokens", "", {}, refuse, kTokenizer + "; remove the key", false, {"pad_token"}},
       {"tokens", "", {}, refuse, kTokenizer + "; remove the key"},
       {"added-tokens-overrides", "", {}, refuse, kTokenizer + "; remove the key"},

@@ -49,7 +49,9 @@ class LookUp {
     } else if (foreign && (exact || (!option && !find_later_option(entry.key)))) {
       add_foreign(named, *foreign);
     } else if (!option) {
-      problems_.add(named.where + ": " + refusal(command_, entry.key, dashes_));
+      // Finding the nearest name takes time, which an unread problem is not worth.
+      problems_.add(named.where + ": " +
+                    (problems_.many() ? "unknown" : refusal(command_, entry.key, dashes_)));
     } else if (!entry.maps.empty() || entry.nested) {
       problems_.add(named.where +
                     ": expected a value or a list of values, found a map or a list "

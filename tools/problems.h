@@ -22,10 +22,16 @@ class ConfigurationError : public Error {
 class Problems {
  public:
   void add(const std::string& problem) { list_.push_back(problem); }
+  /// Whether there are so many that a further one is counted, not told.
+  bool many() const { return list_.size() >= kMostTold; }
   /// Raises a usage error for one problem, a ConfigurationError for more.
   void raise() const;
 
  private:
+  static constexpr size_t kMostTold = 100;
+  /// The first of them, and how many are left out.
+  std::vector<std::string> told() const;
+
   std::vector<std::string> list_;
 };
 

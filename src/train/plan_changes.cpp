@@ -209,7 +209,9 @@ std::string refusal(const RunPlan& plan, const std::vector<PlanChange>& changes,
     text += "; the smallest change that fits: " + changes.front().options + " (" +
             mebibytes(changes.front().peak) + " MiB)";
   }
-  return text + (changes.empty() ? "; no other options fit, only more memory: " : "; or ") +
+  return text +
+         (changes.empty() ? "; no smaller change was found that surely fits, more memory does: "
+                          : "; or ") +
          "--cpu-memory " + mebibytes(needed) + "Mi where the machine has it";
 }
 

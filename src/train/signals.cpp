@@ -1,9 +1,11 @@
 #include "train/signals.h"
 
 #include <unistd.h>
-#include <csignal>
 
 #include <array>
+#include <csignal>
+#include <cstdint>
+#include <ctime>
 
 #include "base/error.h"
 
@@ -13,11 +15,25 @@ namespace {
 
 constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1};
 volatile std::sig_atomic_t received_signal = 0;
+/// `timeout` and some schedulers send one request twice, to the process and to its group: what comes
+/// within this time of the first is no second signal.
+constexpr int64_t kOneRequest = 100'000'000;  // ns
+volatile int64_t first_at = 0;
+
+int64_t now() {
+  timespec time = {};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
+}
 std::array<struct sigaction, kSignals.size()> previous;
 
 extern "C" void on_stop_signal(int signal) {
-  if (received_signal != 0) _exit(static_cast<int>(ExitCode::stopped));
-  received_signal = signal;
+  if (received_signal == 0) {
+    first_at = now();
+    received_signal = signal;
+  } else if (now() - first_at > kOneRequest) {
+    _exit(static_cast<int>(ExitCode::stopped));
+  }
 }
 
 }  // namespace

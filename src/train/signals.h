@@ -4,7 +4,8 @@
 namespace hearth {
 
 /// While it lives, the first of these signals sets a flag and a second one ends the process at once
-/// with exit code 75 (what was published stays whole). One at a time in a process.
+/// with exit code 75 (what was published stays whole), unless it comes within a tenth of a second: that
+/// is the first one sent twice. One at a time in a process.
 class StopSignals {
  public:
   StopSignals();

@@ -41,7 +41,7 @@ std::optional<SavedState> TrainingRun::choose_state() {
                       " holds saved state; give another --out or remove it");
   }
   if (state && config_.resume == ResumeMode::from_directory) {
-    reporter_.note("--resume " + quoted(config_.resume_from) +
+    reporter_.warn("--resume " + quoted(config_.resume_from) +
                    " is not used: " + directory_.path() + " holds saved state of its own");
   }
   if (!state && config_.resume == ResumeMode::from_directory) {

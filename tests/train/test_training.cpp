@@ -63,6 +63,18 @@ TEST_CASE("training: a run stopped after any step ends with the same bits") {
   }
 }
 
+TEST_CASE("training: a request to stop that is sent twice at once is one request") {
+  TrainingFixture f;
+  RecordingReporter reporter;
+  reporter.on_step = [](const StepMetrics& m) {
+    if (m.step != 3) return;
+    std::raise(SIGTERM);
+    std::raise(SIGTERM);
+  };
+  CHECK(train(f.config("run"), reporter) == ExitCode::stopped);
+  CHECK(f.root("run").starts_with("3 "));
+}
+
 TEST_CASE("training: a run stopped at every step ends with the same bits") {
   TrainingFixture f;
   REQUIRE(f.run(f.config("whole")) == ExitCode::done);

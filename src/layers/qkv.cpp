@@ -8,7 +8,7 @@ namespace hearth {
 
 namespace {
 
-struct Norm {
+struct ProjectionNorm {
   Slot weight;
   Value raw, rstd;
 };
@@ -17,15 +17,15 @@ struct Norm {
 struct Projection {
   Slot weight, bias;
   Value unclamped, out;
-  std::optional<Norm> norm;
+  std::optional<ProjectionNorm> norm;
 
   bool is_normed(const ModelSpec& spec) const { return norm && spec.qk_norm != QkNorm::none; }
 };
 
 constexpr Projection kQ = {Slot::q, Slot::q_bias, Value::q_unclamped, Value::q,
-                           Norm{Slot::q_norm, Value::q_raw, Value::q_rstd}};
+                           ProjectionNorm{Slot::q_norm, Value::q_raw, Value::q_rstd}};
 constexpr Projection kK = {Slot::k, Slot::k_bias, Value::k_unclamped, Value::k,
-                           Norm{Slot::k_norm, Value::k_raw, Value::k_rstd}};
+                           ProjectionNorm{Slot::k_norm, Value::k_raw, Value::k_rstd}};
 constexpr Projection kV = {Slot::v, Slot::v_bias, Value::v_unclamped, Value::v, std::nullopt};
 
 int64_t heads_of(const ModelSpec& spec, const Projection& p) {

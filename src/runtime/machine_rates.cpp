@@ -28,8 +28,7 @@ double shortest(int runs, const std::function<void()>& f) {
 /// but not in loops that look at what they add.
 class Bench {
  public:
-  Bench(Device& device, const RateOptions& options, ScratchNeed need)
-      : device_(device), options_(options) {
+  Bench(Device& device, const RateOptions& options, ScratchNeed need) : device_(device) {
     StreamOptions stream;
     stream.name = "measurement";
     stream.workers = options.workers;
@@ -61,7 +60,6 @@ class Bench {
 
  private:
   Device& device_;
-  const RateOptions& options_;
   std::unique_ptr<Stream> stream_;
   std::vector<std::unique_ptr<Arena>> arenas_;
 };

@@ -124,4 +124,24 @@ inline void shard(const std::string& directory, size_t tensors) {
   remove_file(directory + "/model.safetensors");
 }
 
+inline ModelSpec read_config(const Json& config) {
+  return family_of(config, "config.json").read_config(config, "config.json");
+}
+/// The message that refuses it.
+inline std::string refused(const Json& config) {
+  return error_of([&] { read_config(config); });
+}
+
+/// The same with a value, given as JSON text, for a key.
+inline ModelSpec read_config(const Json& config, const std::string& key, const std::string& value) {
+  return read_config(changed(config, key, parse_json(value, "value")));
+}
+inline std::string refused(const Json& config, const std::string& key, const std::string& value) {
+  return refused(changed(config, key, parse_json(value, "value")));
+}
+
+inline bool contains(const std::vector<std::string>& list, const std::string& name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
 }  // namespace hearth::test

@@ -7,14 +7,6 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-ModelSpec read(const Json& config) {
-  return family_of(config, "config.json").read_config(config, "config.json");
-}
-
-std::string refused(const Json& config) {
-  return error_of([&] { read(config); });
-}
-
 /// A config whose key has a value given as JSON text.
 Json with(const std::string& key, const std::string& value) {
   return changed(small_config(), key, parse_json(value, "value"));
@@ -26,7 +18,7 @@ Json with_rope(const std::string& parameters) {
 }
 
 std::vector<std::string> names(const Json& config) {
-  const ModelSpec spec = read(config);
+  const ModelSpec spec = read_config(config);
   const Family& family = find_family(spec.family);
   const ParameterTable table = family.make_table(spec);
   CHECK(family.tensor_count(spec) == static_cast<int64_t>(table.tensors().size()));
@@ -35,14 +27,10 @@ std::vector<std::string> names(const Json& config) {
   return out;
 }
 
-bool contains(const std::vector<std::string>& list, const std::string& name) {
-  return std::find(list.begin(), list.end(), name) != list.end();
-}
-
 }  // namespace
 
 TEST_CASE("config: sizes and switches are read", "[config]") {
-  const ModelSpec spec = read(small_config());
+  const ModelSpec spec = read_config(small_config());
   CHECK(spec.family == "qwen3_moe");
   CHECK(spec.vocabulary == 11);
   CHECK(spec.hidden == 6);
@@ -71,39 +59,39 @@ TEST_CASE("config: sizes and switches are read", "[config]") {
 }
 
 TEST_CASE("config: every switch has its effect", "[config]") {
-  CHECK(read(with("norm_topk_prob", "true")).normalize_weights);
-  CHECK(read(with("router_aux_loss_coef", "0.25")).aux_loss == 0.25);
-  CHECK(read(with("tie_word_embeddings", "true")).tied_head);
-  CHECK(read(with("attention_bias", "true")).qkv_bias);
-  CHECK(read(with("attention_bias", "true")).o_bias);
-  CHECK(read(with("rms_norm_eps", "1e-5")).norm_eps == 1e-5);
-  CHECK(read(with("initializer_range", "0.1")).initializer_range == 0.1);
-  CHECK(read(with("hidden_act", "\"swish\"")).hidden == 6);
-  CHECK(read(with("attention_dropout", "0.0")).hidden == 6);
+  CHECK(read_config(with("norm_topk_prob", "true")).normalize_weights);
+  CHECK(read_config(with("router_aux_loss_coef", "0.25")).aux_loss == 0.25);
+  CHECK(read_config(with("tie_word_embeddings", "true")).tied_head);
+  CHECK(read_config(with("attention_bias", "true")).qkv_bias);
+  CHECK(read_config(with("attention_bias", "true")).o_bias);
+  CHECK(read_config(with("rms_norm_eps", "1e-5")).norm_eps == 1e-5);
+  CHECK(read_config(with("initializer_range", "0.1")).initializer_range == 0.1);
+  CHECK(read_config(with("hidden_act", "\"swish\"")).hidden == 6);
+  CHECK(read_config(with("attention_dropout", "0.0")).hidden == 6);
 
-  CHECK(read(with("eos_token_id", "3")).eos_ids == std::vector<int64_t>{3});
-  CHECK(read(with("eos_token_id", "[3, 4]")).eos_ids == std::vector<int64_t>{3, 4});
-  CHECK(read(with("eos_token_id", "null")).eos_ids.empty());
-  CHECK(read(with("pad_token_id", "2")).padding_id == 2);
-  CHECK(read(with("pad_token_id", "-1")).padding_id == 10);  // torch counts from the end
-  CHECK(read(with("pad_token_id", "null")).padding_id == -1);
+  CHECK(read_config(with("eos_token_id", "3")).eos_ids == std::vector<int64_t>{3});
+  CHECK(read_config(with("eos_token_id", "[3, 4]")).eos_ids == std::vector<int64_t>{3, 4});
+  CHECK(read_config(with("eos_token_id", "null")).eos_ids.empty());
+  CHECK(read_config(with("pad_token_id", "2")).padding_id == 2);
+  CHECK(read_config(with("pad_token_id", "-1")).padding_id == 10);  // torch counts from the end
+  CHECK(read_config(with("pad_token_id", "null")).padding_id == -1);
 
   // A head's size: given, or hidden / heads.
   const Json derived = changed(without(small_config(), "head_dim"), "hidden_size", 8);
-  CHECK(read(derived).head_dim == 2);
-  CHECK(read(changed(derived, "head_dim", nullptr)).head_dim == 2);
+  CHECK(read_config(derived).head_dim == 2);
+  CHECK(read_config(changed(derived, "head_dim", nullptr)).head_dim == 2);
 
   // The number of experts has two names.
   const Json local = changed(without(small_config(), "num_experts"), "num_local_experts", 3);
-  CHECK(read(local).experts == 3);
-  CHECK(read(changed(local, "num_experts", 3)).experts == 3);
-  CHECK(read(changed(local, "num_experts", nullptr)).experts == 3);
+  CHECK(read_config(local).experts == 3);
+  CHECK(read_config(changed(local, "num_experts", 3)).experts == 3);
+  CHECK(read_config(changed(local, "num_experts", nullptr)).experts == 3);
 }
 
 TEST_CASE("config: which layers have experts", "[config]") {
   const auto moe = [](const std::string& step, const std::string& dense) {
-    return read(changed(with("decoder_sparse_step", step), "mlp_only_layers",
-                        parse_json(dense, "value")))
+    return read_config(changed(with("decoder_sparse_step", step), "mlp_only_layers",
+                               parse_json(dense, "value")))
         .moe;
   };
   using Layers = std::vector<bool>;
@@ -117,19 +105,20 @@ TEST_CASE("config: which layers have experts", "[config]") {
   // Dense layers need their width, expert layers do not.
   const Json no_width = without(small_config(), "intermediate_size");
   CHECK_THAT(refused(no_width), ContainsSubstring("intermediate_size is missing"));
-  CHECK(read(changed(no_width, "mlp_only_layers", JsonArray{})).dense_width == 0);
+  CHECK(read_config(changed(no_width, "mlp_only_layers", JsonArray{})).dense_width == 0);
 }
 
 TEST_CASE("config: the base of rotary positions, old and new style", "[config]") {
-  CHECK(read(with_rope(R"({"rope_theta": 1000000, "rope_type": "default"})")).rope_theta == 1e6);
-  CHECK(read(with_rope(R"({"rope_theta": 5e5})")).rope_theta == 5e5);
-  CHECK(read(with_rope(R"({"rope_theta": 5e5, "type": "default"})")).rope_theta == 5e5);
+  CHECK(read_config(with_rope(R"({"rope_theta": 1000000, "rope_type": "default"})")).rope_theta ==
+        1e6);
+  CHECK(read_config(with_rope(R"({"rope_theta": 5e5})")).rope_theta == 5e5);
+  CHECK(read_config(with_rope(R"({"rope_theta": 5e5, "type": "default"})")).rope_theta == 5e5);
   const Json both = changed(with_rope(R"({"rope_theta": 5e5})"), "rope_theta", 500000);
-  CHECK(read(both).rope_theta == 5e5);
-  CHECK(read(with("rope_scaling", "null")).rope_theta == 10000);
-  CHECK(read(with("rope_scaling", R"({"rope_type": "default"})")).rope_theta == 10000);
-  CHECK(read(with("rope_parameters", "{}")).rope_theta == 10000);
-  CHECK(read(with("partial_rotary_factor", "1.0")).rope_theta == 10000);
+  CHECK(read_config(both).rope_theta == 5e5);
+  CHECK(read_config(with("rope_scaling", "null")).rope_theta == 10000);
+  CHECK(read_config(with("rope_scaling", R"({"rope_type": "default"})")).rope_theta == 10000);
+  CHECK(read_config(with("rope_parameters", "{}")).rope_theta == 10000);
+  CHECK(read_config(with("partial_rotary_factor", "1.0")).rope_theta == 10000);
 
   const Json none = without(small_config(), "rope_theta");
   for (const Json& config :
@@ -161,16 +150,18 @@ TEST_CASE("config: the base of rotary positions, old and new style", "[config]")
 }
 
 TEST_CASE("config: the window counts only with use_sliding_window", "[config]") {
-  CHECK(read(with("sliding_window", "16")).windows[0] == 0);
+  CHECK(read_config(with("sliding_window", "16")).windows[0] == 0);
   const Json on = with("use_sliding_window", "true");
   CHECK_THAT(refused(on), ContainsSubstring("sliding_window is missing"));
-  CHECK(read(changed(on, "sliding_window", nullptr)).windows[0] == 0);
-  CHECK(read(changed(on, "sliding_window", 16)).windows[0] == 16);
-  CHECK(read(changed(changed(on, "sliding_window", 16), "max_window_layers", 1)).windows[0] == 16);
+  CHECK(read_config(changed(on, "sliding_window", nullptr)).windows[0] == 0);
+  CHECK(read_config(changed(on, "sliding_window", 16)).windows[0] == 16);
+  CHECK(
+      read_config(changed(changed(on, "sliding_window", 16), "max_window_layers", 1)).windows[0] ==
+      16);
   CHECK_THAT(refused(changed(on, "sliding_window", 0)), ContainsSubstring("sliding_window"));
   CHECK_THAT(refused(changed(on, "sliding_window", "16")), ContainsSubstring("sliding_window"));
   const std::string full = R"(["full_attention", "full_attention", "full_attention"])";
-  CHECK(read(with("layer_types", full)).windows[0] == 0);
+  CHECK(read_config(with("layer_types", full)).windows[0] == 0);
   CHECK_THAT(refused(with("layer_types", R"(["full_attention"])")),
              ContainsSubstring("layer_types"));
   CHECK_THAT(
@@ -286,7 +277,7 @@ TEST_CASE("config: the table follows the published layout", "[config]") {
   CHECK(biased.size() == plain.size() + 12);
 
   const Family& family = find_family("qwen3_moe");
-  const ParameterTable table = family.make_table(read(small_config()));
+  const ParameterTable table = family.make_table(read_config(small_config()));
   for (const Tensor& tensor : table.tensors()) CHECK(tensor.decayed == !tensor.vector);
   const Tensor& q = table.tensor(*table.find("model.layers.0.self_attn.q_proj.weight"));
   CHECK(q.rows == 16);

@@ -22,25 +22,9 @@ const Json kMixtral = config_of("mixtral", R"("num_local_experts": 3, "intermedi
 const Json kQwen2 = config_of("qwen2_moe", R"("num_experts": 3, "moe_intermediate_size": 5,
     "shared_expert_intermediate_size": 7, "intermediate_size": 9)");
 
-ModelSpec read(const Json& config) {
-  return family_of(config, "config.json").read_config(config, "config.json");
-}
-
-ModelSpec read(const Json& config, const std::string& key, const std::string& value) {
-  return read(changed(config, key, parse_json(value, "value")));
-}
-
-std::string refused(const Json& config) {
-  return error_of([&] { read(config); });
-}
-
-std::string refused(const Json& config, const std::string& key, const std::string& value) {
-  return refused(changed(config, key, parse_json(value, "value")));
-}
-
 /// Name and shape of the tensors; the count is what the family says.
 std::vector<std::string> tensors(const Json& config) {
-  const ModelSpec spec = read(config);
+  const ModelSpec spec = read_config(config);
   const Family& family = find_family(spec.family);
   const ParameterTable table = family.make_table(spec);
   CHECK(family.tensor_count(spec) == std::ssize(table.tensors()));
@@ -52,16 +36,12 @@ std::vector<std::string> tensors(const Json& config) {
   return out;
 }
 
-bool contains(const std::vector<std::string>& list, const std::string& name) {
-  return std::find(list.begin(), list.end(), name) != list.end();
-}
-
 using Windows = std::vector<int64_t>;
 
 }  // namespace
 
 TEST_CASE("OLMoE: switches", "[config]") {
-  const ModelSpec spec = read(kOlmoe);
+  const ModelSpec spec = read_config(kOlmoe);
   CHECK(spec.family == "olmoe");
   CHECK(spec.qk_norm == QkNorm::whole);
   CHECK(spec.head_dim == 2);
@@ -76,20 +56,20 @@ TEST_CASE("OLMoE: switches", "[config]") {
   CHECK(spec.aux_loss == 0.01);
   CHECK(spec.padding_id == 1);
   CHECK(spec.eos_ids == std::vector<int64_t>{50279});
-  CHECK(read(without(kOlmoe, "num_key_value_heads")).kv_heads == 4);
+  CHECK(read_config(without(kOlmoe, "num_key_value_heads")).kv_heads == 4);
 
-  CHECK(read(kOlmoe, "num_key_value_heads", "1").kv_heads == 1);
-  CHECK(read(kOlmoe, "num_key_value_heads", "null").kv_heads == 4);
-  CHECK(read(kOlmoe, "clip_qkv", "0.5").qkv_limit == 0.5);
-  CHECK(read(kOlmoe, "clip_qkv", "8").qkv_limit == 8);
-  CHECK(read(kOlmoe, "clip_qkv", "null").qkv_limit == 0);
-  CHECK(read(kOlmoe, "norm_topk_prob", "true").normalize_weights);
-  CHECK(read(kOlmoe, "attention_bias", "true").o_bias);
-  CHECK(read(kOlmoe, "pad_token_id", "null").padding_id == -1);
-  CHECK(read(kOlmoe, "pad_token_id", "4").padding_id == 4);
-  CHECK(read(kOlmoe, "eos_token_id", "null").eos_ids.empty());
-  CHECK(read(kOlmoe, "head_dim", "2").head_dim == 2);
-  CHECK(read(kOlmoe, "num_local_experts", "3").experts == 3);
+  CHECK(read_config(kOlmoe, "num_key_value_heads", "1").kv_heads == 1);
+  CHECK(read_config(kOlmoe, "num_key_value_heads", "null").kv_heads == 4);
+  CHECK(read_config(kOlmoe, "clip_qkv", "0.5").qkv_limit == 0.5);
+  CHECK(read_config(kOlmoe, "clip_qkv", "8").qkv_limit == 8);
+  CHECK(read_config(kOlmoe, "clip_qkv", "null").qkv_limit == 0);
+  CHECK(read_config(kOlmoe, "norm_topk_prob", "true").normalize_weights);
+  CHECK(read_config(kOlmoe, "attention_bias", "true").o_bias);
+  CHECK(read_config(kOlmoe, "pad_token_id", "null").padding_id == -1);
+  CHECK(read_config(kOlmoe, "pad_token_id", "4").padding_id == 4);
+  CHECK(read_config(kOlmoe, "eos_token_id", "null").eos_ids.empty());
+  CHECK(read_config(kOlmoe, "head_dim", "2").head_dim == 2);
+  CHECK(read_config(kOlmoe, "num_local_experts", "3").experts == 3);
 
   for (const auto& [key, value] : std::vector<std::pair<std::string, std::string>>{
            {"clip_qkv", "0"},
@@ -129,7 +109,7 @@ TEST_CASE("OLMoE: tensors", "[config]") {
 }
 
 TEST_CASE("Mixtral: switches", "[config]") {
-  const ModelSpec spec = read(kMixtral);
+  const ModelSpec spec = read_config(kMixtral);
   CHECK(spec.family == "mixtral");
   CHECK(spec.qk_norm == QkNorm::none);
   CHECK(spec.normalize_weights);
@@ -140,12 +120,12 @@ TEST_CASE("Mixtral: switches", "[config]") {
   CHECK(spec.padding_id == -1);
   CHECK(spec.eos_ids == std::vector<int64_t>{2});
 
-  CHECK(read(kMixtral, "sliding_window", "4").windows == Windows{4, 4, 4});
-  CHECK(read(kMixtral, "sliding_window", "null").windows == Windows{0, 0, 0});
-  CHECK(read(kMixtral, "num_key_value_heads", "null").kv_heads == 4);
-  CHECK(read(kMixtral, "head_dim", "6").head_dim == 6);
-  CHECK(read(kMixtral, "num_experts", "3").experts == 3);
-  CHECK(read(kMixtral, "router_jitter_noise", "0.0").hidden == 8);
+  CHECK(read_config(kMixtral, "sliding_window", "4").windows == Windows{4, 4, 4});
+  CHECK(read_config(kMixtral, "sliding_window", "null").windows == Windows{0, 0, 0});
+  CHECK(read_config(kMixtral, "num_key_value_heads", "null").kv_heads == 4);
+  CHECK(read_config(kMixtral, "head_dim", "6").head_dim == 6);
+  CHECK(read_config(kMixtral, "num_experts", "3").experts == 3);
+  CHECK(read_config(kMixtral, "router_jitter_noise", "0.0").hidden == 8);
 
   for (const auto& [key, value] : std::vector<std::pair<std::string, std::string>>{
            {"router_jitter_noise", "0.01"},
@@ -164,9 +144,9 @@ TEST_CASE("Mixtral: switches", "[config]") {
     CHECK_FALSE(refused(without(kMixtral, key)).empty());
   }
   for (const char* key : {"norm_topk_prob", "attention_bias", "use_sliding_window"}) {
-    CHECK(read(kMixtral, key, "false").normalize_weights);
-    CHECK(read(kMixtral, key, "true").windows == Windows{0, 0, 0});
-    CHECK_FALSE(read(kMixtral, key, "true").o_bias);
+    CHECK(read_config(kMixtral, key, "false").normalize_weights);
+    CHECK(read_config(kMixtral, key, "true").windows == Windows{0, 0, 0});
+    CHECK_FALSE(read_config(kMixtral, key, "true").o_bias);
   }
 }
 
@@ -178,7 +158,7 @@ TEST_CASE("Mixtral: tensors", "[config]") {
     CHECK(contains(all, std::string("model.layers.1.") + name));
   }
   // w1 is silu's argument, w3 its factor, w2 the way back.
-  const ParameterTable table = find_family("mixtral").make_table(read(kMixtral));
+  const ParameterTable table = find_family("mixtral").make_table(read_config(kMixtral));
   const auto slot = [&](const char* name) {
     const std::string prefix = "model.layers.0.block_sparse_moe.experts.1.";
     return table.tensor(*table.find(prefix + name + ".weight")).slot;
@@ -194,7 +174,7 @@ TEST_CASE("Mixtral: tensors", "[config]") {
 }
 
 TEST_CASE("Qwen2-MoE: switches", "[config]") {
-  const ModelSpec spec = read(kQwen2);
+  const ModelSpec spec = read_config(kQwen2);
   CHECK(spec.family == "qwen2_moe");
   CHECK(spec.qk_norm == QkNorm::none);
   CHECK(spec.qkv_bias);
@@ -207,14 +187,15 @@ TEST_CASE("Qwen2-MoE: switches", "[config]") {
   CHECK(spec.windows == Windows{0, 0, 0});
   CHECK(spec.eos_ids.empty());
 
-  CHECK_FALSE(read(kQwen2, "qkv_bias", "false").qkv_bias);
-  CHECK_FALSE(read(kQwen2, "attention_bias", "true").o_bias);
-  CHECK(read(kQwen2, "norm_topk_prob", "true").normalize_weights);
-  const ModelSpec mixed = read(kQwen2, "mlp_only_layers", "[1]");
+  CHECK_FALSE(read_config(kQwen2, "qkv_bias", "false").qkv_bias);
+  CHECK_FALSE(read_config(kQwen2, "attention_bias", "true").o_bias);
+  CHECK(read_config(kQwen2, "norm_topk_prob", "true").normalize_weights);
+  const ModelSpec mixed = read_config(kQwen2, "mlp_only_layers", "[1]");
   CHECK(mixed.has_shared_expert(0));
   CHECK_FALSE(mixed.has_shared_expert(1));
   CHECK(mixed.dense_width == 9);
-  CHECK(read(kQwen2, "decoder_sparse_step", "2").moe == std::vector<bool>{false, true, false});
+  CHECK(read_config(kQwen2, "decoder_sparse_step", "2").moe ==
+        std::vector<bool>{false, true, false});
 
   for (const char* key : {"shared_expert_intermediate_size", "moe_intermediate_size",
                           "num_key_value_heads", "num_experts"}) {
@@ -226,11 +207,11 @@ TEST_CASE("Qwen2-MoE: switches", "[config]") {
 
 TEST_CASE("Qwen2-MoE: windows by layer", "[config]") {
   const Json on = changed(changed(kQwen2, "use_sliding_window", true), "sliding_window", 4);
-  CHECK(read(kQwen2, "sliding_window", "4").windows == Windows{0, 0, 0});
+  CHECK(read_config(kQwen2, "sliding_window", "4").windows == Windows{0, 0, 0});
   // transformers: every second layer, from the first, below max_window_layers.
-  CHECK(read(on, "max_window_layers", "28").windows == Windows{4, 0, 4});
-  CHECK(read(on, "max_window_layers", "2").windows == Windows{4, 0, 0});
-  CHECK(read(on, "max_window_layers", "0").windows == Windows{0, 0, 0});
+  CHECK(read_config(on, "max_window_layers", "28").windows == Windows{4, 0, 4});
+  CHECK(read_config(on, "max_window_layers", "2").windows == Windows{4, 0, 0});
+  CHECK(read_config(on, "max_window_layers", "0").windows == Windows{0, 0, 0});
   CHECK_THAT(refused(on), ContainsSubstring("max_window_layers"));
   CHECK_THAT(refused(changed(without(on, "sliding_window"), "max_window_layers", 2)),
              ContainsSubstring("sliding_window"));
@@ -238,7 +219,7 @@ TEST_CASE("Qwen2-MoE: windows by layer", "[config]") {
              ContainsSubstring("sliding_window"));
   // layer_types says it alone.
   const char* types = R"(["full_attention", "sliding_attention", "full_attention"])";
-  CHECK(read(on, "layer_types", types).windows == Windows{0, 4, 0});
+  CHECK(read_config(on, "layer_types", types).windows == Windows{0, 4, 0});
   CHECK_THAT(refused(kQwen2, "layer_types", types), ContainsSubstring("layer_types"));
   for (const char* wrong : {R"(["full_attention"])", "3", "[1, 2, 3]",
                             R"(["chunked_attention", "full_attention", "full_attention"])"}) {

@@ -154,7 +154,8 @@ TEST_CASE("router: sums of the auxiliary loss") {
 }
 
 TEST_CASE("router: z-loss") {
-  for (const auto& [tokens, experts] : {std::pair<int64_t, int64_t>{5, 4}, {1, 1}, {300, 130}}) {
+  for (const auto& shape : {std::pair<int64_t, int64_t>{5, 4}, {1, 1}, {300, 130}}) {
+    const int64_t tokens = shape.first, experts = shape.second;
     OpTest test;
     test.random("logits", tokens, experts, 3);
     test.random("probs", tokens, experts);

@@ -10,12 +10,6 @@ namespace {
 
 using Catch::Approx;
 
-TinyModel& model() {
-  register_all_op_sets();
-  static TinyModel tiny(tiny_config(), find_op_set("cpu"), DType::f32);
-  return tiny;
-}
-
 CostRates rates() {
   CostRates r;
   r.linear_forward = {{{32, 1e6}}};
@@ -59,38 +53,43 @@ TEST_CASE("cost model: pairs of packed documents, with and without a window") {
 }
 
 TEST_CASE("cost model: a step is the sum of its tasks, by phase and by kind") {
-  const Schedule list = single_train_schedule(model().input(32, 32, 2), 2, true);
+  const Schedule list = single_train_schedule(shared_tiny_model().input(32, 32, 2), 2, true);
   const std::vector<BatchWork> batches(2, full_batch(32, 32));
-  const StepCost cost = step_cost(list, batches, model().spec, model().table, rates());
+  const StepCost cost =
+      step_cost(list, batches, shared_tiny_model().spec, shared_tiny_model().table, rates());
   double phases = 0, kinds = 0, tasks = 0;
   for (const auto& [name, seconds] : cost.phases) phases += seconds;
   for (const auto& [name, seconds] : cost.kinds) kinds += seconds;
   for (const Task& task : list.tasks) {
-    tasks += task_cost(task, batches[0], model().spec, model().table, rates()).total_s();
+    tasks +=
+        task_cost(task, batches[0], shared_tiny_model().spec, shared_tiny_model().table, rates())
+            .total_s();
   }
   CHECK(phases == Approx(cost.total_s()));
   CHECK(kinds == Approx(cost.total_s()));
   CHECK(tasks == Approx(cost.total_s()));
   CHECK(cost.phases.at("recompute") > 0);
-  const Trace trace = predicted_trace(list, batches, model().spec, model().table, rates());
+  const Trace trace =
+      predicted_trace(list, batches, shared_tiny_model().spec, shared_tiny_model().table, rates());
   CHECK(trace.back().end == Approx(cost.total_s()));
 
   // Norm and update go over all parameters once.
-  const double n = parameters(model().table);
+  const double n = parameters(shared_tiny_model().table);
   CHECK(cost.kinds.at("norm") == Approx(n / 1e6));
   CHECK(cost.kinds.at("update") == Approx(n / 5e5));
   CHECK(cost.memory_s > cost.phases.at("update"));
 }
 
 TEST_CASE("cost model: experts run at the rate of their rows") {
-  const Schedule list = single_train_schedule(model().input(40, 40, 1), 1, false);
-  const ModelSpec& spec = model().spec;
+  const Schedule list = single_train_schedule(shared_tiny_model().input(40, 40, 1), 1, false);
+  const ModelSpec& spec = shared_tiny_model().spec;
   const BatchWork batch = full_batch(40, 40);  // 40 x 2 / 5 = 16 rows an expert
   for (const Task& task : list.tasks) {
     if (task.kind != TaskKind::experts || task.phase != Phase::forward) continue;
     const double flops = 6.0 * 2 * static_cast<double>(spec.hidden * spec.expert_width) * 40;
     CHECK(flops_of(task.work, batch) == Approx(flops));
-    CHECK(task_cost(task, batch, spec, model().table, rates()).compute_s == Approx(flops / 3e6));
+    CHECK(task_cost(task, batch, spec, shared_tiny_model().table, rates()).compute_s ==
+          Approx(flops / 3e6));
   }
 }
 
@@ -102,16 +101,16 @@ TEST_CASE("bound: twice the forward in backward, once where weights are frozen, 
     const Schedule list = single_train_schedule(m.input(32, 32, 1), 1, recompute);
     return step_bound(list, std::vector{full_batch(32, 32)}, machine, 0).flops;
   };
-  CHECK(flops(model(), true) == flops(model(), false));
+  CHECK(flops(shared_tiny_model(), true) == flops(shared_tiny_model(), false));
   // 6 operations a parameter and token of what enters products; 4 without weight gradients.
-  const ModelSpec& s = model().spec;
+  const ModelSpec& s = shared_tiny_model().spec;
   const auto of = [](int64_t n) { return static_cast<double>(n); };
   const double layer =
       of(s.hidden) * (2 * of(s.heads * s.head_dim) + 2 * of(s.kv_heads * s.head_dim) +
                       of(s.experts) + 3 * of(s.experts_per_token * s.expert_width));
   const double matrices = of(s.layers) * layer + of(s.hidden * s.vocabulary);
   const double pairs = of(s.layers) * 14 * of(s.heads * s.head_dim) * 32 * 33 / 2;
-  CHECK(flops(model(), false) == Approx(6 * matrices * 32 + pairs));
+  CHECK(flops(shared_tiny_model(), false) == Approx(6 * matrices * 32 + pairs));
   CHECK(flops(frozen, false) == Approx(4 * matrices * 32 + pairs));
 }
 

@@ -9,14 +9,8 @@
 namespace hearth::test {
 namespace {
 
-TinyModel& model() {
-  register_all_op_sets();
-  static TinyModel tiny(tiny_config(), find_op_set("cpu"), DType::f32);
-  return tiny;
-}
-
 Schedule train_list(int64_t group = 2, bool recompute = false) {
-  return single_train_schedule(model().input(32, 32, 4), group, recompute);
+  return single_train_schedule(shared_tiny_model().input(32, 32, 4), group, recompute);
 }
 
 TEST_CASE("schedule: buffers that live at the same time never overlap, and lie in the arena") {
@@ -83,7 +77,7 @@ TEST_CASE("schedule: validation finds a read before its write") {
 }
 
 TEST_CASE("schedule: a builder refuses a value that nobody writes") {
-  const PlanInput input = model().input(32, 32);
+  const PlanInput input = shared_tiny_model().input(32, 32);
   ScheduleBuilder list(input, Pass::train);
   CHECK_THROWS_AS(list.add(TaskKind::attention, Phase::forward, 0, 0), std::logic_error);
 }
@@ -95,7 +89,7 @@ TEST_CASE("schedule: memory grows with the group, recompute saves it") {
 }
 
 TEST_CASE("schedule: the planner takes the largest group that fits, recompute only where needed") {
-  const PlanInput input = model().input(32, 32, 4);
+  const PlanInput input = shared_tiny_model().input(32, 32, 4);
   CHECK(plan_single_train(input, {}, uint64_t{1} << 40).group == 4);
   CHECK(plan_single_train(input, {}, train_list(3).arena_bytes).group == 3);
   CHECK(plan_single_train(input, {}, train_list(3).arena_bytes - 1).group == 2);

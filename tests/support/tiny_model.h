@@ -170,4 +170,11 @@ class TinyModel {
   std::vector<std::unique_ptr<Workspace>> workspaces_;
 };
 
+/// One in f32 on the CPU's op set, for tests that only plan.
+inline TinyModel& shared_tiny_model() {
+  register_all_op_sets();
+  static TinyModel tiny(tiny_config(), find_op_set("cpu"), DType::f32);
+  return tiny;
+}
+
 }  // namespace hearth::test

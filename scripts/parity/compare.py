@@ -58,7 +58,7 @@ class Case:
         got = self.program.evaluate(model, self.directory / "rows.jsonl", self.case)
         self.see_relative("eval", got["loss"], expected["loss"], key)
         self.see_relative("aux", got["aux_loss"], expected["aux_loss"], f"eval {key}")
-        self.see_relative("eval", got["perplexity"], math.exp(expected["loss"]), key)
+        self.see_relative("eval", got["perplexity"], math.exp(got["loss"]), key)
         self.see_counts(got, expected, f"eval {key}")
 
     def see_counts(self, got, expected, where):

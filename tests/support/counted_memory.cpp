@@ -17,15 +17,29 @@ void start_counting() { start = peak = held; }
 int64_t counted_peak() { return peak - start; }
 }  // namespace hearth::test
 
-void* operator new(size_t bytes) {
+// All forms that the standard library uses, so that each block meets the delete of its new.
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
   void* block = std::malloc(bytes);
-  if (block == nullptr) throw std::bad_alloc();
+  if (block == nullptr) return nullptr;
   held += static_cast<int64_t>(malloc_usable_size(block));
   peak = std::max(peak, held);
   return block;
+}
+void* operator new(size_t bytes) {
+  void* block = operator new(bytes, std::nothrow);
+  if (block == nullptr) throw std::bad_alloc();
+  return block;
+}
+void* operator new[](size_t bytes) { return operator new(bytes); }
+void* operator new[](size_t bytes, const std::nothrow_t& tag) noexcept {
+  return operator new(bytes, tag);
 }
 void operator delete(void* block) noexcept {
   held -= static_cast<int64_t>(malloc_usable_size(block));
   std::free(block);
 }
 void operator delete(void* block, size_t) noexcept { operator delete(block); }
+void operator delete(void* block, const std::nothrow_t&) noexcept { operator delete(block); }
+void operator delete[](void* block) noexcept { operator delete(block); }
+void operator delete[](void* block, size_t) noexcept { operator delete(block); }
+void operator delete[](void* block, const std::nothrow_t&) noexcept { operator delete(block); }

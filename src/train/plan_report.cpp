@@ -116,7 +116,7 @@ Json plan_json(const RunPlan& plan, const RunSetup& setup, const PlanTimes& time
   json["parallel"] = "single";
   json["devices"] = JsonArray{Json("host")};
   json["workers"] = static_cast<int64_t>(setup.workers);
-  json["compute_dtype"] = setup.settings.compute == Compute::bf16 ? "bf16" : "f32";
+  json["compute_dtype"] = name_of(setup.settings.compute);
   if (plan.train) {
     json["group"] = plan.train->group;
     json["recompute"] = plan.train->recompute ? "blocks" : "none";

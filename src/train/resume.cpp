@@ -101,7 +101,7 @@ Json run_identity(const TrainConfig& config, const RunSetup& setup,
   identity["options"] = std::move(options);
   identity["model"] = digests_json(setup.checkpoint->digests());
   identity["data"] = digests_json(data);
-  identity["compute_dtype"] = setup.settings.compute == Compute::bf16 ? "bf16" : "f32";
+  identity["compute_dtype"] = name_of(setup.settings.compute);
   return identity;
 }
 

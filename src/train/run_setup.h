@@ -49,6 +49,9 @@ void select_trainable(ParameterTable& table, const PublishedLayout& layout,
 /// `*` matches any characters, dots too; everything else itself. On whole names.
 bool glob_matches(std::string_view glob, std::string_view name);
 
+/// The name of the compute type in reports and in a run's identity.
+const char* name_of(Compute compute);
+
 /// Parameters that are trained.
 int64_t trained_parameters(const ParameterTable& table);
 

@@ -107,15 +107,19 @@ void Session::fill_rope(const Executor& executor) {
   }
 }
 
+/// Adds the tokens that each expert of a layer got from a micro-batch.
+static void add_counts(const Executor& executor, int32_t layer, int32_t micro_batch,
+                       std::vector<double>& counts) {
+  const View of_batch = executor.value(Value::router_counts, layer, micro_batch);
+  for (size_t e = 0; e < counts.size(); ++e) counts[e] += of_batch.as<double>()[e];
+}
+
 std::vector<double> Session::expert_load(const Executor& executor, int32_t micro_batches) const {
   std::vector<double> load;
   for (int32_t layer = 0; layer < setup_.spec.layers; ++layer) {
     if (!setup_.spec.moe[static_cast<size_t>(layer)]) continue;
     std::vector<double> counts(static_cast<size_t>(setup_.spec.experts));
-    for (int32_t m = 0; m < micro_batches; ++m) {
-      const View of_batch = executor.value(Value::router_counts, layer, m);
-      for (size_t e = 0; e < counts.size(); ++e) counts[e] += of_batch.as<double>()[e];
-    }
+    for (int32_t m = 0; m < micro_batches; ++m) add_counts(executor, layer, m, counts);
     load.push_back(max_over_mean(counts));
   }
   return load;
@@ -174,11 +178,8 @@ EvalResult Session::evaluate(EvalBatches batches, const std::function<bool()>& s
     result.trained_tokens += batch->trained_tokens;
     for (size_t layer = 0; layer < counts.size(); ++layer) {
       if (!setup_.spec.moe[layer]) continue;
-      const View of_batch = eval_->value(Value::router_counts, static_cast<int32_t>(layer), 0);
       counts[layer].resize(static_cast<size_t>(setup_.spec.experts));
-      for (size_t e = 0; e < counts[layer].size(); ++e) {
-        counts[layer][e] += of_batch.as<double>()[e];
-      }
+      add_counts(*eval_, static_cast<int32_t>(layer), 0, counts[layer]);
     }
   }
   if (result.tokens > 0) result.aux_loss /= static_cast<double>(result.tokens);

@@ -123,13 +123,12 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
   } else {
     journal_->event("start", {{"steps", steps_}, {"version", build_info().version}});
   }
-  journal_->event("plan",
-                  {{"parallel", "single"},
-                   {"devices", JsonArray{Json("host")}},
-                   {"workers", int64_t{setup_.workers}},
-                   {"compute_dtype", setup_.settings.compute == Compute::bf16 ? "bf16" : "f32"},
-                   {"group", plan_.train->group},
-                   {"recompute", plan_.train->recompute ? "blocks" : "none"}});
+  journal_->event("plan", {{"parallel", "single"},
+                           {"devices", JsonArray{Json("host")}},
+                           {"workers", int64_t{setup_.workers}},
+                           {"compute_dtype", name_of(setup_.settings.compute)},
+                           {"group", plan_.train->group},
+                           {"recompute", plan_.train->recompute ? "blocks" : "none"}});
   if (!changes.empty()) {
     reporter_.warn(
         "options changed since the saved state: the end will not have the bits of an "
@@ -145,8 +144,8 @@ void TrainingRun::describe(const std::vector<std::string>& changes) {
   for (const Tensor& t : setup_.table.tensors()) all += t.size();
   reporter_.note(setup_.spec.family + ": " + std::to_string(all) + " parameters, " +
                  std::to_string(trained) + " trained; computed in " +
-                 (setup_.settings.compute == Compute::bf16 ? "bf16" : "f32") + " on " +
-                 std::to_string(setup_.workers) + " workers");
+                 name_of(setup_.settings.compute) + " on " + std::to_string(setup_.workers) +
+                 " workers");
   const RowTotals& totals = data_.rows.totals;
   reporter_.note("data: " + std::to_string(totals.rows) + " rows, " +
                  std::to_string(totals.tokens) + " tokens, " +

@@ -148,10 +148,6 @@ class Bench {
   std::unique_ptr<Stream> stream_;
 };
 
-int64_t argument(int argc, char** argv, int i, int64_t otherwise) {
-  return argc > i ? std::max<int64_t>(1, std::atoll(argv[i])) : otherwise;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {

@@ -2,6 +2,9 @@
 // both alike, so that the ratio of the best of each stands.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
 #include <functional>
 
 #include "device/host_stream.h"
@@ -18,5 +21,10 @@ double fma_rate(HostStream& stream);
 /// GB/s of a[i] = b[i] + s * c[i] on all workers over arrays of `n` floats, with the read of `a`
 /// that the store causes: 16 bytes an element.
 double triad_rate(HostStream& stream, int64_t n);
+
+/// A program's argument, at least 1; `otherwise` where it is not given.
+inline int64_t argument(int argc, char** argv, int i, int64_t otherwise) {
+  return argc > i ? std::max<int64_t>(1, std::atoll(argv[i])) : otherwise;
+}
 
 }  // namespace hearth::bench

@@ -50,8 +50,6 @@ int64_t read_expert_count(const ConfigReader& config) {
   return experts;
 }
 
-}  // namespace
-
 void refuse_unsupported(const ConfigReader& config) {
   for (const char* key : {"quantization_config", "compression_config"}) {
     if (config.find(key) != nullptr) {
@@ -135,6 +133,18 @@ void read_rope(const ConfigReader& config, const std::string& source, ModelSpec&
   if (config.number("partial_rotary_factor", 0, 1, 1) != 1) {
     config.refuse("partial_rotary_factor", "only 1, the whole head, is supported");
   }
+}
+
+}  // namespace
+
+ModelSpec read_decoder(const ConfigReader& config, const std::string& source,
+                       bool kv_heads_may_lack) {
+  ModelSpec spec;
+  refuse_unsupported(config);
+  read_sizes(config, spec);
+  read_heads(config, kv_heads_may_lack, spec);
+  read_rope(config, source, spec);
+  return spec;
 }
 
 void read_experts(const ConfigReader& config, const char* width_key, ModelSpec& spec) {

@@ -8,20 +8,15 @@
 
 namespace hearth {
 
-/// What no family computes: quantized weights, layers of different sizes.
-void refuse_unsupported(const ConfigReader& config);
-
-/// Vocabulary, hidden size, layers (all with experts and without a window until a family says
-/// otherwise), norms' epsilon, tied head, positions, initializer_range, pad_token_id.
-void read_sizes(const ConfigReader& config, ModelSpec& spec);
-
-/// Heads, key-value heads, the size of a head, and what makes attention other than causal and plain.
-/// `kv_heads_may_lack`: where transformers then takes as many as there are heads.
-void read_heads(const ConfigReader& config, bool kv_heads_may_lack, ModelSpec& spec);
-
-/// The base of the rotary positions: at the top (transformers 4) or in rope_parameters (5).
-/// `source` names the file.
-void read_rope(const ConfigReader& config, const std::string& source, ModelSpec& spec);
+/// What every family has: vocabulary, hidden size, layers (all with experts and without a window until
+/// a family says otherwise), norms' epsilon, tied head, positions, initializer_range, pad_token_id;
+/// heads, key-value heads, the size of a head; the base of the rotary positions, at the top
+/// (transformers 4) or in rope_parameters (5). Refuses what no family computes: quantized weights,
+/// layers of different sizes, attention other than causal and plain.
+/// `source` names the file; `kv_heads_may_lack`: where transformers then takes as many as there are
+/// heads.
+ModelSpec read_decoder(const ConfigReader& config, const std::string& source,
+                       bool kv_heads_may_lack);
 
 /// Number of experts, experts a token, and their width under the key that the family has for it.
 void read_experts(const ConfigReader& config, const char* width_key, ModelSpec& spec);

@@ -12,12 +12,8 @@ class Mixtral final : public DecoderFamily {
 
   ModelSpec read_config(const Json& json, const std::string& source) const override {
     const ConfigReader config(json, source);
-    ModelSpec spec;
+    ModelSpec spec = read_decoder(config, source, config.is_null("num_key_value_heads"));
     spec.family = model_type();
-    refuse_unsupported(config);
-    read_sizes(config, spec);
-    read_heads(config, config.is_null("num_key_value_heads"), spec);
-    read_rope(config, source, spec);
     read_window(config, spec);
     check_layer_types(config, spec);
     read_experts(config, "intermediate_size", spec);

@@ -12,12 +12,8 @@ class Olmoe final : public DecoderFamily {
 
   ModelSpec read_config(const Json& json, const std::string& source) const override {
     const ConfigReader config(json, source);
-    ModelSpec spec;
+    ModelSpec spec = read_decoder(config, source, true);
     spec.family = model_type();
-    refuse_unsupported(config);
-    read_sizes(config, spec);
-    read_heads(config, true, spec);
-    read_rope(config, source, spec);
     spec.qk_norm = QkNorm::whole;
     if (spec.heads * spec.head_dim != spec.hidden) {
       config.refuse("head_dim", "the norm of all heads together has hidden_size elements, " +

@@ -53,12 +53,8 @@ class Qwen2Moe final : public DecoderFamily {
 
   ModelSpec read_config(const Json& json, const std::string& source) const override {
     const ConfigReader config(json, source);
-    ModelSpec spec;
+    ModelSpec spec = read_decoder(config, source, false);
     spec.family = model_type();
-    refuse_unsupported(config);
-    read_sizes(config, spec);
-    read_heads(config, false, spec);
-    read_rope(config, source, spec);
     spec.qkv_bias = config.boolean("qkv_bias", true);
     read_windows(config, spec);
     read_experts(config, "moe_intermediate_size", spec);

@@ -12,12 +12,8 @@ class Qwen3Moe final : public DecoderFamily {
 
   ModelSpec read_config(const Json& json, const std::string& source) const override {
     const ConfigReader config(json, source);
-    ModelSpec spec;
+    ModelSpec spec = read_decoder(config, source, false);
     spec.family = model_type();
-    refuse_unsupported(config);
-    read_sizes(config, spec);
-    read_heads(config, false, spec);
-    read_rope(config, source, spec);
     spec.qk_norm = QkNorm::head;
     spec.qkv_bias = spec.o_bias = config.boolean("attention_bias", false);
     if (config.boolean("use_sliding_window", false)) {

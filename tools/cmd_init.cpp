@@ -1,7 +1,7 @@
 // hearth init: a random checkpoint from a config.json.
 #include "base/file_ops.h"
 #include "base/json.h"
-#include "data/builtin_tokenizer.h"
+#include "data/tokenizer/builtin_tokenizer.h"
 #include "model/checkpoint.h"
 #include "model/family.h"
 #include "tools/commands.h"

@@ -1,5 +1,5 @@
 // hearth tokenize: the ids of each line of a text, one JSON array a line.
-#include "data/tokenizer.h"
+#include "data/tokenizer/tokenizer.h"
 #include "tools/commands.h"
 #include "tools/output.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "data/rows.h"
+#include "data/rows/rows.h"
 #include "layers/settings.h"
 
 namespace hearth {

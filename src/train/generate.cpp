@@ -5,7 +5,7 @@
 #include "base/file_ops.h"
 #include "base/random.h"
 #include "base/utf8.h"
-#include "data/tokenizer.h"
+#include "data/tokenizer/tokenizer.h"
 #include "train/sampling.h"
 #include "train/session.h"
 #include "train/trainer.h"

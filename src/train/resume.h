@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "data/sampler.h"
+#include "data/samples/sampler.h"
 #include "train/run_setup.h"
 #include "train/saved_state.h"
 

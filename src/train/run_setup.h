@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "data/rows.h"
-#include "data/sampler.h"
+#include "data/rows/rows.h"
+#include "data/samples/sampler.h"
 #include "model/checkpoint.h"
 #include "ops/op_set.h"
 #include "topology/topology.h"

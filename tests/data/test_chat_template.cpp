@@ -1,7 +1,7 @@
 #include <catch2/catch_test_macros.hpp>
 
-#include "data/chat_template.h"
-#include "data/jinja_tokens.h"
+#include "data/chat/chat_template.h"
+#include "data/chat/jinja_tokens.h"
 
 using namespace hearth;
 

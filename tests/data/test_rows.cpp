@@ -1,4 +1,4 @@
-#include "data/rows.h"
+#include "data/rows/rows.h"
 
 #include <sys/stat.h>
 
@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/file_ops.h"
-#include "data/builtin_tokenizer.h"
+#include "data/tokenizer/builtin_tokenizer.h"
 #include "support/temporary_directory.h"
 
 using namespace hearth;

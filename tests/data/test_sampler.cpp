@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "data/sampler.h"
+#include "data/samples/sampler.h"
 
 using namespace hearth;
 

@@ -1,4 +1,4 @@
-#include "data/tokenizer.h"
+#include "data/tokenizer/tokenizer.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
@@ -9,7 +9,7 @@
 #include "base/file_ops.h"
 #include "base/random.h"
 #include "base/utf8.h"
-#include "data/builtin_tokenizer.h"
+#include "data/tokenizer/builtin_tokenizer.h"
 #include "support/temporary_directory.h"
 
 using namespace hearth;

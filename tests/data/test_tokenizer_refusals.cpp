@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/file_ops.h"
-#include "data/tokenizer.h"
+#include "data/tokenizer/tokenizer.h"
 
 using namespace hearth;
 

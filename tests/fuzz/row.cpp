@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "base/file_ops.h"
-#include "data/builtin_tokenizer.h"
-#include "data/rows.h"
+#include "data/rows/rows.h"
+#include "data/tokenizer/builtin_tokenizer.h"
 #include "support/temporary_directory.h"
 
 namespace {

@@ -24,7 +24,7 @@ CONFIG = "src/model/families/decoder_config.cpp"
 OPTIMIZER = "cpu_kernels/optimizer.cpp"
 ROUTER = "cpu_kernels/router.cpp"
 EXPERTS = "cpu_kernels/experts_backward.cpp"
-SAMPLER = "src/data/sampler.cpp"
+SAMPLER = "src/data/samples/sampler.cpp"
 SESSION = "src/train/session.cpp"
 RATE = "src/train/lr_schedule.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/file_ops.h"
-#include "data/builtin_tokenizer.h"
+#include "data/tokenizer/builtin_tokenizer.h"
 #include "model/checkpoint.h"
 #include "support/all_op_sets.h"
 #include "support/raises.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/random.h"
-#include "data/sampler.h"
+#include "data/samples/sampler.h"
 
 namespace hearth {
 namespace {

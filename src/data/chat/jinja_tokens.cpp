@@ -1,4 +1,4 @@
-#include "data/jinja_tokens.h"
+#include "data/chat/jinja_tokens.h"
 
 namespace hearth {
 namespace {

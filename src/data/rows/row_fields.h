@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "data/rows.h"
+#include "data/rows/rows.h"
 
 namespace hearth {
 

@@ -1,10 +1,10 @@
-#include "data/bpe.h"
+#include "data/tokenizer/bpe.h"
 
 #include <algorithm>
 
 #include "base/error.h"
-#include "data/byte_alphabet.h"
 #include "data/json_fields.h"
+#include "data/tokenizer/byte_alphabet.h"
 
 namespace hearth {
 namespace {

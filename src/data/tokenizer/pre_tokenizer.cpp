@@ -1,4 +1,4 @@
-#include "data/pre_tokenizer.h"
+#include "data/tokenizer/pre_tokenizer.h"
 
 #include "base/error.h"
 #include "data/json_fields.h"

@@ -1,5 +1,5 @@
 #include "base/utf8.h"
-#include "data/tokenizer.h"
+#include "data/tokenizer/tokenizer.h"
 
 namespace hearth {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "data/tokenizer.h"
+#include "data/tokenizer/tokenizer.h"
 
 namespace hearth {
 

@@ -1,11 +1,11 @@
-#include "data/line_reader.h"
+#include "data/rows/line_reader.h"
 
 #include <algorithm>
 #include <cstdio>
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "data/tokenizer.h"
+#include "data/tokenizer/tokenizer.h"
 #include "model/model_files.h"
 
 namespace hearth {

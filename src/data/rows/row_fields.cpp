@@ -1,4 +1,4 @@
-#include "data/row_fields.h"
+#include "data/rows/row_fields.h"
 
 #include <limits>
 #include <optional>

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "data/token_store.h"
+#include "data/samples/token_store.h"
 
 namespace hearth {
 

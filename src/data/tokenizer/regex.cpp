@@ -1,4 +1,4 @@
-#include "data/regex.h"
+#include "data/tokenizer/regex.h"
 
 #include <algorithm>
 #include <array>

@@ -1,12 +1,12 @@
-#include "data/tokenizer.h"
+#include "data/tokenizer/tokenizer.h"
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "data/added_tokens.h"
-#include "data/bpe.h"
 #include "data/json_fields.h"
-#include "data/nfc.h"
-#include "data/pre_tokenizer.h"
+#include "data/tokenizer/added_tokens.h"
+#include "data/tokenizer/bpe.h"
+#include "data/tokenizer/nfc.h"
+#include "data/tokenizer/pre_tokenizer.h"
 #include "model/model_files.h"
 
 namespace hearth {

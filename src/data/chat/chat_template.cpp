@@ -1,9 +1,9 @@
-#include "data/chat_template.h"
+#include "data/chat/chat_template.h"
 
 #include <optional>
 
 #include "base/error.h"
-#include "data/jinja_tokens.h"
+#include "data/chat/jinja_tokens.h"
 #include "data/json_fields.h"
 #include "model/model_files.h"
 

@@ -1,9 +1,9 @@
-#include "data/builtin_tokenizer.h"
+#include "data/tokenizer/builtin_tokenizer.h"
 
 #include "base/error.h"
 #include "base/file_ops.h"
 #include "base/json.h"
-#include "data/byte_alphabet.h"
+#include "data/tokenizer/byte_alphabet.h"
 
 namespace hearth {
 namespace {

@@ -1,4 +1,4 @@
-#include "data/rows.h"
+#include "data/rows/rows.h"
 
 #include <algorithm>
 #include <cctype>
@@ -9,8 +9,8 @@
 #include "base/file_ops.h"
 #include "base/log.h"
 #include "base/utf8.h"
-#include "data/line_reader.h"
-#include "data/row_fields.h"
+#include "data/rows/line_reader.h"
+#include "data/rows/row_fields.h"
 
 namespace hearth {
 namespace {

@@ -1,4 +1,4 @@
-#include "data/nfc.h"
+#include "data/tokenizer/nfc.h"
 
 #include <utf8proc.h>
 

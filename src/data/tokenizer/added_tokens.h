@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "data/tokenizer.h"
+#include "data/tokenizer/tokenizer.h"
 
 namespace hearth {
 

@@ -9,8 +9,8 @@
 
 #include "base/hash.h"
 #include "base/json.h"
-#include "data/chat_template.h"
-#include "data/token_store.h"
+#include "data/chat/chat_template.h"
+#include "data/samples/token_store.h"
 
 namespace hearth {
 

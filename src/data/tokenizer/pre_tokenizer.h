@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "data/regex.h"
+#include "data/tokenizer/regex.h"
 
 namespace hearth {
 

@@ -1,4 +1,4 @@
-#include "data/token_store.h"
+#include "data/samples/token_store.h"
 
 #include <algorithm>
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/json_at.h"
 #include "base/utf8.h"
 
 namespace hearth {
@@ -39,13 +40,21 @@ class CountingIterator {
   const char** furthest_;
 };
 
-[[noreturn]] void refuse(std::string_view text, size_t offset, const std::string& source,
+// Where a text comes from.
+struct Source {
+  std::string name;
+  int64_t line = 0;  // of the name, that the text begins in; 0: the text is all of it
+};
+
+[[noreturn]] void refuse(std::string_view text, size_t offset, const Source& source,
                          const std::string& reason) {
   const std::string_view before = text.substr(0, offset);
-  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const auto line =
+      std::max<int64_t>(source.line, 1) + std::count(before.begin(), before.end(), '\n');
   const size_t line_start =
       before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
-  throw input_error(source + ": line " + std::to_string(line) + ", column " +
+  throw input_error(source.name + (source.line > 0 ? ":" : ": line ") + std::to_string(line) +
+                    (source.line > 0 ? ": column " : ", column ") +
                     std::to_string(offset - line_start + 1) + ": " + reason);
 }
 
@@ -66,7 +75,7 @@ std::string reason_of(const std::string& what) {
 
 class Builder final : public nlohmann::json_sax<nlohmann::json> {
  public:
-  Builder(std::string_view text, const std::string& source, JsonLimits limits)
+  Builder(std::string_view text, const Source& source, JsonLimits limits)
       : text_(text), source_(source), limits_(limits) {}
 
   bool null() override { return add(Json()); }
@@ -147,16 +156,14 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   }
 
   std::string_view text_;
-  const std::string& source_;
+  const Source& source_;
   JsonLimits limits_;
   Json root_;
   std::vector<Json*> open_;
   const char* furthest_ = text_.data();
 };
 
-}  // namespace
-
-Json parse_json(std::string_view text, const std::string& source, JsonLimits limits) {
+Json parse(std::string_view text, const Source& source, JsonLimits limits) {
   if (text.starts_with("\xef\xbb\xbf")) {
     refuse(text, 0, source, "starts with a byte order mark; save it as UTF-8 without one");
   }
@@ -172,6 +179,17 @@ Json parse_json(std::string_view text, const std::string& source, JsonLimits lim
   const CountingIterator end(text.data() + text.size(), builder.furthest_slot());
   nlohmann::json::sax_parse(begin, end, &builder);
   return builder.take();
+}
+
+}  // namespace
+
+Json parse_json(std::string_view text, const std::string& source, JsonLimits limits) {
+  return parse(text, {source}, limits);
+}
+
+Json parse_json_at(std::string_view text, const std::string& file, int64_t line,
+                   JsonLimits limits) {
+  return parse(text, {file, line}, limits);
 }
 
 }  // namespace hearth

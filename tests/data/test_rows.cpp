@@ -351,7 +351,6 @@ TEST_CASE("files that are something else are refused") {
   CHECK(has(message({"/dev/null"}, ExitCode::input), "/dev/null"));
   CHECK(has(message({fixture.directory / "missing.jsonl"}, ExitCode::input), "missing.jsonl"));
   const std::string rows = fixture.file("rows.jsonl", "{}");
-  CHECK(has(message({rows + ":0.5"}, ExitCode::usage), "not in this version"));
   CHECK(has(message({rows + ":x"}, ExitCode::input), "rows.jsonl:x"));
   CHECK(has(message({"-", "-"}, ExitCode::usage), "standard input"));
 }

@@ -3,8 +3,8 @@
 #include <limits>
 #include <optional>
 
-#include "base/error.h"
 #include "data/json_fields.h"
+#include "data/rows/row_converter.h"
 
 namespace hearth {
 namespace {
@@ -26,15 +26,15 @@ template <class F>
 void read_integers(const Json& list, const std::string& where, const char* key, const F& allowed,
                    std::vector<int32_t>& out) {
   if (!list.is_array()) {
-    throw input_error(where + ": " + key + ": an array of integers expected, not " + shown(list));
+    throw BadRow(where + ": " + key + ": an array of integers expected, not " + shown(list));
   }
   out.reserve(list.as_array().size());
   for (const Json& value : list.as_array()) {
     if (!value.is_signed() || !allowed(value.as_int())) {
-      throw input_error(where + ": " + key + "[" + std::to_string(out.size()) +
-                        "]: " + shown(value) + " is no " +
-                        (std::string_view(key) == "labels" ? "id of the vocabulary and not -100"
-                                                           : "id of the vocabulary"));
+      throw BadRow(where + ": " + key + "[" + std::to_string(out.size()) + "]: " + shown(value) +
+                   " is no " +
+                   (std::string_view(key) == "labels" ? "id of the vocabulary and not -100"
+                                                      : "id of the vocabulary"));
     }
     out.push_back(static_cast<int32_t>(value.as_int()));
   }
@@ -51,16 +51,16 @@ void check_attention_mask(const Json& row, size_t length, const std::string& whe
     }
   }
   if (ones.size() != length) {
-    throw input_error(where +
-                      ": attention_mask: only ones, as many as input_ids, are read; leave "
-                      "padding out of the row");
+    throw BadRow(where +
+                 ": attention_mask: only ones, as many as input_ids, are read; leave "
+                 "padding out of the row");
   }
 }
 
 std::string read_content(const Json& content, const std::string& where) {
   if (content.is_string()) return content.as_string();
   if (!content.is_array()) {
-    throw input_error(where + ": a text or a list of text parts expected, not " + shown(content));
+    throw BadRow(where + ": a text or a list of text parts expected, not " + shown(content));
   }
   std::string text;
   for (size_t i = 0; i < content.as_array().size(); ++i) {
@@ -68,8 +68,8 @@ std::string read_content(const Json& content, const std::string& where) {
     const Json& type = member_or_null(part, "type");
     const Json& part_text = member_or_null(part, "text");
     if (!type.is_string() || type.as_string() != "text" || !part_text.is_string()) {
-      throw input_error(where + "[" + std::to_string(i) +
-                        "]: only parts {\"type\": \"text\", \"text\": ...} are read");
+      throw BadRow(where + "[" + std::to_string(i) +
+                   "]: only parts {\"type\": \"text\", \"text\": ...} are read");
     }
     text += part_text.as_string();
   }
@@ -78,14 +78,14 @@ std::string read_content(const Json& content, const std::string& where) {
 
 Message read_message(const Json& entry, const std::string& where) {
   if (!entry.is_object()) {
-    throw input_error(where + ": an object with role and content expected, not " + shown(entry));
+    throw BadRow(where + ": an object with role and content expected, not " + shown(entry));
   }
   const Json& role = member_or_null(entry, "role");
   if (!role.is_string() || role.as_string().empty()) {
-    throw input_error(where + ".role: a text that is not empty expected, not " + shown(role));
+    throw BadRow(where + ".role: a text that is not empty expected, not " + shown(role));
   }
   if (!is_empty(member_or_null(entry, "tool_calls"))) {
-    throw input_error(where + ".tool_calls: tool calls are not in this version");
+    throw BadRow(where + ".tool_calls: tool calls are not in this version");
   }
   return {role.as_string(), read_content(member_or_null(entry, "content"), where + ".content")};
 }
@@ -94,11 +94,11 @@ Message read_message(const Json& entry, const std::string& where) {
 
 RowFormat detect_format(const Json& row, const std::string& where) {
   if (row.is_array()) {
-    throw input_error(where +
-                      ": a JSON array; this version reads one object a line "
-                      "(jq -c '.[]' FILE > rows.jsonl)");
+    throw BadRow(where +
+                 ": a JSON array; this version reads one object a line "
+                 "(jq -c '.[]' FILE > rows.jsonl)");
   }
-  if (!row.is_object()) throw input_error(where + ": a JSON object expected, not " + shown(row));
+  if (!row.is_object()) throw BadRow(where + ": a JSON object expected, not " + shown(row));
   struct Kind {
     bool present;
     const char* name;
@@ -116,26 +116,25 @@ RowFormat detect_format(const Json& row, const std::string& where) {
   for (const Kind& kind : kinds) {
     if (!kind.present) continue;
     if (found != nullptr) {
-      throw input_error(where + ": the row has " + found->name + " and " + kind.name +
-                        "; --format says which counts");
+      throw BadRow(where + ": the row has " + found->name + " and " + kind.name +
+                   "; --format says which counts");
     }
     found = &kind;
   }
   if (found == nullptr) {
-    throw input_error(where +
-                      ": none of the keys text, messages, input_ids: not a row that is known");
+    throw BadRow(where + ": none of the keys text, messages, input_ids: not a row that is known");
   }
   if (!found->format) {
-    throw input_error(where + ": rows with " + found->name +
-                      " are not in this version (text, "
-                      "messages and input_ids are)");
+    throw BadRow(where + ": rows with " + found->name +
+                 " are not in this version (text, "
+                 "messages and input_ids are)");
   }
   return *found->format;
 }
 
 const std::string& read_text(const Json& row, const std::string& where) {
   const Json& text = member_or_null(row, "text");
-  if (!text.is_string()) throw input_error(where + ": text: a string expected, not " + shown(text));
+  if (!text.is_string()) throw BadRow(where + ": text: a string expected, not " + shown(text));
   return text.as_string();
 }
 
@@ -145,7 +144,7 @@ void read_tokens(const Json& row, int64_t vocabulary, const std::string& where,
       vocabulary > 0 ? vocabulary : int64_t{std::numeric_limits<int32_t>::max()} + 1;
   const auto is_id = [&](int64_t id) { return id >= 0 && id < end; };
   read_integers(member_or_null(row, "input_ids"), where, "input_ids", is_id, ids);
-  if (ids.empty()) throw input_error(where + ": input_ids is empty");
+  if (ids.empty()) throw BadRow(where + ": input_ids is empty");
   check_attention_mask(row, ids.size(), where);
   const Json& given = member_or_null(row, "labels");
   if (given.is_null()) {
@@ -155,19 +154,19 @@ void read_tokens(const Json& row, int64_t vocabulary, const std::string& where,
   const auto is_label = [&](int64_t label) { return label == kIgnoredLabel || is_id(label); };
   read_integers(given, where, "labels", is_label, labels);
   if (labels.size() != ids.size()) {
-    throw input_error(where + ": labels: " + std::to_string(labels.size()) + " entries for " +
-                      std::to_string(ids.size()) + " input_ids");
+    throw BadRow(where + ": labels: " + std::to_string(labels.size()) + " entries for " +
+                 std::to_string(ids.size()) + " input_ids");
   }
 }
 
 std::vector<Message> parse_messages(const Json& value, const std::string& where) {
   const Json& list = value.is_object() ? member_or_null(value, "messages") : value;
   if (!list.is_array() || list.as_array().empty()) {
-    throw input_error(where + ": messages: a list of at least one message expected, not " +
-                      (list.is_array() ? "an empty one" : shown(list)));
+    throw BadRow(where + ": messages: a list of at least one message expected, not " +
+                 (list.is_array() ? "an empty one" : shown(list)));
   }
   if (value.is_object() && !is_empty(member_or_null(value, "tools"))) {
-    throw input_error(where + ": tools: tools are not in this version");
+    throw BadRow(where + ": tools: tools are not in this version");
   }
   std::vector<Message> messages;
   for (const Json& entry : list.as_array()) {

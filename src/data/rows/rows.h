@@ -55,16 +55,11 @@ struct RowTotals {
   int64_t bad = 0;               // rows passed over (skip_bad_rows)
 };
 
-/// Reads the files one after the other, a row at a time. Errors name FILE:LINE and the field.
-/// Blank lines and a byte order mark at the start of a file are passed over.
-/// `-` is standard input; `.txt` files are one document each.
-///
-/// Chats and texts without a trained token are refused (judged before a row is cut); input_ids rows
-/// are not.
+/// The simple way: RawRowSource, RowConverter and RowIntake one after the other, in one thread.
+/// Errors name FILE:LINE and the field.
 class RowReader {
  public:
-  /// Opens every file, so that a missing one is known before the first is read.
-  RowReader(std::vector<std::string> files, RowOptions options);
+  RowReader(std::vector<std::string> files, const RowOptions& options);
   ~RowReader();
 
   bool next(Sample& sample);  // false at the end

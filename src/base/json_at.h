@@ -1,0 +1,17 @@
+// A JSON document inside a larger text: a row of a data file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/json.h"
+
+namespace hearth {
+
+/// parse_json for a text that begins in line `line` of `file`: messages start with FILE:LINE, the
+/// line that the error stands in. Columns count from the start of the text or of a later line.
+Json parse_json_at(std::string_view text, const std::string& file, int64_t line,
+                   JsonLimits limits = {});
+
+}  // namespace hearth

@@ -1,0 +1,47 @@
+// Data files to raw rows: where a row begins and ends, and where it stands. Nothing is parsed here.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/hash.h"
+
+namespace hearth {
+
+/// One row as it stands in a file.
+struct RawRow {
+  std::string file;       // for people: "standard input" for -
+  int64_t line = 0;       // from 1, of its first character in the decompressed text
+  bool document = false;  // a plain text, not JSON
+  std::string text;       // neither checked nor parsed
+  std::string where() const { return file + ":" + std::to_string(line); }
+};
+
+/// The rows of files, one file after the other. Blank lines and a byte order mark at the start of a
+/// file are passed over; `-` is standard input; `.txt` files are one document each. Holds one row
+/// and one piece of a file in memory. For one thread.
+class RawRowSource {
+ public:
+  /// Opens every file, so that a missing one is known before the first is read. Input errors for
+  /// files of another kind; a usage error when standard input is named twice.
+  explicit RawRowSource(std::vector<std::string> files);
+  ~RawRowSource();
+  RawRowSource(RawRowSource&&) noexcept;
+  RawRowSource& operator=(RawRowSource&&) noexcept;
+
+  /// False at the end. Input error where a file cannot be cut into rows (a line that is too long):
+  /// what is behind it cannot be read, so no row is passed over for it.
+  bool next(RawRow& row);
+
+  /// Path and XXH3 of the bytes of the files read to their end so far.
+  const std::vector<std::pair<std::string, Digest>>& digests() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace hearth

@@ -9,9 +9,10 @@ namespace hearth {
 Json evaluate(const RunConfig& config, Reporter& reporter) {
   RunSetup setup = prepare_run(config);
   const RowData rows = read_run_rows(config, setup, config.data);
-  const EvalBatches batches(rows.store, sampler_options(config));
+  const RowSet set(rows.store);
+  const EvalBatches batches(set, sampler_options(config));
   PlanRequest request;
-  request.longest = rows.store.longest();
+  request.longest = set.longest();
   request.eval_tokens = batches.max_tokens_per_micro_batch();
   request.data_bytes = static_cast<uint64_t>(rows.store.bytes());
   const RunPlan plan = make_run_plan(setup, request);

@@ -85,7 +85,7 @@ StepWork full_step(const PlanRequest& request) {
           "full micro-batches"};
 }
 
-StepWork mean_step(const TokenStore& rows, const SamplerOptions& options, int64_t sequences) {
+StepWork mean_step(const RowSet& rows, const SamplerOptions& options, int64_t sequences) {
   // Lengths in buckets of a sixteenth of their size: sum and count.
   std::map<uint64_t, std::pair<double, double>> buckets;
   for (int64_t r = 0; r < rows.rows(); ++r) {

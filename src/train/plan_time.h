@@ -25,7 +25,7 @@ struct StepWork {
   std::string basis;
 };
 StepWork full_step(const PlanRequest& request);
-StepWork mean_step(const TokenStore& rows, const SamplerOptions& options, int64_t sequences);
+StepWork mean_step(const RowSet& rows, const SamplerOptions& options, int64_t sequences);
 
 struct PlanTimes {
   StepCost step;

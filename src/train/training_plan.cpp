@@ -9,13 +9,16 @@ namespace hearth {
 
 TrainingData::TrainingData(const TrainConfig& config, const RunSetup& setup)
     : rows(read_run_rows(config, setup, config.data)),
-      sampler(rows.store, sampler_options(config)) {
-  if (!config.eval_data.empty()) eval_rows = read_run_rows(config, setup, config.eval_data);
+      set(rows.store),
+      sampler(set, sampler_options(config)) {
+  if (config.eval_data.empty()) return;
+  eval_rows = read_run_rows(config, setup, config.eval_data);
+  eval_set.add(eval_rows->store);
 }
 
 std::optional<EvalBatches> TrainingData::eval(const TrainConfig& config) const {
   if (!eval_rows) return std::nullopt;
-  return EvalBatches(eval_rows->store, sampler_options(config));
+  return EvalBatches(eval_set, sampler_options(config));
 }
 
 std::vector<std::pair<std::string, Digest>> TrainingData::digests() const {
@@ -39,17 +42,17 @@ PlanRequest training_request(const TrainConfig& config, const TrainingData* data
     if (config.eval_every || config.eval_at_start) request.eval_tokens = request.tokens;
     return request;
   }
-  // Ids and labels, the store's offsets, and the order of an epoch with its sequences.
+  // What the stores hold, and the order of an epoch with its sequences.
   const auto bytes = [](const TokenStore& rows) {
-    return static_cast<uint64_t>(8 * rows.tokens() + 40 * rows.rows());
+    return static_cast<uint64_t>(rows.bytes() + 12 * rows.rows());
   };
   request.bounds_basis = "lengths of the data";
   request.tokens = data->sampler.max_tokens_per_micro_batch();
-  request.longest = data->rows.store.longest();
+  request.longest = data->set.longest();
   request.data_bytes = bytes(data->rows.store);
   if (const auto eval = data->eval(config)) {
     request.eval_tokens = eval->max_tokens_per_micro_batch();
-    request.longest = std::max(request.longest, data->eval_rows->store.longest());
+    request.longest = std::max(request.longest, data->eval_set.longest());
     request.data_bytes += bytes(data->eval_rows->store);
   }
   return request;
@@ -58,7 +61,7 @@ PlanRequest training_request(const TrainConfig& config, const TrainingData* data
 StepWork step_work(const TrainConfig& config, const PlanRequest& request,
                    const TrainingData* data) {
   if (data == nullptr) return full_step(request);
-  return mean_step(data->rows.store, sampler_options(config), data->sampler.sequences_in_epoch(0));
+  return mean_step(data->set, sampler_options(config), data->sampler.sequences_in_epoch(0));
 }
 
 std::optional<int64_t> run_steps(const TrainConfig& config, const TrainingData* data) {

@@ -23,6 +23,7 @@ namespace hearth {
 struct TrainingData {
   RowData rows;
   std::optional<RowData> eval_rows;
+  RowSet set, eval_set;
   Sampler sampler;
 
   TrainingData(const TrainConfig& config, const RunSetup& setup);

@@ -34,6 +34,16 @@ std::vector<int64_t> random_lengths(uint64_t seed, int64_t rows, int64_t longest
   return lengths;
 }
 
+// Rows in training order.
+std::vector<int64_t> order_of(const EpochPlan& plan) {
+  std::vector<int64_t> rows;
+  for (int64_t i = 0; i < plan.sequences(); ++i) {
+    const auto sequence = plan.sequence(i);
+    rows.insert(rows.end(), sequence.begin(), sequence.end());
+  }
+  return rows;
+}
+
 bool same(const MicroBatch& a, const MicroBatch& b) {
   return a.ids == b.ids && a.labels == b.labels && a.positions == b.positions &&
          a.offsets == b.offsets && a.tokens == b.tokens && a.trained_tokens == b.trained_tokens &&
@@ -49,7 +59,8 @@ TEST_CASE("a micro-batch is documents end to end with shifted labels") {
   store.add(std::vector<int32_t>{1, 2}, std::vector<int32_t>{1, -100});
   CHECK(store.trained_tokens() == 2);  // 6 and 7; the first token of a row is never a target
 
-  Sampler sampler(store, {.seq_len = 4, .micro_batch = 2, .packing = true, .shuffle = false});
+  const RowSet rows(store);
+  Sampler sampler(rows, {.seq_len = 4, .micro_batch = 2, .packing = true, .shuffle = false});
   const auto step = sampler.next_step();
   REQUIRE(step.size() == 1);
   const MicroBatch& batch = step[0];
@@ -72,14 +83,12 @@ TEST_CASE("an epoch holds every row once, in sequences of at most seq_len") {
                            .shuffle = seed % 3 != 0,
                            .seed = static_cast<uint64_t>(seed)};
     for (int64_t epoch : {0, 1, 7}) {
-      const EpochPlan plan = plan_epoch(store, options, epoch);
-      std::vector<int64_t> rows = plan.rows;
+      const EpochPlan plan = plan_epoch(RowSet(store), options, epoch);
+      std::vector<int64_t> rows = order_of(plan);
       std::sort(rows.begin(), rows.end());
       std::vector<int64_t> all(store.rows());
       std::iota(all.begin(), all.end(), int64_t{0});
       REQUIRE(rows == all);
-      REQUIRE(plan.offsets.front() == 0);
-      REQUIRE(plan.offsets.back() == store.rows());
       for (int64_t i = 0; i < plan.sequences(); ++i) {
         const auto sequence = plan.sequence(i);
         REQUIRE(!sequence.empty());
@@ -97,29 +106,29 @@ TEST_CASE("packing fills sequences well") {
   const int64_t seq_len = 1024;
   const auto store = store_of(random_lengths(3, 20000, 600));
   const SamplerOptions options{.seq_len = seq_len};
-  const double sequences = static_cast<double>(plan_epoch(store, options, 0).sequences());
+  const double sequences = static_cast<double>(plan_epoch(RowSet(store), options, 0).sequences());
   const double needed = static_cast<double>(store.tokens()) / seq_len;
   CHECK(sequences < 1.02 * needed);
 
   // Rows so short that many thousands share a sequence: a window is not cut at a number of rows.
   const auto tiny = store_of(random_lengths(4, 100000, 5));
-  const int64_t packed = plan_epoch(tiny, {.seq_len = 32768}, 0).sequences();
+  const int64_t packed = plan_epoch(RowSet(tiny), {.seq_len = 32768}, 0).sequences();
   CHECK(packed <= tiny.tokens() / 32768 + 2);
 }
 
 TEST_CASE("best fit takes the fullest sequence with room") {
   // Lengths 6, 5, 4, 3, 2 into 10: [6 4] and [5 3 2]. First fit would give the same; worst fit not.
   const auto store = store_of({2, 6, 3, 5, 4});
-  const EpochPlan plan = plan_epoch(store, {.seq_len = 10, .shuffle = false}, 0);
+  const EpochPlan plan = plan_epoch(RowSet(store), {.seq_len = 10, .shuffle = false}, 0);
   REQUIRE(plan.sequences() == 2);
-  CHECK(plan.rows == std::vector<int64_t>{0, 2, 3, 1, 4});
-  CHECK(plan.offsets == std::vector<int64_t>{0, 3, 5});
+  CHECK(order_of(plan) == std::vector<int64_t>{0, 2, 3, 1, 4});
+  CHECK(plan.sequence(0).size() == 3);
 }
 
 TEST_CASE("shuffling depends on seed and epoch, and on nothing else") {
   const auto store = store_of(random_lengths(1, 500, 40));
   SamplerOptions options{.seq_len = 64, .seed = 7};
-  const auto rows = [&](int64_t epoch) { return plan_epoch(store, options, epoch).rows; };
+  const auto rows = [&](int64_t epoch) { return order_of(plan_epoch(RowSet(store), options, epoch)); };
   CHECK(rows(0) == rows(0));
   CHECK(rows(0) != rows(1));
   const auto first = rows(0);
@@ -136,7 +145,7 @@ TEST_CASE("every order of few rows comes up about as often") {
   const auto store = store_of({1, 1, 1});
   std::map<std::vector<int64_t>, int> seen;
   for (int64_t epoch = 0; epoch < 6000; ++epoch) {
-    ++seen[plan_epoch(store, {.seq_len = 4, .packing = false}, epoch).rows];
+    ++seen[order_of(plan_epoch(RowSet(store), {.seq_len = 4, .packing = false}, epoch))];
   }
   REQUIRE(seen.size() == 6);
   for (const auto& [order, times] : seen) CHECK(std::abs(times - 1000) < 150);
@@ -144,12 +153,13 @@ TEST_CASE("every order of few rows comes up about as often") {
 
 TEST_CASE("a cursor is all the state there is") {
   const auto store = store_of(random_lengths(2, 37, 50));
+  const RowSet rows(store);
   for (bool packing : {false, true}) {
     const SamplerOptions options{
         .seq_len = 64, .micro_batch = 3, .grad_accum = 2, .packing = packing, .seed = 11};
-    Sampler straight(store, options);
+    Sampler straight(rows, options);
     for (int k = 0; k < 40; ++k) {
-      Sampler resumed(store, options);
+      Sampler resumed(rows, options);
       resumed.seek(straight.cursor());
       const auto expected = straight.next_step();
       const auto step = resumed.next_step();
@@ -159,14 +169,15 @@ TEST_CASE("a cursor is all the state there is") {
     }
     CHECK(straight.cursor().epoch > 1);
   }
-  Sampler sampler(store, {.seq_len = 64, .packing = false});
+  Sampler sampler(rows, {.seq_len = 64, .packing = false});
   CHECK_THROWS_AS(sampler.seek({0, 37}), Error);
   CHECK_THROWS_AS(sampler.seek({-1, 0}), Error);
 }
 
 TEST_CASE("epochs follow one another without a gap") {
   const auto store = store_of(random_lengths(5, 7, 9));
-  Sampler sampler(store, {.seq_len = 9, .micro_batch = 3, .grad_accum = 2, .packing = false});
+  const RowSet rows(store);
+  Sampler sampler(rows, {.seq_len = 9, .micro_batch = 3, .grad_accum = 2, .packing = false});
   CHECK(sampler.sequences_in_epoch(0) == 7);
   CHECK(sampler.steps_for_epochs(1) == 2);
   CHECK(sampler.steps_for_epochs(6) == 7);
@@ -186,7 +197,8 @@ TEST_CASE("epochs follow one another without a gap") {
 
 TEST_CASE("steps of epochs count the packed sequences of each epoch") {
   const auto store = store_of(random_lengths(6, 400, 60));
-  Sampler sampler(store, {.seq_len = 64, .micro_batch = 2, .grad_accum = 3});
+  const RowSet rows(store);
+  Sampler sampler(rows, {.seq_len = 64, .micro_batch = 2, .grad_accum = 3});
   int64_t sequences = 0;
   for (int64_t epoch = 0; epoch < 3; ++epoch) sequences += sampler.sequences_in_epoch(epoch);
   CHECK(sampler.steps_for_epochs(3) == (sequences + 5) / 6);
@@ -194,15 +206,16 @@ TEST_CASE("steps of epochs count the packed sequences of each epoch") {
 
 TEST_CASE("bounds hold for every micro-batch") {
   for (int seed = 0; seed < 48; ++seed) {
-    const int64_t rows = 1 + seed % 11;
-    const auto store = store_of(random_lengths(seed, rows, 30));
+    const int64_t count = 1 + seed % 11;
+    const auto store = store_of(random_lengths(seed, count, 30));
+    const RowSet rows(store);
     const SamplerOptions options{.seq_len = 40,
                                  .micro_batch = 1 + seed % 5,
                                  .grad_accum = 2,
                                  .packing = seed % 2 == 0,
                                  .shuffle = seed % 3 != 0,
                                  .seed = static_cast<uint64_t>(seed)};
-    Sampler sampler(store, options);
+    Sampler sampler(rows, options);
     const int64_t most_tokens = sampler.max_tokens_per_micro_batch();
     const int64_t most_documents = sampler.max_documents_per_micro_batch();
     int64_t seen = 0;
@@ -215,7 +228,7 @@ TEST_CASE("bounds hold for every micro-batch") {
       }
     }
     // In file order the bound is exact once every alignment of batch and epoch came up.
-    if (!options.packing && !options.shuffle && std::gcd(rows, options.micro_batch) == 1) {
+    if (!options.packing && !options.shuffle && std::gcd(count, options.micro_batch) == 1) {
       CHECK(seen == most_tokens);
     }
   }
@@ -223,9 +236,10 @@ TEST_CASE("bounds hold for every micro-batch") {
 
 TEST_CASE("evaluation passes once, in file order") {
   const auto store = store_of(random_lengths(8, 23, 30));
+  const RowSet rows(store);
   for (bool packing : {false, true}) {
     EvalBatches batches(
-        store, {.seq_len = 32, .micro_batch = 4, .packing = packing, .shuffle = true, .seed = 9});
+        rows, {.seq_len = 32, .micro_batch = 4, .packing = packing, .shuffle = true, .seed = 9});
     for (int pass = 0; pass < 2; ++pass) {
       int64_t tokens = 0, trained = 0, count = 0, most_tokens = 0, most_documents = 0;
       std::vector<int32_t> ids;
@@ -250,5 +264,5 @@ TEST_CASE("evaluation passes once, in file order") {
 
 TEST_CASE("a micro-batch of more than 2^31 tokens is refused") {
   const auto store = store_of({1});
-  CHECK_THROWS_AS(Sampler(store, {.seq_len = 1 << 20, .micro_batch = 1 << 12}), Error);
+  CHECK_THROWS_AS(Sampler(RowSet(store), {.seq_len = 1 << 20, .micro_batch = 1 << 12}), Error);
 }

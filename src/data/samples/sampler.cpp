@@ -11,28 +11,29 @@ namespace hearth {
 namespace {
 
 // Appends a document; labels move one place to the front.
-void add_document(const TokenStore& store, int64_t row, MicroBatch& batch) {
-  const auto ids = store.ids(row);
-  const auto labels = store.labels(row);
-  batch.ids.insert(batch.ids.end(), ids.begin(), ids.end());
-  batch.labels.insert(batch.labels.end(), labels.begin() + 1, labels.end());
-  batch.labels.push_back(kIgnoredLabel);
-  for (size_t i = 0; i < ids.size(); ++i) batch.positions.push_back(static_cast<int32_t>(i));
-  batch.tokens += static_cast<int64_t>(ids.size());
+void add_document(const RowSet& rows, int64_t row, MicroBatch& batch) {
+  const size_t begin = batch.labels.size();
+  rows.read(row, batch.ids, batch.labels);
+  std::move(batch.labels.begin() + static_cast<ptrdiff_t>(begin) + 1, batch.labels.end(),
+            batch.labels.begin() + static_cast<ptrdiff_t>(begin));
+  batch.labels.back() = kIgnoredLabel;
+  const auto length = static_cast<int32_t>(batch.labels.size() - begin);
+  for (int32_t i = 0; i < length; ++i) batch.positions.push_back(i);
+  batch.tokens += length;
   batch.offsets.push_back(static_cast<int32_t>(batch.tokens));
-  batch.trained_tokens += store.trained(row);
+  batch.trained_tokens += rows.trained(row);
 }
 
-void add_sequence(const TokenStore& store, std::span<const int64_t> rows, MicroBatch& batch) {
+void add_sequence(const RowSet& rows, std::span<const uint32_t> sequence, MicroBatch& batch) {
   if (batch.offsets.empty()) batch.offsets.push_back(0);
-  for (const int64_t row : rows) add_document(store, row, batch);
+  for (const uint32_t row : sequence) add_document(rows, row, batch);
   ++batch.sequences;
 }
 
-void check_options(const TokenStore& store, const SamplerOptions& options) {
+void check_options(const RowSet& rows, const SamplerOptions& options) {
   HEARTH_CHECK(options.seq_len > 0 && options.micro_batch > 0 && options.grad_accum > 0,
                "sampler options above 0");
-  HEARTH_CHECK(store.rows() > 0 && store.longest() <= options.seq_len,
+  HEARTH_CHECK(rows.rows() > 0 && rows.longest() <= options.seq_len,
                "rows, none longer than seq_len");
   if (options.micro_batch > std::numeric_limits<int32_t>::max() / options.seq_len) {
     throw usage_error("--micro-batch " + std::to_string(options.micro_batch) + " of --seq-len " +
@@ -41,35 +42,42 @@ void check_options(const TokenStore& store, const SamplerOptions& options) {
   }
 }
 
-std::vector<int64_t> sorted_lengths(const TokenStore& store) {
-  std::vector<int64_t> lengths(store.rows());
-  for (int64_t row = 0; row < store.rows(); ++row) lengths[row] = store.length(row);
-  std::sort(lengths.begin(), lengths.end());
-  return lengths;
+/// How many rows have each length, copies of an epoch counted.
+std::vector<int64_t> count_lengths(const RowSet& rows) {
+  std::vector<int64_t> counts(static_cast<size_t>(rows.longest()) + 1);
+  for (int64_t row = 0; row < rows.rows(); ++row) {
+    counts[rows.length(row)] += rows.most_copies(row);
+  }
+  return counts;
 }
 
-// Rows in file order, over and over: the largest sum of n neighbours.
-int64_t largest_run(const TokenStore& store, int64_t n) {
-  const int64_t rows = store.rows();
-  const int64_t part = n % rows;
-  int64_t sum = 0;
-  for (int64_t i = 0; i < part; ++i) sum += store.length(i);
+// Rows of an epoch in file order, over and over: the largest sum of n neighbours.
+int64_t largest_run(const RowSet& set, int64_t n) {
+  const std::vector<uint32_t> rows = set.epoch_rows(0, 0);
+  const auto count = static_cast<int64_t>(rows.size());
+  const int64_t part = n % count;
+  int64_t sum = 0, all = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t length = set.length(rows[i]);
+    all += length;
+    if (i < part) sum += length;
+  }
   int64_t largest = sum;
-  for (int64_t i = 0; i < rows; ++i) {
-    sum += store.length((i + part) % rows) - store.length(i);
+  for (int64_t i = 0; i < count; ++i) {
+    sum += set.length(rows[(i + part) % count]) - set.length(rows[i]);
     largest = std::max(largest, sum);
   }
-  return n / rows * store.tokens() + largest;
+  return n / count * all + largest;
 }
 
 // Any order in each epoch: the n longest, where a row comes again once an epoch that is touched.
-int64_t largest_choice(const TokenStore& store, int64_t n) {
-  const auto lengths = sorted_lengths(store);
-  const int64_t epochs = n == 1 ? 1 : (n - 2) / store.rows() + 2;
+int64_t largest_choice(const RowSet& rows, int64_t n) {
+  const auto counts = count_lengths(rows);
+  const int64_t epochs = n == 1 ? 1 : (n - 2) / rows.rows_in_epoch() + 2;
   int64_t sum = 0;
-  for (auto length = lengths.rbegin(); length != lengths.rend() && n > 0; ++length) {
-    const int64_t times = std::min(n, epochs);
-    sum += *length * times;
+  for (size_t length = counts.size(); length-- > 0 && n > 0;) {
+    const int64_t times = std::min(n, counts[length] * epochs);
+    sum += static_cast<int64_t>(length) * times;
     n -= times;
   }
   return sum;
@@ -77,14 +85,14 @@ int64_t largest_choice(const TokenStore& store, int64_t n) {
 
 }  // namespace
 
-Sampler::Sampler(const TokenStore& store, const SamplerOptions& options)
-    : store_(store), options_(options) {
-  check_options(store, options);
+Sampler::Sampler(const RowSet& rows, const SamplerOptions& options)
+    : rows_(rows), options_(options) {
+  check_options(rows, options);
 }
 
 const EpochPlan& Sampler::plan(int64_t epoch) const {
   if (planned_epoch_ != epoch) {
-    plan_ = plan_epoch(store_, options_, epoch);
+    plan_ = plan_epoch(rows_, options_, epoch);
     planned_epoch_ = epoch;
   }
   return plan_;
@@ -95,7 +103,7 @@ std::vector<MicroBatch> Sampler::next_step() {
   for (auto& batch : step) {
     for (int64_t i = 0; i < options_.micro_batch; ++i) {
       const EpochPlan& current = plan(cursor_.epoch);
-      add_sequence(store_, current.sequence(cursor_.sequence), batch);
+      add_sequence(rows_, current.sequence(cursor_.sequence), batch);
       if (++cursor_.sequence == current.sequences()) cursor_ = {cursor_.epoch + 1, 0};
     }
   }
@@ -113,10 +121,10 @@ void Sampler::seek(SamplerCursor cursor) {
 }
 
 int64_t Sampler::sequences_in_epoch(int64_t epoch) const {
-  if (!options_.packing) return store_.rows();
-  if (!options_.shuffle) return plan(0).sequences();
+  if (!options_.packing) return rows_.rows_in_epoch();
+  if (!options_.shuffle && rows_.epochs_alike()) return plan(0).sequences();
   if (epoch == planned_epoch_) return plan_.sequences();
-  return plan_epoch(store_, options_, epoch).sequences();
+  return plan_epoch(rows_, options_, epoch).sequences();
 }
 
 int64_t Sampler::steps_for_epochs(double epochs) const {
@@ -124,7 +132,7 @@ int64_t Sampler::steps_for_epochs(double epochs) const {
   const auto whole = static_cast<int64_t>(epochs);
   const double rest = epochs - static_cast<double>(whole);
   int64_t sequences = 0;
-  if (!options_.packing || !options_.shuffle) {  // every epoch alike
+  if (!options_.packing || (!options_.shuffle && rows_.epochs_alike())) {
     sequences = whole * sequences_in_epoch(0);
   } else {
     for (int64_t epoch = 0; epoch < whole; ++epoch) sequences += sequences_in_epoch(epoch);
@@ -137,35 +145,43 @@ int64_t Sampler::steps_for_epochs(double epochs) const {
 }
 
 int64_t Sampler::max_tokens_per_micro_batch() const {
-  if (options_.packing) return options_.micro_batch * std::min(options_.seq_len, store_.tokens());
-  return options_.shuffle ? largest_choice(store_, options_.micro_batch)
-                          : largest_run(store_, options_.micro_batch);
+  if (options_.packing) {
+    int64_t tokens = 0;  // of an epoch at most
+    for (int64_t row = 0; row < rows_.rows() && tokens < options_.seq_len; ++row) {
+      tokens += rows_.length(row) * rows_.most_copies(row);
+    }
+    return options_.micro_batch * std::min(options_.seq_len, tokens);
+  }
+  return options_.shuffle || !rows_.epochs_alike() ? largest_choice(rows_, options_.micro_batch)
+                                                   : largest_run(rows_, options_.micro_batch);
 }
 
 int64_t Sampler::max_documents_per_micro_batch() const {
   if (!options_.packing) return options_.micro_batch;
-  int64_t documents = 0;
-  int64_t tokens = 0;
-  for (const int64_t length : sorted_lengths(store_)) {
-    if ((tokens += length) > options_.seq_len) break;
-    ++documents;
+  int64_t documents = 0, left = options_.seq_len;
+  const auto counts = count_lengths(rows_);
+  for (size_t length = 1; length < counts.size(); ++length) {
+    const auto each = static_cast<int64_t>(length);
+    const int64_t times = std::min(counts[length], left / each);
+    documents += times;
+    left -= times * each;
   }
   return options_.micro_batch * documents;
 }
 
-EvalBatches::EvalBatches(const TokenStore& store, const SamplerOptions& options)
-    : store_(store), micro_batch_(options.micro_batch) {
-  check_options(store, options);
+EvalBatches::EvalBatches(const RowSet& rows, const SamplerOptions& options)
+    : rows_(rows), micro_batch_(options.micro_batch) {
+  check_options(rows, options);
   SamplerOptions in_order = options;
   in_order.shuffle = false;
-  plan_ = plan_epoch(store, in_order, 0);
+  plan_ = plan_epoch(rows, in_order, 0);
 }
 
 std::optional<MicroBatch> EvalBatches::next() {
   if (next_sequence_ == plan_.sequences()) return std::nullopt;
   MicroBatch batch;
   const int64_t end = std::min(next_sequence_ + micro_batch_, plan_.sequences());
-  while (next_sequence_ < end) add_sequence(store_, plan_.sequence(next_sequence_++), batch);
+  while (next_sequence_ < end) add_sequence(rows_, plan_.sequence(next_sequence_++), batch);
   return batch;
 }
 
@@ -174,21 +190,23 @@ int64_t EvalBatches::micro_batches() const {
 }
 
 int64_t EvalBatches::max_tokens_per_micro_batch() const {
-  int64_t most = 0;
-  for (int64_t first = 0; first < plan_.sequences(); first += micro_batch_) {
-    const int64_t end = plan_.offsets[std::min(first + micro_batch_, plan_.sequences())];
-    int64_t tokens = 0;
-    for (int64_t i = plan_.offsets[first]; i < end; ++i) tokens += store_.length(plan_.rows[i]);
-    most = std::max(most, tokens);
-  }
-  return most;
+  return most_in_a_micro_batch([this](uint32_t row) { return rows_.length(row); });
 }
 
 int64_t EvalBatches::max_documents_per_micro_batch() const {
+  return most_in_a_micro_batch([](uint32_t) { return int64_t{1}; });
+}
+
+template <class F>
+int64_t EvalBatches::most_in_a_micro_batch(const F& of_row) const {
   int64_t most = 0;
   for (int64_t first = 0; first < plan_.sequences(); first += micro_batch_) {
     const int64_t end = std::min(first + micro_batch_, plan_.sequences());
-    most = std::max(most, plan_.offsets[end] - plan_.offsets[first]);
+    int64_t sum = 0;
+    for (int64_t i = first; i < end; ++i) {
+      for (const uint32_t row : plan_.sequence(i)) sum += of_row(row);
+    }
+    most = std::max(most, sum);
   }
   return most;
 }

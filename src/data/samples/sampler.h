@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "data/samples/token_store.h"
+#include "data/samples/row_set.h"
 
 namespace hearth {
 
@@ -43,13 +43,20 @@ struct SamplerCursor {
   friend bool operator==(const SamplerCursor&, const SamplerCursor&) = default;
 };
 
-/// The sequences of one epoch: lists of rows, in training order.
+/// The sequences of one epoch: lists of rows. Up to 12 bytes a row.
 struct EpochPlan {
-  std::vector<int64_t> rows;     // every row of the store exactly once
-  std::vector<int64_t> offsets;  // [sequences + 1] into rows
-  int64_t sequences() const { return static_cast<int64_t>(offsets.size()) - 1; }
-  std::span<const int64_t> sequence(int64_t i) const {
-    return {rows.data() + offsets[i], static_cast<size_t>(offsets[i + 1] - offsets[i])};
+  std::vector<uint32_t> rows;   // every row of the epoch, sequence after sequence
+  std::vector<uint32_t> ends;   // of the sequences in rows; empty: one row a sequence
+  std::vector<uint32_t> order;  // in which sequences are trained; empty: as they lie
+  int64_t sequences() const {
+    return static_cast<int64_t>(ends.empty() ? rows.size() : ends.size());
+  }
+  /// The rows of the i-th sequence in training order.
+  std::span<const uint32_t> sequence(int64_t i) const {
+    const size_t at = order.empty() ? static_cast<size_t>(i) : order[i];
+    if (ends.empty()) return {rows.data() + at, 1};
+    const size_t begin = at == 0 ? 0 : ends[at - 1];
+    return {rows.data() + begin, ends[at] - begin};
   }
 };
 
@@ -57,13 +64,12 @@ struct EpochPlan {
 /// Packing is best-fit decreasing over windows of the row order: documents, the longest first, go
 /// to the fullest sequence that still has room; none is split. Documents of a sequence, and without
 /// shuffling the sequences themselves, keep the row order (of their first document).
-EpochPlan plan_epoch(const TokenStore& store, const SamplerOptions& options, int64_t epoch);
+EpochPlan plan_epoch(const RowSet& rows, const SamplerOptions& options, int64_t epoch);
 
-/// Steps for training. The store must outlive the sampler and have at least one row, none longer
-/// than seq_len.
+/// Steps for training. The rows must outlive the sampler: at least one, none longer than seq_len.
 class Sampler {
  public:
-  Sampler(const TokenStore& store, const SamplerOptions& options);
+  Sampler(const RowSet& rows, const SamplerOptions& options);
 
   /// The grad_accum micro-batches of the next step, each of micro_batch sequences. Epochs follow one
   /// another without a gap, inside a micro-batch as well.
@@ -87,7 +93,7 @@ class Sampler {
  private:
   const EpochPlan& plan(int64_t epoch) const;
 
-  const TokenStore& store_;
+  const RowSet& rows_;
   SamplerOptions options_;
   SamplerCursor cursor_;
   mutable EpochPlan plan_;  // of planned_epoch_; recomputed at will
@@ -98,7 +104,7 @@ class Sampler {
 class EvalBatches {
  public:
   /// Takes seq_len, micro_batch and packing from the options; same conditions as Sampler.
-  EvalBatches(const TokenStore& store, const SamplerOptions& options);
+  EvalBatches(const RowSet& rows, const SamplerOptions& options);
 
   std::optional<MicroBatch> next();  // nullopt after the last one
   void restart() { next_sequence_ = 0; }
@@ -107,7 +113,10 @@ class EvalBatches {
   int64_t max_documents_per_micro_batch() const;
 
  private:
-  const TokenStore& store_;
+  template <class F>
+  int64_t most_in_a_micro_batch(const F& of_row) const;
+
+  const RowSet& rows_;
   int64_t micro_batch_;
   EpochPlan plan_;
   int64_t next_sequence_ = 0;

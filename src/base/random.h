@@ -13,7 +13,7 @@ namespace hearth {
 std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
 
 /// Where a draw is made. Add new sites at the end: numbers are part of saved runs.
-enum class RandomSite : uint32_t { init = 1, shuffle = 2, split = 3, sample = 4, dropout = 5, mixture = 6 };
+enum class RandomSite : uint32_t { init = 1, shuffle = 2, split = 3, sample = 4, dropout = 5 };
 
 /// A family of draws: key = seed mixed with the site, counter = (index, a, b).
 class Random {

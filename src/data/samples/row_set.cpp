@@ -9,6 +9,11 @@
 #include "base/random.h"
 
 namespace hearth {
+namespace {
+
+constexpr uint32_t kFirstChoice = 2;  // draws below it are plan_epoch's
+
+}  // namespace
 
 std::vector<uint32_t> choose_rows(int64_t n, int64_t count, const Random& random) {
   std::vector<uint32_t> chosen;
@@ -84,8 +89,8 @@ std::vector<uint32_t> RowSet::epoch_rows(uint64_t seed, int64_t epoch) const {
       next += part.rows;
     }
     if (part.more == 0) continue;
-    const Random random(seed, RandomSite::mixture, static_cast<uint32_t>(epoch),
-                        static_cast<uint32_t>(i));
+    const Random random(seed, RandomSite::shuffle, static_cast<uint32_t>(epoch),
+                        kFirstChoice + static_cast<uint32_t>(i));
     for (const uint32_t row : choose_rows(part.rows, part.more, random)) {
       *next++ = static_cast<uint32_t>(part.begin) + row;
     }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/random.h"
 #include "data/samples/token_store.h"
 
 namespace hearth {
@@ -67,6 +68,6 @@ class RowSet {
 
 /// `count` of the numbers 0 to n - 1, ascending; every choice is as likely (selection sampling,
 /// Fan et al. 1962; Knuth, TAOCP 2, algorithm S).
-std::vector<uint32_t> choose_rows(int64_t n, int64_t count, const class Random& random);
+std::vector<uint32_t> choose_rows(int64_t n, int64_t count, const Random& random);
 
 }  // namespace hearth

@@ -25,7 +25,7 @@ namespace {
 
 constexpr int64_t kPiece = int64_t{1} << 20;  // elements read at a time
 
-SavedState open_state(const std::string& path, Reporter& reporter) {
+SavedState find_state(const std::string& path, Reporter& reporter) {
   if (file_info(path).kind != FileKind::directory) {
     throw input_error(path + ": expected a directory of saved state or a run directory");
   }
@@ -105,7 +105,7 @@ void export_state(const ExportConfig& config, Reporter& reporter) {
   if (info.is_link || info.kind != FileKind::none) {
     throw usage_error("--out " + quoted(config.out) + ": exists already; nothing was written");
   }
-  const SavedState state = open_state(config.from_state, reporter);
+  const SavedState state = find_state(config.from_state, reporter);
   const std::string model = find_model(config.model.empty() ? model_of(state) : config.model);
   if (file_info(model).kind != FileKind::directory) {
     throw input_error(model + ": no directory; give the model that was trained by --model");

@@ -3,6 +3,9 @@
 #include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <sstream>
+
+#include "base/error.h"
 
 namespace hearth {
 
@@ -25,6 +28,25 @@ void Journal::event(std::string_view name, JsonObject fields) {
   line.insert(line.end(), std::make_move_iterator(fields.begin()),
               std::make_move_iterator(fields.end()));
   log_.append(Json(std::move(line)));
+}
+
+std::optional<int64_t> journaled_end(const std::string& path) {
+  if (file_info(path).kind != FileKind::regular) return std::nullopt;
+  std::optional<int64_t> end;
+  std::istringstream lines(read_file(path));
+  for (std::string text; std::getline(lines, text);) {
+    try {
+      const Json line = parse_json(text, path);
+      const Json* event = line.find("event");
+      const Json* step = line.find("step");
+      if (event == nullptr || !event->is_string()) continue;
+      const std::string& name = event->as_string();
+      if (name == "start" || name == "resume") end.reset();
+      if (name == "finished" && step != nullptr && step->is_signed()) end = step->as_int();
+    } catch (const Error&) {  // a torn line tells nothing
+    }
+  }
+  return end;
 }
 
 }  // namespace hearth

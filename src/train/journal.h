@@ -1,6 +1,9 @@
 // journal.jsonl: decisions and events of a run, {"event": NAME, "time": UTC, ...}.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "train/json_log.h"
@@ -17,6 +20,10 @@ class Journal {
  private:
   JsonLog log_;
 };
+
+/// The step with which the run of a journal ended; nullopt if it did not end since it last started or
+/// resumed, or if the journal does not tell (missing, torn).
+std::optional<int64_t> journaled_end(const std::string& path);
 
 /// The current time as "2024-06-07T12:34:56.789Z".
 std::string utc_now();

@@ -6,49 +6,61 @@ namespace hearth {
 
 namespace {
 
-/// File name without its folder: a moved directory is no change.
-std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+using Digests = std::vector<std::pair<std::string, Digest>>;
 
-Json digests_json(const std::vector<std::pair<std::string, Digest>>& digests) {
+Json digests_json(const Digests& digests) {
   Json list = JsonArray{};
   for (const auto& [file, digest] : digests) {
     Json entry;
-    entry["file"] = base_name(file);
+    entry["file"] = file;
     entry["xxh3"] = digest.hex();
     list.push_back(std::move(entry));
   }
   return list;
 }
 
-void compare_content(const Json& saved, const Json& current, const char* key) {
-  const Json* was = saved.find(key);
-  const Json* is = current.find(key);
-  if (was == nullptr || is == nullptr || !was->is_array()) {
+const JsonArray& files_of(const Json& identity, const char* key) {
+  const Json* files = identity.find(key);
+  if (files == nullptr || !files->is_array()) {
     throw storage_error(std::string("saved state: its manifest lacks \"") + key + "\"");
   }
-  const JsonArray& old_files = was->as_array();
-  const JsonArray& new_files = is->as_array();
-  for (size_t i = 0; i < std::max(old_files.size(), new_files.size()); ++i) {
-    if (i < old_files.size() && i < new_files.size() &&
-        old_files[i].dump() == new_files[i].dump()) {
-      continue;
+  return files->as_array();
+}
+
+/// The name of a file of a list; "a file" where a manifest has none.
+std::string name_of_file(const JsonArray& files, size_t at) {
+  const Json* name = at < files.size() && files[at].is_object() ? files[at].find("file") : nullptr;
+  return name != nullptr && name->is_string() ? quoted(name->as_string()) : "a file";
+}
+
+[[noreturn]] void refuse_content(const char* key, const std::string& file) {
+  throw input_error(std::string(key) + " changed since the saved state: " + file +
+                    " has other content; start anew in another --out, or restore the file");
+}
+
+/// The same files with the same content, in the same order.
+void compare_content(const Json& saved, const Json& current, const char* key) {
+  const JsonArray& was = files_of(saved, key);
+  const JsonArray& is = files_of(current, key);
+  for (size_t i = 0; i < std::max(was.size(), is.size()); ++i) {
+    if (i < was.size() && i < is.size() && was[i].dump() == is[i].dump()) continue;
+    if (name_of_file(was, i) == name_of_file(is, i)) refuse_content(key, name_of_file(is, i));
+    throw input_error(std::string(key) + " changed since the saved state: other files, at " +
+                      name_of_file(i < is.size() ? is : was, i) +
+                      "; start anew in another --out, or give the files of the first start");
+  }
+}
+
+/// Of files that another value of an option names, those that the old one named, too, have the
+/// content they had.
+void compare_kept_files(const Json& saved, const Json& current, const char* key) {
+  const JsonArray& was = files_of(saved, key);
+  const JsonArray& is = files_of(current, key);
+  for (size_t i = 0; i < is.size(); ++i) {
+    for (size_t j = 0; j < was.size(); ++j) {
+      if (name_of_file(was, j) != name_of_file(is, i)) continue;
+      if (was[j].dump() != is[i].dump()) refuse_content(key, name_of_file(is, i));
     }
-    const Json& named = i < new_files.size() ? new_files[i] : old_files[i];
-    const Json* file = named.find("file");
-    const auto has = [&](const JsonArray& files, size_t at) {
-      const Json* other = at < files.size() ? files[at].find("file") : nullptr;
-      return other != nullptr && file != nullptr && other->dump() == file->dump();
-    };
-    if (!has(old_files, i) || !has(new_files, i)) {
-      throw input_error(
-          std::string(key) + " changed since the saved state: other files, at " +
-          (file != nullptr && file->is_string() ? quoted(file->as_string()) : "a file") +
-          "; start anew in another --out, or give the files of the first start");
-    }
-    throw input_error(
-        std::string(key) + " changed since the saved state: " +
-        (file != nullptr && file->is_string() ? quoted(file->as_string()) : "a file") +
-        " has other content; start anew in another --out, or restore the file");
   }
 }
 
@@ -90,8 +102,8 @@ void register_progress(StateRegistry& registry, Progress& progress, Sampler& sam
       });
 }
 
-Json run_identity(const TrainConfig& config, const RunSetup& setup,
-                  const std::vector<std::pair<std::string, Digest>>& data) {
+Json run_identity(const TrainConfig& config, const RunSetup& setup, const Digests& data,
+                  const Digests& eval_data) {
   Json identity;
   Json options = JsonObject{};
   for (const TrainConfig::Recorded& option : config.recorded) {
@@ -101,6 +113,7 @@ Json run_identity(const TrainConfig& config, const RunSetup& setup,
   identity["options"] = std::move(options);
   identity["model"] = digests_json(setup.checkpoint->digests());
   identity["data"] = digests_json(data);
+  identity["eval-data"] = digests_json(eval_data);
   identity["compute_dtype"] = name_of(setup.settings.compute);
   return identity;
 }
@@ -122,27 +135,46 @@ std::vector<std::string> check_identity(const Json& saved, const Json& current,
     return std::find(config.allow_change.begin(), config.allow_change.end(), name) !=
            config.allow_change.end();
   };
+  std::vector<std::string> changed;
+  const auto change = [&](const std::string& name, const std::string& from, const std::string& to) {
+    changed.push_back(name);
+    changes.push_back(name + ": " + from + " -> " + to);
+  };
   for (const auto& [name, value] : current.find("options")->as_object()) {
     const Json* old = was->find(name);
     const std::string before = old != nullptr && old->is_string() ? old->as_string() : "unset";
     const std::string after = value.as_string();
-    if (before == after || name == "allow-change") continue;
+    if (before == after) continue;
     if (!allowed(name)) {
       throw usage_error("--" + name + " was " + quoted(before) +
                         " when the state was saved and is " + quoted(after) +
                         " now; give the old value, or --allow-change " + name);
     }
-    changes.push_back(name + ": " + before + " -> " + after);
+    change(name, before, after);
   }
+  const auto has_changed = [&](const char* option) {
+    return std::find(changed.begin(), changed.end(), option) != changed.end();
+  };
   const Json* compute = saved.find("compute_dtype");
   const std::string now = current.find("compute_dtype")->as_string();
-  if (compute != nullptr && compute->is_string() && compute->as_string() != now &&
-      !allowed("compute-dtype")) {
-    throw usage_error("--compute-dtype auto was " + quoted(compute->as_string()) +
-                      " when the state was saved and would be " + now + " on this machine");
+  if (compute != nullptr && compute->is_string() && compute->as_string() != now) {
+    if (!allowed("compute-dtype")) {
+      throw usage_error("--compute-dtype auto was " + quoted(compute->as_string()) +
+                        " when the state was saved and would be " + now + " on this machine; " +
+                        "give --compute-dtype " + compute->as_string() +
+                        " and --allow-change compute-dtype");
+    }
+    if (!has_changed("compute-dtype")) change("compute-dtype auto", compute->as_string(), now);
   }
-  if (!allowed("model")) compare_content(saved, current, "model");
-  if (!allowed("data") && !allowed("eval-data")) compare_content(saved, current, "data");
+  // Another model has other content; of data, files that stay must be what they were.
+  if (!has_changed("model")) compare_content(saved, current, "model");
+  for (const char* key : {"data", "eval-data"}) {
+    if (has_changed(key)) {
+      compare_kept_files(saved, current, key);
+    } else {
+      compare_content(saved, current, key);
+    }
+  }
   return changes;
 }
 

@@ -26,15 +26,17 @@ void register_progress(StateRegistry& registry, Progress& progress, Sampler& sam
 /// What identifies a run, kept in the manifest of its states: options, digests of model and data,
 /// what was resolved.
 Json run_identity(const TrainConfig& config, const RunSetup& setup,
-                  const std::vector<std::pair<std::string, Digest>>& data);
+                  const std::vector<std::pair<std::string, Digest>>& data,
+                  const std::vector<std::pair<std::string, Digest>>& eval_data);
 
 /// Input error, naming the file, unless the checkpoint has the content that the saved state's run
 /// trained.
 void check_model_content(const Json& saved, const Checkpoint& base);
 
-/// Compares the identity of a saved state with this run's. Usage error for an option
-/// that changed and is not in `--allow-change`; input error for changed content of model or data,
-/// naming the file. Returns the allowed changes as "name: old -> new".
+/// Compares the identity of a saved state with this run's. Usage error for an option that changed
+/// and is not in `--allow-change`; input error for changed content of model or data, naming the
+/// file. `--allow-change` lets an option have another value, so `--data` name other files, never a
+/// file that stays have other content. Returns the allowed changes as "name: old -> new".
 std::vector<std::string> check_identity(const Json& saved, const Json& current,
                                         const TrainConfig& config);
 

@@ -38,23 +38,31 @@ std::vector<std::string> missing_parts(const std::string& path) {
 RunDirectory::RunDirectory(const std::string& path) : path_(path) {
   refuse_unfit(path);
   made_ = missing_parts(path);
-  make_directory(path);
-  lock_ = std::make_unique<FileLock>(path_ + "/.lock", "this run directory");
-}
-
-RunDirectory::~RunDirectory() {
   try {
+    make_directory(path);
+    lock_ = std::make_unique<FileLock>(path_ + "/.lock", "this run directory");
+  } catch (const Error& error) {
+    if (error.code() == ExitCode::usage) made_.clear();  // another process has it
     leave_no_trace();
-  } catch (const Error&) {  // what made the run fail, if anything, is told already
+    throw;
   }
 }
 
+RunDirectory::~RunDirectory() { leave_no_trace(); }
+
 void RunDirectory::leave_no_trace() const {
-  if (made_.empty() || list_directory(path_) != std::vector<std::string>{".lock"}) return;
-  for (const std::string& path : made_) {
-    const FileInfo info = file_info(path);
-    if (info.kind == FileKind::directory && !list_directory(path).empty()) return;
-    remove_tree(path);
+  try {
+    for (const std::string& path : made_) {
+      const FileInfo info = file_info(path);
+      if (info.kind == FileKind::none) continue;  // it could not be made
+      const bool is_lock = info.kind != FileKind::directory;
+      const std::vector<std::string> there = list_directory(is_lock ? path_ : path);
+      if (there != (is_lock ? std::vector<std::string>{".lock"} : std::vector<std::string>{})) {
+        return;
+      }
+      remove_tree(path);
+    }
+  } catch (const Error&) {  // what made the run fail, if anything, is told already
   }
 }
 

@@ -19,7 +19,7 @@ namespace hearth {
 class RunDirectory {
  public:
   /// Makes the directory if it is missing. Usage errors: it exists and is no directory; another
-  /// process owns it (nothing is touched).
+  /// process owns it (nothing is touched). Where the lock cannot be made, nothing is left, either.
   explicit RunDirectory(const std::string& path);
   ~RunDirectory();
   RunDirectory(const RunDirectory&) = delete;

@@ -98,6 +98,10 @@ class StateSearch {
   bool had_states_ = false;
 };
 
+/// One state as its manifest tells, of its digest only the root: for a reader that checks contents as
+/// it loads them. A DamagedState when the manifest cannot be read.
+SavedState open_state(const std::string& directory);
+
 /// Checks one state directory: manifest, sizes, every byte's hash, and that contents give the
 /// digests of the manifest. A storage error names directory, file and, where known, the bytes.
 SavedState verify_state(const std::string& directory);

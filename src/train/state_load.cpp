@@ -189,6 +189,13 @@ DamagedState::DamagedState(const std::string& directory, std::string bad_file, s
       file(std::move(bad_file)),
       reason(std::move(why)) {}
 
+SavedState open_state(const std::string& directory) {
+  StateManifest manifest = checked_manifest(directory);
+  SavedState state{directory, manifest.step, {}, std::move(manifest.extra)};
+  state.digest.root = manifest.root;
+  return state;
+}
+
 SavedState verify_state(const std::string& directory) { return verified(directory); }
 
 StateSearch::StateSearch(const std::string& run_dir,
@@ -205,17 +212,12 @@ StateSearch::StateSearch(const std::string& run_dir,
 
 std::optional<SavedState> StateSearch::next() {
   while (!steps_.empty()) {
-    SavedState state;
-    state.directory = root_ + "/" + state_directory_name(steps_.back());
-    state.step = steps_.back();
+    const std::string directory = root_ + "/" + state_directory_name(steps_.back());
     steps_.pop_back();
     try {
-      StateManifest manifest = checked_manifest(state.directory);
-      state.digest.root = manifest.root;
-      state.extra = std::move(manifest.extra);
-      return state;
+      return open_state(directory);
     } catch (const DamagedState& damage) {
-      reject(state, damage);
+      rejected_({directory, damage.file, damage.reason});
     }
   }
   if (!had_states_) return std::nullopt;

@@ -10,7 +10,7 @@ namespace hearth {
 ExitCode train(const TrainConfig& options, Reporter& reporter) {
   const TrainConfig config = as_planned(options);
   TrainingRun run(config, reporter);
-  const std::optional<SavedState> state = run.choose_state();
+  std::optional<SavedState> state = run.choose_state();
   if (run.finished(state)) return ExitCode::done;
   run.open(state);
   if (config.eval_at_start && !state) run.evaluate("start");

@@ -21,12 +21,6 @@ std::optional<EvalBatches> TrainingData::eval(const TrainConfig& config) const {
   return EvalBatches(eval_set, sampler_options(config));
 }
 
-std::vector<std::pair<std::string, Digest>> TrainingData::digests() const {
-  auto all = rows.digests;
-  if (eval_rows) all.insert(all.end(), eval_rows->digests.begin(), eval_rows->digests.end());
-  return all;
-}
-
 PlanRequest training_request(const TrainConfig& config, const TrainingData* data) {
   PlanRequest request;
   request.training = true;
@@ -70,10 +64,9 @@ std::optional<int64_t> run_steps(const TrainConfig& config, const TrainingData* 
   return data->sampler.steps_for_epochs(config.epochs);
 }
 
-void require_fit(const RunPlan& plan, const RunSetup& setup, const PlanRequest& request,
+void require_fit(const RunPlan& plan, const PlanSubject& subject, const PlanRequest& request,
                  const TrainConfig& config) {
   if (plan.fits()) return;
-  const PlanSubject subject = subject_of(setup, measure_process(request.data_bytes));
   throw usage_error(
       refusal(plan, changes_that_fit(subject, request, config), needed_memory(subject, request)));
 }

@@ -15,20 +15,20 @@ TrainingRun::TrainingRun(const TrainConfig& config, Reporter& reporter)
       data_(config, setup_),
       request_(training_request(config, &data_)),
       rates_(measure_run(setup_, request_)),
-      plan_(make_run_plan(setup_, request_)) {
-  if ((config.eval_every || config.eval_at_start) && config.eval_data.empty()) {
-    throw usage_error("--eval-every and --eval-at-start need --eval-data");
-  }
+      process_(measure_process(request_.data_bytes)),
+      plan_(make_run_plan(subject_of(setup_, process_), request_)) {
   steps_ = *run_steps(config, &data_);
   warmup_ = warmup_steps(config, steps_);
   times_ = predict(setup_, plan_, rates_, step_work(config, request_, &data_), steps_);
   require_planned(config, plan_json(plan_, setup_, times_));
-  require_fit(plan_, setup_, request_, config);
+  require_fit(plan_, subject_of(setup_, process_), request_, config);
   require_disk(setup_, config);
 }
 
 std::optional<SavedState> TrainingRun::choose_state() {
-  identity_ = run_identity(config_, setup_, data_.digests());
+  identity_ = run_identity(
+      config_, setup_, data_.rows.digests,
+      data_.eval_rows ? data_.eval_rows->digests : std::vector<std::pair<std::string, Digest>>{});
   const auto reject = [this](const RejectedState& state) {
     reporter_.warn("saved state passed over: " + state.directory +
                    (state.file.empty() ? "" : "/" + state.file) + ": " + state.reason);
@@ -45,11 +45,13 @@ std::optional<SavedState> TrainingRun::choose_state() {
                    " is not used: " + directory_.path() + " holds saved state of its own");
   }
   if (!state && config_.resume == ResumeMode::from_directory) {
-    const std::string name = config_.resume_from.substr(config_.resume_from.find_last_of('/') + 1);
-    if (step_of_state_directory(name)) {
-      state = verify_state(config_.resume_from);
+    std::string from = config_.resume_from;
+    while (from.size() > 1 && from.ends_with('/')) from.pop_back();
+    if (step_of_state_directory(from.substr(from.rfind('/') + 1))) {
+      search_.reset();
+      state = open_state(from);
     } else {
-      search_.emplace(config_.resume_from, reject);
+      search_.emplace(from, reject);
       state = search_->next();
     }
     if (!state) throw usage_error("--resume " + quoted(config_.resume_from) + ": no saved state");
@@ -57,11 +59,27 @@ std::optional<SavedState> TrainingRun::choose_state() {
   return state;
 }
 
-bool TrainingRun::finished(const std::optional<SavedState>& state) const {
+bool TrainingRun::finished(std::optional<SavedState>& state) {
   if (state) check_identity(state->extra, identity_, config_);
   if (file_info(directory_.result()).kind != FileKind::directory) return false;
-  if (state && state->step < steps_) return false;
+  const auto not_at_end = [&] { return state && state->step < steps_; };
+  if (not_at_end() && journaled_end(directory_.journal()) != steps_) return false;
+  // A resume would notice damage as it reads; here nothing else reads the state.
+  while (state && is_ours(*state)) {
+    try {
+      verify_state(state->directory);
+      break;
+    } catch (const DamagedState& damage) {
+      search_->reject(*state, damage);
+    }
+    state = search_->next();
+  }
+  if (not_at_end() && !rejected_.empty()) return false;
   directory_.clean();
+  if (!rejected_.empty()) {
+    journal_ = std::make_unique<Journal>(directory_.journal());
+    settle_rejected();
+  }
   reporter_.note("already finished: " + directory_.result());
   return true;
 }
@@ -78,7 +96,8 @@ SavedState TrainingRun::load(SavedState state) {
       } catch (const DamagedState& damage) {  // which says where the damage is
         found = damage;
       }
-      if (!found) throw;  // whole, but not of this run's shape
+      if (!found) throw;           // whole, but not of this run's shape
+      if (!search_) throw *found;  // --resume named this one state
       search_->reject(state, *found);
     }
     const auto older = search_->next();
@@ -99,21 +118,16 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
   if (state) {
     state = load(*state);  // what is trained; frozen tensors stay those of the checkpoint
     changes = check_identity(state->extra, identity_, config_);
-    const bool ours = state->directory.starts_with(directory_.states());
-    if (ours) saved_step_ = progress_.step;
-    if (!ours) rejected_.clear();  // of another run: not ours to set aside
+    if (is_ours(*state)) saved_step_ = progress_.step;
+    if (!is_ours(*state)) rejected_.clear();  // of another run: not ours to set aside
   }
   directory_.clean();
-  set_aside(rejected_);
   directory_.write_config(config_.recorded);
   directory_.write_plan(plan_json(plan_, setup_, times_));
   metrics_ = std::make_unique<MetricsLog>(directory_.metrics());
   journal_ = std::make_unique<Journal>(directory_.journal());
   scalars_ = std::make_unique<TensorBoardLog>(directory_.path());
-  for (const RejectedState& bad : rejected_) {
-    journal_->event("state_rejected",
-                    {{"state", bad.directory}, {"file", bad.file}, {"reason", bad.reason}});
-  }
+  settle_rejected();
   if (state) {
     JsonArray list;
     for (const std::string& change : changes) list.push_back(change);
@@ -129,13 +143,20 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
                            {"compute_dtype", name_of(setup_.settings.compute)},
                            {"group", plan_.train->group},
                            {"recompute", plan_.train->recompute ? "blocks" : "none"}});
-  if (!changes.empty()) {
-    reporter_.warn(
-        "options changed since the saved state: the end will not have the bits of an "
-        "uninterrupted run");
-  }
   describe(changes);
   step_begin_ = last_save_ = std::chrono::steady_clock::now();
+}
+
+bool TrainingRun::is_ours(const SavedState& state) const {
+  return state.directory.starts_with(directory_.states() + "/");
+}
+
+void TrainingRun::settle_rejected() {
+  set_aside(rejected_);
+  for (const RejectedState& bad : rejected_) {
+    journal_->event("state_rejected",
+                    {{"state", bad.directory}, {"file", bad.file}, {"reason", bad.reason}});
+  }
 }
 
 void TrainingRun::describe(const std::vector<std::string>& changes) {
@@ -159,8 +180,11 @@ void TrainingRun::describe(const std::vector<std::string>& changes) {
                  " tokens/s predicted");
   std::string level = std::string("determinism") + (config_.deterministic ? " (asked for)" : "") +
                       ": replay-exact on this machine and build, for any --threads";
-  for (const std::string& change : changes) level += "; changed: " + change;
   reporter_.note(level);
+  for (const std::string& change : changes) {
+    reporter_.warn("changed since the saved state: " + change +
+                   "; the end will not have the bits of an uninterrupted run");
+  }
   if (progress_.step > 0) {
     reporter_.note("resumed at step " + std::to_string(progress_.step) + " of " +
                    std::to_string(steps_));

@@ -28,7 +28,6 @@ struct TrainingData {
 
   TrainingData(const TrainConfig& config, const RunSetup& setup);
   std::optional<EvalBatches> eval(const TrainConfig& config) const;
-  std::vector<std::pair<std::string, Digest>> digests() const;
 };
 
 /// What a training run asks of its plan: bounds from the data, or without data those of the options.
@@ -37,7 +36,7 @@ PlanRequest training_request(const TrainConfig& config, const TrainingData* data
 StepWork step_work(const TrainConfig& config, const PlanRequest& request, const TrainingData* data);
 std::optional<int64_t> run_steps(const TrainConfig& config, const TrainingData* data);
 /// Usage error naming the smallest change that fits, unless the plan does.
-void require_fit(const RunPlan& plan, const RunSetup& setup, const PlanRequest& request,
+void require_fit(const RunPlan& plan, const PlanSubject& subject, const PlanRequest& request,
                  const TrainConfig& config);
 /// Storage error unless the disk of --out holds what the run will write: the result, and as many
 /// states as it may have at once beyond those that are there.
@@ -51,8 +50,10 @@ class TrainingRun {
 
   /// The state to go on from, as its manifest tells; nullopt: from step 1.
   std::optional<SavedState> choose_state();
-  /// The result is there and the state, if any, is that of the last step: nothing is left to do.
-  bool finished(const std::optional<SavedState>& state) const;
+  /// The result is there and the newest whole state, if any, is that of the last step, or of an
+  /// earlier one where the run ended without saving its last (--final-state off): nothing is left
+  /// to do. Where newer states are damaged, `state` becomes the one that is whole.
+  bool finished(std::optional<SavedState>& state);
   /// Reserves memory, reads weights or the state, opens the logs, says what will run.
   void open(const std::optional<SavedState>& state);
 
@@ -70,6 +71,10 @@ class TrainingRun {
  private:
   /// Reads a state's content, or that of the next older one that is whole.
   SavedState load(SavedState state);
+  /// Of this run directory, not one that --resume named.
+  bool is_ours(const SavedState& state) const;
+  /// Sets rejected states of this directory aside, and says so in the journal.
+  void settle_rejected();
   void describe(const std::vector<std::string>& changes);
   void count(const StepResult& result);
   void save();
@@ -84,12 +89,14 @@ class TrainingRun {
   TrainingData data_;
   PlanRequest request_;
   RunRates rates_;
+  ProcessMemory process_;
   RunPlan plan_;
   PlanTimes times_;
   int64_t steps_ = 0;
   int64_t warmup_ = 0;
 
-  std::optional<StateSearch> search_;  // for older states, where the chosen one is damaged
+  std::optional<StateSearch> search_;  // for older states, where the chosen one is damaged; none if
+                                       // --resume names one state
   std::vector<RejectedState> rejected_;
   Json identity_;
   std::unique_ptr<Session> session_;

@@ -90,6 +90,7 @@ TEST_CASE("fused base: a state of the twin is another model's") {
   REQUIRE(f.run_until(f.config("run"), 3) == ExitCode::stopped);
   CHECK(raised_by([&] { f.run(f.fused("run")); }).code == ExitCode::input);
   TrainConfig allowed = f.fused("run");
+  allowed.recorded.push_back({"model", allowed.model, false});  // another path than before
   allowed.allow_change = {"model"};
   REQUIRE(f.run(allowed) == ExitCode::done);
   REQUIRE(f.run(f.config("whole")) == ExitCode::done);

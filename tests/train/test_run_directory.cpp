@@ -104,6 +104,53 @@ TEST_CASE("a start that writes nothing leaves nothing") {
   CHECK(std::filesystem::exists(d / "kept/.lock"));
 }
 
+TEST_CASE("a lock that cannot be made leaves no directory") {
+  test::TemporaryDirectory d;
+  std::filesystem::create_directory(d / "there");
+  for (const char* out : {"a/b/run", "there"}) {
+    for (int n = 1;; ++n) {
+      INFO(out << ", call " << n);
+      test::FailingCalls calls;
+      calls.error = ENOSPC;
+      calls.fail_at = n;
+      bool made = true;
+      {
+        FileCallsOverride guard(calls);
+        try {
+          const RunDirectory run(d / out);
+        } catch (const Error& e) {
+          CHECK(e.code() == ExitCode::storage);
+          made = false;
+        }
+      }
+      if (made) {
+        CHECK(n > 1);
+        std::filesystem::remove_all(d / "a");  // the end may have failed
+        break;
+      }
+      CHECK_FALSE(std::filesystem::exists(d / "a"));
+      CHECK(std::filesystem::is_empty(d / "there"));
+    }
+  }
+}
+
+TEST_CASE("the end of a run is read from its journal") {
+  test::TemporaryDirectory d;
+  const std::string path = d / "journal.jsonl";
+  CHECK_FALSE(journaled_end(path));
+  const auto after = [&](const std::string& line) {
+    std::ofstream(path, std::ios::binary | std::ios::app) << line << "\n";
+    return journaled_end(path);
+  };
+  CHECK_FALSE(after(R"({"event": "start", "steps": 8})"));
+  CHECK_FALSE(after(R"({"event": "finished"})"));
+  CHECK(after(R"({"event": "finished", "step": 8})") == 8);
+  CHECK(after(R"({"event": "state_rejected", "step": 3})") == 8);
+  CHECK(after("{\"event\": \"fin") == 8);
+  CHECK(after("[]") == 8);
+  CHECK_FALSE(after(R"({"event": "resume", "step": 8})"));
+}
+
 TEST_CASE("configuration and plan are replaced as a whole") {
   test::TemporaryDirectory d;
   const RunDirectory run(d / "run");

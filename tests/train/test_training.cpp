@@ -104,16 +104,6 @@ TEST_CASE("training: bf16 compute resumes to the same bits") {
   CHECK(f.root("parts") == f.root("whole"));
 }
 
-TEST_CASE("training: the same command after the end runs no step") {
-  TrainingFixture f;
-  REQUIRE(f.run(f.config("run")) == ExitCode::done);
-  const auto before = f.lines("run/metrics.jsonl");
-  RecordingReporter reporter;
-  CHECK(train(f.config("run"), reporter) == ExitCode::done);
-  CHECK(reporter.steps.empty());
-  CHECK(f.lines("run/metrics.jsonl") == before);
-}
-
 TEST_CASE("training: saves every N steps and keeps the newest") {
   TrainingFixture f;
   TrainConfig config = f.config("run");
@@ -131,76 +121,6 @@ TEST_CASE("training: saves every N steps and keeps the newest") {
   CHECK(reporter.steps.empty());
 }
 
-TEST_CASE("training: what a resume refuses, and leaves untouched") {
-  TrainingFixture f;
-  REQUIRE(f.run_until(f.config("run"), 3) == ExitCode::stopped);
-  const auto journal = f.lines("run/journal.jsonl");
-
-  TrainConfig other = f.config("run");
-  other.recorded[0].value = "0.02";
-  Raised raised = raised_by([&] { f.run(other); });
-  CHECK(raised.code == ExitCode::usage);
-  CHECK(raised.says("--lr"));
-  CHECK(raised.says("0.01"));
-  CHECK(raised.says("0.02"));
-
-  TrainConfig never = f.config("run");
-  never.resume = ResumeMode::never;
-  CHECK(raised_by([&] { f.run(never); }).code == ExitCode::usage);
-
-  const std::string rows = read_file(f.dir / "rows.jsonl");
-  f.write(f.dir / "rows.jsonl", rows + "{\"text\": \"more\"}\n");
-  raised = raised_by([&] { f.run(f.config("run")); });
-  CHECK(raised.code == ExitCode::input);
-  CHECK(raised.says("rows.jsonl"));
-  f.write(f.dir / "rows.jsonl", rows);
-  CHECK(f.lines("run/journal.jsonl") == journal);
-
-  other.allow_change = {"lr"};
-  CHECK(f.run(other) == ExitCode::done);
-}
-
-TEST_CASE("training: a damaged newest state is passed over, none whole ends with 4") {
-  TrainingFixture f;
-  REQUIRE(f.run(f.config("whole")) == ExitCode::done);
-  TrainConfig config = f.config("run");
-  config.save_every.steps = 2;
-  REQUIRE(f.run_until(config, 5) == ExitCode::stopped);  // states of steps 4 and 5
-  const auto damage = [&](const std::string& state) {
-    const std::string path = f.dir / ("run/state/" + state + "/moment1.safetensors");
-    std::string content = read_file(path);
-    content[content.size() / 2] ^= 1;
-    remove_file(path);
-    f.write(path, content);
-  };
-  damage("step-00000005");
-  RecordingReporter reporter;
-  REQUIRE(train(config, reporter) == ExitCode::done);
-  CHECK(reporter.steps.front().step == 5);
-  REQUIRE(reporter.warnings.size() == 1);
-  CHECK(reporter.warnings[0].find("step-00000005/moment1.safetensors: is damaged between bytes") !=
-        std::string::npos);
-  CHECK(f.root("run") == f.root("whole"));
-  CHECK(f.result("run") == f.result("whole"));
-  int rejected = 0;
-  for (const std::string& line : f.lines("run/journal.jsonl")) {
-    rejected += line.find("\"state_rejected\"") != std::string::npos;
-  }
-  CHECK(rejected == 1);
-
-  // Nothing whole is left of a run that is not at its end: nothing is touched.
-  remove_tree(f.dir / "run/model");
-  for (const std::string& state : list_directory(f.dir / "run/state")) {
-    if (step_of_state_directory(state)) damage(state);
-  }
-  const auto journal = f.lines("run/journal.jsonl");
-  const Raised raised = raised_by([&] { f.run(config); });
-  CHECK(raised.code == ExitCode::storage);
-  CHECK(raised.says("none of it is whole"));
-  CHECK(f.lines("run/journal.jsonl") == journal);
-  CHECK_FALSE(file_info(f.dir / "run/model").kind == FileKind::directory);
-}
-
 TEST_CASE("training: the plan is graded by the run, and --cpu-memory is kept") {
   TrainingFixture f;
   REQUIRE(f.run(f.config("run")) == ExitCode::done);
@@ -214,18 +134,6 @@ TEST_CASE("training: the plan is graded by the run, and --cpu-memory is kept") {
   const Raised raised = raised_by([&] { f.run(tight); });
   CHECK(raised.code == ExitCode::usage);
   CHECK(raised.says("--"));
-}
-
-TEST_CASE("training: a state of another run directory may be resumed") {
-  TrainingFixture f;
-  REQUIRE(f.run(f.config("whole")) == ExitCode::done);
-  REQUIRE(f.run_until(f.config("first"), 5) == ExitCode::stopped);
-  TrainConfig config = f.config("second");
-  config.resume = ResumeMode::from_directory;
-  config.resume_from = f.dir / "first/state/step-00000005";
-  REQUIRE(f.run(config) == ExitCode::done);
-  CHECK(f.root("second") == f.root("whole"));
-  CHECK(f.lines("second/metrics.jsonl").size() == 3);
 }
 
 TEST_CASE("training: a run that diverges says so and ends with 5") {

@@ -25,7 +25,8 @@ void add_state(std::vector<Option>& table) {
         .may_change = true, .aliases = {"resume-from-checkpoint"}},
        {.name = "allow-change", .group = group, .commands = kTraining,
         .value = list_value(&Options::allow_change, "NAMES", true),
-        .help = "options that a resume may change besides the usual; separated by commas",
+        .help = "options that may have another value than when the state was saved; separated by "
+                "commas. Files that keep their names must keep their content",
         .default_text = "none", .may_change = true},
        {.name = "eval-every", .group = group, .commands = kTraining,
         .value = integer_or_off_value(&Options::eval_every), .unit = "steps",

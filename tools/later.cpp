@@ -17,7 +17,6 @@ const std::vector<LaterOption>& later_options() {
       {.name = "experts"},
       {.name = "adapter-layout"},
       {.name = "accept-other-base", .flag = true},
-      {.name = "template-date"},
       {.name = "val-size", .aliases = {"val-set-size"}},
       {.name = "no-special-in-content", .flag = true},
       {.name = "policy"},

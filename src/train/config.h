@@ -28,7 +28,8 @@ struct RunConfig {
   std::vector<std::string> data;
   RowFormat format = RowFormat::automatic;
   std::string chat_template;              // file or name, empty = the model's
-  TrainOn train_on = TrainOn::assistant;  // of chats; text is trained as a whole
+  std::string template_date;              // what templates take for today; empty = today
+  TrainOn train_on = TrainOn::automatic;  // of chats; text is trained as a whole
   Overflow overflow = Overflow::truncate;
   int64_t skip_bad_rows = 0;
 

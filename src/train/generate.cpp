@@ -19,10 +19,12 @@ constexpr int64_t kPromptPiece = 256;
 
 std::string prompt_text(const GenerateConfig& config) {
   if (config.messages_file.empty()) return config.prompt;
-  require_chatml(config.model, config.chat_template, config.follow_links);
-  const Json chat =
+  const ChatTemplate chat_template({config.model, config.chat_template, config.template_date,
+                                    config.follow_links});
+  const Json file =
       parse_json(read_file(config.messages_file, uint64_t{64} << 20), config.messages_file);
-  return render_chatml_prompt(parse_messages(chat, config.messages_file));
+  const Chat chat = read_chat(file, config.messages_file);
+  return chat_template.render(chat.messages, chat.tools, true, config.messages_file).text;
 }
 
 }  // namespace

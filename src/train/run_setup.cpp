@@ -158,7 +158,8 @@ RunSetup prepare_planning(const TrainConfig& config) { return prepare(config, fa
 RowData read_run_rows(const RunConfig& config, const RunSetup& setup,
                       const std::vector<std::string>& files) {
   if (!config.chat_template.empty()) {  // known before a chat is read, or where none is
-    require_chatml(config.model, config.chat_template, config.follow_links);
+    const ChatTemplate known({config.model, config.chat_template, config.template_date,
+                              config.follow_links});
   }
   RowOptions options;
   options.model = config.model;
@@ -166,6 +167,7 @@ RowData read_run_rows(const RunConfig& config, const RunSetup& setup,
   options.train_on = config.train_on;
   options.follow_links = config.follow_links;
   options.chat_template = config.chat_template;
+  options.template_date = config.template_date;
   options.skip_bad_rows = config.skip_bad_rows;
   options.seq_len = config.seq_len;
   options.overflow = config.overflow;

@@ -1,26 +1,30 @@
 #include <catch2/catch_test_macros.hpp>
 
-#include "data/chat/chat_template.h"
+#include "data/chat/mask.h"
 #include "data/chat/jinja_tokens.h"
+#include "data/chat/plain_chatml.h"
 
 using namespace hearth;
 
 namespace {
 
-const std::vector<Message> kChat = {{"system", "Be brief."},
-                                    {"user", "Hi"},
-                                    {"assistant", "Hello."},
-                                    {"user", "?"},
-                                    {"assistant", ""}};
+const Chat kChat = read_chat(parse_json(R"([{"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."},
+    {"role": "user", "content": "?"}, {"role": "assistant", "content": ""}])", ""), "");
 
-std::string trained_part(const RenderedChat& chat, size_t i) {
+TrainedChat trained(const Chat& chat, TrainOn train_on) {
+  const ChatTemplate chatml({"", "chatml", "", false});
+  return render_trained(chatml, chat, train_on, "row");
+}
+
+std::string trained_part(const TrainedChat& chat, size_t i) {
   return chat.text.substr(chat.trained[i].begin, chat.trained[i].end - chat.trained[i].begin);
 }
 
 }  // namespace
 
 TEST_CASE("ChatML text and what is trained in it") {
-  const RenderedChat chat = render_chatml(kChat, TrainOn::assistant);
+  const TrainedChat chat = trained(kChat, TrainOn::assistant);
   CHECK(chat.text ==
         "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n"
         "<|im_start|>assistant\nHello.<|im_end|>\n<|im_start|>user\n?<|im_end|>\n"
@@ -29,13 +33,10 @@ TEST_CASE("ChatML text and what is trained in it") {
   CHECK(trained_part(chat, 0) == "Hello.<|im_end|>\n");
   CHECK(trained_part(chat, 1) == "<|im_end|>\n");
 
-  const RenderedChat all = render_chatml(kChat, TrainOn::all);
+  const TrainedChat all = trained(kChat, TrainOn::all);
   CHECK(all.text == chat.text);
   REQUIRE(all.trained.size() == 1);
   CHECK(all.trained[0] == TextSpan{0, static_cast<uint32_t>(all.text.size())});
-
-  CHECK(render_chatml_prompt({{"user", "Hi"}}) ==
-        "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
 }
 
 TEST_CASE("spellings of plain ChatML are recognised") {

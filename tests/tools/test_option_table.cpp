@@ -49,6 +49,7 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"seed", {"18446744073709551615", "18446744073709551615"}},
     {"format", {"tokens", "tokens"}},
     {"chat-template", {"chatml", "\"chatml\""}},
+    {"template-date", {"2026-01-31", "\"2026-01-31\""}},
     {"train-on", {"all", "all"}},
     {"skip-bad-rows", {"4", "4"}},
     {"parallel", {"single", "single"}},

@@ -1,45 +1,69 @@
-// Chats as text. This version renders ChatML; a model's template is recognised as ChatML, or its
-// chats are refused.
+// Chats as text: the Jinja template of a model, and what it writes.
 #pragma once
 
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
 #include "data/tokenizer/tokenizer.h"
 
 namespace hearth {
 
-struct Message {
-  std::string role;
-  std::string content;
+struct TemplateOptions {
+  std::string model;          // directory of tokenizer_config.json
+  std::string choice;         // --chat-template: "chatml", a name of the model's list, a file
+  std::string date;           // --template-date, YYYY-MM-DD; empty: today
+  bool follow_links = false;  // of the model directory
 };
 
-enum class TrainOn { assistant, all };
-
-/// A chat as text, and the spans of it whose tokens are trained, in order, none empty.
+/// What a template wrote.
 struct RenderedChat {
   std::string text;
-  std::vector<TextSpan> trained;
+  /// The insides of {% generation %} blocks, in order.
+  std::vector<TextSpan> generated;
+  /// For every message the one piece of the text that the template's loop over the messages wrote
+  /// for it; empty where there is none, where it lies in several pieces, or where the template read
+  /// another message for it (beyond its role).
+  std::vector<TextSpan> turns;
 };
 
-/// Finds the template and makes sure that it is ChatML. `choice` is --chat-template (empty or
-/// "chatml"); without one: chat_template.jinja of the model directory, else chat_template of its
-/// tokenizer_config.json (a string, or a list of named ones: `default`). Input error when there is
-/// none, or when it is another template; usage error for another choice.
-void require_chatml(const std::string& model_directory, const std::string& choice,
-                    bool follow_links = false);
+/// The template of a model, or several of them by name. Immutable: threads may share it.
+///
+/// Renders byte for byte what transformers' apply_chat_template does (members of a message that are
+/// null are left out there as well). Templates are hostile: no files, bounded steps, depth and
+/// output. What raises, is not understood or runs into a limit is an input error that starts with
+/// `where` and names template and line.
+class ChatTemplate {
+ public:
+  /// Finds it: the choice; else chat_template.jinja and additional_chat_templates/*.jinja; else
+  /// chat_template of tokenizer_config.json, a text or a list of named ones. Input error without
+  /// any, usage error for an unknown choice.
+  explicit ChatTemplate(const TemplateOptions& options);
+  /// One template from its text; `special_tokens` is an object ({"bos_token": "<s>", ...}).
+  ChatTemplate(const std::string& source, const std::string& name, const Json& special_tokens,
+               const std::string& date);
+  ~ChatTemplate();
+  ChatTemplate(ChatTemplate&&) noexcept;
+  ChatTemplate& operator=(ChatTemplate&&) noexcept;
 
-/// Whether a Jinja template writes plain ChatML: for every message <|im_start|>ROLE\nCONTENT
-/// <|im_end|>\n, then <|im_start|>assistant\n where a generation prompt is asked for, and nothing
-/// else. Decided by what the template's tags do after Jinja's white space rules, not by spelling.
-bool is_plain_chatml(std::string_view jinja);
+  /// `tools`: null for none. With tools, the template named tool_use is taken where there is one,
+  /// else `default`.
+  RenderedChat render(std::span<const Json> messages, const Json& tools,
+                      bool add_generation_prompt, const std::string& where) const;
 
-/// The text of a chat. A turn of the assistant is trained from behind its header to the end of what
-/// is written for it, <|im_end|>\n included; TrainOn::all trains everything.
-RenderedChat render_chatml(const std::vector<Message>& messages, TrainOn train_on);
+  /// Whether the template for such rows marks what the model writes by {% generation %}.
+  bool marks_generation(const Json& tools) const;
 
-/// The text that asks for an answer: the chat and the header of an assistant turn.
-std::string render_chatml_prompt(const std::vector<Message>& messages);
+  /// All that the text depends on beside the chat (templates, special tokens, and the date where a
+  /// template asks for it): what a cache of rendered rows is keyed by.
+  std::string identity() const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<const Parts> parts_;
+};
 
 }  // namespace hearth

@@ -36,6 +36,17 @@ auto of_row(const std::string& where, const F& work) {
   }
 }
 
+// The same for work that names the place itself.
+template <class F>
+auto of_placed_row(const F& work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::input) throw;
+    throw BadRow(error.what());
+  }
+}
+
 Json parse_row(const RawRow& row) {
   try {
     return parse_json_at(row.text, row.file, row.line);
@@ -61,21 +72,23 @@ struct RowConverter::State {
   // A failed reading is tried again by the next row that needs it.
   mutable std::once_flag tokenizer_read, template_read;
   mutable std::optional<Tokenizer> loaded;
+  mutable std::optional<ChatTemplate> chat_template;
 
   const Tokenizer& tokenizer() const {
     std::call_once(tokenizer_read, [&] { loaded.emplace(options.model, options.follow_links); });
     return *loaded;
   }
-  void require_template() const {
+  const ChatTemplate& template_of_chats() const {
     std::call_once(template_read, [&] {
-      require_chatml(options.model, options.chat_template, options.follow_links);
+      chat_template.emplace(TemplateOptions{options.model, options.chat_template,
+                                            options.template_date, options.follow_links});
     });
+    return *chat_template;
   }
 
   void fill(const Json& row, const std::string& where, Sample& sample) const;
   void fill_text(const std::string& text, const std::string& where, Sample& sample) const;
-  void fill_chat(const std::vector<Message>& messages, const std::string& where,
-                 Sample& sample) const;
+  void fill_chat(const Json& row, const std::string& where, Sample& sample) const;
   void set_encoding(Encoding encoding, const std::string& where, Sample& sample) const;
 };
 
@@ -84,7 +97,7 @@ void RowConverter::State::fill(const Json& row, const std::string& where, Sample
   if (format == RowFormat::automatic || !row.is_object()) format = detect_format(row, where);
   switch (format) {
     case RowFormat::text: fill_text(read_text(row, where), where, sample); break;
-    case RowFormat::messages: fill_chat(parse_messages(row, where), where, sample); break;
+    case RowFormat::messages: fill_chat(row, where, sample); break;
     default: read_tokens(row, options.vocabulary, where, sample.ids, sample.labels); break;
   }
 }
@@ -118,14 +131,12 @@ void RowConverter::State::fill_text(const std::string& text, const std::string& 
   set_encoding(std::move(encoding), where, sample);
 }
 
-void RowConverter::State::fill_chat(const std::vector<Message>& messages, const std::string& where,
+void RowConverter::State::fill_chat(const Json& row, const std::string& where,
                                     Sample& sample) const {
-  require_template();
-  if (std::none_of(messages.begin(), messages.end(),
-                   [](const Message& message) { return message.role == "assistant"; })) {
-    throw BadRow(where + ": messages: no turn of the assistant");
-  }
-  RenderedChat chat = render_chatml(messages, options.train_on);
+  const ChatTemplate& with_template = template_of_chats();
+  TrainedChat chat = of_placed_row([&] {
+    return render_trained(with_template, read_chat(row, where), options.train_on, where);
+  });
   const Tokenizer& with = tokenizer();
   Encoding encoding = of_row(where, [&] { return with.encode(chat.text); });
   sample.text = std::move(chat.text);

@@ -11,10 +11,6 @@ namespace {
 
 bool has(const Json& row, std::string_view key) { return !member_or_null(row, key).is_null(); }
 
-bool is_empty(const Json& value) {
-  return value.is_null() || (value.is_array() && value.as_array().empty());
-}
-
 std::string shown(const Json& value) {
   if (value.is_array()) return "an array";
   if (value.is_object()) return "an object";
@@ -55,39 +51,6 @@ void check_attention_mask(const Json& row, size_t length, const std::string& whe
                  ": attention_mask: only ones, as many as input_ids, are read; leave "
                  "padding out of the row");
   }
-}
-
-std::string read_content(const Json& content, const std::string& where) {
-  if (content.is_string()) return content.as_string();
-  if (!content.is_array()) {
-    throw BadRow(where + ": a text or a list of text parts expected, not " + shown(content));
-  }
-  std::string text;
-  for (size_t i = 0; i < content.as_array().size(); ++i) {
-    const Json& part = content.as_array()[i];
-    const Json& type = member_or_null(part, "type");
-    const Json& part_text = member_or_null(part, "text");
-    if (!type.is_string() || type.as_string() != "text" || !part_text.is_string()) {
-      throw BadRow(where + "[" + std::to_string(i) +
-                   "]: only parts {\"type\": \"text\", \"text\": ...} are read");
-    }
-    text += part_text.as_string();
-  }
-  return text;
-}
-
-Message read_message(const Json& entry, const std::string& where) {
-  if (!entry.is_object()) {
-    throw BadRow(where + ": an object with role and content expected, not " + shown(entry));
-  }
-  const Json& role = member_or_null(entry, "role");
-  if (!role.is_string() || role.as_string().empty()) {
-    throw BadRow(where + ".role: a text that is not empty expected, not " + shown(role));
-  }
-  if (!is_empty(member_or_null(entry, "tool_calls"))) {
-    throw BadRow(where + ".tool_calls: tool calls are not in this version");
-  }
-  return {role.as_string(), read_content(member_or_null(entry, "content"), where + ".content")};
 }
 
 }  // namespace
@@ -157,23 +120,6 @@ void read_tokens(const Json& row, int64_t vocabulary, const std::string& where,
     throw BadRow(where + ": labels: " + std::to_string(labels.size()) + " entries for " +
                  std::to_string(ids.size()) + " input_ids");
   }
-}
-
-std::vector<Message> parse_messages(const Json& value, const std::string& where) {
-  const Json& list = value.is_object() ? member_or_null(value, "messages") : value;
-  if (!list.is_array() || list.as_array().empty()) {
-    throw BadRow(where + ": messages: a list of at least one message expected, not " +
-                 (list.is_array() ? "an empty one" : shown(list)));
-  }
-  if (value.is_object() && !is_empty(member_or_null(value, "tools"))) {
-    throw BadRow(where + ": tools: tools are not in this version");
-  }
-  std::vector<Message> messages;
-  for (const Json& entry : list.as_array()) {
-    const std::string at = where + ": messages[" + std::to_string(messages.size()) + "]";
-    messages.push_back(read_message(entry, at));
-  }
-  return messages;
 }
 
 }  // namespace hearth

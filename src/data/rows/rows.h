@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "base/hash.h"
-#include "base/json.h"
-#include "data/chat/chat_template.h"
+#include "data/chat/mask.h"
 #include "data/samples/token_store.h"
 
 namespace hearth {
@@ -22,9 +21,10 @@ enum class Overflow { truncate, drop, error };
 struct RowOptions {
   std::string model;  // directory of the tokenizer files; not touched by input_ids rows
   RowFormat format = RowFormat::automatic;
-  TrainOn train_on = TrainOn::assistant;  // of chats; text is trained as a whole
+  TrainOn train_on = TrainOn::automatic;  // of chats; text is trained as a whole
   bool follow_links = false;              // of the model directory
-  std::string chat_template;              // empty or "chatml"
+  std::string chat_template;              // TemplateOptions::choice
+  std::string template_date;              // TemplateOptions::date
   int64_t skip_bad_rows = 0;              // so many bad rows are passed over, each with a warning
   int64_t seq_len = 0;                    // 0: any length
   Overflow overflow = Overflow::truncate;
@@ -81,9 +81,5 @@ struct RowData {
 
 /// Reads everything; input error when there is no row or no trained token.
 RowData read_rows(const std::vector<std::string>& files, const RowOptions& options);
-
-/// The messages of a row ({"messages": [...]}) or of a bare list; errors start with `where`. For
-/// `generate --messages FILE`.
-std::vector<Message> parse_messages(const Json& value, const std::string& where);
 
 }  // namespace hearth

@@ -19,8 +19,8 @@ constexpr int64_t kPromptPiece = 256;
 
 std::string prompt_text(const GenerateConfig& config) {
   if (config.messages_file.empty()) return config.prompt;
-  const ChatTemplate chat_template({config.model, config.chat_template, config.template_date,
-                                    config.follow_links});
+  const ChatTemplate chat_template(
+      {config.model, config.chat_template, config.template_date, config.follow_links});
   const Json file =
       parse_json(read_file(config.messages_file, uint64_t{64} << 20), config.messages_file);
   const Chat chat = read_chat(file, config.messages_file);

@@ -158,8 +158,8 @@ RunSetup prepare_planning(const TrainConfig& config) { return prepare(config, fa
 RowData read_run_rows(const RunConfig& config, const RunSetup& setup,
                       const std::vector<std::string>& files) {
   if (!config.chat_template.empty()) {  // known before a chat is read, or where none is
-    const ChatTemplate known({config.model, config.chat_template, config.template_date,
-                              config.follow_links});
+    const ChatTemplate known(
+        {config.model, config.chat_template, config.template_date, config.follow_links});
   }
   RowOptions options;
   options.model = config.model;

@@ -1,7 +1,7 @@
 #include <catch2/catch_test_macros.hpp>
 
-#include "data/chat/mask.h"
 #include "data/chat/jinja_tokens.h"
+#include "data/chat/mask.h"
 #include "data/chat/plain_chatml.h"
 
 using namespace hearth;
@@ -10,7 +10,9 @@ namespace {
 
 const Chat kChat = read_chat(parse_json(R"([{"role": "system", "content": "Be brief."},
     {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."},
-    {"role": "user", "content": "?"}, {"role": "assistant", "content": ""}])", ""), "");
+    {"role": "user", "content": "?"}, {"role": "assistant", "content": ""}])",
+                                        ""),
+                             "");
 
 TrainedChat trained(const Chat& chat, TrainOn train_on) {
   const ChatTemplate chatml({"", "chatml", "", false});

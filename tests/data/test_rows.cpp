@@ -210,10 +210,9 @@ TEST_CASE("bad rows are named by file, line and field") {
   refused(user + "{\"role\": \"assistant\", \"content\": 5}]}", {"messages[1].content", "'5'"});
   refused(user + "{\"role\": \"assistant\", \"content\": [{\"type\": \"image\"}]}]}",
           {"messages[1].content[0]"});
-  refused(user + "{\"role\": \"assistant\", \"content\": \"\", \"tool_calls\": [{}]}]}",
-          {"messages[1].tool_calls", "not in this version"});
-  refused("{\"tools\": [{}], \"messages\": [{\"role\": \"assistant\", \"content\": \"a\"}]}",
-          {"tools", "not in this version"});
+  refused(user + "{\"role\": \"assistant\", \"tool_calls\": []}]}", {"messages[1].content"});
+  refused("{\"tools\": [7], \"messages\": [{\"role\": \"assistant\", \"content\": \"a\"}]}",
+          {"tools[0]", "an object"});
 
   refused("{\"input_ids\": []}", {"input_ids", "empty"});
   refused("{\"input_ids\": 3}", {"input_ids"});

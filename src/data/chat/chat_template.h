@@ -51,8 +51,8 @@ class ChatTemplate {
 
   /// `tools`: null for none. With tools, the template named tool_use is taken where there is one,
   /// else `default`.
-  RenderedChat render(std::span<const Json> messages, const Json& tools,
-                      bool add_generation_prompt, const std::string& where) const;
+  RenderedChat render(std::span<const Json> messages, const Json& tools, bool add_generation_prompt,
+                      const std::string& where) const;
 
   /// Whether the template for such rows marks what the model writes by {% generation %}.
   bool marks_generation(const Json& tools) const;

@@ -69,8 +69,7 @@ std::vector<TemplateSource> find_in_config(const TemplateOptions& options) {
     if (!name.is_string() || !text.is_string()) {
       throw input_error(where + ": an entry without the strings name and template");
     }
-    sources.push_back(
-        {name.as_string(), where + " " + quoted(name.as_string()), text.as_string()});
+    sources.push_back({name.as_string(), where + " " + quoted(name.as_string()), text.as_string()});
   }
   if (sources.empty()) throw input_error(where + ": a list without an entry named 'default'");
   return sources;

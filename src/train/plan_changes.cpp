@@ -187,17 +187,25 @@ class Search {
 
 std::string mebibytes(uint64_t bytes) { return std::to_string((bytes >> 20) + 1); }
 
+/// The same run in a process of its own: what a program has resident differs from start to start, by
+/// some hundred KiB.
+PlanSubject at_another_start(PlanSubject subject) {
+  subject.process.program += uint64_t{1} << 20;
+  return subject;
+}
+
 }  // namespace
 
 std::vector<PlanChange> changes_that_fit(const PlanSubject& subject, const PlanRequest& request,
                                          const TrainConfig& config) {
   // What the process took before it planned stays, whatever the run does.
   if (subject.process.peak > subject.budget) return {};
-  return Search(subject, request, config).run();
+  const PlanSubject then = at_another_start(subject);
+  return Search(then, request, config).run();
 }
 
 uint64_t needed_memory(const PlanSubject& subject, const PlanRequest& request) {
-  PlanSubject least = subject;
+  PlanSubject least = at_another_start(subject);
   least.budget = 0;
   return make_run_plan(least, request).peak;
 }

@@ -196,7 +196,7 @@ TEST_CASE("plan: what was planned as P fits a budget of P, and a program a littl
   CHECK(needed < plan.peak);
   same.budget = needed;
   CHECK(make_run_plan(same, s.request).fits());
-  same.budget = needed - (1 << 20);
+  same.budget = needed - (3 << 20);
   CHECK_FALSE(make_run_plan(same, s.request).fits());
 }
 

@@ -14,12 +14,11 @@ std::string array_text(const std::vector<int32_t>& ids) {
 
 }  // namespace
 
-// No post-processor that the tokenizer reads adds ids, so --no-special has nothing to leave out.
 ExitCode run_tokenize(const Options& options) {
   const Tokenizer tokenizer(options.model);
   bool first = true;
   if (options.json) print("[");
-  encode_lines(tokenizer, options.operand.empty() ? "-" : options.operand,
+  encode_lines(tokenizer, options.operand.empty() ? "-" : options.operand, !options.no_special,
                [&](const Encoding& encoding) {
                  if (options.json && !first) print(",\n");
                  print(array_text(encoding.ids));

@@ -36,7 +36,8 @@ std::string generate(const GenerateConfig& config, Reporter& reporter,
   const std::string prompt = prompt_text(config);
   if (find_invalid_utf8(prompt) != std::string::npos)
     throw input_error("--prompt: not valid UTF-8");
-  std::vector<int32_t> ids = tokenizer.encode(prompt).ids;
+  std::vector<int32_t> ids =
+      tokenizer.encode(prompt, {.add_special = config.messages_file.empty()}).ids;
   if (ids.empty()) throw usage_error("--prompt: it has no tokens; generation needs at least one");
   for (const int32_t id : ids) {
     if (id >= setup.spec.vocabulary) {
@@ -89,8 +90,7 @@ std::string generate(const GenerateConfig& config, Reporter& reporter,
                    config.top_p, random.uniform(static_cast<uint64_t>(i)));
     if (std::find(ends.begin(), ends.end(), id) != ends.end()) break;
     ids.push_back(id);
-    // A padded vocabulary has ids that no token stands for: they give no text.
-    if (id < tokenizer.vocabulary_size()) give(decoder.push(id));
+    give(decoder.push(id));
   }
   give(decoder.finish());
   return text;

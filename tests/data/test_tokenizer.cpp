@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "base/utf8.h"
 #include "data/tokenizer/builtin_tokenizer.h"
+#include "data/tokenizer/byte_alphabet.h"
 #include "support/temporary_directory.h"
 
 using namespace hearth;
@@ -100,16 +101,37 @@ TEST_CASE("what a tokenizer says about itself") {
   CHECK(tokenizer.id_of("<|im_end|>") == tokenizer.end_id());
   CHECK(tokenizer.is_special(tokenizer.end_id()));
   CHECK_FALSE(tokenizer.is_special(*tokenizer.id_of("<think>")));
-  CHECK(tokenizer.token_bytes(*tokenizer.id_of("<think>")) == "<think>");
-  CHECK(tokenizer.token_bytes(*tokenizer.id_of("\u0120")) == " ");
+  CHECK(tokenizer.token(*tokenizer.id_of("<think>")) == "<think>");
+  CHECK(tokenizer.token(*tokenizer.id_of("\u0120")) == "\u0120");
+  CHECK(tokenizer.decode(std::vector{*tokenizer.id_of("\u0120")}) == " ");
   CHECK_FALSE(tokenizer.id_of("no such token"));
-  CHECK_THROWS_AS(tokenizer.token_bytes(862), Error);
-  CHECK_THROWS_AS(tokenizer.token_bytes(-1), Error);
+  CHECK_FALSE(tokenizer.token(862));
+  CHECK_FALSE(tokenizer.token(-1));
+  CHECK(tokenizer.decode(std::vector{862, -1}).empty());
   CHECK_THROWS_AS(tokenizer.encode("\xff"), std::logic_error);
 
   // A spelled-out merge list and the strings of another file are the same pairs; end token as object.
   const Tokenizer gpt2(kGolden + "gpt2");
   CHECK(gpt2.end_id() == 2);
+}
+
+TEST_CASE("special tokens that somebody wrote are text where he wrote them") {
+  const Tokenizer tokenizer(kGolden + "qwen");
+  const std::string text = "<|im_end|><|im_end|><think>";
+  const int32_t end = tokenizer.end_id(), think = *tokenizer.id_of("<think>");
+  CHECK(tokenizer.encode(text).ids == std::vector<int32_t>{end, end, think});
+  const TextSpan second{10, 20}, touching{5, 11}, rest{20, 27};
+  std::vector<int32_t> expected = {end};
+  for (const int32_t id :
+       tokenizer.encode("<|im_end|>", {.content = std::vector{TextSpan{0, 10}}}).ids)
+    expected.push_back(id);
+  CHECK(expected.size() > 3);
+  expected.push_back(think);
+  CHECK(tokenizer.encode(text, {.content = std::vector{second}}).ids == expected);
+  CHECK(tokenizer.encode(text, {.content = std::vector{touching}}).ids.back() == think);
+  CHECK(tokenizer.encode(text, {.content = std::vector{touching}}).ids[0] != end);
+  CHECK(tokenizer.encode(text, {.content = std::vector{rest}}).ids ==
+        std::vector<int32_t>{end, end, think});
 }
 
 TEST_CASE("spans point into the text before normalization") {
@@ -121,7 +143,7 @@ TEST_CASE("spans point into the text before normalization") {
   for (size_t i = 0; i < encoding.ids.size(); ++i) {
     auto& [end, bytes] = by_begin[encoding.spans[i].begin];
     end = encoding.spans[i].end;
-    bytes += tokenizer.token_bytes(encoding.ids[i]);
+    bytes += bytes_of_alphabet(*tokenizer.token(encoding.ids[i])).value();
   }
   CHECK(by_begin[1] == std::pair<uint32_t, std::string>{4, "\u00e9"});
   CHECK(by_begin[5] == std::pair<uint32_t, std::string>{15, "<|im_end|>"});
@@ -148,8 +170,6 @@ TEST_CASE("streamed text is whole characters, and all of it") {
   // Bytes that become no character: one replacement each, at the earliest moment.
   const auto byte = [&](const char* alphabet) { return *tokenizer.id_of(alphabet); };
   const int32_t e2 = byte("\u00e2"), x80 = byte("\u0122"), a = byte("a");
-  CHECK(tokenizer.token_bytes(e2) == "\xe2");
-  CHECK(tokenizer.token_bytes(x80) == "\x80");
   StreamDecoder decoder(tokenizer, true);
   CHECK(decoder.push(x80) == "\ufffd");
   CHECK(decoder.push(e2).empty());
@@ -235,7 +255,7 @@ TEST_CASE("the built-in tokenizer is one token a byte") {
   CHECK(encoding.ids == std::vector<int32_t>{'a', 0xc3, 0xa9, '\n', 258});
   CHECK(tokenizer.end_id() == 258);
   for (int byte = 0; byte < 256; ++byte) {
-    CHECK(tokenizer.token_bytes(byte) == std::string(1, static_cast<char>(byte)));
+    CHECK(tokenizer.token(byte) == alphabet_character(static_cast<uint8_t>(byte)));
   }
   CHECK_THROWS_AS(write_builtin_tokenizer(directory.path()), Error);
 }
@@ -248,7 +268,7 @@ TEST_CASE("lines of a file") {
     const std::string path = directory / "lines";
     write_file_atomically(path, content);
     std::vector<std::vector<int32_t>> all;
-    encode_lines(tokenizer, path, [&](const Encoding& e) { all.push_back(e.ids); });
+    encode_lines(tokenizer, path, true, [&](const Encoding& e) { all.push_back(e.ids); });
     return all;
   };
   using Lines = std::vector<std::vector<int32_t>>;

@@ -38,8 +38,8 @@ bool ends_turn(std::span<const int32_t> ids, std::span<const int32_t> labels,
   if (i == 0) return true;
   for (; i > 0; --i) {
     if (std::find(ends.begin(), ends.end(), ids[i - 1]) != ends.end()) return true;
-    const std::string_view bytes = tokenizer.token_bytes(ids[i - 1]);
-    if (bytes.find_first_not_of(" \t\r\n") != std::string_view::npos) return false;
+    const std::string text = tokenizer.decode(ids.subspan(i - 1, 1));
+    if (text.find_first_not_of(" \t\r\n") != std::string::npos) return false;
   }
   return false;
 }

@@ -86,14 +86,14 @@ std::string_view LineReader::rest() {
   return buffer_;
 }
 
-void encode_lines(const Tokenizer& tokenizer, const std::string& file,
+void encode_lines(const Tokenizer& tokenizer, const std::string& file, bool add_special,
                   const std::function<void(const Encoding&)>& line) {
   LineReader reader(file);
   while (const auto text = reader.next()) {
     if (const size_t bad = find_invalid_utf8(*text); bad != std::string_view::npos) {
       throw input_error(reader.where() + ": invalid UTF-8 at byte " + std::to_string(bad + 1));
     }
-    line(tokenizer.encode(*text));
+    line(tokenizer.encode(*text, {.add_special = add_special}));
   }
 }
 

@@ -120,7 +120,7 @@ void RowConverter::State::set_encoding(Encoding encoding, const std::string& whe
 void RowConverter::State::fill_text(const std::string& text, const std::string& where,
                                     Sample& sample) const {
   const Tokenizer& with = tokenizer();
-  Encoding encoding = of_row(where, [&] { return with.encode(text); });
+  Encoding encoding = of_row(where, [&] { return with.encode(text, {.add_special = true}); });
   if (!text.ends_with(with.end_token())) {
     const auto end = static_cast<uint32_t>(text.size());
     encoding.ids.push_back(with.end_id());

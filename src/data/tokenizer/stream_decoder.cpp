@@ -1,4 +1,5 @@
 #include "base/utf8.h"
+#include "data/tokenizer/byte_alphabet.h"
 #include "data/tokenizer/tokenizer.h"
 
 namespace hearth {
@@ -26,9 +27,21 @@ bool may_become_character(std::string_view text) {
 
 }  // namespace
 
+struct StreamDecoder::State {
+  const Tokenizer& tokenizer;
+  bool skip_special;
+  std::string pending;
+};
+
+StreamDecoder::StreamDecoder(const Tokenizer& tokenizer, bool skip_special)
+    : state_(std::make_unique<State>(State{tokenizer, skip_special, ""})) {}
+StreamDecoder::~StreamDecoder() = default;
+
 std::string StreamDecoder::push(int32_t id) {
-  const std::string_view bytes = tokenizer_.token_bytes(id);
-  if (!(skip_special_ && tokenizer_.is_special(id))) pending_ += bytes;
+  if (state_->skip_special && state_->tokenizer.is_special(id)) return "";
+  std::string& pending_ = state_->pending;
+  pending_ += bytes_of_alphabet(state_->tokenizer.token(id).value_or(""))
+                  .value_or(std::string(state_->tokenizer.token(id).value_or("")));
   std::string_view rest = pending_;
   size_t ready = 0;
   while (!rest.empty()) {
@@ -44,8 +57,8 @@ std::string StreamDecoder::push(int32_t id) {
 }
 
 std::string StreamDecoder::finish() {
-  std::string text = replace_invalid_utf8(pending_);
-  pending_.clear();
+  std::string text = replace_invalid_utf8(state_->pending);
+  state_->pending.clear();
   return text;
 }
 

@@ -1,5 +1,7 @@
 #include "data/tokenizer/tokenizer.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/utf8.h"
 #include "data/json_fields.h"
@@ -58,7 +60,7 @@ const Json& checked_top(const Json& json, const std::string& source) {
 
 struct Tokenizer::Parts {
   struct Known {
-    std::string_view bytes;
+    std::string_view text;
     bool special = false;
     bool present = false;
   };
@@ -73,7 +75,7 @@ struct Tokenizer::Parts {
     const Json& post = member_or_null(json, "post_processor");
     if (!post.is_null()) check_byte_level(post, source + ": post_processor");
     check_byte_level(member_or_null(json, "decoder"), source + ": decoder");
-    for (const auto& token : bpe.tokens()) add(token.id, token.bytes, token.text);
+    for (const auto& token : bpe.tokens()) add(token.id, token.text);
     for (const auto& token : added.tokens()) {
       // An added token may repeat a vocabulary entry, but only under its own id.
       const auto in_vocabulary = bpe.id_of(token.content);
@@ -82,7 +84,7 @@ struct Tokenizer::Parts {
                           std::to_string(token.id) + ", but " + std::to_string(*in_vocabulary) +
                           " in vocab");
       }
-      if (!in_vocabulary) add(token.id, token.content, token.content);
+      if (!in_vocabulary) add(token.id, token.content);
       by_id[token.id] = {token.content, token.special, true};
     }
     read_end_token(config, directory + "/tokenizer_config.json");
@@ -90,7 +92,7 @@ struct Tokenizer::Parts {
 
   // Ids may have holes (padded vocabularies), but not ones that a few tokens could blow up memory
   // with.
-  void add(int32_t id, std::string_view bytes, std::string_view text) {
+  void add(int32_t id, std::string_view text) {
     const size_t most = kMaxHoles + 4 * (bpe.tokens().size() + added.tokens().size());
     if (static_cast<size_t>(id) >= most) {
       throw input_error(source + ": the token " + quoted(text) + " has the id " +
@@ -101,7 +103,7 @@ struct Tokenizer::Parts {
       throw input_error(source + ": the token " + quoted(text) + " and another one have the id " +
                         std::to_string(id));
     }
-    by_id[id] = {bytes, false, true};
+    by_id[id] = {text, false, true};
   }
 
   void read_end_token(const Json& config, const std::string& where) {
@@ -154,7 +156,7 @@ Tokenizer::~Tokenizer() = default;
 Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 
-Encoding Tokenizer::encode(std::string_view text) const {
+Encoding Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
   HEARTH_CHECK(text.size() < kMaxText, "a text below 2 GiB");
   HEARTH_CHECK(find_invalid_utf8(text) == std::string_view::npos, "valid UTF-8");
   Encoding out;
@@ -182,7 +184,16 @@ Encoding Tokenizer::encode(std::string_view text) const {
     }
   };
   uint32_t done = 0;
-  while (const auto match = parts_->added.find(text, done)) {
+  uint32_t from = 0;
+  while (const auto match = parts_->added.find(text, from)) {
+    from = match->span.end;
+    const auto overlaps = [&](TextSpan part) {
+      return part.begin < match->span.end && match->span.begin < part.end;
+    };
+    if (is_special(match->id) &&
+        std::any_of(options.content.begin(), options.content.end(), overlaps)) {
+      continue;
+    }
     encode_piece(done, match->span.begin);
     out.ids.push_back(match->id);
     out.spans.push_back(match->span);
@@ -192,17 +203,16 @@ Encoding Tokenizer::encode(std::string_view text) const {
   return out;
 }
 
-std::string_view Tokenizer::token_bytes(int32_t id) const {
-  if (id < 0 || id >= vocabulary_size() || !parts_->by_id[id].present) {
-    throw input_error(parts_->source + ": no token has the id " + std::to_string(id));
-  }
-  return parts_->by_id[id].bytes;
+std::optional<std::string_view> Tokenizer::token(int32_t id) const {
+  if (id < 0 || id >= vocabulary_size() || !parts_->by_id[id].present) return std::nullopt;
+  return parts_->by_id[id].text;
 }
 
-std::string Tokenizer::decode(std::span<const int32_t> ids) const {
-  std::string bytes;
-  for (const int32_t id : ids) bytes += token_bytes(id);
-  return bytes;
+std::string Tokenizer::decode(std::span<const int32_t> ids, bool skip_special) const {
+  StreamDecoder decoder(*this, skip_special);
+  std::string text;
+  for (const int32_t id : ids) text += decoder.push(id);
+  return text + decoder.finish();
 }
 
 int64_t Tokenizer::vocabulary_size() const { return static_cast<int64_t>(parts_->by_id.size()); }

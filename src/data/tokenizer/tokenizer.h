@@ -29,6 +29,13 @@ struct Encoding {
   std::vector<TextSpan> spans;
 };
 
+struct EncodeOptions {
+  bool add_special = false;  // with what the post-processor adds (BOS): for texts, not for chats
+  /// Parts of the text, ascending and apart, that somebody wrote into it (`--no-special-in-content`):
+  /// special added tokens that reach into one are read as text there. Other added tokens are found.
+  std::span<const TextSpan> content = {};
+};
+
 /// Immutable after loading: threads may share it.
 ///
 /// Read: normalizer NFC or none; pre-tokenizer ByteLevel, alone or after Splits with a regex that
@@ -47,14 +54,19 @@ class Tokenizer {
   Tokenizer& operator=(Tokenizer&&) noexcept;
 
   /// Ids of a valid UTF-8 text of less than 2^31 bytes (callers check: they know file and line).
-  /// Added tokens typed in the text are found. No post-processor that is read adds ids, so there is
-  /// nothing to leave out. A byte that the vocabulary lacks gives no id, as in the official library.
-  /// Input error: a regex of tokenizer.json runs into its limit.
-  Encoding encode(std::string_view text) const;
+  /// Added tokens typed in the text are found. A character that the vocabulary lacks gives no id
+  /// where there is no unknown token, as in the official library. Ids that the post-processor adds
+  /// have an empty span at the begin or the end. Input error: a regex of tokenizer.json runs into
+  /// its limit.
+  Encoding encode(std::string_view text, const EncodeOptions& options = {}) const;
 
-  /// The bytes that an id stands for; input error for an unknown id. They need not be UTF-8.
-  std::string_view token_bytes(int32_t id) const;
-  std::string decode(std::span<const int32_t> ids) const;
+  /// The text of ids as the decoder of tokenizer.json writes it: valid UTF-8, U+FFFD for bytes that
+  /// are not. Ids that no token has give nothing. `skip_special`: nor do special added tokens.
+  std::string decode(std::span<const int32_t> ids, bool skip_special = false) const;
+
+  /// The token of an id as tokenizer.json writes it (in the byte-level alphabet, with U+2581 for a
+  /// space, ...); nullopt for an id without one.
+  std::optional<std::string_view> token(int32_t id) const;
 
   /// One more than the largest id.
   int64_t vocabulary_size() const;
@@ -70,30 +82,32 @@ class Tokenizer {
   bool has_end_token() const;
 
  private:
+  friend class StreamDecoder;
   struct Parts;
   std::unique_ptr<const Parts> parts_;
 };
 
 /// Decodes ids as they come (`generate`): gives out whole UTF-8 characters only, keeps the bytes of
-/// an unfinished one, and writes U+FFFD for what can become none.
+/// an unfinished one. All of it together is the text that `decode` gives.
 class StreamDecoder {
  public:
   /// `skip_special`: special tokens give no text. The tokenizer must outlive this.
-  StreamDecoder(const Tokenizer& tokenizer, bool skip_special)
-      : tokenizer_(tokenizer), skip_special_(skip_special) {}
-  std::string push(int32_t id);
-  std::string finish();  // what is left, unfinished bytes as U+FFFD
+  StreamDecoder(const Tokenizer& tokenizer, bool skip_special);
+  ~StreamDecoder();
+  StreamDecoder(const StreamDecoder&) = delete;
+  StreamDecoder& operator=(const StreamDecoder&) = delete;
+  std::string push(int32_t id);  // an id that no token has gives nothing
+  std::string finish();          // what is left, unfinished bytes as U+FFFD
 
  private:
-  const Tokenizer& tokenizer_;
-  bool skip_special_;
-  std::string pending_;
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 /// Encodes each line of a text file (`-`: standard input) and calls `line` with it, in order. Only
-/// "\n" ends a line; an empty line is a text. Input error naming FILE:LINE for invalid UTF-8 and for
-/// lines from 64 MiB on.
-void encode_lines(const Tokenizer& tokenizer, const std::string& file,
+/// "\n" ends a line; an empty line is a text. `add_special` as in EncodeOptions. Input error naming
+/// FILE:LINE for invalid UTF-8 and for lines from 64 MiB on.
+void encode_lines(const Tokenizer& tokenizer, const std::string& file, bool add_special,
                   const std::function<void(const Encoding&)>& line);
 
 }  // namespace hearth

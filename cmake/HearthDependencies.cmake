@@ -8,6 +8,8 @@ pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc>=2.9)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
+pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
+pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd>=1.4)
 
 foreach(package fmt spdlog nlohmann_json yaml-cpp CLI11)
   find_package(${package} CONFIG QUIET)

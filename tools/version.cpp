@@ -9,6 +9,8 @@
 #include <spdlog/version.h>
 #include <utf8proc.h>
 #include <xxhash.h>
+#include <zlib.h>
+#include <zstd.h>
 #include <CLI/Version.hpp>
 #include <nlohmann/json.hpp>
 
@@ -34,10 +36,11 @@ std::string dotted(unsigned major, unsigned minor, unsigned patch) {
 std::string libraries() {
   const unsigned xxhash = ::XXH_versionNumber();
   return fmt::format(
-      "oneDNN {}, OpenMP {}, hwloc {}, PCRE2 {}, utf8proc {}, xxHash {}, fmt {}, spdlog {}, "
-      "nlohmann-json {}, CLI11 {}",
+      "oneDNN {}, OpenMP {}, hwloc {}, PCRE2 {}, utf8proc {}, xxHash {}, zlib {}, "
+      "zstd {}, fmt {}, spdlog {}, nlohmann-json {}, CLI11 {}",
       onednn_version(), _OPENMP, HWLOC_VERSION, pcre2_version(), ::utf8proc_version(),
-      dotted(xxhash / 10000, xxhash / 100 % 100, xxhash % 100),
+      dotted(xxhash / 10000, xxhash / 100 % 100, xxhash % 100), ::zlibVersion(),
+      ::ZSTD_versionString(),
       dotted(FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100),
       dotted(SPDLOG_VER_MAJOR, SPDLOG_VER_MINOR, SPDLOG_VER_PATCH),
       dotted(NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH),

@@ -1,25 +1,28 @@
-// Lines of a file or of standard input, read in pieces, with the digest of what was read.
+// Lines of a file or of standard input, read in pieces.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
-#include "base/file_ops.h"
-#include "base/hash.h"
+#include "data/rows/byte_stream.h"
 
 namespace hearth {
 
-/// Lines from here on are refused; a plain text file may not be larger either.
+/// Lines from here on are refused; a plain text file may not be larger either, nor a row of a JSON
+/// array.
 inline constexpr size_t kMaxLine = size_t{64} << 20;
+/// What is read at once.
+inline constexpr size_t kTextPiece = size_t{1} << 20;
 
-/// Only "\n" ends a line. Holds one line and one piece of the file in memory.
+/// Only "\n" ends a line. Holds one line and one piece of the text in memory.
 class LineReader {
  public:
-  /// `-` is standard input. Input error for what is no regular file, for a Git LFS pointer, a
-  /// pickle, and for compressed or columnar files by their first bytes.
-  explicit LineReader(const std::string& path);
+  /// `head`: what was taken from the stream already.
+  explicit LineReader(ByteStream& bytes, std::string head = {})
+      : bytes_(bytes), buffer_(std::move(head)) {}
 
   /// The next line without its end, valid until the next call; nullopt behind the last one. An empty
   /// line at the very end, after the last "\n", is none. Input error for a line that is too long.
@@ -29,20 +32,15 @@ class LineReader {
   std::string_view rest();
 
   int64_t number() const { return number_; }  // of the line given last, from 1
-  std::string where() const;                  // FILE:LINE of it
-  const std::string& name() const { return name_; }
-  Digest digest() const { return hasher_.digest(); }  // of the bytes read so far
+  std::string where() const { return bytes_.name() + ":" + std::to_string(number_); }
 
  private:
-  bool fill();  // appends a piece to buffer_; false at the end
+  bool take_piece();
 
-  std::string name_;
-  std::optional<InputFile> file_;  // none: standard input
-  uint64_t offset_ = 0;            // bytes read so far
+  ByteStream& bytes_;
   std::string buffer_;
   size_t begin_ = 0;  // of what is left in buffer_
   int64_t number_ = 0;
-  Hasher hasher_;
 };
 
 }  // namespace hearth

@@ -1,11 +1,11 @@
 #include "data/rows/raw_rows.h"
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 
 #include "base/error.h"
-#include "base/file_ops.h"
+#include "data/rows/byte_stream.h"
+#include "data/rows/element_reader.h"
 #include "data/rows/line_reader.h"
 
 namespace hearth {
@@ -13,30 +13,109 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-std::string extension_of(const std::string& path) {
-  const size_t dot = path.rfind('.');
-  if (dot == std::string::npos || path.find('/', dot) != std::string::npos) return "";
-  std::string extension = path.substr(dot);
-  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return extension;
+enum class Container { lines, array, document };
+
+// By the name without .gz or .zst; whether a .json file is an array is seen when it is opened.
+Container container_of(std::string path) {
+  std::string extension = extension_of(path);
+  if (extension == ".gz" || extension == ".zst") {
+    path.erase(path.size() - extension.size());
+    extension = extension_of(path);
+  }
+  if (extension == ".txt") return Container::document;
+  return extension == ".json" ? Container::array : Container::lines;
 }
 
-// Made out before the first row is read, so that a long list fails at once.
-void check_file(const std::string& path) {
-  if (path == "-") return;
-  const std::string extension = extension_of(path);
-  if (extension == ".json") {
-    throw input_error(path +
-                      ": .json arrays are not read by this version; write one object a line "
-                      "(jq -c '.[]' FILE > rows.jsonl)");
+bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r") == text.npos; }
+
+// A file that is being read.
+class OpenFile {
+ public:
+  explicit OpenFile(const std::string& path) : bytes_(path) {
+    container_ = path == "-" ? Container::lines : container_of(path);
+    std::string head;
+    if (container_ == Container::array && !begins_as_array(head)) container_ = Container::lines;
+    if (container_ == Container::array) {
+      elements_.emplace(bytes_, std::move(head));
+    } else {
+      lines_.emplace(bytes_, std::move(head));
+    }
   }
-  const LineReader opened(path);
-  if (extension == ".gz" || extension == ".zst" || extension == ".parquet" ||
-      extension == ".arrow") {
-    throw input_error(path + ": " + extension +
-                      " files are not read by this version; this needs "
-                      "JSON Lines, one object a line, unpacked");
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+
+  bool next(RawRow& row) {
+    row.file = bytes_.name();
+    row.document = container_ == Container::document;
+    switch (container_) {
+      case Container::document: return read_document(row);
+      case Container::array: return read_element(row);
+      case Container::lines: break;
+    }
+    return read_line(row);
   }
+
+  const ByteStream& bytes() const { return bytes_; }
+
+ private:
+  bool begins_as_array(std::string& head);
+  bool read_line(RawRow& row);
+  bool read_element(RawRow& row);
+  bool read_document(RawRow& row);
+
+  ByteStream bytes_;
+  Container container_;
+  std::optional<LineReader> lines_;  // one of the two
+  std::optional<ElementReader> elements_;
+  bool document_read_ = false;
+};
+
+// Many files named .json hold JSON Lines.
+bool OpenFile::begins_as_array(std::string& head) {
+  size_t at = 0;
+  while (at < kMaxLine) {
+    at = head.starts_with(kByteOrderMark) ? std::max(at, kByteOrderMark.size()) : at;
+    at = head.find_first_not_of(" \t\r\n", at);
+    if (at != std::string::npos) return head[at] == '[';
+    at = head.size();
+    if (!bytes_.append_to(head, kTextPiece)) return false;
+  }
+  return false;
+}
+
+bool OpenFile::read_line(RawRow& row) {
+  size_t blanks = 0;
+  while (auto line = lines_->next()) {
+    if (lines_->number() == 1 && line->starts_with(kByteOrderMark)) {
+      line->remove_prefix(kByteOrderMark.size());
+    }
+    if (!is_blank(*line)) {
+      row.line = lines_->number();
+      row.text.assign(*line);
+      return true;
+    }
+    blanks += line->size() + 1;
+    if (blanks >= kMaxLine) throw input_error(lines_->where() + ": 64 MiB of blank lines");
+  }
+  return false;
+}
+
+bool OpenFile::read_element(RawRow& row) {
+  const auto element = elements_->next();
+  if (!element) return false;
+  row.line = elements_->line();
+  row.text.assign(*element);
+  return true;
+}
+
+bool OpenFile::read_document(RawRow& row) {
+  if (document_read_) return false;
+  document_read_ = true;
+  std::string_view text = lines_->rest();
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  row.line = 1;
+  row.text.assign(text);
+  return true;
 }
 
 }  // namespace
@@ -44,40 +123,18 @@ void check_file(const std::string& path) {
 struct RawRowSource::State {
   std::vector<std::string> files;
   size_t next_file = 0;
-  std::optional<LineReader> reader;
+  std::optional<OpenFile> file;
+  uint64_t bytes_read = 0;  // of the files before
   std::vector<std::pair<std::string, Digest>> digests;
-
-  bool read_line(RawRow& row);
-  void read_document(RawRow& row);
 };
-
-bool RawRowSource::State::read_line(RawRow& row) {
-  while (auto line = reader->next()) {
-    if (reader->number() == 1 && line->starts_with(kByteOrderMark)) {
-      line->remove_prefix(kByteOrderMark.size());
-    }
-    if (line->find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    row.line = reader->number();
-    row.document = false;
-    row.text.assign(*line);
-    return true;
-  }
-  return false;
-}
-
-void RawRowSource::State::read_document(RawRow& row) {
-  std::string_view text = reader->rest();
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  row.line = 1;
-  row.document = true;
-  row.text.assign(text);
-}
 
 RawRowSource::RawRowSource(std::vector<std::string> files) : state_(std::make_unique<State>()) {
   if (std::count(files.begin(), files.end(), "-") > 1) {
     throw usage_error("standard input (-) can be read once only");
   }
-  for (const std::string& file : files) check_file(file);
+  for (const std::string& file : files) {
+    if (file != "-") const ByteStream opened(file);
+  }
   state_->files = std::move(files);
 }
 
@@ -88,25 +145,20 @@ RawRowSource& RawRowSource::operator=(RawRowSource&&) noexcept = default;
 bool RawRowSource::next(RawRow& row) {
   State& s = *state_;
   while (true) {
-    if (!s.reader) {
+    if (!s.file) {
       if (s.next_file == s.files.size()) return false;
-      s.reader.emplace(s.files[s.next_file]);
+      s.file.emplace(s.files[s.next_file]);
     }
-    row.file = s.reader->name();
-    const bool document = extension_of(s.files[s.next_file]) == ".txt";
-    bool found = true;
-    if (document) {
-      s.read_document(row);
-    } else {
-      found = s.read_line(row);
-    }
-    if (document || !found) {
-      s.digests.emplace_back(s.files[s.next_file], s.reader->digest());
-      s.reader.reset();
-      ++s.next_file;
-    }
-    if (found) return true;
+    if (s.file->next(row)) return true;
+    s.digests.emplace_back(s.files[s.next_file], s.file->bytes().digest());
+    s.bytes_read += s.file->bytes().bytes_read();
+    s.file.reset();
+    ++s.next_file;
   }
+}
+
+uint64_t RawRowSource::bytes_read() const {
+  return state_->bytes_read + (state_->file ? state_->file->bytes().bytes_read() : 0);
 }
 
 const std::vector<std::pair<std::string, Digest>>& RawRowSource::digests() const {

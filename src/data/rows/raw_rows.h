@@ -20,9 +20,13 @@ struct RawRow {
   std::string where() const { return file + ":" + std::to_string(line); }
 };
 
-/// The rows of files, one file after the other. Blank lines and a byte order mark at the start of a
-/// file are passed over; `-` is standard input; `.txt` files are one document each. Holds one row
-/// and one piece of a file in memory. For one thread.
+/// The rows of files, one file after the other. A file is JSON Lines (blank lines are passed over),
+/// or, named .json, an array of rows where its first character is '['; a .txt file is one document.
+/// Each may be packed as gzip or zstd and then be named .gz or .zst behind that. `-` is standard
+/// input: JSON Lines, packed or not. A byte order mark at the start is passed over.
+///
+/// Holds one row and one piece of a file in memory; no row has 64 MiB or more, nor has what is blank
+/// between rows. For one thread.
 class RawRowSource {
  public:
   /// Opens every file, so that a missing one is known before the first is read. Input errors for
@@ -32,9 +36,12 @@ class RawRowSource {
   RawRowSource(RawRowSource&&) noexcept;
   RawRowSource& operator=(RawRowSource&&) noexcept;
 
-  /// False at the end. Input error where a file cannot be cut into rows (a line that is too long):
-  /// what is behind it cannot be read, so no row is passed over for it.
+  /// False at the end. Input error where a file cannot be cut into rows (a line that is too long, an
+  /// array that is none, a packed file that is damaged): no row is passed over for it.
   bool next(RawRow& row);
+
+  /// Bytes taken from files so far, packed as they are: for a bar.
+  uint64_t bytes_read() const;
 
   /// Path and XXH3 of the bytes of the files read to their end so far.
   const std::vector<std::pair<std::string, Digest>>& digests() const;

@@ -1,0 +1,116 @@
+#include "data/rows/decoders.h"
+
+#include <zlib.h>
+#include <zstd.h>
+#include <zstd_errors.h>
+
+#include <algorithm>
+#include <limits>
+#include <new>
+
+#include "base/error.h"
+
+namespace hearth {
+namespace {
+
+class GzipDecoder final : public Decoder {
+ public:
+  explicit GzipDecoder(std::string name) : name_(std::move(name)) {
+    constexpr int kGzipOnly = 16;
+    if (inflateInit2(&stream_, MAX_WBITS + kGzipOnly) != Z_OK) throw std::bad_alloc();
+  }
+  ~GzipDecoder() override { inflateEnd(&stream_); }
+  GzipDecoder(const GzipDecoder&) = delete;
+  GzipDecoder& operator=(const GzipDecoder&) = delete;
+
+  void decode(std::string_view& packed, std::span<char>& room) override {
+    if (member_ended_) {
+      packed.remove_prefix(std::min(packed.find_first_not_of('\0'), packed.size()));
+      if (packed.empty()) return;
+      if (packed[0] != '\x1f') throw input_error(name_ + ": bytes behind the end of the gzip file");
+      inflateReset(&stream_);
+      member_ended_ = false;
+    }
+    constexpr size_t kMost = std::numeric_limits<uInt>::max();
+    // zlib does not write to its input, whatever its type says.
+    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
+    stream_.avail_in = static_cast<uInt>(std::min(packed.size(), kMost));
+    stream_.next_out = reinterpret_cast<Bytef*>(room.data());
+    stream_.avail_out = static_cast<uInt>(std::min(room.size(), kMost));
+    const uInt given = stream_.avail_in, free = stream_.avail_out;
+    const int result = inflate(&stream_, Z_NO_FLUSH);
+    packed.remove_prefix(given - stream_.avail_in);
+    room = room.subspan(free - stream_.avail_out);
+    if (result == Z_MEM_ERROR) throw std::bad_alloc();
+    member_ended_ = result == Z_STREAM_END;
+    // Z_BUF_ERROR: there was nothing to take, or no room.
+    if (!member_ended_ && result != Z_OK && result != Z_BUF_ERROR) {
+      throw input_error(name_ + ": the gzip file is damaged" +
+                        (stream_.msg ? " (" + std::string(stream_.msg) + ")" : ""));
+    }
+  }
+
+  bool at_end() const override { return member_ended_; }
+
+ private:
+  std::string name_;
+  z_stream stream_ = {};
+  bool member_ended_ = false;
+};
+
+class ZstdDecoder final : public Decoder {
+ public:
+  ZstdDecoder(std::string name, int window_log) : name_(std::move(name)) {
+    if (!context_) throw std::bad_alloc();
+    ZSTD_DCtx_setParameter(context_.get(), ZSTD_d_windowLogMax, window_log);
+  }
+
+  void decode(std::string_view& packed, std::span<char>& room) override {
+    ZSTD_inBuffer in{packed.data(), packed.size(), 0};
+    ZSTD_outBuffer out{room.data(), room.size(), 0};
+    const size_t result = ZSTD_decompressStream(context_.get(), &out, &in);
+    if (ZSTD_isError(result)) refuse(result);
+    packed.remove_prefix(in.pos);
+    room = room.subspan(out.pos);
+    // Without progress the result only tells what the next frame would need.
+    if (in.pos > 0 || out.pos > 0) frame_ended_ = result == 0;
+  }
+
+  bool at_end() const override { return frame_ended_; }
+
+ private:
+  [[noreturn]] void refuse(size_t result) const {
+    const ZSTD_ErrorCode code = ZSTD_getErrorCode(result);
+    if (code == ZSTD_error_memory_allocation) throw std::bad_alloc();
+    if (code == ZSTD_error_frameParameter_windowTooLarge) {
+      throw input_error(name_ +
+                        ": the zstd file needs a window of more than 128 MiB; pack it again "
+                        "without --long");
+    }
+    throw input_error(name_ + ": the zstd file is damaged (" + ZSTD_getErrorName(result) + ")");
+  }
+
+  struct Free {
+    void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
+  };
+  std::string name_;
+  std::unique_ptr<ZSTD_DCtx, Free> context_{ZSTD_createDCtx()};
+  bool frame_ended_ = false;
+};
+
+// Frames, and frames to be skipped, which may come first.
+bool is_zstd(std::string_view head) {
+  return head.starts_with("\x28\xb5\x2f\xfd") || (head.size() >= 4 && (head[0] & 0xf0) == 0x50 &&
+                                                  head.substr(1).starts_with("\x2a\x4d\x18"));
+}
+
+}  // namespace
+
+std::unique_ptr<Decoder> make_decoder(std::string_view head, const std::string& name,
+                                      int zstd_window_log) {
+  if (head.starts_with("\x1f\x8b")) return std::make_unique<GzipDecoder>(name);
+  if (is_zstd(head)) return std::make_unique<ZstdDecoder>(name, zstd_window_log);
+  return nullptr;
+}
+
+}  // namespace hearth

@@ -128,7 +128,9 @@ TEST_CASE("best fit takes the fullest sequence with room") {
 TEST_CASE("shuffling depends on seed and epoch, and on nothing else") {
   const auto store = store_of(random_lengths(1, 500, 40));
   SamplerOptions options{.seq_len = 64, .seed = 7};
-  const auto rows = [&](int64_t epoch) { return order_of(plan_epoch(RowSet(store), options, epoch)); };
+  const auto rows = [&](int64_t epoch) {
+    return order_of(plan_epoch(RowSet(store), options, epoch));
+  };
   CHECK(rows(0) == rows(0));
   CHECK(rows(0) != rows(1));
   const auto first = rows(0);

@@ -13,6 +13,9 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
+// What may be blank between rows: a small packed file can hold any amount of it.
+constexpr size_t kMostBlankLines = 1'000'000;
+
 enum class Container { lines, array, document };
 
 // By the name without .gz or .zst; whether a .json file is an array is seen when it is opened.
@@ -84,7 +87,7 @@ bool OpenFile::begins_as_array(std::string& head) {
 }
 
 bool OpenFile::read_line(RawRow& row) {
-  size_t blanks = 0;
+  size_t blanks = 0, blank_lines = 0;
   while (auto line = lines_->next()) {
     if (lines_->number() == 1 && line->starts_with(kByteOrderMark)) {
       line->remove_prefix(kByteOrderMark.size());
@@ -95,7 +98,10 @@ bool OpenFile::read_line(RawRow& row) {
       return true;
     }
     blanks += line->size() + 1;
-    if (blanks >= kMaxLine) throw input_error(lines_->where() + ": 64 MiB of blank lines");
+    if (blanks >= kMaxLine || ++blank_lines > kMostBlankLines) {
+      throw input_error(lines_->where() +
+                        ": only blank lines for more than a million lines or 64 MiB");
+    }
   }
   return false;
 }

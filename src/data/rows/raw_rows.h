@@ -26,7 +26,7 @@ struct RawRow {
 /// input: JSON Lines, packed or not. A byte order mark at the start is passed over.
 ///
 /// Holds one row and one piece of a file in memory; no row has 64 MiB or more, nor has what is blank
-/// between rows. For one thread.
+/// between rows (a million lines at most). For one thread.
 class RawRowSource {
  public:
   /// Opens every file, so that a missing one is known before the first is read. Input errors for

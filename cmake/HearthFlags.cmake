@@ -34,7 +34,6 @@ if(HEARTH_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     message(FATAL_ERROR "HEARTH_FUZZ needs clang: set -DCMAKE_CXX_COMPILER=clang++")
   endif()
-  add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
 # Paths below the source folder are cached relative to it, so that clones share the cache.

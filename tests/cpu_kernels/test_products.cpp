@@ -50,15 +50,21 @@ void check(const Case& c, size_t scratch, Multiply multiply_by) {
   const Tensor b = side("b", c.right, c.k, c.n, c.transpose_right);
   Tensor to(DType::f32, c.m, c.n, 5), expected(DType::f64, c.m, c.n);
   to.fill_random("c");
-  for (int64_t i = 0; i < c.m; ++i) {
+  // The right side as rows of columns, read once: its elements are used again in every row.
+  std::vector<double> right(static_cast<size_t>(c.k * c.n)), sums(static_cast<size_t>(c.n));
+  for (int64_t p = 0; p < c.k; ++p) {
     for (int64_t j = 0; j < c.n; ++j) {
-      double sum = c.accumulate ? to.get(i, j) : 0;
-      for (int64_t p = 0; p < c.k; ++p) {
-        sum += operand(c.transpose_left ? a.get(p, i) : a.get(i, p), c.bf16) *
-               operand(c.transpose_right ? b.get(j, p) : b.get(p, j), c.bf16);
-      }
-      expected.set(i, j, sum);
+      right[p * c.n + j] = operand(c.transpose_right ? b.get(j, p) : b.get(p, j), c.bf16);
     }
+  }
+  for (int64_t i = 0; i < c.m; ++i) {
+    for (int64_t j = 0; j < c.n; ++j) sums[j] = c.accumulate ? to.get(i, j) : 0;
+    for (int64_t p = 0; p < c.k; ++p) {
+      const double left = operand(c.transpose_left ? a.get(p, i) : a.get(i, p), c.bf16);
+      const double* row = right.data() + p * c.n;
+      for (int64_t j = 0; j < c.n; ++j) sums[j] += left * row[j];
+    }
+    for (int64_t j = 0; j < c.n; ++j) expected.set(i, j, sums[j]);
   }
   Memory memory(scratch);
   multiply_by(memory.scratch, c, Operand(a.view(), c.transpose_left),

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "model/config_reader.h"
 #include "model/model_files.h"
+#include "model/mtp_layers.h"
 #include "model/weight_index.h"
 
 namespace hearth {
@@ -150,12 +151,14 @@ void Checkpoint::check_tensors() {
                       std::to_string(found));
   }
   const ParameterTable table = family_->make_table(spec_);
-  layout_ = PublishedLayout(
-      table, *family_, [&](const std::string& name) { return locations_.contains(name); },
-      directory_);
+  const auto stored = [&](const std::string& name) { return locations_.contains(name); };
+  layout_ = PublishedLayout(table, *family_, stored, directory_);
   for (const PublishedTensor& tensor : layout_.tensors()) check_tensor(tensor.name, tensor.shape);
   for (const auto& [name, location] : locations_) {
-    if (layout_.find(name) != nullptr || family_->ignores(name)) continue;
+    if (layout_.find(name) != nullptr || family_->ignores(name) ||
+        is_of_mtp_layer(name, config_, directory_ + "/" + kConfig, spec_, stored)) {
+      continue;
+    }
     const std::string source = family_->tied_source(spec_, name);
     if (source.empty()) {
       throw input_error(files_[static_cast<size_t>(location.file)]->path() + ": unknown tensor " +

@@ -131,7 +131,8 @@ void Checkpoint::check_finite() const {
   std::vector<float> buffer(kPieceElements);
   for (const auto& [name, at] : locations_) {
     const SafetensorsFile& file = *files_[static_cast<size_t>(at.file)];
-    if (layout_.find(name) == nullptr && family_->ignores(name)) continue;
+    const bool tied = !family_->tied_source(spec_, name).empty();
+    if (layout_.find(name) == nullptr && !tied) continue;  // no part of the model
     const DType type = *safetensors_dtype(at.entry.dtype);
     const auto size = static_cast<int64_t>((at.entry.end - at.entry.begin) / size_of(type));
     for (int64_t begin = 0; begin < size; begin += kPieceElements) {

@@ -167,6 +167,21 @@ void TrainingRun::describe(const std::vector<std::string>& changes) {
                  std::to_string(trained) + " trained; computed in " +
                  name_of(setup_.settings.compute) + " on " + std::to_string(setup_.workers) +
                  " workers");
+  std::string unread;
+  int64_t others = 0;
+  for (const auto& file : setup_.checkpoint->files()) {
+    for (const SafetensorsEntry& entry : file->header().entries) {
+      if (setup_.layout.find(entry.name) != nullptr || entry.name.ends_with("inv_freq") ||
+          !setup_.checkpoint->family().tied_source(setup_.spec, entry.name).empty()) {
+        continue;
+      }
+      if (others++ == 0) unread = entry.name;
+    }
+  }
+  if (others > 0) {
+    reporter_.note("multi-token prediction: " + std::to_string(others) + " tensors (" +
+                   quoted(unread) + " the first) are not trained and copied to the result");
+  }
   const RowTotals& totals = data_.rows.totals;
   reporter_.note("data: " + std::to_string(totals.rows) + " rows, " +
                  std::to_string(totals.tokens) + " tokens, " +

@@ -125,6 +125,36 @@ TEST_CASE("checkpoint: missing, misshapen and unknown tensors are named", "[chec
   CHECK_THAT(after(add("model.layers.0.self_attn.q_proj.bias")), ContainsSubstring("unknown"));
   CHECK(after(add("model.layers.0.self_attn.rotary_emb.inv_freq")).empty());
   CHECK(after(add("mtp.layers.0.input_layernorm.weight")).empty());
+
+  // Layers for multi-token prediction: those that config.json announces, or that hold their mark.
+  const auto add_two = [&](const std::string& first, const std::string& second) {
+    return [=](std::vector<StoredTensor>& tensors) {
+      add(first)(tensors);
+      add(second)(tensors);
+    };
+  };
+  const std::string norm = "model.layers.3.input_layernorm.weight";
+  CHECK(after(add_two(norm, "model.layers.3.eh_proj.weight")).empty());
+  CHECK_THAT(after(add_two(norm, "model.layers.4.eh_proj.weight")), ContainsSubstring(norm));
+  CHECK_THAT(after(add("model.layers.2.eh_proj.weight")), ContainsSubstring("unknown"));
+  CHECK_THAT(after(add("model.layers.03x.eh_proj.weight")), ContainsSubstring("unknown"));
+}
+
+TEST_CASE("checkpoint: layers for multi-token prediction are passed over and copied",
+          "[checkpoint]") {
+  const TemporaryDirectory directory;
+  const std::string model = directory / "model";
+  make_checkpoint(changed(small_config(), "num_nextn_predict_layers", 1), model);
+  edit(model, [](auto& tensors) {
+    // Not even of a type that could be read, as their quantised variants.
+    tensors.push_back(
+        {{"model.layers.3.mlp.experts.0.up_proj.weight", "F8_E4M3", {4}, 0, 0}, "abcd"});
+  });
+  CHECK(read_error(model).empty());
+  edit(model, [](auto& tensors) {
+    tensors.push_back({{"model.layers.4.input_layernorm.weight", "F32", {1}, 0, 0}, "abcd"});
+  });
+  CHECK_THAT(open_error(model), ContainsSubstring("unknown tensor 'model.layers.4."));
 }
 
 TEST_CASE("checkpoint: a tied head may be absent or equal", "[checkpoint]") {

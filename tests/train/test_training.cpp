@@ -1,8 +1,10 @@
 // Whole runs: the loss falls, nothing depends on threads, an interrupted run ends with the bits of
 // an uninterrupted one, and a resume refuses what it must.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 
+#include "support/stored_tensors.h"
 #include "train/training_fixture.h"
 
 namespace hearth::test {
@@ -164,6 +166,26 @@ TEST_CASE("training: frozen tensors keep their bytes, the others change") {
     INFO(t.name);
     CHECK((bytes(base) == bytes(tuned)) == frozen);
   }
+}
+
+TEST_CASE("training: layers for multi-token prediction are told of and copied") {
+  TrainingFixture f;
+  edit(f.dir / "base", [](auto& tensors) {
+    for (const char* name : {"model.layers.2.eh_proj.weight", "mtp.norm.weight"}) {
+      tensors.push_back({{name, "BF16", {2}, 0, 0}, "abcd"});
+    }
+  });
+  RecordingReporter reporter;
+  REQUIRE(train(f.config("run"), reporter) == ExitCode::done);
+  CHECK(std::count_if(reporter.notes.begin(), reporter.notes.end(), [](const std::string& note) {
+          return note.starts_with("multi-token prediction: 2 tensors");
+        }) == 1);
+  const auto tensors = load(f.dir / "run/model/model.safetensors");
+  const auto kept = std::find_if(tensors.begin(), tensors.end(), [](const StoredTensor& t) {
+    return t.entry.name == "model.layers.2.eh_proj.weight";
+  });
+  REQUIRE(kept != tensors.end());
+  CHECK(kept->data == "abcd");
 }
 
 TEST_CASE("training: evaluation is the same packed or not, before and after a run starts") {

@@ -38,14 +38,15 @@ double read_rope_object(const ConfigReader& config, const char* key, const std::
   return rope.find("rope_theta") == nullptr ? 0 : rope.number("rope_theta", 1e-6, 1e18);
 }
 
-int64_t read_expert_count(const ConfigReader& config) {
-  const bool has_local = config.find("num_local_experts") != nullptr;
-  const char* key =
-      config.find("num_experts") == nullptr && has_local ? "num_local_experts" : "num_experts";
-  const int64_t experts = config.integer(key, 1, kMaxExperts);
-  if (has_local && config.integer("num_local_experts", 1, kMaxExperts) != experts) {
-    config.refuse("num_local_experts", "means the same as num_experts, " + std::to_string(experts) +
-                                           ", and differs from it");
+/// Two keys mean the same; `key` is the family's own.
+int64_t read_expert_count(const ConfigReader& config, std::string_view key) {
+  const std::string_view other = key == "num_experts" ? "num_local_experts" : "num_experts";
+  const bool has_other = config.find(other) != nullptr;
+  const int64_t experts =
+      config.integer(config.find(key) == nullptr && has_other ? other : key, 1, kMaxExperts);
+  if (has_other && config.integer(other, 1, kMaxExperts) != experts) {
+    config.refuse(other, "means the same as " + std::string(key) + ", " + std::to_string(experts) +
+                             ", and differs from it");
   }
   return experts;
 }
@@ -147,8 +148,9 @@ ModelSpec read_decoder(const ConfigReader& config, const std::string& source,
   return spec;
 }
 
-void read_experts(const ConfigReader& config, const char* width_key, ModelSpec& spec) {
-  spec.experts = read_expert_count(config);
+void read_experts(const ConfigReader& config, std::string_view count_key,
+                  std::string_view width_key, ModelSpec& spec) {
+  spec.experts = read_expert_count(config, count_key);
   spec.experts_per_token = config.integer("num_experts_per_tok", 1, kMaxExperts);
   if (spec.experts_per_token > spec.experts) {
     config.refuse("num_experts_per_tok",

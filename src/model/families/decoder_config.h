@@ -18,8 +18,10 @@ namespace hearth {
 ModelSpec read_decoder(const ConfigReader& config, const std::string& source,
                        bool kv_heads_may_lack);
 
-/// Number of experts, experts a token, and their width under the key that the family has for it.
-void read_experts(const ConfigReader& config, const char* width_key, ModelSpec& spec);
+/// Number of experts (num_experts and num_local_experts mean the same) and their width under the keys
+/// that the family has for them, and experts a token.
+void read_experts(const ConfigReader& config, std::string_view count_key,
+                  std::string_view width_key, ModelSpec& spec);
 
 /// Which layers have experts (decoder_sparse_step, mlp_only_layers), and the width of the others.
 void read_dense_layers(const ConfigReader& config, ModelSpec& spec);

@@ -16,7 +16,7 @@ class Mixtral final : public DecoderFamily {
     spec.family = model_type();
     read_window(config, spec);
     check_layer_types(config, spec);
-    read_experts(config, "intermediate_size", spec);
+    read_experts(config, "num_local_experts", "intermediate_size", spec);
     if (config.number("router_jitter_noise", -1e6, 1e6, 0) > 0) {
       config.refuse("router_jitter_noise", "noise on what experts read is not supported, only 0");
     }

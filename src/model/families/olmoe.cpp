@@ -29,7 +29,7 @@ class Olmoe final : public DecoderFamily {
                     "of attention only; remove it");
     }
     check_layer_types(config, spec);
-    read_experts(config, "intermediate_size", spec);
+    read_experts(config, "num_experts", "intermediate_size", spec);
     spec.normalize_weights = config.boolean("norm_topk_prob", false);
     spec.aux_loss = config.number("router_aux_loss_coef", 0, 1e6, 0.01);
     check_total(config, spec);

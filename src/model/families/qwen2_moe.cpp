@@ -57,7 +57,7 @@ class Qwen2Moe final : public DecoderFamily {
     spec.family = model_type();
     spec.qkv_bias = config.boolean("qkv_bias", true);
     read_windows(config, spec);
-    read_experts(config, "moe_intermediate_size", spec);
+    read_experts(config, "num_experts", "moe_intermediate_size", spec);
     read_dense_layers(config, spec);
     if (spec.moe_layers() > 0) {
       spec.shared_width = config.integer("shared_expert_intermediate_size", 1, kMaxWidth);

@@ -23,7 +23,7 @@ class Qwen3Moe final : public DecoderFamily {
       read_window(config, spec);
     }
     check_layer_types(config, spec);
-    read_experts(config, "moe_intermediate_size", spec);
+    read_experts(config, "num_experts", "moe_intermediate_size", spec);
     read_dense_layers(config, spec);
     spec.normalize_weights = config.boolean("norm_topk_prob", false);
     spec.aux_loss = config.number("router_aux_loss_coef", 0, 1e6, 0.001);

@@ -46,6 +46,7 @@ const std::vector<ForeignKey>& foreign_keys() {
       {"processor-type", "", {}, ignore, ""},
       {"is-*", "", {}, ignore, kArchitecture},
       {"base-model-config", "", {}, ignore, kArchitecture},
+      {"model-config", "", {}, refuse, "change config.json of the model; remove the key"},
       {"base-model-ignore-patterns", "", {}, ignore, ""},
       {"tokenizer-config", "", {}, refuse, kTokenizer + "; remove the key"},
       {"tokenizer-name-or-path", "", {}, refuse, kTokenizer + "; remove the key"},

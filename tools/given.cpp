@@ -136,7 +136,14 @@ std::string suggestion(Command command, std::string_view name, const std::string
   }
   const std::string nearest = nearest_name(with_hyphens(name), candidates);
   if (nearest.empty()) return "; see 'hearth " + entry_of(command).name + " --help'";
-  return "; the nearest is " + dashes + find_option(nearest)->name;
+  // As the user spells: with underscores, and by another trainer's name.
+  const auto spelled = [&](std::string option) {
+    if (name.find('_') != std::string_view::npos)
+      std::replace(option.begin(), option.end(), '-', '_');
+    return dashes + option;
+  };
+  const std::string& own = find_option(nearest)->name;
+  return "; the nearest is " + spelled(nearest) + (nearest == own ? "" : " (" + spelled(own) + ")");
 }
 
 std::string refusal(Command command, std::string_view name, const std::string& dashes) {

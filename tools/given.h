@@ -32,7 +32,7 @@ std::vector<NamedValue> named_in_file(const std::string& path);
 
 /// What to say about a name that the command does not take.
 std::string refusal(Command command, std::string_view name, const std::string& dashes);
-/// "; the nearest is --lr", or where to look.
+/// "; the nearest is --learning-rate (--lr)", with underscores if `name` has some; or where to look.
 std::string suggestion(Command command, std::string_view name, const std::string& dashes);
 
 }  // namespace hearth

@@ -30,7 +30,7 @@ std::string wrapped(const std::string& text, size_t indent) {
   return result;
 }
 
-std::string facts_of(const Option& option, bool required) {
+std::string facts_of(const Option& option, bool required, bool idle) {
   std::string facts;
   const auto add = [&](const std::string& fact) { facts += (facts.empty() ? "" : "; ") + fact; };
   if (!option.unit.empty()) add(option.unit);
@@ -48,15 +48,16 @@ std::string facts_of(const Option& option, bool required) {
     aliases += (aliases.empty() ? "" : ", ") + spelled;
   }
   if (!aliases.empty()) add("also: " + aliases);
+  if (idle) add("taken, without effect here");
   return facts.empty() ? "" : " [" + facts + "]";
 }
 
-std::string option_help(const Option& option, bool required) {
+std::string option_help(const Option& option, bool required, bool idle) {
   std::string head = "  --" + option.name;
   if (!option.value.placeholder.empty()) head += " " + option.value.placeholder;
   head += head.size() < kIndent ? std::string(kIndent - head.size(), ' ')
                                 : "\n" + std::string(kIndent, ' ');
-  return head + wrapped(option.help + facts_of(option, required), kIndent) + "\n";
+  return head + wrapped(option.help + facts_of(option, required, idle), kIndent) + "\n";
 }
 
 }  // namespace
@@ -92,11 +93,11 @@ std::string command_help(Command command) {
   }
   std::string group;
   for (const Option& option : option_table()) {
-    if (!option.commands.contains(command)) continue;
+    if (!option.taken_by(command)) continue;
     if (option.group != group) text += "\n" + (group = option.group) + "\n";
     const bool required = std::find(entry.required.begin(), entry.required.end(), option.name) !=
                           entry.required.end();
-    text += option_help(option, required);
+    text += option_help(option, required, option.idle.contains(command));
   }
   return text;
 }

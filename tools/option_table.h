@@ -31,7 +31,7 @@ struct Option {
   std::string name;   // with hyphens; underscores are accepted everywhere
   std::string group;  // headline in the help
   CommandSet commands;
-  CommandSet idle = {};  // also take it, to no effect: not in their help
+  CommandSet idle = {};  // also take it, to no effect, as their help says
   OptionValue value;
   std::string unit = {};
   std::string help = {};

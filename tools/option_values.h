@@ -58,6 +58,8 @@ OptionValue number_value(std::optional<double> Options::*member, NumberRange ran
 OptionValue flag_value(bool Options::*member);
 /// on or off (true, false).
 OptionValue switch_value(bool Options::*member);
+/// Steps of the warm-up; of a number below 1 it says that --warmup-ratio takes that.
+OptionValue warmup_value(int64_t most);
 /// 1; more are not in this version.
 OptionValue logical_shards_value();
 /// A list of devices; of one kind and length so far.

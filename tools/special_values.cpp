@@ -18,6 +18,20 @@ OptionValue logical_shards_value() {
           [](const Options& options) { return std::to_string(options.logical_shards); }};
 }
 
+OptionValue warmup_value(int64_t most) {
+  OptionValue steps = integer_value(&Options::warmup, 0, most);
+  // Newer versions of other trainers take a part of the run under the same name.
+  steps.set = [set = steps.set](Options& options,
+                                const std::vector<std::string>& texts) -> Problem {
+    const Problem problem = set(options, texts);
+    if (!problem || texts.size() != 1) return problem;
+    const auto part = parse_number(texts[0]);
+    if (!part || *part <= 0 || *part >= 1) return problem;
+    return *problem + "; a part of the run is --warmup-ratio " + texts[0];
+  };
+  return steps;
+}
+
 OptionValue resume_value() {
   return {OptionKind::text, "auto|never|DIR", "",
           single([](Options& options, const std::string& text) -> Problem {

@@ -22,7 +22,7 @@ void add_optimizer(std::vector<Option>& table) {
         .help = "learning rate after the warm-up", .aliases = {"lr-scheduler-type",
                                                                "lr-scheduler"}},
        {.name = "warmup", .group = group, .commands = kTraining,
-        .value = integer_value(&Options::warmup, 0, kMaxSteps), .unit = "steps",
+        .value = warmup_value(kMaxSteps), .unit = "steps",
         .help = "steps in which the rate rises from 0; wins over --warmup-ratio",
         .default_text = "by --warmup-ratio", .aliases = {"warmup-steps"}},
        {.name = "warmup-ratio", .group = group, .commands = kTraining,

@@ -1,0 +1,229 @@
+// Flags, file and defaults together: what wins, what contradicts, what is told.
+#include "tools/command_line.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <fstream>
+
+#include "support/raises.h"
+#include "support/temporary_directory.h"
+#include "tools/option_table.h"
+#include "tools/problems.h"
+
+using namespace hearth;
+using test::raised_by;
+
+namespace {
+
+// The flags that train needs, unless the option under test is one of them.
+std::vector<std::string> train_with(const std::vector<std::string>& more,
+                                    const std::string& except = "") {
+  std::vector<std::string> arguments{"train"};
+  for (const std::string name : {"model", "data", "out"}) {
+    if (name != except) arguments.insert(arguments.end(), {"--" + name, name});
+  }
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+std::string written(const test::TemporaryDirectory& directory, const std::string& text) {
+  const std::string path = directory / "config.yaml";
+  std::ofstream(path, std::ios::binary) << text;
+  return path;
+}
+
+Options parsed(const std::vector<std::string>& arguments) {
+  return parse_command_line(arguments).options;
+}
+
+}  // namespace
+
+TEST_CASE("a flag beats the file, the file beats the default") {
+  test::TemporaryDirectory directory;
+  const std::string file =
+      written(directory, "learning_rate: 1e-3\nseq_len: 64\nfreeze: [a, b]\nsteps: null\n");
+  const Options o = parsed(train_with({file, "--lr", "5e-4", "--freeze", "c"}));
+  CHECK(o.lr == 5e-4);
+  CHECK(o.seq_len == 64);
+  CHECK(o.micro_batch == 1);
+  CHECK(o.freeze == std::vector<std::string>{"c"});
+  CHECK_FALSE(o.steps);
+}
+
+TEST_CASE("aliases of other trainers, with hyphens or underscores") {
+  test::TemporaryDirectory directory;
+  const std::string file = written(directory,
+                                   "model_name_or_path: m\ndataset: d.jsonl\noutput_dir: o\n"
+                                   "num_train_epochs: 3.0\nper_device_train_batch_size: 2\n"
+                                   "gradient_accumulation_steps: 4\ncutoff_len: 512\n"
+                                   "lr_scheduler_type: cosine\nwarmup_ratio: 0.1\nadam-beta1: 0.5\n"
+                                   "save_steps: 100\nlogging_steps: 5\nsample_packing: true\n");
+  const Options o = parsed({"train", file, "--max_steps", "6", "--save-total-limit=3"});
+  CHECK(o.model == "m");
+  CHECK(o.data == std::vector<std::string>{"d.jsonl"});
+  CHECK(o.out == "o");
+  CHECK(o.epochs == 3);
+  CHECK(o.micro_batch == 2);
+  CHECK(o.grad_accum == 4);
+  CHECK(o.seq_len == 512);
+  CHECK(o.beta1 == 0.5);
+  CHECK(o.save_every.steps == 100);
+  CHECK(o.packing);
+  CHECK(o.steps == 6);
+  CHECK(o.keep == 3);
+}
+
+TEST_CASE("all problems are told at once, with the nearest name") {
+  test::TemporaryDirectory directory;
+  const std::string file = written(directory, "learnig_rate: 1\nseq-len: 0\nlora_r: 8\n");
+  const auto e = raised_by([&] {
+    parsed({"train", file, "--model", "m", "--grad-acum", "4", "--lr", "nan", "--packing", "maybe",
+            "--method", "lora", "--gpu-memory", "1G"});
+  });
+  CHECK(e.code == ExitCode::usage);
+  INFO(e.message);
+  for (const char* part :
+       {":1: learnig_rate: unknown key; the nearest is learning_rate (lr)",
+        ":2: seq-len: expected a whole number", ":3: lora_r: not in this version",
+        "--grad-acum: unknown option; the nearest is --grad-accum", "--lr: expected a number",
+        "--packing: expected on or off", "'lora' is not in this version",
+        "--gpu-memory: not in this version", "--data is missing", "--out is missing"}) {
+    CHECK(e.says(part));
+  }
+  CHECK(e.message.find('\n') == std::string::npos);
+  try {
+    parsed({"train", file});
+    FAIL("accepted");
+  } catch (const ConfigurationError& error) {  // main prints each on a line of its own
+    CHECK(error.problems().size() == 6);
+  }
+}
+
+TEST_CASE("the nearest name is written as the user writes") {
+  test::TemporaryDirectory directory;
+  const std::string file = written(directory, "grad_acum: 1\nseq-lem: 9\n");
+  const auto e = raised_by([&] {
+    parsed({"train", file, "--micro_batchs", "1", "--micro-batchs", "1", "--output-dri", "x"});
+  });
+  INFO(e.message);
+  for (const char* part : {"grad_acum: unknown key; the nearest is grad_accum;",
+                           "seq-lem: unknown key; the nearest is seq-len",
+                           "--micro_batchs: unknown option; the nearest is --micro_batch",
+                           "--micro-batchs: unknown option; the nearest is --micro-batch",
+                           "--output-dri: unknown option; the nearest is --output-dir (--out)"}) {
+    CHECK(e.says(part));
+  }
+}
+
+TEST_CASE("options that contradict each other") {
+  test::TemporaryDirectory directory;
+  const auto refused = [](const std::vector<std::string>& more, const std::string& part) {
+    const auto e = raised_by([&] { parsed(train_with(more)); });
+    INFO(e.message);
+    return e.code == ExitCode::usage && e.says(part);
+  };
+  CHECK(refused({"--quiet", "--verbose"}, "--quiet and --verbose"));
+  CHECK(refused({"--eval-every", "5"}, "--eval-every needs --eval-data"));
+  CHECK(refused({"--eval-at-start"}, "--eval-at-start needs --eval-data"));
+  CHECK(refused({"--grad-accum", "3", "--batch-tokens", "8192", "--seq-len", "1024"},
+                "8192 tokens are 8 micro-batches"));
+  CHECK(refused({"--logical-shards", "2"}, "not in this version"));
+  for (const char* devices : {"cuda:0", "host,cuda:1", "3xvirtual:mem=8G/cores=2", "2xcuda:0"}) {
+    CHECK(refused({"--devices", devices}, "is not in this version; it has auto, host"));
+  }
+  CHECK(refused({"--devices", "host,host"}, "one device"));
+  CHECK(refused({"--devices", "gpu"}, "--devices: expected auto, host"));
+  const auto generate = [](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"generate", "--model", "m"};
+    words.insert(words.end(), more.begin(), more.end());
+    return raised_by([&] { parsed(words); });
+  };
+  CHECK(generate({"--prompt", "a", "--messages", "f"}).says("found both"));
+  CHECK(generate({"--prompt", "a", "--top-p", "0.5"}).says("--temperature"));
+}
+
+TEST_CASE("--batch-tokens in place of --grad-accum") {
+  test::TemporaryDirectory directory;
+  const Options o =
+      parsed(train_with({"--batch-tokens", "10000", "--seq-len", "1024", "--micro-batch", "2"}));
+  CHECK(o.grad_accum == 5);
+  // The later place says it in its way.
+  const std::string file = written(directory, "batch_tokens: 8192\nseq_len: 1024\n");
+  CHECK(parsed(train_with({file})).grad_accum == 8);
+  CHECK(parsed(train_with({file, "--grad-accum", "3"})).grad_accum == 3);
+  CHECK(parsed(train_with({written(directory, "grad_accum: 3\n"), "--batch-tokens", "4096"}))
+            .grad_accum == 2);
+}
+
+TEST_CASE("empty values are refused with a clear message") {
+  const auto says = [](const std::vector<std::string>& words, const std::string& part) {
+    const auto e = raised_by([&] { parsed(words); });
+    INFO(e.message);
+    return e.code == ExitCode::usage && e.says(part);
+  };
+  CHECK(says({"generate", "--model", "m", "--prompt", ""}, "--prompt: expected TEXT"));
+  CHECK(says({"generate", "--model", "m", "--prompt="}, "--prompt: expected a value behind '='"));
+  CHECK(says(train_with({"--lr="}), "--lr: expected a value behind '='"));
+  CHECK(says(train_with({"--lr=", "--steps", "3"}), "--lr: expected a value"));
+  CHECK(says(train_with({"--out", ""}, "out"), "--out: expected DIR"));
+  CHECK(says(train_with({"--freeze", ""}), "--freeze: expected no empty item"));
+  CHECK(says(train_with({"--lr"}), "--lr: expected a value behind it"));
+  CHECK(parsed({"generate", "--model", "m", "--prompt", "--x="}).prompt == "--x=");
+}
+
+TEST_CASE("two spellings of one option in one place, and one given twice") {
+  test::TemporaryDirectory directory;
+  auto e = raised_by([] { parsed(train_with({"--lr", "1", "--learning_rate", "1"})); });
+  CHECK(e.code == ExitCode::usage);
+  CHECK(e.says("--lr and --learning-rate are the same option"));
+  e = raised_by([] { parsed(train_with({"--seq-len", "1", "--seq_len", "2"})); });
+  CHECK(e.says("--seq-len: expected one value, found 2"));
+  e = raised_by([&] { parsed(train_with({written(directory, "warmup: 1\nwarmup_steps: 1\n")})); });
+  CHECK(e.code == ExitCode::usage);
+  CHECK(e.says("are the same option"));
+  // One in the file and another as a flag are two places.
+  CHECK(parsed(train_with({written(directory, "warmup: 1\n"), "--warmup-steps", "2"})).warmup == 2);
+}
+
+TEST_CASE("commands take their options only") {
+  auto e = raised_by([] { parsed({"eval", "--model", "m", "--data", "d", "--lr", "1"}); });
+  CHECK(e.code == ExitCode::usage);
+  CHECK(e.says("--lr: unknown option for 'eval'"));
+  e = raised_by([] { parsed({"tokenize", "--model", "m", "--data", "d"}); });
+  CHECK(e.says("--data: not in this version"));
+  e = raised_by([] { parsed({"init", "--config", "c"}); });
+  CHECK(e.says("--out is missing"));
+  e = raised_by([] { parsed({"inspect"}); });
+  CHECK(e.says("expected a directory"));
+  e = raised_by([] { parsed({"inspect", "a", "b"}); });
+  CHECK(e.says("unexpected argument 'b'"));
+  e = raised_by([] { parsed({"generate", "--model", "m"}); });
+  CHECK(e.says("one of --prompt and --messages"));
+  e = raised_by([] { parsed({"trian"}); });
+  CHECK(e.says("the nearest is train"));
+  for (const char* later : {"profile", "doctor", "simulate", "report"}) {
+    CHECK(raised_by([&] { parsed({later, "x"}); }).says("is not in this version"));
+  }
+  CHECK(raised_by([] { parsed({}); }).code == ExitCode::usage);
+  CHECK(parsed({"eval", "--model", "m", "--data", "d", "--seq-len", "9"}).seq_len == 9);
+  // eval and generate take what shapes data and batches, and say what has no effect.
+  parsed({"generate", "--model", "m", "--prompt", "x", "--seq-len", "9", "--data", "d"});
+  parsed({"eval", "--model", "m", "--data", "d", "--grad-accum", "2", "--seed", "1"});
+  const auto idle = [](Command command, const std::string& name) {
+    const std::string help = command_help(command);
+    const size_t begin = help.find("  --" + name + " "), end = help.find("  --", begin + 4);
+    std::string entry = help.substr(begin, end - begin);
+    std::erase(entry, '\n');
+    std::erase(entry, ' ');
+    return entry.find("withouteffecthere]") != std::string::npos;
+  };
+  CHECK(idle(Command::generate, "seq-len"));
+  CHECK(idle(Command::generate, "data"));
+  CHECK(idle(Command::eval, "grad-accum"));
+  CHECK_FALSE(idle(Command::eval, "seq-len"));
+  CHECK_FALSE(idle(Command::train, "grad-accum"));
+}
+
+TEST_CASE("weights of data files are not in this version") {
+  const auto e = raised_by([] { parsed(train_with({"--data", "rows.jsonl:0.5"}, "data")); });
+  CHECK(e.says("not in this version"));
+}

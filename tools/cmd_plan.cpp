@@ -6,7 +6,8 @@
 namespace hearth {
 
 ExitCode run_plan(const Options& options) {
-  const PlanReport report = plan_run(options);
+  const PlanReport report =
+      plan_run(options, options.verbose ? PlanDetail::tasks : PlanDetail::kinds);
   if (options.json) {
     print_json(report.json);
   } else {

@@ -11,9 +11,8 @@ namespace hearth {
 
 namespace {
 
-/// Shortest time of a few runs, after one that warms up.
+/// Shortest time of a few runs; the first warms caches for the others.
 double shortest(int runs, const std::function<void()>& f) {
-  f();
   double best = 1e30;
   for (int i = 0; i < runs; ++i) {
     const auto begin = std::chrono::steady_clock::now();
@@ -65,9 +64,10 @@ class Bench {
 };
 
 // No measurement takes matrices of more than this; larger sizes run at the same rate.
-constexpr int64_t kMostRows = 512, kMostWidth = 2048, kMostExpertWidth = 1024;
-constexpr int64_t kMostExperts = 8;
-constexpr double kMostFlops = 4e9;
+constexpr int64_t kMostRows = 512, kMostWidth = 2048, kMostOut = 1024, kMostExpertWidth = 1024;
+constexpr int64_t kMostDocument = 512;
+constexpr int64_t kLeastExperts = 2, kMostExperts = 8;
+constexpr double kMostFlops = 2e9;
 
 struct Rates {
   double forward = 0, backward = 0;
@@ -75,7 +75,7 @@ struct Rates {
 
 Rates measure_linear(Device& device, const RateOptions& o, const RunShapes& shapes, int64_t rows) {
   const int64_t in = std::min(shapes.spec.hidden, kMostWidth);
-  const int64_t out = std::min(shapes.spec.heads * shapes.spec.head_dim, kMostWidth);
+  const int64_t out = std::min(shapes.spec.heads * shapes.spec.head_dim, kMostOut);
   Bench bench(device, o, o.ops.linear_scratch(rows, out, in));
   const LinearView w{bench.matrix(shapes.linear_weights, out, in), {}, o.compute};
   const View x = bench.matrix(DType::f32, rows, in), y = bench.matrix(DType::f32, rows, out);
@@ -96,10 +96,11 @@ Rates measure_experts(Device& device, const RateOptions& o, const RunShapes& sha
   const double flops_each = 6.0 * static_cast<double>(rows) * static_cast<double>(hidden * width);
   const auto bytes_each = static_cast<uint64_t>(3 * hidden * width) *
                           (size_of(shapes.expert_weights) + (shapes.experts_trained ? 4 : 0));
-  const int64_t experts =
-      std::clamp<int64_t>(std::min({kMostExperts, static_cast<int64_t>(kMostFlops / flops_each),
-                                    static_cast<int64_t>(o.max_bytes / 2 / bytes_each)}),
-                          1, shapes.spec.experts);
+  const int64_t experts = std::clamp<int64_t>(
+      std::min(
+          std::clamp(static_cast<int64_t>(kMostFlops / flops_each), kLeastExperts, kMostExperts),
+          static_cast<int64_t>(o.max_bytes / 2 / bytes_each)),
+      1, shapes.spec.experts);
   const int64_t all = rows * experts;
   Bench bench(device, o, o.ops.experts_scratch(all, experts, hidden, width));
   std::vector<ExpertView> weights;
@@ -134,7 +135,7 @@ Rates measure_experts(Device& device, const RateOptions& o, const RunShapes& sha
 
 Rates measure_attention(Device& device, const RateOptions& o, const RunShapes& shapes) {
   const ModelSpec& spec = shapes.spec;
-  const int64_t n = std::min<int64_t>(shapes.longest, 1024);
+  const int64_t n = std::min(shapes.longest, kMostDocument);
   // Whole groups of query heads, one a worker at least.
   const int64_t group = spec.heads / spec.kv_heads;
   const int64_t kv = std::min<int64_t>(spec.kv_heads, std::max<int64_t>(o.workers, 8 / group));
@@ -163,7 +164,7 @@ Rates measure_attention(Device& device, const RateOptions& o, const RunShapes& s
 double measure_loss(Device& device, const RateOptions& o, const RunShapes& shapes) {
   const int64_t hidden = std::min(shapes.spec.hidden, kMostWidth);
   const int64_t vocabulary = std::clamp<int64_t>(static_cast<int64_t>(o.max_bytes / 16) / hidden, 1,
-                                                 std::min<int64_t>(shapes.spec.vocabulary, 4096));
+                                                 std::min<int64_t>(shapes.spec.vocabulary, 2048));
   const int64_t rows = std::clamp<int64_t>(
       static_cast<int64_t>(kMostFlops / 6 / static_cast<double>(hidden * vocabulary)), 1,
       std::min(shapes.tokens, kMostRows));

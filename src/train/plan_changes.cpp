@@ -71,9 +71,10 @@ class Search {
       : subject_(subject), request_(request), config_(config) {}
 
   std::vector<PlanChange> run() {
+    if (!anything_fits()) return found_;
     if (recompute() || smaller_micro_batch() || no_rounded_weights()) return found_;
     if (shorter_sequences(start(), config_.seq_len / 4) || frozen_parts()) return found_;
-    shorter_sequences(start(), 1);
+    if (!shorter_sequences(start(), 1)) all_together();
     return found_;
   }
 
@@ -113,12 +114,16 @@ class Search {
     return peak.has_value();
   }
 
-  bool recompute() {
-    if (request_.recompute.value_or(true)) return false;
-    Variant v = start();
+  bool may_recompute() const { return !request_.recompute.value_or(true); }
+  void add_recompute(Variant& v) const {
+    if (!may_recompute()) return;
     v.request.recompute = true;
     v.add("--recompute blocks");
-    return take(v);
+  }
+  bool recompute() {
+    Variant v = start();
+    add_recompute(v);
+    return may_recompute() && take(v);
   }
 
   /// Largest first, those that divide the present one.
@@ -132,12 +137,15 @@ class Search {
     return false;
   }
 
-  bool no_rounded_weights() {
-    if (subject_.settings.compute != Compute::bf16) return false;
-    Variant v = start();
+  bool may_drop_rounded() const { return subject_.settings.compute == Compute::bf16; }
+  static void drop_rounded(Variant& v) {
     v.settings.compute = Compute::f32;
     v.add("--compute-dtype f32");
-    return take(v);
+  }
+  bool no_rounded_weights() {
+    Variant v = start();
+    drop_rounded(v);
+    return may_drop_rounded() && take(v);
   }
 
   /// The longest that fits, at least `least`: the sequences of a micro-batch are cut to one before.
@@ -155,28 +163,80 @@ class Search {
         high = middle - 1;
       }
     }
-    if (low == 0 || low * unit < least) return false;
-    base.cut_sequences(low * unit);
+    int64_t length = low * unit;
+    for (int64_t half = unit / 2; length == 0 && half >= least; half /= 2) {
+      Variant v = base;
+      v.cut_sequences(half);
+      if (peak_if_fits(v)) length = half;
+    }
+    if (length < least) return false;
+    base.cut_sequences(length);
     return take(base);
   }
 
-  bool frozen_parts() {
-    if (!config_.trainable.empty()) return false;
-    const auto part = [&](const std::function<bool(Variant&)>& freeze) {
-      Variant v = start();
-      if (!freeze(v)) return false;
-      if (take(v)) return true;
-      v.cut_micro_batch(1);
-      return config_.micro_batch > 1 && take(v);
-    };
+  /// What is trained, less and less; each as a change of a variant, false where it is none.
+  std::vector<std::function<bool(Variant&)>> parts() const {
+    if (!config_.trainable.empty()) return {};
     const auto embedding =
         std::find_if(subject_.table.tensors().begin(), subject_.table.tensors().end(),
                      [](const Tensor& t) { return t.slot == Slot::embedding; });
-    return part([&](Variant& v) { return v.freeze(embedding->name); }) ||
-           part([](Variant& v) { return v.freeze("*.experts.*"); }) ||
-           // Beside --freeze, --trainable would only take tensors out of what is frozen.
-           (config_.freeze.empty() &&
-            part([](Variant& v) { return v.train_only("*.self_attn.*"); }));
+    std::vector<std::function<bool(Variant&)>> all{
+        [name = embedding->name](Variant& v) { return v.freeze(name); },
+        [](Variant& v) { return v.freeze("*.experts.*"); }};
+    // Beside --freeze, --trainable would only take tensors out of what is frozen.
+    if (config_.freeze.empty()) {
+      all.emplace_back([](Variant& v) { return v.train_only("*.self_attn.*"); });
+    }
+    return all;
+  }
+
+  bool frozen_parts() {
+    for (const auto& part : parts()) {
+      Variant v = start();
+      if (!part(v)) continue;
+      if (take(v)) return true;
+      v.cut_micro_batch(1);
+      if (config_.micro_batch > 1 && take(v)) return true;
+    }
+    return false;
+  }
+
+  /// Runs that are cut in everything but what is trained and the sequences: with and without rounded
+  /// weights, because either may be the smaller.
+  std::vector<Variant> cut_runs() const {
+    Variant v = start();
+    add_recompute(v);
+    v.cut_micro_batch(1);
+    std::vector<Variant> runs{v};
+    if (may_drop_rounded()) drop_rounded(runs.emplace_back(v));
+    return runs;
+  }
+
+  /// Changes of several kinds at once, where none alone is enough.
+  bool all_together() {
+    std::vector<std::function<bool(Variant&)>> trained = parts();
+    trained.insert(trained.begin(), [](Variant&) { return true; });
+    for (const auto& part : trained) {
+      for (const Variant& run : cut_runs()) {
+        Variant v = run;
+        if (part(v) && (take(v) || shorter_sequences(v, 1))) return true;
+      }
+    }
+    return false;
+  }
+
+  /// Whether the smallest run of all changes fits: where it does not, none does.
+  bool anything_fits() const {
+    std::vector<std::function<bool(Variant&)>> trained = parts();
+    trained.insert(trained.begin(), [](Variant&) { return true; });
+    for (const auto& part : trained) {
+      for (Variant run : cut_runs()) {
+        if (!part(run)) continue;
+        run.cut_sequences(1);
+        if (peak_if_fits(run, true)) return true;
+      }
+    }
+    return false;
   }
 
   const PlanSubject& subject_;

@@ -18,8 +18,8 @@ struct PlanChange {
 /// The changes that fit, least first; empty if none does or the plan fits. Tried, in this order:
 /// recompute; fewer sequences in more micro-batches (the same tokens a step); no rounded weights
 /// (--compute-dtype f32); shorter sequences (to a quarter); frozen parts (embedding, experts, all but
-/// attention), alone and with the smallest micro-batch; shorter sequences still. Search ends with the
-/// first that fits.
+/// attention), alone and with the smallest micro-batch; shorter sequences still; several of these at
+/// once. Search ends with the first that fits, and finds one if any of these runs fits.
 std::vector<PlanChange> changes_that_fit(const PlanSubject& subject, const PlanRequest& request,
                                          const TrainConfig& config);
 

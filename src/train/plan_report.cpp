@@ -1,6 +1,9 @@
 #include "train/plan_report.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <map>
+#include <set>
 
 namespace hearth {
 
@@ -39,19 +42,63 @@ std::string memory_text(const RunPlan& plan) {
                        mebibytes(plan.budget).c_str(), plan.fits() ? "fits" : "DOES NOT FIT");
 }
 
-std::string list_text(const Schedule& list) {
+/// "reads -> writes", by the names of the values, each once (the head reads some of every layer).
+std::string values_text(const Task& task) {
+  std::string reads, writes;
+  std::set<std::pair<Value, bool>> named;
+  for (const BufferUse& use : task.uses) {
+    if (use.port.access == Access::temporary) continue;
+    const bool is_read = use.port.access == Access::read;
+    if (!named.emplace(use.port.value, is_read).second) continue;
+    std::string& side = is_read ? reads : writes;
+    side += side.empty() ? "" : " ";
+    side += info_of(use.port.value).name;
+  }
+  return reads + " -> " + writes;
+}
+
+/// A line a task, in the order of the list.
+std::string every_task(const Schedule& list) {
   std::string text;
   size_t number = 0;
   for (const Task& task : list.tasks) {
-    text += format("  %4zu  %-44s", number++, describe(task).c_str());
-    std::string reads, writes;
-    for (const BufferUse& use : task.uses) {
-      if (use.port.access == Access::temporary) continue;
-      std::string& side = use.port.access == Access::read ? reads : writes;
-      side += side.empty() ? "" : " ";
-      side += info_of(use.port.value).name;
+    text += format("  %4zu  %-44s", number++, describe(task).c_str()) + values_text(task) + "\n";
+  }
+  return text;
+}
+
+/// A line for the tasks that differ in layer and micro-batch alone, where the first of them stands.
+std::string kinds_of_tasks(const Schedule& list) {
+  struct Line {
+    std::string name, values;
+    int64_t count = 0;
+    int32_t least = 0, most = 0;  // layers
+  };
+  std::vector<Line> lines;
+  std::map<std::string, size_t> known;
+  for (const Task& task : list.tasks) {
+    const std::string name =
+        std::string(name_of(task.kind)) + " " + std::string(name_of(task.phase));
+    const std::string values = values_text(task);
+    const auto [at, is_new] = known.emplace(name + values, lines.size());
+    if (is_new) lines.push_back({name, values, 0, task.layer, task.layer});
+    Line& line = lines[at->second];
+    ++line.count;
+    line.least = std::min(line.least, task.layer);
+    line.most = std::max(line.most, task.layer);
+  }
+  std::string text;
+  for (const Line& line : lines) {
+    std::string layers;
+    if (line.most >= 0) {
+      const int32_t least = std::max(line.least, 0);
+      layers = least == line.most
+                   ? "layer " + std::to_string(least)
+                   : "layers " + std::to_string(least) + " to " + std::to_string(line.most);
     }
-    text += reads + " -> " + writes + "\n";
+    text += format("  %5lld  %-18s %-16s ", static_cast<long long>(line.count), line.name.c_str(),
+                   layers.c_str()) +
+            line.values + "\n";
   }
   return text;
 }
@@ -127,14 +174,15 @@ Json plan_json(const RunPlan& plan, const RunSetup& setup, const PlanTimes& time
   return json;
 }
 
-std::string plan_text(const RunPlan& plan, const RunSetup& setup, const PlanTimes& times) {
+std::string plan_text(const RunPlan& plan, const RunSetup& setup, const PlanTimes& times,
+                      PlanDetail detail) {
   const Schedule& list = plan.train->schedule;
   return memory_text(plan) + "\nstep: " + std::to_string(list.tasks.size()) +
          " tasks in 1 stream on host (" + std::to_string(setup.workers) + " workers), " +
          std::to_string(list.micro_batches) + " micro-batches of at most " +
          std::to_string(list.tokens) + " tokens, groups of " + std::to_string(plan.train->group) +
-         (plan.train->recompute ? ", blocks recomputed" : "") + "\n" + list_text(list) +
-         time_text(times);
+         (plan.train->recompute ? ", blocks recomputed" : "") + "\n" +
+         (detail == PlanDetail::tasks ? every_task(list) : kinds_of_tasks(list)) + time_text(times);
 }
 
 }  // namespace hearth

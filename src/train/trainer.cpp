@@ -26,7 +26,7 @@ ExitCode train(const TrainConfig& options, Reporter& reporter) {
   return run.finish();
 }
 
-PlanReport plan_run(const TrainConfig& options) {
+PlanReport plan_run(const TrainConfig& options, PlanDetail detail) {
   const TrainConfig config = as_planned(options);
   const RunSetup setup = prepare_planning(config);
   std::optional<TrainingData> data;
@@ -43,7 +43,8 @@ PlanReport plan_run(const TrainConfig& options) {
   if (!config.trace.empty()) {
     write_file_atomically(config.trace, chrome_trace(plan.train->schedule, times.trace));
   }
-  PlanReport report{plan.fits(), plan_text(plan, setup, times), plan_json(plan, setup, times), ""};
+  PlanReport report{plan.fits(), plan_text(plan, setup, times, detail),
+                    plan_json(plan, setup, times), ""};
   if (!plan.fits()) {
     const std::vector<PlanChange> changes = changes_that_fit(subject, request, config);
     const uint64_t needed = needed_memory(subject, request);

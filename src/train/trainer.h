@@ -24,7 +24,9 @@ struct PlanReport {
   Json json;            // the keys of `plan --json`
   std::string refusal;  // empty if it fits; else what is missing and the smallest change
 };
-PlanReport plan_run(const TrainConfig& config);
+/// How much the text says of the list: a line for tasks of a kind, or one for every task.
+enum class PlanDetail : uint8_t { kinds, tasks };
+PlanReport plan_run(const TrainConfig& config, PlanDetail detail = PlanDetail::kinds);
 
 /// What `eval --json` prints.
 Json evaluate(const RunConfig& config, Reporter& reporter);

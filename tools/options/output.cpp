@@ -22,7 +22,7 @@ void add_output(std::vector<Option>& table) {
         .value = flag_value(&Options::quiet), .help = "warnings and errors only",
         .may_change = true},
        {.name = "verbose", .group = group, .commands = kAll,
-        .value = flag_value(&Options::verbose), .help = "more on stderr", .may_change = true}});
+        .value = flag_value(&Options::verbose), .help = "more on stderr; of plan: every task", .may_change = true}});
 }
 // clang-format on
 

@@ -1,0 +1,136 @@
+// What does not fit: the smallest change that does, and the line that names it.
+#include <catch2/catch_test_macros.hpp>
+
+#include "base/system.h"
+#include "train/plan_changes.h"
+#include "train/training_fixture.h"
+
+namespace hearth::test {
+namespace {
+
+// Subjects with a process of a fixed size, so that no measurement moves what fits.
+struct Subject {
+  TrainingFixture f;
+  TrainConfig config = f.config("x");
+  RunSetup setup;
+  PlanRequest request;
+
+  Subject() : setup(prepare_training(config)) {
+    config.seq_len = 8192;
+    config.micro_batch = 8;
+    config.grad_accum = 2;
+    request.training = true;
+    request.micro_batches = 2;
+    request.longest = 8192;
+    request.tokens = 8 * 8192;
+  }
+  PlanSubject with(uint64_t budget) const {
+    PlanSubject subject = subject_of(setup, {uint64_t{20} << 20, 0, 0});
+    subject.opening_bytes = 0;
+    subject.budget = budget;
+    return subject;
+  }
+};
+
+TEST_CASE("plan: what was planned as P fits a budget of P, and a program a little larger") {
+  const Subject s;
+  const RunPlan plan = make_run_plan(s.with(uint64_t{1} << 40), s.request);
+  PlanSubject same = s.with(plan.peak);
+  CHECK(make_run_plan(same, s.request).fits());
+  CHECK(make_run_plan(same, s.request).train->group == plan.train->group);
+  same.process.program += uint64_t{2} << 20;
+  const RunPlan larger = make_run_plan(same, s.request);
+  CHECK(larger.fits());
+  CHECK(larger.train->group == plan.train->group);
+  const uint64_t needed = needed_memory(same, s.request);
+  CHECK(needed < plan.peak);
+  same.budget = needed;
+  CHECK(make_run_plan(same, s.request).fits());
+  same.budget = needed - (3 << 20);
+  CHECK_FALSE(make_run_plan(same, s.request).fits());
+}
+
+TEST_CASE("plan: the smallest change that fits is named, and fits") {
+  Subject s;
+  const uint64_t needed = needed_memory(s.with(0), s.request);
+  const auto change = [&](uint64_t budget) {
+    const auto found = changes_that_fit(s.with(budget), s.request, s.config);
+    return found.empty() ? std::string("none") : found.front().options;
+  };
+  // Fewer sequences in a micro-batch: the same tokens a step.
+  CHECK(change(needed - (8 << 20)) == "--micro-batch 4 --grad-accum 4");
+  // Somewhere above the parameters alone sequences are cut, and at last nothing helps.
+  PlanRequest one = s.request;
+  one.micro_batches = 16;
+  one.tokens = 8192;
+  const std::string shorter = change(needed_memory(s.with(0), one) - (2 << 20));
+  INFO(shorter);
+  CHECK(shorter.find("--seq-len") != std::string::npos);
+  CHECK(change(uint64_t{20} << 20) == "none");
+  // Recompute comes first where it was refused.
+  s.request.recompute = false;
+  const uint64_t kept = needed_memory(s.with(0), s.request);
+  CHECK(kept > needed);
+  CHECK(change(kept - (6 << 20)) == "--recompute blocks");
+}
+
+TEST_CASE("plan: a change is named whenever all of them together fit") {
+  Subject s;
+  s.request.recompute = false;
+  const auto change = [&](uint64_t budget) {
+    const auto found = changes_that_fit(s.with(budget), s.request, s.config);
+    return found.empty() ? std::string("none") : found.front().options;
+  };
+  ParameterTable attention = s.setup.table;
+  for (Tensor& t : attention.tensors()) t.trainable = glob_matches("*.self_attn.*", t.name);
+  const PlanSubject given = s.with(0);
+  const PlanSubject least{given.spec, given.settings, attention, given.ops,    given.types_basis,
+                          0,          given.workers,  0,         given.process};
+  PlanRequest smallest = s.request;
+  smallest.micro_batches = 16;
+  smallest.tokens = smallest.longest = 1;
+  smallest.recompute = true;
+  const uint64_t floor = needed_memory(least, smallest) + (uint64_t{4} << 20);  // what stays free
+  const std::string together = change(floor + (64 << 10));
+  INFO(together);
+  for (const char* part : {"--recompute blocks", "--micro-batch 1 --grad-accum 16", "--seq-len ",
+                           "--trainable '*.self_attn.*'"}) {
+    CHECK(together.find(part) != std::string::npos);
+  }
+  CHECK(change(floor - (512 << 10)) == "none");
+}
+
+TEST_CASE("plan: a refusal is one line that names what runs, and a run with it runs") {
+  TrainingFixture f;
+  TrainConfig config = f.config("run");
+  config.data = {f.dir / "long.jsonl"};
+  config.seq_len = 2048;
+  config.micro_batch = 16;
+  config.grad_accum = 1;
+  config.steps = 1;
+  std::string ids;
+  for (int i = 0; i < 2048; ++i) ids += (i ? "," : "") + std::to_string(i % 250);
+  std::string rows;
+  for (int i = 0; i < 16; ++i) rows += "{\"input_ids\":[" + ids + "]}\n";
+  TrainingFixture::write(f.dir / "long.jsonl", rows);
+  config.recompute = Recompute::none;
+  config.cpu_memory = 1;
+  const auto needed = static_cast<uint64_t>(plan_run(config).json.find("needed_bytes")->as_int());
+  config.cpu_memory = needed - (uint64_t{12} << 20);
+  if (peak_resident_bytes() > config.cpu_memory) SKIP("what ran before in this process was larger");
+  const PlanReport report = plan_run(config);
+  REQUIRE_FALSE(report.fits);
+  CHECK(report.json.find("fits")->as_bool() == false);
+  INFO(report.refusal);
+  CHECK(report.refusal.find('\n') == std::string::npos);
+  REQUIRE(report.refusal.find("--recompute blocks") != std::string::npos);
+  CHECK(report.json.find("changes")->as_array()[0].find("options")->as_string() ==
+        "--recompute blocks");
+  CHECK(raised_by([&] { f.run(config); }).code == ExitCode::usage);
+  CHECK(file_info(f.dir / "run/model").kind == FileKind::none);
+  config.recompute = Recompute::blocks;
+  CHECK(f.run(config) == ExitCode::done);
+}
+
+}  // namespace
+}  // namespace hearth::test

@@ -10,15 +10,9 @@ namespace hearth {
 /// `count` elements from (row, col) on; where all views are contiguous they go on over row ends.
 struct Elements {
   int64_t row, col, count;
-  int64_t block;  // the how manieth
 };
 
 constexpr int64_t kElementBlock = 16384;
-
-/// Blocks that `for_elements` cuts a shape into, at most.
-inline int64_t element_blocks(int64_t rows, int64_t cols) {
-  return std::max<int64_t>(1, rows) * ((cols + kElementBlock - 1) / kElementBlock);
-}
 
 /// Runs f(Elements) over all elements of views of equal shape.
 template <class F>
@@ -34,7 +28,7 @@ void for_elements(HostStream& stream, std::initializer_list<ConstView> views, co
   const int64_t in_row = (cols + kElementBlock - 1) / kElementBlock;
   stream.pool().run(rows * in_row, [&](int64_t tile, int) {
     const int64_t row = tile / in_row, col = tile % in_row * kElementBlock;
-    f(Elements{row, col, std::min(kElementBlock, cols - col), tile});
+    f(Elements{row, col, std::min(kElementBlock, cols - col)});
   });
 }
 

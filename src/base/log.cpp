@@ -42,7 +42,6 @@ LogLevel log_level() {
   }
 }
 
-void log_error(std::string_view message) { logger().error("error: {}", message); }
 void log_warning(std::string_view message) { logger().warn("warning: {}", message); }
 void log_info(std::string_view message) { logger().info("{}", message); }
 void log_verbose(std::string_view message) { logger().debug("{}", message); }

@@ -16,7 +16,6 @@ enum class LogLevel {
 void set_log_level(LogLevel level);
 LogLevel log_level();
 
-void log_error(std::string_view message);    // "error: ..."
 void log_warning(std::string_view message);  // "warning: ..."
 void log_info(std::string_view message);
 void log_verbose(std::string_view message);

@@ -53,10 +53,6 @@ struct RejectedState {
   std::string reason;
 };
 
-/// Bytes that a save of the registry writes, for checks of the disk before step 1 (a bound: file
-/// headers and manifest are estimated).
-uint64_t state_bytes(const StateRegistry& registry);
-
 /// Saves step `step` below run_dir/state, then removes all but the `keep` newest states. The state is
 /// durable when this returns. Raises a storage error when it cannot be saved: then nothing of it
 /// stays and the older states are whole. What cannot be removed afterwards is a warning.

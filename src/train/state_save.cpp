@@ -12,12 +12,6 @@ namespace {
 
 std::string state_root(const std::string& run_dir) { return run_dir + "/state"; }
 
-uint64_t header_bytes(const std::vector<StateView>& views) {
-  uint64_t bytes = 1024;
-  for (const StateView& view : views) bytes += 160 + view.name.size() + 21 * view.shape.size();
-  return bytes;
-}
-
 std::vector<SafetensorsEntry> entries_of(const std::vector<StateView>& views) {
   std::vector<SafetensorsEntry> entries;
   for (const StateView& view : views) {
@@ -94,16 +88,6 @@ void remove_old_states(const std::string& root, int keep) {
 }
 
 }  // namespace
-
-uint64_t state_bytes(const StateRegistry& registry) {
-  uint64_t bytes = uint64_t{1} << 20;  // manifest and directory
-  for (const StateComponent& component : registry.components()) {
-    const std::vector<StateView> views = checked_views(component);
-    bytes += header_bytes(views);
-    for (const StateView& view : views) bytes += view.bytes.size();
-  }
-  return bytes;
-}
 
 SavedState save_state(const StateRegistry& registry, const std::string& run_dir, int64_t step,
                       int keep, const Json& extra) {

@@ -18,7 +18,6 @@ const std::vector<LaterOption>& later_options() {
       {.name = "adapter-layout"},
       {.name = "accept-other-base", .flag = true},
       {.name = "val-size", .aliases = {"val-set-size"}},
-      {.name = "no-special-in-content", .flag = true},
       {.name = "policy"},
       {.name = "topology"},
       {.name = "gpu-memory"},

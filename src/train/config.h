@@ -30,6 +30,7 @@ struct RunConfig {
   std::string chat_template;              // file or name, empty = the model's
   std::string template_date;              // what templates take for today; empty = today
   TrainOn train_on = TrainOn::automatic;  // of chats; text is trained as a whole
+  bool no_special_in_content = false;     // special tokens typed in messages are read as text
   Overflow overflow = Overflow::truncate;
   int64_t skip_bad_rows = 0;
 

@@ -168,6 +168,7 @@ RowData read_run_rows(const RunConfig& config, const RunSetup& setup,
   options.follow_links = config.follow_links;
   options.chat_template = config.chat_template;
   options.template_date = config.template_date;
+  options.no_special_in_content = config.no_special_in_content;
   options.skip_bad_rows = config.skip_bad_rows;
   options.seq_len = config.seq_len;
   options.overflow = config.overflow;

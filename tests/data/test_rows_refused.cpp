@@ -24,10 +24,6 @@ TEST_CASE("bad rows are named by file, line and field") {
   refused("{}", {"none of the keys"});
   refused("{\"label\": 1}", {"none of the keys"});
   refused("{\"text\": \"a\", \"messages\": []}", {"messages and text", "--format"});
-  refused("{\"prompt\": \"a\", \"completion\": \"b\"}", {"not in this version"});
-  refused("{\"instruction\": \"a\", \"input\": \"\", \"output\": \"b\"}", {"not in this version"});
-  refused("{\"conversations\": [{\"from\": \"human\", \"value\": \"b\"}]}",
-          {"not in this version"});
 
   refused("{\"messages\": []}", {"messages", "empty"});
   refused("{\"messages\": {}}", {"messages"});
@@ -71,4 +67,58 @@ TEST_CASE("bad rows are named by file, line and field") {
 
   fixture.options.vocabulary = 258;  // fewer rows in the embedding than tokens
   CHECK(has(fixture.refusal("{\"text\": \"a\"}"), "rows.jsonl:1: the tokenizer gives the id 258"));
+}
+
+TEST_CASE("bad rows of the other formats are named by field") {
+  const RowFixture f;
+  // Prompt and completion.
+  f.refused(R"({"prompt": "a"})", {"prompt without completion"});
+  f.refused(R"({"prompt": 1, "completion": "b"})", {"prompt: a string or a list", "'1'"});
+  f.refused(R"({"prompt": "a", "completion": {}})", {"completion: a string or a list"});
+  f.refused(R"({"prompt": "a", "completion": []})", {"completion: a string expected"});
+  f.refused(R"({"prompt": [], "completion": "a"})", {"completion: a list of messages expected"});
+  f.refused(R"({"prompt": [], "completion": []})", {"prompt", "an empty one"});
+  f.refused(R"({"prompt": [{"role": "user", "content": "a"}], "completion": [{"role": "user"}]})",
+            {"completion[0].content"});
+  f.refused(
+      R"({"prompt": [{"role": "user", "content": "a"}], "completion": [{"role": "user", "content": "b"}]})",
+      {"completion: no turn of the assistant"});
+  f.refused(R"({"prompt": "a", "completion": "b", "text": "c"})", {"--format"});
+
+  // Alpaca.
+  f.refused(R"({"instruction": "a"})", {"instruction without output"});
+  f.refused(R"({"instruction": 1, "output": "b"})", {"instruction: a string expected", "'1'"});
+  f.refused(R"({"instruction": "a", "output": ["b"]})", {"output: a string expected", "an array"});
+  f.refused(R"({"instruction": "a", "output": "b", "input": 2})", {"input: a string expected"});
+  f.refused(R"({"instruction": "a", "output": "b", "system": {}})", {"system: a string expected"});
+  f.refused(R"({"instruction": "a", "output": "b", "history": "c"})", {"history: a list"});
+  f.refused(R"({"instruction": "a", "output": "b", "history": [["c"]]})", {"history[0]: a pair"});
+  f.refused(R"({"instruction": "a", "output": "b", "history": [["c", "d"], ["e", 1]]})",
+            {"history[1]: a pair"});
+
+  // Sharegpt.
+  const auto turns = [](const std::string& list) { return "{\"conversations\": " + list + "}"; };
+  f.refused(turns("[]"), {"conversations", "an empty one"});
+  f.refused(turns("5"), {"conversations", "'5'"});
+  f.refused(turns("[5]"), {"conversations[0]: an object with from and value"});
+  f.refused(turns(R"([{"value": "a"}])"), {"conversations[0].from"});
+  f.refused(turns(R"([{"from": "human"}])"), {"conversations[0].value"});
+  f.refused(turns(R"([{"from": "human", "value": ["a"]}])"), {"conversations[0].value"});
+  f.refused(turns(R"([{"from": "bing", "value": "a"}])"), {"conversations[0].from: 'bing'", "gpt"});
+  f.refused(turns(R"([{"from": "human", "value": "a"}])"), {"no turn of the assistant"});
+  f.refused(turns(R"([{"from": "function_call", "value": "f of 1"}])"),
+            {"conversations[0].value: the JSON of a call", "'f of 1'"});
+  f.refused(turns(R"([{"from": "function_call", "value": "[]"}])"), {"conversations[0].value"});
+  f.refused(turns(R"([{"from": "function_call", "value": "{\"name\": \"f\", \"arguments\": 1}"}])"),
+            {"conversations[0].value"});
+  f.refused(turns(R"([{"role": "user", "content": 1}])"), {"conversations[0].content"});
+  f.refused(R"({"conversations": [{"from": "system", "value": "a"}], "system": "b"})",
+            {"system: the first turn"});
+
+  // What would train a turn that the row says not to train.
+  f.refused(R"({"messages": [{"role": "assistant", "content": "a", "weight": 0}]})",
+            {"messages[0].weight"});
+  f.refused(turns(R"([{"from": "gpt", "value": "a", "weight": 0}])"), {"conversations[0].weight"});
+  f.refused(R"({"messages": [{"role": "assistant", "content": "a"}], "tools": "f"})", {"tools"});
+  f.refused(R"({"messages": [{"role": "assistant", "content": "a"}], "tools": {}})", {"tools"});
 }

@@ -16,8 +16,10 @@ void add_data(std::vector<Option>& table) {
                               NamedValues<RowFormat>{{"auto", RowFormat::automatic},
                                                      {"text", RowFormat::text},
                                                      {"messages", RowFormat::messages},
-                                                     {"tokens", RowFormat::tokens}},
-                              {"completion", "alpaca", "sharegpt"}),
+                                                     {"completion", RowFormat::completion},
+                                                     {"alpaca", RowFormat::alpaca},
+                                                     {"sharegpt", RowFormat::sharegpt},
+                                                     {"tokens", RowFormat::tokens}}),
         .help = "kind of the rows; auto: by their keys"},
        {.name = "chat-template", .group = group, .commands = kModel,
         .value = text_value(&Options::chat_template, "FILE|NAME"),
@@ -35,6 +37,9 @@ void add_data(std::vector<Option>& table) {
                                                    {"all", TrainOn::all}}),
         .help = "what is trained: the assistant's turns, the last of them, what answers the prompt, "
                 "or everything; auto: by the kind of row"},
+       {.name = "no-special-in-content", .group = group, .commands = kOnData, .idle = {generate},
+        .value = flag_value(&Options::no_special_in_content),
+        .help = "special tokens typed in messages are encoded as plain text"},
        {.name = "skip-bad-rows", .group = group, .commands = kOnData, .idle = {generate},
         .value = integer_value(&Options::skip_bad_rows, 0), .unit = "rows",
         .help = "bad rows to pass over, each listed, before they are an error"}});

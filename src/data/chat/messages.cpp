@@ -72,7 +72,17 @@ JsonArray read_messages(const Json& list, const std::string& where, const std::s
   return messages;
 }
 
-Json read_tools(const Json& tools, const std::string& where) {
+Json read_tools(const Json& given, const std::string& where) {
+  Json tools = given;
+  if (given.is_string()) {
+    if (given.as_string().empty()) return Json();
+    try {
+      tools = parse_json(given.as_string(), where);
+    } catch (const Error&) {
+      throw input_error(where + ": tools: a list of objects or its JSON expected, not " +
+                        shown(given));
+    }
+  }
   if (is_empty(tools)) return Json();
   if (!tools.is_array()) {
     throw input_error(where + ": tools: a list of objects expected, not " + shown(tools));

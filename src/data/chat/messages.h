@@ -24,7 +24,8 @@ struct Chat {
 JsonArray read_messages(const Json& list, const std::string& where,
                         const std::string& field = "messages");
 
-/// The tools of a row: null and an empty list are none. Input error for what is no list of objects.
+/// The tools of a row: a list of objects, or the text of one as JSON (some datasets have that). Null,
+/// an empty list and an empty text are none. Input error for anything else.
 Json read_tools(const Json& tools, const std::string& where);
 
 /// A row {"messages": [...], "tools"?: [...]} or a bare list of messages.

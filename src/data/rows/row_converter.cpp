@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <mutex>
 #include <optional>
+#include <set>
 
 #include "base/json_at.h"
+#include "base/log.h"
 #include "base/utf8.h"
+#include "data/rows/chat_rows.h"
 #include "data/rows/row_fields.h"
+#include "data/rows/typed_specials.h"
 
 namespace hearth {
 namespace {
@@ -70,8 +74,9 @@ void check_document(const RawRow& row) {
 struct RowConverter::State {
   RowOptions options;
   // A failed reading is tried again by the next row that needs it.
-  mutable std::once_flag tokenizer_read, template_read;
+  mutable std::once_flag tokenizer_read, template_read, specials_read;
   mutable std::optional<Tokenizer> loaded;
+  mutable std::optional<SpecialTokens> specials;
   mutable std::optional<ChatTemplate> chat_template;
 
   const Tokenizer& tokenizer() const {
@@ -86,9 +91,24 @@ struct RowConverter::State {
     return *chat_template;
   }
 
+  const SpecialTokens& special_tokens() const {
+    const Tokenizer& of = tokenizer();
+    std::call_once(specials_read, [&] { specials.emplace(of); });
+    return *specials;
+  }
+  // What a template notes is the same for many rows: told once.
+  void tell_once(const std::string& note) const {
+    const std::lock_guard lock(told_mutex);
+    if (told.insert(note).second) log_info("note: " + note);
+  }
+  mutable std::mutex told_mutex;
+  mutable std::set<std::string> told;
+
   void fill(const Json& row, const std::string& where, Sample& sample) const;
-  void fill_text(const std::string& text, const std::string& where, Sample& sample) const;
-  void fill_chat(const Json& row, const std::string& where, Sample& sample) const;
+  void fill_text(std::string text, size_t trained_from, const std::string& where,
+                 Sample& sample) const;
+  void fill_completion(const Json& row, const std::string& where, Sample& sample) const;
+  void fill_chat(Chat chat, const std::string& where, Sample& sample) const;
   void set_encoding(Encoding encoding, const std::string& where, Sample& sample) const;
 };
 
@@ -96,10 +116,21 @@ void RowConverter::State::fill(const Json& row, const std::string& where, Sample
   RowFormat format = options.format;
   if (format == RowFormat::automatic || !row.is_object()) format = detect_format(row, where);
   switch (format) {
-    case RowFormat::text: fill_text(read_text(row, where), where, sample); break;
-    case RowFormat::messages: fill_chat(row, where, sample); break;
-    default: read_tokens(row, options.vocabulary, where, sample.ids, sample.labels); break;
+    case RowFormat::text: return fill_text(read_text(row, "text", where), 0, where, sample);
+    case RowFormat::completion:
+      if (!completion_is_chat(row, where)) return fill_completion(row, where, sample);
+      return fill_chat(of_placed_row([&] { return read_completion_row(row, where); }), where,
+                       sample);
+    case RowFormat::messages:
+      return fill_chat(of_placed_row([&] { return read_messages_row(row, where); }), where, sample);
+    case RowFormat::alpaca:
+      return fill_chat(of_placed_row([&] { return read_alpaca_row(row, where); }), where, sample);
+    case RowFormat::sharegpt:
+      return fill_chat(of_placed_row([&] { return read_sharegpt_row(row, where); }), where, sample);
+    case RowFormat::tokens:
+    case RowFormat::automatic: break;
   }
+  read_tokens(row, options.vocabulary, where, sample.ids, sample.labels);
 }
 
 void RowConverter::State::set_encoding(Encoding encoding, const std::string& where,
@@ -117,30 +148,51 @@ void RowConverter::State::set_encoding(Encoding encoding, const std::string& whe
   }
 }
 
-void RowConverter::State::fill_text(const std::string& text, const std::string& where,
+// A text, of which the tokens that cover a character from trained_from on are trained, and what is
+// written behind the last one.
+void RowConverter::State::fill_text(std::string text, size_t trained_from, const std::string& where,
                                     Sample& sample) const {
   const Tokenizer& with = tokenizer();
   Encoding encoding = of_row(where, [&] { return with.encode(text, {.add_special = true}); });
+  const auto end = static_cast<uint32_t>(text.size());
   if (!text.ends_with(with.end_token())) {
-    const auto end = static_cast<uint32_t>(text.size());
     encoding.ids.push_back(with.end_id());
     encoding.spans.push_back({end, end});
   }
-  sample.text = text;
   sample.labels = encoding.ids;
+  for (size_t i = 0; i < sample.labels.size() && trained_from > 0; ++i) {
+    const TextSpan token = encoding.spans[i];
+    const bool added_behind = token.begin == end && token.end == end;
+    if (token.end <= trained_from && !added_behind) sample.labels[i] = kIgnoredLabel;
+  }
+  sample.text = std::move(text);
   set_encoding(std::move(encoding), where, sample);
 }
 
-void RowConverter::State::fill_chat(const Json& row, const std::string& where,
-                                    Sample& sample) const {
+void RowConverter::State::fill_completion(const Json& row, const std::string& where,
+                                          Sample& sample) const {
+  const std::string& prompt = read_text(row, "prompt", where);
+  const size_t trained_from = options.train_on == TrainOn::all ? 0 : prompt.size();
+  fill_text(prompt + read_text(row, "completion", where), trained_from, where, sample);
+}
+
+void RowConverter::State::fill_chat(Chat chat, const std::string& where, Sample& sample) const {
   const ChatTemplate& with_template = template_of_chats();
-  TrainedChat chat = of_placed_row([&] {
-    return render_trained(with_template, read_chat(row, where), options.train_on, where);
-  });
   const Tokenizer& with = tokenizer();
-  Encoding encoding = of_row(where, [&] { return with.encode(chat.text); });
-  sample.text = std::move(chat.text);
-  sample.labels = masked_labels(encoding, chat.trained);
+  std::optional<TypedSpecials> typed;
+  if (options.no_special_in_content) {
+    const SpecialTokens& tokens = special_tokens();
+    of_row(where, [&] { typed.emplace(tokens, chat); });
+  }
+  TrainedChat rendered =
+      of_placed_row([&] { return render_trained(with_template, chat, options.train_on, where); });
+  const std::vector<TextSpan> typed_spans =
+      typed ? typed->restore(rendered) : std::vector<TextSpan>();
+  if (!rendered.note.empty()) tell_once(rendered.note);
+  Encoding encoding =
+      of_row(where, [&] { return with.encode(rendered.text, {.content = typed_spans}); });
+  sample.text = std::move(rendered.text);
+  sample.labels = masked_labels(encoding, rendered.trained);
   set_encoding(std::move(encoding), where, sample);
 }
 
@@ -157,7 +209,7 @@ Sample RowConverter::convert(const RawRow& row) const {
   sample.line = row.line;
   if (row.document) {
     check_document(row);
-    state_->fill_text(row.text, where, sample);
+    state_->fill_text(row.text, 0, where, sample);
   } else {
     state_->fill(parse_row(row), where, sample);
   }

@@ -1,7 +1,7 @@
 #include "data/rows/row_fields.h"
 
 #include <limits>
-#include <optional>
+#include <utility>
 
 #include "data/json_fields.h"
 #include "data/rows/row_converter.h"
@@ -58,46 +58,65 @@ void check_attention_mask(const Json& row, size_t length, const std::string& whe
 RowFormat detect_format(const Json& row, const std::string& where) {
   if (row.is_array()) {
     throw BadRow(where +
-                 ": a JSON array; this version reads one object a line "
-                 "(jq -c '.[]' FILE > rows.jsonl)");
+                 ": a JSON array, not an object; a file that is one array of rows is named .json");
   }
   if (!row.is_object()) throw BadRow(where + ": a JSON object expected, not " + shown(row));
   struct Kind {
-    bool present;
-    const char* name;
-    std::optional<RowFormat> format;
+    const char* first;
+    const char* second;  // or nullptr
+    RowFormat format;
   };
-  const Kind kinds[] = {
-      {has(row, "input_ids"), "input_ids", RowFormat::tokens},
-      {has(row, "messages"), "messages", RowFormat::messages},
-      {has(row, "text"), "text", RowFormat::text},
-      {has(row, "prompt") && has(row, "completion"), "prompt and completion", {}},
-      {has(row, "instruction") && has(row, "output"), "instruction and output", {}},
-      {has(row, "conversations"), "conversations", {}},
+  constexpr Kind kKinds[] = {
+      {"input_ids", nullptr, RowFormat::tokens},    {"messages", nullptr, RowFormat::messages},
+      {"text", nullptr, RowFormat::text},           {"prompt", "completion", RowFormat::completion},
+      {"instruction", "output", RowFormat::alpaca}, {"conversations", nullptr, RowFormat::sharegpt},
+  };
+  const auto name = [](const Kind& kind) {
+    return std::string(kind.first) + (kind.second ? std::string(" and ") + kind.second : "");
   };
   const Kind* found = nullptr;
-  for (const Kind& kind : kinds) {
-    if (!kind.present) continue;
+  std::string half;  // of a pair that the row has one key of
+  for (const Kind& kind : kKinds) {
+    const bool first = has(row, kind.first), second = !kind.second || has(row, kind.second);
+    if (first && !second) half = std::string(kind.first) + " without " + kind.second;
+    if (!first || !second) continue;
     if (found != nullptr) {
-      throw BadRow(where + ": the row has " + found->name + " and " + kind.name +
+      throw BadRow(where + ": the row has " + name(*found) + " and " + name(kind) +
                    "; --format says which counts");
     }
     found = &kind;
   }
   if (found == nullptr) {
-    throw BadRow(where + ": none of the keys text, messages, input_ids: not a row that is known");
+    throw BadRow(where + ": " + (half.empty() ? "" : half + ", ") +
+                 "none of the keys text, messages, prompt and completion, instruction and output, "
+                 "conversations, input_ids: not a row that is known");
   }
-  if (!found->format) {
-    throw BadRow(where + ": rows with " + found->name +
-                 " are not in this version (text, "
-                 "messages and input_ids are)");
-  }
-  return *found->format;
+  return found->format;
 }
 
-const std::string& read_text(const Json& row, const std::string& where) {
-  const Json& text = member_or_null(row, "text");
-  if (!text.is_string()) throw BadRow(where + ": text: a string expected, not " + shown(text));
+bool completion_is_chat(const Json& row, const std::string& where) {
+  const Json& prompt = member_or_null(row, "prompt");
+  const Json& completion = member_or_null(row, "completion");
+  for (const auto& [field, value] :
+       {std::pair("prompt", &prompt), std::pair("completion", &completion)}) {
+    if (!value->is_string() && !value->is_array()) {
+      throw BadRow(where + ": " + field + ": a string or a list of messages expected, not " +
+                   shown(*value));
+    }
+  }
+  if (prompt.is_array() != completion.is_array()) {
+    throw BadRow(where +
+                 ": completion: " + (prompt.is_array() ? "a list of messages" : "a string") +
+                 " expected, as prompt is one");
+  }
+  return prompt.is_array();
+}
+
+const std::string& read_text(const Json& row, const char* field, const std::string& where) {
+  const Json& text = member_or_null(row, field);
+  if (!text.is_string()) {
+    throw BadRow(where + ": " + field + ": a string expected, not " + shown(text));
+  }
   return text.as_string();
 }
 

@@ -10,12 +10,15 @@
 
 namespace hearth {
 
-/// The format of a row by its keys (a null is no key). Input error when it is of none, of several,
-/// or of one that this version does not read. `where` is FILE:LINE.
+/// The format of a row by its keys (a null is no key). Input error when it is of none or of several.
+/// `where` is FILE:LINE.
 RowFormat detect_format(const Json& row, const std::string& where);
 
-/// The member `text`.
-const std::string& read_text(const Json& row, const std::string& where);
+/// Whether a row of prompt and completion has lists of messages, not strings; both must be alike.
+bool completion_is_chat(const Json& row, const std::string& where);
+
+/// A member that is a string.
+const std::string& read_text(const Json& row, const char* field, const std::string& where);
 
 /// The members input_ids and labels (absent: the ids). Ids lie in [0, vocabulary), or below 2^31
 /// where it is 0; labels there too, or are kIgnoredLabel.

@@ -13,7 +13,7 @@
 
 namespace hearth {
 
-enum class RowFormat { automatic, text, messages, tokens };
+enum class RowFormat { automatic, text, messages, completion, alpaca, sharegpt, tokens };
 
 /// What happens to a row longer than seq_len: cut at the end, left out, or an input error.
 enum class Overflow { truncate, drop, error };
@@ -21,10 +21,11 @@ enum class Overflow { truncate, drop, error };
 struct RowOptions {
   std::string model;  // directory of the tokenizer files; not touched by input_ids rows
   RowFormat format = RowFormat::automatic;
-  TrainOn train_on = TrainOn::automatic;  // of chats; text is trained as a whole
+  TrainOn train_on = TrainOn::automatic;  // of chats and completions; text is trained as a whole
   bool follow_links = false;              // of the model directory
   std::string chat_template;              // TemplateOptions::choice
   std::string template_date;              // TemplateOptions::date
+  bool no_special_in_content = false;     // special tokens typed in messages are read as text
   int64_t skip_bad_rows = 0;              // so many bad rows are passed over, each with a warning
   int64_t seq_len = 0;                    // 0: any length
   Overflow overflow = Overflow::truncate;

@@ -1,0 +1,204 @@
+#include "data/rows/chat_rows.h"
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+#include "data/json_fields.h"
+
+namespace hearth {
+namespace {
+
+std::string shown(const Json& value) {
+  if (value.is_array()) return "an array";
+  if (value.is_object()) return "an object";
+  return quoted(value.is_string() ? value.as_string() : value.dump());
+}
+
+// OpenAI's way to leave a turn untrained: passing it over would train what the row says not to.
+void refuse_weights(const JsonArray& messages, const std::string& where, const char* field) {
+  for (size_t i = 0; i < messages.size(); ++i) {
+    const Json& weight = member_or_null(messages[i], "weight");
+    if (weight.is_number() && weight.as_double() == 0) {
+      throw input_error(where + ": " + field + "[" + std::to_string(i) +
+                        "].weight: turns are not weighted; take the turn out or the key, or use "
+                        "--train-on last");
+    }
+  }
+}
+
+JsonArray read_list(const Json& row, const char* field, const std::string& where) {
+  JsonArray messages = read_messages(member_or_null(row, field), where, field);
+  refuse_weights(messages, where, field);
+  return messages;
+}
+
+Json message(const char* role, std::string content) {
+  return JsonObject{{"role", role}, {"content", std::move(content)}};
+}
+
+const std::string& required_text(const Json& row, const char* field, const std::string& where) {
+  const Json& value = member_or_null(row, field);
+  if (!value.is_string()) {
+    throw input_error(where + ": " + field + ": a string expected, not " + shown(value));
+  }
+  return value.as_string();
+}
+
+/// Empty where it is missing or null.
+std::string optional_text(const Json& row, const char* field, const std::string& where) {
+  return member_or_null(row, field).is_null() ? "" : required_text(row, field, where);
+}
+
+// Pairs of what the user said and what was answered.
+void add_history(const Json& history, const std::string& where, JsonArray& messages) {
+  if (history.is_null()) return;
+  if (!history.is_array()) {
+    throw input_error(where + ": history: a list of pairs of strings expected, not " +
+                      shown(history));
+  }
+  for (size_t i = 0; i < history.as_array().size(); ++i) {
+    const Json& pair = history.as_array()[i];
+    if (!pair.is_array() || pair.as_array().size() != 2 || !pair.as_array()[0].is_string() ||
+        !pair.as_array()[1].is_string()) {
+      throw input_error(where + ": history[" + std::to_string(i) +
+                        "]: a pair of strings expected (user, assistant)");
+    }
+    messages.push_back(message("user", pair.as_array()[0].as_string()));
+    messages.push_back(message("assistant", pair.as_array()[1].as_string()));
+  }
+}
+
+Json read_call(const Json& call, const std::string& where) {
+  const Json& name = member_or_null(call, "name");
+  const Json& arguments = member_or_null(call, "arguments");
+  if (!name.is_string() || name.as_string().empty() ||
+      !(arguments.is_object() || arguments.is_string() || arguments.is_null())) {
+    throw input_error(where + ": {\"name\": ..., \"arguments\": {...}} expected");
+  }
+  Json function = JsonObject{{"name", name}};
+  function["arguments"] = arguments.is_null() ? Json(JsonObject{}) : arguments;
+  return JsonObject{{"type", "function"}, {"function", std::move(function)}};
+}
+
+// The value of a function_call: JSON of one call, or of a list of them.
+Json message_of_calls(const std::string& value, const std::string& where) {
+  Json json;
+  try {
+    json = parse_json(value, where);
+  } catch (const Error&) {
+    throw input_error(where +
+                      ": the JSON of a call expected ({\"name\": ..., \"arguments\": {...}}), " +
+                      "not " + quoted(value));
+  }
+  JsonArray calls;
+  if (json.is_array()) {
+    for (const Json& call : json.as_array()) calls.push_back(read_call(call, where));
+  } else {
+    calls.push_back(read_call(json, where));
+  }
+  if (calls.empty())
+    throw input_error(where + ": a call of a function expected, not an empty list");
+  Json turn = message("assistant", "");  // many templates read content whatever the turn is
+  turn["tool_calls"] = std::move(calls);
+  return turn;
+}
+
+constexpr std::array<std::pair<std::string_view, const char*>, 7> kSpeakers{{
+    {"human", "user"},
+    {"user", "user"},
+    {"gpt", "assistant"},
+    {"assistant", "assistant"},
+    {"system", "system"},
+    {"observation", "tool"},
+    {"tool", "tool"},
+}};
+
+Json read_turn(const Json& turn, const std::string& where) {
+  if (!turn.is_object()) {
+    throw input_error(where + ": an object with from and value expected, not " + shown(turn));
+  }
+  const Json& from = member_or_null(turn, "from");
+  if (!from.is_string()) {
+    throw input_error(where + ".from: a string expected, not " + shown(from));
+  }
+  const Json& value = member_or_null(turn, "value");
+  if (!value.is_string()) {
+    throw input_error(where + ".value: a string expected, not " + shown(value));
+  }
+  if (from.as_string() == "function_call") {
+    return message_of_calls(value.as_string(), where + ".value");
+  }
+  for (const auto& [speaker, role] : kSpeakers) {
+    if (from.as_string() == speaker) return message(role, value.as_string());
+  }
+  throw input_error(where + ".from: " + quoted(from.as_string()) +
+                    " is none of human, user, gpt, assistant, system, function_call, observation, "
+                    "tool");
+}
+
+void put_system_first(std::string system, const std::string& where, JsonArray& messages) {
+  if (system.empty()) return;
+  if (!messages.empty() && member_or_null(messages[0], "role").as_string() == "system") {
+    throw input_error(where + ": system: the first turn is one of the system, too");
+  }
+  messages.insert(messages.begin(), message("system", std::move(system)));
+}
+
+}  // namespace
+
+Chat read_messages_row(const Json& row, const std::string& where) {
+  Chat chat;
+  chat.messages = read_list(row, "messages", where);
+  chat.tools = read_tools(member_or_null(row, "tools"), where);
+  return chat;
+}
+
+Chat read_completion_row(const Json& row, const std::string& where) {
+  Chat chat;
+  chat.messages = read_list(row, "prompt", where);
+  chat.prompt_messages = chat.messages.size();
+  JsonArray completion = read_list(row, "completion", where);
+  if (find_assistant(completion) == completion.size()) {
+    throw input_error(where + ": completion: no turn of the assistant");
+  }
+  for (Json& turn : completion) chat.messages.push_back(std::move(turn));
+  chat.tools = read_tools(member_or_null(row, "tools"), where);
+  return chat;
+}
+
+Chat read_alpaca_row(const Json& row, const std::string& where) {
+  Chat chat;
+  add_history(member_or_null(row, "history"), where, chat.messages);
+  std::string asked = required_text(row, "instruction", where);
+  const std::string input = optional_text(row, "input", where);
+  if (!asked.empty() && !input.empty()) asked += '\n';
+  chat.messages.push_back(message("user", asked + input));
+  chat.messages.push_back(message("assistant", required_text(row, "output", where)));
+  put_system_first(optional_text(row, "system", where), where, chat.messages);
+  return chat;
+}
+
+Chat read_sharegpt_row(const Json& row, const std::string& where) {
+  const Json& turns = member_or_null(row, "conversations");
+  if (!turns.is_array() || turns.as_array().empty()) {
+    throw input_error(where + ": conversations: a list of at least one turn expected, not " +
+                      (turns.is_array() ? "an empty one" : shown(turns)));
+  }
+  Chat chat;
+  if (!member_or_null(turns.as_array()[0], "role").is_null()) {
+    chat.messages = read_list(row, "conversations", where);
+  } else {
+    for (const Json& turn : turns.as_array()) {
+      chat.messages.push_back(
+          read_turn(turn, where + ": conversations[" + std::to_string(chat.messages.size()) + "]"));
+    }
+    refuse_weights(turns.as_array(), where, "conversations");
+  }
+  put_system_first(optional_text(row, "system", where), where, chat.messages);
+  chat.tools = read_tools(member_or_null(row, "tools"), where);
+  return chat;
+}
+
+}  // namespace hearth

@@ -1,7 +1,8 @@
-// hearth tokenize: the ids of each line of a text, one JSON array a line.
+// hearth tokenize: the ids of each line of a text, one JSON array a line; or the samples of --data.
 #include "data/tokenizer/tokenizer.h"
 #include "tools/commands.h"
 #include "tools/output.h"
+#include "tools/tokenize_rows.h"
 
 namespace hearth {
 namespace {
@@ -15,6 +16,10 @@ std::string array_text(const std::vector<int32_t>& ids) {
 }  // namespace
 
 ExitCode run_tokenize(const Options& options) {
+  if (!options.data.empty()) {
+    print_samples(options);
+    return ExitCode::done;
+  }
   const Tokenizer tokenizer(options.model);
   bool first = true;
   if (options.json) print("[");

@@ -1,12 +1,15 @@
 // hearth train: fine-tunes, or goes on from saved state.
 #include "tools/commands.h"
+#include "train/template_date.h"
 #include "train/trainer.h"
 
 namespace hearth {
 
 ExitCode run_train(const Options& options) {
   Console console(console_settings(options));
-  return train(options, console);
+  TrainConfig config = options;
+  fix_template_date(config);
+  return train(config, console);
 }
 
 }  // namespace hearth

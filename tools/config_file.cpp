@@ -19,6 +19,7 @@ namespace {
 constexpr uint64_t kMaxYamlBytes = uint64_t{128} << 10;  // yaml-cpp takes 200 times that
 
 constexpr size_t kMaxLevels = 16;
+constexpr int kKeptMaps = 2;  // a map of a key, and maps in it
 
 // Builds the entries from the parser's events, which needs no tree and no memory beyond the text.
 class EntryBuilder : public YAML::EventHandler {
@@ -83,10 +84,10 @@ class EntryBuilder : public YAML::EventHandler {
       refuse(mark, "expected the name of an option, found a map");
     }
     ConfigEntry* entry = entry_of_value();
-    if (entry && maps_ == 0) {
+    if (entry && maps_ < kKeptMaps) {
       entry->maps.emplace_back();
       ++maps_;
-      return descend(mark, {.entries = &entry->maps.back(), .first_map = true});
+      return descend(mark, {.entries = &entry->maps.back(), .kept_map = true});
     }
     if (entry) entry->nested = true;
     descend(mark, {});
@@ -107,7 +108,7 @@ class EntryBuilder : public YAML::EventHandler {
     bool list = false;
     ConfigEntry* entry = nullptr;                 // of a list: where its texts go; null: nowhere
     std::vector<ConfigEntry>* entries = nullptr;  // of a map: where its keys go; null: nowhere
-    bool first_map = false;                       // below a key of the file
+    bool kept_map = false;                        // below a key of the file
     bool expects_key = true;                      // of a map
     std::set<std::string> keys = {};              // of a map
   };
@@ -127,7 +128,7 @@ class EntryBuilder : public YAML::EventHandler {
   }
 
   void ascend() {
-    maps_ -= levels_.back().first_map ? 1 : 0;
+    maps_ -= levels_.back().kept_map ? 1 : 0;
     levels_.pop_back();
     if (!levels_.empty() && !levels_.back().list) levels_.back().expects_key = true;
   }

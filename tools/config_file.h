@@ -14,7 +14,8 @@ struct ConfigEntry {
   int line = 0;                     // from 1
 
   /// A map as the value, or maps as the items of a list: no option of this program takes them, but
-  /// keys of other trainers do. `values` is empty then. Of what lies deeper only `nested` is kept.
+  /// keys of other trainers do. `values` is empty then. Maps in these are kept, too; of what lies
+  /// deeper only `nested`.
   std::vector<std::vector<ConfigEntry>> maps = {};
   bool nested = false;  // the value holds lists or maps that are not in `values` and `maps`
 };

@@ -21,11 +21,16 @@ const std::map<std::string, std::set<std::string>> kHarmless{
     {"ds_type", {"json", "text"}},
     {"name", {}},
     {"field", {"text"}},
-    {"field_messages", {"messages"}},
-    {"message_field_role", {"role"}},
-    {"message_field_content", {"content"}},
+    {"field_instruction", {"instruction"}},
+    {"field_input", {"input"}},
+    {"field_output", {"output"}},
+    {"field_system", {"system"}},
+    {"field_tools", {"tools"}},
+    {"field_messages", {"messages", "conversations"}},
+    {"message_field_role", {"role", "from"}},
+    {"message_field_content", {"content", "value"}},
     {"chat_template", {"tokenizer_default"}},
-    {"roles_to_train", {"assistant"}},
+    {"roles_to_train", {"assistant", "gpt"}},
     {"train_on_eos", {"turn"}},
     {"train_on_inputs", {"false"}},
     {"trust_remote_code", {"false"}},
@@ -40,7 +45,8 @@ class Reader {
 
   void read(const std::vector<ConfigEntry>& fields) {
     std::vector<std::string> files;
-    std::string path;
+    std::string path, format;
+    bool conversations = false;
     for (const ConfigEntry& field : fields) {
       if (field.is_null) continue;
       const std::string text = field.values.size() == 1 ? field.values[0] : "";
@@ -49,11 +55,14 @@ class Reader {
       } else if (field.key == "data_files" && !field.values.empty()) {
         files = field.values;
       } else if (field.key == "type") {
-        read_type(field, text);
+        format = format_of(field, text);
       } else {
+        conversations |= field.key == "field_messages" && text == "conversations";
         check_field(field, text);
       }
     }
+    if (conversations && format == "messages") format = "sharegpt";
+    if (!format.empty()) formats_.insert(format);
     if (files.empty() && !path.empty()) files.push_back(path);
     if (!files.empty() && !path.empty() && path != files[0] && !kLoaders.contains(path)) {
       for (std::string& file : files) file = path + "/" + file;  // files of a folder
@@ -68,15 +77,15 @@ class Reader {
   }
 
  private:
-  void read_type(const ConfigEntry& field, const std::string& text) {
+  std::string format_of(const ConfigEntry& field, const std::string& text) {
     const auto format = kFormats.find(text.substr(0, text.find('.')));
-    if (format == kFormats.end()) {
-      return refuse(field, "rows here are messages, text or input_ids; convert the file");
-    }
-    formats_.insert(format->second);
+    if (format != kFormats.end()) return format->second;
+    refuse(field, "expected chat_template, alpaca, sharegpt, completion or text; convert the file");
+    return "";
   }
 
   void check_field(const ConfigEntry& field, const std::string& text) {
+    if (field.key == "message_property_mappings") return check_mappings(field);
     const auto harmless = kHarmless.find(field.key);
     if (harmless == kHarmless.end()) {
       return refuse(field, "has no counterpart; rename the fields of the rows, or remove it");
@@ -85,6 +94,21 @@ class Reader {
       refuse(field, "expected " + quoted(*harmless->second.begin()) +
                         "; rename the fields of the rows, or remove it");
     }
+  }
+
+  // Names of the fields of a message: those that are read under these names.
+  void check_mappings(const ConfigEntry& field) {
+    const std::set<std::pair<std::string, std::string>> also{{"role", "from"},
+                                                             {"content", "value"}};
+    for (const auto& fields : field.maps) {
+      for (const ConfigEntry& each : fields) {
+        const std::string name = each.values.size() == 1 ? each.values[0] : "";
+        if (name != each.key && !also.contains({each.key, name})) {
+          refuse(each, "expected " + quoted(each.key) + "; rename the fields of the messages");
+        }
+      }
+    }
+    if (field.maps.empty()) refuse(field, "expected a map");
   }
 
   void refuse(const ConfigEntry& field, const std::string& what) {

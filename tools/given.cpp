@@ -147,7 +147,7 @@ std::string suggestion(Command command, std::string_view name, const std::string
 }
 
 std::string refusal(Command command, std::string_view name, const std::string& dashes) {
-  if (find_later_option(name) || is_later_for(command, with_hyphens(name))) {
+  if (find_later_option(name)) {
     return "not in this version";
   }
   const std::string word = dashes.empty() ? "unknown key" : "unknown option";

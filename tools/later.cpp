@@ -41,9 +41,4 @@ bool is_later_command(std::string_view name) {
   return name == "profile" || name == "doctor" || name == "simulate" || name == "report";
 }
 
-bool is_later_for(Command command, std::string_view name) {
-  return command == Command::tokenize &&
-         (name == "data" || name == "train-on" || name == "chat-template" || name == "format");
-}
-
 }  // namespace hearth

@@ -37,6 +37,24 @@ void check_generate(const std::vector<Given>& flags, const Options& options, Pro
   }
 }
 
+// Rows are shown whole unless a length is given; a text or rows, not both.
+void check_tokenize(const std::vector<Given>& flags, Options& options, Problems& problems) {
+  if (!find_given(flags, "seq-len")) options.seq_len = 0;
+  if (options.data.empty()) {
+    for (const Given& given : flags) {
+      if (given.option->group == "data" || given.option->name == "seq-len" ||
+          given.option->name == "overflow") {
+        problems.add("--" + given.option->name + " needs --data");
+      }
+    }
+    return;
+  }
+  if (!options.operand.empty()) {
+    problems.add("expected a FILE or --data, found both: lines of a text have no trained tokens");
+  }
+  if (options.no_special) problems.add("--no-special does not go with --data");
+}
+
 void check_export(const Options& options, Problems& problems) {
   const auto inside = [](std::string path, std::string folder) {
     while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
@@ -117,6 +135,7 @@ void check_together(const CommandEntry& entry, const std::vector<Given>& flags, 
   }
   check_weights(options, problems);
   if (entry.command == Command::generate) check_generate(flags, options, problems);
+  if (entry.command == Command::tokenize) check_tokenize(flags, options, problems);
   if (entry.command == Command::export_) check_export(options, problems);
   check_training(flags, options, problems);
 }

@@ -78,7 +78,5 @@ struct LaterOption {
 const std::vector<LaterOption>& later_options();
 const LaterOption* find_later_option(std::string_view spelling);
 bool is_later_command(std::string_view name);
-/// An option that other commands have, and this one will.
-bool is_later_for(Command command, std::string_view name);
 
 }  // namespace hearth

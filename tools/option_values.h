@@ -64,6 +64,8 @@ OptionValue warmup_value(int64_t most);
 OptionValue logical_shards_value();
 /// A list of devices; of one kind and length so far.
 OptionValue devices_value();
+/// A day, YYYY-MM-DD.
+OptionValue date_value(std::string Options::*member);
 /// auto, never or a directory.
 OptionValue resume_value();
 

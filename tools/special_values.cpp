@@ -1,5 +1,6 @@
 // Values with a grammar of their own.
 #include <algorithm>
+#include <chrono>
 
 #include "tools/numbers.h"
 #include "tools/value_parts.h"
@@ -30,6 +31,28 @@ OptionValue warmup_value(int64_t most) {
     return *problem + "; a part of the run is --warmup-ratio " + texts[0];
   };
   return steps;
+}
+
+OptionValue date_value(std::string Options::*member) {
+  return {
+      OptionKind::text, "YYYY-MM-DD", "",
+      single([member](Options& options, const std::string& text) -> Problem {
+        const auto part = [&](size_t at, size_t digits) {
+          const std::string number = text.substr(std::min(at, text.size()), digits);
+          const bool whole = number.size() == digits &&
+                             number.find_first_not_of("0123456789") == std::string::npos;
+          return whole ? std::stoi(number) : -1;
+        };
+        using namespace std::chrono;
+        const year_month_day day{year(part(0, 4)), month(static_cast<unsigned>(part(5, 2))),
+                                 std::chrono::day(static_cast<unsigned>(part(8, 2)))};
+        if (text.size() != 10 || text[4] != '-' || text[7] != '-' || part(0, 4) < 0 || !day.ok()) {
+          return unexpected("a day as YYYY-MM-DD", text);
+        }
+        options.*member = text;
+        return std::nullopt;
+      }),
+      [member](const Options& options) { return yaml_text(options.*member); }};
 }
 
 OptionValue resume_value() {

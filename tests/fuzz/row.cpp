@@ -31,6 +31,26 @@ void check_sample(const Sample& sample) {
   }
 }
 
+void read(const test::TemporaryDirectory& directory, const std::string& name,
+          std::string_view input, RowOptions options) {
+  const std::string path = directory / name;
+  std::filesystem::remove(path);
+  {
+    OutputFile file(path);
+    file.write(input.data(), input.size());
+  }
+  options.model = directory.path();
+  options.vocabulary = kVocabulary;
+  options.seq_len = 64;
+  try {
+    RowReader reader({path}, options);
+    Sample sample;
+    while (reader.next(sample)) check_sample(sample);
+  } catch (const Error& error) {
+    check(error.code() == ExitCode::input);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -41,22 +61,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }();
   check(written);
   const std::string_view input(reinterpret_cast<const char*>(data), size);
-  const std::string path = directory / "rows.jsonl";
-  std::filesystem::remove(path);
-  {
-    OutputFile file(path);
-    file.write(input.data(), input.size());
-  }
-  try {
-    RowOptions options;
-    options.model = directory.path();
-    options.vocabulary = kVocabulary;
-    options.seq_len = 64;
-    RowReader reader({path}, options);
-    Sample sample;
-    while (reader.next(sample)) check_sample(sample);
-  } catch (const Error& error) {
-    check(error.code() == ExitCode::input);
-  }
+  // By its keys, as JSON Lines or an array; then in one of the formats by name.
+  read(directory, "rows.json", input, RowOptions());
+  RowOptions forced;
+  forced.format = static_cast<RowFormat>(size % 7);
+  forced.train_on = static_cast<TrainOn>(size % 5);
+  forced.no_special_in_content = true;
+  read(directory, "rows.jsonl", input, forced);
   return 0;
 }

@@ -206,6 +206,22 @@ TEST_CASE("TRL's names, in a file and as flags") {
   CHECK(parsed(yaml, {"--bf16=false"}).options.compute == ComputeChoice::f32);
 }
 
+TEST_CASE("axolotl's names for the fields of messages") {
+  const auto format = [](const std::string& fields) {
+    return parsed("base_model: m\noutput_dir: o\ndatasets:\n  - path: rows.jsonl\n"
+                  "    type: chat_template\n" + fields).options.format;
+  };
+  CHECK(format("    field_messages: messages\n    message_property_mappings:\n"
+               "      role: role\n      content: content\n") == RowFormat::messages);
+  CHECK(format("    field_messages: conversations\n    message_property_mappings: "
+               "{role: from, content: value}\n    roles_to_train: [gpt]\n") ==
+        RowFormat::sharegpt);
+  const auto problems = problems_of(
+      "base_model: m\noutput_dir: o\ndatasets:\n  - path: rows.jsonl\n    type: chat_template\n"
+      "    message_property_mappings:\n      role: speaker\n");
+  CHECK(one_says(problems, "datasets.role (line 7): 'speaker': expected 'role'"));
+}
+
 TEST_CASE("what asks for something else is refused, each with what to do, in one go") {
   const auto problems = problems_of(R"(
 base_model: m
@@ -234,7 +250,6 @@ seq_len: {a: 1}
 sequnce_len: 9
 )");
   for (const char* part : {"'tatsu-lab/alpaca' is no file",
-                           "'alpaca' is not in this version",
                            "datasets.field_output (line 7)",
                            "load_in_4bit: 'true': weights are trained in f32",
                            "optimizer: 'paged_adamw_8bit': the optimizer is AdamW",

@@ -11,9 +11,9 @@ void add_batch(std::vector<Option>& table) {
   const std::string group = "batch";
   table.insert(
       table.end(),
-      {{.name = "seq-len", .group = group, .commands = kOnData, .idle = {generate},
+      {{.name = "seq-len", .group = group, .commands = kRows, .idle = {generate},
         .value = integer_value(&Options::seq_len, 1, 1 << 20), .unit = "tokens",
-        .help = "length of a sequence",
+        .help = "length of a sequence; tokenize: no limit unless given",
         .aliases = {"max-length", "cutoff-len", "sequence-len", "max-seq-length", "max-seq-len",
                     "model-max-length"}},
        {.name = "micro-batch", .group = group, .commands = kOnData, .idle = {generate},
@@ -44,7 +44,7 @@ void add_batch(std::vector<Option>& table) {
         .value = integer_value(&Options::steps, 1, kMaxSteps), .unit = "steps",
         .help = "length of the run; wins over --epochs", .default_text = "by --epochs",
         .aliases = {"max-steps"}},
-       {.name = "overflow", .group = group, .commands = kOnData, .idle = {generate},
+       {.name = "overflow", .group = group, .commands = kRows, .idle = {generate},
         .value = choice_value(&Options::overflow,
                               NamedValues<Overflow>{{"truncate", Overflow::truncate},
                                                     {"drop", Overflow::drop},

@@ -7,11 +7,13 @@ using enum Command;
 
 // A table is read by columns, so it is laid out by hand.
 // clang-format off
+constexpr CommandSet kTemplate{train, plan, eval, generate, tokenize};
+
 void add_data(std::vector<Option>& table) {
   const std::string group = "data";
   table.insert(
       table.end(),
-      {{.name = "format", .group = group, .commands = kOnData, .idle = {generate},
+      {{.name = "format", .group = group, .commands = kRows, .idle = {generate},
         .value = choice_value(&Options::format,
                               NamedValues<RowFormat>{{"auto", RowFormat::automatic},
                                                      {"text", RowFormat::text},
@@ -21,14 +23,14 @@ void add_data(std::vector<Option>& table) {
                                                      {"sharegpt", RowFormat::sharegpt},
                                                      {"tokens", RowFormat::tokens}}),
         .help = "kind of the rows; auto: by their keys"},
-       {.name = "chat-template", .group = group, .commands = kModel,
+       {.name = "chat-template", .group = group, .commands = kTemplate,
         .value = text_value(&Options::chat_template, "FILE|NAME"),
         .help = "how chats become text: chatml, one of the model's templates, or a Jinja file",
         .default_text = "that of the model"},
-       {.name = "template-date", .group = group, .commands = kModel,
-        .value = text_value(&Options::template_date, "YYYY-MM-DD"),
+       {.name = "template-date", .group = group, .commands = kTemplate,
+        .value = date_value(&Options::template_date),
         .help = "the day that a chat template takes for today", .default_text = "today"},
-       {.name = "train-on", .group = group, .commands = kOnData, .idle = {generate},
+       {.name = "train-on", .group = group, .commands = kRows, .idle = {generate},
         .value = choice_value(&Options::train_on,
                               NamedValues<TrainOn>{{"auto", TrainOn::automatic},
                                                    {"assistant", TrainOn::assistant},
@@ -37,10 +39,10 @@ void add_data(std::vector<Option>& table) {
                                                    {"all", TrainOn::all}}),
         .help = "what is trained: the assistant's turns, the last of them, what answers the prompt, "
                 "or everything; auto: by the kind of row"},
-       {.name = "no-special-in-content", .group = group, .commands = kOnData, .idle = {generate},
+       {.name = "no-special-in-content", .group = group, .commands = kRows, .idle = {generate},
         .value = flag_value(&Options::no_special_in_content),
         .help = "special tokens typed in messages are encoded as plain text"},
-       {.name = "skip-bad-rows", .group = group, .commands = kOnData, .idle = {generate},
+       {.name = "skip-bad-rows", .group = group, .commands = kRows, .idle = {generate},
         .value = integer_value(&Options::skip_bad_rows, 0), .unit = "rows",
         .help = "bad rows to pass over, each listed, before they are an error"}});
 }

@@ -20,6 +20,7 @@ void add_output(std::vector<Option>& table);
 // Sets of commands that many options share.
 inline constexpr CommandSet kTraining{Command::train, Command::plan};
 inline constexpr CommandSet kOnData{Command::train, Command::plan, Command::eval};
+inline constexpr CommandSet kRows{Command::train, Command::plan, Command::eval, Command::tokenize};
 inline constexpr CommandSet kModel{Command::train, Command::plan, Command::eval, Command::generate};
 inline constexpr CommandSet kIdleOutsideTraining{Command::eval, Command::generate};
 inline constexpr CommandSet kAll{Command::train,   Command::eval,    Command::generate,

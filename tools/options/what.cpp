@@ -16,9 +16,10 @@ void add_what(std::vector<Option>& table) {
         .help = "checkpoint in the Hugging Face layout, or org/name (@revision) of the local hub "
                 "cache; of export: default the one that was trained",
         .aliases = {"model-name-or-path", "base-model"}},
-       {.name = "data", .group = group, .commands = kOnData, .idle = {generate},
+       {.name = "data", .group = group, .commands = kRows, .idle = {generate},
         .value = list_value(&Options::data, "FILE"),
-        .help = "rows: JSON Lines, or .txt as one document; - is stdin; repeatable",
+        .help = "rows: JSON Lines, a .json array, or .txt as one document, plain, .gz or .zst; - is "
+                "stdin; repeatable",
         .aliases = {"dataset", "dataset-name", "datasets", "train-file", "data-path"}},
        {.name = "eval-data", .group = group, .commands = kTraining,
         .value = list_value(&Options::eval_data, "FILE"),

@@ -1,0 +1,72 @@
+// A gzip or zstd stream. However it is cut into pieces, and whatever room there is for the result, it
+// gives the same bytes and the same end; what is no whole stream is an input error.
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/error.h"
+#include "data/rows/decoders.h"
+
+namespace {
+
+using namespace hearth;
+
+constexpr size_t kMost = size_t{4} << 20;  // of a stream that grows
+constexpr int kWindowLog = 20;
+
+void check(bool condition) {
+  if (!condition) std::abort();
+}
+
+struct Unpacked {
+  std::string text;
+  bool error = false, whole = false;
+  friend bool operator==(const Unpacked&, const Unpacked&) = default;
+};
+
+Unpacked unpack(std::string_view packed, size_t piece, size_t room) {
+  Unpacked result;
+  const auto decoder = make_decoder(packed, "fuzz", kWindowLog);
+  try {
+    std::string buffer(room, '\0');
+    while (result.text.size() < kMost) {
+      std::string_view left = packed.substr(0, piece);
+      packed.remove_prefix(left.size());
+      const bool last = left.empty();
+      size_t given = 0;
+      do {
+        const size_t before = left.size();
+        std::span<char> free(buffer);
+        decoder->decode(left, free);
+        given = room - free.size();
+        check(left.size() <= before && free.size() <= room);
+        result.text.append(buffer, 0, given);
+        if (given == 0 && left.size() == before && !left.empty()) return result;  // stuck
+      } while ((given > 0 || !left.empty()) && result.text.size() < kMost);
+      if (last) break;
+    }
+    result.whole = decoder->at_end();
+  } catch (const Error& error) {
+    check(error.code() == ExitCode::input);
+    result.error = true;
+  }
+  result.text.resize(std::min(result.text.size(), kMost));
+  return result;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view packed(reinterpret_cast<const char*>(data), size);
+  if (!make_decoder(packed, "fuzz", kWindowLog)) return 0;
+  const Unpacked at_once = unpack(packed, size, size_t{1} << 16);
+  if (at_once.text.size() >= kMost) return 0;
+  const Unpacked in_pieces = unpack(packed, 7, 61);
+  check(at_once.error == in_pieces.error);
+  // Behind an error more or less of what came before it has been given out.
+  if (!at_once.error) check(at_once == in_pieces);
+  return 0;
+}

@@ -1,0 +1,189 @@
+// Data files: texts that are none, files that are something else, packed files that are damaged or
+// grow without end; the same by standard input.
+#include <catch2/catch_test_macros.hpp>
+#include <fstream>
+
+#include "hostile/hostile.h"
+#include "support/packed.h"
+
+using namespace hearth;
+using namespace hearth::test;
+
+namespace {
+
+constexpr const char* kRows = "rows.jsonl";
+constexpr const char* kGood = "{\"input_ids\": [1, 2, 3]}\n";
+
+Case whole(const std::string& name, const std::string& text, std::vector<std::string> says) {
+  return {name, [=](const Place& p) { p.write(kRows, text); }, std::move(says)};
+}
+
+/// A long file in pieces: the memory of this process counts as the child's until it starts.
+void write_pieces(const Place& place, const std::string& head, char fill, size_t megabytes,
+                  const std::string& tail) {
+  std::ofstream out(place.path(kRows), std::ios::binary);
+  out << head;
+  const std::string piece(size_t{1} << 20, fill);
+  for (size_t i = 0; i < megabytes; ++i) out << piece;
+  out << tail;
+}
+
+/// A packed character, repeated so many mebibytes: members, or frames, of 64 MiB.
+std::string repeated(const std::string& packed_64_mib, size_t megabytes) {
+  std::string all;
+  for (size_t i = 0; i < megabytes / 64; ++i) all += packed_64_mib;
+  return all;
+}
+std::string repeated_gzip(char c, size_t megabytes) {
+  return repeated(gzip(std::string(64 << 20, c)), megabytes);
+}
+std::string repeated_zstd(char c, size_t megabytes) {
+  return repeated(zstd(std::string(64 << 20, c)), megabytes);
+}
+
+}  // namespace
+
+TEST_CASE("hostile: whole data files") {
+  run_table(
+      "data files",
+      {
+          whole("no bytes", "", {"rows.jsonl", "no rows"}),
+          whole("empty lines alone", "\n\n \n", {"rows.jsonl", "no rows"}),
+          whole("a byte order mark alone", "\xef\xbb\xbf", {"rows.jsonl"}),
+          whole("no trained token", "{\"input_ids\": [1, 2, 3], \"labels\": [-100, -100, -100]}\n",
+                {"rows.jsonl", "no trained token"}),
+          whole("a trained token in the first place alone",
+                "{\"input_ids\": [1, 2, 3], \"labels\": [1, -100, -100]}\n",
+                {"rows.jsonl", "no trained token"}),
+          whole("one id a row", "{\"input_ids\": [1]}\n{\"input_ids\": [2]}\n",
+                {"rows.jsonl", "no trained token"}),
+          whole("an array over lines", "[\n{\"text\": \"a\"},\n{\"text\": \"b\"}\n]\n",
+                {"rows.jsonl:1"}),
+          whole("UTF-16", std::string("\xff\xfe{\0\"\0t\0", 8), {"rows.jsonl:1"}),
+          whole("Parquet", "PAR1" + std::string(60, '\0'), {"Parquet", "read_parquet"}),
+          whole("Arrow", "ARROW1" + std::string(60, '\0'), {"Arrow", "datasets"}),
+          whole("NUL bytes", std::string(4096, '\0'), {"rows.jsonl:1"}),
+          {"1 TB of holes",
+           [](const Place& p) { p.sparse(kRows, "{\"text\": \"", uint64_t{1} << 40); },
+           {"rows.jsonl:1", "64 MiB"}},
+          {"a line of 64 MiB",
+           [](const Place& p) { write_pieces(p, "{\"text\": \"", 'a', 64, "\"}\n"); },
+           {"rows.jsonl:1", "64 MiB"}},
+          {"a line of 64 MiB behind good ones",
+           [](const Place& p) {
+             write_pieces(p, std::string(kGood) + kGood + "{\"text\": \"", 'a', 64, "\"}\n");
+           },
+           {"rows.jsonl:3", "64 MiB"}},
+          {"16 MiB of brackets",
+           [](const Place& p) { write_pieces(p, "", '[', 16, "\n"); },
+           {"rows.jsonl:1", "nested"}},
+      },
+      eval_words());
+  run_table("data, kind", not_a_file(kRows), eval_words());
+  run_table("data, absent", {{"none", [](const Place& p) { p.remove(kRows); }, {kRows}}},
+            eval_words());
+  auto text = eval_words();
+  text.back() = "rows.txt";
+  const auto document = [](std::string bytes) {
+    return [=](const Place& p) { p.write("rows.txt", bytes); };
+  };
+  run_table("plain text",
+            {{"good", document("a\nb\n"), {}, 0},
+             {"no UTF-8", document("a\n\xff\n"), {"rows.txt:2", "UTF-8"}},
+             {"a NUL byte", document(std::string("a\n\n\0", 4)), {"rows.txt:3", "NUL"}},
+             {"1 TB of holes",
+              [](const Place& p) { p.sparse("rows.txt", "a", uint64_t{1} << 40); },
+              {"rows.txt", "64 MiB"}}},
+            text);
+}
+
+TEST_CASE("hostile: packed data files") {
+  const std::string good_gzip = gzip(kGood), good_zstd = zstd(kGood);
+  std::string flipped = good_gzip;
+  flipped[flipped.size() - 6] ^= 1;
+  std::string unsure = good_zstd;
+  unsure.back() ^= 1;
+  const std::string frame("\x28\xb5\x2f\xfd", 4);
+  run_table(
+      "packed rows",
+      {
+          {"gzip", [=](const Place& p) { p.write(kRows, good_gzip); }, {}, 0},
+          {"zstd", [=](const Place& p) { p.write(kRows, good_zstd); }, {}, 0},
+          whole("gzip, cut off", good_gzip.substr(0, good_gzip.size() - 3), {kRows, "cut off"}),
+          whole("gzip, the magic alone", "\x1f\x8b", {kRows, "cut off"}),
+          whole("gzip, zeros", std::string("\x1f\x8b\x08\0", 4) + std::string(60, '\0'),
+                {kRows, "damaged"}),
+          whole("gzip, another checksum", flipped, {kRows, "damaged"}),
+          whole("gzip and more", good_gzip + "and more", {kRows, "behind the end"}),
+          whole("zstd, cut off", good_zstd.substr(0, good_zstd.size() - 3), {kRows, "cut off"}),
+          whole("zstd, the magic alone", frame, {kRows, "cut off"}),
+          whole("zstd, zeros", frame + std::string(60, '\0'), {kRows}),
+          whole("zstd, another checksum", unsure, {kRows, "damaged"}),
+          whole("zstd, a window of 2^41", frame + std::string("\0\xf8\0\0\0\0", 6),
+                {kRows, "window"}),
+          whole("zstd, a size of 2^63",
+                frame + std::string("\xe0\xff\xff\xff\xff\xff\xff\xff\x7f\0\0", 11), {kRows}),
+          whole("zstd, a dictionary that is not there",
+                frame + std::string("\x23\x01\x02\x03\x04\x05\x01\0\0a", 10), {kRows}),
+          whole("packed twice", gzip(good_gzip), {kRows, "packed twice"}),
+          whole("packed Parquet", zstd("PAR1"), {kRows, "Parquet"}),
+          whole("nothing, packed", gzip(""), {kRows, "no rows"}),
+          whole("a bad row, packed", gzip(std::string(kGood) + "\n7\n"), {"rows.jsonl:3"}),
+          whole("gzip: 1 GiB of blank lines", repeated_gzip('\n', 1024),
+                {kRows, "only blank lines"}),
+          whole("gzip: a row of 1 GiB", repeated_gzip('[', 1024), {"rows.jsonl:1", "64 MiB"}),
+          whole("zstd: a row of 1 GiB", repeated_zstd('[', 1024), {"rows.jsonl:1", "64 MiB"}),
+      },
+      eval_words());
+}
+
+TEST_CASE("hostile: arrays of rows") {
+  auto words = eval_words();
+  words.back() = "rows.json";
+  const auto array = [](std::string name, std::string text, std::vector<std::string> says) {
+    const int code = says.empty() ? 0 : 3;
+    return Case{std::move(name), [=](const Place& p) { p.write("rows.json", text); },
+                std::move(says), code};
+  };
+  const std::string good = "{\"input_ids\": [1, 2, 3]}";
+  run_table("arrays",
+            {
+                array("good", "[\n" + good + ",\n" + good + "\n]\n", {}),
+                array("JSON Lines", good + "\n" + good + "\n", {}),
+                array("empty", "[]", {"rows.json", "no rows"}),
+                array("not closed", "[" + good, {"rows.json:1"}),
+                array("cut off", "[\n{\"input_ids\": [1, 2", {"rows.json:2"}),
+                array("a comma too many", "[" + good + ",\n]", {"rows.json:2", "comma"}),
+                array("no comma", "[" + good + "\n" + good + "]", {"rows.json:2"}),
+                array("two arrays", "[" + good + "]\n[" + good + "]", {"rows.json:2"}),
+                array("a bad row", "[" + good + ",\n\n{\"text\": 5}]", {"rows.json:3", "text"}),
+                array("no row", "[1]", {"rows.json:1", "object"}),
+                array("NUL bytes", "[" + std::string(4096, '\0'), {"rows.json:1"}),
+                array("1,000,000 brackets", std::string(1'000'000, '['), {"rows.json:1"}),
+                {"1 TB of holes",
+                 [](const Place& p) { p.sparse("rows.json", "[{\"text\": \"", uint64_t{1} << 40); },
+                 {"rows.json:1", "64 MiB"}},
+            },
+            words);
+}
+
+TEST_CASE("hostile: rows by standard input") {
+  auto words = eval_words();
+  words.back() = "-";
+  run_table("standard input",
+            {{"good", [](const Place&) {}, {}, 0},
+             {"no bytes", [](const Place& p) { p.write(kRows, ""); }, {"no rows"}},
+             {"a bad line",
+              [](const Place& p) { p.write(kRows, std::string(kGood) + "x\n"); },
+              {"standard input:2"}},
+             {"gzip", [](const Place& p) { p.write(kRows, gzip(kGood)); }, {}, 0},
+             {"gzip cut off", [](const Place& p) { p.write(kRows, "\x1f\x8b\x08"); }, {"cut off"}},
+             {"1 TB of holes",
+              [](const Place& p) { p.sparse(kRows, "{\"text\": \"", uint64_t{1} << 40); },
+              {"standard input:1", "64 MiB"}}},
+            words, kRows);
+  run_table("standard input, empty", {{"/dev/null", [](const Place&) {}, {"no rows"}}}, words,
+            "/dev/null");
+  run_table("standard input, endless", {{"/dev/zero", [](const Place&) {}, {"standard input:1"}}},
+            words, "/dev/zero");
+}

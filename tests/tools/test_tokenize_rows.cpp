@@ -1,0 +1,88 @@
+// hearth tokenize --data: samples as the trainer sees them.
+#include <catch2/catch_test_macros.hpp>
+#include <fstream>
+
+#include "base/json.h"
+#include "data/tokenizer/builtin_tokenizer.h"
+#include "support/program.h"
+
+using namespace hearth;
+
+namespace {
+
+// A model directory with nothing but the built-in tokenizer, and rows.
+struct Samples {
+  test::TemporaryDirectory directory;
+  Samples() { write_builtin_tokenizer(directory.path()); }
+  test::ProgramResult run(const std::string& rows, std::vector<std::string> more) const {
+    std::ofstream(directory / "rows.jsonl", std::ios::binary) << rows;
+    std::vector<std::string> words{"tokenize", "--model", directory.path(), "--data",
+                                   directory / "rows.jsonl"};
+    words.insert(words.end(), more.begin(), more.end());
+    return test::run_program(HEARTH_BINARY, words);
+  }
+};
+
+const std::string kRows =
+    "{\"messages\": [{\"role\": \"user\", \"content\": \"Q\"}, "
+    "{\"role\": \"assistant\", \"content\": \"A\"}]}\n"
+    "{\"prompt\": \"ab\", \"completion\": \"c\"}\n"
+    "{\"input_ids\": [65, 66], \"labels\": [-100, 66]}\n";
+
+}  // namespace
+
+TEST_CASE("tokenize --data prints the samples with what is trained marked") {
+  const Samples samples;
+  const auto result = samples.run(kRows, {});
+  CHECK(result.exit_code == 0);
+  const std::string file = samples.directory / "rows.jsonl";
+  CHECK(result.out ==
+        "--- row 1, " + file + ":1: 20 tokens, 3 trained\n"
+        "<|im_start|>user\nQ<|im_end|>\n<|im_start|>assistant\n\u27e6A<|im_end|>\n\u27e7\n"
+        "--- row 2, " + file + ":2: 4 tokens, 2 trained\n"
+        "ab\u27e6c<|im_end|>\u27e7\n"
+        "--- row 3, " + file + ":3: 2 tokens, 1 trained\n"
+        "A\u27e6B\u27e7\n");
+  CHECK(result.out.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("tokenize --data --json prints an object a sample") {
+  const Samples samples;
+  auto result = samples.run(kRows, {"--json"});
+  CHECK(result.exit_code == 0);
+  std::vector<Json> lines;
+  for (size_t begin = 0; begin < result.out.size();) {
+    const size_t end = result.out.find('\n', begin);
+    lines.push_back(parse_json(result.out.substr(begin, end - begin), "line"));
+    begin = end + 1;
+  }
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[0].find("row")->as_int() == 1);
+  CHECK(lines[0].find("text")->as_string() ==
+        "<|im_start|>user\nQ<|im_end|>\n<|im_start|>assistant\nA<|im_end|>\n");
+  CHECK(lines[0].find("ids")->as_array().size() == 20);
+  CHECK(lines[1].dump() ==
+        R"({"row": 2, "text": "abc", "ids": [97, 98, 99, 258], "trained": [0, 0, 1, 1]})");
+  CHECK(lines[2].dump() == R"({"row": 3, "text": "", "ids": [65, 66], "trained": [0, 1]})");
+
+  result = samples.run(kRows, {"--json", "--train-on", "all", "--seq-len", "3"});
+  CHECK(result.out.find(R"("trained": [0, 1, 1]})") != std::string::npos);
+  result = samples.run("{\"text\": 1}\n" + kRows, {"--json", "--skip-bad-rows", "1"});
+  CHECK(result.exit_code == 0);
+  CHECK(result.out.starts_with(R"({"row": 2, )"));
+  CHECK(result.err.find("rows.jsonl:1: text") != std::string::npos);
+}
+
+TEST_CASE("tokenize: what does not go together") {
+  const Samples samples;
+  CHECK(samples.run(kRows, {samples.directory / "rows.jsonl"}).exit_code == 2);
+  CHECK(samples.run(kRows, {"--no-special"}).exit_code == 2);
+  CHECK(samples.run(kRows, {"--template-date", "2026-02-30"}).exit_code == 2);
+  CHECK(samples.run(kRows, {"--template-date", "2026-2-3"}).exit_code == 2);
+  CHECK(samples.run(kRows, {"--template-date", "2026-02-03"}).exit_code == 0);
+  CHECK(samples.run("[1]\n", {}).exit_code == 3);
+  const auto result = test::run_program(
+      HEARTH_BINARY, {"tokenize", "--model", samples.directory.path(), "--format", "text"});
+  CHECK(result.exit_code == 2);
+  CHECK(result.err.find("--format needs --data") != std::string::npos);
+}

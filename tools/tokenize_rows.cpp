@@ -1,0 +1,78 @@
+#include "tools/tokenize_rows.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <optional>
+
+#include "base/json.h"
+#include "data/rows/rows.h"
+#include "data/rows/sample_view.h"
+#include "model/model_files.h"
+#include "tools/output.h"
+
+namespace hearth {
+namespace {
+
+RowOptions row_options(const Options& options) {
+  RowOptions rows;
+  rows.model = options.model;
+  rows.format = options.format;
+  rows.train_on = options.train_on;
+  rows.chat_template = options.chat_template;
+  rows.template_date = options.template_date;
+  rows.no_special_in_content = options.no_special_in_content;
+  rows.skip_bad_rows = options.skip_bad_rows;
+  rows.seq_len = options.seq_len;
+  rows.overflow = options.overflow;
+  return rows;
+}
+
+template <class T>
+Json array_of(const std::vector<T>& values) {
+  JsonArray array;
+  array.reserve(values.size());
+  for (const T value : values) array.emplace_back(int64_t{value});
+  return array;
+}
+
+TrainedMarks marks_of_stdout() {
+  const char* term = std::getenv("TERM");
+  const bool colour = isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr &&
+                      term != nullptr && std::string_view(term) != "dumb";
+  return colour ? TrainedMarks{"\x1b[32m", "\x1b[0m"} : TrainedMarks{};
+}
+
+}  // namespace
+
+void print_samples(const Options& options) {
+  RowReader reader(options.data, row_options(options));
+  std::optional<Tokenizer> tokenizer;  // rows of ids need none
+  if (!options.json && has_model_file(options.model, "tokenizer.json")) {
+    tokenizer.emplace(options.model);
+  }
+  const TrainedMarks marks = marks_of_stdout();
+  Sample sample;
+  while (reader.next(sample)) {
+    const RowTotals& totals = reader.totals();
+    const int64_t row = totals.rows + totals.dropped + totals.bad;
+    const std::vector<uint8_t> trained = sample.trained();
+    if (options.json) {
+      print(Json(JsonObject{{"row", row},
+                            {"text", sample.text},
+                            {"ids", array_of(sample.ids)},
+                            {"trained", array_of(trained)}})
+                .dump() +
+            "\n");
+      continue;
+    }
+    print("--- row " + std::to_string(row) + ", " + sample.file + ":" +
+          std::to_string(sample.line) + ": " + std::to_string(sample.ids.size()) + " tokens, " +
+          std::to_string(count_trained(sample.labels)) + " trained\n");
+    print((tokenizer ? marked_text(*tokenizer, sample.ids, trained, marks)
+                     : marked_ids(sample.ids, trained, marks)) +
+          "\n");
+  }
+}
+
+}  // namespace hearth

@@ -1,6 +1,6 @@
 // Samples for people.
-#include "data/row_fixture.h"
 #include "base/utf8.h"
+#include "data/row_fixture.h"
 #include "data/rows/sample_view.h"
 
 using namespace hearth;

@@ -208,14 +208,16 @@ TEST_CASE("TRL's names, in a file and as flags") {
 
 TEST_CASE("axolotl's names for the fields of messages") {
   const auto format = [](const std::string& fields) {
-    return parsed("base_model: m\noutput_dir: o\ndatasets:\n  - path: rows.jsonl\n"
-                  "    type: chat_template\n" + fields).options.format;
+    return parsed(
+               "base_model: m\noutput_dir: o\ndatasets:\n  - path: rows.jsonl\n"
+               "    type: chat_template\n" +
+               fields)
+        .options.format;
   };
   CHECK(format("    field_messages: messages\n    message_property_mappings:\n"
                "      role: role\n      content: content\n") == RowFormat::messages);
   CHECK(format("    field_messages: conversations\n    message_property_mappings: "
-               "{role: from, content: value}\n    roles_to_train: [gpt]\n") ==
-        RowFormat::sharegpt);
+               "{role: from, content: value}\n    roles_to_train: [gpt]\n") == RowFormat::sharegpt);
   const auto problems = problems_of(
       "base_model: m\noutput_dir: o\ndatasets:\n  - path: rows.jsonl\n    type: chat_template\n"
       "    message_property_mappings:\n      role: speaker\n");

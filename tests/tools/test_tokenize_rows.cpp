@@ -37,12 +37,17 @@ TEST_CASE("tokenize --data prints the samples with what is trained marked") {
   CHECK(result.exit_code == 0);
   const std::string file = samples.directory / "rows.jsonl";
   CHECK(result.out ==
-        "--- row 1, " + file + ":1: 20 tokens, 3 trained\n"
-        "<|im_start|>user\nQ<|im_end|>\n<|im_start|>assistant\n\u27e6A<|im_end|>\n\u27e7\n"
-        "--- row 2, " + file + ":2: 4 tokens, 2 trained\n"
-        "ab\u27e6c<|im_end|>\u27e7\n"
-        "--- row 3, " + file + ":3: 2 tokens, 1 trained\n"
-        "A\u27e6B\u27e7\n");
+        "--- row 1, " + file +
+            ":1: 20 tokens, 3 trained\n"
+            "<|im_start|>user\nQ<|im_end|>\n<|im_start|>assistant\n\u27e6A<|im_end|>\n\u27e7\n"
+            "--- row 2, " +
+            file +
+            ":2: 4 tokens, 2 trained\n"
+            "ab\u27e6c<|im_end|>\u27e7\n"
+            "--- row 3, " +
+            file +
+            ":3: 2 tokens, 1 trained\n"
+            "A\u27e6B\u27e7\n");
   CHECK(result.out.find('\x1b') == std::string::npos);
 }
 

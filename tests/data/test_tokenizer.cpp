@@ -167,7 +167,7 @@ TEST_CASE("streamed text is whole characters, and all of it") {
     CHECK(streamed == tokenizer.decode(ids));
   }
 
-  // Bytes that become no character: one replacement each, at the earliest moment.
+  // Bytes that become no character: a replacement for what began as one, at the earliest moment.
   const auto byte = [&](const char* alphabet) { return *tokenizer.id_of(alphabet); };
   const int32_t e2 = byte("\u00e2"), x80 = byte("\u0122"), a = byte("a");
   StreamDecoder decoder(tokenizer, true);
@@ -175,9 +175,7 @@ TEST_CASE("streamed text is whole characters, and all of it") {
   CHECK(decoder.push(e2).empty());
   CHECK(decoder.push(tokenizer.end_id()).empty());  // special: no text
   CHECK(decoder.push(x80).empty());
-  CHECK(decoder.push(a) ==
-        "\ufffd\ufffd"
-        "a");
+  CHECK(decoder.push(a) == "\ufffda");
   CHECK(decoder.push(e2).empty());
   CHECK(decoder.finish() == "\ufffd");
   CHECK(decoder.finish().empty());

@@ -1,6 +1,6 @@
 // tokenizer.json and a text: the input up to the first NUL byte is the file, the rest the text (or
-// the file is a good one, when there is no NUL). Whatever is accepted must give spans that cover the
-// text it knows tokens for, and ids that decode.
+// the file is a good one, when there is no NUL). Whatever is accepted must give spans in the text, and
+// ids that decode to the same text at once and streamed.
 #include <cstdlib>
 
 #include "base/error.h"
@@ -33,16 +33,16 @@ void encode(const Tokenizer& tokenizer, std::string_view text) {
     return;
   }
   check(encoding.ids.size() == encoding.spans.size());
-  uint32_t begin = 0;
+  std::string streamed;
   StreamDecoder decoder(tokenizer, false);
   for (size_t i = 0; i < encoding.ids.size(); ++i) {
     const TextSpan span = encoding.spans[i];
-    check(span.begin >= begin && span.begin < span.end && span.end <= text.size());
-    begin = span.begin;
-    check(find_invalid_utf8(decoder.push(encoding.ids[i])) == std::string_view::npos);
+    check(span.begin <= span.end && span.end <= text.size());
+    streamed += decoder.push(encoding.ids[i]);
+    check(find_invalid_utf8(streamed) == std::string_view::npos);
   }
-  check(find_invalid_utf8(decoder.finish()) == std::string_view::npos);
-  tokenizer.decode(encoding.ids);
+  check(streamed + decoder.finish() == tokenizer.decode(encoding.ids));
+  tokenizer.encode(text, {.add_special = true});
 }
 
 }  // namespace

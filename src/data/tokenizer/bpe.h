@@ -1,6 +1,7 @@
 // Byte-pair encoding: the model of tokenizer.json.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,57 +17,69 @@ namespace hearth {
 /// The vocabulary and its merges. Immutable: threads may share it.
 class Bpe {
  public:
-  /// Space that encoding needs; reused from word to word by one thread.
-  struct Scratch {
-    struct Symbol {
-      int32_t token, previous, next;
-      uint32_t begin, end;
-    };
-    struct Candidate {
-      int32_t rank, left, token;
-    };
-    std::vector<Symbol> symbols;
-    std::vector<Candidate> heap;
-  };
-
-  /// From the object `model`; `source` names the file in messages.
-  Bpe(const Json& model, const std::string& source);
+  /// From the object `model`; `source` names the file in messages. `byte_words`: words will come as
+  /// bytes that stand for characters of the byte-level alphabet, if takes_bytes().
+  Bpe(const Json& model, const std::string& source, bool byte_words);
   Bpe(Bpe&&) = default;
   Bpe(const Bpe&) = delete;  // the maps look into tokens_
 
-  /// Appends the ids of a word (bytes of the text, not of the alphabet), and their spans moved by
-  /// `offset`. Merges by lowest rank, leftmost first; time n log n.
-  void encode(std::string_view word, uint32_t offset, Encoding& out, Scratch& scratch) const;
+  /// Whether words are read as bytes: asked for, and every byte has a token of its own.
+  bool takes_bytes() const { return takes_bytes_; }
 
-  /// In the order of the file. `text` is in the alphabet, `bytes` what it stands for (the text
-  /// itself if it has characters outside of the alphabet: then no word yields it).
+  /// Appends the ids of a word, and their spans in it moved by `offset`. Starts from the characters
+  /// (or bytes); one that the vocabulary lacks becomes its bytes (`byte_fallback`), the unknown
+  /// token, or nothing. Merges by lowest rank, leftmost first; time n log n.
+  void encode(std::string_view word, uint32_t offset, Encoding& out) const;
+
+  /// In the order of the file.
   struct Token {
     int32_t id;
     std::string text;
-    std::string bytes;
   };
   const std::vector<Token>& tokens() const { return tokens_; }
   std::optional<int32_t> id_of(std::string_view text) const;
 
  private:
+  // Where a token begins in a word that is being merged; tokens are indices into tokens_.
+  struct Symbol {
+    int32_t token, previous, next;
+    uint32_t begin, end;
+  };
+  struct Candidate {
+    int32_t rank, left, token;
+  };
+  struct Scratch;
   struct Merge {
-    int32_t right, rank, token;  // tokens are indices into tokens_
+    uint64_t pair;  // left << 32 | right, kNoPair in a free slot
+    int32_t rank, token;
   };
 
   void read_vocabulary(const Json& vocabulary, const std::string& where);
   void read_merges(const Json& merges, const std::string& where);
+  void read_unknown(const Json& model, const std::string& where);
   int32_t index_of(std::string_view text, const std::string& where) const;
+  void add_merge(int32_t left, int32_t right, int32_t rank, int32_t joined);
   const Merge* merge_of(int32_t left, int32_t right) const;
-  void add_candidate(int32_t left, Scratch& scratch) const;
+  std::optional<int32_t> find(std::string_view text) const;
+
+  void encode_uncached(std::string_view word, Scratch& scratch) const;
+  void start_from_characters(std::string_view word, std::vector<Symbol>& symbols) const;
+  void merge_short(std::vector<Symbol>& symbols, std::vector<Candidate>& pairs) const;
+  void merge_long(std::vector<Symbol>& symbols, std::vector<Candidate>& heap) const;
 
   std::vector<Token> tokens_;
   std::unordered_map<std::string_view, int32_t> by_text_;
-  std::unordered_map<std::string_view, int32_t> by_bytes_;  // filled if ignore_merges_
-  std::vector<int32_t> byte_tokens_;                        // 256; -1: the vocabulary lacks it
-  // The merges of a left token stand together, sorted by the right one.
-  std::vector<int32_t> merge_offsets_;
-  std::vector<Merge> merges_;
+  std::unordered_map<std::string, int32_t> by_bytes_;  // with takes_bytes_ and ignore_merges_
+  std::array<int32_t, 256> byte_tokens_{};      // of the alphabet; -1: the vocabulary lacks it
+  std::array<int32_t, 256> fallback_tokens_{};  // <0xNN>; the same
+  std::vector<Merge> merges_;                   // open addressing, at most half full
+  std::string prefix_, suffix_;                 // of inner characters, of the last one
+  int32_t unknown_ = -1;
+  bool takes_bytes_ = false;
+  bool byte_fallback_ = false;
+  bool fuse_unknown_ = false;
   bool ignore_merges_ = false;  // a word that is a token is that token
+  uint64_t serial_ = 0;         // tells the thread's cache of words whose they are
 };
 
 }  // namespace hearth

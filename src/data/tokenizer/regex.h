@@ -12,9 +12,7 @@ namespace hearth {
 
 /// A compiled pattern. Immutable: threads may share it.
 ///
-/// tokenizer.json means Oniguruma's dialect. Where the two dialects give one text different
-/// meanings, the pattern is refused instead of read in PCRE2's way: `^`, `$`, escapes such as \h and
-/// \v, nested classes, `&&`, groups other than (...), (?:...), (?i:...), lookaround and (?>...).
+/// tokenizer.json means Oniguruma's dialect; see from_oniguruma for what is read.
 class Regex {
  public:
   /// `where` (file and field) starts the messages. Input error for a pattern that is not read.
@@ -24,7 +22,7 @@ class Regex {
   Regex& operator=(Regex&&) noexcept;
 
   /// The leftmost match in valid UTF-8 from `start` on, nullopt without one. Input error when a
-  /// limit on backtracking is reached.
+  /// limit on backtracking is reached, or calls take seconds: a hostile pattern ends in bounded time.
   std::optional<TextSpan> find(std::string_view text, uint32_t start) const;
 
  private:

@@ -1,0 +1,63 @@
+// The decoder of tokenizer.json: from tokens to text, in stages that work as the tokens come.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+
+namespace hearth {
+
+/// A part of a token on its way through the stages. Fuse and ByteLevel make one long token of all
+/// that comes: its parts are given on at once. Each part is whole UTF-8 characters.
+struct TokenPart {
+  std::string_view text;
+  bool begins = true;  // a token
+  bool ends = true;
+};
+
+/// One stage at work on one text.
+class DecodeStage {
+ public:
+  using Sink = std::function<void(TokenPart)>;
+
+  DecodeStage() = default;
+  DecodeStage(const DecodeStage&) = delete;
+  DecodeStage& operator=(const DecodeStage&) = delete;
+  virtual ~DecodeStage() = default;
+
+  virtual void push(TokenPart part, const Sink& out) = 0;
+  virtual void finish(const Sink&) {}
+};
+
+/// ByteLevel, ByteFallback, Fuse, Metaspace, Replace, Strip, BPEDecoder, and Sequences of them; null
+/// puts a space between tokens. Immutable: threads may share it.
+class Decoder {
+ public:
+  /// From the value of `decoder`; `source` names the file in messages. Input error for a component
+  /// or a key that is not known.
+  Decoder(const Json& description, const std::string& source);
+
+  /// Decodes one text; the decoder must outlive it.
+  class Run {
+   public:
+    explicit Run(const Decoder& decoder);
+    std::string push(std::string_view token);
+    std::string finish();
+
+   private:
+    void give(size_t stage, TokenPart part, std::string& text);
+    std::vector<std::unique_ptr<DecodeStage>> stages_;
+  };
+
+ private:
+  using MakeStage = std::function<std::unique_ptr<DecodeStage>()>;
+  void add(const Json& description, const std::string& where);
+
+  std::vector<MakeStage> stages_;
+};
+
+}  // namespace hearth

@@ -32,7 +32,6 @@ class Checkpoint {
   explicit Checkpoint(const std::string& directory, bool follow_links = false);
 
   const std::string& directory() const { return directory_; }
-  const Json& config() const { return config_; }
   const Family& family() const { return *family_; }
   const ModelSpec& spec() const { return spec_; }
   const std::vector<std::unique_ptr<SafetensorsFile>>& files() const { return files_; }

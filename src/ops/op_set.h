@@ -1,7 +1,8 @@
 // The op set: every mathematical operation of a training step, each with its backward.
 //
-// One class says the contract; `reference/` (plain loops, f32 and f64), `cpu_kernels/` (oneDNN and
-// OpenMP tiles) and later devices implement it; one test definition (tests/ops) runs on all.
+// One class says the contract; `reference/` (plain loops, f32 and f64), `cpu_kernels/` (packed
+// products of its own, oneDNN for bf16) and later devices implement it; one test definition
+// (tests/ops) runs on all.
 //
 // Conventions. T tokens, H hidden size, V vocabulary, E experts, k experts a token, R = T*k rows of
 // routed tokens, N sequences. Activations are f32 (f64 in the reference's checks); weights come in

@@ -123,8 +123,6 @@ Executor::Executor(const ExecutorParts& parts, const Schedule& schedule)
     : impl_(std::make_unique<Impl>(parts, schedule)) {}
 Executor::~Executor() = default;
 
-const Schedule& Executor::schedule() const { return impl_->schedule; }
-
 View Executor::value(Value value, int32_t layer, int32_t micro_batch) const {
   const BufferId id = impl_->values.find(value, layer, micro_batch);
   const Port& port = impl_->schedule.buffers[static_cast<size_t>(id)].port;

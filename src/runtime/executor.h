@@ -45,8 +45,6 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  const Schedule& schedule() const;
-
   /// The buffer of a given value (to fill before a run) or a kept one (to read after it), of its
   /// full size. A bug if the list has none.
   View value(Value value, int32_t layer = -1, int32_t micro_batch = -1) const;

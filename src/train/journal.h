@@ -15,7 +15,6 @@ class Journal {
   explicit Journal(const std::string& path) : log_(path) {}
   /// Appends an event with its fields. Storage error when it cannot be written.
   void event(std::string_view name, JsonObject fields = {});
-  void sync() { log_.sync(); }
 
  private:
   JsonLog log_;

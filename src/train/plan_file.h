@@ -7,8 +7,8 @@
 namespace hearth {
 
 /// The options with what the plan file chose in place of what they leave open: workers, compute
-/// type, recompute, group. Without a plan file: the options as they are. Usage error naming the
-/// field when an option says otherwise; input error for a file that is no plan.
+/// type, recompute, group. Without a plan file: the options as they are. An option that says
+/// otherwise stays, for `require_planned` to refuse; input error for a file that is no plan.
 TrainConfig as_planned(const TrainConfig& options);
 
 /// Usage error naming the first field in which the plan of this run (plan_json) is another than that

@@ -11,8 +11,8 @@
 
 namespace hearth {
 
-/// Both measurements of the machine, each twice and the best of it, made before a run's memory is reserved. At most a quarter of
-/// what the process may still take, 192 MiB.
+/// Both measurements of the machine, each made twice and the best of it taken, before a run's
+/// memory is reserved. They take a quarter of what the process may still take, 192 MiB at most.
 struct RunRates {
   MachineRates best;
   CostRates costs;

@@ -1,4 +1,5 @@
-// What every run fixes before it plans: model, parameter table, settings, cores, data.
+// What every run fixes before it plans: model, parameter table, settings, cores; and how it reads
+// its data.
 #pragma once
 
 #include <optional>

@@ -64,10 +64,6 @@ class Session {
   /// Registers masters and moments.
   void register_state(StateRegistry& registry);
 
-  const RunSetup& setup() const { return setup_; }
-  const RunPlan& plan() const { return plan_; }
-  Device& device() { return *device_; }
-
  private:
   /// Lists share memory, so the tables are made again when another list takes its turn.
   void fill_rope(const Executor& executor);

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tokenizers import Tokenizer
+from tokenizers import Tokenizer, normalizers
 
 import tokenizer_pipelines
 import tokenizer_texts
@@ -89,6 +89,9 @@ def compare(hearth, test, work, names):
     texts += list(tokenizer_texts.sweep_texts())
     print(f"{len(texts)} texts each; {sum(1 for _ in tokenizer_texts.swept())} code points swept; "
           "exempt: U+180E and code points that Unicode 14 does not have")
+    rare = tokenizer_texts.rare_marks(normalizers.NFD().normalize_str)
+    print(f"{len(rare)} rare marks, which the library leaves where they are beside other marks: "
+          + " ".join(f"{ord(c):04X}" for c in rare))
     failed = 0
     for name, make in tokenizer_pipelines.pipelines().items():
         if names and name not in names:
@@ -103,6 +106,7 @@ def compare(hearth, test, work, names):
         tokenizer = write(directory, name, description, own)
         wrong = by_command(hearth, directory, tokenizer, description, own)
         (directory / "tokenizer.json").unlink()
+        (directory / "lines.txt").unlink()
         done = subprocess.run([test, "[pipelines]"], capture_output=True, text=True, timeout=600,
                               env={"HEARTH_TOKENIZER_CASES": str(directory)})
         good = wrong == 0 and done.returncode == 0

@@ -72,8 +72,9 @@ void check_pipeline(const Json& golden, const Json& texts, const std::string& na
     if (same) {
       CHECK(good_spans(encoding, text, golden.find("ordered")->as_bool()));
     } else {
-      CHECK(encoding.ids == std::vector<int32_t>(wanted.begin(), wanted.begin() + static_cast<long>(
-                                                                     std::min<size_t>(wanted.size(), 200))));
+      CHECK(encoding.ids == std::vector<int32_t>(
+                                wanted.begin(), wanted.begin() + static_cast<long>(std::min<size_t>(
+                                                                     wanted.size(), 200))));
       continue;
     }
     const std::string decoded = expect("decoded", i, text);

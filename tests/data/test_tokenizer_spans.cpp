@@ -102,7 +102,8 @@ TEST_CASE("words that were removed leave gaps, bytes are parts of characters") {
 
 TEST_CASE("what the post-processor adds stands at the ends") {
   Json json = parse_json(R"({"model": {"type": "BPE", "vocab": {"<s>": 0, "a": 1}, "merges": []},
-    "post_processor": {"type": "BertProcessing", "cls": ["<s>", 0], "sep": ["<s>", 0]}})", "ends");
+    "post_processor": {"type": "BertProcessing", "cls": ["<s>", 0], "sep": ["<s>", 0]}})",
+                         "ends");
   const Tokenizer with(json, Json(), "ends");
   const Encoding encoding = with.encode("aa", {.add_special = true});
   CHECK(encoding.ids == std::vector<int32_t>{0, 1, 1, 0});

@@ -51,9 +51,10 @@ void AlignedText::keep(TextSpan part) {
 
 TextSpan AlignedText::before(const Changes& changes, TextSpan span) {
   const auto of_byte = [&](uint32_t byte) -> TextSpan {
-    const auto after = std::upper_bound(
-        changes.begin(), changes.end(), byte,
-        [](uint32_t position, const TextEdit::Change& change) { return position < change.to.begin; });
+    const auto after = std::upper_bound(changes.begin(), changes.end(), byte,
+                                        [](uint32_t position, const TextEdit::Change& change) {
+                                          return position < change.to.begin;
+                                        });
     if (after == changes.begin()) return {byte, byte + 1};
     const TextEdit::Change& change = *std::prev(after);
     if (byte < change.to.end) return change.from;

@@ -28,8 +28,8 @@ class TextEdit {
 
   std::string_view from_;
   std::string text_;
-  uint32_t copied_ = 0;           // bytes of from_ that are dealt with
-  std::vector<Change> changes_;   // in order; between them bytes map one to one
+  uint32_t copied_ = 0;          // bytes of from_ that are dealt with
+  std::vector<Change> changes_;  // in order; between them bytes map one to one
   bool edited_ = false;
 };
 

@@ -173,9 +173,9 @@ void Bpe::merge_short(std::vector<Symbol>& symbols, std::vector<Candidate>& pair
   };
   for (size_t i = 0; i + 1 < symbols.size(); ++i) pairs.push_back(candidate(i));
   while (!pairs.empty()) {
-    const auto best = std::min_element(
-        pairs.begin(), pairs.end(),
-        [](const Candidate& a, const Candidate& b) { return a.rank < b.rank; });
+    const auto best =
+        std::min_element(pairs.begin(), pairs.end(),
+                         [](const Candidate& a, const Candidate& b) { return a.rank < b.rank; });
     if (best->rank == kNoRank) return;
     const auto at = static_cast<size_t>(best - pairs.begin());
     symbols[at].token = best->token;

@@ -15,7 +15,8 @@ std::string replace_all(std::string_view text, std::string_view old, std::string
   if (old.empty()) return std::string(text);
   std::string result;
   size_t at = 0;
-  for (size_t found; (found = text.find(old, at)) != std::string_view::npos; at = found + old.size()) {
+  for (size_t found; (found = text.find(old, at)) != std::string_view::npos;
+       at = found + old.size()) {
     result.append(text.substr(at, found - at)).append(by);
   }
   return result.append(text.substr(at));
@@ -230,8 +231,8 @@ class Strip final : public DecodeStage {
   }
   std::string content_;
   uint32_t start_, stop_;
-  uint32_t left_ = 0;    // of start_ in this token
-  uint64_t held_ = 0;    // characters that are content at the end so far
+  uint32_t left_ = 0;  // of start_ in this token
+  uint64_t held_ = 0;  // characters that are content at the end so far
   bool begins_ = true;
 };
 

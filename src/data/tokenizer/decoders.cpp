@@ -57,14 +57,14 @@ void Decoder::add(const Json& description, const std::string& where) {
   } else if (type == "Replace") {
     allow_keys(description, where, {"type", "pattern", "content"});
     const std::string content = read_string(description, "content", where);
-    const auto matcher = std::make_shared<const Matcher>(member(description, "pattern", where),
-                                                         where + ".pattern");
+    const auto matcher =
+        std::make_shared<const Matcher>(member(description, "pattern", where), where + ".pattern");
     stages_.emplace_back([=] { return replace_stage(*matcher, content); });
   } else if (type == "Strip") {
     allow_keys(description, where, {"type", "content", "start", "stop"});
     const std::string content = read_character(description, "content", where);
-    const auto start = static_cast<uint32_t>(
-        read_id(member(description, "start", where), where + ".start"));
+    const auto start =
+        static_cast<uint32_t>(read_id(member(description, "start", where), where + ".start"));
     const auto stop =
         static_cast<uint32_t>(read_id(member(description, "stop", where), where + ".stop"));
     stages_.emplace_back([=] { return strip_stage(content, start, stop); });

@@ -13,9 +13,8 @@ constexpr size_t kMaxText = size_t{1} << 31;
 TextSpan moved(TextSpan span, uint32_t by) { return {span.begin + by, span.end + by}; }
 
 bool reaches_into(std::span<const TextSpan> parts, TextSpan span) {
-  return std::any_of(parts.begin(), parts.end(), [&](TextSpan part) {
-    return part.begin < span.end && span.begin < part.end;
-  });
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](TextSpan part) { return part.begin < span.end && span.begin < part.end; });
 }
 
 // Calls `plain(span)` for what lies between the matches, and `token(match)` for these, in order.
@@ -56,7 +55,8 @@ Encoding Tokenizer::encode(std::string_view text, const EncodeOptions& options) 
     parts.pre_tokenizer.apply(words, spell);
     const size_t first = out.spans.size();
     for (const TextSpan word : words.spans) {
-      parts.bpe.encode(words.text.text().substr(word.begin, word.end - word.begin), word.begin, out);
+      parts.bpe.encode(words.text.text().substr(word.begin, word.end - word.begin), word.begin,
+                       out);
     }
     if (words.text.unchanged() && normal.unchanged()) {
       for (size_t i = first; i < out.spans.size(); ++i) {

@@ -36,9 +36,7 @@ class Splitter {
       case SplitBehavior::merged_with_previous:
         is_match && !last_ ? extend(part) : push(part);
         break;
-      case SplitBehavior::merged_with_next:
-        last_ && !is_match ? extend(part) : push(part);
-        break;
+      case SplitBehavior::merged_with_next: last_ && !is_match ? extend(part) : push(part); break;
     }
     last_ = is_match;
   }

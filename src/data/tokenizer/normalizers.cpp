@@ -61,7 +61,7 @@ void strip(AlignedText& text, bool left, bool right) {
 }
 
 void strip_accents(AlignedText& text) {
-  map_characters(text, [](uint32_t code, std::string&) { return is_mark(code); });
+  map_characters(text, [](uint32_t code, std::string&) { return is_accent(code); });
 }
 
 // What the normalizer of Google's NMT drops, and what it takes for a space.
@@ -144,8 +144,8 @@ void Normalizer::add(const Json& description, const std::string& where) {
   } else if (type == "Replace") {
     allow_keys(description, where, {"type", "pattern", "content"});
     const std::string content = read_string(description, "content", where);
-    const auto matcher = std::make_shared<const Matcher>(member(description, "pattern", where),
-                                                         where + ".pattern");
+    const auto matcher =
+        std::make_shared<const Matcher>(member(description, "pattern", where), where + ".pattern");
     steps_.emplace_back([=](AlignedText& text) { replace(text, *matcher, content); });
   } else if (type == "Sequence") {
     allow_keys(description, where, {"type", "normalizers"});

@@ -40,7 +40,8 @@ class Translation {
       } else {
         if (std::string_view("*+?|^$").find(c) == std::string_view::npos) atom_ = out_.size();
         copy(1);
-        while (at_ < pattern_.size() && (static_cast<uint8_t>(pattern_[at_]) & 0xc0) == 0x80) copy(1);
+        while (at_ < pattern_.size() && (static_cast<uint8_t>(pattern_[at_]) & 0xc0) == 0x80)
+          copy(1);
       }
     }
     return std::move(out_);
@@ -97,8 +98,8 @@ class Translation {
   }
 
   void open_group() {
-    constexpr std::array<std::string_view, 8> kGroups = {"(?:",  "(?i:", "(?i)", "(?=",
-                                                         "(?!",  "(?<=", "(?<!", "(?>"};
+    constexpr std::array<std::string_view, 8> kGroups = {
+        "(?:", "(?i:", "(?i)", "(?=", "(?!", "(?<=", "(?<!", "(?>"};
     if (rest().starts_with("(*")) refuse("(*");
     if (rest().starts_with("(?")) {
       const auto group = std::find_if(kGroups.begin(), kGroups.end(), [&](std::string_view known) {
@@ -118,7 +119,8 @@ class Translation {
     size_t end = at_ + 1;
     const auto digits = [&] {
       const size_t begin = end;
-      while (end < pattern_.size() && std::isdigit(static_cast<unsigned char>(pattern_[end]))) ++end;
+      while (end < pattern_.size() && std::isdigit(static_cast<unsigned char>(pattern_[end])))
+        ++end;
       return pattern_.substr(begin, end - begin);
     };
     const std::string_view least = digits();
@@ -142,7 +144,7 @@ class Translation {
   const std::string& where_;
   size_t at_ = 0;
   std::string out_;
-  size_t atom_ = 0;              // where in out_ the last thing begins that may be repeated
+  size_t atom_ = 0;             // where in out_ the last thing begins that may be repeated
   std::vector<size_t> groups_;  // where the open ones begin
 };
 

@@ -23,8 +23,7 @@ bool required_bool(const Json& object, std::string_view key, const std::string& 
 // Writes a prefix before a word: it comes from where the first character does.
 void prepend(std::string_view word, uint32_t begin, std::string_view prefix, TextEdit& edit) {
   const std::string_view first = word.substr(0, decode_utf8(word).length);
-  edit.replace({begin, begin + static_cast<uint32_t>(first.size())},
-               std::string(prefix) += first);
+  edit.replace({begin, begin + static_cast<uint32_t>(first.size())}, std::string(prefix) += first);
 }
 
 void spell_bytes(Words& words) {
@@ -179,8 +178,8 @@ void PreTokenizer::add_metaspace(const Json& description, const std::string& whe
     const AlignedText& before = words.text;
     words.edit([&](std::string_view word, uint32_t begin, TextEdit& edit) {
       const bool marked = word.starts_with(mark) || word.starts_with(' ');
-      if (!marked && (always || (first && words.begins_document(
-                                              before.original({begin, begin + 1}).begin)))) {
+      if (!marked &&
+          (always || (first && words.begins_document(before.original({begin, begin + 1}).begin)))) {
         prepend(word, begin, mark, edit);
       }
       for (size_t at = word.find(' '); at != std::string_view::npos; at = word.find(' ', at + 1)) {

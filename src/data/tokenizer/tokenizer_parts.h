@@ -25,7 +25,7 @@ struct Tokenizer::Parts {
 
   Parts(const Json& json, const Json& config, const std::string& directory);
 
-  std::string source;         // the file, for messages
+  std::string source;  // the file, for messages
   std::string config_source;
   Normalizer normalizer;
   PreTokenizer pre_tokenizer;

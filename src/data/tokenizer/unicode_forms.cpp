@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "data/tokenizer/library_tables.h"
 
 namespace hearth {
 namespace {
@@ -24,9 +25,18 @@ const utf8proc_property_t& property(uint32_t code) {
   return *utf8proc_get_property(static_cast<utf8proc_int32_t>(code));
 }
 
+bool is_mark(uint32_t code) {
+  const auto category = property(code).category;
+  return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC ||
+         category == UTF8PROC_CATEGORY_ME;
+}
+
 int combining_class(utf8proc_int32_t code) { return utf8proc_get_property(code)->combining_class; }
 
 void append_decomposed(uint32_t code, UnicodeForm form, std::vector<utf8proc_int32_t>& codes) {
+  if (form != UnicodeForm::nfc && decomposition_unknown_to_library(code, compatible(form))) {
+    return codes.push_back(static_cast<utf8proc_int32_t>(code));
+  }
   constexpr size_t kLongest = 32;  // U+FDFA has 18
   const auto options = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_DECOMPOSE |
                                                       (compatible(form) ? UTF8PROC_COMPAT : 0));
@@ -129,10 +139,10 @@ bool is_space(uint32_t code) {
          code == 0x205f || code == 0x3000;
 }
 
-bool is_mark(uint32_t code) {
-  const auto category = property(code).category;
-  return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC ||
-         category == UTF8PROC_CATEGORY_ME;
+bool is_accent(uint32_t code) {
+  constexpr uint32_t kVedicSigns = 0x1cf2;  // two that were marks before Unicode 12
+  return (is_mark(code) && !mark_unknown_to_library(code)) ||
+         in(code, kVedicSigns, kVedicSigns + 1);
 }
 
 bool is_numeric(uint32_t code) {
@@ -146,7 +156,10 @@ bool is_punctuation(uint32_t code) {
     return in(code, '!', '/') || in(code, ':', '@') || in(code, '[', '`') || in(code, '{', '~');
   }
   const auto category = property(code).category;
-  return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO;
+  if (category < UTF8PROC_CATEGORY_PC || category > UTF8PROC_CATEGORY_PO) {
+    return code == 0x166d || code == 0x111c9;  // were punctuation in Unicode 8
+  }
+  return !punctuation_unknown_to_library(code);
 }
 
 bool is_word(uint32_t code) {

@@ -14,12 +14,12 @@ enum class UnicodeForm { nfc, nfd, nfkc, nfkd };
 /// and memory linear in the text, but for sorting runs of combining marks.
 void normalize(AlignedText& text, UnicodeForm form);
 
-// Classes of characters, as Rust and its regular expressions define them for the official library.
+// Classes of characters, as the official library has them (library_tables.h).
 bool is_space(uint32_t code);        // White_Space
 bool is_word(uint32_t code);         // \w: alphabetic, marks, decimal digits, connectors, joiners
 bool is_numeric(uint32_t code);      // Nd, Nl, No
 bool is_punctuation(uint32_t code);  // P*, and the ASCII symbols
-bool is_mark(uint32_t code);         // M*
+bool is_accent(uint32_t code);       // M*
 
 /// Lower case of one character, which may be two.
 void append_lower(uint32_t code, std::string& text);

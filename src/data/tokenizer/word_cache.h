@@ -17,8 +17,8 @@ class WordCache {
   static constexpr size_t kMostIds = 6;
 
   struct Entry {
-    uint8_t length = 0;  // of the word; 0: free
-    uint8_t count = 0;   // of its ids
+    uint8_t length = 0;                              // of the word; 0: free
+    uint8_t count = 0;                               // of its ids
     std::array<uint8_t, kMostIds> begins{}, ends{};  // in the word
     std::array<char, kLongestWord> word{};
     std::array<int32_t, kMostIds> ids{};

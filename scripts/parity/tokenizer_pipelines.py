@@ -51,17 +51,19 @@ def added(content, **flags):
 
 
 def train(model, size, *, normalizer=None, words=None, decoder=None, processor=None, specials=(),
-          alphabet=(), limit=None, tokens=(), **trainer):
+          alphabet=(), limit=None, tokens=(), trained_on=None, **trainer):
     tokenizer = Tokenizer(model)
     if normalizer is not None:
         tokenizer.normalizer = normalizer
-    if words is not None:
-        tokenizer.pre_tokenizer = words
+    if words is not None or trained_on is not None:
+        tokenizer.pre_tokenizer = trained_on or words
     if limit is not None:
         trainer["limit_alphabet"] = limit
     tokenizer.train_from_iterator(corpus(), trainers.BpeTrainer(
         vocab_size=size, special_tokens=list(specials), initial_alphabet=list(alphabet),
         show_progress=False, **trainer))
+    if words is not None:
+        tokenizer.pre_tokenizer = words
     if decoder is not None:
         tokenizer.decoder = decoder
     if processor is not None:
@@ -109,9 +111,9 @@ def sentence_pieces(size=560, *, normalizer=None, words=None, decoder=None, mode
 
 
 def words_of(pre_tokenizer, **more):
-    """Characters of words cut in some way; what is not known is unknown."""
+    """Characters of words cut in some way, with merges across the cuts; what is not known is unknown."""
     model = more.pop("model", models.BPE(unk_token="<unk>", fuse_unk=False))
-    return train(model, 300, words=pre_tokenizer, specials=["<unk>"], limit=120, **more)
+    return train(model, 300, words=pre_tokenizer, trained_on=split(Regex("[^ -~]"), "isolated"), specials=["<unk>"], limit=120, **more)
 
 
 def split(pattern, behavior, invert=False):

@@ -95,5 +95,5 @@ def rare_marks(normalize):
 
 
 def recorded():
-    texts = HARD + list(random_texts(60))
+    texts = HARD + list(random_texts(36))
     return [t for t in dict.fromkeys(texts) if not any(exempt(ord(c)) for c in t)]

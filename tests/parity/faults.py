@@ -8,6 +8,7 @@ class Fault:
     file: str
     old: str
     new: str
+    test: str = "test_parity"  # the executable that must fail
 
 
 ATTENTION = "src/layers/attention_part.cpp"
@@ -27,6 +28,7 @@ EXPERTS = "cpu_kernels/experts_backward.cpp"
 SAMPLER = "src/data/samples/sampler.cpp"
 SESSION = "src/train/session.cpp"
 RATE = "src/train/lr_schedule.h"
+TOKENIZER = "src/data/tokenizer/"
 
 FAULTS = [
     # Switches of config.json.
@@ -204,4 +206,50 @@ FAULTS = [
     Fault("decay of the rate from step 0", RATE,
           "static_cast<double>(s - w) / static_cast<double>(n - w)",
           "static_cast<double>(s) / static_cast<double>(n)"),
+    # The tokenizer: ids, spans and texts.
+    *(Fault(name, TOKENIZER + file, old, new, "test_data") for name, file, old, new in [
+        ("merges by place alone", "bpe_encode.cpp", "{ return a.rank < b.rank; }",
+         "{ return a.rank != kNoRank && b.rank == kNoRank; }"),
+        ("first of equal pairs counts", "bpe_encode.cpp", "merges_[at] = {pair, rank, joined};",
+         "if (merges_[at].pair == kNoPair) merges_[at] = {pair, rank, joined};"),
+        ("unknown tokens always fused", "bpe_encode.cpp", "if (unknown && fuse_unknown_) {",
+         "if (unknown) {"),
+        ("bytes of some characters", "bpe_encode.cpp", "byte_fallback_ && std::all_of(",
+         "byte_fallback_ && std::any_of("),
+        ("cached words of any length", "word_cache.h", "return entry.length == word.size() &&",
+         "return entry.length >= word.size() &&"),
+        ("first scheme always", "pre_tokenizers.cpp", "(first && words.begins_document(",
+         "(first || words.begins_document("),
+        ("invert ignored", "matcher.cpp", "splitter.take(match, !rule.invert);",
+         "splitter.take(match, true);"),
+        ("merged with previous, twice", "matcher.cpp", "is_match && !last_ ? extend(part)",
+         "is_match ? extend(part)"),
+        ("empty match behind a match", "matcher.h",
+         "if (found->begin == found->end && found->end == last_end) {",
+         "if (found->begin == found->end) {"),
+        ("shortest added token", "added_tokens.cpp",
+         "if (trie.ends[node] >= 0) longest = trie.ends[node], span.end = at + 1;",
+         "if (trie.ends[node] >= 0 && longest < 0) longest = trie.ends[node], span.end = at + 1;"),
+        ("single words anywhere", "added_tokens.cpp",
+         "(token.single_word && beside_word(text, span))", "false"),
+        ("white space of rstrip stays", "added_tokens.cpp",
+         "if (token.rstrip) span.end = space_behind(text, span.end);", ""),
+        ("prefix has no span", "aligned_text.cpp", "if (byte < change.to.end) return change.from;",
+         "if (byte < change.to.end) return {change.from.begin, change.from.begin};"),
+        ("spans of the first edit only", "aligned_text.cpp",
+         "if (!edit->empty()) span = before(*edit, span);",
+         "if (edit + 1 == edits_.rend()) span = before(*edit, span);"),
+        ("marks in the order they come", "unicode_forms.cpp",
+         "return combining_class(a) < combining_class(b);", "return false;"),
+        ("half an interval possessive", "oniguruma.cpp",
+         "const bool again = rest().starts_with('+') ||", "const bool again ="),
+        ("\\s with U+0085 alone", "oniguruma.cpp", "\\x{85}\\x{a0}", "\\x{85}"),
+        ("runs of bytes cut short", "decode_stages.cpp", "bytes_ += *byte;\n      return;",
+         "bytes_ += *byte;\n      if (bytes_.size() == 2) finish(out);\n      return;"),
+        ("strip keeps its count", "decode_stages.cpp",
+         "if (part.begins) left_ = start_, held_ = 0, begins_ = true;",
+         "if (part.begins) left_ = start_ + left_, held_ = 0, begins_ = true;"),
+        ("template behind only", "post_processor.cpp", "(texts == 0 ? new_before : behind)",
+         "(texts < 0 ? new_before : behind)"),
+    ]),
 ]

@@ -4,6 +4,7 @@
 #include "base/version.h"
 #include "train/lr_schedule.h"
 #include "train/plan_file.h"
+#include "train/sample_preview.h"
 
 namespace hearth {
 
@@ -183,11 +184,15 @@ void TrainingRun::describe(const std::vector<std::string>& changes) {
                    quoted(unread) + " the first) are not trained and copied to the result");
   }
   const RowTotals& totals = data_.rows.totals;
-  reporter_.note("data: " + std::to_string(totals.rows) + " rows, " +
-                 std::to_string(totals.tokens) + " tokens, " +
-                 std::to_string(totals.trained_tokens) + " trained; " +
-                 std::to_string(totals.truncated) + " rows cut, " + std::to_string(totals.dropped) +
-                 " dropped, " + std::to_string(totals.bad) + " bad");
+  reporter_.note(
+      "data: " + std::to_string(totals.rows) + " rows, " + std::to_string(totals.tokens) +
+      " tokens, " + std::to_string(totals.trained_tokens) + " trained; " +
+      std::to_string(totals.truncated) + " rows cut by " + std::to_string(totals.truncated_tokens) +
+      " tokens, " + std::to_string(totals.dropped) + " dropped, " + std::to_string(totals.bad) +
+      " bad passed over");
+  if (progress_.step == 0) {
+    preview_samples(RowSet(data_.rows.store), config_, setup_.spec.eos_ids, reporter_);
+  }
   reporter_.note("steps: " + std::to_string(steps_) + ", warm-up " + std::to_string(warmup_) +
                  "; auxiliary loss coefficient " + Json(setup_.settings.aux_loss).dump() +
                  "; memory planned " + std::to_string(plan_.peak >> 20) + " MiB, " +

@@ -69,6 +69,19 @@ TEST_CASE("long words merge as short ones do") {
   }
 }
 
+TEST_CASE("a text without words is cut only where nothing merges") {
+  // "b h", "h a" meet in no token; "c d" only in one that a merge makes of longer tokens.
+  const Tokenizer tokenizer = with_merges({{"b", "c"}, {"d", "e"}, {"bc", "de"}, {"a", "b"}});
+  std::string text, expected;
+  for (int i = 0; i < 40; ++i) {
+    text += "bcdehab";
+    expected += std::string(i > 0 ? " " : "") + "bcde h ab";
+  }
+  CHECK(joined(tokenizer, text) == expected);
+  // Unknown characters are nothing here, and part nothing.
+  CHECK(joined(tokenizer, text + "\u4e2d" + text) == expected + " " + expected);
+}
+
 TEST_CASE("a slot of the cache holds one word, not its beginning") {
   WordCache cache;
   cache.belong_to(1);

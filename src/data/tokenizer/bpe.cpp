@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "data/json_fields.h"
 #include "data/tokenizer/byte_alphabet.h"
 
@@ -14,6 +15,8 @@ namespace hearth {
 namespace {
 
 constexpr int32_t kNone = -1;
+constexpr uint32_t kTableCharacters = 0x10000;
+constexpr size_t kNeighbourBits = size_t{1} << 20;
 
 std::string string_or_empty(const Json& model, std::string_view key, const std::string& where) {
   return member_or_null(model, key).is_null() ? "" : read_string(model, key, where);
@@ -89,6 +92,13 @@ void Bpe::read_vocabulary(const Json& vocabulary, const std::string& where) {
   for (size_t i = 0; i < tokens_.size(); ++i) {
     by_text_.emplace(tokens_[i].text, static_cast<int32_t>(i));
   }
+  character_tokens_.assign(kTableCharacters, kNone);
+  for (size_t i = 0; i < tokens_.size(); ++i) {
+    const Utf8Char c = decode_utf8(tokens_[i].text);
+    if (c.length == tokens_[i].text.size() && c.code < kTableCharacters && c.length > 0) {
+      character_tokens_[c.code] = static_cast<int32_t>(i);
+    }
+  }
   for (int byte = 0; byte < 256; ++byte) {
     byte_tokens_[byte] = find(alphabet_character(static_cast<uint8_t>(byte))).value_or(kNone);
     std::array<char, 8> name{};
@@ -129,6 +139,8 @@ int32_t Bpe::index_of(std::string_view text, const std::string& where) const {
 void Bpe::read_merges(const Json& merges, const std::string& where) {
   if (!merges.is_array()) throw input_error(where + ": an array expected");
   const JsonArray& list = merges.as_array();
+  const bool cut = !takes_bytes_ && !ignore_merges_ && prefix_.empty() && suffix_.empty();
+  if (cut) neighbours_.assign(kNeighbourBits, false);
   merges_.assign(std::bit_ceil(2 * list.size() + 2), {UINT64_MAX, 0, 0});
   for (size_t rank = 0; rank < list.size(); ++rank) {
     const std::string at = where + "[" + std::to_string(rank) + "]";
@@ -139,6 +151,7 @@ void Bpe::read_merges(const Json& merges, const std::string& where) {
     }
     const int32_t joined = index_of(std::string(left) += right.substr(prefix_.size()), at);
     add_merge(left_token, right_token, static_cast<int32_t>(rank), joined);
+    if (cut) note_pairs(tokens_[joined].text);
   }
 }
 

@@ -62,6 +62,10 @@ class Bpe {
   const Merge* merge_of(int32_t left, int32_t right) const;
   std::optional<int32_t> find(std::string_view text) const;
 
+  void encode_piece(std::string_view word, uint32_t offset, Encoding& out) const;
+  void note_pairs(std::string_view token);
+  bool may_merge(uint32_t left, uint32_t right) const;
+  int32_t token_of(uint32_t code, std::string_view character) const;
   void encode_uncached(std::string_view word, Scratch& scratch) const;
   void start_from_characters(std::string_view word, std::vector<Symbol>& symbols) const;
   void merge_short(std::vector<Symbol>& symbols, std::vector<Candidate>& pairs) const;
@@ -72,8 +76,12 @@ class Bpe {
   std::unordered_map<std::string, int32_t> by_bytes_;  // with takes_bytes_ and ignore_merges_
   std::array<int32_t, 256> byte_tokens_{};      // of the alphabet; -1: the vocabulary lacks it
   std::array<int32_t, 256> fallback_tokens_{};  // <0xNN>; the same
-  std::vector<Merge> merges_;                   // open addressing, at most half full
-  std::string prefix_, suffix_;                 // of inner characters, of the last one
+  std::vector<int32_t> character_tokens_;       // of the characters below U+10000; -1: none
+  // Whether two characters stand side by side in a token that a merge makes: one bit for a hash of
+  // them. Between others a word can be cut: no merge ever reaches across. Empty: never cut.
+  std::vector<bool> neighbours_;
+  std::vector<Merge> merges_;    // open addressing, at most half full
+  std::string prefix_, suffix_;  // of inner characters, of the last one
   int32_t unknown_ = -1;
   bool takes_bytes_ = false;
   bool byte_fallback_ = false;

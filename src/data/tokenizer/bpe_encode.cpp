@@ -53,7 +53,51 @@ const Bpe::Merge* Bpe::merge_of(int32_t left, int32_t right) const {
   }
 }
 
+void Bpe::note_pairs(std::string_view token) {
+  Utf8Char left = decode_utf8(token);
+  for (size_t at = left.length; at < token.size();) {
+    const Utf8Char right = decode_utf8(token.substr(at));
+    neighbours_[slot_of(pair_of(static_cast<int32_t>(left.code), static_cast<int32_t>(right.code)),
+                        neighbours_.size())] = true;
+    left = right;
+    at += right.length;
+  }
+}
+
+bool Bpe::may_merge(uint32_t left, uint32_t right) const {
+  return neighbours_[slot_of(pair_of(static_cast<int32_t>(left), static_cast<int32_t>(right)),
+                             neighbours_.size())];
+}
+
+int32_t Bpe::token_of(uint32_t code, std::string_view character) const {
+  if (code < character_tokens_.size()) return character_tokens_[code];
+  return find(character).value_or(kNone);
+}
+
+// Where nothing was cut into words before (Mixtral), the whole text is one: it is cut here, between
+// two characters that have tokens (so that no unknown ones are parted) and never merge.
 void Bpe::encode(std::string_view word, uint32_t offset, Encoding& out) const {
+  if (neighbours_.empty() || word.size() <= WordCache::kLongestWord) {
+    return encode_piece(word, offset, out);
+  }
+  uint32_t begin = 0;
+  uint32_t left = 0;
+  bool left_known = false;
+  Utf8Char c;
+  for (uint32_t at = 0; at < word.size(); at += static_cast<uint32_t>(c.length)) {
+    c = decode_utf8(word.substr(at));
+    const bool known = token_of(c.code, word.substr(at, c.length)) != kNone;
+    if (left_known && known && !may_merge(left, c.code)) {
+      encode_piece(word.substr(begin, at - begin), offset + begin, out);
+      begin = at;
+    }
+    left = c.code;
+    left_known = known;
+  }
+  encode_piece(word.substr(begin), offset + begin, out);
+}
+
+void Bpe::encode_piece(std::string_view word, uint32_t offset, Encoding& out) const {
   thread_local Scratch scratch;
   if (word.empty()) return;
   const bool cached = word.size() <= WordCache::kLongestWord;
@@ -130,17 +174,20 @@ void Bpe::start_from_characters(std::string_view word, std::vector<Symbol>& symb
   };
   std::string decorated;
   for (uint32_t begin = 0, end = 0; begin < word.size(); begin = end) {
-    end = begin + static_cast<uint32_t>(decode_utf8(word.substr(begin)).length);
+    const Utf8Char c = decode_utf8(word.substr(begin));
+    end = begin + static_cast<uint32_t>(c.length);
     std::string_view character = word.substr(begin, end - begin);
     const bool inner = begin > 0 && !prefix_.empty();
     const bool last = end == word.size() && !suffix_.empty();
-    if (inner || last) {
+    const bool plain = !inner && !last;
+    if (!plain) {
       decorated.assign(inner ? prefix_ : "").append(character).append(last ? suffix_ : "");
       character = decorated;
     }
-    if (const auto token = find(character)) {
+    const int32_t token = plain ? token_of(c.code, character) : find(character).value_or(kNone);
+    if (token != kNone) {
       add_unknown();
-      add(*token, begin, end);
+      add(token, begin, end);
       continue;
     }
     const auto has_token = [&](char byte) {
@@ -148,7 +195,7 @@ void Bpe::start_from_characters(std::string_view word, std::vector<Symbol>& symb
     };
     if (byte_fallback_ && std::all_of(character.begin(), character.end(), has_token)) {
       for (uint32_t i = 0; i < character.size(); ++i) {
-        const bool plain = !inner && !last;  // else every byte stands for the whole character
+        // With a prefix or a suffix, every byte stands for the whole character.
         add(fallback_tokens_[static_cast<uint8_t>(character[i])], plain ? begin + i : begin,
             plain ? begin + i + 1 : end);
       }

@@ -40,11 +40,6 @@ std::vector<Piece> pieces_of(const ParameterTable& table, const PublishedLayout&
   return pieces;
 }
 
-Copy& home_of(Tensor& tensor) {
-  Copy& master = tensor.copies[static_cast<int>(CopyRole::master)];
-  return master.present() ? master : tensor.copies[static_cast<int>(CopyRole::stored)];
-}
-
 void require_finite(const SafetensorsFile& file, const std::string& tensor, DType type,
                     const void* data, int64_t begin, int64_t n) {
   const int64_t bad = find_not_finite(type, data, n);
@@ -85,14 +80,14 @@ void Checkpoint::read_weights(ParameterTable& table, const Pool& pool) const {
     file.read(location.entry, buffer, static_cast<size_t>(piece.count) * size_of(type),
               static_cast<uint64_t>(piece.at) * size_of(type));
     require_finite(file, piece.published->name, type, buffer, piece.at, piece.count);
-    Copy& home = home_of(tensor);
+    Copy& home = tensor.home();
     HEARTH_CHECK(home.present(), "read_weights: no memory for tensor " + tensor.name);
     put(home, type, buffer, piece);
     Copy& working = tensor.copies[static_cast<int>(CopyRole::working)];
     if (working.present()) put(working, type, buffer, piece);
   });
   for (Tensor& tensor : table.tensors()) {
-    home_of(tensor).version = tensor.version;
+    tensor.home().version = tensor.version;
     tensor.copies[static_cast<int>(CopyRole::working)].version = tensor.version;
   }
   buffers.clear();  // the plan has them and those of the check as one line

@@ -12,11 +12,6 @@ namespace {
 
 std::string name_of_path(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-const Copy& home_of(const Tensor& tensor) {
-  const Copy& master = tensor.copies[static_cast<int>(CopyRole::master)];
-  return master.present() ? master : tensor.copies[static_cast<int>(CopyRole::stored)];
-}
-
 /// Copies tensors, rounded to their stored types, into the files of a new checkpoint.
 class WeightWriter {
  public:
@@ -57,7 +52,7 @@ class WeightWriter {
   void write_part(const Tensor& tensor, int64_t at, const SafetensorsEntry& entry,
                   SafetensorsWriter& writer, const std::string& path) {
     const DType type = *safetensors_dtype(entry.dtype);
-    const Copy& home = home_of(tensor);
+    const Copy& home = tensor.home();
     HEARTH_CHECK(home.present() && home.view.contiguous(),
                  "write_checkpoint: no weights of tensor " + tensor.name);
     for (int64_t begin = 0; begin < tensor.size(); begin += kPieceElements) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <unordered_map>
 #include <vector>
 
@@ -81,6 +82,13 @@ struct Tensor {
   Copy copies[kCopyRoles];
 
   int64_t size() const { return rows * cols; }
+
+  /// Where the weight lives: the master if present, else what is stored.
+  const Copy& home() const {
+    const Copy& master = copies[static_cast<int>(CopyRole::master)];
+    return master.present() ? master : copies[static_cast<int>(CopyRole::stored)];
+  }
+  Copy& home() { return const_cast<Copy&>(std::as_const(*this).home()); }
 };
 
 /// Filled by a family (blocks and tensors in table order: embedding, layers, head; the experts of a

@@ -35,10 +35,8 @@ SavedState find_state(const std::string& path, Reporter& reporter) {
   const bool is_state =
       step_of_state_directory(name) || file_info(path + "/manifest.json").kind != FileKind::none;
   if (is_state) return verify_state(path);
-  const auto state = find_newest_state(path, [&](const RejectedState& bad) {
-    reporter.warn("saved state passed over: " + bad.directory +
-                  (bad.file.empty() ? "" : "/" + bad.file) + ": " + bad.reason);
-  });
+  const auto state =
+      find_newest_state(path, [&](const RejectedState& bad) { reporter.warn(bad.message()); });
   if (!state) throw input_error(path + ": no saved state in it");
   return *state;
 }

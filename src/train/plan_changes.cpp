@@ -245,8 +245,6 @@ class Search {
   std::vector<PlanChange> found_;
 };
 
-std::string mebibytes(uint64_t bytes) { return std::to_string((bytes >> 20) + 1); }
-
 /// The same run in a process of its own: what a program has resident differs from start to start, by
 /// some hundred KiB.
 PlanSubject at_another_start(PlanSubject subject) {
@@ -275,12 +273,12 @@ std::string refusal(const RunPlan& plan, const std::vector<PlanChange>& changes,
   std::string text = what_is_missing(plan);
   if (!changes.empty()) {
     text += "; the smallest change that fits: " + changes.front().options + " (" +
-            mebibytes(changes.front().peak) + " MiB)";
+            whole_mebibytes(changes.front().peak) + " MiB)";
   }
   return text +
          (changes.empty() ? "; no smaller change was found that surely fits, more memory does: "
                           : "; or ") +
-         "--cpu-memory " + mebibytes(needed) + "Mi where the machine has it";
+         "--cpu-memory " + whole_mebibytes(needed) + "Mi where the machine has it";
 }
 
 }  // namespace hearth

@@ -232,10 +232,13 @@ RunPlan make_run_plan(const PlanSubject& subject, const PlanRequest& request) {
   return plan;
 }
 
+std::string whole_mebibytes(uint64_t bytes) {
+  return std::to_string((bytes >> 20) + (bytes % (uint64_t{1} << 20) > 0 ? 1 : 0));
+}
+
 std::string what_is_missing(const RunPlan& plan) {
-  const auto rounded = [](uint64_t bytes) { return std::to_string((bytes >> 20) + 1) + " MiB"; };
-  return "the plan needs " + rounded(plan.peak) + " of host memory and " + rounded(plan.budget) +
-         " may be used";
+  return "the plan needs " + whole_mebibytes(plan.peak) + " MiB of host memory and " +
+         whole_mebibytes(plan.budget) + " MiB may be used";
 }
 
 void require_fit(const RunPlan& plan) {

@@ -99,6 +99,8 @@ RunPlan make_run_plan(const PlanSubject& subject, const PlanRequest& request);
 /// Usage error unless the plan fits, with what is missing. Training names the change that fits
 /// instead (train/plan_changes.h).
 void require_fit(const RunPlan& plan);
+/// Whole MiB, rounded up.
+std::string whole_mebibytes(uint64_t bytes);
 /// "the plan needs 12 MiB of host memory and 10 MiB may be used".
 std::string what_is_missing(const RunPlan& plan);
 

@@ -51,6 +51,11 @@ struct RejectedState {
   std::string directory;
   std::string file;
   std::string reason;
+  /// The warning about it.
+  std::string message() const {
+    return "saved state passed over: " + directory + (file.empty() ? "" : "/" + file) + ": " +
+           reason;
+  }
 };
 
 /// Saves step `step` below run_dir/state, then removes all but the `keep` newest states. The state is

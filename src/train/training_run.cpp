@@ -31,8 +31,7 @@ std::optional<SavedState> TrainingRun::choose_state() {
       config_, setup_, data_.rows.digests,
       data_.eval_rows ? data_.eval_rows->digests : std::vector<std::pair<std::string, Digest>>{});
   const auto reject = [this](const RejectedState& state) {
-    reporter_.warn("saved state passed over: " + state.directory +
-                   (state.file.empty() ? "" : "/" + state.file) + ": " + state.reason);
+    reporter_.warn(state.message());
     rejected_.push_back(state);
   };
   search_.emplace(directory_.path(), reject);

@@ -331,3 +331,21 @@ TEST_CASE("several problems: a line each, from file and flags") {
     CHECK(r.err.find(part) != std::string::npos);
   }
 }
+
+TEST_CASE("the date of templates is that of the first start") {
+  const Workplace w;
+  const auto recorded = [&](std::vector<std::string> more) -> std::string {
+    std::vector<std::string> words{"train", "--model",  w.d / "model", "--data", w.d / "rows.jsonl",
+                                   "--out", w.d / "run"};
+    words.insert(words.end(), more.begin(), more.end());
+    const ProgramResult r = w.run(words);
+    INFO(r.err);
+    CHECK(r.exit_code == 0);
+    const std::string config = content(w.d / "run/config.yaml");
+    const size_t at = config.find("template-date: ");
+    return at == std::string::npos ? "" : config.substr(at + 15, 12);
+  };
+  CHECK(recorded({"--steps", "1", "--template-date", "2020-01-02"}) == "\"2020-01-02\"");
+  fs::remove_all(w.d / "run/model");
+  CHECK(recorded({"--steps", "2", "--allow-change", "steps"}) == "\"2020-01-02\"");
+}

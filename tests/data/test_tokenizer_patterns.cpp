@@ -43,7 +43,7 @@ TEST_CASE("intervals and anchors mean what they mean to Oniguruma") {
 
 TEST_CASE("a match far behind is found") {
   CHECK(first_match("b+", std::string(100000, 'a') + "bb") == "bb");
-  CHECK(first_match("\u00e9", std::string(255, 'a') + "\u4e2d\u4e2d\u00e9") == "\u00e9");
+  CHECK(first_match("\u00e9", std::string(63, 'a') + "\u4e2d\u4e2d\u00e9") == "\u00e9");
   CHECK(first_match("c", std::string(100000, 'a')) == "none");
 }
 

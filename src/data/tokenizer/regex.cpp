@@ -20,7 +20,7 @@ constexpr size_t kMatchLimitPerByte = 16;
 constexpr uint32_t kDepthLimit = 100'000;
 constexpr uint32_t kHeapLimit = 65536;  // KiB
 constexpr size_t kMaxJitStack = size_t{16} << 20;
-constexpr uint32_t kWindow = 256;  // places that one call tries to match from
+constexpr uint32_t kWindow = 64;  // places that one call tries to match from
 
 // Stops patterns whose backtracking stays below the limit from every single place. It times a call
 // now and then; one that is slow has it add up the processor time of the next ones.

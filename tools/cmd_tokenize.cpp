@@ -20,7 +20,7 @@ ExitCode run_tokenize(const Options& options) {
     print_samples(options);
     return ExitCode::done;
   }
-  const Tokenizer tokenizer(options.model);
+  const Tokenizer tokenizer(options.model, options.follow_links);
   bool first = true;
   if (options.json) print("[");
   encode_lines(tokenizer, options.operand.empty() ? "-" : options.operand, !options.no_special,

@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "model/spec.h"

@@ -1,69 +1,196 @@
 #include "data/chat/chat_template.h"
 
+#include <algorithm>
+#include <charconv>
+#include <ctime>
+
 #include "base/error.h"
-#include "data/chat/plain_chatml.h"
+#include "data/chat/jinja.h"
 #include "data/chat/template_files.h"
 #include "data/json_fields.h"
 
 namespace hearth {
+namespace {
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm day{};
+  localtime_r(&now, &day);
+  char text[16];
+  return std::string(text, std::strftime(text, sizeof text, "%Y-%m-%d", &day));
+}
+
+// A date that exists, as YYYY-MM-DD.
+std::string checked_date(const std::string& date) {
+  if (date.empty()) return today();
+  std::tm day{};
+  const char* end = date.size() == 10 ? strptime(date.c_str(), "%Y-%m-%d", &day) : nullptr;
+  const int month_day = day.tm_mday;
+  if (end == nullptr || *end != '\0' || timegm(&day) == -1 || day.tm_mday != month_day ||
+      date[0] == ' ') {
+    throw usage_error("--template-date " + quoted(date) + ": a date YYYY-MM-DD expected");
+  }
+  return date;
+}
+
+// A message as transformers hands it to the template: members that are null are left out, and
+// reasoning has both of its names.
+jinja::Value message_value(const Json& message, int64_t number) {
+  auto dict = std::make_shared<jinja::Dict>();
+  const jinja::Value all = jinja::Value::from_json(message);
+  const jinja::Value* reasoning = nullptr;
+  for (const char* name : {"reasoning_content", "thinking", "reasoning"}) {
+    const jinja::Value* found = all.as_dict().find(std::string_view(name));
+    if (reasoning == nullptr && found != nullptr && !found->is_none()) reasoning = found;
+  }
+  if (reasoning != nullptr) dict->items.emplace_back("thinking", *reasoning);
+  for (const auto& [key, value] : all.as_dict().items) {
+    if (value.is_none()) continue;
+    if (reasoning != nullptr && key.bytes() == "thinking") {
+      dict->items[0].second = value;
+    } else {
+      dict->items.emplace_back(key, value);
+    }
+  }
+  if (reasoning != nullptr) dict->set("reasoning_content", *reasoning);
+  dict->depth = all.depth();
+  dict->message = number;
+  return dict;
+}
+
+TextSpan span_of(size_t begin, size_t end) {
+  return {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)};
+}
+
+std::vector<TextSpan> turns_of(const jinja::Rendered& rendered, size_t messages) {
+  std::vector<TextSpan> turns(messages);
+  std::vector<uint8_t> pieces(messages);
+  for (const auto& piece : rendered.pieces) {
+    if (piece.message < 0) continue;
+    const auto i = static_cast<size_t>(piece.message);
+    pieces[i] = pieces[i] == 0 ? 1 : 2;
+    turns[i] = pieces[i] == 1 ? span_of(piece.begin, piece.end) : TextSpan{};
+  }
+  return turns;
+}
+
+}  // namespace
 
 struct ChatTemplate::Parts {
-  std::vector<TemplateSource> sources;
+  struct Named {
+    std::string name;
+    std::string text;
+    jinja::Template parsed;
+  };
+  std::vector<Named> templates;
+  std::string where;
   Json special_tokens;
   std::string date;
-  const TemplateSource& source(const Json& tools) const {
-    for (const char* name : {"tool_use", "default"}) {
-      if (tools.is_null() && std::string_view(name) == "tool_use") continue;
-      for (const TemplateSource& each : sources) {
-        if (each.name == name) return each;
+
+  const jinja::Template& choose(const Json& tools) const {
+    for (const std::string_view name : {"tool_use", "default"}) {
+      if (tools.is_null() && name == "tool_use") continue;
+      for (const Named& each : templates) {
+        if (each.name == name) return each.parsed;
       }
     }
-    throw input_error(sources[0].where + ": a list without an entry named 'default'");
+    throw input_error(where + ": a list without an entry named 'default'");
   }
 };
 
-ChatTemplate::ChatTemplate(const TemplateOptions& options)
-    : parts_(new Parts{find_templates(options), find_special_tokens(options), options.date}) {
-  for (const TemplateSource& each : parts_->sources) {
-    if (!is_plain_chatml(each.text)) {
-      throw input_error(
-          each.where +
-          ": this version renders ChatML only, and this template writes something else; "
-          "--chat-template chatml renders the chats as ChatML all the same");
+namespace {
+
+using Variables = std::vector<std::pair<std::string, jinja::Value>>;
+
+Variables variables_of(std::span<const Json> messages, const Json& tools, bool prompt,
+                       const Json& special_tokens) {
+  Variables variables;
+  if (special_tokens.is_object()) {
+    for (const auto& [name, token] : special_tokens.as_object()) {
+      variables.emplace_back(name, jinja::Value::from_json(token));
     }
   }
+  jinja::Values values;
+  values.reserve(messages.size());
+  for (const Json& message : messages) {
+    values.push_back(message_value(message, static_cast<int64_t>(values.size())));
+  }
+  variables.emplace_back("messages", jinja::Value::list(std::move(values)));
+  variables.emplace_back("tools", jinja::Value::from_json(tools));
+  variables.emplace_back("documents", jinja::Value());
+  variables.emplace_back("add_generation_prompt", prompt);
+  return variables;
+}
+
+}  // namespace
+
+ChatTemplate::ChatTemplate(const TemplateOptions& options) {
+  auto parts = std::make_unique<Parts>();
+  for (TemplateSource& source : find_templates(options)) {
+    parts->where = source.where;
+    parts->templates.push_back(
+        {source.name, source.text, jinja::Template(source.text, source.where)});
+  }
+  parts->special_tokens = find_special_tokens(options);
+  parts->date = checked_date(options.date);
+  parts_ = std::move(parts);
 }
 
 ChatTemplate::ChatTemplate(const std::string& source, const std::string& name,
-                           const Json& special_tokens, const std::string& date)
-    : parts_(new Parts{{{"default", name, source}}, special_tokens, date}) {}
+                           const Json& special_tokens, const std::string& date) {
+  auto parts = std::make_unique<Parts>();
+  parts->where = name;
+  parts->templates.push_back({"default", source, jinja::Template(source, name)});
+  parts->special_tokens = special_tokens;
+  parts->date = checked_date(date);
+  parts_ = std::move(parts);
+}
 
 ChatTemplate::~ChatTemplate() = default;
 ChatTemplate::ChatTemplate(ChatTemplate&&) noexcept = default;
 ChatTemplate& ChatTemplate::operator=(ChatTemplate&&) noexcept = default;
 
 RenderedChat ChatTemplate::render(std::span<const Json> messages, const Json& tools,
-                                  bool add_generation_prompt, const std::string&) const {
-  parts_->source(tools);
-  RenderedChat chat;
-  for (const Json& message : messages) {
-    const auto begin = static_cast<uint32_t>(chat.text.size());
-    const Json& content = member_or_null(message, "content");
-    chat.text.append("<|im_start|>").append(member_or_null(message, "role").as_string());
-    chat.text.append("\n").append(content.is_null() ? "" : content.as_string());
-    chat.text.append("<|im_end|>\n");
-    chat.turns.push_back({begin, static_cast<uint32_t>(chat.text.size())});
+                                  bool add_generation_prompt, const std::string& where,
+                                  int64_t* steps) const {
+  const jinja::Template& chosen = parts_->choose(tools);
+  Variables variables;
+  try {
+    variables = variables_of(messages, tools, add_generation_prompt, parts_->special_tokens);
+  } catch (const jinja::TemplateError& error) {
+    throw input_error(where + ": " + error.what());
   }
-  if (add_generation_prompt) chat.text.append("<|im_start|>assistant\n");
+  jinja::Limits limits;
+  if (steps != nullptr) limits.steps = std::min(limits.steps, *steps);
+  const int64_t given = limits.steps;
+  RenderedChat chat;
+  try {
+    jinja::Rendered rendered = chosen.render(variables, parts_->date, where, limits);
+    for (const auto& [begin, end] : rendered.generated) {
+      chat.generated.push_back(span_of(begin, end));
+    }
+    chat.generated_hidden = rendered.generated_hidden;
+    chat.turns = turns_of(rendered, messages.size());
+    chat.text = std::move(rendered.text);
+  } catch (const Error&) {
+    if (steps != nullptr) *steps -= given - limits.steps;
+    throw;
+  }
+  if (steps != nullptr) *steps -= given - limits.steps;
   return chat;
 }
 
-bool ChatTemplate::marks_generation(const Json&) const { return false; }
+bool ChatTemplate::marks_generation(const Json& tools) const {
+  return parts_->choose(tools).marks_generation();
+}
 
 std::string ChatTemplate::identity() const {
-  std::string identity = parts_->special_tokens.dump();
-  for (const TemplateSource& each : parts_->sources) identity += each.name + "\n" + each.text;
-  return identity;
+  Json identity = JsonObject{{"special_tokens", parts_->special_tokens}};
+  for (const Parts::Named& each : parts_->templates) {
+    identity["templates"].push_back(JsonArray{each.name, each.text});
+    if (each.parsed.asks_date()) identity["date"] = parts_->date;
+  }
+  return identity.dump();
 }
 
 }  // namespace hearth

@@ -1,6 +1,7 @@
 // Chats as text: the Jinja template of a model, and what it writes.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -22,11 +23,12 @@ struct TemplateOptions {
 /// What a template wrote.
 struct RenderedChat {
   std::string text;
-  /// The insides of {% generation %} blocks, in order.
+  /// The insides of {% generation %} blocks, in order. `generated_hidden`: one of them wrote into a
+  /// macro or a variable, whose place in the text is not known.
   std::vector<TextSpan> generated;
+  bool generated_hidden = false;
   /// For every message the one piece of the text that the template's loop over the messages wrote
-  /// for it; empty where there is none, where it lies in several pieces, or where the template read
-  /// another message for it (beyond its role).
+  /// in its turn; empty where there is none or where it lies in several pieces.
   std::vector<TextSpan> turns;
 };
 
@@ -50,9 +52,10 @@ class ChatTemplate {
   ChatTemplate& operator=(ChatTemplate&&) noexcept;
 
   /// `tools`: null for none. With tools, the template named tool_use is taken where there is one,
-  /// else `default`.
+  /// else `default`. `steps`: what this and further renderings of a row may take together; lowered
+  /// by what this one took.
   RenderedChat render(std::span<const Json> messages, const Json& tools, bool add_generation_prompt,
-                      const std::string& where) const;
+                      const std::string& where, int64_t* steps = nullptr) const;
 
   /// Whether the template for such rows marks what the model writes by {% generation %}.
   bool marks_generation(const Json& tools) const;

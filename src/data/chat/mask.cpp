@@ -3,32 +3,182 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "data/chat/turn_finder.h"
 #include "data/json_fields.h"
 
 namespace hearth {
+namespace {
+
+using Spans = std::vector<TextSpan>;
+using Words = TurnFinder::Words;
+
+constexpr const char* kRewrites =
+    "the chat template rewrites earlier turns (it drops old reasoning, for example): they are "
+    "trained as they stand in the whole text";
+constexpr const char* kCut =
+    "the chat template rewrites the last turn of the assistant when more follows: with "
+    "--train-on last what follows is left out";
+
+[[noreturn]] void cannot_tell(const std::string& where, size_t message, const char* why) {
+  throw input_error(where + ": messages[" + std::to_string(message) + "]: " + why +
+                    ", so what is trained cannot be told; --train-on last works");
+}
+
+void add_span(Spans& spans, TextSpan span) {
+  if (span.end <= span.begin) return;
+  if (!spans.empty() && span.begin <= spans.back().end) {
+    spans.back().end = std::max(spans.back().end, span.end);
+  } else {
+    spans.push_back(span);
+  }
+}
+
+// Blocks within blocks are one.
+Spans joined(Spans spans) {
+  std::sort(spans.begin(), spans.end(),
+            [](const TextSpan& a, const TextSpan& b) { return a.begin < b.begin; });
+  Spans apart;
+  for (const TextSpan& span : spans) add_span(apart, span);
+  return apart;
+}
+
+size_t last_assistant(const Chat& chat) {
+  size_t last = chat.messages.size();
+  for (size_t i = find_assistant(chat.messages); i < chat.messages.size();
+       i = find_assistant(chat.messages, i + 1)) {
+    last = i;
+  }
+  return last;
+}
+
+TrainedChat train_turns(TurnFinder& finder, const Chat& chat, const std::string& where) {
+  TrainedChat trained;
+  bool by_piece = false;
+  size_t last_by_piece = 0;
+  for (size_t i = find_assistant(chat.messages); i < chat.messages.size();
+       i = find_assistant(chat.messages, i + 1)) {
+    std::optional<TextSpan> span = finder.by_prefix(i);
+    if (!span) {
+      span = finder.by_piece(i, finder.whole());
+      by_piece = true;
+      last_by_piece = i;
+      if (finder.rewrites(i)) trained.note = kRewrites;
+    }
+    if (!span) cannot_tell(where, i, "the chat template rewrites earlier turns");
+    if (!trained.trained.empty() && span->begin < trained.trained.back().end) {
+      cannot_tell(where, i, "the chat template mixes turns");
+    }
+    add_span(trained.trained, *span);
+  }
+  const Words words = finder.foreign_words(trained.trained, chat.messages.size());
+  if (words == Words::inside || (words == Words::unknown && by_piece)) {
+    cannot_tell(where, last_by_piece,
+                "the chat template writes what others said into turns of the assistant");
+  }
+  trained.text = finder.whole().text;
+  return trained;
+}
+
+// The chat up to its last turn of the assistant; what follows stays where that changes nothing.
+TrainedChat train_last(TurnFinder& finder, const Chat& chat, const ChatTemplate& chat_template,
+                       const std::string& where) {
+  const size_t i = last_assistant(chat);
+  TrainedChat trained;
+  if (finder.rewrites(i)) {
+    Chat shorter = chat;
+    shorter.messages.resize(i + 1);
+    TurnFinder of_shorter(chat_template, shorter, where);
+    trained = train_last(of_shorter, shorter, chat_template, where);
+    trained.note = kCut;
+    return trained;
+  }
+  const auto allowed = [&](const std::optional<TextSpan>& span) {
+    return span && finder.foreign_words({*span}, chat.messages.size()) == Words::apart;
+  };
+  std::optional<TextSpan> span = finder.by_prefix(i);
+  if (!allowed(span)) span = finder.by_piece(i, finder.whole());
+  if (!allowed(span)) span = finder.by_difference(i);
+  add_span(trained.trained, *span);
+  trained.text = finder.whole().text;
+  return trained;
+}
+
+TrainedChat train_completion(TurnFinder& finder, const Chat& chat, const ChatTemplate& chat_template,
+                             const std::string& where) {
+  const size_t first = chat.prompt_messages;
+  const size_t last = last_assistant(chat);
+  if (first == 0 || (first == last && last + 1 == chat.messages.size())) {
+    return train_last(finder, chat, chat_template, where);
+  }
+  const RenderedChat& whole = finder.whole();
+  std::optional<size_t> begin = finder.begin_by_prefix(first, whole.text);
+  TrainedChat trained;
+  if (!begin) {
+    const auto piece = finder.by_piece(first, whole);
+    if (piece) begin = piece->begin;
+    trained.note = kRewrites;
+  }
+  if (!begin) cannot_tell(where, first, "the chat template rewrites the prompt");
+  add_span(trained.trained,
+           {static_cast<uint32_t>(*begin), static_cast<uint32_t>(whole.text.size())});
+  if (finder.foreign_words(trained.trained, first) == Words::inside) {
+    cannot_tell(where, first, "the chat template writes the prompt behind the completion");
+  }
+  trained.text = whole.text;
+  return trained;
+}
+
+// Generation tags: all blocks, or those of the last turn.
+TrainedChat train_tagged(TurnFinder& finder, const Chat& chat, const ChatTemplate& chat_template,
+                         bool last, const std::string& where) {
+  TrainedChat trained;
+  const RenderedChat& whole = finder.whole();
+  if (!last) {
+    if (whole.generated_hidden) {
+      cannot_tell(where, find_assistant(chat.messages),
+                  "the generation tags of the template stand in a macro or a variable");
+    }
+    trained.text = whole.text;
+    trained.trained = joined(whole.generated);
+    return trained;
+  }
+  trained = train_last(finder, chat, chat_template, where);
+  if (whole.generated_hidden || trained.text != whole.text || trained.trained.empty()) {
+    return trained;
+  }
+  const TextSpan turn = trained.trained[0];
+  trained.trained.clear();
+  for (const TextSpan& span : joined(whole.generated)) {
+    if (span.end > turn.begin && span.begin < turn.end) add_span(trained.trained, span);
+  }
+  return trained;
+}
+
+}  // namespace
 
 TrainedChat render_trained(const ChatTemplate& chat_template, const Chat& chat, TrainOn train_on,
                            const std::string& where) {
   if (find_assistant(chat.messages) == chat.messages.size()) {
     throw input_error(where + ": messages: no turn of the assistant");
   }
-  RenderedChat rendered = chat_template.render(chat.messages, chat.tools, false, where);
-  TrainedChat trained;
-  const auto end = static_cast<uint32_t>(rendered.text.size());
-  if (train_on == TrainOn::all) {
-    trained.trained.push_back({0, end});
-  } else {
-    for (size_t i = find_assistant(chat.messages); i < chat.messages.size();
-         i = find_assistant(chat.messages, i + 1)) {
-      const auto header = static_cast<uint32_t>(std::string_view("<|im_start|>assistant\n").size());
-      trained.trained.push_back({rendered.turns[i].begin + header, rendered.turns[i].end});
-    }
-    if (train_on == TrainOn::last || train_on == TrainOn::completion) {
-      trained.trained.erase(trained.trained.begin(), trained.trained.end() - 1);
-    }
+  if (train_on == TrainOn::automatic) {
+    train_on = chat.prompt_messages > 0 ? TrainOn::completion : TrainOn::assistant;
   }
-  trained.text = std::move(rendered.text);
-  return trained;
+  if (train_on == TrainOn::all) {
+    TrainedChat trained;
+    trained.text = chat_template.render(chat.messages, chat.tools, false, where).text;
+    add_span(trained.trained, {0, static_cast<uint32_t>(trained.text.size())});
+    return trained;
+  }
+  TurnFinder finder(chat_template, chat, where);
+  if (train_on == TrainOn::completion) {
+    return train_completion(finder, chat, chat_template, where);
+  }
+  if (chat_template.marks_generation(chat.tools)) {
+    return train_tagged(finder, chat, chat_template, train_on == TrainOn::last, where);
+  }
+  return train_on == TrainOn::last ? train_last(finder, chat, chat_template, where)
+                                   : train_turns(finder, chat, where);
 }
 
 bool ends_turn(std::span<const int32_t> ids, std::span<const int32_t> labels,

@@ -1,151 +1,152 @@
-#include <catch2/catch_test_macros.hpp>
+// Which template is taken, and the chats of tests/golden/chat/ as transformers renders them.
+#include "data/chat/chat_template.h"
 
-#include "data/chat/jinja_tokens.h"
-#include "data/chat/mask.h"
-#include "data/chat/plain_chatml.h"
+#include <catch2/catch_test_macros.hpp>
+#include <cstdlib>
+
+#include "base/error.h"
+#include "base/file_ops.h"
+#include "data/chat/messages.h"
+#include "support/temporary_directory.h"
 
 using namespace hearth;
 
 namespace {
 
-const Chat kChat = read_chat(parse_json(R"([{"role": "system", "content": "Be brief."},
-    {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."},
-    {"role": "user", "content": "?"}, {"role": "assistant", "content": ""}])",
-                                        ""),
-                             "");
+const Json kHi = parse_json(R"([{"role": "user", "content": "Hi"}])", "");
 
-TrainedChat trained(const Chat& chat, TrainOn train_on) {
-  const ChatTemplate chatml({"", "chatml", "", false});
-  return render_trained(chatml, chat, train_on, "row");
+struct Model {
+  test::TemporaryDirectory directory;
+  TemplateOptions options;
+  Model() { options.model = directory.path(); }
+  void file(const std::string& name, const std::string& content) const {
+    write_file_atomically(directory / name, content);
+  }
+  std::string render(const Json& tools = Json()) const {
+    return ChatTemplate(options).render(kHi.as_array(), tools, false, "row").text;
+  }
+  std::string refusal(ExitCode code = ExitCode::input, const Json& tools = Json()) const {
+    try {
+      return "rendered " + render(tools);
+    } catch (const Error& error) {
+      CHECK(error.code() == code);
+      return error.what();
+    }
+  }
+};
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
 }
 
-std::string trained_part(const TrainedChat& chat, size_t i) {
-  return chat.text.substr(chat.trained[i].begin, chat.trained[i].end - chat.trained[i].begin);
-}
+const Json kTools = JsonArray{JsonObject{{"name", "f"}}};
 
 }  // namespace
 
-TEST_CASE("ChatML text and what is trained in it") {
-  const TrainedChat chat = trained(kChat, TrainOn::assistant);
-  CHECK(chat.text ==
-        "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n"
-        "<|im_start|>assistant\nHello.<|im_end|>\n<|im_start|>user\n?<|im_end|>\n"
-        "<|im_start|>assistant\n<|im_end|>\n");
-  REQUIRE(chat.trained.size() == 2);
-  CHECK(trained_part(chat, 0) == "Hello.<|im_end|>\n");
-  CHECK(trained_part(chat, 1) == "<|im_end|>\n");
+TEST_CASE("the template of a model: files before the configuration, names by the tools") {
+  Model model;
+  CHECK(has(model.refusal(), "no chat template"));
+  model.file("tokenizer_config.json", R"({"chat_template": "config {{ bos_token }}{{ eos_token }}",
+    "bos_token": "<s>", "eos_token": {"content": "</s>"}, "pad_token": null})");
+  CHECK(model.render() == "config <s></s>");
+  model.file("special_tokens_map.json", R"({"eos_token": {"content": "<e>"}})");
+  CHECK(model.render() == "config <s><e>");
+  model.file("chat_template.jinja", "file {{ tools is none }} {{ pad_token is defined }}\n");
+  CHECK(model.render() == "file True False");
+  make_directory(model.directory / "additional_chat_templates");
+  model.file("additional_chat_templates/tool_use.jinja", "tools {{ tools[0].name }}");
+  model.file("additional_chat_templates/note.txt", "{{");
+  CHECK(model.render() == "file True False");
+  CHECK(model.render(kTools) == "tools f");
 
-  const TrainedChat all = trained(kChat, TrainOn::all);
-  CHECK(all.text == chat.text);
-  REQUIRE(all.trained.size() == 1);
-  CHECK(all.trained[0] == TextSpan{0, static_cast<uint32_t>(all.text.size())});
+  model.options.choice = "tool_use";
+  CHECK(has(model.refusal(), "'NoneType' object has no element 0"));
+  CHECK(model.render(kTools) == "tools f");
+  model.options.choice = "chatml";
+  CHECK(model.render() == "<|im_start|>user\nHi<|im_end|>\n");
+  model.file("mine.jinja", "mine");
+  model.options.choice = model.directory / "mine.jinja";
+  CHECK(model.render() == "mine");
+  model.options.choice = "llama3";
+  CHECK(has(model.refusal(ExitCode::usage), "'chatml', 'default', 'tool_use'"));
 }
 
-TEST_CASE("spellings of plain ChatML are recognised") {
-  const char* spellings[] = {
-      "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + "
-      "message['content'] +"
-      " '<|im_end|>' + '\\n'}}{% endfor %}{% if add_generation_prompt %}"
-      "{{ '<|im_start|>assistant\\n' }}{% endif %}",
-      "{%- for message in messages -%}\n  {{- '<|im_start|>' + message.role + '\\n' + "
-      "message.content"
-      " + '<|im_end|>\\n' -}}\n{%- endfor -%}\n{%- if add_generation_prompt -%}\n"
-      "  {{- '<|im_start|>assistant\\n' -}}\n{%- endif -%}",
-      "{% if not add_generation_prompt is defined %}{% set add_generation_prompt = false %}{% "
-      "endif %}"
-      "{% for message in messages %}{{'<|im_start|>' + message[\"role\"] + \"\\n\" + "
-      "message['content']"
-      " + '<|im_end|>' + '\\n'}}{% endfor %}{% if add_generation_prompt %}"
-      "{{ '<|im_start|>assistant\\n' }}{% endif %}",
-      // Text between tags; trim_blocks takes the newline after a block, not after an expression.
-      "{% for message in messages %}\n<|im_start|>{{ message.role }}\n{{ message.content "
-      "}}<|im_end|>\n"
-      "{% endfor %}\n{% if add_generation_prompt %}\n<|im_start|>assistant\n{% endif %}\n",
-      // Indented blocks; a comment; CRLF.
-      "{# ChatML #}\r\n{% for message in messages %}\r\n"
-      "{{ ('<|im_start|>' ~ message['role'] ~ '\\n' ~ message['content'] ~ '<|im_end|>\\n') }}\r\n"
-      "  {%- endfor %}\r\n"
-      "{%- if add_generation_prompt %}{{ '\\n<|im_start|>assistant\\n' }}{% endif %}",
-  };
-  for (size_t i = 0; i < 4; ++i) CHECK(is_plain_chatml(spellings[i]));
-  CHECK_FALSE(is_plain_chatml(spellings[4]));  // its prompt begins with a newline
+TEST_CASE("named templates of the configuration") {
+  Model model;
+  model.file("tokenizer_config.json",
+             R"({"chat_template": [{"name": "default", "template": "a"},
+                 {"name": "tool_use", "template": "b"}, {"name": "rag", "template": "c"}]})");
+  CHECK(model.render() == "a");
+  CHECK(model.render(kTools) == "b");
+  model.options.choice = "rag";
+  CHECK(model.render(kTools) == "c");
+  model.options.choice = "";
+  model.file("tokenizer_config.json", R"({"chat_template": [{"name": "x", "template": "a"}]})");
+  CHECK(has(model.refusal(), "named 'default'"));
+  model.file("tokenizer_config.json", R"({"chat_template": [{"name": "x"}]})");
+  CHECK(has(model.refusal(), "name and template"));
+  model.file("tokenizer_config.json", R"({"chat_template": "a", "bos_token": 7})");
+  CHECK(has(model.refusal(), "bos_token"));
+  model.file("tokenizer_config.json", "{\"chat_template\": \"a\\n{{ b + }}\"}");
+  CHECK(has(model.refusal(), "tokenizer_config.json: chat_template, line 2: an expression"));
+  model.file("chat_template.jinja", "\xff");
+  CHECK(has(model.refusal(), "UTF-8"));
 }
 
-TEST_CASE("templates that write something else are not") {
-  const std::string loop =
-      "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + "
-      "message['content'] + "
-      "'<|im_end|>' + '\\n'}}{% endfor %}";
-  const std::string prompt =
-      "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
-  REQUIRE(is_plain_chatml(loop + prompt));
-  const std::string others[] = {
-      "",
-      loop,
-      prompt,
-      prompt + loop,
-      loop + "\n" + prompt + "x",
-      loop + "\n\n" + prompt,
-      " " + loop + prompt + " x",
-      "{{ bos_token }}" + loop + prompt,
-      "{% if messages[0]['role'] != 'system' %}{{ '<|im_start|>system\\n<|im_end|>\\n' }}{% endif "
-      "%}" +
-          loop + prompt,
-      "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content']"
-      " | trim + '<|im_end|>' + '\\n'}}{% endfor %}" +
-          prompt,
-      "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + "
-      "message['content'] +"
-      " '<|im_end|>'}}{% endfor %}" +
-          prompt,
-      "{% for message in messages %}{{'<|im_start|>' + message['role'] + ' \\n' + "
-      "message['content'] +"
-      " '<|im_end|>' + '\\n'}}{% endfor %}" +
-          prompt,
-      "{% for message in messages %}{{'<|im_start|>' + message['content'] + '\\n' + "
-      "message['role'] +"
-      " '<|im_end|>' + '\\n'}}{% endfor %}" +
-          prompt,
-      "{% for message in messages[1:] %}{{'<|im_start|>' + message['role'] + '\\n' + "
-      "message['content'] + '<|im_end|>' + '\\n'}}{% endfor %}" +
-          prompt,
-      // Without trim the newline after the expression is text.
-      "{% for message in messages %}\n{{'<|im_start|>' + message['role'] + '\\n' + "
-      "message['content'] +"
-      " '<|im_end|>' + '\\n'}}\n{% endfor %}\n" +
-          prompt,
-      loop + "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n'",
-      "{% generation %}" + loop + "{% endgeneration %}" + prompt,
-      "{% raw %}" + loop + "{% endraw %}" + prompt,
-      "{{ '",
-      "{%",
-      "{{ 'a' + }}",
-      "{#",
-      "{{ message }}",
-      "{{ message['role }}",
-  };
-  for (const auto& other : others) {
-    INFO(other);
-    CHECK_FALSE(is_plain_chatml(other));
+TEST_CASE("today is the date of --template-date") {
+  Model model;
+  model.file("chat_template.jinja", "{{ strftime_now('%d %b %Y %H:%M') }}");
+  model.options.date = "2026-01-31";
+  CHECK(model.render() == "31 Jan 2026 00:00");
+  for (const char* wrong : {"2026-02-30", "2026-1-31", "31.01.2026", "2026-01-31 "}) {
+    model.options.date = wrong;
+    CHECK(has(model.refusal(ExitCode::usage), "--template-date"));
   }
+  const ChatTemplate plain("x", "t", Json(), "2026-01-31");
+  const ChatTemplate dated("{{ strftime_now('x') }}", "t", Json(), "2026-01-31");
+  CHECK(plain.identity() == ChatTemplate("x", "t", Json(), "2026-02-01").identity());
+  CHECK(dated.identity() !=
+        ChatTemplate("{{ strftime_now('x') }}", "t", Json(), "2026-02-01").identity());
+  CHECK(plain.identity() != dated.identity());
 }
 
-TEST_CASE("Jinja's white space rules") {
-  const auto contents = [](std::string_view text) {
-    std::string joined;
-    const auto tokens = cut_jinja(text);
-    for (const auto& token : tokens.value()) {
-      const char* marks[] = {"[", "%", "="};
-      joined += marks[static_cast<int>(token.kind)] + token.content + "]";
+// HEARTH_CHAT_CASES names another file of the same kind (scripts/parity/templates.py).
+TEST_CASE("chats as transformers renders them") {
+  const char* other = std::getenv("HEARTH_CHAT_CASES");
+  const std::string path = other != nullptr ? other : HEARTH_TEST_DATA "/chat/templates.json";
+  const Json golden = parse_json(read_file(path), path, {200});
+  const auto& templates = golden.find("templates")->as_object();
+  CHECK(templates.size() >= 20);
+  size_t cases = 0;
+  size_t refused = 0;
+  for (const auto& [name, source] : templates) {
+    const ChatTemplate rendered(source.as_string(), name, *golden.find("special_tokens"),
+                                golden.find("date")->as_string());
+    for (const Json& each : golden.find("cases")->find(name)->as_array()) {
+      const Json& chat = golden.find("chats")->as_array()[each.find("chat")->as_uint()];
+      const Json* expected = each.find("text");
+      INFO(name << " of " << chat.dump());
+      ++cases;
+      try {
+        const RenderedChat got =
+            rendered.render(chat.find("messages")->as_array(), *chat.find("tools"),
+                            each.find("prompt")->as_bool(), "row");
+        REQUIRE_FALSE(expected->is_null());
+        REQUIRE(got.text == expected->as_string());
+        std::string marked;
+        for (const TextSpan& span : got.generated) {
+          marked += got.text.substr(span.begin, span.end - span.begin) + "\n";
+        }
+        if (each.find("generated") != nullptr) {
+          REQUIRE(marked == each.find("generated")->as_string());
+        }
+      } catch (const Error& error) {
+        INFO(error.what());
+        REQUIRE(expected->is_null());
+        ++refused;
+      }
     }
-    return joined;
-  };
-  CHECK(contents("a\n  {% if x %}\n  b\n{% endif %}\nc\n") == "[a\n]%if x][  b\n]%endif][c]");
-  CHECK(contents("a  {%- if x -%}  \n b {{- y -}} \n c") == "[a]%if x][b]=y][c]");
-  CHECK(contents("a  {%+ if x +%}\nb") == "[a  ]%if x][\nb]");
-  CHECK(contents("  {{ y }}\n  {% z %}") == "[  ]=y][\n]%z]");
-  CHECK(contents("{{ '%} }}' }}") == "='%} }}']");
-  CHECK(contents("a\n  {# note #}\nb") == "[a\n][b]");
-  CHECK(contents("x {% a %} {% b %}") == "[x ]%a][ ]%b]");
-  CHECK_FALSE(cut_jinja("{{ 'a }}"));
+  }
+  CHECK(cases > 400);
+  CHECK(refused * 4 < cases);
 }

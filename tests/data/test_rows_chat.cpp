@@ -43,12 +43,12 @@ TEST_CASE("a token that covers a part of a trained span is trained") {
   CHECK(tokenizer.decode(sample.ids) == sample.text);
 }
 
-TEST_CASE("chats need a ChatML template, other rows do not") {
+TEST_CASE("chats need a template that tells their turns, other rows do not") {
   RowFixture fixture;
   const std::string chat = R"({"messages": [{"role": "assistant", "content": "A"}]})";
   const std::string other = "{{ messages[0].content }}";
   fixture.file("chat_template.jinja", other);
-  CHECK(has(fixture.refusal(chat), "this version renders ChatML only"));
+  CHECK(has(fixture.refusal(chat), "--train-on last works"));
   CHECK(fixture.read_text("{\"text\": \"a\"}").size() == 1);
   fixture.options.chat_template = "chatml";
   CHECK(fixture.read_text(chat).size() == 1);
@@ -82,8 +82,8 @@ TEST_CASE("chats need a ChatML template, other rows do not") {
   CHECK(has(fixture.refusal(chat), "named 'default'"));
   config(7);
   CHECK(has(fixture.refusal(chat), "chat_template"));
-  config(other);
-  CHECK(has(fixture.refusal(chat), "renders ChatML only"));
+  config("{% if %}");
+  CHECK(has(fixture.refusal(chat), "tokenizer_config.json: chat_template, line 1: an expression"));
   config(nullptr);
   CHECK(has(fixture.refusal(chat), "no chat template"));
 }

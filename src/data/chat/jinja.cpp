@@ -26,8 +26,7 @@ Template::Template(Template&&) noexcept = default;
 Template& Template::operator=(Template&&) noexcept = default;
 
 Rendered Template::render(const std::vector<std::pair<std::string, Value>>& variables,
-                          const std::string& date, const std::string& where,
-                          Limits& limits) const {
+                          const std::string& date, const std::string& where, Limits& limits) const {
   const Meter meter(limits);
   Evaluator evaluator(*tree_, date);
   for (const auto& [name, value] : variables) evaluator.define(name, value);

@@ -40,10 +40,10 @@ struct Expression {
     logical_not,
     logical_and,
     logical_or,
-    binary,      // text: + - * / // % **
-    concat,      // ~ of all parts
-    comparison,  // parts[0] operators[0] parts[1] operators[1] ...
-    condition,   // parts[0] if parts[1] else parts[2] (null)
+    binary,               // text: + - * / // % **
+    concat,               // ~ of all parts
+    comparison,           // parts[0] operators[0] parts[1] operators[1] ...
+    condition,            // parts[0] if parts[1] else parts[2] (null)
     namespace_attribute,  // a target: name.text
   };
   Kind kind = Kind::constant;

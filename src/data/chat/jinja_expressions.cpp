@@ -224,9 +224,12 @@ ExpressionPtr Parser::parse_primary() {
   if (token.kind == Token::Kind::name) {
     ++at_;
     auto constant = make(Kind::constant, token.line);
-    if (token.text == "true" || token.text == "True") constant->value = Value(true);
-    else if (token.text == "false" || token.text == "False") constant->value = Value(false);
-    else if (token.text != "none" && token.text != "None") return make_name(token.text, token.line);
+    if (token.text == "true" || token.text == "True")
+      constant->value = Value(true);
+    else if (token.text == "false" || token.text == "False")
+      constant->value = Value(false);
+    else if (token.text != "none" && token.text != "None")
+      return make_name(token.text, token.line);
     return constant;
   }
   if (token.kind == Token::Kind::string) return parse_strings();

@@ -1,8 +1,8 @@
 #include "data/chat/jinja_filters.h"
 
 #include <algorithm>
-#include <cmath>
 #include <charconv>
+#include <cmath>
 
 #include "data/chat/jinja_operators.h"
 #include "data/chat/jinja_unicode.h"
@@ -12,10 +12,9 @@ namespace hearth::jinja {
 namespace {
 
 std::string json_text(const Value& value, const char* what) {
-  return value.is_int() ? std::string(static_cast<size_t>(std::clamp<int64_t>(
-                                          value.as_int(), 0, 1000)),
-                                      ' ')
-                        : text_of(value, what);
+  return value.is_int()
+             ? std::string(static_cast<size_t>(std::clamp<int64_t>(value.as_int(), 0, 1000)), ' ')
+             : text_of(value, what);
 }
 
 Value filter_tojson(Evaluator&, const Value& input, const Arguments& arguments) {
@@ -91,7 +90,9 @@ std::optional<double> parse_float(std::string_view text) {
   if (text.starts_with('+') && text.size() > 1 && text[1] != '-') text.remove_prefix(1);
   std::string digits;
   for (size_t i = 0; i < text.size(); ++i) {
-    const auto digit = [&](size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; };
+    const auto digit = [&](size_t at) {
+      return at < text.size() && text[at] >= '0' && text[at] <= '9';
+    };
     const bool gap = text[i] == '_' && i > 0 && digit(i - 1) && digit(i + 1);
     if (!gap) digits += text[i];
   }

@@ -131,9 +131,8 @@ Value filter_groupby(Evaluator& e, const Value& input, const Arguments& argument
 }
 
 constexpr NamedFilter kSorting[] = {
-    {"sort", filter_sort},         {"dictsort", filter_dictsort},
-    {"unique", filter_unique},     {"min", filter_extreme<-1>},
-    {"max", filter_extreme<1>},    {"groupby", filter_groupby},
+    {"sort", filter_sort},       {"dictsort", filter_dictsort}, {"unique", filter_unique},
+    {"min", filter_extreme<-1>}, {"max", filter_extreme<1>},    {"groupby", filter_groupby},
 };
 
 }  // namespace

@@ -106,8 +106,7 @@ Value filter_join(Evaluator& e, const Value& input, const Arguments& arguments) 
 Value filter_center(Evaluator& e, const Value& input, const Arguments& arguments) {
   const auto bound = bind("center", arguments, {"width"});
   const Value text = to_text(input);
-  return like(input,
-              find_method(text, "center")(e, text, {{value_or(bound[0], 80)}, {}}).bytes());
+  return like(input, find_method(text, "center")(e, text, {{value_or(bound[0], 80)}, {}}).bytes());
 }
 
 Value filter_indent(Evaluator&, const Value& input, const Arguments& arguments) {
@@ -163,7 +162,7 @@ Value filter_truncate(Evaluator&, const Value& input, const Arguments& arguments
   const int64_t leeway = is_given(bound[3]) ? integer_of(*bound[3], "truncate") : 5;
   const auto ending = static_cast<int64_t>(count_codes(end));
   if (length < ending || leeway < 0) fail("truncate: the length is below that of the end");
-  const std::string& text = text_of(input, "truncate");
+  const std::string text = input.is_undefined() ? "" : text_of(input, "truncate");
   if (static_cast<int64_t>(count_codes(text)) <= length + leeway) return like(input, text);
   std::string head = text.substr(0, offset_of(text, static_cast<size_t>(length - ending)));
   if (!truth_or(bound[1], false)) {

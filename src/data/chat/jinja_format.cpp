@@ -98,8 +98,8 @@ std::string with_thousands(std::string digits, char mark) {
 std::string c_format(char type, double value, int64_t precision, bool alternate) {
   const std::string format = std::string(alternate ? "%#.*" : "%.*") + type;
   std::array<char, 400> small;
-  const int length = std::snprintf(small.data(), small.size(), format.c_str(),
-                                   static_cast<int>(precision), value);
+  const int length =
+      std::snprintf(small.data(), small.size(), format.c_str(), static_cast<int>(precision), value);
   if (length < static_cast<int>(small.size())) return std::string(small.data());
   std::string text(static_cast<size_t>(length) + 1, '\0');
   std::snprintf(text.data(), text.size(), format.c_str(), static_cast<int>(precision), value);
@@ -137,7 +137,8 @@ std::string format_integer(int64_t value, const Spec& spec) {
   const uint64_t size = value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
   std::string body;
   if (spec.type == 'c') {
-    if (value < 0 || !append_code(body, static_cast<uint32_t>(std::min<int64_t>(value, 0x110000)))) {
+    if (value < 0 ||
+        !append_code(body, static_cast<uint32_t>(std::min<int64_t>(value, 0x110000)))) {
       fail("a format of a number that is no character");
     }
     return padded("", body, spec, '<');

@@ -85,7 +85,7 @@ Value function_now(Evaluator& e, const Arguments& arguments) {
   day.tm_mon = std::stoi(e.date().substr(5, 2)) - 1;
   day.tm_mday = std::stoi(e.date().substr(8, 2));
   day.tm_isdst = 0;
-  ::timegm(&day);  // fills the day of the week and of the year
+  ::timegm(&day);      // fills the day of the week and of the year
   std::string format;  // Python's %f, %z and %Z of a time without a zone
   const std::string& given = text_of(*bound[0], "strftime_now");
   if (given.size() > 1000) fail("strftime_now: a format of more than 1000 characters");
@@ -162,12 +162,9 @@ Value function_cycler(Evaluator&, const Arguments& arguments) {
 
 Function find_function(const std::string& name) {
   static constexpr std::pair<std::string_view, Function> kFunctions[] = {
-      {"range", function_range},
-      {"dict", function_dict},
-      {"namespace", function_namespace},
-      {"raise_exception", function_raise},
-      {"strftime_now", function_now},
-      {"joiner", function_joiner},
+      {"range", function_range},         {"dict", function_dict},
+      {"namespace", function_namespace}, {"raise_exception", function_raise},
+      {"strftime_now", function_now},    {"joiner", function_joiner},
       {"cycler", function_cycler},
   };
   for (const auto& [known, function] : kFunctions) {

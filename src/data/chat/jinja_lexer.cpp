@@ -247,8 +247,7 @@ class Lexer {
     const size_t first = octal ? i : i + 1;
     const std::string_view part = inside.substr(first, digits);
     uint32_t code = 0;
-    const auto read =
-        std::from_chars(part.data(), part.data() + part.size(), code, octal ? 8 : 16);
+    const auto read = std::from_chars(part.data(), part.data() + part.size(), code, octal ? 8 : 16);
     const auto length = static_cast<size_t>(read.ptr - part.data());
     if (read.ec != std::errc() || (!octal && length != digits)) {
       fail(std::string("a bad escape \\") + c);

@@ -99,7 +99,7 @@ Method find_method(const Value& self, const std::string& name) {
 
 bool is_mutator(const Value& self, const std::string& name) {
   static constexpr std::array<std::string_view, 5> kOfDicts = {"clear", "pop", "popitem",
-                                                              "setdefault", "update"};
+                                                               "setdefault", "update"};
   static constexpr std::array<std::string_view, 8> kOfLists = {
       "append", "clear", "pop", "reverse", "insert", "sort", "extend", "remove"};
   if (self.is_dict()) return std::find(kOfDicts.begin(), kOfDicts.end(), name) != kOfDicts.end();

@@ -95,13 +95,13 @@ std::optional<Value> LoopObject::attribute(Evaluator&, const std::string& name) 
   }
   const bool cycles = name == "cycle";
   if (!cycles && name != "changed") return std::nullopt;
-  const Method method =
-      cycles ? Method([](Evaluator&, const Value& self, const Arguments& arguments) {
-        return loop_of(self).cycle(arguments);
-      })
-             : Method([](Evaluator&, const Value& self, const Arguments& arguments) {
-                 return loop_of(self).changed(arguments);
-               });
+  const Method method = cycles
+                            ? Method([](Evaluator&, const Value& self, const Arguments& arguments) {
+                                return loop_of(self).cycle(arguments);
+                              })
+                            : Method([](Evaluator&, const Value& self, const Arguments& arguments) {
+                                return loop_of(self).changed(arguments);
+                              });
   const Value self = std::static_pointer_cast<Object>(shared_from_this());
   std::shared_ptr<Object> object = std::make_shared<MethodObject>(self, method);
   return Value(std::move(object));

@@ -72,7 +72,7 @@ struct LoopObject final : Object, std::enable_shared_from_this<LoopObject> {
   Value changed(const Arguments& arguments);
 
   Values items;
-  bool sized = true;                        // has a length that is known without walking
+  bool sized = true;                         // has a length that is known without walking
   std::function<bool(const Value&)> passes;  // null: all
 
  private:

@@ -221,7 +221,8 @@ bool compares(const Value& a, std::string_view op, const Value& b) {
 Value arithmetic(std::string_view op, const Value& a, const Value& b) {
   if (a.is_number() && b.is_number()) return number_arithmetic(op, a, b);
   if (op == "%" && a.is_string()) return format_percent(a.bytes(), b);
-  if (op == "+" && a.is_string() && b.is_string()) return joined_texts(a.as_string(), b.as_string());
+  if (op == "+" && a.is_string() && b.is_string())
+    return joined_texts(a.as_string(), b.as_string());
   if (op == "+" && is_sequence(a) && is_sequence(b) && a.as_list().kind == b.as_list().kind) {
     charge_values(a.as_list().items.size() + b.as_list().items.size());
     Values items = a.as_list().items;

@@ -285,8 +285,8 @@ StatementPtr Parser::parse_print() {
 
 // generation, autoescape false, and blocks (without inheritance a block is its content).
 StatementPtr Parser::parse_scope(const std::string& tag) {
-  auto statement = make_statement(tag == "generation" ? Statement::Kind::generation
-                                                      : Statement::Kind::scope);
+  auto statement =
+      make_statement(tag == "generation" ? Statement::Kind::generation : Statement::Kind::scope);
   ++at_;
   if (tag == "generation") {
     tree_.marks_generation = true;

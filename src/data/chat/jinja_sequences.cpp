@@ -136,8 +136,7 @@ Value slice(const Value& value, const Value* begin, const Value* end, const Valu
   charge_values(list.items.size());
   each_index(indices(static_cast<int64_t>(list.items.size()), begin, end, step),
              [&](int64_t i) { items.push_back(list.items[static_cast<size_t>(i)]); });
-  return Value::list(std::move(items),
-                     list.kind == ListKind::range ? ListKind::tuple : list.kind);
+  return Value::list(std::move(items), list.kind == ListKind::range ? ListKind::tuple : list.kind);
 }
 
 }  // namespace hearth::jinja

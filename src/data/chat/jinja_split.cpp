@@ -148,7 +148,8 @@ std::string format_braces(Evaluator& e, const std::string& format, const Argumen
       const bool dot = field[at] == '.';
       const size_t stop = dot ? field.find_first_of(".[", at + 1) : field.find(']', at);
       if (!dot && stop == std::string::npos) fail("format: '[' without ']'");
-      const std::string part = field.substr(at + 1, stop == std::string::npos ? stop : stop - at - 1);
+      const std::string part =
+          field.substr(at + 1, stop == std::string::npos ? stop : stop - at - 1);
       const bool number = !part.empty() && part.size() < 7 &&
                           part.find_first_not_of("0123456789") == std::string::npos;
       value = dot      ? e.attribute(value, part)

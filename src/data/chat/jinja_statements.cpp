@@ -233,11 +233,11 @@ Value Evaluator::call_macro(const Signature& signature, const std::shared_ptr<Sc
   if (signature.takes_varargs) define("varargs", Value::list(std::move(rest), ListKind::tuple));
   const size_t first_default = count - signature.defaults.size();
   for (size_t i = 0; i < count; ++i) {
-    Value value = given[i]                ? std::move(*given[i])
-                  : i >= first_default ? evaluate(*signature.defaults[i - first_default])
-                                       : Value::undefined("parameter '" +
-                                                          signature.parameter_names[i] +
-                                                          "' was not provided");
+    Value value =
+        given[i] ? std::move(*given[i])
+        : i >= first_default
+            ? evaluate(*signature.defaults[i - first_default])
+            : Value::undefined("parameter '" + signature.parameter_names[i] + "' was not provided");
     scope_->set(signature.parameters[i], std::move(value));
   }
   Value result = capture(signature.body);

@@ -76,8 +76,8 @@ Part part_of(const Value& self, const Value* start, const Value* end) {
 
 template <bool at_end>
 Value starts(Evaluator&, const Value& self, const Arguments& arguments) {
-  const auto bound = bind(at_end ? "endswith" : "startswith", arguments,
-                          {"prefix", "start", "end"}, 1);
+  const auto bound =
+      bind(at_end ? "endswith" : "startswith", arguments, {"prefix", "start", "end"}, 1);
   const Part part = part_of(self, bound[1], bound[2]);
   const auto matches = [&](const Value& text) {
     const std::string& affix = text_of(text, at_end ? "endswith" : "startswith");
@@ -95,7 +95,7 @@ Value find(Evaluator&, const Value& self, const Arguments& arguments) {
   const std::string& wanted = text_of(*bound[0], "find");
   const Part part = part_of(self, bound[1], bound[2]);
   charge_bytes(self.bytes().size());
-  const size_t at = !part.valid ? std::string::npos
+  const size_t at = !part.valid  ? std::string::npos
                     : from_right ? part.text.rfind(wanted)
                                  : part.text.find(wanted);
   if (at == std::string::npos) {
@@ -196,9 +196,7 @@ Value justify(Evaluator&, const Value& self, const Arguments& arguments) {
   if (space > 1'000'000) fail("a width above a million");
   charge_values(static_cast<size_t>(space));
   // Python puts the odd one of a centered text on the left when the width is odd.
-  const int64_t before = side == '<'   ? 0
-                         : side == '>' ? space
-                                       : space / 2 + (space & width & 1);
+  const int64_t before = side == '<' ? 0 : side == '>' ? space : space / 2 + (space & width & 1);
   std::string text;
   for (int64_t i = 0; i < before; ++i) text += fill;
   text += self.bytes();
@@ -239,9 +237,9 @@ Value format(Evaluator& e, const Value& self, const Arguments& arguments) {
   return format_braces(e, self.bytes(), arguments);
 }
 
-constexpr std::string_view kProperties[] = {"isalpha",   "isdigit", "isdecimal", "isnumeric",
-                                            "isalnum",   "isspace", "isupper",   "islower",
-                                            "istitle",   "isascii"};
+constexpr std::string_view kProperties[] = {"isalpha", "isdigit", "isdecimal", "isnumeric",
+                                            "isalnum", "isspace", "isupper",   "islower",
+                                            "istitle", "isascii"};
 
 template <size_t property>
 Value has(Evaluator&, const Value& self, const Arguments& arguments) {

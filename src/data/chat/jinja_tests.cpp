@@ -71,10 +71,8 @@ constexpr Named kTests[] = {
     {"sequence", test_type<is_sequence>},
     {"callable", test_type<is_callable>},
     {"escaped", test_type<[](const Value& v) { return v.is_string() && v.as_string().safe; }>},
-    {"lower",
-     test_type<[](const Value& v) { return has_property(to_text(v), "islower"); }>},
-    {"upper",
-     test_type<[](const Value& v) { return has_property(to_text(v), "isupper"); }>},
+    {"lower", test_type<[](const Value& v) { return has_property(to_text(v), "islower"); }>},
+    {"upper", test_type<[](const Value& v) { return has_property(to_text(v), "isupper"); }>},
     {"odd", test_type<[](const Value& v) { return remainder_of(v, 2) == 1; }>},
     {"even", test_type<[](const Value& v) { return remainder_of(v, 2) == 0; }>},
     {"divisibleby",
@@ -82,27 +80,31 @@ constexpr Named kTests[] = {
        const auto bound = bind("divisibleby", arguments, {"num"}, 1);
        return equal(arithmetic("%", v, *bound[0]), Value(0));
      }},
-    {"filter",
-     [](Evaluator&, const Value& v, const Arguments&) {
-       return v.is_string() && find_filter(v.bytes()) != nullptr;
-     }},
-    {"test",
-     [](Evaluator&, const Value& v, const Arguments&) {
-       return v.is_string() && find_test(v.bytes()) != nullptr;
-     }},
+    {"filter", [](Evaluator&, const Value& v,
+                  const Arguments&) { return v.is_string() && find_filter(v.bytes()) != nullptr; }},
+    {"test", [](Evaluator&, const Value& v,
+                const Arguments&) { return v.is_string() && find_test(v.bytes()) != nullptr; }},
     {"in",
      [](Evaluator&, const Value& v, const Arguments& arguments) {
        return contains(*bind("in", arguments, {"seq"}, 1)[0], v);
      }},
-    {"sameas",
-     [](Evaluator&, const Value& v, const Arguments& arguments) {
-       return v.same_as(operand(arguments));
-     }},
-    {"==", test_order<'='>},   {"eq", test_order<'='>},      {"equalto", test_order<'='>},
-    {"!=", test_order<'!'>},   {"ne", test_order<'!'>},      {"<", test_order<'<'>},
-    {"lt", test_order<'<'>},   {"lessthan", test_order<'<'>}, {">", test_order<'>'>},
-    {"gt", test_order<'>'>},   {"greaterthan", test_order<'>'>}, {"<=", test_order<'l'>},
-    {"le", test_order<'l'>},   {">=", test_order<'g'>},      {"ge", test_order<'g'>},
+    {"sameas", [](Evaluator&, const Value& v,
+                  const Arguments& arguments) { return v.same_as(operand(arguments)); }},
+    {"==", test_order<'='>},
+    {"eq", test_order<'='>},
+    {"equalto", test_order<'='>},
+    {"!=", test_order<'!'>},
+    {"ne", test_order<'!'>},
+    {"<", test_order<'<'>},
+    {"lt", test_order<'<'>},
+    {"lessthan", test_order<'<'>},
+    {">", test_order<'>'>},
+    {"gt", test_order<'>'>},
+    {"greaterthan", test_order<'>'>},
+    {"<=", test_order<'l'>},
+    {"le", test_order<'l'>},
+    {">=", test_order<'g'>},
+    {"ge", test_order<'g'>},
 };
 
 }  // namespace

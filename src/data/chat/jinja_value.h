@@ -126,9 +126,9 @@ struct List {
   ListKind kind = ListKind::list;
   Values items;
   int depth = 1;
-  bool used = false;                  // a generator that was walked
-  int64_t range[3] = {0, 0, 1};       // start, stop, step of a range
-  bool grouped = false;               // a pair of groupby: .grouper and .list
+  bool used = false;             // a generator that was walked
+  int64_t range[3] = {0, 0, 1};  // start, stop, step of a range
+  bool grouped = false;          // a pair of groupby: .grouper and .list
   bool has_length() const { return kind != ListKind::generator; }
   bool has_index() const { return kind <= ListKind::range; }
 };

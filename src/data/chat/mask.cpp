@@ -97,14 +97,21 @@ TrainedChat train_last(TurnFinder& finder, const Chat& chat, const ChatTemplate&
   };
   std::optional<TextSpan> span = finder.by_prefix(i);
   if (!allowed(span)) span = finder.by_piece(i, finder.whole());
-  if (!allowed(span)) span = finder.by_difference(i);
+  if (!allowed(span)) {
+    span = finder.by_difference(i);
+    if (finder.foreign_words({*span}, chat.messages.size()) == Words::inside) {
+      throw input_error(where + ": messages[" + std::to_string(i) +
+                        "]: the chat template writes this turn in several places, with what "
+                        "others said between them");
+    }
+  }
   add_span(trained.trained, *span);
   trained.text = finder.whole().text;
   return trained;
 }
 
-TrainedChat train_completion(TurnFinder& finder, const Chat& chat, const ChatTemplate& chat_template,
-                             const std::string& where) {
+TrainedChat train_completion(TurnFinder& finder, const Chat& chat,
+                             const ChatTemplate& chat_template, const std::string& where) {
   const size_t first = chat.prompt_messages;
   const size_t last = last_assistant(chat);
   if (first == 0 || (first == last && last + 1 == chat.messages.size())) {

@@ -32,7 +32,8 @@ struct TrainedChat {
 /// header (the generation prompt as far as it agrees), with a note.
 ///
 /// Input error that starts with `where`: no turn of the assistant, a template that raises, and a
-/// turn that cannot be told apart; then the message says that `--train-on last` works.
+/// turn that cannot be told apart; then the message says that `--train-on last` works. (It refuses
+/// one thing alone: a last turn in several places with words of others between them.)
 TrainedChat render_trained(const ChatTemplate& chat_template, const Chat& chat, TrainOn train_on,
                            const std::string& where);
 

@@ -95,7 +95,8 @@ std::optional<TextSpan> TurnFinder::by_piece(size_t i, const RenderedChat& of) {
     header = with->substr(without->size());
     known = true;
   }
-  const std::string_view text = std::string_view(of.text).substr(piece.begin, piece.end - piece.begin);
+  const std::string_view text =
+      std::string_view(of.text).substr(piece.begin, piece.end - piece.begin);
   const size_t agree = common(text, header);
   if (!known || (agree == 0 && !header.empty())) return std::nullopt;
   return span_of(piece.begin + agree, piece.end);
@@ -109,8 +110,7 @@ TextSpan TurnFinder::by_difference(size_t i) {
   const std::string own = content.is_string() ? content.as_string() : "";
   const size_t first = own.find_first_not_of(" \t\r\n");
   const char other = first != std::string::npos && own[first] == '0' ? '1' : '0';
-  messages.push_back(
-      JsonObject{{"role", "assistant"}, {"content", std::string(1, other)}});
+  messages.push_back(JsonObject{{"role", "assistant"}, {"content", std::string(1, other)}});
   const RenderedChat changed = template_.render(messages, chat_.tools, false, where_, &steps_);
   if (text == nullptr) {  // raises: once more, for the message
     const std::span<const Json> given(chat_.messages.data(), i + 1);

@@ -1,0 +1,189 @@
+// What is trained of a chat, by the rule of mask.h.
+#include "data/chat/mask.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "base/error.h"
+
+using namespace hearth;
+
+namespace {
+
+const std::string kChatml =
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
+// Qwen3's way: reasoning stays behind the last question only.
+const std::string kThinking =
+    "{% set ns = namespace(last=0) %}{% for m in messages %}{% if m.role == 'user' %}"
+    "{% set ns.last = loop.index0 %}{% endif %}{% endfor %}"
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n"
+    "{% if m.reasoning_content and loop.index0 > ns.last %}<think>{{ m.reasoning_content }}</think>"
+    "{% endif %}{{ m.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
+
+Chat chat(const std::string& messages) {
+  return read_chat(parse_json("[" + messages + "]", "chat"), "chat");
+}
+
+std::string turn(const std::string& role, const std::string& content,
+                 const std::string& more = "") {
+  return R"({"role": ")" + role + R"(", "content": ")" + content + "\"" + more + "}";
+}
+
+const std::string kTwo = turn("user", "Q1") + "," + turn("assistant", "A1") + "," +
+                         turn("user", "Q2") + "," + turn("assistant", "A2");
+const std::string kReasoned =
+    turn("user", "Q1") + "," + turn("assistant", "A1", R"(, "reasoning_content": "R1")") + "," +
+    turn("user", "Q2") + "," + turn("assistant", "A2", R"(, "reasoning_content": "R2")");
+
+TrainedChat train(const std::string& source, const Chat& of, TrainOn on = TrainOn::assistant) {
+  return render_trained(ChatTemplate(source, "t", Json(), ""), of, on, "FILE:7");
+}
+
+// The text with the trained spans in [ ].
+std::string marked(const TrainedChat& trained) {
+  std::string text = trained.text;
+  size_t last = 0;
+  for (const TextSpan& span : trained.trained) {
+    CHECK(span.begin < span.end);
+    CHECK((span.begin > last || last == 0));
+    last = span.end;
+  }
+  for (auto span = trained.trained.rbegin(); span != trained.trained.rend(); ++span) {
+    text.insert(span->end, "]");
+    text.insert(span->begin, "[");
+  }
+  return text;
+}
+
+std::string refusal(const std::string& source, const Chat& of, TrainOn on = TrainOn::assistant) {
+  try {
+    return "trained " + marked(train(source, of, on));
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::input);
+    CHECK(std::string(error.what()).starts_with("FILE:7: "));
+    return error.what();
+  }
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("turns are trained from behind their header to their end") {
+  const TrainedChat trained = train(kChatml, chat(kTwo));
+  CHECK(marked(trained) ==
+        "<|im_start|>user\nQ1<|im_end|>\n<|im_start|>assistant\n[A1<|im_end|>\n]"
+        "<|im_start|>user\nQ2<|im_end|>\n<|im_start|>assistant\n[A2<|im_end|>\n]");
+  CHECK(trained.note.empty());
+  CHECK(
+      marked(train("{% for m in messages %}{% if m.role == 'user' %}[INST] {{ m.content }} [/INST]"
+                   "{% else %} {{ m.content }}</s>{% endif %}{% endfor %}",
+                   chat(kTwo))) == "[INST] Q1 [/INST][ A1</s>][INST] Q2 [/INST][ A2</s>]");
+}
+
+TEST_CASE("--train-on last, completion and all") {
+  CHECK(marked(train(kChatml, chat(kTwo), TrainOn::last))
+            .ends_with("A1<|im_end|>\n<|im_start|>user\nQ2<|im_end|>\n<|im_start|>assistant\n[A2<|"
+                       "im_end|>\n]"));
+  CHECK(marked(train(kChatml, chat(kTwo), TrainOn::completion)) ==
+        marked(train(kChatml, chat(kTwo), TrainOn::last)));
+  const TrainedChat all = train(kChatml, chat(kTwo), TrainOn::all);
+  CHECK(marked(all) == "[" + all.text + "]");
+  Chat prompted = chat(kTwo);
+  prompted.prompt_messages = 1;
+  CHECK(marked(train(kChatml, prompted, TrainOn::automatic)) ==
+        "<|im_start|>user\nQ1<|im_end|>\n<|im_start|>assistant\n[A1<|im_end|>\n"
+        "<|im_start|>user\nQ2<|im_end|>\n<|im_start|>assistant\nA2<|im_end|>\n]");
+  CHECK(marked(train(kChatml, prompted, TrainOn::assistant)) == marked(train(kChatml, chat(kTwo))));
+  const Chat asks = chat(kTwo + "," + turn("user", "Q3"));
+  CHECK(marked(train(kChatml, asks, TrainOn::last))
+            .ends_with("[A2<|im_end|>\n]<|im_start|>user\nQ3<|im_end|>\n"));
+}
+
+TEST_CASE("a prompt that opens a reasoning block: from where it and the text part") {
+  const std::string source =
+      "{% for m in messages %}<{{ m.role }}>{{ m.content }}</s>{% endfor %}"
+      "{% if add_generation_prompt %}<assistant><think>{% endif %}";
+  CHECK(marked(train(source, chat(kTwo))) ==
+        "<user>Q1</s><assistant>[A1</s>]<user>Q2</s><assistant>[A2</s>]");
+  // The two part within a character of the text: it is trained as a whole.
+  CHECK(marked(train(source, chat(turn("user", "Q") + "," + turn("assistant", "<thi")))) ==
+        "<user>Q</s><assistant><thi[</s>]");
+  const std::string other =
+      "{% for m in messages %}<{{ m.role }}>{{ m.content }}</s>{% endfor %}"
+      "{% if add_generation_prompt %}<assistant>é{% endif %}";
+  CHECK(marked(train(other, chat(turn("user", "Q") + "," + turn("assistant", "è")))) ==
+        "<user>Q</s><assistant>[è</s>]");
+}
+
+TEST_CASE("templates that rewrite earlier turns: they are trained as they stand, with a note") {
+  const TrainedChat trained = train(kThinking, chat(kReasoned));
+  CHECK(marked(trained) ==
+        "<|im_start|>user\nQ1<|im_end|>\n<|im_start|>assistant\n[A1<|im_end|>\n]"
+        "<|im_start|>user\nQ2<|im_end|>\n<|im_start|>assistant\n"
+        "[<think>R2</think>A2<|im_end|>\n]");
+  CHECK(has(trained.note, "rewrites earlier turns"));
+  const TrainedChat last = train(kThinking, chat(kReasoned), TrainOn::last);
+  CHECK(
+      marked(last).ends_with("A1<|im_end|>\n<|im_start|>user\nQ2<|im_end|>\n"
+                             "<|im_start|>assistant\n[<think>R2</think>A2<|im_end|>\n]"));
+  CHECK(last.note.empty());
+  // The last turn itself is rewritten by a question behind it: that is left out.
+  const TrainedChat cut =
+      train(kThinking, chat(kReasoned + "," + turn("user", "Q3")), TrainOn::last);
+  CHECK(marked(cut) == marked(last));
+  CHECK(has(cut.note, "left out"));
+}
+
+TEST_CASE("where turns cannot be told apart, nothing is guessed") {
+  // By index, not by a loop over the messages; earlier turns lose their end.
+  const std::string by_index =
+      "{% for i in range(messages|length) %}{{ messages[i].role }}: {{ messages[i].content }}"
+      "{% if i + 1 == messages|length %}<end>{% endif %}\n{% endfor %}"
+      "{% if add_generation_prompt %}assistant: {% endif %}";
+  CHECK(has(refusal(by_index, chat(kTwo)), "--train-on last works"));
+  CHECK(marked(train(by_index, chat(kTwo), TrainOn::last)) ==
+        "user: Q1assistant: A1user: Q2assistant: [A2<end>]");
+  // A turn in two pieces of the text.
+  const std::string twice =
+      "{% for m in messages %}{{ m.content[0] }}{% endfor %}|{% for m in messages %}"
+      "{{ m.content }},{% endfor %}";
+  CHECK(has(refusal(twice, chat(kTwo)), "--train-on last works"));
+  CHECK(has(refusal(twice, chat(kTwo), TrainOn::last), "several places"));
+  // The question is written in the turn of the answer.
+  const std::string pairs =
+      "{% for m in messages %}{% if m.role == 'assistant' %}Q {{ loop.previtem.content }} A "
+      "{{ m.content }};{% endif %}{% endfor %}";
+  CHECK(has(refusal(pairs, chat(kTwo)), "what others said"));
+  CHECK(marked(train(pairs, chat(kTwo), TrainOn::last)) == "Q Q1 A A1;Q Q2 A [A2;]");
+  // The next question is written in the turn of the answer before.
+  const std::string ahead =
+      "{% for m in messages %}{% if m.role == 'assistant' %}A {{ m.content }} "
+      "{{ loop.nextitem.content if not loop.last else '' }};{% endif %}{% endfor %}";
+  CHECK(has(refusal(ahead, chat(kTwo)), "--train-on last works"));
+}
+
+TEST_CASE("generation tags win") {
+  const std::string tagged =
+      "{% for m in messages %}<{{ m.role }}>{% if m.role == 'assistant' %}{% generation %}"
+      "{{ m.content }}{% endgeneration %}</s>{% else %}{{ m.content }}{% endif %}{% endfor %}";
+  CHECK(marked(train(tagged, chat(kTwo))) ==
+        "<user>Q1<assistant>[A1]</s><user>Q2<assistant>[A2]</s>");
+  CHECK(marked(train(tagged, chat(kTwo), TrainOn::last)) ==
+        "<user>Q1<assistant>A1</s><user>Q2<assistant>[A2]</s>");
+  const std::string hidden =
+      "{% macro say(t) %}{% generation %}{{ t }}{% endgeneration %}{% endmacro %}"
+      "{% for m in messages %}<{{ m.role }}>{{ say(m.content) }}{% endfor %}";
+  CHECK(has(refusal(hidden, chat(kTwo)), "--train-on last works"));
+  CHECK(marked(train(hidden, chat(kTwo), TrainOn::last)).ends_with("<user>Q2[<assistant>A2]"));
+}
+
+TEST_CASE("chats that are refused") {
+  CHECK(has(refusal(kChatml, chat(turn("user", "Q"))), "no turn of the assistant"));
+  CHECK(has(refusal("{{ raise_exception('no') }}", chat(kTwo)), "refuses this chat: 'no'"));
+  CHECK(has(refusal("{{ raise_exception('no') }}", chat(kTwo), TrainOn::last), "'no'"));
+  CHECK(has(refusal("{{ messages[9].content }}", chat(kTwo)), "line 1"));
+}

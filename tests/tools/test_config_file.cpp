@@ -40,7 +40,9 @@ TEST_CASE("maps below a key, as other trainers write them") {
   CHECK(entries[0].maps[0][2].values == std::vector<std::string>{"b", "c"});
   REQUIRE(entries[0].maps[1].size() == 2);
   CHECK(entries[0].maps[1][1].key == "deep");
-  CHECK(entries[0].maps[1][1].nested);
+  REQUIRE(entries[0].maps[1][1].maps.size() == 1);
+  CHECK(entries[0].maps[1][1].maps[0][0].key == "e");
+  CHECK(entries[0].maps[1][1].maps[0][0].values == std::vector<std::string>{"1"});
   CHECK(entries[1].maps[0][0].is_null);
   CHECK(entries[2].values == std::vector<std::string>{"1"});
   CHECK(entries[2].maps.empty());

@@ -51,6 +51,7 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"chat-template", {"chatml", "\"chatml\""}},
     {"template-date", {"2026-01-31", "\"2026-01-31\""}},
     {"train-on", {"all", "all"}},
+    {"no-special-in-content", {"true", "on"}},
     {"skip-bad-rows", {"4", "4"}},
     {"parallel", {"single", "single"}},
     {"devices", {"host", "host"}},
@@ -221,7 +222,7 @@ TEST_CASE("help shows every option of a command with unit, default and range") {
     CHECK(program_help().find("\n  " + entry.name) != std::string::npos);
   }
   const std::string help = command_help(Command::train);
-  CHECK(help.find("[tokens; 1 to 1048576; default 2048;") != std::string::npos);
+  CHECK(help.find("[sequences; 1 to 1048576; default 1;") != std::string::npos);
   CHECK(help.find("learning_rate") != std::string::npos);
 }
 

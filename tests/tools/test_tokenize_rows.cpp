@@ -38,7 +38,7 @@ TEST_CASE("tokenize --data prints the samples with what is trained marked") {
   const std::string file = samples.directory / "rows.jsonl";
   CHECK(result.out ==
         "--- row 1, " + file +
-            ":1: 20 tokens, 3 trained\n"
+            ":1: 23 tokens, 3 trained\n"
             "<|im_start|>user\nQ<|im_end|>\n<|im_start|>assistant\n\u27e6A<|im_end|>\n\u27e7\n"
             "--- row 2, " +
             file +
@@ -65,7 +65,7 @@ TEST_CASE("tokenize --data --json prints an object a sample") {
   CHECK(lines[0].find("row")->as_int() == 1);
   CHECK(lines[0].find("text")->as_string() ==
         "<|im_start|>user\nQ<|im_end|>\n<|im_start|>assistant\nA<|im_end|>\n");
-  CHECK(lines[0].find("ids")->as_array().size() == 20);
+  CHECK(lines[0].find("ids")->as_array().size() == 23);
   CHECK(lines[1].dump() ==
         R"({"row": 2, "text": "abc", "ids": [97, 98, 99, 258], "trained": [0, 0, 1, 1]})");
   CHECK(lines[2].dump() == R"({"row": 3, "text": "", "ids": [65, 66], "trained": [0, 1]})");

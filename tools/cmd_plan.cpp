@@ -6,8 +6,11 @@
 namespace hearth {
 
 ExitCode run_plan(const Options& options) {
-  const PlanReport report =
-      plan_run(options, options.verbose ? PlanDetail::tasks : PlanDetail::kinds);
+  PlanReport report;
+  {
+    Console console(console_settings(options));
+    report = plan_run(options, console, options.verbose ? PlanDetail::tasks : PlanDetail::kinds);
+  }
   if (options.json) {
     print_json(report.json);
   } else {

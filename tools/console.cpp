@@ -15,6 +15,8 @@ namespace hearth {
 namespace {
 
 constexpr int kBarCells = 24;
+constexpr auto kBarPause = std::chrono::milliseconds(200);  // between two bars of progress
+constexpr auto kLinePause = std::chrono::milliseconds(10'000);
 constexpr double kSmoothing = 0.1;  // weight of the newest step in the time that is left
 
 void write_stderr(const std::string& text) {
@@ -106,12 +108,8 @@ void Console::warn(const std::string& line) {
   write_line(mark + harmless(line));
 }
 
-void Console::draw_bar(const StepMetrics& metrics, int64_t last) {
-  const double done = last > 0 ? static_cast<double>(metrics.step) / static_cast<double>(last) : 1;
-  const int cells = std::clamp(static_cast<int>(done * kBarCells), 0, kBarCells);
-  const double left = step_seconds_ * static_cast<double>(last - metrics.step);
-  std::string text = fmt::format("step {}/{}  loss {}  {:.0f} tok/s  ETA {}", metrics.step, last,
-                                 loss_text(metrics), metrics.tokens_per_s, format_time_left(left));
+void Console::show_bar(double share, std::string text) {
+  const int cells = std::clamp(static_cast<int>(share * kBarCells), 0, kBarCells);
   if (settings_.width > kBarCells + 4 + static_cast<int>(text.size())) {
     const std::string full(static_cast<size_t>(cells), '#');
     const std::string rest(static_cast<size_t>(kBarCells - cells), '.');
@@ -121,7 +119,41 @@ void Console::draw_bar(const StepMetrics& metrics, int64_t last) {
   }
   bar_ = text;
   write_stderr("\r" + bar_ + "\x1b[K");
+}
+
+void Console::draw_bar(const StepMetrics& metrics, int64_t last) {
+  const double left = step_seconds_ * static_cast<double>(last - metrics.step);
+  show_bar(last > 0 ? static_cast<double>(metrics.step) / static_cast<double>(last) : 1,
+           fmt::format("step {}/{}  loss {}  {:.0f} tok/s  ETA {}", metrics.step, last,
+                       loss_text(metrics), metrics.tokens_per_s, format_time_left(left)));
   if (metrics.step >= last) end_bar();
+}
+
+void Console::progress(const std::string& what, uint64_t done, uint64_t total) {
+  if (settings_.quiet) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (what != under_way_) {
+    if (!bar_.empty()) write_stderr("\r\x1b[K");
+    bar_.clear();
+    under_way_ = what;
+    began_ = shown_ = now;
+  }
+  if (what.empty() || now - shown_ < (settings_.terminal ? kBarPause : kLinePause)) return;
+  shown_ = now;
+  const double seconds = std::chrono::duration<double>(now - began_).count();
+  const auto bytes = static_cast<double>(done);
+  std::string text = harmless(what);
+  if (done > 0) text += fmt::format(": {:.1f} MB, {:.1f} MB/s", bytes / 1e6, bytes / 1e6 / seconds);
+  const double share = total > 0 ? bytes / static_cast<double>(total) : 0;
+  if (share > 0 && share <= 1) {
+    text += fmt::format(", {:.0f} %  ETA {}", 100 * share,
+                        format_time_left(seconds * (1 - share) / share));
+  }
+  if (settings_.terminal) {
+    show_bar(share, text);
+  } else {
+    write_line(text);
+  }
 }
 
 void Console::step(const StepMetrics& metrics, int64_t last) {

@@ -2,6 +2,7 @@
 // (no carriage return, no escape, so that logs stay readable).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -30,16 +31,20 @@ class Console : public Reporter {
 
   void note(const std::string& line) override;
   void warn(const std::string& line) override;
+  void progress(const std::string& what, uint64_t done, uint64_t total) override;
   void step(const StepMetrics& metrics, int64_t last) override;
 
  private:
   void write_line(const std::string& line);
   void draw_bar(const StepMetrics& metrics, int64_t last);
+  void show_bar(double share, std::string text);
   void end_bar();
 
   ConsoleSettings settings_;
   double step_seconds_ = 0;  // smoothed
-  std::string bar_;          // that stands in the current line; empty if none
+  std::string under_way_;    // of progress
+  std::chrono::steady_clock::time_point began_, shown_;
+  std::string bar_;  // that stands in the current line; empty if none
 };
 
 /// A step for people: "step 12/100  loss 2.3456  ...", without line break.

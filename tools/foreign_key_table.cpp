@@ -28,9 +28,6 @@ const std::string kLogged =
     "--sync-tensorboard' reads them)";
 const std::string kTokenizer = "the tokenizer files of the model are used as they are";
 const std::string kArchitecture = "config.json of the model says it";
-const std::string kSplit =
-    "not in this version; split the file and name the other part by "
-    "eval_data";
 
 }  // namespace
 
@@ -120,8 +117,6 @@ const std::vector<ForeignKey>& foreign_keys() {
       {"max-samples", "", {}, refuse, "all rows are read; cut the file (head -n N rows.jsonl)"},
       {"mix-strategy", "", {{"concat", ""}}, refuse, "files are read one after the other, their rows shuffled together; remove the key"},
       {"interleave-probs", "", {}, refuse, "weights of files are not in this version"},
-      {"val-set-size", "", kIfZero, refuse, kSplit},
-      {"val-size", "", kIfZero, refuse, kSplit},
       {"pretraining-dataset", "", {}, refuse, "rows of text are trained as a whole: name the file by data"},
       {"template", "chat-template", {{"chatml", "chatml"}, {"default", ""}}, ignore, "the chat template of the model is used"},
       {"chat-template", "chat-template", {{"tokenizer_default", ""}, {"tokenizer_default_fallback_chatml", ""}}, pass, ""},

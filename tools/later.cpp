@@ -17,7 +17,6 @@ const std::vector<LaterOption>& later_options() {
       {.name = "experts"},
       {.name = "adapter-layout"},
       {.name = "accept-other-base", .flag = true},
-      {.name = "val-size", .aliases = {"val-set-size"}},
       {.name = "policy"},
       {.name = "topology"},
       {.name = "gpu-memory"},

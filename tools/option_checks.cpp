@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/file_ops.h"
+#include "data/samples/data_files.h"
 #include "tools/numbers.h"
 
 namespace hearth {
@@ -68,17 +68,17 @@ void check_export(const Options& options, Problems& problems) {
   }
 }
 
-void check_weights(const Options& options, Problems& problems) {
-  for (const auto& [option, files] :
-       {std::pair("--data ", &options.data), std::pair("--eval-data ", &options.eval_data)}) {
-    for (const std::string& file : *files) {
-      const size_t colon = file.rfind(':');
-      if (colon != std::string::npos && parse_number(file.substr(colon + 1)) &&
-          file_info(file).kind == FileKind::none) {
-        problems.add(option + quoted(file) + ": weights (FILE:weight) are not in this version");
-      }
+void check_data(Command command, const Options& options, Problems& problems) {
+  const auto check = [&](const std::vector<std::string>& files, const char* option, bool weights) {
+    try {
+      parse_data_files(files, option, weights);
+    } catch (const Error& error) {
+      problems.add(error.what());
     }
-  }
+  };
+  const bool training = command == Command::train || command == Command::plan;
+  if (training || command == Command::eval) check(options.data, "--data", training);
+  if (training) check(options.eval_data, "--eval-data", false);
 }
 
 void check_training(const std::vector<Given>& flags, Options& options, Problems& problems) {
@@ -91,9 +91,13 @@ void check_training(const std::vector<Given>& flags, Options& options, Problems&
                    suggestion(Command::train, name, ""));
     }
   }
-  if ((options.eval_every || options.eval_at_start) && options.eval_data.empty()) {
+  if (options.val_size > 0 && !options.eval_data.empty()) {
+    problems.add("--val-size and --eval-data contradict each other: give one");
+  }
+  if ((options.eval_every || options.eval_at_start) && options.eval_data.empty() &&
+      options.val_size == 0) {
     problems.add(std::string(options.eval_every ? "--eval-every" : "--eval-at-start") +
-                 " needs --eval-data");
+                 " needs --eval-data or --val-size");
   }
   // A flag beats the file's other way to say it.
   if (find_given(flags, "grad-accum") && !find_given(flags, "batch-tokens")) {
@@ -133,7 +137,7 @@ void check_together(const CommandEntry& entry, const std::vector<Given>& flags, 
   if (options.quiet && options.verbose) {
     problems.add("--quiet and --verbose contradict each other: give one");
   }
-  check_weights(options, problems);
+  check_data(entry.command, options, problems);
   if (entry.command == Command::generate) check_generate(flags, options, problems);
   if (entry.command == Command::tokenize) check_tokenize(flags, options, problems);
   if (entry.command == Command::export_) check_export(options, problems);

@@ -75,7 +75,8 @@ std::vector<TrainConfig::Recorded> recorded_options(const Options& options) {
   for (const Option& option : option_table()) {
     if (!option.commands.contains(train)) continue;
     const bool may_change = option.may_change || option.name == "out";  // a moved directory
-    recorded.push_back({option.name, option.value.get(options), may_change});
+    const std::string value = option.value.get(options);
+    recorded.push_back({option.name, value, may_change, value == option.value.get(Options())});
   }
   return recorded;
 }

@@ -212,6 +212,20 @@ OptionValue number_value(std::optional<double> Options::*member, NumberRange ran
   });
 }
 
+OptionValue share_or_count_value(double Options::*member) {
+  return {OptionKind::number, "X", "0, below 1 or a whole number",
+          single([member](Options& options, const std::string& text) -> Problem {
+            const auto value = parse_number(text);
+            if (!value || !(*value >= 0 && *value <= 1e15) ||
+                (*value >= 1 && *value != std::floor(*value))) {
+              return unexpected("a share below 1 or a whole number", text);
+            }
+            options.*member = *value;
+            return std::nullopt;
+          }),
+          [member](const Options& options) { return format_number(options.*member); }};
+}
+
 OptionValue flag_value(bool Options::*member) { return bool_value(OptionKind::flag, "", member); }
 
 OptionValue switch_value(bool Options::*member) {

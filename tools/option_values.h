@@ -51,6 +51,8 @@ struct NumberRange {
   bool open_least = false;
   bool open_most = false;
 };
+/// A share below 1, or a whole number; 0: none.
+OptionValue share_or_count_value(double Options::*member);
 OptionValue number_value(double Options::*member, NumberRange range);
 OptionValue number_value(std::optional<double> Options::*member, NumberRange range);
 

@@ -33,6 +33,7 @@ struct RunConfig {
   bool no_special_in_content = false;     // special tokens typed in messages are read as text
   Overflow overflow = Overflow::truncate;
   int64_t skip_bad_rows = 0;
+  uint64_t data_cache = uint64_t{20} << 30;  // bytes of tokenised rows that are kept, of all runs
 
   int64_t seq_len = 2048;
   int64_t micro_batch = 1;  // sequences
@@ -49,6 +50,7 @@ struct RunConfig {
 struct TrainConfig : RunConfig {
   std::string out;
   std::vector<std::string> eval_data;
+  double val_size = 0;                 // of the rows: a share below 1, or a number; 0: none
   std::vector<std::string> trainable;  // globs on published tensor names
   std::vector<std::string> freeze;
 
@@ -92,6 +94,7 @@ struct TrainConfig : RunConfig {
     std::string name;
     std::string value;
     bool may_change = false;
+    bool is_default = false;  // so is one that an older version did not record
   };
   std::vector<Recorded> recorded;
 };

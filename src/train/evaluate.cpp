@@ -8,19 +8,20 @@ namespace hearth {
 
 Json evaluate(const RunConfig& config, Reporter& reporter) {
   RunSetup setup = prepare_run(config);
-  const RowData rows = read_run_rows(config, setup, config.data);
-  const RowSet set(rows.store);
-  const EvalBatches batches(set, sampler_options(config));
+  RunRowsRequest rows_wanted = rows_request(config, setup, reporter);
+  rows_wanted.files = parse_data_files(config.data, "--data", false);
+  const RunRows rows(rows_wanted, Pool(setup.workers, setup.cores));
+  EvalBatches batches(rows.training(), sampler_options(config));
   PlanRequest request;
-  request.longest = set.longest();
+  request.longest = rows.training().longest();
   request.eval_tokens = batches.max_tokens_per_micro_batch();
-  request.data_bytes = static_cast<uint64_t>(rows.store.bytes());
+  request.data_bytes = static_cast<uint64_t>(rows.bytes() + batches.bytes());
   const RunPlan plan = make_run_plan(setup, request);
   require_fit(plan);
   Session session(setup, plan);
   session.read_weights();
-  reporter.note("evaluating " + std::to_string(rows.totals.rows) + " rows, " +
-                std::to_string(rows.totals.tokens) + " tokens");
+  reporter.note("evaluating " + std::to_string(rows.training().rows()) + " rows, " +
+                std::to_string(rows.training().tokens()) + " tokens");
   const EvalResult result = session.evaluate(batches);
   if (!std::isfinite(result.loss())) {
     throw numeric_error("eval: the loss is not finite");

@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include "train/data_report.h"
+
 namespace hearth {
 
 namespace {
@@ -105,10 +107,14 @@ std::string kinds_of_tasks(const Schedule& list) {
 
 std::string time_text(const PlanTimes& times) {
   const double step = times.step.total_s(), bound = times.bound.total_s();
-  std::string text = "\ntime of a step (" + times.basis + ", " +
-                     format("%.0f tokens), predicted from a quick measurement: ", times.tokens) +
-                     duration(step) + ", " + format("%.4g tokens/s", times.tokens / step) +
-                     "; limited by " + times.step.limit() + "\n ";
+  std::string text = "\n";
+  if (times.data) {
+    for (const std::string& line : data_lines(*times.data, times.steps)) text += line + "\n";
+  }
+  text += "time of a step (" + times.basis + ", " +
+          format("%.0f tokens), predicted from a quick measurement: ", times.tokens) +
+          duration(step) + ", " + format("%.4g tokens/s", times.tokens / step) + "; limited by " +
+          times.step.limit() + "\n ";
   for (const auto& [phase, seconds] : times.step.phases) {
     text += " " + phase + format(" %.0f %%", 100 * seconds / step);
   }
@@ -144,6 +150,7 @@ Json plan_json(const RunPlan& plan, const RunSetup& setup, const PlanTimes& time
   json["kinds"] = std::move(kinds);
   json["steps"] = times.steps ? Json(*times.steps) : Json(nullptr);
   json["run_time_s"] = times.steps ? Json(static_cast<double>(*times.steps) * step) : Json(nullptr);
+  if (times.data) json["data"] = data_json(*times.data, times.steps);
   Json host;
   host["place"] = "host";
   host["peak_bytes"] = plan.peak;

@@ -82,29 +82,40 @@ RunRates measure_run(const RunSetup& setup, const PlanRequest& request) {
 StepWork full_step(const PlanRequest& request) {
   return {std::vector<BatchWork>(static_cast<size_t>(request.micro_batches),
                                  full_batch(request.tokens, request.longest)),
-          "full micro-batches"};
+          "full micro-batches", std::nullopt};
 }
 
-StepWork mean_step(const RowSet& rows, const SamplerOptions& options, int64_t sequences) {
+StepWork mean_step(const RunRows& rows, const SamplerOptions& options, const Sampler& sampler) {
+  const RowSet& set = rows.training();
+  DataShape data;
+  data.rows = rows.summary();
+  data.eval_rows = rows.validation().rows();
+  data.sequences = sampler.sequences_in_epoch(0);
   // Lengths in buckets of a sixteenth of their size: sum and count.
   std::map<uint64_t, std::pair<double, double>> buckets;
-  for (int64_t r = 0; r < rows.rows(); ++r) {
-    const auto n = static_cast<uint64_t>(rows.length(r));
+  for (const uint32_t row : set.epoch_rows(options.seed, 0)) {
+    const auto n = static_cast<uint64_t>(set.length(row));
+    data.tokens += set.length(row);
+    data.trained_tokens += set.trained(row);
     const int drop = std::max(0, static_cast<int>(std::bit_width(n)) - 5);
     auto& [sum, count] = buckets[n >> drop << drop];
     sum += static_cast<double>(n);
     count += 1;
   }
-  const double share = static_cast<double>(options.micro_batch) /
-                       static_cast<double>(std::max<int64_t>(1, sequences));
+  data.fill = static_cast<double>(data.tokens) / static_cast<double>(data.sequences) /
+              static_cast<double>(options.seq_len);
+  data.steps = static_cast<double>(data.sequences) /
+               static_cast<double>(options.micro_batch * options.grad_accum);
+  const double share =
+      static_cast<double>(options.micro_batch) / static_cast<double>(data.sequences);
   BatchWork batch;
-  batch.tokens = share * static_cast<double>(rows.tokens());
-  batch.trained = share * static_cast<double>(rows.trained_tokens());
+  batch.tokens = share * static_cast<double>(data.tokens);
+  batch.trained = share * static_cast<double>(data.trained_tokens);
   for (const auto& [key, bucket] : buckets) {
     batch.documents.push_back({bucket.first / bucket.second, share * bucket.second});
   }
   return {std::vector<BatchWork>(static_cast<size_t>(options.grad_accum), batch),
-          "mean of the data"};
+          "mean of the data", data};
 }
 
 PlanTimes predict(const RunSetup& setup, const RunPlan& plan, const RunRates& rates,
@@ -116,6 +127,7 @@ PlanTimes predict(const RunSetup& setup, const RunPlan& plan, const RunRates& ra
   for (const BatchWork& batch : work.batches) times.tokens += batch.tokens;
   times.basis = work.basis;
   times.steps = steps;
+  times.data = work.data;
   times.trace = predicted_trace(list, work.batches, setup.spec, setup.table, rates.costs);
   return times;
 }

@@ -19,13 +19,26 @@ struct RunRates {
 };
 RunRates measure_run(const RunSetup& setup, const PlanRequest& request);
 
+/// What the data of a run come to.
+struct DataShape {
+  RowSummary rows;        // all of them, those for evaluation included
+  int64_t eval_rows = 0;  // kept by --val-size
+  int64_t sequences = 0;  // of the first epoch
+  int64_t tokens = 0;     // likewise, copies by weight included
+  int64_t trained_tokens = 0;
+  double fill = 0;   // tokens over what its sequences could hold
+  double steps = 0;  // of an epoch, not rounded
+};
+
 /// A mean step: of the data where it is known, else full micro-batches.
 struct StepWork {
   std::vector<BatchWork> batches;
   std::string basis;
+  std::optional<DataShape> data;
 };
 StepWork full_step(const PlanRequest& request);
-StepWork mean_step(const RowSet& rows, const SamplerOptions& options, int64_t sequences);
+/// By the first epoch.
+StepWork mean_step(const RunRows& rows, const SamplerOptions& options, const Sampler& sampler);
 
 struct PlanTimes {
   StepCost step;
@@ -33,6 +46,7 @@ struct PlanTimes {
   double tokens = 0;  // of a step
   std::string basis;  // of its work
   std::optional<int64_t> steps;
+  std::optional<DataShape> data;
   Trace trace;  // of a step, predicted
 };
 PlanTimes predict(const RunSetup& setup, const RunPlan& plan, const RunRates& rates,

@@ -42,6 +42,11 @@ class Reporter {
   /// A line for people (stderr).
   virtual void note(const std::string& line) = 0;
   virtual void warn(const std::string& line) = 0;
+  /// While something takes long before step 1: `done` of `total` bytes (0: not known). Called often;
+  /// at the end with an empty `what`.
+  virtual void progress(const std::string& what, uint64_t done, uint64_t total) {
+    static_cast<void>(what), static_cast<void>(done), static_cast<void>(total);
+  }
   /// After each step; `last` is the number of steps of the run.
   virtual void step(const StepMetrics& metrics, int64_t last) = 0;
 };

@@ -135,6 +135,10 @@ std::vector<std::string> check_identity(const Json& saved, const Json& current,
     return std::find(config.allow_change.begin(), config.allow_change.end(), name) !=
            config.allow_change.end();
   };
+  const auto is_default = [&](const std::string& name) {
+    return std::any_of(config.recorded.begin(), config.recorded.end(),
+                       [&](const auto& o) { return o.name == name && o.is_default; });
+  };
   std::vector<std::string> changed;
   const auto change = [&](const std::string& name, const std::string& from, const std::string& to) {
     changed.push_back(name);
@@ -144,7 +148,7 @@ std::vector<std::string> check_identity(const Json& saved, const Json& current,
     const Json* old = was->find(name);
     const std::string before = old != nullptr && old->is_string() ? old->as_string() : "unset";
     const std::string after = value.as_string();
-    if (before == after) continue;
+    if (before == after || (old == nullptr && is_default(name))) continue;
     if (!allowed(name)) {
       throw usage_error("--" + name + " was " + quoted(before) +
                         " when the state was saved and is " + quoted(after) +
@@ -165,6 +169,14 @@ std::vector<std::string> check_identity(const Json& saved, const Json& current,
                         " and --allow-change compute-dtype");
     }
     if (!has_changed("compute-dtype")) change("compute-dtype auto", compute->as_string(), now);
+  }
+  // What was kept for evaluation must not be trained on after a resume.
+  const Json *held_before = saved.find("val-rows"), *held_now = current.find("val-rows");
+  if (held_before && held_now && held_before->dump() != held_now->dump() && !allowed("val-size")) {
+    throw usage_error(
+        "--val-size: the rows kept for evaluation would be others than in the saved state, so some "
+        "of them would be trained on; give the old --seed, --data, --seq-len and --overflow, or "
+        "--allow-change val-size");
   }
   // Another model has other content; of data, files that stay must be what they were.
   if (!has_changed("model")) compare_content(saved, current, "model");

@@ -165,7 +165,8 @@ RunPlan make_run_plan(const PlanSubject& subject, const PlanRequest& request) {
   lines.push_back(
       {kProgram, subject.process.program, "measured: resident when planned, less the data"});
   if (request.data_bytes > 0) {
-    lines.push_back({kData, request.data_bytes, "data: ids, labels and order of the rows"});
+    lines.push_back({kData, request.data_bytes,
+                     "measured: index of the rows, order of an epoch, rows held in memory"});
   }
   lines.push_back({kReading, Checkpoint::read_buffer_bytes(subject.workers),
                    "derived: 4 MiB a worker, of three at least"});

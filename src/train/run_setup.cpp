@@ -4,8 +4,10 @@
 
 #include "base/log.h"
 #include "base/system.h"
+#include "data/samples/row_cache.h"
 #include "model/description.h"
 #include "ops/registry.h"
+#include "train/signals.h"
 
 namespace hearth {
 
@@ -155,13 +157,13 @@ RunSetup prepare(const TrainConfig& config, bool weights_needed) {
 RunSetup prepare_training(const TrainConfig& config) { return prepare(config, true); }
 RunSetup prepare_planning(const TrainConfig& config) { return prepare(config, false); }
 
-RowData read_run_rows(const RunConfig& config, const RunSetup& setup,
-                      const std::vector<std::string>& files) {
+RunRowsRequest rows_request(const RunConfig& config, const RunSetup& setup, Reporter& reporter) {
   if (!config.chat_template.empty()) {  // known before a chat is read, or where none is
     const ChatTemplate known(
         {config.model, config.chat_template, config.template_date, config.follow_links});
   }
-  RowOptions options;
+  RunRowsRequest request;
+  RowOptions& options = request.rows;
   options.model = config.model;
   options.format = config.format;
   options.train_on = config.train_on;
@@ -173,7 +175,13 @@ RowData read_run_rows(const RunConfig& config, const RunSetup& setup,
   options.seq_len = config.seq_len;
   options.overflow = config.overflow;
   options.vocabulary = setup.spec.vocabulary;
-  return read_rows(files, options);
+  request.seed = config.seed;
+  request.cache = {row_cache_directory(), config.data_cache};
+  request.hooks.progress = [&reporter](const std::string& what, uint64_t done, uint64_t total) {
+    reporter.progress(what, done, total);
+  };
+  request.hooks.stop = [] { return StopSignals::received() != 0; };
+  return request;
 }
 
 SamplerOptions sampler_options(const RunConfig& config) {

@@ -6,12 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "data/rows/rows.h"
+#include "data/samples/run_rows.h"
 #include "data/samples/sampler.h"
 #include "model/checkpoint.h"
 #include "ops/op_set.h"
 #include "topology/topology.h"
 #include "train/config.h"
+#include "train/reporter.h"
 
 namespace hearth {
 
@@ -56,9 +57,9 @@ const char* name_of(Compute compute);
 /// Parameters that are trained.
 int64_t trained_parameters(const ParameterTable& table);
 
-/// Reads the rows of data files as the run needs them.
-RowData read_run_rows(const RunConfig& config, const RunSetup& setup,
-                      const std::vector<std::string>& files);
+/// What the rows of a run are read by, but for the files: format, template, length, cache, and
+/// hooks that show progress and listen to signals.
+RunRowsRequest rows_request(const RunConfig& config, const RunSetup& setup, Reporter& reporter);
 
 /// Packing and batch shape of the run.
 SamplerOptions sampler_options(const RunConfig& config);

@@ -164,8 +164,9 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
   return result;
 }
 
-EvalResult Session::evaluate(EvalBatches batches, const std::function<bool()>& stop) {
+EvalResult Session::evaluate(EvalBatches& batches, const std::function<bool()>& stop) {
   EvalResult result;
+  batches.restart();
   std::vector<std::vector<double>> counts(static_cast<size_t>(setup_.spec.layers));
   while (const auto batch = batches.next()) {
     if (stop && stop()) break;

@@ -53,7 +53,7 @@ class Session {
   /// The timeline of the last step.
   const Trace& trace() const { return trace_; }
 
-  EvalResult evaluate(EvalBatches batches, const std::function<bool()>& stop = {});
+  EvalResult evaluate(EvalBatches& batches, const std::function<bool()>& stop = {});
 
   /// Logits of the last of `ids`, which stand behind `past` cached tokens. At most decode_tokens.
   const float* decode(std::span<const int32_t> ids, int64_t past);

@@ -26,11 +26,11 @@ ExitCode train(const TrainConfig& options, Reporter& reporter) {
   return run.finish();
 }
 
-PlanReport plan_run(const TrainConfig& options, PlanDetail detail) {
+PlanReport plan_run(const TrainConfig& options, Reporter& reporter, PlanDetail detail) {
   const TrainConfig config = as_planned(options);
   const RunSetup setup = prepare_planning(config);
   std::optional<TrainingData> data;
-  if (!config.data.empty()) data.emplace(config, setup);
+  if (!config.data.empty()) data.emplace(config, setup, reporter);
   const TrainingData* rows = data ? &*data : nullptr;
   const PlanRequest request = training_request(config, rows);
   const RunRates rates = measure_run(setup, request);

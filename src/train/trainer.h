@@ -26,7 +26,8 @@ struct PlanReport {
 };
 /// How much the text says of the list: a line for tasks of a kind, or one for every task.
 enum class PlanDetail : uint8_t { kinds, tasks };
-PlanReport plan_run(const TrainConfig& config, PlanDetail detail = PlanDetail::kinds);
+PlanReport plan_run(const TrainConfig& config, Reporter& reporter,
+                    PlanDetail detail = PlanDetail::kinds);
 
 /// What `eval --json` prints.
 Json evaluate(const RunConfig& config, Reporter& reporter);

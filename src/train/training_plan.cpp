@@ -7,18 +7,34 @@
 
 namespace hearth {
 
-TrainingData::TrainingData(const TrainConfig& config, const RunSetup& setup)
-    : rows(read_run_rows(config, setup, config.data)),
-      set(rows.store),
-      sampler(set, sampler_options(config)) {
-  if (config.eval_data.empty()) return;
-  eval_rows = read_run_rows(config, setup, config.eval_data);
-  eval_set.add(eval_rows->store);
+namespace {
+
+RunRowsRequest training_rows(const TrainConfig& config, const RunSetup& setup, Reporter& reporter) {
+  RunRowsRequest request = rows_request(config, setup, reporter);
+  request.files = parse_data_files(config.data, "--data", true);
+  request.val_size = config.val_size;
+  return request;
 }
 
-std::optional<EvalBatches> TrainingData::eval(const TrainConfig& config) const {
-  if (!eval_rows) return std::nullopt;
-  return EvalBatches(eval_set, sampler_options(config));
+}  // namespace
+
+TrainingData::TrainingData(const TrainConfig& config, const RunSetup& setup, Reporter& reporter)
+    : rows(training_rows(config, setup, reporter), Pool(setup.workers, setup.cores)),
+      sampler(rows.training(), sampler_options(config)) {
+  if (!config.eval_data.empty()) {
+    RunRowsRequest request = rows_request(config, setup, reporter);
+    request.files = parse_data_files(config.eval_data, "--eval-data", false);
+    eval_rows.emplace(request, Pool(setup.workers, setup.cores));
+    eval.emplace(eval_rows->training(), sampler_options(config));
+  } else if (rows.validation().rows() > 0) {
+    eval.emplace(rows.validation(), sampler_options(config));
+  }
+}
+
+uint64_t TrainingData::bytes() const {
+  const int64_t bytes = rows.bytes() + sampler.bytes() + (eval_rows ? eval_rows->bytes() : 0) +
+                        (eval ? eval->bytes() : 0);
+  return static_cast<uint64_t>(bytes);
 }
 
 PlanRequest training_request(const TrainConfig& config, const TrainingData* data) {
@@ -33,21 +49,19 @@ PlanRequest training_request(const TrainConfig& config, const TrainingData* data
   }
   request.group = config.group;
   if (data == nullptr) {
-    if (config.eval_every || config.eval_at_start) request.eval_tokens = request.tokens;
+    if (config.eval_every || config.eval_at_start || config.val_size > 0)
+      request.eval_tokens = request.tokens;
     return request;
   }
-  // What the stores hold, and the order of an epoch with its sequences.
-  const auto bytes = [](const TokenStore& rows) {
-    return static_cast<uint64_t>(rows.bytes() + 12 * rows.rows());
-  };
   request.bounds_basis = "lengths of the data";
   request.tokens = data->sampler.max_tokens_per_micro_batch();
-  request.longest = data->set.longest();
-  request.data_bytes = bytes(data->rows.store);
-  if (const auto eval = data->eval(config)) {
-    request.eval_tokens = eval->max_tokens_per_micro_batch();
-    request.longest = std::max(request.longest, data->eval_set.longest());
-    request.data_bytes += bytes(data->eval_rows->store);
+  request.longest = data->rows.training().longest();
+  request.data_bytes = data->bytes();
+  if (data->eval) {
+    request.eval_tokens = data->eval->max_tokens_per_micro_batch();
+    request.longest =
+        std::max(request.longest, data->eval_rows ? data->eval_rows->training().longest()
+                                                  : data->rows.validation().longest());
   }
   return request;
 }
@@ -55,7 +69,7 @@ PlanRequest training_request(const TrainConfig& config, const TrainingData* data
 StepWork step_work(const TrainConfig& config, const PlanRequest& request,
                    const TrainingData* data) {
   if (data == nullptr) return full_step(request);
-  return mean_step(data->set, sampler_options(config), data->sampler.sequences_in_epoch(0));
+  return mean_step(data->rows, sampler_options(config), data->sampler);
 }
 
 std::optional<int64_t> run_steps(const TrainConfig& config, const TrainingData* data) {

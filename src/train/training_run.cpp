@@ -2,6 +2,7 @@
 #include "train/training_run.h"
 
 #include "base/version.h"
+#include "train/data_report.h"
 #include "train/lr_schedule.h"
 #include "train/plan_file.h"
 #include "train/sample_preview.h"
@@ -13,7 +14,7 @@ TrainingRun::TrainingRun(const TrainConfig& config, Reporter& reporter)
       reporter_(reporter),
       directory_(config.out),
       setup_(prepare_training(config)),
-      data_(config, setup_),
+      data_(config, setup_, reporter),
       request_(training_request(config, &data_)),
       rates_(measure_run(setup_, request_)),
       process_(measure_process(request_.data_bytes)),
@@ -28,8 +29,9 @@ TrainingRun::TrainingRun(const TrainConfig& config, Reporter& reporter)
 
 std::optional<SavedState> TrainingRun::choose_state() {
   identity_ = run_identity(
-      config_, setup_, data_.rows.digests,
-      data_.eval_rows ? data_.eval_rows->digests : std::vector<std::pair<std::string, Digest>>{});
+      config_, setup_, data_.rows.digests(),
+      data_.eval_rows ? data_.eval_rows->digests() : std::vector<std::pair<std::string, Digest>>{});
+  if (config_.val_size > 0) identity_["val-rows"] = data_.rows.split().hex();
   const auto reject = [this](const RejectedState& state) {
     reporter_.warn(state.message());
     rejected_.push_back(state);
@@ -182,15 +184,9 @@ void TrainingRun::describe(const std::vector<std::string>& changes) {
     reporter_.note("multi-token prediction: " + std::to_string(others) + " tensors (" +
                    quoted(unread) + " the first) are not trained and copied to the result");
   }
-  const RowTotals& totals = data_.rows.totals;
-  reporter_.note(
-      "data: " + std::to_string(totals.rows) + " rows, " + std::to_string(totals.tokens) +
-      " tokens, " + std::to_string(totals.trained_tokens) + " trained; " +
-      std::to_string(totals.truncated) + " rows cut by " + std::to_string(totals.truncated_tokens) +
-      " tokens, " + std::to_string(totals.dropped) + " dropped, " + std::to_string(totals.bad) +
-      " bad passed over");
+  for (const std::string& line : data_lines(*times_.data, steps_)) reporter_.note(line);
   if (progress_.step == 0) {
-    preview_samples(RowSet(data_.rows.store), config_, setup_.spec.eos_ids, reporter_);
+    preview_samples(data_.rows.training(), config_, setup_.spec.eos_ids, reporter_);
   }
   reporter_.note("steps: " + std::to_string(steps_) + ", warm-up " + std::to_string(warmup_) +
                  "; auxiliary loss coefficient " + Json(setup_.settings.aux_loss).dump() +

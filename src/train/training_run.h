@@ -19,15 +19,15 @@
 
 namespace hearth {
 
-/// Rows of training and evaluation, and the sampler over them.
+/// Rows of training and evaluation, and what cuts batches from them.
 struct TrainingData {
-  RowData rows;
-  std::optional<RowData> eval_rows;
-  RowSet set, eval_set;
+  RunRows rows;
+  std::optional<RunRows> eval_rows;  // of --eval-data; --val-size takes them from `rows`
   Sampler sampler;
+  std::optional<EvalBatches> eval;
 
-  TrainingData(const TrainConfig& config, const RunSetup& setup);
-  std::optional<EvalBatches> eval(const TrainConfig& config) const;
+  TrainingData(const TrainConfig& config, const RunSetup& setup, Reporter& reporter);
+  uint64_t bytes() const;  // in memory, orders included
 };
 
 /// What a training run asks of its plan: bounds from the data, or without data those of the options.

@@ -94,10 +94,9 @@ bool TrainingRun::evaluation_due() const {
 }
 
 void TrainingRun::evaluate(const char* when) {
-  const auto batches = data_.eval(config_);
-  if (!batches) return;
+  if (!data_.eval) return;
   const EvalResult result =
-      session_->evaluate(*batches, [] { return StopSignals::received() != 0; });
+      session_->evaluate(*data_.eval, [] { return StopSignals::received() != 0; });
   if (StopSignals::received() != 0) return;
   journal_->event("eval", {{"step", progress_.step},
                            {"when", when},

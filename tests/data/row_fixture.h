@@ -34,6 +34,13 @@ struct RowFixture {
     while (reader.next(sample)) samples.push_back(sample);
     return samples;
   }
+  RowTotals totals(const std::vector<std::string>& files) const {
+    RowReader reader(files, options);
+    Sample sample;
+    while (reader.next(sample)) {
+    }
+    return reader.totals();
+  }
   std::vector<Sample> read_text(std::string_view content) const {
     return read({file("rows.jsonl", content)});
   }
@@ -76,12 +83,6 @@ inline std::string ids_as_text(const Sample& sample) {
     text += id == 256 ? "<E>" : id == 257 ? "<S>" : id == 258 ? "</S>" : std::string(1, char(id));
   }
   return text;
-}
-
-inline std::vector<int32_t> ids_of(const TokenStore& store, int64_t row) {
-  std::vector<int32_t> ids, labels;
-  store.read(row, ids, labels);
-  return ids;
 }
 
 /// The trained tokens in order.

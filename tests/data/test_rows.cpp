@@ -67,20 +67,19 @@ TEST_CASE("long rows are cut, left out or refused") {
       "{\"input_ids\": [1, 2, 3, 4], \"labels\": [-100, -100, -100, 4]}\n";
   const std::string path = fixture.file("rows.jsonl", rows);
   fixture.options.seq_len = 3;
-  RowData data = read_rows({path}, fixture.options);
-  CHECK(data.totals.rows == 3);
-  CHECK(data.totals.tokens == 9);
-  CHECK(data.totals.trained_tokens == 4);
-  CHECK(data.totals.truncated == 2);
-  CHECK(data.totals.truncated_tokens == 3);
-  CHECK(data.totals.untrained == 1);
-  CHECK(data.store.rows() == 3);
-  CHECK(ids_of(data.store, 1) == std::vector<int32_t>{1, 2, 3});
+  RowTotals totals = fixture.totals({path});
+  CHECK(totals.rows == 3);
+  CHECK(totals.tokens == 9);
+  CHECK(totals.trained_tokens == 4);
+  CHECK(totals.truncated == 2);
+  CHECK(totals.truncated_tokens == 3);
+  CHECK(totals.untrained == 1);
+  CHECK(fixture.read({path}).at(1).ids == std::vector<int32_t>{1, 2, 3});
 
   fixture.options.overflow = Overflow::drop;
-  data = read_rows({path}, fixture.options);
-  CHECK(data.totals.rows == 1);
-  CHECK(data.totals.dropped == 2);
+  totals = fixture.totals({path});
+  CHECK(totals.rows == 1);
+  CHECK(totals.dropped == 2);
 
   fixture.options.overflow = Overflow::error;
   CHECK(has(fixture.refusal(rows), "rows.jsonl:2: 5 ids"));
@@ -90,26 +89,6 @@ TEST_CASE("long rows are cut, left out or refused") {
   const auto samples = fixture.read_text("{\"text\": \"abcd\"}");
   CHECK(ids_as_text(samples[0]) == "ab");
   CHECK(samples[0].spans.size() == 2);
-}
-
-TEST_CASE("data without rows or without trained tokens is refused") {
-  RowFixture fixture;
-  const auto message = [&](std::string_view content) -> std::string {
-    try {
-      read_rows({fixture.file("rows.jsonl", content)}, fixture.options);
-    } catch (const Error& error) {
-      CHECK(error.code() == ExitCode::input);
-      return error.what();
-    }
-    return "accepted";
-  };
-  CHECK(has(message(""), "no rows"));
-  CHECK(has(message("\n \r\n\t\n"), "no rows"));
-  CHECK(has(message("{\"input_ids\": [1, 2], \"labels\": [1, -100]}"), "no trained token"));
-  CHECK(has(message("{\"input_ids\": [1]}"), "no trained token"));
-  fixture.options.seq_len = 1;
-  fixture.options.overflow = Overflow::drop;
-  CHECK(has(message("{\"input_ids\": [1, 2]}"), "all 1 are longer"));
 }
 
 TEST_CASE("text needs an end token, chats do not") {

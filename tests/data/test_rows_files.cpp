@@ -10,15 +10,18 @@ TEST_CASE("several files, in order, with digests of their bytes") {
   const std::string a = fixture.file("a.jsonl", "{\"input_ids\": [1, 2]}");
   const std::string b = fixture.file("b.txt", "\ufeffline one\nline two\n");
   const std::string c = fixture.file("c", "\ufeff{\"input_ids\": [3, 4]}\r\n");
-  const RowData data = read_rows({a, b, c}, fixture.options);
-  REQUIRE(data.store.rows() == 3);
-  CHECK(ids_of(data.store, 0)[0] == 1);
-  CHECK(data.store.length(1) == 19);  // the text and the end token
-  CHECK(ids_of(data.store, 2)[0] == 3);
-  REQUIRE(data.digests.size() == 3);
-  CHECK(data.digests[1].first == b);
-  CHECK(data.digests[1].second == digest_of(read_file(b)));
-  CHECK(data.digests[2].second == digest_of(read_file(c)));
+  RowReader reader({a, b, c}, fixture.options);
+  std::vector<Sample> samples;
+  for (Sample sample; reader.next(sample);) samples.push_back(sample);
+  REQUIRE(samples.size() == 3);
+  CHECK(samples[0].ids[0] == 1);
+  CHECK(samples[1].ids.size() == 19);  // the text and the end token
+  CHECK(samples[2].ids[0] == 3);
+  const auto& digests = reader.digests();
+  REQUIRE(digests.size() == 3);
+  CHECK(digests[1].first == b);
+  CHECK(digests[1].second == digest_of(read_file(b)));
+  CHECK(digests[2].second == digest_of(read_file(c)));
 }
 
 TEST_CASE("plain text files") {

@@ -4,60 +4,18 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "base/random.h"
-#include "data/samples/sampler.h"
+#include "store_fixture.h"
 
 using namespace hearth;
-
-namespace {
-
-// Rows of the given lengths; ids tell row and position, every third row has ignored labels.
-TokenStore store_of(const std::vector<int64_t>& lengths) {
-  TokenStore store;
-  int32_t next = 0;
-  for (size_t row = 0; row < lengths.size(); ++row) {
-    std::vector<int32_t> ids(lengths[row]);
-    std::iota(ids.begin(), ids.end(), next);
-    next += static_cast<int32_t>(lengths[row]);
-    std::vector<int32_t> labels = ids;
-    if (row % 3 == 2) std::fill(labels.begin(), labels.begin() + (labels.size() + 1) / 2, -100);
-    store.add(ids, labels);
-  }
-  return store;
-}
-
-std::vector<int64_t> random_lengths(uint64_t seed, int64_t rows, int64_t longest) {
-  const Random random(seed, RandomSite::sample);
-  std::vector<int64_t> lengths(rows);
-  for (int64_t i = 0; i < rows; ++i)
-    lengths[i] = 1 + static_cast<int64_t>(random.below(i, longest));
-  return lengths;
-}
-
-// Rows in training order.
-std::vector<int64_t> order_of(const EpochPlan& plan) {
-  std::vector<int64_t> rows;
-  for (int64_t i = 0; i < plan.sequences(); ++i) {
-    const auto sequence = plan.sequence(i);
-    rows.insert(rows.end(), sequence.begin(), sequence.end());
-  }
-  return rows;
-}
-
-bool same(const MicroBatch& a, const MicroBatch& b) {
-  return a.ids == b.ids && a.labels == b.labels && a.positions == b.positions &&
-         a.offsets == b.offsets && a.tokens == b.tokens && a.trained_tokens == b.trained_tokens &&
-         a.sequences == b.sequences;
-}
-
-}  // namespace
+using namespace hearth::test;
 
 TEST_CASE("a micro-batch is documents end to end with shifted labels") {
   TokenStore store;
   store.add(std::vector<int32_t>{5, 6, 7}, std::vector<int32_t>{-100, 6, 7});
   store.add(std::vector<int32_t>{9}, std::vector<int32_t>{9});
   store.add(std::vector<int32_t>{1, 2}, std::vector<int32_t>{1, -100});
-  CHECK(store.trained_tokens() == 2);  // 6 and 7; the first token of a row is never a target
+  CHECK(RowSet(store).trained_tokens() ==
+        2);  // 6 and 7; the first token of a row is never a target
 
   const RowSet rows(store);
   Sampler sampler(rows, {.seq_len = 4, .micro_batch = 2, .packing = true, .shuffle = false});
@@ -107,13 +65,13 @@ TEST_CASE("packing fills sequences well") {
   const auto store = store_of(random_lengths(3, 20000, 600));
   const SamplerOptions options{.seq_len = seq_len};
   const double sequences = static_cast<double>(plan_epoch(RowSet(store), options, 0).sequences());
-  const double needed = static_cast<double>(store.tokens()) / seq_len;
+  const double needed = static_cast<double>(RowSet(store).tokens()) / seq_len;
   CHECK(sequences < 1.02 * needed);
 
   // Rows so short that many thousands share a sequence: a window is not cut at a number of rows.
   const auto tiny = store_of(random_lengths(4, 100000, 5));
   const int64_t packed = plan_epoch(RowSet(tiny), {.seq_len = 32768}, 0).sequences();
-  CHECK(packed <= tiny.tokens() / 32768 + 2);
+  CHECK(packed <= RowSet(tiny).tokens() / 32768 + 2);
 }
 
 TEST_CASE("best fit takes the fullest sequence with room") {
@@ -193,7 +151,7 @@ TEST_CASE("epochs follow one another without a gap") {
     }
   }
   CHECK(sampler.cursor() == SamplerCursor{6, 0});
-  CHECK(static_cast<int64_t>(seen.size()) == store.tokens());
+  CHECK(static_cast<int64_t>(seen.size()) == RowSet(store).tokens());
   for (const auto& [id, times] : seen) CHECK(times == 6);
 }
 
@@ -253,8 +211,8 @@ TEST_CASE("evaluation passes once, in file order") {
         most_documents = std::max<int64_t>(most_documents, batch->offsets.size() - 1);
         ids.insert(ids.end(), batch->ids.begin(), batch->ids.end());
       }
-      CHECK(tokens == store.tokens());
-      CHECK(trained == store.trained_tokens());
+      CHECK(tokens == RowSet(store).tokens());
+      CHECK(trained == RowSet(store).trained_tokens());
       CHECK(count == batches.micro_batches());
       CHECK(most_tokens == batches.max_tokens_per_micro_batch());
       CHECK(most_documents == batches.max_documents_per_micro_batch());

@@ -223,7 +223,26 @@ TEST_CASE("commands take their options only") {
   CHECK_FALSE(idle(Command::train, "grad-accum"));
 }
 
-TEST_CASE("weights of data files are not in this version") {
-  const auto e = raised_by([] { parsed(train_with({"--data", "rows.jsonl:0.5"}, "data")); });
-  CHECK(e.says("not in this version"));
+TEST_CASE("weights of data files are above 0, and for training alone") {
+  parsed(train_with({"--data", "rows.jsonl:0.5"}, "data"));
+  for (const char* weight : {"rows.jsonl:0", "rows.jsonl:-1", "rows.jsonl:nan"}) {
+    const auto e = raised_by([&] { parsed(train_with({"--data", weight}, "data")); });
+    CHECK(e.code == ExitCode::usage);
+    CHECK(e.says("above 0"));
+  }
+  CHECK(raised_by([] { parsed(train_with({"--eval-data", "rows.jsonl:2"})); }).says("no weight"));
+  CHECK(raised_by([] { parsed({"eval", "--model", "m", "--data", "d:2"}); }).says("no weight"));
+}
+
+TEST_CASE("rows for evaluation are a file of their own or a part of the data") {
+  CHECK(parsed(train_with({"--val-size", "12"})).val_size == 12);
+  CHECK(parsed(train_with({"--val-size", "0.25", "--eval-every", "5"})).val_size == 0.25);
+  CHECK(raised_by([] {
+          parsed(train_with({"--val-size", "0.1", "--eval-data", "e"}));
+        }).says("contradict each other"));
+  for (const char* size : {"1.5", "-1", "nan", "x", "inf"}) {
+    CHECK(raised_by([&] {
+            parsed(train_with({"--val-size", size}));
+          }).says("a share below 1 or a whole number"));
+  }
 }

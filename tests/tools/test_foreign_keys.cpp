@@ -256,11 +256,11 @@ sequnce_len: 9
         "load_in_4bit: 'true': weights are trained in f32",
         "optimizer: 'paged_adamw_8bit': the optimizer is AdamW", "adapter: not in this version",
         "lora_r: not in this version", "lora_target_linear: 'true': not in this version",
-        "val_set_size: '0.05': not in this version", "evals_per_epoch: '2': eval_every",
-        "saves_per_epoch: '1': save_every", "special_tokens: the tokenizer files",
-        "neftune_noise_alpha", "model_config: change config.json",
-        "max_samples: '1000': all rows are read", "stage: 'dpo'", "fp16: 'true': products",
-        "learning_rate: expected one value, found 2", "seq_len: expected a value",
+        "evals_per_epoch: '2': eval_every", "saves_per_epoch: '1': save_every",
+        "special_tokens: the tokenizer files", "neftune_noise_alpha",
+        "model_config: change config.json", "max_samples: '1000': all rows are read",
+        "stage: 'dpo'", "fp16: 'true': products", "learning_rate: expected one value, found 2",
+        "seq_len: expected a value",
         "sequnce_len: unknown key; the nearest is sequence_len (seq_len)"}) {
     INFO(part);
     CHECK(one_says(problems, part));

@@ -53,6 +53,8 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"train-on", {"all", "all"}},
     {"no-special-in-content", {"true", "on"}},
     {"skip-bad-rows", {"4", "4"}},
+    {"val-size", {"0.05", "0.05"}},
+    {"data-cache", {"1Gi", "1073741824"}},
     {"parallel", {"single", "single"}},
     {"devices", {"host", "host"}},
     {"cpu-memory", {"1.5Gi", "1610612736"}},
@@ -186,8 +188,8 @@ TEST_CASE("what may change on resume is marked, and nothing else") {
     if (r.may_change) names.insert(r.name);
   }
   CHECK(names == std::set<std::string>{"threads", "save-every", "keep", "log-every", "eval-every",
-                                       "trace", "quiet", "verbose", "resume", "out",
-                                       "allow-change"});
+                                       "trace", "quiet", "verbose", "resume", "out", "allow-change",
+                                       "data-cache"});
 }
 
 TEST_CASE("names are unique, written with hyphens, and described") {

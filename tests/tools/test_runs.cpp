@@ -185,7 +185,6 @@ TEST_CASE("--plan: the printed plan is run, or refused by the field that differs
     return one_line(w.run(w.train("other", more)), code, part);
   };
   CHECK(refused({"--recompute", "none"}, 2, "recompute: the plan has"));
-  CHECK(refused({"--data", w.d / "eval.jsonl"}, 2, "memory of 'data': the plan has"));
   CHECK(refused({"--packing", "off"}, 2, "tokens_per_micro_batch: the plan has"));
   CHECK(refused({"--freeze", "*embed*"}, 2, "the plan has"));
   std::string other = printed.out;

@@ -66,7 +66,7 @@ TEST_CASE("plan: published sizes from config.json alone, by arithmetic") {
     INFO(model.name);
     TrainConfig config = published_plan(config_directory(dir, model));
     const auto parameters = static_cast<double>(model.parameters);
-    const PlanReport full = plan_run(config);
+    const PlanReport full = plan_of(config);
     CHECK(full.fits);
     for (const char* line : {"master weights", "gradients", "first moments", "second moments"}) {
       INFO(line);
@@ -92,7 +92,7 @@ TEST_CASE("plan: published sizes from config.json alone, by arithmetic") {
       if (glob_matches("*.experts.*", t.name)) experts += static_cast<double>(t.size());
     }
     config.freeze = {"*.experts.*"};
-    const PlanReport frozen = plan_run(config);
+    const PlanReport frozen = plan_of(config);
     CHECK(close_to(bytes_of(frozen.json, "weights (stored type)"), 2 * experts));
     CHECK(close_to(bytes_of(frozen.json, "gradients"), 4 * (parameters - experts)));
     const Json* stored = line_of(frozen.json, "weights (stored type)");
@@ -117,11 +117,11 @@ TEST_CASE("plan: an index without its shards tells the stored types") {
   config.trainable = {"lm_head.weight"};
   index(4);
   CHECK(weights_are_absent(directory));
-  const Json four = plan_run(config).json;
+  const Json four = plan_of(config).json;
   CHECK(line_of(four, "weights (stored type)")->find("basis")->as_string().find("the index") !=
         std::string::npos);
   index(2);
-  const Json two = plan_run(config).json;
+  const Json two = plan_of(config).json;
   CHECK(bytes_of(four, "weights (stored type)") == 2 * bytes_of(two, "weights (stored type)"));
   // A run needs the weights, a plan of damaged ones says so as a run does.
   config.out = dir / "run";
@@ -134,7 +134,7 @@ TEST_CASE("plan: weights that are there are read from their headers, data by the
   TrainingFixture f;
   TrainConfig config = f.config("x");
   config.freeze = {"*.experts.*"};
-  const Json with = plan_run(config).json;
+  const Json with = plan_of(config).json;
   CHECK(line_of(with, "weights (stored type)")->find("basis")->as_string().find("headers") !=
         std::string::npos);
   CHECK(line_of(with, "data") != nullptr);
@@ -142,7 +142,7 @@ TEST_CASE("plan: weights that are there are read from their headers, data by the
   CHECK(with.find("time_basis")->as_string() == "mean of the data");
   config.data.clear();
   config.steps.reset();
-  const Json without = plan_run(config).json;
+  const Json without = plan_of(config).json;
   CHECK(line_of(without, "data") == nullptr);
   CHECK(without.find("steps")->is_null());
   CHECK(without.find("tokens_per_micro_batch")->as_int() == config.seq_len * config.micro_batch);
@@ -162,8 +162,8 @@ TEST_CASE("plan: the text sums up tasks that are alike, and can have them all") 
   TrainingFixture f;
   TrainConfig config = f.config("run");
   config.data.clear();
-  const std::string kinds = plan_run(config).text;
-  const PlanReport all = plan_run(config, PlanDetail::tasks);
+  const std::string kinds = plan_of(config).text;
+  const PlanReport all = plan_of(config, PlanDetail::tasks);
   INFO(kinds);
   // Three micro-batches; layer 0 is dense, so what it reads and writes differs.
   CHECK(kinds.find("      3  A forward          layer 1          residual ") != std::string::npos);

@@ -115,10 +115,10 @@ TEST_CASE("plan: a refusal is one line that names what runs, and a run with it r
   TrainingFixture::write(f.dir / "long.jsonl", rows);
   config.recompute = Recompute::none;
   config.cpu_memory = 1;
-  const auto needed = static_cast<uint64_t>(plan_run(config).json.find("needed_bytes")->as_int());
+  const auto needed = static_cast<uint64_t>(plan_of(config).json.find("needed_bytes")->as_int());
   config.cpu_memory = needed - (uint64_t{12} << 20);
   if (peak_resident_bytes() > config.cpu_memory) SKIP("what ran before in this process was larger");
-  const PlanReport report = plan_run(config);
+  const PlanReport report = plan_of(config);
   REQUIRE_FALSE(report.fits);
   CHECK(report.json.find("fits")->as_bool() == false);
   INFO(report.refusal);

@@ -32,6 +32,11 @@ class RecordingReporter : public Reporter {
   }
 };
 
+inline PlanReport plan_of(const TrainConfig& config, PlanDetail detail = PlanDetail::kinds) {
+  RecordingReporter reporter;
+  return plan_run(config, reporter, detail);
+}
+
 /// Model and data in a temporary directory.
 class TrainingFixture {
  public:
@@ -78,6 +83,7 @@ class TrainingFixture {
     c.weight_decay = 0.1;
     c.threads = 2;
     c.save_every = {};
+    c.data_cache = 0;
     c.recorded = {{"lr", "0.01", false}, {"seq-len", "96", false}, {"threads", "2", true}};
     return c;
   }

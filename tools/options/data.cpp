@@ -42,6 +42,16 @@ void add_data(std::vector<Option>& table) {
        {.name = "no-special-in-content", .group = group, .commands = kRows, .idle = {generate},
         .value = flag_value(&Options::no_special_in_content),
         .help = "special tokens typed in messages are encoded as plain text"},
+       {.name = "val-size", .group = group, .commands = kTraining,
+        .value = share_or_count_value(&Options::val_size), .unit = "share of the rows, or rows",
+        .help = "rows to keep for evaluation, chosen by --seed before packing; in place of "
+                "--eval-data",
+        .default_text = "none", .aliases = {"val-set-size"}},
+       {.name = "data-cache", .group = group, .commands = kOnData, .idle = {generate},
+        .value = size_value(&Options::data_cache), .unit = "bytes, or with k M G Ki Mi Gi",
+        .help = "most that tokenised rows may take in the user's cache directory, of all runs "
+                "together; the longest unused go first; 0: nothing is kept",
+        .default_text = "20Gi", .may_change = true},
        {.name = "skip-bad-rows", .group = group, .commands = kRows, .idle = {generate},
         .value = integer_value(&Options::skip_bad_rows, 0), .unit = "rows",
         .help = "bad rows to pass over, each listed, before they are an error"}});

@@ -17,9 +17,9 @@ void add_what(std::vector<Option>& table) {
                 "cache; of export: default the one that was trained",
         .aliases = {"model-name-or-path", "base-model"}},
        {.name = "data", .group = group, .commands = kRows, .idle = {generate},
-        .value = list_value(&Options::data, "FILE"),
+        .value = list_value(&Options::data, "FILE[:WEIGHT]"),
         .help = "rows: JSON Lines, a .json array, or .txt as one document, plain, .gz or .zst; - is "
-                "stdin; repeatable",
+                "stdin; repeatable; in training a weight is the passes over the file an epoch",
         .aliases = {"dataset", "dataset-name", "datasets", "train-file", "data-path"}},
        {.name = "eval-data", .group = group, .commands = kTraining,
         .value = list_value(&Options::eval_data, "FILE"),

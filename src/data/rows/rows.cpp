@@ -41,15 +41,4 @@ const std::vector<std::pair<std::string, Digest>>& RowReader::digests() const {
   return state_->source.digests();
 }
 
-RowData read_rows(const std::vector<std::string>& files, const RowOptions& options) {
-  RowReader reader(files, options);
-  RowData data;
-  Sample sample;
-  while (reader.next(sample)) data.store.add(sample.ids, sample.labels);
-  data.totals = reader.totals();
-  data.digests = reader.digests();
-  require_trained_rows(data.totals, files);
-  return data;
-}
-
 }  // namespace hearth

@@ -9,7 +9,7 @@
 
 #include "base/hash.h"
 #include "data/chat/mask.h"
-#include "data/samples/token_store.h"
+#include "data/samples/row_words.h"
 
 namespace hearth {
 
@@ -72,15 +72,5 @@ class RowReader {
   struct State;
   std::unique_ptr<State> state_;
 };
-
-/// All rows of a run.
-struct RowData {
-  TokenStore store;
-  RowTotals totals;
-  std::vector<std::pair<std::string, Digest>> digests;
-};
-
-/// Reads everything; input error when there is no row or no trained token.
-RowData read_rows(const std::vector<std::string>& files, const RowOptions& options);
 
 }  // namespace hearth

@@ -58,32 +58,32 @@ void append_labels(std::span<const uint32_t> runs, std::span<const int32_t> ids,
   HEARTH_CHECK(done == ids.size(), "runs that cover their row");
 }
 
-std::optional<uint32_t> check_row_words(std::span<const uint32_t> words, uint32_t runs,
-                                        uint32_t length, uint32_t limit) {
+std::optional<TrainedLabels> check_row_words(std::span<const uint32_t> words, uint32_t runs,
+                                             uint32_t length, uint32_t limit, uint32_t vocabulary) {
   if (length == 0 || length >= uint32_t{1} << 30 || runs > words.size() ||
       words.size() - runs != length) {
     return std::nullopt;
   }
-  const auto below_limit = [&](uint64_t end) { return std::min<uint64_t>(end, limit); };
-  uint64_t done = 0, trained = 0;
-  uint32_t all = 0;  // bits of all numbers: none may have the highest
+  TrainedLabels trained;
+  uint32_t done = 0, largest = 0;
   for (size_t i = 0; i < runs;) {
     const uint32_t kind = words[i] & 3, n = words[i] >> 2;
     ++i;
     if (kind > other || n == 0 || n > length - done) return std::nullopt;
     if (kind == other) {
       if (n > runs - i) return std::nullopt;
-      for (uint32_t k = 0; k < n; ++k) all |= words[i + k];
+      for (uint32_t k = 0; k < n; ++k) largest = std::max(largest, words[i + k]);
       i += n;
     }
-    // The first label of a row never counts.
-    const uint64_t first = std::max<uint64_t>(done, 1);
+    const uint32_t begin = std::max(done, uint32_t{1});  // the first label of a row never counts
     done += n;
-    if (kind != ignored && below_limit(done) > first) trained += below_limit(done) - first;
+    if (kind == ignored) continue;
+    trained.whole += done - std::min(done, begin);
+    trained.cut += std::min(done, limit) - std::min({begin, done, limit});
   }
-  for (size_t i = runs; i < words.size(); ++i) all |= words[i];
-  if (done != length || all >> 31 != 0) return std::nullopt;
-  return static_cast<uint32_t>(trained);
+  for (size_t i = runs; i < words.size(); ++i) largest = std::max(largest, words[i]);
+  if (done != length || largest >= vocabulary) return std::nullopt;
+  return trained;
 }
 
 }  // namespace hearth

@@ -26,10 +26,15 @@ uint32_t append_row_words(std::span<const int32_t> ids, std::span<const int32_t>
 void append_labels(std::span<const uint32_t> runs, std::span<const int32_t> ids,
                    std::vector<int32_t>& labels);
 
-/// Checks the words of a row of `length` ids, of which the first `runs` are those of the runs:
-/// every id in [0, 2^31), every label too or ignored, runs that cover the row exactly. Returns how
-/// many of its first `limit` labels count; nullopt where a word is wrong.
-std::optional<uint32_t> check_row_words(std::span<const uint32_t> words, uint32_t runs,
-                                        uint32_t length, uint32_t limit);
+/// Labels of a row that count: of all of it, and of what is left when it is cut.
+struct TrainedLabels {
+  uint32_t whole = 0, cut = 0;
+};
+
+/// Checks the words of a row of `length` ids, the first `runs` of them those of the runs: ids in
+/// [0, vocabulary), labels too or ignored, runs that cover the row exactly. Nullopt where a word is
+/// wrong. `limit`: ids that a cut leaves.
+std::optional<TrainedLabels> check_row_words(std::span<const uint32_t> words, uint32_t runs,
+                                             uint32_t length, uint32_t limit, uint32_t vocabulary);
 
 }  // namespace hearth

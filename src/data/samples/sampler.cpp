@@ -88,10 +88,12 @@ int64_t largest_choice(const RowSet& rows, int64_t n) {
 Sampler::Sampler(const RowSet& rows, const SamplerOptions& options)
     : rows_(rows), options_(options) {
   check_options(rows, options);
+  plan(0);
 }
 
 const EpochPlan& Sampler::plan(int64_t epoch) const {
   if (planned_epoch_ != epoch) {
+    plan_ = {};  // two at once would take twice the memory
     plan_ = plan_epoch(rows_, options_, epoch);
     planned_epoch_ = epoch;
   }
@@ -122,9 +124,7 @@ void Sampler::seek(SamplerCursor cursor) {
 
 int64_t Sampler::sequences_in_epoch(int64_t epoch) const {
   if (!options_.packing) return rows_.rows_in_epoch();
-  if (!options_.shuffle && rows_.epochs_alike()) return plan(0).sequences();
-  if (epoch == planned_epoch_) return plan_.sequences();
-  return plan_epoch(rows_, options_, epoch).sequences();
+  return plan(!options_.shuffle && rows_.epochs_alike() ? 0 : epoch).sequences();
 }
 
 int64_t Sampler::steps_for_epochs(double epochs) const {

@@ -51,6 +51,9 @@ struct EpochPlan {
   int64_t sequences() const {
     return static_cast<int64_t>(ends.empty() ? rows.size() : ends.size());
   }
+  int64_t bytes() const {
+    return static_cast<int64_t>((rows.size() + ends.size() + order.size()) * sizeof(uint32_t));
+  }
   /// The rows of the i-th sequence in training order.
   std::span<const uint32_t> sequence(int64_t i) const {
     const size_t at = order.empty() ? static_cast<size_t>(i) : order[i];
@@ -89,6 +92,8 @@ class Sampler {
   /// sized by.
   int64_t max_tokens_per_micro_batch() const;
   int64_t max_documents_per_micro_batch() const;
+  /// Bytes that an epoch's order takes in memory.
+  int64_t bytes() const { return plan_.bytes(); }
 
  private:
   const EpochPlan& plan(int64_t epoch) const;
@@ -111,6 +116,7 @@ class EvalBatches {
   int64_t micro_batches() const;
   int64_t max_tokens_per_micro_batch() const;
   int64_t max_documents_per_micro_batch() const;
+  int64_t bytes() const { return plan_.bytes(); }
 
  private:
   template <class F>

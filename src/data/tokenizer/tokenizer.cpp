@@ -10,7 +10,6 @@
 namespace hearth {
 namespace {
 
-constexpr uint64_t kMaxTokenizerBytes = uint64_t{128} << 20;
 constexpr size_t kMaxHoles = size_t{1} << 20;
 
 // A token of tokenizer_config.json: a string, an object with its content, or null.

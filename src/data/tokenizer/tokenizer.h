@@ -1,5 +1,5 @@
-// The tokenizer of a model directory, as tokenizer.json describes it: byte-level BPE (Qwen's
-// pipeline and GPT-2's). Ids are those of the official library.
+// The tokenizer of a model directory, as tokenizer.json describes it: BPE with the pipeline around it.
+// Ids are those of the official library.
 #pragma once
 
 #include <cstdint>
@@ -36,11 +36,12 @@ struct EncodeOptions {
   std::span<const TextSpan> content = {};
 };
 
+/// tokenizer.json is refused where it is larger.
+inline constexpr uint64_t kMaxTokenizerBytes = uint64_t{128} << 20;
+
 /// Immutable after loading: threads may share it.
 ///
-/// Read: normalizer NFC or none; pre-tokenizer ByteLevel, alone or after Splits with a regex that
-/// isolate; model BPE without byte_fallback, prefix or suffix; added tokens that match plainly;
-/// post-processor ByteLevel or none; decoder ByteLevel. Any other component, setting or key is an
+/// Which components are interpreted stands in docs/text.md. Any other component, setting or key is an
 /// input error that names it and its value. `truncation` and `padding` are not applied.
 class Tokenizer {
  public:

@@ -1,0 +1,30 @@
+#include "base/file_times.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "base/file_calls.h"
+#include "base/file_ops.h"
+
+namespace hearth {
+
+int64_t modified_time(const std::string& path) {
+  struct stat status;
+  if (::stat(system_path(path), &status) != 0) return 0;
+  return int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+}
+
+bool touch_file(const std::string& path) {
+  return ::utimensat(AT_FDCWD, system_path(path), nullptr, 0) == 0;
+}
+
+void make_private_directory(const std::string& path) {
+  if (file_info(path).kind == FileKind::directory) return;
+  const std::string parent = parent_of(path);
+  if (parent != path && parent != ".") make_private_directory(parent);
+  const int result = retried([&] { return file_calls().mkdir(path.c_str(), 0700); });
+  if (result == -EEXIST && file_info(path).kind == FileKind::directory) return;
+  checked(result, path, "make the directory");
+}
+
+}  // namespace hearth

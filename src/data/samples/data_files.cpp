@@ -1,0 +1,61 @@
+#include "data/samples/data_files.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "base/error.h"
+#include "base/file_ops.h"
+
+namespace hearth {
+namespace {
+
+constexpr double kMostPasses = 1000;
+
+std::optional<double> parse_number(const std::string& text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+bool exists(const std::string& path) {
+  return path == "-" || file_info(path).kind != FileKind::none;
+}
+
+DataFile parse_data_file(const std::string& given, const std::string& option,
+                         bool weights_allowed) {
+  const size_t colon = given.rfind(':');
+  if (exists(given) || colon == std::string::npos) return {given};
+  const std::string path = given.substr(0, colon);
+  const std::optional<double> passes = parse_number(given.substr(colon + 1));
+  if (!passes) return {given};
+  if (!weights_allowed) {
+    throw usage_error(option + " " + quoted(given) +
+                      ": rows to evaluate on have no weight; give the file alone");
+  }
+  if (!(*passes > 0 && *passes <= kMostPasses)) {
+    throw usage_error(option + " " + quoted(given) +
+                      ": a weight is the number of passes over the file an epoch, above 0 and at "
+                      "most 1000");
+  }
+  return {path, *passes};
+}
+
+}  // namespace
+
+std::vector<DataFile> parse_data_files(const std::vector<std::string>& given,
+                                       const std::string& option, bool weights_allowed) {
+  std::vector<DataFile> files;
+  for (const std::string& name : given) {
+    files.push_back(parse_data_file(name, option, weights_allowed));
+  }
+  if (std::count_if(files.begin(), files.end(),
+                    [](const DataFile& file) { return file.path == "-"; }) > 1) {
+    throw usage_error(option + ": standard input (-) can be read once only");
+  }
+  return files;
+}
+
+}  // namespace hearth

@@ -1,0 +1,142 @@
+#include "data/samples/run_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/error.h"
+#include "data/rows/raw_rows.h"
+#include "data/rows/row_intake.h"
+
+namespace hearth {
+namespace {
+
+bool fits(const TokenStore& store, int64_t row, const RowOptions& options) {
+  return options.overflow != Overflow::drop || options.seq_len == 0 ||
+         store.whole_length(row) <= options.seq_len;
+}
+
+// How many of n rows are kept for evaluation.
+int64_t validation_rows(double size, int64_t n) {
+  const double asked = size < 1 ? std::ceil(size * static_cast<double>(n) - 1e-9) : size;
+  if (asked >= static_cast<double>(n)) {
+    throw usage_error("--val-size: " + std::to_string(std::llround(asked)) +
+                      " rows for evaluation leave none of the " + std::to_string(n) +
+                      " to train on");
+  }
+  return std::llround(asked);
+}
+
+}  // namespace
+
+RunRows::RunRows(const RunRowsRequest& request, const Pool& pool) {
+  std::vector<std::string> paths;
+  for (const DataFile& file : request.files) paths.push_back(file.path);
+  { const RawRowSource opened(paths); }  // so that a missing file is known before the first is read
+  FileTokenizer tokenizer(request.rows, request.cache, pool, request.hooks);
+  for (const DataFile& file : request.files) take(request, file, tokenizer.read(file.path));
+  require_trained_rows(summary_.totals, paths);
+  measure_lengths();
+  divide(request);
+}
+
+void RunRows::take(const RunRowsRequest& request, const DataFile& file, FileTokens tokens) {
+  const RowOptions& options = request.rows;
+  const TokenStore& store = stores_.emplace_back(std::move(tokens.store));
+  digests_.emplace_back(file.path, tokens.digest);
+  if (const auto& row = store.first_long_row(); row && options.overflow == Overflow::error) {
+    throw input_error((file.path == "-" ? "standard input" : file.path) + ":" +
+                      std::to_string(row->line) + ": " + std::to_string(row->length) +
+                      " ids, more than --seq-len " + std::to_string(options.seq_len));
+  }
+  RowTotals& totals = summary_.totals;
+  totals.bad += static_cast<int64_t>(tokens.bad.size());
+  int64_t trained = 0;
+  for (int64_t row = 0; row < store.rows(); ++row) {
+    if (!fits(store, row, options)) {
+      ++totals.dropped;
+      continue;
+    }
+    ++totals.rows;
+    totals.tokens += store.length(row);
+    trained += store.trained(row);
+    totals.untrained += store.trained(row) == 0 ? 1 : 0;
+    const int64_t cut = store.whole_length(row) - store.length(row);
+    totals.truncated += cut > 0 ? 1 : 0;
+    totals.truncated_tokens += cut;
+  }
+  totals.trained_tokens += trained;
+  if (options.overflow == Overflow::truncate) {
+    summary_.truncated_trained_tokens += store.whole_trained_tokens() - trained;
+  }
+}
+
+void RunRows::measure_lengths() {
+  std::vector<uint32_t> lengths;
+  for (const TokenStore& store : stores_) {
+    lengths.reserve(lengths.size() + static_cast<size_t>(store.rows()));
+    for (int64_t row = 0; row < store.rows(); ++row) {
+      lengths.push_back(static_cast<uint32_t>(store.whole_length(row)));
+    }
+  }
+  const auto quantile = [&](size_t percent) -> int64_t {  // the nearest rank
+    const size_t rank = (lengths.size() * percent + 99) / 100;
+    const auto at = lengths.begin() + static_cast<ptrdiff_t>(rank - 1);
+    std::nth_element(lengths.begin(), at, lengths.end());
+    return *at;
+  };
+  summary_.p50 = quantile(50);
+  summary_.p90 = quantile(90);
+  summary_.p99 = quantile(99);
+  summary_.longest = quantile(100);
+}
+
+void RunRows::divide(const RunRowsRequest& request) {
+  const int64_t kept = summary_.totals.rows;
+  std::vector<uint32_t> chosen;  // of the rows that are left, numbered through
+  if (request.val_size > 0) {
+    chosen = choose_rows(kept, validation_rows(request.val_size, kept),
+                         Random(request.seed, RandomSite::split));
+  }
+  Hasher split;
+  auto next = chosen.begin();
+  uint32_t number = 0;
+  for (size_t i = 0; i < stores_.size(); ++i) {
+    const TokenStore& store = stores_[i];
+    std::vector<uint32_t> train, held;
+    const bool all = chosen.empty() && summary_.totals.dropped == 0;
+    for (int64_t row = 0; !all && row < store.rows(); ++row) {
+      if (!fits(store, row, request.rows)) continue;
+      const bool is_held = next != chosen.end() && *next == number;
+      if (is_held) ++next;
+      (is_held ? held : train).push_back(static_cast<uint32_t>(row));
+      ++number;
+    }
+    split.update_u64(held.size());
+    split.update(held.data(), held.size() * sizeof(uint32_t));
+    const double passes = request.files[i].passes;
+    train.shrink_to_fit();
+    held.shrink_to_fit();
+    if (all) {
+      training_.add(store, std::nullopt, passes);
+    } else {
+      training_.add(store, std::move(train), passes);
+      validation_.add(store, std::move(held));
+    }
+  }
+  if (training_.trained_tokens() == 0 ||
+      (validation_.rows() > 0 && validation_.trained_tokens() == 0)) {
+    throw input_error(std::string("--val-size: the rows ") +
+                      (training_.trained_tokens() == 0 ? "left to train on" : "for evaluation") +
+                      " have no trained token; take another size or --seed");
+  }
+  split_ = split.digest();
+}
+
+int64_t RunRows::bytes() const {
+  int64_t bytes = training_.bytes() + validation_.bytes();
+  for (const TokenStore& store : stores_) bytes += store.bytes();
+  return bytes;
+}
+
+}  // namespace hearth

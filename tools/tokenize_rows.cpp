@@ -10,23 +10,10 @@
 #include "data/rows/sample_view.h"
 #include "model/model_files.h"
 #include "tools/output.h"
+#include "train/run_setup.h"
 
 namespace hearth {
 namespace {
-
-RowOptions row_options(const Options& options) {
-  RowOptions rows;
-  rows.model = options.model;
-  rows.format = options.format;
-  rows.train_on = options.train_on;
-  rows.chat_template = options.chat_template;
-  rows.template_date = options.template_date;
-  rows.no_special_in_content = options.no_special_in_content;
-  rows.skip_bad_rows = options.skip_bad_rows;
-  rows.seq_len = options.seq_len;
-  rows.overflow = options.overflow;
-  return rows;
-}
 
 template <class T>
 Json array_of(const std::vector<T>& values) {
@@ -49,7 +36,7 @@ void print_samples(const Options& options) {
   RowReader reader(options.data, row_options(options));
   std::optional<Tokenizer> tokenizer;  // rows of ids need none
   if (!options.json && has_model_file(options.model, "tokenizer.json")) {
-    tokenizer.emplace(options.model);
+    tokenizer.emplace(options.model, options.follow_links);
   }
   const TrainedMarks marks = marks_of_stdout();
   Sample sample;

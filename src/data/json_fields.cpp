@@ -9,17 +9,17 @@ namespace {
 
 constexpr int64_t kMaxId = (int64_t{1} << 24) - 1;
 
-std::string shown(const Json& value) {
-  if (value.is_object()) return "an object";
-  if (value.is_array()) return "an array";
-  return quoted(value.is_string() ? value.as_string() : value.dump());
-}
-
 std::string path_of(const std::string& where, std::string_view key) {
   return where + "." + std::string(key);
 }
 
 }  // namespace
+
+std::string shown(const Json& value) {
+  if (value.is_array()) return "an array";
+  if (value.is_object()) return "an object";
+  return quoted(value.is_string() ? value.as_string() : value.dump());
+}
 
 void refuse_value(const std::string& where, const Json& value) {
   throw input_error(where + ": " + shown(value) + " is not supported by this version");

@@ -9,6 +9,9 @@
 
 namespace hearth {
 
+/// A value as messages quote it; lists and objects only by their kind.
+std::string shown(const Json& value);
+
 /// Input error: `where` (file: path of a field) has a value that this version does not read.
 [[noreturn]] void refuse_value(const std::string& where, const Json& value);
 

@@ -157,13 +157,8 @@ RunSetup prepare(const TrainConfig& config, bool weights_needed) {
 RunSetup prepare_training(const TrainConfig& config) { return prepare(config, true); }
 RunSetup prepare_planning(const TrainConfig& config) { return prepare(config, false); }
 
-RunRowsRequest rows_request(const RunConfig& config, const RunSetup& setup, Reporter& reporter) {
-  if (!config.chat_template.empty()) {  // known before a chat is read, or where none is
-    const ChatTemplate known(
-        {config.model, config.chat_template, config.template_date, config.follow_links});
-  }
-  RunRowsRequest request;
-  RowOptions& options = request.rows;
+RowOptions row_options(const RunConfig& config) {
+  RowOptions options;
   options.model = config.model;
   options.format = config.format;
   options.train_on = config.train_on;
@@ -174,7 +169,17 @@ RunRowsRequest rows_request(const RunConfig& config, const RunSetup& setup, Repo
   options.skip_bad_rows = config.skip_bad_rows;
   options.seq_len = config.seq_len;
   options.overflow = config.overflow;
-  options.vocabulary = setup.spec.vocabulary;
+  return options;
+}
+
+RunRowsRequest rows_request(const RunConfig& config, const RunSetup& setup, Reporter& reporter) {
+  if (!config.chat_template.empty()) {  // known before a chat is read, or where none is
+    const ChatTemplate known(
+        {config.model, config.chat_template, config.template_date, config.follow_links});
+  }
+  RunRowsRequest request;
+  request.rows = row_options(config);
+  request.rows.vocabulary = setup.spec.vocabulary;
   request.seed = config.seed;
   request.cache = {row_cache_directory(), config.data_cache};
   request.hooks.progress = [&reporter](const std::string& what, uint64_t done, uint64_t total) {

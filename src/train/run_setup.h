@@ -57,6 +57,9 @@ const char* name_of(Compute compute);
 /// Parameters that are trained.
 int64_t trained_parameters(const ParameterTable& table);
 
+/// How rows become samples. The vocabulary, by which ids in rows are checked, is left open.
+RowOptions row_options(const RunConfig& config);
+
 /// What the rows of a run are read by, but for the files: format, template, length, cache, and
 /// hooks that show progress and listen to signals.
 RunRowsRequest rows_request(const RunConfig& config, const RunSetup& setup, Reporter& reporter);

@@ -1,17 +1,19 @@
 #include "tools/option_table.h"
 
 #include <catch2/catch_test_macros.hpp>
-#include <fstream>
 #include <map>
 #include <set>
 
 #include "support/raises.h"
-#include "support/temporary_directory.h"
 #include "tools/command_line.h"
+#include "tools/command_line_fixture.h"
 #include "tools/problems.h"
 
 using namespace hearth;
+using test::parsed;
 using test::raised_by;
+using test::train_with;
+using test::written;
 
 namespace {
 
@@ -82,27 +84,6 @@ std::map<std::string, std::string> recorded(const Options& options) {
   std::map<std::string, std::string> values;
   for (const auto& r : options.recorded) values[r.name] = r.value;
   return values;
-}
-
-// The flags that train needs, unless the option under test is one of them.
-std::vector<std::string> train_with(const std::vector<std::string>& more,
-                                    const std::string& except = "") {
-  std::vector<std::string> arguments{"train"};
-  for (const std::string name : {"model", "data", "out"}) {
-    if (name != except) arguments.insert(arguments.end(), {"--" + name, name});
-  }
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
-}
-
-std::string written(const test::TemporaryDirectory& directory, const std::string& text) {
-  const std::string path = directory / "config.yaml";
-  std::ofstream(path, std::ios::binary) << text;
-  return path;
-}
-
-Options parsed(const std::vector<std::string>& arguments) {
-  return parse_command_line(arguments).options;
 }
 
 }  // namespace

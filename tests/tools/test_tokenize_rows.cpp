@@ -1,5 +1,6 @@
 // hearth tokenize --data: samples as the trainer sees them.
 #include <catch2/catch_test_macros.hpp>
+#include <filesystem>
 #include <fstream>
 
 #include "base/json.h"
@@ -90,4 +91,16 @@ TEST_CASE("tokenize: what does not go together") {
       HEARTH_BINARY, {"tokenize", "--model", samples.directory.path(), "--format", "text"});
   CHECK(result.exit_code == 2);
   CHECK(result.err.find("--format needs --data") != std::string::npos);
+}
+
+TEST_CASE("tokenize --data follows links out of the model where it is told to") {
+  const Samples samples;
+  const test::TemporaryDirectory elsewhere;
+  const std::string link = samples.directory / "tokenizer.json";
+  std::filesystem::rename(link, elsewhere / "tokenizer.json");
+  std::filesystem::create_symlink(elsewhere / "tokenizer.json", link);
+  const auto refused = samples.run(kRows, {});
+  CHECK(refused.exit_code == 3);
+  CHECK(refused.err.find("--follow-links") != std::string::npos);
+  CHECK(samples.run(kRows, {"--follow-links"}).exit_code == 0);
 }

@@ -6,12 +6,6 @@
 namespace hearth {
 namespace {
 
-std::string shown(const Json& value) {
-  if (value.is_array()) return "an array";
-  if (value.is_object()) return "an object";
-  return quoted(value.is_string() ? value.as_string() : value.dump());
-}
-
 bool is_empty(const Json& value) {
   return value.is_null() || (value.is_array() && value.as_array().empty());
 }

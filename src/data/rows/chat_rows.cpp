@@ -10,12 +10,6 @@
 namespace hearth {
 namespace {
 
-std::string shown(const Json& value) {
-  if (value.is_array()) return "an array";
-  if (value.is_object()) return "an object";
-  return quoted(value.is_string() ? value.as_string() : value.dump());
-}
-
 // OpenAI's way to leave a turn untrained: passing it over would train what the row says not to.
 void refuse_weights(const JsonArray& messages, const std::string& where, const char* field) {
   for (size_t i = 0; i < messages.size(); ++i) {

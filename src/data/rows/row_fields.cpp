@@ -11,12 +11,6 @@ namespace {
 
 bool has(const Json& row, std::string_view key) { return !member_or_null(row, key).is_null(); }
 
-std::string shown(const Json& value) {
-  if (value.is_array()) return "an array";
-  if (value.is_object()) return "an object";
-  return quoted(value.is_string() ? value.as_string() : value.dump());
-}
-
 // A list of integers that `allowed` accepts.
 template <class F>
 void read_integers(const Json& list, const std::string& where, const char* key, const F& allowed,

@@ -3,9 +3,11 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -19,6 +21,7 @@ struct ProgramResult {
   int exit_code = -1;  // 128 + signal when one ended it
   std::string out;
   std::string err;
+  uint64_t peak_bytes = 0;  // the largest resident set
 };
 
 inline ProgramResult run_program(const std::string& program,
@@ -39,13 +42,14 @@ inline ProgramResult run_program(const std::string& program,
   const int failed =
       posix_spawn(&child, program.c_str(), &files, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&files);
-  if (failed != 0) return {127, "", program + " cannot be started"};
+  if (failed != 0) return {127, "", program + " cannot be started", 0};
 
   int status = 0;
-  while (waitpid(child, &status, 0) < 0) {
+  rusage usage = {};
+  while (wait4(child, &status, 0, &usage) < 0) {
   }
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return {code, read_file(out), read_file(err)};
+  return {code, read_file(out), read_file(err), static_cast<uint64_t>(usage.ru_maxrss) << 10};
 }
 
 }  // namespace hearth::test

@@ -173,6 +173,23 @@ TEST_CASE("the order of an epoch is that of earlier versions") {
   CHECK(hasher.digest().hex() == "06c34bfdef7332bdd2680ecc5e9fbff8");
 }
 
+TEST_CASE("an epoch of several windows loses, repeats and splits no row") {
+  const auto store = store_of(random_lengths(2, 13'000, 16));
+  const RowSet rows(store);
+  const EpochPlan plan = plan_epoch(rows, {.seq_len = 64, .packing = true, .seed = 1}, 0);
+  std::vector<bool> seen(13'000);
+  for (int64_t i = 0; i < plan.sequences(); ++i) {
+    int64_t tokens = 0;
+    for (const uint32_t row : plan.sequence(i)) {
+      REQUIRE(!seen[row]);
+      seen[row] = true;
+      tokens += rows.length(row);
+    }
+    REQUIRE(tokens <= 64);
+  }
+  CHECK(std::all_of(seen.begin(), seen.end(), [](bool is) { return is; }));
+}
+
 TEST_CASE("ten million rows are ordered and packed in seconds", "[.long]") {
   TokenStore store;
   Draws draws(1);

@@ -29,6 +29,8 @@ SAMPLER = "src/data/samples/sampler.cpp"
 SESSION = "src/train/session.cpp"
 RATE = "src/train/lr_schedule.h"
 TOKENIZER = "src/data/tokenizer/"
+CHAT = "src/data/chat/"
+SAMPLES = "src/data/samples/"
 
 FAULTS = [
     # Switches of config.json.
@@ -168,9 +170,8 @@ FAULTS = [
           "c.out(Value::loss), d_normed, c.table.gradient(weight));",
           "c.out(Value::loss), d_normed, c.spec.tied_head ? View{} : c.table.gradient(weight));"),
     Fault("labels not shifted", SAMPLER,
-          """labels.begin() + 1, labels.end());
-  batch.labels.push_back(kIgnoredLabel);""",
-          "labels.begin(), labels.end());"),
+          "static_cast<ptrdiff_t>(begin) + 1, batch.labels.end(),",
+          "static_cast<ptrdiff_t>(begin), batch.labels.end(),"),
     Fault("rows see each other", SAMPLER,
           "batch.offsets.push_back(static_cast<int32_t>(batch.tokens));",
           "if (batch.offsets.size() > 1) batch.offsets.pop_back();\n"
@@ -251,5 +252,74 @@ FAULTS = [
          "if (part.begins) left_ = start_ + left_, held_ = 0, begins_ = true;"),
         ("template behind only", "post_processor.cpp", "(texts == 0 ? new_before : behind)",
          "(texts < 0 ? new_before : behind)"),
+    ]),
+    # Templates and masks.
+    *(Fault(name, CHAT + file, old, new, "test_data") for name, file, old, new in [
+        ("lstrip_blocks ignored", "jinja_lexer.cpp",
+         "return leading_space(indent) == indent.size() ? text.substr(0, line) : text;",
+         "return leading_space(indent) > indent.size() ? text.substr(0, line) : text;"),
+        ("trim_blocks takes all space", "jinja_lexer.cpp",
+         "} else if (!keep && rest_.starts_with('\\n')) {\n      advance(1);",
+         "} else if (!keep && rest_.starts_with('\\n')) {\n      advance(leading_space(rest_));"),
+        ("tojson in ASCII", "jinja_filters.cpp", "style.ascii = truth_or(bound[0], false);",
+         "style.ascii = truth_or(bound[0], true);"),
+        ("loop.last one early", "jinja_objects.cpp",
+         'if (name == "last") return Value(!look_ahead());',
+         'if (name == "last") return Value(length() - index0_ <= 2);'),
+        ("header trained", "turn_finder.cpp",
+         "if (text.starts_with(*prompt)) return prompt->size();",
+         "if (text.starts_with(*prompt)) return prompt->empty() ? 0 : prompt->size() - 1;"),
+        ("end of turn not trained", "turn_finder.cpp", "return span_of(*begin, with->size());",
+         "return span_of(*begin, with->size() - 1);"),
+        ("words of others may be trained", "mask.cpp",
+         "if (words == Words::inside || (words == Words::unknown && by_piece)) {",
+         "if (words == Words::inside && words == Words::unknown && by_piece) {"),
+        ("all generation tags with last", "mask.cpp",
+         "if (span.end > turn.begin && span.begin < turn.end) add_span(trained.trained, span);",
+         "if (span.end > turn.begin || span.begin < turn.end) add_span(trained.trained, span);"),
+        ("hidden generation tags believed", "mask.cpp", "if (whole.generated_hidden) {",
+         "if (whole.generated_hidden && whole.text.empty()) {"),
+    ]),
+    Fault("prompt of a text row trained", "src/data/rows/row_converter.cpp",
+          "options.train_on == TrainOn::all ? 0 : prompt.size();",
+          "options.train_on == TrainOn::all ? prompt.size() : 0;",
+          "test_data"),
+    # From rows to batches.
+    *(Fault(name, SAMPLES + file, old, new, "test_data") for name, file, old, new in [
+        ("row lost at the end of a window", "epoch_plan.cpp",
+         "pack_window(set, seq_len, begin, i + 1, plan);",
+         "pack_window(set, seq_len, begin, i + 1 == plan.rows.size() ? i + 1 : i, plan);"),
+        ("cursor one too far behind an epoch", "sampler.cpp",
+         "cursor_ = {cursor_.epoch + 1, 0};",
+         "cursor_ = {cursor_.epoch + 1, current.sequences() > 1 ? 1 : 0};"),
+        ("same fraction in each epoch", "row_set.cpp",
+         "RandomSite::shuffle, static_cast<uint32_t>(epoch),",
+         "RandomSite::shuffle, 0 * static_cast<uint32_t>(epoch),"),
+        ("key without the template", "row_key.cpp",
+         "hasher.update_field(template_identity({model, chat_template, template_date, "
+         "follow_links}));",
+         "static_cast<void>(template_identity({model, chat_template, template_date, "
+         "follow_links}));"),
+        ("words of an entry not checked", "store_file.cpp",
+         "if (words.digest() != footer.words_digest || ", "if ("),
+        ("bad rows counted for each file alone", "file_tokens.cpp",
+         "FileTokens FileTokenizer::read(const std::string& path) {\n",
+         "FileTokens FileTokenizer::read(const std::string& path) {\n  bad_ = 0;\n"),
+        ("newest entry goes first", "row_cache.cpp",
+         "std::tie(a.used, a.path) < std::tie(b.used, b.path)",
+         "std::tie(a.used, a.path) > std::tie(b.used, b.path)"),
+        ("rows for evaluation trained on", "run_rows.cpp",
+         "(is_held ? held : train).push_back(static_cast<uint32_t>(row));",
+         "if (is_held) held.push_back(static_cast<uint32_t>(row));\n"
+         "      train.push_back(static_cast<uint32_t>(row));"),
+        ("rows of a batch change places", "file_tokens.cpp",
+         "    converted = std::move(current);\n",
+         "    std::swap(converted, current);\n    if (converted.raw.size() > 1) "
+         "std::swap(converted.rows.front(), converted.rows.back());\n"),
+        ("first label of a cut row counts", "row_words.cpp", "std::min({begin, done, limit})",
+         "std::min({done - n, done, limit})"),
+        ("temporary file of a dead process stays", "row_cache.cpp",
+         "        remove_file(path);\n      } catch (const Error&) {  // its maker",
+         "        static_cast<void>(lock);\n      } catch (const Error&) {  // its maker"),
     ]),
 ]

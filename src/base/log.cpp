@@ -24,6 +24,11 @@ spdlog::logger& logger() {
   return made;
 }
 
+std::function<void(const std::string&)>& warning_sink() {
+  static std::function<void(const std::string&)> sink;
+  return sink;
+}
+
 }  // namespace
 
 void set_log_level(LogLevel level) {
@@ -34,15 +39,14 @@ void set_log_level(LogLevel level) {
   }
 }
 
-LogLevel log_level() {
-  switch (logger().level()) {
-    case spdlog::level::warn: return LogLevel::quiet;
-    case spdlog::level::debug: return LogLevel::verbose;
-    default: return LogLevel::normal;
-  }
+void set_warning_sink(std::function<void(const std::string& message)> sink) {
+  warning_sink() = std::move(sink);
 }
 
-void log_warning(std::string_view message) { logger().warn("warning: {}", message); }
+void log_warning(const std::string& message) {
+  if (warning_sink()) return warning_sink()(message);
+  logger().warn("warning: {}", message);
+}
 void log_info(std::string_view message) { logger().info("{}", message); }
 void log_verbose(std::string_view message) { logger().debug("{}", message); }
 

@@ -2,6 +2,8 @@
 // here. One call is one line; lines of several threads do not mix. Colour only on a terminal.
 #pragma once
 
+#include <functional>
+#include <string>
 #include <string_view>
 
 namespace hearth {
@@ -14,9 +16,13 @@ enum class LogLevel {
 
 /// Set once at the start; `normal` before.
 void set_log_level(LogLevel level);
-LogLevel log_level();
 
-void log_warning(std::string_view message);  // "warning: ..."
+/// Takes every warning from now on in place of stderr: a run shows them beside its progress and keeps
+/// them for its journal. Called by the thread that warns. Empty: stderr again. Set where no thread
+/// warns.
+void set_warning_sink(std::function<void(const std::string& message)> sink);
+
+void log_warning(const std::string& message);  // "warning: ..."
 void log_info(std::string_view message);
 void log_verbose(std::string_view message);
 

@@ -33,21 +33,25 @@ std::string name_of_file(const JsonArray& files, size_t at) {
   return name != nullptr && name->is_string() ? quoted(name->as_string()) : "a file";
 }
 
-[[noreturn]] void refuse_content(const char* key, const std::string& file) {
+const std::string kGiveBack = "start anew in another --out, or give the files of the first start";
+
+[[noreturn]] void refuse_content(const char* key, const std::string& file,
+                                 const std::string& advice) {
   throw input_error(std::string(key) + " changed since the saved state: " + file +
-                    " has other content; start anew in another --out, or restore the file");
+                    " has other content; " + advice);
 }
 
 /// The same files with the same content, in the same order.
-void compare_content(const Json& saved, const Json& current, const char* key) {
+void compare_content(const Json& saved, const Json& current, const char* key,
+                     const std::string& advice = kGiveBack) {
   const JsonArray& was = files_of(saved, key);
   const JsonArray& is = files_of(current, key);
   for (size_t i = 0; i < std::max(was.size(), is.size()); ++i) {
     if (i < was.size() && i < is.size() && was[i].dump() == is[i].dump()) continue;
-    if (name_of_file(was, i) == name_of_file(is, i)) refuse_content(key, name_of_file(is, i));
+    if (name_of_file(was, i) == name_of_file(is, i))
+      refuse_content(key, name_of_file(is, i), advice);
     throw input_error(std::string(key) + " changed since the saved state: other files, at " +
-                      name_of_file(i < is.size() ? is : was, i) +
-                      "; start anew in another --out, or give the files of the first start");
+                      name_of_file(i < is.size() ? is : was, i) + "; " + advice);
   }
 }
 
@@ -59,7 +63,7 @@ void compare_kept_files(const Json& saved, const Json& current, const char* key)
   for (size_t i = 0; i < is.size(); ++i) {
     for (size_t j = 0; j < was.size(); ++j) {
       if (name_of_file(was, j) != name_of_file(is, i)) continue;
-      if (was[j].dump() != is[i].dump()) refuse_content(key, name_of_file(is, i));
+      if (was[j].dump() != is[i].dump()) refuse_content(key, name_of_file(is, i), kGiveBack);
     }
   }
 }
@@ -121,7 +125,7 @@ Json run_identity(const TrainConfig& config, const RunSetup& setup, const Digest
 void check_model_content(const Json& saved, const Checkpoint& base) {
   Json current;
   current["model"] = digests_json(base.digests());
-  compare_content(saved, current, "model");
+  compare_content(saved, current, "model", "give --model the checkpoint that was trained");
 }
 
 std::vector<std::string> check_identity(const Json& saved, const Json& current,

@@ -9,7 +9,8 @@ namespace hearth {
 
 ExitCode train(const TrainConfig& options, Reporter& reporter) {
   const TrainConfig config = as_planned(options);
-  TrainingRun run(config, reporter);
+  RunReporter heard(reporter);
+  TrainingRun run(config, heard);
   std::optional<SavedState> state = run.choose_state();
   if (run.finished(state)) return ExitCode::done;
   run.open(state);
@@ -39,7 +40,7 @@ PlanReport plan_run(const TrainConfig& options, Reporter& reporter, PlanDetail d
   const PlanTimes times =
       predict(setup, plan, rates, step_work(config, request, rows), run_steps(config, rows));
   require_planned(config, plan_json(plan, setup, times));
-  if (!config.out.empty()) require_disk(setup, config);
+  if (!config.out.empty()) require_disk(setup, config, run_steps(config, rows));
   if (!config.trace.empty()) {
     write_file_atomically(config.trace, chrome_trace(plan.train->schedule, times.trace));
   }

@@ -85,7 +85,21 @@ void require_fit(const RunPlan& plan, const PlanSubject& subject, const PlanRequ
       refusal(plan, changes_that_fit(subject, request, config), needed_memory(subject, request)));
 }
 
-void require_disk(const RunSetup& setup, const TrainConfig& config) {
+namespace {
+
+/// The most states that a run saves; one more than it keeps is there for a moment.
+int64_t most_states(const TrainConfig& config, std::optional<int64_t> steps) {
+  const Interval& every = config.save_every;
+  if (every.seconds || !steps) return config.keep + 1;
+  const int64_t by_steps = every.steps && *every.steps > 0 ? *steps / *every.steps : 0;
+  const bool at_end = every.steps && *every.steps > 0 && *steps % *every.steps == 0;
+  return std::min(config.keep + 1, by_steps + (config.final_state && !at_end ? 1 : 0));
+}
+
+}  // namespace
+
+uint64_t disk_needed(const RunSetup& setup, const TrainConfig& config,
+                     std::optional<int64_t> steps) {
   uint64_t result = 0, state = uint64_t{1} << 20;  // headers, manifest
   for (const Tensor& t : setup.table.tensors()) {
     const auto size = static_cast<uint64_t>(t.size());
@@ -95,20 +109,22 @@ void require_disk(const RunSetup& setup, const TrainConfig& config) {
   const std::string states = config.out + "/state";
   const bool has_states = file_info(states).kind == FileKind::directory;
   const auto there = has_states ? static_cast<int64_t>(list_directory(states).size()) : 0;
-  const bool saves = config.final_state || config.save_every.steps || config.save_every.seconds;
-  const auto more =
-      static_cast<uint64_t>(saves ? std::max<int64_t>(1, config.keep + 1 - there) : int64_t{0});
+  const int64_t most = most_states(config, steps);
+  const auto more = static_cast<uint64_t>(most > 0 ? std::max<int64_t>(1, most - there) : 0);
+  return result + more * state;
+}
+
+void require_disk(const RunSetup& setup, const TrainConfig& config, std::optional<int64_t> steps) {
   std::string place = config.out;  // or the nearest folder above that exists
   while (file_info(place).kind == FileKind::none) {
     const size_t slash = place.find_last_of('/');
     place = slash == std::string::npos ? "." : slash == 0 ? "/" : place.substr(0, slash);
   }
-  const uint64_t need = result + more * state, have = free_bytes(place);
+  const uint64_t need = disk_needed(setup, config, steps), have = free_bytes(place);
   if (need > have) {
     throw storage_error("--out " + quoted(config.out) + ": " + std::to_string((need >> 20) + 1) +
-                        " MiB are needed for " + std::to_string(more) +
-                        " saved states and the result, " + std::to_string(have >> 20) +
-                        " MiB are free");
+                        " MiB are needed for saved states and the result, " +
+                        std::to_string(have >> 20) + " MiB are free");
   }
 }
 

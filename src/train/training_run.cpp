@@ -9,7 +9,7 @@
 
 namespace hearth {
 
-TrainingRun::TrainingRun(const TrainConfig& config, Reporter& reporter)
+TrainingRun::TrainingRun(const TrainConfig& config, RunReporter& reporter)
     : config_(config),
       reporter_(reporter),
       directory_(config.out),
@@ -24,7 +24,6 @@ TrainingRun::TrainingRun(const TrainConfig& config, Reporter& reporter)
   times_ = predict(setup_, plan_, rates_, step_work(config, request_, &data_), steps_);
   require_planned(config, plan_json(plan_, setup_, times_));
   require_fit(plan_, subject_of(setup_, process_), request_, config);
-  require_disk(setup_, config);
 }
 
 std::optional<SavedState> TrainingRun::choose_state() {
@@ -33,7 +32,7 @@ std::optional<SavedState> TrainingRun::choose_state() {
       data_.eval_rows ? data_.eval_rows->digests() : std::vector<std::pair<std::string, Digest>>{});
   if (config_.val_size > 0) identity_["val-rows"] = data_.rows.split().hex();
   const auto reject = [this](const RejectedState& state) {
-    reporter_.warn(state.message());
+    reporter_.warn_of_event(state.message());
     rejected_.push_back(state);
   };
   search_.emplace(directory_.path(), reject);
@@ -50,6 +49,11 @@ std::optional<SavedState> TrainingRun::choose_state() {
     std::string from = config_.resume_from;
     while (from.size() > 1 && from.ends_with('/')) from.pop_back();
     if (step_of_state_directory(from.substr(from.rfind('/') + 1))) {
+      if (file_info(from).kind == FileKind::none) {
+        throw usage_error("--resume " + quoted(config_.resume_from) +
+                          ": no such state; 'hearth inspect' of its run directory lists those "
+                          "that are there");
+      }
       search_.reset();
       state = open_state(from);
     } else {
@@ -113,6 +117,7 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
   std::optional<SavedState> state = chosen;
   std::vector<std::string> changes;
   if (state) check_identity(state->extra, identity_, config_);
+  require_disk(setup_, config_, steps_);
   session_ = std::make_unique<Session>(setup_, plan_);
   session_->register_state(registry_);
   register_progress(registry_, progress_, data_.sampler);
@@ -146,6 +151,7 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
                            {"group", plan_.train->group},
                            {"recompute", plan_.train->recompute ? "blocks" : "none"}});
   describe(changes);
+  journal_warnings();
   step_begin_ = last_save_ = std::chrono::steady_clock::now();
 }
 
@@ -158,6 +164,12 @@ void TrainingRun::settle_rejected() {
   for (const RejectedState& bad : rejected_) {
     journal_->event("state_rejected",
                     {{"state", bad.directory}, {"file", bad.file}, {"reason", bad.reason}});
+  }
+}
+
+void TrainingRun::journal_warnings() {
+  for (const std::string& warning : reporter_.take_warnings()) {
+    journal_->event("warning", {{"step", progress_.step}, {"message", warning}});
   }
 }
 
@@ -197,8 +209,8 @@ void TrainingRun::describe(const std::vector<std::string>& changes) {
                       ": replay-exact on this machine and build, for any --threads";
   reporter_.note(level);
   for (const std::string& change : changes) {
-    reporter_.warn("changed since the saved state: " + change +
-                   "; the end will not have the bits of an uninterrupted run");
+    reporter_.warn_of_event("changed since the saved state: " + change +
+                            "; the end will not have the bits of an uninterrupted run");
   }
   if (progress_.step > 0) {
     reporter_.note("resumed at step " + std::to_string(progress_.step) + " of " +

@@ -12,6 +12,7 @@
 #include "train/plan_report.h"
 #include "train/resume.h"
 #include "train/run_directory.h"
+#include "train/run_reporter.h"
 #include "train/session.h"
 #include "train/signals.h"
 #include "train/tensorboard.h"
@@ -38,15 +39,18 @@ std::optional<int64_t> run_steps(const TrainConfig& config, const TrainingData* 
 /// Usage error naming the smallest change that fits, unless the plan does.
 void require_fit(const RunPlan& plan, const PlanSubject& subject, const PlanRequest& request,
                  const TrainConfig& config);
-/// Storage error unless the disk of --out holds what the run will write: the result, and as many
-/// states as it may have at once beyond those that are there.
-void require_disk(const RunSetup& setup, const TrainConfig& config);
+/// Bytes on the disk that the run will write: the result, and as many states as it may have at once
+/// beyond those that are there. `steps` of the run, where known.
+uint64_t disk_needed(const RunSetup& setup, const TrainConfig& config,
+                     std::optional<int64_t> steps);
+/// Storage error unless the disk of --out has them.
+void require_disk(const RunSetup& setup, const TrainConfig& config, std::optional<int64_t> steps);
 
 /// Everything that a step needs, and what happens before, between and after steps.
 class TrainingRun {
  public:
   /// Locks the run directory, then plans; changes nothing else on disk. Usage and input errors.
-  TrainingRun(const TrainConfig& config, Reporter& reporter);
+  TrainingRun(const TrainConfig& config, RunReporter& reporter);
 
   /// The state to go on from, as its manifest tells; nullopt: from step 1.
   std::optional<SavedState> choose_state();
@@ -76,13 +80,15 @@ class TrainingRun {
   /// Sets rejected states of this directory aside, and says so in the journal.
   void settle_rejected();
   void describe(const std::vector<std::string>& changes);
+  /// What was warned of since the last call.
+  void journal_warnings();
   void count(const StepResult& result);
   void save();
   /// plan.json with what was measured.
   void grade_plan();
 
   const TrainConfig& config_;
-  Reporter& reporter_;
+  RunReporter& reporter_;
   RunDirectory directory_;
   StopSignals signals_;
   RunSetup setup_;

@@ -78,8 +78,8 @@ void TrainingRun::record(const StepResult& result) {
   io_s_ += seconds_since(begin);
   reporter_.step(m, steps_);
   if (!result.finite) {
-    reporter_.warn("step " + std::to_string(m.step) +
-                   ": loss or gradient not finite, weights unchanged");
+    reporter_.warn_of_event("step " + std::to_string(m.step) +
+                            ": loss or gradient not finite, weights unchanged");
     journal_->event("skipped_step",
                     {{"step", m.step}, {"loss", m.loss}, {"grad_norm", m.grad_norm}});
     if (progress_.skipped_in_a_row >= 3) {
@@ -124,6 +124,7 @@ void TrainingRun::save() {
   last_save_ = Clock::now();
   io_s_ += seconds_since(begin);
   journal_->event("state_saved", {{"step", progress_.step}});
+  journal_warnings();
 }
 
 ExitCode TrainingRun::stop() {

@@ -2,7 +2,6 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cstring>
 
-#include "base/log.h"
 #include "base/state_registry.h"
 
 using namespace hearth;
@@ -40,12 +39,4 @@ TEST_CASE("component names are unique") {
   add("b");
   CHECK_THROWS_AS(add("a"), std::logic_error);
   CHECK_THROWS_AS(add(""), std::logic_error);
-}
-
-TEST_CASE("the log level is kept") {
-  CHECK(log_level() == LogLevel::normal);
-  for (const LogLevel level : {LogLevel::verbose, LogLevel::quiet, LogLevel::normal}) {
-    set_log_level(level);
-    CHECK(log_level() == level);
-  }
 }

@@ -209,6 +209,10 @@ TEST_CASE("resume: a state of another run directory may be resumed") {
   REQUIRE(f.run_until(f.config("first"), 5) == ExitCode::stopped);
   TrainConfig config = f.config("second");
   config.resume = ResumeMode::from_directory;
+  config.resume_from = f.dir / "first/state/step-00000004";
+  const Raised missing = raised_by([&] { f.run(config); });
+  CHECK(missing.code == ExitCode::usage);
+  CHECK(missing.says("step-00000004"));
   config.resume_from = f.dir / "first/state/step-00000005";
   const auto content = read_file(config.resume_from + "/moment1.safetensors");
   std::string bad = content;

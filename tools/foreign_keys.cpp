@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "base/error.h"
+#include "tools/foreign_key_tables.h"
 #include "tools/option_table.h"
 
 namespace hearth {
@@ -35,6 +36,15 @@ bool fits(const ForeignKey& key, const std::string& name) {
 }
 
 }  // namespace
+
+const std::vector<ForeignKey>& foreign_keys() {
+  static const std::vector<ForeignKey> table = [] {
+    std::vector<ForeignKey> all = foreign_keys_of_data(), more = foreign_keys_of_runs();
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }();
+  return table;
+}
 
 const ForeignKey* find_foreign_key(std::string_view spelling) {
   const std::string name = with_hyphens(spelling);

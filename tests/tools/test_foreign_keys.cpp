@@ -1,75 +1,17 @@
 // Configurations written for other trainers: they run, or each key without counterpart is told.
-#include "tools/foreign_keys.h"
-
 #include <catch2/catch_test_macros.hpp>
-#include <fstream>
-#include <set>
 
 #include "support/raises.h"
-#include "support/temporary_directory.h"
-#include "tools/command_line.h"
-#include "tools/problems.h"
+#include "tools/foreign_fixture.h"
 
 using namespace hearth;
+using test::one_says;
+using test::parsed_yaml;
+using test::problems_of;
 using test::raised_by;
 
-namespace {
-
-CommandLine parsed(const std::string& yaml, const std::vector<std::string>& more = {}) {
-  const test::TemporaryDirectory directory;
-  std::ofstream(directory / "c.yaml", std::ios::binary) << yaml;
-  std::vector<std::string> words{"train", directory / "c.yaml"};
-  words.insert(words.end(), more.begin(), more.end());
-  return parse_command_line(words);
-}
-
-std::vector<std::string> problems_of(const std::string& yaml) {
-  try {
-    parsed(yaml);
-  } catch (const ConfigurationError& e) {
-    return e.problems();
-  } catch (const Error& e) {
-    return {e.what()};
-  }
-  return {};
-}
-
-bool one_says(const std::vector<std::string>& lines, const std::string& part) {
-  for (const std::string& line : lines) {
-    if (line.find(part) != std::string::npos) return true;
-  }
-  return false;
-}
-
-}  // namespace
-
-TEST_CASE("foreign keys: the table is sound") {
-  std::set<std::string> names;
-  for (const ForeignKey& key : foreign_keys()) {
-    INFO(key.name);
-    CHECK(names.insert(key.name).second);
-    CHECK(key.name.find('_') == std::string::npos);
-    // A refusal says what to do, and what passes has somewhere to go.
-    if (key.other == OtherValue::refuse) CHECK_FALSE(key.advice.empty());
-    if (key.other == OtherValue::pass) CHECK_FALSE(key.option.empty());
-    // Where a name is an alias as well, both lead to one option.
-    const Option* alias = find_option(key.name);
-    if (alias) CHECK(alias->name == key.option);
-    const Option* option = key.option.empty() ? nullptr : find_option(key.option);
-    if (!key.option.empty()) REQUIRE(option);
-    for (const auto& [there, here] : key.values) {
-      INFO(there);
-      if (here.empty()) continue;
-      REQUIRE(option);
-      Options options;
-      const auto problem = option->value.set(options, {here});
-      if (problem) CHECK(problem->find("not in this version") != std::string::npos);
-    }
-  }
-}
-
 TEST_CASE("a LLaMA-Factory configuration runs") {
-  const CommandLine line = parsed(R"(### model
+  const CommandLine line = parsed_yaml(R"(### model
 model_name_or_path: models/qwen3-moe
 trust_remote_code: true
 ### method
@@ -129,7 +71,7 @@ eval_steps: 500
 }
 
 TEST_CASE("an axolotl configuration runs") {
-  const CommandLine line = parsed(R"(
+  const CommandLine line = parsed_yaml(R"(
 base_model: models/mixtral
 model_type: AutoModelForCausalLM
 tokenizer_type: AutoTokenizer
@@ -193,7 +135,7 @@ TEST_CASE("TRL's names, in a file and as flags") {
       "constant_with_warmup\nmax_steps: -1\nnum_train_epochs: 2\nsave_strategy: 'no'\n"
       "eval_strategy: 'no'\nlogging_first_step: true\ngradient_checkpointing: false\n"
       "use_cpu: true\ndtype: bfloat16\nattn_implementation: sdpa\nseed: 7\n";
-  const Options o = parsed(yaml, {"--bf16", "True", "--report_to", "none"}).options;
+  const Options o = parsed_yaml(yaml, {"--bf16", "True", "--report_to", "none"}).options;
   CHECK(o.seq_len == 1024);
   CHECK(o.lr_schedule == LrSchedule::constant);
   CHECK_FALSE(o.steps);
@@ -202,13 +144,13 @@ TEST_CASE("TRL's names, in a file and as flags") {
   CHECK(o.recompute == Recompute::none);
   CHECK(o.compute == ComputeChoice::bf16);
   CHECK(o.seed == 7);
-  CHECK(parsed(yaml, {"--bf16"}).options.compute == ComputeChoice::bf16);
-  CHECK(parsed(yaml, {"--bf16=false"}).options.compute == ComputeChoice::f32);
+  CHECK(parsed_yaml(yaml, {"--bf16"}).options.compute == ComputeChoice::bf16);
+  CHECK(parsed_yaml(yaml, {"--bf16=false"}).options.compute == ComputeChoice::f32);
 }
 
 TEST_CASE("axolotl's names for the fields of messages") {
   const auto format = [](const std::string& fields) {
-    return parsed(
+    return parsed_yaml(
                "base_model: m\noutput_dir: o\ndatasets:\n  - path: rows.jsonl\n"
                "    type: chat_template\n" +
                fields)

@@ -16,7 +16,8 @@ constexpr uint64_t kBytes = 1'000'000'000, kMostMemory = uint64_t{1} << 30;
 // Texts and chats of 60 to 4,000 characters.
 int64_t write_rows(const std::string& path) {
   const std::string words =
-      "the model reads rows in pieces, nicht alles auf einmal; \\u4e16\\u754c \\\"quoted\\\" {x: 1} ";
+      "the model reads rows in pieces, nicht alles auf einmal; \\u4e16\\u754c \\\"quoted\\\" {x: "
+      "1} ";
   const Random draws(1, RandomSite::sample);
   std::string long_text;
   while (long_text.size() < 4000) long_text += words;
@@ -45,8 +46,8 @@ TEST_CASE("a gigabyte of rows is planned in a gibibyte, cold and from the cache"
     "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
     "num_local_experts": 4, "num_experts_per_tok": 2, "intermediate_size": 16,
     "max_position_embeddings": 512, "rms_norm_eps": 1e-6, "rope_theta": 10000.0})";
-  const auto init = test::run_program(HEARTH_BINARY,
-                                      {"init", "--config", d / "config.json", "--out", model});
+  const auto init =
+      test::run_program(HEARTH_BINARY, {"init", "--config", d / "config.json", "--out", model});
   INFO(init.err);
   REQUIRE(init.exit_code == 0);
   const int64_t written = write_rows(rows);

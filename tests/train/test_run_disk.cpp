@@ -20,12 +20,12 @@ TEST_CASE("the disk must hold as many states as the run will have at once") {
   const uint64_t result = need({}, false, 8);
   const uint64_t state = need({}, true, 8) - result;
   CHECK(state > 3 * sizeof(float) * static_cast<uint64_t>(trained_parameters(setup.table)));
-  CHECK(need({500, std::nullopt}, true, 8) == result + state);     // the last alone
-  CHECK(need({500, std::nullopt}, false, 8) == result);            // none
-  CHECK(need({8, std::nullopt}, true, 8) == result + state);       // the last is one of those
-  CHECK(need({5, std::nullopt}, true, 8) == result + 2 * state);   // 5 and the last
-  CHECK(need({5, std::nullopt}, false, 8) == result + state);      // 5
-  CHECK(need({1, std::nullopt}, true, 8) == result + 3 * state);   // one more than are kept
+  CHECK(need({500, std::nullopt}, true, 8) == result + state);    // the last alone
+  CHECK(need({500, std::nullopt}, false, 8) == result);           // none
+  CHECK(need({8, std::nullopt}, true, 8) == result + state);      // the last is one of those
+  CHECK(need({5, std::nullopt}, true, 8) == result + 2 * state);  // 5 and the last
+  CHECK(need({5, std::nullopt}, false, 8) == result + state);     // 5
+  CHECK(need({1, std::nullopt}, true, 8) == result + 3 * state);  // one more than are kept
   CHECK(need({std::nullopt, 60}, true, 8) == result + 3 * state);
   CHECK(need({500, std::nullopt}, true, std::nullopt) == result + 3 * state);  // not known
 

@@ -2,9 +2,11 @@
 #include "base/file_ops.h"
 #include "model/checkpoint.h"
 #include "model/inspect.h"
+#include "model/safetensors.h"
 #include "tools/commands.h"
 #include "tools/directory_kind.h"
 #include "tools/output.h"
+#include "train/run_setup.h"
 #include "train/saved_state.h"
 
 namespace hearth {
@@ -16,14 +18,31 @@ struct Shown {
   Json json;
 };
 
-Shown view_checkpoint(const std::string& directory, bool follow_links, bool digest) {
-  const Checkpoint checkpoint(directory, follow_links);
-  if (digest) {
+Shown view_checkpoint(const Options& options) {
+  const Checkpoint checkpoint(options.operand, options.follow_links);
+  ParameterTable table = checkpoint.make_table();
+  select_trainable(table, checkpoint.layout(), options.trainable, options.freeze);
+  if (options.digest) {
     const ContentDigest content = digest_checkpoint(checkpoint);
     return {digest_text(content), digest_json(content)};
   }
-  const Inspection inspection = inspect_checkpoint(checkpoint);
+  const Inspection inspection = inspect_checkpoint(checkpoint, table);
   return {inspection_text(inspection), inspection_json(inspection)};
+}
+
+/// What a state trains: the tensors of its masters.
+struct Trained {
+  int64_t tensors = 0, parameters = 0;
+};
+
+Trained trained_in(const SavedState& state) {
+  Trained trained;
+  const SafetensorsFile masters(state.directory + "/weights.safetensors");
+  for (const SafetensorsEntry& entry : masters.header().entries) {
+    ++trained.tensors;
+    trained.parameters += static_cast<int64_t>((entry.end - entry.begin) / sizeof(float));
+  }
+  return trained;
 }
 
 Shown view_state(const std::string& directory, bool digest) {
@@ -40,13 +59,18 @@ Shown view_state(const std::string& directory, bool digest) {
     view.json["root"] = state.digest.root.hex();
     return view;
   }
-  view.text = "saved state of step " + std::to_string(state.step) + ", whole\n";
+  const Trained trained = trained_in(state);
+  view.text = "saved state of step " + std::to_string(state.step) + ", whole; " +
+              std::to_string(trained.parameters) + " parameters in " +
+              std::to_string(trained.tensors) + " tensors trained\n";
   for (const StateDigest::Item& item : state.digest.components) {
     items.emplace_back(item.name, item.digest.hex());
     view.text += "  " + item.digest.hex() + "  " + item.name + "\n";
   }
   view.json["kind"] = "saved_state";
   view.json["step"] = state.step;
+  view.json["trained_parameters"] = trained.parameters;
+  view.json["trained_tensors"] = trained.tensors;
   view.json["components"] = Json(std::move(items));
   view.json["root"] = state.digest.root.hex();
   return view;
@@ -73,11 +97,18 @@ Shown view_run(const std::string& directory, bool digest) {
     }
   }
   const bool finished = file_info(directory + "/model").kind == FileKind::directory;
-  if (newest) view.text += "  newest whole state: step " + std::to_string(newest->step) + "\n";
+  std::optional<Trained> trained;
+  if (newest) {
+    trained = trained_in(*newest);
+    view.text += "  newest whole state: step " + std::to_string(newest->step) + "; " +
+                 std::to_string(trained->parameters) + " parameters in " +
+                 std::to_string(trained->tensors) + " tensors trained\n";
+  }
   view.text += finished ? "  result in model/\n" : "  no result yet\n";
   view.json["kind"] = "run";
   view.json["states"] = Json(std::move(states));
   view.json["rejected"] = Json(std::move(rejected));
+  view.json["trained_parameters"] = trained ? Json(trained->parameters) : Json(nullptr);
   view.json["newest_step"] = newest ? Json(newest->step) : Json(nullptr);
   view.json["result"] = finished ? Json("model") : Json(nullptr);
   return view;
@@ -87,10 +118,13 @@ Shown view_run(const std::string& directory, bool digest) {
 
 ExitCode run_inspect(const Options& options) {
   Shown view;
-  switch (directory_kind(options.operand)) {
-    case DirectoryKind::checkpoint:
-      view = view_checkpoint(options.operand, options.follow_links, options.digest);
-      break;
+  const DirectoryKind kind = directory_kind(options.operand);
+  if (kind != DirectoryKind::checkpoint && !(options.trainable.empty() && options.freeze.empty())) {
+    throw usage_error("--trainable and --freeze choose tensors of a checkpoint; " +
+                      options.operand + " is none");
+  }
+  switch (kind) {
+    case DirectoryKind::checkpoint: view = view_checkpoint(options); break;
     case DirectoryKind::saved_state: view = view_state(options.operand, options.digest); break;
     case DirectoryKind::run: view = view_run(options.operand, options.digest); break;
   }

@@ -12,8 +12,7 @@ constexpr const char* kGroupNames[] = {"embedding", "attention", "gate", "expert
 
 }  // namespace
 
-Inspection inspect_checkpoint(const Checkpoint& checkpoint) {
-  const ParameterTable table = checkpoint.make_table();
+Inspection inspect_checkpoint(const Checkpoint& checkpoint, const ParameterTable& table) {
   const ModelSpec& spec = checkpoint.spec();
   Inspection out;
   out.spec = spec;
@@ -30,6 +29,7 @@ Inspection inspect_checkpoint(const Checkpoint& checkpoint) {
     for (TensorId id = block.begin; id < block.end; ++id) {
       const Tensor& tensor = table.tensor(id);
       parameters += tensor.size();
+      if (tensor.trainable) group.trained += tensor.size();
       group.bytes += tensor.size() * static_cast<int64_t>(size_of(tensor.stored));
       types[kind].insert(safetensors_name(tensor.stored));
     }
@@ -40,7 +40,8 @@ Inspection inspect_checkpoint(const Checkpoint& checkpoint) {
   for (const PublishedTensor& tensor : checkpoint.layout().tensors()) {
     const Tensor& first = table.tensor(tensor.parts[0]);
     ++groups[static_cast<size_t>(table.block(first.block).kind)].tensors;
-    out.tensors.push_back({tensor.name, safetensors_name(first.stored), tensor.shape});
+    out.tensors.push_back(
+        {tensor.name, safetensors_name(first.stored), tensor.shape, first.trainable});
   }
   for (size_t kind = 0; kind < groups.size(); ++kind) {
     ParameterGroup& group = groups[kind];
@@ -50,6 +51,7 @@ Inspection inspect_checkpoint(const Checkpoint& checkpoint) {
       group.types += (group.types.empty() ? "" : ", ") + type;
     }
     out.parameters += group.parameters;
+    out.trained_parameters += group.trained;
     out.bytes += group.bytes;
     out.groups.push_back(group);
   }

@@ -18,8 +18,9 @@ struct ParameterGroup {
   int64_t blocks = 0;
   int64_t tensors = 0;
   int64_t parameters = 0;
-  int64_t bytes = 0;  // as stored
-  std::string types;  // "BF16" or "BF16, F32"
+  int64_t trained = 0;  // of them
+  int64_t bytes = 0;    // as stored
+  std::string types;    // "BF16" or "BF16, F32"
 };
 
 /// Digests of named tensors and one over all of them, in the order of the names.
@@ -33,12 +34,14 @@ struct StoredTensorInfo {
   std::string name;
   std::string type;  // "BF16"
   std::vector<int64_t> shape;
+  bool trained = false;
 };
 
 struct Inspection {
   ModelSpec spec;
   int64_t parameters = 0;
   int64_t active_parameters = 0;  // of a token: without the experts that it does not visit
+  int64_t trained_parameters = 0;
   int64_t bytes = 0;
   int64_t files = 0;
   ExpertLayout experts = ExpertLayout::per_expert;
@@ -46,7 +49,8 @@ struct Inspection {
   std::vector<StoredTensorInfo> tensors;  // in the order of the table
 };
 
-Inspection inspect_checkpoint(const Checkpoint& checkpoint);
+/// `table` is the checkpoint's, with what is trained marked.
+Inspection inspect_checkpoint(const Checkpoint& checkpoint, const ParameterTable& table);
 
 /// One digest a stored tensor: XXH3-128 of name, type, shape and bytes. Content alone counts: not
 /// the directory, the shard plan or the order in a file. Reads every tensor.

@@ -8,13 +8,13 @@
 namespace hearth {
 namespace {
 
-std::string line(const char* name, int64_t blocks, int64_t tensors, int64_t parameters,
-                 int64_t bytes, const std::string& types) {
+std::string line(const ParameterGroup& group) {
   char text[160];
-  std::snprintf(text, sizeof text, "%-10s %8lld %9lld %16lld %18lld  ", name,
-                static_cast<long long>(blocks), static_cast<long long>(tensors),
-                static_cast<long long>(parameters), static_cast<long long>(bytes));
-  return text + types + "\n";
+  std::snprintf(text, sizeof text, "%-10s %8lld %9lld %16lld %16lld %18lld  ", group.name.c_str(),
+                static_cast<long long>(group.blocks), static_cast<long long>(group.tensors),
+                static_cast<long long>(group.parameters), static_cast<long long>(group.trained),
+                static_cast<long long>(group.bytes));
+  return text + group.types + "\n";
 }
 
 /// "30.53 B", "12.3 M", "4096".
@@ -62,11 +62,13 @@ std::string without_numbers(const std::string& name) {
   return out;
 }
 
-/// A line for the tensors whose names differ in numbers alone, of one type and shape. Its name is a
+/// A line for the tensors whose names differ in numbers alone, of one type and shape, all or none
+/// of them trained. Its name is a
 /// glob of --trainable and --freeze.
 std::string tensor_listing(const std::vector<StoredTensorInfo>& tensors) {
   struct Line {
     std::string name, shape, type;
+    bool trained = true;
     int64_t count = 0;
   };
   std::vector<Line> lines;
@@ -74,8 +76,9 @@ std::string tensor_listing(const std::vector<StoredTensorInfo>& tensors) {
   size_t name_width = 6, shape_width = 5;
   for (const StoredTensorInfo& tensor : tensors) {
     const std::string name = without_numbers(tensor.name), shape = shape_text(tensor.shape);
-    const auto [at, is_new] = known.emplace(name + " " + shape + tensor.type, lines.size());
-    if (is_new) lines.push_back({name, shape, tensor.type});
+    const auto [at, is_new] = known.emplace(
+        name + " " + shape + tensor.type + (tensor.trained ? "+" : "-"), lines.size());
+    if (is_new) lines.push_back({name, shape, tensor.type, tensor.trained});
     ++lines[at->second].count;
     name_width = std::max(name_width, name.size());
     shape_width = std::max(shape_width, shape.size());
@@ -88,7 +91,8 @@ std::string tensor_listing(const std::vector<StoredTensorInfo>& tensors) {
       padded("tensor", name_width) + "  " + padded("shape", shape_width) + "  type   count\n";
   for (const Line& l : lines) {
     out += padded(l.name, name_width) + "  " + padded(l.shape, shape_width) + "  " +
-           padded(l.type, 4) + "  " + std::to_string(l.count) + "\n";
+           padded(l.type, 4) + "  " + std::to_string(l.count) + (l.trained ? "" : "  frozen") +
+           "\n";
   }
   return out;
 }
@@ -112,16 +116,17 @@ std::string inspection_text(const Inspection& inspection) {
          (s.moe_layers() < s.layers ? "; dense width " + n(s.dense_width) : "") + "; stored " +
          layout_name(inspection.experts) + "\n\n";
   char head[160];
-  std::snprintf(head, sizeof head, "%-10s %8s %9s %16s %18s  %s\n", "group", "blocks", "tensors",
-                "parameters", "bytes", "stored as");
+  std::snprintf(head, sizeof head, "%-10s %8s %9s %16s %16s %18s  %s\n", "group", "blocks",
+                "tensors", "parameters", "trained", "bytes", "stored as");
   out += head;
-  int64_t blocks = 0, tensors = 0;
+  ParameterGroup all{
+      "all", 0, 0, inspection.parameters, inspection.trained_parameters, inspection.bytes, ""};
   for (const ParameterGroup& g : inspection.groups) {
-    out += line(g.name.c_str(), g.blocks, g.tensors, g.parameters, g.bytes, g.types);
-    blocks += g.blocks;
-    tensors += g.tensors;
+    out += line(g);
+    all.blocks += g.blocks;
+    all.tensors += g.tensors;
   }
-  out += line("all", blocks, tensors, inspection.parameters, inspection.bytes, "");
+  out += line(all);
   return out + "\n" + tensor_listing(inspection.tensors);
 }
 
@@ -134,13 +139,16 @@ Json inspection_json(const Inspection& inspection) {
                                 {"blocks", g.blocks},
                                 {"tensors", g.tensors},
                                 {"parameters", g.parameters},
+                                {"trained", g.trained},
                                 {"bytes", g.bytes},
                                 {"types", g.types}});
   }
   for (const StoredTensorInfo& tensor : inspection.tensors) {
     JsonArray shape(tensor.shape.begin(), tensor.shape.end());
-    tensors.push_back(JsonObject{
-        {"name", tensor.name}, {"type", tensor.type}, {"shape", Json(std::move(shape))}});
+    tensors.push_back(JsonObject{{"name", tensor.name},
+                                 {"type", tensor.type},
+                                 {"shape", Json(std::move(shape))},
+                                 {"trained", tensor.trained}});
   }
   Json sizes(JsonObject{{"vocabulary", s.vocabulary},
                         {"hidden", s.hidden},
@@ -165,6 +173,7 @@ Json inspection_json(const Inspection& inspection) {
                     {"family", s.family},
                     {"parameters", inspection.parameters},
                     {"active_parameters", inspection.active_parameters},
+                    {"trained_parameters", inspection.trained_parameters},
                     {"bytes", inspection.bytes},
                     {"files", inspection.files},
                     {"expert_layout", layout_name(inspection.experts)},

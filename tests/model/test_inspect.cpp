@@ -11,7 +11,10 @@ using Catch::Matchers::ContainsSubstring;
 TEST_CASE("inspect: sizes, groups and active parameters", "[inspect]") {
   const TemporaryDirectory directory;
   make_checkpoint(changed(small_config(), "torch_dtype", "bfloat16"), directory / "m");
-  const Inspection inspection = inspect_checkpoint(Checkpoint(directory / "m"));
+  const Checkpoint checkpoint(directory / "m");
+  ParameterTable table = checkpoint.make_table();
+  for (Tensor& tensor : table.tensors()) tensor.trainable = tensor.slot != Slot::router;
+  const Inspection inspection = inspect_checkpoint(checkpoint, table);
   int64_t parameters = 0;
   for (const ParameterGroup& group : inspection.groups) {
     parameters += group.parameters;
@@ -30,11 +33,20 @@ TEST_CASE("inspect: sizes, groups and active parameters", "[inspect]") {
   CHECK(inspection.groups[3].blocks == 6);
   CHECK(inspection.groups[3].tensors == 18);
 
+  // What is trained: all but the routers of the two layers with experts.
+  CHECK(inspection.trained_parameters == all - 2 * 3 * 6);
+  CHECK(inspection.groups[2].name == "gate");
+  CHECK(inspection.groups[2].trained == 0);
+  CHECK(inspection.groups[3].trained == inspection.groups[3].parameters);
+
   const std::string text = inspection_text(inspection);
+  CHECK_THAT(text, ContainsSubstring("model.layers.*.mlp.gate.weight") &&
+                       ContainsSubstring("BF16  2  frozen\n"));
   CHECK_THAT(text, ContainsSubstring("qwen3_moe, " + std::to_string(all) + " parameters"));
   CHECK_THAT(text, ContainsSubstring("experts 3, 2 a token, width 5"));
   const Json json = inspection_json(inspection);
   CHECK(json.find("active_parameters")->as_int() == all - 2 * expert);
+  CHECK(json.find("trained_parameters")->as_int() == all - 2 * 3 * 6);
   CHECK(json.find("sizes")->find("head_dim")->as_int() == 4);
   CHECK(json.find("groups")->as_array().size() == 6);
 }

@@ -23,6 +23,11 @@ void check_equal_weights(const ParameterTable& a, const ParameterTable& b) {
   }
 }
 
+Inspection inspected(const std::string& directory) {
+  const Checkpoint checkpoint(directory);
+  return inspect_checkpoint(checkpoint, checkpoint.make_table());
+}
+
 }  // namespace
 
 TEST_CASE("layouts: fused and one by one hold the same weights", "[layouts]") {
@@ -155,8 +160,8 @@ TEST_CASE("layouts: stored types may differ between the fused tensors", "[layout
 TEST_CASE("layouts: inspection counts and names stored tensors", "[layouts]") {
   const TemporaryDirectory directory;
   const std::string model = directory / "m", fused = make_twins(small_config(), model);
-  const Inspection a = inspect_checkpoint(Checkpoint(model));
-  const Inspection b = inspect_checkpoint(Checkpoint(fused));
+  const Inspection a = inspected(model);
+  const Inspection b = inspected(fused);
   CHECK(a.parameters == b.parameters);
   CHECK(a.active_parameters == b.active_parameters);
   CHECK(a.bytes == b.bytes);

@@ -124,6 +124,15 @@ TEST_CASE("init, inspect, tokenize and verify") {
   CHECK(hearth_in(d, "init --config config.json --out other --seed 8").code == 0);
   CHECK(hearth_in(d, "inspect other --digest --json").out != r.out);
   CHECK(hearth_in(d, "inspect model").out.find("qwen3_moe") != std::string::npos);
+  const auto trained = [&](const std::string& options) {
+    r = hearth_in(d, "inspect model --json " + options);
+    REQUIRE(r.code == 0);
+    return parse_json(r.out, "inspect").find("trained_parameters")->as_int();
+  };
+  CHECK(trained("--freeze '*.experts.*'") < trained(""));
+  CHECK(trained("--freeze '*' --trainable '*.mlp.gate.*'") ==
+        trained("--trainable '*.mlp.gate.*'"));
+  CHECK(hearth_in(d, "inspect model --freeze nothing").code == 2);
 
   std::ofstream(d / "text.txt", std::ios::binary) << "hi\n\nyou";
   r = hearth_in(d, "tokenize --model model text.txt");

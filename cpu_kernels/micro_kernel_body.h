@@ -9,8 +9,9 @@ constexpr int64_t kNear = 8;
 constexpr int64_t kChunk = 32;  // steps in which 16 lines are asked for, see Ahead
 
 template <int kRows, int kVectors, bool kFull>
-HEARTH_TARGET void strip_product(int64_t n, int64_t k, const float* a, const float* b, int64_t ldb,
-                                 float* c, int64_t ldc, bool add, Ahead ahead) {
+HEARTH_APART HEARTH_TARGET void strip_product(int64_t n, int64_t k, const float* a, const float* b,
+                                              int64_t ldb, float* c, int64_t ldc, bool add,
+                                              Ahead ahead) {
   using Register = Vector::Register;
   constexpr int kLast = (kVectors - 1) * Vector::kLanes;
   const Vector::Mask mask = Vector::mask(n - kLast);

@@ -18,7 +18,7 @@ struct Vector {
   }
   static Register zero() { return _mm256_setzero_ps(); }
   static Register load(const float* p) { return _mm256_loadu_ps(p); }
-  static Register load(const float* p, Mask m) { return _mm256_maskload_ps(p, m); }
+  HEARTH_APART static Register load(const float* p, Mask m) { return _mm256_maskload_ps(p, m); }
   static Register load(const bf16* p) {
     const __m128i h = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16));
@@ -27,7 +27,7 @@ struct Vector {
     return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
   }
   static void store(float* p, Register x) { _mm256_storeu_ps(p, x); }
-  static void store(float* p, Register x, Mask m) { _mm256_maskstore_ps(p, m, x); }
+  HEARTH_APART static void store(float* p, Register x, Mask m) { _mm256_maskstore_ps(p, m, x); }
   static Register broadcast(const float* p) { return _mm256_broadcast_ss(p); }
   static Register fma(Register a, Register b, Register c) { return _mm256_fmadd_ps(a, b, c); }
   static Register add(Register a, Register b) { return _mm256_add_ps(a, b); }

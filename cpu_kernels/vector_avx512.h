@@ -17,7 +17,9 @@ struct Vector {
   }
   HEARTH_TARGET static Register zero() { return _mm512_setzero_ps(); }
   HEARTH_TARGET static Register load(const float* p) { return _mm512_loadu_ps(p); }
-  HEARTH_TARGET static Register load(const float* p, Mask m) { return _mm512_maskz_loadu_ps(m, p); }
+  HEARTH_APART HEARTH_TARGET static Register load(const float* p, Mask m) {
+    return _mm512_maskz_loadu_ps(m, p);
+  }
   HEARTH_TARGET static Register load(const bf16* p) {
     const __m256i h = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16));
@@ -26,7 +28,9 @@ struct Vector {
     return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
   }
   HEARTH_TARGET static void store(float* p, Register x) { _mm512_storeu_ps(p, x); }
-  HEARTH_TARGET static void store(float* p, Register x, Mask m) { _mm512_mask_storeu_ps(p, m, x); }
+  HEARTH_APART HEARTH_TARGET static void store(float* p, Register x, Mask m) {
+    _mm512_mask_storeu_ps(p, m, x);
+  }
   HEARTH_TARGET static Register broadcast(const float* p) { return _mm512_set1_ps(*p); }
   HEARTH_TARGET static Register fma(Register a, Register b, Register c) {
     return _mm512_fmadd_ps(a, b, c);

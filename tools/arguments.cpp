@@ -23,13 +23,18 @@ std::string underscored(std::string name) {
   return name;
 }
 
-/// Every name that the command knows, each once.
+/// The names that the command knows, each once, as far as a word may mean one: CLI11 compares every
+/// name with all before it, and there are hundreds.
 class Registry {
  public:
-  explicit Registry(CLI::App& app) : app_(app) {}
+  Registry(CLI::App& app, const std::vector<std::string>& words) : app_(app) {
+    for (const std::string& word : words) {
+      if (word.starts_with("--")) said_.insert(with_hyphens(word.substr(2, word.find('=') - 2)));
+    }
+  }
 
   void add(const std::string& name, Arity arity) {
-    if (!names_.insert(name).second) return;
+    if (!said_.contains(name) || !names_.insert(name).second) return;
     std::string spellings = "--" + name;
     if (underscored(name) != name) spellings += ",--" + underscored(name);
     CLI::Option* option =
@@ -62,7 +67,7 @@ class Registry {
 
  private:
   CLI::App& app_;
-  std::set<std::string> names_;
+  std::set<std::string> said_, names_;  // of the words, registered
   std::vector<Registered> registered_;
 };
 
@@ -96,7 +101,7 @@ Arguments split_arguments(Command command, std::vector<std::string> words, Probl
   CLI::App app;
   app.set_help_flag();
   app.allow_extras();
-  Registry registry(app);
+  Registry registry(app, words);
   registry.add_options(command);
   refuse_missing_values(app, words, problems);
 

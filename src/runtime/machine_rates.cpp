@@ -7,6 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "base/sanitized.h"
+
 namespace hearth {
 
 namespace {
@@ -63,9 +65,14 @@ class Bench {
   std::vector<std::unique_ptr<Arena>> arenas_;
 };
 
+// Instrumented loops have no rate worth a measurement: every size below is divided by this there.
+constexpr int64_t kPart = kSanitized ? 8 : 1;
+
 // No measurement takes matrices of more than this; larger sizes run at the same rate.
-constexpr int64_t kMostRows = 512, kMostWidth = 2048, kMostOut = 1024, kMostExpertWidth = 1024;
-constexpr int64_t kMostDocument = 512;
+constexpr int64_t kMostRows = 512 / kPart, kMostWidth = 2048 / kPart, kMostOut = 1024 / kPart;
+constexpr int64_t kMostExpertWidth = 1024 / kPart, kMostDocument = 512 / kPart;
+constexpr int64_t kMostVocabulary = 2048 / kPart;
+constexpr int64_t kMostSweep = (4 << 20) / kPart;  // parameters
 constexpr int64_t kLeastExperts = 2, kMostExperts = 8;
 constexpr double kMostFlops = 2e9;
 
@@ -164,7 +171,7 @@ Rates measure_attention(Device& device, const RateOptions& o, const RunShapes& s
 double measure_loss(Device& device, const RateOptions& o, const RunShapes& shapes) {
   const int64_t hidden = std::min(shapes.spec.hidden, kMostWidth);
   const int64_t vocabulary = std::clamp<int64_t>(static_cast<int64_t>(o.max_bytes / 16) / hidden, 1,
-                                                 std::min<int64_t>(shapes.spec.vocabulary, 2048));
+                                                 std::min(shapes.spec.vocabulary, kMostVocabulary));
   const int64_t rows = std::clamp<int64_t>(
       static_cast<int64_t>(kMostFlops / 6 / static_cast<double>(hidden * vocabulary)), 1,
       std::min(shapes.tokens, kMostRows));
@@ -184,7 +191,7 @@ double measure_loss(Device& device, const RateOptions& o, const RunShapes& shape
 /// A norm and a sum over rows as large as the run's: 20 bytes an element.
 double measure_rows(Device& device, const RateOptions& o, const RunShapes& shapes) {
   const int64_t hidden = shapes.spec.hidden;
-  const int64_t rows = std::clamp<int64_t>((int64_t{4} << 20) / hidden, 1, shapes.tokens);
+  const int64_t rows = std::clamp<int64_t>(kMostSweep / hidden, 1, shapes.tokens);
   Bench bench(device, o, o.ops.row_scratch(rows, hidden));
   const View x = bench.matrix(DType::f32, rows, hidden), y = bench.matrix(DType::f32, rows, hidden);
   const View weight = bench.matrix(DType::f32, 1, hidden), rstd = bench.matrix(DType::f32, 1, rows);
@@ -196,7 +203,7 @@ double measure_rows(Device& device, const RateOptions& o, const RunShapes& shape
 }
 
 int64_t sweep_parameters(const RateOptions& o) {
-  const auto most = static_cast<int64_t>(std::min<uint64_t>(o.max_bytes / 16, 4 << 20));
+  const auto most = static_cast<int64_t>(std::min<uint64_t>(o.max_bytes / 16, kMostSweep));
   return std::clamp<int64_t>(o.parameters, 1 << 12, std::max<int64_t>(most, 1 << 12));
 }
 
@@ -226,16 +233,16 @@ double measure_norm(Device& device, const RateOptions& o) {
 }  // namespace
 
 MachineRates measure_rates(Device& device, const RateOptions& options) {
-  constexpr int64_t kOut = 1024, kIn = 512;
+  constexpr int64_t kOut = 1024 / kPart, kIn = 512 / kPart, kRows = 1024 / kPart;
   MachineRates rates;
   {
-    Bench bench(device, options, options.ops.linear_scratch(1024, kOut, kIn));
+    Bench bench(device, options, options.ops.linear_scratch(kRows, kOut, kIn));
     const DType type = options.compute == Compute::bf16 ? DType::bf16 : DType::f32;
     const LinearView w{bench.matrix(type, kOut, kIn), {}, options.compute};
-    const View x = bench.matrix(DType::f32, 1024, kIn), y = bench.matrix(DType::f32, 1024, kOut);
+    const View x = bench.matrix(DType::f32, kRows, kIn), y = bench.matrix(DType::f32, kRows, kOut);
     // All sizes in turn, so that a neighbour's burst does not hit one of them alone.
     for (int round = 0; round < 2; ++round) {
-      for (const int64_t rows : {256, 512, 1024}) {
+      for (const int64_t rows : {kRows / 4, kRows / 2, kRows}) {
         const double time = shortest(2, [&] {
           options.ops.linear_forward(bench.stream(), x.slice(0, rows), w, y.slice(0, rows));
         });

@@ -20,18 +20,12 @@
 #include <iterator>
 #include <thread>
 
+#include "base/sanitized.h"
+
 namespace hearth::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool kSanitized = false;
-#endif
 
 // Beyond a run that refuses at once: 100 ms and room for a busy machine; 64 MiB, a piece of a
 // file and what unpacks it. Then what is in proportion to the file, of which no more than 64 MiB are read before.

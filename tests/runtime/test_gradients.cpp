@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 
-#include "support/sanitized.h"
+#include "base/sanitized.h"
 #include "support/tiny_model.h"
 
 namespace hearth::test {

@@ -104,14 +104,14 @@ TEST_CASE("plan: a refusal is one line that names what runs, and a run with it r
   TrainingFixture f;
   TrainConfig config = f.config("run");
   config.data = {f.dir / "long.jsonl"};
-  config.seq_len = 2048;
-  config.micro_batch = 16;
+  config.seq_len = 256;
+  config.micro_batch = 128;
   config.grad_accum = 1;
   config.steps = 1;
   std::string ids;
-  for (int i = 0; i < 2048; ++i) ids += (i ? "," : "") + std::to_string(i % 250);
+  for (int i = 0; i < 256; ++i) ids += (i ? "," : "") + std::to_string(i % 250);
   std::string rows;
-  for (int i = 0; i < 16; ++i) rows += "{\"input_ids\":[" + ids + "]}\n";
+  for (int i = 0; i < 128; ++i) rows += "{\"input_ids\":[" + ids + "]}\n";
   TrainingFixture::write(f.dir / "long.jsonl", rows);
   config.recompute = Recompute::none;
   config.cpu_memory = 1;

@@ -47,9 +47,13 @@ class Registry {
   void add_options(Command command) {
     for (const Option& option : option_table()) {
       if (!option.taken_by(command)) continue;
-      const bool flag = option.value.kind == OptionKind::flag;
-      add(option.name, flag ? Arity::none : Arity::one);
-      for (const std::string& alias : option.aliases) add(alias, flag ? Arity::none : Arity::one);
+      // `--packing` alone is on, as the other trainers have it.
+      const OptionKind kind = option.value.kind;
+      const Arity arity = kind == OptionKind::flag     ? Arity::none
+                          : kind == OptionKind::on_off ? Arity::at_most_one
+                                                       : Arity::one;
+      add(option.name, arity);
+      for (const std::string& alias : option.aliases) add(alias, arity);
     }
     for (const LaterOption& later : later_options()) {
       add(later.name, later.flag ? Arity::none : Arity::one);
@@ -88,6 +92,10 @@ void refuse_missing_values(const CLI::App& app, std::vector<std::string>& words,
     if (needs_value && i + 1 == words.size()) {
       problems.add(word + ": expected a value behind it, found nothing");
       break;
+    }
+    if (needs_value && words[i + 1].starts_with("--") && app.get_option_no_throw(words[i + 1])) {
+      problems.add(word + ": expected a value behind it, found " + quoted(words[i + 1]));
+      continue;
     }
     rest.push_back(word);
     if (needs_value) rest.push_back(words[++i]);

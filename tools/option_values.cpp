@@ -1,6 +1,7 @@
 #include "tools/option_values.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include "base/error.h"
@@ -65,9 +66,11 @@ OptionValue bounded_number(T Options::*member, NumberRange range,
           std::move(get)};
 }
 
-std::optional<bool> parse_switch(std::string_view text) {
-  if (text == "on" || text == "true") return true;
-  if (text == "off" || text == "false") return false;
+/// on and off, and the other words of YAML and Python, in any case.
+std::optional<bool> parse_switch(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (text == "on" || text == "true" || text == "yes") return true;
+  if (text == "off" || text == "false" || text == "no") return false;
   return std::nullopt;
 }
 
@@ -229,7 +232,7 @@ OptionValue share_or_count_value(double Options::*member) {
 OptionValue flag_value(bool Options::*member) { return bool_value(OptionKind::flag, "", member); }
 
 OptionValue switch_value(bool Options::*member) {
-  return bool_value(OptionKind::choice, "on|off", member);
+  return bool_value(OptionKind::on_off, "on|off", member);
 }
 
 OptionValue choice_value(std::vector<std::string> names, std::vector<std::string> later,

@@ -14,7 +14,17 @@
 
 namespace hearth {
 
-enum class OptionKind : uint8_t { text, integer, size, interval, number, choice, flag, list };
+enum class OptionKind : uint8_t {
+  text,
+  integer,
+  size,
+  interval,
+  number,
+  choice,
+  on_off,
+  flag,
+  list
+};
 
 /// A value of one kind, bound to a member of Options.
 struct OptionValue {

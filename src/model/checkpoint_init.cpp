@@ -117,6 +117,22 @@ void write_index(const ParameterTable& table, const std::vector<Shard>& shards, 
   file.close();
 }
 
+/// The tokenizer files of a directory; input error where it has none.
+std::vector<std::string> tokenizer_files(const std::string& directory) {
+  if (file_info(directory).kind != FileKind::directory) {
+    throw input_error("--tokenizer " + quoted(directory) + ": expected a directory");
+  }
+  std::vector<std::string> files;
+  for (const char* name : kTokenizerFiles) {
+    if (has_model_file(directory, name)) files.emplace_back(name);
+  }
+  if (files.empty()) {
+    throw input_error("--tokenizer " + quoted(directory) + ": no tokenizer files in it (" +
+                      kTokenizerFiles[0] + ")");
+  }
+  return files;
+}
+
 }  // namespace
 
 void init_checkpoint(const std::string& config_path, const std::string& directory, uint64_t seed,
@@ -126,6 +142,8 @@ void init_checkpoint(const std::string& config_path, const std::string& director
   const ModelSpec spec = family.read_config(config, config_path);
   const DType type = config_dtype(config, config_path).value_or(DType::f32);
   const ParameterTable table = family.make_table(spec);
+  const std::vector<std::string> companions =
+      tokenizer.empty() ? std::vector<std::string>{} : tokenizer_files(tokenizer);
 
   NewDirectory result(directory);
   const std::vector<Shard> shards = shard_plan(table, type);
@@ -135,12 +153,8 @@ void init_checkpoint(const std::string& config_path, const std::string& director
   }
   if (shards.size() > 1) write_index(table, shards, type, result.path());
   copy_file(config_path, result.path() + "/config.json");
-  if (!tokenizer.empty()) {
-    for (const char* name : kTokenizerFiles) {
-      if (has_model_file(tokenizer, name)) {
-        copy_file(model_file(tokenizer, name, false), result.path() + "/" + name);
-      }
-    }
+  for (const std::string& name : companions) {
+    copy_file(model_file(tokenizer, name, false), result.path() + "/" + name);
   }
   const Checkpoint check(result.path());
   result.publish();

@@ -128,4 +128,12 @@ void require_disk(const RunSetup& setup, const TrainConfig& config, std::optiona
   }
 }
 
+void require_folder_of_trace(const TrainConfig& config) {
+  const size_t slash = config.trace.find_last_of('/');
+  if (slash == std::string::npos || slash == 0) return;
+  const std::string folder = config.trace.substr(0, slash);
+  if (file_info(folder).kind == FileKind::directory) return;
+  throw storage_error("--trace " + quoted(config.trace) + ": no such folder; make it first");
+}
+
 }  // namespace hearth

@@ -118,6 +118,7 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
   std::vector<std::string> changes;
   if (state) check_identity(state->extra, identity_, config_);
   require_disk(setup_, config_, steps_);
+  require_folder_of_trace(config_);
   session_ = std::make_unique<Session>(setup_, plan_);
   session_->register_state(registry_);
   register_progress(registry_, progress_, data_.sampler);

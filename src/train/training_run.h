@@ -46,6 +46,9 @@ uint64_t disk_needed(const RunSetup& setup, const TrainConfig& config,
 /// Storage error unless the disk of --out has them.
 void require_disk(const RunSetup& setup, const TrainConfig& config, std::optional<int64_t> steps);
 
+/// Storage error unless the folder that --trace names is there: it is written at the end.
+void require_folder_of_trace(const TrainConfig& config);
+
 /// Everything that a step needs, and what happens before, between and after steps.
 class TrainingRun {
  public:

@@ -144,6 +144,8 @@ TEST_CASE("empty values are refused with a clear message") {
   CHECK(says(train_with({"--out", ""}, "out"), "--out: expected DIR"));
   CHECK(says(train_with({"--freeze", ""}), "--freeze: expected no empty item"));
   CHECK(says(train_with({"--lr"}), "--lr: expected a value behind it"));
+  CHECK(says(train_with({"--lr", "--steps", "3"}),
+             "--lr: expected a value behind it, found '--steps'"));
   CHECK(parsed({"generate", "--model", "m", "--prompt", "--x="}).prompt == "--x=");
 }
 
@@ -222,4 +224,19 @@ TEST_CASE("rows for evaluation are a file of their own or a part of the data") {
             parsed(train_with({"--val-size", size}));
           }).says("a share below 1 or a whole number"));
   }
+}
+
+TEST_CASE("on and off, as YAML and other trainers write them, too") {
+  const test::TemporaryDirectory directory;
+  for (const char* word : {"on", "true", "True", "TRUE", "yes"}) {
+    CHECK(parsed(train_with({"--packing", word})).packing);
+    CHECK(parsed(train_with({"--final-state", "off", "--shuffle", word})).shuffle);
+  }
+  for (const char* word : {"off", "false", "False", "no"}) {
+    CHECK_FALSE(parsed(train_with({"--packing", word})).packing);
+    CHECK_FALSE(parsed(train_with({written(directory, std::string("packing: ") + word)})).packing);
+  }
+  const Options bare = parsed(train_with({"--packing", "--max_steps", "3"}));
+  CHECK(bare.packing);
+  CHECK(bare.steps == 3);
 }

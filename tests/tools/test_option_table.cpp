@@ -244,7 +244,7 @@ TEST_CASE("numbers are strict") {
   CHECK(fails("seed", "-1"));
   CHECK(fails("keep", "0"));
   CHECK(fails("allow-change", "lr,,steps"));
-  CHECK(fails("decay-all", "yes"));
+  CHECK(fails("decay-all", "maybe"));
 }
 
 TEST_CASE("values are taken as they are") {

@@ -113,6 +113,12 @@ TEST_CASE("init, inspect, tokenize and verify") {
   }
   CHECK(entries == 0);
   CHECK(hearth_in(d, "init --config config.json --out model").code == 2);  // exists
+  for (const char* tokenizer : {"nothing", ".", "config.json"}) {  // none, no tokenizer, a file
+    r = hearth_in(d, std::string("init --config config.json --out new --tokenizer ") + tokenizer);
+    CHECK(r.code == 3);
+    CHECK(is_one_line(r.err));
+    CHECK_FALSE(std::filesystem::exists(d / "new"));
+  }
 
   r = hearth_in(d, "inspect model --digest --json");
   REQUIRE(r.code == 0);

@@ -227,6 +227,7 @@ TEST_CASE("a refused start leaves no run directory behind") {
   refused({"--cpu-memory", "1k"}, 2);
   refused({"--chat-template", w.d / "missing.jinja"}, 2);  // though no row is a chat
   refused({"--resume", w.d / "model"}, 2);
+  refused({"--trace", w.d / "missing/trace.json"}, 4);
 }
 
 TEST_CASE("trainable and freeze name the glob that matches nothing") {

@@ -57,7 +57,9 @@ void Checkpoint::read_configs() {
   family_ = &family_of(config_, config_path);
   spec_ = family_->read_config(config_, config_path);
   config_dtype(config_, config_path);  // refused if it is none
-  for (const char* name : kCompanions) {
+  std::vector<std::string> names(std::begin(kCompanions), std::end(kCompanions));
+  for (std::string& name : template_files(directory_)) names.push_back(std::move(name));
+  for (const std::string& name : names) {
     if (!has_model_file(directory_, name)) continue;
     const std::string path = model_file(directory_, name, follow_links_);
     refuse_foreign(read_head(path), path);

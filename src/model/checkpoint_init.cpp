@@ -130,6 +130,7 @@ std::vector<std::string> tokenizer_files(const std::string& directory) {
     throw input_error("--tokenizer " + quoted(directory) + ": no tokenizer files in it (" +
                       kTokenizerFiles[0] + ")");
   }
+  for (std::string& name : template_files(directory)) files.push_back(std::move(name));
   return files;
 }
 
@@ -154,7 +155,7 @@ void init_checkpoint(const std::string& config_path, const std::string& director
   if (shards.size() > 1) write_index(table, shards, type, result.path());
   copy_file(config_path, result.path() + "/config.json");
   for (const std::string& name : companions) {
-    copy_file(model_file(tokenizer, name, false), result.path() + "/" + name);
+    result.copy(model_file(tokenizer, name, false), name);
   }
   const Checkpoint check(result.path());
   result.publish();

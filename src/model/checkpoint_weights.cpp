@@ -147,19 +147,19 @@ std::vector<std::pair<std::string, Digest>> Checkpoint::digests() const {
   constexpr size_t kBuffer = size_t{4} << 20;
   std::vector<std::byte> buffer(kBuffer);
   std::vector<std::pair<std::string, Digest>> out;
-  const auto add = [&](const std::string& path) {
-    const InputFile file(path);
+  const auto add = [&](const std::string& name) {
+    const InputFile file(directory_ + "/" + name);
     Hasher hasher;
     for (uint64_t at = 0; at < file.size(); at += kBuffer) {
       const auto bytes = static_cast<size_t>(std::min<uint64_t>(kBuffer, file.size() - at));
       file.read(buffer.data(), bytes, at);
       hasher.update(buffer.data(), bytes);
     }
-    out.emplace_back(path.substr(path.rfind('/') + 1), hasher.digest());
+    out.emplace_back(name, hasher.digest());
   };
-  add(directory_ + "/config.json");
-  for (const auto& file : files_) add(file->path());
-  for (const std::string& name : companions_) add(directory_ + "/" + name);
+  add("config.json");
+  for (const auto& file : files_) add(file->path().substr(file->path().rfind('/') + 1));
+  for (const std::string& name : companions_) add(name);
   return out;
 }
 

@@ -110,7 +110,7 @@ void write_checkpoint(const ParameterTable& table, const Checkpoint& base,
   copied.push_back("config.json");
   if (!base.index_text().empty()) copied.push_back("model.safetensors.index.json");
   for (const std::string& name : copied) {
-    copy_file(base.directory() + "/" + name, result.path() + "/" + name);
+    result.copy(base.directory() + "/" + name, name);
   }
   const Checkpoint check(result.path());
   HEARTH_CHECK(check.files().size() == base.files().size(), "write_checkpoint: other shard plan");

@@ -32,13 +32,21 @@ bool link_allowed(const fs::path& target, const fs::path& directory) {
   return !blobs.empty() && is_below(target, blobs);
 }
 
+bool is_plain(const std::string& name) {
+  return !name.empty() && name.find('/') == std::string::npos && name != "." && name != "..";
+}
+
 }  // namespace
 
 std::string model_file(const std::string& directory, const std::string& name, bool follow_links) {
-  HEARTH_CHECK(!name.empty() && name.find('/') == std::string::npos && name != "..",
+  const size_t slash = name.find('/');
+  const bool in_folder = slash != std::string::npos;
+  HEARTH_CHECK(in_folder ? is_plain(name.substr(0, slash)) && is_plain(name.substr(slash + 1))
+                         : is_plain(name),
                "model file: not a plain name");
   const std::string path = directory + "/" + name;
-  if (!file_info(path).is_link || follow_links) return path;
+  // The folder may be a link, too.
+  if (follow_links || (!in_folder && !file_info(path).is_link)) return path;
   std::error_code error;
   const fs::path target = fs::canonical(path, error);
   if (error) throw input_error(path + ": a link that leads nowhere (" + error.message() + ")");
@@ -54,6 +62,17 @@ std::string model_file(const std::string& directory, const std::string& name, bo
 bool has_model_file(const std::string& directory, const std::string& name) {
   const FileInfo info = file_info(directory + "/" + name);
   return info.is_link || info.kind != FileKind::none;
+}
+
+std::vector<std::string> template_files(const std::string& directory) {
+  const std::string folder = "additional_chat_templates";
+  std::vector<std::string> names;
+  if (file_info(directory + "/" + folder).kind != FileKind::directory) return names;
+  for (const std::string& name : list_directory(directory + "/" + folder)) {
+    if (name.ends_with(".jinja")) names.push_back(folder + "/" + name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 void refuse_foreign(std::string_view head, const std::string& path) {

@@ -34,6 +34,14 @@ NewDirectory::~NewDirectory() {
   }
 }
 
+void NewDirectory::copy(const std::string& from, const std::string& name) const {
+  const size_t slash = name.find('/');
+  const std::string folder = temporary_ + "/" + name.substr(0, slash);
+  if (slash != std::string::npos) make_directory(folder);
+  copy_file(from, temporary_ + "/" + name);
+  if (slash != std::string::npos) sync_directory(folder);
+}
+
 void NewDirectory::publish() {
   sync_directory(temporary_);
   rename_no_replace(temporary_, target_);

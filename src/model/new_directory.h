@@ -17,6 +17,8 @@ class NewDirectory {
 
   /// Where to write; files must be synced by their writers.
   const std::string& path() const { return temporary_; }
+  /// Copies the file `from` to `name`, which may stand in a folder (`folder/name`); synced.
+  void copy(const std::string& from, const std::string& name) const;
   /// Syncs the directory, renames it to the target (never over another), syncs the parent.
   void publish();
 

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "base/file_ops.h"
+#include "data/samples/row_key.h"
+
 namespace hearth {
 
 namespace {
@@ -25,6 +28,13 @@ const JsonArray& files_of(const Json& identity, const char* key) {
     throw storage_error(std::string("saved state: its manifest lacks \"") + key + "\"");
   }
   return files->as_array();
+}
+
+/// The file that --chat-template names; none where it names a template of the model or `chatml`.
+Digests template_digest(const TrainConfig& config) {
+  const std::string& name = config.chat_template;
+  if (name.empty() || name == "chatml" || file_info(name).kind == FileKind::none) return {};
+  return {{name, digest_of_file(name, [](uint64_t) {})}};
 }
 
 /// The name of a file of a list; "a file" where a manifest has none.
@@ -118,6 +128,7 @@ Json run_identity(const TrainConfig& config, const RunSetup& setup, const Digest
   identity["model"] = digests_json(setup.checkpoint->digests());
   identity["data"] = digests_json(data);
   identity["eval-data"] = digests_json(eval_data);
+  identity["chat-template"] = digests_json(template_digest(config));
   identity["compute_dtype"] = name_of(setup.settings.compute);
   return identity;
 }
@@ -181,6 +192,9 @@ std::vector<std::string> check_identity(const Json& saved, const Json& current,
         "--val-size: the rows kept for evaluation would be others than in the saved state, so some "
         "of them would be trained on; give the old --seed, --data, --seq-len and --overflow, or "
         "--allow-change val-size");
+  }
+  if (!has_changed("chat-template") && saved.find("chat-template") != nullptr) {
+    compare_content(saved, current, "chat-template");
   }
   // Another model has other content; of data, files that stay must be what they were.
   if (!has_changed("model")) compare_content(saved, current, "model");

@@ -52,7 +52,8 @@ void preview_samples(const RowSet& rows, const RunConfig& config,
   bool shown = false, any_whole = false, any_ends = false;
   for (int64_t number = 0; number < std::min(rows.rows(), kRowsSeen); ++number) {
     if (rows.trained(number) == 0) continue;
-    const bool whole = rows.length(number) < config.seq_len;
+    // Cut rows end anywhere, and rows of ids as whoever made them meant.
+    const bool whole = rows.length(number) < config.seq_len && rows.encoded(number);
     if (shown && (!whole || any_ends)) continue;
     const Row row = read(rows, number);
     if (!shown)

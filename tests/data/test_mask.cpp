@@ -152,7 +152,6 @@ TEST_CASE("where turns cannot be told apart, nothing is guessed") {
       "{% for m in messages %}{{ m.content[0] }}{% endfor %}|{% for m in messages %}"
       "{{ m.content }},{% endfor %}";
   CHECK(has(refusal(twice, chat(kTwo)), "--train-on last works"));
-  CHECK(has(refusal(twice, chat(kTwo), TrainOn::last), "several places"));
   // The question is written in the turn of the answer.
   const std::string pairs =
       "{% for m in messages %}{% if m.role == 'assistant' %}Q {{ loop.previtem.content }} A "
@@ -164,6 +163,38 @@ TEST_CASE("where turns cannot be told apart, nothing is guessed") {
       "{% for m in messages %}{% if m.role == 'assistant' %}A {{ m.content }} "
       "{{ loop.nextitem.content if not loop.last else '' }};{% endif %}{% endfor %}";
   CHECK(has(refusal(ahead, chat(kTwo)), "--train-on last works"));
+}
+
+TEST_CASE("--train-on last works where turns cannot be told apart") {
+  const auto last = [](const std::string& source, const std::string& messages) {
+    return marked(train(source, chat(messages), TrainOn::last));
+  };
+  // In several places, with what others said between them: the last one.
+  const std::string twice =
+      "{% for m in messages %}{{ m.content[0] }}{% endfor %}|{% for m in messages %}"
+      "{{ m.content }},{% endfor %}";
+  CHECK(last(twice, kTwo) == "QAQA|Q1,A1,Q2,[A2,]");
+  CHECK(has(train(twice, chat(kTwo), TrainOn::last).note, "words stand last"));
+  // The newest message first; the same words in other turns are not this turn.
+  const std::string same = turn("user", "A2 or A1?") + "," + turn("assistant", "A2") + "," +
+                           turn("user", "So?") + "," + turn("assistant", " A2 ");
+  CHECK(last("{% for i in range(messages|length - 1, -1, -1) %}<{{ messages[i].content | trim }}>"
+             "{% endfor %}",
+             same) == "<[A2]><So?><A2><A2 or A1?>");
+  // The question is repeated behind the answer.
+  CHECK(last("{% for i in range(messages|length) %}{{ messages[i].content }}. {% endfor %}"
+             "({{ messages[-2].content }})",
+             kTwo) == "Q1. A1. Q2. [A2]. (Q2)");
+  // Another content raises.
+  CHECK(
+      last("{% for m in messages %}{% if m.content == '0' %}{{ raise_exception('no') }}{% endif %}"
+           "{% if loop.last %}{{ messages[0].content }}:{% endif %}{{ m.content }},{% endfor %}",
+           kTwo) == "Q1,A1,Q2,Q1:[A2,]");
+  // Nothing of the text is this turn alone: said, not guessed.
+  CHECK(has(refusal("{% for m in messages %}{{ m.content | upper }}{% endfor %}"
+                    "{% for m in messages %}{{ m.content | upper }}{% endfor %}",
+                    chat(turn("user", "q") + "," + turn("assistant", "a")), TrainOn::last),
+            "mixes them with those of others"));
 }
 
 TEST_CASE("generation tags win") {
@@ -179,6 +210,31 @@ TEST_CASE("generation tags win") {
       "{% for m in messages %}<{{ m.role }}>{{ say(m.content) }}{% endfor %}";
   CHECK(has(refusal(hidden, chat(kTwo)), "--train-on last works"));
   CHECK(marked(train(hidden, chat(kTwo), TrainOn::last)).ends_with("<user>Q2[<assistant>A2]"));
+}
+
+TEST_CASE("generation tags win for completions, too") {
+  const std::string tagged =
+      "{% for m in messages %}<{{ m.role }}>{% if m.role == 'assistant' %}{% generation %}"
+      "{{ m.content }}{% endgeneration %}</s>{% else %}{{ m.content }}{% endif %}{% endfor %}";
+  Chat asked = chat(kTwo);
+  asked.prompt_messages = 3;
+  CHECK(marked(train(tagged, asked, TrainOn::automatic)) ==
+        "<user>Q1<assistant>A1</s><user>Q2<assistant>[A2]</s>");
+  asked.prompt_messages = 1;
+  CHECK(marked(train(tagged, asked, TrainOn::automatic)) ==
+        "<user>Q1<assistant>[A1]</s><user>Q2<assistant>[A2]</s>");
+}
+
+TEST_CASE("a chat of many turns: the steps of all renderings are bounded, and told") {
+  std::string messages = turn("user", "Q");
+  for (int i = 0; i < 60; ++i) messages += "," + turn(i % 2 == 0 ? "assistant" : "user", "A");
+  const Chat many = chat(messages);
+  const std::string slow =
+      "{% for m in messages %}{% for i in range(messages|length * 1000) %}{% endfor %}"
+      "<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+      "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
+  CHECK(has(refusal(slow, many), "too many steps for its turns"));
+  CHECK(marked(train(slow, many, TrainOn::last)).find('[') != std::string::npos);
 }
 
 TEST_CASE("chats that are refused") {

@@ -72,6 +72,29 @@ TEST_CASE("prompt and completion as messages train what answers") {
   CHECK(chat.messages.size() == 4);
 }
 
+TEST_CASE("a post-processor that adds the end token: it stands there once") {
+  RowFixture f;
+  Json tokenizer = parse_json(read_file(f.directory / "tokenizer.json"), "tokenizer.json");
+  const auto adds = [&](const std::string& pieces) {
+    tokenizer["post_processor"] =
+        parse_json(R"({"type": "TemplateProcessing", "single": [)" + pieces + R"(], "pair": [],)" +
+                       R"( "special_tokens": {"<|im_end|>": {"id": "<|im_end|>", "ids": [258],)" +
+                       R"( "tokens": ["<|im_end|>"]}}})",
+                   "post_processor");
+    f.file("tokenizer.json", tokenizer.dump());
+  };
+  const std::string a = R"({"Sequence": {"id": "A", "type_id": 0}})";
+  const std::string end = R"({"SpecialToken": {"id": "<|im_end|>", "type_id": 0}})";
+  adds(a + "," + end);
+  for (const char* row : {R"({"text": "ab"})", R"({"prompt": "a", "completion": "b"})"}) {
+    const Sample sample = f.read_row(row);
+    CHECK(ids_as_text(sample) == "ab</S>");
+    CHECK(trained_text(sample) == "b</S>");
+  }
+  adds(end + "," + a);  // one at the beginning ends nothing
+  CHECK(ids_as_text(f.read_row(R"({"text": "ab"})")) == "</S>ab</S>");
+}
+
 TEST_CASE("alpaca rows") {
   RowFixture f;
   Sample sample = f.read_row(R"({"instruction": "Add", "input": "1 2", "output": "3"})");
@@ -93,11 +116,15 @@ TEST_CASE("alpaca rows") {
                                        {"assistant", "F"},
                                        {"user", "C"},
                                        {"assistant", "D"}}));
-  CHECK(trained_text(sample) == "B</S>\nF</S>\nD</S>\n");
+  // The output completes what stands before it.
+  CHECK(trained_text(sample) == "D</S>\n");
   for (const TrainOn on : {TrainOn::last, TrainOn::completion}) {
     f.options.train_on = on;
     CHECK(trained_text(f.read_row(line)) == "D</S>\n");
   }
+  f.options.train_on = TrainOn::assistant;
+  CHECK(trained_text(f.read_row(line)) == "B</S>\nF</S>\nD</S>\n");
+  f.options.train_on = TrainOn::automatic;
   // The text column of some copies makes it two kinds; --format decides.
   const std::string both = R"({"instruction": "Hi", "output": "Ho", "text": "Hi Ho"})";
   f.refused(both, {"text and instruction and output", "--format"});

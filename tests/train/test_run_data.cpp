@@ -80,6 +80,55 @@ TEST_CASE("content that changed is told on resume, whatever the cache holds") {
   CHECK(f.run(config) == ExitCode::done);
 }
 
+TEST_CASE("another content of the file that --chat-template names is told on resume") {
+  TrainingFixture f;
+  const OwnCache cache(f.dir / "cache");
+  f.write(
+      f.dir / "rows.jsonl",
+      R"({"messages": [{"role": "user", "content": "Q"}, {"role": "assistant", "content": "A"}]})");
+  const std::string source =
+      "{% for m in messages %}{{ m.role }}: {{ m.content }}<|im_end|>{% endfor %}"
+      "{% if add_generation_prompt %}assistant: {% endif %}";
+  f.write(f.dir / "my.jinja", source);
+  TrainConfig config = f.config("run");
+  config.chat_template = f.dir / "my.jinja";
+  REQUIRE(f.run_until(config, 3) == ExitCode::stopped);
+  f.write(f.dir / "my.jinja", "-" + source);
+  const Raised raised = raised_by([&] { f.run(config); });
+  CHECK(raised.code == ExitCode::input);
+  CHECK(raised.says("my.jinja"));
+  f.write(f.dir / "my.jinja", source);
+  CHECK(f.run(config) == ExitCode::done);
+}
+
+TEST_CASE("a last trained token that ends no turn is told, but not of rows of ids") {
+  TrainingFixture f;
+  const OwnCache cache(f.dir / "cache");
+  TrainConfig config = f.config("run");
+  config.data_cache = uint64_t{1} << 30;
+  const auto warned = [&](const std::string& row) {
+    f.write(f.dir / "rows.jsonl", row);
+    bool any = false;
+    for (const char* out : {"cold", "warm"}) {
+      RecordingReporter reporter;
+      config.out = f.dir / (out + std::to_string(row.size()));
+      REQUIRE(train(config, reporter) == ExitCode::done);
+      const bool told = std::any_of(
+          reporter.warnings.begin(), reporter.warnings.end(),
+          [](const std::string& line) { return line.find("ends a turn") != std::string::npos; });
+      if (std::string_view(out) == "warm") CHECK(told == any);
+      any = told;
+    }
+    return any;
+  };
+  config.chat_template = f.dir / "my.jinja";
+  f.write(config.chat_template,
+          "{% for m in messages %}{{ m.role }}: {{ m.content }};{% endfor %}");
+  CHECK(warned(R"({"messages": [{"role": "assistant", "content": "A"}]})"));
+  CHECK_FALSE(warned(R"({"text": "A"})"));
+  CHECK_FALSE(warned(R"({"input_ids": [65, 66, 67], "labels": [65, 66, 67]})"));
+}
+
 TEST_CASE("the rows kept for evaluation stay so after a resume") {
   TrainingFixture f;
   TrainConfig config = f.config("run");

@@ -87,9 +87,9 @@ struct ChatTemplate::Parts {
   Json special_tokens;
   std::string date;
 
-  const jinja::Template& choose(const Json& tools) const {
+  const jinja::Template& choose(bool with_tools) const {
     for (const std::string_view name : {"tool_use", "default"}) {
-      if (tools.is_null() && name == "tool_use") continue;
+      if (!with_tools && name == "tool_use") continue;
       for (const Named& each : templates) {
         if (each.name == name) return each.parsed;
       }
@@ -102,27 +102,46 @@ namespace {
 
 using Variables = std::vector<std::pair<std::string, jinja::Value>>;
 
-Variables variables_of(std::span<const Json> messages, const Json& tools, bool prompt,
-                       const Json& special_tokens) {
+Variables variables_of(std::span<const jinja::Value> messages, const jinja::Value& tools,
+                       bool prompt, const Json& special_tokens) {
   Variables variables;
   if (special_tokens.is_object()) {
     for (const auto& [name, token] : special_tokens.as_object()) {
       variables.emplace_back(name, jinja::Value::from_json(token));
     }
   }
-  jinja::Values values;
-  values.reserve(messages.size());
-  for (const Json& message : messages) {
-    values.push_back(message_value(message, static_cast<int64_t>(values.size())));
-  }
-  variables.emplace_back("messages", jinja::Value::list(std::move(values)));
-  variables.emplace_back("tools", jinja::Value::from_json(tools));
+  variables.emplace_back("messages", jinja::Value::list({messages.begin(), messages.end()}));
+  variables.emplace_back("tools", tools);
   variables.emplace_back("documents", jinja::Value());
   variables.emplace_back("add_generation_prompt", prompt);
   return variables;
 }
 
 }  // namespace
+
+// Templates change no value that they are given, so renderings may share these.
+struct ChatValues::Parts {
+  jinja::Values messages;
+  jinja::Value tools;
+};
+
+ChatValues::ChatValues(std::span<const Json> messages, const Json& tools,
+                       const std::string& where) {
+  auto parts = std::make_shared<Parts>();
+  try {
+    parts->messages.reserve(messages.size());
+    for (const Json& message : messages) {
+      const auto number = static_cast<int64_t>(parts->messages.size());
+      parts->messages.push_back(message_value(message, number));
+    }
+    parts->tools = jinja::Value::from_json(tools);
+  } catch (const jinja::TemplateError& error) {
+    throw input_error(where + ": " + error.what());
+  }
+  parts_ = std::move(parts);
+}
+
+size_t ChatValues::messages() const { return parts_->messages.size(); }
 
 ChatTemplate::ChatTemplate(const TemplateOptions& options) {
   auto parts = std::make_unique<Parts>();
@@ -153,10 +172,18 @@ ChatTemplate& ChatTemplate::operator=(ChatTemplate&&) noexcept = default;
 RenderedChat ChatTemplate::render(std::span<const Json> messages, const Json& tools,
                                   bool add_generation_prompt, const std::string& where,
                                   int64_t* steps) const {
-  const jinja::Template& chosen = parts_->choose(tools);
+  const ChatValues chat(messages, tools, where);
+  return render(chat, messages.size(), add_generation_prompt, where, steps);
+}
+
+RenderedChat ChatTemplate::render(const ChatValues& of, size_t count, bool add_generation_prompt,
+                                  const std::string& where, int64_t* steps) const {
+  const jinja::Value& tools = of.parts_->tools;
+  const jinja::Template& chosen = parts_->choose(!tools.is_none());
   Variables variables;
   try {
-    variables = variables_of(messages, tools, add_generation_prompt, parts_->special_tokens);
+    variables = variables_of(std::span(of.parts_->messages).first(count), tools,
+                             add_generation_prompt, parts_->special_tokens);
   } catch (const jinja::TemplateError& error) {
     throw input_error(where + ": " + error.what());
   }
@@ -170,7 +197,7 @@ RenderedChat ChatTemplate::render(std::span<const Json> messages, const Json& to
       chat.generated.push_back(span_of(begin, end));
     }
     chat.generated_hidden = rendered.generated_hidden;
-    chat.turns = turns_of(rendered, messages.size());
+    chat.turns = turns_of(rendered, count);
     chat.text = std::move(rendered.text);
   } catch (const Error&) {
     if (steps != nullptr) *steps -= given - limits.steps;
@@ -181,7 +208,7 @@ RenderedChat ChatTemplate::render(std::span<const Json> messages, const Json& to
 }
 
 bool ChatTemplate::marks_generation(const Json& tools) const {
-  return parts_->choose(tools).marks_generation();
+  return parts_->choose(!tools.is_null()).marks_generation();
 }
 
 std::string ChatTemplate::identity() const {

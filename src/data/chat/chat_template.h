@@ -32,6 +32,20 @@ struct RenderedChat {
   std::vector<TextSpan> turns;
 };
 
+/// A chat as templates see it: made once for many renderings of its beginnings. For one thread.
+class ChatValues {
+ public:
+  /// `tools`: null for none. An input error that starts with `where` for what templates cannot
+  /// hold (integers beyond 64 bits, values nested too deep).
+  ChatValues(std::span<const Json> messages, const Json& tools, const std::string& where);
+  size_t messages() const;
+
+ private:
+  friend class ChatTemplate;
+  struct Parts;
+  std::shared_ptr<const Parts> parts_;
+};
+
 /// The template of a model, or several of them by name. Immutable: threads may share it.
 ///
 /// Renders byte for byte what transformers' apply_chat_template does (members of a message that are
@@ -55,6 +69,9 @@ class ChatTemplate {
   /// else `default`. `steps`: what this and further renderings of a row may take together; lowered
   /// by what this one took.
   RenderedChat render(std::span<const Json> messages, const Json& tools, bool add_generation_prompt,
+                      const std::string& where, int64_t* steps = nullptr) const;
+  /// The first `count` messages of a chat.
+  RenderedChat render(const ChatValues& chat, size_t count, bool add_generation_prompt,
                       const std::string& where, int64_t* steps = nullptr) const;
 
   /// Whether the template for such rows marks what the model writes by {% generation %}.

@@ -1,6 +1,7 @@
 #include "data/chat/jinja_value.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/error.h"
 #include "data/chat/jinja_meter.h"
@@ -8,6 +9,18 @@
 
 namespace hearth::jinja {
 namespace {
+
+// Eight bytes at once: every text that a template makes is asked.
+bool is_ascii(std::string_view text) {
+  uint64_t bits = 0;
+  size_t at = 0;
+  for (; at + sizeof bits <= text.size(); at += sizeof bits) {
+    std::memcpy(&bits, text.data() + at, sizeof bits);
+    if ((bits & 0x8080808080808080U) != 0) return false;
+  }
+  return std::none_of(text.begin() + static_cast<ptrdiff_t>(at), text.end(),
+                      [](char c) { return c < 0; });
+}
 
 int deeper(int depth) {
   if (depth >= kMaxDepth) {
@@ -19,9 +32,7 @@ int deeper(int depth) {
 }  // namespace
 
 String::String(std::string text, bool marked)
-    : bytes(std::move(text)),
-      ascii(std::none_of(bytes.begin(), bytes.end(), [](char c) { return c < 0; })),
-      safe(marked) {
+    : bytes(std::move(text)), ascii(is_ascii(bytes)), safe(marked) {
   hold_text(static_cast<int64_t>(bytes.size()));
 }
 

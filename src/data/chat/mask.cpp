@@ -19,9 +19,16 @@ constexpr const char* kCut =
     "the chat template rewrites the last turn of the assistant when more follows: with "
     "--train-on last what follows is left out";
 
-[[noreturn]] void cannot_tell(const std::string& where, size_t message, const char* why) {
-  throw input_error(where + ": messages[" + std::to_string(message) + "]: " + why +
-                    ", so what is trained cannot be told; --train-on last works");
+constexpr const char* kOnePlace =
+    "the chat template writes the last turn of the assistant together with what others said: it is "
+    "trained where its words stand last";
+
+[[noreturn]] void cannot_tell(const TurnFinder& finder, const std::string& where, size_t message,
+                              const char* why) {
+  throw input_error(
+      where + ": messages[" + std::to_string(message) +
+      "]: " + (finder.exhausted() ? "the chat template takes too many steps for its turns" : why) +
+      ", so what is trained cannot be told; --train-on last works");
 }
 
 void add_span(Spans& spans, TextSpan span) {
@@ -40,6 +47,15 @@ Spans joined(Spans spans) {
   Spans apart;
   for (const TextSpan& span : spans) add_span(apart, span);
   return apart;
+}
+
+// The parts of blocks that lie in a span.
+Spans within(const Spans& blocks, const TextSpan& whole) {
+  Spans parts;
+  for (const TextSpan& block : joined(blocks)) {
+    add_span(parts, {std::max(block.begin, whole.begin), std::min(block.end, whole.end)});
+  }
+  return parts;
 }
 
 size_t last_assistant(const Chat& chat) {
@@ -64,15 +80,15 @@ TrainedChat train_turns(TurnFinder& finder, const Chat& chat, const std::string&
       last_by_piece = i;
       if (finder.rewrites(i)) trained.note = kRewrites;
     }
-    if (!span) cannot_tell(where, i, "the chat template rewrites earlier turns");
+    if (!span) cannot_tell(finder, where, i, "the chat template rewrites earlier turns");
     if (!trained.trained.empty() && span->begin < trained.trained.back().end) {
-      cannot_tell(where, i, "the chat template mixes turns");
+      cannot_tell(finder, where, i, "the chat template mixes turns");
     }
     add_span(trained.trained, *span);
   }
   const Words words = finder.foreign_words(trained.trained, chat.messages.size());
   if (words == Words::inside || (words == Words::unknown && by_piece)) {
-    cannot_tell(where, last_by_piece,
+    cannot_tell(finder, where, last_by_piece,
                 "the chat template writes what others said into turns of the assistant");
   }
   trained.text = finder.whole().text;
@@ -99,24 +115,25 @@ TrainedChat train_last(TurnFinder& finder, const Chat& chat, const ChatTemplate&
   if (!allowed(span)) span = finder.by_piece(i, finder.whole());
   if (!allowed(span)) {
     span = finder.by_difference(i);
-    if (finder.foreign_words({*span}, chat.messages.size()) == Words::inside) {
-      throw input_error(where + ": messages[" + std::to_string(i) +
-                        "]: the chat template writes this turn in several places, with what "
-                        "others said between them");
+    if (!span || finder.foreign_words({*span}, chat.messages.size()) == Words::inside) {
+      span = finder.by_content(i);
+      trained.note = kOnePlace;
     }
+  }
+  if (!span) {
+    throw input_error(where + ": messages[" + std::to_string(i) +
+                      "]: the chat template changes the words of this turn and mixes them with "
+                      "those of others: no part of the text is this turn alone");
   }
   add_span(trained.trained, *span);
   trained.text = finder.whole().text;
   return trained;
 }
 
+// All behind a prompt; of templates with generation tags what they enclose there.
 TrainedChat train_completion(TurnFinder& finder, const Chat& chat,
                              const ChatTemplate& chat_template, const std::string& where) {
   const size_t first = chat.prompt_messages;
-  const size_t last = last_assistant(chat);
-  if (first == 0 || (first == last && last + 1 == chat.messages.size())) {
-    return train_last(finder, chat, chat_template, where);
-  }
   const RenderedChat& whole = finder.whole();
   std::optional<size_t> begin = finder.begin_by_prefix(first, whole.text);
   TrainedChat trained;
@@ -125,11 +142,14 @@ TrainedChat train_completion(TurnFinder& finder, const Chat& chat,
     if (piece) begin = piece->begin;
     trained.note = kRewrites;
   }
-  if (!begin) cannot_tell(where, first, "the chat template rewrites the prompt");
+  if (!begin) cannot_tell(finder, where, first, "the chat template rewrites the prompt");
   add_span(trained.trained,
            {static_cast<uint32_t>(*begin), static_cast<uint32_t>(whole.text.size())});
   if (finder.foreign_words(trained.trained, first) == Words::inside) {
-    cannot_tell(where, first, "the chat template writes the prompt behind the completion");
+    cannot_tell(finder, where, first, "the chat template writes the prompt behind the completion");
+  }
+  if (chat_template.marks_generation(chat.tools) && !whole.generated_hidden) {
+    trained.trained = within(whole.generated, trained.trained[0]);
   }
   trained.text = whole.text;
   return trained;
@@ -142,7 +162,7 @@ TrainedChat train_tagged(TurnFinder& finder, const Chat& chat, const ChatTemplat
   const RenderedChat& whole = finder.whole();
   if (!last) {
     if (whole.generated_hidden) {
-      cannot_tell(where, find_assistant(chat.messages),
+      cannot_tell(finder, where, find_assistant(chat.messages),
                   "the generation tags of the template stand in a macro or a variable");
     }
     trained.text = whole.text;
@@ -179,7 +199,12 @@ TrainedChat render_trained(const ChatTemplate& chat_template, const Chat& chat, 
   }
   TurnFinder finder(chat_template, chat, where);
   if (train_on == TrainOn::completion) {
-    return train_completion(finder, chat, chat_template, where);
+    const size_t last = last_assistant(chat);
+    const bool last_alone = chat.prompt_messages == last && last + 1 == chat.messages.size();
+    if (chat.prompt_messages > 0 && !last_alone) {
+      return train_completion(finder, chat, chat_template, where);
+    }
+    train_on = TrainOn::last;
   }
   if (chat_template.marks_generation(chat.tools)) {
     return train_tagged(finder, chat, chat_template, train_on == TrainOn::last, where);

@@ -33,7 +33,7 @@ struct TrainedChat {
 ///
 /// Input error that starts with `where`: no turn of the assistant, a template that raises, and a
 /// turn that cannot be told apart; then the message says that `--train-on last` works. (It refuses
-/// one thing alone: a last turn in several places with words of others between them.)
+/// one thing alone: words of others within the last turn, whose own words stand nowhere as given.)
 TrainedChat render_trained(const ChatTemplate& chat_template, const Chat& chat, TrainOn train_on,
                            const std::string& where);
 

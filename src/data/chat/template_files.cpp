@@ -13,8 +13,6 @@ namespace {
 
 constexpr const char* kConfig = "tokenizer_config.json";
 constexpr const char* kFile = "chat_template.jinja";
-constexpr const char* kFolder = "additional_chat_templates";
-constexpr const char* kExtension = ".jinja";
 
 constexpr const char* kChatml =
     "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] "
@@ -42,13 +40,10 @@ std::vector<TemplateSource> find_files(const TemplateOptions& options) {
     const std::string path = model_file(options.model, kFile, options.follow_links);
     found.push_back({"default", path, read_template(path)});
   }
-  const std::string folder = options.model + "/" + kFolder;
-  if (file_info(folder).kind != FileKind::directory) return found;
-  for (const std::string& name : list_directory(folder)) {
-    if (!name.ends_with(kExtension)) continue;
-    const std::string path = model_file(folder, name, options.follow_links);
-    found.push_back({name.substr(0, name.size() - std::string_view(kExtension).size()), path,
-                     read_template(path)});
+  for (const std::string& file : template_files(options.model)) {
+    const std::string path = model_file(options.model, file, options.follow_links);
+    const size_t begin = file.find('/') + 1;
+    found.push_back({file.substr(begin, file.rfind('.') - begin), path, read_template(path)});
   }
   return found;
 }

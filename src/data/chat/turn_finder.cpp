@@ -11,6 +11,7 @@ namespace {
 
 constexpr int64_t kSteps = 200'000'000;
 constexpr std::string_view kMark = "\xee\x83\xb1";  // a character for private use
+constexpr const char* kSpace = " \t\r\n";
 
 // Length of the common beginning, in whole characters.
 size_t common(std::string_view a, std::string_view b) {
@@ -27,10 +28,21 @@ TextSpan span_of(size_t begin, size_t end) {
   return {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)};
 }
 
-// The content with the mark in its middle, where no test for a beginning or an end sees it.
-std::string marked(const std::string& content) {
+std::string trimmed(const std::string& text) {
+  const size_t first = text.find_first_not_of(kSpace);
+  if (first == std::string::npos) return "";
+  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+}
+
+// Where no test for a beginning or an end sees a mark.
+size_t middle_of(const std::string& content) {
   size_t middle = content.size() / 2;
   while (middle > 0 && (content[middle] & 0xc0) == 0x80) --middle;
+  return middle;
+}
+
+std::string marked(const std::string& content) {
+  const size_t middle = middle_of(content);
   return content.substr(0, middle) + std::string(kMark) + content.substr(middle);
 }
 
@@ -38,8 +50,12 @@ std::string marked(const std::string& content) {
 
 TurnFinder::TurnFinder(const ChatTemplate& chat_template, const Chat& chat,
                        const std::string& where)
-    : template_(chat_template), chat_(chat), where_(where), steps_(kSteps) {
-  whole_ = template_.render(chat.messages, chat.tools, false, where, &steps_);
+    : template_(chat_template),
+      chat_(chat),
+      values_(chat.messages, chat.tools, where),
+      where_(where),
+      steps_(kSteps) {
+  whole_ = template_.render(values_, values_.messages(), false, where, &steps_);
 }
 
 const std::string* TurnFinder::text_of(size_t count, bool prompt) {
@@ -47,10 +63,13 @@ const std::string* TurnFinder::text_of(size_t count, bool prompt) {
   const auto key = std::pair(count, prompt);
   auto found = texts_.find(key);
   if (found == texts_.end()) {
+    // Turns are asked for in order: what is far behind is not asked for again.
+    if (count < chat_.messages.size() && count > 1) {
+      texts_.erase(texts_.begin(), texts_.lower_bound({count - 1, false}));
+    }
     std::optional<std::string> text;
     try {
-      const std::span<const Json> messages(chat_.messages.data(), count);
-      text = template_.render(messages, chat_.tools, prompt, where_, &steps_).text;
+      text = template_.render(values_, count, prompt, where_, &steps_).text;
     } catch (const Error& error) {
       if (error.code() != ExitCode::input) throw;
     }
@@ -102,54 +121,107 @@ std::optional<TextSpan> TurnFinder::by_piece(size_t i, const RenderedChat& of) {
   return span_of(piece.begin + agree, piece.end);
 }
 
-TextSpan TurnFinder::by_difference(size_t i) {
+std::optional<TextSpan> TurnFinder::by_difference(size_t i) {
   const std::string* text = text_of(i + 1, false);
+  if (text == nullptr) return std::nullopt;
   std::vector<Json> messages(chat_.messages.begin(),
                              chat_.messages.begin() + static_cast<ptrdiff_t>(i));
   const Json& content = member_or_null(chat_.messages[i], "content");
   const std::string own = content.is_string() ? content.as_string() : "";
-  const size_t first = own.find_first_not_of(" \t\r\n");
+  const size_t first = own.find_first_not_of(kSpace);
   const char other = first != std::string::npos && own[first] == '0' ? '1' : '0';
   messages.push_back(JsonObject{{"role", "assistant"}, {"content", std::string(1, other)}});
-  const RenderedChat changed = template_.render(messages, chat_.tools, false, where_, &steps_);
-  if (text == nullptr) {  // raises: once more, for the message
-    const std::span<const Json> given(chat_.messages.data(), i + 1);
-    template_.render(given, chat_.tools, false, where_, &steps_);
-    throw input_error(where_ + ": the template renders this chat at times only");
-  }
-  return span_of(common(*text, changed.text), text->size());
+  const auto changed = try_render(messages);
+  if (!changed) return std::nullopt;
+  return span_of(common(*text, *changed), text->size());
 }
 
-TurnFinder::Words TurnFinder::foreign_words(const std::vector<TextSpan>& spans, size_t end) {
-  if (whole_.text.find(kMark) != std::string::npos) return Words::unknown;
+std::optional<TextSpan> TurnFinder::by_content(size_t i) {
+  const Json& content = member_or_null(chat_.messages[i], "content");
+  const std::string own = content.is_string() ? trimmed(content.as_string()) : "";
+  if (own.empty()) return std::nullopt;
+  const std::string& text = whole_.text;
+  const std::vector<TextSpan> taken = contents_but(i);
+  for (size_t at = text.rfind(own); at != std::string::npos;
+       at = at == 0 ? std::string::npos : text.rfind(own, at - 1)) {
+    const size_t end = at + own.size();
+    const auto next = std::find_if(taken.begin(), taken.end(),
+                                   [&](const TextSpan& words) { return words.end > at; });
+    if (next != taken.end() && next->begin < end) continue;
+    const bool last = next == taken.end() && i + 1 == chat_.messages.size();
+    return span_of(at, last ? text.size() : end);
+  }
+  return std::nullopt;
+}
+
+std::vector<TextSpan> TurnFinder::contents_but(size_t i) {
+  std::vector<bool> others(chat_.messages.size(), true);
+  others[i] = false;
+  const auto middles = middles_of(others);
+  std::vector<TextSpan> spans;
+  for (const size_t middle : middles.value_or(std::vector<size_t>())) {
+    TextSpan span = span_of(middle, middle);
+    for (const Json& message : chat_.messages) {  // whose it is, is not known
+      const Json& content = member_or_null(message, "content");
+      if (!content.is_string()) continue;
+      const std::string words = trimmed(content.as_string());
+      const size_t before = middle_of(content.as_string()) - content.as_string().find(words);
+      if (before > middle || before > words.size()) continue;
+      if (whole_.text.compare(middle - before, words.size(), words) != 0) continue;
+      span = {std::min(span.begin, static_cast<uint32_t>(middle - before)),
+              std::max(span.end, static_cast<uint32_t>(middle - before + words.size()))};
+    }
+    spans.push_back(span);
+  }
+  return spans;
+}
+
+std::optional<std::string> TurnFinder::try_render(std::span<const Json> messages) {
+  try {
+    return template_.render(messages, chat_.tools, false, where_, &steps_).text;
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::input) throw;
+    return std::nullopt;
+  }
+}
+
+std::optional<std::vector<size_t>> TurnFinder::middles_of(const std::vector<bool>& which) {
+  if (whole_.text.find(kMark) != std::string::npos) return std::nullopt;
   JsonArray messages = chat_.messages;
-  for (size_t i = 0; i < end; ++i) {
-    if (member_or_null(messages[i], "role").as_string() == "assistant") continue;
+  for (size_t i = 0; i < messages.size(); ++i) {
     const Json& content = member_or_null(messages[i], "content");
-    if (content.is_string() && !content.as_string().empty()) {
+    if (which[i] && content.is_string() && !content.as_string().empty()) {
       messages[i]["content"] = marked(content.as_string());
     }
   }
-  std::string text;
-  try {
-    text = template_.render(messages, chat_.tools, false, where_, &steps_).text;
-  } catch (const Error& error) {
-    if (error.code() != ExitCode::input) throw;
-    return Words::unknown;
-  }
+  const auto text = try_render(messages);
+  if (!text) return std::nullopt;
   std::string plain;
-  bool inside = false;
-  auto span = spans.begin();
-  for (size_t from = 0; from <= text.size();) {
-    const size_t mark = text.find(kMark, from);
-    plain.append(text, from, mark == std::string::npos ? mark : mark - from);
+  std::vector<size_t> middles;
+  for (size_t from = 0;;) {
+    const size_t mark = text->find(kMark, from);
+    plain.append(*text, from, mark == std::string::npos ? mark : mark - from);
     if (mark == std::string::npos) break;
-    while (span != spans.end() && span->end <= plain.size()) ++span;
-    inside |= span != spans.end() && span->begin < plain.size();
+    middles.push_back(plain.size());
     from = mark + kMark.size();
   }
-  if (plain != whole_.text) return Words::unknown;
-  return inside ? Words::inside : Words::apart;
+  if (plain != whole_.text) return std::nullopt;
+  return middles;
+}
+
+TurnFinder::Words TurnFinder::foreign_words(const std::vector<TextSpan>& spans, size_t end) {
+  std::vector<bool> others(chat_.messages.size());
+  for (size_t i = 0; i < end; ++i) {
+    others[i] = member_or_null(chat_.messages[i], "role").as_string() != "assistant";
+  }
+  const auto middles = middles_of(others);
+  if (!middles) return Words::unknown;
+  auto span = spans.begin();
+  for (const size_t middle : *middles) {
+    while (span != spans.end() && span->end <= middle) ++span;
+    if (span != spans.end() && span->begin < middle) return Words::inside;
+  }
+  return Words::apart;
 }
 
 }  // namespace hearth

@@ -10,21 +10,22 @@
 namespace hearth {
 namespace {
 
-// OpenAI's way to leave a turn untrained: passing it over would train what the row says not to.
-void refuse_weights(const JsonArray& messages, const std::string& where, const char* field) {
-  for (size_t i = 0; i < messages.size(); ++i) {
-    const Json& weight = member_or_null(messages[i], "weight");
-    if (weight.is_number() && weight.as_double() == 0) {
-      throw input_error(where + ": " + field + "[" + std::to_string(i) +
-                        "].weight: turns are not weighted; take the turn out or the key, or use "
-                        "--train-on last");
-    }
-  }
+// OpenAI's way to leave a turn of the assistant untrained: passing it over would train what the row
+// says not to. Turns of others are not trained anyway.
+void refuse_weight(const Json& turn, const Json& read, const std::string& where) {
+  const Json& weight = member_or_null(turn, "weight");
+  if (!weight.is_number() || weight.as_double() != 0) return;
+  if (member_or_null(read, "role").as_string() != "assistant") return;
+  throw input_error(where +
+                    ".weight: turns are not weighted, so this one would be trained; take "
+                    "the key out, or the turn");
 }
 
 JsonArray read_list(const Json& row, const char* field, const std::string& where) {
   JsonArray messages = read_messages(member_or_null(row, field), where, field);
-  refuse_weights(messages, where, field);
+  for (size_t i = 0; i < messages.size(); ++i) {
+    refuse_weight(messages[i], messages[i], where + ": " + field + "[" + std::to_string(i) + "]");
+  }
   return messages;
 }
 
@@ -171,6 +172,7 @@ Chat read_alpaca_row(const Json& row, const std::string& where) {
   chat.messages.push_back(message("user", asked + input));
   chat.messages.push_back(message("assistant", required_text(row, "output", where)));
   put_system_first(optional_text(row, "system", where), where, chat.messages);
+  chat.prompt_messages = chat.messages.size() - 1;
   return chat;
 }
 
@@ -185,10 +187,11 @@ Chat read_sharegpt_row(const Json& row, const std::string& where) {
     chat.messages = read_list(row, "conversations", where);
   } else {
     for (const Json& turn : turns.as_array()) {
-      chat.messages.push_back(
-          read_turn(turn, where + ": conversations[" + std::to_string(chat.messages.size()) + "]"));
+      const std::string place =
+          where + ": conversations[" + std::to_string(chat.messages.size()) + "]";
+      chat.messages.push_back(read_turn(turn, place));
+      refuse_weight(turn, chat.messages.back(), place);
     }
-    refuse_weights(turns.as_array(), where, "conversations");
   }
   put_system_first(optional_text(row, "system", where), where, chat.messages);
   chat.tools = read_tools(member_or_null(row, "tools"), where);

@@ -141,6 +141,7 @@ void RowConverter::State::set_encoding(Encoding encoding, const std::string& whe
                    ", but the model has a vocabulary of " + std::to_string(options.vocabulary));
     }
   }
+  sample.encoded = true;
   sample.ids = std::move(encoding.ids);
   sample.spans = std::move(encoding.spans);
   if (count_trained(sample.labels) == 0) {
@@ -155,7 +156,9 @@ void RowConverter::State::fill_text(std::string text, size_t trained_from, const
   const Tokenizer& with = tokenizer();
   Encoding encoding = of_row(where, [&] { return with.encode(text, {.add_special = true}); });
   const auto end = static_cast<uint32_t>(text.size());
-  if (!text.ends_with(with.end_token())) {
+  // The post-processor of some tokenizers adds the end token itself.
+  const bool ended = !encoding.ids.empty() && encoding.ids.back() == with.end_id();
+  if (!ended && !text.ends_with(with.end_token())) {
     encoding.ids.push_back(with.end_id());
     encoding.spans.push_back({end, end});
   }

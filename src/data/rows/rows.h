@@ -39,6 +39,7 @@ struct Sample {
   std::string text;  // exactly what was encoded; empty for input_ids rows
   std::vector<int32_t> ids;
   std::vector<int32_t> labels;  // beside their ids (not shifted); kIgnoredLabel where not trained
+  bool encoded = false;         // here, from a text or a chat; not an input_ids row
   std::vector<TextSpan> spans;  // of text, one an id; empty for input_ids rows, an added end token
                                 // has an empty span at the end
   /// One entry an id: this token is a target that counts (never the first).

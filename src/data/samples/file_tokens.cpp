@@ -94,6 +94,7 @@ FileTokens FileTokenizer::tokenize(const std::string& path, const PlaceFinder& f
       const ConvertedRow& row = batch.rows[i];
       if (!row.error) {
         tokens.store.add(row.sample.ids, row.sample.labels, row.sample.line);
+        if (row.sample.encoded) tokens.store.set_encoded();
         continue;
       }
       try {

@@ -69,6 +69,8 @@ int64_t RowSet::trained(int64_t row) const {
   return part.store->trained(row_of_store(part, row));
 }
 
+bool RowSet::encoded(int64_t row) const { return part_of(row).store->encoded(); }
+
 void RowSet::read(int64_t row, std::vector<int32_t>& ids, std::vector<int32_t>& labels) const {
   const Part& part = part_of(row);
   part.store->read(row_of_store(part, row), ids, labels);

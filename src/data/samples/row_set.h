@@ -28,6 +28,7 @@ class RowSet {
   int64_t rows() const { return rows_; }
   int64_t length(int64_t row) const;
   int64_t trained(int64_t row) const;
+  bool encoded(int64_t row) const;  // TokenStore::encoded of its file
   /// Appends ids and labels of a row.
   void read(int64_t row, std::vector<int32_t>& ids, std::vector<int32_t>& labels) const;
 

@@ -21,7 +21,7 @@ struct Footer {
   uint64_t version = 1;
   Digest key;
   uint64_t rows = 0, words = 0, notes_bytes = 0;
-  uint64_t zero = 0;
+  uint64_t encoded = 0;  // 1: some row is not of input_ids
   Digest words_digest, index_digest, notes_digest, own_digest;
 };
 static_assert(sizeof(Footer) == 128 && std::is_trivially_copyable_v<Footer>);
@@ -47,7 +47,7 @@ Footer read_footer(const InputFile& file, const Digest& key) {
   if (file.size() < sizeof footer) refuse(file, "too short");
   file.read(&footer, sizeof footer, file.size() - sizeof footer);
   if (footer.own_digest != own_digest(footer)) refuse(file, "damaged footer");
-  if (footer.magic != expected.magic || footer.version != expected.version || footer.zero != 0) {
+  if (footer.magic != expected.magic || footer.version != expected.version || footer.encoded > 1) {
     refuse(file, "another format");
   }
   if (footer.key != key) refuse(file, "rows of another key");
@@ -105,6 +105,7 @@ void TokenStore::write_footer(const Digest& key, const std::string& notes) {
   footer.rows = static_cast<uint64_t>(rows());
   footer.words = in_file_;
   footer.notes_bytes = notes.size();
+  footer.encoded = encoded_ ? 1 : 0;
   footer.words_digest = hasher_.digest();
 
   Hasher index;
@@ -122,6 +123,7 @@ void TokenStore::write_footer(const Digest& key, const std::string& notes) {
   out_->write(notes.data(), notes.size());
   out_->write(&footer, sizeof footer);
   out_->close();
+  lines_ = {};  // in the file from here on
 }
 
 TokenStore::Opened TokenStore::open(const std::string& path, const Digest& key, int64_t limit,
@@ -133,6 +135,7 @@ TokenStore::Opened TokenStore::open(const std::string& path, const Digest& key, 
   const Footer footer = read_footer(file, key);
   const auto ids = static_cast<uint32_t>(vocabulary > 0 ? vocabulary : int64_t{1} << 31);
 
+  store.encoded_ = footer.encoded == 1;
   store.index_.reserve(footer.rows);
   store.marks_.reserve(footer.rows / 64 + 1);
   WordReader words(file, footer.words);

@@ -26,6 +26,10 @@ class TokenStore {
   /// is where it stands in its file, for messages.
   void add(std::span<const int32_t> ids, std::span<const int32_t> labels, int64_t line = 0);
 
+  /// Some row is a text or a chat: not all of them are input_ids rows.
+  void set_encoded() { encoded_ = true; }
+  bool encoded() const { return encoded_; }
+
   int64_t rows() const { return static_cast<int64_t>(index_.size()); }
   int64_t length(int64_t row) const { return std::min(index_[row].length, limit_); }
   int64_t whole_length(int64_t row) const { return index_[row].length; }
@@ -77,6 +81,7 @@ class TokenStore {
   uint64_t end_ = 0;             // of the words of all rows
   int64_t whole_trained_ = 0;
   std::optional<LongRow> long_row_;
+  bool encoded_ = false;
 
   std::vector<uint32_t> words_;  // in memory: all, or those that are not in the file yet
   uint64_t in_file_ = 0;         // words in the file

@@ -79,6 +79,14 @@ void check_data(Command command, const Options& options, Problems& problems) {
   const bool training = command == Command::train || command == Command::plan;
   if (training || command == Command::eval) check(options.data, "--data", training);
   if (training) check(options.eval_data, "--eval-data", false);
+  const auto reads_stdin = [](const std::vector<std::string>& files) {
+    return std::any_of(files.begin(), files.end(), [](const std::string& file) {
+      return file == "-" || file.starts_with("-:");
+    });
+  };
+  if (training && reads_stdin(options.data) && reads_stdin(options.eval_data)) {
+    problems.add("--data and --eval-data: standard input (-) can be read once only");
+  }
 }
 
 void check_training(const std::vector<Given>& flags, Options& options, Problems& problems) {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/json.h"
+#include "data/rows/row_intake.h"
 #include "data/rows/rows.h"
 #include "data/rows/sample_view.h"
 #include "model/model_files.h"
@@ -15,12 +16,15 @@
 namespace hearth {
 namespace {
 
+// As text at once: a row may have tens of millions of ids.
 template <class T>
-Json array_of(const std::vector<T>& values) {
-  JsonArray array;
-  array.reserve(values.size());
-  for (const T value : values) array.emplace_back(int64_t{value});
-  return array;
+std::string array_of(const std::vector<T>& values) {
+  std::string text = "[";
+  for (const T value : values) {
+    if (text.size() > 1) text += ", ";
+    text += std::to_string(value);
+  }
+  return text + "]";
 }
 
 TrainedMarks marks_of_stdout() {
@@ -45,12 +49,8 @@ void print_samples(const Options& options) {
     const int64_t row = totals.rows + totals.dropped + totals.bad;
     const std::vector<uint8_t> trained = sample.trained();
     if (options.json) {
-      print(Json(JsonObject{{"row", row},
-                            {"text", sample.text},
-                            {"ids", array_of(sample.ids)},
-                            {"trained", array_of(trained)}})
-                .dump() +
-            "\n");
+      print("{\"row\": " + std::to_string(row) + ", \"text\": " + Json(sample.text).dump() +
+            ", \"ids\": " + array_of(sample.ids) + ", \"trained\": " + array_of(trained) + "}\n");
       continue;
     }
     print("--- row " + std::to_string(row) + ", " + sample.file + ":" +
@@ -60,6 +60,7 @@ void print_samples(const Options& options) {
                      : marked_ids(sample.ids, trained, marks)) +
           "\n");
   }
+  if (reader.totals().rows == 0) require_trained_rows(reader.totals(), options.data);
 }
 
 }  // namespace hearth

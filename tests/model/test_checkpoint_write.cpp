@@ -75,39 +75,6 @@ TEST_CASE("write: a result without changes has the base's bytes", "[write]") {
   CHECK(fs::exists(directory / "again/LICENSE"));
 }
 
-TEST_CASE("write: chat templates in their folder come along", "[write]") {
-  const TemporaryDirectory directory;
-  const std::string base = directory / "base", result = directory / "result";
-  const std::string folder = "/additional_chat_templates";
-  make_base(small_config(), base);
-  make_directory(base + folder);
-  write_text(base + folder + "/tool_use.jinja", "{{ tools }}");
-  write_text(base + folder + "/notes.txt", "no template");
-  const auto before = Checkpoint(base).digests();
-  {
-    const Checkpoint checkpoint(base);
-    write_checkpoint(read_master(checkpoint).table, checkpoint, result);
-  }
-  CHECK(read_text(result + folder + "/tool_use.jinja") == "{{ tools }}");
-  CHECK(list_directory(result + folder).size() == 1);
-  CHECK(Checkpoint(result).digests() == before);
-  write_text(base + folder + "/tool_use.jinja", "{{ tools | length }}");
-  CHECK(Checkpoint(base).digests() != before);  // another run
-
-  fs::remove(base + folder + "/tool_use.jinja");
-  fs::create_symlink(directory / "elsewhere.jinja", base + folder + "/tool_use.jinja");
-  write_text(directory / "elsewhere.jinja", "{{ tools }}");
-  CHECK_THROWS_AS(Checkpoint(base), Error);
-  CHECK_NOTHROW(Checkpoint(base, true));
-  fs::remove(base + folder + "/tool_use.jinja");
-  write_text(base + "/chat_template.jinja", "{{ messages }}");
-  fs::create_symlink("../chat_template.jinja", base + folder + "/tool_use.jinja");
-  CHECK_NOTHROW(Checkpoint(base));
-  fs::remove_all(base + folder);
-  fs::create_directory_symlink(directory.path(), base + folder);
-  CHECK_THROWS_AS(Checkpoint(base), Error);
-}
-
 TEST_CASE("write: masters are rounded once to the stored type", "[write]") {
   const TemporaryDirectory directory;
   const std::string base = directory / "base", result = directory / "result";

@@ -101,6 +101,7 @@ TEST_CASE("options that contradict each other") {
   CHECK(refused({"--quiet", "--verbose"}, "--quiet and --verbose"));
   CHECK(refused({"--eval-every", "5"}, "--eval-every needs --eval-data"));
   CHECK(refused({"--eval-at-start"}, "--eval-at-start needs --eval-data"));
+  CHECK(refused({"--data", "-", "--eval-data", "-"}, "standard input (-) can be read once only"));
   CHECK(refused({"--grad-accum", "3", "--batch-tokens", "8192", "--seq-len", "1024"},
                 "8192 tokens are 8 micro-batches"));
   CHECK(refused({"--logical-shards", "2"}, "not in this version"));

@@ -104,3 +104,16 @@ TEST_CASE("tokenize --data follows links out of the model where it is told to") 
   CHECK(refused.err.find("--follow-links") != std::string::npos);
   CHECK(samples.run(kRows, {"--follow-links"}).exit_code == 0);
 }
+
+TEST_CASE("tokenize --data of a file without rows: exit 3") {
+  const Samples samples;
+  for (const char* rows : {"", "\n \n"}) {
+    const auto result = samples.run(rows, {"--json"});
+    CHECK(result.exit_code == 3);
+    CHECK(result.err.find("no rows") != std::string::npos);
+  }
+  CHECK(samples.run("{\"input_ids\": [65, 66], \"labels\": [-100, -100]}\n", {}).exit_code == 0);
+  const auto dropped = samples.run(kRows, {"--seq-len", "1", "--overflow", "drop"});
+  CHECK(dropped.exit_code == 3);
+  CHECK(dropped.err.find("dropped") != std::string::npos);
+}

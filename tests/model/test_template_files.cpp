@@ -47,6 +47,7 @@ TEST_CASE("init: chat templates of the tokenizer come along", "[write]") {
   const TemporaryDirectory directory;
   const std::string from = directory / "tokenizer", result = directory / "result";
   make_directory(from + "/additional_chat_templates");
+  write_text(from + "/tokenizer.json", "{}");
   write_text(from + "/additional_chat_templates/rag.jinja", "{{ documents }}");
   write_text(directory / "config.json", small_config().dump());
   init_checkpoint(directory / "config.json", result, 1, from);

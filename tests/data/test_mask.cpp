@@ -223,6 +223,10 @@ TEST_CASE("generation tags win for completions, too") {
   asked.prompt_messages = 1;
   CHECK(marked(train(tagged, asked, TrainOn::automatic)) ==
         "<user>Q1<assistant>[A1]</s><user>Q2<assistant>[A2]</s>");
+  Chat more = chat(kTwo + "," + turn("user", "Q3") + "," + turn("assistant", "A3"));
+  more.prompt_messages = 3;
+  CHECK(marked(train(tagged, more, TrainOn::automatic)) ==
+        "<user>Q1<assistant>A1</s><user>Q2<assistant>[A2]</s><user>Q3<assistant>[A3]</s>");
 }
 
 TEST_CASE("a chat of many turns: the steps of all renderings are bounded, and told") {

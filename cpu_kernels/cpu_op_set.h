@@ -20,7 +20,7 @@ class CpuOps final : public OpSet {
   void rmsnorm_forward(Stream&, ConstView x, ConstView weight, double eps, View y,
                        View rstd) const override;
   void rmsnorm_backward(Stream&, ConstView dy, ConstView x, ConstView weight, ConstView rstd,
-                        View dx, bool accumulate, View weight_gradient) const override;
+                        View dx, View weight_gradient) const override;
 
   // linear.cpp
   void linear_forward(Stream&, ConstView x, const LinearView& w, View y) const override;

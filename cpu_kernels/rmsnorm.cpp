@@ -26,17 +26,12 @@ HEARTH_CLONES void add_weight_gradient(const float* dy, const float* x, float r,
   for (int64_t i = 0; i < n; ++i) sum[i] += dy[i] * (x[i] * r);
 }
 
-// dx (+)= r * (dy * weight - x * r * mean), where dx may be dy.
+// dx = r * (dy * weight - x * r * mean), where dx may be dy.
 HEARTH_CLONES void data_gradient(const float* dy, const float* x, const float* weight, float r,
-                                 float mean, float* dx, bool accumulate, int64_t n) {
+                                 float mean, float* dx, int64_t n) {
   const float shift = r * mean;
-  if (accumulate) {
-    HEARTH_SAME_OR_APART
-    for (int64_t i = 0; i < n; ++i) dx[i] += r * (dy[i] * weight[i] - x[i] * shift);
-  } else {
-    HEARTH_SAME_OR_APART
-    for (int64_t i = 0; i < n; ++i) dx[i] = r * (dy[i] * weight[i] - x[i] * shift);
-  }
+  HEARTH_SAME_OR_APART
+  for (int64_t i = 0; i < n; ++i) dx[i] = r * (dy[i] * weight[i] - x[i] * shift);
 }
 
 }  // namespace
@@ -62,8 +57,7 @@ void CpuOps::rmsnorm_forward(Stream& stream, ConstView x, ConstView weight, doub
 }
 
 void CpuOps::rmsnorm_backward(Stream& stream, ConstView dy, ConstView x, ConstView weight,
-                              ConstView rstd, View dx, bool accumulate,
-                              View weight_gradient) const {
+                              ConstView rstd, View dx, View weight_gradient) const {
   const int64_t n = x.cols;
   HEARTH_CHECK(has_shape(dy, x.rows, n) && has_shape(weight, 1, n) && has_shape(rstd, 1, x.rows) &&
                    has_shape(dx, x.rows, n) &&
@@ -85,7 +79,7 @@ void CpuOps::rmsnorm_backward(Stream& stream, ConstView dy, ConstView x, ConstVi
       const float r = rstd.as<float>()[t];
       if (sum) add_weight_gradient(g, row, r, sum, n);  // first, because dx may be dy
       const double mean = dot3(g, w, row, n) * r / static_cast<double>(n);
-      data_gradient(g, row, w, r, static_cast<float>(mean), dx.row<float>(t), accumulate, n);
+      data_gradient(g, row, w, r, static_cast<float>(mean), dx.row<float>(t), n);
     }
   });
   if (weight_gradient) add_in_order(host, partial, blocks, n, weight_gradient.as<float>(), n);

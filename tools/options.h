@@ -22,21 +22,13 @@ enum class Command : uint8_t {
 };
 
 /// The options of all commands; each command reads those that the table gives it.
-struct Options : TrainConfig {
+struct Options : TrainConfig, GenerateOptions {
   std::string operand;  // CONFIG.yaml, DIR or FILE
 
   // Named by the table, with one value so far: other values are refused there.
   std::string method = "full";
   std::string parallel = "single";
   std::string devices = "auto";
-
-  // generate
-  std::string prompt;
-  std::string messages_file;
-  int64_t max_new_tokens = 128;
-  double temperature = 0;
-  double top_p = 1;
-  bool kv_cache = true;
 
   std::optional<int64_t> batch_tokens;  // grad_accum says what it comes to
   int64_t logical_shards = 1;           // one value so far

@@ -27,8 +27,7 @@ void ReferenceOps::rmsnorm_forward(Stream&, ConstView x, ConstView weight, doubl
 // With n = x * rstd and g = dy * weight, a row of dx is rstd * (g - n * mean(g * n)); the weight's
 // gradient is the sum over rows of dy * n.
 void ReferenceOps::rmsnorm_backward(Stream&, ConstView dy, ConstView x, ConstView weight,
-                                    ConstView rstd, View dx, bool accumulate,
-                                    View weight_gradient) const {
+                                    ConstView rstd, View dx, View weight_gradient) const {
   const int64_t n = x.cols;
   HEARTH_CHECK(has_shape(dy, x.rows, n) && has_shape(weight, 1, n) && has_shape(rstd, 1, x.rows) &&
                    has_shape(dx, x.rows, n) && empty_or_shape(weight_gradient, 1, n),
@@ -52,8 +51,7 @@ void ReferenceOps::rmsnorm_backward(Stream&, ConstView dy, ConstView x, ConstVie
       for (int64_t i = 0; i < n; ++i) mean += g[i] * value(weight, 0, i) * in[i] * r;
       mean /= static_cast<double>(n);
       for (int64_t i = 0; i < n; ++i) {
-        const double d = r * (g[i] * value(weight, 0, i) - in[i] * r * mean);
-        out[i] = static_cast<T>(accumulate ? out[i] + d : d);
+        out[i] = static_cast<T>(r * (g[i] * value(weight, 0, i) - in[i] * r * mean));
       }
     }
   });

@@ -59,12 +59,9 @@ class Scratch {
     const size_t end = begin + sizeof(T) * static_cast<size_t>(n);
     HEARTH_CHECK(n >= 0 && end <= size_, "scratch: an op needs more than it declared");
     used_ = end;
-    if (used_ > high_water_) high_water_ = used_;
     return reinterpret_cast<T*>(data_ + begin);
   }
   size_t size() const { return size_; }
-  /// The most that was ever taken at once: tests hold declarations to it.
-  size_t high_water() const { return high_water_; }
 
   /// Gives back, at its end, all that was taken during its life.
   class Frame {
@@ -83,7 +80,6 @@ class Scratch {
   std::byte* data_ = nullptr;
   size_t size_ = 0;
   size_t used_ = 0;
-  size_t high_water_ = 0;
 };
 
 }  // namespace hearth

@@ -137,8 +137,7 @@ class AttentionPart final : public Body {
     // mid reaches the next layer's residual unchanged and through the post norm.
     const View d_mid = c.out(Value::tmp_mid);
     c.ops.rmsnorm_backward(c.stream, d_normed, c.in(Value::mid), w.norm(Slot::post_norm),
-                           row_vector(c.in(Value::mid_rstd)), d_mid, false,
-                           w.gradient(Slot::post_norm));
+                           row_vector(c.in(Value::mid_rstd)), d_mid, w.gradient(Slot::post_norm));
     c.ops.add(c.stream, c.in(Value::d_residual, 1), d_mid, d_mid);
 
     const View d_attention = c.out(Value::tmp_attention);
@@ -156,7 +155,7 @@ class AttentionPart final : public Body {
     qkv_backward(c, w, dq, dk, dv, normed);
     const View d_residual = c.out(Value::d_residual);
     c.ops.rmsnorm_backward(c.stream, normed, c.in(Value::residual), w.norm(Slot::input_norm),
-                           row_vector(c.in(Value::input_rstd)), d_residual, false,
+                           row_vector(c.in(Value::input_rstd)), d_residual,
                            w.gradient(Slot::input_norm));
     c.ops.add(c.stream, d_mid, d_residual, d_residual);
   }

@@ -103,7 +103,7 @@ class Head final : public Body {
     c.ops.cross_entropy(c.stream, normed, head, labels, trained > 0 ? 1 / trained : 0,
                         c.out(Value::loss), d_normed, c.table.gradient(weight));
     c.ops.rmsnorm_backward(c.stream, d_normed, c.in(Value::residual), c.table.weight(norm), rstd,
-                           c.out(Value::d_residual), false, c.table.gradient(norm));
+                           c.out(Value::d_residual), c.table.gradient(norm));
   }
 
  private:

@@ -73,7 +73,7 @@ void backward(const BodyContext& c, const AttentionWeights& w, const Projection&
   if (p.is_normed(spec)) {
     const View rows = norm_rows(spec, dy);
     c.ops.rmsnorm_backward(c.stream, rows, norm_rows(spec, c.in(p.norm->raw)),
-                           w.norm(p.norm->weight), row_vector(c.in(p.norm->rstd)), rows, false,
+                           w.norm(p.norm->weight), row_vector(c.in(p.norm->rstd)), rows,
                            w.gradient(p.norm->weight));
   }
   w.add_gradient(dy, normed, p.weight, p.bias);

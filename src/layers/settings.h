@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "ops/view.h"
+#include "ops/op_set.h"
 
 namespace hearth {
 
@@ -18,10 +18,7 @@ struct RunSettings {
   AuxLossMode aux_mode = AuxLossMode::per_layer;
   double z_loss = 0;  // coefficient of the router's z-loss; 0: none is computed
 
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
-  double weight_decay = 0;
+  AdamWOptions adamw;        // what holds for every step
   double max_grad_norm = 1;  // 0 = off
 
   /// Of gates, which are computed in f32 whatever the compute type: they decide over all else.

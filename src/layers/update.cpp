@@ -41,18 +41,14 @@ class Update final : public Body {
 
   void run(const BodyContext& c) const override {
     const bool finite = c.scalar(Value::finite) != 0;
-    const RunSettings& set = c.settings;
     for (const UpdateRun& run : update_runs(c.table, c.blocks[0].begin, c.blocks[0].end)) {
       if (!finite) {
         std::memset(run.gradient.raw(), 0, run.gradient.bytes());
         continue;
       }
-      AdamWOptions options;
+      AdamWOptions options = c.settings.adamw;
       options.lr = c.scalar(Value::lr);
-      options.beta1 = set.beta1;
-      options.beta2 = set.beta2;
-      options.eps = set.eps;
-      options.weight_decay = run.decayed ? set.weight_decay : 0;
+      if (!run.decayed) options.weight_decay = 0;
       options.step = static_cast<int64_t>(c.scalar(Value::update_step));
       options.gradient_scale = c.scalar(Value::clip);
       c.ops.adamw(c.stream, options, run.gradient, run.master, run.moment1, run.moment2,

@@ -49,17 +49,10 @@ std::optional<TensorId> ParameterTable::find(std::string_view name) const {
   return it->second;
 }
 
-std::optional<BlockId> ParameterTable::find_block_if(BlockKind kind, int32_t layer,
-                                                     int32_t expert) const {
-  const auto it = by_key_.find(key_of(kind, layer, expert));
-  if (it == by_key_.end()) return std::nullopt;
-  return it->second;
-}
-
 BlockId ParameterTable::find_block(BlockKind kind, int32_t layer, int32_t expert) const {
-  const auto id = find_block_if(kind, layer, expert);
-  HEARTH_CHECK(id.has_value(), "parameter table: no such block");
-  return *id;
+  const auto it = by_key_.find(key_of(kind, layer, expert));
+  HEARTH_CHECK(it != by_key_.end(), "parameter table: no such block");
+  return it->second;
 }
 
 std::optional<TensorId> ParameterTable::find_slot(BlockId block_id, Slot slot) const {

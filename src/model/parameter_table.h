@@ -112,8 +112,6 @@ class ParameterTable {
   std::optional<TensorId> find(std::string_view name) const;
   /// The block of a kind; layer and expert as in Block. A bug if there is none.
   BlockId find_block(BlockKind kind, int32_t layer = -1, int32_t expert = -1) const;
-  std::optional<BlockId> find_block_if(BlockKind kind, int32_t layer = -1,
-                                       int32_t expert = -1) const;
   /// The tensor of a block, nullopt if the block has no such slot.
   std::optional<TensorId> find_slot(BlockId block, Slot slot) const;
 

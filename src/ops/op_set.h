@@ -87,11 +87,10 @@ class OpSet {
   /// stored type, rstd [1, M]. y may be x.
   virtual void rmsnorm_forward(Stream&, ConstView x, ConstView weight, double eps, View y,
                                View rstd) const = 0;
-  /// dx from dy, or dx += with `accumulate`; adds to weight_gradient [1, D] unless it is empty. dx
-  /// may be dy. Partial sums of the weight gradient go over fixed blocks of rows.
+  /// dx from dy; adds to weight_gradient [1, D] unless it is empty. dx may be dy. Partial sums of
+  /// the weight gradient go over fixed blocks of rows.
   virtual void rmsnorm_backward(Stream&, ConstView dy, ConstView x, ConstView weight,
-                                ConstView rstd, View dx, bool accumulate,
-                                View weight_gradient) const = 0;
+                                ConstView rstd, View dx, View weight_gradient) const = 0;
 
   // ---- linear --------------------------------------------------------------------------------
   /// y = x W^T + b; x [M, in], y [M, out].

@@ -57,12 +57,6 @@ std::string cpu_model(hwloc_topology_t topology) {
 
 }  // namespace
 
-int Topology::logical_cpus() const {
-  size_t count = 0;
-  for (const TopologyCore& core : cores) count += core.cpus.size();
-  return static_cast<int>(count);
-}
-
 std::vector<int> Topology::worker_cpus(int n) const {
   std::vector<int> result;
   for (const TopologyCore& core : cores) {

@@ -27,7 +27,6 @@ struct Topology {
   std::vector<TopologyCore> cores;  // at least one, package by package
   uint64_t total_memory = 0;        // bytes: RAM, or less where the control group allows less
 
-  int logical_cpus() const;
   /// One logical CPU a physical core for the first `n` cores, to bind workers to; all if n <= 0.
   std::vector<int> worker_cpus(int n = 0) const;
 };

@@ -99,4 +99,15 @@ struct TrainConfig : RunConfig {
   std::vector<Recorded> recorded;
 };
 
+/// What is generated, and how: the options that only `generate` has.
+struct GenerateOptions {
+  std::string prompt;         // or
+  std::string messages_file;  // a chat: JSON list of messages, or an object with "messages"
+  int64_t max_new_tokens = 128;
+  double temperature = 0;  // 0 = greedy
+  double top_p = 1;
+  bool kv_cache = true;
+};
+struct GenerateConfig : RunConfig, GenerateOptions {};
+
 }  // namespace hearth

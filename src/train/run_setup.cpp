@@ -144,10 +144,10 @@ RunSetup prepare(const TrainConfig& config, bool weights_needed) {
   RunSettings& s = setup.settings;
   s.z_loss = config.router_z_loss;
   s.aux_loss = config.router_aux_loss.value_or(router_trains ? setup.spec.aux_loss : 0);
-  s.beta1 = config.beta1;
-  s.beta2 = config.beta2;
-  s.eps = config.eps;
-  s.weight_decay = config.weight_decay;
+  s.adamw.beta1 = config.beta1;
+  s.adamw.beta2 = config.beta2;
+  s.adamw.eps = config.eps;
+  s.adamw.weight_decay = config.weight_decay;
   s.max_grad_norm = config.max_grad_norm;
   return setup;
 }

@@ -29,27 +29,17 @@ ExitCode train(const TrainConfig& options, Reporter& reporter) {
 
 PlanReport plan_run(const TrainConfig& options, Reporter& reporter, PlanDetail detail) {
   const TrainConfig config = as_planned(options);
-  const RunSetup setup = prepare_planning(config);
-  std::optional<TrainingData> data;
-  if (!config.data.empty()) data.emplace(config, setup, reporter);
-  const TrainingData* rows = data ? &*data : nullptr;
-  const PlanRequest request = training_request(config, rows);
-  const RunRates rates = measure_run(setup, request);
-  const PlanSubject subject = subject_of(setup, measure_process(request.data_bytes));
-  const RunPlan plan = make_run_plan(subject, request);
-  const PlanTimes times =
-      predict(setup, plan, rates, step_work(config, request, rows), run_steps(config, rows));
-  require_planned(config, plan_json(plan, setup, times));
-  if (!config.out.empty()) require_disk(setup, config, run_steps(config, rows));
+  const PlannedRun run(config, prepare_planning(config), reporter);
+  if (!config.out.empty()) require_disk(run.setup, config, run.steps);
   if (!config.trace.empty()) {
-    write_file_atomically(config.trace, chrome_trace(plan.train->schedule, times.trace));
+    write_file_atomically(config.trace, chrome_trace(run.plan.train->schedule, run.times.trace));
   }
-  PlanReport report{plan.fits(), plan_text(plan, setup, times, detail),
-                    plan_json(plan, setup, times), ""};
-  if (!plan.fits()) {
-    const std::vector<PlanChange> changes = changes_that_fit(subject, request, config);
-    const uint64_t needed = needed_memory(subject, request);
-    report.refusal = refusal(plan, changes, needed);
+  PlanReport report{run.plan.fits(), plan_text(run.plan, run.setup, run.times, detail),
+                    plan_json(run.plan, run.setup, run.times), ""};
+  if (!run.plan.fits()) {
+    const std::vector<PlanChange> changes = changes_that_fit(run.subject, run.request, config);
+    const uint64_t needed = needed_memory(run.subject, run.request);
+    report.refusal = refusal(run.plan, changes, needed);
     report.json["needed_bytes"] = needed;
     JsonArray list;
     for (const PlanChange& change : changes) {

@@ -32,14 +32,6 @@ PlanReport plan_run(const TrainConfig& config, Reporter& reporter,
 /// What `eval --json` prints.
 Json evaluate(const RunConfig& config, Reporter& reporter);
 
-struct GenerateConfig : RunConfig {
-  std::string prompt;         // or
-  std::string messages_file;  // a chat: JSON list of messages, or an object with "messages"
-  int64_t max_new_tokens = 128;
-  double temperature = 0;  // 0 = greedy
-  double top_p = 1;
-  bool kv_cache = true;
-};
 /// Calls `emit` with each piece of new text (whole UTF-8 sequences); returns the whole new text.
 std::string generate(const GenerateConfig& config, Reporter& reporter,
                      const std::function<void(const std::string&)>& emit);

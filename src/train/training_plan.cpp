@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/file_ops.h"
-
+#include "train/plan_file.h"
 #include "train/training_run.h"
 
 namespace hearth {
@@ -78,11 +78,24 @@ std::optional<int64_t> run_steps(const TrainConfig& config, const TrainingData* 
   return data->sampler.steps_for_epochs(config.epochs);
 }
 
-void require_fit(const RunPlan& plan, const PlanSubject& subject, const PlanRequest& request,
-                 const TrainConfig& config) {
-  if (plan.fits()) return;
-  throw usage_error(
-      refusal(plan, changes_that_fit(subject, request, config), needed_memory(subject, request)));
+PlannedRun::PlannedRun(const TrainConfig& config, RunSetup opened, Reporter& reporter)
+    : setup(std::move(opened)),
+      data(config.data.empty()
+               ? std::nullopt
+               : std::optional<TrainingData>(std::in_place, config, setup, reporter)),
+      request(training_request(config, rows())),
+      rates(measure_run(setup, request)),
+      subject(subject_of(setup, measure_process(request.data_bytes))),
+      plan(make_run_plan(subject, request)),
+      steps(run_steps(config, rows())),
+      times(predict(setup, plan, rates, step_work(config, request, rows()), steps)) {
+  require_planned(config, plan_json(plan, setup, times));
+}
+
+void require_fit(const PlannedRun& run, const TrainConfig& config) {
+  if (run.plan.fits()) return;
+  throw usage_error(refusal(run.plan, changes_that_fit(run.subject, run.request, config),
+                            needed_memory(run.subject, run.request)));
 }
 
 namespace {

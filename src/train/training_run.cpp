@@ -4,7 +4,6 @@
 #include "base/version.h"
 #include "train/data_report.h"
 #include "train/lr_schedule.h"
-#include "train/plan_file.h"
 #include "train/sample_preview.h"
 
 namespace hearth {
@@ -13,17 +12,13 @@ TrainingRun::TrainingRun(const TrainConfig& config, RunReporter& reporter)
     : config_(config),
       reporter_(reporter),
       directory_(config.out),
-      setup_(prepare_training(config)),
-      data_(config, setup_, reporter),
-      request_(training_request(config, &data_)),
-      rates_(measure_run(setup_, request_)),
-      process_(measure_process(request_.data_bytes)),
-      plan_(make_run_plan(subject_of(setup_, process_), request_)) {
-  steps_ = *run_steps(config, &data_);
-  warmup_ = warmup_steps(config, steps_);
-  times_ = predict(setup_, plan_, rates_, step_work(config, request_, &data_), steps_);
-  require_planned(config, plan_json(plan_, setup_, times_));
-  require_fit(plan_, subject_of(setup_, process_), request_, config);
+      run_(config, prepare_training(config), reporter),
+      setup_(run_.setup),
+      data_(*run_.data),
+      plan_(run_.plan),
+      steps_(*run_.steps),
+      warmup_(warmup_steps(config, steps_)) {
+  require_fit(run_, config);
 }
 
 std::optional<SavedState> TrainingRun::choose_state() {
@@ -65,8 +60,12 @@ std::optional<SavedState> TrainingRun::choose_state() {
   return state;
 }
 
+void TrainingRun::accept(const SavedState& state) {
+  changes_ = check_identity(state.extra, identity_, config_);
+}
+
 bool TrainingRun::finished(std::optional<SavedState>& state) {
-  if (state) check_identity(state->extra, identity_, config_);
+  if (state) accept(*state);
   if (file_info(directory_.result()).kind != FileKind::directory) return false;
   const auto not_at_end = [&] { return state && state->step < steps_; };
   if (not_at_end() && journaled_end(directory_.journal()) != steps_) return false;
@@ -79,6 +78,7 @@ bool TrainingRun::finished(std::optional<SavedState>& state) {
       search_->reject(*state, damage);
     }
     state = search_->next();
+    if (state) accept(*state);
   }
   if (not_at_end() && !rejected_.empty()) return false;
   directory_.clean();
@@ -108,15 +108,13 @@ SavedState TrainingRun::load(SavedState state) {
     }
     const auto older = search_->next();
     HEARTH_CHECK(older, "resume: a search that ends without an error");
-    check_identity(older->extra, identity_, config_);
+    accept(*older);
     state = *older;
   }
 }
 
 void TrainingRun::open(const std::optional<SavedState>& chosen) {
   std::optional<SavedState> state = chosen;
-  std::vector<std::string> changes;
-  if (state) check_identity(state->extra, identity_, config_);
   require_disk(setup_, config_, steps_);
   require_folder_of_trace(config_);
   session_ = std::make_unique<Session>(setup_, plan_);
@@ -125,20 +123,19 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
   session_->read_weights();
   if (state) {
     state = load(*state);  // what is trained; frozen tensors stay those of the checkpoint
-    changes = check_identity(state->extra, identity_, config_);
     if (is_ours(*state)) saved_step_ = progress_.step;
     if (!is_ours(*state)) rejected_.clear();  // of another run: not ours to set aside
   }
   directory_.clean();
   directory_.write_config(config_.recorded);
-  directory_.write_plan(plan_json(plan_, setup_, times_));
+  directory_.write_plan(plan_json(plan_, setup_, run_.times));
   metrics_ = std::make_unique<MetricsLog>(directory_.metrics());
   journal_ = std::make_unique<Journal>(directory_.journal());
   scalars_ = std::make_unique<TensorBoardLog>(directory_.path());
   settle_rejected();
   if (state) {
     JsonArray list;
-    for (const std::string& change : changes) list.push_back(change);
+    for (const std::string& change : changes_) list.push_back(change);
     journal_->event(
         "resume",
         {{"step", progress_.step}, {"state", state->directory}, {"changes", std::move(list)}});
@@ -151,7 +148,7 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
                            {"compute_dtype", name_of(setup_.settings.compute)},
                            {"group", plan_.train->group},
                            {"recompute", plan_.train->recompute ? "blocks" : "none"}});
-  describe(changes);
+  describe();
   journal_warnings();
   step_begin_ = last_save_ = std::chrono::steady_clock::now();
 }
@@ -174,7 +171,7 @@ void TrainingRun::journal_warnings() {
   }
 }
 
-void TrainingRun::describe(const std::vector<std::string>& changes) {
+void TrainingRun::describe() {
   const int64_t trained = trained_parameters(setup_.table);
   int64_t all = 0;
   for (const Tensor& t : setup_.table.tensors()) all += t.size();
@@ -197,19 +194,19 @@ void TrainingRun::describe(const std::vector<std::string>& changes) {
     reporter_.note("multi-token prediction: " + std::to_string(others) + " tensors (" +
                    quoted(unread) + " the first) are not trained and copied to the result");
   }
-  for (const std::string& line : data_lines(*times_.data, steps_)) reporter_.note(line);
+  for (const std::string& line : data_lines(*run_.times.data, steps_)) reporter_.note(line);
   if (progress_.step == 0) {
     preview_samples(data_.rows.training(), config_, setup_.spec.eos_ids, reporter_);
   }
   reporter_.note("steps: " + std::to_string(steps_) + ", warm-up " + std::to_string(warmup_) +
                  "; auxiliary loss coefficient " + Json(setup_.settings.aux_loss).dump() +
                  "; memory planned " + std::to_string(plan_.peak >> 20) + " MiB, " +
-                 Json(static_cast<int64_t>(times_.tokens / times_.step.total_s())).dump() +
+                 Json(static_cast<int64_t>(run_.times.tokens / run_.times.step.total_s())).dump() +
                  " tokens/s predicted");
   std::string level = std::string("determinism") + (config_.deterministic ? " (asked for)" : "") +
                       ": replay-exact on this machine and build, for any --threads";
   reporter_.note(level);
-  for (const std::string& change : changes) {
+  for (const std::string& change : changes_) {
     reporter_.warn_of_event("changed since the saved state: " + change +
                             "; the end will not have the bits of an uninterrupted run");
   }

@@ -9,6 +9,7 @@
 
 #include "train/journal.h"
 #include "train/metrics.h"
+#include "train/plan_changes.h"
 #include "train/plan_report.h"
 #include "train/resume.h"
 #include "train/run_directory.h"
@@ -36,9 +37,26 @@ PlanRequest training_request(const TrainConfig& config, const TrainingData* data
 /// The work of a mean step, and the steps of the run where options or data tell.
 StepWork step_work(const TrainConfig& config, const PlanRequest& request, const TrainingData* data);
 std::optional<int64_t> run_steps(const TrainConfig& config, const TrainingData* data);
+/// A run as `plan` prints it and `train` runs it: model, data, and the plan with its times. Checked
+/// against --plan.
+struct PlannedRun {
+  RunSetup setup;
+  std::optional<TrainingData> data;  // none: planned without --data
+  PlanRequest request;
+  RunRates rates;
+  PlanSubject subject;
+  RunPlan plan;
+  std::optional<int64_t> steps;  // of the run, where options or data tell
+  PlanTimes times;
+
+  PlannedRun(const TrainConfig& config, RunSetup opened, Reporter& reporter);
+  PlannedRun(const PlannedRun&) = delete;  // the plan's subject refers to the setup
+  PlannedRun& operator=(const PlannedRun&) = delete;
+  const TrainingData* rows() const { return data ? &*data : nullptr; }
+};
+
 /// Usage error naming the smallest change that fits, unless the plan does.
-void require_fit(const RunPlan& plan, const PlanSubject& subject, const PlanRequest& request,
-                 const TrainConfig& config);
+void require_fit(const PlannedRun& run, const TrainConfig& config);
 /// Bytes on the disk that the run will write: the result, and as many states as it may have at once
 /// beyond those that are there. `steps` of the run, where known.
 uint64_t disk_needed(const RunSetup& setup, const TrainConfig& config,
@@ -76,13 +94,15 @@ class TrainingRun {
   ExitCode finish();
 
  private:
+  /// Usage or input error unless a run with these options may go on from the state.
+  void accept(const SavedState& state);
   /// Reads a state's content, or that of the next older one that is whole.
   SavedState load(SavedState state);
   /// Of this run directory, not one that --resume named.
   bool is_ours(const SavedState& state) const;
   /// Sets rejected states of this directory aside, and says so in the journal.
   void settle_rejected();
-  void describe(const std::vector<std::string>& changes);
+  void describe();
   /// What was warned of since the last call.
   void journal_warnings();
   void count(const StepResult& result);
@@ -94,13 +114,10 @@ class TrainingRun {
   RunReporter& reporter_;
   RunDirectory directory_;
   StopSignals signals_;
-  RunSetup setup_;
-  TrainingData data_;
-  PlanRequest request_;
-  RunRates rates_;
-  ProcessMemory process_;
-  RunPlan plan_;
-  PlanTimes times_;
+  PlannedRun run_;
+  RunSetup& setup_;
+  TrainingData& data_;
+  RunPlan& plan_;
   int64_t steps_ = 0;
   int64_t warmup_ = 0;
 
@@ -108,6 +125,7 @@ class TrainingRun {
                                        // --resume names one state
   std::vector<RejectedState> rejected_;
   Json identity_;
+  std::vector<std::string> changes_;  // of options, since the state that the run goes on from
   std::unique_ptr<Session> session_;
   StateRegistry registry_;
   Progress progress_;

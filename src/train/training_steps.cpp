@@ -61,8 +61,8 @@ void TrainingRun::record(const StepResult& result) {
   m.trained_tokens = result.trained_tokens;
   m.time_s = seconds_since(step_begin_);
   m.tokens_per_s = static_cast<double>(result.tokens) / m.time_s;
-  const StepBound bound =
-      step_bound(plan_.train->schedule, result.work, rates_.best, trained_parameters(setup_.table));
+  const StepBound bound = step_bound(plan_.train->schedule, result.work, run_.rates.best,
+                                     trained_parameters(setup_.table));
   m.bound_pct = 100 * bound.total_s() / m.time_s;
   m.peak_rss_bytes = peak_resident_bytes();
   m.busy = {{"cpu", result.busy_s}, {"io", io_s_}};
@@ -137,7 +137,7 @@ ExitCode TrainingRun::stop() {
 
 void TrainingRun::grade_plan() {
   plan_.grade(session_->measured_memory());
-  Json json = plan_json(plan_, setup_, times_);
+  Json json = plan_json(plan_, setup_, run_.times);
   if (steps_here_ > 0) {
     json["measured_time_s"] = step_seconds_ / static_cast<double>(steps_here_);
     json["measured_best_time_s"] = best_step_s_;

@@ -39,8 +39,7 @@ class Bench {
     const View x = f32(t_, h_), y = f32(t_, h_), z = f32(t_, h_), w = f32(1, h_), r = f32(1, t_);
     const double row = 4.0 * static_cast<double>(t_ * h_);
     time("rmsnorm forward", 2 * row, [&] { ops_.rmsnorm_forward(*stream_, x, w, 1e-6, y, r); });
-    time("rmsnorm backward", 3 * row,
-         [&] { ops_.rmsnorm_backward(*stream_, y, x, w, r, z, false, w); });
+    time("rmsnorm backward", 3 * row, [&] { ops_.rmsnorm_backward(*stream_, y, x, w, r, z, w); });
     time("add", 3 * row, [&] { ops_.add(*stream_, x, y, z); });
     const View cosine = f32(kSequence, kHeadDim / 2), sine = f32(kSequence, kHeadDim / 2);
     const View positions = ints(1, t_, [](int64_t i) { return i % kSequence; });
@@ -50,7 +49,7 @@ class Bench {
     time("head norm forward", 2 * row,
          [&] { ops_.rmsnorm_forward(*stream_, by_head, norm, 1e-6, out, rstd); });
     time("head norm backward", 3 * row,
-         [&] { ops_.rmsnorm_backward(*stream_, out, by_head, norm, rstd, out, false, norm); });
+         [&] { ops_.rmsnorm_backward(*stream_, out, by_head, norm, rstd, out, norm); });
     const View ids = ints(1, t_, [](int64_t i) { return i * 7919 % kVocabulary; });
     const View table = f32(kVocabulary, h_);
     time("embedding forward", 2 * row, [&] { ops_.embedding_forward(*stream_, ids, table, y); });

@@ -84,6 +84,15 @@ def expect_completion(tokenizer, prompt, completion):
     return done["input_ids"] + [tokenizer.eos_token_id], trained + [1]
 
 
+def last_span(trained):
+    """Of a mask what the last answer has: alpaca rows train their output, not their history."""
+    end = max(i for i, is_trained in enumerate(trained) if is_trained) + 1
+    begin = end
+    while trained[begin - 1]:
+        begin -= 1
+    return [0] * begin + trained[begin:]
+
+
 def rows_of(draw, tokenizer, tagged):
     """Rows, and of each ids and mask."""
     for _ in range(60):
@@ -101,7 +110,7 @@ def rows_of(draw, tokenizer, tagged):
             alpaca = {"instruction": said, "output": messages[-1]["content"], "history": pairs}
             if said[cut:cut + 1] == "\n" and said[:cut] and said[cut + 1:]:
                 alpaca |= {"instruction": said[:cut], "input": said[cut + 1:]}
-            yield alpaca, expected
+            yield alpaca, (expected[0], last_span(expected[1]))
         prompt, completion = text(draw), text(draw)
         yield ({"prompt": prompt, "completion": completion},
                expect_completion(tokenizer, prompt, completion))

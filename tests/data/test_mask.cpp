@@ -36,8 +36,9 @@ const std::string kReasoned =
     turn("user", "Q1") + "," + turn("assistant", "A1", R"(, "reasoning_content": "R1")") + "," +
     turn("user", "Q2") + "," + turn("assistant", "A2", R"(, "reasoning_content": "R2")");
 
-TrainedChat train(const std::string& source, const Chat& of, TrainOn on = TrainOn::assistant) {
-  return render_trained(ChatTemplate(source, "t", Json(), ""), of, on, "FILE:7");
+TrainedChat train(const std::string& source, const Chat& of, TrainOn on = TrainOn::assistant,
+                  int64_t steps = kMostSteps) {
+  return render_trained(ChatTemplate(source, "t", Json(), ""), of, on, "FILE:7", steps);
 }
 
 // The text with the trained spans in [ ].
@@ -56,9 +57,10 @@ std::string marked(const TrainedChat& trained) {
   return text;
 }
 
-std::string refusal(const std::string& source, const Chat& of, TrainOn on = TrainOn::assistant) {
+std::string refusal(const std::string& source, const Chat& of, TrainOn on = TrainOn::assistant,
+                    int64_t steps = kMostSteps) {
   try {
-    return "trained " + marked(train(source, of, on));
+    return "trained " + marked(train(source, of, on, steps));
   } catch (const Error& error) {
     CHECK(error.code() == ExitCode::input);
     CHECK(std::string(error.what()).starts_with("FILE:7: "));
@@ -234,11 +236,12 @@ TEST_CASE("a chat of many turns: the steps of all renderings are bounded, and to
   for (int i = 0; i < 60; ++i) messages += "," + turn(i % 2 == 0 ? "assistant" : "user", "A");
   const Chat many = chat(messages);
   const std::string slow =
-      "{% for m in messages %}{% for i in range(messages|length * 1000) %}{% endfor %}"
+      "{% for m in messages %}{% for i in range(messages|length * 10) %}{% endfor %}"
       "<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
       "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
-  CHECK(has(refusal(slow, many), "too many steps for its turns"));
-  CHECK(marked(train(slow, many, TrainOn::last)).find('[') != std::string::npos);
+  constexpr int64_t kSteps = 500'000;
+  CHECK(has(refusal(slow, many, TrainOn::assistant, kSteps), "too many steps for its turns"));
+  CHECK(marked(train(slow, many, TrainOn::last, kSteps)).find('[') != std::string::npos);
 }
 
 TEST_CASE("chats that are refused") {

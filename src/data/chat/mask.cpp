@@ -103,7 +103,7 @@ TrainedChat train_last(TurnFinder& finder, const Chat& chat, const ChatTemplate&
   if (finder.rewrites(i)) {
     Chat shorter = chat;
     shorter.messages.resize(i + 1);
-    TurnFinder of_shorter(chat_template, shorter, where);
+    TurnFinder of_shorter(chat_template, shorter, where, finder.steps_left());
     trained = train_last(of_shorter, shorter, chat_template, where);
     trained.note = kCut;
     return trained;
@@ -184,7 +184,7 @@ TrainedChat train_tagged(TurnFinder& finder, const Chat& chat, const ChatTemplat
 }  // namespace
 
 TrainedChat render_trained(const ChatTemplate& chat_template, const Chat& chat, TrainOn train_on,
-                           const std::string& where) {
+                           const std::string& where, int64_t steps) {
   if (find_assistant(chat.messages) == chat.messages.size()) {
     throw input_error(where + ": messages: no turn of the assistant");
   }
@@ -197,7 +197,7 @@ TrainedChat render_trained(const ChatTemplate& chat_template, const Chat& chat, 
     add_span(trained.trained, {0, static_cast<uint32_t>(trained.text.size())});
     return trained;
   }
-  TurnFinder finder(chat_template, chat, where);
+  TurnFinder finder(chat_template, chat, where, steps);
   if (train_on == TrainOn::completion) {
     const size_t last = last_assistant(chat);
     const bool last_alone = chat.prompt_messages == last && last + 1 == chat.messages.size();

@@ -24,6 +24,9 @@ struct TrainedChat {
   std::string note;  // what a user should know once, the same for all rows that have it; or empty
 };
 
+/// Of a chat's renderings together: seconds.
+inline constexpr int64_t kMostSteps = 200'000'000;
+
 /// The rule: where the template has {% generation %} tags, what they mark. Else the span of turn i
 /// goes from the end of render(messages[:i], generation prompt) to the end of
 /// render(messages[:i+1]), if that is how the whole text begins; where the prompt is not a prefix
@@ -35,7 +38,7 @@ struct TrainedChat {
 /// turn that cannot be told apart; then the message says that `--train-on last` works. (It refuses
 /// one thing alone: words of others within the last turn, whose own words stand nowhere as given.)
 TrainedChat render_trained(const ChatTemplate& chat_template, const Chat& chat, TrainOn train_on,
-                           const std::string& where);
+                           const std::string& where, int64_t steps = kMostSteps);
 
 /// Whether the last trained token ends a turn: it is one of `ends`, or only white space follows one
 /// that is. True without a trained token. Labels stand beside their ids.

@@ -9,7 +9,6 @@
 namespace hearth {
 namespace {
 
-constexpr int64_t kSteps = 200'000'000;
 constexpr std::string_view kMark = "\xee\x83\xb1";  // a character for private use
 constexpr const char* kSpace = " \t\r\n";
 
@@ -49,12 +48,12 @@ std::string marked(const std::string& content) {
 }  // namespace
 
 TurnFinder::TurnFinder(const ChatTemplate& chat_template, const Chat& chat,
-                       const std::string& where)
+                       const std::string& where, int64_t steps)
     : template_(chat_template),
       chat_(chat),
       values_(chat.messages, chat.tools, where),
       where_(where),
-      steps_(kSteps) {
+      steps_(steps) {
   whole_ = template_.render(values_, values_.messages(), false, where, &steps_);
 }
 

@@ -11,11 +11,12 @@
 
 namespace hearth {
 
-/// Renders the beginnings of one chat and compares them. All renderings together have a bounded
-/// number of steps. What a template raises for a beginning only means that nothing is known by it.
+/// Renders the beginnings of one chat and compares them. All renderings together have `steps` steps
+/// of the template's evaluation. What a template raises for a beginning only means that nothing is known by it.
 class TurnFinder {
  public:
-  TurnFinder(const ChatTemplate& chat_template, const Chat& chat, const std::string& where);
+  TurnFinder(const ChatTemplate& chat_template, const Chat& chat, const std::string& where,
+             int64_t steps);
 
   /// The first `count` messages; null when the template raises.
   const std::string* text_of(size_t count, bool prompt);
@@ -42,6 +43,7 @@ class TurnFinder {
 
   /// No steps are left for more renderings: what is not known has this reason.
   bool exhausted() const { return steps_ < 0; }
+  int64_t steps_left() const { return steps_; }
 
   /// By by_prefix: the text of the messages up to turn i is no beginning of the whole text.
   bool rewrites(size_t i);

@@ -1,0 +1,56 @@
+// --plan FILE: a plan that was printed is run.
+#include "tools/workplace.h"
+
+using namespace hearth;
+using namespace hearth::test;
+namespace fs = std::filesystem;
+
+TEST_CASE("--plan: the printed plan is run, or refused by the field that differs") {
+  const Workplace w;
+  const ProgramResult printed = w.run(w.plan({"--recompute", "blocks"}));
+  INFO(printed.err);
+  REQUIRE(printed.exit_code == 0);
+  write(w.d / "p.json", printed.out);
+  const std::vector<std::string> with{"--plan", w.d / "p.json"};
+  const ProgramResult r = w.run(w.train("run", with));
+  INFO(r.err);
+  REQUIRE(r.exit_code == 0);
+  // What the options left open came from the plan.
+  const Json plan = parse_json(printed.out, "plan");
+  const Json ran = parse_json(content(w.d / "run/plan.json"), "plan");
+  CHECK(ran.find("recompute")->as_string() == "blocks");
+  for (const char* key : {"group", "recompute", "micro_batches", "workers", "tasks"}) {
+    CHECK(ran.find(key)->dump() == plan.find(key)->dump());
+  }
+  CHECK(content(w.d / "run/config.yaml").find("\nplan: \"") != std::string::npos);
+  CHECK(w.run(w.train("run", with)).exit_code == 0);  // finished
+  CHECK(w.run(w.plan(with)).exit_code == 0);
+
+  const auto refused = [&](std::vector<std::string> more, int code, const std::string& part) {
+    more.insert(more.end(), with.begin(), with.end());
+    return one_line(w.run(w.train("other", more)), code, part);
+  };
+  CHECK(refused({"--recompute", "none"}, 2, "recompute: the plan has"));
+  CHECK(refused({"--packing", "off"}, 2, "tokens_per_micro_batch: the plan has"));
+  CHECK(refused({"--freeze", "*embed*"}, 2, "the plan has"));
+  std::string other = printed.out;
+  const auto change = [&](const std::string& from, const std::string& to) {
+    other = printed.out;
+    const size_t at = other.find(from);
+    REQUIRE(at != std::string::npos);
+    write(w.d / "p.json", other.replace(at, from.size(), to));
+  };
+  change("\"workers\": 2", "\"workers\": 1");
+  CHECK(refused({}, 2, "workers: the plan has '1'"));
+  change("\"micro_batches\": 2", "\"micro_batches\": 3");
+  CHECK(refused({}, 2, "micro_batches: the plan has '3', this run would have '2'"));
+  change("\"fits\": true", "\"fits\": false");
+  CHECK(refused({}, 2, "fits"));
+  change("\"group\":", "\"group\": 0, \"was\":");
+  CHECK(refused({}, 3, "group: expected a whole number"));
+  write(w.d / "p.json", "[]");
+  CHECK(refused({}, 3, "no plan"));
+  write(w.d / "p.json", "{");
+  CHECK(refused({}, 3, "p.json"));
+  CHECK_FALSE(fs::exists(w.d / "other"));
+}

@@ -1,59 +1,92 @@
-// Makes the program of `tools/main.cpp` one that tests can kill at any file operation:
-// HEARTH_KILL_AT=n ends it by SIGKILL in place of the n-th call of base/file_ops.h.
+// Makes the program of `tools/main.cpp` one that tests can disturb at any file operation, by the
+// environment:
+//   HEARTH_KILL_AT=n       raises a signal in place of (SIGKILL) or before the n-th call of
+//                          base/file_ops.h, counted from 1
+//   HEARTH_KILL_BY=number  that signal; SIGKILL if unset
+//   HEARTH_SLOW_CALLS=us   sleeps so many microseconds before every call
+//   HEARTH_CALL_LOG=FILE   a line for each call: its name and its file
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <string>
 
 #include "base/file_ops.h"
 
 namespace hearth::test {
 namespace {
 
-class KillingCalls : public FileCalls {
+int64_t number_of(const char* variable, int64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text ? std::atoll(text) : otherwise;
+}
+
+std::string file_of(int fd) {
+  char path[4096];
+  const ssize_t n = ::readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), path, sizeof path);
+  return n < 0 ? "?" : std::string(path, static_cast<size_t>(n));
+}
+
+class DisturbedCalls : public FileCalls {
  public:
-  explicit KillingCalls(int64_t at) : at_(at) {}
+  DisturbedCalls() {
+    if (const char* log = std::getenv("HEARTH_CALL_LOG")) {
+      log_ = ::open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    }
+  }
 
   int open(const char* path, int flags, unsigned mode) override {
-    return count(), FileCalls::open(path, flags, mode);
+    return before((flags & O_CREAT) != 0 ? "create" : "open", path),
+           FileCalls::open(path, flags, mode);
   }
   int64_t pread(int fd, void* buffer, size_t bytes, uint64_t offset) override {
-    return count(), FileCalls::pread(fd, buffer, bytes, offset);
+    return before("read", fd), FileCalls::pread(fd, buffer, bytes, offset);
   }
   int64_t pwrite(int fd, const void* buffer, size_t bytes, uint64_t offset) override {
-    return count(), FileCalls::pwrite(fd, buffer, bytes, offset);
+    return before("write", fd), FileCalls::pwrite(fd, buffer, bytes, offset);
   }
   int64_t append(int fd, const void* buffer, size_t bytes) override {
-    return count(), FileCalls::append(fd, buffer, bytes);
+    return before("append", fd), FileCalls::append(fd, buffer, bytes);
   }
-  int fallocate(int fd, uint64_t bytes) override { return count(), FileCalls::fallocate(fd, bytes); }
-  int truncate(int fd, uint64_t bytes) override { return count(), FileCalls::truncate(fd, bytes); }
-  int sync(int fd) override { return count(), FileCalls::sync(fd); }
-  int close(int fd) override { return count(), FileCalls::close(fd); }
+  int fallocate(int fd, uint64_t bytes) override {
+    return before("fallocate", fd), FileCalls::fallocate(fd, bytes);
+  }
+  int truncate(int fd, uint64_t bytes) override {
+    return before("truncate", fd), FileCalls::truncate(fd, bytes);
+  }
+  int sync(int fd) override { return before("sync", fd), FileCalls::sync(fd); }
+  int close(int fd) override { return before("close", fd), FileCalls::close(fd); }
   int rename(const char* from, const char* to, bool replace) override {
-    return count(), FileCalls::rename(from, to, replace);
+    return before("rename", to), FileCalls::rename(from, to, replace);
   }
   int mkdir(const char* path, unsigned mode) override {
-    return count(), FileCalls::mkdir(path, mode);
+    return before("mkdir", path), FileCalls::mkdir(path, mode);
   }
-  int unlink(const char* path) override { return count(), FileCalls::unlink(path); }
-  int rmdir(const char* path) override { return count(), FileCalls::rmdir(path); }
-  int lock_exclusive(int fd) override { return count(), FileCalls::lock_exclusive(fd); }
+  int unlink(const char* path) override { return before("unlink", path), FileCalls::unlink(path); }
+  int rmdir(const char* path) override { return before("rmdir", path), FileCalls::rmdir(path); }
+  int lock_exclusive(int fd) override { return before("lock", fd), FileCalls::lock_exclusive(fd); }
 
  private:
-  void count() {
-    if (++count_ == at_) std::raise(SIGKILL);
+  void before(const char* name, int fd) { before(name, log_ >= 0 ? file_of(fd).c_str() : ""); }
+  void before(const char* name, const char* path) {
+    if (log_ >= 0) {
+      const std::string line = std::string(name) + " " + path + "\n";
+      if (::write(log_, line.data(), line.size()) < 0) std::abort();
+    }
+    if (slow_ > 0) ::usleep(static_cast<useconds_t>(slow_));
+    if (++count_ == at_) std::raise(by_);
   }
 
-  int64_t at_;
+  const int64_t at_ = number_of("HEARTH_KILL_AT", 0);
+  const int by_ = static_cast<int>(number_of("HEARTH_KILL_BY", SIGKILL));
+  const int64_t slow_ = number_of("HEARTH_SLOW_CALLS", 0);
+  int log_ = -1;
   std::atomic<int64_t> count_{0};
 };
 
-int64_t kill_at() {
-  const char* text = std::getenv("HEARTH_KILL_AT");
-  return text ? std::atoll(text) : 0;
-}
-
-KillingCalls calls(kill_at());
+DisturbedCalls calls;
 const FileCallsOverride override_for_ever(calls);
 
 }  // namespace

@@ -149,9 +149,29 @@ std::vector<StateView> prepared_views(const StateComponent& component,
   return views;
 }
 
+// Digests of tensors say nothing of the other bytes of a header: those of its chunks do.
+void check_header(const std::string& path, const StateFile& expected, uint64_t header_bytes) {
+  const InputFile file(path);
+  const uint64_t end =
+      std::min<uint64_t>((header_bytes + kStateChunk - 1) / kStateChunk * kStateChunk, file.size());
+  ChunkHasher hasher(kStateChunk);
+  std::vector<std::byte> piece(std::min<uint64_t>(kStatePiece, end));
+  for (uint64_t at = 0; at < end; at += piece.size()) {
+    const uint64_t bytes = std::min<uint64_t>(piece.size(), end - at);
+    file.read(piece.data(), bytes, at);
+    hasher.update(piece.data(), bytes);
+  }
+  const std::vector<Digest> chunks = hasher.finish();
+  if (file.size() != expected.bytes ||
+      !std::equal(chunks.begin(), chunks.end(), expected.chunks.begin())) {
+    throw input_error("has not the digests of its manifest");
+  }
+}
+
 void load_component(const std::string& path, const StateComponent& component,
-                    const Digest& digest) {
+                    const StateFile& expected) {
   const SafetensorsFile file(path);
+  check_header(path, expected, file.header().data_begin);
   const std::vector<StateView> views = prepared_views(component, file.header().entries);
   std::map<std::string_view, const StateView*> by_name;
   for (const StateView& view : views) by_name[view.name] = &view;
@@ -160,7 +180,7 @@ void load_component(const std::string& path, const StateComponent& component,
     file.read(entry, view.bytes.data(), view.bytes.size(), 0);
   }
   DigestBuilder builder;
-  if (builder.add(component.name, digest_views(views)) != digest) {
+  if (builder.add(component.name, digest_views(views)) != expected.digest) {
     throw input_error("changed after it was checked");
   }
 }
@@ -263,7 +283,7 @@ void load_state(const StateRegistry& registry, const SavedState& state) {
       throw Damage(state.directory, kManifestName, "has no component " + quoted(component.name));
     }
     reading(state.directory, file->name(),
-            [&](const std::string& path) { load_component(path, component, file->digest); });
+            [&](const std::string& path) { load_component(path, component, *file); });
   }
   for (const StateComponent& component : registry.components()) {
     if (component.restored) component.restored();

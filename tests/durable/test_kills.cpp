@@ -1,0 +1,112 @@
+// kill -9, at random times and at random file operations: the same command, given again until it
+// ends, gives the bits of an uninterrupted run.
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <csignal>
+#include <filesystem>
+
+#include "base/file_ops.h"
+#include "base/sanitized.h"
+#include "durable/tiny_run.h"
+
+namespace hearth::test {
+namespace {
+
+constexpr int kMostKillsOfARun = 12;
+
+int64_t calls_of(const TinyRun& tiny, Start start) {
+  start.environment["HEARTH_CALL_LOG"] = tiny.d / "calls";
+  REQUIRE(tiny.run(start).code == 0);
+  const std::string log = read_file(tiny.d / "calls");
+  return std::count(log.begin(), log.end(), '\n');
+}
+
+/// Kills runs of every --keep and --save-every until `kills` of them died.
+void kill_and_compare(int kills) {
+  const TinyRun tiny;
+  Seeded random(20261122);
+  INFO("HEARTH_SEED=" << random.seed);
+  REQUIRE(tiny.run(tiny.train("whole")).code == 0);
+  const Outcome expected = tiny.outcome("whole");
+  const int64_t calls = calls_of(tiny, tiny.train("counted"));
+  const double seconds = tiny.run(tiny.train("timed")).seconds;
+
+  int killed = 0;
+  for (int r = 0; killed < kills; ++r) {
+    const std::string out = "run" + std::to_string(r);
+    const int keep = static_cast<int>(random.whole(1, 3));
+    Start start = tiny.train(
+        out, {"--keep", std::to_string(keep), "--save-every", random.chance(0.7) ? "1" : "2",
+              "--threads", random.chance(0.3) ? "2" : "1"});
+    if (random.chance(0.5)) start.environment["XDG_CACHE_HOME"] = tiny.d / (out + "-cache");
+    std::string story = "run " + std::to_string(r) + ", keep " + std::to_string(keep);
+    bool ended = false;
+    for (int k = 0; !ended && k < kMostKillsOfARun && killed < kills; ++k) {
+      Start doomed = start;
+      double after = 0;
+      if (random.chance(0.5)) {
+        const int64_t call = random.whole(1, calls);
+        doomed.environment["HEARTH_KILL_AT"] = std::to_string(call);
+        story += ", at call " + std::to_string(call);
+      } else {
+        after = random.real(0, seconds);
+        story += ", after " + std::to_string(after) + " s";
+      }
+      Process process(HEARTH_BINARY, doomed);
+      if (after > 0) {
+        const double until = now() + after;
+        process.wait_until([&] { return now() > until; });
+        process.signal(SIGKILL);
+      }
+      const Ended end = process.wait();
+      INFO(story << "\n" << end.err);
+      REQUIRE((end.code == 0 || end.code == 128 + SIGKILL));
+      ended = end.code == 0;
+      if (!ended) ++killed;
+      REQUIRE(tiny.wrong_between(out, keep) == "");
+    }
+    INFO(story);
+    REQUIRE(tiny.finish(start) == "");
+    REQUIRE(tiny.wrong_at_end(out, keep, expected) == "");
+    std::filesystem::remove_all(tiny.d / out);
+    std::filesystem::remove_all(tiny.d / (out + "-cache"));
+  }
+}
+
+TEST_CASE("kill -9: a hundred kills, the same bits") { kill_and_compare(kSanitized ? 20 : 100); }
+
+TEST_CASE("kill -9: a thousand kills, the same bits", "[.long]") { kill_and_compare(1000); }
+
+/// Kills a run at every `stride`-th file operation of a fresh start, the writing of
+/// the data cache, of states, their retention and the result among them.
+void sweep(int64_t stride) {
+  const TinyRun tiny;
+  const std::vector<std::string> options{"--keep", "1"};
+  REQUIRE(tiny.run(tiny.train("whole", options)).code == 0);
+  const Outcome expected = tiny.outcome("whole");
+  Start counted = tiny.train("counted", options);
+  counted.environment["XDG_CACHE_HOME"] = tiny.d / "counted-cache";
+  const int64_t calls = calls_of(tiny, counted);
+  // Long and short strides in turn, so that no kind of call is always passed over.
+  for (int64_t n = 1; n <= calls; n += stride + (n % 2)) {
+    Start start = tiny.train("run", options);
+    start.environment["XDG_CACHE_HOME"] = tiny.d / "run-cache";
+    Start doomed = start;
+    doomed.environment["HEARTH_KILL_AT"] = std::to_string(n);
+    INFO("call " << n << " of " << calls);
+    REQUIRE(tiny.run(doomed).code == 128 + SIGKILL);
+    REQUIRE(tiny.wrong_between("run", 1) == "");
+    REQUIRE(tiny.finish(start) == "");
+    REQUIRE(tiny.wrong_at_end("run", 1, expected) == "");
+    std::filesystem::remove_all(tiny.d / "run");
+    std::filesystem::remove_all(tiny.d / "run-cache");
+  }
+}
+
+TEST_CASE("kill -9: at file operations all over a run") { sweep(kSanitized ? 150 : 40); }
+
+TEST_CASE("kill -9: at every file operation of a run", "[.long]") { sweep(1); }
+
+}  // namespace
+}  // namespace hearth::test

@@ -1,8 +1,6 @@
 // Names, directories and locks.
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -16,16 +14,20 @@ namespace hearth {
 FileInfo file_info(const std::string& path) {
   struct stat status;
   FileInfo info;
-  const auto found = [&](int result) {
-    if (result == 0) return true;
-    if (errno == ENOENT || errno == ENOTDIR) return false;
-    throw storage_error(file_failure(path, "look at", -errno));
+  system_path(path);
+  const auto look = [&](bool follow_links) {
+    return retried([&] { return file_calls().status(path.c_str(), follow_links, status); });
   };
-  if (!found(::lstat(system_path(path), &status))) return info;
+  const auto found = [&](int result) {
+    if (result == -ENOENT || result == -ENOTDIR) return false;
+    checked(result, path, "look at");
+    return true;
+  };
+  if (!found(look(false))) return info;
   info.is_link = S_ISLNK(status.st_mode);
   if (info.is_link) {
-    if (::stat(path.c_str(), &status) != 0 && errno == ELOOP) return info;  // leads nowhere
-    if (!found(::stat(path.c_str(), &status))) return info;
+    const int result = look(true);
+    if (result == -ELOOP || !found(result)) return info;  // leads nowhere
   }
   info.kind = S_ISREG(status.st_mode)   ? FileKind::regular
               : S_ISDIR(status.st_mode) ? FileKind::directory
@@ -35,18 +37,13 @@ FileInfo file_info(const std::string& path) {
 }
 
 std::vector<std::string> list_directory(const std::string& path) {
-  DIR* directory = ::opendir(system_path(path));
-  if (!directory) throw storage_error(file_failure(path, "list", -errno));
+  system_path(path);
   std::vector<std::string> names;
-  errno = 0;
-  while (const dirent* entry = ::readdir(directory)) {
-    const std::string name = entry->d_name;
-    if (name != "." && name != "..") names.push_back(name);
-    errno = 0;
-  }
-  const int error = errno;
-  ::closedir(directory);
-  checked(-error, path, "list");
+  checked(retried([&] {
+            names.clear();
+            return file_calls().list(path.c_str(), names);
+          }),
+          path, "list");
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -115,10 +112,18 @@ void remove_tree(const std::string& path) {
 }
 
 uint64_t free_bytes(const std::string& path) {
-  struct statvfs status;
-  checked(::statvfs(system_path(path), &status) == 0 ? 0 : -errno, path,
-          "look at the file system of");
-  return uint64_t{status.f_bavail} * status.f_frsize;
+  system_path(path);
+  return static_cast<uint64_t>(
+      checked(retried([&] { return file_calls().free_bytes(path.c_str()); }), path,
+              "look at the file system of"));
+}
+
+std::string real_path(const std::string& path) {
+  system_path(path);
+  std::string real;
+  const int result = retried([&] { return file_calls().real_path(path.c_str(), real); });
+  if (result < 0) throw input_error(file_failure(path, "resolve", result));
+  return real;
 }
 
 FileLock::FileLock(const std::string& path, const std::string& purpose) {

@@ -1,15 +1,18 @@
 // The system calls themselves, and the words for their errors.
 #include "base/file_calls.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/error.h"
@@ -34,6 +37,45 @@ FileCalls& kernel() {
 std::atomic<FileCalls*> current{nullptr};
 
 }  // namespace
+
+int FileCalls::status(const char* path, bool follow_links, struct stat& status) {
+  return result_of(follow_links ? ::stat(path, &status) : ::lstat(path, &status));
+}
+
+int FileCalls::status_of(int fd, struct stat& status) { return result_of(::fstat(fd, &status)); }
+
+int FileCalls::list(const char* path, std::vector<std::string>& names) {
+  DIR* directory = ::opendir(path);
+  if (!directory) return -errno;
+  errno = 0;
+  while (const dirent* entry = ::readdir(directory)) {
+    const std::string name = entry->d_name;
+    if (name != "." && name != "..") names.push_back(name);
+    errno = 0;
+  }
+  const int error = errno;
+  ::closedir(directory);
+  return -error;
+}
+
+int FileCalls::real_path(const char* path, std::string& real) {
+  char* found = ::realpath(path, nullptr);
+  if (!found) return -errno;
+  real = found;
+  std::free(found);
+  return 0;
+}
+
+int64_t FileCalls::free_bytes(const char* path) {
+  struct statvfs status;
+  if (::statvfs(path, &status) != 0) return -errno;
+  const uint64_t bytes = uint64_t{status.f_bavail} * status.f_frsize;
+  return static_cast<int64_t>(std::min<uint64_t>(bytes, INT64_MAX));
+}
+
+int FileCalls::touch(const char* path) {
+  return result_of(::utimensat(AT_FDCWD, path, nullptr, 0));
+}
 
 int FileCalls::open(const char* path, int flags, unsigned mode) {
   return result_of(::open(path, flags | O_CLOEXEC | O_NOCTTY, mode));

@@ -14,6 +14,8 @@
 #include <string_view>
 #include <vector>
 
+struct stat;
+
 namespace hearth {
 
 enum class FileKind { none, regular, directory, other };
@@ -24,11 +26,18 @@ struct FileInfo {
   uint64_t size = 0;
 };
 
-/// The system calls that the project uses, one virtual function each; each returns a value >= 0 or
-/// -errno. This class is the kernel; tests derive from it and fail what they like.
+/// The system calls with which the project reaches files, one virtual function each; each returns a
+/// value >= 0 or -errno. This class is the kernel; tests derive from it and fail what they like, or
+/// keep files in memory. (tests/rooms finds what goes past it.)
 class FileCalls {
  public:
   virtual ~FileCalls() = default;
+  virtual int status(const char* path, bool follow_links, struct stat& status);  // stat, lstat
+  virtual int status_of(int fd, struct stat& status);
+  virtual int list(const char* path, std::vector<std::string>& names);  // readdir to the end
+  virtual int real_path(const char* path, std::string& real);
+  virtual int64_t free_bytes(const char* path);  // of its file system, for this user
+  virtual int touch(const char* path);
   virtual int open(const char* path, int flags, unsigned mode);
   virtual int64_t pread(int fd, void* buffer, size_t bytes, uint64_t offset);
   virtual int64_t pwrite(int fd, const void* buffer, size_t bytes, uint64_t offset);
@@ -142,6 +151,8 @@ void rename_replace(const std::string& from, const std::string& to);
 void remove_file(const std::string& path);     // fine if missing
 void remove_tree(const std::string& path);     // does not follow links; fine if missing
 uint64_t free_bytes(const std::string& path);  // of its file system
+/// The absolute path without links. An input error when something on it is missing.
+std::string real_path(const std::string& path);
 
 /// Exclusive lock on a file (created if missing), held while this lives. Usage error when another
 /// process holds it.

@@ -1,6 +1,5 @@
 #include "base/file_times.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 
 #include "base/file_calls.h"
@@ -10,12 +9,14 @@ namespace hearth {
 
 int64_t modified_time(const std::string& path) {
   struct stat status;
-  if (::stat(system_path(path), &status) != 0) return 0;
+  system_path(path);
+  if (retried([&] { return file_calls().status(path.c_str(), true, status); }) < 0) return 0;
   return int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
 }
 
 bool touch_file(const std::string& path) {
-  return ::utimensat(AT_FDCWD, system_path(path), nullptr, 0) == 0;
+  system_path(path);
+  return retried([&] { return file_calls().touch(path.c_str()); }) >= 0;
 }
 
 void make_private_directory(const std::string& path) {

@@ -40,13 +40,16 @@ void refuse_unless_regular(const std::string& path, mode_t mode) {
 InputFile::InputFile(const std::string& path) : path_(path) {
   struct stat status;
   // Before open, because opening a device or a FIFO may act on it.
-  if (::stat(system_path(path), &status) != 0) refuse_open(path, errno);
+  system_path(path);
+  const int seen = retried([&] { return file_calls().status(path.c_str(), true, status); });
+  if (seen < 0) refuse_open(path, -seen);
   refuse_unless_regular(path, status.st_mode);
   const int fd = retried([&] { return file_calls().open(path.c_str(), O_RDONLY | O_NONBLOCK, 0); });
   if (fd < 0) refuse_open(path, -fd);
   fd_ = fd;
   try {
-    if (::fstat(fd_, &status) != 0) refuse_open(path, errno);
+    const int found = retried([&] { return file_calls().status_of(fd_, status); });
+    if (found < 0) refuse_open(path, -found);
     refuse_unless_regular(path, status.st_mode);
   } catch (...) {
     file_calls().close(fd_);

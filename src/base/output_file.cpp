@@ -26,7 +26,7 @@ int open_file(const std::string& path, int flags) {
 
 uint64_t size_of_open(int fd, const std::string& path) {
   struct stat status;
-  checked(::fstat(fd, &status) == 0 ? 0 : -errno, path, "open");
+  checked(retried([&] { return file_calls().status_of(fd, status); }), path, "open");
   return static_cast<uint64_t>(status.st_size);
 }
 

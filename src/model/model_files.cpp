@@ -1,34 +1,32 @@
 #include "model/model_files.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 
 #include "base/error.h"
+#include "base/file_calls.h"
 #include "base/file_ops.h"
 
 namespace hearth {
 namespace {
 
-namespace fs = std::filesystem;
-
-bool is_below(const fs::path& path, const fs::path& folder) {
-  const fs::path relative = path.lexically_relative(folder);
-  return !relative.empty() && *relative.begin() != "..";
+// Paths are real ones here: absolute, without links.
+bool is_below(const std::string& path, const std::string& folder) {
+  return path == folder || path.starts_with(folder == "/" ? folder : folder + "/");
 }
 
 /// For .../snapshots/REVISION...: the folder .../blobs; empty elsewhere.
-fs::path blobs_of(const fs::path& directory) {
-  for (fs::path at = directory; at.has_parent_path() && at != at.parent_path();
-       at = at.parent_path()) {
-    if (at.parent_path().filename() == "snapshots") return at.parent_path().parent_path() / "blobs";
+std::string blobs_of(const std::string& directory) {
+  for (std::string at = parent_of(directory); at != "/"; at = parent_of(at)) {
+    if (name_of_file(at) != "snapshots") continue;
+    const std::string parent = parent_of(at);
+    return (parent == "/" ? "" : parent) + "/blobs";
   }
   return {};
 }
 
-bool link_allowed(const fs::path& target, const fs::path& directory) {
+bool link_allowed(const std::string& target, const std::string& directory) {
   if (is_below(target, directory)) return true;
-  const fs::path blobs = blobs_of(directory);
+  const std::string blobs = blobs_of(directory);
   return !blobs.empty() && is_below(target, blobs);
 }
 
@@ -47,13 +45,13 @@ std::string model_file(const std::string& directory, const std::string& name, bo
   const std::string path = directory + "/" + name;
   // The folder may be a link, too.
   if (follow_links || (!in_folder && !file_info(path).is_link)) return path;
-  std::error_code error;
-  const fs::path target = fs::canonical(path, error);
-  if (error) throw input_error(path + ": a link that leads nowhere (" + error.message() + ")");
-  const fs::path folder = fs::canonical(directory, error);
-  if (error) throw input_error(directory + ": cannot be resolved (" + error.message() + ")");
-  if (!link_allowed(target, folder)) {
-    throw input_error(path + ": a link out of the model directory, to " + quoted(target.string()) +
+  const FileInfo info = file_info(path);
+  if (info.is_link && info.kind == FileKind::none) {
+    throw input_error(path + ": a link that leads nowhere");
+  }
+  const std::string target = real_path(path);
+  if (!link_allowed(target, real_path(directory))) {
+    throw input_error(path + ": a link out of the model directory, to " + quoted(target) +
                       "; pass --follow-links if this is meant");
   }
   return path;

@@ -41,8 +41,10 @@ class TinyRun {
   /// What is wrong with the directory of a run that did not end, "" if nothing: states that are not
   /// whole or too few or many, a state without its line of metrics.
   std::string wrong_between(const std::string& out, int keep) const;
-  /// The same for one that ended: another outcome, names that do not belong there.
-  std::string wrong_at_end(const std::string& out, int keep, const Outcome& expected) const;
+  /// The same for one that ended: another outcome, names that do not belong there. `all_kept`: it
+  /// has saved at least `keep` states.
+  std::string wrong_at_end(const std::string& out, int keep, const Outcome& expected,
+                           bool all_kept = true) const;
 };
 
 /// The steps of the published states, ascending.

@@ -83,10 +83,17 @@ Process::Process(const std::string& program, const Start& start) : begin_(now())
   const std::vector<char*> arguments = pointers(words), variables = pointers(environment);
   const std::string out = printed_ / "out", err = printed_ / "err";
   if (start.nobody) ::chmod(printed_.path().c_str(), 0777);
+  // A signal that comes before exec is none for the handlers of the tests.
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, &before);
   id_ = ::fork();
+  if (id_ != 0) ::sigprocmask(SIG_SETMASK, &before, nullptr);
   if (id_ < 0) throw std::runtime_error("no process can be started");
   if (id_ > 0) return;
 
+  for (const int stop : {SIGINT, SIGTERM, SIGUSR1}) std::signal(stop, SIG_DFL);
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
   if (start.nobody) {
     or_die(::setgroups(0, nullptr) == 0 && ::setgid(65534) == 0 && ::setuid(65534) == 0);
   }

@@ -78,6 +78,36 @@ void compare_kept_files(const Json& saved, const Json& current, const char* key)
   }
 }
 
+Progress parse_progress(const std::string& text) {
+  Json json;
+  try {
+    json = parse_json(text, "counters");
+  } catch (const Error& error) {
+    throw storage_error(error.what());
+  }
+  const auto number = [&](const char* key) {
+    const Json* value = json.find(key);
+    if (value == nullptr || !value->is_signed() || value->as_int() < 0) {
+      throw storage_error(std::string("counters: ") + key + " is no count");
+    }
+    return value->as_int();
+  };
+  Progress progress;
+  progress.step = number("step");
+  progress.updates = number("updates");
+  progress.tokens = number("tokens");
+  progress.trained_tokens = number("trained_tokens");
+  progress.skipped = number("skipped");
+  progress.skipped_in_a_row = number("skipped_in_a_row");
+  progress.cursor = {number("epoch"), number("sequence")};
+  // Every step updates or is skipped.
+  if (progress.updates > progress.step || progress.skipped != progress.step - progress.updates ||
+      progress.skipped_in_a_row > progress.skipped) {
+    throw storage_error("counters: step, updates and skipped steps do not fit together");
+  }
+  return progress;
+}
+
 }  // namespace
 
 void register_progress(StateRegistry& registry, Progress& progress, Sampler& sampler) {
@@ -96,22 +126,7 @@ void register_progress(StateRegistry& registry, Progress& progress, Sampler& sam
         return json.dump();
       },
       [&progress, &sampler](const std::string& text) {
-        const Json json = parse_json(text, "saved state, component progress");
-        const auto number = [&](const char* key) {
-          const Json* value = json.find(key);
-          if (value == nullptr || !value->is_integer() || value->as_int() < 0) {
-            throw storage_error(std::string("saved state, component progress: bad \"") + key +
-                                "\"");
-          }
-          return value->as_int();
-        };
-        progress.step = number("step");
-        progress.updates = number("updates");
-        progress.tokens = number("tokens");
-        progress.trained_tokens = number("trained_tokens");
-        progress.skipped = number("skipped");
-        progress.skipped_in_a_row = number("skipped_in_a_row");
-        progress.cursor = {number("epoch"), number("sequence")};
+        progress = parse_progress(text);
         sampler.seek(progress.cursor);
       });
 }

@@ -5,6 +5,7 @@
 
 #include "base/file_ops.h"
 #include "model/safetensors.h"
+#include "model/weight_copy.h"
 #include "train/state_files.h"
 
 namespace hearth {
@@ -37,9 +38,31 @@ StateManifest read_manifest(const std::string& directory) {
   });
 }
 
-// Reads a file once: its chunk digests and, where its header can be read, those of its tensors.
-std::vector<Digest> digest_file(const InputFile& file, const SafetensorsHeader& header,
-                                std::vector<StateTensor>& tensors) {
+// The component of f32 masters: one that is not finite is none that a model may have.
+constexpr std::string_view kWeights = "weights";
+
+// What is wrong with a piece of an f32 tensor, `offset` bytes into it; empty if all is finite.
+std::string not_finite(const std::string& tensor, const std::byte* data, uint64_t offset,
+                       uint64_t bytes) {
+  const auto n = static_cast<int64_t>(bytes / sizeof(float));
+  const bool whole = offset % sizeof(float) == 0 && bytes % sizeof(float) == 0;
+  const int64_t bad = whole ? find_not_finite(DType::f32, data, n) : 0;
+  if (whole && bad == n) return "";
+  const std::string element = std::to_string(offset / sizeof(float) + static_cast<uint64_t>(bad));
+  return "tensor " + quoted(tensor) +
+         (whole ? ": element " + element + " is not finite (NaN or infinity)"
+                : ": its elements do not begin at a multiple of 4 bytes");
+}
+
+// What reading a file once tells.
+struct FileContent {
+  std::vector<Digest> chunks;
+  std::vector<StateTensor> tensors;  // where its header can be read
+  std::string fault;                 // of a weight that is not finite
+};
+
+FileContent read_content(const InputFile& file, const SafetensorsHeader& header, bool weights) {
+  FileContent content;
   ChunkHasher chunks(kStateChunk);
   std::vector<std::byte> piece(std::min<uint64_t>(kStatePiece, file.size()));
   Hasher tensor;
@@ -52,14 +75,20 @@ std::vector<Digest> digest_file(const InputFile& file, const SafetensorsHeader& 
       const SafetensorsEntry& entry = header.entries[next];
       const uint64_t from = std::max(header.data_begin + entry.begin, at);
       const uint64_t to = std::min(header.data_begin + entry.end, end);
-      if (from < to) tensor.update(piece.data() + (from - at), to - from);
+      const std::byte* data = piece.data() + (from - at);
+      if (from < to) tensor.update(data, to - from);
+      if (from < to && weights && entry.dtype == "F32" && content.fault.empty()) {
+        content.fault =
+            not_finite(entry.name, data, from - header.data_begin - entry.begin, to - from);
+      }
       if (header.data_begin + entry.end > end) break;
-      tensors.push_back({entry.name, entry.dtype, entry.shape, tensor.digest()});
+      content.tensors.push_back({entry.name, entry.dtype, entry.shape, tensor.digest()});
       tensor = Hasher();
     }
     at = end;
   }
-  return chunks.finish();
+  content.chunks = chunks.finish();
+  return content;
 }
 
 // Every byte against the chunk digests, then the content against the component's digest.
@@ -76,19 +105,19 @@ void verify_file(const std::string& path, const StateFile& expected, DigestBuild
   } catch (const Error& error) {
     header_fault = error.what();  // reported unless the chunk digests, which say more, differ
   }
-  std::vector<StateTensor> tensors;
-  const std::vector<Digest> chunks = digest_file(file, header, tensors);
+  FileContent content = read_content(file, header, expected.component == kWeights);
   for (size_t i = 0; i < expected.chunks.size(); ++i) {
-    if (chunks[i] == expected.chunks[i]) continue;
+    if (content.chunks[i] == expected.chunks[i]) continue;
     const uint64_t begin = i * kStateChunk;
     throw input_error("is damaged between bytes " + std::to_string(begin) + " and " +
                       std::to_string(std::min(begin + kStateChunk, expected.bytes)) + ": digest " +
-                      chunks[i].hex() + " instead of " + expected.chunks[i].hex());
+                      content.chunks[i].hex() + " instead of " + expected.chunks[i].hex());
   }
   if (!header_fault.empty()) throw input_error(header_fault);
-  if (digests.add(expected.component, std::move(tensors)) != expected.digest) {
+  if (digests.add(expected.component, std::move(content.tensors)) != expected.digest) {
     throw input_error("its content has not the digest that the memory had when it was saved");
   }
+  if (!content.fault.empty()) throw input_error(content.fault);
 }
 
 std::string base_name(std::string path) {
@@ -178,6 +207,9 @@ void load_component(const std::string& path, const StateComponent& component,
   for (const SafetensorsEntry& entry : file.header().entries) {
     const StateView& view = *by_name.at(entry.name);
     file.read(entry, view.bytes.data(), view.bytes.size(), 0);
+    if (component.name != kWeights || view.dtype != DType::f32) continue;
+    const std::string fault = not_finite(entry.name, view.bytes.data(), 0, view.bytes.size());
+    if (!fault.empty()) throw input_error(fault);
   }
   DigestBuilder builder;
   if (builder.add(component.name, digest_views(views)) != expected.digest) {
@@ -286,7 +318,13 @@ void load_state(const StateRegistry& registry, const SavedState& state) {
             [&](const std::string& path) { load_component(path, component, *file); });
   }
   for (const StateComponent& component : registry.components()) {
-    if (component.restored) component.restored();
+    if (!component.restored) continue;
+    try {
+      component.restored();
+    } catch (const Error& error) {  // of another code: its content does not fit this run
+      if (error.code() != ExitCode::storage) throw;
+      throw Damage(state.directory, component.name + ".safetensors", error.what());
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 // The manifest: written last, so that its presence says that everything else is there. Its own hash
 // is its last member, over all bytes before it; so it is checked before anything in it is believed.
-#include <limits>
+#include <set>
 
 #include "train/state_files.h"
 
@@ -130,12 +130,11 @@ StateManifest parse_manifest(std::string_view text, const std::string& source) {
   if (reader.number("chunk_bytes") != kStateChunk) reader.refuse("chunk_bytes is not 64 MiB");
   StateManifest manifest;
   manifest.step = static_cast<int64_t>(reader.number("step"));
+  std::set<std::string> components;
   for (const Json& entry : reader.array("files")) {
     manifest.files.push_back(read_file_entry(entry, source));
-    for (size_t i = 0; i + 1 < manifest.files.size(); ++i) {
-      if (manifest.files[i].component == manifest.files.back().component) {
-        reader.refuse("names a component twice");
-      }
+    if (!components.insert(manifest.files.back().component).second) {
+      reader.refuse("names a component twice");
     }
   }
   manifest.root = reader.digest("root");

@@ -3,9 +3,7 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,9 +15,9 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <thread>
 
+#include "base/file_ops.h"
 #include "base/sanitized.h"
 
 namespace hearth::test {
@@ -39,38 +37,23 @@ constexpr const char* kLfs =
     "version https://git-lfs.github.com/spec/v1\n"
     "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n";
 
-std::string content(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-void write_file(const std::string& path, std::string_view bytes) {
-  std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<long>(bytes.size()));
-}
-
-/// The program's own model, made once.
-const std::string& base_model() {
-  static const TemporaryDirectory directory;
-  static const std::string model = [] {
-    write_file(directory / "config.json", config_text(good_config()));
-    const std::string command = "'" HEARTH_BINARY "' init --quiet --seed 7 --config '" +
-                                directory.path() + "/config.json' --out '" + directory.path() +
-                                "/model' 2>/dev/null";
-    REQUIRE(std::system(command.c_str()) == 0);
-    return directory / "model";
-  }();
-  return model;
-}
-
-// One line; of a configuration a line a problem, each as the first.
-bool is_one_line(const std::string& text) {
-  const size_t end = text.find('\n');
-  if (end != text.size() - 1 && end != std::string::npos && text.starts_with("hearth: ")) {
-    return is_one_line(text.substr(0, end + 1)) && is_one_line(text.substr(end + 1));
-  }
-  return text.starts_with("hearth: ") && text.find('\n') == text.size() - 1 &&
-         std::none_of(text.begin(), text.end() - 1,
+bool is_printable(std::string_view line) {
+  return std::none_of(line.begin(), line.end(),
                       [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+}
+
+// One line; of a configuration a line a problem, each as the first. Warnings may stand before it.
+bool is_one_line(std::string_view text) {
+  size_t lines = 0;
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    if (end == text.npos || !is_printable(text.substr(0, end))) return false;
+    const bool warning = text.starts_with("warning: ") && lines == 0;
+    if (!warning && !text.starts_with("hearth: ")) return false;
+    lines += warning ? 0 : 1;
+    text.remove_prefix(end + 1);
+  }
+  return lines > 0;
 }
 
 /// A run of one character says that a quotation was not cut.
@@ -83,14 +66,23 @@ size_t longest_run(const std::string& text) {
   return longest;
 }
 
-/// What a run costs that refuses before it opens anything.
-const Outcome& smallest_run() {
-  static const Outcome outcome = [] {
+/// What a run costs that refuses before it opens anything; `train` finds saved state once it has
+/// planned, the machine measured, so here it refuses a state of nothing.
+const Outcome& smallest_run(bool train) {
+  static const auto outcome = [](const std::vector<std::string>& words, auto plant) {
     const Place place;
-    place.remove("model");
-    return run_in(place, eval_words());
-  }();
-  return outcome;
+    plant(place);
+    return run_in(place, words);
+  };
+  if (train) {
+    static const Outcome planned =
+        outcome({"train", "--quiet", "--threads", "1", "run.yaml"}, [](const Place& p) {
+          std::filesystem::create_directories(p.path("run/state/step-00000001"));
+        });
+    return planned;
+  }
+  static const Outcome at_once = outcome(eval_words(), [](const Place& p) { p.remove("model"); });
+  return at_once;
 }
 
 /// Bytes of all files, and those that the disk holds of them.
@@ -106,7 +98,26 @@ std::pair<uint64_t, uint64_t> file_bytes(const Place& place) {
   return {total, held};
 }
 
-void check_refusal(const Case& row, const Place& place, const Outcome& outcome) {
+/// Of the whole program: printed at its end.
+struct Figures {
+  int64_t refused = 0, accepted = 0;
+  double most_s = 0;  // beyond the smallest run, of places below 1 MiB
+  uint64_t most_bytes = 0;
+
+  ~Figures() {
+    std::printf(
+        "hostile input in all: %lld refused, %lld accepted; the most beyond a run that refuses at "
+        "once: %.0f ms, %.0f MiB\n",
+        static_cast<long long>(refused), static_cast<long long>(accepted), 1e3 * most_s,
+        static_cast<double>(most_bytes) / (1 << 20));
+  }
+};
+Figures& figures() {
+  static Figures all;
+  return all;
+}
+
+void check_refusal(const Case& row, const Place& place, const Outcome& outcome, bool train) {
   CHECK(outcome.code == row.code);
   CHECK(is_one_line(outcome.err));
   CHECK(outcome.err.size() < (row.code == 2 ? 16'000 : 1200));  // 2: many problems at once
@@ -116,137 +127,23 @@ void check_refusal(const Case& row, const Place& place, const Outcome& outcome) 
     INFO("lacks: " << word);
     CHECK(outcome.err.find(word) != std::string::npos);
   }
+  ++figures().refused;
   if (kSanitized) return;
   const auto [bytes, held] = file_bytes(place);
   const auto read = static_cast<double>(std::min(bytes, kRead));
-  CHECK(outcome.cpu_s <= smallest_run().cpu_s + kSeconds + read * kSecondsAByteRead +
-                             static_cast<double>(held) * kSecondsAByteHeld);
-  CHECK(outcome.peak_bytes <= smallest_run().peak_bytes + kBytes + held * kBytesAByte);
+  const Outcome& least = smallest_run(train);
+  const double cpu_s = outcome.cpu_s - least.cpu_s;
+  const uint64_t peak = outcome.peak_bytes - std::min(outcome.peak_bytes, least.peak_bytes);
+  if (bytes < uint64_t{1} << 20) {
+    figures().most_s = std::max(figures().most_s, cpu_s);
+    figures().most_bytes = std::max(figures().most_bytes, peak);
+  }
+  CHECK(cpu_s <=
+        kSeconds + read * kSecondsAByteRead + static_cast<double>(held) * kSecondsAByteHeld);
+  CHECK(peak <= kBytes + held * kBytesAByte);
 }
 
 }  // namespace
-
-RawConfig good_config() {
-  return {{"model_type", "\"qwen3_moe\""},
-          {"vocab_size", "300"},
-          {"hidden_size", "16"},
-          {"num_hidden_layers", "2"},
-          {"num_attention_heads", "2"},
-          {"num_key_value_heads", "1"},
-          {"head_dim", "8"},
-          {"rms_norm_eps", "1e-6"},
-          {"rope_theta", "10000.0"},
-          {"max_position_embeddings", "64"},
-          {"num_experts", "4"},
-          {"num_experts_per_tok", "2"},
-          {"moe_intermediate_size", "8"},
-          {"norm_topk_prob", "true"},
-          {"router_aux_loss_coef", "0.001"},
-          {"torch_dtype", "\"float32\""}};
-}
-
-std::string config_text(const RawConfig& config) {
-  std::string text = "{";
-  for (const auto& [key, raw] : config) {
-    text += (text.size() > 1 ? ",\n\"" : "\n\"") + key + "\": " + raw;
-  }
-  return text + "}\n";
-}
-
-std::string config_with(const std::string& key, const std::string& raw) {
-  RawConfig config = good_config();
-  std::erase_if(config, [&](const auto& member) { return member.first == key; });
-  if (!raw.empty()) config.emplace_back(key, raw);
-  return config_text(config);
-}
-
-Place::Place() {
-  fs::copy(base_model(), path("model"));
-  write("rows.jsonl", "{\"input_ids\": [1, 2, 3, 4]}\n{\"text\": \"ab\"}\n");
-  write("run.yaml", "model: model\ndata: rows.jsonl\nout: run\nsteps: 1\nseq-len: 8\n");
-}
-
-void Place::write(const std::string& name, std::string_view bytes) const {
-  write_file(path(name), bytes);
-}
-std::string Place::read(const std::string& name) const { return content(path(name)); }
-void Place::remove(const std::string& name) const { fs::remove_all(path(name)); }
-void Place::link(const std::string& target, const std::string& name) const {
-  fs::remove_all(path(name));
-  fs::create_symlink(target, path(name));
-}
-void Place::fifo(const std::string& name) const {
-  fs::remove_all(path(name));
-  REQUIRE(::mkfifo(path(name).c_str(), 0600) == 0);
-}
-
-void Place::socket(const std::string& name) const {
-  fs::remove_all(path(name));
-  // The path of a socket is short: bound by a link to its directory.
-  const TemporaryDirectory near;
-  fs::create_directory_symlink(fs::path(path(name)).parent_path(), near / "d");
-  const std::string at = near / ("d/" + fs::path(name).filename().string());
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  REQUIRE(at.size() < sizeof address.sun_path);
-  std::memcpy(address.sun_path, at.c_str(), at.size());
-  const int fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
-  REQUIRE(::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
-  ::close(fd);
-}
-
-void Place::sparse(const std::string& name, std::string_view head, uint64_t bytes) const {
-  fs::remove_all(path(name));
-  write(name, head);
-  fs::resize_file(path(name), bytes);
-}
-
-void Place::shard(const std::function<void(std::string&)>& change) const {
-  const std::string file = read("model/model.safetensors");
-  uint64_t length = 0;
-  std::memcpy(&length, file.data(), 8);
-  const Json header = parse_json(std::string_view(file).substr(8, length), "header");
-  const std::string data = file.substr(8 + length);
-  JsonObject map;
-  for (const char half : {'1', '2'}) {
-    const std::string name = std::string("model-0000") + half + "-of-00002.safetensors";
-    JsonObject entries;
-    std::string bytes;
-    size_t i = 0;
-    for (const auto& [tensor, entry] : header.as_object()) {
-      if (tensor == "__metadata__" || (i++ % 2 == 0) != (half == '1')) continue;
-      const auto& offsets = entry.find("data_offsets")->as_array();
-      const uint64_t begin = offsets[0].as_uint(), size = offsets[1].as_uint() - begin;
-      Json placed = entry;
-      placed["data_offsets"] = JsonArray{uint64_t{bytes.size()}, uint64_t{bytes.size() + size}};
-      bytes += data.substr(begin, size);
-      entries.emplace_back(tensor, placed);
-      map.emplace_back(tensor, name);
-    }
-    write("model/" + name, raw_safetensors(Json(entries).dump(), bytes));
-  }
-  remove("model/model.safetensors");
-  std::string index =
-      Json(JsonObject{{"metadata", JsonObject{}}, {"weight_map", std::move(map)}}).dump(1);
-  if (change) change(index);
-  write("model/model.safetensors.index.json", index);
-}
-
-void Place::change_header(const std::function<void(Json&)>& change) const {
-  const std::string file = read("model/model.safetensors");
-  uint64_t length = 0;
-  std::memcpy(&length, file.data(), 8);
-  Json header = parse_json(std::string_view(file).substr(8, length), "header");
-  change(header);
-  write("model/model.safetensors", raw_safetensors(header.dump(), file.substr(8 + length)));
-}
-
-std::string raw_safetensors(std::string_view header, std::string_view data) {
-  const uint64_t length = header.size();
-  std::string out(8, '\0');
-  std::memcpy(out.data(), &length, 8);
-  return out.append(header).append(data);
-}
 
 Outcome run_in(const Place& place, const std::vector<std::string>& words,
                const std::string& input) {
@@ -283,8 +180,8 @@ Outcome run_in(const Place& place, const std::vector<std::string>& words,
   }
   Outcome outcome;
   outcome.code = late ? 124 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  outcome.out = content(out);
-  outcome.err = content(err);
+  outcome.out = read_file(out);
+  outcome.err = read_file(err);
   const auto seconds = [](const timeval& t) {
     return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
   };
@@ -304,8 +201,9 @@ void run_table(const std::string& title, const std::vector<Case>& table,
     if (row.code == 0) {
       CHECK(outcome.code == 0);
       ++accepted;
+      ++figures().accepted;
     } else {
-      check_refusal(row, place, outcome);
+      check_refusal(row, place, outcome, words[0] == "train");
     }
   }
   std::printf("%s: %zu refused, %zu accepted\n", title.c_str(), table.size() - accepted, accepted);

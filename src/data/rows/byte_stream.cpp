@@ -54,7 +54,9 @@ std::string extension_of(const std::string& path) {
   return extension;
 }
 
-ByteStream::ByteStream(const std::string& path) : name_(path == "-" ? "standard input" : path) {
+std::string shown_name(const std::string& path) { return path == "-" ? "standard input" : path; }
+
+ByteStream::ByteStream(const std::string& path) : name_(shown_name(path)) {
   if (path != "-") file_.emplace(path);
   piece_.resize(kPiece);
   size_t size = 0;

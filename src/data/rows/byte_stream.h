@@ -16,6 +16,9 @@ namespace hearth {
 /// The end of a file's name from its last dot on, in lower case; empty without one.
 std::string extension_of(const std::string& path);
 
+/// A data file's name for people: "standard input" for -.
+std::string shown_name(const std::string& path);
+
 /// Reads once, from start to end, in pieces. gzip and zstd are known by their first bytes.
 class ByteStream {
  public:

@@ -135,12 +135,6 @@ struct RawRowSource::State {
 };
 
 RawRowSource::RawRowSource(std::vector<std::string> files) : state_(std::make_unique<State>()) {
-  if (std::count(files.begin(), files.end(), "-") > 1) {
-    throw usage_error("standard input (-) can be read once only");
-  }
-  for (const std::string& file : files) {
-    if (file != "-") const ByteStream opened(file);
-  }
   state_->files = std::move(files);
 }
 
@@ -169,6 +163,15 @@ uint64_t RawRowSource::bytes_read() const {
 
 const std::vector<std::pair<std::string, Digest>>& RawRowSource::digests() const {
   return state_->digests;
+}
+
+void check_data_files(const std::vector<std::string>& files) {
+  if (std::count(files.begin(), files.end(), "-") > 1) {
+    throw usage_error("standard input (-) can be read once only");
+  }
+  for (const std::string& file : files) {
+    if (file != "-") const ByteStream opened(file);
+  }
 }
 
 }  // namespace hearth

@@ -13,7 +13,7 @@ namespace hearth {
 
 /// One row as it stands in a file.
 struct RawRow {
-  std::string file;       // for people: "standard input" for -
+  std::string file;       // for people: shown_name
   int64_t line = 0;       // from 1, of its first character in the decompressed text
   bool document = false;  // a plain text, not JSON
   std::string text;       // neither checked nor parsed
@@ -29,14 +29,12 @@ struct RawRow {
 /// between rows (a million lines at most). For one thread.
 class RawRowSource {
  public:
-  /// Opens every file, so that a missing one is known before the first is read. Input errors for
-  /// files of another kind; a usage error when standard input is named twice.
   explicit RawRowSource(std::vector<std::string> files);
   ~RawRowSource();
   RawRowSource(RawRowSource&&) noexcept;
   RawRowSource& operator=(RawRowSource&&) noexcept;
 
-  /// False at the end. Input error where a file cannot be cut into rows (a line that is too long, an
+  /// False at the end. Input error where a file is missing or of another kind, and where one cannot be cut into rows (a line that is too long, an
   /// array that is none, a packed file that is damaged): no row is passed over for it.
   bool next(RawRow& row);
 
@@ -50,5 +48,9 @@ class RawRowSource {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// Opens every file, so that a missing one, or one of another kind, is known before the first is read:
+/// an input error. A usage error when standard input is named twice.
+void check_data_files(const std::vector<std::string>& files);
 
 }  // namespace hearth

@@ -1,56 +1,60 @@
 #include "data/rows/row_intake.h"
 
+#include <algorithm>
+
 #include "base/log.h"
 
 namespace hearth {
 
-RowIntake::RowIntake(const RowOptions& options)
-    : seq_len_(options.seq_len),
-      overflow_(options.overflow),
-      skip_bad_rows_(options.skip_bad_rows) {}
+void RowTotals::count(int64_t whole, int64_t given, int64_t trained_here) {
+  ++rows;
+  tokens += given;
+  trained_tokens += trained_here;
+  untrained += trained_here == 0 ? 1 : 0;
+  truncated += given < whole ? 1 : 0;
+  truncated_tokens += whole - given;
+}
+
+bool is_dropped(const RowOptions& options, int64_t length) {
+  return options.overflow == Overflow::drop && options.seq_len != 0 && length > options.seq_len;
+}
+
+void check_length(const RowOptions& options, int64_t length, const std::string& file,
+                  int64_t line) {
+  if (options.overflow != Overflow::error || options.seq_len == 0 || length <= options.seq_len) {
+    return;
+  }
+  throw input_error(file + ":" + std::to_string(line) + ": " + std::to_string(length) +
+                    " ids, more than --seq-len " + std::to_string(options.seq_len));
+}
+
+void pass_over_bad_row(const RowOptions& options, int64_t& bad, const std::string& message) {
+  if (bad >= options.skip_bad_rows) throw input_error(message);
+  ++bad;
+  log_warning("bad row passed over: " + message);
+}
 
 bool RowIntake::take(ConvertedRow& row) {
   if (row.error) {
-    pass_over(row);
+    try {
+      std::rethrow_exception(row.error);
+    } catch (const BadRow& error) {  // only what is wrong with this row is tolerated
+      pass_over_bad_row(options_, totals_.bad, error.what());
+    }
     return false;
   }
-  if (!fit(row.sample)) return false;
-  const int64_t trained = count_trained(row.sample.labels);
-  ++totals_.rows;
-  totals_.tokens += static_cast<int64_t>(row.sample.ids.size());
-  totals_.trained_tokens += trained;
-  totals_.untrained += trained == 0 ? 1 : 0;
-  return true;
-}
-
-// Only what is wrong with this row is tolerated.
-void RowIntake::pass_over(const ConvertedRow& row) {
-  try {
-    std::rethrow_exception(row.error);
-  } catch (const BadRow& error) {
-    if (totals_.bad >= skip_bad_rows_) throw;
-    ++totals_.bad;
-    log_warning("bad row passed over: " + std::string(error.what()));
+  Sample& sample = row.sample;
+  const auto whole = static_cast<int64_t>(sample.ids.size());
+  check_length(options_, whole, sample.file, sample.line);
+  if (is_dropped(options_, whole)) {
+    ++totals_.dropped;
+    return false;
   }
-}
-
-// Applies seq_len; false when the row is left out.
-bool RowIntake::fit(Sample& sample) {
-  const auto length = static_cast<int64_t>(sample.ids.size());
-  if (seq_len_ == 0 || length <= seq_len_) return true;
-  switch (overflow_) {
-    case Overflow::error:
-      throw input_error(sample.file + ":" + std::to_string(sample.line) + ": " +
-                        std::to_string(length) + " ids, more than --seq-len " +
-                        std::to_string(seq_len_));
-    case Overflow::drop: ++totals_.dropped; return false;
-    case Overflow::truncate: break;
-  }
-  ++totals_.truncated;
-  totals_.truncated_tokens += length - seq_len_;
-  sample.ids.resize(seq_len_);
-  sample.labels.resize(seq_len_);
-  if (!sample.spans.empty()) sample.spans.resize(seq_len_);
+  const int64_t given = options_.seq_len == 0 ? whole : std::min(whole, options_.seq_len);
+  sample.ids.resize(given);
+  sample.labels.resize(given);
+  if (!sample.spans.empty()) sample.spans.resize(given);
+  totals_.count(whole, given, count_trained(sample.labels));
   return true;
 }
 

@@ -7,10 +7,19 @@
 
 namespace hearth {
 
+/// Whether --overflow leaves out a row of `length` ids.
+bool is_dropped(const RowOptions& options, int64_t length);
+/// Input error naming FILE:LINE where --overflow makes the row one.
+void check_length(const RowOptions& options, int64_t length, const std::string& file, int64_t line);
+
+/// --skip-bad-rows for one more bad row, `bad` having been passed over: counts it, with a warning; an
+/// input error, which is `message`, where it is one too many.
+void pass_over_bad_row(const RowOptions& options, int64_t& bad, const std::string& message);
+
 class RowIntake {
  public:
-  /// Reads seq_len, overflow and skip_bad_rows.
-  explicit RowIntake(const RowOptions& options);
+  /// Of the options, seq_len, overflow and skip_bad_rows count.
+  explicit RowIntake(const RowOptions& options) : options_(options) {}
 
   /// Takes the next row. True: its sample, cut to seq_len, is one of the run's. False: it is left out
   /// (too long, or bad and passed over with a warning). Throws its error where it is not tolerated.
@@ -19,12 +28,7 @@ class RowIntake {
   const RowTotals& totals() const { return totals_; }
 
  private:
-  void pass_over(const ConvertedRow& row);
-  bool fit(Sample& sample);
-
-  int64_t seq_len_;
-  Overflow overflow_;
-  int64_t skip_bad_rows_;
+  RowOptions options_;
   RowTotals totals_;
 };
 

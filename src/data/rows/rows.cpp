@@ -19,9 +19,11 @@ struct RowReader::State {
   RawRow raw;
 };
 
-RowReader::RowReader(std::vector<std::string> files, const RowOptions& options)
-    : state_(new State{
-          RawRowSource(std::move(files)), RowConverter(options), RowIntake(options), {}}) {}
+RowReader::RowReader(std::vector<std::string> files, const RowOptions& options) {
+  check_data_files(files);
+  state_.reset(
+      new State{RawRowSource(std::move(files)), RowConverter(options), RowIntake(options), {}});
+}
 
 RowReader::~RowReader() = default;
 

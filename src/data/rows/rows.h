@@ -55,6 +55,9 @@ struct RowTotals {
   int64_t dropped = 0;           // rows left out
   int64_t untrained = 0;         // rows given out without a trained token
   int64_t bad = 0;               // rows passed over (skip_bad_rows)
+
+  /// Counts a row of `whole` ids of which `given` are given out, `trained` of these as targets.
+  void count(int64_t whole, int64_t given, int64_t trained);
 };
 
 /// The simple way: RawRowSource, RowConverter and RowIntake one after the other, in one thread.

@@ -4,7 +4,9 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "data/rows/byte_stream.h"
 #include "data/rows/raw_rows.h"
+#include "data/rows/row_intake.h"
 #include "data/samples/row_cache.h"
 #include "data/samples/row_key.h"
 
@@ -53,8 +55,6 @@ std::string joined(const std::vector<std::string>& lines) {
   return text;
 }
 
-std::string shown_name(const std::string& path) { return path == "-" ? "standard input" : path; }
-
 std::string temporary_directory() {
   const char* given = std::getenv("TMPDIR");
   return given != nullptr && given[0] == '/' ? given : "/tmp";
@@ -80,10 +80,7 @@ void FileTokenizer::report(const std::string& what, uint64_t done, uint64_t tota
 }
 
 void FileTokenizer::pass_over(const std::string& path, const std::string& note) {
-  const std::string message = shown_name(path) + ":" + note;
-  if (bad_ >= options_.skip_bad_rows) throw input_error(message);
-  ++bad_;
-  log_warning("bad row passed over: " + message);
+  pass_over_bad_row(options_, bad_, shown_name(path) + ":" + note);
 }
 
 FileTokens FileTokenizer::tokenize(const std::string& path, const PlaceFinder& find_place) {

@@ -5,16 +5,12 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "data/rows/byte_stream.h"
 #include "data/rows/raw_rows.h"
 #include "data/rows/row_intake.h"
 
 namespace hearth {
 namespace {
-
-bool fits(const TokenStore& store, int64_t row, const RowOptions& options) {
-  return options.overflow != Overflow::drop || options.seq_len == 0 ||
-         store.whole_length(row) <= options.seq_len;
-}
 
 // How many of n rows are kept for evaluation.
 int64_t validation_rows(double size, int64_t n) {
@@ -32,7 +28,7 @@ int64_t validation_rows(double size, int64_t n) {
 RunRows::RunRows(const RunRowsRequest& request, const Pool& pool) {
   std::vector<std::string> paths;
   for (const DataFile& file : request.files) paths.push_back(file.path);
-  { const RawRowSource opened(paths); }  // so that a missing file is known before the first is read
+  check_data_files(paths);
   FileTokenizer tokenizer(request.rows, request.cache, pool, request.hooks);
   for (const DataFile& file : request.files) take(request, file, tokenizer.read(file.path));
   require_trained_rows(summary_.totals, paths);
@@ -44,30 +40,23 @@ void RunRows::take(const RunRowsRequest& request, const DataFile& file, FileToke
   const RowOptions& options = request.rows;
   const TokenStore& store = stores_.emplace_back(std::move(tokens.store));
   digests_.emplace_back(file.path, tokens.digest);
-  if (const auto& row = store.first_long_row(); row && options.overflow == Overflow::error) {
-    throw input_error((file.path == "-" ? "standard input" : file.path) + ":" +
-                      std::to_string(row->line) + ": " + std::to_string(row->length) +
-                      " ids, more than --seq-len " + std::to_string(options.seq_len));
+  if (const auto& row = store.first_long_row()) {
+    check_length(options, row->length, shown_name(file.path), row->line);
   }
   RowTotals& totals = summary_.totals;
+  const int64_t before = totals.trained_tokens;
   totals.bad += static_cast<int64_t>(tokens.bad.size());
-  int64_t trained = 0;
   for (int64_t row = 0; row < store.rows(); ++row) {
-    if (!fits(store, row, options)) {
+    const int64_t whole = store.whole_length(row);
+    if (is_dropped(options, whole)) {
       ++totals.dropped;
-      continue;
+    } else {
+      totals.count(whole, store.length(row), store.trained(row));
     }
-    ++totals.rows;
-    totals.tokens += store.length(row);
-    trained += store.trained(row);
-    totals.untrained += store.trained(row) == 0 ? 1 : 0;
-    const int64_t cut = store.whole_length(row) - store.length(row);
-    totals.truncated += cut > 0 ? 1 : 0;
-    totals.truncated_tokens += cut;
   }
-  totals.trained_tokens += trained;
   if (options.overflow == Overflow::truncate) {
-    summary_.truncated_trained_tokens += store.whole_trained_tokens() - trained;
+    summary_.truncated_trained_tokens +=
+        store.whole_trained_tokens() - (totals.trained_tokens - before);
   }
 }
 
@@ -106,7 +95,7 @@ void RunRows::divide(const RunRowsRequest& request) {
     std::vector<uint32_t> train, held;
     const bool all = chosen.empty() && summary_.totals.dropped == 0;
     for (int64_t row = 0; !all && row < store.rows(); ++row) {
-      if (!fits(store, row, request.rows)) continue;
+      if (is_dropped(request.rows, store.whole_length(row))) continue;
       const bool is_held = next != chosen.end() && *next == number;
       if (is_held) ++next;
       (is_held ? held : train).push_back(static_cast<uint32_t>(row));

@@ -1,0 +1,244 @@
+// Every option, changed between a stop and the next start: refused by name with both values, or
+// harmless, or allowed by --allow-change and told.
+#include <catch2/catch_test_macros.hpp>
+#include <filesystem>
+#include <map>
+
+#include "base/sanitized.h"
+#include "support/failing_calls.h"
+#include "support/planted.h"
+#include "tools/command_line_fixture.h"
+#include "tools/option_table.h"
+#include "train/template_date.h"
+#include "train/training_fixture.h"
+
+namespace hearth::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What a change of an option does to a resume.
+enum class Change {
+  harmless,     // may change: the end has the same bits
+  another,      // refused, then allowed by name: the run goes on and its journal says so
+  other_state,  // refused; allowed by name, the saved state does not fit what it asks for: code 4
+  only_value,   // this version has no other value
+};
+struct Case {
+  Change change;
+  std::vector<std::string> words;  // beside the options of the first start, or in their place
+};
+
+using enum Change;
+
+/// By option: a value other than that of the first start. An option that is not here fails the test.
+std::map<std::string, Case> cases(const TrainingFixture& f) {
+  return {
+      {"model", {another, {"--model", f.dir / "copy"}}},
+      {"data", {another, {"--data", f.dir / "more.jsonl"}}},
+      {"eval-data", {another, {"--eval-data", f.dir / "more.jsonl"}}},
+      {"out", {harmless, {"--out", f.dir / "moved"}}},
+      {"method", {only_value, {}}},
+      {"trainable", {other_state, {"--trainable", "*.mlp.*"}}},
+      {"freeze", {other_state, {"--freeze", "*embed*"}}},
+      {"seq-len", {another, {"--seq-len", "64"}}},
+      {"micro-batch", {another, {"--micro-batch", "2"}}},
+      {"grad-accum", {another, {"--grad-accum", "3"}}},
+      {"batch-tokens", {another, {"--batch-tokens", "96"}}},
+      {"packing", {another, {"--packing", "off"}}},
+      {"shuffle", {another, {"--shuffle", "off"}}},
+      {"epochs", {another, {"--epochs", "2"}}},
+      {"steps", {another, {"--steps", "7"}}},
+      {"overflow", {another, {"--overflow", "drop"}}},
+      {"lr", {another, {"--lr", "0.02"}}},
+      {"lr-schedule", {another, {"--lr-schedule", "linear"}}},
+      {"warmup", {another, {"--warmup", "1"}}},
+      {"warmup-ratio", {another, {"--warmup-ratio", "0.5"}}},
+      {"weight-decay", {another, {"--weight-decay", "0.1"}}},
+      {"beta1", {another, {"--beta1", "0.8"}}},
+      {"beta2", {another, {"--beta2", "0.95"}}},
+      {"eps", {another, {"--eps", "1e-6"}}},
+      {"max-grad-norm", {another, {"--max-grad-norm", "0.5"}}},
+      {"router-aux-loss", {another, {"--router-aux-loss", "0.1"}}},
+      {"aux-loss-mode", {another, {"--aux-loss-mode", "hf"}}},
+      {"router-z-loss", {another, {"--router-z-loss", "0.1"}}},
+      {"decay-all", {another, {"--decay-all"}}},
+      {"seed", {another, {"--seed", "7"}}},
+      {"format", {another, {"--format", "text"}}},
+      {"chat-template", {another, {"--chat-template", "chatml"}}},
+      {"template-date", {another, {"--template-date", "2020-01-02"}}},
+      {"train-on", {another, {"--train-on", "all"}}},
+      {"no-special-in-content", {another, {"--no-special-in-content"}}},
+      {"skip-bad-rows", {another, {"--skip-bad-rows", "3"}}},
+      {"val-size", {another, {"--val-size", "2"}}},
+      {"data-cache", {harmless, {"--data-cache", "1M"}}},
+      {"parallel", {only_value, {}}},
+      {"devices", {another, {"--devices", "host"}}},
+      {"cpu-memory", {another, {"--cpu-memory", "8G"}}},
+      {"threads", {harmless, {"--threads", "3"}}},
+      {"compute-dtype", {another, {"--compute-dtype", "bf16"}}},
+      {"recompute", {another, {"--recompute", "blocks"}}},
+      {"deterministic", {another, {"--deterministic"}}},
+      {"logical-shards", {only_value, {}}},
+      {"plan", {another, {"--plan", f.dir / "plan.json"}}},
+      {"follow-links", {another, {"--follow-links"}}},
+      {"save-every", {harmless, {"--save-every", "1"}}},
+      {"keep", {harmless, {"--keep", "1"}}},
+      {"final-state", {another, {"--final-state", "off"}}},
+      {"resume", {harmless, {"--resume", f.dir / "elsewhere"}}},
+      {"allow-change", {harmless, {"--allow-change", "lr"}}},
+      {"eval-every", {harmless, {"--eval-every", "2"}}},
+      {"eval-at-start", {another, {"--eval-at-start"}}},
+      {"log-every", {harmless, {"--log-every", "2"}}},
+      {"trace", {harmless, {"--trace", f.dir / "trace.json"}}},
+      {"quiet", {harmless, {"--quiet"}}},
+      {"verbose", {harmless, {"--verbose"}}},
+  };
+}
+
+/// A run that was stopped at step 3 of 6, its directory put back before each start.
+struct StoppedRun {
+  TrainingFixture f;
+  PlantedFault quick{"quick_start"};
+  std::vector<std::string> words;
+  std::string root, result;  // of the run that was not stopped
+
+  /// `without`: options of the first start that are left out.
+  explicit StoppedRun(const std::vector<std::string>& without) {
+    fs::copy(f.dir / "base", f.dir / "copy");
+    std::string texts;
+    for (int i = 0; i < 12; ++i) {
+      texts += R"({"text": "row )" + std::to_string(i) + std::string(3 * i, 'x') + "\"}\n";
+    }
+    TrainingFixture::write(f.dir / "texts.jsonl", texts);
+    TrainingFixture::write(f.dir / "more.jsonl", texts + texts);
+    words = {"--model",      f.dir / "base",
+             "--data",       f.dir / "texts.jsonl",
+             "--eval-data",  f.dir / "texts.jsonl",
+             "--out",        f.dir / "run",
+             "--steps",      "6",
+             "--lr",         "0.01",
+             "--seq-len",    "48",
+             "--grad-accum", "2",
+             "--threads",    "1"};
+    for (const std::string& option : without) {
+      const auto at = std::find(words.begin(), words.end(), option);
+      words.erase(at, at + 2);
+    }
+    TrainingFixture::write(f.dir / "plan.json", plan_of(config({})).json.dump());
+    TrainConfig whole = config({"--out", f.dir / "whole"});
+    REQUIRE(f.run(whole) == ExitCode::done);
+    root = f.root("whole");
+    result = f.result("whole");
+    REQUIRE(f.run_until(config({}), 3) == ExitCode::stopped);
+    fs::copy(f.dir / "run", f.dir / "kept", fs::copy_options::recursive);
+  }
+
+  /// The options of the first start with `more` in the place of what has the same name.
+  TrainConfig config(std::vector<std::string> more) const {
+    std::vector<std::string> all{"train"};
+    for (size_t i = 0; i < words.size(); i += 2) {
+      const bool replaced = std::find(more.begin(), more.end(), words[i]) != more.end() ||
+                            (words[i] == "--grad-accum" &&
+                             std::find(more.begin(), more.end(), "--batch-tokens") != more.end());
+      if (!replaced) all.insert(all.end(), {words[i], words[i + 1]});
+    }
+    all.insert(all.end(), more.begin(), more.end());
+    TrainConfig config = parsed(all);
+    config.data_cache = 0;
+    fix_template_date(config);
+    return config;
+  }
+  void put_back() const {
+    fs::remove_all(f.dir / "run");
+    fs::remove_all(f.dir / "moved");
+    fs::copy(f.dir / "kept", f.dir / "run", fs::copy_options::recursive);
+  }
+  std::map<std::string, std::string> content() const {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : fs::recursive_directory_iterator(f.dir / "run")) {
+      files[entry.path()] = entry.is_regular_file() ? read_file(entry.path()) : "";
+    }
+    return files;
+  }
+  static std::string recorded(const TrainConfig& config, const std::string& option) {
+    for (const auto& r : config.recorded) {
+      if (r.name == option) return r.value;
+    }
+    return "";
+  }
+};
+
+void check_refused(const StoppedRun& stopped, const std::string& name, const TrainConfig& changed) {
+  const auto before = stopped.content();
+  const Raised raised = raised_by([&] {
+    RecordingReporter reporter;
+    train(changed, reporter);
+  });
+  INFO(raised.message);
+  CHECK(raised.code == ExitCode::usage);
+  CHECK(raised.says("--" + name));
+  for (const TrainConfig& config : {stopped.config({}), changed}) {
+    const std::string value = StoppedRun::recorded(config, name);
+    CHECK(raised.says(quoted(value)));
+  }
+  CHECK(stopped.content() == before);
+}
+
+void check_option(const StoppedRun& stopped, const std::string& name, const Case& c) {
+  stopped.put_back();
+  if (name == "out") fs::rename(stopped.f.dir / "run", stopped.f.dir / "moved");
+  const TrainConfig changed = stopped.config(c.words);
+  REQUIRE(StoppedRun::recorded(changed, name) != StoppedRun::recorded(stopped.config({}), name));
+  RecordingReporter reporter;
+  if (c.change == harmless) {
+    CHECK(train(changed, reporter) == ExitCode::done);
+    CHECK(reporter.steps.size() == 3);
+    const std::string out = name == "out" ? "moved" : "run";
+    CHECK(stopped.f.root(out) == stopped.root);
+    CHECK(stopped.f.result(out) == stopped.result);
+    return;
+  }
+  check_refused(stopped, name, changed);
+  std::vector<std::string> words = c.words;
+  words.insert(words.end(), {"--allow-change", name});
+  const TrainConfig allowed = stopped.config(words);
+  if (c.change == other_state) {
+    const auto before = stopped.content();
+    const Raised raised = raised_by([&] { train(allowed, reporter); });
+    INFO(raised.message);
+    CHECK(raised.code == ExitCode::storage);
+    CHECK(stopped.content() == before);
+    return;
+  }
+  CHECK(train(allowed, reporter) == ExitCode::done);
+  const std::string change = name + ": ";
+  const std::string journal = read_file(stopped.f.dir / "run/journal.jsonl");
+  CHECK(journal.find("\"changes\": [\"" + change) != std::string::npos);
+  CHECK(std::any_of(reporter.warnings.begin(), reporter.warnings.end(), [&](const auto& warning) {
+    return warning.find(change) != std::string::npos &&
+           warning.find("not have the bits") != std::string::npos;
+  }));
+}
+
+TEST_CASE("resume: every option of train, changed after a stop") {
+  FailingCalls quick;
+  const FileCallsOverride no_syncs(quick);
+  const StoppedRun stopped({});
+  const auto all = cases(stopped.f);
+  int n = 0;
+  for (const Option& option : option_table()) {
+    if (!option.commands.contains(Command::train)) continue;
+    INFO("--" << option.name);
+    REQUIRE(all.contains(option.name));
+    const Case& c = all.at(option.name);
+    if (c.change == only_value || option.name == "val-size") continue;
+    if (!kSanitized || ++n % 4 == 0) check_option(stopped, option.name, c);
+  }
+  // Rows are kept for evaluation only where no file is.
+  StoppedRun without({"--eval-data"});
+  check_option(without, "val-size", all.at("val-size"));
+}
+
+}  // namespace
+}  // namespace hearth::test

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -142,6 +143,15 @@ int64_t checked(int64_t result, const std::string& path, std::string_view action
 const char* system_path(const std::string& path) {
   if (path.find('\0') != std::string::npos) {
     throw input_error(quoted(path) + ": a NUL byte in a file name");
+  }
+  size_t name = 0;  // bytes of the longest
+  for (size_t at = 0; at < path.size();) {
+    const size_t end = std::min(path.find('/', at), path.size());
+    name = std::max(name, end - at);
+    at = end + 1;
+  }
+  if (path.size() >= PATH_MAX || name > NAME_MAX) {
+    throw input_error(quoted(path) + ": no file can have a name that is so long");
   }
   return path.c_str();
 }

@@ -22,7 +22,8 @@ auto retried(const Call& call) {
   return result;
 }
 
-/// The path for a system call; an input error when it has a NUL byte, which would cut it short.
+/// The path for a system call; an input error when it has a NUL byte, which would cut it short, and
+/// when no file could have it because it is too long: a message could not name it whole.
 const char* system_path(const std::string& path);
 
 std::string parent_of(const std::string& path);     // "." for a plain name

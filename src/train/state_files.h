@@ -14,9 +14,9 @@
 namespace hearth {
 
 inline constexpr char kManifestName[] = "manifest.json";
-inline constexpr uint64_t kStateChunk = uint64_t{64} << 20;  // bytes of a file under one hash
+inline constexpr uint64_t kStateChunk = uint64_t{64} << 20;   // bytes of a file under one hash
 inline constexpr uint64_t kMaxManifest = uint64_t{32} << 20;  // of states to 45 TB
-inline constexpr size_t kStatePiece = size_t{4} << 20;  // bytes hashed and moved at a time
+inline constexpr size_t kStatePiece = size_t{4} << 20;        // bytes hashed and moved at a time
 
 /// One component's file.
 struct StateFile {

@@ -5,15 +5,17 @@
 #include <atomic>
 #include <cerrno>
 
-#include "base/file_ops.h"
+#include "support/layered_calls.h"
 
 namespace hearth::test {
 
 /// Counts the calls from 1 and fails number `fail_at` with `error` (0: none). `persistent`: all from
 /// then on. `piece` > 0: transfers move at most that many bytes; `interrupts`: every second call
 /// that may be interrupted is.
-class FailingCalls : public FileCalls {
+class FailingCalls : public LayeredCalls {
  public:
+  using LayeredCalls::LayeredCalls;
+
   int fail_at = 0;
   int error = EIO;
   bool persistent = false;
@@ -24,57 +26,80 @@ class FailingCalls : public FileCalls {
   /// A call that really failed was seen.
   bool failed() const { return failed_; }
 
+  int status(const char* path, bool follow_links, struct stat& status) override {
+    if (const int e = next()) return e;
+    return below_.status(path, follow_links, status);
+  }
+  int status_of(int fd, struct stat& status) override {
+    if (const int e = next()) return e;
+    return below_.status_of(fd, status);
+  }
+  int list(const char* path, std::vector<std::string>& names) override {
+    if (const int e = next()) return e;
+    return below_.list(path, names);
+  }
+  int real_path(const char* path, std::string& real) override {
+    if (const int e = next()) return e;
+    return below_.real_path(path, real);
+  }
+  int64_t free_bytes(const char* path) override {
+    if (const int e = next()) return e;
+    return below_.free_bytes(path);
+  }
   int open(const char* path, int flags, unsigned mode) override {
     if (const int e = next()) return e;
-    return FileCalls::open(path, flags, mode);
+    return below_.open(path, flags, mode);
   }
   int64_t pread(int fd, void* buffer, size_t bytes, uint64_t offset) override {
     if (const int e = next()) return e;
-    return FileCalls::pread(fd, buffer, cut(bytes), offset);
+    return below_.pread(fd, buffer, cut(bytes), offset);
   }
   int64_t pwrite(int fd, const void* buffer, size_t bytes, uint64_t offset) override {
     if (const int e = next()) return e;
-    return FileCalls::pwrite(fd, buffer, cut(bytes), offset);
+    return below_.pwrite(fd, buffer, cut(bytes), offset);
   }
   int64_t append(int fd, const void* buffer, size_t bytes) override {
     if (const int e = next()) return e;
-    return FileCalls::append(fd, buffer, cut(bytes));
+    return below_.append(fd, buffer, cut(bytes));
   }
   int fallocate(int fd, uint64_t bytes) override {
     if (const int e = next()) return e;
-    return FileCalls::fallocate(fd, bytes);
+    return below_.fallocate(fd, bytes);
   }
   int truncate(int fd, uint64_t bytes) override {
     if (const int e = next()) return e;
-    return FileCalls::truncate(fd, bytes);
+    return below_.truncate(fd, bytes);
   }
-  // Not carried out: no power is lost here, and tests make thousands.
-  int sync(int) override { return next(); }
+  // Not carried out on the kernel: no power is lost here, and tests make thousands.
+  int sync(int fd) override {
+    if (const int e = next()) return e;
+    return &below_ == &kernel_calls() ? 0 : below_.sync(fd);
+  }
   // The descriptor is gone even when close fails.
   int close(int fd) override {
     const int e = next(false);
-    const int result = FileCalls::close(fd);
+    const int result = below_.close(fd);
     return e ? e : result;
   }
   int rename(const char* from, const char* to, bool replace) override {
     if (const int e = next()) return e;
-    return FileCalls::rename(from, to, replace);
+    return below_.rename(from, to, replace);
   }
   int mkdir(const char* path, unsigned mode) override {
     if (const int e = next()) return e;
-    return FileCalls::mkdir(path, mode);
+    return below_.mkdir(path, mode);
   }
   int unlink(const char* path) override {
     if (const int e = next()) return e;
-    return FileCalls::unlink(path);
+    return below_.unlink(path);
   }
   int rmdir(const char* path) override {
     if (const int e = next()) return e;
-    return FileCalls::rmdir(path);
+    return below_.rmdir(path);
   }
   int lock_exclusive(int fd) override {
     if (const int e = next()) return e;
-    return FileCalls::lock_exclusive(fd);
+    return below_.lock_exclusive(fd);
   }
 
  private:

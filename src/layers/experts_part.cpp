@@ -1,4 +1,5 @@
 // E: the routed experts of a layer over the rows that were dispatched to them.
+#include "base/planted.h"
 #include "layers/kinds.h"
 
 namespace hearth {
@@ -75,6 +76,7 @@ class ExpertsPart final : public Body {
                            c.in(Value::rows), offsets, experts, c.out(Value::gate),
                            c.out(Value::up), c.out(Value::d_rows),
                            row_vector(c.out(Value::d_row_weight)), gradients);
+    if (planted("nan-gradient-of-an-expert")) spoil(gradients.back().down);
   }
 };
 

@@ -6,6 +6,9 @@
 //   per-layer  mean over l of E * sum_e f[l, e] P[l, e]
 //   hf         E * sum_e mean_l(f[l, e]) mean_l(P[l, e])       (pooled, as transformers does)
 // Its gradient of probs[l, t, e] is the same for all tokens: E f / (M T), f of the layer or pooled.
+#include <cmath>
+
+#include "base/planted.h"
 #include "layers/kinds.h"
 
 namespace hearth {
@@ -102,6 +105,13 @@ class Head final : public Body {
     const View d_normed = c.out(Value::tmp_hidden);
     c.ops.cross_entropy(c.stream, normed, head, labels, trained > 0 ? 1 / trained : 0,
                         c.out(Value::loss), d_normed, c.table.gradient(weight));
+    if (planted("infinite-loss")) c.set_scalar(Value::loss, HUGE_VAL);
+    // A loss may overflow where its gradient, of probabilities, does not. Such a step must change no
+    // weight: the gradient is made to say so to the norm.
+    if (!std::isfinite(c.out(Value::loss).as<double>()[0])) {
+      spoil(d_normed);
+      spoil(c.table.gradient(weight));
+    }
     c.ops.rmsnorm_backward(c.stream, d_normed, c.in(Value::residual), c.table.weight(norm), rstd,
                            c.out(Value::d_residual), c.table.gradient(norm));
   }

@@ -39,6 +39,9 @@ inline Port scalar(Value value, Access access) { return {value, access, DType::f
 
 }  // namespace ports
 
+/// Makes the first element NaN, so that whatever is computed from it is; an empty view stays.
+void spoil(View v);
+
 /// The RoutingView of a micro-batch from its declared values.
 RoutingView routing_of(const BodyContext& c);
 /// The three ports behind it.

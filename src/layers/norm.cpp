@@ -2,12 +2,27 @@
 // f64 a tensor, added in table order.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
+#include "base/planted.h"
 #include "layers/kinds.h"
 
 namespace hearth {
 
 namespace {
+
+double with_fault(double norm) {
+  if (planted("infinite-norm")) return HUGE_VAL;
+  if (planted("norm-beyond-f32")) return 1e39;
+  return planted("square-beyond-f32") ? 1e25 : norm;
+}
+
+// AdamW works in f32. Where that holds neither the norm nor the squares of what clipping leaves,
+// moments would become infinite and weights stay for ever: no step either.
+bool is_usable(double norm, double clip) {
+  constexpr double most = std::numeric_limits<float>::max();
+  return norm <= most && norm * clip * norm * clip <= most;  // false for NaN
+}
 
 class Norm final : public Body {
  public:
@@ -37,13 +52,13 @@ class Norm final : public Body {
     c.ops.sum_squares(c.stream, gradients, norms);
     double sum = 0;
     for (int64_t i = 0; i < norms.cols; ++i) sum += norms.as<double>()[i];
-    const double norm = std::sqrt(sum);
+    const double norm = with_fault(std::sqrt(sum));
     const double limit = c.settings.max_grad_norm;
     // torch.nn.utils.clip_grad_norm_: the factor is limit / (norm + 1e-6), at most 1.
     const double clip = limit > 0 ? std::min(1.0, limit / (norm + 1e-6)) : 1.0;
     c.set_scalar(Value::grad_norm, norm);
     c.set_scalar(Value::clip, clip);
-    c.set_scalar(Value::finite, std::isfinite(norm) ? 1 : 0);
+    c.set_scalar(Value::finite, is_usable(norm, clip) ? 1 : 0);
   }
 };
 

@@ -2,12 +2,15 @@
 
 #include <dnnl.hpp>
 
+#include "cpu_kernels/cpu_op_set.h"
 #include "cpu_kernels/micro_kernel.h"
 #include "cpu_kernels/onednn_shim.h"
 
 namespace hearth {
 
 std::string cpu_isa() { return onednn_isa(); }
+std::string CpuOps::instructions() const { return onednn_isa(); }
+
 std::string onednn_version() { return onednn_library_version(); }
 bool has_fast_bf16() { return onednn_has_fast_bf16(); }
 

@@ -8,6 +8,7 @@ namespace hearth {
 class CpuOps final : public OpSet {
  public:
   std::string_view name() const override { return "cpu"; }
+  std::string instructions() const override;  // cpu_info.cpp
   bool supports(DType activations, Compute compute) const override;
   bool has_in_hardware(Compute compute) const override;
 

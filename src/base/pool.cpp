@@ -39,10 +39,22 @@ class WorkerScope {
   int threads_;
 };
 
+// Of the process, as it was before the first worker was bound.
+const cpu_set_t& all_cpus() {
+  static const cpu_set_t cpus = [] {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    sched_getaffinity(0, sizeof set, &set);
+    return set;
+  }();
+  return cpus;
+}
+
 // Threads of a team live on between regions: bound once, until a pool with another core comes.
 void bind_to(int core) {
   static thread_local int bound = -1;
   if (bound == core) return;
+  all_cpus();
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(static_cast<size_t>(core), &set);
@@ -74,6 +86,11 @@ class FirstException {
 };
 
 }  // namespace
+
+void unbind_thread() {
+  // As good as it goes: a thread that stays bound computes the same.
+  sched_setaffinity(0, sizeof(cpu_set_t), &all_cpus());
+}
 
 Pool::Pool(int workers, std::vector<int> cores) : workers_(workers), cores_(std::move(cores)) {
   HEARTH_CHECK(workers >= 1, "a pool without workers");

@@ -7,6 +7,10 @@
 
 namespace hearth {
 
+/// Lets the calling thread run on every CPU that the process might use at its start: for threads
+/// beside the workers, which inherit the binding of the worker that made them.
+void unbind_thread();
+
 /// A reference to a callable that lives at least as long as the call it is passed to.
 class TileFunction {
  public:

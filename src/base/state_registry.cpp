@@ -25,6 +25,7 @@ void StateRegistry::add_text(std::string name, std::function<std::string()> save
 
   StateComponent component;
   component.name = std::move(name);
+  component.copied = true;
   component.views = [text, save = std::move(save)] {
     if (!text->loading) text->buffer = save();
     StateView view;

@@ -32,6 +32,8 @@ struct StateComponent {
   std::function<std::vector<StateView>()> views;
   std::function<void(std::string_view view, uint64_t bytes)> prepare;  // optional, before a load
   std::function<void()> restored;                                      // optional, after a load
+  /// A save reads live memory while the run goes on (StateSave); this one is copied when it begins.
+  bool copied = false;
 };
 
 /// The list of components, in the order of registration. Owns none of the memory.

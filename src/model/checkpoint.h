@@ -47,7 +47,8 @@ class Checkpoint {
   /// Fills the home copy (master if present, else stored) of every tensor of the table, converting,
   /// in pieces through a small buffer a worker; also working copies. Their versions become the
   /// home's. A weight that is not finite is an input error naming tensor and index. So is a tied
-  /// head that is stored and differs from the embedding: transformers would then not tie them.
+  /// head that is stored and differs from the embedding: transformers would then not tie them. Ends
+  /// with the error of base/stop.h when the process is asked to stop, as `digests` does.
   void read_weights(ParameterTable& table, const Pool& pool) const;
 
   /// Reads every weight and raises the input error of `read_weights` for one that is not finite.

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/stop.h"
 #include "model/checkpoint.h"
 #include "model/weight_copy.h"
 
@@ -71,6 +72,7 @@ void Checkpoint::read_weights(ParameterTable& table, const Pool& pool) const {
   std::vector<std::vector<float>> buffers(static_cast<size_t>(pool.workers()));
   for (std::vector<float>& buffer : buffers) buffer.resize(kPieceElements);
   pool.run(static_cast<int64_t>(pieces.size()), [&](int64_t i, int worker) {
+    leave_if_stopped("the model was read");
     const Piece& piece = pieces[static_cast<size_t>(i)];
     Tensor& tensor = table.tensor(piece.tensor);
     const TensorLocation& location = this->location(piece.published->name);
@@ -151,6 +153,7 @@ std::vector<std::pair<std::string, Digest>> Checkpoint::digests() const {
     const InputFile file(directory_ + "/" + name);
     Hasher hasher;
     for (uint64_t at = 0; at < file.size(); at += kBuffer) {
+      leave_if_stopped("the model was read");
       const auto bytes = static_cast<size_t>(std::min<uint64_t>(kBuffer, file.size() - at));
       file.read(buffer.data(), bytes, at);
       hasher.update(buffer.data(), bytes);

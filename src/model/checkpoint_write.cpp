@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/stop.h"
 #include "model/checkpoint.h"
 #include "model/new_directory.h"
 #include "model/weight_copy.h"
@@ -56,6 +57,7 @@ class WeightWriter {
     HEARTH_CHECK(home.present() && home.view.contiguous(),
                  "write_checkpoint: no weights of tensor " + tensor.name);
     for (int64_t begin = 0; begin < tensor.size(); begin += kPieceElements) {
+      leave_if_stopped("the result was written");
       const int64_t n = std::min(kPieceElements, tensor.size() - begin);
       convert(home.view.dtype, elements_at(home.view.data, home.view.dtype, begin), type,
               buffer_.data(), n);
@@ -74,6 +76,7 @@ class WeightWriter {
     const uint64_t size = entry.end - entry.begin;
     const uint64_t room = buffer_.size() * sizeof(float);
     for (uint64_t at = 0; at < size; at += room) {
+      leave_if_stopped("the result was written");
       const auto bytes = static_cast<size_t>(std::min(room, size - at));
       source.read(entry, buffer_.data(), bytes, at);
       writer.write(buffer_.data(), bytes);
@@ -85,6 +88,7 @@ class WeightWriter {
     const uint64_t room = buffer_.size() * sizeof(float);
     Hasher hasher;
     for (uint64_t at = 0; at < file.size(); at += room) {
+      leave_if_stopped("the result was written");
       const auto bytes = static_cast<size_t>(std::min(room, file.size() - at));
       file.read(buffer_.data(), bytes, at);
       hasher.update(buffer_.data(), bytes);

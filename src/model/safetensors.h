@@ -61,7 +61,7 @@ class SafetensorsFile {
 /// format (transformers asks for it); the header is padded with spaces to a multiple of 8. The
 /// target must not exist. `close` checks that every byte came, syncs, and returns the digest of the
 /// whole file. With `chunk_bytes`, the digest of each such piece of the file (header included) is
-/// kept as well: `take_chunks`, after close.
+/// kept instead: `take_chunks`, after close, whose result is then that of no bytes.
 class SafetensorsWriter {
  public:
   SafetensorsWriter(const std::string& path, std::vector<SafetensorsEntry> entries,

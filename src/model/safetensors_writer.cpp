@@ -61,8 +61,11 @@ SafetensorsWriter::SafetensorsWriter(const std::string& path, std::vector<Safete
 
 void SafetensorsWriter::put(const void* data, size_t bytes) {
   file_.write(data, bytes);
-  hasher_.update(data, bytes);
-  if (chunks_) chunks_->update(data, bytes);
+  if (chunks_) {
+    chunks_->update(data, bytes);
+  } else {
+    hasher_.update(data, bytes);
+  }
 }
 
 void SafetensorsWriter::write(const void* data, size_t bytes) {

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/stream.h"
@@ -68,6 +69,8 @@ class OpSet {
  public:
   virtual ~OpSet() = default;
   virtual std::string_view name() const = 0;
+  /// The instructions chosen on this machine, which results may depend on; empty where none are.
+  virtual std::string instructions() const { return {}; }
   /// Whether activations may be of this type; and weights computed so.
   virtual bool supports(DType activations, Compute compute) const = 0;
   /// Whether the hardware computes products so, at more than the rate of f32 (`--compute-dtype

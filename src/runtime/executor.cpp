@@ -172,8 +172,10 @@ bool Executor::run(std::span<const BatchShape> batches, const RunOptions& option
         for (const TaskId before : impl.waits[static_cast<size_t>(id)]) {
           impl.parts.device.wait(stream, *impl.events[static_cast<size_t>(before)]);
         }
-        if (task.kind == TaskKind::update) updating = true;
+        const bool update = task.kind == TaskKind::update;
+        if (update && options.before_update && !ended && !abandoned) options.before_update(task);
         if (options.abandon && !updating && !abandoned && options.abandon()) abandoned = true;
+        if (update && !abandoned) updating = true;
         if (!ended && !abandoned) {
           const double begin = now() - start;
           impl.run_task(id, batches);

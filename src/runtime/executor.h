@@ -30,6 +30,9 @@ struct RunOptions {
   /// Asked before every task until the first update; true abandons the step: no weight has
   /// changed, gradients are undefined. Called from all streams' threads.
   std::function<bool()> abandon = {};
+  /// Called before each update on its stream's thread, and may wait: for a save that still reads what
+  /// the update changes.
+  std::function<void(const Task&)> before_update = {};
   /// For tests, with one stream: another legal order; buffers overwritten by NaN patterns after
   /// their last use.
   std::vector<TaskId> order = {};

@@ -85,7 +85,8 @@ struct TrainConfig : RunConfig {
   std::optional<int64_t> eval_every;
   bool eval_at_start = false;
   int64_t log_every = 1;
-  std::string trace;  // Chrome trace of the last step
+  std::optional<int64_t> digest_every = 100;  // steps; none: never
+  std::string trace;                          // Chrome trace of the last step
 
   /// The options as the table records them, in table order: config.yaml, and what a resume
   /// compares. `value` is YAML on one line ("null" when unset); `may_change` marks those that a

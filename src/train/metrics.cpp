@@ -34,6 +34,7 @@ Json to_json(const StepMetrics& metrics) {
       {"expert_hit_rate", nullptr},  // of an expert cache: none here
   };
   if (metrics.z_loss) object.emplace_back("z_loss", *metrics.z_loss);
+  if (metrics.state_digest) object.emplace_back("state_digest", *metrics.state_digest);
   return Json(std::move(object));
 }
 

@@ -27,10 +27,11 @@ struct StepMetrics {
   double bound_pct = 0;  // lower bound of the step's time over the measured time, in percent
   uint64_t peak_rss_bytes = 0;
   uint64_t peak_device_bytes = 0;
-  std::map<std::string, uint64_t> bytes;  // per link
-  std::map<std::string, double> busy;     // per resource, seconds
-  std::vector<double> expert_load;        // max over mean, a MoE layer
-  bool skipped = false;                   // loss or gradient not finite: no update
+  std::map<std::string, uint64_t> bytes;    // per link
+  std::map<std::string, double> busy;       // per resource, seconds
+  std::vector<double> expert_load;          // max over mean, a MoE layer
+  bool skipped = false;                     // loss or gradient not finite: no update
+  std::optional<std::string> state_digest;  // root of the state after the step, where it was taken
 };
 
 /// The object of metrics.jsonl.

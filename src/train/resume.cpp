@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/file_ops.h"
+#include "base/version.h"
 #include "data/samples/row_key.h"
 
 namespace hearth {
@@ -145,7 +146,24 @@ Json run_identity(const TrainConfig& config, const RunSetup& setup, const Digest
   identity["eval-data"] = digests_json(eval_data);
   identity["chat-template"] = digests_json(template_digest(config));
   identity["compute_dtype"] = name_of(setup.settings.compute);
+  const BuildInfo& build = build_info();
+  identity["build"] = JsonObject{{"version", build.version},   {"revision", build.revision},
+                                 {"compiler", build.compiler}, {"flags", build.flags},
+                                 {"type", build.build_type},   {"sanitizers", build.sanitizers}};
+  identity["machine"] =
+      JsonObject{{"cpu", setup.topology.cpu_model}, {"instructions", setup.ops.instructions()}};
   return identity;
+}
+
+Json determinism_record(const SavedState* from, const std::vector<std::string>& changes) {
+  JsonArray list;
+  const Json* before = from != nullptr ? from->extra.find("determinism") : nullptr;
+  const Json* kept = before != nullptr ? before->find("changes") : nullptr;
+  if (kept != nullptr && kept->is_array()) list = kept->as_array();
+  for (const std::string& change : changes) {
+    list.push_back(JsonObject{{"after_step", from->step}, {"change", change}});
+  }
+  return JsonObject{{"level", "replay-exact"}, {"changes", std::move(list)}};
 }
 
 void check_model_content(const Json& saved, const Checkpoint& base) {
@@ -218,6 +236,16 @@ std::vector<std::string> check_identity(const Json& saved, const Json& current,
       compare_kept_files(saved, current, key);
     } else {
       compare_content(saved, current, key);
+    }
+  }
+  for (const char* key : {"build", "machine"}) {
+    const Json* before = saved.find(key);
+    if (before == nullptr || !before->is_object()) continue;
+    for (const auto& [name, value] : current.find(key)->as_object()) {
+      const Json* old = before->find(name);
+      if (old == nullptr || old->dump() == value.dump()) continue;
+      changes.push_back(std::string(key) + " " + name + ": " + quoted(old->dump()) + " -> " +
+                        value.dump());
     }
   }
   return changes;

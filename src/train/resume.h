@@ -29,6 +29,10 @@ Json run_identity(const TrainConfig& config, const RunSetup& setup,
                   const std::vector<std::pair<std::string, Digest>>& data,
                   const std::vector<std::pair<std::string, Digest>>& eval_data);
 
+/// What a run promises of its bits, as its states keep it: {"level": "replay-exact", "changes": [...]},
+/// each change with the step from which on it held. `from`: the state that the run goes on from.
+Json determinism_record(const SavedState* from, const std::vector<std::string>& changes);
+
 /// Input error, naming the file, unless the checkpoint has the content that the saved state's run
 /// trained.
 void check_model_content(const Json& saved, const Checkpoint& base);
@@ -36,7 +40,8 @@ void check_model_content(const Json& saved, const Checkpoint& base);
 /// Compares the identity of a saved state with this run's. Usage error for an option that changed
 /// and is not in `--allow-change`; input error for changed content of model or data, naming the
 /// file. `--allow-change` lets an option have another value, so `--data` name other files, never a
-/// file that stays have other content. Returns the allowed changes as "name: old -> new".
+/// file that stays have other content. Returns the allowed changes as "name: old -> new", and those of
+/// the build and the machine, which nothing forbids: each ends the promise of equal bits.
 std::vector<std::string> check_identity(const Json& saved, const Json& current,
                                         const TrainConfig& config);
 

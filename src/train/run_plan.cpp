@@ -5,6 +5,7 @@
 #include "base/system.h"
 #include "device/host_stream.h"
 #include "runtime/workspace.h"
+#include "train/saved_state.h"
 
 namespace hearth {
 
@@ -14,6 +15,7 @@ constexpr const char* kProgram = "program and libraries";
 constexpr const char* kData = "data";
 constexpr const char* kLists = "lists of tasks";
 constexpr const char* kReading = "buffers of reading files";
+constexpr const char* kSaving = "names and digests of a save";
 constexpr const char* kAllowance = "threads, logs and the check of the result";
 
 /// What lies in the arena when it is fullest, by use. The rest of the arena is between buffers.
@@ -88,6 +90,19 @@ std::string parameter_basis(const PlanSubject& subject, const CopyPolicy& policy
          " bytes each" + (role == CopyRole::working ? ", of those that enter products" : "");
 }
 
+/// What a save takes beside the copies that it reads in place: it runs under the steps, so this is
+/// memory of its own.
+MemoryLine saving_line(const PlanSubject& subject) {
+  size_t trained = 0, name_bytes = 0;
+  for (const Tensor& t : subject.table.tensors()) {
+    trained += t.trainable;
+    name_bytes += t.trainable ? t.name.size() : 0;
+  }
+  return {kSaving, save_memory_bytes(3 * trained, 3 * name_bytes),
+          "derived: master and two moments of " + std::to_string(trained) +
+              " tensors, written in place under the next step"};
+}
+
 /// Thread stacks, log lines, JSON of states, code that runs for the first time; and for training
 /// what opening the written result takes.
 uint64_t allowance_of(const PlanSubject& subject, const PlanRequest& request) {
@@ -141,8 +156,9 @@ void RunPlan::grade(const MeasuredMemory& measured) {
     if (line.name == kProgram || line.name == kData) line.measured = line.bytes;
     if (line.name == kLists) line.measured = measured.lists;
     if (line.name == kReading) line.measured = measured.read_buffers;
+    if (line.name == kSaving) line.measured = measured.saving;
     if (line.name == kProgram || line.name == kData || line.name == kLists ||
-        line.name == kReading) {
+        line.name == kReading || line.name == kSaving) {
       sum += *line.measured;
     }
   }
@@ -173,6 +189,7 @@ RunPlan make_run_plan(const PlanSubject& subject, const PlanRequest& request) {
   for (const ParameterArena& arena : parameter_arenas(subject.table, plan.policy)) {
     lines.push_back({arena.name, arena.bytes, parameter_basis(subject, plan.policy, arena.role)});
   }
+  if (request.training) lines.push_back(saving_line(subject));
   const auto sum = [&] {
     uint64_t total = 0;
     for (const MemoryLine& line : lines) total += line.bytes;

@@ -70,6 +70,7 @@ struct MeasuredMemory {
   std::vector<std::pair<std::string, uint64_t>> arenas;  // by the names that the lines have
   uint64_t lists = 0;                                    // executors and their lists
   uint64_t read_buffers = 0;                             // by which reading weights raised the peak
+  uint64_t saving = 0;                                   // by which beginning a save raised it
   uint64_t peak = 0;                                     // of the process
 };
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/stop.h"
 #include "base/system.h"
 #include "data/samples/row_cache.h"
 #include "model/description.h"
 #include "ops/registry.h"
-#include "train/signals.h"
 
 namespace hearth {
 
@@ -185,7 +185,7 @@ RunRowsRequest rows_request(const RunConfig& config, const RunSetup& setup, Repo
   request.hooks.progress = [&reporter](const std::string& what, uint64_t done, uint64_t total) {
     reporter.progress(what, done, total);
   };
-  request.hooks.stop = [] { return StopSignals::received() != 0; };
+  request.hooks.stop = [] { return stop_signal() != 0; };
   return request;
 }
 

@@ -4,11 +4,12 @@
 //
 // A state appears by one rename, whole and durable, and never changes. It is found by listing the
 // directory, newest first, and trusted only after every hash was checked. All functions run on the
-// calling thread; the registry's memory must not change during a save.
+// calling thread; a StateSave may be written by another one while the run goes on.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/pool.h"
 #include "base/state_registry.h"
 
 namespace hearth {
@@ -35,7 +37,8 @@ struct StateDigest {
   friend bool operator==(const StateDigest&, const StateDigest&) = default;
 };
 
-StateDigest state_digest(const StateRegistry& registry);
+/// Of the live memory, on the workers of `pool` if given.
+StateDigest state_digest(const StateRegistry& registry, const Pool* pool = nullptr);
 
 /// A state on disk.
 struct SavedState {
@@ -58,12 +61,63 @@ struct RejectedState {
   }
 };
 
-/// Saves step `step` below run_dir/state, then removes all but the `keep` newest states. The state is
-/// durable when this returns. Raises a storage error when it cannot be saved: then nothing of it
-/// stays and the older states are whole. What cannot be removed afterwards is a warning.
-/// `extra` is an object kept in the manifest: configuration, build, machine.
+/// What is saved, and where: step `step` below run_dir/state; then all but the `keep` newest states
+/// are removed.
+struct SaveRequest {
+  std::string run_dir;
+  int64_t step = 0;
+  int keep = 1;
+  Json extra;  // an object kept in the manifest: configuration, build, machine
+  /// Called when all is written, before the state is published; an Error of it fails the save.
+  std::function<void()> before_publish = {};
+};
+
+/// One save in two halves, so that the second can run on another thread under the steps that follow.
+///
+/// Views are written side by side in the order of the registry: the first of every component, then
+/// the second, and so on, which is the order in which the updates of the next step change them. An
+/// update waits until what it changes was written (`wait_until_safe`); no copy is made but of
+/// components that ask for one.
+class StateSave {
+ public:
+  /// Takes the digests of the live memory, on the workers of `pool` if given: what is written later
+  /// must have them. Nothing reaches the disk. The registry must outlive the save.
+  StateSave(const StateRegistry& registry, SaveRequest request, const Pool* pool = nullptr);
+  ~StateSave();
+  StateSave(const StateSave&) = delete;
+  StateSave& operator=(const StateSave&) = delete;
+
+  const StateDigest& digest() const { return digest_; }
+  int64_t step() const { return request_.step; }
+
+  /// Writes and publishes; the state is durable when this returns. Raises a storage error when it
+  /// cannot be saved: then nothing of it stays and the older states are whole. What cannot be
+  /// removed afterwards is a warning. Called once, by any thread.
+  SavedState write();
+
+  /// Returns when the first `views` views of every component may change: they were written, or the
+  /// save has failed. Any thread.
+  void wait_until_safe(size_t views);
+  /// Seconds that `wait_until_safe` has waited, all calls together.
+  double waited_s() const;
+
+ private:
+  struct Part;  // a component: its views and their digests
+  struct Gate;  // how far the views are written
+  void write_components(const std::string& directory);
+
+  SaveRequest request_;
+  StateDigest digest_;
+  std::vector<Part> parts_;
+  std::unique_ptr<Gate> gate_;
+};
+
+/// A whole save on the calling thread.
 SavedState save_state(const StateRegistry& registry, const std::string& run_dir, int64_t step,
                       int keep, const Json& extra);
+
+/// Memory that a save takes while it is under way, by what it saves.
+uint64_t save_memory_bytes(size_t views, size_t name_bytes);
 
 /// The newest state of a run directory that passes every check; `rejected` is called for each newer
 /// one that does not. nullopt when there was never one. A storage error when there are states but

@@ -126,8 +126,7 @@ std::vector<double> Session::expert_load(const Executor& executor, int32_t micro
 }
 
 std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& batches, double lr,
-                                              int64_t update_step,
-                                              const std::function<bool()>& abandon) {
+                                              int64_t update_step, const StepHooks& hooks) {
   StepResult result;
   std::vector<BatchShape> shapes;
   fill_rope(*train_);
@@ -145,7 +144,10 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
 
   RunOptions options;
   options.trace = &trace_;
-  options.abandon = abandon;
+  options.abandon = hooks.abandon;
+  if (hooks.before_update) {
+    options.before_update = [&](const Task& task) { hooks.before_update(views_through(task)); };
+  }
   const double busy = busy_seconds();
   if (!train_->run(shapes, options)) return std::nullopt;
   result.busy_s = busy_seconds() - busy;
@@ -205,6 +207,14 @@ const float* Session::decode(std::span<const int32_t> ids, int64_t past) {
   const BatchShape shape{n, 1, past};
   decode_->run({&shape, 1});
   return decode_->value(Value::logits).as<float>();
+}
+
+size_t Session::views_through(const Task& update) const {
+  const BlockId blocks = update.blocks.back().end;
+  const TensorId end = blocks > 0 ? setup_.table.block(blocks - 1).end : 0;
+  size_t views = 0;
+  for (TensorId id = 0; id < end; ++id) views += setup_.table.tensor(id).trainable;
+  return views;
 }
 
 void Session::register_state(StateRegistry& registry) {

@@ -38,6 +38,15 @@ struct EvalResult {
   double loss() const { return loss_sum / static_cast<double>(trained_tokens); }
 };
 
+/// What the one who drives training steps has a say in.
+struct StepHooks {
+  /// Asked before every task until the first update; true abandons the step.
+  std::function<bool()> abandon = {};
+  /// Called before an update changes any of the first `views` views of the state's components; may
+  /// wait.
+  std::function<void(size_t views)> before_update = {};
+};
+
 class Session {
  public:
   /// Reserves all memory of the plan. `setup` and `plan` must outlive the session; the table of the
@@ -46,10 +55,9 @@ class Session {
 
   void read_weights();
 
-  /// One optimizer step; nothing if it was abandoned (RunOptions::abandon).
+  /// One optimizer step; nothing if it was abandoned.
   std::optional<StepResult> train_step(const std::vector<MicroBatch>& batches, double lr,
-                                       int64_t update_step,
-                                       const std::function<bool()>& abandon = {});
+                                       int64_t update_step, const StepHooks& hooks = {});
   /// The timeline of the last step.
   const Trace& trace() const { return trace_; }
 
@@ -61,14 +69,17 @@ class Session {
   /// What its memory takes, as the system counts it.
   MeasuredMemory measured_memory() const;
 
-  /// Registers masters and moments.
+  /// Registers masters and moments: views in the order of the table, which is that of the updates.
   void register_state(StateRegistry& registry);
+  const Pool& pool() const { return *pool_; }
 
  private:
   /// Lists share memory, so the tables are made again when another list takes its turn.
   void fill_rope(const Executor& executor);
   std::vector<double> expert_load(const Executor& executor, int32_t micro_batches) const;
   double busy_seconds() const;
+  /// Of a component, those of tensors up to the last one that the task's blocks hold.
+  size_t views_through(const Task& update) const;
 
   RunSetup& setup_;
   const RunPlan& plan_;

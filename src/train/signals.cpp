@@ -8,13 +8,13 @@
 #include <ctime>
 
 #include "base/error.h"
+#include "base/stop.h"
 
 namespace hearth {
 
 namespace {
 
 constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1};
-volatile std::sig_atomic_t received_signal = 0;
 /// `timeout` and some schedulers send one request twice, to the process and to its group: what comes
 /// within this time of the first is no second signal.
 constexpr int64_t kOneRequest = 100'000'000;  // ns
@@ -28,9 +28,9 @@ int64_t now() {
 std::array<struct sigaction, kSignals.size()> previous;
 
 extern "C" void on_stop_signal(int signal) {
-  if (received_signal == 0) {
+  if (stop_signal() == 0) {
     first_at = now();
-    received_signal = signal;
+    set_stop_signal(signal);
   } else if (now() - first_at > kOneRequest) {
     _exit(static_cast<int>(ExitCode::stopped));
   }
@@ -39,7 +39,7 @@ extern "C" void on_stop_signal(int signal) {
 }  // namespace
 
 StopSignals::StopSignals() {
-  received_signal = 0;
+  set_stop_signal(0);
   struct sigaction action = {};
   action.sa_handler = on_stop_signal;
   action.sa_flags = SA_RESTART;
@@ -49,8 +49,7 @@ StopSignals::StopSignals() {
 
 StopSignals::~StopSignals() {
   for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &previous[i], nullptr);
+  set_stop_signal(0);
 }
-
-int StopSignals::received() { return received_signal; }
 
 }  // namespace hearth

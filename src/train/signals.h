@@ -3,18 +3,15 @@
 
 namespace hearth {
 
-/// While it lives, the first of these signals sets a flag and a second one ends the process at once
-/// with exit code 75 (what was published stays whole), unless it comes within a tenth of a second: that
-/// is the first one sent twice. One at a time in a process.
+/// While it lives, the first of these signals is the request of base/stop.h and a second one ends the
+/// process at once with exit code 75 (what was published stays whole), unless it comes within a tenth
+/// of a second: that is the first one sent twice. One at a time in a process.
 class StopSignals {
  public:
   StopSignals();
-  ~StopSignals();
+  ~StopSignals();  // the request ends with it
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
-
-  /// The signal that came, 0 if none. Any thread may ask.
-  static int received();
 };
 
 }  // namespace hearth

@@ -63,19 +63,26 @@ std::vector<StateView> checked_views(const StateComponent& component) {
   return views;
 }
 
-std::vector<StateTensor> digest_views(const std::vector<StateView>& views) {
-  std::vector<StateTensor> tensors;
-  for (const StateView& view : views) {
-    tensors.push_back({view.name, safetensors_name(view.dtype), view.shape,
-                       digest_of(view.bytes.data(), view.bytes.size())});
+std::vector<StateTensor> digest_views(const std::vector<StateView>& views, const Pool* pool) {
+  std::vector<StateTensor> tensors(views.size());
+  const auto digest = [&](int64_t i, int /*worker*/) {
+    const StateView& view = views[static_cast<size_t>(i)];
+    tensors[static_cast<size_t>(i)] = {view.name, safetensors_name(view.dtype), view.shape,
+                                       digest_of(view.bytes.data(), view.bytes.size())};
+  };
+  const auto count = static_cast<int64_t>(views.size());
+  if (pool != nullptr) {
+    pool->run(count, digest);
+  } else {
+    for (int64_t i = 0; i < count; ++i) digest(i, 0);
   }
   return tensors;
 }
 
-StateDigest state_digest(const StateRegistry& registry) {
+StateDigest state_digest(const StateRegistry& registry, const Pool* pool) {
   DigestBuilder builder;
   for (const StateComponent& component : registry.components()) {
-    builder.add(component.name, digest_views(checked_views(component)));
+    builder.add(component.name, digest_views(checked_views(component), pool));
   }
   return builder.take();
 }

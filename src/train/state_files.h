@@ -57,9 +57,20 @@ class DigestBuilder {
   StateDigest result_;
 };
 
+/// The folder of a run's states.
+inline std::string state_folder(const std::string& run_dir) { return run_dir + "/state"; }
+
+/// Gives a directory another name before removing it, so that a half removed one is never taken for
+/// a state. Best effort: what stays is told as a warning and removed at the next start.
+void discard_state(const std::string& directory, const std::string& hidden);
+/// Removes all but the newest `keep` states of the folder, and rejected ones that two newer states
+/// have replaced. What cannot be removed is a warning.
+void remove_old_states(const std::string& folder, int keep);
+
 /// A component's views, checked: whole tensors, unique names, sizes that fit.
 std::vector<StateView> checked_views(const StateComponent& component);
-/// Their digests, from memory.
-std::vector<StateTensor> digest_views(const std::vector<StateView>& views);
+/// Their digests, from memory, on the workers of `pool` if given.
+std::vector<StateTensor> digest_views(const std::vector<StateView>& views,
+                                      const Pool* pool = nullptr);
 
 }  // namespace hearth

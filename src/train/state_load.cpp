@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/file_ops.h"
+#include "base/stop.h"
 #include "model/safetensors.h"
 #include "model/weight_copy.h"
 #include "train/state_files.h"
@@ -22,6 +23,7 @@ auto reading(const std::string& directory, const std::string& file, const Action
   } catch (const Damage&) {
     throw;
   } catch (const Error& error) {
+    if (error.code() == ExitCode::stopped) throw;
     std::string reason = error.what();
     const std::string path = directory + "/" + file + ": ";
     if (reason.starts_with(path)) reason.erase(0, path.size());
@@ -68,6 +70,7 @@ FileContent read_content(const InputFile& file, const SafetensorsHeader& header,
   Hasher tensor;
   size_t next = 0;  // entries follow each other without holes
   for (uint64_t at = 0; at < file.size();) {
+    leave_if_stopped("saved state was checked");
     const uint64_t end = std::min<uint64_t>(at + piece.size(), file.size());
     file.read(piece.data(), end - at, at);
     chunks.update(piece.data(), end - at);
@@ -205,6 +208,7 @@ void load_component(const std::string& path, const StateComponent& component,
   std::map<std::string_view, const StateView*> by_name;
   for (const StateView& view : views) by_name[view.name] = &view;
   for (const SafetensorsEntry& entry : file.header().entries) {
+    leave_if_stopped("saved state was read");
     const StateView& view = *by_name.at(entry.name);
     file.read(entry, view.bytes.data(), view.bytes.size(), 0);
     if (component.name != kWeights || view.dtype != DType::f32) continue;

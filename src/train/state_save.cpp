@@ -1,16 +1,19 @@
 // Saving: everything under a temporary name, synced, then one rename (research: write a commit record
-// last). Removing older states comes after the commit, and never before the new one is durable.
+// last).
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <limits>
+#include <mutex>
 
 #include "base/file_ops.h"
-#include "base/log.h"
+#include "base/planted.h"
 #include "model/safetensors.h"
 #include "train/state_files.h"
 
 namespace hearth {
 namespace {
-
-std::string state_root(const std::string& run_dir) { return run_dir + "/state"; }
 
 std::vector<SafetensorsEntry> entries_of(const std::vector<StateView>& views) {
   std::vector<SafetensorsEntry> entries;
@@ -20,146 +23,145 @@ std::vector<SafetensorsEntry> entries_of(const std::vector<StateView>& views) {
   return entries;
 }
 
-StateFile write_component(const std::string& directory, const std::string& name,
-                          const std::vector<StateView>& views,
-                          const std::vector<StateTensor>& tensors) {
-  StateFile file;
-  file.component = name;
-  SafetensorsWriter writer(directory + "/" + file.name(), entries_of(views), {{"component", name}},
-                           kStateChunk);
-  for (size_t i = 0; i < views.size(); ++i) {
-    Hasher written;
-    for (size_t at = 0; at < views[i].bytes.size(); at += kStatePiece) {
-      const auto piece =
-          views[i].bytes.subspan(at, std::min(kStatePiece, views[i].bytes.size() - at));
-      written.update(piece.data(), piece.size());
-      writer.write(piece.data(), piece.size());
-    }
-    HEARTH_CHECK(written.digest() == tensors[i].digest,
-                 "state: " + name + "/" + views[i].name + " changed while it was saved");
-  }
-  writer.close();
-  file.bytes = writer.file_bytes();
-  file.chunks = writer.take_chunks();
-  return file;
-}
-
-// Gives a directory another name before removing it, so that a half removed one is never taken for
-// a state. Best effort: what stays is removed at the next start.
-void discard(const std::string& directory, const std::string& hidden) {
-  try {
-    if (directory != hidden) {
-      remove_tree(hidden);
-      rename_no_replace(directory, hidden);
-    }
-    remove_tree(hidden);
-  } catch (const Error& error) {
-    log_warning(error.what());
-  }
-}
-
-std::vector<int64_t> steps_newest_first(const std::vector<std::string>& names,
-                                        std::string_view prefix) {
-  std::vector<int64_t> steps;
-  for (const std::string& name : names) {
-    if (!name.starts_with(prefix)) continue;
-    if (const auto step = step_of_state_directory(name.substr(prefix.size()))) {
-      steps.push_back(*step);
-    }
-  }
-  std::sort(steps.rbegin(), steps.rend());
-  return steps;
-}
-
-void remove_old_states(const std::string& root, int keep) {
-  const std::vector<std::string> names = list_directory(root);
-  const std::vector<int64_t> steps = steps_newest_first(names, "");
-  const auto remove = [&](const std::string& name, int64_t step) {
-    discard(root + "/" + name, root + "/.trash-" + state_directory_name(step));
-  };
-  for (size_t i = static_cast<size_t>(keep); i < steps.size(); ++i) {
-    remove(state_directory_name(steps[i]), steps[i]);
-  }
-  for (const int64_t bad : steps_newest_first(names, ".bad-")) {
-    const auto newer =
-        std::count_if(steps.begin(), steps.end(), [&](int64_t s) { return s >= bad; });
-    if (newer >= 2) remove(".bad-" + state_directory_name(bad), bad);
-  }
-}
-
 }  // namespace
 
-SavedState save_state(const StateRegistry& registry, const std::string& run_dir, int64_t step,
-                      int keep, const Json& extra) {
-  HEARTH_CHECK(step >= 0 && keep >= 1, "state: impossible step or number of states to keep");
-  const std::string root = state_root(run_dir);
-  const std::string name = state_directory_name(step);
-  const std::string target = root + "/" + name;
-  const std::string hidden = root + "/.tmp-" + name;
+struct StateSave::Part {
+  StateFile file;
+  std::vector<StateView> views;
+  std::vector<Digest> digests;    // of the views
+  std::vector<std::byte> copies;  // of views that may change before they are written
 
-  // Digests of the live memory come first: a view that is changed by the save itself shows.
-  StateManifest manifest{step, {}, {}, extra};
-  DigestBuilder digests;
-  std::vector<std::vector<StateView>> views;
-  std::vector<std::vector<StateTensor>> tensors;
-  std::vector<Digest> component_digests;
-  for (const StateComponent& component : registry.components()) {
-    views.push_back(checked_views(component));
-    tensors.push_back(digest_views(views.back()));
-    component_digests.push_back(digests.add(component.name, tensors.back()));
+  void copy_views() {
+    size_t bytes = 0;
+    for (const StateView& view : views) bytes += view.bytes.size();
+    copies.resize(bytes);
+    std::byte* to = copies.data();
+    for (StateView& view : views) {
+      to = std::copy(view.bytes.begin(), view.bytes.end(), to);
+      view.bytes = {to - view.bytes.size(), view.bytes.size()};
+    }
   }
-  SavedState saved{target, step, digests.take(), extra};
-  manifest.root = saved.digest.root;
 
-  make_directory(root);
-  remove_tree(hidden);
+  void write_view(size_t i, SafetensorsWriter& writer) const {
+    Hasher written;
+    for (std::span<const std::byte> left = views[i].bytes; !left.empty();) {
+      const auto piece = left.first(std::min(kStatePiece, left.size()));
+      written.update(piece.data(), piece.size());
+      writer.write(piece.data(), piece.size());
+      left = left.subspan(piece.size());
+    }
+    HEARTH_CHECK(written.digest() == digests[i] || planted("save-takes-changed-memory"),
+                 "state: " + file.component + "/" + views[i].name + " changed while it was saved");
+  }
+};
+
+struct StateSave::Gate {
+  static constexpr size_t kAll = std::numeric_limits<size_t>::max();
+  std::atomic<size_t> safe{0};
+  std::atomic<int64_t> waited_ns{0};
+  std::mutex mutex;
+  std::condition_variable moved;
+
+  void open(size_t views) {
+    {
+      const std::lock_guard lock(mutex);
+      safe.store(views, std::memory_order_release);
+    }
+    moved.notify_all();
+  }
+};
+
+StateSave::StateSave(const StateRegistry& registry, SaveRequest request, const Pool* pool)
+    : request_(std::move(request)), gate_(std::make_unique<Gate>()) {
+  HEARTH_CHECK(request_.step >= 0 && request_.keep >= 1,
+               "state: impossible step or number of states to keep");
+  DigestBuilder builder;
+  for (const StateComponent& component : registry.components()) {
+    Part part;
+    part.file.component = component.name;
+    part.views = checked_views(component);
+    if (component.copied) part.copy_views();
+    std::vector<StateTensor> tensors = digest_views(part.views, pool);
+    for (const StateTensor& tensor : tensors) part.digests.push_back(tensor.digest);
+    part.file.digest = builder.add(component.name, std::move(tensors));
+    parts_.push_back(std::move(part));
+  }
+  digest_ = builder.take();
+}
+
+StateSave::~StateSave() = default;
+
+void StateSave::write_components(const std::string& directory) {
+  std::vector<std::unique_ptr<SafetensorsWriter>> writers;
+  size_t rounds = 0;
+  for (const Part& part : parts_) {
+    writers.push_back(std::make_unique<SafetensorsWriter>(
+        directory + "/" + part.file.name(), entries_of(part.views),
+        std::vector<std::pair<std::string, std::string>>{{"component", part.file.component}},
+        kStateChunk));
+    rounds = std::max(rounds, part.views.size());
+  }
+  for (size_t round = 0; round < rounds; ++round) {
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      if (round < parts_[i].views.size()) parts_[i].write_view(round, *writers[i]);
+    }
+    gate_->open(round + 1);
+  }
+  gate_->open(Gate::kAll);
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    writers[i]->close();
+    parts_[i].file.bytes = writers[i]->file_bytes();
+    parts_[i].file.chunks = writers[i]->take_chunks();
+  }
+}
+
+SavedState StateSave::write() {
+  const std::string folder = state_folder(request_.run_dir);
+  const std::string name = state_directory_name(request_.step);
+  const std::string target = folder + "/" + name, hidden = folder + "/.tmp-" + name;
   bool published = false;
   try {
+    make_directory(folder);
+    remove_tree(hidden);
     make_directory(hidden);
-    for (size_t i = 0; i < views.size(); ++i) {
-      manifest.files.push_back(
-          write_component(hidden, registry.components()[i].name, views[i], tensors[i]));
-      manifest.files.back().digest = component_digests[i];
-    }
+    write_components(hidden);
+    StateManifest manifest{request_.step, {}, digest_.root, request_.extra};
+    for (const Part& part : parts_) manifest.files.push_back(part.file);
     const std::string text = manifest_text(manifest);
     OutputFile file(hidden + "/" + kManifestName);
     file.write(text.data(), text.size());
     file.close();
     sync_directory(hidden);
+    if (request_.before_publish) request_.before_publish();
     rename_no_replace(hidden, target);
     published = true;
-    sync_directory(root);
+    sync_directory(folder);
   } catch (...) {
-    discard(published ? target : hidden, hidden);
+    gate_->open(Gate::kAll);
+    discard_state(published ? target : hidden, hidden);
     throw;
   }
-  try {
-    remove_old_states(root, keep);
-  } catch (const Error& error) {
-    log_warning(error.what());
-  }
-  return saved;
+  remove_old_states(folder, request_.keep);
+  return {target, request_.step, digest_, request_.extra};
 }
 
-void set_aside(const std::vector<RejectedState>& rejected) {
-  for (const RejectedState& state : rejected) {
-    const size_t slash = state.directory.find_last_of('/') + 1;
-    const std::string bad =
-        state.directory.substr(0, slash) + ".bad-" + state.directory.substr(slash);
-    remove_tree(bad);
-    rename_no_replace(state.directory, bad);
-  }
+void StateSave::wait_until_safe(size_t views) {
+  if (gate_->safe.load(std::memory_order_acquire) >= views) return;
+  if (planted("update-does-not-wait")) return;
+  const auto begin = std::chrono::steady_clock::now();
+  std::unique_lock lock(gate_->mutex);
+  gate_->moved.wait(lock, [&] { return gate_->safe.load() >= views; });
+  const std::chrono::nanoseconds waited = std::chrono::steady_clock::now() - begin;
+  gate_->waited_ns += waited.count();
 }
 
-void remove_leftovers(const std::string& run_dir) {
-  for (const std::string& directory : {run_dir, state_root(run_dir)}) {
-    if (file_info(directory).kind != FileKind::directory) continue;
-    for (const std::string& name : list_directory(directory)) {
-      if (name.starts_with(".tmp-") || name.starts_with(".trash-")) {
-        remove_tree(directory + "/" + name);
-      }
-    }
-  }
+double StateSave::waited_s() const { return 1e-9 * static_cast<double>(gate_->waited_ns.load()); }
+
+uint64_t save_memory_bytes(size_t views, size_t name_bytes) { return views * 640 + name_bytes * 6; }
+
+SavedState save_state(const StateRegistry& registry, const std::string& run_dir, int64_t step,
+                      int keep, const Json& extra) {
+  return StateSave(registry, {run_dir, step, keep, extra, {}}).write();
 }
 
 }  // namespace hearth

@@ -2,6 +2,7 @@
 #include "train/trainer.h"
 
 #include "base/file_ops.h"
+#include "base/stop.h"
 #include "train/plan_file.h"
 #include "train/training_run.h"
 
@@ -22,7 +23,7 @@ ExitCode train(const TrainConfig& options, Reporter& reporter) {
     run.record(*result);
     if (run.evaluation_due()) run.evaluate("step");
     run.save_if_due();
-    if (StopSignals::received() != 0 && run.has_steps_left()) return run.stop();
+    if (stop_signal() != 0 && run.has_steps_left()) return run.stop();
   }
   return run.finish();
 }

@@ -126,6 +126,7 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
     if (is_ours(*state)) saved_step_ = progress_.step;
     if (!is_ours(*state)) rejected_.clear();  // of another run: not ours to set aside
   }
+  identity_["determinism"] = determinism_record(state ? &*state : nullptr, changes_);
   directory_.clean();
   directory_.write_config(config_.recorded);
   directory_.write_plan(plan_json(plan_, setup_, run_.times));
@@ -147,7 +148,8 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
                            {"workers", int64_t{setup_.workers}},
                            {"compute_dtype", name_of(setup_.settings.compute)},
                            {"group", plan_.train->group},
-                           {"recompute", plan_.train->recompute ? "blocks" : "none"}});
+                           {"recompute", plan_.train->recompute ? "blocks" : "none"},
+                           {"determinism", *identity_.find("determinism")}});
   describe();
   journal_warnings();
   step_begin_ = last_save_ = std::chrono::steady_clock::now();
@@ -203,12 +205,11 @@ void TrainingRun::describe() {
                  "; memory planned " + std::to_string(plan_.peak >> 20) + " MiB, " +
                  Json(static_cast<int64_t>(run_.times.tokens / run_.times.step.total_s())).dump() +
                  " tokens/s predicted");
-  std::string level = std::string("determinism") + (config_.deterministic ? " (asked for)" : "") +
-                      ": replay-exact on this machine and build, for any --threads";
-  reporter_.note(level);
+  reporter_.note(std::string("determinism") + (config_.deterministic ? " (asked for)" : "") +
+                 ": replay-exact on this machine and build, for any --threads");
   for (const std::string& change : changes_) {
     reporter_.warn_of_event("changed since the saved state: " + change +
-                            "; the end will not have the bits of an uninterrupted run");
+                            "; the end need not have the bits of an uninterrupted run");
   }
   if (progress_.step > 0) {
     reporter_.note("resumed at step " + std::to_string(progress_.step) + " of " +

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "train/background_save.h"
 #include "train/journal.h"
 #include "train/metrics.h"
 #include "train/plan_changes.h"
@@ -87,10 +88,13 @@ class TrainingRun {
   void record(const StepResult& result);
   void evaluate(const char* when);
   bool evaluation_due() const;
+  /// Begins a save where one is due; it is written under the steps that follow. Storage error when
+  /// three saves in a row have failed.
   void save_if_due();
   /// After a signal: the last whole step is saved.
   ExitCode stop();
-  /// The last state and the result; numeric error if the run came to nothing.
+  /// The last state and the result; numeric error if the run came to nothing. Stopped by a signal,
+  /// it leaves the result to the next start.
   ExitCode finish();
 
  private:
@@ -106,7 +110,13 @@ class TrainingRun {
   /// What was warned of since the last call.
   void journal_warnings();
   void count(const StepResult& result);
-  void save();
+  /// Begins to save the state of the last step, unless it is saved; after the save in flight.
+  void begin_save();
+  /// Notes what became of the save in flight, if it has ended; with `wait`, when it has.
+  void end_save(bool wait);
+  /// The state of the last step is durable when this returns; else a storage error.
+  void save_now();
+  void write_result();
   /// plan.json with what was measured.
   void grade_plan();
 
@@ -136,11 +146,17 @@ class TrainingRun {
   double step_lr_ = 0;
   std::chrono::steady_clock::time_point step_begin_;
   std::chrono::steady_clock::time_point last_save_ = std::chrono::steady_clock::now();
-  int64_t saved_step_ = -1;
+  uint64_t saving_bytes_ = 0;   // of memory, of the largest save
+  int64_t saved_step_ = -1;     // of the newest durable state
+  int failed_saves_ = 0;        // in a row
+  std::string failure_;         // of the last save, if it failed
+  std::optional<Digest> root_;  // of the state, where the last line of metrics has it
   bool ran_a_step_ = false;
   double step_seconds_ = 0, best_step_s_ = 0;  // of the steps of this process
   int64_t steps_here_ = 0;
-  double io_s_ = 0;  // writing states and logs, since the last line
+  double save_begin_s_ = 0;  // that the run stood for the digests of the save in flight
+  double io_s_ = 0;          // writing states and logs, since the last line
+  BackgroundSave save_;      // last: it reads what stands above while it ends
 };
 
 }  // namespace hearth

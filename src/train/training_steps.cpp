@@ -1,8 +1,9 @@
-// A step and what follows it: metrics, evaluation, saved state, the end.
+// A step and what follows it: metrics, evaluation.
 #include "train/training_run.h"
 
 #include <cmath>
 
+#include "base/stop.h"
 #include "base/system.h"
 #include "train/lr_schedule.h"
 
@@ -23,8 +24,9 @@ std::optional<StepResult> TrainingRun::step() {
   const SamplerCursor before = data_.sampler.cursor();
   const std::vector<MicroBatch> batches = data_.sampler.next_step();
   step_lr_ = learning_rate(config_.lr_schedule, config_.lr, progress_.step, steps_, warmup_);
-  auto result = session_->train_step(batches, step_lr_, progress_.updates + 1,
-                                     [] { return StopSignals::received() != 0; });
+  const StepHooks hooks{[] { return stop_signal() != 0; },
+                        [this](size_t views) { save_.wait_until_safe(views); }};
+  auto result = session_->train_step(batches, step_lr_, progress_.updates + 1, hooks);
   if (result) {
     count(*result);
   } else {
@@ -73,6 +75,11 @@ void TrainingRun::record(const StepResult& result) {
   const auto begin = Clock::now();
   m.expert_load = result.expert_load;
   m.skipped = !result.finite;
+  root_.reset();
+  if (config_.digest_every && progress_.step % *config_.digest_every == 0) {
+    root_ = state_digest(registry_, &session_->pool()).root;
+    m.state_digest = root_->hex();
+  }
   metrics_->append(m);
   scalars_->step(m);
   io_s_ += seconds_since(begin);
@@ -83,6 +90,7 @@ void TrainingRun::record(const StepResult& result) {
     journal_->event("skipped_step",
                     {{"step", m.step}, {"loss", m.loss}, {"grad_norm", m.grad_norm}});
     if (progress_.skipped_in_a_row >= 3) {
+      end_save(true);
       throw numeric_error("loss or gradient not finite in three steps in a row, the last is step " +
                           std::to_string(m.step) + "; a lower --lr may help");
     }
@@ -95,9 +103,8 @@ bool TrainingRun::evaluation_due() const {
 
 void TrainingRun::evaluate(const char* when) {
   if (!data_.eval) return;
-  const EvalResult result =
-      session_->evaluate(*data_.eval, [] { return StopSignals::received() != 0; });
-  if (StopSignals::received() != 0) return;
+  const EvalResult result = session_->evaluate(*data_.eval, [] { return stop_signal() != 0; });
+  if (stop_signal() != 0) return;
   journal_->event("eval", {{"step", progress_.step},
                            {"when", when},
                            {"loss", result.loss()},
@@ -105,66 +112,6 @@ void TrainingRun::evaluate(const char* when) {
   scalars_->scalars(progress_.step, {{"eval/loss", result.loss()}});
   reporter_.note("evaluation at step " + std::to_string(progress_.step) + ": loss " +
                  Json(result.loss()).dump());
-}
-
-void TrainingRun::save_if_due() {
-  const Interval& every = config_.save_every;
-  const bool by_steps = every.steps && *every.steps > 0 && progress_.step % *every.steps == 0;
-  const bool by_time = every.seconds && seconds_since(last_save_) >= *every.seconds;
-  if (by_steps || by_time) save();
-}
-
-void TrainingRun::save() {
-  if (saved_step_ == progress_.step) return;
-  const auto begin = Clock::now();
-  metrics_->sync();
-  save_state(registry_, directory_.path(), progress_.step, static_cast<int>(config_.keep),
-             identity_);
-  saved_step_ = progress_.step;
-  last_save_ = Clock::now();
-  io_s_ += seconds_since(begin);
-  journal_->event("state_saved", {{"step", progress_.step}});
-  journal_warnings();
-}
-
-ExitCode TrainingRun::stop() {
-  journal_->event("signal", {{"signal", StopSignals::received()}, {"step", progress_.step}});
-  if (progress_.step > 0) save();
-  reporter_.note("stopped by a signal after step " + std::to_string(progress_.step) +
-                 (progress_.step > 0 ? ", state saved; the same command goes on from there" : ""));
-  return ExitCode::stopped;
-}
-
-void TrainingRun::grade_plan() {
-  plan_.grade(session_->measured_memory());
-  Json json = plan_json(plan_, setup_, run_.times);
-  if (steps_here_ > 0) {
-    json["measured_time_s"] = step_seconds_ / static_cast<double>(steps_here_);
-    json["measured_best_time_s"] = best_step_s_;
-    json["measured_steps"] = steps_here_;
-  }
-  directory_.write_plan(json);
-}
-
-ExitCode TrainingRun::finish() {
-  if (config_.final_state) save();
-  if (progress_.updates == 0 || progress_.skipped_in_a_row > 0) {
-    throw numeric_error(
-        "the run ends with a loss or gradient that is not finite; no result written");
-  }
-  if (ran_a_step_ && !evaluation_due()) evaluate("end");
-  const std::string result = directory_.result();
-  const bool there = file_info(result).kind == FileKind::directory;
-  if (there) rename_no_replace(result, directory_.path() + "/.trash-model");
-  write_checkpoint(setup_.table, *setup_.checkpoint, result);
-  remove_tree(directory_.path() + "/.trash-model");
-  if (!config_.trace.empty()) {
-    write_file_atomically(config_.trace, chrome_trace(plan_.train->schedule, session_->trace()));
-  }
-  grade_plan();
-  journal_->event("finished", {{"step", progress_.step}});
-  reporter_.note("finished: " + result);
-  return ExitCode::done;
 }
 
 }  // namespace hearth

@@ -195,6 +195,30 @@ TEST_CASE("executor: an abandoned step changes no weight, a begun update is carr
   CHECK(asked < 2 * tasks);
 }
 
+TEST_CASE("executor: every update is announced, after which it may still wait") {
+  Steps steps;
+  const Outcome expected = steps.run();
+  std::vector<int32_t> layers;
+  steps.options.before_update = [&](const Task& task) {
+    CHECK(task.kind == TaskKind::update);
+    layers.push_back(task.layer);
+  };
+  CHECK(steps.run() == expected);
+  std::vector<int32_t> of_list;
+  for (const Task& task : steps.list().tasks) {
+    if (task.kind == TaskKind::update) of_list.push_back(task.layer);
+  }
+  CHECK(std::is_sorted(of_list.begin(), of_list.end()));  // the order in which saves write
+  std::vector<int32_t> of_steps = of_list;
+  of_steps.insert(of_steps.end(), of_list.begin(), of_list.end());
+  CHECK(layers == of_steps);
+  // A stop that comes while the first of them waits abandons the step.
+  bool stop = false;
+  steps.options.before_update = [&](const Task&) { stop = true; };
+  steps.options.abandon = [&] { return stop; };
+  CHECK_FALSE(steps.run() == expected);
+}
+
 TEST_CASE("executor: a body's error ends the run on all streams and is raised") {
   Steps steps;
   steps.change_list = [](Schedule& list) {

@@ -1,0 +1,18 @@
+// The request to stop that a signal makes (train/signals.h), where long work can see it.
+#pragma once
+
+#include <string>
+
+namespace hearth {
+
+/// The signal that asked the process to stop, 0 if none did. Any thread may ask.
+int stop_signal();
+/// For the handler alone: safe in one.
+void set_stop_signal(int signal);
+
+/// Raises an Error of the code `stopped` if the process was asked to stop: called between pieces of
+/// long work that changed nothing yet, or nothing that is not taken back. `what`: "the model was
+/// read", say.
+void leave_if_stopped(const std::string& what);
+
+}  // namespace hearth

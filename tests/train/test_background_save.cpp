@@ -61,8 +61,7 @@ TEST_CASE("background save: every state is the one of its step, and no two are t
   std::vector<StateDigest::Item> last;
   double waited = 0;
   for (int64_t step = 1; step <= 8; ++step) {
-    const SavedState state =
-        verify_state(f.dir / ("run/state/" + state_directory_name(step)));
+    const SavedState state = verify_state(f.dir / ("run/state/" + state_directory_name(step)));
     CHECK(state.digest.root.hex() == roots[static_cast<size_t>(step - 1)]);
     for (size_t i = 0; i < last.size(); ++i) {
       INFO(last[i].name << " at step " << step);
@@ -185,7 +184,8 @@ TEST_CASE("background save: three failures in a row, or the last, end the run wi
   }
 }
 
-TEST_CASE("background save: a failed save does not hold back the result of a run without a last one") {
+TEST_CASE(
+    "background save: a failed save does not hold back the result of a run without a last one") {
   TrainingFixture f;
   TrainConfig config = f.config("run");
   config.save_every.steps = 5;

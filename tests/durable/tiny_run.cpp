@@ -199,6 +199,7 @@ std::string TinyRun::wrong_at_end(const std::string& out, int keep, const Outcom
   const std::string run = d / out;
   if (const std::string wrong = wrong_between(out, keep); !wrong.empty()) return wrong;
   if (const std::string name = unexpected_name(run); !name.empty()) return name + " was left";
+  if (file_info(run + "/.lock").size != 0) return "something was written into .lock";
   const auto states = static_cast<int>(steps_of_states(run).size());
   if (states > keep || states < (all_kept ? keep : 1))
     return std::to_string(states) + " states remain";

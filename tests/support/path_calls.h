@@ -11,12 +11,11 @@
 
 namespace hearth::test {
 
-/// `on_write` is called with the path before a file is written; a value below 0 is the result
-/// instead. `on_read` before one is read. From any thread.
+/// Called with the path before a file is written or read; a value below 0 is the result instead. From
+/// any thread.
 class PathCalls : public FileCalls {
  public:
-  std::function<int(const std::string& path)> on_write;
-  std::function<void(const std::string& path)> on_read;
+  std::function<int(const std::string& path)> on_write, on_read;
 
   int open(const char* path, int flags, unsigned mode) override {
     const int fd = FileCalls::open(path, flags, mode);
@@ -25,8 +24,8 @@ class PathCalls : public FileCalls {
     return fd;
   }
   int64_t pread(int fd, void* buffer, size_t bytes, uint64_t offset) override {
-    if (on_read) on_read(path_of(fd));
-    return FileCalls::pread(fd, buffer, bytes, offset);
+    const int result = on_read ? on_read(path_of(fd)) : 0;
+    return result < 0 ? result : FileCalls::pread(fd, buffer, bytes, offset);
   }
   int64_t pwrite(int fd, const void* buffer, size_t bytes, uint64_t offset) override {
     const int result = on_write ? on_write(path_of(fd)) : 0;

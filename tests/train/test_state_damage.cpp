@@ -1,7 +1,8 @@
 // Saved state against every damage that a tiny one can have.
+#include <cerrno>
 #include <filesystem>
 
-#include "support/failing_calls.h"
+#include "support/path_calls.h"
 #include "train/state_fixture.h"
 
 namespace hearth::test {
@@ -84,8 +85,10 @@ TEST_CASE("a failing read passes a state over") {
   const SavedRun run;
   save_state(run.registry, out.path(), 1, 2, kExtra);
   save_state(run.registry, out.path(), 2, 2, kExtra);
-  FailingCalls calls;
-  calls.fail_at = 2;  // the read of the newest manifest
+  PathCalls calls;
+  calls.on_read = [](const std::string& path) {
+    return path.ends_with("step-00000002/manifest.json") ? -EIO : 0;
+  };
   const FileCallsOverride guard(calls);
   const Found found = find(out);
   REQUIRE(found.rejected.size() == 1);

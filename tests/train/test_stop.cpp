@@ -109,9 +109,11 @@ TEST_CASE("stop: while weights or a state are read nothing is written") {
     PathCalls calls;
     bool sent = false;
     calls.on_read = [&](const std::string& path) {
-      if (sent || path.find(part) == path.npos) return;
-      sent = true;
-      std::raise(SIGTERM);
+      if (!sent && path.find(part) != path.npos) {
+        sent = true;
+        std::raise(SIGTERM);
+      }
+      return 0;
     };
     const FileCallsOverride guard(calls);
     const Raised raised = raised_by([&] { f.run(f.config("run")); });

@@ -56,7 +56,8 @@ TEST_CASE("signal phases: while the model is opened and read") {
   slow.environment["HEARTH_SLOW_CALLS"] = "30000";
   for (const double moment : {0.2, 1.0}) {
     INFO(moment << " s after the lock");
-    p.stop(slow, [&] { return fs::exists(p.tiny.d / "run/.lock"); }, moment);
+    p.stop(
+        slow, [&] { return fs::exists(p.tiny.d / "run/.lock"); }, moment);
     CHECK(steps_of_states(p.tiny.d / "run").empty());
   }
   CHECK(p.tiny.finish(p.tiny.train("run")) == "");
@@ -70,12 +71,14 @@ TEST_CASE("signal phases: while rows are tokenised and evaluated") {
   for (std::string& word : start.words) {
     if (word == p.tiny.d / "eval.jsonl") word = p.tiny.d / "many.jsonl";
   }
-  p.stop(start, [&] { return fs::exists(p.tiny.d / "run/.lock"); }, 0.2);
+  p.stop(
+      start, [&] { return fs::exists(p.tiny.d / "run/.lock"); }, 0.2);
   // Nothing of it lies in the cache of rows but what is whole.
   for (const auto& [name, content] : content_below(p.tiny.d / "cache")) {
     CHECK(name.find("tmp") == std::string::npos);
   }
-  p.stop(start, [&] { return p.journal_has("run", "\"plan\""); }, 0.3);
+  p.stop(
+      start, [&] { return p.journal_has("run", "\"plan\""); }, 0.3);
   CHECK_FALSE(p.journal_has("run", "\"eval\""));
 }
 
@@ -85,12 +88,14 @@ TEST_CASE("signal phases: in a step of many micro-batches, and while a state is 
   for (size_t i = 0; i + 1 < start.words.size(); ++i) {
     if (start.words[i] == "--grad-accum") start.words[i + 1] = "5000";
   }
-  p.stop(start, [&] { return p.journal_has("long", "\"plan\""); }, 0.3);
+  p.stop(
+      start, [&] { return p.journal_has("long", "\"plan\""); }, 0.3);
   CHECK(metrics_lines(p.tiny.d / "long").empty());
 
   Start slow = p.tiny.train("run");
   slow.environment["HEARTH_SLOW_CALLS"] = "4000";  // a save takes a third of a second
-  p.stop(slow, [&] { return fs::exists(p.tiny.d / "run/state/.tmp-step-00000002"); }, 0);
+  p.stop(
+      slow, [&] { return fs::exists(p.tiny.d / "run/state/.tmp-step-00000002"); }, 0);
   CHECK(steps_of_states(p.tiny.d / "run").back() >= 2);
   CHECK(p.tiny.wrong_between("run", 2) == "");
   CHECK(p.tiny.finish(p.tiny.train("run")) == "");

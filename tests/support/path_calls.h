@@ -15,7 +15,7 @@ namespace hearth::test {
 /// any thread.
 class PathCalls : public FileCalls {
  public:
-  std::function<int(const std::string& path)> on_write, on_read;
+  std::function<int(const std::string&path)> on_write, on_read;
 
   int open(const char* path, int flags, unsigned mode) override {
     const int fd = FileCalls::open(path, flags, mode);

@@ -1,6 +1,7 @@
 // What a start finds in a run directory: its end, damaged states, changed options and content.
 #include <catch2/catch_test_macros.hpp>
 
+#include "train/resume.h"
 #include "train/training_fixture.h"
 
 namespace hearth::test {
@@ -228,6 +229,36 @@ TEST_CASE("resume: a state of another run directory may be resumed") {
   REQUIRE(f.run(config) == ExitCode::done);
   CHECK(f.root("second") == f.root("whole"));
   CHECK(f.lines("second/metrics.jsonl").size() == 3);
+}
+
+TEST_CASE("resume: another build or machine is told and kept, not refused") {
+  TrainingFixture f;
+  const TrainConfig config = f.config("run");
+  REQUIRE(f.run_until(config, 3) == ExitCode::stopped);
+  const SavedState state = open_state(f.dir / "run/state/step-00000003");
+  const Json& level = *state.extra.find("determinism");
+  CHECK(level.find("level")->as_string() == "replay-exact");
+  CHECK(level.find("changes")->as_array().empty());
+  CHECK(check_identity(state.extra, state.extra, config).empty());
+
+  Json other = state.extra;
+  other["machine"]["instructions"] = "another";
+  other["build"]["compiler"] = "another";
+  const std::vector<std::string> changes = check_identity(other, state.extra, config);
+  REQUIRE(changes.size() == 2);
+  CHECK(changes[0].starts_with("build compiler: '\"another\"' -> "));
+  CHECK(changes[1].starts_with("machine instructions: '\"another\"' -> "));
+
+  // Changes stay in the record of all later states.
+  SavedState second = state;
+  second.extra["determinism"] = determinism_record(&state, changes);
+  second.step = 7;
+  const Json record = determinism_record(&second, {"lr: 1 -> 2"});
+  const JsonArray& list = record.find("changes")->as_array();
+  REQUIRE(list.size() == 3);
+  CHECK(list[0].find("after_step")->as_int() == 3);
+  CHECK(list[2].find("after_step")->as_int() == 7);
+  CHECK(list[2].find("change")->as_string() == "lr: 1 -> 2");
 }
 
 }  // namespace

@@ -30,9 +30,12 @@ void Journal::event(std::string_view name, JsonObject fields) {
   log_.append(Json(std::move(line)));
 }
 
-std::optional<int64_t> journaled_end(const std::string& path) {
-  if (file_info(path).kind != FileKind::regular) return std::nullopt;
-  std::optional<int64_t> end;
+namespace {
+
+/// Calls `use(event, step)` for every event that has a step, and for the others with -1.
+template <class Use>
+void for_each_event(const std::string& path, const Use& use) {
+  if (file_info(path).kind != FileKind::regular) return;
   std::istringstream lines(read_file(path));
   for (std::string text; std::getline(lines, text);) {
     try {
@@ -40,13 +43,29 @@ std::optional<int64_t> journaled_end(const std::string& path) {
       const Json* event = line.find("event");
       const Json* step = line.find("step");
       if (event == nullptr || !event->is_string()) continue;
-      const std::string& name = event->as_string();
-      if (name == "start" || name == "resume") end.reset();
-      if (name == "finished" && step != nullptr && step->is_signed()) end = step->as_int();
+      use(event->as_string(), step != nullptr && step->is_signed() ? step->as_int() : -1);
     } catch (const Error&) {  // a torn line tells nothing
     }
   }
+}
+
+}  // namespace
+
+std::optional<int64_t> journaled_end(const std::string& path) {
+  std::optional<int64_t> end;
+  for_each_event(path, [&](const std::string& event, int64_t step) {
+    if (event == "start" || event == "resume") end.reset();
+    if (event == "finished" && step >= 0) end = step;
+  });
   return end;
+}
+
+bool journaled_evaluation(const std::string& path, int64_t step) {
+  bool found = false;
+  for_each_event(path, [&](const std::string& event, int64_t at) {
+    found = found || (event == "eval" && at == step);
+  });
+  return found;
 }
 
 }  // namespace hearth

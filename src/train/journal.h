@@ -24,6 +24,9 @@ class Journal {
 /// resumed, or if the journal does not tell (missing, torn).
 std::optional<int64_t> journaled_end(const std::string& path);
 
+/// Whether a journal has the result of an evaluation at a step.
+bool journaled_evaluation(const std::string& path, int64_t step);
+
 /// The current time as "2024-06-07T12:34:56.789Z".
 std::string utc_now();
 

@@ -16,6 +16,7 @@ ExitCode train(const TrainConfig& options, Reporter& reporter) {
   if (run.finished(state)) return ExitCode::done;
   run.open(state);
   if (config.eval_at_start && !state) run.evaluate("start");
+  if (state && run.evaluation_due()) run.evaluate("step");  // where a signal cut it off
 
   while (run.has_steps_left()) {
     const std::optional<StepResult> result = run.step();

@@ -116,7 +116,7 @@ ExitCode TrainingRun::finish() {
     throw numeric_error(
         "the run ends with a loss or gradient that is not finite; no result written");
   }
-  if (ran_a_step_ && !evaluation_due()) evaluate("end");
+  evaluate("end");
   end_save(true);
   if (config_.final_state && !failure_.empty()) throw storage_error(failure_);
   try {

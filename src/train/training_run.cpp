@@ -126,6 +126,10 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
     if (is_ours(*state)) saved_step_ = progress_.step;
     if (!is_ours(*state)) rejected_.clear();  // of another run: not ours to set aside
   }
+  if (state && (!is_ours(*state) ||
+                (data_.eval && journaled_evaluation(directory_.journal(), progress_.step)))) {
+    evaluated_step_ = progress_.step;
+  }
   identity_["determinism"] = determinism_record(state ? &*state : nullptr, changes_);
   directory_.clean();
   directory_.write_config(config_.recorded);

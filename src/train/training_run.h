@@ -86,6 +86,7 @@ class TrainingRun {
   bool has_steps_left() const { return progress_.step < steps_; }
   std::optional<StepResult> step();
   void record(const StepResult& result);
+  /// Does nothing where the step has its result: a resumed run makes up for what a signal cut off.
   void evaluate(const char* when);
   bool evaluation_due() const;
   /// Begins a save where one is due; it is written under the steps that follow. Storage error when
@@ -146,12 +147,12 @@ class TrainingRun {
   double step_lr_ = 0;
   std::chrono::steady_clock::time_point step_begin_;
   std::chrono::steady_clock::time_point last_save_ = std::chrono::steady_clock::now();
-  uint64_t saving_bytes_ = 0;   // of memory, of the largest save
-  int64_t saved_step_ = -1;     // of the newest durable state
-  int failed_saves_ = 0;        // in a row
-  std::string failure_;         // of the last save, if it failed
-  std::optional<Digest> root_;  // of the state, where the last line of metrics has it
-  bool ran_a_step_ = false;
+  uint64_t saving_bytes_ = 0;    // of memory, of the largest save
+  int64_t saved_step_ = -1;      // of the newest durable state
+  int failed_saves_ = 0;         // in a row
+  std::string failure_;          // of the last save, if it failed
+  std::optional<Digest> root_;   // of the state, where the last line of metrics has it
+  int64_t evaluated_step_ = -1;  // the last one with a result
   double step_seconds_ = 0, best_step_s_ = 0;  // of the steps of this process
   int64_t steps_here_ = 0;
   double save_begin_s_ = 0;  // that the run stood for the digests of the save in flight

@@ -36,7 +36,6 @@ std::optional<StepResult> TrainingRun::step() {
 }
 
 void TrainingRun::count(const StepResult& result) {
-  ran_a_step_ = true;
   ++progress_.step;
   progress_.tokens += result.tokens;
   progress_.trained_tokens += result.trained_tokens;
@@ -102,9 +101,10 @@ bool TrainingRun::evaluation_due() const {
 }
 
 void TrainingRun::evaluate(const char* when) {
-  if (!data_.eval) return;
+  if (!data_.eval || evaluated_step_ == progress_.step) return;
   const EvalResult result = session_->evaluate(*data_.eval, [] { return stop_signal() != 0; });
   if (stop_signal() != 0) return;
+  evaluated_step_ = progress_.step;
   journal_->event("eval", {{"step", progress_.step},
                            {"when", when},
                            {"loss", result.loss()},

@@ -117,12 +117,12 @@ void fill_in_the_middle(int times) {
   const Outcome expected = tiny.outcome("whole");
   const std::string log = read_file(tiny.d / "calls");
   const int64_t calls = std::count(log.begin(), log.end(), '\n');
-  int failed = 0;
+  int failed = 0, survived = 0;
   for (int i = 0; i < times; ++i) {
     SmallDisk disk(tiny.d / "disk", 16 << 20);
     REQUIRE(disk.mounted());
     const int64_t call = random.whole(calls / 20, calls);
-    const auto room = static_cast<uint64_t>(random.whole(0, 60)) * 4096;
+    const auto room = static_cast<uint64_t>(random.whole(0, 40)) * 4096;
     INFO("before call " << call << " of " << calls << ", room for " << room << " bytes");
     const Start start = tiny.train("disk/run");
     Start stopping = start;
@@ -135,13 +135,15 @@ void fill_in_the_middle(int times) {
     INFO(end.err);
     REQUIRE(wrong_failure(end) == "");
     failed += end.code == 4;
+    survived += end.code == 0 && end.err.find("could not be saved") != std::string::npos;
     REQUIRE(tiny.wrong_between("disk/run", 2) == "");
     CHECK(leftover(tiny.d / "disk/run") == "");
     disk.empty();
     REQUIRE(tiny.finish(start) == "");
     REQUIRE(tiny.wrong_at_end("disk/run", 2, expected) == "");
   }
-  CHECK(failed > times / 4);
+  CHECK(failed > 0);
+  CHECK(failed + survived > times / 6);
 }
 
 TEST_CASE("storage: a disk that fills up during a run") {

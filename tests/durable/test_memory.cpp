@@ -1,0 +1,33 @@
+// Too little address space: the plan was made for more, so the program ends with 4 wherever an
+// allocation fails, and goes on later.
+#include <catch2/catch_test_macros.hpp>
+
+#include "base/sanitized.h"
+#include "durable/tiny_run.h"
+
+namespace hearth::test {
+namespace {
+
+TEST_CASE("memory: every limit of address space ends with a line, none with a signal") {
+  if (kSanitized) SKIP("sanitizers reserve terabytes");
+  const TinyRun tiny;
+  REQUIRE(tiny.run(tiny.train("whole")).code == 0);
+  const Outcome expected = tiny.outcome("whole");
+  int refused = 0;
+  for (rlim_t megabytes = 30; megabytes < 1000; ++megabytes) {
+    Start start = tiny.train("run", {"--threads", "1"});
+    start.limits = {{RLIMIT_AS, megabytes << 20}};
+    const Ended end = tiny.run(start);
+    INFO(megabytes << " MB: " << end.err);
+    if (end.code == 0) break;
+    if (end.code == 127) continue;  // not even its libraries
+    CHECK(wrong_refusal(end, 4, {"memory"}) == "");
+    ++refused;
+  }
+  CHECK(refused > 2);
+  CHECK(tiny.finish(tiny.train("run")) == "");
+  CHECK(tiny.wrong_at_end("run", 2, expected) == "");
+}
+
+}  // namespace
+}  // namespace hearth::test

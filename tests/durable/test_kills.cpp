@@ -104,7 +104,7 @@ void sweep(int64_t stride) {
   }
 }
 
-TEST_CASE("kill -9: at file operations all over a run") { sweep(kSanitized ? 150 : 40); }
+TEST_CASE("kill -9: at file operations all over a run") { sweep(kSanitized ? 300 : 40); }
 
 TEST_CASE("kill -9: at every file operation of a run", "[.long]") { sweep(1); }
 

@@ -122,7 +122,7 @@ void stop_at_calls(int64_t stride) {
   }
 }
 
-TEST_CASE("signals: at file operations all over a run") { stop_at_calls(kSanitized ? 200 : 60); }
+TEST_CASE("signals: at file operations all over a run") { stop_at_calls(kSanitized ? 400 : 60); }
 
 TEST_CASE("signals: at every file operation of a run", "[.long]") { stop_at_calls(1); }
 
@@ -161,7 +161,7 @@ void send_twice(int times) {
   CHECK(cut_short > 0);  // else this test is none of a second signal
 }
 
-TEST_CASE("signals: a second one ends at once") { send_twice(4); }
+TEST_CASE("signals: a second one ends at once") { send_twice(kSanitized ? 2 : 4); }
 
 TEST_CASE("signals: a second one, at many distances", "[.long]") { send_twice(50); }
 

@@ -148,7 +148,7 @@ void fill_in_the_middle(int times) {
 
 TEST_CASE("storage: a disk that fills up during a run") {
   if (const std::string none = private_mounts(); !none.empty()) SKIP(none);
-  fill_in_the_middle(kSanitized ? 10 : 30);
+  fill_in_the_middle(kSanitized ? 6 : 30);
 }
 
 TEST_CASE("storage: a disk that fills up, at many places", "[.long]") {

@@ -139,6 +139,12 @@ StateManifest checked_manifest(const std::string& directory) {
   return manifest;
 }
 
+void check_root(const std::string& directory, const StateDigest& digest,
+                const StateManifest& manifest) {
+  if (digest.root == manifest.root) return;
+  throw Damage(directory, kManifestName, "its components do not give its root digest");
+}
+
 SavedState verified(const std::string& directory) {
   if (planted("trust-newest")) return open_state(directory);
   StateManifest manifest = checked_manifest(directory);
@@ -148,9 +154,7 @@ SavedState verified(const std::string& directory) {
             [&](const std::string& path) { verify_file(path, file, digests); });
   }
   SavedState state{directory, manifest.step, digests.take(), std::move(manifest.extra)};
-  if (state.digest.root != manifest.root) {
-    throw Damage(directory, kManifestName, "its components do not give its root digest");
-  }
+  check_root(directory, state.digest, manifest);
   return state;
 }
 
@@ -203,7 +207,7 @@ void check_header(const std::string& path, const StateFile& expected, uint64_t h
 }
 
 void load_component(const std::string& path, const StateComponent& component,
-                    const StateFile& expected) {
+                    const StateFile& expected, DigestBuilder& digests) {
   const SafetensorsFile file(path);
   check_header(path, expected, file.header().data_begin);
   const std::vector<StateView> views = prepared_views(component, file.header().entries);
@@ -217,8 +221,7 @@ void load_component(const std::string& path, const StateComponent& component,
     const std::string fault = not_finite(entry.name, view.bytes.data(), 0, view.bytes.size());
     if (!fault.empty()) throw input_error(fault);
   }
-  DigestBuilder builder;
-  if (builder.add(component.name, digest_views(views)) != expected.digest) {
+  if (digests.add(component.name, digest_views(views)) != expected.digest) {
     throw input_error("changed after it was checked");
   }
 }
@@ -313,6 +316,7 @@ void load_state(const StateRegistry& registry, const SavedState& state) {
       throw Damage(state.directory, file.name(), "is of a component that this run has not");
     }
   }
+  DigestBuilder digests;
   for (const StateComponent& component : registry.components()) {
     const auto file =
         std::find_if(manifest.files.begin(), manifest.files.end(),
@@ -322,8 +326,9 @@ void load_state(const StateRegistry& registry, const SavedState& state) {
     }
     if (planted("drop-" + component.name)) continue;
     reading(state.directory, file->name(),
-            [&](const std::string& path) { load_component(path, component, *file); });
+            [&](const std::string& path) { load_component(path, component, *file, digests); });
   }
+  check_root(state.directory, digests.take(), manifest);
   for (const StateComponent& component : registry.components()) {
     if (!component.restored || planted("drop-" + component.name)) continue;
     try {

@@ -1,6 +1,7 @@
 #include "data/rows/row_converter.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -71,30 +72,48 @@ void check_document(const RawRow& row) {
 
 }  // namespace
 
+namespace {
+
+// A part that the first row to need it makes, on whatever thread; a making that fails is tried again
+// by the next one. std::call_once would do, but the thread sanitizer's never returns after an
+// exception.
+template <class T>
+class MadeOnce {
+ public:
+  template <class Make>
+  const T& get(const Make& make) const {
+    if (const T* made = made_.load(std::memory_order_acquire)) return *made;
+    const std::lock_guard lock(mutex_);
+    if (!value_) make(value_);
+    made_.store(&*value_, std::memory_order_release);
+    return *value_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::optional<T> value_;
+  mutable std::atomic<const T*> made_{nullptr};
+};
+
+}  // namespace
+
 struct RowConverter::State {
   RowOptions options;
-  // A failed reading is tried again by the next row that needs it.
-  mutable std::once_flag tokenizer_read, template_read, specials_read;
-  mutable std::optional<Tokenizer> loaded;
-  mutable std::optional<SpecialTokens> specials;
-  mutable std::optional<ChatTemplate> chat_template;
+  MadeOnce<Tokenizer> loaded;
+  MadeOnce<SpecialTokens> specials;
+  MadeOnce<ChatTemplate> chat_template;
 
   const Tokenizer& tokenizer() const {
-    std::call_once(tokenizer_read, [&] { loaded.emplace(options.model, options.follow_links); });
-    return *loaded;
+    return loaded.get([&](auto& made) { made.emplace(options.model, options.follow_links); });
   }
   const ChatTemplate& template_of_chats() const {
-    std::call_once(template_read, [&] {
-      chat_template.emplace(TemplateOptions{options.model, options.chat_template,
-                                            options.template_date, options.follow_links});
+    return chat_template.get([&](auto& made) {
+      made.emplace(TemplateOptions{options.model, options.chat_template, options.template_date,
+                                   options.follow_links});
     });
-    return *chat_template;
   }
-
   const SpecialTokens& special_tokens() const {
-    const Tokenizer& of = tokenizer();
-    std::call_once(specials_read, [&] { specials.emplace(of); });
-    return *specials;
+    return specials.get([&](auto& made) { made.emplace(tokenizer()); });
   }
   // What a template notes is the same for many rows: told once.
   void tell_once(const std::string& note) const {

@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "model/family.h"
+#include "support/bounded.h"
+#include "support/json_mutator.h"
 
 namespace {
 
@@ -34,13 +36,23 @@ void check(const hearth::Family& family, const hearth::ModelSpec& spec) {
 
 }  // namespace
 
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t most, unsigned seed) {
+  return hearth::test::mutate_input(data, size, most, seed, hearth::test::mutate_json);
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   try {
-    const hearth::Json config = hearth::parse_json(text, "fuzz");
-    const hearth::Family& family = hearth::family_of(config, "fuzz");
-    check(family, family.read_config(config, "fuzz"));
-    hearth::config_dtype(config, "fuzz");
+    const hearth::Family* family = nullptr;
+    hearth::ModelSpec spec;
+    {
+      const hearth::test::Bounded bound(size, {.times = 64, .bytes = 4 << 20});
+      const hearth::Json config = hearth::parse_json(text, "fuzz");
+      family = &hearth::family_of(config, "fuzz");
+      spec = family->read_config(config, "fuzz");
+      hearth::config_dtype(config, "fuzz");
+    }
+    check(*family, spec);
   } catch (const hearth::Error& error) {
     require(error.code() == hearth::ExitCode::input);
   }

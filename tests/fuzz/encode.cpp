@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "data/tokenizer/tokenizer.h"
 #include "data/tokenizer/unicode_forms.h"
+#include "support/bounded.h"
 
 namespace {
 
@@ -89,7 +90,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Pipeline& with = pipeline(data[0]);
   const std::string text =
       replace_invalid_utf8({reinterpret_cast<const char*>(data) + 1, size - 1});
-  const Encoding encoding = with.tokenizer.encode(text);
+  Encoding encoding;
+  {
+    const test::Bounded bound(size, {.times = 512, .bytes = 4 << 20});
+    encoding = with.tokenizer.encode(text);
+  }
   check(encoding.ids.size() == encoding.spans.size());
   TextSpan last;
   for (const TextSpan& span : encoding.spans) {

@@ -7,6 +7,8 @@
 #include "base/file_ops.h"
 #include "data/rows/rows.h"
 #include "data/tokenizer/builtin_tokenizer.h"
+#include "support/bounded.h"
+#include "support/json_mutator.h"
 #include "support/temporary_directory.h"
 
 namespace {
@@ -43,6 +45,7 @@ void read(const test::TemporaryDirectory& directory, const std::string& name,
   options.vocabulary = kVocabulary;
   options.seq_len = 64;
   try {
+    const test::Bounded bound(input.size(), {.times = 1024, .bytes = 16 << 20, .seconds = 3});
     RowReader reader({path}, options);
     Sample sample;
     while (reader.next(sample)) check_sample(sample);
@@ -51,7 +54,22 @@ void read(const test::TemporaryDirectory& directory, const std::string& name,
   }
 }
 
+// Fields of one of the rows, or of the array that they are.
+std::string change_row(std::string_view input, uint32_t seed) {
+  if (input.starts_with('[')) return test::mutate_json(input, seed);
+  const size_t from = input.empty() ? 0 : input.rfind('\n', seed % input.size());
+  const size_t begin = from == input.npos ? 0 : from + 1;
+  const size_t end = std::min(input.find('\n', begin), input.size());
+  if (begin >= end) return std::string(input);
+  return std::string(input.substr(0, begin)) +
+         test::mutate_json(input.substr(begin, end - begin), seed) + std::string(input.substr(end));
+}
+
 }  // namespace
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t most, unsigned seed) {
+  return test::mutate_input(data, size, most, seed, change_row);
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const test::TemporaryDirectory directory;

@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "data/chat/jinja.h"
 #include "data/chat/mask.h"
+#include "support/bounded.h"
+#include "support/json_mutator.h"
 
 namespace {
 
@@ -42,7 +44,18 @@ void render_chat(const std::string& source, const Json& messages) {
   }
 }
 
+// Fields of the messages; the template before them stays.
+std::string change_messages(std::string_view input, uint32_t seed) {
+  const size_t cut = input.find("\n----\n");
+  if (cut == input.npos) return std::string(input);
+  return std::string(input.substr(0, cut + 6)) + test::mutate_json(input.substr(cut + 6), seed);
+}
+
 }  // namespace
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t most, unsigned seed) {
+  return test::mutate_input(data, size, most, seed, change_messages);
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);
@@ -55,6 +68,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                              "content": "Ho", "reasoning_content": "R"}])",
                          "")
             : parse_json(input.substr(cut + 6), "messages");
+    const test::Bounded bound(size, {.bytes = 128 << 20, .seconds = 4});  // by its own limits
     render_alone(source, messages);
     render_chat(source, messages);
   } catch (const Error& error) {

@@ -2,10 +2,13 @@
 // the file is a good one, when there is no NUL). Whatever is accepted must give spans in the text, and
 // ids that decode to the same text at once and streamed.
 #include <cstdlib>
+#include <optional>
 
 #include "base/error.h"
 #include "base/utf8.h"
 #include "data/tokenizer/tokenizer.h"
+#include "support/bounded.h"
+#include "support/json_mutator.h"
 
 namespace {
 
@@ -27,6 +30,7 @@ Json good_file() {
 void encode(const Tokenizer& tokenizer, std::string_view text) {
   Encoding encoding;
   try {
+    const test::Bounded bound(text.size(), {.times = 512, .bytes = 8 << 20});
     encoding = tokenizer.encode(text);
   } catch (const Error& error) {  // a pattern that ran into its limit
     check(error.code() == ExitCode::input);
@@ -45,7 +49,17 @@ void encode(const Tokenizer& tokenizer, std::string_view text) {
   tokenizer.encode(text, {.add_special = true});
 }
 
+// Fields of the file; the text behind it stays.
+std::string change_file(std::string_view input, uint32_t seed) {
+  const size_t cut = std::min(input.find('\0'), input.size());
+  return test::mutate_json(input.substr(0, cut), seed) + std::string(input.substr(cut));
+}
+
 }  // namespace
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t most, unsigned seed) {
+  return test::mutate_input(data, size, most, seed, change_file);
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);
@@ -56,7 +70,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   encode(good, text);
   if (cut == std::string_view::npos) return 0;
   try {
-    encode(Tokenizer(parse_json(input.substr(0, cut), "tokenizer.json"), Json(), "dir"), text);
+    std::optional<Tokenizer> tokenizer;
+    {
+      const test::Bounded bound(cut, {.times = 256, .bytes = 8 << 20});
+      tokenizer.emplace(parse_json(input.substr(0, cut), "tokenizer.json"), Json(), "dir");
+    }
+    encode(*tokenizer, text);
   } catch (const Error& error) {
     check(error.code() == ExitCode::input);
   }

@@ -6,11 +6,21 @@
 
 #include "base/error.h"
 #include "model/weight_index.h"
+#include "support/bounded.h"
+#include "support/json_mutator.h"
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t most, unsigned seed) {
+  return hearth::test::mutate_input(data, size, most, seed, hearth::test::mutate_json);
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   try {
-    const hearth::WeightMap map = hearth::parse_weight_index(text, "fuzz");
+    hearth::WeightMap map;
+    {
+      const hearth::test::Bounded bound(size, {.times = 64});
+      map = hearth::parse_weight_index(text, "fuzz");
+    }
     std::set<std::string> tensors;
     for (const auto& [tensor, file] : map) {
       const bool fine = tensors.insert(tensor).second && file.ends_with(".safetensors") &&

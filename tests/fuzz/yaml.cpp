@@ -7,12 +7,17 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "support/bounded.h"
 #include "tools/config_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   try {
-    const auto entries = hearth::parse_config_yaml(text, "fuzz");
+    std::vector<hearth::ConfigEntry> entries;
+    {
+      const hearth::test::Bounded bound(size, {.times = 1024, .bytes = 4 << 20});
+      entries = hearth::parse_config_yaml(text, "fuzz");
+    }
     std::string again;
     for (const auto& entry : entries) {
       hearth::JsonArray values(entry.values.begin(), entry.values.end());

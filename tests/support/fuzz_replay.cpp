@@ -1,5 +1,6 @@
 // A main for fuzz targets without libFuzzer: runs every file of the folders and paths given, then
-// mutations of them, or of nothing, drawn from a fixed seed. The same inputs on every run.
+// mutations of them, or of nothing, drawn from a fixed seed; a target's own mutator takes part. The
+// same inputs on every run.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -11,6 +12,8 @@
 #include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+extern "C" __attribute__((weak)) size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size,
+                                                                size_t most, unsigned seed);
 
 namespace {
 
@@ -61,7 +64,29 @@ std::string mutate(std::string text, std::mt19937_64& random) {
   return text;
 }
 
+std::mt19937_64& own_random() {
+  static std::mt19937_64 random(20240607);
+  return random;
+}
+
+std::string mutated(const std::string& text, std::mt19937_64& random) {
+  if (LLVMFuzzerCustomMutator == nullptr) return mutate(text, random);
+  std::string room = text;
+  room.resize(text.size() + 4096);
+  room.resize(LLVMFuzzerCustomMutator(reinterpret_cast<uint8_t*>(room.data()), text.size(),
+                                      room.size(), static_cast<unsigned>(random())));
+  return room;
+}
+
 }  // namespace
+
+// The engine's own mutation, for a target's mutator.
+extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t most) {
+  const std::string changed =
+      mutate({reinterpret_cast<const char*>(data), size}, own_random()).substr(0, most);
+  changed.copy(reinterpret_cast<char*>(data), changed.size());
+  return changed.size();
+}
 
 int main(int argc, char** argv) {
   std::vector<std::string> inputs = seeds(argc, argv);
@@ -69,7 +94,7 @@ int main(int argc, char** argv) {
   const size_t files = inputs.size();
   inputs.emplace_back();
   std::mt19937_64 random(20240607);
-  for (int i = 0; i < kMutations; ++i) run(mutate(inputs[random() % inputs.size()], random));
+  for (int i = 0; i < kMutations; ++i) run(mutated(inputs[random() % inputs.size()], random));
   std::printf("%zu files and %d mutations replayed\n", files, kMutations);
   return 0;
 }

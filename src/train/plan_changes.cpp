@@ -10,6 +10,9 @@ namespace {
 /// The program of the run that takes the change will not be as large to the page.
 constexpr uint64_t kMargin = uint64_t{4} << 20;
 
+/// A step of more micro-batches than this is no advice, and its list alone takes gigabytes.
+constexpr int64_t kMostMicroBatches = 4096;
+
 std::string number(int64_t n) { return std::to_string(n); }
 
 /// A run changed in some options.
@@ -100,6 +103,9 @@ class Search {
                         subject_.budget - std::min(subject_.budget, kMargin),
                         subject_.process};
     PlanRequest request = v.request;
+    if (request.micro_batches > std::max(request_.micro_batches, kMostMicroBatches)) {
+      return std::nullopt;
+    }
     if (one_micro_batch) request.micro_batches = 1;
     const RunPlan plan = make_run_plan(subject, request);
     if (!plan.fits()) return std::nullopt;

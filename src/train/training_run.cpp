@@ -61,7 +61,12 @@ std::optional<SavedState> TrainingRun::choose_state() {
 }
 
 void TrainingRun::accept(const SavedState& state) {
-  changes_ = check_identity(state.extra, identity_, config_);
+  try {
+    changes_ = check_identity(state.extra, identity_, config_);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::storage) throw;
+    throw storage_error(state.directory + "/manifest.json: " + error.what());
+  }
 }
 
 bool TrainingRun::finished(std::optional<SavedState>& state) {

@@ -110,6 +110,10 @@ void TrainingRun::evaluate(const char* when) {
                            {"loss", result.loss()},
                            {"trained_tokens", result.trained_tokens}});
   scalars_->scalars(progress_.step, {{"eval/loss", result.loss()}});
+  if (!std::isfinite(result.loss())) {
+    reporter_.warn("evaluation at step " + std::to_string(progress_.step) +
+                   ": the loss is not finite");
+  }
   reporter_.note("evaluation at step " + std::to_string(progress_.step) + ": loss " +
                  Json(result.loss()).dump());
 }

@@ -132,5 +132,16 @@ TEST_CASE("plan: a refusal is one line that names what runs, and a run with it r
   CHECK(f.run(config) == ExitCode::done);
 }
 
+TEST_CASE("plan changes: millions of micro-batches are no advice") {
+  TrainingFixture f;
+  TrainConfig config = f.config("unused");
+  config.data.clear();
+  config.micro_batch = 1 << 20;
+  config.packing = false;
+  const PlanReport report = plan_of(config);
+  CHECK_FALSE(report.fits);
+  CHECK(report.refusal.find("MiB of host memory") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace hearth::test

@@ -21,7 +21,7 @@ using hearth::test::TemporaryDirectory;
 
 namespace {
 
-std::string text_of(size_t bytes) {
+std::string random_text(size_t bytes) {
   std::string text(bytes, '\0');
   for (size_t i = 0; i < bytes; ++i) text[i] = static_cast<char>(i * 7 + (i >> 8));
   return text;
@@ -67,7 +67,7 @@ int fail_each_call(int error, const std::function<void()>& prepare,
 TEST_CASE("a small file is replaced as a whole, whichever call fails") {
   const TemporaryDirectory directory;
   const std::string path = directory / "file.json";
-  const std::string old_text = "old", new_text = text_of(100000);
+  const std::string old_text = "old", new_text = random_text(100000);
   for (const int error : {EIO, ENOSPC}) {
     const int calls = fail_each_call(
         error, [&] { write_file_atomically(path, old_text); },
@@ -98,7 +98,7 @@ TEST_CASE("a small file is durable before it replaces another, and its name afte
 
 TEST_CASE("every failed call of an output file is reported") {
   const TemporaryDirectory directory;
-  const std::string path = directory / "file", text = text_of(70000);
+  const std::string path = directory / "file", text = random_text(70000);
   for (const int error : {EIO, ENOSPC}) {
     fail_each_call(
         error, [&] { remove_file(path); },
@@ -129,7 +129,7 @@ TEST_CASE("a file system that cannot reserve is no error") {
 
 TEST_CASE("interrupts and short transfers change nothing") {
   const TemporaryDirectory directory;
-  const std::string text = text_of(5000);
+  const std::string text = random_text(5000);
   FailingCalls calls;
   calls.piece = 37;
   calls.interrupts = true;
@@ -154,7 +154,7 @@ TEST_CASE("interrupts and short transfers change nothing") {
 TEST_CASE("a read that fails or ends early is reported") {
   const TemporaryDirectory directory;
   const std::string path = directory / "file";
-  write_file_atomically(path, text_of(1000));
+  write_file_atomically(path, random_text(1000));
   fail_each_call(
       EIO, [] {}, [&] { read_file(path); }, [&](bool) {});
   char buffer[10];
@@ -239,7 +239,7 @@ TEST_CASE("only a torn last line is cut") {
 TEST_CASE("a copy is whole or not there") {
   const TemporaryDirectory directory;
   const std::string from = directory / "from", to = directory / "to";
-  write_file_atomically(from, text_of(10000));
+  write_file_atomically(from, random_text(10000));
   fail_each_call(
       ENOSPC, [&] { remove_file(to); }, [&] { copy_file(from, to); },
       [&](bool succeeded) {

@@ -54,13 +54,16 @@ class Budget : public std::enable_shared_from_this<Budget> {
   explicit Budget(uint64_t bytes) : bytes_(bytes) {}
 
   std::shared_ptr<void> claim(const std::string& name, uint64_t bytes) {
-    const std::lock_guard lock(mutex_);
-    if (bytes > bytes_ - used_) {
-      throw usage_error("memory of host: " + name + " needs " + std::to_string(bytes) + " bytes, " +
-                        std::to_string(bytes_ - used_) + " of the budget of " +
-                        std::to_string(bytes_) + " are left; raise --cpu-memory");
+    {
+      const std::lock_guard lock(mutex_);
+      if (bytes > bytes_ - used_) {
+        throw usage_error("memory of host: " + name + " needs " + std::to_string(bytes) +
+                          " bytes, " + std::to_string(bytes_ - used_) + " of the budget of " +
+                          std::to_string(bytes_) + " are left; raise --cpu-memory");
+      }
+      used_ += bytes;
     }
-    used_ += bytes;
+    // Unlocked: where there is no memory for the pointer, it gives the claim back at once.
     return {this, [self = shared_from_this(), bytes](void*) {
               const std::lock_guard guard(self->mutex_);
               self->used_ -= bytes;

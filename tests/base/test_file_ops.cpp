@@ -10,12 +10,14 @@
 #include "base/error.h"
 #include "base/file_ops.h"
 #include "support/failing_calls.h"
+#include "support/faulty_calls.h"
 #include "support/recording_calls.h"
 #include "support/temporary_directory.h"
 
 using namespace hearth;
 using Catch::Matchers::ContainsSubstring;
 using hearth::test::FailingCalls;
+using hearth::test::FaultyCalls;
 using hearth::test::RecordingCalls;
 using hearth::test::TemporaryDirectory;
 
@@ -50,7 +52,8 @@ int fail_each_call(int error, const std::function<void()>& prepare,
     calls.error = error;
     ExitCode code;
     {
-      const FileCallsOverride guard(calls);
+      FaultyCalls layer(calls);
+      const FileCallsOverride guard(layer);
       code = code_of(action);
     }
     if (!calls.failed()) {
@@ -286,6 +289,8 @@ TEST_CASE("directories are made with their parents and removed without following
 }
 
 TEST_CASE("a lock is held by one") {
+  FaultyCalls calls;
+  const FileCallsOverride guard(calls);
   const TemporaryDirectory directory;
   const std::string path = directory / ".lock";
   {

@@ -39,6 +39,12 @@ std::string FaultyCalls::moved(const std::string& path) const {
   return early_to_ + path.substr(early_from_.size());
 }
 
+std::string FaultyCalls::path_of(int fd) {
+  const std::lock_guard lock(mutex_);
+  const auto found = paths_.find(fd);
+  return found == paths_.end() ? "" : found->second;
+}
+
 int FaultyCalls::status(const char* path, bool follow_links, struct stat& status) {
   return below_.status(moved(path).c_str(), follow_links, status);
 }
@@ -58,7 +64,10 @@ int FaultyCalls::open(const char* path, int flags, unsigned mode) {
   }
   const int fd = below_.open(moved(name).c_str(), flags, mode);
   if (fd < 0) return fd;
-  paths_[fd] = name;
+  {
+    const std::lock_guard lock(mutex_);
+    paths_[fd] = name;
+  }
   if ((flags & O_APPEND) != 0 && planted("truncate-log")) below_.truncate(fd, 0);
   return fd;
 }
@@ -82,13 +91,13 @@ int FaultyCalls::fallocate(int fd, uint64_t bytes) {
 }
 
 int FaultyCalls::truncate(int fd, uint64_t bytes) {
-  if (is_log(paths_[fd]) && planted("no-torn-line-cut")) return 0;
-  if (is_log(paths_[fd]) && bytes > 0 && planted("cut-too-far")) --bytes;
+  if (is_log(path_of(fd)) && planted("no-torn-line-cut")) return 0;
+  if (is_log(path_of(fd)) && bytes > 0 && planted("cut-too-far")) --bytes;
   return below_.truncate(fd, bytes);
 }
 
 int FaultyCalls::sync(int fd) {
-  const std::string path = paths_[fd];
+  const std::string path = path_of(fd);
   if (skips_sync(path)) return 0;
   const bool in_state = is_temporary_state(path) || is_temporary_state(parent_of(path));
   if ((in_state && planted("rename-before-sync")) ||
@@ -106,7 +115,10 @@ int FaultyCalls::sync(int fd) {
 }
 
 int FaultyCalls::close(int fd) {
-  paths_.erase(fd);
+  {
+    const std::lock_guard lock(mutex_);
+    paths_.erase(fd);
+  }
   return static_cast<int>(believed(below_.close(fd), "ignore-failed-close", 0));
 }
 

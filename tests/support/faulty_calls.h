@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,9 @@ class FaultyCalls : public LayeredCalls {
   void sync_now(const std::string& path);
   void remove_oldest(const std::string& states, const std::string& kept);
 
+  std::string path_of(int fd);
+
+  std::mutex mutex_;  // of paths_: a save runs on a thread of its own
   std::map<int, std::string> paths_;
   std::vector<std::string> postponed_;  // paths to sync later
   std::string early_from_, early_to_;   // a directory that has its new name already

@@ -25,6 +25,11 @@ void MemoryDisk::settle() {
   promises_.clear();
 }
 
+void MemoryDisk::promise(int what) {
+  const Guard guard(mutex_);
+  promises_.emplace_back(changes_.size(), what);
+}
+
 int MemoryDisk::promised_at(size_t changes) const {
   int what = 0;
   for (const auto& [at, promise] : promises_) {

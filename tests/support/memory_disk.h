@@ -41,7 +41,7 @@ class MemoryDisk : public FileCalls {
   /// All there is becomes durable; changes are counted anew.
   void settle();
   /// From here on the program may claim this (that a step is saved, say).
-  void promise(int what) { promises_.emplace_back(changes_.size(), what); }
+  void promise(int what);
   /// What was claimed after so many changes.
   int promised_at(size_t changes) const;
 

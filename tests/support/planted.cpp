@@ -35,8 +35,12 @@ bool planted(std::string_view fault) { return planted_names().contains(fault); }
 
 namespace test {
 
-PlantedFault::PlantedFault(std::string name) { planted_names().insert(std::move(name)); }
-PlantedFault::~PlantedFault() { planted_names() = of_environment(); }
+PlantedFault::PlantedFault(std::string name) : name_(std::move(name)) {
+  is_new_ = planted_names().insert(name_).second;
+}
+PlantedFault::~PlantedFault() {
+  if (is_new_) planted_names().erase(name_);
+}
 
 }  // namespace test
 }  // namespace hearth

@@ -12,6 +12,10 @@ class PlantedFault {
   ~PlantedFault();
   PlantedFault(const PlantedFault&) = delete;
   PlantedFault& operator=(const PlantedFault&) = delete;
+
+ private:
+  std::string name_;
+  bool is_new_ = false;
 };
 
 }  // namespace hearth::test

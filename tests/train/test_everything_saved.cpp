@@ -26,6 +26,7 @@ std::vector<std::string> components_of(const std::string& state) {
 }
 
 TEST_CASE("everything saved: a resume without a component or a counter ends otherwise") {
+  const PlantedFault quick("quick_start");
   TrainingFixture f;
   const auto config = [&](const std::string& out) {
     TrainConfig c = f.config(out);

@@ -55,6 +55,8 @@ TEST_CASE("the digest is of content, and of all of it") {
     }
   }
   CHECK(changed == 1);
+  run.embedding[11] += 1;
+  CHECK_FALSE(state_digest(run.registry).root == after.root);
 
   // The same bytes under another shape or type are another state.
   const auto root = [](DType type, std::vector<int64_t> shape) {

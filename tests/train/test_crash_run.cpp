@@ -11,8 +11,8 @@
 namespace hearth::test {
 namespace {
 
-const std::string kRoot = "/memory-disk";
-const std::string kRun = kRoot + "/run";
+const std::string kWholeRoot = "/memory-disk";
+const std::string kWholeRun = kWholeRoot + "/run";
 
 /// Promises a step once the rename that publishes its state is durable.
 class Promising : public LayeredCalls {
@@ -20,7 +20,7 @@ class Promising : public LayeredCalls {
   explicit Promising(MemoryDisk& disk) : LayeredCalls(disk), disk_(disk) {}
   int open(const char* path, int flags, unsigned mode) override {
     const int fd = LayeredCalls::open(path, flags, mode);
-    if (fd >= 0 && path == kRun + "/state") states_ = fd;
+    if (fd >= 0 && path == kWholeRun + "/state") states_ = fd;
     return fd;
   }
   int rename(const char* from, const char* to, bool replace) override {
@@ -40,7 +40,7 @@ class Promising : public LayeredCalls {
   std::atomic<int64_t> step_{0};
 };
 
-int64_t step_in(const std::string& line) {
+int64_t step_of_line(const std::string& line) {
   try {
     return parse_json(line, "line").find("step")->as_int();
   } catch (const Error&) {
@@ -62,7 +62,7 @@ class CrashedRun {
     const FileCallsOverride guard(calls_);
     REQUIRE(f_.run(config_) == ExitCode::done);
     root_ = root();
-    result_ = read_file(kRun + "/model/model.safetensors");
+    result_ = read_file(kWholeRun + "/model/model.safetensors");
   }
 
   /// Judges crashes at any time of the run; of each `resumed`-th state the run goes on to its end.
@@ -82,35 +82,35 @@ class CrashedRun {
 
  private:
   static std::string root() {
-    const auto state = find_newest_state(kRun, [](const RejectedState&) {});
+    const auto state = find_newest_state(kWholeRun, [](const RejectedState&) {});
     return state ? std::to_string(state->step) + " " + state->digest.root.hex() : "none";
   }
 
   std::string fault_of(int64_t promised) const {
-    if (file_info(kRun).kind == FileKind::none) return "";
+    if (file_info(kWholeRun).kind == FileKind::none) return "";
     std::string fault;
     const auto state = find_newest_state(
-        kRun, [&](const RejectedState& bad) { fault = "rejected: " + bad.message(); });
+        kWholeRun, [&](const RejectedState& bad) { fault = "rejected: " + bad.message(); });
     const int64_t step = state ? state->step : 0;
     if (!fault.empty()) return fault;
     if (step < promised) return "the state of step " + std::to_string(promised) + " is gone";
     if (step > 0) {
       // Its lines of metrics came before it.
-      const std::string metrics = read_file(kRun + "/metrics.jsonl");
+      const std::string metrics = read_file(kWholeRun + "/metrics.jsonl");
       size_t at = 0;
       for (int64_t line = 1; line <= step; ++line) {
         const size_t end = metrics.find('\n', at);
-        if (end == std::string::npos || step_in(metrics.substr(at, end - at)) != line) {
+        if (end == std::string::npos || step_of_line(metrics.substr(at, end - at)) != line) {
           return "no line of step " + std::to_string(line) + " beside a state of step " +
                  std::to_string(step);
         }
         at = end + 1;
       }
     }
-    fault = whole_or_missing(kRun + "/config.yaml", "\n") +
-            whole_or_missing(kRun + "/plan.json", "}\n");
-    const std::string model = kRun + "/model/model.safetensors";
-    if (file_info(kRun + "/model").kind != FileKind::none && read_file(model) != result_) {
+    fault = whole_or_missing(kWholeRun + "/config.yaml", "\n") +
+            whole_or_missing(kWholeRun + "/plan.json", "}\n");
+    const std::string model = kWholeRun + "/model/model.safetensors";
+    if (file_info(kWholeRun + "/model").kind != FileKind::none && read_file(model) != result_) {
       fault += "a torn result";
     }
     return fault;
@@ -119,17 +119,17 @@ class CrashedRun {
   std::string fault_of_resume() {
     if (f_.run(config_) != ExitCode::done) return "the resumed run did not end";
     if (root() != root_) return "another state after the resume";
-    return read_file(kRun + "/model/model.safetensors") == result_ ? "" : "another result";
+    return read_file(kWholeRun + "/model/model.safetensors") == result_ ? "" : "another result";
   }
 
   PlantedFault quick_{"quick_start"};
   TrainingFixture f_;
   TrainConfig config_ = [&] {
     TrainConfig config = f_.config("run");
-    config.out = kRun;
+    config.out = kWholeRun;
     return config;
   }();
-  MemoryDisk disk_{kRoot};
+  MemoryDisk disk_{kWholeRoot};
   Promising promising_;
   FaultyCalls calls_;
   std::string root_, result_;

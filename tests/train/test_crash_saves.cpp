@@ -5,10 +5,10 @@
 namespace hearth::test {
 namespace {
 
-const CrashBounds kQuick;
-const CrashBounds kThorough{200000, 20000, 7};
+const CrashBounds kQuickBounds;
+const CrashBounds kThoroughBounds{200000, 20000, 7};
 
-void check(const CrashReport& report) {
+void check_report(const CrashReport& report) {
   CHECK(report.fault == "");
   CHECK(report.states > 500);
 }
@@ -45,13 +45,13 @@ CrashReport all_situations(const CrashBounds& bounds) {
 }
 
 TEST_CASE("crash states of saves open as the old state or the new one") {
-  const CrashReport report = all_situations(kQuick);
-  check(report);
+  const CrashReport report = all_situations(kQuickBounds);
+  check_report(report);
 }
 
 TEST_CASE("crash states of saves, all of them", "[.long]") {
-  const CrashReport report = all_situations(kThorough);
-  check(report);
+  const CrashReport report = all_situations(kThoroughBounds);
+  check_report(report);
   WARN(report.states << " crash states, " << report.distinct << " distinct");
 }
 
@@ -92,7 +92,7 @@ TEST_CASE("crash states of a save over what a killed process left") {
     if (!report.fault.empty())
       sum.fault = report.fault + "\nkilled after " + std::to_string(killed);
   }
-  check(sum);
+  check_report(sum);
 }
 
 TEST_CASE("crash states of a save that replaces a rejected state") {
@@ -114,23 +114,24 @@ TEST_CASE("crash states of a save that replaces a rejected state") {
     set_aside(rejected);
   }
   saves.save(2);
-  const auto report = crash_states(saves.disk, kQuick, [&](MemoryDisk& crashed, int promised) {
-    const FileCallsOverride guard(crashed);
-    std::vector<RejectedState> rejected;
-    const auto found =
-        find_newest_state(kCrashRun, [&](const RejectedState& bad) { rejected.push_back(bad); });
-    if (!found) return std::string("no state");
-    if (found->step < promised) return std::string("the older state after a save");
-    // Only the state that was damaged before may be rejected, and it is set aside again.
-    for (const RejectedState& bad : rejected) {
-      if (bad.file != "history.safetensors") return bad.message();
-    }
-    set_aside(rejected);
-    return std::string(find_newest_state(kCrashRun, [](const RejectedState&) {})->step ==
-                               found->step
-                           ? ""
-                           : "another after it was set aside");
-  });
+  const auto report =
+      crash_states(saves.disk, kQuickBounds, [&](MemoryDisk& crashed, int promised) {
+        const FileCallsOverride guard(crashed);
+        std::vector<RejectedState> rejected;
+        const auto found = find_newest_state(
+            kCrashRun, [&](const RejectedState& bad) { rejected.push_back(bad); });
+        if (!found) return std::string("no state");
+        if (found->step < promised) return std::string("the older state after a save");
+        // Only the state that was damaged before may be rejected, and it is set aside again.
+        for (const RejectedState& bad : rejected) {
+          if (bad.file != "history.safetensors") return bad.message();
+        }
+        set_aside(rejected);
+        return std::string(find_newest_state(kCrashRun, [](const RejectedState&) {})->step ==
+                                   found->step
+                               ? ""
+                               : "another after it was set aside");
+      });
   CHECK(report.fault == "");
   CHECK(report.states > 100);
 }

@@ -12,11 +12,11 @@
 namespace hearth::test {
 namespace {
 
-const std::string kRoot = "/memory-disk";
-const std::string kRun = kRoot + "/run";
+const std::string kFailingRoot = "/memory-disk";
+const std::string kFailingRun = kFailingRoot + "/run";
 
-std::string root() {
-  const auto state = find_newest_state(kRun, [](const RejectedState&) {});
+std::string root_of_run() {
+  const auto state = find_newest_state(kFailingRun, [](const RejectedState&) {});
   return state ? std::to_string(state->step) + " " + state->digest.root.hex() : "none";
 }
 
@@ -31,28 +31,28 @@ class StoppedRun {
   std::string root_of_whole, result_of_whole;
 
   StoppedRun() {
-    config.out = kRun;
+    config.out = kFailingRun;
     config.steps = 3;
-    MemoryDisk whole(kRoot);
+    MemoryDisk whole(kFailingRoot);
     {
       const FileCallsOverride guard(whole);
       REQUIRE(f.run(config) == ExitCode::done);
-      root_of_whole = root();
+      root_of_whole = root_of_run();
       result_of_whole = result();
     }
-    MemoryDisk disk(kRoot);
+    MemoryDisk disk(kFailingRoot);
     const FileCallsOverride guard(disk);
     REQUIRE(f.run_until(config, 2) == ExitCode::stopped);
     disk.settle();
     stopped = disk.durable_nodes();
   }
 
-  static std::string result() { return read_file(kRun + "/model/model.safetensors"); }
+  static std::string result() { return read_file(kFailingRun + "/model/model.safetensors"); }
 
   /// The resume with a call failing; true if there was such a call.
   bool resume_with(int call, int error) {
     INFO("call " << call << " fails with " << error);
-    MemoryDisk disk(kRoot, stopped);
+    MemoryDisk disk(kFailingRoot, stopped);
     FailingCalls failing(disk);
     failing.fail_at = call;
     failing.error = error;
@@ -66,13 +66,13 @@ class StoppedRun {
       CHECK((code == ExitCode::done || code == ExitCode::storage));
     }
     const FileCallsOverride guard(disk);
-    for (const std::string& name : list_directory(kRun + "/state")) {
-      if (step_of_state_directory(name)) verify_state(kRun + "/state/" + name);
+    for (const std::string& name : list_directory(kFailingRun + "/state")) {
+      if (step_of_state_directory(name)) verify_state(kFailingRun + "/state/" + name);
     }
     CHECK(f.run(config) == ExitCode::done);
-    CHECK(root() == root_of_whole);
+    CHECK(root_of_run() == root_of_whole);
     CHECK(result() == result_of_whole);
-    for (const std::string& folder : {kRun, kRun + "/state"}) {
+    for (const std::string& folder : {kFailingRun, kFailingRun + "/state"}) {
       for (const std::string& name : list_directory(folder)) {
         CHECK((!name.starts_with(".") || name == ".lock"));
       }
@@ -102,14 +102,14 @@ TEST_CASE("failing calls: an export is whole or not there") {
   const auto sweep = [&](int error, int stride) {
     for (int call = 1;; call += stride) {
       INFO("call " << call << " fails with " << error);
-      MemoryDisk disk(kRoot, run.stopped);
+      MemoryDisk disk(kFailingRoot, run.stopped);
       FailingCalls failing(disk);
       failing.fail_at = call;
       failing.error = error;
       ExportConfig config;
-      config.from_state = kRun;
+      config.from_state = kFailingRun;
       config.model = run.config.model;
-      config.out = kRoot + "/exported";
+      config.out = kFailingRoot + "/exported";
       RecordingReporter reporter;
       FaultyCalls calls(failing);
       Raised raised;
@@ -123,7 +123,7 @@ TEST_CASE("failing calls: an export is whole or not there") {
         if (file_info(config.out).kind == FileKind::none) export_state(config, reporter);
       }
       CHECK_NOTHROW(Checkpoint(config.out));
-      CHECK(list_directory(kRoot) == std::vector<std::string>{"exported", "run"});
+      CHECK(list_directory(kFailingRoot) == std::vector<std::string>{"exported", "run"});
       if (!failing.failed()) return call;
     }
   };

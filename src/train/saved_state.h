@@ -171,6 +171,10 @@ void load_state(const StateRegistry& registry, const SavedState& state);
 /// once a run goes on from an older one; save_state removes them when two newer states exist.
 void set_aside(const std::vector<RejectedState>& rejected);
 
+/// Removes all but the `keep` newest states, of which the newest was checked: what a process left
+/// that was killed between a save and its retention. What cannot be removed is a warning.
+void keep_newest_states(const std::string& run_dir, int keep);
+
 /// Removes the .tmp-* and .trash-* entries of a directory and of its state directory: what a killed
 /// process left. The caller holds the run's lock.
 void remove_leftovers(const std::string& run_dir);

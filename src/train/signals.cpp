@@ -25,7 +25,6 @@ int64_t now() {
   clock_gettime(CLOCK_MONOTONIC, &time);
   return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
 }
-std::array<struct sigaction, kSignals.size()> previous;
 
 extern "C" void on_stop_signal(int signal) {
   if (stop_signal() == 0) {
@@ -44,12 +43,9 @@ StopSignals::StopSignals() {
   action.sa_handler = on_stop_signal;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
-  for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &action, &previous[i]);
+  for (const int signal : kSignals) sigaction(signal, &action, nullptr);
 }
 
-StopSignals::~StopSignals() {
-  for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &previous[i], nullptr);
-  set_stop_signal(0);
-}
+StopSignals::~StopSignals() { set_stop_signal(0); }
 
 }  // namespace hearth

@@ -9,7 +9,9 @@ namespace hearth {
 class StopSignals {
  public:
   StopSignals();
-  ~StopSignals();  // the request ends with it
+  /// The request ends with it. The handler stays: a signal while the process ends, with its work
+  /// done and its code decided, must not replace that code.
+  ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 };

@@ -57,6 +57,11 @@ void remove_old_states(const std::string& folder, int keep) try {
   log_warning(error.what());
 }
 
+void keep_newest_states(const std::string& run_dir, int keep) {
+  sync_directory(state_folder(run_dir));  // the newest may have been renamed and no more
+  remove_old_states(state_folder(run_dir), keep);
+}
+
 void set_aside(const std::vector<RejectedState>& rejected) {
   for (const RejectedState& state : rejected) {
     const size_t slash = state.directory.find_last_of('/') + 1;

@@ -143,6 +143,9 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
   journal_ = std::make_unique<Journal>(directory_.journal());
   scalars_ = std::make_unique<TensorBoardLog>(directory_.path());
   settle_rejected();
+  if (state && is_ours(*state)) {
+    keep_newest_states(directory_.path(), static_cast<int>(config_.keep));
+  }
   if (state) {
     JsonArray list;
     for (const std::string& change : changes_) list.push_back(change);

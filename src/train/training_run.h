@@ -123,8 +123,8 @@ class TrainingRun {
 
   const TrainConfig& config_;
   RunReporter& reporter_;
+  StopSignals signals_;  // before anything is written
   RunDirectory directory_;
-  StopSignals signals_;
   PlannedRun run_;
   RunSetup& setup_;
   TrainingData& data_;

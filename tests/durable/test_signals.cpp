@@ -72,7 +72,7 @@ void stop_at_instants(int instants) {
       process.signal(signal);
       if (random.chance(0.3)) process.signal(signal);  // as timeout(1) does: one request
       const Ended end = process.wait(30);
-      INFO(story << "\n" << end.err);
+      INFO(story << "\ncode " << end.code << " " << end.err);
       REQUIRE(may_end(end.code, signal, content_below(tiny.d / out) == before));
       ended = end.code == 0;
       if (end.code == 75) {
@@ -158,7 +158,7 @@ void send_twice(int times) {
     REQUIRE(tiny.finish(start) == "");
     REQUIRE(tiny.wrong_at_end(out, 2, expected) == "");
   }
-  CHECK(cut_short > 0);  // else this test is none of a second signal
+  if (!kSanitized) CHECK(cut_short > 0);  // else this test is none of a second signal
 }
 
 TEST_CASE("signals: a second one ends at once") { send_twice(kSanitized ? 2 : 4); }

@@ -14,6 +14,7 @@ namespace {
 class SignallingCalls : public FailingCalls {
  public:
   explicit SignallingCalls(int at) : at_(at) {}
+  void no_more() { sent_ = true; }
   int open(const char* path, int flags, unsigned mode) override {
     return tick(), FailingCalls::open(path, flags, mode);
   }
@@ -73,6 +74,7 @@ void stop_at(int instants) {
       SignallingCalls calls(n);
       const FileCallsOverride guard(calls);
       const ExitCode code = ended(f, busy(f, out));
+      calls.no_more();
       CHECK((code == ExitCode::stopped || code == ExitCode::done));
       stopped += code == ExitCode::stopped;
       // All that was done is saved.

@@ -75,6 +75,7 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"eval-every", {"50", "50"}},
     {"eval-at-start", {"on", "on"}},
     {"log-every", {"10", "10"}},
+    {"digest-every", {"5", "5"}},
     {"trace", {"t.json", "\"t.json\""}},
     {"quiet", {"on", "on"}},
     {"verbose", {"on", "on"}},
@@ -170,7 +171,7 @@ TEST_CASE("what may change on resume is marked, and nothing else") {
   }
   CHECK(names == std::set<std::string>{"threads", "save-every", "keep", "log-every", "eval-every",
                                        "trace", "quiet", "verbose", "resume", "out", "allow-change",
-                                       "data-cache"});
+                                       "data-cache", "digest-every"});
 }
 
 TEST_CASE("names are unique, written with hyphens, and described") {

@@ -90,6 +90,7 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
       {"eval-every", {harmless, {"--eval-every", "2"}}},
       {"eval-at-start", {another, {"--eval-at-start"}}},
       {"log-every", {harmless, {"--log-every", "2"}}},
+      {"digest-every", {harmless, {"--digest-every", "3"}}},
       {"trace", {harmless, {"--trace", f.dir / "trace.json"}}},
       {"quiet", {harmless, {"--quiet"}}},
       {"verbose", {harmless, {"--verbose"}}},

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <mutex>
 #include <set>
+#include <shared_mutex>
 #include <string_view>
 
 #include "base/planted.h"
@@ -23,23 +25,34 @@ Names of_environment() {
   return names;
 }
 
-// Changed between runs only, read by all threads.
-Names& planted_names() {
-  static Names names = of_environment();
-  return names;
+// A test may change them under a run, while the thread of a save asks for them.
+struct Planted {
+  std::shared_mutex mutex;
+  Names names = of_environment();
+};
+
+Planted& all_planted() {
+  static Planted planted;
+  return planted;
 }
 
 }  // namespace
 
-bool planted(std::string_view fault) { return planted_names().contains(fault); }
+bool planted(std::string_view fault) {
+  Planted& all = all_planted();
+  const std::shared_lock lock(all.mutex);
+  return all.names.contains(fault);
+}
 
 namespace test {
 
 PlantedFault::PlantedFault(std::string name) : name_(std::move(name)) {
-  is_new_ = planted_names().insert(name_).second;
+  const std::unique_lock lock(all_planted().mutex);
+  is_new_ = all_planted().names.insert(name_).second;
 }
 PlantedFault::~PlantedFault() {
-  if (is_new_) planted_names().erase(name_);
+  const std::unique_lock lock(all_planted().mutex);
+  if (is_new_) all_planted().names.erase(name_);
 }
 
 }  // namespace test

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/sanitized.h"
 #include "support/path_calls.h"
 #include "support/planted.h"
 #include "train/background_save.h"
@@ -18,7 +19,7 @@ bool of_state(const std::string& path) { return path.find("/state/.tmp-step-") !
 /// Writes of states take so long that a save lasts longer than a step.
 class SlowSaves : public PathCalls {
  public:
-  explicit SlowSaves(int microseconds = 400) {
+  explicit SlowSaves(int microseconds = kSanitized ? 8000 : 400) {
     on_write = [microseconds](const std::string& path) {
       if (of_state(path)) std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
       return 0;

@@ -104,9 +104,21 @@ void write(std::string& out, const Json& value, int indent, int level) {
 }  // namespace
 
 Json::~Json() = default;
-Json::Json(const Json& other) = default;
+// The value is copied first, then moved: a variant of libstdc++ 12 whose own copy runs out of memory
+// destroys what it never held.
+Json::Json(const Json& other) {
+  std::visit(
+      [this](const auto& value) {
+        auto copy = value;
+        value_ = std::move(copy);
+      },
+      other.value_);
+}
 Json::Json(Json&& other) noexcept = default;
-Json& Json::operator=(const Json& other) = default;
+Json& Json::operator=(const Json& other) {
+  Json copy(other);
+  return *this = std::move(copy);
+}
 Json& Json::operator=(Json&& other) noexcept = default;
 
 Json::Json(uint64_t i) {

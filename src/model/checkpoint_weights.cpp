@@ -1,5 +1,7 @@
 // Reading the weights of an opened checkpoint.
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <vector>
 
 #include "base/error.h"
@@ -10,10 +12,16 @@
 namespace hearth {
 namespace {
 
+// Of data at any address: the header before them may have any length.
 template <class Bits>
 int64_t find_full_exponent(const void* data, int64_t n, Bits exponent) {
-  const auto* bits = static_cast<const Bits*>(data);
-  return std::find_if(bits, bits + n, [=](Bits x) { return (x & exponent) == exponent; }) - bits;
+  const auto* bytes = static_cast<const std::byte*>(data);
+  for (int64_t i = 0; i < n; ++i) {
+    Bits bits;
+    std::memcpy(&bits, bytes + static_cast<size_t>(i) * sizeof bits, sizeof bits);
+    if ((bits & exponent) == exponent) return i;
+  }
+  return n;
 }
 
 /// A piece of a tensor of the table, and where it is stored.

@@ -30,7 +30,13 @@ void render_alone(const std::string& source, const Json& messages) {
   jinja::Limits limits;
   limits.steps = 300'000;
   limits.text_bytes = 32 << 20;
-  parsed.render({{"messages", jinja::Value::from_json(messages)}}, "2026-01-31", "row", limits);
+  jinja::Value value;
+  try {
+    value = jinja::Value::from_json(messages);
+  } catch (const jinja::TemplateError&) {  // an integer that is no int64
+    return;
+  }
+  parsed.render({{"messages", value}}, "2026-01-31", "row", limits);
 }
 
 void render_chat(const std::string& source, const Json& messages) {

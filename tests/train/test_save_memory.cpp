@@ -39,7 +39,7 @@ TEST_CASE("save: names and digests take what is planned for them") {
     const auto planned = static_cast<int64_t>(save_memory_bytes(3 * names.size(), name_bytes));
     INFO(names.size() << " tensors, peak " << peak << ", planned " << planned);
     CHECK(peak <= planned + (64 << 10));
-    CHECK(2 * peak >= planned);
+    CHECK(3 * peak >= planned);
   }
 }
 

@@ -7,7 +7,6 @@
 #include <memory>
 #include <string>
 
-#include "base/planted.h"
 #include "base/sanitized.h"
 
 namespace hearth {
@@ -234,23 +233,20 @@ double measure_norm(Device& device, const RateOptions& o) {
 }  // namespace
 
 MachineRates measure_rates(Device& device, const RateOptions& options) {
-  // Tests that start the program by the hundred leave most of this out.
-  const int64_t part = planted("quick_start") ? 16 : kPart;
-  const int64_t out = 1024 / part, in = 512 / part, most_rows = 1024 / part;
+  constexpr int64_t kOut = 1024 / kPart, kIn = 512 / kPart, kRows = 1024 / kPart;
   MachineRates rates;
   {
-    Bench bench(device, options, options.ops.linear_scratch(most_rows, out, in));
+    Bench bench(device, options, options.ops.linear_scratch(kRows, kOut, kIn));
     const DType type = options.compute == Compute::bf16 ? DType::bf16 : DType::f32;
-    const LinearView w{bench.matrix(type, out, in), {}, options.compute};
-    const View x = bench.matrix(DType::f32, most_rows, in),
-               y = bench.matrix(DType::f32, most_rows, out);
+    const LinearView w{bench.matrix(type, kOut, kIn), {}, options.compute};
+    const View x = bench.matrix(DType::f32, kRows, kIn), y = bench.matrix(DType::f32, kRows, kOut);
     // All sizes in turn, so that a neighbour's burst does not hit one of them alone.
     for (int round = 0; round < 2; ++round) {
-      for (const int64_t rows : {most_rows / 4, most_rows / 2, most_rows}) {
+      for (const int64_t rows : {kRows / 4, kRows / 2, kRows}) {
         const double time = shortest(2, [&] {
           options.ops.linear_forward(bench.stream(), x.slice(0, rows), w, y.slice(0, rows));
         });
-        const double flops = 2.0 * static_cast<double>(rows * out * in);
+        const double flops = 2.0 * static_cast<double>(rows * kOut * kIn);
         rates.flops_per_s = std::max(rates.flops_per_s, flops / time);
       }
     }

@@ -10,12 +10,6 @@ namespace {
 
 constexpr int kMaxFailedSaves = 3;  // in a row
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
 }  // namespace
 
 void TrainingRun::save_if_due() {

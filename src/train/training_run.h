@@ -22,6 +22,11 @@
 
 namespace hearth {
 
+using Clock = std::chrono::steady_clock;
+inline double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
 /// Rows of training and evaluation, and what cuts batches from them.
 struct TrainingData {
   RunRows rows;
@@ -145,8 +150,8 @@ class TrainingRun {
   std::unique_ptr<TensorBoardLog> scalars_;
 
   double step_lr_ = 0;
-  std::chrono::steady_clock::time_point step_begin_;
-  std::chrono::steady_clock::time_point last_save_ = std::chrono::steady_clock::now();
+  Clock::time_point step_begin_;
+  Clock::time_point last_save_ = Clock::now();
   uint64_t saving_bytes_ = 0;    // of memory, of the largest save
   int64_t saved_step_ = -1;      // of the newest durable state
   int failed_saves_ = 0;         // in a row

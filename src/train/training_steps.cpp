@@ -9,16 +9,6 @@
 
 namespace hearth {
 
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-}  // namespace
-
 std::optional<StepResult> TrainingRun::step() {
   step_begin_ = Clock::now();
   const SamplerCursor before = data_.sampler.cursor();

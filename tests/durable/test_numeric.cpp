@@ -25,7 +25,7 @@ struct Poisoned {
   }
   Start with(std::vector<std::string> words) const {
     Start start = tiny.command(std::move(words));
-    start.environment["HEARTH_PLANTED"] = "quick_start,nan-token-7";
+    start.environment["HEARTH_PLANTED"] = "nan-token-7";
     return start;
   }
   Start train(const std::string& out, const std::vector<int>& bad, const std::string& keep) const {

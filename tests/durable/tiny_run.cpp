@@ -110,7 +110,6 @@ Start TinyRun::command(std::vector<std::string> words) const {
   Start start;
   start.words = std::move(words);
   start.environment["XDG_CACHE_HOME"] = d / "cache";
-  start.environment["HEARTH_PLANTED"] = "quick_start";
   return start;
 }
 

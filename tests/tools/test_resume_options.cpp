@@ -100,7 +100,7 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
 /// A run that was stopped at step 3 of 6, its directory put back before each start.
 struct StoppedRun {
   TrainingFixture f;
-  PlantedFault quick{"quick_start"};
+  PlantedFault quick{"machine-not-measured"};
   std::vector<std::string> words;
   std::string root, result;  // of the run that was not stopped
 

@@ -122,7 +122,7 @@ class CrashedRun {
     return read_file(kWholeRun + "/model/model.safetensors") == result_ ? "" : "another result";
   }
 
-  PlantedFault quick_{"quick_start"};
+  PlantedFault quick_{"machine-not-measured"};
   TrainingFixture f_;
   TrainConfig config_ = [&] {
     TrainConfig config = f_.config("run");

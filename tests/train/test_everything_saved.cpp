@@ -26,7 +26,7 @@ std::vector<std::string> components_of(const std::string& state) {
 }
 
 TEST_CASE("everything saved: a resume without a component or a counter ends otherwise") {
-  const PlantedFault quick("quick_start");
+  const PlantedFault quick("machine-not-measured");
   TrainingFixture f;
   const auto config = [&](const std::string& out) {
     TrainConfig c = f.config(out);

@@ -22,7 +22,7 @@ std::string root_of_run() {
 
 /// A run of three steps that was stopped after the second, on a disk in memory.
 class StoppedRun {
-  PlantedFault quick_{"quick_start"};
+  PlantedFault quick_{"machine-not-measured"};
 
  public:
   TrainingFixture f;

@@ -12,7 +12,8 @@
 namespace hearth {
 
 /// Renders the beginnings of one chat and compares them. All renderings together have `steps` steps
-/// of the template's evaluation. What a template raises for a beginning only means that nothing is known by it.
+/// of the template's evaluation. What a template raises for a beginning only means that nothing is
+/// known by it.
 class TurnFinder {
  public:
   TurnFinder(const ChatTemplate& chat_template, const Chat& chat, const std::string& where,

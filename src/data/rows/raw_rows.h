@@ -34,8 +34,9 @@ class RawRowSource {
   RawRowSource(RawRowSource&&) noexcept;
   RawRowSource& operator=(RawRowSource&&) noexcept;
 
-  /// False at the end. Input error where a file is missing or of another kind, and where one cannot be cut into rows (a line that is too long, an
-  /// array that is none, a packed file that is damaged): no row is passed over for it.
+  /// False at the end. Input error where a file is missing or of another kind, and where one cannot
+  /// be cut into rows (a line that is too long, an array that is none, a packed file that is
+  /// damaged): no row is passed over for it.
   bool next(RawRow& row);
 
   /// Bytes taken from files so far, packed as they are: for a bar.

@@ -70,10 +70,6 @@ void check_document(const RawRow& row) {
                (text[bad] == '\0' ? "a NUL byte" : "invalid UTF-8"));
 }
 
-}  // namespace
-
-namespace {
-
 // A part that the first row to need it makes, on whatever thread; a making that fails is tried again
 // by the next one. std::call_once would do, but the thread sanitizer's never returns after an
 // exception.

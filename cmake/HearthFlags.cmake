@@ -30,6 +30,11 @@ if(HEARTH_SANITIZE)
   endif()
 endif()
 
+if(HEARTH_COVERAGE)
+  add_compile_options(-fprofile-instr-generate -fcoverage-mapping -Wno-pass-failed)
+  add_link_options(-fprofile-instr-generate)
+endif()
+
 if(HEARTH_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     message(FATAL_ERROR "HEARTH_FUZZ needs clang: set -DCMAKE_CXX_COMPILER=clang++")

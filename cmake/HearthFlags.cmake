@@ -31,7 +31,11 @@ if(HEARTH_SANITIZE)
 endif()
 
 if(HEARTH_COVERAGE)
-  add_compile_options(-fprofile-instr-generate -fcoverage-mapping -Wno-pass-failed)
+  # Counters in the rooms that scripts/coverage reports of, wherever their headers are compiled;
+  # paths relative to the source folder, as clones share the cache.
+  add_compile_options(-fprofile-instr-generate -fcoverage-mapping
+                      "-fprofile-list=${PROJECT_SOURCE_DIR}/cmake/coverage_rooms.txt"
+                      "-fcoverage-prefix-map=${PROJECT_SOURCE_DIR}=." -Wno-pass-failed)
   add_link_options(-fprofile-instr-generate)
 endif()
 

@@ -9,9 +9,9 @@
 # DIR           folder with the sources; src/<name> unless given
 # INNER_ROOMS   subfolders that are rooms of their own: neither their sources nor headers belong here
 # PRIVATE_LIBS  libraries that the sources use and the headers must not
-# OPTIMIZE      a room of hot loops: -O3 in optimized builds, -O2 under sanitizers; no errno of roots
-#               and no floating-point traps, which would keep loops from being vectorised and change
-#               no result
+# OPTIMIZE      a room of hot loops: -O3 in optimized builds, -O2 in instrumented ones; no errno of
+#               roots and no floating-point traps, which would keep loops from being vectorised and
+#               change no result
 # SEPARATE      never several sources in one compilation (the asan preset does that elsewhere)
 # EXECUTABLE    a program of that name besides the library, from main.cpp of the folder
 #
@@ -56,7 +56,7 @@ function(hearth_room name)
     if(room_OPTIMIZE)
       target_compile_options(${target} PRIVATE -fno-math-errno -fno-trapping-math
                              $<$<CONFIG:Release,RelWithDebInfo>:-O3>)
-      if(HEARTH_SANITIZE)
+      if(HEARTH_SANITIZE OR HEARTH_COVERAGE)
         target_compile_options(${target} PRIVATE -O2)  # or their tests take ten minutes
       endif()
     elseif(HEARTH_FUZZ)

@@ -141,8 +141,6 @@ FileLock::FileLock(const std::string& path, const std::string& purpose) {
   throw storage_error(file_failure(path, "lock", result));
 }
 
-FileLock::~FileLock() {
-  if (fd_ >= 0) file_calls().close(fd_);
-}
+FileLock::~FileLock() { file_calls().close(fd_); }
 
 }  // namespace hearth

@@ -84,9 +84,7 @@ AppendFile::AppendFile(const std::string& path) : path_(path) {
   }
 }
 
-AppendFile::~AppendFile() {
-  if (fd_ >= 0) file_calls().close(fd_);
-}
+AppendFile::~AppendFile() { file_calls().close(fd_); }
 
 void AppendFile::line(std::string_view text) {
   HEARTH_CHECK(text.find('\n') == std::string_view::npos, "a log line with a line break inside");

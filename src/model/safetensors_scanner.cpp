@@ -169,10 +169,9 @@ class HeaderScanner {
     const std::string_view digits = text_.substr(begin, at_ - begin);
     const char next = at_ < text_.size() ? text_[at_] : '\0';
     uint64_t value = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     const bool leading_zero = digits.size() > 1 && digits[0] == '0';
-    if (error != std::errc() || end != digits.data() + digits.size() || leading_zero ||
-        next == '.' || next == 'e' || next == 'E') {
+    if (parsed.ec != std::errc() || leading_zero || next == '.' || next == 'e' || next == 'E') {
       fail("has, for tensor " + quoted(tensor) + ", a number in \"" + field +
            "\" that is not an integer from 0 to 2^64-1");
     }

@@ -76,6 +76,24 @@ TEST_CASE("checkpoint: index and shards must agree", "[checkpoint]") {
   CHECK_THAT(open_error(model), ContainsSubstring("is also in"));
 
   CHECK(after([](Json&) {}).empty());
+  remove_file(model + "/model-2.safetensors");
+  edit_index(model, [](Json& index) {
+    std::erase_if(index["weight_map"].as_object(),
+                  [](const auto& m) { return m.second.as_string() == "model-2.safetensors"; });
+  });
+  CHECK_THAT(open_error(model), ContainsSubstring("is missing from all weight files"));
+
+  // A shard may have the name of a single file.
+  CHECK(after([](Json&) {}).empty());
+  fs::rename(model + "/model-1.safetensors", model + "/model.safetensors");
+  edit_index(model, [](Json& index) {
+    for (auto& [tensor, file] : index["weight_map"].as_object()) {
+      if (file.as_string() == "model-1.safetensors") file = "model.safetensors";
+    }
+  });
+  CHECK(open_error(model).empty());
+
+  CHECK(after([](Json&) {}).empty());
   store(model + "/model.safetensors", {});
   CHECK_THAT(open_error(model), ContainsSubstring("beside an index that does not name it"));
 }
@@ -105,9 +123,12 @@ TEST_CASE("checkpoint: files that are none are refused with help", "[checkpoint]
     CHECK_THAT(open_error(model), ContainsSubstring(name));
   }
   fresh();
-  fs::rename(model + "/model.safetensors", model + "/pytorch_model.bin");
-  CHECK_THAT(open_error(model), ContainsSubstring("pickles ('pytorch_model.bin')"));
-  remove_file(model + "/pytorch_model.bin");
+  remove_file(model + "/model.safetensors");
+  for (const std::string name : {"pytorch_model.bin", "pytorch_model.bin.index.json", "old.pth"}) {
+    write_text(model + "/" + name, "");
+    CHECK_THAT(open_error(model), ContainsSubstring("pickles ('" + name + "')"));
+    remove_file(model + "/" + name);
+  }
   CHECK_THAT(open_error(model), ContainsSubstring("neither model.safetensors nor"));
   CHECK_THAT(open_error(model + "/config.json"), ContainsSubstring("expected the directory"));
   fresh();
@@ -126,7 +147,8 @@ TEST_CASE("checkpoint: links stay in the directory or in the cache's blobs", "[c
   // The directory itself may be a link; files in it may be links to each other.
   fs::create_directory_symlink(model, directory / "link");
   CHECK(open_error(directory / "link").empty());
-  CHECK(open_error((directory / "link") + "/").empty());
+  CHECK(open_error((directory / "link") + "//").empty());
+  CHECK_THAT(error_of([] { Checkpoint checkpoint("/"); }), ContainsSubstring("/config.json"));
   fs::rename(model + "/model.safetensors", model + "/data");
   fs::create_symlink("data", model + "/model.safetensors");
   CHECK(open_error(model).empty());

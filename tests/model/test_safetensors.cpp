@@ -54,12 +54,16 @@ TEST_CASE("safetensors: headers that break the format are refused", "[safetensor
       {"{\"\\udc00\":1}", 0, "lone surrogate"},
       {"{\"\\u12g4\":1}", 0, "bad \\u escape"},
       {"{\"\\u12", 0, "bad \\u escape"},
+      {"{\"\\uzzzz\":1}", 0, "bad \\u escape"},
+      {"{\"\\ud800\\ue000\":1}", 0, "lone surrogate"},
       {"{\"\\x\":1}", 0, "unknown escape"},
       {"{\"\\", 0, "ends inside a string"},
       {"{\"a", 0, "ends inside a string"},
       {"{\"a\":1}", 0, "no object for tensor 'a'"},
+      {"{\"a\":", 0, "no object for tensor 'a'"},
       {"{\"a\":{}}", 0, "lacks dtype, shape or data_offsets of tensor 'a'"},
       {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2]}}", 8, "lacks dtype"},
+      {"{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,8]}}", 8, "lacks dtype"},
       {"{\"a\":{\"dtype\":4,\"shape\":[2],\"data_offsets\":[0,8]}}", 8, "expected a string"},
       {"{\"a\":{\"dtype\":\"F32\",\"shape\":2,\"data_offsets\":[0,8]}}", 8, "expected '['"},
       {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8],\"x\":1}}", 8,
@@ -75,11 +79,14 @@ TEST_CASE("safetensors: headers that break the format are refused", "[safetensor
       {"{\"__metadata__\":{\"k\":1}}", 0, "not a string, for the key 'k'"},
       {"{\"__metadata__\":{\"k\":null}}", 0, "not a string"},
       {"{\"__metadata__\":[]}", 0, "expected '{'"},
+      {"{\"__metadata__\":{\"k\":", 0, "expected a string"},
       {"{" + entry("a", "F33", "[2]", "[0,8]") + "}", 8, "unknown type 'F33'"},
       {"{" + entry("a", "f32", "[2]", "[0,8]") + "}", 8, "unknown type 'f32'"},
       {"{" + entry("a", "F32", "[-2]", "[0,8]") + "}", 8, "not an integer"},
       {"{" + entry("a", "F32", "[2.0]", "[0,8]") + "}", 8, "not an integer"},
       {"{" + entry("a", "F32", "[2e0]", "[0,8]") + "}", 8, "not an integer"},
+      {"{" + entry("a", "F32", "[2E0]", "[0,8]") + "}", 8, "not an integer"},
+      {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2", 8, "expected ']'"},
       {"{" + entry("a", "F32", "[02]", "[0,8]") + "}", 8, "not an integer"},
       {"{" + entry("a", "F32", "[\"2\"]", "[0,8]") + "}", 8, "not an integer"},
       {"{" + entry("a", "F32", "[18446744073709551616]", "[0,8]") + "}", 8, "not an integer"},
@@ -113,6 +120,32 @@ TEST_CASE("safetensors: headers that break the format are refused", "[safetensor
     INFO(hostile.header.substr(0, 200));
     CHECK_THAT(parse_error(hostile.header, hostile.data), ContainsSubstring(hostile.message));
   }
+}
+
+TEST_CASE("safetensors: a header that is longer than the file or the limit is none",
+          "[safetensors]") {
+  const std::string message = "longer than the file or 100 MB";
+  CHECK_THAT(error_of([] { parse_safetensors_header("{}", 7, "file"); }),
+             ContainsSubstring(message));
+  CHECK_THAT(error_of([] { parse_safetensors_header("{}", 9, "file"); }),
+             ContainsSubstring(message));
+  const char first = '{';
+  const std::string_view huge(&first, kMaxSafetensorsHeader + 1);  // its size is looked at alone
+  CHECK_THAT(error_of([&] { parse_safetensors_header(huge, uint64_t{1} << 40, "file"); }),
+             ContainsSubstring(message));
+}
+
+TEST_CASE("safetensors: sizes that are none", "[safetensors]") {
+  CHECK_FALSE(safetensors_bytes({"a", "F33", {2}, 0, 0}));
+  CHECK_FALSE(safetensors_bytes({"a", "F32", {-2}, 0, 0}));
+  CHECK(safetensors_bytes({"a", "F32", {2}, 0, 0}) == uint64_t{8});
+}
+
+TEST_CASE("safetensors: every escape of a name is read", "[safetensors]") {
+  const std::string name = R"(\"\\\/\b\f\n\r\t\u0041\u00e9\u20ac\uffff)";
+  const std::string text = "{" + entry(name, "U8", "[1]", "[0,1]") + "}";
+  const SafetensorsHeader header = parse_safetensors_header(text, 8 + text.size() + 1, "file");
+  CHECK(header.entries[0].name == "\"\\/\b\f\n\r\tA\u00e9\u20ac\uffff");
 }
 
 TEST_CASE("safetensors: names from outside cannot write to the terminal", "[safetensors]") {
@@ -201,6 +234,7 @@ TEST_CASE("safetensors: what is written is read back", "[safetensors]") {
   for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<char>(i * 37);
 
   SafetensorsWriter writer(path, entries, {{"note", "kept"}});
+  CHECK(writer.take_chunks().empty());  // not asked for
   for (const char byte : data) writer.write(&byte, 1);
   const Digest digest = writer.close();
   CHECK(digest == digest_of(read_text(path)));

@@ -3,6 +3,8 @@ filters, tests and methods, and whole statements that are written out.
 """
 import itertools
 
+from snippet_edges import edges
+
 VARIABLES = {
     "s": "Hello, World", "e": "", "w": "  a b\tc \n", "u": "naïve ☃ Straße ΑΣ 漢字 😀é", "q": "it's \"q\" \\ \n\x01",
     "digits": "42", "real": "4.75", "neg": "-7", "html": "<a href='x'>&\"</a>", "long": "one two three four five " * 4,
@@ -548,4 +550,5 @@ def snippets():
     out += ["{{ %s[%s] }}" % (v, k) for v in FEW for k in ["0", "-1", "2", "'a'", "'items'", "none_value", "missing", "1:", ":-1", "::-1", "-2:", "1:9:2", "3:0:-1", "f", "t", "'get'"]]
     out += ["{{ %s }}" % e for e in EXPRESSIONS]
     out += STATEMENTS
+    out += edges()
     return out

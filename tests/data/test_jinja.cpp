@@ -105,6 +105,12 @@ TEST_CASE("templates have limits") {
   CHECK(has(refusal("{% if 0 %}" + repeated("{% elif 0 %}", 5000) + "{% endif %}"), "nested"));
   CHECK(has(refusal("{{ '%99999999999s' % 1 }}"), "wider"));
   CHECK(has(refusal("{{ 'a'.center(99999999999) }}"), "million"));
+  CHECK(has(refusal("{{ 'a'.zfill(9999999) }}"), "million"));
+  CHECK(has(refusal("{{ 'a' | indent(20000) }}"), "above 10000"));
+  CHECK(has(refusal("{{ [1] | slice(200000) }}"), "from 1 to 100000"));
+  CHECK(has(refusal("{{ strftime_now('" + repeated("x", 1001) + "') }}"), "1000 characters"));
+  CHECK(has(refusal("{{ strftime_now('%s') }}"), "%s is not supported"));
+  CHECK(has(refusal(repeated("{{ 1 }}", 1'100'000)), "too long"));
 }
 
 TEST_CASE("what holds itself is dropped in the end") {

@@ -20,6 +20,14 @@ constexpr const char* kLeftOut[] = {
     "complex numbers",
     "truncate: a text expected",
     "an item of several numbers",
+    "a number that is too large",
+    "a format of an integer has no precision",
+    "a format with a precision needs a type",
+    "a format that does not suit float",
+    "format: unknown conversion",
+    "a base of 2, 8, 10 or 16",
+    "1 to 100000 expected",
+    "a width above",
 };
 
 bool is_left_out(const std::string& message) {

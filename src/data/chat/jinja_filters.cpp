@@ -62,6 +62,7 @@ std::optional<int64_t> parse_int(std::string_view text, int base) {
   if (text.starts_with('-') || text.starts_with('+')) {
     if (text[0] == '-') digits += '-';
     text.remove_prefix(1);
+    if (text.starts_with('-')) return std::nullopt;  // one sign
   }
   if (text.size() > 2 && text[0] == '0') {
     const char mark = static_cast<char>(text[1] | 0x20);
@@ -177,6 +178,7 @@ Value filter_round(Evaluator&, const Value& input, const Arguments& arguments) {
     if (digits >= 0) return input.as_int();
     return static_cast<int64_t>(rounded(input.as_double(), digits));
   }
+  if (!std::isfinite(input.as_double())) fail("round: a finite number expected");
   const Value power = arithmetic("**", Value(10), Value(digits));
   const Value scaled = arithmetic("*", input, power);
   const double whole =

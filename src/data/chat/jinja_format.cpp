@@ -18,7 +18,7 @@ constexpr int64_t kMaxWidth = 10'000;
 struct Spec {
   std::string fill = " ";
   char align = 0;  // < > ^ =
-  char sign = '-';
+  char sign = 0;   // + - and space
   bool alternate = false;
   int64_t width = 0;
   char thousands = 0;
@@ -38,12 +38,14 @@ int64_t take_number(std::string_view& text) {
 
 bool is_align(char c) { return c == '<' || c == '>' || c == '^' || c == '='; }
 
-Spec read_spec(const std::string& text) {
+Spec read_spec(const std::string& text, bool of_text) {
   Spec spec;
+  bool filled = false;
   std::string_view rest = text;
   const std::string_view first = rest.empty() ? "" : first_character(rest);
   if (rest.size() > first.size() && is_align(rest[first.size()])) {
     spec.fill = std::string(first);
+    filled = true;
     spec.align = rest[first.size()];
     rest.remove_prefix(first.size() + 1);
   } else if (!rest.empty() && is_align(rest[0])) {
@@ -58,9 +60,9 @@ Spec read_spec(const std::string& text) {
   };
   if (const char sign = take("+- ")) spec.sign = sign;
   spec.alternate = take("#") != 0;
-  if (take("0") != 0 && spec.align == 0) {
+  if (!filled && take("0") != 0) {
     spec.fill = "0";
-    spec.align = '=';
+    if (spec.align == 0 && !of_text) spec.align = '=';
   }
   spec.width = take_number(rest);
   spec.thousands = take(",_");
@@ -270,14 +272,16 @@ Value format_percent(const std::string& format, const Value& values) {
 
 std::string format_value(const Value& value, const std::string& spec_text) {
   if (spec_text.empty()) return to_text(value);
-  const Spec spec = read_spec(spec_text);
+  const Spec spec = read_spec(spec_text, value.is_string());
   if (value.is_string()) {
-    if ((spec.type != 0 && spec.type != 's') || spec.align == '=') fail("a bad format of a text");
+    if ((spec.type != 0 && spec.type != 's') || spec.align == '=' || spec.sign != 0 ||
+        spec.alternate || spec.thousands != 0) {
+      fail("a bad format of a text");
+    }
     return padded("", cut_text(value.bytes(), spec.precision), spec, '<');
   }
   static constexpr std::string_view kOfIntegers("dxXobc\0n", 8);
   if (value.is_integral() && kOfIntegers.find(spec.type) != std::string_view::npos) {
-    if (value.is_bool() && spec.type == 0) return padded("", to_text(value), spec, '>');
     return format_integer(value.as_int(), spec);
   }
   if (!value.is_number() || std::string_view("eEfFgG%\0", 8).find(spec.type) == std::string::npos) {

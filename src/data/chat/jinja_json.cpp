@@ -36,7 +36,7 @@ void append_string(std::string& out, const std::string& text, bool ascii) {
     }
     if (code < 0x20) {
       append_unit(out, code);
-    } else if (!ascii || code < 0x7f || code == 0x7f) {
+    } else if (!ascii || code < 0x7f) {
       out += character;
     } else if (code < 0x10000) {
       append_unit(out, code);

@@ -104,11 +104,14 @@ Values split_lines(const std::string& text, bool keep_ends) {
 std::string format_braces(Evaluator& e, const std::string& format, const Arguments& arguments) {
   std::string out;
   size_t next = 0;
+  bool counted = false;  // a {0}
   charge_bytes(format.size());
   const auto first_of = [&](const std::string& name) -> Value {
     const bool number = !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
+    counted = counted || number;
     if (name.empty() || number) {
       const size_t at = name.empty() ? next++ : name.size() > 6 ? SIZE_MAX : std::stoul(name);
+      if (counted && next > 0) fail("format: {} beside {0}");
       if (at >= arguments.positional.size()) fail("format: not enough values");
       return arguments.positional[at];
     }
@@ -150,8 +153,9 @@ std::string format_braces(Evaluator& e, const std::string& format, const Argumen
       if (!dot && stop == std::string::npos) fail("format: '[' without ']'");
       const std::string part =
           field.substr(at + 1, stop == std::string::npos ? stop : stop - at - 1);
-      const bool number = !part.empty() && part.size() < 7 &&
-                          part.find_first_not_of("0123456789") == std::string::npos;
+      if (part.empty()) fail("format: '.' or '[' without a name");
+      const bool number =
+          part.size() < 7 && part.find_first_not_of("0123456789") == std::string::npos;
       value = dot      ? e.attribute(value, part)
               : number ? e.item(value, Value(static_cast<int64_t>(std::stoul(part))))
                        : e.item(value, Value(part));

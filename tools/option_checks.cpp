@@ -58,7 +58,7 @@ void check_tokenize(const std::vector<Given>& flags, Options& options, Problems&
 void check_export(const Options& options, Problems& problems) {
   const auto inside = [](std::string path, std::string folder) {
     while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
-    return path == folder || path.starts_with(folder + "/");
+    return path == folder || path.starts_with(folder == "/" ? folder : folder + "/");
   };
   for (const std::string& input : {options.from_state, options.model}) {
     if (!input.empty() && inside(options.out, input)) {

@@ -1,0 +1,180 @@
+// Values and configurations at the edges: what each is told, or what it means.
+#include <catch2/catch_test_macros.hpp>
+#include <filesystem>
+
+#include "support/raises.h"
+#include "tools/commands.h"
+#include "tools/directory_kind.h"
+#include "tools/foreign_fixture.h"
+#include "tools/numbers.h"
+
+using namespace hearth;
+using namespace hearth::test;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+/// What is told about a command; empty if nothing.
+std::string told(const Words& words) {
+  try {
+    parse_command_line(words);
+  } catch (const ConfigurationError& e) {
+    std::string all;
+    for (const std::string& problem : e.problems()) all += problem + "\n";
+    return all;
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+Words train(const Words& more) {
+  Words words = {"train", "--model", "m", "--data", "d.jsonl", "--out", "o"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("odd values of options") {
+  struct Case {
+    Words words;
+    std::string part;  // of what is told; empty: nothing is
+  };
+  for (const Case& c : std::vector<Case>{
+           {train({}), ""},
+           {train({"--logical-shards", "0"}), "at least 1"},
+           {train({"--logical-shards", "2"}), "is not in this version"},
+           {train({"--warmup", "1.5"}), "--warmup"},
+           {train({"--warmup", "0"}), ""},
+           {train({"--warmup", "-0.5"}), "--warmup"},
+           {train({"--warmup", "0.5"}), "--warmup-ratio 0.5"},
+           {train({"--template-date", "2026-02-30"}), "YYYY-MM-DD"},
+           {train({"--template-date", "2026/02-03"}), "YYYY-MM-DD"},
+           {train({"--template-date", "2026-02/03"}), "YYYY-MM-DD"},
+           {train({"--template-date", "-026-02-03"}), "YYYY-MM-DD"},
+           {train({"--template-date", "2026-02-03"}), ""},
+           {train({"--resume", "never"}), ""},
+           {train({"--resume", "dir"}), ""},
+           {train({"--resume="}), "--resume"},
+           {train({"--devices", "2xhost"}), "--devices"},
+           {train({"--devices", "2"}), "--devices"},
+           {train({"--devices", "3xvirtual:mem=8G"}), "is not in this version"},
+           {train({"--devices", "auto,host"}), "one device"},
+           {train({"--save-every", "-5m"}), "--save-every"},
+           {train({"--save-every", "1e308h"}), "--save-every"},
+           {train({"--save-every", "5m"}), ""},
+           {train({"--=x"}), "unknown option"},
+           {train({"--="}), "unknown option"},
+           {train({"--eval-data", "-", "--data", "-:text"}), "standard input"},
+           {train({"--allow-change", "frobnicate"}), "is no option"},
+           {train({"--allow-change", "prompt"}), "is no option"},
+           {train({"--batch-tokens", "1000000000000", "--seq-len", "1", "--micro-batch", "1"}),
+            "micro-batches a step"},
+           {{"tokenize", "--model", "m", "x", "--seq-len", "5"}, "--seq-len needs --data"},
+           {{"tokenize", "--model", "m", "x", "--overflow", "drop"}, "--overflow needs --data"},
+           {{"tokenize", "--model", "m", "x", "--data", "y"}, "found both"},
+           {{"tokenize", "--model", "m", "--data", "y", "--no-special"}, "does not go with"},
+           {{"export", "--from-state", "run//", "--model", "m", "--out", "run/x"}, "lies in"},
+           {{"export", "--from-state", "run", "--model", "m", "--out", "m"}, "lies in"},
+           {{"export", "--from-state", "/", "--model", "m", "--out", "/x"}, "lies in"},
+           {{"generate", "--model", "m", "--prompt", "a", "--top-p", "0.5", "--temperature", "1"},
+            ""},
+           {{"generate", "--model", "m", "--prompt", "a", "--top-p", "0.5", "--temperature", "0"},
+            "--top-p needs"},
+           {{"zzzzzzzzzzzzzzzz"}, "see 'hearth --help'"}}) {
+    std::string words;
+    for (const std::string& word : c.words) words += word + " ";
+    const std::string message = told(c.words);
+    INFO(words << "-> " << message);
+    CHECK((c.part.empty() ? message.empty() : has(message, c.part)));
+  }
+  CHECK(parse_command_line({"-h"}).action == CommandLine::Action::help);
+  CHECK_FALSE(parse_duration("1e306h"));
+  CHECK_FALSE(parse_size("-1k"));
+}
+
+TEST_CASE("odd values of other trainers' configurations") {
+  const std::string head = "base_model: m\noutput_dir: o\n";
+  const auto with = [&](const std::string& yaml) {
+    std::string all;
+    for (const std::string& problem : problems_of(head + yaml)) all += problem + "\n";
+    return all;
+  };
+  const std::string rows = "datasets:\n  - path: rows.jsonl\n    type: ";
+  CHECK(with(rows + "chat_template\n").empty());
+  CHECK(has(with("datasets:\n  - type: alpaca\n"), "an entry without path"));
+  CHECK(has(with("datasets:\n  - path: ''\n    type: alpaca\n"), "an entry without path"));
+  CHECK(has(with("datasets:\n  - path: json\n    data_files: []\n    type: alpaca\n"), "datasets"));
+  CHECK(has(with(rows + "x\n"), "expected chat_template"));
+  CHECK(has(with(rows + "[a, b]\n"), "expected chat_template"));
+  CHECK(has(with(rows + "chat_template\n    frobnicate: 1\n"), "has no counterpart"));
+  CHECK(has(with(rows + "chat_template\n    message_property_mappings: 5\n"), "expected a map"));
+  CHECK(has(with(rows + "chat_template\n    message_property_mappings: {role: [a, b]}\n"),
+            "expected 'role'"));
+  CHECK(has(with(rows + "chat_template\n    message_property_mappings: {role: who}\n"),
+            "expected 'role'"));
+  CHECK(with(rows + "chat_template\n    message_property_mappings: {role: from}\n").empty());
+
+  const Options folder =
+      parsed_yaml(head +
+                  "datasets:\n  - path: folder\n    data_files: [a.jsonl, b.jsonl]\n"
+                  "    type: alpaca\n")
+          .options;
+  CHECK(folder.data == Words{"folder/a.jsonl", "folder/b.jsonl"});
+  const Options loader = parsed_yaml(head +
+                                     "datasets:\n  - path: json\n    data_files: a.jsonl\n"
+                                     "    type: chat_template\n    field_messages: conversations\n")
+                             .options;
+  CHECK(loader.data == Words{"a.jsonl"});
+  // The same format said twice, and another one.
+  const std::string more = "test_datasets:\n  - path: eval.jsonl\n    type: ";
+  CHECK(with(rows + "alpaca\n" + more + "alpaca\n").empty());
+  CHECK_FALSE(with(rows + "alpaca\n" + more + "completion\n").empty());
+  // A name of a data set is looked up nowhere.
+  CHECK(has(with("dataset: alpaca_en_demo\n"), "is no file"));
+  CHECK(has(with("dataset: ' , '\n"), "--data is missing"));
+  // Maps and lists where a value belongs.
+  CHECK(has(with("learning_rate: {a: 1}\n"), "expected a value"));
+  CHECK(has(with("learning_rate: [[1]]\n"), "expected a value"));
+  CHECK(has(with("lr: {a: 1}\n"), "expected a value"));
+}
+
+TEST_CASE("a configuration's maps are kept to a bound, and none below lists of lists") {
+  std::string deep;
+  for (int i = 0; i < 12; ++i) deep += "{a: ";
+  const auto problems = problems_of("a: " + deep + "1" + std::string(12, '}') + "\n");
+  CHECK_FALSE(problems.empty());
+  CHECK_FALSE(problems_of("a:\n  - [[{b: 1}], {c: [{d: 1}]}]\n").empty());
+  CHECK(one_says(problems_of("a: !!str 1\n"), "tags"));
+  CHECK(one_says(problems_of("a: !x 1\n"), "tags"));
+}
+
+TEST_CASE("what a directory is for verify and others") {
+  const TemporaryDirectory directory;
+  const auto made = [&](const std::string& name, const std::string& inside) {
+    std::filesystem::create_directories(directory / (name + "/" + inside));
+    return directory / name;
+  };
+  CHECK(directory_kind(made("step-00000001", "") + "//") == DirectoryKind::saved_state);
+  CHECK(directory_kind(made("a", "state")) == DirectoryKind::run);
+  CHECK(directory_kind(made("b", "model")) == DirectoryKind::run);
+  CHECK(directory_kind(made("c", ".lock")) == DirectoryKind::run);
+  CHECK(directory_kind(made("d", "config.json")) == DirectoryKind::checkpoint);
+  CHECK(raised_by([&] { directory_kind(made("e", "x")); }).code == ExitCode::input);
+  CHECK(raised_by([&] { directory_kind(directory / "none"); }).code == ExitCode::input);
+  for (const std::string run : {"a", "c"}) {
+    Options options;
+    options.operand = directory / run;
+    CHECK(raised_by([&] { run_verify(options); }).says("without state or model"));
+  }
+  made("a", "state/other");
+  Options options;
+  options.operand = directory / "a";
+  CHECK(raised_by([&] { run_verify(options); }).says("without state or model"));
+}

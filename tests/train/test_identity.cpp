@@ -1,0 +1,212 @@
+// What a saved state says of its run, compared with a run: manifests with members that are missing or
+// of another kind, and each change that is told or refused.
+#include "train/resume.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "support/raises.h"
+#include "support/temporary_directory.h"
+#include "train/journal.h"
+#include "train/run_directory.h"
+#include "train/state_files.h"
+#include "train/state_fixture.h"
+#include "train/template_date.h"
+
+namespace hearth::test {
+namespace {
+
+/// As run_identity makes it, of one file each.
+Json identity() {
+  return parse_json(R"({"options": {"lr": "1", "model": "m"},
+    "model": [{"file": "config.json", "xxh3": "1"}, {"file": "model.safetensors", "xxh3": "2"}],
+    "data": [{"file": "a.jsonl", "xxh3": "3"}], "eval-data": [], "chat-template": [],
+    "compute_dtype": "bf16", "build": {"version": "1"}, "machine": {"cpu": "x"}})",
+                    "identity");
+}
+
+Json with(const char* key, const char* value) {
+  Json changed = identity();
+  changed[key] = parse_json(value, "value");
+  return changed;
+}
+
+Json without(std::string_view key) {
+  Json changed = identity();
+  std::erase_if(changed.as_object(), [&](const auto& member) { return member.first == key; });
+  return changed;
+}
+
+/// "", the changes that are told, or what refuses the state.
+std::string compared(const Json& saved, const std::vector<std::string>& allowed = {},
+                     const Json& current = identity()) {
+  TrainConfig config;
+  config.allow_change = allowed;
+  std::string told;
+  const Raised raised = raised_by([&] {
+    for (const std::string& change : check_identity(saved, current, config)) told += change + "\n";
+  });
+  return told + raised.message;
+}
+
+bool says(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("identity: members that are missing or of another kind") {
+  CHECK(compared(identity()).empty());
+  CHECK(says(compared(without("options")), "lacks the options"));
+  CHECK(says(compared(with("options", "5")), "lacks the options"));
+  for (const char* key : {"model", "data", "eval-data", "chat-template"}) {
+    CHECK(says(compared(with(key, "5")), std::string("lacks \"") + key + "\""));
+  }
+  CHECK(says(compared(without("model")), "lacks \"model\""));
+  // What older versions did not record is compared with nothing.
+  for (const char* key : {"chat-template", "compute_dtype", "build", "machine"}) {
+    CHECK(compared(without(key)).empty());
+  }
+  CHECK(compared(with("build", "5")).empty());
+  CHECK(compared(with("compute_dtype", "5")).empty());
+  CHECK(compared(with("build", "{}")).empty());
+  CHECK(says(compared(with("options", R"({"lr": 5, "model": "m"})")), "--lr was 'unset'"));
+  CHECK(says(compared(with("options", R"({"lr": 5, "model": "m"})"), {"lr"}), "lr: unset -> 1"));
+  CHECK(says(compared(with("build", R"({"version": "0"})")), "build version"));
+}
+
+TEST_CASE("identity: lists of files that differ") {
+  const std::string other = "changed since the saved state";
+  CHECK(says(compared(with("data", R"([{"file": "a.jsonl", "xxh3": "4"}])")),
+             "'a.jsonl' has other content"));
+  CHECK(says(compared(with("data", R"([{"file": "b.jsonl", "xxh3": "3"}])")),
+             "other files, at 'a.jsonl'"));
+  CHECK(says(compared(with("data", "[]")), "other files, at 'a.jsonl'"));
+  CHECK(says(compared(with("eval-data", R"([{"file": "e.jsonl", "xxh3": "5"}])")),
+             "other files, at 'e.jsonl'"));
+  CHECK(says(compared(with("data", "[5]")), other));
+  CHECK(says(compared(with("data", R"([{"name": "a.jsonl"}])")), other));
+  CHECK(says(compared(with("data", R"([{"file": 5}])")), other));
+  CHECK(says(compared(with("chat-template", R"([{"file": "t.jinja", "xxh3": "6"}])")), other));
+}
+
+TEST_CASE("identity: the type that `auto` means changes by leave alone") {
+  const Json saved = with("compute_dtype", "\"f32\"");
+  CHECK(says(compared(saved), "--compute-dtype auto was 'f32'"));
+  CHECK(says(compared(saved, {"compute-dtype"}), "compute-dtype auto: f32 -> bf16"));
+  Json before = saved, now = identity();
+  before["options"]["compute-dtype"] = "f32";
+  now["options"]["compute-dtype"] = "auto";
+  CHECK(compared(before, {"compute-dtype"}, now) == "compute-dtype: f32 -> auto\n");
+}
+
+TEST_CASE("identity: rows kept for evaluation") {
+  const Json kept = with("val-rows", "\"1\"");
+  CHECK(compared(kept).empty());
+  CHECK(compared(identity(), {}, kept).empty());
+  CHECK(compared(kept, {}, kept).empty());
+  CHECK(says(compared(kept, {}, with("val-rows", "\"2\"")), "--val-size"));
+  CHECK(compared(kept, {"val-size"}, with("val-rows", "\"2\"")).empty());
+}
+
+TEST_CASE("identity: changes of earlier resumes are kept where they can be read") {
+  SavedState state{"d", 7, {}, parse_json(R"({"determinism": {"changes": ["x"]}})", "extra")};
+  CHECK(determinism_record(&state, {"y"}).find("changes")->as_array().size() == 2);
+  state.extra = parse_json(R"({"determinism": {"changes": 5}})", "extra");
+  CHECK(determinism_record(&state, {"y"}).find("changes")->as_array().size() == 1);
+}
+
+TEST_CASE("identity: the date of templates is that of a state that has one") {
+  const auto date_after = [](const char* options) {
+    const TemporaryDirectory out;
+    SavedRun run;
+    save_state(run.registry, out.path(), 1, 1, parse_json(options, "extra"));
+    TrainConfig config;
+    config.out = out.path();
+    fix_template_date(config);
+    return config.template_date;
+  };
+  CHECK(date_after(R"({"options": {"template-date": "\"2024-02-03\""}})") == "2024-02-03");
+  for (const char* none :
+       {R"({})", R"({"options": {}})", R"({"options": {"template-date": 5}})",
+        R"({"options": {"template-date": "5"}})", R"({"options": {"template-date": "\"x"}})"}) {
+    CHECK(date_after(none).empty());
+  }
+  TrainConfig given;
+  given.template_date = "2020-01-01";
+  fix_template_date(given);
+  CHECK(given.template_date == "2020-01-01");
+}
+
+TEST_CASE("identity: journals with lines of another kind") {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "journal.jsonl";
+  std::ofstream(path) << "{\"event\": 5}\n{\"event\": \"finished\", \"step\": \"8\"}\n"
+                      << "{\"event\": \"finished\", \"step\": 18446744073709551615}\n";
+  CHECK_FALSE(journaled_end(path));
+  CHECK_FALSE(journaled_evaluation(path, 8));
+}
+
+TEST_CASE("identity: a run directory below the one the process is in") {
+  const TemporaryDirectory directory;
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(directory.path());
+  { const RunDirectory run("a/b//"); }
+  { const RunDirectory run("a"); }
+  std::filesystem::current_path(before);
+  CHECK(std::filesystem::is_empty(directory.path()));  // neither has written anything
+}
+
+TEST_CASE("identity: names of states") {
+  CHECK(step_of_state_directory("step-00000007") == 7);
+  CHECK(step_of_state_directory("step-100000000") == 100000000);
+  for (const char* name : {"step-", "step-7", "step-0000000a", "step-0000000/", "step--0000001",
+                           "step-0000000000000000007", "Step-00000007", "step-00000007x"}) {
+    CHECK_FALSE(step_of_state_directory(name));
+  }
+  CHECK(raised_by([] { verify_state("/"); }).code == ExitCode::storage);
+}
+
+TEST_CASE("identity: a manifest that changed between check and load") {
+  const TemporaryDirectory out;
+  SavedRun run;
+  SavedState saved = save_state(run.registry, out.path(), 1, 1, kExtra);
+  saved.digest.root.low ^= 1;
+  CHECK(raised_by([&] { load_state(run.registry, saved); }).says("changed after it was checked"));
+}
+
+TEST_CASE("identity: weights that lie across pieces in parts of numbers") {
+  const TemporaryDirectory out;
+  std::vector<float> data(kStatePiece / sizeof(float) + 100, 1.0f);
+  StateRegistry registry;
+  StateComponent weights;
+  weights.name = "weights";
+  weights.views = [&] {
+    return std::vector<StateView>{
+        SavedRun::view("w", DType::f32, {static_cast<int64_t>(data.size())}, data)};
+  };
+  registry.add(weights);
+  const SavedState saved = save_state(registry, out.path(), 1, 1, kExtra);
+  // A header that is a byte longer, under right digests: no program that writes states does that.
+  const std::string path = saved.directory + "/weights.safetensors";
+  const std::string manifest_path = saved.directory + "/" + kManifestName;
+  std::string bytes = read_file(path);
+  uint64_t header = 0;
+  bytes.copy(reinterpret_cast<char*>(&header), 8);
+  bytes.insert(8 + header, 1, ' ');
+  ++header;
+  bytes.replace(0, 8, reinterpret_cast<const char*>(&header), 8);
+  StateManifest manifest = parse_manifest(read_file(manifest_path), manifest_path);
+  ChunkHasher chunks(kStateChunk);
+  chunks.update(bytes.data(), bytes.size());
+  manifest.files[0].bytes = bytes.size();
+  manifest.files[0].chunks = chunks.finish();
+  write_file_atomically(path, bytes);
+  write_file_atomically(manifest_path, manifest_text(manifest));
+  CHECK(raised_by([&] {
+          verify_state(saved.directory);
+        }).says("its elements do not begin at a multiple of 4 bytes"));
+}
+
+}  // namespace hearth::test

@@ -32,7 +32,7 @@ void Journal::event(std::string_view name, JsonObject fields) {
 
 namespace {
 
-/// Calls `use(event, step)` for every event that has a step, and for the others with -1.
+/// Calls `use(event, step, line)` for every event that has a step, and for the others with -1.
 template <class Use>
 void for_each_event(const std::string& path, const Use& use) {
   if (file_info(path).kind != FileKind::regular) return;
@@ -43,7 +43,7 @@ void for_each_event(const std::string& path, const Use& use) {
       const Json* event = line.find("event");
       const Json* step = line.find("step");
       if (event == nullptr || !event->is_string()) continue;
-      use(event->as_string(), step != nullptr && step->is_signed() ? step->as_int() : -1);
+      use(event->as_string(), step != nullptr && step->is_signed() ? step->as_int() : -1, line);
     } catch (const Error&) {  // a torn line tells nothing
     }
   }
@@ -53,16 +53,26 @@ void for_each_event(const std::string& path, const Use& use) {
 
 std::optional<int64_t> journaled_end(const std::string& path) {
   std::optional<int64_t> end;
-  for_each_event(path, [&](const std::string& event, int64_t step) {
+  for_each_event(path, [&](const std::string& event, int64_t step, const Json&) {
     if (event == "start" || event == "resume") end.reset();
     if (event == "finished" && step >= 0) end = step;
   });
   return end;
 }
 
+std::optional<Json> journaled_run(const std::string& path) {
+  std::optional<Json> run;
+  for_each_event(path, [&](const std::string& event, int64_t, const Json& line) {
+    if (event == "start" || event == "resume") run.reset();
+    const Json* identity = line.find("run");
+    if (event == "finished" && identity != nullptr && identity->is_object()) run = *identity;
+  });
+  return run;
+}
+
 bool journaled_evaluation(const std::string& path, int64_t step) {
   bool found = false;
-  for_each_event(path, [&](const std::string& event, int64_t at) {
+  for_each_event(path, [&](const std::string& event, int64_t at, const Json&) {
     found = found || (event == "eval" && at == step);
   });
   return found;

@@ -24,6 +24,9 @@ class Journal {
 /// resumed, or if the journal does not tell (missing, torn).
 std::optional<int64_t> journaled_end(const std::string& path);
 
+/// What identified the run (run_identity) that ended so; nullopt where the journal does not tell.
+std::optional<Json> journaled_run(const std::string& path);
+
 /// Whether a journal has the result of an evaluation at a step.
 bool journaled_evaluation(const std::string& path, int64_t step);
 

@@ -81,6 +81,28 @@ void compare_kept_files(const Json& saved, const Json& current, const char* key)
   }
 }
 
+/// All of them in one line; the values of the first few.
+[[noreturn]] void refuse_options(const std::vector<std::string>& names, const Json& was,
+                                 const Json& is) {
+  constexpr size_t kMostValues = 5;
+  std::string text, all;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string& name = names[i];
+    all += (i == 0 ? "" : ",") + name;
+    if (i >= kMostValues) continue;
+    const Json* old = was.find(name);
+    text += (i == 0 ? "--" : "; --") + name + " was " +
+            quoted(old != nullptr && old->is_string() ? old->as_string() : "unset") +
+            (i == 0 ? " when the state was saved" : "") + " and is " +
+            quoted(is.find(name)->as_string()) + " now";
+  }
+  if (names.size() > kMostValues) {
+    text += "; and " + std::to_string(names.size() - kMostValues) + " more";
+  }
+  throw usage_error(text + "; give the old value" + (names.size() > 1 ? "s" : "") +
+                    ", or --allow-change " + all);
+}
+
 Progress parse_progress(const std::string& text) {
   Json json;
   try {
@@ -190,7 +212,7 @@ std::vector<std::string> check_identity(const Json& saved, const Json& current,
     return std::any_of(config.recorded.begin(), config.recorded.end(),
                        [&](const auto& o) { return o.name == name && o.is_default; });
   };
-  std::vector<std::string> changed;
+  std::vector<std::string> changed, refused;
   const auto change = [&](const std::string& name, const std::string& from, const std::string& to) {
     changed.push_back(name);
     changes.push_back(name + ": " + from + " -> " + to);
@@ -200,13 +222,10 @@ std::vector<std::string> check_identity(const Json& saved, const Json& current,
     const std::string before = old != nullptr && old->is_string() ? old->as_string() : "unset";
     const std::string after = value.as_string();
     if (before == after || (old == nullptr && is_default(name))) continue;
-    if (!allowed(name) && !planted("option-change-ignored")) {
-      throw usage_error("--" + name + " was " + quoted(before) +
-                        " when the state was saved and is " + quoted(after) +
-                        " now; give the old value, or --allow-change " + name);
-    }
+    if (!allowed(name) && !planted("option-change-ignored")) refused.push_back(name);
     change(name, before, after);
   }
+  if (!refused.empty()) refuse_options(refused, *was, *current.find("options"));
   const auto has_changed = [&](const char* option) {
     return std::find(changed.begin(), changed.end(), option) != changed.end();
   };

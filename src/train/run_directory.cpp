@@ -1,5 +1,9 @@
 #include "train/run_directory.h"
 
+#include <sys/stat.h>
+
+#include <cerrno>
+
 #include "base/error.h"
 #include "train/saved_state.h"
 
@@ -46,6 +50,11 @@ RunDirectory::RunDirectory(const std::string& path) : path_(path) {
     leave_no_trace();
     throw;
   }
+  struct stat status {};
+  if (file_calls().status(path_.c_str(), true, status) >= 0) {
+    device_ = status.st_dev;
+    inode_ = status.st_ino;
+  }
 }
 
 RunDirectory::~RunDirectory() { leave_no_trace(); }
@@ -63,6 +72,17 @@ void RunDirectory::leave_no_trace() const {
       remove_tree(path);
     }
   } catch (const Error&) {  // what made the run fail, if anything, is told already
+  }
+}
+
+void RunDirectory::require_there() const {
+  struct stat status {};
+  const int result = file_calls().status(path_.c_str(), true, status);
+  const bool another = result >= 0 && (status.st_dev != device_ || status.st_ino != inode_);
+  if (another || result == -ENOENT || result == -ENOTDIR) {
+    throw storage_error(path_ +
+                        ": was moved or removed while the run wrote to it; give --out the place "
+                        "where it is now to go on from its newest state");
   }
 }
 

@@ -31,6 +31,9 @@ class RunDirectory {
   std::string metrics() const { return path_ + "/metrics.jsonl"; }
   std::string journal() const { return path_ + "/journal.jsonl"; }
 
+  /// Storage error where the path no longer leads to the directory that was locked: what is written
+  /// would begin another run directory there, without lock and logs.
+  void require_there() const;
   /// Removes what an earlier process left unfinished (.tmp-*, .trash-*, here and among the states)
   /// and cuts torn last lines off the logs.
   void clean() const;
@@ -44,6 +47,7 @@ class RunDirectory {
   std::string path_;
   std::vector<std::string> made_;  // by the constructor: .lock, then directories, innermost first
   std::unique_ptr<FileLock> lock_;
+  uint64_t device_ = 0, inode_ = 0;  // of the directory
 };
 
 /// The text of config.yaml: `hearth train` reads it as a configuration.

@@ -81,7 +81,8 @@ struct SaveRequest {
 class StateSave {
  public:
   /// Takes the digests of the live memory, on the workers of `pool` if given: what is written later
-  /// must have them. Nothing reaches the disk. The registry must outlive the save.
+  /// must have them. Nothing reaches the disk. The registry must outlive the save. Numeric error for
+  /// weights that are not finite: such a state could not be loaded.
   StateSave(const StateRegistry& registry, SaveRequest request, const Pool* pool = nullptr);
   ~StateSave();
   StateSave(const StateSave&) = delete;

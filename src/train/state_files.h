@@ -14,6 +14,8 @@
 namespace hearth {
 
 inline constexpr char kManifestName[] = "manifest.json";
+/// The component of f32 masters: one that is not finite is none that a model may have.
+inline constexpr std::string_view kWeights = "weights";
 inline constexpr uint64_t kStateChunk = uint64_t{64} << 20;   // bytes of a file under one hash
 inline constexpr uint64_t kMaxManifest = uint64_t{32} << 20;  // of states to 45 TB
 inline constexpr size_t kStatePiece = size_t{4} << 20;        // bytes hashed and moved at a time

@@ -41,9 +41,6 @@ StateManifest read_manifest(const std::string& directory) {
   });
 }
 
-// The component of f32 masters: one that is not finite is none that a model may have.
-constexpr std::string_view kWeights = "weights";
-
 // What is wrong with a piece of an f32 tensor, `offset` bytes into it; empty if all is finite.
 std::string not_finite(const std::string& tensor, const std::byte* data, uint64_t offset,
                        uint64_t bytes) {

@@ -10,6 +10,7 @@
 #include "base/file_ops.h"
 #include "base/planted.h"
 #include "model/safetensors.h"
+#include "model/weight_copy.h"
 #include "train/state_files.h"
 
 namespace hearth {
@@ -21,6 +22,32 @@ std::vector<SafetensorsEntry> entries_of(const std::vector<StateView>& views) {
     entries.push_back({view.name, safetensors_name(view.dtype), view.shape, 0, 0});
   }
   return entries;
+}
+
+// An update may overflow though loss and gradient of its step are finite: such weights must not
+// take the place of states that a run can go on from.
+void require_finite(const std::vector<StateView>& views, int64_t step, const Pool* pool) {
+  std::vector<int64_t> bad(views.size(), -1);
+  const auto look = [&](int64_t i, int /*worker*/) {
+    const StateView& view = views[static_cast<size_t>(i)];
+    const auto n = static_cast<int64_t>(view.bytes.size() / size_of(view.dtype));
+    const int64_t found = find_not_finite(view.dtype, view.bytes.data(), n);
+    if (found < n) bad[static_cast<size_t>(i)] = found;
+  };
+  const auto count = static_cast<int64_t>(views.size());
+  if (pool != nullptr) {
+    pool->run(count, look);
+  } else {
+    for (int64_t i = 0; i < count; ++i) look(i, 0);
+  }
+  for (size_t i = 0; i < views.size(); ++i) {
+    if (bad[i] < 0) continue;
+    throw numeric_error(
+        "after step " + std::to_string(step) + " tensor " + quoted(views[i].name) + ": element " +
+        std::to_string(bad[i]) +
+        " is not finite (NaN or infinity): the update overflowed; the step is not "
+        "saved, the older states are whole; a lower --lr or --weight-decay may help");
+  }
 }
 
 }  // namespace
@@ -80,6 +107,7 @@ StateSave::StateSave(const StateRegistry& registry, SaveRequest request, const P
     Part part;
     part.file.component = component.name;
     part.views = checked_views(component);
+    if (component.name == kWeights) require_finite(part.views, request_.step, pool);
     if (component.copied) part.copy_views();
     std::vector<StateTensor> tensors = digest_views(part.views, pool);
     for (const StateTensor& tensor : tensors) part.digests.push_back(tensor.digest);

@@ -23,9 +23,13 @@ void TrainingRun::save_if_due() {
 void TrainingRun::begin_save() {
   end_save(true);
   if (saved_step_ == progress_.step) return;
+  directory_.require_there();
   last_save_ = Clock::now();
   SaveRequest request{directory_.path(), progress_.step, static_cast<int>(config_.keep), identity_,
-                      [this] { metrics_->sync(); }};
+                      [this] {
+                        metrics_->sync();
+                        directory_.require_there();
+                      }};
   const uint64_t before = resident_bytes();
   auto save = std::make_unique<StateSave>(registry_, std::move(request), &session_->pool());
   saving_bytes_ = std::max(saving_bytes_, resident_bytes() - std::min(resident_bytes(), before));
@@ -87,6 +91,7 @@ void TrainingRun::grade_plan() {
 }
 
 void TrainingRun::write_result() {
+  directory_.require_there();
   const std::string result = directory_.result();
   if (file_info(result).kind == FileKind::none) {
     return write_checkpoint(setup_.table, *setup_.checkpoint, result);
@@ -123,7 +128,7 @@ ExitCode TrainingRun::finish() {
     write_file_atomically(config_.trace, chrome_trace(plan_.train->schedule, session_->trace()));
   }
   grade_plan();
-  journal_->event("finished", {{"step", progress_.step}});
+  journal_->event("finished", {{"step", progress_.step}, {"run", identity_}});
   reporter_.note("finished: " + directory_.result());
   if (!failure_.empty()) throw storage_error(failure_ + "; the result is whole");
   return ExitCode::done;

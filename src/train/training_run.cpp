@@ -72,7 +72,8 @@ void TrainingRun::accept(const SavedState& state) {
 bool TrainingRun::finished(std::optional<SavedState>& state) {
   if (state) accept(*state);
   if (file_info(directory_.result()).kind != FileKind::directory) return false;
-  const auto not_at_end = [&] { return state && state->step < steps_; };
+  if (!state) require_own_result();
+  const auto not_at_end = [&] { return !state || state->step < steps_; };
   if (not_at_end() && journaled_end(directory_.journal()) != steps_) return false;
   // A resume would notice damage as it reads; here nothing else reads the state.
   while (state && is_ours(*state)) {
@@ -93,6 +94,18 @@ bool TrainingRun::finished(std::optional<SavedState>& state) {
   }
   reporter_.note("already finished: " + directory_.result());
   return true;
+}
+
+void TrainingRun::require_own_result() {
+  const bool of_a_run = file_info(directory_.journal()).kind != FileKind::none ||
+                        file_info(directory_.metrics()).kind != FileKind::none;
+  if (!of_a_run) {
+    throw usage_error("--out " + quoted(directory_.path()) +
+                      ": holds a directory 'model' that no run left there; choose another one");
+  }
+  // Without a saved state the journal alone tells which run has ended here.
+  const std::optional<Json> run = journaled_run(directory_.journal());
+  if (run) check_identity(*run, identity_, config_);
 }
 
 SavedState TrainingRun::load(SavedState state) {

@@ -106,6 +106,9 @@ class TrainingRun {
  private:
   /// Usage or input error unless a run with these options may go on from the state.
   void accept(const SavedState& state);
+  /// The same for a result without a saved state, as far as the journal tells whose it is. Usage
+  /// error where no run left it.
+  void require_own_result();
   /// Reads a state's content, or that of the next older one that is whole.
   SavedState load(SavedState state);
   /// Of this run directory, not one that --resume named.

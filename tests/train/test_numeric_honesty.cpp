@@ -167,3 +167,31 @@ TEST_CASE("numeric: a norm or a square that no f32 holds is skipped, with the no
   REQUIRE(train(c, reporter) == ExitCode::done);
   CHECK_FALSE(reporter.steps[1].skipped);
 }
+
+TEST_CASE("numeric: an update that overflows ends the run, the states before it are kept") {
+  NumericFixture f;
+  for (const bool final_state : {true, false}) {
+    for (const int steps : {7, 10}) {
+      const std::string out = "overflow" + std::to_string(steps) + (final_state ? "" : "-none");
+      TrainConfig c = f.poisoned(out, {});
+      c.steps = steps;
+      c.trainable = {"*embed_tokens*"};
+      c.lr = c.weight_decay = 1000;  // a step is times a million: beyond f32 in the seventh
+      c.lr_schedule = LrSchedule::constant;
+      c.final_state = final_state;
+      if (!final_state) c.save_every.steps = steps == 7 ? 0 : 6;
+      const Raised raised = raised_by([&] { f.run(c); });
+      CHECK(raised.code == ExitCode::numeric);
+      INFO(raised.message);
+      CHECK(raised.message.find("not finite") != std::string::npos);
+      CHECK(file_info(f.dir / (out + "/model")).kind == FileKind::none);
+      if (!final_state && steps == 7) continue;
+      const auto newest = find_newest_state(c.out, [](const RejectedState&) { CHECK(false); });
+      REQUIRE(newest);
+      CHECK(newest->step == 6);
+      const std::string root = f.root(out);
+      CHECK(raised_by([&] { f.run(c); }).code == ExitCode::numeric);  // and again
+      CHECK(f.root(out) == root);
+    }
+  }
+}

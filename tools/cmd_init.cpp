@@ -5,6 +5,7 @@
 #include "model/checkpoint.h"
 #include "model/family.h"
 #include "tools/commands.h"
+#include "train/signals.h"
 
 namespace hearth {
 namespace {
@@ -50,6 +51,7 @@ void check_vocabulary(const std::string& config_path) {
 }  // namespace
 
 ExitCode run_init(const Options& options) {
+  const StopSignals signals;  // what is half written does not stay beside --out
   if (!options.tokenizer.empty()) {
     init_checkpoint(options.model_config, options.out, options.seed, options.tokenizer);
   } else {

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/pool.h"
 #include "base/random.h"
+#include "base/stop.h"
 #include "model/checkpoint.h"
 #include "model/model_files.h"
 #include "model/new_directory.h"
@@ -87,6 +88,7 @@ void write_shard(const ParameterTable& table, const Shard& shard, DType type, do
   for (const TensorId id : shard) {
     const Tensor& tensor = table.tensor(id);
     for (int64_t begin = 0; begin < tensor.size(); begin += kPieceElements) {
+      leave_if_stopped("the checkpoint was made");
       const int64_t n = std::min(kPieceElements, tensor.size() - begin);
       pool.run((n + kTile - 1) / kTile, [&](int64_t tile, int) {
         const int64_t from = tile * kTile;

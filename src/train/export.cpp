@@ -18,6 +18,7 @@
 #include "topology/topology.h"
 #include "train/resume.h"
 #include "train/saved_state.h"
+#include "train/signals.h"
 
 namespace hearth {
 
@@ -99,6 +100,7 @@ void read_trained(const SavedState& state, ParameterTable& table) {
 }  // namespace
 
 void export_state(const ExportConfig& config, Reporter& reporter) {
+  const StopSignals signals;  // what is half written does not stay beside --out
   const FileInfo info = file_info(config.out);
   if (info.is_link || info.kind != FileKind::none) {
     throw usage_error("--out " + quoted(config.out) + ": exists already; nothing was written");

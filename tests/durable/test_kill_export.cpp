@@ -57,6 +57,32 @@ void kill_export(int64_t stride) {
   kill_at_calls(tiny, {"init", "--config", tiny.d / "config.json"}, stride);
 }
 
+TEST_CASE("signals: export and init that are stopped leave nothing, or the whole result") {
+  const TinyRun tiny;
+  REQUIRE(tiny.run(tiny.train("run", {"--save-every", "0"})).code == 0);
+  int stopped = 0;
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"export", "--from-state", tiny.d / "run"},
+                                             {"init", "--config", tiny.d / "config.json"}}) {
+    for (int64_t n = 1; n < 1000; n += kSanitized ? 60 : 15) {
+      std::vector<std::string> all = words;
+      all.insert(all.end(), {"--out", tiny.d / "stopped/result"});
+      Start start = tiny.command(all);
+      start.environment["HEARTH_KILL_AT"] = std::to_string(n);
+      start.environment["HEARTH_KILL_BY"] = std::to_string(SIGTERM);
+      const Ended end = tiny.run(start);
+      INFO(words[0] << ", call " << n << ": " << end.err);
+      const bool there = std::filesystem::exists(tiny.d / "stopped/result");
+      CHECK(end.code == (there ? 0 : 75));
+      if (!there) CHECK(content_below(tiny.d / "stopped").empty());
+      std::filesystem::remove_all(tiny.d / "stopped");
+      stopped += there ? 0 : 1;
+      if (end.code == 0 && n > 200) break;  // the last calls, or after them
+    }
+  }
+  CHECK(stopped > 2);
+}
+
 TEST_CASE("kill -9: export and init at some of their file operations") {
   kill_export(kSanitized ? 60 : 9);
 }

@@ -70,15 +70,33 @@ class ZstdDecoder final : public Decoder {
     ZSTD_outBuffer out{room.data(), room.size(), 0};
     const size_t result = ZSTD_decompressStream(context_.get(), &out, &in);
     if (ZSTD_isError(result)) refuse(result);
+    head_.append(packed.substr(0, std::min(in.pos, kMostHead - head_.size())));
+    unpacked_ += out.pos;
     packed.remove_prefix(in.pos);
     room = room.subspan(out.pos);
     // Without progress the result only tells what the next frame would need.
     if (in.pos > 0 || out.pos > 0) frame_ended_ = result == 0;
+    if (frame_ended_ && !head_.empty()) end_frame();
   }
 
   bool at_end() const override { return frame_ended_; }
 
  private:
+  static constexpr size_t kMostHead = 18;  // bytes of a frame's header
+
+  // The library checks the size that a frame declares, but not always: an empty last block ends the
+  // frame without it, unless the whole of it is decoded at once.
+  void end_frame() {
+    const unsigned long long declared = ZSTD_getFrameContentSize(head_.data(), head_.size());
+    if (declared != ZSTD_CONTENTSIZE_UNKNOWN && declared != ZSTD_CONTENTSIZE_ERROR &&
+        declared != unpacked_) {
+      throw input_error(name_ +
+                        ": the zstd file is damaged (a frame of another size than it says)");
+    }
+    head_.clear();
+    unpacked_ = 0;
+  }
+
   [[noreturn]] void refuse(size_t result) const {
     const ZSTD_ErrorCode code = ZSTD_getErrorCode(result);
     if (code == ZSTD_error_memory_allocation) throw std::bad_alloc();
@@ -95,6 +113,8 @@ class ZstdDecoder final : public Decoder {
   };
   std::string name_;
   std::unique_ptr<ZSTD_DCtx, Free> context_{ZSTD_createDCtx()};
+  std::string head_;       // of the frame that is being read
+  uint64_t unpacked_ = 0;  // of it
   bool frame_ended_ = false;
 };
 

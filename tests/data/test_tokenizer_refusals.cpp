@@ -50,6 +50,7 @@ TEST_CASE("other components and settings are refused by name and value") {
   const auto component = [](const char* json) { return parse_json(json, "component"); };
   refused({"normalizer", "type"}, "Precompiled", {"normalizer.type", "'Precompiled'"});
   refused({"normalizer"}, "NFC", {"normalizer"});
+  refused({"normalizer", "type"}, 5, {"normalizer.type", "'5'"});
   refused({"normalizer", "x"}, 1, {"normalizer", "'x'", "'1'"});
   refused({"normalizer"}, component(R"({"type": "Sequence", "normalizers": [{"type": "Q"}]})"),
           {"normalizer.normalizers[0].type", "'Q'"});

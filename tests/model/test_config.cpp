@@ -162,8 +162,9 @@ TEST_CASE("config: the window counts only with use_sliding_window", "[config]") 
   CHECK_THAT(refused(changed(on, "sliding_window", "16")), ContainsSubstring("sliding_window"));
   const std::string full = R"(["full_attention", "full_attention", "full_attention"])";
   CHECK(read_config(with("layer_types", full)).windows[0] == 0);
-  CHECK_THAT(refused(with("layer_types", R"(["full_attention"])")),
-             ContainsSubstring("layer_types"));
+  for (const char* types : {R"(["full_attention"])", R"("full_attention")", "[5, 5, 5]"}) {
+    CHECK_THAT(refused(with("layer_types", types)), ContainsSubstring("layer_types"));
+  }
   CHECK_THAT(
       refused(changed(changed(on, "sliding_window", 16), "layer_types", parse_json(full, "value"))),
       ContainsSubstring("layer_types"));
@@ -178,8 +179,10 @@ TEST_CASE("config: what is missing is never guessed", "[config]") {
     CHECK_THAT(refused(without(small_config(), key)), ContainsSubstring(key));
     CHECK_THAT(refused(changed(small_config(), key, nullptr)), ContainsSubstring(key));
   }
-  CHECK_THAT(refused(changed(without(small_config(), "head_dim"), "hidden_size", 7)),
-             ContainsSubstring("head_dim"));
+  for (const int hidden : {7, 4 * 4097}) {  // no whole number, above the limit
+    CHECK_THAT(refused(changed(without(small_config(), "head_dim"), "hidden_size", hidden)),
+               ContainsSubstring("head_dim"));
+  }
   CHECK_THAT(refused(with("model_type", "\"mamba\"")),
              ContainsSubstring("'mamba' is not supported; this version knows: qwen3_moe"));
   CHECK_THAT(refused(JsonArray{}), ContainsSubstring("expected a JSON object"));

@@ -9,6 +9,7 @@
 #include "model/weight_copy.h"
 #include "model/weight_index.h"
 #include "model_fixtures.h"
+#include "support/stored_tensors.h"
 #include "support/temporary_directory.h"
 
 using namespace hearth;
@@ -138,6 +139,23 @@ TEST_CASE("names: numbers that are not finite are found in every type") {
   CHECK(find_not_finite(DType::f64, doubles, 2) == 2);
   const int32_t integers[] = {-1, 0x7f800000};
   CHECK(find_not_finite(DType::i32, integers, 2) == 2);
+}
+
+TEST_CASE("names: a stored copy of a tied head is looked at, too") {
+  const TemporaryDirectory directory;
+  const std::string model = directory / "model";
+  make_checkpoint(changed(small_config(), "tie_word_embeddings", true), model);
+  edit(model, [](std::vector<StoredTensor>& tensors) {
+    StoredTensor head = named(tensors, "model.embed_tokens.weight");
+    head.entry.name = "lm_head.weight";
+    tensors.push_back(head);
+  });
+  CHECK_NOTHROW(Checkpoint(model).check_finite());
+  edit(model, [](std::vector<StoredTensor>& tensors) {
+    named(tensors, "lm_head.weight").data.replace(4, 4, "\xff\xff\xff\xff");
+  });
+  CHECK_THAT(error_of([&] { Checkpoint(model).check_finite(); }),
+             ContainsSubstring("'lm_head.weight': element 1 is not finite"));
 }
 
 TEST_CASE("names: tokenizer files of a new checkpoint are looked for") {

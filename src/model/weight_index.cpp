@@ -27,7 +27,7 @@ void check_file_name(const std::string& file, const std::string& tensor,
     }
   }
   constexpr std::string_view kEnding = ".safetensors";
-  if (!is_plain_name(file) || !file.ends_with(kEnding) || file.size() == kEnding.size()) {
+  if (!is_plain_name(file) || !file.ends_with(kEnding)) {  // the ending alone is none
     throw input_error(where() + " names " + quoted(file) +
                       ", which is no plain file name ending in .safetensors");
   }

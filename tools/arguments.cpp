@@ -11,7 +11,7 @@
 namespace hearth {
 namespace {
 
-enum class Arity { none, one, at_most_one };
+enum class Arity { none, one, at_most_one, two };
 
 struct Registered {
   std::string name;  // with hyphens
@@ -41,16 +41,19 @@ class Registry {
         arity == Arity::none ? app_.add_flag(spellings) : app_.add_option(spellings);
     if (arity == Arity::one) option->expected(1)->allow_extra_args(false);
     if (arity == Arity::at_most_one) option->expected(0, 1);
+    if (arity == Arity::two) option->expected(2)->allow_extra_args(false);
     option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     registered_.push_back({name, option});
   }
   void add_options(Command command) {
     for (const Option& option : option_table()) {
+      if (option.later.contains(command)) add(option.name, Arity::one);
       if (!option.taken_by(command)) continue;
       // `--packing` alone is on, as the other trainers have it.
       const OptionKind kind = option.value.kind;
       const Arity arity = kind == OptionKind::flag     ? Arity::none
                           : kind == OptionKind::on_off ? Arity::at_most_one
+                          : kind == OptionKind::pair   ? Arity::two
                                                        : Arity::one;
       add(option.name, arity);
       for (const std::string& alias : option.aliases) add(alias, arity);

@@ -40,6 +40,7 @@ ExitCode run_command(const CommandLine& line) {
     case Command::export_: return run_export(options);
     case Command::verify: return run_verify(options);
     case Command::init: return run_init(options);
+    case Command::report: return run_report(options);
   }
   HEARTH_CHECK(false, "a command without a function");
 }

@@ -21,6 +21,7 @@ ExitCode run_tokenize(const Options& options);
 ExitCode run_export(const Options& options);
 ExitCode run_verify(const Options& options);
 ExitCode run_init(const Options& options);
+ExitCode run_report(const Options& options);
 
 /// What `hearth --version` prints.
 std::string version_text();

@@ -147,11 +147,12 @@ std::string suggestion(Command command, std::string_view name, const std::string
 }
 
 std::string refusal(Command command, std::string_view name, const std::string& dashes) {
-  if (find_later_option(name)) {
+  const Option* option = find_option(name);
+  if (find_later_option(name) || (option && option->later.contains(command))) {
     return "not in this version";
   }
   const std::string word = dashes.empty() ? "unknown key" : "unknown option";
-  if (find_option(name)) {
+  if (option) {
     return word + " for '" + entry_of(command).name + "'" + suggestion(command, name, dashes);
   }
   return word + suggestion(command, name, dashes);

@@ -20,7 +20,6 @@ const std::vector<LaterOption>& later_options() {
       {.name = "policy"},
       {.name = "topology"},
       {.name = "gpu-memory"},
-      {.name = "compare"},
   };
   return options;
 }
@@ -37,7 +36,7 @@ const LaterOption* find_later_option(std::string_view spelling) {
 }
 
 bool is_later_command(std::string_view name) {
-  return name == "profile" || name == "doctor" || name == "simulate" || name == "report";
+  return name == "profile" || name == "doctor" || name == "simulate";
 }
 
 }  // namespace hearth

@@ -139,7 +139,11 @@ void check_together(const CommandEntry& entry, const std::vector<Given>& flags, 
   for (const std::string& name : entry.required) {
     if (is_missing(name, options)) problems.add("--" + name + " is missing");
   }
-  if (!entry.operand.empty() && entry.operand[0] != '[' && options.operand.empty()) {
+  const bool compares = find_given(flags, "compare");
+  if (compares && !options.operand.empty()) {
+    problems.add("expected RUN_DIR or --compare RUN RUN, found both");
+  }
+  if (!entry.operand.empty() && entry.operand[0] != '[' && options.operand.empty() && !compares) {
     problems.add("expected a directory: hearth " + entry.name + " " + entry.operand);
   }
   if (options.quiet && options.verbose) {

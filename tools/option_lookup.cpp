@@ -36,6 +36,11 @@ const std::vector<CommandEntry>& command_table() {
        {"from-state", "out"}},
       {verify, "verify", "DIR", "check saved state, a run directory or a checkpoint", {}},
       {init, "init", "", "a random checkpoint from a config.json", {"config", "out"}},
+      {report,
+       "report",
+       "RUN_DIR",
+       "one HTML page of a run: curves, throughput, expert load, memory, events, options",
+       {}},
   };
   return table;
 }

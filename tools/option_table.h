@@ -31,7 +31,8 @@ struct Option {
   std::string name;   // with hyphens; underscores are accepted everywhere
   std::string group;  // headline in the help
   CommandSet commands;
-  CommandSet idle = {};  // also take it, to no effect, as their help says
+  CommandSet idle = {};   // also take it, to no effect, as their help says
+  CommandSet later = {};  // will take it: not in this version
   OptionValue value;
   std::string unit = {};
   std::string help = {};

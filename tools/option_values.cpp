@@ -104,6 +104,25 @@ OptionValue text_value(std::string Options::*member, std::string placeholder) {
           [member](const Options& options) { return yaml_text(options.*member); }};
 }
 
+OptionValue pair_value(std::vector<std::string> Options::*member, std::string placeholder) {
+  const std::string what = placeholder;
+  return {
+      OptionKind::pair, std::move(placeholder), "",
+      [member, what](Options& options, const std::vector<std::string>& texts) -> Problem {
+        if (texts.size() != 2 || texts[0].empty() || texts[1].empty()) {
+          return "expected " + what + ", found " +
+                 (texts.size() == 2 ? "an empty text" : std::to_string(texts.size()) + " of two");
+        }
+        options.*member = texts;
+        return std::nullopt;
+      },
+      [member](const Options& options) {
+        JsonArray items;
+        for (const std::string& item : options.*member) items.emplace_back(item);
+        return Json(std::move(items)).dump();
+      }};
+}
+
 OptionValue list_value(std::vector<std::string> Options::*member, std::string placeholder,
                        bool commas) {
   return {OptionKind::list, std::move(placeholder), "",

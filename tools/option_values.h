@@ -23,7 +23,8 @@ enum class OptionKind : uint8_t {
   choice,
   on_off,
   flag,
-  list
+  list,
+  pair
 };
 
 /// A value of one kind, bound to a member of Options.
@@ -31,7 +32,7 @@ struct OptionValue {
   OptionKind kind = OptionKind::text;
   std::string placeholder;  // for help: "N", "DIR", "on|off"; empty for a flag
   std::string range;        // for help, empty where any text will do
-  /// Sets the member. A list takes any number of texts, everything else exactly one. Returns what
+  /// Sets the member. A list takes any number of texts, a pair two, everything else one. Returns what
   /// is wrong with them ("expected ..., found ..."), nullopt if nothing; then the member is set.
   std::function<std::optional<std::string>(Options&, const std::vector<std::string>&)> set;
   /// The member as YAML on one line, "null" when unset; `set` reads it back from a YAML file.
@@ -44,6 +45,8 @@ OptionValue text_value(std::string Options::*member, std::string placeholder);
 /// Any number of texts; `commas`: one text may hold several, separated by commas.
 OptionValue list_value(std::vector<std::string> Options::*member, std::string placeholder,
                        bool commas = false);
+/// Two texts behind one name.
+OptionValue pair_value(std::vector<std::string> Options::*member, std::string placeholder);
 OptionValue integer_value(int64_t Options::*member, int64_t least, int64_t most = kNoLimit);
 OptionValue integer_value(int Options::*member, int least, int most);
 OptionValue integer_value(std::optional<int64_t> Options::*member, int64_t least,

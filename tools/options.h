@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "train/config.h"
 
@@ -18,7 +19,8 @@ enum class Command : uint8_t {
   tokenize,
   export_,  // as export is a keyword
   verify,
-  init
+  init,
+  report
 };
 
 /// The options of all commands; each command reads those that the table gives it.
@@ -33,7 +35,8 @@ struct Options : TrainConfig, GenerateOptions {
   std::optional<int64_t> batch_tokens;  // grad_accum says what it comes to
   int64_t logical_shards = 1;           // one value so far
 
-  std::string from_state;  // export
+  std::string from_state;            // export
+  std::vector<std::string> compare;  // report: two run directories
 
   // init
   std::string model_config;

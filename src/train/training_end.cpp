@@ -108,6 +108,18 @@ void TrainingRun::write_result() {
   remove_tree(replaced);
 }
 
+void TrainingRun::tell_end() {
+  const std::string result = directory_.result(), name = Json(result).dump();
+  reporter_.note("finished: " + result);
+  reporter_.note("  what happened, on one page: hearth report " + directory_.path() +
+                 "  (from metrics.jsonl, journal.jsonl and plan.json there)");
+  const bool speaks = file_info(result + "/tokenizer.json").kind == FileKind::regular;
+  reporter_.note(std::string("  from transformers import AutoModelForCausalLM") +
+                 (speaks ? ", AutoTokenizer" : ""));
+  reporter_.note("  model = AutoModelForCausalLM.from_pretrained(" + name + ")");
+  if (speaks) reporter_.note("  tokenizer = AutoTokenizer.from_pretrained(" + name + ")");
+}
+
 ExitCode TrainingRun::finish() {
   if (config_.final_state) begin_save();
   if (progress_.updates == 0 || progress_.skipped_in_a_row > 0) {
@@ -129,7 +141,7 @@ ExitCode TrainingRun::finish() {
   }
   grade_plan();
   journal_->event("finished", {{"step", progress_.step}, {"run", identity_}});
-  reporter_.note("finished: " + directory_.result());
+  tell_end();
   if (!failure_.empty()) throw storage_error(failure_ + "; the result is whole");
   return ExitCode::done;
 }

@@ -8,6 +8,16 @@
 
 namespace hearth {
 
+namespace {
+
+int64_t all_parameters(const ParameterTable& table) {
+  int64_t all = 0;
+  for (const Tensor& t : table.tensors()) all += t.size();
+  return all;
+}
+
+}  // namespace
+
 TrainingRun::TrainingRun(const TrainConfig& config, RunReporter& reporter)
     : config_(config),
       reporter_(reporter),
@@ -174,7 +184,10 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
                            {"compute_dtype", name_of(setup_.settings.compute)},
                            {"group", plan_.train->group},
                            {"recompute", plan_.train->recompute ? "blocks" : "none"},
-                           {"determinism", *identity_.find("determinism")}});
+                           {"determinism", *identity_.find("determinism")},
+                           {"family", setup_.spec.family},
+                           {"parameters", all_parameters(setup_.table)},
+                           {"trained_parameters", trained_parameters(setup_.table)}});
   describe();
   journal_warnings();
   step_begin_ = last_save_ = std::chrono::steady_clock::now();
@@ -199,13 +212,10 @@ void TrainingRun::journal_warnings() {
 }
 
 void TrainingRun::describe() {
-  const int64_t trained = trained_parameters(setup_.table);
-  int64_t all = 0;
-  for (const Tensor& t : setup_.table.tensors()) all += t.size();
-  reporter_.note(setup_.spec.family + ": " + std::to_string(all) + " parameters, " +
-                 std::to_string(trained) + " trained; computed in " +
-                 name_of(setup_.settings.compute) + " on " + std::to_string(setup_.workers) +
-                 " workers");
+  reporter_.note(setup_.spec.family + ": " + std::to_string(all_parameters(setup_.table)) +
+                 " parameters, " + std::to_string(trained_parameters(setup_.table)) +
+                 " trained; computed in " + name_of(setup_.settings.compute) + " on " +
+                 std::to_string(setup_.workers) + " workers");
   std::string unread;
   int64_t others = 0;
   for (const auto& file : setup_.checkpoint->files()) {

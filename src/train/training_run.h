@@ -126,6 +126,8 @@ class TrainingRun {
   /// The state of the last step is durable when this returns; else a storage error.
   void save_now();
   void write_result();
+  /// Where things are, and the lines of Python that load the result.
+  void tell_end();
   /// plan.json with what was measured.
   void grade_plan();
 

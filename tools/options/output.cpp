@@ -16,6 +16,10 @@ void add_output(std::vector<Option>& table) {
         .help = "leave out the ids that the post-processor adds"},
        {.name = "digest", .group = group, .commands = {inspect},
         .value = flag_value(&Options::digest), .help = "one hash a tensor, and one of all"},
+       {.name = "compare", .group = group, .commands = {report}, .later = {plan},
+        .value = pair_value(&Options::compare, "RUN RUN"),
+        .help = "two runs on one page, instead of RUN_DIR; written into the first unless --out is "
+                "given"},
        {.name = "json", .group = group, .commands = {eval, plan, inspect, tokenize},
         .value = flag_value(&Options::json), .help = "print one JSON document"},
        {.name = "quiet", .group = group, .commands = kAll,

@@ -26,9 +26,10 @@ void add_what(std::vector<Option>& table) {
         .help = "rows to evaluate on, by --eval-every, --eval-at-start and at the end; repeatable",
         .default_text = "none",
         .aliases = {"eval-dataset", "eval-file", "validation-file", "test-datasets"}},
-       {.name = "out", .group = group, .commands = {train, plan, init, export_},
+       {.name = "out", .group = group, .commands = {train, plan, init, export_, report},
         .value = text_value(&Options::out, "DIR"),
-        .help = "run directory; of init and export: the new checkpoint",
+        .help = "run directory; of init and export: the new checkpoint; of report: the file, default "
+                "report.html in RUN_DIR",
         .aliases = {"output-dir"}},
        {.name = "method", .group = group, .commands = kTraining,
         .value = choice_value(&Options::method, NamedValues<std::string>{{"full", "full"}},

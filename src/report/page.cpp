@@ -1,0 +1,131 @@
+// The page of one run.
+#include "base/version.h"
+#include "report/heat_map.h"
+#include "report/html.h"
+#include "report/page_parts.h"
+#include "report/report.h"
+
+namespace hearth {
+namespace {
+
+/// Resources have colours in the order of their names; further ones are drawn like the last.
+std::vector<ChartLine> busy_lines(const MetricsHistory& m) {
+  std::vector<ChartLine> lines;
+  for (const auto& [name, series] : m.busy) {
+    const int colour = static_cast<int>(std::min<size_t>(lines.size(), 3));
+    lines.push_back({name, &series, colour, colour % 2 == 1});
+  }
+  return lines;
+}
+
+std::vector<ChartLevel> level_of_option(const RunHistory& run, const char* name,
+                                        const std::string& label) {
+  const std::string text = run.option(name);
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != '\0' || !(value > 0)) return {};
+  return {{label, value}};
+}
+
+std::vector<LineChart> charts_of(const RunHistory& run, const Series& evaluation) {
+  const MetricsHistory& m = run.metrics;
+  std::vector<LineChart> charts;
+  charts.push_back(
+      {.id = "loss",
+       .title = "Loss",
+       .unit = "nats a token",
+       .about = "Cross-entropy of the trained tokens.",
+       .lines = {{"training", &m.loss, 0},
+                 {"evaluation", &evaluation, 1, true, run.journal.evaluations.size() <= 40}},
+       .marks = {{"step not finite, skipped", true, m.not_finite_steps},
+                 {"resumed", false, run.journal.resume_steps}},
+       .wide = true});
+  charts.push_back({.id = "lr",
+                    .title = "Learning rate",
+                    .unit = "rate",
+                    .about = "What the step took.",
+                    .lines = {{"learning rate", &m.lr, 0}},
+                    .from_zero = true});
+  charts.push_back({.id = "grad-norm",
+                    .title = "Gradient norm",
+                    .unit = "norm",
+                    .about = "Over all trained tensors, before clipping.",
+                    .lines = {{"gradient norm", &m.grad_norm, 0}},
+                    .levels = level_of_option(run, "max-grad-norm", "clipped above"),
+                    .marks = {{"step not finite, skipped", true, m.not_finite_steps}},
+                    .from_zero = true});
+  std::vector<ChartLevel> predicted;
+  if (run.planned("tokens_per_s")) predicted.push_back({"planned", *run.planned("tokens_per_s")});
+  charts.push_back({.id = "throughput",
+                    .title = "Throughput",
+                    .unit = "tokens a second",
+                    .about = "All tokens of a step over its time.",
+                    .lines = {{"tokens a second", &m.tokens_per_s, 0}},
+                    .levels = predicted,
+                    .from_zero = true});
+  charts.push_back({.id = "bound",
+                    .title = "Percentage of the bound",
+                    .unit = "%",
+                    .about = "The least time of the step by the measured rates of this machine, "
+                             "over the time it took.",
+                    .lines = {{"percent of the bound", &m.bound_pct, 0}},
+                    .from_zero = true});
+  charts.push_back({.id = "busy",
+                    .title = "Busy resources",
+                    .unit = "% of the step",
+                    .about = "How long each resource worked in a step.",
+                    .lines = busy_lines(m),
+                    .from_zero = true});
+  if (m.aux_loss.all.max > 0) {
+    charts.push_back({.id = "aux-loss",
+                      .title = "Auxiliary loss",
+                      .unit = "plain value",
+                      .about = "Of load balancing, without its coefficient.",
+                      .lines = {{"auxiliary loss", &m.aux_loss, 0}}});
+  }
+  if (!m.z_loss.empty()) {
+    charts.push_back({.id = "z-loss",
+                      .title = "Router z-loss",
+                      .unit = "plain value",
+                      .about = "Without its coefficient.",
+                      .lines = {{"z-loss", &m.z_loss, 0}}});
+  }
+  return charts;
+}
+
+}  // namespace
+
+std::string document(const std::string& title, const std::string& body,
+                     const std::vector<LineChart>& charts, const std::string& heat_maps) {
+  return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+         "<meta name=\"color-scheme\" content=\"light dark\">\n"
+         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+         "'unsafe-inline'; script-src 'unsafe-inline'\">\n<title>" +
+         escaped(title) + "</title>\n<style>" + page_style() +
+         "</style>\n</head>\n<body>\n<main>\n" + body + "<footer>Written by hearth " +
+         escaped(build_info().version) +
+         ". This file needs no network; it can be sent and kept as it is.</footer>\n</main>\n"
+         "<script type=\"application/json\" id=\"values\">{\"charts\":" +
+         script_safe(chart_data(charts)) + ",\n\"heat\":" + script_safe(heat_maps) +
+         "}</script>\n<script>" + page_script() + "</script>\n</body>\n</html>\n";
+}
+
+std::string report_page(const RunHistory& run, const OptionDefaults& defaults) {
+  Series evaluation(run.metrics.axis);
+  for (const auto& [step, result] : run.journal.evaluations) evaluation.add(step, result.loss);
+  const std::vector<LineChart> charts = charts_of(run, evaluation);
+  std::string curves;
+  for (const LineChart& chart : charts) curves += chart_html(chart);
+  const auto& load = run.metrics.expert_load;
+  const std::string body = header_section(run) + "<div class=\"grid\">\n" + curves +
+                           heat_map_html("expert-load", "Expert load", load) + memory_section(run) +
+                           samples_section(run) + events_section(run) + facts_section(run) +
+                           "<div class=\"stack\">" + resources_section(run) +
+                           evaluations_section(run) + "</div>" +
+                           configuration_section(run, defaults) + "</div>\n";
+  return document(run.name + " \u2013 hearth report", body, charts,
+                  "{\"expert-load\":" + heat_map_data(load) + "}");
+}
+
+}  // namespace hearth

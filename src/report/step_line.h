@@ -1,0 +1,37 @@
+// A line of metrics.jsonl.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace hearth {
+
+/// NaN: null, as numbers that are not finite are written, or missing.
+struct StepLine {
+  static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+  int64_t step = 0;
+  double loss = kNone, aux_loss = kNone, z_loss = kNone, grad_norm = kNone, lr = kNone;
+  double tokens = kNone, trained_tokens = kNone, time_s = kNone, tokens_per_s = kNone;
+  double bound_pct = kNone, peak_rss_bytes = kNone, peak_device_bytes = kNone;
+  bool is_finite = true;  // neither loss nor gradient norm is null
+  std::vector<std::pair<std::string, double>> busy;
+  std::vector<double> expert_load;
+};
+
+/// Reads a line into `line`, whose memory is used again. Input error naming file and line when it is
+/// no JSON object with a step, or has something else where a number belongs. Lines as hearth writes
+/// them take a short way; all others that of parse_json, with the same result.
+void read_step_line(std::string_view text, const std::string& path, int64_t number, StepLine& line);
+
+/// The short way alone: false, with `line` in any state, where the text is not of that simple form.
+bool read_simple_line(std::string_view text, StepLine& line);
+
+/// The step alone, which hearth writes first.
+int64_t step_of_line(std::string_view text, const std::string& path, int64_t number);
+
+}  // namespace hearth

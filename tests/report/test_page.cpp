@@ -1,0 +1,145 @@
+// The pages: whole as HTML, with all series and their numbers, and nothing of files as markup.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+
+#include "page_checker.h"
+#include "report/report.h"
+#include "run_files.h"
+
+using namespace hearth;
+using namespace hearth::test;
+
+namespace {
+
+const OptionDefaults kDefaults{{"lr", "1e-05"}, {"seed", "42"}, {"model", "\"\""}};
+
+std::string page_of(const RunFiles& f) { return report_page(read_run(f.path()), kDefaults); }
+
+std::vector<double> numbers(const Json& list) {
+  std::vector<double> result;
+  for (const Json& number : list.as_array()) result.push_back(number.as_double());
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("a page has every series of the run, with the numbers of its metrics") {
+  RunFiles f;
+  f.write_run();
+  const std::string html = page_of(f);
+  const Page page = checked_page(html);
+  for (const char* id :
+       {"loss", "lr", "grad-norm", "throughput", "bound", "busy", "aux-loss", "expert-load"}) {
+    INFO(id);
+    CHECK(page.ids.contains(id));
+  }
+  const Json& loss = page.values.find("charts")->find("loss")->as_array().at(0);
+  CHECK(numbers(*loss.find("step")) == std::vector<double>{1, 2, 4});
+  CHECK(numbers(*loss.find("mean")) == std::vector<double>{4.5, 3.25, 2.125});
+  const Json& evaluation = page.values.find("charts")->find("loss")->as_array().at(1);
+  CHECK(evaluation.find("name")->as_string() == "evaluation");
+  CHECK(numbers(*evaluation.find("mean")) == std::vector<double>{4.75, 2.375});
+  const Json& heat = *page.values.find("heat")->find("expert-load");
+  CHECK(heat.find("rows")->as_array().size() == 2);
+  CHECK(numbers(*heat.find("step")).size() == 6);
+  // Axes with their names, values as tables, the events, the plan, the options.
+  for (const char* part :
+       {"nats a token", ">step<", "Values as a table", "step not finite, skipped", "resumed",
+        "clipped above", "qwen3_moe", "1,000, of them trained 250 (25.0 %)", "a warning of the run",
+        "master weights", "derived: 250 of 4 bytes", "1.00 MiB", "512 KiB", "some/model",
+        "2026-01-02 03:04:05 UTC", "finished at step 4", "from 4.75 at step 0"}) {
+    INFO(part);
+    CHECK(has(html, part) == (std::string(part) != "clipped above"));  // no such option here
+  }
+  const size_t own = html.find(">lr<"), others = html.find(">seed<");
+  CHECK(own < others);
+  CHECK(has(html.substr(own, others - own), "1 option at the default"));
+}
+
+TEST_CASE("a page of a run without steps, of one under way, of one that a signal stopped") {
+  RunFiles f;
+  f.write("metrics.jsonl", "");
+  CHECK(has(checked_page(page_of(f)).text, "no step yet"));
+  f.write("metrics.jsonl", metrics_line(1, "null") + metrics_line(2, "null"));
+  CHECK(has(checked_page(page_of(f)).text, "under way or broken off, last step 2"));
+  f.write("journal.jsonl", "{\"event\": \"signal\", \"signal\": 2, \"step\": 2}\n");
+  CHECK(has(checked_page(page_of(f)).text, "stopped by a signal after step 2"));
+  f.write("metrics.jsonl", metrics_line(7, "2.5"));  // a chart of one step
+  checked_page(page_of(f));
+}
+
+TEST_CASE("nothing that files hold becomes markup") {
+  const std::string evil = R"(</script><script>alert(1)</script><img src=x onerror=y>"'&)";
+  const std::string json = Json(evil).dump();
+  RunFiles f;
+  f.write_run();
+  f.write("metrics.jsonl", R"({"step": 1, "loss": 2, "time_s": 1, "busy": {)" + json + ": 0.5}}\n" +
+                               R"({"step": 2, "loss": 3, "time_s": 1, "busy": {)" + json +
+                               ": 0.25}}\n");
+  f.write("journal.jsonl",
+          "{\"event\": " + json + ", \"time\": " + json + ", \"message\": " + json + ", " + json +
+              ": " + json + "}\n{\"event\": \"plan\", \"family\": " + json +
+              "}\n{\"event\": \"sample\", \"step\": 1, \"when\": " + json +
+              ", \"prompt\": " + json + ", \"text\": " + json +
+              "}\n{\"event\": \"eval\", \"step\": 2, \"loss\": 2, \"when\": " + json + "}\n");
+  f.write("plan.json", "{\"memory\": [{\"place\": " + json + ", \"lines\": [{\"name\": " + json +
+                           ", \"bytes\": 3, \"basis\": " + json + "}]}]}");
+  f.write("config.yaml", evil + ": " + evil + "\nmodel: " + json + "\ndata: " + evil + "\n");
+  for (const std::string& html : {report_page(read_run(f.path()), kDefaults),
+                                  comparison_page(read_run(f.path()), read_run(f.path()), {})}) {
+    Page page;
+    CHECK(read_page(html, page) == "");
+    CHECK(std::count(page.elements.begin(), page.elements.end(), "script") == 2);
+    CHECK(std::count(page.elements.begin(), page.elements.end(), "img") == 0);
+    CHECK_FALSE(has(html, "<img"));
+    CHECK_FALSE(has(html, "alert(1)</script>"));
+  }
+}
+
+TEST_CASE("bytes that are no text, and marks that turn it around, are replaced") {
+  RunFiles f;
+  f.write("config.yaml",
+          "lr: a\xff"
+          "b\x1b[31m\xe2\x80\xae"
+          "c\n");
+  const std::string html = page_of(f);
+  checked_page(html);
+  CHECK(has(html, "a\uFFFDb\uFFFD[31m\uFFFDc"));
+}
+
+TEST_CASE("a long run is a small page that shows the spike of one step") {
+  RunFiles f;
+  std::string lines;
+  for (int64_t step = 1; step <= 20'000; ++step) {
+    lines += metrics_line(step, step == 12'345 ? "77.25" : "1.5");
+  }
+  f.write("metrics.jsonl", lines);
+  const std::string html = page_of(f);
+  CHECK(html.size() < 400'000);
+  const Page page = checked_page(html);
+  const Json& loss = page.values.find("charts")->find("loss")->as_array().at(0);
+  const std::vector<double> most = numbers(*loss.find("max"));
+  CHECK(most.size() == 500);
+  CHECK(*std::max_element(most.begin(), most.end()) == 77.25);
+  CHECK(has(html, "class=\"band c0\""));
+  CHECK(has(html, "id=\"loss-log\" checked"));  // or the curve would be flat
+}
+
+TEST_CASE("two runs on one page") {
+  RunFiles a, b;
+  a.write_run();
+  b.write_run();
+  b.write("metrics.jsonl", metrics_line(1, "4.5") + metrics_line(2, "1.0625"));
+  b.write("config.yaml", "model: \"some/model\"\nlr: 0.25\nseed: 42\n");
+  const std::string html = comparison_page(read_run(a.path()), read_run(b.path()), kDefaults);
+  const Page page = checked_page(html);
+  const JsonArray& loss = page.values.find("charts")->find("loss")->as_array();
+  REQUIRE(loss.size() == 2);
+  CHECK(numbers(*loss[0].find("mean")) == std::vector<double>{4.5, 3.25, 2.125});
+  CHECK(numbers(*loss[1].find("mean")) == std::vector<double>{4.5, 1.0625});
+  CHECK(has(html, "\u221250.0 %"));  // 2.125 to 1.0625
+  const std::string options = html.substr(html.find("Options that differ"));
+  CHECK(has(options, ">lr<"));
+  CHECK_FALSE(has(options, ">seed<"));
+  CHECK(page.ids.contains("expert-load-2"));
+}

@@ -35,7 +35,7 @@ def scalars(run):
         assert len(events) == len(parsed) >= 1, f"{path}: unread records"
         assert parsed[0].file_version == "brain.Event:2", f"{path}: no version"
         for event in parsed[1:]:
-            assert event.wall_time > 1.7e9 and event.summary.value, f"{path}: an empty event"
+            assert event.wall_time > 0 and event.summary.value, f"{path}: an empty event"
             found += [(v.tag, event.step, single(v.simple_value)) for v in event.summary.value]
     return found
 

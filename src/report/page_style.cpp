@@ -27,10 +27,10 @@ p{margin:0 0 .6rem}
 font-weight:550;background:var(--quiet-bg)}
 .badge.good{background:var(--good-bg);color:var(--good)}
 header .pair{margin:0 0 .3rem}header .pair:last-child{margin-bottom:1.25rem}.versus{color:var(--soft);font-weight:400}.pair{overflow-wrap:anywhere}
-.figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(9.2rem,1fr));gap:1px;
+.figures{display:flex;flex-wrap:wrap;gap:1px;
 margin:1.2rem 0 1.25rem;background:var(--edge);border:1px solid var(--edge);border-radius:.75rem;
 overflow:hidden}
-.figure{background:var(--card);padding:.7rem .9rem}
+.figure{background:var(--card);padding:.7rem .9rem;flex:1 1 8.5rem}
 .figure dt{color:var(--soft);font-size:.8125rem}
 .figure dd{margin:0}.figure strong{display:block;font-size:1.3rem;line-height:1.3;
 font-weight:650;font-variant-numeric:tabular-nums}
@@ -127,8 +127,7 @@ footer{color:var(--soft);font-size:.8125rem;margin-top:1.5rem}
 @media (max-width:46rem){
 main{padding:1.1rem .75rem 2rem}.grid{grid-template-columns:minmax(0,1fr);gap:.8rem}
 .card{padding:.85rem .8rem}h1{font-size:1.5rem}
-.figures{grid-template-columns:repeat(2,minmax(0,1fr))}
-.figure:last-child:nth-child(odd){grid-column:1/-1}
+.figure{flex-basis:40%}
 .wide .plot{height:14rem}.xt.odd{display:none}
 .facts th{width:7rem}.options tbody th{width:auto}.stack{gap:.8rem}
 .events thead{display:none}.events tr{display:block;padding:.4rem 0;border-bottom:1px solid var(--edge)}

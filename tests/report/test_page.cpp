@@ -121,6 +121,10 @@ TEST_CASE("a long run is a small page that shows the spike of one step") {
   const std::vector<double> most = numbers(*loss.find("max"));
   CHECK(most.size() == 500);
   CHECK(*std::max_element(most.begin(), most.end()) == 77.25);
+  const std::vector<double> mean = numbers(*loss.find("mean")), least = numbers(*loss.find("min"));
+  CHECK(*std::max_element(mean.begin(), mean.end()) == 3.3937);  // 39 of 40 steps at 1.5
+  CHECK(*std::min_element(mean.begin(), mean.end()) == 1.5);
+  CHECK(*std::max_element(least.begin(), least.end()) == 1.5);
   CHECK(has(html, "class=\"band c0\""));
   CHECK(has(html, "id=\"loss-log\" checked"));  // or the curve would be flat
 }

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "support/path_calls.h"
+#include "support/shrinking_file.h"
 #include "train/state_fixture.h"
 
 namespace hearth::test {
@@ -34,6 +35,38 @@ TEST_CASE("every flipped byte and every truncation is noticed") {
     overwrite(path, whole);
   }
   CHECK(damage_of(saved.directory).empty());
+}
+
+TEST_CASE("a state that shrinks while it is read is rejected, never mixed") {
+  const SavedRun older(1), newer(2);
+  int rejected = 0;
+  for (int n = 1;; ++n) {
+    const TemporaryDirectory out;
+    save_state(older.registry, out.path(), 1, 5, kExtra);
+    save_state(newer.registry, out.path(), 2, 5, kExtra);
+    SavedRun into(3);
+    ShrinkingFile calls(n);
+    const FileCallsOverride guard(calls);
+    const Found found = find(out);
+    INFO("read " << n << " of " << calls.path());
+    REQUIRE(found.state.has_value());
+    bool loaded = true;
+    try {
+      load_state(into.registry, *found.state);
+    } catch (const DamagedState&) {
+      loaded = false;
+    }
+    if (loaded) {
+      const SavedRun& whole = found.state->step == 2 ? newer : older;
+      CHECK(into.embedding == whole.embedding);
+      CHECK(into.head == whole.head);
+      CHECK(into.history == whole.history);
+      CHECK(into.cursor == whole.cursor);
+    }
+    if (calls.path().empty()) break;
+    rejected += !loaded || found.state->step == 1;
+  }
+  CHECK(rejected > 3);
 }
 
 TEST_CASE("damage to a large file is placed") {

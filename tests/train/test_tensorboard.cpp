@@ -2,10 +2,12 @@
 
 #include <bit>
 #include <catch2/catch_test_macros.hpp>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 
 #include "support/failing_calls.h"
 #include "support/temporary_directory.h"
@@ -65,6 +67,15 @@ TEST_CASE("an event with scalars, byte by byte") {
         "0a08"
         "0a0161"
         "150000c03f");
+}
+
+TEST_CASE("values that are no finite f32 are written as f32 has them") {
+  const auto value = [](double x) {
+    return hex(tensorboard_scalar_event(1.0, 1, {{"a", x}})).substr(36);
+  };
+  CHECK(value(std::numeric_limits<double>::quiet_NaN()) == "150000c07f");
+  CHECK(value(-HUGE_VAL) == "15000080ff");
+  CHECK(value(1e39) == "150000807f");
 }
 
 TEST_CASE("a file of events") {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "data/chat/jinja_filters.h"
+#include "data/chat/jinja_meter.h"
 #include "data/chat/jinja_objects.h"
 #include "data/chat/jinja_operators.h"
 #include "data/chat/jinja_string_methods.h"
@@ -97,6 +98,7 @@ Value filter_join(Evaluator& e, const Value& input, const Arguments& arguments) 
   for (const Value& each : iterate(input)) {
     if (!std::exchange(first, false)) text += separator;
     text += to_text(attribute_path(e, each, bound[1]));
+    check_growing(text.size());
     charge_bytes(separator.size());
   }
   charge_bytes(text.size());
@@ -126,6 +128,7 @@ Value filter_indent(Evaluator&, const Value& input, const Arguments& arguments) 
     if (i > 0) text += "\n";
     if (i > 0 && (blank || !lines[i].bytes().empty())) text += indent;
     text += lines[i].bytes();
+    check_growing(text.size());
   }
   return like(input, std::move(text));
 }

@@ -262,6 +262,7 @@ Value format_percent(const std::string& format, const Value& values) {
       ++used;
     }
     out += convert(*value, spec);
+    check_growing(out.size());
   }
   const bool left_over = tuple ? used < values.as_list().items.size()
                                : used == 0 && !named && !values.is_dict() && !values.is_list() &&

@@ -83,6 +83,7 @@ class Writer {
   }
 
   void next(bool first) {
+    check_growing(out.size());
     if (!first) out += style_.between;
     newline();
   }

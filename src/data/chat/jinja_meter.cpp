@@ -13,7 +13,10 @@ thread_local int levels = 0;
 
 }  // namespace
 
-Meter::Meter(const Limits& limits) : outer_(left) { left = limits; }
+Meter::Meter(const Limits& limits) : outer_(left) {
+  left = limits;
+  left.text_bytes += 9 * text_held;  // what is given is held, too
+}
 Meter::~Meter() { left = outer_; }
 int64_t Meter::steps_left() const { return left.steps; }
 
@@ -22,11 +25,15 @@ void charge(int64_t steps) {
   if (left.steps < 0) throw TemplateError("the template takes too many steps");
 }
 
-void hold_text(int64_t bytes) {
-  if (text_held + bytes > left.text_bytes) {
+void check_growing(size_t bytes) {
+  if (static_cast<int64_t>(bytes) > left.text_bytes - text_held) {
     throw TemplateError("the template makes more than " + std::to_string(left.text_bytes >> 20) +
                         " MiB of text");
   }
+}
+
+void hold_text(int64_t bytes) {
+  check_growing(static_cast<size_t>(bytes));
   text_held += bytes;
 }
 

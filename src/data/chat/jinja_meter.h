@@ -8,7 +8,8 @@ namespace hearth::jinja {
 
 struct Limits {
   int64_t steps = 50'000'000;               // a few seconds
-  int64_t text_bytes = int64_t{512} << 20;  // of all texts that live at once
+  /// Of the texts that it makes and that live at once: so much, and eight times what it is given.
+  int64_t text_bytes = int64_t{32} << 20;
   int depth = 700;                          // of calls and expressions in one another
 };
 
@@ -33,6 +34,8 @@ inline void charge_values(size_t values) { charge(1 + static_cast<int64_t>(value
 
 void hold_text(int64_t bytes);  // TemplateError above the limit; then nothing is held
 void release_text(int64_t bytes) noexcept;
+/// For a text that grows before it is held: TemplateError when it could not be held as it is.
+void check_growing(size_t bytes);
 
 /// One level deeper; TemplateError at the limit.
 class Level {

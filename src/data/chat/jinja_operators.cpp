@@ -99,8 +99,7 @@ Value repeated(const Value& value, int64_t times) {
   if (value.is_string()) {
     charge_bytes(static_cast<size_t>(length * times));
     std::string text;
-    hold_text(length * times);  // known before the memory is taken
-    release_text(length * times);
+    check_growing(static_cast<size_t>(length * times));  // known before the memory is taken
     for (int64_t i = 0; i < times; ++i) text += value.bytes();
     return value.as_string().safe ? Value::safe(std::move(text)) : Value(std::move(text));
   }

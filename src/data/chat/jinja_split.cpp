@@ -167,6 +167,7 @@ std::string format_braces(Evaluator& e, const std::string& format, const Argumen
       fail("format: unknown conversion");
     }
     out += format_value(value, spec);
+    check_growing(out.size());
     charge_bytes(out.size() / 8);
   }
   return out;

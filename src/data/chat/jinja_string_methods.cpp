@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "data/chat/jinja_meter.h"
 #include "data/chat/jinja_operators.h"
 #include "data/chat/jinja_unicode.h"
 #include "data/chat/jinja_write.h"
@@ -129,9 +130,10 @@ Value replace(Evaluator&, const Value& self, const Arguments& arguments) {
   std::string_view rest = self.bytes();
   charge_bytes(rest.size());
   const auto put = [&] {
+    charge_bytes(by.size());
+    check_growing(out.size() + by.size());
     out += by;
     --left;
-    charge_bytes(by.size());
   };
   if (old.empty()) {  // before every character and at the end
     charge_values(rest.size());
@@ -163,6 +165,7 @@ Value join(Evaluator&, const Value& self, const Arguments& arguments) {
     if (!std::exchange(first, false)) text += self.bytes();
     charge_bytes(self.bytes().size());
     text += text_of(each, "join");
+    check_growing(text.size());
   }
   charge_bytes(text.size());
   return like(self, std::move(text));

@@ -56,6 +56,7 @@ void write_items(std::string& out, const Values& items, const char* open, const 
   for (size_t i = 0; i < items.size(); ++i) {
     if (i > 0) out += ", ";
     write(out, items[i]);
+    check_growing(out.size());
   }
   out += close;
 }
@@ -84,6 +85,7 @@ void write_dict(std::string& out, const Dict& dict) {
     write(out, dict.items[i].first);
     out += ": ";
     write(out, dict.items[i].second);
+    check_growing(out.size());
   }
   out += '}';
 }

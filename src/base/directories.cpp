@@ -126,14 +126,31 @@ std::string real_path(const std::string& path) {
   return real;
 }
 
+namespace {
+
+/// Whether the path leads elsewhere than to the open file: another process has removed that.
+bool is_elsewhere(const std::string& path, int fd) {
+  struct stat there {
+  }, open{};
+  const int found = file_calls().status(path.c_str(), true, there);
+  if (found < 0 || file_calls().status_of(fd, open) < 0) return found == -ENOENT;
+  return there.st_dev != open.st_dev || there.st_ino != open.st_ino;
+}
+
+}  // namespace
+
 FileLock::FileLock(const std::string& path, const std::string& purpose) {
   system_path(path);
-  fd_ = static_cast<int>(
-      checked(retried([&] { return file_calls().open(path.c_str(), O_RDWR | O_CREAT, 0666); }),
-              path, "open"));
-  const int result = retried([&] { return file_calls().lock_exclusive(fd_); });
+  int result = 0;
+  for (bool locked = false; !locked && result >= 0;) {
+    fd_ = static_cast<int>(
+        checked(retried([&] { return file_calls().open(path.c_str(), O_RDWR | O_CREAT, 0666); }),
+                path, "open"));
+    result = retried([&] { return file_calls().lock_exclusive(fd_); });
+    locked = result >= 0 && !is_elsewhere(path, fd_);
+    if (!locked) file_calls().close(fd_);
+  }
   if (result >= 0) return;
-  file_calls().close(fd_);
   if (result == -EWOULDBLOCK) {
     throw usage_error(path + ": another process holds " + purpose +
                       "; wait until it ends or choose another directory");

@@ -60,6 +60,20 @@ void keep_best(RunRates& a, const RunRates& b) {
   keep_best(a.costs.update_params_per_s, b.costs.update_params_per_s);
 }
 
+/// A bound is what nothing here passes: no rate that was measured is above the best.
+void bound_by(RunRates& rates) {
+  const CostRates& costs = rates.costs;
+  double& best = rates.best.flops_per_s;
+  for (const RateCurve* curve : {&costs.linear_forward, &costs.linear_backward,
+                                 &costs.experts_forward, &costs.experts_backward}) {
+    for (const RateCurve::Point& point : curve->points) keep_best(best, point.flops_per_s);
+  }
+  for (const double rate : {costs.attention_forward, costs.attention_backward, costs.loss}) {
+    keep_best(best, rate);
+  }
+  keep_best(rates.best.update_params_per_s, costs.update_params_per_s);
+}
+
 /// Of no machine, for tests that start the program often: measuring takes longer than their steps.
 RunRates round_rates() {
   const RateCurve curve{{{1, 1e10}}};
@@ -112,6 +126,7 @@ RunRates measure_run(const RunSetup& setup, const PlanRequest& request) {
     known->second = {measure_rates(*device, options), measure_costs(*device, options, shapes)};
     keep_best(known->second,
               {measure_rates(*device, options), measure_costs(*device, options, shapes)});
+    bound_by(known->second);
   }
   return known->second;
 }

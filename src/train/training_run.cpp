@@ -77,6 +77,11 @@ void TrainingRun::accept(const SavedState& state) {
     if (error.code() != ExitCode::storage) throw;
     throw storage_error(state.directory + "/manifest.json: " + error.what());
   }
+  if (state.step > steps_) {
+    throw usage_error("--steps: the run would end at step " + std::to_string(steps_) + ", but " +
+                      state.directory + " is of step " + std::to_string(state.step) +
+                      "; ask for as many at least, or begin in another --out");
+  }
 }
 
 bool TrainingRun::finished(std::optional<SavedState>& state) {

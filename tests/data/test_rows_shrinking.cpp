@@ -16,9 +16,10 @@ TEST_CASE("data files that shrink while they are read are refused by name") {
     rows += row + "\n";
     array += (i == 0 ? "" : ", ") + row;
   }
-  const std::pair<const char*, std::string> files[] = {
-      {"a.jsonl", rows}, {"a.json", array + "]"}, {"a.jsonl.gz", gzip(rows)},
-      {"a.jsonl.zst", zstd(rows)}};
+  const std::pair<const char*, std::string> files[] = {{"a.jsonl", rows},
+                                                       {"a.json", array + "]"},
+                                                       {"a.jsonl.gz", gzip(rows)},
+                                                       {"a.jsonl.zst", zstd(rows)}};
   for (const auto& [name, bytes] : files) {
     int refused = 0;
     for (int n = 1;; ++n) {

@@ -7,10 +7,10 @@
 namespace hearth::jinja {
 
 struct Limits {
-  int64_t steps = 50'000'000;               // a few seconds
+  int64_t steps = 50'000'000;  // a few seconds
   /// Of the texts that it makes and that live at once: so much, and eight times what it is given.
   int64_t text_bytes = int64_t{32} << 20;
-  int depth = 700;                          // of calls and expressions in one another
+  int depth = 700;  // of calls and expressions in one another
 };
 
 /// While it lives, charges of this thread count against these limits.

@@ -173,6 +173,30 @@ TEST_CASE("calls that fail in rare ways end with a reason") {
   CHECK(raised_by([&] { log.line("a"); }).says("cannot write: Input/output error"));
 }
 
+TEST_CASE("a lock whose file another process removes meanwhile is taken anew") {
+  /// The process that held it goes, and removes it, between the open and the lock of this one.
+  class Removed : public FileCalls {
+   public:
+    explicit Removed(std::string path) : path_(std::move(path)) {}
+    int lock_exclusive(int fd) override {
+      if (locks_++ == 0) FileCalls::unlink(path_.c_str());
+      return FileCalls::lock_exclusive(fd);
+    }
+    int locks() const { return locks_; }
+
+   private:
+    std::string path_;
+    int locks_ = 0;
+  };
+  const TemporaryDirectory directory;
+  const std::string path = directory / ".lock";
+  Removed calls(path);
+  const FileCallsOverride guard(calls);
+  const FileLock lock(path, "it");
+  CHECK(calls.locks() == 2);
+  CHECK(raised_by([&] { FileLock second(path, "it"); }).code == ExitCode::usage);
+}
+
 TEST_CASE("a kernel without fallocate is no error") {
   const TemporaryDirectory directory;
   OutputFile file(directory / "file");

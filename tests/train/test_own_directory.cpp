@@ -40,6 +40,22 @@ TEST_CASE("own directory: a result without a state is that of the run that ended
   CHECK(f.result("run") == result);
 }
 
+TEST_CASE("own directory: a run that would end before its saved state is refused") {
+  TrainingFixture f;
+  TrainConfig config = f.config("run");
+  config.steps = 4;
+  REQUIRE(f.run(config) == ExitCode::done);
+  const std::string result = f.result("run"), root = f.root("run");
+  config.steps = 2;
+  config.allow_change = {"steps"};
+  const Raised raised = raised_by([&] { f.run(config); });
+  CHECK(raised.code == ExitCode::usage);
+  CHECK(raised.says("would end at step 2"));
+  CHECK(raised.says("step-00000004 is of step 4"));
+  CHECK(f.result("run") == result);
+  CHECK(f.root("run") == root);
+}
+
 TEST_CASE("own directory: a directory 'model' that no run left is not taken for a result") {
   TrainingFixture f;
   std::filesystem::create_directories(f.dir / "run/model");

@@ -1,4 +1,5 @@
 // hearth report: one HTML page of a run, or of two over each other.
+#include "base/error.h"
 #include "base/file_ops.h"
 #include "report/report.h"
 #include "tools/commands.h"
@@ -19,6 +20,9 @@ OptionDefaults defaults_of_train() {
 }  // namespace
 
 ExitCode run_report(const Options& options) {
+  if (file_info(options.out).kind == FileKind::directory) {
+    throw usage_error("--out " + quoted(options.out) + ": is a directory; name the file");
+  }
   const bool compares = !options.compare.empty();
   const std::string& directory = compares ? options.compare[0] : options.operand;
   const RunHistory run = read_run(directory);

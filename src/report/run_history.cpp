@@ -20,7 +20,9 @@ void require_run(const std::string& directory) {
     throw input_error(directory + ": expected a run directory, found " +
                       (info.kind == FileKind::none ? "nothing" : "a file"));
   }
-  constexpr std::array kFiles{"metrics.jsonl", "journal.jsonl", "config.yaml", "plan.json"};
+  // The lock alone: a run that plans, or reads its weights.
+  constexpr std::array kFiles{"metrics.jsonl", "journal.jsonl", "config.yaml", "plan.json",
+                              ".lock"};
   const bool any = std::any_of(kFiles.begin(), kFiles.end(),
                                [&](const char* name) { return is_there(directory + "/" + name); });
   if (!any) {

@@ -76,6 +76,8 @@ TEST_CASE("a run that is written to: what stands behind the last line break is l
 
 TEST_CASE("empty and missing files") {
   RunFiles f;
+  f.write(".lock", "");  // of a run that reads its weights
+  CHECK(read_run(f.path()).metrics.steps == 0);
   f.write("metrics.jsonl", "");
   CHECK(read_run(f.path()).metrics.steps == 0);
   f.write("journal.jsonl", "");

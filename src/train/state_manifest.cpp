@@ -116,11 +116,12 @@ StateManifest parse_manifest(std::string_view text, const std::string& source) {
   const auto damaged = [&] {
     return input_error(source + ": its bytes have not the digest it names");
   };
+  // The text that is written back has the digest, too: leaving out the one check alone is no fault.
+  const bool unchecked = planted("unchecked-manifest");
   if (text.size() < kTail) throw input_error(source + ": is cut short");
   const std::string_view body = text.substr(0, text.size() - kTail);
   const std::string_view tail = text.substr(body.size());
-  if (tail != std::string(kSeal) + digest_of(body).hex() + std::string(kEnd) &&
-      !planted("unchecked-manifest")) {
+  if (tail != std::string(kSeal) + digest_of(body).hex() + std::string(kEnd) && !unchecked) {
     throw damaged();
   }
 
@@ -144,7 +145,8 @@ StateManifest parse_manifest(std::string_view text, const std::string& source) {
   manifest.root = reader.digest("root");
   manifest.extra = reader.member("extra");
   if (!manifest.extra.is_object()) reader.refuse("extra is no object");
-  if (manifest_text(manifest) != text) reader.refuse("is not written as this format says");
+  if (manifest_text(manifest) != text && !unchecked)
+    reader.refuse("is not written as this format says");
   return manifest;
 }
 

@@ -3,6 +3,7 @@
 #include "data/row_fixture.h"
 #include "data/samples/data_files.h"
 #include "data/samples/row_key.h"
+#include "support/packed.h"
 #include "support/raises.h"
 
 using namespace hearth;
@@ -84,6 +85,54 @@ TEST_CASE("odd rows: weights of files, and keys of their names") {
   CHECK(key(".jsonl") == key("b.jsonl"));
   CHECK(key("a.jsonl") != key("a.txt"));
   CHECK(key("a.jsonl") != key("a"));
+}
+
+TEST_CASE("odd rows: a text that ends with the end token, with another one behind it") {
+  const RowFixture f;
+  Json tokenizer = parse_json(read_file(f.directory / "tokenizer.json"), "tokenizer.json");
+  tokenizer["post_processor"] = parse_json(
+      R"({"type": "TemplateProcessing", "single": [{"Sequence": {"id": "A", "type_id": 0}},
+          {"SpecialToken": {"id": "<|im_start|>", "type_id": 0}}], "pair": [],
+          "special_tokens": {"<|im_start|>": {"id": "<|im_start|>", "ids": [257],
+                             "tokens": ["<|im_start|>"]}}})",
+      "post_processor");
+  f.file("tokenizer.json", tokenizer.dump());
+  CHECK(ids_as_text(f.read_row(R"({"text": "a<|im_end|>"})")) == "a</S><S>");
+  CHECK(ids_as_text(f.read_row(R"({"text": "a"})")) == "a<S></S>");
+}
+
+TEST_CASE("odd rows: what a template notes is told, once") {
+  RowFixture f;
+  f.options.chat_template = f.file(
+      "t.jinja", "{% for m in messages %}<{{ m.role }}>{% if loop.last %}!{% endif %}"
+                 "{{ m.content }}{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}");
+  const std::string row = R"({"messages": [{"role": "user", "content": "Q"},
+      {"role": "assistant", "content": "A"}, {"role": "user", "content": "Q"}]})";
+  std::string line = row;
+  for (char& c : line) c = c == '\n' ? ' ' : c;
+  CHECK(f.read_text(line + "\n" + line + "\n").size() == 2);
+}
+
+TEST_CASE("odd rows: no length is too much where none is given") {
+  for (const Overflow overflow : {Overflow::drop, Overflow::error, Overflow::truncate}) {
+    RowFixture f;
+    f.options.overflow = overflow;
+    f.options.seq_len = 0;
+    CHECK(f.read_row(R"({"input_ids": [1, 2, 3]})").ids.size() == 3);
+    f.options.seq_len = 3;
+    CHECK(f.read_row(R"({"input_ids": [1, 2, 3]})").ids.size() == 3);
+  }
+}
+
+TEST_CASE("odd rows: blanks between the rows of an array, or nothing else") {
+  const RowFixture f;
+  const std::string row = R"({"input_ids": [1, 2]})";
+  CHECK(f.read({f.file("a.json", "\t[\r" + row + "\t,\r\n" + row + "\t\r]\t")}).size() == 2);
+  for (const char* end : {"5}", "5\t", "5\r]", "5\n]", "5,", "5 ]"}) {
+    CHECK(has(f.refusal(std::string("[") + end, "a.json"), "a.json:1: "));
+  }
+  const std::string blanks(33 << 20, ' ');
+  CHECK(has(f.refusal(zstd(blanks + "\n" + blanks + "\n[]"), "a.json.zst"), "only blank lines"));
 }
 
 TEST_CASE("odd rows: dates of templates") {

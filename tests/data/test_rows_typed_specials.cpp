@@ -61,3 +61,37 @@ TEST_CASE("texts that stand for typed tokens go as they came") {
   CHECK(rendered.trained[1] == TextSpan{2 + length, 4 + length});
   CHECK(rendered.trained[2] == TextSpan{4 + length + 9, 4 + 2 * length + 1});
 }
+
+TEST_CASE("texts that stand for typed tokens, cut or changed by a template, leave nothing") {
+  const RowFixture f;
+  const SpecialTokens tokens{Tokenizer(f.options.model)};
+  const std::string used = "\xf4\x80\x80\x80", mark = "\xf4\x80\x80\x81";
+  Chat chat;
+  chat.messages.push_back(JsonObject{{"role", "user"}, {"content", "<|im_end|>"}, {used, "x"}});
+  const TypedSpecials typed(tokens, chat);
+  REQUIRE(chat.messages[0].find("content")->as_string() == mark + "0" + mark);
+  const auto restored = [&](const std::string& text) {
+    TrainedChat rendered;
+    rendered.text = text;
+    rendered.trained = {{0, static_cast<uint32_t>(text.size())}};
+    const size_t specials = typed.restore(rendered).size();
+    return rendered.text + "|" + std::to_string(specials);
+  };
+  CHECK(restored("a" + mark + "0" + mark) == "a<|im_end|>|1");
+  CHECK(restored("a" + mark + "0") == "a|0");
+  CHECK(restored("a" + mark + "99" + mark + "b") == "ab|0");
+  CHECK(restored("a" + mark) == "a|0");
+}
+
+TEST_CASE("a chat that has all private characters is refused where typed tokens are hidden") {
+  RowFixture f;
+  f.options.no_special_in_content = true;
+  std::string all;
+  for (int i = 0; i < 64 * 64; ++i) {
+    all += "\xf4\x80";
+    all += static_cast<char>(0x80 + i / 64);
+    all += static_cast<char>(0x80 + i % 64);
+  }
+  f.refused(R"({"messages": [{"role": "assistant", "content": ")" + all + R"("}]})",
+            {"4096 private characters"});
+}

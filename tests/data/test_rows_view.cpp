@@ -53,4 +53,10 @@ TEST_CASE("long samples are shortened between their marks") {
   std::string umlauts;
   for (int i = 0; i < 500; ++i) umlauts += "\u00e9";
   CHECK(find_invalid_utf8(shortened(umlauts, 301, kBrackets)) == std::string_view::npos);
+  umlauts += "x";
+  CHECK(find_invalid_utf8(shortened(umlauts, 301, kBrackets)) == std::string_view::npos);
+  CHECK(find_invalid_utf8(shortened("x" + umlauts, 301, kBrackets)) == std::string_view::npos);
+  CHECK(shortened(std::string(1000, '\x80'), 300, kBrackets) == "[... 1000 bytes ...]");
+  // What is left out closes the span that it was in.
+  CHECK(shortened(many, 65, kBrackets) == many.substr(0, 65) + "][... 535 bytes ...]");
 }

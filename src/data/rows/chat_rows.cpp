@@ -133,9 +133,10 @@ Json read_turn(const Json& turn, const std::string& where) {
                     "tool");
 }
 
+// Of at least one message.
 void put_system_first(std::string system, const std::string& where, JsonArray& messages) {
   if (system.empty()) return;
-  if (!messages.empty() && member_or_null(messages[0], "role").as_string() == "system") {
+  if (member_or_null(messages[0], "role").as_string() == "system") {
     throw input_error(where + ": system: the first turn is one of the system, too");
   }
   messages.insert(messages.begin(), message("system", std::move(system)));

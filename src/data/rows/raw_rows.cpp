@@ -50,12 +50,8 @@ class OpenFile {
   bool next(RawRow& row) {
     row.file = bytes_.name();
     row.document = container_ == Container::document;
-    switch (container_) {
-      case Container::document: return read_document(row);
-      case Container::array: return read_element(row);
-      case Container::lines: break;
-    }
-    return read_line(row);
+    if (row.document) return read_document(row);
+    return container_ == Container::array ? read_element(row) : read_line(row);
   }
 
   const ByteStream& bytes() const { return bytes_; }

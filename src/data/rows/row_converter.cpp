@@ -180,7 +180,7 @@ void RowConverter::State::fill_text(std::string text, size_t trained_from, const
   sample.labels = encoding.ids;
   for (size_t i = 0; i < sample.labels.size() && trained_from > 0; ++i) {
     const TextSpan token = encoding.spans[i];
-    const bool added_behind = token.begin == end && token.end == end;
+    const bool added_behind = token.begin == end;
     if (token.end <= trained_from && !added_behind) sample.labels[i] = kIgnoredLabel;
   }
   sample.text = std::move(text);

@@ -36,8 +36,7 @@ std::string unused_character(const Chat& chat) {
 SpecialTokens::SpecialTokens(const Tokenizer& tokenizer) {
   for (int64_t id = 0; id < tokenizer.vocabulary_size(); ++id) {
     if (!tokenizer.is_special(static_cast<int32_t>(id))) continue;
-    const auto token = tokenizer.token(static_cast<int32_t>(id));
-    if (token && !token->empty()) tokens_.emplace_back(*token);
+    tokens_.emplace_back(*tokenizer.token(static_cast<int32_t>(id)));  // never empty
   }
   std::stable_sort(tokens_.begin(), tokens_.end(),
                    [](const auto& a, const auto& b) { return a.size() > b.size(); });

@@ -70,12 +70,13 @@ int64_t largest_run(const RowSet& set, int64_t n) {
   return n / count * all + largest;
 }
 
-// Any order in each epoch: the n longest, where a row comes again once an epoch that is touched.
+// Any order in each epoch: the n longest, where a row comes again once an epoch that is touched; so
+// many epochs have n sequences or more.
 int64_t largest_choice(const RowSet& rows, int64_t n) {
   const auto counts = count_lengths(rows);
   const int64_t epochs = n == 1 ? 1 : (n - 2) / rows.rows_in_epoch() + 2;
   int64_t sum = 0;
-  for (size_t length = counts.size(); length-- > 0 && n > 0;) {
+  for (size_t length = counts.size() - 1; n > 0; --length) {
     const int64_t times = std::min(n, counts[length] * epochs);
     sum += static_cast<int64_t>(length) * times;
     n -= times;

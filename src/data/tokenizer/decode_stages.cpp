@@ -12,9 +12,14 @@ namespace {
 constexpr std::string_view kReplacement = "\ufffd";
 
 std::string replace_all(std::string_view text, std::string_view old, std::string_view by) {
-  if (old.empty()) return std::string(text);
   std::string result;
   size_t at = 0;
+  if (old.empty()) {  // stands before every character and at the end, as Rust has it
+    for (; at < text.size(); at += std::max<size_t>(decode_utf8(text.substr(at)).length, 1)) {
+      result.append(by).append(text.substr(at, decode_utf8(text.substr(at)).length));
+    }
+    return result.append(by);
+  }
   for (size_t found; (found = text.find(old, at)) != std::string_view::npos;
        at = found + old.size()) {
     result.append(text.substr(at, found - at)).append(by);

@@ -52,7 +52,7 @@ const ForeignKey* find_foreign_key(std::string_view spelling) {
   for (const ForeignKey& key : foreign_keys()) {
     if (!fits(key, name)) continue;
     if (key.name == name) return &key;
-    if (!found || key.name.size() > found->name.size()) found = &key;
+    found = &key;  // no pattern fits the names of another one
   }
   return found;
 }

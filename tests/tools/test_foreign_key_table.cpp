@@ -17,6 +17,11 @@ TEST_CASE("foreign keys: the table is sound") {
     INFO(key.name);
     CHECK(names.insert(key.name).second);
     CHECK(key.name.find('_') == std::string::npos);
+    // No pattern fits the names of another one.
+    for (const ForeignKey& other : foreign_keys()) {
+      if (&other == &key || !key.name.ends_with('*') || !other.name.ends_with('*')) continue;
+      CHECK_FALSE(other.name.starts_with(key.name.substr(0, key.name.size() - 1)));
+    }
     // A refusal says what to do, and what passes has somewhere to go.
     if (key.other == OtherValue::refuse) CHECK_FALSE(key.advice.empty());
     if (key.other == OtherValue::pass) CHECK_FALSE(key.option.empty());

@@ -24,6 +24,120 @@ PROPERTIES = ["isalpha()", "isdecimal()", "isdigit()", "isnumeric()", "isspace()
               "isalnum()", "upper()", "lower()", "title()", "capitalize()", "swapcase()", "strip()", "split()"]
 
 EXPRESSIONS = r"""
+('9' * 400)|float
+('-' ~ '9' * 400)|float
+('0.' ~ '0' * 400 ~ '1')|float
+('0.' ~ '0' * 400 ~ '1e5')|float
+('9' * 400 ~ 'e-5')|float
+('9' * 400 ~ '.5e+5')|float
+'1e99999999999999999999'|float
+'1e-99999999999999999999'|float
+'0e99999999999999999999'|float
+el|map('upper')|first
+l|map('string')|first
+(d|attr('items'))()|list
+d|attr('b')
+'{:f}'.format(-((e ~ 'nan')|float))
+'{:F}'.format((e ~ 'inf')|float)
+range(start=1, stop=3)|list
+range(5, stop=3)|list
+l. 1.5
+nested. 0
+nested.0.0
+d.items().count is defined
+d.keys().index is defined
+-628187468.2105646 // -0.7582200803883872
+((e ~ 'nan')|float) ** 2.5
+2.5 ** ((e ~ 'nan')|float)
+((e ~ 'inf')|float) ** 2.5
+2.5 ** ((e ~ 'inf')|float)
+d.items() == d.items()
+d.keys() == d.keys()
+d.keys() == {'a': 0, 'A': 0, 'b': 0}.keys()
+d.keys() == ed.keys()
+d.keys() == {'a': 0, 'A': 0, 'c': 0}.keys()
+d.values() == d.values()
+d.items() == ed.keys()
+ed.items() == ed.keys()
+(l|map('string')) == (l|map('string'))
+deep.items() == deep.items()
+s|upper()()
+s is eq 'x'
+i is eq 7.0
+ed is eq {}
+el is eq []
+range(**{}, 1)
+d.items()[1:2]
+namespace() is callable
+'a_b _c'|wordcount
+'_'|wordcount
+1 if cycler('a') else 2
+1 if namespace() else 2
+f is sameas f
+f is sameas g
+i is sameas i
+s|center(5, width=6)
+['\U000e0001\u200b\x01']
+l[-9:]
+l[-9::-1]
+range(5, a=1)|list
+cycler('a', b=1).next()
+'x' % 5.5
+'{:F}'.format(1.5)
+'{:f}'.format((e ~ 'nan')|float)
+'{:#d}'.format(5)
+'{:#}'.format(5)
+'{:>}'.format('a')
+'{:<5}'.format(5)
+'{:_}'.format('a')
+'{:#}'.format('a')
+'%F' % 1.5
+0.0 ** 2
+0 ** 2.5
+(e ~ 'inf')|float ** 2.5
+2.5 ** (e ~ 'inf')|float
+n ** (e ~ 'inf')|float
+range(3) == range(4)
+(1, 2) == [1, 2]
+loop is iterable
+5 is callable
+'nope' is test
+'nope' is filter
+'a\nb'.splitlines(false)
+l[-9:2]
+l[2:-9:-1]
+5[1:2]
+missing[1:2]
+{[1]: 2}
+{{}: 2}
+d[[1]]
+d[{'a': 1}]
+1.5 == true
+true == 1.0
+1.5|round is float
+'+' ~ 1
+foo(*[1], **{'a': 1})
+range(**{'a': 1}, *[1])
+1e-400|float
+'1e'|float
+'1e400x'|float
+'9e999'|float
+'-9e-999'|float
+[]|sort(attribute=0)
+l|map(attribute=none)|list
+l|sort(attribute=0)
+rows|map('upper')|list
+['a']|map('nope')|list
+['a']|select('nope')|list
+0
+5
+1_000_000
+1.5.5
+l.0.5
+s.'a'
+s[{}]
+joiner
+5 if
 '5'|int(base=2)
 '101'|int(0, 2)
 '17'|int(0, 8)
@@ -425,6 +539,10 @@ range(1, 5,)|list
 """
 
 STATEMENTS = [
+    "{% for x, in [[1], [2]] %}{{ x }}{% endfor %}", "{% set a, = l %}", "{% for (x,) in [[1]] %}{{ x }}{% endfor %}", "{% set (a, b,) = (1, 2) %}{{ a }}{{ b }}", "{% for x,) in [[1]] %}{% endfor %}", "{% set a, = [1] %}{{ a }}", "{{ 1_", "{{ 1_0", "{{ 0x", "{{ 0x1",
+    "{% for x in l %}{{ loop is callable }}{{ 1 if loop else 2 }}{% endfor %}", "{% filter upper|trim|lower %} aB {% endfilter %}", "{% set a | upper | trim %} aB {% endset %}{{ a }}",
+    "{% for x in l %}{{ loop is iterable }}{{ joiner() is iterable }}{{ loop.cycle(1, a=2) }}{% endfor %}", "{% call(a) 1.5 m() %}{% endcall %}", "{% 1.5 %}", "{% for 1.5 in l %}{% endfor %}", "{% if t %}{% set 1.5 = 2 %}{% endif %}", "{% print 1, %}", "{% for x in l, %}{{ x }}{% endfor %}",
+    "{% with a = 1, %}{% endwith %}", "{% set a = 1, %}{{ a }}", "{% print i,s, %}", "{{ i, }}", "{{ (i,) }}", "{{ s.{ }}", "{{ 0", "{{ 5", "{{ 1e", "{{ 1e+", "{{ x_",
     "{% macro m(a, b=1) %}{{ varargs }}{{ kwargs }}{{ caller }}{% endmacro %}{{ m.catch_kwargs }}{{ m.catch_varargs }}{{ m.caller }}{{ m.arguments }}{{ m.defaults }}{{ m.zz }}",
     "{% macro m(a) %}{% endmacro %}{{ m.arguments }}{{ m.catch_kwargs }}{{ m.catch_varargs }}{{ m.caller }}",
     "{% macro m(a=1, b) %}{% endmacro %}", "{% macro m() %}{% endmacro %}{{ m(a=1) }}",

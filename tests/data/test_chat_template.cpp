@@ -43,6 +43,22 @@ const Json kTools = JsonArray{JsonObject{{"name", "f"}}};
 
 }  // namespace
 
+TEST_CASE("templates and tokens of a configuration: entries without a name, tokens of its own") {
+  Model model;
+  for (const char* entry : {R"({"name": 5, "template": "t"})", R"({"name": "default"})", "5"}) {
+    INFO(entry);
+    model.file("tokenizer_config.json", std::string(R"({"chat_template": [)") + entry + "]}");
+    CHECK(has(model.refusal(), "an entry without the strings name and template"));
+  }
+  // A configuration with added_tokens_decoder is whole: no other file is asked for tokens.
+  const std::string config = R"({"chat_template": "{{ eos_token }}", "eos_token": "</s>")";
+  model.file("special_tokens_map.json", R"({"eos_token": "<e>"})");
+  model.file("tokenizer_config.json", config + "}");
+  CHECK(model.render() == "<e>");
+  model.file("tokenizer_config.json", config + R"(, "added_tokens_decoder": {}})");
+  CHECK(model.render() == "</s>");
+}
+
 TEST_CASE("the template of a model: files before the configuration, names by the tools") {
   Model model;
   CHECK(has(model.refusal(), "no chat template"));

@@ -53,6 +53,10 @@ TEST_CASE("errors name the template and the line") {
   CHECK(has(refusal("{% if 1 %}"), "endif is missing"));
   CHECK(has(refusal("{{ 'a'.encode() }}"), "encode of texts is not supported"));
   CHECK(has(refusal("{% for x in [1] recursive %}{% endfor %}"), "recursive"));
+  CHECK(has(refusal("{% for x in 1, recursive %}{% endfor %}"), "recursive"));
+  CHECK(has(refusal("{% for x in [1] %}{% set y %}{% break %}{% endset %}{% endfor %}"), "break"));
+  CHECK(has(refusal("{{ '\\ud800' }}"), "no character"));
+  CHECK(has(refusal("{{ 'ab' * 1000000000 }}"), "repetition that is too long"));
   CHECK(has(refusal("{{ 9223372036854775807 + 1 }}"), "64 bits"));
   CHECK(has(refusal("{{ 9223372036854775808 }}"), "64 bits"));
   CHECK(has(refusal("{{ (-9223372036854775807 - 1) // -1 }}"), "64 bits"));

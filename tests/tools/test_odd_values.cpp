@@ -1,6 +1,7 @@
 // Values and configurations at the edges: what each is told, or what it means.
 #include <catch2/catch_test_macros.hpp>
 #include <filesystem>
+#include <fstream>
 
 #include "support/raises.h"
 #include "tools/commands.h"
@@ -143,6 +144,64 @@ TEST_CASE("odd values of other trainers' configurations") {
   CHECK(has(with("learning_rate: {a: 1}\n"), "expected a value"));
   CHECK(has(with("learning_rate: [[1]]\n"), "expected a value"));
   CHECK(has(with("lr: {a: 1}\n"), "expected a value"));
+}
+
+TEST_CASE("odd values of other trainers' keys") {
+  const TemporaryDirectory directory;
+  std::ofstream(directory / "rows") << "{}";
+  const std::string head = "model: m\nout: o\n";
+  const auto with = [&](const std::string& yaml) {
+    std::string all;
+    for (const std::string& problem : problems_of(head + yaml)) all += problem + "\n";
+    return all;
+  };
+  const std::string rows = "data: d.jsonl\n";
+  struct Case {
+    std::string yaml, part;  // of what is told; empty: nothing is
+  };
+  for (const Case& c : std::vector<Case>{
+           {"dataset: '-'\n", ""},
+           {"dataset: rows.jsonl\n", ""},
+           {"dataset: " + (directory / "rows") + "\n", ""},
+           {"dataset: " + (directory / "none") + "\n", "is no file"},
+           {"data:\n  - path: d.jsonl\n    type: alpaca\n", ""},
+           {rows + "eval_data:\n  - path: d.jsonl\n    type: alpaca\n", ""},
+           {rows + "val_size: 1e16\n", "--val-size"},
+           {rows + "val_size: -1\n", "--val-size"},
+           {rows + "warmup: [1, 2]\n", "expected one value"},
+           {rows + "resume: ''\n", "auto, never or a directory"},
+           {rows + "resume: never\n", ""},
+           // Null asks for nothing, whoever knows the key.
+           {rows + "policy:\nlearning_rate:\ngptq:\n", ""},
+           {rows + "frobnicate:\n", "frobnicate"},
+           {rows + "gptq: ''\n", ""},
+           {rows + "gptq: [true, true]\n", "quantised"},
+           {rows + "gptq: true\n", "'true': "},
+           // Maps: ignored with a note or without, refused with advice or without.
+           {rows + "fsdp_config: {a: 1}\n", ""},
+           {rows + "bnb_config: {a: 1}\n", ""},
+           {rows + "bnb_config: [[1]]\n", ""},
+           {rows + "model_config: {output_router_logits: true}\n", ""},
+           {rows + "model_config: {output_router_logits: true, a: 1, b: 1}\n", "config.json"},
+           {rows + "model_config: [[1]]\n", "config.json"},
+           {rows + "max_steps: {a: 1}\n", "expected a value"},
+           {rows + "max_steps: [[1]]\n", "expected a value"}}) {
+    const std::string message = with(c.yaml);
+    INFO(c.yaml << "-> " << message);
+    CHECK((c.part.empty() ? message.empty() : has(message, c.part)));
+  }
+  const auto files = [&](const std::string& entry) {
+    const auto options = parsed_yaml(head + "datasets:\n  - " + entry + "\n").options;
+    return options.data;
+  };
+  CHECK(files("{data_files: [a.jsonl], type: alpaca}") == Words{"a.jsonl"});
+  CHECK(files("{path: a.jsonl, data_files: [a.jsonl], type: alpaca}") == Words{"a.jsonl"});
+  CHECK(files("{path: a.jsonl, name: any, type: alpaca}") == Words{"a.jsonl"});
+  CHECK(files("{path: a.jsonl, field_messages: conversations, type: alpaca}") == Words{"a.jsonl"});
+  CHECK(told({"train", "--model", "m", "--out", "o", "--data", "-", "--eval-data", "e.jsonl"})
+            .empty());
+  CHECK(has(told(train({"--grad-accum", "3", "--batch-tokens", "4096", "--seq-len", "1024"})),
+            "contradict each other"));
 }
 
 TEST_CASE("a configuration's maps are kept to a bound, and none below lists of lists") {

@@ -153,6 +153,20 @@ TEST_CASE("background save: an update waits for what it changes, and for no more
   CHECK(verify_state(out / "state/step-00000001").digest == state_digest(before.registry));
 }
 
+TEST_CASE("background save: one in flight ends before its owner does") {
+  const TemporaryDirectory out;
+  SavedRun run;
+  SlowSaves slow;
+  const FileCallsOverride guard(slow);
+  {
+    BackgroundSave saves;
+    saves.begin(
+        std::make_unique<StateSave>(run.registry, SaveRequest{out.path(), 1, 2, kExtra, {}}));
+    CHECK(saves.in_flight());
+  }
+  CHECK(verify_state(out / "state/step-00000001").digest == state_digest(run.registry));
+}
+
 TEST_CASE("background save: one that fails is told, and the run goes on") {
   TrainingFixture f;
   REQUIRE(f.run(saving_every_step(f, "whole")) == ExitCode::done);

@@ -26,8 +26,8 @@ std::string checked_date(const std::string& date) {
   std::tm day{};
   const char* end = date.size() == 10 ? strptime(date.c_str(), "%Y-%m-%d", &day) : nullptr;
   const int month_day = day.tm_mday;
-  if (end == nullptr || *end != '\0' || timegm(&day) == -1 || day.tm_mday != month_day ||
-      date[0] == ' ') {
+  timegm(&day);  // which moves a day that the month lacks
+  if (end == nullptr || *end != '\0' || day.tm_mday != month_day || date[0] == ' ') {
     throw usage_error("--template-date " + quoted(date) + ": a date YYYY-MM-DD expected");
   }
   return date;

@@ -222,7 +222,7 @@ Value Evaluator::apply_filter(const Expression& e, const Value* content) {
   Value input;
   if (of_block) {
     input = *content;
-  } else if (content != nullptr && e.parts[0]->kind == Expression::Kind::filter) {
+  } else if (content != nullptr) {  // only filters stand before one of a block
     input = apply_filter(*e.parts[0], content);
   } else {
     input = evaluate(*e.parts[0]);

@@ -60,7 +60,7 @@ ExpressionPtr Parser::parse_target(bool with_namespace) {
   auto tuple = make(Kind::tuple, line);
   tuple->parts.push_back(std::move(first));
   while (take_op(",")) {
-    if (is_name("in") || is_op("=")) break;
+    if (is_op(")")) break;
     tuple->parts.push_back(parse_target_part(with_namespace));
   }
   return done(std::move(tuple));

@@ -85,6 +85,19 @@ std::optional<int64_t> parse_int(std::string_view text, int base) {
   return value;
 }
 
+// Of a number beyond doubles: whether it is too small, by the place of its first digit that is not 0.
+bool is_tiny(std::string_view digits) {
+  const size_t mark = std::min(digits.find_first_of("eE"), digits.size());
+  const size_t point = std::min(digits.find('.'), mark);
+  const size_t first = digits.find_first_of("123456789");
+  std::string_view exponent = digits.substr(std::min(mark + 1, digits.size()));
+  if (exponent.starts_with('+')) exponent.remove_prefix(1);
+  int64_t power = 0;
+  const auto read = std::from_chars(exponent.data(), exponent.data() + exponent.size(), power);
+  if (read.ec == std::errc::result_out_of_range) return exponent.starts_with('-');
+  return static_cast<int64_t>(point) - static_cast<int64_t>(first) + power < 0;
+}
+
 std::optional<double> parse_float(std::string_view text) {
   text.remove_prefix(leading_space(text));
   text.remove_suffix(trailing_space(text));
@@ -108,11 +121,8 @@ std::optional<double> parse_float(std::string_view text) {
   const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (read.ptr != digits.data() + digits.size() || digits.empty()) return std::nullopt;
   if (read.ec == std::errc::result_out_of_range) {
-    const size_t mark = digits.find_first_of("eE");
-    const bool tiny = mark != std::string::npos && digits[mark + 1] == '-';
-    return (digits[0] == '-' ? -1 : 1) * (tiny ? 0.0 : HUGE_VAL);
+    return (digits[0] == '-' ? -1 : 1) * (is_tiny(digits) ? 0.0 : HUGE_VAL);
   }
-  if (read.ec != std::errc()) return std::nullopt;
   return value;
 }
 

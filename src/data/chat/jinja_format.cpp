@@ -38,17 +38,18 @@ int64_t take_number(std::string_view& text) {
 
 bool is_align(char c) { return c == '<' || c == '>' || c == '^' || c == '='; }
 
+// Of a text that is not empty.
 Spec read_spec(const std::string& text, bool of_text) {
   Spec spec;
   bool filled = false;
   std::string_view rest = text;
-  const std::string_view first = rest.empty() ? "" : first_character(rest);
+  const std::string_view first = first_character(rest);
   if (rest.size() > first.size() && is_align(rest[first.size()])) {
     spec.fill = std::string(first);
     filled = true;
     spec.align = rest[first.size()];
     rest.remove_prefix(first.size() + 1);
-  } else if (!rest.empty() && is_align(rest[0])) {
+  } else if (is_align(rest[0])) {
     spec.align = rest[0];
     rest.remove_prefix(1);
   }
@@ -121,7 +122,7 @@ std::string format_float(double value, Spec spec) {
   std::string body;
   if (!std::isfinite(value)) {
     body = std::isnan(value) ? "nan" : "inf";
-    if (type >= 'A' && type <= 'Z') body = to_upper(body);
+    if (type <= 'Z') body = to_upper(body);
   } else if (spec.type == 0 && spec.precision < 0) {
     body = float_text(size);
   } else if (spec.type == 0) {

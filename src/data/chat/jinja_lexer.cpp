@@ -301,8 +301,7 @@ class Lexer {
 
   // "1.0.5" is an index of an index: no fraction begins behind a dot.
   bool after_dot() const {
-    return !tokens_.empty() && tokens_.back().kind == Kind::op && tokens_.back().text == "." &&
-           rest_.data()[-1] == '.';
+    return tokens_.back().kind == Kind::op && tokens_.back().text == "." && rest_.data()[-1] == '.';
   }
 
   std::string without_gaps(size_t begin, size_t end) const {

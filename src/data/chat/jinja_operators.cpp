@@ -123,6 +123,18 @@ bool equal_items(const Values& a, const Values& b) {
   return true;
 }
 
+bool is_view(const Value& value) {
+  return value.is_list(ListKind::keys) || value.is_list(ListKind::items);
+}
+
+// As sets: what a dict holds is there once.
+bool equal_views(const Value& a, const Value& b) {
+  const Values& items = a.as_list().items;
+  return items.size() == b.as_list().items.size() &&
+         std::all_of(items.begin(), items.end(),
+                     [&](const Value& item) { return contains(b, item); });
+}
+
 bool equal_dicts(const Dict& a, const Dict& b) {
   if (a.items.size() != b.items.size()) return false;
   for (const auto& [key, value] : a.items) {
@@ -153,6 +165,7 @@ bool equal(const Value& a, const Value& b) {
   }
   if (a.is_list() && b.is_list()) {
     if (a.same_as(b)) return true;
+    if (is_view(a) && is_view(b)) return equal_views(a, b);
     return a.as_list().kind == b.as_list().kind && a.as_list().kind <= ListKind::range &&
            equal_items(a.as_list().items, b.as_list().items);
   }

@@ -106,7 +106,7 @@ loop is iterable
 'a\nb'.splitlines(false)
 l[-9:2]
 l[2:-9:-1]
-5[1:2]
+i[1:2]
 missing[1:2]
 {[1]: 2}
 {{}: 2}

@@ -57,6 +57,8 @@ d.keys() == {'a': 0, 'A': 0, 'b': 0}.keys()
 d.keys() == ed.keys()
 d.keys() == {'a': 0, 'A': 0, 'c': 0}.keys()
 d.values() == d.values()
+d.keys() == d.keys()|list
+[] == ed.keys()
 d.items() == ed.keys()
 ed.items() == ed.keys()
 (l|map('string')) == (l|map('string'))

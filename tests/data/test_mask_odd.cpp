@@ -40,9 +40,9 @@ TEST_CASE("odd masks: turns that begin before the one before ends") {
 TEST_CASE("odd masks: what others said cannot be followed through the text") {
   const std::string marked_chat = pair("Q1" + kMark, "A1") + "," + pair("Q2", "A2");
   CHECK(has(refusal(kChatml, chat(marked_chat)), "assistant\n[A1<|im_end|>\n]"));
-  const std::string reasoned =
-      turn("user", "Q1" + kMark) + "," +
-      turn("assistant", "A1", R"(, "reasoning_content": "R1")") + "," + pair("Q2", "A2");
+  const std::string reasoned = turn("user", "Q1" + kMark) + "," +
+                               turn("assistant", "A1", R"(, "reasoning_content": "R1")") + "," +
+                               pair("Q2", "A2");
   CHECK(has(refusal(kThinking, chat(reasoned)), "what others said"));
   // Another text where the words are others.
   CHECK(refusal("{% for m in messages %}{{ m.content|length }}{{ m.content }};{% endfor %}",
@@ -94,8 +94,7 @@ TEST_CASE("odd masks: generation tags beside other turns") {
   const std::string hidden =
       "{% macro say(t) %}{% generation %}{{ t }}{% endgeneration %}{% endmacro %}"
       "{% for m in messages %}<{{ m.role }}>{{ say(m.content) }}{% endfor %}";
-  CHECK(completion(hidden, kTwo, 1) ==
-        "trained <user>Q1[<assistant>A1<user>Q2<assistant>A2]");
+  CHECK(completion(hidden, kTwo, 1) == "trained <user>Q1[<assistant>A1<user>Q2<assistant>A2]");
   CHECK(last(kTags, kTwo + "," + turn("user", "Q3")) ==
         "trained <user>Q1<assistant>A1<user>Q2<assistant>[A2]<user>Q3");
   CHECK(last(kTags, pair("Q", "")) == "trained <user>Q<assistant>");
@@ -122,9 +121,11 @@ TEST_CASE("odd masks: the last turn by its words alone") {
   // They stand in what another said, and nowhere else.
   CHECK(has(last(ends + "{{ messages[0].content }}", pair("A1 x", "A1") + more), refused));
   // By what changes with the content.
-  CHECK(last(kByIndex, pair("Q", "0")) == "trained Q. [0. ]");
-  CHECK(has(last(kByIndex, pair("Q", " ")), "trained Q. "));
-  CHECK(has(last(kByIndex, turn("user", "Q") + "," + calls), "trained Q. "));
+  const std::string asking = kByIndex + "{% if messages[-1].role == 'user' %}?{% endif %}";
+  CHECK(last(asking, pair("Q", "0")) == "trained Q. [0. ]");
+  CHECK(last(asking, pair("Q", "1")) == "trained Q. [1. ]");
+  CHECK(last(asking, pair("Q", " ")) == "trained Q. [ . ]");
+  CHECK(last(asking, turn("user", "Q") + "," + calls) == "trained Q. [. ]");
 }
 
 TEST_CASE("odd masks: words of others with blanks around them, or none") {

@@ -25,6 +25,19 @@ std::string listed_array(const RowFixture& fixture, std::string_view text) {
 
 }  // namespace
 
+TEST_CASE("a zstd frame that does not say its size, or another one") {
+  const RowFixture f;
+  const std::string row = "{\"text\": \"one\"}\n";
+  REQUIRE(row.size() == 16);
+  // Header of a window of 1 KiB without a size; a raw block, the last, of 16 bytes.
+  const std::string packed = std::string("\x28\xb5\x2f\xfd\0\0\x81\0\0", 9) + row;
+  CHECK(listed({f.file("a.zst", packed)}) == listed({f.file("a", row)}));
+  // One that says 2^40 bytes and ends with an empty block behind 16.
+  const std::string head("\x28\xb5\x2f\xfd\xc0\0\0\0\0\0\0\x01\0\0\x80\0\0", 17);
+  const std::string other = head + row + std::string("\x01\0\0", 3);
+  CHECK(has(f.refusal(other, "b.zst"), "a frame of another size than it says"));
+}
+
 TEST_CASE("packed files give the rows of plain ones") {
   const RowFixture f;
   const std::string plain = listed({f.file("a.jsonl", kRows)});

@@ -166,8 +166,8 @@ TEST_CASE("odd values of other trainers' keys") {
            {"dataset: " + (directory / "none") + "\n", "is no file"},
            {"data:\n  - path: d.jsonl\n    type: alpaca\n", ""},
            {rows + "eval_data:\n  - path: d.jsonl\n    type: alpaca\n", ""},
-           {rows + "val_size: 1e16\n", "--val-size"},
-           {rows + "val_size: -1\n", "--val-size"},
+           {rows + "val_size: 1e16\n", "val_size"},
+           {rows + "val_size: -1\n", "val_size"},
            {rows + "warmup: [1, 2]\n", "expected one value"},
            {rows + "resume: ''\n", "auto, never or a directory"},
            {rows + "resume: never\n", ""},
@@ -200,6 +200,9 @@ TEST_CASE("odd values of other trainers' keys") {
   CHECK(files("{path: a.jsonl, field_messages: conversations, type: alpaca}") == Words{"a.jsonl"});
   CHECK(told({"train", "--model", "m", "--out", "o", "--data", "-", "--eval-data", "e.jsonl"})
             .empty());
+  const std::string tokens = head + rows + "seq_len: 1024\ngrad_accum: 4\nbatch_tokens: 4096\n";
+  CHECK(parsed_yaml(tokens).options.grad_accum == 4);
+  CHECK(parsed_yaml(tokens, {"--grad-accum", "3"}).options.grad_accum == 3);
   CHECK(has(told(train({"--grad-accum", "3", "--batch-tokens", "4096", "--seq-len", "1024"})),
             "contradict each other"));
 }

@@ -157,6 +157,9 @@ TEST_CASE("init, inspect, tokenize and verify") {
 
   CHECK(hearth_in(d, "verify model").code == 0);
   CHECK(hearth_in(d, "verify .").code == 3);
+  std::filesystem::create_directories(d / "whole/state/other");
+  std::filesystem::copy(d / "model", d / "whole/model", std::filesystem::copy_options::recursive);
+  CHECK(hearth_in(d, "verify whole").code == 0);
   CHECK(hearth_in(d, "inspect nothing").code == 3);
   std::filesystem::resize_file(d / "model/model.safetensors", 5000);
   r = hearth_in(d, "verify model");
@@ -164,4 +167,5 @@ TEST_CASE("init, inspect, tokenize and verify") {
   CHECK(is_one_line(r.err));
   std::filesystem::create_directories(d / "run/state/step-00000003");
   CHECK(hearth_in(d, "verify run/state/step-00000003").code == 4);
+  CHECK(hearth_in(d, "verify run").code == 4);
 }

@@ -88,8 +88,7 @@ class ZstdDecoder final : public Decoder {
   // frame without it, unless the whole of it is decoded at once.
   void end_frame() {
     const unsigned long long declared = ZSTD_getFrameContentSize(head_.data(), head_.size());
-    if (declared != ZSTD_CONTENTSIZE_UNKNOWN && declared != ZSTD_CONTENTSIZE_ERROR &&
-        declared != unpacked_) {
+    if (declared != ZSTD_CONTENTSIZE_UNKNOWN && declared != unpacked_) {
       throw input_error(name_ +
                         ": the zstd file is damaged (a frame of another size than it says)");
     }

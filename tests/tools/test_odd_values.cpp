@@ -8,6 +8,7 @@
 #include "tools/directory_kind.h"
 #include "tools/foreign_fixture.h"
 #include "tools/numbers.h"
+#include "tools/option_table.h"
 
 using namespace hearth;
 using namespace hearth::test;
@@ -73,6 +74,11 @@ TEST_CASE("odd values of options") {
            {train({"--=x"}), "unknown option"},
            {train({"--="}), "unknown option"},
            {train({"--eval-data", "-", "--data", "-:text"}), "standard input"},
+           {train({"--lr-schedule", "zzz"}), "--lr-schedule"},
+           {train({"--grad-accum", "3", "--batch-tokens", "x"}), "--batch-tokens"},
+           {{"report", "--compare", "a", ""}, "an empty text"},
+           {{"report", "--compare", "", "b"}, "an empty text"},
+           {{"report", "--compare", "a"}, "--compare"},
            {train({"--allow-change", "frobnicate"}), "is no option"},
            {train({"--allow-change", "prompt"}), "is no option"},
            {train({"--batch-tokens", "1000000000000", "--seq-len", "1", "--micro-batch", "1"}),
@@ -95,6 +101,11 @@ TEST_CASE("odd values of options") {
     INFO(words << "-> " << message);
     CHECK((c.part.empty() ? message.empty() : has(message, c.part)));
   }
+  Options options;
+  const OptionValue& pair = find_option("compare")->value;
+  CHECK(has(pair.set(options, {"a"}).value_or(""), "found 1 of two"));
+  CHECK_FALSE(pair.set(options, {"a", "b"}));
+  CHECK(has(pair.get(options), "\"b\""));
   CHECK(parse_command_line({"-h"}).action == CommandLine::Action::help);
   CHECK_FALSE(parse_duration("1e306h"));
   CHECK_FALSE(parse_size("-1k"));
@@ -196,6 +207,7 @@ TEST_CASE("odd values of other trainers' keys") {
   };
   CHECK(files("{data_files: [a.jsonl], type: alpaca}") == Words{"a.jsonl"});
   CHECK(files("{path: a.jsonl, data_files: [a.jsonl], type: alpaca}") == Words{"a.jsonl"});
+  CHECK(files("{path: a.jsonl, split: null, type: alpaca}") == Words{"a.jsonl"});
   CHECK(files("{path: a.jsonl, name: any, type: alpaca}") == Words{"a.jsonl"});
   CHECK(files("{path: a.jsonl, field_messages: conversations, type: alpaca}") == Words{"a.jsonl"});
   CHECK(told({"train", "--model", "m", "--out", "o", "--data", "-", "--eval-data", "e.jsonl"})

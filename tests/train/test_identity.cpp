@@ -74,6 +74,13 @@ TEST_CASE("identity: members that are missing or of another kind") {
   CHECK(says(compared(with("options", R"({"lr": 5, "model": "m"})")), "--lr was 'unset'"));
   CHECK(says(compared(with("options", R"({"lr": 5, "model": "m"})"), {"lr"}), "lr: unset -> 1"));
   CHECK(says(compared(with("build", R"({"version": "0"})")), "build version"));
+  // The values of five options, the names of all.
+  const std::string seven =
+      R"({"a": "1", "b": "1", "c": "1", "d": "1", "e": "1", "f": "1", "g": "1"})";
+  const std::string told = compared(with("options", "{}"), {}, with("options", seven.c_str()));
+  CHECK(says(told, "--e was 'unset'"));
+  CHECK_FALSE(says(told, "--f was"));
+  CHECK(says(told, "; and 2 more; give the old values, or --allow-change a,b,c,d,e,f,g"));
 }
 
 TEST_CASE("identity: lists of files that differ") {

@@ -173,28 +173,35 @@ TEST_CASE("calls that fail in rare ways end with a reason") {
   CHECK(raised_by([&] { log.line("a"); }).says("cannot write: Input/output error"));
 }
 
-TEST_CASE("a lock whose file another process removes meanwhile is taken anew") {
-  /// The process that held it goes, and removes it, between the open and the lock of this one.
+TEST_CASE("a lock whose file another process removes or replaces meanwhile is taken anew") {
+  /// The process that held it goes, and removes it, between the open and the lock of this one;
+  /// `replaced`: another one has made it again.
   class Removed : public FileCalls {
    public:
-    explicit Removed(std::string path) : path_(std::move(path)) {}
+    Removed(std::string path, bool replaced) : path_(std::move(path)), replaced_(replaced) {}
     int lock_exclusive(int fd) override {
-      if (locks_++ == 0) FileCalls::unlink(path_.c_str());
+      if (locks_++ == 0) {
+        FileCalls::unlink(path_.c_str());
+        if (replaced_) FileCalls::close(FileCalls::open(path_.c_str(), O_RDWR | O_CREAT, 0666));
+      }
       return FileCalls::lock_exclusive(fd);
     }
     int locks() const { return locks_; }
 
    private:
     std::string path_;
+    bool replaced_;
     int locks_ = 0;
   };
-  const TemporaryDirectory directory;
-  const std::string path = directory / ".lock";
-  Removed calls(path);
-  const FileCallsOverride guard(calls);
-  const FileLock lock(path, "it");
-  CHECK(calls.locks() == 2);
-  CHECK(raised_by([&] { FileLock second(path, "it"); }).code == ExitCode::usage);
+  for (const bool replaced : {false, true}) {
+    const TemporaryDirectory directory;
+    const std::string path = directory / ".lock";
+    Removed calls(path, replaced);
+    const FileCallsOverride guard(calls);
+    const FileLock lock(path, "it");
+    CHECK(calls.locks() == 2);
+    CHECK(raised_by([&] { FileLock second(path, "it"); }).code == ExitCode::usage);
+  }
 }
 
 TEST_CASE("a kernel without fallocate is no error") {

@@ -193,7 +193,8 @@ TEST_CASE("odd samples: a part of no rows, and steps of epochs that are not alik
     }
   }
   Sampler sampler(RowSet(store), {.seq_len = 8});
-  for (const SamplerCursor& cursor : {SamplerCursor{0, -1}, {-1, 0}, {0, 4}, {int64_t{1} << 33, 0}}) {
+  for (const SamplerCursor& cursor :
+       {SamplerCursor{0, -1}, {-1, 0}, {0, 4}, {int64_t{1} << 33, 0}}) {
     CHECK(raised_by([&] { sampler.seek(cursor); }).says("does not exist in this data"));
   }
 }

@@ -57,8 +57,8 @@ std::string shown(const Encoding& encoding) {
 
 TEST_CASE("odd letters: classes of characters") {
   using Codes = std::vector<uint32_t>;
-  const Codes spaces{0x09,   0x0d,   0x20,   0x85,   0xa0,   0x1680, 0x2000, 0x200a,
-                     0x2028, 0x2029, 0x202f, 0x205f, 0x3000};
+  const Codes spaces{0x09,   0x0d,   0x20,   0x85,   0xa0,   0x1680, 0x2000,
+                     0x200a, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000};
   CHECK(those(is_space, spaces) == spaces);
   CHECK(those(is_space, {0x08, 0x0e, 0x21, 0x180e, 0x200b, 0x2060, 0x3001, 'a'}).empty());
   CHECK(those(is_accent, {0x301, 0x7fd, 0x1cf1, 0x1cf2, 0x1cf3, 0x1cf4, 'a'}) ==
@@ -85,8 +85,7 @@ TEST_CASE("odd letters: normal forms") {
                          (code >= 0x0e && code <= 0x1f) || code == 0x7f || code == 0x8f ||
                          code == 0x9f;
     const bool space = code == 0x09 || code == 0x0a || code == 0x0c || code == 0x0d;
-    CHECK(normal("Nmt", "a" + text_of(code)) ==
-          "a" + (dropped ? "" : space ? " " : text_of(code)));
+    CHECK(normal("Nmt", "a" + text_of(code)) == "a" + (dropped ? "" : space ? " " : text_of(code)));
   }
   for (const uint32_t code : {0x1680, 0x200b, 0x200f, 0x2028, 0x2029, 0x2581, 0xfeff, 0xfffd}) {
     CHECK(normal("Nmt", text_of(code)) == " ");
@@ -96,9 +95,9 @@ TEST_CASE("odd letters: normal forms") {
   }
   const auto stripped = [](bool left, bool right) {
     const auto flag = [](bool on) { return on ? "true" : "false"; };
-    return normal("Strip", " \u3000a \u3000",
-                  std::string(R"(, "strip_left": )") + flag(left) + R"(, "strip_right": )" +
-                      flag(right));
+    return normal(
+        "Strip", " \u3000a \u3000",
+        std::string(R"(, "strip_left": )") + flag(left) + R"(, "strip_right": )" + flag(right));
   };
   CHECK(stripped(true, true) == "a");
   CHECK(stripped(false, true) == " \u3000a");
@@ -143,10 +142,13 @@ TEST_CASE("odd vocabularies: added tokens that are one in their normal form") {
   json["normalizer"] = parse_json(R"({"type": "Lowercase"})", "n");
   json["model"]["vocab"]["bc"] = 5;
   const auto add = [&](int64_t id, const char* content) {
-    json["added_tokens"].as_array().push_back(
-        JsonObject{{"id", id},          {"content", content},  {"single_word", false},
-                   {"lstrip", false},   {"rstrip", false},     {"normalized", true},
-                   {"special", false}});
+    json["added_tokens"].as_array().push_back(JsonObject{{"id", id},
+                                                         {"content", content},
+                                                         {"single_word", false},
+                                                         {"lstrip", false},
+                                                         {"rstrip", false},
+                                                         {"normalized", true},
+                                                         {"special", false}});
   };
   add(7, "<X>");
   add(8, "<x>");

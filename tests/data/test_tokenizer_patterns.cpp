@@ -48,7 +48,8 @@ TEST_CASE("a match far behind is found") {
   CHECK(first_match("b+", std::string(100000, 'a') + "bb") == "bb");
   CHECK(first_match("\u00e9", std::string(63, 'a') + "\u4e2d\u4e2d\u00e9") == "\u00e9");
   CHECK(first_match("c", std::string(100000, 'a')) == "none");
-  for (size_t size = 60; size < 140; ++size) CHECK(first_match("c", std::string(size, 'a')) == "none");
+  for (size_t size = 60; size < 140; ++size)
+    CHECK(first_match("c", std::string(size, 'a')) == "none");
 }
 
 TEST_CASE("decoders of single tokens") {
@@ -61,9 +62,8 @@ TEST_CASE("decoders of single tokens") {
   CHECK(decoded("null", {"a", "b"}) == "a b");
   CHECK(decoded(R"({"type": "ByteFallback"})", {"<0xC3>", "<0xA9>", "x", "<0xC3>", "y"}) ==
         "\u00e9x\ufffdy");
-  CHECK(decoded(R"({"type": "ByteFallback"})",
-                {"<0x+A>", "<0xABC", "<0xZZ>", "<0x1Z>", "<0x++>"}) ==
-        "\n<0xABC<0xZZ><0x1Z><0x++>");
+  CHECK(decoded(R"({"type": "ByteFallback"})", {"<0x+A>", "<0xABC", "<0xZZ>", "<0x1Z>",
+                                                "<0x++>"}) == "\n<0xABC<0xZZ><0x1Z><0x++>");
   CHECK(decoded(R"({"type": "BPEDecoder", "suffix": ""})", {"ab", "\u00e9", "c"}) ==
         " a b  \u00e9 c");
 }
@@ -74,10 +74,10 @@ TEST_CASE("decoders behind one that makes a token of all") {
   };
   CHECK(decoded(behind(R"({"type": "ByteLevel"})").c_str(), {"\u0120a", "\u00c3", "\u00a9"}) ==
         " a\u00e9");
-  CHECK(decoded(behind(R"({"type": "ByteLevel"})").c_str(), {"\u0120a", "\u00c3\u00a9", "\u4e2d"}) ==
-        "\u0120a\u00c3\u00a9\u4e2d");
+  CHECK(decoded(behind(R"({"type": "ByteLevel"})").c_str(),
+                {"\u0120a", "\u00c3\u00a9", "\u4e2d"}) == "\u0120a\u00c3\u00a9\u4e2d");
   CHECK(decoded(behind(R"({"type": "ByteLevel"})").c_str(), {}).empty());
-  CHECK(decoded(behind(R"({"type": "BPEDecoder", "suffix": "</w>"})").c_str(), {"a</w>", "b</w>"}) ==
-        "ab");
+  CHECK(decoded(behind(R"({"type": "BPEDecoder", "suffix": "</w>"})").c_str(),
+                {"a</w>", "b</w>"}) == "ab");
   CHECK(decoded(behind(R"({"type": "ByteFallback"})").c_str(), {"<0x", "41>"}) == "A");
 }

@@ -26,18 +26,18 @@ inline Chat chat(const std::string& messages) {
 }
 
 inline std::string turn(const std::string& role, const std::string& content,
-                 const std::string& more = "") {
+                        const std::string& more = "") {
   return R"({"role": ")" + role + R"(", "content": ")" + content + "\"" + more + "}";
 }
 
 inline const std::string kTwo = turn("user", "Q1") + "," + turn("assistant", "A1") + "," +
-                         turn("user", "Q2") + "," + turn("assistant", "A2");
+                                turn("user", "Q2") + "," + turn("assistant", "A2");
 inline const std::string kReasoned =
     turn("user", "Q1") + "," + turn("assistant", "A1", R"(, "reasoning_content": "R1")") + "," +
     turn("user", "Q2") + "," + turn("assistant", "A2", R"(, "reasoning_content": "R2")");
 
 inline TrainedChat train(const std::string& source, const Chat& of, TrainOn on = TrainOn::assistant,
-                  int64_t steps = kMostSteps) {
+                         int64_t steps = kMostSteps) {
   return render_trained(ChatTemplate(source, "t", Json(), ""), of, on, "FILE:7", steps);
 }
 
@@ -57,8 +57,8 @@ inline std::string marked(const TrainedChat& trained) {
   return text;
 }
 
-inline std::string refusal(const std::string& source, const Chat& of, TrainOn on = TrainOn::assistant,
-                    int64_t steps = kMostSteps) {
+inline std::string refusal(const std::string& source, const Chat& of,
+                           TrainOn on = TrainOn::assistant, int64_t steps = kMostSteps) {
   try {
     return "trained " + marked(train(source, of, on, steps));
   } catch (const Error& error) {

@@ -103,9 +103,10 @@ TEST_CASE("odd rows: a text that ends with the end token, with another one behin
 
 TEST_CASE("odd rows: what a template notes is told, once") {
   RowFixture f;
-  f.options.chat_template = f.file(
-      "t.jinja", "{% for m in messages %}<{{ m.role }}>{% if loop.last %}!{% endif %}"
-                 "{{ m.content }}{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}");
+  f.options.chat_template =
+      f.file("t.jinja",
+             "{% for m in messages %}<{{ m.role }}>{% if loop.last %}!{% endif %}"
+             "{{ m.content }}{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}");
   const std::string row = R"({"messages": [{"role": "user", "content": "Q"},
       {"role": "assistant", "content": "A"}, {"role": "user", "content": "Q"}]})";
   std::string line = row;

@@ -116,11 +116,7 @@ OptionValue pair_value(std::vector<std::string> Options::*member, std::string pl
         options.*member = texts;
         return std::nullopt;
       },
-      [member](const Options& options) {
-        JsonArray items;
-        for (const std::string& item : options.*member) items.emplace_back(item);
-        return Json(std::move(items)).dump();
-      }};
+      [member](const Options& options) { return yaml_list(options.*member); }};
 }
 
 OptionValue list_value(std::vector<std::string> Options::*member, std::string placeholder,
@@ -144,11 +140,7 @@ OptionValue list_value(std::vector<std::string> Options::*member, std::string pl
             options.*member = std::move(items);
             return std::nullopt;
           },
-          [member](const Options& options) {
-            JsonArray items;
-            for (const std::string& item : options.*member) items.emplace_back(item);
-            return Json(std::move(items)).dump();
-          }};
+          [member](const Options& options) { return yaml_list(options.*member); }};
 }
 
 OptionValue integer_value(int64_t Options::*member, int64_t least, int64_t most) {

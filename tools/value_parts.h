@@ -31,4 +31,10 @@ inline std::string yaml_text(const std::string& text) {
   return text.empty() ? "null" : Json(text).dump();  // a JSON string is a YAML string
 }
 
+inline std::string yaml_list(const std::vector<std::string>& texts) {
+  JsonArray items;
+  for (const std::string& text : texts) items.emplace_back(text);
+  return Json(std::move(items)).dump();
+}
+
 }  // namespace hearth

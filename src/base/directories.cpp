@@ -130,8 +130,7 @@ namespace {
 
 /// Whether the path leads elsewhere than to the open file: another process has removed that.
 bool is_elsewhere(const std::string& path, int fd) {
-  struct stat there {
-  }, open{};
+  struct stat there = {}, open = {};
   const int found = file_calls().status(path.c_str(), true, there);
   if (found < 0 || file_calls().status_of(fd, open) < 0) return found == -ENOENT;
   return there.st_dev != open.st_dev || there.st_ino != open.st_ino;

@@ -67,17 +67,11 @@ std::vector<StateView> checked_views(const StateComponent& component) {
 
 std::vector<StateTensor> digest_views(const std::vector<StateView>& views, const Pool* pool) {
   std::vector<StateTensor> tensors(views.size());
-  const auto digest = [&](int64_t i, int /*worker*/) {
-    const StateView& view = views[static_cast<size_t>(i)];
-    tensors[static_cast<size_t>(i)] = {view.name, safetensors_name(view.dtype), view.shape,
-                                       digest_of(view.bytes.data(), view.bytes.size())};
-  };
-  const auto count = static_cast<int64_t>(views.size());
-  if (pool != nullptr) {
-    pool->run(count, digest);
-  } else {
-    for (int64_t i = 0; i < count; ++i) digest(i, 0);
-  }
+  for_views(views, pool, [&](size_t i) {
+    const StateView& view = views[i];
+    tensors[i] = {view.name, safetensors_name(view.dtype), view.shape,
+                  digest_of(view.bytes.data(), view.bytes.size())};
+  });
   return tensors;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/pool.h"
 #include "base/state_registry.h"
 #include "train/saved_state.h"
 
@@ -71,6 +72,17 @@ void remove_old_states(const std::string& folder, int keep);
 
 /// A component's views, checked: whole tensors, unique names, sizes that fit.
 std::vector<StateView> checked_views(const StateComponent& component);
+/// f(index) for each view, on the workers of `pool` if given.
+template <class F>
+void for_views(const std::vector<StateView>& views, const Pool* pool, const F& f) {
+  const auto count = static_cast<int64_t>(views.size());
+  const auto run = [&](int64_t i, int /*worker*/) { f(static_cast<size_t>(i)); };
+  if (pool != nullptr) {
+    pool->run(count, run);
+  } else {
+    for (int64_t i = 0; i < count; ++i) run(i, 0);
+  }
+}
 /// Their digests, from memory, on the workers of `pool` if given.
 std::vector<StateTensor> digest_views(const std::vector<StateView>& views,
                                       const Pool* pool = nullptr);

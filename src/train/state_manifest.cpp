@@ -145,8 +145,9 @@ StateManifest parse_manifest(std::string_view text, const std::string& source) {
   manifest.root = reader.digest("root");
   manifest.extra = reader.member("extra");
   if (!manifest.extra.is_object()) reader.refuse("extra is no object");
-  if (manifest_text(manifest) != text && !unchecked)
+  if (manifest_text(manifest) != text && !unchecked) {
     reader.refuse("is not written as this format says");
+  }
   return manifest;
 }
 

@@ -28,18 +28,12 @@ std::vector<SafetensorsEntry> entries_of(const std::vector<StateView>& views) {
 // take the place of states that a run can go on from.
 void require_finite(const std::vector<StateView>& views, int64_t step, const Pool* pool) {
   std::vector<int64_t> bad(views.size(), -1);
-  const auto look = [&](int64_t i, int /*worker*/) {
-    const StateView& view = views[static_cast<size_t>(i)];
+  for_views(views, pool, [&](size_t i) {
+    const StateView& view = views[i];
     const auto n = static_cast<int64_t>(view.bytes.size() / size_of(view.dtype));
     const int64_t found = find_not_finite(view.dtype, view.bytes.data(), n);
-    if (found < n) bad[static_cast<size_t>(i)] = found;
-  };
-  const auto count = static_cast<int64_t>(views.size());
-  if (pool != nullptr) {
-    pool->run(count, look);
-  } else {
-    for (int64_t i = 0; i < count; ++i) look(i, 0);
-  }
+    if (found < n) bad[i] = found;
+  });
   for (size_t i = 0; i < views.size(); ++i) {
     if (bad[i] < 0) continue;
     throw numeric_error(

@@ -58,9 +58,12 @@ class GzipDecoder final : public Decoder {
   bool member_ended_ = false;
 };
 
+constexpr std::string_view kFrame = "\x28\xb5\x2f\xfd";
+
 class ZstdDecoder final : public Decoder {
  public:
-  ZstdDecoder(std::string name, int window_log) : name_(std::move(name)) {
+  ZstdDecoder(std::string name, int window_log)
+      : name_(std::move(name)), most_window_(uint64_t{1} << window_log) {
     if (!context_) throw std::bad_alloc();
     ZSTD_DCtx_setParameter(context_.get(), ZSTD_d_windowLogMax, window_log);
   }
@@ -85,8 +88,10 @@ class ZstdDecoder final : public Decoder {
   static constexpr size_t kMostHead = 18;  // bytes of a frame's header
 
   // The library checks the size that a frame declares, but not always: an empty last block ends the
-  // frame without it, unless the whole of it is decoded at once.
+  // frame without it, unless the whole of it is decoded at once. Of a frame that it decodes at once it
+  // does not check the window.
   void end_frame() {
+    if (window_of(head_) > most_window_) refuse_window();
     const unsigned long long declared = ZSTD_getFrameContentSize(head_.data(), head_.size());
     if (declared != ZSTD_CONTENTSIZE_UNKNOWN && declared != unpacked_) {
       throw input_error(name_ +
@@ -96,14 +101,29 @@ class ZstdDecoder final : public Decoder {
     unpacked_ = 0;
   }
 
+  // Bytes of the window that a frame's header asks for (RFC 8878, 3.1.1.1.2); none if it has none, as
+  // a frame of a single segment and one to be skipped.
+  static uint64_t window_of(std::string_view head) {
+    constexpr size_t kMagic = 4;
+    constexpr unsigned char kSingleSegment = 0x20;
+    const auto byte = [&](size_t at) { return static_cast<unsigned char>(head[at]); };
+    if (head.size() < kMagic + 2 || !head.starts_with(kFrame) || (byte(kMagic) & kSingleSegment)) {
+      return 0;
+    }
+    const uint64_t base = uint64_t{1} << (10 + (byte(kMagic + 1) >> 3));
+    return base + base / 8 * (byte(kMagic + 1) & 7);
+  }
+
+  [[noreturn]] void refuse_window() const {
+    throw input_error(name_ +
+                      ": the zstd file needs a window of more than 128 MiB; pack it again "
+                      "without --long");
+  }
+
   [[noreturn]] void refuse(size_t result) const {
     const ZSTD_ErrorCode code = ZSTD_getErrorCode(result);
     if (code == ZSTD_error_memory_allocation) throw std::bad_alloc();
-    if (code == ZSTD_error_frameParameter_windowTooLarge) {
-      throw input_error(name_ +
-                        ": the zstd file needs a window of more than 128 MiB; pack it again "
-                        "without --long");
-    }
+    if (code == ZSTD_error_frameParameter_windowTooLarge) refuse_window();
     throw input_error(name_ + ": the zstd file is damaged (" + ZSTD_getErrorName(result) + ")");
   }
 
@@ -112,6 +132,7 @@ class ZstdDecoder final : public Decoder {
   };
   std::string name_;
   std::unique_ptr<ZSTD_DCtx, Free> context_{ZSTD_createDCtx()};
+  uint64_t most_window_;
   std::string head_;       // of the frame that is being read
   uint64_t unpacked_ = 0;  // of it
   bool frame_ended_ = false;
@@ -119,8 +140,8 @@ class ZstdDecoder final : public Decoder {
 
 // Frames, and frames to be skipped, which may come first.
 bool is_zstd(std::string_view head) {
-  return head.starts_with("\x28\xb5\x2f\xfd") || (head.size() >= 4 && (head[0] & 0xf0) == 0x50 &&
-                                                  head.substr(1).starts_with("\x2a\x4d\x18"));
+  return head.starts_with(kFrame) || (head.size() >= 4 && (head[0] & 0xf0) == 0x50 &&
+                                      head.substr(1).starts_with("\x2a\x4d\x18"));
 }
 
 }  // namespace

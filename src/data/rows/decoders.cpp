@@ -60,6 +60,12 @@ class GzipDecoder final : public Decoder {
 
 constexpr std::string_view kFrame = "\x28\xb5\x2f\xfd";
 
+// Frames, and frames to be skipped, which may come first.
+bool is_zstd(std::string_view head) {
+  return head.starts_with(kFrame) || (head.size() >= 4 && (head[0] & 0xf0) == 0x50 &&
+                                      head.substr(1).starts_with("\x2a\x4d\x18"));
+}
+
 class ZstdDecoder final : public Decoder {
  public:
   ZstdDecoder(std::string name, int window_log)
@@ -69,6 +75,7 @@ class ZstdDecoder final : public Decoder {
   }
 
   void decode(std::string_view& packed, std::span<char>& room) override {
+    begin_frame(packed);
     ZSTD_inBuffer in{packed.data(), packed.size(), 0};
     ZSTD_outBuffer out{room.data(), room.size(), 0};
     const size_t result = ZSTD_decompressStream(context_.get(), &out, &in);
@@ -86,6 +93,15 @@ class ZstdDecoder final : public Decoder {
 
  private:
   static constexpr size_t kMostHead = 18;  // bytes of a frame's header
+
+  // Frames of the format's drafts the library may know, but not where they come in pieces.
+  void begin_frame(std::string_view packed) const {
+    if (head_.size() >= kFrame.size()) return;
+    const std::string magic = head_ + std::string(packed.substr(0, kFrame.size() - head_.size()));
+    if (magic.size() == kFrame.size() && !is_zstd(magic)) {
+      throw input_error(name_ + ": the zstd file is damaged (bytes that begin no frame)");
+    }
+  }
 
   // The library checks the size that a frame declares, but not always: an empty last block ends the
   // frame without it, unless the whole of it is decoded at once. Of a frame that it decodes at once it
@@ -137,12 +153,6 @@ class ZstdDecoder final : public Decoder {
   uint64_t unpacked_ = 0;  // of it
   bool frame_ended_ = false;
 };
-
-// Frames, and frames to be skipped, which may come first.
-bool is_zstd(std::string_view head) {
-  return head.starts_with(kFrame) || (head.size() >= 4 && (head[0] & 0xf0) == 0x50 &&
-                                      head.substr(1).starts_with("\x2a\x4d\x18"));
-}
 
 }  // namespace
 

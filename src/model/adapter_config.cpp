@@ -1,0 +1,209 @@
+#include "model/adapter_config.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/error.h"
+#include "model/config_reader.h"
+
+namespace hearth {
+namespace {
+
+// Settings without effect on what a stored adapter computes.
+constexpr std::string_view kInert[] = {"auto_mapping",  "revision",      "inference_mode",
+                                       "megatron_core", "runtime_config", "qalora_group_size"};
+// Settings that are read below.
+constexpr std::string_view kRead[] = {
+    "peft_type",      "task_type",       "base_model_name_or_path", "peft_version",
+    "r",              "lora_alpha",      "lora_dropout",            "use_rslora",
+    "target_modules", "target_parameters", "exclude_modules",       "layers_to_transform",
+    "layers_pattern", "rank_pattern",    "alpha_pattern",           "init_lora_weights",
+    "bias"};
+
+template <size_t N>
+bool is_in(std::string_view key, const std::string_view (&list)[N]) {
+  return std::find(std::begin(list), std::end(list), key) != std::end(list);
+}
+
+bool is_off(const Json& value) {
+  if (value.is_null()) return true;
+  if (value.is_bool()) return !value.as_bool();
+  if (value.is_array()) return value.as_array().empty();
+  return value.is_object() && value.as_object().empty();
+}
+
+void refuse_what_is_not_applied(const Json& json, const ConfigReader& config) {
+  for (const auto& [key, value] : json.as_object()) {
+    if (is_in(key, kInert) || is_in(key, kRead) || is_off(value)) continue;
+    config.refuse(key, "not supported; only plain LoRA without it can be applied exactly");
+  }
+  if (config.text("peft_type") != "LORA") config.refuse("peft_type", "only LORA is supported");
+  if (config.text("task_type", "CAUSAL_LM") != "CAUSAL_LM") {
+    config.refuse("task_type", "only CAUSAL_LM is supported");
+  }
+  if (config.text("bias", "none") != "none") {
+    config.refuse("bias", "trained biases are not supported, only none");
+  }
+  config.number("lora_dropout", 0, 1, 0);
+  const Json* init = config.find("init_lora_weights");
+  const bool plain_init =
+      init == nullptr || init->is_bool() || (init->is_string() && init->as_string() == "gaussian");
+  if (!plain_init) {
+    config.refuse("init_lora_weights",
+                  "an initialisation that changes the base; convert the adapter to plain LoRA "
+                  "first (PEFT's path_initial_model_for_weight_conversion)");
+  }
+}
+
+}  // namespace
+
+AdapterConfig::AdapterConfig(const Json& json, const std::string& source) : source_(source) {
+  const ConfigReader config(json, source);
+  refuse_what_is_not_applied(json, config);
+  rank_ = config.integer("r", 1, int64_t{1} << 20, 8);
+  alpha_ = config.number("lora_alpha", 1e-9, 1e9, 8);
+  rslora_ = config.boolean("use_rslora", false);
+  base_model_ = config.text("base_model_name_or_path", "");
+  version_ = config.text("peft_version", "");
+  if (const Json* mapping = json.find("auto_mapping")) {
+    other_program_ = mapping->dump().find("unsloth") != std::string::npos;
+  }
+  const auto where = [&](const char* key) { return source + ": " + key; };
+  const Json* targets = config.find("target_modules");
+  std::string word = targets != nullptr && targets->is_string() ? targets->as_string() : "";
+  std::transform(word.begin(), word.end(), word.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  rules_.all_linear = word == "all-linear";
+  if (!rules_.all_linear) rules_.modules = NameRule(targets, where("target_modules"));
+  rules_.parameters = NameRule(config.find("target_parameters"), where("target_parameters"));
+  if (rules_.parameters.is_regex()) config.refuse("target_parameters", "expected a list of names");
+  if (!rules_.all_linear && rules_.modules.empty() && rules_.parameters.empty()) {
+    config.refuse("target_modules", "neither it nor target_parameters selects anything");
+  }
+  excluded_ = NameRule(config.find("exclude_modules"), where("exclude_modules"));
+  ranks_ = ValuePattern(config.find("rank_pattern"), true, where("rank_pattern"));
+  alphas_ = ValuePattern(config.find("alpha_pattern"), false, where("alpha_pattern"));
+  const Json* layers = config.find("layers_to_transform");
+  const JsonArray one = {layers == nullptr ? Json() : *layers};
+  if (layers != nullptr && !is_off(*layers)) {
+    layers_.emplace();
+    for (const Json& layer : layers->is_array() ? layers->as_array() : one) {
+      if (!layer.is_signed()) config.refuse("layers_to_transform", "expected layer numbers");
+      layers_->push_back(layer.as_int());
+    }
+  }
+  const Json* lists = config.find("layers_pattern");
+  if (lists != nullptr && !is_off(*lists)) {
+    const std::string name = lists->is_string() ? lists->as_string()
+                             : lists->is_array() && lists->as_array().size() == 1 &&
+                                     lists->as_array()[0].is_string()
+                                 ? lists->as_array()[0].as_string()
+                                 : "";
+    if (name != "layers" && name != "") config.refuse("layers_pattern", "expected \"layers\"");
+  }
+}
+
+// PEFT's check_target_module_exists: what is excluded first; layers count for lists alone.
+bool AdapterConfig::takes(const Rules& rules, const std::string& name) const {
+  if (excluded_.matches(name) || !rules.modules.matches(name)) return false;
+  if (rules.modules.is_regex() || !layers_) return true;
+  constexpr std::string_view kLayers = "model.layers.";
+  if (!name.starts_with(kLayers)) return false;
+  const int64_t layer = std::atoll(name.c_str() + kLayers.size());
+  return std::find(layers_->begin(), layers_->end(), layer) != layers_->end();
+}
+
+bool AdapterConfig::selects_4(const AdapterModule& module) const {
+  if (rules_.all_linear) return module.kind != BlockKind::head;
+  return takes(rules_, module.name) || rules_.parameters.matches(module.name + ".weight");
+}
+
+// Whether a pattern takes a name that a module has in transformers 5, or an expert's as it was.
+bool AdapterConfig::matches_5(const AdapterModule& module) const {
+  if (module.kind != BlockKind::expert) return takes(rules_, module.now);
+  const std::string container =
+      module.now.substr(0, module.now.size() - leaf_of(module.now).size());
+  return (!module.in_gate_up() && takes(rules_, module.now)) ||
+         takes(rules_, container + std::string(leaf_of(module.name)));
+}
+
+// PEFT's _convert_peft_config_moe: leaf names of experts and router become parameters of all
+// layers; a pattern is first taken apart into the leaf names that it matches.
+AdapterConfig::Rules AdapterConfig::moved_rules(const std::vector<AdapterModule>& modules) const {
+  std::unordered_set<std::string> targets;
+  std::unordered_map<std::string, std::string> moved;  // leaf names
+  for (const AdapterModule& module : modules) {
+    const std::string leaf(leaf_of(module.name));
+    if (module.kind == BlockKind::expert) moved[leaf] = leaf_of(module.now);
+    if (module.kind == BlockKind::gate) moved[leaf] = "gate.weight";
+    if (rules_.all_linear ? module.kind != BlockKind::head : matches_5(module)) {
+      targets.insert(leaf);
+    }
+  }
+  if (!rules_.all_linear && !rules_.modules.is_regex()) targets = rules_.modules.names();
+  std::unordered_set<std::string> remaining, parameters = rules_.parameters.names();
+  for (const std::string& target : targets) {
+    const auto found = moved.find(std::string(leaf_of(target)));
+    if (found == moved.end()) {
+      remaining.insert(target);
+    } else {
+      parameters.insert(found->second);
+    }
+  }
+  Rules rules;
+  rules.modules = NameRule(std::move(remaining));
+  rules.parameters = NameRule(std::move(parameters));
+  return rules;
+}
+
+bool AdapterConfig::selects_5(const Rules& rules, const AdapterModule& module, bool moved) const {
+  const bool is_module = module.kind != BlockKind::expert && module.kind != BlockKind::gate;
+  if (!moved && rules.all_linear) return is_module && module.kind != BlockKind::head;
+  return (is_module && takes(rules, module.now)) || rules.parameters.matches(module.parameter());
+}
+
+std::vector<bool> AdapterConfig::selected(const std::vector<AdapterModule>& modules,
+                                          AdapterNames names, bool moved) const {
+  const bool as_5 = names == AdapterNames::transformers_5;
+  const Rules rules = as_5 && moved ? moved_rules(modules) : rules_;
+  std::vector<bool> selected;
+  for (const AdapterModule& module : modules) {
+    selected.push_back(as_5 ? selects_5(rules, module, moved) : selects_4(module));
+  }
+  return selected;
+}
+
+AdapterConfig::Size AdapterConfig::size_of(const AdapterModule& module, AdapterNames names,
+                                           bool fused) const {
+  const bool as_5 = names == AdapterNames::transformers_5;
+  const auto value = [&](const ValuePattern& pattern, double fallback) {
+    const double* found = pattern.find(as_5 ? module.now : module.name);
+    if (found == nullptr && module.kind != BlockKind::expert) {
+      found = pattern.find((as_5 ? module.now : module.name) + ".weight");
+    }
+    return found == nullptr ? fallback : *found;
+  };
+  // Where PEFT joins gate and up it joins their ranks, too; its patterns then name the joint one.
+  const bool joined = as_5 && !fused && module.in_gate_up();
+  const double twice = joined ? 2 : 1;
+  const double rank = value(ranks_, static_cast<double>(rank_) * twice);
+  const double alpha = value(alphas_, alpha_ * twice);
+  return {rank / twice, alpha / (rslora_ ? std::sqrt(rank) : rank)};
+}
+
+bool AdapterConfig::packs_as_peft() const {
+  int major = 0, minor = 0, patch = 0, used = 0;
+  if (other_program_) return false;
+  if (std::sscanf(version_.c_str(), "%4d.%4d.%4d%n", &major, &minor, &patch, &used) != 3) {
+    return false;
+  }
+  const int64_t version = (int64_t{major} * 10000 + minor) * 10000 + patch;
+  constexpr int64_t kFirst = int64_t{19} * 10000 + 1;  // 0.19.1
+  return version > kFirst || (version == kFirst && static_cast<size_t>(used) == version_.size());
+}
+
+}  // namespace hearth

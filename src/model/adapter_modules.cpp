@@ -1,0 +1,58 @@
+#include "model/adapter_modules.h"
+
+#include "base/error.h"
+
+namespace hearth {
+namespace {
+
+constexpr std::string_view kWeight = ".weight";
+constexpr std::string_view kLayers = "model.layers.";
+constexpr std::string_view kMixtralPart = ".block_sparse_moe.";
+
+bool can_have_pair(const Block& block, const Tensor& t) {
+  if (t.vector || t.factor != Factor::none) return false;
+  if (block.kind == BlockKind::embedding || block.kind == BlockKind::adapter) return false;
+  return t.slot != Slot::shared_gate;
+}
+
+std::string name_in_transformers_5(std::string name, const Block& block, Slot slot) {
+  const size_t part = name.find(kMixtralPart);
+  if (part != std::string::npos) name.replace(part, kMixtralPart.size(), ".mlp.");
+  if (block.kind != BlockKind::expert) return name;
+  constexpr std::string_view kExperts = ".experts.";
+  const size_t at = name.find(kExperts);
+  HEARTH_CHECK(at != std::string::npos, "adapter modules: no expert's name: " + name);
+  return name.substr(0, at + kExperts.size()) + (slot == Slot::down ? "down_proj" : "gate_up_proj");
+}
+
+}  // namespace
+
+std::vector<AdapterModule> adapter_modules(const ParameterTable& table) {
+  std::vector<AdapterModule> modules;
+  for (TensorId id = 0; id < static_cast<TensorId>(table.tensors().size()); ++id) {
+    const Tensor& t = table.tensor(id);
+    const Block& block = table.block(t.block);
+    if (!can_have_pair(block, t)) continue;
+    HEARTH_CHECK(t.name.ends_with(kWeight), "adapter modules: no weight's name: " + t.name);
+    AdapterModule module{id, block.kind, t.slot, block.layer, block.expert, {}, {}};
+    module.name = t.name.substr(0, t.name.size() - kWeight.size());
+    module.now = name_in_transformers_5(module.name, block, t.slot);
+    modules.push_back(std::move(module));
+  }
+  return modules;
+}
+
+bool peft_moves_targets(const Family& family) { return family.model_type() != "qwen2_moe"; }
+
+std::string_view name_in_layer(std::string_view name) {
+  if (!name.starts_with(kLayers)) return name;
+  const size_t dot = name.find('.', kLayers.size());
+  return dot == std::string_view::npos ? name : name.substr(dot + 1);
+}
+
+std::string_view leaf_of(std::string_view name) {
+  const size_t dot = name.rfind('.');
+  return dot == std::string_view::npos ? name : name.substr(dot + 1);
+}
+
+}  // namespace hearth

@@ -1,0 +1,24 @@
+// Names of the tensors in a PEFT directory, and what this program notes in their file.
+#pragma once
+
+#include <string_view>
+
+namespace hearth {
+
+inline constexpr std::string_view kAdapterPrefix = "base_model.model.";
+inline constexpr std::string_view kLoraA = ".lora_A.weight";
+inline constexpr std::string_view kLoraB = ".lora_B.weight";
+/// PEFT nests the fused pairs of a layer's experts: down outside, gate and up inside.
+inline constexpr std::string_view kInnerPair = ".base_layer";
+
+inline constexpr const char* kAdapterConfig = "adapter_config.json";
+inline constexpr const char* kAdapterWeights = "adapter_model.safetensors";
+
+// Metadata of the weights: the base's digest; the ranks of the modules that were filled up with
+// zeros, as a JSON object (0: has no pair); that the halves of gate and up do not share ranks.
+inline constexpr const char* kBaseNote = "hearth.base";
+inline constexpr const char* kRanksNote = "hearth.ranks";
+inline constexpr const char* kGateUpNote = "hearth.gate_up";
+inline constexpr const char* kBlockDiagonal = "block-diagonal";
+
+}  // namespace hearth

@@ -1,0 +1,365 @@
+// Opening a PEFT directory: which tensors are whose, and whether the settings say the same.
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "model/adapter_files.h"
+#include "model/adapter_names.h"
+#include "model/model_files.h"
+
+namespace hearth {
+namespace {
+
+constexpr size_t kMostTrials = 50'000'000;  // patterns times modules
+
+/// Where a pair is stored: entries of its A and B, -1 what is missing.
+struct Halves {
+  int64_t a = -1, b = -1;
+};
+
+AdapterConfig read_config(const std::string& directory, bool follow_links) {
+  if (!has_model_file(directory, kAdapterConfig)) {
+    throw input_error(directory + ": no " + kAdapterConfig + "; not an adapter directory");
+  }
+  const std::string path = model_file(directory, kAdapterConfig, follow_links);
+  return AdapterConfig(read_json_file(path, kMaxConfigBytes), path);
+}
+
+SafetensorsFile open_weights(const std::string& directory, bool follow_links) {
+  if (!has_model_file(directory, kAdapterWeights)) {
+    if (has_model_file(directory, "adapter_model.bin")) {
+      throw input_error(directory + "/adapter_model.bin: a pickle (torch.save), which can run " +
+                        "code when it is read; save the adapter again with PEFT, which writes " +
+                        "safetensors");
+    }
+    throw input_error(directory + ": no " + kAdapterWeights);
+  }
+  return SafetensorsFile(model_file(directory, kAdapterWeights, follow_links));
+}
+
+const std::string* note(const SafetensorsHeader& header, std::string_view key) {
+  for (const auto& [name, value] : header.metadata) {
+    if (name == key) return &value;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+/// Fills an AdapterFile; what is found on the way lives here.
+class AdapterOpener {
+ public:
+  AdapterOpener(AdapterFile& file, const Checkpoint& base, const AdapterReadOptions& options)
+      : file_(file), path_(file.file_.path()), header_(file.file_.header()), base_(base),
+        options_(options), table_(base.make_table()), modules_(adapter_modules(table_)) {}
+
+  void open() {
+    check_base();
+    sort_tensors();
+    if (!fused_.empty()) check_packing();
+    check_targets();
+    read_ranks();
+    file_.sources_.resize(header_.entries.size());
+    for (size_t i = 0; i < file_.sources_.size(); ++i) file_.sources_[i].entry = i;
+    for (const auto& [module, halves] : single_) add_single(module, halves);
+    for (const auto& [name, halves] : fused_) add_fused(name, halves);
+    finish();
+  }
+
+ private:
+  std::string where(int64_t entry) const {
+    return path_ + ": tensor " + quoted(header_.entries[static_cast<size_t>(entry)].name);
+  }
+  const std::vector<int64_t>& shape(int64_t entry) const {
+    return header_.entries[static_cast<size_t>(entry)].shape;
+  }
+
+  void check_base() const {
+    const std::string* of = note(header_, kBaseNote);
+    if (of == nullptr || options_.accept_other_base) return;
+    const auto trained_on = Digest::from_hex(*of);
+    if (!trained_on) throw input_error(path_ + ": metadata " + kBaseNote + ": no digest");
+    if (*trained_on == base_digest(base_)) return;
+    throw input_error(path_ + ": trained on another base than " + base_.directory() +
+                      (file_.config_.base_model().empty()
+                           ? std::string()
+                           : " (its config names " + quoted(file_.config_.base_model()) + ")") +
+                      "; pass --accept-other-base if this is meant");
+  }
+
+  void sort_tensors() {
+    std::unordered_map<std::string, size_t> by_name;
+    std::unordered_map<std::string, bool> containers;  // of experts in transformers 5
+    for (size_t i = 0; i < modules_.size(); ++i) {
+      by_name.emplace(modules_[i].name, i);
+      if (modules_[i].kind == BlockKind::expert) {
+        containers[modules_[i].now.substr(0, modules_[i].now.rfind('.'))] = true;
+      } else {
+        by_name.emplace(modules_[i].now, i);
+      }
+    }
+    for (size_t i = 0; i < header_.entries.size(); ++i) {
+      const SafetensorsEntry& entry = header_.entries[i];
+      std::string_view name = entry.name;
+      const bool is_a = name.ends_with(kLoraA);
+      if (!name.starts_with(kAdapterPrefix) || !(is_a || name.ends_with(kLoraB))) {
+        throw input_error(path_ + ": unknown tensor " + quoted(entry.name) +
+                          "; expected base_model.model.*.lora_A.weight and lora_B.weight");
+      }
+      if (entry.dtype != "F32" && entry.dtype != "BF16" && entry.dtype != "F16") {
+        throw input_error(where(static_cast<int64_t>(i)) + " is stored as " + entry.dtype +
+                          "; adapters are read from F32, BF16 and F16 only");
+      }
+      if (entry.shape.size() != 2) {
+        throw input_error(where(static_cast<int64_t>(i)) + " has shape " +
+                          shape_text(entry.shape) + ", expected two dimensions");
+      }
+      name.remove_prefix(kAdapterPrefix.size());
+      name.remove_suffix(kLoraA.size());
+      const std::string module(name);
+      std::string outer = module;
+      if (outer.ends_with(kInnerPair)) outer.resize(outer.size() - kInnerPair.size());
+      Halves* halves = nullptr;
+      if (const auto found = by_name.find(module); found != by_name.end()) {
+        halves = &single_[found->second];
+      } else if (containers.contains(outer)) {
+        halves = &fused_[module];
+      } else {
+        throw input_error(path_ + ": unknown tensor " + quoted(entry.name) + "; " +
+                          base_.directory() + " has no matrix " + quoted(module) +
+                          " that an adapter can change");
+      }
+      int64_t& half = is_a ? halves->a : halves->b;
+      if (half >= 0) {
+        throw input_error(where(static_cast<int64_t>(i)) + " is stored a second time as " +
+                          quoted(header_.entries[static_cast<size_t>(half)].name));
+      }
+      half = static_cast<int64_t>(i);
+    }
+    if (header_.entries.empty()) throw input_error(path_ + ": no tensors");
+    for (const auto& [module, halves] : single_) require_both(halves);
+    for (const auto& [name, halves] : fused_) require_both(halves);
+  }
+
+  void require_both(const Halves& halves) const {
+    if (halves.a >= 0 && halves.b >= 0) return;
+    std::string name = header_.entries[static_cast<size_t>(std::max(halves.a, halves.b))].name;
+    const size_t at = name.rfind(".lora_");
+    name.replace(at, kLoraA.size(), halves.a < 0 ? kLoraA : kLoraB);
+    throw input_error(path_ + ": tensor " + quoted(name) + " is missing");
+  }
+
+  /// Shapes cannot tell how fused pairs are packed: not the order of columns in B, and where sizes
+  /// are equal not even which dimension is which.
+  void check_packing() {
+    const std::string* gate_up = note(header_, kGateUpNote);
+    if (gate_up != nullptr && *gate_up != kBlockDiagonal) {
+      throw input_error(path_ + ": metadata " + kGateUpNote + " is " + quoted(*gate_up) +
+                        ", expected " + kBlockDiagonal);
+    }
+    block_diagonal_ = gate_up != nullptr;
+    if (block_diagonal_ || options_.fused_as_peft || file_.config_.packs_as_peft()) return;
+    throw input_error(where(fused_.begin()->second.a) + ": experts packed into one tensor, and " +
+                      file_.config_.source() + " does not say by PEFT 0.19.1 or newer " +
+                      "(peft_version); other programs pack them in another order, which shapes " +
+                      "do not show. Pass --adapter-layout fused if it is PEFT's");
+  }
+
+  void check_targets() {
+    if (file_.config_.patterns() > kMostTrials / (modules_.size() + 1)) {
+      throw input_error(file_.config_.source() +
+                        ": rank_pattern and alpha_pattern have too many keys");
+    }
+    // Which module of a fused pair: what the settings select decides where there is one tensor.
+    const bool moved = peft_moves_targets(base_.family());
+    const auto as_5 = file_.config_.selected(modules_, AdapterNames::transformers_5, moved);
+    std::vector<bool> present(modules_.size());
+    for (const auto& [module, halves] : single_) present[module] = true;
+    for (const auto& [name, halves] : fused_) {
+      for (const size_t module : packed_in(name, as_5)) {
+        if (present[module]) {
+          throw input_error(where(halves.a) + ": " + quoted(modules_[module].name) +
+                            " has a pair of its own, too");
+        }
+        present[module] = true;
+      }
+    }
+    const auto as_4 = file_.config_.selected(modules_, AdapterNames::transformers_4, moved);
+    names_ = AdapterNames::transformers_5;
+    if (present == as_5) return;
+    if (fused_.empty()) {
+      names_ = AdapterNames::transformers_4;
+      if (present == as_4) return;
+    }
+    const auto& selected = fused_.empty() ? as_4 : as_5;
+    for (size_t i = 0; i < modules_.size(); ++i) {
+      if (present[i] == selected[i]) continue;
+      throw input_error(file_.config_.source() + ": target_modules and target_parameters " +
+                        (present[i] ? "do not select " : "select ") + quoted(modules_[i].name) +
+                        (present[i] ? ", which has tensors in " : ", which has no tensors in ") +
+                        path_);
+    }
+  }
+
+  /// The modules of a fused pair, expert by expert.
+  std::vector<size_t> packed_in(const std::string& name, const std::vector<bool>& as_5) const {
+    const bool inner = name.ends_with(kInnerPair);
+    const std::string container = inner ? name.substr(0, name.size() - kInnerPair.size()) : name;
+    const bool has_inner = inner || fused_.contains(name + std::string(kInnerPair));
+    if (inner && !fused_.contains(container)) {
+      throw input_error(where(fused_.at(name).a) + ": the outer pair " + quoted(container) +
+                        " is missing");
+    }
+    std::vector<size_t> gate_up, down;
+    bool gate_up_alone = !has_inner;
+    for (size_t i = 0; i < modules_.size(); ++i) {
+      const AdapterModule& module = modules_[i];
+      if (module.kind != BlockKind::expert || !module.now.starts_with(container + ".")) continue;
+      (module.in_gate_up() ? gate_up : down).push_back(i);
+      if (as_5[i] != module.in_gate_up()) gate_up_alone = false;
+    }
+    return inner || gate_up_alone ? gate_up : down;
+  }
+
+  /// The ranks that this program noted: pairs were filled up with zeros from them.
+  void read_ranks() {
+    const std::string* text = note(header_, kRanksNote);
+    if (text == nullptr) return;
+    const std::string source = path_ + ": metadata " + kRanksNote;
+    const Json ranks = parse_json(*text, source);
+    if (!ranks.is_object()) throw input_error(source + ": expected an object");
+    std::unordered_map<std::string, int64_t> by_name;
+    for (const auto& [name, rank] : ranks.as_object()) {
+      if (!rank.is_signed() || rank.as_int() < 0) {
+        throw input_error(source + ": " + quoted(name) + ": expected a rank");
+      }
+      by_name.emplace(name, rank.as_int());
+    }
+    for (size_t i = 0; i < modules_.size(); ++i) {
+      const auto found = by_name.find(modules_[i].name);
+      if (found != by_name.end()) noted_[i] = found->second;
+    }
+  }
+
+  int64_t kept_rank(size_t module, int64_t stored) const {
+    const auto found = noted_.find(module);
+    return found == noted_.end() ? stored : std::min(found->second, stored);
+  }
+
+  void require_shape(int64_t entry, int64_t rows, int64_t columns, const std::string& why) const {
+    if (shape(entry) == std::vector<int64_t>{rows, columns}) return;
+    throw input_error(where(entry) + " has shape " + shape_text(shape(entry)) + ", expected " +
+                      shape_text({rows, columns}) + why);
+  }
+
+  double scale_of(size_t module, int64_t rank, bool fused, int64_t entry) const {
+    const AdapterConfig::Size size = file_.config_.size_of(modules_[module], names_, fused);
+    if (size.rank != static_cast<double>(rank)) {
+      throw input_error(where(entry) + " has rank " + std::to_string(rank) + ", but r and " +
+                        "rank_pattern of " + file_.config_.source() + " say " +
+                        Json(size.rank).dump());
+    }
+    return size.scale;
+  }
+
+  void add(size_t module, int64_t rank, double scale, const AdapterFile::Part& a, int64_t a_entry,
+           const AdapterFile::Part& b, int64_t b_entry) {
+    if (rank == 0) return;  // all of it zeros
+    file_.pairs_.push_back({modules_[module].matrix, rank, scale});
+    file_.sources_[static_cast<size_t>(a_entry)].parts.push_back(a);
+    file_.sources_[static_cast<size_t>(b_entry)].parts.push_back(b);
+  }
+
+  void add_single(size_t module, const Halves& halves) {
+    const Tensor& matrix = table_.tensor(modules_[module].matrix);
+    const int64_t stored = shape(halves.a)[0];
+    const std::string why = " for a matrix of shape " + shape_text({matrix.rows, matrix.cols});
+    require_shape(halves.a, stored, matrix.cols, why);
+    require_shape(halves.b, matrix.rows, stored, why + " and the rank of lora_A");
+    const double scale = scale_of(module, stored, false, halves.a);
+    const int64_t rank = kept_rank(module, stored);
+    const TensorId id = modules_[module].matrix;
+    add(module, rank, scale, {id, false, 0, 0, 1, rank, matrix.cols, 1}, halves.a,
+        {id, true, 0, 0, 1, matrix.rows, rank, 1}, halves.b);
+  }
+
+  /// A: rows of expert after expert. B: column j * experts + e is column j of expert e.
+  void add_fused(const std::string& name, const Halves& halves) {
+    const bool moved = peft_moves_targets(base_.family());
+    const std::vector<size_t> modules = packed_in(
+        name, file_.config_.selected(modules_, AdapterNames::transformers_5, moved));
+    const AdapterModule& first = modules_[modules.front()];
+    const Tensor& matrix = table_.tensor(first.matrix);
+    const int64_t parts = first.in_gate_up() ? 2 : 1;
+    const auto experts = static_cast<int64_t>(modules.size()) / parts;
+    const int64_t stored = shape(halves.a)[0] / experts;
+    const std::string why = " for " + std::to_string(experts) + " experts of shape " +
+                            shape_text({parts * matrix.rows, matrix.cols});
+    if (stored == 0) require_shape(halves.a, experts, matrix.cols, why);
+    require_shape(halves.a, stored * experts, matrix.cols, why);
+    require_shape(halves.b, parts * matrix.rows, stored * experts, why);
+    const double scale = scale_of(modules.front(), stored, true, halves.a);
+    const bool halved = block_diagonal_ && parts == 2;
+    if (halved && stored % 2 != 0) {
+      throw input_error(where(halves.a) + " has an odd rank, although " + kGateUpNote + " says " +
+                        kBlockDiagonal);
+    }
+    const int64_t own = halved ? stored / 2 : stored;
+    for (size_t i = 0; i < modules.size(); ++i) {
+      const AdapterModule& module = modules_[modules[i]];
+      const int64_t part = module.slot == Slot::up ? 1 : 0;
+      const int64_t first_rank = halved ? part * own : 0;
+      const int64_t rank = kept_rank(modules[i], own);
+      add(modules[i], rank, scale,
+          {module.matrix, false, module.expert * stored + first_rank, 0, 1, rank, matrix.cols, 1},
+          halves.a,
+          {module.matrix, true, part * matrix.rows, first_rank * experts + module.expert, experts,
+           matrix.rows, rank, 1},
+          halves.b);
+    }
+  }
+
+  /// Pairs by matrix; the scales of a block become its first one's.
+  void finish() {
+    auto& pairs = file_.pairs_;
+    if (pairs.empty()) throw input_error(path_ + ": every pair is noted as empty");
+    std::sort(pairs.begin(), pairs.end(),
+              [](const auto& x, const auto& y) { return x.matrix < y.matrix; });
+    std::unordered_map<TensorId, double> factors;
+    for (size_t i = 0, first = 0; i < pairs.size(); ++i) {
+      if (table_.tensor(pairs[i].matrix).block != table_.tensor(pairs[first].matrix).block) {
+        first = i;
+      }
+      factors[pairs[i].matrix] = pairs[i].scale / pairs[first].scale;
+      pairs[i].scale = pairs[first].scale;
+    }
+    for (AdapterFile::Source& source : file_.sources_) {
+      for (AdapterFile::Part& part : source.parts) {
+        if (part.is_b) part.factor = factors.at(part.matrix);
+      }
+    }
+  }
+
+  AdapterFile& file_;
+  const std::string& path_;
+  const SafetensorsHeader& header_;
+  const Checkpoint& base_;
+  const AdapterReadOptions& options_;
+  const ParameterTable table_;
+  const std::vector<AdapterModule> modules_;
+  std::map<size_t, Halves> single_;       // by module
+  std::map<std::string, Halves> fused_;   // by name
+  std::unordered_map<size_t, int64_t> noted_;
+  AdapterNames names_ = AdapterNames::transformers_4;
+  bool block_diagonal_ = false;
+};
+
+AdapterFile::AdapterFile(const std::string& directory, const Checkpoint& base,
+                         const AdapterReadOptions& options)
+    : directory_(directory), config_(read_config(directory, options.follow_links)),
+      file_(open_weights(directory, options.follow_links)) {
+  AdapterOpener(*this, base, options).open();
+}
+
+}  // namespace hearth

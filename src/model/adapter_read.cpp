@@ -1,0 +1,120 @@
+// Reading the tensors of a PEFT directory into a table.
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/stop.h"
+#include "model/adapter_files.h"
+#include "model/adapter_names.h"
+#include "model/weight_copy.h"
+
+namespace hearth {
+namespace {
+
+/// Rows [begin, begin + rows) of a stored tensor as f32, and which of their elements were taken.
+struct Rows {
+  int64_t begin = 0, rows = 0, columns = 0;
+  std::vector<float> values;
+  std::vector<bool> taken;
+};
+
+}  // namespace
+
+std::vector<std::pair<std::string, Digest>> AdapterFile::digests() const {
+  std::vector<std::pair<std::string, Digest>> out;
+  std::vector<std::byte> buffer(size_t{4} << 20);
+  for (const char* name : {kAdapterConfig, kAdapterWeights}) {
+    const InputFile file(directory_ + "/" + name);
+    Hasher hasher;
+    for (uint64_t at = 0; at < file.size(); at += buffer.size()) {
+      leave_if_stopped("the adapter was read");
+      const auto bytes = static_cast<size_t>(std::min<uint64_t>(buffer.size(), file.size() - at));
+      file.read(buffer.data(), bytes, at);
+      hasher.update(buffer.data(), bytes);
+    }
+    out.emplace_back(name, hasher.digest());
+  }
+  return out;
+}
+
+void AdapterFile::add_to(ParameterTable& table) const {
+  BlockId block = -1;
+  for (const Pair& pair : pairs_) {
+    const BlockId own = table.tensor(pair.matrix).block;
+    if (own != block) table.add_adapter(own, pair.scale);
+    block = own;
+    table.add_low_rank(pair.matrix, pair.rank);
+  }
+}
+
+void AdapterFile::read(ParameterTable& table) const {
+  const auto target_of = [&](const Part& part) -> Tensor& {
+    const Tensor& matrix = table.tensor(part.matrix);
+    const auto adapter = table.adapter_of(matrix.block);
+    HEARTH_CHECK(adapter.has_value(), "adapter file: a table without its pairs");
+    for (TensorId id = table.block(*adapter).begin; id < table.block(*adapter).end; ++id) {
+      Tensor& t = table.tensor(id);
+      if (t.slot == matrix.slot && (t.factor == Factor::b) == part.is_b) return t;
+    }
+    HEARTH_CHECK(false, "adapter file: a table without the pair of " + matrix.name);
+    return table.tensor(0);
+  };
+  const auto take = [&](const Part& part, Rows& rows) {
+    const Tensor& tensor = target_of(part);
+    HEARTH_CHECK(tensor.rows == part.rows && tensor.cols == part.columns,
+                 "adapter file: a table with other pairs: " + tensor.name);
+    const View home{tensor.home().view};
+    HEARTH_CHECK(tensor.home().present(), "adapter file: no memory of " + tensor.name);
+    std::vector<float> row(static_cast<size_t>(part.columns));
+    const int64_t first = std::max(part.row, rows.begin);
+    const int64_t last = std::min(part.row + part.rows, rows.begin + rows.rows);
+    for (int64_t r = first; r < last; ++r) {
+      const int64_t at = (r - rows.begin) * rows.columns + part.column;
+      for (int64_t c = 0; c < part.columns; ++c) {
+        const auto from = static_cast<size_t>(at + c * part.step);
+        row[static_cast<size_t>(c)] =
+            static_cast<float>(static_cast<double>(rows.values[from]) * part.factor);
+        rows.taken[from] = true;
+      }
+      convert(DType::f32, row.data(), home.dtype, home.slice(r - part.row, 1).raw(), part.columns);
+    }
+  };
+
+  std::vector<float> stored;
+  for (const Source& source : sources_) {
+    const SafetensorsEntry& entry = file_.header().entries[source.entry];
+    const DType type = *safetensors_dtype(entry.dtype);
+    Rows rows;
+    rows.columns = entry.shape[1];
+    const int64_t each = std::max<int64_t>(1, kPieceElements / std::max<int64_t>(1, rows.columns));
+    for (; rows.begin < entry.shape[0]; rows.begin += rows.rows) {
+      leave_if_stopped("the adapter was read");
+      rows.rows = std::min(each, entry.shape[0] - rows.begin);
+      const int64_t n = rows.rows * rows.columns;
+      const int64_t at = rows.begin * rows.columns;
+      const auto where = [&](int64_t element) {
+        return file_.path() + ": tensor " + quoted(entry.name) + ": element " +
+               std::to_string(at + element);
+      };
+      stored.resize(static_cast<size_t>(n));
+      rows.values.resize(static_cast<size_t>(n));
+      rows.taken.assign(static_cast<size_t>(n), false);
+      file_.read(entry, stored.data(), static_cast<size_t>(n) * size_of(type),
+                 static_cast<uint64_t>(at) * size_of(type));
+      const int64_t bad = find_not_finite(type, stored.data(), n);
+      if (bad < n) throw input_error(where(bad) + " is not finite (NaN or infinity)");
+      convert(type, stored.data(), DType::f32, rows.values.data(), n);
+      for (const Part& part : source.parts) take(part, rows);
+      for (int64_t i = 0; i < n; ++i) {
+        const auto k = static_cast<size_t>(i);
+        if (rows.taken[k] || rows.values[k] == 0) continue;
+        throw input_error(where(i) + " is not zero, although the file's metadata says that " +
+                          "nothing is there");
+      }
+    }
+  }
+  for (Tensor& t : table.tensors()) {
+    if (t.factor != Factor::none) t.home().version = t.version;
+  }
+}
+
+}  // namespace hearth

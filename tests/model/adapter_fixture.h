@@ -1,0 +1,112 @@
+// Adapters with values of their own for tests: tables with memory, directories, single tensors.
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "model/adapter_files.h"
+#include "model/adapter_merge.h"
+#include "model/adapters.h"
+#include "model_fixtures.h"
+
+namespace hearth::test {
+
+/// A table with adapters, and memory for them alone.
+struct AdapterTable {
+  ParameterTable table;
+  std::vector<float> memory;
+
+  explicit AdapterTable(ParameterTable with_adapters) : table(std::move(with_adapters)) {
+    size_t elements = 0;
+    for (const Tensor& t : table.tensors()) {
+      if (t.factor != Factor::none) elements += static_cast<size_t>(t.size());
+    }
+    memory.resize(elements);
+    float* at = memory.data();
+    for (Tensor& t : table.tensors()) {
+      if (t.factor == Factor::none) continue;
+      t.copies[static_cast<int>(CopyRole::master)] = {View(at, DType::f32, t.rows, t.cols), 1};
+      at += t.size();
+    }
+  }
+};
+
+/// Fresh adapters whose B are not zero either.
+inline AdapterTable make_adapters(const Checkpoint& base, const AdapterOptions& options,
+                                  uint64_t seed = 3) {
+  ParameterTable table = base.make_table();
+  add_adapters(table, base.layout(), options);
+  AdapterTable owned(std::move(table));
+  init_adapters(owned.table, seed);
+  const Random random(seed, RandomSite::init);
+  uint64_t n = 0;
+  for (Tensor& t : owned.table.tensors()) {
+    if (t.factor != Factor::b) continue;
+    auto* values = View{t.home().view}.as<float>();
+    for (int64_t i = 0; i < t.size(); ++i) values[i] = static_cast<float>(random.normal(n++) / 4);
+  }
+  return owned;
+}
+
+inline AdapterTable read_adapter(const std::string& directory, const Checkpoint& base,
+                                 const AdapterReadOptions& options = {}) {
+  const AdapterFile file(directory, base, options);
+  ParameterTable table = base.make_table();
+  file.add_to(table);
+  AdapterTable owned(std::move(table));
+  file.read(owned.table);
+  return owned;
+}
+
+/// scale * B A of every matrix with a pair, by name, in f64.
+inline std::map<std::string, std::vector<double>> deltas(const ParameterTable& table) {
+  std::map<std::string, std::vector<double>> out;
+  for (const Block& block : table.blocks()) {
+    if (block.kind != BlockKind::adapter) continue;
+    for (TensorId id = block.begin; id < block.end; id += 2) {
+      const Tensor& a = table.tensor(id);
+      const Tensor& b = table.tensor(id + 1);
+      std::vector<double> delta(static_cast<size_t>(b.rows * a.cols));
+      const auto* av = a.home().view.as<float>();
+      const auto* bv = b.home().view.as<float>();
+      for (int64_t r = 0; r < b.rows; ++r) {
+        for (int64_t c = 0; c < a.cols; ++c) {
+          double sum = 0;
+          for (int64_t j = 0; j < a.rows; ++j) {
+            sum += static_cast<double>(bv[r * a.rows + j]) * static_cast<double>(av[j * a.cols + c]);
+          }
+          delta[static_cast<size_t>(r * a.cols + c)] = block.scale * sum;
+        }
+      }
+      out.emplace(table.tensor(*table.find_slot(block.base, a.slot)).name, std::move(delta));
+    }
+  }
+  return out;
+}
+
+/// The largest difference of two sets of deltas; infinite where a name stands in one alone and is
+/// not zero there.
+inline double distance(const ParameterTable& x, const ParameterTable& y) {
+  double largest = 0;
+  const auto ours = deltas(x), theirs = deltas(y);
+  const auto one_side = [&](const auto& these, const auto& those) {
+    for (const auto& [name, values] : these) {
+      const auto other = those.find(name);
+      for (size_t i = 0; i < values.size(); ++i) {
+        const double against = other == those.end() ? 0 : other->second[i];
+        largest = std::max(largest, std::abs(values[i] - against));
+      }
+    }
+  };
+  one_side(ours, theirs);
+  one_side(theirs, ours);
+  return largest;
+}
+
+inline Json read_json(const std::string& path) { return parse_json(read_text(path), path); }
+
+}  // namespace hearth::test

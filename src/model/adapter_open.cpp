@@ -1,22 +1,17 @@
 // Opening a PEFT directory: which tensors are whose, and whether the settings say the same.
 #include <algorithm>
-#include <map>
 #include <unordered_map>
 
 #include "base/error.h"
 #include "model/adapter_files.h"
 #include "model/adapter_names.h"
+#include "model/adapter_tensors.h"
 #include "model/model_files.h"
 
 namespace hearth {
 namespace {
 
 constexpr size_t kMostTrials = 50'000'000;  // patterns times modules
-
-/// Where a pair is stored: entries of its A and B, -1 what is missing.
-struct Halves {
-  int64_t a = -1, b = -1;
-};
 
 AdapterConfig read_config(const std::string& directory, bool follow_links) {
   if (!has_model_file(directory, kAdapterConfig)) {
@@ -52,19 +47,23 @@ class AdapterOpener {
  public:
   AdapterOpener(AdapterFile& file, const Checkpoint& base, const AdapterReadOptions& options)
       : file_(file), path_(file.file_.path()), header_(file.file_.header()), base_(base),
-        options_(options), table_(base.make_table()), modules_(adapter_modules(table_)) {}
+        options_(options), table_(base.make_table()), modules_(adapter_modules(table_)),
+        tensors_(file.file_, modules_, base) {}
 
   void open() {
     check_base();
-    sort_tensors();
-    if (!fused_.empty()) check_packing();
+    if (!tensors_.fused.empty()) check_packing();
     check_targets();
     read_ranks();
     file_.sources_.resize(header_.entries.size());
     for (size_t i = 0; i < file_.sources_.size(); ++i) file_.sources_[i].entry = i;
-    for (const auto& [module, halves] : single_) add_single(module, halves);
-    for (const auto& [name, halves] : fused_) add_fused(name, halves);
+    for (const auto& [module, halves] : tensors_.single) add_single(module, halves);
+    for (const auto& [name, halves] : tensors_.fused) add_fused(name, halves);
     finish();
+    tensors_.check_copies(file_.file_, base_);
+    for (auto copy = tensors_.copies.rbegin(); copy != tensors_.copies.rend(); ++copy) {
+      file_.sources_.erase(file_.sources_.begin() + static_cast<std::ptrdiff_t>(copy->first));
+    }
   }
 
  private:
@@ -88,68 +87,6 @@ class AdapterOpener {
                       "; pass --accept-other-base if this is meant");
   }
 
-  void sort_tensors() {
-    std::unordered_map<std::string, size_t> by_name;
-    std::unordered_map<std::string, bool> containers;  // of experts in transformers 5
-    for (size_t i = 0; i < modules_.size(); ++i) {
-      by_name.emplace(modules_[i].name, i);
-      if (modules_[i].kind == BlockKind::expert) {
-        containers[modules_[i].now.substr(0, modules_[i].now.rfind('.'))] = true;
-      } else {
-        by_name.emplace(modules_[i].now, i);
-      }
-    }
-    for (size_t i = 0; i < header_.entries.size(); ++i) {
-      const SafetensorsEntry& entry = header_.entries[i];
-      std::string_view name = entry.name;
-      const bool is_a = name.ends_with(kLoraA);
-      if (!name.starts_with(kAdapterPrefix) || !(is_a || name.ends_with(kLoraB))) {
-        throw input_error(path_ + ": unknown tensor " + quoted(entry.name) +
-                          "; expected base_model.model.*.lora_A.weight and lora_B.weight");
-      }
-      if (entry.dtype != "F32" && entry.dtype != "BF16" && entry.dtype != "F16") {
-        throw input_error(where(static_cast<int64_t>(i)) + " is stored as " + entry.dtype +
-                          "; adapters are read from F32, BF16 and F16 only");
-      }
-      if (entry.shape.size() != 2) {
-        throw input_error(where(static_cast<int64_t>(i)) + " has shape " +
-                          shape_text(entry.shape) + ", expected two dimensions");
-      }
-      name.remove_prefix(kAdapterPrefix.size());
-      name.remove_suffix(kLoraA.size());
-      const std::string module(name);
-      std::string outer = module;
-      if (outer.ends_with(kInnerPair)) outer.resize(outer.size() - kInnerPair.size());
-      Halves* halves = nullptr;
-      if (const auto found = by_name.find(module); found != by_name.end()) {
-        halves = &single_[found->second];
-      } else if (containers.contains(outer)) {
-        halves = &fused_[module];
-      } else {
-        throw input_error(path_ + ": unknown tensor " + quoted(entry.name) + "; " +
-                          base_.directory() + " has no matrix " + quoted(module) +
-                          " that an adapter can change");
-      }
-      int64_t& half = is_a ? halves->a : halves->b;
-      if (half >= 0) {
-        throw input_error(where(static_cast<int64_t>(i)) + " is stored a second time as " +
-                          quoted(header_.entries[static_cast<size_t>(half)].name));
-      }
-      half = static_cast<int64_t>(i);
-    }
-    if (header_.entries.empty()) throw input_error(path_ + ": no tensors");
-    for (const auto& [module, halves] : single_) require_both(halves);
-    for (const auto& [name, halves] : fused_) require_both(halves);
-  }
-
-  void require_both(const Halves& halves) const {
-    if (halves.a >= 0 && halves.b >= 0) return;
-    std::string name = header_.entries[static_cast<size_t>(std::max(halves.a, halves.b))].name;
-    const size_t at = name.rfind(".lora_");
-    name.replace(at, kLoraA.size(), halves.a < 0 ? kLoraA : kLoraB);
-    throw input_error(path_ + ": tensor " + quoted(name) + " is missing");
-  }
-
   /// Shapes cannot tell how fused pairs are packed: not the order of columns in B, and where sizes
   /// are equal not even which dimension is which.
   void check_packing() {
@@ -160,7 +97,7 @@ class AdapterOpener {
     }
     block_diagonal_ = gate_up != nullptr;
     if (block_diagonal_ || options_.fused_as_peft || file_.config_.packs_as_peft()) return;
-    throw input_error(where(fused_.begin()->second.a) + ": experts packed into one tensor, and " +
+    throw input_error(where(tensors_.fused.begin()->second.a) + ": experts packed into one tensor, and " +
                       file_.config_.source() + " does not say by PEFT 0.19.1 or newer " +
                       "(peft_version); other programs pack them in another order, which shapes " +
                       "do not show. Pass --adapter-layout fused if it is PEFT's");
@@ -175,8 +112,8 @@ class AdapterOpener {
     const bool moved = peft_moves_targets(base_.family());
     const auto as_5 = file_.config_.selected(modules_, AdapterNames::transformers_5, moved);
     std::vector<bool> present(modules_.size());
-    for (const auto& [module, halves] : single_) present[module] = true;
-    for (const auto& [name, halves] : fused_) {
+    for (const auto& [module, halves] : tensors_.single) present[module] = true;
+    for (const auto& [name, halves] : tensors_.fused) {
       for (const size_t module : packed_in(name, as_5)) {
         if (present[module]) {
           throw input_error(where(halves.a) + ": " + quoted(modules_[module].name) +
@@ -188,11 +125,11 @@ class AdapterOpener {
     const auto as_4 = file_.config_.selected(modules_, AdapterNames::transformers_4, moved);
     names_ = AdapterNames::transformers_5;
     if (present == as_5) return;
-    if (fused_.empty()) {
+    if (tensors_.fused.empty()) {
       names_ = AdapterNames::transformers_4;
       if (present == as_4) return;
     }
-    const auto& selected = fused_.empty() ? as_4 : as_5;
+    const auto& selected = tensors_.fused.empty() ? as_4 : as_5;
     for (size_t i = 0; i < modules_.size(); ++i) {
       if (present[i] == selected[i]) continue;
       throw input_error(file_.config_.source() + ": target_modules and target_parameters " +
@@ -206,9 +143,9 @@ class AdapterOpener {
   std::vector<size_t> packed_in(const std::string& name, const std::vector<bool>& as_5) const {
     const bool inner = name.ends_with(kInnerPair);
     const std::string container = inner ? name.substr(0, name.size() - kInnerPair.size()) : name;
-    const bool has_inner = inner || fused_.contains(name + std::string(kInnerPair));
-    if (inner && !fused_.contains(container)) {
-      throw input_error(where(fused_.at(name).a) + ": the outer pair " + quoted(container) +
+    const bool has_inner = inner || tensors_.fused.contains(name + std::string(kInnerPair));
+    if (inner && !tensors_.fused.contains(container)) {
+      throw input_error(where(tensors_.fused.at(name).a) + ": the outer pair " + quoted(container) +
                         " is missing");
     }
     std::vector<size_t> gate_up, down;
@@ -271,7 +208,7 @@ class AdapterOpener {
     file_.sources_[static_cast<size_t>(b_entry)].parts.push_back(b);
   }
 
-  void add_single(size_t module, const Halves& halves) {
+  void add_single(size_t module, const AdapterTensors::Halves& halves) {
     const Tensor& matrix = table_.tensor(modules_[module].matrix);
     const int64_t stored = shape(halves.a)[0];
     const std::string why = " for a matrix of shape " + shape_text({matrix.rows, matrix.cols});
@@ -285,7 +222,7 @@ class AdapterOpener {
   }
 
   /// A: rows of expert after expert. B: column j * experts + e is column j of expert e.
-  void add_fused(const std::string& name, const Halves& halves) {
+  void add_fused(const std::string& name, const AdapterTensors::Halves& halves) {
     const bool moved = peft_moves_targets(base_.family());
     const std::vector<size_t> modules = packed_in(
         name, file_.config_.selected(modules_, AdapterNames::transformers_5, moved));
@@ -348,8 +285,7 @@ class AdapterOpener {
   const AdapterReadOptions& options_;
   const ParameterTable table_;
   const std::vector<AdapterModule> modules_;
-  std::map<size_t, Halves> single_;       // by module
-  std::map<std::string, Halves> fused_;   // by name
+  const AdapterTensors tensors_;
   std::unordered_map<size_t, int64_t> noted_;
   AdapterNames names_ = AdapterNames::transformers_4;
   bool block_diagonal_ = false;

@@ -1,0 +1,128 @@
+#include "model/adapter_tensors.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/error.h"
+#include "model/adapter_names.h"
+#include "model/weight_copy.h"
+
+namespace hearth {
+namespace {
+
+std::string where(const SafetensorsFile& file, const SafetensorsEntry& entry) {
+  return file.path() + ": tensor " + quoted(entry.name);
+}
+
+void require_type(const SafetensorsFile& file, const SafetensorsEntry& entry) {
+  if (entry.dtype == "F32" || entry.dtype == "BF16" || entry.dtype == "F16") return;
+  throw input_error(where(file, entry) + " is stored as " + entry.dtype +
+                    "; adapters are read from F32, BF16 and F16 only");
+}
+
+void require_both(const SafetensorsFile& file, const AdapterTensors::Halves& halves) {
+  if (halves.a >= 0 && halves.b >= 0) return;
+  const auto& entries = file.header().entries;
+  std::string name = entries[static_cast<size_t>(std::max(halves.a, halves.b))].name;
+  name.replace(name.size() - kLoraA.size(), kLoraA.size(), halves.a < 0 ? kLoraA : kLoraB);
+  throw input_error(file.path() + ": tensor " + quoted(name) + " is missing");
+}
+
+/// The tensor of the base that a name repeats; empty if none.
+std::string repeated(std::string name, const Checkpoint& base) {
+  constexpr std::string_view kWeight = ".weight";
+  const std::string wrapped = std::string(kInnerPair) + std::string(kWeight);
+  if (name.ends_with(wrapped)) name.replace(name.size() - wrapped.size(), wrapped.size(), kWeight);
+  return base.layout().find(name) == nullptr ? "" : name;
+}
+
+}  // namespace
+
+AdapterTensors::AdapterTensors(const SafetensorsFile& file,
+                               const std::vector<AdapterModule>& modules, const Checkpoint& base) {
+  std::unordered_map<std::string, size_t> by_name;
+  std::unordered_set<std::string> containers;  // of experts in transformers 5
+  for (size_t i = 0; i < modules.size(); ++i) {
+    by_name.emplace(modules[i].name, i);
+    if (modules[i].kind == BlockKind::expert) {
+      containers.insert(modules[i].now.substr(0, modules[i].now.rfind('.')));
+    } else {
+      by_name.emplace(modules[i].now, i);
+    }
+  }
+  const auto& entries = file.header().entries;
+  if (entries.empty()) throw input_error(file.path() + ": no tensors");
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const SafetensorsEntry& entry = entries[i];
+    const bool is_a = entry.name.ends_with(kLoraA);
+    const bool prefixed = entry.name.starts_with(kAdapterPrefix);
+    std::string name = prefixed ? entry.name.substr(kAdapterPrefix.size()) : entry.name;
+    if (const std::string tensor = repeated(name, base); prefixed && !tensor.empty()) {
+      require_type(file, entry);
+      copies.emplace_back(i, tensor);
+      continue;
+    }
+    if (!prefixed || !(is_a || name.ends_with(kLoraB))) {
+      throw input_error(file.path() + ": unknown tensor " + quoted(entry.name) +
+                        "; expected base_model.model.*.lora_A.weight and lora_B.weight");
+    }
+    require_type(file, entry);
+    if (entry.shape.size() != 2) {
+      throw input_error(where(file, entry) + " has shape " + shape_text(entry.shape) +
+                        ", expected two dimensions");
+    }
+    name.resize(name.size() - kLoraA.size());
+    std::string outer = name;
+    if (outer.ends_with(kInnerPair)) outer.resize(outer.size() - kInnerPair.size());
+    Halves* halves = nullptr;
+    if (const auto found = by_name.find(name); found != by_name.end()) {
+      halves = &single[found->second];
+    } else if (containers.contains(outer)) {
+      halves = &fused[name];
+    } else {
+      throw input_error(file.path() + ": unknown tensor " + quoted(entry.name) + "; " +
+                        base.directory() + " has no matrix " + quoted(name) +
+                        " that an adapter can change");
+    }
+    int64_t& half = is_a ? halves->a : halves->b;
+    if (half >= 0) {
+      throw input_error(where(file, entry) + " is stored a second time as " +
+                        quoted(entries[static_cast<size_t>(half)].name));
+    }
+    half = static_cast<int64_t>(i);
+  }
+  for (const auto& [module, halves] : single) require_both(file, halves);
+  for (const auto& [name, halves] : fused) require_both(file, halves);
+}
+
+void AdapterTensors::check_copies(const SafetensorsFile& file, const Checkpoint& base) const {
+  std::vector<float> stored, ours, theirs;
+  const auto read = [&](const SafetensorsFile& from, const SafetensorsEntry& entry, int64_t begin,
+                        int64_t n, std::vector<float>& to) {
+    const DType type = *safetensors_dtype(entry.dtype);
+    stored.resize(static_cast<size_t>(n));
+    to.resize(static_cast<size_t>(n));
+    from.read(entry, stored.data(), static_cast<size_t>(n) * size_of(type),
+              static_cast<uint64_t>(begin) * size_of(type));
+    convert(type, stored.data(), DType::f32, to.data(), n);
+  };
+  for (const auto& [index, name] : copies) {
+    const SafetensorsEntry& entry = file.header().entries[index];
+    const TensorLocation& at = base.location(name);
+    bool same = entry.shape == at.entry.shape;
+    int64_t size = 1;
+    for (const int64_t of : entry.shape) size *= of;
+    for (int64_t begin = 0; same && begin < size; begin += kPieceElements) {
+      const int64_t n = std::min(kPieceElements, size - begin);
+      read(file, entry, begin, n, ours);
+      read(*base.files()[static_cast<size_t>(at.file)], at.entry, begin, n, theirs);
+      same = ours == theirs;
+    }
+    if (same) continue;
+    throw input_error(where(file, entry) + " is not the tensor of " + base.directory() +
+                      "; adapters that replace whole tensors are not supported");
+  }
+}
+
+}  // namespace hearth

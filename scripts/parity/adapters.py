@@ -2,6 +2,7 @@
 invented tensor and computes the same; what PEFT writes is read here; merged weights are equal.
 
     adapters.py TEST_MODEL WORK_DIRECTORY [FAMILY...]
+    adapters.py --record DIRECTORY     writes tests/golden/adapters anew
 
 TEST_MODEL is the test program of src/model, whose hidden case writes and merges.
 """
@@ -233,8 +234,8 @@ def made_by_peft(family):
     return cases
 
 
-def check_read(job, family, base, dtype, settings):
-    """An adapter that PEFT made and filled, merged by both."""
+def with_pairs(base, dtype, settings):
+    """PEFT's model with pairs of random values."""
     model = AutoModelForCausalLM.from_pretrained(base, dtype=dtype)
     torch.manual_seed(9)
     with warnings.catch_warnings():
@@ -244,6 +245,12 @@ def check_read(job, family, base, dtype, settings):
         for name, p in model.named_parameters():
             if "lora_" in name:
                 p.normal_(0, 0.1)
+    return model
+
+
+def check_read(job, family, base, dtype, settings):
+    """An adapter that PEFT made and filled, merged by both."""
+    model = with_pairs(base, dtype, settings)
     saved, merged = job.work / "peft", job.work / "merged"
     shutil.rmtree(saved, ignore_errors=True)
     model.save_pretrained(saved)
@@ -259,7 +266,45 @@ def check_read(job, family, base, dtype, settings):
     return True
 
 
+# Adapters that PEFT made, for tests without Python: name -> family, settings.
+RECORDED = {
+    "fused": ("qwen2_moe", dict(
+        target_modules=["q_proj", "o_proj", "shared_expert.up_proj"], r=2, lora_alpha=6,
+        target_parameters=["mlp.experts.gate_up_proj", "mlp.experts.down_proj"],
+        rank_pattern={"o_proj": 1}, alpha_pattern={"mlp.experts.down_proj": 5})),
+    "converted": ("mixtral", dict(target_modules=["v_proj", "w1", "w2", "w3", "gate"], r=2,
+                                  lora_alpha=3, use_rslora=True)),
+    "head": ("olmoe", dict(target_modules=["lm_head"], layers_to_transform=None, r=2)),
+}
+TINY = dict(vocab_size=13, hidden_size=8, num_hidden_layers=2, num_attention_heads=2,
+            num_key_value_heads=1)
+TINY_OF = {"qwen2_moe": dict(num_experts=3, moe_intermediate_size=4, mlp_only_layers=[],
+                             shared_expert_intermediate_size=4, intermediate_size=4),
+           "mixtral": dict(num_local_experts=3, intermediate_size=4),
+           "olmoe": dict(num_experts=2, intermediate_size=2)}
+
+
+def record(directory):
+    """base/, adapter/ as PEFT saves it, merged.safetensors as PEFT merges it."""
+    shutil.rmtree(directory, ignore_errors=True)
+    for name, (family, settings) in RECORDED.items():
+        out = directory / name
+        make_model(family, **TINY, **TINY_OF[family]).save_pretrained(out / "base")
+        model = with_pairs(out / "base", torch.float32, settings)
+        model.save_pretrained(out / "adapter")
+        config = json.loads((out / "adapter/adapter_config.json").read_text())
+        config["base_model_name_or_path"] = "base"
+        (out / "adapter/adapter_config.json").write_text(json.dumps(config, indent=1) + "\n")
+        published(model.merge_and_unload(), out / "merged")
+        (out / "merged/model.safetensors").rename(out / "merged.safetensors")
+        shutil.rmtree(out / "merged")
+        for extra in ("adapter/README.md", "base/generation_config.json"):
+            (out / extra).unlink(missing_ok=True)
+
+
 def main():
+    if sys.argv[1] == "--record":
+        return record(Path(sys.argv[2]))
     program, work, families = sys.argv[1], Path(sys.argv[2]), sys.argv[3:] or FAMILIES
     os.environ["HF_HUB_OFFLINE"] = "1"
     torch.set_num_threads(1)
@@ -287,7 +332,7 @@ def main():
                     passed += 1
             except (Failed, Exception) as error:
                 failed += 1
-                print(f"FAILED {family} {name}: {type(error).__name__}: {str(error)[:400]}")
+                print(f"FAILED {family} {name}: {type(error).__name__}: {str(error)[:400]}", flush=True)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0
 

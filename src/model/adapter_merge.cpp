@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/stop.h"
-#include "model/adapter_names.h"
 #include "model/new_directory.h"
 #include "model/weight_copy.h"
 
@@ -149,28 +148,37 @@ void write_file(MergedTensors& merged, const SafetensorsFile& source, const std:
   writer.close();
 }
 
+Error damaged(const std::string& path, const std::string& what) {
+  return storage_error(path + ": " + what + " reads back differently from what was written; " +
+                       "the disk or its cable may be failing");
+}
+
+SafetensorsFile open_written(const SafetensorsFile& source, const std::string& path) {
+  try {
+    SafetensorsFile written(path);
+    const auto same = [](const SafetensorsEntry& x, const SafetensorsEntry& y) {
+      return x.name == y.name && x.dtype == y.dtype && x.shape == y.shape;
+    };
+    const auto &ours = written.header().entries, &theirs = source.header().entries;
+    if (std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end(), same)) return written;
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::input) throw;
+  }
+  throw damaged(path, "the header");
+}
+
 /// Compares the written file, tensor by tensor, with what it should hold.
 void verify_file(MergedTensors& merged, const SafetensorsFile& source, const std::string& path) {
-  const SafetensorsFile written(path);
-  const auto& entries = source.header().entries;
-  const auto wrong = [&](const std::string& what) {
-    return storage_error(path + ": " + what + " reads back differently from what was written; " +
-                         "the disk or its cable may be failing");
-  };
-  if (written.header().entries.size() != entries.size()) throw wrong("the header");
+  const SafetensorsFile written = open_written(source, path);
   std::vector<std::byte> back;
-  for (size_t i = 0; i < entries.size(); ++i) {
+  for (size_t i = 0; i < written.header().entries.size(); ++i) {
     const SafetensorsEntry& entry = written.header().entries[i];
-    if (entry.name != entries[i].name || entry.dtype != entries[i].dtype ||
-        entry.shape != entries[i].shape) {
-      throw wrong("the header");
-    }
     uint64_t at = 0;
-    merged.each_piece(source, entries[i], path, [&](const void* bytes, size_t n) {
+    merged.each_piece(source, source.header().entries[i], path, [&](const void* bytes, size_t n) {
       back.resize(n);
       written.read(entry, back.data(), n, at);
       at += n;
-      if (std::memcmp(back.data(), bytes, n) != 0) throw wrong("tensor " + quoted(entry.name));
+      if (std::memcmp(back.data(), bytes, n) != 0) throw damaged(path, "tensor " + quoted(entry.name));
     });
   }
 }

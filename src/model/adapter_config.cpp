@@ -14,15 +14,26 @@ namespace hearth {
 namespace {
 
 // Settings without effect on what a stored adapter computes.
-constexpr std::string_view kInert[] = {"auto_mapping",  "revision",      "inference_mode",
+constexpr std::string_view kInert[] = {"auto_mapping",  "revision",       "inference_mode",
                                        "megatron_core", "runtime_config", "qalora_group_size"};
 // Settings that are read below.
-constexpr std::string_view kRead[] = {
-    "peft_type",      "task_type",       "base_model_name_or_path", "peft_version",
-    "r",              "lora_alpha",      "lora_dropout",            "use_rslora",
-    "target_modules", "target_parameters", "exclude_modules",       "layers_to_transform",
-    "layers_pattern", "rank_pattern",    "alpha_pattern",           "init_lora_weights",
-    "bias"};
+constexpr std::string_view kRead[] = {"peft_type",
+                                      "task_type",
+                                      "base_model_name_or_path",
+                                      "peft_version",
+                                      "r",
+                                      "lora_alpha",
+                                      "lora_dropout",
+                                      "use_rslora",
+                                      "target_modules",
+                                      "target_parameters",
+                                      "exclude_modules",
+                                      "layers_to_transform",
+                                      "layers_pattern",
+                                      "rank_pattern",
+                                      "alpha_pattern",
+                                      "init_lora_weights",
+                                      "bias"};
 
 template <size_t N>
 bool is_in(std::string_view key, const std::string_view (&list)[N]) {
@@ -98,11 +109,11 @@ AdapterConfig::AdapterConfig(const Json& json, const std::string& source) : sour
   }
   const Json* lists = config.find("layers_pattern");
   if (lists != nullptr && !is_off(*lists)) {
-    const std::string name = lists->is_string() ? lists->as_string()
-                             : lists->is_array() && lists->as_array().size() == 1 &&
-                                     lists->as_array()[0].is_string()
-                                 ? lists->as_array()[0].as_string()
-                                 : "";
+    const std::string name =
+        lists->is_string() ? lists->as_string()
+        : lists->is_array() && lists->as_array().size() == 1 && lists->as_array()[0].is_string()
+            ? lists->as_array()[0].as_string()
+            : "";
     if (name != "layers" && name != "") config.refuse("layers_pattern", "expected \"layers\"");
   }
 }
@@ -140,11 +151,13 @@ AdapterConfig::Rules AdapterConfig::moved_rules(const std::vector<AdapterModule>
     const std::string leaf(leaf_of(module.name));
     if (module.kind == BlockKind::expert) moved[leaf] = leaf_of(module.now);
     if (module.kind == BlockKind::gate) moved[leaf] = "gate.weight";
-    if (rules_.all_linear ? module.kind != BlockKind::head : matches_5(module)) {
+    if (rules_.all_linear ? module.kind != BlockKind::head
+                          : rules_.modules.is_regex() && matches_5(module)) {
       targets.insert(leaf);
     }
   }
-  if (!rules_.all_linear && !rules_.modules.is_regex()) targets = rules_.modules.names();
+  const std::unordered_set<std::string>& listed = rules_.modules.names();
+  targets.insert(listed.begin(), listed.end());
   std::unordered_set<std::string> remaining, parameters = rules_.parameters.names();
   for (const std::string& target : targets) {
     const auto found = moved.find(std::string(leaf_of(target)));

@@ -42,6 +42,7 @@ struct AdapterReadOptions {
   bool accept_other_base = false;
   bool fused_as_peft = false;  // fused tensors are packed as PEFT does since 0.19.1, says the user
   bool follow_links = false;
+  std::optional<Digest> base_digest = {};  // where it is known already
 };
 
 /// An opened PEFT directory: this program's, or PEFT's in either layout.

@@ -178,7 +178,8 @@ void verify_file(MergedTensors& merged, const SafetensorsFile& source, const std
       back.resize(n);
       written.read(entry, back.data(), n, at);
       at += n;
-      if (std::memcmp(back.data(), bytes, n) != 0) throw damaged(path, "tensor " + quoted(entry.name));
+      if (std::memcmp(back.data(), bytes, n) != 0)
+        throw damaged(path, "tensor " + quoted(entry.name));
     });
   }
 }

@@ -46,8 +46,13 @@ const std::string* note(const SafetensorsHeader& header, std::string_view key) {
 class AdapterOpener {
  public:
   AdapterOpener(AdapterFile& file, const Checkpoint& base, const AdapterReadOptions& options)
-      : file_(file), path_(file.file_.path()), header_(file.file_.header()), base_(base),
-        options_(options), table_(base.make_table()), modules_(adapter_modules(table_)),
+      : file_(file),
+        path_(file.file_.path()),
+        header_(file.file_.header()),
+        base_(base),
+        options_(options),
+        table_(base.make_table()),
+        modules_(adapter_modules(table_)),
         tensors_(file.file_, modules_, base) {}
 
   void open() {
@@ -79,7 +84,7 @@ class AdapterOpener {
     if (of == nullptr || options_.accept_other_base) return;
     const auto trained_on = Digest::from_hex(*of);
     if (!trained_on) throw input_error(path_ + ": metadata " + kBaseNote + ": no digest");
-    if (*trained_on == base_digest(base_)) return;
+    if (*trained_on == (options_.base_digest ? *options_.base_digest : base_digest(base_))) return;
     throw input_error(path_ + ": trained on another base than " + base_.directory() +
                       (file_.config_.base_model().empty()
                            ? std::string()
@@ -97,8 +102,9 @@ class AdapterOpener {
     }
     block_diagonal_ = gate_up != nullptr;
     if (block_diagonal_ || options_.fused_as_peft || file_.config_.packs_as_peft()) return;
-    throw input_error(where(tensors_.fused.begin()->second.a) + ": experts packed into one tensor, and " +
-                      file_.config_.source() + " does not say by PEFT 0.19.1 or newer " +
+    throw input_error(where(tensors_.fused.begin()->second.a) +
+                      ": experts packed into one tensor, and " + file_.config_.source() +
+                      " does not say by PEFT 0.19.1 or newer " +
                       "(peft_version); other programs pack them in another order, which shapes " +
                       "do not show. Pass --adapter-layout fused if it is PEFT's");
   }
@@ -110,11 +116,11 @@ class AdapterOpener {
     }
     // Which module of a fused pair: what the settings select decides where there is one tensor.
     const bool moved = peft_moves_targets(base_.family());
-    const auto as_5 = file_.config_.selected(modules_, AdapterNames::transformers_5, moved);
+    as_5_ = file_.config_.selected(modules_, AdapterNames::transformers_5, moved);
     std::vector<bool> present(modules_.size());
     for (const auto& [module, halves] : tensors_.single) present[module] = true;
     for (const auto& [name, halves] : tensors_.fused) {
-      for (const size_t module : packed_in(name, as_5)) {
+      for (const size_t module : packed_in(name)) {
         if (present[module]) {
           throw input_error(where(halves.a) + ": " + quoted(modules_[module].name) +
                             " has a pair of its own, too");
@@ -124,12 +130,12 @@ class AdapterOpener {
     }
     const auto as_4 = file_.config_.selected(modules_, AdapterNames::transformers_4, moved);
     names_ = AdapterNames::transformers_5;
-    if (present == as_5) return;
+    if (present == as_5_) return;
     if (tensors_.fused.empty()) {
       names_ = AdapterNames::transformers_4;
       if (present == as_4) return;
     }
-    const auto& selected = tensors_.fused.empty() ? as_4 : as_5;
+    const auto& selected = tensors_.fused.empty() ? as_4 : as_5_;
     for (size_t i = 0; i < modules_.size(); ++i) {
       if (present[i] == selected[i]) continue;
       throw input_error(file_.config_.source() + ": target_modules and target_parameters " +
@@ -140,7 +146,7 @@ class AdapterOpener {
   }
 
   /// The modules of a fused pair, expert by expert.
-  std::vector<size_t> packed_in(const std::string& name, const std::vector<bool>& as_5) const {
+  std::vector<size_t> packed_in(const std::string& name) const {
     const bool inner = name.ends_with(kInnerPair);
     const std::string container = inner ? name.substr(0, name.size() - kInnerPair.size()) : name;
     const bool has_inner = inner || tensors_.fused.contains(name + std::string(kInnerPair));
@@ -154,7 +160,7 @@ class AdapterOpener {
       const AdapterModule& module = modules_[i];
       if (module.kind != BlockKind::expert || !module.now.starts_with(container + ".")) continue;
       (module.in_gate_up() ? gate_up : down).push_back(i);
-      if (as_5[i] != module.in_gate_up()) gate_up_alone = false;
+      if (as_5_[i] != module.in_gate_up()) gate_up_alone = false;
     }
     return inner || gate_up_alone ? gate_up : down;
   }
@@ -223,9 +229,7 @@ class AdapterOpener {
 
   /// A: rows of expert after expert. B: column j * experts + e is column j of expert e.
   void add_fused(const std::string& name, const AdapterTensors::Halves& halves) {
-    const bool moved = peft_moves_targets(base_.family());
-    const std::vector<size_t> modules = packed_in(
-        name, file_.config_.selected(modules_, AdapterNames::transformers_5, moved));
+    const std::vector<size_t> modules = packed_in(name);
     const AdapterModule& first = modules_[modules.front()];
     const Tensor& matrix = table_.tensor(first.matrix);
     const int64_t parts = first.in_gate_up() ? 2 : 1;
@@ -288,12 +292,14 @@ class AdapterOpener {
   const AdapterTensors tensors_;
   std::unordered_map<size_t, int64_t> noted_;
   AdapterNames names_ = AdapterNames::transformers_4;
+  std::vector<bool> as_5_;  // modules that the settings select in transformers 5
   bool block_diagonal_ = false;
 };
 
 AdapterFile::AdapterFile(const std::string& directory, const Checkpoint& base,
                          const AdapterReadOptions& options)
-    : directory_(directory), config_(read_config(directory, options.follow_links)),
+    : directory_(directory),
+      config_(read_config(directory, options.follow_links)),
       file_(open_weights(directory, options.follow_links)) {
   AdapterOpener(*this, base, options).open();
 }

@@ -10,10 +10,11 @@
 namespace hearth {
 namespace {
 
-constexpr size_t kMaxPattern = 4096;     // bytes
+constexpr size_t kMaxPattern = 4096;      // bytes
 constexpr uint32_t kMatchLimit = 20'000;  // backtracks for a name
 constexpr uint32_t kDepthLimit = 1000;
 constexpr double kMaxValue = 1e9;
+constexpr size_t kMaxKeys = 10'000;
 
 struct CodeFree {
   void operator()(pcre2_code* code) const { pcre2_code_free(code); }
@@ -96,6 +97,9 @@ bool NameRule::matches(std::string_view name) const {
 ValuePattern::ValuePattern(const Json* value, bool whole, const std::string& where) {
   if (value == nullptr || value->is_null()) return;
   if (!value->is_object()) throw input_error(where + ": expected an object of numbers");
+  if (value->as_object().size() > kMaxKeys) {
+    throw input_error(where + ": more than " + std::to_string(kMaxKeys) + " keys");
+  }
   for (const auto& [key, number] : value->as_object()) {
     const double of = number.is_number() ? number.as_double() : 0;
     if (!(of > 0 && of <= kMaxValue) || (whole && of != std::floor(of))) {

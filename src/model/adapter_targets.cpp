@@ -74,8 +74,8 @@ void AdapterPlan::add_pairs(const ParameterTable& table) {
   for (size_t i = 0; i < modules.size(); ++i) {
     const AdapterModule& module = modules[i];
     const auto found = of_matrix.find(module.matrix);
-    const bool filled = module.kind == BlockKind::expert &&
-                        stacked.contains({module.layer, module.in_gate_up()});
+    const bool filled =
+        module.kind == BlockKind::expert && stacked.contains({module.layer, module.in_gate_up()});
     if (found == of_matrix.end() && !filled) continue;
     FilePair pair = found == of_matrix.end() ? FilePair() : found->second;
     pair.module = i;

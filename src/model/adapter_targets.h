@@ -14,7 +14,7 @@ namespace hearth {
 
 /// A pair of the file.
 struct FilePair {
-  size_t module = 0;  // of AdapterPlan::modules
+  size_t module = 0;        // of AdapterPlan::modules
   TensorId a = -1, b = -1;  // of the table; -1: an expert without a pair, zeros
   int64_t rank = 0;         // of the table's pair
   int64_t file_rank = 0;

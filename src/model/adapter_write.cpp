@@ -58,7 +58,8 @@ class AdapterWriter {
                                                               {kBaseNote, base.hex()}};
     JsonObject ranks;
     for (const FilePair& pair : plan_.pairs) {
-      if (pair.rank != pair.file_rank) ranks.emplace_back(plan_.modules[pair.module].name, pair.rank);
+      if (pair.rank != pair.file_rank)
+        ranks.emplace_back(plan_.modules[pair.module].name, pair.rank);
     }
     if (!ranks.empty()) notes.emplace_back(kRanksNote, Json(std::move(ranks)).dump());
     if (fused) notes.emplace_back(kGateUpNote, kBlockDiagonal);
@@ -163,8 +164,7 @@ class AdapterWriter {
       std::fill(row.begin(), row.end(), 0.0f);
       if (!tensor.is_b) {
         const int64_t in_expert = r % (parts * rank);
-        const size_t pair =
-            slots[in_expert / rank][static_cast<size_t>(r / (parts * rank))];
+        const size_t pair = slots[in_expert / rank][static_cast<size_t>(r / (parts * rank))];
         put_row(plan_.pairs[pair], false, in_expert % rank, row.data(), 1);
       } else {
         const int64_t part = r / part_rows;

@@ -77,7 +77,8 @@ inline std::map<std::string, std::vector<double>> deltas(const ParameterTable& t
         for (int64_t c = 0; c < a.cols; ++c) {
           double sum = 0;
           for (int64_t j = 0; j < a.rows; ++j) {
-            sum += static_cast<double>(bv[r * a.rows + j]) * static_cast<double>(av[j * a.cols + c]);
+            sum +=
+                static_cast<double>(bv[r * a.rows + j]) * static_cast<double>(av[j * a.cols + c]);
           }
           delta[static_cast<size_t>(r * a.cols + c)] = block.scale * sum;
         }

@@ -61,8 +61,7 @@ void check_merged(const std::string& base, const std::string& result,
     for (size_t i = 0; i < delta->second.size(); ++i) {
       const double sum = value_of(tensor, i) + delta->second[i];
       const double size = std::abs(value_of(tensor, i)) + std::abs(delta->second[i]);
-      REQUIRE(std::abs(value_of(merged, i) - sum) <=
-              precision * std::abs(sum) + 1e-6 * size);
+      REQUIRE(std::abs(value_of(merged, i) - sum) <= precision * std::abs(sum) + 1e-6 * size);
     }
   }
   CHECK(changed == added.size());
@@ -174,8 +173,7 @@ TEST_CASE("merge: what reads back differently does not appear", "[adapter]") {
   }
 }
 
-TEST_CASE("merge, adapter files: whatever call fails, the result is whole or absent",
-          "[adapter]") {
+TEST_CASE("merge, adapter files: whatever call fails, the result is whole or absent", "[adapter]") {
   const TemporaryDirectory directory;
   make_checkpoint(small_config(), directory / "base");
   const Checkpoint base(directory / "base");

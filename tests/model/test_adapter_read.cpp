@@ -66,8 +66,7 @@ class Case {
 
 const std::string kQ_A = "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight";
 const std::string kExpertB = "base_model.model.model.layers.1.mlp.experts.2.up_proj.lora_B.weight";
-const std::string kGateUpB =
-    "base_model.model.model.layers.0.mlp.experts.base_layer.lora_B.weight";
+const std::string kGateUpB = "base_model.model.model.layers.0.mlp.experts.base_layer.lora_B.weight";
 
 }  // namespace
 
@@ -86,7 +85,7 @@ TEST_CASE("adapters made by PEFT: merged they are what PEFT merges", "[adapter]"
       INFO(entry.name);
       const TensorLocation& at = base.location(entry.name);
       std::vector<float> expected((entry.end - entry.begin) / sizeof(float)), got = expected,
-          before = expected;
+                                                                              before = expected;
       const size_t bytes = expected.size() * sizeof(float);
       theirs.read(entry, expected.data(), bytes, 0);
       ours.read(Checkpoint(directory / "merged").location(entry.name).entry, got.data(), bytes, 0);
@@ -99,8 +98,8 @@ TEST_CASE("adapters made by PEFT: merged they are what PEFT merges", "[adapter]"
       CHECK(error <= 1e-6f * largest);
       moved += expected != before;
     }
-    CHECK(moved == std::map<std::string, size_t>{{"fused", 24}, {"converted", 22}, {"head", 1}}
-                       .at(name));
+    CHECK(moved ==
+          std::map<std::string, size_t>{{"fused", 24}, {"converted", 22}, {"head", 1}}.at(name));
   }
 }
 
@@ -160,8 +159,7 @@ TEST_CASE("adapters: tensors that do not fit are refused by name", "[adapter]") 
   });
   expect("unknown tensor 'other'", [](auto& all) { named(all, kQ_A).entry.name = "other"; });
   expect("no matrix 'model.layers.7.self_attn.q_proj'", [](auto& all) {
-    named(all, kQ_A).entry.name =
-        "base_model.model.model.layers.7.self_attn.q_proj.lora_A.weight";
+    named(all, kQ_A).entry.name = "base_model.model.model.layers.7.self_attn.q_proj.lora_A.weight";
   });
   expect("no matrix 'model.embed_tokens'", [](auto& all) {
     named(all, kQ_A).entry.name = "base_model.model.model.embed_tokens.lora_A.weight";
@@ -205,7 +203,11 @@ TEST_CASE("adapters: fused experts need to say how they are packed", "[adapter]"
   }
   CHECK_THAT(versioned("0.21.2", R"({"unsloth_fixed": true})"),
              ContainsSubstring("--adapter-layout fused"));
-  CHECK_THAT(c.with_tensors([](auto& all) { named(all, kGateUpB).entry.shape = {12, 10}; }, fused),
+  CHECK_THAT(c.with_tensors(
+                 [](auto& all) {
+                   named(all, kGateUpB).entry.shape = {12, 10};
+                 },
+                 fused),
              ContainsSubstring("expected [10, 12]"));
 }
 
@@ -251,9 +253,7 @@ TEST_CASE("adapters: foreign and missing files", "[adapter]") {
              ContainsSubstring("not an adapter directory"));
   CHECK_THAT(after([](const auto& d) { fs::remove(d + kWeights); }),
              ContainsSubstring("no adapter_model.safetensors"));
-  CHECK_THAT(after([](const auto& d) {
-               fs::rename(d + kWeights, d + "/adapter_model.bin");
-             }),
+  CHECK_THAT(after([](const auto& d) { fs::rename(d + kWeights, d + "/adapter_model.bin"); }),
              ContainsSubstring("pickle"));
   CHECK_THAT(after([](const auto& d) { write_text(d + kConfig, "{\"r\": 1, \"r\": 2}"); }),
              ContainsSubstring("r"));

@@ -38,7 +38,8 @@ AdapterPlan plan_of(const Json& config, const std::vector<std::string>& targets,
                     AdapterLayout layout = AdapterLayout::per_expert) {
   const Family& family = family_of(config, "config.json");
   ParameterTable table = family.make_table(family.read_config(config, "config.json"));
-  const PublishedLayout names(table, family, [](const std::string&) { return false; }, "test");
+  const PublishedLayout names(
+      table, family, [](const std::string&) { return false; }, "test");
   AdapterOptions options;
   options.rank = 4;
   options.expert_rank = 2;
@@ -79,17 +80,14 @@ TEST_CASE("adapter targets: modules where PEFT moves them, numbered beside equal
     CHECK(plan.target_parameters.empty());
     CHECK(plan.rank == 2);
     CHECK(plan.scale == 16);
-    CHECK(plan.ranks == std::map<std::string, int64_t>{{"gate(\\.weight)?", 4},
-                                                       {"k_proj", 4},
-                                                       {"o_proj", 4},
-                                                       {"q_proj", 4},
-                                                       {"v_proj", 4}});
+    CHECK(plan.ranks ==
+          std::map<std::string, int64_t>{
+              {"gate(\\.weight)?", 4}, {"k_proj", 4}, {"o_proj", 4}, {"q_proj", 4}, {"v_proj", 4}});
   }
   const AdapterPlan mixtral = plan_of(config_of("mixtral"), {"experts", "router", "head"});
   CHECK(mixtral.target_modules == Names{"w1", "w2", "w3", "block_sparse_moe.gate", "lm_head"});
-  const AdapterPlan dense =
-      plan_of(changed(config_of("qwen3_moe"), "mlp_only_layers", JsonArray{1}),
-              {"experts", "dense"});
+  const AdapterPlan dense = plan_of(
+      changed(config_of("qwen3_moe"), "mlp_only_layers", JsonArray{1}), {"experts", "dense"});
   CHECK(dense.target_modules == numbered());
   CHECK(dense.target_parameters ==
         Names{"mlp.gate_proj.weight", "mlp.up_proj.weight", "mlp.down_proj.weight"});

@@ -66,6 +66,9 @@ WRITTEN = {
     "selected-experts": (["attention", "experts"], dict(experts=[[0, 3], [1], [4, 2]]), None),
     "expert-rank-smaller": (["attention", "experts", "router"], dict(rank=6, expert_rank=2), None),
     "expert-rank-larger": (list(ALL), dict(rank=2, expert_rank=5, alpha=7.0), None),
+    "beside": (["attention", "experts"], dict(trained=[
+        "model.norm.weight", "*gate.weight", "*layers.0.*layernorm.weight", "lm_head.weight"]),
+        None),
     "rslora": (["attention", "experts"], dict(rank=3, expert_rank=2, alpha=5.0, rslora=True), None),
 }
 MISSING_IN = {"olmoe": "dense shared-experts", "mixtral": "dense shared-experts",
@@ -179,7 +182,8 @@ def check_written(job, family, base, name, layout):
     targets, options, families = WRITTEN[name]
     if families and family not in families:
         return False
-    options = {"rank": 4, "expert_rank": 4, "alpha": 8.0, "rslora": False, "experts": [], **options}
+    options = {"rank": 4, "expert_rank": 4, "alpha": 8.0, "rslora": False, "experts": [],
+               "trained": [], **options}
     written, merged = job.work / "adapter", job.work / "merged"
     job.run(model=base, write=written, merge=merged, layout=layout,
             targets=targets_of(family, targets), **options)

@@ -33,7 +33,10 @@ constexpr std::string_view kRead[] = {"peft_type",
                                       "rank_pattern",
                                       "alpha_pattern",
                                       "init_lora_weights",
-                                      "bias"};
+                                      "bias",
+                                      "modules_to_save"};
+
+constexpr size_t kMaxSaved = 4096;
 
 template <size_t N>
 bool is_in(std::string_view key, const std::string_view (&list)[N]) {
@@ -95,6 +98,10 @@ AdapterConfig::AdapterConfig(const Json& json, const std::string& source) : sour
   if (!rules_.all_linear && rules_.modules.empty() && rules_.parameters.empty()) {
     config.refuse("target_modules", "neither it nor target_parameters selects anything");
   }
+  saved_ = NameRule(config.find("modules_to_save"), where("modules_to_save"));
+  if (saved_.is_regex() || saved_.names().size() > kMaxSaved) {
+    config.refuse("modules_to_save", "expected a list of names");
+  }
   excluded_ = NameRule(config.find("exclude_modules"), where("exclude_modules"));
   ranks_ = ValuePattern(config.find("rank_pattern"), true, where("rank_pattern"));
   alphas_ = ValuePattern(config.find("alpha_pattern"), false, where("alpha_pattern"));
@@ -120,7 +127,7 @@ AdapterConfig::AdapterConfig(const Json& json, const std::string& source) : sour
 
 // PEFT's check_target_module_exists: what is excluded first; layers count for lists alone.
 bool AdapterConfig::takes(const Rules& rules, const std::string& name) const {
-  if (excluded_.matches(name) || !rules.modules.matches(name)) return false;
+  if (excluded_.matches(name) || saved_.matches(name) || !rules.modules.matches(name)) return false;
   if (rules.modules.is_regex() || !layers_) return true;
   constexpr std::string_view kLayers = "model.layers.";
   if (!name.starts_with(kLayers)) return false;
@@ -206,6 +213,12 @@ AdapterConfig::Size AdapterConfig::size_of(const AdapterModule& module, AdapterN
   const double rank = value(ranks_, static_cast<double>(rank_) * twice);
   const double alpha = value(alphas_, alpha_ * twice);
   return {rank / twice, alpha / (rslora_ ? std::sqrt(rank) : rank)};
+}
+
+bool AdapterConfig::saves(std::string_view module) const {
+  const auto& names = saved_.names();
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return module.ends_with(name); });
 }
 
 bool AdapterConfig::packs_as_peft() const {

@@ -17,8 +17,7 @@ enum class AdapterNames : uint8_t { transformers_4, transformers_5 };
 class AdapterConfig {
  public:
   /// Every setting is applied exactly or an input error that names `source` and the setting: other
-  /// methods than LoRA, what changes the base (biases, modules_to_save, initialisations such as
-  /// pissa), variants of LoRA (use_dora, ...), settings that PEFT 0.21 does not have.
+  /// methods than LoRA, what changes the base (biases, initialisations such as pissa), variants of LoRA (use_dora, ...), settings that PEFT 0.21 does not have.
   AdapterConfig(const Json& json, const std::string& source);
 
   /// Whether modules of these names get a pair; `moved`: PEFT rewrites targets of the published
@@ -35,6 +34,9 @@ class AdapterConfig {
   /// Whether fused pairs are packed as PEFT does since 0.19.1: its version says so, and no other
   /// program left its mark.
   bool packs_as_peft() const;
+  /// Whether PEFT takes a module as a whole from the file, by its name in transformers 5
+  /// (modules_to_save); such a module gets no pair.
+  bool saves(std::string_view module) const;
   /// Patterns to be tried for each module, at most.
   size_t patterns() const { return ranks_.size() + alphas_.size(); }
   const std::string& base_model() const { return base_model_; }
@@ -57,7 +59,7 @@ class AdapterConfig {
   double alpha_ = 0;
   bool rslora_ = false;
   Rules rules_;
-  NameRule excluded_;
+  NameRule excluded_, saved_;
   std::optional<std::vector<int64_t>> layers_;  // layers_to_transform
   ValuePattern ranks_, alphas_;
 };

@@ -31,10 +31,15 @@ struct AdapterFileOptions {
   std::vector<std::pair<std::string, std::string>> card = {};
 };
 
+/// Usage error naming the first tensor that is trained and that a PEFT directory cannot hold: one of
+/// an expert, one of a module that has a pair, too, an embedding that is the head.
+void require_storable(const ParameterTable& table, const Family& family);
+
 /// Writes the adapters of a table, which has their homes, as a PEFT directory: must not exist (usage
 /// error), appears by one rename, durable, with the companion files of the base. f32, one scale for
 /// all; experts of a layer get one rank (zeros fill up), and those without a pair zeros, because
-/// loaders stack all of them. A value that is not finite is a numeric error.
+/// loaders stack all of them. Tensors of the model that are trained beside adapters stand there whole
+/// (modules_to_save). A value that is not finite is a numeric error.
 void write_adapter(const ParameterTable& table, const Checkpoint& base,
                    const AdapterFileOptions& options, const std::string& directory);
 
@@ -64,12 +69,14 @@ class AdapterFile {
   /// Adds the pairs to a table of the base that has no adapters yet. A block has one scale; where
   /// the file has several in a block, `read` folds the rest into B.
   void add_to(ParameterTable& table) const;
-  /// Fills the homes of the pairs of that table, bound to memory. Input errors: a value that is not
+  /// Fills the homes of the pairs of that table, bound to memory, and those of the model's tensors
+  /// that it replaces (modules_to_save; `add_to` marks them as trainable). Input errors: a value that is not
   /// finite, one that should be zero (what this program's own files fill up with).
   void read(ParameterTable& table) const;
 
  private:
   friend class AdapterOpener;
+  void read_replaced(ParameterTable& table) const;
 
   /// Elements of a stored tensor that make up one of the table's, from (row, column) on, columns
   /// `step` apart; those of B times `factor`.
@@ -95,7 +102,16 @@ class AdapterFile {
   AdapterConfig config_;
   SafetensorsFile file_;
   std::vector<Source> sources_;
-  std::vector<Pair> pairs_;  // by matrix
+  std::vector<Pair> pairs_;                            // by matrix
+  std::vector<std::pair<size_t, TensorId>> replaced_;  // entries, tensors of the model
+};
+
+/// An adapter in memory of its own, without the weights of its base: for write_merged.
+struct LoadedAdapter {
+  ParameterTable table;
+  std::vector<float> memory;
+
+  LoadedAdapter(const AdapterFile& file, const Checkpoint& base);
 };
 
 }  // namespace hearth

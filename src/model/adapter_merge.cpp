@@ -44,6 +44,8 @@ class MergedTensors {
       const uint64_t bytes = static_cast<uint64_t>(table_.tensor(id).size()) * size;
       if (const std::optional<MergePair> pair = pair_of(id)) {
         merge(source, entry, at, table_.tensor(id), *pair, path, f);
+      } else if (table_.tensor(id).trainable) {
+        round(table_.tensor(id), entry, path, f);
       } else {
         copy(source, entry, at, bytes, f);
       }
@@ -87,6 +89,31 @@ class MergedTensors {
     }
   }
 
+  /// A tensor that was trained as a whole.
+  template <class F>
+  void round(const Tensor& tensor, const SafetensorsEntry& entry, const std::string& path, F&& f) {
+    const DType type = *safetensors_dtype(entry.dtype);
+    const ConstView home = tensor.home().view;
+    HEARTH_CHECK(home && home.contiguous(), "merge: no memory of " + tensor.name);
+    stored_.resize(kPieceElements);
+    for (int64_t begin = 0; begin < home.size(); begin += kPieceElements) {
+      leave_if_stopped("the result was written");
+      const int64_t n = std::min(kPieceElements, home.size() - begin);
+      convert(home.dtype, elements_at(home.data, home.dtype, begin), type, stored_.data(), n);
+      require_finite(tensor, entry, begin, n, path);
+      f(stored_.data(), static_cast<size_t>(n) * size_of(type));
+    }
+  }
+
+  void require_finite(const Tensor& tensor, const SafetensorsEntry& entry, int64_t begin, int64_t n,
+                      const std::string& path) const {
+    const int64_t bad = find_not_finite(*safetensors_dtype(entry.dtype), stored_.data(), n);
+    if (bad == n) return;
+    throw numeric_error(path + ": tensor " + quoted(tensor.name) + ": element " +
+                        std::to_string(begin + bad) + " is not finite with the adapter, as " +
+                        entry.dtype);
+  }
+
   /// Whole rows of W at a time: `begin` is where it starts in its stored tensor, in bytes.
   template <class F>
   void merge(const SafetensorsFile& source, const SafetensorsEntry& entry, uint64_t begin,
@@ -104,12 +131,7 @@ class MergedTensors {
       convert(type, stored_.data(), DType::f32, values_.data(), n);
       add_product(pair, row, rows, tensor.cols);
       convert(DType::f32, values_.data(), type, stored_.data(), n);
-      const int64_t bad = find_not_finite(type, stored_.data(), n);
-      if (bad < n) {
-        throw numeric_error(path + ": tensor " + quoted(tensor.name) + ": element " +
-                            std::to_string(row * tensor.cols + bad) +
-                            " is not finite with the adapter, as " + entry.dtype);
-      }
+      require_finite(tensor, entry, row * tensor.cols, n, path);
       f(stored_.data(), bytes);
     }
   }

@@ -15,10 +15,7 @@ bool can_have_pair(const Block& block, const Tensor& t) {
   return t.slot != Slot::shared_gate;
 }
 
-std::string name_in_transformers_5(std::string name, const Block& block, Slot slot) {
-  const size_t part = name.find(kMixtralPart);
-  if (part != std::string::npos) name.replace(part, kMixtralPart.size(), ".mlp.");
-  if (block.kind != BlockKind::expert) return name;
+std::string fused_parameter(const std::string& name, Slot slot) {
   constexpr std::string_view kExperts = ".experts.";
   const size_t at = name.find(kExperts);
   HEARTH_CHECK(at != std::string::npos, "adapter modules: no expert's name: " + name);
@@ -36,11 +33,20 @@ std::vector<AdapterModule> adapter_modules(const ParameterTable& table) {
     HEARTH_CHECK(t.name.ends_with(kWeight), "adapter modules: no weight's name: " + t.name);
     AdapterModule module{id, block.kind, t.slot, block.layer, block.expert, {}, {}};
     module.name = t.name.substr(0, t.name.size() - kWeight.size());
-    module.now = name_in_transformers_5(module.name, block, t.slot);
+    module.now = name_in_transformers_5(module.name);
+    if (block.kind == BlockKind::expert) module.now = fused_parameter(module.now, t.slot);
     modules.push_back(std::move(module));
   }
   return modules;
 }
+
+std::string name_in_transformers_5(std::string name) {
+  const size_t part = name.find(kMixtralPart);
+  if (part != std::string::npos) name.replace(part, kMixtralPart.size(), ".mlp.");
+  return name;
+}
+
+std::string module_of(const std::string& tensor) { return tensor.substr(0, tensor.rfind('.')); }
 
 bool peft_moves_targets(const Family& family) { return family.model_type() != "qwen2_moe"; }
 

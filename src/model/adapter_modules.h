@@ -33,6 +33,11 @@ std::vector<AdapterModule> adapter_modules(const ParameterTable& table);
 /// for all but Qwen2-MoE, whose targets it takes as they are.
 bool peft_moves_targets(const Family& family);
 
+/// The name of a tensor that is no expert's in transformers 5.
+std::string name_in_transformers_5(std::string name);
+/// "model.norm.weight" -> "model.norm".
+std::string module_of(const std::string& tensor);
+
 /// "model.layers.3.mlp.gate" -> "mlp.gate"; names of no layer as they are.
 std::string_view name_in_layer(std::string_view name);
 /// "model.layers.3.mlp.gate" -> "gate".

@@ -53,7 +53,7 @@ class AdapterOpener {
         options_(options),
         table_(base.make_table()),
         modules_(adapter_modules(table_)),
-        tensors_(file.file_, modules_, base) {}
+        tensors_(file.file_, table_, modules_, base) {}
 
   void open() {
     check_base();
@@ -65,10 +65,7 @@ class AdapterOpener {
     for (const auto& [module, halves] : tensors_.single) add_single(module, halves);
     for (const auto& [name, halves] : tensors_.fused) add_fused(name, halves);
     finish();
-    tensors_.check_copies(file_.file_, base_);
-    for (auto copy = tensors_.copies.rbegin(); copy != tensors_.copies.rend(); ++copy) {
-      file_.sources_.erase(file_.sources_.begin() + static_cast<std::ptrdiff_t>(copy->first));
-    }
+    add_whole();
   }
 
  private:
@@ -259,6 +256,42 @@ class AdapterOpener {
            matrix.rows, rank, 1},
           halves.b);
     }
+  }
+
+  /// What stands there whole: a module that the settings name, else the base's own.
+  void add_whole() {
+    std::unordered_map<std::string, bool> saved;  // modules that are to be there; are they
+    for (const Tensor& t : table_.tensors()) {
+      if (table_.block(t.block).kind == BlockKind::expert) continue;
+      const std::string module = module_of(name_in_transformers_5(t.name));
+      if (file_.config_.saves(module)) saved[name_in_transformers_5(t.name)] = false;
+    }
+    for (const auto& [entry, id] : tensors_.whole) {
+      const Tensor& t = table_.tensor(id);
+      const auto found = saved.find(name_in_transformers_5(t.name));
+      if (found == saved.end()) {
+        AdapterTensors::check_copy(file_.file_, header_.entries[entry], published_name(id), base_);
+      } else {
+        found->second = true;
+        file_.replaced_.emplace_back(entry, id);
+      }
+    }
+    for (const auto& [name, there] : saved) {
+      if (there) continue;
+      throw input_error(file_.config_.source() + ": modules_to_save selects " + quoted(name) +
+                        ", which " + path_ + " does not have");
+    }
+    for (auto whole = tensors_.whole.rbegin(); whole != tensors_.whole.rend(); ++whole) {
+      file_.sources_.erase(file_.sources_.begin() + static_cast<std::ptrdiff_t>(whole->first));
+    }
+  }
+
+  std::string published_name(TensorId id) const {
+    for (const PublishedTensor& tensor : base_.layout().tensors()) {
+      if (tensor.parts[0] == id) return tensor.name;
+    }
+    HEARTH_CHECK(false, "adapter file: a tensor that is not published");
+    return {};
   }
 
   /// Pairs by matrix; the scales of a block become its first one's.

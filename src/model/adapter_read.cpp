@@ -44,6 +44,30 @@ void AdapterFile::add_to(ParameterTable& table) const {
     block = own;
     table.add_low_rank(pair.matrix, pair.rank);
   }
+  for (const auto& [entry, id] : replaced_) table.tensor(id).trainable = true;
+}
+
+void AdapterFile::read_replaced(ParameterTable& table) const {
+  std::vector<float> stored;
+  for (const auto& [index, id] : replaced_) {
+    const SafetensorsEntry& entry = file_.header().entries[index];
+    const DType type = *safetensors_dtype(entry.dtype);
+    const View home{table.tensor(id).home().view};
+    HEARTH_CHECK(home && home.contiguous(), "adapter file: no memory of " + entry.name);
+    for (int64_t begin = 0; begin < home.size(); begin += kPieceElements) {
+      leave_if_stopped("the adapter was read");
+      const int64_t n = std::min(kPieceElements, home.size() - begin);
+      stored.resize(static_cast<size_t>(n));
+      file_.read(entry, stored.data(), static_cast<size_t>(n) * size_of(type),
+                 static_cast<uint64_t>(begin) * size_of(type));
+      const int64_t bad = find_not_finite(type, stored.data(), n);
+      if (bad < n) {
+        throw input_error(file_.path() + ": tensor " + quoted(entry.name) + ": element " +
+                          std::to_string(begin + bad) + " is not finite (NaN or infinity)");
+      }
+      convert(type, stored.data(), home.dtype, elements_at(home.raw(), home.dtype, begin), n);
+    }
+  }
 }
 
 void AdapterFile::read(ParameterTable& table) const {
@@ -112,9 +136,28 @@ void AdapterFile::read(ParameterTable& table) const {
       }
     }
   }
+  read_replaced(table);
   for (Tensor& t : table.tensors()) {
     if (t.factor != Factor::none) t.home().version = t.version;
   }
+}
+
+LoadedAdapter::LoadedAdapter(const AdapterFile& file, const Checkpoint& base)
+    : table(base.make_table()) {
+  file.add_to(table);
+  size_t elements = 0;
+  for (const Tensor& t : table.tensors()) {
+    if (t.trainable) elements += static_cast<size_t>(t.size());
+  }
+  memory.resize(elements);
+  float* at = memory.data();
+  for (Tensor& t : table.tensors()) {
+    if (!t.trainable) continue;
+    t.copies[static_cast<int>(CopyRole::master)] = {View(at, DType::f32, t.rows, t.cols),
+                                                    t.version};
+    at += t.size();
+  }
+  file.read(table);
 }
 
 }  // namespace hearth

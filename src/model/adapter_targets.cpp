@@ -45,6 +45,7 @@ Json list(const std::set<std::string>& names) {
 AdapterPlan::AdapterPlan(const ParameterTable& table, const Family& family, AdapterLayout layout)
     : modules(adapter_modules(table)) {
   add_pairs(table);
+  add_whole(table);
   set_sizes();
   choose_targets(peft_moves_targets(family), layout);
 }
@@ -81,6 +82,37 @@ void AdapterPlan::add_pairs(const ParameterTable& table) {
     pair.module = i;
     if (found != of_matrix.end()) pair.factor = scales[module.matrix];
     pairs.push_back(pair);
+  }
+}
+
+// PEFT keeps whole modules, under their full names (modules_to_save).
+void AdapterPlan::add_whole(const ParameterTable& table) {
+  std::set<std::string> adapted;
+  for (const FilePair& pair : pairs) adapted.insert(modules[pair.module].now);
+  const bool tied = !table.find_slot(table.find_block(BlockKind::head), Slot::head).has_value();
+  const auto refuse = [](const Tensor& t, const std::string& why) {
+    throw usage_error("--trainable " + quoted(t.name) + ": " + why +
+                      "; freeze it, or train without --method lora");
+  };
+  for (const Tensor& t : table.tensors()) {
+    if (!t.trainable || t.factor != Factor::none) continue;
+    const std::string module = module_of(name_in_transformers_5(t.name));
+    const BlockKind kind = table.block(t.block).kind;
+    if (kind == BlockKind::expert) {
+      refuse(t, "an adapter directory cannot hold the own weights of single experts");
+    }
+    if (kind == BlockKind::embedding && tied) {
+      refuse(t, "an adapter directory cannot hold an embedding that is the head, too");
+    }
+    if (adapted.contains(module)) {
+      refuse(t, "an adapter directory cannot hold both a module and its pair");
+    }
+    saved_modules.insert(module);
+  }
+  for (TensorId id = 0; id < static_cast<TensorId>(table.tensors().size()); ++id) {
+    const Tensor& t = table.tensor(id);
+    if (t.factor != Factor::none) break;
+    if (saved_modules.contains(module_of(name_in_transformers_5(t.name)))) whole.push_back(id);
   }
 }
 
@@ -133,16 +165,16 @@ void AdapterPlan::choose_targets(bool moved, AdapterLayout layout) {
 
 void AdapterPlan::target_experts(const std::vector<bool>& adapted, bool moved,
                                  AdapterLayout layout) {
-  bool whole = true, any = false, other_mlp = false;
+  bool all_layers = true, any = false, other_mlp = false;
   for (const auto& [group, members] : groups_of(modules, adapted)) {
     other_mlp = other_mlp || group.first == BlockKind::shared || group.first == BlockKind::dense;
     if (group.first != BlockKind::expert) continue;
     any = any || !members.adapted.empty();
-    whole = whole && (members.whole() || members.adapted.empty());
+    all_layers = all_layers && (members.whole() || members.adapted.empty());
   }
   if (!any) return;
   // Of some layers alone only the parameters can be named: PEFT takes a module for all layers.
-  const bool by_module = whole && layout == AdapterLayout::per_expert;
+  const bool by_module = all_layers && layout == AdapterLayout::per_expert;
   const bool by_parameter = !by_module || !moved;
   for (size_t i = 0; i < modules.size(); ++i) {
     const AdapterModule& module = modules[i];
@@ -154,7 +186,7 @@ void AdapterPlan::target_experts(const std::vector<bool>& adapted, bool moved,
                                       : leaf);
     }
     if (!by_parameter) continue;
-    target_parameters.insert(whole ? std::string(name_in_layer(module.now)) : module.now);
+    target_parameters.insert(all_layers ? std::string(name_in_layer(module.now)) : module.now);
     if (module.in_gate_up()) ranks[".*\\.gate_up_proj"] = 2 * rank;
   }
 }
@@ -165,7 +197,8 @@ Json AdapterPlan::config() const {
     rank_pattern.emplace_back(name, of);
     alpha_pattern.emplace_back(name, number(scale * static_cast<double>(of)));
   }
-  Json parameters;
+  Json parameters, saved;
+  if (!saved_modules.empty()) saved = list(saved_modules);
   if (!target_parameters.empty()) parameters = list(target_parameters);
   return JsonObject{{"peft_type", "LORA"},
                     {"task_type", "CAUSAL_LM"},
@@ -182,9 +215,13 @@ Json AdapterPlan::config() const {
                     {"use_dora", false},
                     {"fan_in_fan_out", false},
                     {"init_lora_weights", true},
-                    {"modules_to_save", nullptr},
+                    {"modules_to_save", saved},
                     {"layers_to_transform", nullptr},
                     {"layers_pattern", nullptr}};
+}
+
+void require_storable(const ParameterTable& table, const Family& family) {
+  AdapterPlan(table, family, AdapterLayout::per_expert);
 }
 
 }  // namespace hearth

@@ -28,13 +28,17 @@ struct AdapterPlan {
   double scale = 0;
   std::set<std::string> target_modules, target_parameters;
   std::map<std::string, int64_t> ranks;  // rank_pattern
+  std::vector<TensorId> whole;           // trained tensors of the model, and what is beside them
+  std::set<std::string> saved_modules;   // modules_to_save: theirs
 
+  /// Usage errors as require_storable.
   AdapterPlan(const ParameterTable& table, const Family& family, AdapterLayout layout);
   /// adapter_config.json without the base's name.
   Json config() const;
 
  private:
   void add_pairs(const ParameterTable& table);
+  void add_whole(const ParameterTable& table);
   void set_sizes();
   void choose_targets(bool moved, AdapterLayout layout);
   void target_experts(const std::vector<bool>& adapted, bool moved, AdapterLayout layout);

@@ -29,18 +29,26 @@ void require_both(const SafetensorsFile& file, const AdapterTensors::Halves& hal
   throw input_error(file.path() + ": tensor " + quoted(name) + " is missing");
 }
 
-/// The tensor of the base that a name repeats; empty if none.
-std::string repeated(std::string name, const Checkpoint& base) {
+/// The name of the tensor that is stored whole; that beside a pair is called base_layer.
+std::string whole_name(std::string name) {
   constexpr std::string_view kWeight = ".weight";
   const std::string wrapped = std::string(kInnerPair) + std::string(kWeight);
   if (name.ends_with(wrapped)) name.replace(name.size() - wrapped.size(), wrapped.size(), kWeight);
-  return base.layout().find(name) == nullptr ? "" : name;
+  return name;
 }
 
 }  // namespace
 
-AdapterTensors::AdapterTensors(const SafetensorsFile& file,
+AdapterTensors::AdapterTensors(const SafetensorsFile& file, const ParameterTable& table,
                                const std::vector<AdapterModule>& modules, const Checkpoint& base) {
+  std::unordered_map<std::string, TensorId> whole_names;
+  for (TensorId id = 0; id < static_cast<TensorId>(table.tensors().size()); ++id) {
+    const Tensor& t = table.tensor(id);
+    if (table.block(t.block).kind == BlockKind::expert) continue;
+    whole_names.emplace(t.name, id);
+    whole_names.emplace(name_in_transformers_5(t.name), id);
+  }
+  std::unordered_set<TensorId> seen;
   std::unordered_map<std::string, size_t> by_name;
   std::unordered_set<std::string> containers;  // of experts in transformers 5
   for (size_t i = 0; i < modules.size(); ++i) {
@@ -58,9 +66,17 @@ AdapterTensors::AdapterTensors(const SafetensorsFile& file,
     const bool is_a = entry.name.ends_with(kLoraA);
     const bool prefixed = entry.name.starts_with(kAdapterPrefix);
     std::string name = prefixed ? entry.name.substr(kAdapterPrefix.size()) : entry.name;
-    if (const std::string tensor = repeated(name, base); prefixed && !tensor.empty()) {
+    const auto found_whole = whole_names.find(whole_name(name));
+    if (prefixed && found_whole != whole_names.end()) {
+      const Tensor& t = table.tensor(found_whole->second);
+      const std::vector<int64_t> shape =
+          t.vector ? std::vector<int64_t>{t.cols} : std::vector<int64_t>{t.rows, t.cols};
       require_type(file, entry);
-      copies.emplace_back(i, tensor);
+      if (entry.shape != shape || !seen.insert(found_whole->second).second) {
+        throw input_error(where(file, entry) + " has shape " + shape_text(entry.shape) +
+                          ", or stands there twice; expected " + shape_text(shape));
+      }
+      whole.emplace_back(i, found_whole->second);
       continue;
     }
     if (!prefixed || !(is_a || name.ends_with(kLoraB))) {
@@ -96,32 +112,28 @@ AdapterTensors::AdapterTensors(const SafetensorsFile& file,
   for (const auto& [name, halves] : fused) require_both(file, halves);
 }
 
-void AdapterTensors::check_copies(const SafetensorsFile& file, const Checkpoint& base) const {
+void AdapterTensors::check_copy(const SafetensorsFile& file, const SafetensorsEntry& entry,
+                                const std::string& name, const Checkpoint& base) {
   std::vector<float> stored, ours, theirs;
-  const auto read = [&](const SafetensorsFile& from, const SafetensorsEntry& entry, int64_t begin,
+  const auto read = [&](const SafetensorsFile& from, const SafetensorsEntry& of, int64_t begin,
                         int64_t n, std::vector<float>& to) {
-    const DType type = *safetensors_dtype(entry.dtype);
+    const DType type = *safetensors_dtype(of.dtype);
     stored.resize(static_cast<size_t>(n));
     to.resize(static_cast<size_t>(n));
-    from.read(entry, stored.data(), static_cast<size_t>(n) * size_of(type),
+    from.read(of, stored.data(), static_cast<size_t>(n) * size_of(type),
               static_cast<uint64_t>(begin) * size_of(type));
     convert(type, stored.data(), DType::f32, to.data(), n);
   };
-  for (const auto& [index, name] : copies) {
-    const SafetensorsEntry& entry = file.header().entries[index];
-    const TensorLocation& at = base.location(name);
-    bool same = entry.shape == at.entry.shape;
-    int64_t size = 1;
-    for (const int64_t of : entry.shape) size *= of;
-    for (int64_t begin = 0; same && begin < size; begin += kPieceElements) {
-      const int64_t n = std::min(kPieceElements, size - begin);
-      read(file, entry, begin, n, ours);
-      read(*base.files()[static_cast<size_t>(at.file)], at.entry, begin, n, theirs);
-      same = ours == theirs;
-    }
-    if (same) continue;
+  const TensorLocation& at = base.location(name);
+  int64_t size = 1;
+  for (const int64_t of : entry.shape) size *= of;
+  for (int64_t begin = 0; begin < size; begin += kPieceElements) {
+    const int64_t n = std::min(kPieceElements, size - begin);
+    read(file, entry, begin, n, ours);
+    read(*base.files()[static_cast<size_t>(at.file)], at.entry, begin, n, theirs);
+    if (ours == theirs) continue;
     throw input_error(where(file, entry) + " is not the tensor of " + base.directory() +
-                      "; adapters that replace whole tensors are not supported");
+                      ", and modules_to_save does not name it");
   }
 }
 

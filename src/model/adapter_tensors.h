@@ -19,16 +19,17 @@ struct AdapterTensors {
   };
   std::map<size_t, Halves> single;      // by module
   std::map<std::string, Halves> fused;  // experts of a layer, by name: outer, or inner (kInnerPair)
-  std::vector<std::pair<size_t, std::string>> copies;  // entries, tensors of the base they repeat
+  std::vector<std::pair<size_t, TensorId>> whole;  // entries, tensors of the model
 
   /// Input errors name the file and the tensor: no name or type that adapters have, not two
   /// dimensions, no such matrix in the base, half a pair, a pair twice.
-  AdapterTensors(const SafetensorsFile& file, const std::vector<AdapterModule>& modules,
-                 const Checkpoint& base);
+  AdapterTensors(const SafetensorsFile& file, const ParameterTable& table,
+                 const std::vector<AdapterModule>& modules, const Checkpoint& base);
 
-  /// PEFT stores whole tensors beside the pairs of a head, or of embeddings. Input error where one
-  /// is not the base's own.
-  void check_copies(const SafetensorsFile& file, const Checkpoint& base) const;
+  /// PEFT stores the whole tensor beside the pair of a head, and may store embeddings. Input error
+  /// if one is not the base's own.
+  static void check_copy(const SafetensorsFile& file, const SafetensorsEntry& entry,
+                         const std::string& name, const Checkpoint& base);
 };
 
 }  // namespace hearth

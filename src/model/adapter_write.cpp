@@ -20,6 +20,7 @@ struct FileTensor {
   SafetensorsEntry entry;
   size_t begin = 0, end = 0;
   bool is_b = false;
+  TensorId whole = -1;  // instead of pairs: a tensor of the model
 };
 
 class AdapterWriter {
@@ -35,7 +36,9 @@ class AdapterWriter {
     SafetensorsWriter writer(path_, entries, notes(fused, base));
     for (const FileTensor& tensor : tensors_) {
       leave_if_stopped("the adapter was written");
-      if (tensor.end - tensor.begin == 1) {
+      if (tensor.whole >= 0) {
+        write_whole(table_.tensor(tensor.whole), writer);
+      } else if (tensor.end - tensor.begin == 1) {
         write_one(tensor, writer);
       } else {
         write_fused(tensor, writer);
@@ -88,6 +91,27 @@ class AdapterWriter {
       add(module_of(i).name, false, plan_.pairs[i].file_rank, matrix.cols, i, i + 1);
       add(module_of(i).name, true, matrix.rows, plan_.pairs[i].file_rank, i, i + 1);
       ++i;
+    }
+    for (const TensorId id : plan_.whole) {
+      const Tensor& t = table_.tensor(id);
+      FileTensor tensor;
+      tensor.entry.name = std::string(kAdapterPrefix) + name_in_transformers_5(t.name);
+      tensor.entry.dtype = "F32";
+      tensor.entry.shape = {t.rows, t.cols};
+      if (t.vector) tensor.entry.shape = {t.cols};
+      tensor.whole = id;
+      tensors_.push_back(std::move(tensor));
+    }
+  }
+
+  void write_whole(const Tensor& tensor, SafetensorsWriter& writer) {
+    FilePair as_pair;
+    as_pair.a = *table_.find(tensor.name);
+    as_pair.rank = tensor.rows;
+    std::vector<float> row(static_cast<size_t>(tensor.cols));
+    for (int64_t r = 0; r < tensor.rows; ++r) {
+      put_row(as_pair, false, r, row.data(), 1);
+      writer.write(row.data(), row.size() * sizeof(float));
     }
   }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/glob.h"
 #include "base/random.h"
 #include "model/adapter_files.h"
 #include "model/adapter_merge.h"
@@ -15,51 +16,47 @@
 
 namespace hearth::test {
 
-/// A table with adapters, and memory for them alone.
+/// A table with adapters, and memory for what is trained alone.
 struct AdapterTable {
   ParameterTable table;
   std::vector<float> memory;
 
   explicit AdapterTable(ParameterTable with_adapters) : table(std::move(with_adapters)) {
     size_t elements = 0;
-    for (const Tensor& t : table.tensors()) {
-      if (t.factor != Factor::none) elements += static_cast<size_t>(t.size());
-    }
+    for (const Tensor& t : table.tensors()) elements += t.trainable ? t.size() : 0;
     memory.resize(elements);
     float* at = memory.data();
     for (Tensor& t : table.tensors()) {
-      if (t.factor == Factor::none) continue;
+      if (!t.trainable) continue;
       t.copies[static_cast<int>(CopyRole::master)] = {View(at, DType::f32, t.rows, t.cols), 1};
       at += t.size();
     }
   }
 };
 
-/// Fresh adapters whose B are not zero either.
+/// Fresh adapters whose B are not zero either; `trained`: globs of tensors trained beside them.
 inline AdapterTable make_adapters(const Checkpoint& base, const AdapterOptions& options,
-                                  uint64_t seed = 3) {
+                                  uint64_t seed = 3, const std::vector<std::string>& trained = {}) {
   ParameterTable table = base.make_table();
+  for (Tensor& t : table.tensors()) {
+    for (const std::string& glob : trained) t.trainable |= glob_matches(glob, t.name);
+  }
   add_adapters(table, base.layout(), options);
   AdapterTable owned(std::move(table));
   init_adapters(owned.table, seed);
   const Random random(seed, RandomSite::init);
   uint64_t n = 0;
   for (Tensor& t : owned.table.tensors()) {
-    if (t.factor != Factor::b) continue;
+    if (!t.trainable || t.factor == Factor::a) continue;
     auto* values = View{t.home().view}.as<float>();
     for (int64_t i = 0; i < t.size(); ++i) values[i] = static_cast<float>(random.normal(n++) / 4);
   }
   return owned;
 }
 
-inline AdapterTable read_adapter(const std::string& directory, const Checkpoint& base,
-                                 const AdapterReadOptions& options = {}) {
-  const AdapterFile file(directory, base, options);
-  ParameterTable table = base.make_table();
-  file.add_to(table);
-  AdapterTable owned(std::move(table));
-  file.read(owned.table);
-  return owned;
+inline LoadedAdapter read_adapter(const std::string& directory, const Checkpoint& base,
+                                  const AdapterReadOptions& options = {}) {
+  return LoadedAdapter(AdapterFile(directory, base, options), base);
 }
 
 /// scale * B A of every matrix with a pair, by name, in f64.

@@ -103,8 +103,8 @@ TEST_CASE("merge: a fused base gets what its twin gets", "[adapter]") {
   write_adapter(adapters.table, checkpoint, {}, directory / "adapter");
   AdapterReadOptions other;
   other.accept_other_base = true;  // the digest is of what is stored
-  const AdapterTable ours_read = read_adapter(directory / "adapter", checkpoint);
-  const AdapterTable twins_read = read_adapter(directory / "adapter", twin, other);
+  const LoadedAdapter ours_read = read_adapter(directory / "adapter", checkpoint);
+  const LoadedAdapter twins_read = read_adapter(directory / "adapter", twin, other);
   write_merged(ours_read.table, checkpoint, Pool(2), plain + "-merged");
   write_merged(twins_read.table, twin, Pool(2), fused + "-merged");
   edit(plain + "-merged", [](auto& tensors) { fuse(tensors); });

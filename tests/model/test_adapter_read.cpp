@@ -76,7 +76,7 @@ TEST_CASE("adapters made by PEFT: merged they are what PEFT merges", "[adapter]"
     const TemporaryDirectory directory;
     const std::string from = std::string(HEARTH_TEST_DATA) + "/adapters/" + name;
     const Checkpoint base(from + "/base");
-    const AdapterTable adapters = read_adapter(from + "/adapter", base);
+    const LoadedAdapter adapters = read_adapter(from + "/adapter", base);
     write_merged(adapters.table, base, Pool(2), directory / "merged");
     const SafetensorsFile ours(directory / "merged/model.safetensors");
     const SafetensorsFile theirs(from + "/merged.safetensors");
@@ -113,7 +113,7 @@ TEST_CASE("adapters: settings that are not applied exactly are refused by name",
       {"task_type", {"\"SEQ_CLS\""}},
       {"use_dora", {"true"}},
       {"bias", {"\"all\"", "\"lora_only\""}},
-      {"modules_to_save", {"[\"lm_head\"]"}},
+      {"modules_to_save", {"[\"lm_head\"]", "\"lm_head\"", "[\"q_proj\"]"}},
       {"fan_in_fan_out", {"true"}},
       {"lora_bias", {"true"}},
       {"alora_invocation_tokens", {"[1, 2]"}},

@@ -155,7 +155,7 @@ TEST_CASE("adapter files: what is read is what was written", "[adapter]") {
         file_options.layout = layout;
         const std::string out = directory / ("adapter-" + std::to_string(n++));
         write_adapter(adapters.table, base, file_options, out);
-        const AdapterTable back = read_adapter(out, base);
+        const LoadedAdapter back = read_adapter(out, base);
         CHECK(distance(adapters.table, back.table) < 1e-6);
         // Experts left out are left out again, and ranks are the pairs' own.
         CHECK(back.table.tensors().size() == adapters.table.tensors().size());
@@ -165,6 +165,46 @@ TEST_CASE("adapter files: what is read is what was written", "[adapter]") {
         }
       }
     }
+  }
+}
+
+TEST_CASE("adapter files: tensors trained beside adapters stand there whole", "[adapter]") {
+  const TemporaryDirectory directory;
+  for (const char* family : {"mixtral", "qwen2_moe"}) {
+    const std::string path = directory / family, out = path + "-adapter";
+    make_checkpoint(config_of(family), path);
+    const Checkpoint base(path);
+    const AdapterTable adapters = make_adapters(
+        base, {}, 3, {"model.norm.weight", "*layers.1.*.gate.weight", "*shared_expert_gate*"});
+    write_adapter(adapters.table, base, {}, out);
+    const Json config = read_json(out + "/adapter_config.json");
+    const JsonArray& saved = config.find("modules_to_save")->as_array();
+    CHECK(saved[0].as_string() ==
+          (family[0] == 'm' ? "model.layers.1.mlp.gate" : "model.layers.0.mlp.shared_expert_gate"));
+    const LoadedAdapter back = read_adapter(out, base);
+    write_merged(adapters.table, base, Pool(1), path + "-merged");
+    write_merged(back.table, base, Pool(1), path + "-again");
+    CHECK(distance(adapters.table, back.table) < 1e-6);
+    const Checkpoint merged(path + "-merged");
+    const OwnedTable whole = [&] {
+      OwnedTable owned(merged, true);
+      merged.read_weights(owned.table, Pool(1));
+      return owned;
+    }();
+    for (const Tensor& t : adapters.table.tensors()) {
+      if (!t.trainable || t.factor != Factor::none) continue;
+      INFO(t.name);
+      const TensorId id = *back.table.find(t.name);
+      const auto* values = t.home().view.as<float>();
+      CHECK(std::equal(values, values + t.size(), back.table.tensor(id).home().view.as<float>()));
+      CHECK(std::equal(values, values + t.size(), whole.table.weight(id).as<float>()));
+    }
+  }
+  const Checkpoint base(directory / "qwen2_moe");
+  for (const char* glob : {"*experts.0.up_proj.weight", "*q_proj.weight", "*q_proj.bias"}) {
+    const AdapterTable adapters = make_adapters(base, {}, 3, {glob});
+    CHECK_THAT(error_of([&] { require_storable(adapters.table, base.family()); }, ExitCode::usage),
+               ContainsSubstring("an adapter directory cannot hold"));
   }
 }
 

@@ -206,6 +206,24 @@ def check_written(job, family, base, name, layout):
     return True
 
 
+def check_fused_base(job, family, base, twin):
+    """A base with fused experts: the same tensors, and merged weights that transformers reads."""
+    options = dict(rank=3, expert_rank=2, alpha=6.0, rslora=False, experts=[], trained=[],
+                   targets=["attention", "experts"], layout="per-expert")
+    written, merged = {}, {}
+    for name, path in (("plain", base), ("fused", twin)):
+        written[name], merged[name] = job.work / f"adapter-{name}", job.work / f"merged-{name}"
+        job.run(model=path, write=written[name], merge=merged[name], **options)
+    load_in_peft(written["fused"], twin)
+    ours, theirs = (load_tensors(written[name]) for name in ("fused", "plain"))
+    if ours.keys() != theirs.keys() or any(not torch.equal(ours[n], theirs[n]) for n in ours):
+        raise Failed("other tensors than of the twin")
+    states = [AutoModelForCausalLM.from_pretrained(merged[name], dtype=torch.float32).state_dict()
+              for name in ("fused", "plain")]
+    require_equal_weights(*states)
+    return True
+
+
 LINEAR = ["q_proj", "k_proj", "v_proj", "o_proj"]
 
 
@@ -330,6 +348,8 @@ def main():
                     (bases[dtype, True], dtype, settings))
                    for dtype in (torch.float32, torch.bfloat16)
                    for name, settings in made_by_peft(family).items()]
+        checks.append(("fused base", check_fused_base,
+                       (bases[torch.float32, True], bases[torch.float32, False])))
         for name, check, arguments in checks:
             try:
                 if check(job, family, *arguments):

@@ -1,7 +1,14 @@
 // Names of the tensors in a PEFT directory, and what this program notes in their file.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <unordered_map>
+
+#include "base/hash.h"
+#include "model/safetensors.h"
 
 namespace hearth {
 
@@ -20,5 +27,14 @@ inline constexpr const char* kBaseNote = "hearth.base";
 inline constexpr const char* kRanksNote = "hearth.ranks";
 inline constexpr const char* kGateUpNote = "hearth.gate_up";
 inline constexpr const char* kBlockDiagonal = "block-diagonal";
+
+/// The notes of a file. Input errors name `source` and the note.
+struct AdapterNotes {
+  std::optional<Digest> base;
+  std::unordered_map<std::string, int64_t> ranks;  // by module
+  bool block_diagonal = false;
+
+  AdapterNotes(const SafetensorsHeader& header, const std::string& source);
+};
 
 }  // namespace hearth

@@ -6,39 +6,11 @@
 #include "model/adapter_files.h"
 #include "model/adapter_names.h"
 #include "model/adapter_tensors.h"
-#include "model/model_files.h"
 
 namespace hearth {
 namespace {
 
 constexpr size_t kMostTrials = 50'000'000;  // patterns times modules
-
-AdapterConfig read_config(const std::string& directory, bool follow_links) {
-  if (!has_model_file(directory, kAdapterConfig)) {
-    throw input_error(directory + ": no " + kAdapterConfig + "; not an adapter directory");
-  }
-  const std::string path = model_file(directory, kAdapterConfig, follow_links);
-  return AdapterConfig(read_json_file(path, kMaxConfigBytes), path);
-}
-
-SafetensorsFile open_weights(const std::string& directory, bool follow_links) {
-  if (!has_model_file(directory, kAdapterWeights)) {
-    if (has_model_file(directory, "adapter_model.bin")) {
-      throw input_error(directory + "/adapter_model.bin: a pickle (torch.save), which can run " +
-                        "code when it is read; save the adapter again with PEFT, which writes " +
-                        "safetensors");
-    }
-    throw input_error(directory + ": no " + kAdapterWeights);
-  }
-  return SafetensorsFile(model_file(directory, kAdapterWeights, follow_links));
-}
-
-const std::string* note(const SafetensorsHeader& header, std::string_view key) {
-  for (const auto& [name, value] : header.metadata) {
-    if (name == key) return &value;
-  }
-  return nullptr;
-}
 
 }  // namespace
 
@@ -53,13 +25,13 @@ class AdapterOpener {
         options_(options),
         table_(base.make_table()),
         modules_(adapter_modules(table_)),
-        tensors_(file.file_, table_, modules_, base) {}
+        tensors_(file.file_, table_, modules_, base),
+        notes_(header_, path_) {}
 
   void open() {
     check_base();
     if (!tensors_.fused.empty()) check_packing();
     check_targets();
-    read_ranks();
     file_.sources_.resize(header_.entries.size());
     for (size_t i = 0; i < file_.sources_.size(); ++i) file_.sources_[i].entry = i;
     for (const auto& [module, halves] : tensors_.single) add_single(module, halves);
@@ -77,11 +49,8 @@ class AdapterOpener {
   }
 
   void check_base() const {
-    const std::string* of = note(header_, kBaseNote);
-    if (of == nullptr || options_.accept_other_base) return;
-    const auto trained_on = Digest::from_hex(*of);
-    if (!trained_on) throw input_error(path_ + ": metadata " + kBaseNote + ": no digest");
-    if (*trained_on == (options_.base_digest ? *options_.base_digest : base_digest(base_))) return;
+    if (!notes_.base || options_.accept_other_base) return;
+    if (*notes_.base == (options_.base_digest ? *options_.base_digest : base_digest(base_))) return;
     throw input_error(path_ + ": trained on another base than " + base_.directory() +
                       (file_.config_.base_model().empty()
                            ? std::string()
@@ -92,13 +61,8 @@ class AdapterOpener {
   /// Shapes cannot tell how fused pairs are packed: not the order of columns in B, and where sizes
   /// are equal not even which dimension is which.
   void check_packing() {
-    const std::string* gate_up = note(header_, kGateUpNote);
-    if (gate_up != nullptr && *gate_up != kBlockDiagonal) {
-      throw input_error(path_ + ": metadata " + kGateUpNote + " is " + quoted(*gate_up) +
-                        ", expected " + kBlockDiagonal);
-    }
-    block_diagonal_ = gate_up != nullptr;
-    if (block_diagonal_ || options_.fused_as_peft || file_.config_.packs_as_peft()) return;
+    const bool known = notes_.block_diagonal || options_.fused_as_peft;
+    if (known || file_.config_.packs_as_peft()) return;
     throw input_error(where(tensors_.fused.begin()->second.a) +
                       ": experts packed into one tensor, and " + file_.config_.source() +
                       " does not say by PEFT 0.19.1 or newer " +
@@ -162,29 +126,9 @@ class AdapterOpener {
     return inner || gate_up_alone ? gate_up : down;
   }
 
-  /// The ranks that this program noted: pairs were filled up with zeros from them.
-  void read_ranks() {
-    const std::string* text = note(header_, kRanksNote);
-    if (text == nullptr) return;
-    const std::string source = path_ + ": metadata " + kRanksNote;
-    const Json ranks = parse_json(*text, source);
-    if (!ranks.is_object()) throw input_error(source + ": expected an object");
-    std::unordered_map<std::string, int64_t> by_name;
-    for (const auto& [name, rank] : ranks.as_object()) {
-      if (!rank.is_signed() || rank.as_int() < 0) {
-        throw input_error(source + ": " + quoted(name) + ": expected a rank");
-      }
-      by_name.emplace(name, rank.as_int());
-    }
-    for (size_t i = 0; i < modules_.size(); ++i) {
-      const auto found = by_name.find(modules_[i].name);
-      if (found != by_name.end()) noted_[i] = found->second;
-    }
-  }
-
   int64_t kept_rank(size_t module, int64_t stored) const {
-    const auto found = noted_.find(module);
-    return found == noted_.end() ? stored : std::min(found->second, stored);
+    const auto found = notes_.ranks.find(modules_[module].name);
+    return found == notes_.ranks.end() ? stored : std::min(found->second, stored);
   }
 
   void require_shape(int64_t entry, int64_t rows, int64_t columns, const std::string& why) const {
@@ -238,7 +182,7 @@ class AdapterOpener {
     require_shape(halves.a, stored * experts, matrix.cols, why);
     require_shape(halves.b, parts * matrix.rows, stored * experts, why);
     const double scale = scale_of(modules.front(), stored, true, halves.a);
-    const bool halved = block_diagonal_ && parts == 2;
+    const bool halved = notes_.block_diagonal && parts == 2;
     if (halved && stored % 2 != 0) {
       throw input_error(where(halves.a) + " has an odd rank, although " + kGateUpNote + " says " +
                         kBlockDiagonal);
@@ -323,17 +267,16 @@ class AdapterOpener {
   const ParameterTable table_;
   const std::vector<AdapterModule> modules_;
   const AdapterTensors tensors_;
-  std::unordered_map<size_t, int64_t> noted_;
+  const AdapterNotes notes_;
   AdapterNames names_ = AdapterNames::transformers_4;
   std::vector<bool> as_5_;  // modules that the settings select in transformers 5
-  bool block_diagonal_ = false;
 };
 
 AdapterFile::AdapterFile(const std::string& directory, const Checkpoint& base,
                          const AdapterReadOptions& options)
     : directory_(directory),
-      config_(read_config(directory, options.follow_links)),
-      file_(open_weights(directory, options.follow_links)) {
+      config_(open_adapter_config(directory, options.follow_links)),
+      file_(open_adapter_weights(directory, options.follow_links)) {
   AdapterOpener(*this, base, options).open();
 }
 

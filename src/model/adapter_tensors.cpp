@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "model/adapter_names.h"
+#include "model/model_files.h"
 #include "model/weight_copy.h"
 
 namespace hearth {
@@ -38,6 +39,26 @@ std::string whole_name(std::string name) {
 }
 
 }  // namespace
+
+AdapterConfig open_adapter_config(const std::string& directory, bool follow_links) {
+  if (!has_model_file(directory, kAdapterConfig)) {
+    throw input_error(directory + ": no " + kAdapterConfig + "; not an adapter directory");
+  }
+  const std::string path = model_file(directory, kAdapterConfig, follow_links);
+  return AdapterConfig(read_json_file(path, kMaxConfigBytes), path);
+}
+
+SafetensorsFile open_adapter_weights(const std::string& directory, bool follow_links) {
+  if (!has_model_file(directory, kAdapterWeights)) {
+    if (has_model_file(directory, "adapter_model.bin")) {
+      throw input_error(directory + "/adapter_model.bin: a pickle (torch.save), which can run " +
+                        "code when it is read; save the adapter again with PEFT, which writes " +
+                        "safetensors");
+    }
+    throw input_error(directory + ": no " + kAdapterWeights);
+  }
+  return SafetensorsFile(model_file(directory, kAdapterWeights, follow_links));
+}
 
 AdapterTensors::AdapterTensors(const SafetensorsFile& file, const ParameterTable& table,
                                const std::vector<AdapterModule>& modules, const Checkpoint& base) {

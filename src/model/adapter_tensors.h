@@ -6,11 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "model/adapter_config.h"
 #include "model/adapter_modules.h"
 #include "model/checkpoint.h"
 #include "model/safetensors.h"
 
 namespace hearth {
+
+/// The files of a directory. Input errors: missing, a pickle, what their readers refuse.
+AdapterConfig open_adapter_config(const std::string& directory, bool follow_links);
+SafetensorsFile open_adapter_weights(const std::string& directory, bool follow_links);
 
 struct AdapterTensors {
   /// A pair: entries of its A and B in the header.

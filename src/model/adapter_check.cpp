@@ -1,0 +1,99 @@
+#include "model/adapter_check.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "base/error.h"
+#include "base/stop.h"
+#include "model/adapter_config.h"
+#include "model/adapter_names.h"
+#include "model/adapter_tensors.h"
+#include "model/model_files.h"
+#include "model/weight_copy.h"
+
+namespace hearth {
+namespace {
+
+/// Calls f(bytes, count, first element) for the tensor in pieces.
+void each_piece(const SafetensorsFile& file, const SafetensorsEntry& entry,
+                std::vector<std::byte>& buffer,
+                const std::function<void(const void*, size_t, uint64_t)>& f) {
+  buffer.resize(size_t{4} << 20);
+  const uint64_t size = entry.end - entry.begin;
+  for (uint64_t at = 0; at < size; at += buffer.size()) {
+    leave_if_stopped("the adapter was read");
+    const auto bytes = static_cast<size_t>(std::min<uint64_t>(buffer.size(), size - at));
+    file.read(entry, buffer.data(), bytes, at);
+    f(buffer.data(), bytes, at);
+  }
+}
+
+void check_pairs(const SafetensorsFile& file) {
+  std::map<std::string, std::vector<int64_t>> first;  // A's, by the name of the module
+  const auto& entries = file.header().entries;
+  const auto stem = [](const std::string& name) {
+    return name.substr(0, name.size() - kLoraA.size());
+  };
+  for (const SafetensorsEntry& entry : entries) {
+    const bool pair = entry.name.ends_with(kLoraA) || entry.name.ends_with(kLoraB);
+    if (!entry.name.starts_with(kAdapterPrefix) || (pair && entry.shape.size() != 2)) {
+      throw input_error(file.path() + ": unknown tensor " + quoted(entry.name) + " of shape " +
+                        shape_text(entry.shape));
+    }
+    if (entry.name.ends_with(kLoraA)) first[stem(entry.name)] = entry.shape;
+  }
+  for (const SafetensorsEntry& entry : entries) {
+    if (!entry.name.ends_with(kLoraB)) continue;
+    const auto found = first.find(stem(entry.name));
+    if (found == first.end() || found->second[0] != entry.shape[1]) {
+      throw input_error(file.path() + ": tensor " + quoted(entry.name) + " of shape " +
+                        shape_text(entry.shape) + " has no lora_A of its rank");
+    }
+    first.erase(found);
+  }
+  if (first.empty()) return;
+  throw input_error(file.path() + ": tensor " + quoted(first.begin()->first + std::string(kLoraA)) +
+                    " has no lora_B");
+}
+
+}  // namespace
+
+bool is_adapter(const std::string& directory) { return has_model_file(directory, kAdapterConfig); }
+
+void check_adapter(const std::string& directory, bool follow_links) {
+  open_adapter_config(directory, follow_links);
+  const SafetensorsFile file = open_adapter_weights(directory, follow_links);
+  check_pairs(file);
+  std::vector<std::byte> buffer;
+  for (const SafetensorsEntry& entry : file.header().entries) {
+    const auto type = safetensors_dtype(entry.dtype);
+    if (!type) {
+      throw input_error(file.path() + ": tensor " + quoted(entry.name) + " is stored as " +
+                        entry.dtype + "; adapters are read from F32, BF16 and F16 only");
+    }
+    each_piece(file, entry, buffer, [&](const void* data, size_t bytes, uint64_t at) {
+      const auto n = static_cast<int64_t>(bytes / size_of(*type));
+      const int64_t bad = find_not_finite(*type, data, n);
+      if (bad == n) return;
+      throw input_error(file.path() + ": tensor " + quoted(entry.name) + ": element " +
+                        std::to_string(static_cast<int64_t>(at / size_of(*type)) + bad) +
+                        " is not finite (NaN or infinity)");
+    });
+  }
+}
+
+ContentDigest digest_adapter(const std::string& directory, bool follow_links) {
+  const SafetensorsFile file = open_adapter_weights(directory, follow_links);
+  std::vector<std::byte> buffer;
+  std::vector<std::pair<std::string, Digest>> tensors;
+  for (const SafetensorsEntry& entry : file.header().entries) {
+    Hasher hasher = tensor_hasher(entry.name, entry.dtype, entry.shape);
+    each_piece(file, entry, buffer,
+               [&](const void* data, size_t bytes, uint64_t) { hasher.update(data, bytes); });
+    tensors.emplace_back(entry.name, hasher.digest());
+  }
+  return content_digest(std::move(tensors));
+}
+
+}  // namespace hearth

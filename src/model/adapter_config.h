@@ -17,7 +17,8 @@ enum class AdapterNames : uint8_t { transformers_4, transformers_5 };
 class AdapterConfig {
  public:
   /// Every setting is applied exactly or an input error that names `source` and the setting: other
-  /// methods than LoRA, what changes the base (biases, initialisations such as pissa), variants of LoRA (use_dora, ...), settings that PEFT 0.21 does not have.
+  /// methods than LoRA, what changes the base (biases, initialisations such as pissa), variants of
+  /// LoRA (use_dora, ...), settings that PEFT 0.21 does not have.
   AdapterConfig(const Json& json, const std::string& source);
 
   /// Whether modules of these names get a pair; `moved`: PEFT rewrites targets of the published

@@ -31,15 +31,15 @@ struct AdapterFileOptions {
   std::vector<std::pair<std::string, std::string>> card = {};
 };
 
-/// Usage error naming the first tensor that is trained and that a PEFT directory cannot hold: one of
-/// an expert, one of a module that has a pair, too, an embedding that is the head.
+/// Usage error naming the first tensor that is trained and that a PEFT directory cannot hold: of an
+/// expert, of a module that has a pair, too, or an embedding that is the head. For before a run.
 void require_storable(const ParameterTable& table, const Family& family);
 
-/// Writes the adapters of a table, which has their homes, as a PEFT directory: must not exist (usage
-/// error), appears by one rename, durable, with the companion files of the base. f32, one scale for
-/// all; experts of a layer get one rank (zeros fill up), and those without a pair zeros, because
-/// loaders stack all of them. Tensors of the model that are trained beside adapters stand there whole
-/// (modules_to_save). A value that is not finite is a numeric error.
+/// Writes the adapters of a table, which has their homes, as a PEFT directory: must not exist
+/// (usage error), appears by one rename, durable, with the companion files of the base. f32, one
+/// scale for all; experts of a layer get one rank (zeros fill up), and those without a pair zeros,
+/// because loaders stack all of them. Tensors of the model that are trained beside adapters stand
+/// there whole (modules_to_save). A value that is not finite is a numeric error.
 void write_adapter(const ParameterTable& table, const Checkpoint& base,
                    const AdapterFileOptions& options, const std::string& directory);
 
@@ -53,11 +53,12 @@ struct AdapterReadOptions {
 /// An opened PEFT directory: this program's, or PEFT's in either layout.
 class AdapterFile {
  public:
-  /// Opened and checked against the base, whose adapter it is; reads no tensor data. Input errors
-  /// name file and setting or tensor: what AdapterConfig refuses, tensors that are unknown, without
-  /// their other half or of another shape than the base's matrices and the settings ask for, targets
-  /// that are not exactly the matrices with tensors, another base than the one it was trained on,
-  /// fused tensors whose packing nothing tells.
+  /// Opened and checked against the base, whose adapter it is; reads no tensor data but of copies of
+  /// the base's tensors, and the base where its digest is asked for. Input errors name file and
+  /// setting or tensor: what AdapterConfig refuses, tensors that are unknown, without their other
+  /// half or of another shape than the base's matrices and the settings ask for, targets that are
+  /// not exactly the matrices with tensors, another base than the one it was trained on, fused
+  /// tensors whose packing nothing tells.
   AdapterFile(const std::string& directory, const Checkpoint& base,
               const AdapterReadOptions& options = {});
 
@@ -70,8 +71,9 @@ class AdapterFile {
   /// the file has several in a block, `read` folds the rest into B.
   void add_to(ParameterTable& table) const;
   /// Fills the homes of the pairs of that table, bound to memory, and those of the model's tensors
-  /// that it replaces (modules_to_save; `add_to` marks them as trainable). Input errors: a value that is not
-  /// finite, one that should be zero (what this program's own files fill up with).
+  /// that it replaces (modules_to_save; `add_to` marks them as trainable), so after the base's
+  /// weights were read. Input errors: a value that is not finite, one that should be zero (what
+  /// this program's own files fill up with).
   void read(ParameterTable& table) const;
 
  private:

@@ -53,7 +53,7 @@ struct AdapterReadOptions {
 /// An opened PEFT directory: this program's, or PEFT's in either layout.
 class AdapterFile {
  public:
-  /// Opened and checked against the base, whose adapter it is; reads no tensor data but of copies of
+  /// Opened and checked against its base; reads no tensor data but copies of
   /// the base's tensors, and the base where its digest is asked for. Input errors name file and
   /// setting or tensor: what AdapterConfig refuses, tensors that are unknown, without their other
   /// half or of another shape than the base's matrices and the settings ask for, targets that are

@@ -27,8 +27,8 @@ class CpuOps final : public OpSet {
   void linear_forward(Stream&, ConstView x, const LinearView& w, View y) const override;
   void linear_dgrad(Stream&, ConstView dy, const LinearView& w, View dx,
                     bool accumulate) const override;
-  void linear_wgrad(Stream&, ConstView dy, ConstView x, Compute compute, View weight_gradient,
-                    View bias_gradient) const override;
+  void linear_wgrad(Stream&, ConstView dy, ConstView x, const LinearView& w,
+                    const LinearGradient& gradient) const override;
 
   // rope.cpp
   void rope(Stream&, View x, int64_t heads, ConstView positions, ConstView cosine, ConstView sine,
@@ -80,7 +80,7 @@ class CpuOps final : public OpSet {
 
   // cross_entropy.cpp
   void cross_entropy(Stream&, ConstView x, const LinearView& head, ConstView labels, double scale,
-                     View loss, View dx, View weight_gradient) const override;
+                     View loss, View dx, const LinearGradient& gradient) const override;
 
   // optimizer.cpp
   void sum_squares(Stream&, std::span<const ConstView> x, View out) const override;
@@ -88,13 +88,13 @@ class CpuOps final : public OpSet {
              View working) const override;
 
   // scratch.cpp
-  ScratchNeed linear_scratch(int64_t rows, int64_t out, int64_t in) const override;
-  ScratchNeed experts_scratch(int64_t rows, int64_t experts, int64_t hidden,
-                              int64_t width) const override;
+  ScratchNeed linear_scratch(int64_t rows, int64_t out, int64_t in, int64_t rank) const override;
+  ScratchNeed experts_scratch(int64_t rows, int64_t experts, int64_t hidden, int64_t width,
+                              int64_t rank) const override;
   ScratchNeed attention_scratch(const AttentionShape&, int64_t tokens,
                                 int64_t longest) const override;
-  ScratchNeed cross_entropy_scratch(int64_t tokens, int64_t hidden,
-                                    int64_t vocabulary) const override;
+  ScratchNeed cross_entropy_scratch(int64_t tokens, int64_t hidden, int64_t vocabulary,
+                                    int64_t rank) const override;
   ScratchNeed sum_squares_scratch(int64_t views, int64_t elements) const override;
   ScratchNeed row_scratch(int64_t rows, int64_t width) const override;
 };

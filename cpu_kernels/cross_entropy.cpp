@@ -3,6 +3,7 @@
 
 #include "cpu_kernels/cpu_op_set.h"
 #include "cpu_kernels/loss_chunks.h"
+#include "cpu_kernels/low_rank.h"
 #include "cpu_kernels/tiles.h"
 #include "cpu_kernels/vector_math.h"
 #include "cpu_kernels/weight_tiles.h"
@@ -61,11 +62,11 @@ double loss_row(float* z, int64_t n, int32_t label, double scale) {
 // The trained rows, some at a time: logits, then loss and dlogits in their place, then
 // dx = dlogits W as sums over pieces of the vocabulary, and dW += dlogits^T x.
 void CpuOps::cross_entropy(Stream& stream, ConstView x, const LinearView& head, ConstView labels,
-                           double scale, View loss, View dx, View weight_gradient) const {
+                           double scale, View loss, View dx, const LinearGradient& gradient) const {
   const int64_t vocabulary = head.out(), hidden = head.in();
   HEARTH_CHECK(x.cols == hidden && has_shape(labels, 1, x.rows) && has_shape(loss, 1, 1) &&
                    (!dx || has_shape(dx, x.rows, hidden)) &&
-                   (!weight_gradient || has_shape(weight_gradient, vocabulary, hidden)),
+                   (!gradient.weight || has_shape(gradient.weight, vocabulary, hidden)),
                "cross_entropy: shapes");
   HostStream& host = host_stream(stream);
   Scratch& scratch = stream.scratch();
@@ -88,6 +89,9 @@ void CpuOps::cross_entropy(Stream& stream, ConstView x, const LinearView& head, 
   float* compact = scratch.take<float>(chunk * hidden);
   float* partial = dx ? scratch.take<float>(pieces * chunk * hidden) : nullptr;
   auto* row_loss = scratch.take<double>(chunk);
+  const int64_t rank = head.low_rank.rank();
+  float* const u_all = scratch.take<float>(chunk * rank);
+  float* const v_all = scratch.take<float>(chunk * rank);
   const Blocks words(vocabulary), width(hidden);
   double total = 0;
   for (int64_t first = 0; first < count; first += chunk) {
@@ -99,10 +103,21 @@ void CpuOps::cross_entropy(Stream& stream, ConstView x, const LinearView& head, 
         std::copy_n(x.row<float>(trained[first + r]), hidden, some.row<float>(r));
       }
     });
+    const View u(u_all, DType::f32, n, rank), v(v_all, DType::f32, n, rank);
+    LowRank pair = head.low_rank;
+    pair.dropout.ids = {trained + first, DType::i32, 1, n};
+    host.pool().run(rank > 0 ? rows.count() : 0, [&](int64_t block, int worker) {
+      const Range r = block_of(rows, block);
+      low_rank_input(host.worker_scratch(worker), some.slice(r.begin, r.count),
+                     pair.from_row(r.begin), head.compute, u.slice(r.begin, r.count));
+    });
     host.pool().run(rows.count() * words.count(), [&](int64_t tile, int worker) {
       const Range r = block_of(rows, tile % rows.count());
-      forward_tile(host.worker_scratch(worker), some.slice(r.begin, r.count), head,
-                   block_of(words, tile / rows.count()), z.slice(r.begin, r.count));
+      const Range out = block_of(words, tile / rows.count());
+      Scratch& own = host.worker_scratch(worker);
+      const View to = z.slice(r.begin, r.count);
+      forward_tile(own, some.slice(r.begin, r.count), head, out, to);
+      if (pair) add_low_rank(own, u.slice(r.begin, r.count), pair, head.compute, out, to);
     });
     host.pool().run(n, [&](int64_t r, int) {
       row_loss[r] =
@@ -111,24 +126,40 @@ void CpuOps::cross_entropy(Stream& stream, ConstView x, const LinearView& head, 
     for (int64_t r = 0; r < n; ++r) total += row_loss[r];
     if (!dx) continue;
 
+    host.pool().run(rank > 0 ? rows.count() : 0, [&](int64_t block, int worker) {
+      const Range r = block_of(rows, block);
+      low_rank_output(host.worker_scratch(worker), z.slice(r.begin, r.count), pair, head.compute,
+                      v.slice(r.begin, r.count));
+    });
     const int64_t data_tiles = pieces * rows.count() * width.count();
-    const int64_t weight_tiles = weight_gradient ? words.count() * width.count() : 0;
+    const int64_t weight_tiles = words.count() * width.count();
     host.pool().run(data_tiles + weight_tiles, [&](int64_t tile, int worker) {
       Scratch& own = host.worker_scratch(worker);
-      const Range cols = block_of(width, tile % width.count());
-      if (tile >= data_tiles) {
-        wgrad_tile(own, z, some, head.compute, block_of(words, (tile - data_tiles) / width.count()),
-                   block_of(width, (tile - data_tiles) % width.count()), weight_gradient);
+      if (tile >= data_tiles) {  // those of the first column and row: of the pair's B and A, too
+        const Range out = block_of(words, (tile - data_tiles) / width.count());
+        const Range in = block_of(width, (tile - data_tiles) % width.count());
+        if (gradient.weight) wgrad_tile(own, z, some, head.compute, out, in, gradient.weight);
+        if (gradient.a && out.begin == 0) {
+          low_rank_a_tile(own, v, some, pair, head.compute, in, gradient.a);
+        }
+        if (gradient.b && in.begin == 0) {
+          low_rank_b_tile(own, z, u, head.compute, out, gradient.b);
+        }
         return;
       }
+      const Range cols = block_of(width, tile % width.count());
       const Range r = block_of(rows, tile / width.count() % rows.count());
       const int64_t piece = tile / width.count() / rows.count();
       const Range depth{piece * kLossDepth, std::min(kLossDepth, vocabulary - piece * kLossDepth)};
       const View target(partial + piece * chunk * hidden, DType::f32, n, hidden);
       LinearView part = head;
       part.weight = head.weight.slice(depth.begin, depth.count);
-      dgrad_tile(own, columns(z.slice(r.begin, r.count), depth), part, cols,
-                 columns(target.slice(r.begin, r.count), cols), false);
+      const View to = columns(target.slice(r.begin, r.count), cols);
+      dgrad_tile(own, columns(z.slice(r.begin, r.count), depth), part, cols, to, false);
+      if (pair && piece == 0) {
+        add_low_rank_gradient(own, v.slice(r.begin, r.count), pair.from_row(r.begin), head.compute,
+                              cols, to);
+      }
     });
     for_blocks(host, n, row_block(hidden), [&](int64_t begin, int64_t end, int) {
       for (int64_t r = begin; r < end; ++r) {
@@ -144,13 +175,14 @@ void CpuOps::cross_entropy(Stream& stream, ConstView x, const LinearView& head, 
   loss.as<double>()[0] = total;
 }
 
-ScratchNeed loss_scratch(int64_t tokens, int64_t hidden, int64_t vocabulary) {
+ScratchNeed loss_scratch(int64_t tokens, int64_t hidden, int64_t vocabulary, int64_t rank) {
   const auto chunk = static_cast<size_t>(std::min(tokens, loss_rows(vocabulary)));
   const auto pieces = static_cast<size_t>(loss_pieces(vocabulary));
   const auto h = static_cast<size_t>(hidden), v = static_cast<size_t>(vocabulary);
+  const size_t floats = v + h + pieces * h + 2 * static_cast<size_t>(rank);
   return {static_cast<size_t>(tokens) * sizeof(int32_t) +
-              chunk * ((v + h + pieces * h) * sizeof(float) + sizeof(double)) + 5 * kArenaAlignment,
-          weight_tile_scratch()};
+              chunk * (floats * sizeof(float) + sizeof(double)) + 7 * kArenaAlignment,
+          std::max(weight_tile_scratch(), low_rank_tile_scratch(rank))};
 }
 
 }  // namespace hearth

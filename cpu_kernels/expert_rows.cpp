@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cpu_kernels/expert_low_rank.h"
+
 namespace hearth {
 namespace {
 
@@ -66,14 +68,15 @@ ExpertTile::ExpertTile(std::span<const ExpertBlock> blocks, int64_t columns, int
     : block(block_of_tile(blocks, columns, tile)),
       column((tile - block.group_begin * columns) / block.group_size) {}
 
-ScratchNeed expert_scratch(int64_t rows, int64_t experts, int64_t width) {
+ScratchNeed expert_scratch(int64_t rows, int64_t experts, int64_t width, int64_t rank) {
   const auto blocks = static_cast<size_t>(ExpertChunks::most_blocks(rows, experts));
   const auto chunk = static_cast<size_t>(ExpertChunks::most_rows(rows, width));
   const auto columns = static_cast<size_t>(Blocks(width).count());
   constexpr size_t kTile = sizeof(float) * ExpertBlock::kLargest * Blocks::kLargest;
   return {blocks * sizeof(ExpertBlock) + static_cast<size_t>(experts) * sizeof(ExpertGroup) +
-              chunk * (static_cast<size_t>(width) + columns) * sizeof(float) + 4 * kArenaAlignment,
-          weight_tile_scratch() + kTile + kArenaAlignment};
+              chunk * (static_cast<size_t>(width) + columns) * sizeof(float) + 4 * kArenaAlignment +
+              ExpertLowRank::scratch_bytes(static_cast<int64_t>(chunk), rank),
+          std::max(weight_tile_scratch(), low_rank_tile_scratch(rank)) + kTile + kArenaAlignment};
 }
 
 }  // namespace hearth

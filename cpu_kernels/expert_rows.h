@@ -62,6 +62,6 @@ struct ExpertTile {
 };
 
 /// Scratch of experts_forward and experts_backward.
-ScratchNeed expert_scratch(int64_t rows, int64_t experts, int64_t width);
+ScratchNeed expert_scratch(int64_t rows, int64_t experts, int64_t width, int64_t rank);
 
 }  // namespace hearth

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "cpu_kernels/cpu_op_set.h"
-#include "cpu_kernels/expert_rows.h"
+#include "cpu_kernels/expert_low_rank.h"
 #include "cpu_kernels/row_math.h"
 #include "cpu_kernels/swiglu.h"
 #include "cpu_kernels/tiles.h"
@@ -25,6 +25,7 @@ struct Backward {
   Blocks inner, outer;  // of the experts' width, of the hidden size
   float* h;             // row_weight * silu(gate) * up, the chunk's rows
   float* partial;       // [inner blocks, rows of the chunk]: sums of drow_weight
+  const ExpertLowRank& low_rank;
 
   const ExpertView& expert_of(const ExpertTile& tile) const {
     return experts[static_cast<size_t>(tile.block.expert)];
@@ -33,6 +34,20 @@ struct Backward {
   ExpertTile after(const ExpertChunks& chunk, int64_t columns, int64_t i) const {
     const int64_t tiles = std::ssize(chunk.blocks()) * columns;
     return {chunk.blocks(), columns, std::min(i + host.pool().workers(), tiles - 1)};
+  }
+
+  // h of the chunk's rows.
+  View h_rows(const ExpertChunks& chunk, Range rows) const {
+    return {h + (rows.begin - chunk.rows().begin) * inner.size, DType::f32, rows.count, inner.size};
+  }
+  // to += what the tile's map gives through its low-rank pair.
+  void add_pair(Scratch& scratch, const ExpertChunks& chunk, int map, const ExpertTile& tile,
+                Range cols, const View& to) const {
+    const LinearView& w = expert_of(tile).*kExpertMaps[static_cast<size_t>(map)];
+    if (!w.low_rank) return;
+    const Range rows = tile.block.rows;
+    add_low_rank_gradient(scratch, low_rank.output(chunk, map, tile.block.expert, rows),
+                          w.low_rank.from_row(rows.begin), w.compute, cols, to);
   }
 
   // With z = dy W_down: drow_weight = <z, h> in parts, dh = row_weight * z, and from it dgate and
@@ -47,6 +62,7 @@ struct Backward {
     const Operand coming = dgrad_weight(expert_of(next).down, block_of(inner, next.column));
     dgrad_tile(scratch, dy.slice(rows.begin, rows.count), expert_of(tile).down, cols, z, false,
                &coming);
+    add_pair(scratch, chunk, 2, tile, cols, z);
     for (int64_t r = 0; r < rows.count; ++r) {
       const int64_t row = rows.begin + r, in_chunk = row - chunk.rows().begin;
       const float weight = row_weight.as<float>()[row];
@@ -73,6 +89,8 @@ struct Backward {
     dgrad_tile(scratch, gate.slice(rows.begin, rows.count), expert.gate, cols, target, false,
                &second);
     dgrad_tile(scratch, up.slice(rows.begin, rows.count), expert.up, cols, target, true, &coming);
+    add_pair(scratch, chunk, 0, tile, cols, target);
+    add_pair(scratch, chunk, 1, tile, cols, target);
     if (tile.column > 0) return;
     for (int64_t row = rows.begin; row < rows.begin + rows.count; ++row) {
       double sum = 0;
@@ -83,25 +101,31 @@ struct Backward {
     }
   }
 
-  // One tile of one of an expert's three weight gradients.
+  // One tile of one of an expert's three weight gradients: a block of the outputs by one of the
+  // inputs. Those of the first column and row make that of the low-rank pair's B and A, too.
   void weight_gradient(const ExpertChunks& chunk, int64_t i, int worker) const {
     const int64_t tiles = inner.count() * outer.count();
     const ExpertGroup& group = chunk.groups()[static_cast<size_t>(i / (3 * tiles))];
-    const int64_t map = i / tiles % 3;
-    const Range across = block_of(outer, i % tiles / inner.count());
-    const Range along = block_of(inner, i % tiles % inner.count());
+    const auto map = static_cast<int>(i / tiles % 3);
+    const bool is_down = map == 2;
+    const int64_t outer_block = i % tiles / inner.count(), inner_block = i % tiles % inner.count();
+    const Range across = block_of(outer, outer_block), along = block_of(inner, inner_block);
+    const Range out = is_down ? across : along, in = is_down ? along : across;
     const auto of = [&](const ConstView& v) { return v.slice(group.rows.begin, group.rows.count); };
-    const ExpertView& expert = experts[static_cast<size_t>(group.expert)];
-    const ExpertGradient& gradient = gradients[static_cast<size_t>(group.expert)];
+    const ConstView d_out = of(is_down ? dy : map == 0 ? gate : up);
+    const ConstView input = is_down ? h_rows(chunk, group.rows) : of(x);
+    const auto m = static_cast<size_t>(map), e = static_cast<size_t>(group.expert);
+    const LinearView& w = experts[e].*kExpertMaps[m];
+    const LinearGradient& to = gradients[e].*kExpertGradients[m];
     Scratch& scratch = host.worker_scratch(worker);
-    if (map == 0 && gradient.gate) {
-      wgrad_tile(scratch, of(gate), of(x), expert.gate.compute, along, across, gradient.gate);
-    } else if (map == 1 && gradient.up) {
-      wgrad_tile(scratch, of(up), of(x), expert.up.compute, along, across, gradient.up);
-    } else if (map == 2 && gradient.down) {
-      const ConstView rows(h + (group.rows.begin - chunk.rows().begin) * inner.size, DType::f32,
-                           group.rows.count, inner.size);
-      wgrad_tile(scratch, of(dy), rows, expert.down.compute, across, along, gradient.down);
+    if (to.weight) wgrad_tile(scratch, d_out, input, w.compute, out, in, to.weight);
+    if (to.a && out.begin == 0) {
+      low_rank_a_tile(scratch, low_rank.output(chunk, map, group.expert, group.rows), input,
+                      w.low_rank.from_row(group.rows.begin), w.compute, in, to.a);
+    }
+    if (to.b && in.begin == 0) {
+      low_rank_b_tile(scratch, d_out, low_rank.input(chunk, map, group.expert, group.rows),
+                      w.compute, out, to.b);
     }
   }
 };
@@ -124,6 +148,8 @@ void CpuOps::experts_backward(Stream& stream, ConstView dy, ConstView row_weight
   ExpertChunks chunks(scratch, offsets, static_cast<int64_t>(experts.size()), width);
   const int64_t chunk_rows = ExpertChunks::most_rows(x.rows, width);
   const Blocks inner(width), outer(x.cols);
+  const ExpertLowRank low_rank(host, scratch, experts, chunk_rows);
+  using Product = ExpertLowRank::Product;
   const Backward pass{host,
                       dy,
                       row_weight,
@@ -137,12 +163,17 @@ void CpuOps::experts_backward(Stream& stream, ConstView dy, ConstView row_weight
                       inner,
                       outer,
                       scratch.take<float>(chunk_rows * width),
-                      scratch.take<float>(chunk_rows * inner.count())};
+                      scratch.take<float>(chunk_rows * inner.count()),
+                      low_rank};
 
   while (chunks.next()) {
     const int64_t blocks = std::ssize(chunks.blocks()), groups = std::ssize(chunks.groups());
+    low_rank.make(chunks, std::array{Product{2, true, dy, false}, Product{0, false, x, false},
+                                     Product{1, false, x, false}});
     host.pool().run(blocks * inner.count(),
                     [&](int64_t tile, int worker) { pass.hidden_gradient(chunks, tile, worker); });
+    low_rank.make(chunks, std::array{Product{0, true, gate, false}, Product{1, true, up, false},
+                                     Product{2, false, pass.h_rows(chunks, chunks.rows()), true}});
     // Neither reads what the other writes: one run, so that no worker waits in between.
     const int64_t data_tiles = blocks * outer.count();
     host.pool().run(data_tiles + groups * 3 * inner.count() * outer.count(),

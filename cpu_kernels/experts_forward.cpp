@@ -1,13 +1,14 @@
 #include <algorithm>
 
 #include "cpu_kernels/cpu_op_set.h"
-#include "cpu_kernels/expert_rows.h"
+#include "cpu_kernels/expert_low_rank.h"
 #include "cpu_kernels/swiglu.h"
 #include "cpu_kernels/tiles.h"
 
 namespace hearth {
 
-// A chunk of rows at a time, in two phases: gate, up and h = silu(gate) * up, then down.
+// A chunk of rows at a time, in two phases: gate, up and h = silu(gate) * up, then down. Where maps
+// have a low-rank pair, its product with A is made before each phase.
 void CpuOps::experts_forward(Stream& stream, ConstView x, ConstView offsets,
                              std::span<const ExpertView> experts, View gate, View up,
                              View y) const {
@@ -18,7 +19,10 @@ void CpuOps::experts_forward(Stream& stream, ConstView x, ConstView offsets,
   Scratch::Frame frame(stream.scratch());
   ExpertChunks chunks(stream.scratch(), offsets, static_cast<int64_t>(experts.size()), width);
   const Blocks inner(width), outer(x.cols);
-  float* const h = stream.scratch().take<float>(ExpertChunks::most_rows(x.rows, width) * width);
+  const int64_t chunk_rows = ExpertChunks::most_rows(x.rows, width);
+  float* const h = stream.scratch().take<float>(chunk_rows * width);
+  const ExpertLowRank low_rank(host, stream.scratch(), experts, chunk_rows);
+  using Product = ExpertLowRank::Product;
 
   const int workers = host.pool().workers();
   while (chunks.next()) {
@@ -33,6 +37,15 @@ void CpuOps::experts_forward(Stream& stream, ConstView x, ConstView offsets,
     const auto after = [&](int64_t columns, int64_t i) {
       return ExpertTile(blocks, columns, std::min(i + workers, std::ssize(blocks) * columns - 1));
     };
+    const auto add_pair = [&](Scratch& scratch, int map, const ExpertTile& tile, Range cols,
+                              const View& to) {
+      const int64_t e = tile.block.expert;
+      const LinearView& w = expert_of(tile).*kExpertMaps[static_cast<size_t>(map)];
+      if (!w.low_rank) return;
+      add_low_rank(scratch, low_rank.input(chunks, map, e, tile.block.rows), w.low_rank, w.compute,
+                   cols, to);
+    };
+    low_rank.make(chunks, std::array{Product{0, false, x, false}, Product{1, false, x, false}});
     host.pool().run(std::ssize(blocks) * inner.count(), [&](int64_t i, int worker) {
       const ExpertTile tile(blocks, inner.count(), i), next = after(inner.count(), i);
       const Range rows = tile.block.rows, cols = block_of(inner, tile.column);
@@ -43,6 +56,8 @@ void CpuOps::experts_forward(Stream& stream, ConstView x, ConstView offsets,
       const Operand coming = forward_weight(expert_of(next).gate, block_of(inner, next.column));
       forward_tile(scratch, in, expert.gate, cols, gate.slice(rows.begin, rows.count), &second);
       forward_tile(scratch, in, expert.up, cols, up.slice(rows.begin, rows.count), &coming);
+      add_pair(scratch, 0, tile, cols, gate.slice(rows.begin, rows.count));
+      add_pair(scratch, 1, tile, cols, up.slice(rows.begin, rows.count));
       const View out = h_rows(rows);
       for (int64_t r = 0; r < rows.count; ++r) {
         swiglu(gate.row<float>(rows.begin + r) + cols.begin,
@@ -50,12 +65,17 @@ void CpuOps::experts_forward(Stream& stream, ConstView x, ConstView offsets,
                cols.count);
       }
     });
+    const View h_chunk = h_rows(chunks.rows());
+    low_rank.make(chunks, std::array{Product{2, false, h_chunk, true}});
     host.pool().run(std::ssize(blocks) * outer.count(), [&](int64_t i, int worker) {
       const ExpertTile tile(blocks, outer.count(), i), next = after(outer.count(), i);
       const Range rows = tile.block.rows;
       const Operand coming = forward_weight(expert_of(next).down, block_of(outer, next.column));
-      forward_tile(host.worker_scratch(worker), h_rows(rows), expert_of(tile).down,
-                   block_of(outer, tile.column), y.slice(rows.begin, rows.count), &coming);
+      const Range cols = block_of(outer, tile.column);
+      Scratch& scratch = host.worker_scratch(worker);
+      forward_tile(scratch, h_rows(rows), expert_of(tile).down, cols,
+                   y.slice(rows.begin, rows.count), &coming);
+      add_pair(scratch, 2, tile, cols, y.slice(rows.begin, rows.count));
     });
   }
 }

@@ -1,4 +1,5 @@
 #include "cpu_kernels/cpu_op_set.h"
+#include "cpu_kernels/low_rank.h"
 #include "cpu_kernels/tiles.h"
 #include "cpu_kernels/vector_math.h"
 #include "cpu_kernels/weight_tiles.h"
@@ -24,50 +25,106 @@ void bias_gradient_sums(HostStream& host, ConstView dy, View gradient) {
   });
 }
 
+bool fits(const LinearView& w) {
+  const LowRank& p = w.low_rank;
+  return (!w.bias || has_shape(w.bias, 1, w.out())) &&
+         (!p || (has_shape(p.a, p.rank(), w.in()) && has_shape(p.b, w.out(), p.rank())));
+}
+
+// [rows, rank] of the op's scratch, filled by f(worker's scratch, rows, where) a block of rows.
+template <class F>
+View low_rank_rows(HostStream& host, int64_t rows, int64_t rank, const F& f) {
+  const View all(host.scratch().take<float>(rows * rank), DType::f32, rows, rank);
+  const Blocks blocks(rows);
+  host.pool().run(blocks.count(), [&](int64_t block, int worker) {
+    const Range r = block_of(blocks, block);
+    f(host.worker_scratch(worker), r, all.slice(r.begin, r.count));
+  });
+  return all;
+}
+View input_rows(HostStream& host, ConstView x, const LinearView& w) {
+  return low_rank_rows(host, x.rows, w.low_rank.rank(), [&](Scratch& own, Range r, View u) {
+    low_rank_input(own, x.slice(r.begin, r.count), w.low_rank.from_row(r.begin), w.compute, u);
+  });
+}
+View output_rows(HostStream& host, ConstView dy, const LinearView& w) {
+  return low_rank_rows(host, dy.rows, w.low_rank.rank(), [&](Scratch& own, Range r, View v) {
+    low_rank_output(own, dy.slice(r.begin, r.count), w.low_rank, w.compute, v);
+  });
+}
+
 }  // namespace
 
 // Tiles that share a block of the weight follow each other, so that it is read from memory once.
 void CpuOps::linear_forward(Stream& stream, ConstView x, const LinearView& w, View y) const {
-  HEARTH_CHECK(has_shape(x, y.rows, w.in()) && y.cols == w.out() &&
-                   (!w.bias || has_shape(w.bias, 1, w.out())),
+  HEARTH_CHECK(has_shape(x, y.rows, w.in()) && y.cols == w.out() && fits(w),
                "linear_forward: shapes");
   HostStream& host = host_stream(stream);
+  Scratch::Frame frame(stream.scratch());
+  const View u = w.low_rank ? input_rows(host, x, w) : View();
   const Blocks rows(x.rows), out(w.out());
   host.pool().run(rows.count() * out.count(), [&](int64_t tile, int worker) {
-    const Range r = block_of(rows, tile % rows.count());
-    forward_tile(host.worker_scratch(worker), x.slice(r.begin, r.count), w,
-                 block_of(out, tile / rows.count()), y.slice(r.begin, r.count));
+    const Range r = block_of(rows, tile % rows.count()), o = block_of(out, tile / rows.count());
+    Scratch& own = host.worker_scratch(worker);
+    const View to = y.slice(r.begin, r.count);
+    forward_tile(own, x.slice(r.begin, r.count), w, o, to);
+    if (u) add_low_rank(own, u.slice(r.begin, r.count), w.low_rank, w.compute, o, to);
   });
 }
 
 void CpuOps::linear_dgrad(Stream& stream, ConstView dy, const LinearView& w, View dx,
                           bool accumulate) const {
-  HEARTH_CHECK(has_shape(dy, dx.rows, w.out()) && dx.cols == w.in(), "linear_dgrad: shapes");
+  HEARTH_CHECK(has_shape(dy, dx.rows, w.out()) && dx.cols == w.in() && fits(w),
+               "linear_dgrad: shapes");
   HostStream& host = host_stream(stream);
+  Scratch::Frame frame(stream.scratch());
+  const View v = w.low_rank ? output_rows(host, dy, w) : View();
   const Blocks rows(dy.rows), in(w.in());
   host.pool().run(rows.count() * in.count(), [&](int64_t tile, int worker) {
     const Range r = block_of(rows, tile % rows.count());
     const Range i = block_of(in, tile / rows.count());
-    dgrad_tile(host.worker_scratch(worker), dy.slice(r.begin, r.count), w, i,
-               columns(dx.slice(r.begin, r.count), i), accumulate);
+    Scratch& own = host.worker_scratch(worker);
+    const View to = columns(dx.slice(r.begin, r.count), i);
+    dgrad_tile(own, dy.slice(r.begin, r.count), w, i, to, accumulate);
+    if (v) {
+      add_low_rank_gradient(own, v.slice(r.begin, r.count), w.low_rank.from_row(r.begin), w.compute,
+                            i, to);
+    }
   });
 }
 
-void CpuOps::linear_wgrad(Stream& stream, ConstView dy, ConstView x, Compute compute,
-                          View weight_gradient, View bias_gradient) const {
-  HEARTH_CHECK(dy.rows == x.rows &&
-                   (!weight_gradient || has_shape(weight_gradient, dy.cols, x.cols)) &&
-                   (!bias_gradient || has_shape(bias_gradient, 1, dy.cols)),
+void CpuOps::linear_wgrad(Stream& stream, ConstView dy, ConstView x, const LinearView& w,
+                          const LinearGradient& gradient) const {
+  const auto fits_or_none = [](const View& v, int64_t rows, int64_t cols) {
+    return !v || has_shape(v, rows, cols);
+  };
+  HEARTH_CHECK(dy.rows == x.rows && fits(w) && fits_or_none(gradient.weight, dy.cols, x.cols) &&
+                   fits_or_none(gradient.bias, 1, dy.cols) &&
+                   fits_or_none(gradient.a, w.low_rank.rank(), x.cols) &&
+                   fits_or_none(gradient.b, dy.cols, w.low_rank.rank()),
                "linear_wgrad: shapes");
   HostStream& host = host_stream(stream);
-  if (weight_gradient) {
-    const Blocks out(dy.cols), in(x.cols);
+  const Blocks out(dy.cols), in(x.cols);
+  if (gradient.weight) {
     host.pool().run(out.count() * in.count(), [&](int64_t tile, int worker) {
-      wgrad_tile(host.worker_scratch(worker), dy, x, compute, block_of(out, tile / in.count()),
-                 block_of(in, tile % in.count()), weight_gradient);
+      wgrad_tile(host.worker_scratch(worker), dy, x, w.compute, block_of(out, tile / in.count()),
+                 block_of(in, tile % in.count()), gradient.weight);
     });
   }
-  if (bias_gradient) bias_gradient_sums(host, dy, bias_gradient);
+  if (gradient.bias) bias_gradient_sums(host, dy, gradient.bias);
+  if (!gradient.a && !gradient.b) return;
+
+  Scratch::Frame frame(stream.scratch());
+  const View v = output_rows(host, dy, w), u = input_rows(host, x, w);
+  const int64_t a_tiles = gradient.a ? in.count() : 0, b_tiles = gradient.b ? out.count() : 0;
+  host.pool().run(a_tiles + b_tiles, [&](int64_t tile, int worker) {
+    Scratch& own = host.worker_scratch(worker);
+    if (tile < a_tiles) {
+      low_rank_a_tile(own, v, x, w.low_rank, w.compute, block_of(in, tile), gradient.a);
+    } else {
+      low_rank_b_tile(own, dy, u, w.compute, block_of(out, tile - a_tiles), gradient.b);
+    }
+  });
 }
 
 }  // namespace hearth

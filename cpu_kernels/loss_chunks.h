@@ -21,6 +21,6 @@ inline int64_t loss_pieces(int64_t vocabulary) {
   return (vocabulary + kLossDepth - 1) / kLossDepth;
 }
 
-ScratchNeed loss_scratch(int64_t tokens, int64_t hidden, int64_t vocabulary);
+ScratchNeed loss_scratch(int64_t tokens, int64_t hidden, int64_t vocabulary, int64_t rank);
 
 }  // namespace hearth

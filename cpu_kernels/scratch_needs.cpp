@@ -5,6 +5,7 @@
 #include "cpu_kernels/cpu_op_set.h"
 #include "cpu_kernels/expert_rows.h"
 #include "cpu_kernels/loss_chunks.h"
+#include "cpu_kernels/low_rank.h"
 #include "cpu_kernels/weight_tiles.h"
 
 namespace hearth {
@@ -17,12 +18,14 @@ size_t bytes_of(int64_t n) {
 
 }  // namespace
 
-ScratchNeed CpuOps::linear_scratch(int64_t, int64_t, int64_t) const {
-  return {0, weight_tile_scratch()};
+ScratchNeed CpuOps::linear_scratch(int64_t rows, int64_t, int64_t, int64_t rank) const {
+  return {rank > 0 ? 2 * bytes_of<float>(rows * rank) : 0,
+          std::max(weight_tile_scratch(), low_rank_tile_scratch(rank))};
 }
 
-ScratchNeed CpuOps::experts_scratch(int64_t rows, int64_t experts, int64_t, int64_t width) const {
-  return expert_scratch(rows, experts, width);
+ScratchNeed CpuOps::experts_scratch(int64_t rows, int64_t experts, int64_t, int64_t width,
+                                    int64_t rank) const {
+  return expert_scratch(rows, experts, width, rank);
 }
 
 ScratchNeed CpuOps::attention_scratch(const AttentionShape& shape, int64_t tokens,
@@ -32,9 +35,9 @@ ScratchNeed CpuOps::attention_scratch(const AttentionShape& shape, int64_t token
   return {shared_keys ? 2 * by_head : 0, attention_tile_scratch(shape)};
 }
 
-ScratchNeed CpuOps::cross_entropy_scratch(int64_t tokens, int64_t hidden,
-                                          int64_t vocabulary) const {
-  return loss_scratch(tokens, hidden, vocabulary);
+ScratchNeed CpuOps::cross_entropy_scratch(int64_t tokens, int64_t hidden, int64_t vocabulary,
+                                          int64_t rank) const {
+  return loss_scratch(tokens, hidden, vocabulary, rank);
 }
 
 /// Shared: the partial sums of a norm's weight gradient; per worker: one row.

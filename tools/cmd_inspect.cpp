@@ -21,7 +21,7 @@ struct Shown {
 Shown view_checkpoint(const Options& options) {
   const Checkpoint checkpoint(options.operand, options.follow_links);
   ParameterTable table = checkpoint.make_table();
-  select_trainable(table, checkpoint.layout(), options.trainable, options.freeze);
+  select_trainable(table, checkpoint.layout(), false, options.trainable, options.freeze);
   if (options.digest) {
     const ContentDigest content = digest_checkpoint(checkpoint);
     return {digest_text(content), digest_json(content)};

@@ -28,7 +28,6 @@ struct Options : TrainConfig, GenerateOptions {
   std::string operand;  // CONFIG.yaml, DIR or FILE
 
   // Named by the table, with one value so far: other values are refused there.
-  std::string method = "full";
   std::string parallel = "single";
   std::string devices = "auto";
 

@@ -16,11 +16,11 @@ constexpr int32_t kNotTrained = -100;
 // z is dz = scale * (softmax(z) - one-hot(label)), and from there dx = dz W, dW += dz^T x.
 void ReferenceOps::cross_entropy(Stream& stream, ConstView x, const LinearView& head,
                                  ConstView labels, double scale, View loss, View dx,
-                                 View weight_gradient) const {
+                                 const LinearGradient& gradient) const {
   const int64_t vocabulary = head.out(), width = head.in();
   HEARTH_CHECK(x.cols == width && has_shape(labels, 1, x.rows) && has_shape(loss, 1, 1) &&
                    empty_or_shape(dx, x.rows, width) &&
-                   empty_or_shape(weight_gradient, vocabulary, width),
+                   empty_or_shape(gradient.weight, vocabulary, width),
                "cross_entropy: shapes");
   Scratch::Frame frame(stream.scratch());
   double total = 0;
@@ -34,7 +34,9 @@ void ReferenceOps::cross_entropy(Stream& stream, ConstView x, const LinearView& 
         continue;
       }
       HEARTH_CHECK(label >= 0 && label < vocabulary, "cross_entropy: label");
-      linear_forward(stream, x.slice(t, 1), head, View(z, x.dtype, 1, vocabulary));
+      LinearView map = head;
+      map.low_rank = head.low_rank.from_row(t);
+      linear_forward(stream, x.slice(t, 1), map, View(z, x.dtype, 1, vocabulary));
       const double largest = *std::max_element(z, z + vocabulary);
       double sum = 0;
       for (int64_t v = 0; v < vocabulary; ++v) sum += std::exp(z[v] - largest);
@@ -46,10 +48,8 @@ void ReferenceOps::cross_entropy(Stream& stream, ConstView x, const LinearView& 
         z[v] = static_cast<T>(scale * (std::exp(z[v] - log_sum) - (v == label)));
       }
       const ConstView dz(z, x.dtype, 1, vocabulary);
-      linear_dgrad(stream, dz, head, dx.slice(t, 1), false);
-      if (weight_gradient) {
-        linear_wgrad(stream, dz, x.slice(t, 1), head.compute, weight_gradient, {});
-      }
+      linear_dgrad(stream, dz, map, dx.slice(t, 1), false);
+      linear_wgrad(stream, dz, x.slice(t, 1), map, gradient);
     }
   });
   loss.as<double>()[0] = total;

@@ -1,5 +1,6 @@
 // The experts, one after the other, from the linear and SwiGLU ops on their rows.
 #include "base/stream.h"
+#include "reference/low_rank.h"
 #include "reference/reference_op_set.h"
 #include "reference/values.h"
 
@@ -15,11 +16,11 @@ struct Rows {
   }
 };
 
-View take_rows(Stream& stream, int64_t rows, const View& like) {
-  void* data = like.dtype == DType::f64
-                   ? static_cast<void*>(stream.scratch().take<double>(rows * like.cols))
-                   : static_cast<void*>(stream.scratch().take<float>(rows * like.cols));
-  return {data, like.dtype, rows, like.cols};
+/// An expert's map for its rows, which begin here.
+LinearView for_rows(const LinearView& w, const Rows& rows) {
+  LinearView map = w;
+  map.low_rank = w.low_rank.from_row(rows.begin);
+  return map;
 }
 
 void check_shapes(const ConstView& x, const ConstView& offsets, size_t experts,
@@ -39,12 +40,12 @@ void ReferenceOps::experts_forward(Stream& stream, ConstView x, ConstView offset
   for (size_t e = 0; e < experts.size(); ++e) {
     const Rows r(offsets, static_cast<int64_t>(e));
     Scratch::Frame frame(stream.scratch());
-    const View h = take_rows(stream, r.count, gate);
-    linear_forward(stream, x.slice(r.begin, r.count), experts[e].gate,
-                   gate.slice(r.begin, r.count));
-    linear_forward(stream, x.slice(r.begin, r.count), experts[e].up, up.slice(r.begin, r.count));
-    swiglu_forward(stream, gate.slice(r.begin, r.count), up.slice(r.begin, r.count), h);
-    linear_forward(stream, h, experts[e].down, y.slice(r.begin, r.count));
+    const auto of = [&](const auto& view) { return view.slice(r.begin, r.count); };
+    const View h = take_rows(stream, r.count, gate.cols, gate.dtype);
+    linear_forward(stream, of(x), for_rows(experts[e].gate, r), of(gate));
+    linear_forward(stream, of(x), for_rows(experts[e].up, r), of(up));
+    swiglu_forward(stream, of(gate), of(up), h);
+    linear_forward(stream, h, for_rows(experts[e].down, r), of(y));
   }
 }
 
@@ -63,8 +64,12 @@ void ReferenceOps::experts_backward(Stream& stream, ConstView dy, ConstView row_
     const Rows rows(offsets, static_cast<int64_t>(e));
     const auto of = [&](const auto& view) { return view.slice(rows.begin, rows.count); };
     Scratch::Frame frame(stream.scratch());
-    const View z = take_rows(stream, rows.count, gate), h = take_rows(stream, rows.count, gate);
-    linear_dgrad(stream, of(dy), experts[e].down, z, false);
+    const LinearView gate_map = for_rows(experts[e].gate, rows);
+    const LinearView up_map = for_rows(experts[e].up, rows);
+    const LinearView down_map = for_rows(experts[e].down, rows);
+    const View z = take_rows(stream, rows.count, gate.cols, gate.dtype);
+    const View h = take_rows(stream, rows.count, gate.cols, gate.dtype);
+    linear_dgrad(stream, of(dy), down_map, z, false);
     swiglu_forward(stream, of(gate), of(up), h);
     for_type(dy.dtype, [&](auto zero) {
       using T = decltype(zero);
@@ -79,12 +84,12 @@ void ReferenceOps::experts_backward(Stream& stream, ConstView dy, ConstView row_
         }
       }
     });
-    linear_wgrad(stream, of(dy), h, experts[e].down.compute, gradients[e].down, {});
+    linear_wgrad(stream, of(dy), h, down_map, gradients[e].down);
     swiglu_backward(stream, z, of(gate), of(up), h);
-    linear_wgrad(stream, of(gate), of(x), experts[e].gate.compute, gradients[e].gate, {});
-    linear_wgrad(stream, of(up), of(x), experts[e].up.compute, gradients[e].up, {});
-    linear_dgrad(stream, of(gate), experts[e].gate, of(dx), false);
-    linear_dgrad(stream, of(up), experts[e].up, of(dx), true);
+    linear_wgrad(stream, of(gate), of(x), gate_map, gradients[e].gate);
+    linear_wgrad(stream, of(up), of(x), up_map, gradients[e].up);
+    linear_dgrad(stream, of(gate), gate_map, of(dx), false);
+    linear_dgrad(stream, of(up), up_map, of(dx), true);
   }
 }
 

@@ -1,12 +1,41 @@
+#include "base/stream.h"
+#include "ops/dropout.h"
+#include "reference/low_rank.h"
 #include "reference/reference_op_set.h"
 #include "reference/values.h"
 
 namespace hearth {
+namespace {
 
-void ReferenceOps::linear_forward(Stream&, ConstView x, const LinearView& w, View y) const {
-  HEARTH_CHECK(
-      has_shape(x, y.rows, w.in()) && y.cols == w.out() && empty_or_shape(w.bias, 1, w.out()),
-      "linear_forward: shapes");
+/// gradient [dy.cols, x.cols] += dy^T x.
+void add_products(ConstView dy, ConstView x, Compute compute, View gradient) {
+  for_type(x.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for (int64_t o = 0; o < dy.cols && gradient; ++o) {
+      for (int64_t i = 0; i < x.cols; ++i) {
+        double sum = 0;
+        for (int64_t t = 0; t < x.rows; ++t) {
+          sum += operand(dy.row<T>(t)[o], compute) * operand(x.row<T>(t)[i], compute);
+        }
+        add_value(gradient, o, i, sum);
+      }
+    }
+  });
+}
+
+bool fits(const LinearView& w) {
+  const LowRank& p = w.low_rank;
+  return empty_or_shape(w.bias, 1, w.out()) &&
+         (!p || (has_shape(p.a, p.rank(), w.in()) && has_shape(p.b, w.out(), p.rank())));
+}
+
+}  // namespace
+
+void ReferenceOps::linear_forward(Stream& stream, ConstView x, const LinearView& w, View y) const {
+  HEARTH_CHECK(has_shape(x, y.rows, w.in()) && y.cols == w.out() && fits(w),
+               "linear_forward: shapes");
+  Scratch::Frame frame(stream.scratch());
+  const View u = w.low_rank ? low_rank_input(stream, x, w) : View();
   for_type(x.dtype, [&](auto zero) {
     using T = decltype(zero);
     for (int64_t t = 0; t < x.rows; ++t) {
@@ -15,23 +44,41 @@ void ReferenceOps::linear_forward(Stream&, ConstView x, const LinearView& w, Vie
         for (int64_t i = 0; i < w.in(); ++i) {
           sum += operand(x.row<T>(t)[i], w.compute) * operand(value(w.weight, o, i), w.compute);
         }
+        for (int64_t j = 0; j < u.cols; ++j) {
+          sum += operand(u.row<T>(t)[j], w.compute) * operand(value(w.low_rank.b, o, j), w.compute);
+        }
         y.row<T>(t)[o] = static_cast<T>(sum);
       }
     }
   });
 }
 
-void ReferenceOps::linear_dgrad(Stream&, ConstView dy, const LinearView& w, View dx,
+void ReferenceOps::linear_dgrad(Stream& stream, ConstView dy, const LinearView& w, View dx,
                                 bool accumulate) const {
-  HEARTH_CHECK(has_shape(dy, dx.rows, w.out()) && dx.cols == w.in(), "linear_dgrad: shapes");
+  HEARTH_CHECK(has_shape(dy, dx.rows, w.out()) && dx.cols == w.in() && fits(w),
+               "linear_dgrad: shapes");
+  Scratch::Frame frame(stream.scratch());
+  const View v = w.low_rank ? low_rank_output(stream, dy, w) : View();
+  const View of_pair = w.low_rank ? take_rows(stream, 1, w.in(), dy.dtype) : View();
   for_type(dy.dtype, [&](auto zero) {
     using T = decltype(zero);
     for (int64_t t = 0; t < dy.rows; ++t) {
+      for (int64_t i = 0; i < of_pair.cols; ++i) {
+        double sum = 0;
+        for (int64_t j = 0; j < v.cols; ++j) {
+          sum += operand(v.row<T>(t)[j], w.compute) * operand(value(w.low_rank.a, j, i), w.compute);
+        }
+        of_pair.as<T>()[i] = static_cast<T>(sum);
+      }
+      if (of_pair && w.low_rank.dropout) {
+        drop_row(w.low_rank.dropout, t, 0, of_pair.as<T>(), of_pair.as<T>(), of_pair.cols);
+      }
       for (int64_t i = 0; i < w.in(); ++i) {
         double sum = accumulate ? dx.row<T>(t)[i] : 0.0;
         for (int64_t o = 0; o < w.out(); ++o) {
           sum += operand(dy.row<T>(t)[o], w.compute) * operand(value(w.weight, o, i), w.compute);
         }
+        if (of_pair) sum += of_pair.as<T>()[i];
         dx.row<T>(t)[i] = static_cast<T>(sum);
       }
     }
@@ -39,28 +86,26 @@ void ReferenceOps::linear_dgrad(Stream&, ConstView dy, const LinearView& w, View
 }
 
 // The bias is added, not multiplied: its gradient sums dy unrounded.
-void ReferenceOps::linear_wgrad(Stream&, ConstView dy, ConstView x, Compute compute,
-                                View weight_gradient, View bias_gradient) const {
-  HEARTH_CHECK(dy.rows == x.rows && empty_or_shape(weight_gradient, dy.cols, x.cols) &&
-                   empty_or_shape(bias_gradient, 1, dy.cols),
+void ReferenceOps::linear_wgrad(Stream& stream, ConstView dy, ConstView x, const LinearView& w,
+                                const LinearGradient& gradient) const {
+  HEARTH_CHECK(dy.rows == x.rows && empty_or_shape(gradient.weight, dy.cols, x.cols) &&
+                   empty_or_shape(gradient.bias, 1, dy.cols) &&
+                   empty_or_shape(gradient.a, w.low_rank.rank(), x.cols) &&
+                   empty_or_shape(gradient.b, dy.cols, w.low_rank.rank()),
                "linear_wgrad: shapes");
-  for_type(x.dtype, [&](auto zero) {
-    using T = decltype(zero);
-    for (int64_t o = 0; o < dy.cols && weight_gradient; ++o) {
-      for (int64_t i = 0; i < x.cols; ++i) {
-        double sum = 0;
-        for (int64_t t = 0; t < x.rows; ++t) {
-          sum += operand(dy.row<T>(t)[o], compute) * operand(x.row<T>(t)[i], compute);
-        }
-        add_value(weight_gradient, o, i, sum);
-      }
-    }
-    for (int64_t o = 0; o < dy.cols && bias_gradient; ++o) {
-      double sum = 0;
-      for (int64_t t = 0; t < dy.rows; ++t) sum += dy.row<T>(t)[o];
-      add_value(bias_gradient, 0, o, sum);
-    }
-  });
+  add_products(dy, x, w.compute, gradient.weight);
+  for (int64_t o = 0; o < dy.cols && gradient.bias; ++o) {
+    double sum = 0;
+    for (int64_t t = 0; t < dy.rows; ++t) sum += value(dy, t, o);
+    add_value(gradient.bias, 0, o, sum);
+  }
+  if (!gradient.a && !gradient.b) return;
+  Scratch::Frame frame(stream.scratch());
+  if (gradient.a) {
+    add_products(low_rank_output(stream, dy, w), dropped(stream, x, w.low_rank.dropout), w.compute,
+                 gradient.a);
+  }
+  if (gradient.b) add_products(dy, low_rank_input(stream, x, w), w.compute, gradient.b);
 }
 
 }  // namespace hearth

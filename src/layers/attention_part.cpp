@@ -48,6 +48,7 @@ class AttentionPart final : public Body {
     list.push_back(ports::hidden(s, Value::normed, saved));
     list.push_back(ports::hidden(s, Value::tmp_normed, Access::temporary));
     if (s.moe()) add_gate_ports(s, saved, list);
+    add_dropout_port(s, list);
     if (backward) {
       list.push_back(ports::hidden(s, Value::d_residual, Access::read, 1));
       list.push_back(ports::hidden(s, Value::d_residual, Access::write));
@@ -64,23 +65,20 @@ class AttentionPart final : public Body {
 
   std::vector<BlockUse> blocks(const TaskShape& s) const override {
     std::vector<BlockUse> uses;
-    const auto use = [&](BlockId id) {
-      uses.push_back({id, id + 1, BlockAccess::read_weights});
-      if (s.phase == Phase::backward) uses.push_back({id, id + 1, BlockAccess::add_gradient});
-    };
-    use(s.table.find_block(BlockKind::attention, s.layer));
-    if (s.moe()) use(s.table.find_block(BlockKind::gate, s.layer));
+    for (const BlockId id : maps_of(s)) add_block_uses(s, id, id + 1, uses);
     return uses;
   }
 
   ScratchNeed scratch(const TaskShape& s, const OpSet& ops) const override {
     const int64_t q = s.spec.heads * s.spec.head_dim, kv = s.spec.kv_heads * s.spec.head_dim;
+    int64_t rank = 0;
+    for (const BlockId id : maps_of(s)) rank = std::max(rank, s.table.rank_of(id, id + 1));
     ScratchNeed need = ops.attention_scratch(attention_shape(s.spec, s.layer), s.tokens, s.longest);
     for (const auto& [out, in] : {std::pair{q, s.spec.hidden},
                                   {kv, s.spec.hidden},
                                   {s.spec.hidden, q},
                                   {s.spec.experts, s.spec.hidden}}) {
-      need = max_of(need, ops.linear_scratch(s.tokens, out, in));
+      need = max_of(need, ops.linear_scratch(s.tokens, out, in, rank));
     }
     for (const int64_t width : {s.spec.hidden, s.spec.experts, q}) {
       need = max_of(need, ops.row_scratch(s.tokens, width));
@@ -108,6 +106,12 @@ class AttentionPart final : public Body {
   }
 
  private:
+  static std::vector<BlockId> maps_of(const TaskShape& s) {
+    std::vector<BlockId> blocks = {s.table.find_block(BlockKind::attention, s.layer)};
+    if (s.moe()) blocks.push_back(s.table.find_block(BlockKind::gate, s.layer));
+    return blocks;
+  }
+
   static void forward(const BodyContext& c) {
     const AttentionWeights w(c);
     const ModelSpec& spec = c.spec;

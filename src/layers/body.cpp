@@ -31,16 +31,41 @@ std::string_view name_of(Phase phase) {
   return "?";
 }
 
-double matrix_work(const TaskShape& s, double forward, BlockId begin, BlockId end) {
-  if (s.phase != Phase::backward) return forward;
+namespace {
+
+struct Elements {
   int64_t all = 0, trained = 0;
-  for (TensorId id = s.table.block(begin).begin; id < s.table.block(end - 1).end; ++id) {
-    const Tensor& t = s.table.tensor(id);
+};
+
+/// Of the matrices of blocks [begin, end).
+Elements matrix_elements(const ParameterTable& table, BlockId begin, BlockId end) {
+  Elements elements;
+  if (begin == end) return elements;
+  for (TensorId id = table.block(begin).begin; id < table.block(end - 1).end; ++id) {
+    const Tensor& t = table.tensor(id);
     if (t.vector) continue;
-    all += t.size();
-    if (t.trainable) trained += t.size();
+    elements.all += t.size();
+    if (t.trainable) elements.trained += t.size();
   }
-  return forward * (1 + static_cast<double>(trained) / static_cast<double>(all));
+  return elements;
+}
+
+double ratio(int64_t part, int64_t whole) {
+  return static_cast<double>(part) / static_cast<double>(whole);
+}
+
+}  // namespace
+
+double pair_share(const ParameterTable& table, BlockId begin, BlockId end) {
+  const auto [first, last] = table.adapters_of(begin, end);
+  return ratio(matrix_elements(table, first, last).all, matrix_elements(table, begin, end).all);
+}
+
+double matrix_work(const TaskShape& s, double forward, BlockId begin, BlockId end) {
+  const double of_pairs = pair_share(s.table, begin, end);
+  if (s.phase != Phase::backward) return forward * (1 + of_pairs);
+  const Elements base = matrix_elements(s.table, begin, end);
+  return forward * (1 + ratio(base.trained, base.all) + 2 * of_pairs);
 }
 
 namespace {

@@ -1,6 +1,7 @@
 // E: the routed experts of a layer over the rows that were dispatched to them.
 #include "base/planted.h"
 #include "layers/kinds.h"
+#include "layers/linear.h"
 
 namespace hearth {
 
@@ -18,6 +19,10 @@ class ExpertsPart final : public Body {
         {Value::route_offsets, Access::read, DType::i32, 0, s.spec.experts + 1, 1, 0},
         {Value::gate, saved, type, k, 0, s.spec.expert_width, 0},
         {Value::up, saved, type, k, 0, s.spec.expert_width, 0}};
+    if (has_dropout(s.settings, s.pass)) {
+      add_dropout_port(s, list);
+      list.push_back({Value::route_source, Access::read, DType::i32, k, 0, 1, 0});
+    }
     if (backward) {
       list.push_back(ports::routed(s, Value::d_expert_out, Access::read));
       list.push_back({Value::row_weight, Access::read, type, k, 0, 1, 0});
@@ -32,14 +37,16 @@ class ExpertsPart final : public Body {
   std::vector<BlockUse> blocks(const TaskShape& s) const override {
     const BlockId begin = s.table.find_block(BlockKind::expert, s.layer, 0);
     const BlockId end = begin + static_cast<BlockId>(s.spec.experts);
-    std::vector<BlockUse> uses = {{begin, end, BlockAccess::read_weights}};
-    if (s.phase == Phase::backward) uses.push_back({begin, end, BlockAccess::add_gradient});
+    std::vector<BlockUse> uses;
+    add_block_uses(s, begin, end, uses);
     return uses;
   }
 
   ScratchNeed scratch(const TaskShape& s, const OpSet& ops) const override {
+    const BlockId begin = s.table.find_block(BlockKind::expert, s.layer, 0);
+    const int64_t rank = s.table.rank_of(begin, begin + static_cast<BlockId>(s.spec.experts));
     return ops.experts_scratch(s.tokens * s.spec.experts_per_token, s.spec.experts, s.spec.hidden,
-                               s.spec.expert_width);
+                               s.spec.expert_width, rank);
   }
   Work work(const TaskShape& s) const override {
     const double forward = 6.0 * static_cast<double>(s.spec.experts_per_token) *
@@ -51,13 +58,14 @@ class ExpertsPart final : public Body {
 
   void run(const BodyContext& c) const override {
     const BlockId first = c.table.find_block(BlockKind::expert, c.layer, 0);
-    const auto id = [&](int64_t expert, Slot slot) {
-      return *c.table.find_slot(first + static_cast<BlockId>(expert), slot);
-    };
+    // A row is known by its token and which of the token's choices it is.
+    const ConstView ids =
+        has_dropout(c.settings, c.pass) ? row_vector(c.in(Value::route_source)) : ConstView();
     std::vector<ExpertView> experts;
     for (int64_t e = 0; e < c.spec.experts; ++e) {
       const auto map = [&](Slot slot) {
-        return LinearView{c.table.weight(id(e, slot)), {}, c.settings.compute};
+        return linear_of(c, first + static_cast<BlockId>(e), slot, std::nullopt, c.settings.compute,
+                         ids);
       };
       experts.push_back({map(Slot::gate), map(Slot::up), map(Slot::down)});
     }
@@ -69,14 +77,16 @@ class ExpertsPart final : public Body {
     }
     std::vector<ExpertGradient> gradients;
     for (int64_t e = 0; e < c.spec.experts; ++e) {
-      const auto gradient = [&](Slot slot) { return c.table.gradient(id(e, slot)); };
+      const auto gradient = [&](Slot slot) {
+        return c.table.linear_gradient(first + static_cast<BlockId>(e), slot, std::nullopt);
+      };
       gradients.push_back({gradient(Slot::gate), gradient(Slot::up), gradient(Slot::down)});
     }
     c.ops.experts_backward(c.stream, c.in(Value::d_expert_out), row_vector(c.in(Value::row_weight)),
                            c.in(Value::rows), offsets, experts, c.out(Value::gate),
                            c.out(Value::up), c.out(Value::d_rows),
                            row_vector(c.out(Value::d_row_weight)), gradients);
-    if (planted("nan-gradient-of-an-expert")) spoil(gradients.back().down);
+    if (planted("nan-gradient-of-an-expert")) spoil(gradients.back().down.weight);
   }
 };
 

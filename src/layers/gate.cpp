@@ -1,14 +1,15 @@
 #include "layers/gate.h"
 
 #include "layers/kinds.h"
+#include "layers/linear.h"
 
 namespace hearth {
 
 namespace {
 
 LinearView router_of(const BodyContext& c) {
-  return c.table.linear(c.table.find_block(BlockKind::gate, c.layer), Slot::router, std::nullopt,
-                        c.settings.gate_compute());
+  return linear_of(c, c.table.find_block(BlockKind::gate, c.layer), Slot::router, std::nullopt,
+                   c.settings.gate_compute());
 }
 
 bool has_z_loss(const RunSettings& settings, Pass pass) {
@@ -67,11 +68,8 @@ void gate_backward(const BodyContext& c, View d_normed) {
                             d_logits);
   }
   const LinearView router = router_of(c);
-  const TensorId id =
-      *c.table.find_slot(c.table.find_block(BlockKind::gate, c.layer), Slot::router);
-  if (const View gradient = c.table.gradient(id)) {
-    c.ops.linear_wgrad(c.stream, d_logits, c.in(Value::normed), router.compute, gradient, {});
-  }
+  add_linear_gradient(c, c.table.find_block(BlockKind::gate, c.layer), Slot::router, std::nullopt,
+                      router, d_logits, c.in(Value::normed));
   c.ops.linear_dgrad(c.stream, d_logits, router, d_normed, true);
 }
 

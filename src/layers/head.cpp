@@ -10,6 +10,7 @@
 
 #include "base/planted.h"
 #include "layers/kinds.h"
+#include "layers/linear.h"
 
 namespace hearth {
 
@@ -43,6 +44,7 @@ class Head final : public Body {
       }
     }
     if (s.pass == Pass::train) {
+      add_dropout_port(s, list);
       list.push_back(ports::scalar(Value::trained_tokens, Access::read));
       list.push_back(ports::scalar(Value::tokens, Access::read));
       list.push_back(ports::hidden(s, Value::d_residual, Access::write));
@@ -57,34 +59,48 @@ class Head final : public Body {
 
   std::vector<BlockUse> blocks(const TaskShape& s) const override {
     std::vector<BlockUse> uses;
-    const auto use = [&](BlockId id) {
-      uses.push_back({id, id + 1, BlockAccess::read_weights});
-      if (s.pass == Pass::train) uses.push_back({id, id + 1, BlockAccess::add_gradient});
+    const auto use = [&](BlockId begin, BlockId end) {
+      if (begin == end) return;
+      uses.push_back({begin, end, BlockAccess::read_weights});
+      if (s.pass == Pass::train) uses.push_back({begin, end, BlockAccess::add_gradient});
     };
-    use(s.table.find_block(BlockKind::head));
-    if (s.spec.tied_head) use(s.table.find_block(BlockKind::embedding));
+    const BlockId head = s.table.find_block(BlockKind::head);
+    const auto adapters = s.table.adapters_of(head, head + 1);
+    use(head, head + 1);
+    use(adapters.first, adapters.second);
+    if (s.spec.tied_head) {
+      const BlockId table = s.table.find_block(BlockKind::embedding);
+      use(table, table + 1);
+    }
     return uses;
   }
 
   ScratchNeed scratch(const TaskShape& s, const OpSet& ops) const override {
     const ScratchNeed norm = ops.row_scratch(s.tokens, s.spec.hidden);
+    const BlockId head = s.table.find_block(BlockKind::head);
+    const int64_t rank = s.table.rank_of(head, head + 1);
     if (s.pass == Pass::decode) {
-      return max_of(norm, ops.linear_scratch(1, s.spec.vocabulary, s.spec.hidden));
+      return max_of(norm, ops.linear_scratch(1, s.spec.vocabulary, s.spec.hidden, rank));
     }
-    return max_of(norm, ops.cross_entropy_scratch(s.tokens, s.spec.hidden, s.spec.vocabulary));
+    return max_of(norm,
+                  ops.cross_entropy_scratch(s.tokens, s.spec.hidden, s.spec.vocabulary, rank));
   }
   Work work(const TaskShape& s) const override {
     const double a_row =
         2.0 * static_cast<double>(s.spec.hidden) * static_cast<double>(s.spec.vocabulary);
     if (s.pass == Pass::decode) return {};
+    const BlockId head = s.table.tensor(s.table.head_weight()).block;
+    const double of_pair = pair_share(s.table, head, head + 1);
+    if (s.pass != Pass::train) return {0, 0, a_row * (1 + of_pair)};
     const bool trained = s.table.tensor(s.table.head_weight()).trainable;
-    return {0, 0, a_row * (s.pass == Pass::train ? (trained ? 3 : 2) : 1)};
+    return {0, 0, a_row * ((trained ? 3 : 2) + 3 * of_pair)};
   }
 
   void run(const BodyContext& c) const override {
     const TensorId norm = *c.table.find_slot(c.table.find_block(BlockKind::head), Slot::final_norm);
-    const TensorId weight = c.table.head_weight();
-    const LinearView head{c.table.weight(weight), {}, c.settings.compute};
+    const Tensor& weight = c.table.tensor(c.table.head_weight());
+    const LinearView head =
+        linear_of(c, weight.block, weight.slot, std::nullopt, c.settings.compute);
     const View normed = c.out(Value::tmp_normed);
     const View rstd = row_vector(c.out(Value::tmp_rstd));
     c.ops.rmsnorm_forward(c.stream, c.in(Value::residual), c.table.weight(norm), c.spec.norm_eps,
@@ -102,15 +118,17 @@ class Head final : public Body {
       return;
     }
     const double trained = c.scalar(Value::trained_tokens);
+    const LinearGradient gradient =
+        c.table.linear_gradient(weight.block, weight.slot, std::nullopt);
     const View d_normed = c.out(Value::tmp_hidden);
     c.ops.cross_entropy(c.stream, normed, head, labels, trained > 0 ? 1 / trained : 0,
-                        c.out(Value::loss), d_normed, c.table.gradient(weight));
+                        c.out(Value::loss), d_normed, gradient);
     if (planted("infinite-loss")) c.set_scalar(Value::loss, HUGE_VAL);
     // A loss may overflow where its gradient, of probabilities, does not. Such a step must change no
     // weight: the gradient is made to say so to the norm.
     if (!std::isfinite(c.out(Value::loss).as<double>()[0])) {
       spoil(d_normed);
-      spoil(c.table.gradient(weight));
+      spoil(gradient.weight);
     }
     c.ops.rmsnorm_backward(c.stream, d_normed, c.in(Value::residual), c.table.weight(norm), rstd,
                            c.out(Value::d_residual), c.table.gradient(norm));

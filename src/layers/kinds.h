@@ -16,8 +16,11 @@ const Body& norm_body();
 const Body& update_body();
 
 /// Products of a task over matrices: a backward has the gradient of the input, and that of the
-/// weights as far as blocks [begin, end) train. `forward`: operations a token.
+/// weights as far as blocks [begin, end) train; their adapters add their share, all of it trained.
+/// `forward`: operations a token, of the blocks alone.
 double matrix_work(const TaskShape& s, double forward, BlockId begin, BlockId end);
+/// Elements of the adapters of blocks [begin, end), as a share of those of the blocks' matrices.
+double pair_share(const ParameterTable& table, BlockId begin, BlockId end);
 
 /// Ports that several kinds declare alike.
 namespace ports {

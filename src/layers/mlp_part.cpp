@@ -5,6 +5,7 @@
 //           mlp_out = s * down(h) = down(s * h), s = sigmoid(shared_gate(normed))
 // backward  from d_residual of the next layer (C only adds) to d_normed
 #include "layers/kinds.h"
+#include "layers/linear.h"
 
 namespace hearth {
 
@@ -31,6 +32,7 @@ class MlpPart final : public Body {
                               wide(Value::mlp_gate, saved), wide(Value::mlp_up, saved),
                               wide(Value::tmp_h, Access::temporary)};
     if (s.shared()) list.push_back({Value::mlp_logits, saved, type, 1, 0, 1, 0});
+    add_dropout_port(s, list);
     if (backward) {
       list.push_back(ports::hidden(s, Value::d_residual, Access::read, 1));
       list.push_back(ports::hidden(s, Value::d_normed, Access::write));
@@ -43,14 +45,17 @@ class MlpPart final : public Body {
 
   std::vector<BlockUse> blocks(const TaskShape& s) const override {
     const BlockId id = block_of(s.table, s.shared(), s.layer);
-    std::vector<BlockUse> uses = {{id, id + 1, BlockAccess::read_weights}};
-    if (s.phase == Phase::backward) uses.push_back({id, id + 1, BlockAccess::add_gradient});
+    std::vector<BlockUse> uses;
+    add_block_uses(s, id, id + 1, uses);
     return uses;
   }
 
   ScratchNeed scratch(const TaskShape& s, const OpSet& ops) const override {
-    const ScratchNeed linear = max_of(ops.linear_scratch(s.tokens, width_of(s), s.spec.hidden),
-                                      ops.linear_scratch(s.tokens, s.spec.hidden, width_of(s)));
+    const BlockId block = block_of(s.table, s.shared(), s.layer);
+    const int64_t rank = s.table.rank_of(block, block + 1);
+    const ScratchNeed linear =
+        max_of(ops.linear_scratch(s.tokens, width_of(s), s.spec.hidden, rank),
+               ops.linear_scratch(s.tokens, s.spec.hidden, width_of(s), rank));
     return max_of(linear, ops.row_scratch(s.tokens, width_of(s)));
   }
   Work work(const TaskShape& s) const override {
@@ -70,15 +75,13 @@ class MlpPart final : public Body {
 
  private:
   static LinearView linear(const BodyContext& c, Slot slot) {
-    return c.table.linear(
-        block_of(c.table, c.shared(), c.layer), slot, std::nullopt,
-        slot == Slot::shared_gate ? c.settings.gate_compute() : c.settings.compute);
+    return linear_of(c, block_of(c.table, c.shared(), c.layer), slot, std::nullopt,
+                     slot == Slot::shared_gate ? c.settings.gate_compute() : c.settings.compute);
   }
 
   static void add_gradient(const BodyContext& c, ConstView dy, ConstView x, Slot slot) {
-    const BlockId block = block_of(c.table, c.shared(), c.layer);
-    const View dw = c.table.gradient(*c.table.find_slot(block, slot));
-    if (dw) c.ops.linear_wgrad(c.stream, dy, x, linear(c, slot).compute, dw, {});
+    add_linear_gradient(c, block_of(c.table, c.shared(), c.layer), slot, std::nullopt,
+                        linear(c, slot), dy, x);
   }
 
   static void forward(const BodyContext& c) {

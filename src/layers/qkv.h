@@ -5,7 +5,7 @@
 // backward  from their gradients to the maps, the norms and normed
 #pragma once
 
-#include "layers/body.h"
+#include "layers/linear.h"
 
 namespace hearth {
 
@@ -17,7 +17,7 @@ struct AttentionWeights {
   explicit AttentionWeights(const BodyContext& context)
       : c(context), block(context.table.find_block(BlockKind::attention, context.layer)) {}
   LinearView linear(Slot weight, Slot bias) const {
-    return c.table.linear(block, weight, bias, c.settings.compute);
+    return linear_of(c, block, weight, bias, c.settings.compute);
   }
   ConstView norm(Slot slot) const { return c.table.weight(*c.table.find_slot(block, slot)); }
   View gradient(Slot slot) const {
@@ -25,8 +25,7 @@ struct AttentionWeights {
     return tensor ? c.table.gradient(*tensor) : View{};
   }
   void add_gradient(ConstView dy, ConstView x, Slot weight, Slot bias) const {
-    const View dw = gradient(weight), db = gradient(bias);
-    if (dw || db) c.ops.linear_wgrad(c.stream, dy, x, c.settings.compute, dw, db);
+    add_linear_gradient(c, block, weight, bias, linear(weight, bias), dy, x);
   }
 };
 

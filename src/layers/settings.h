@@ -18,6 +18,9 @@ struct RunSettings {
   AuxLossMode aux_mode = AuxLossMode::per_layer;
   double z_loss = 0;  // coefficient of the router's z-loss; 0: none is computed
 
+  double lora_dropout = 0;  // of what adapters read, in training
+  uint64_t seed = 0;        // of dropout
+
   AdamWOptions adamw;        // what holds for every step
   double max_grad_norm = 1;  // 0 = off
 

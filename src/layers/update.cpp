@@ -20,7 +20,7 @@ class Update final : public Body {
     return list;
   }
 
-  /// Layer -1: the embedding; layer L: the head; else all blocks of the layer.
+  /// Layer -1: the embedding; layer L: the head; else all blocks of the layer; and their adapters.
   std::vector<BlockUse> blocks(const TaskShape& s) const override {
     BlockId begin = 0, end = 0;
     const auto count = static_cast<BlockId>(s.table.blocks().size());
@@ -29,11 +29,14 @@ class Update final : public Body {
       const int32_t layer = b.kind == BlockKind::embedding ? -1
                             : b.kind == BlockKind::head    ? static_cast<int32_t>(s.spec.layers)
                                                            : b.layer;
-      if (layer != s.layer) continue;
+      if (layer != s.layer || b.kind == BlockKind::adapter) continue;
       if (begin == end) begin = id;
       end = id + 1;
     }
-    return {{begin, end, BlockAccess::update}};
+    const auto [first, last] = s.table.adapters_of(begin, end);
+    std::vector<BlockUse> uses = {{begin, end, BlockAccess::update}};
+    if (first != last) uses.push_back({first, last, BlockAccess::update});
+    return uses;
   }
 
   ScratchNeed scratch(const TaskShape& s, const OpSet& ops) const override {
@@ -41,8 +44,13 @@ class Update final : public Body {
   }
 
   void run(const BodyContext& c) const override {
+    for (const BlockUse& use : c.blocks) update(c, use);
+  }
+
+ private:
+  static void update(const BodyContext& c, const BlockUse& use) {
     const bool finite = c.scalar(Value::finite) != 0 || planted("apply-non-finite-step");
-    for (const UpdateRun& run : update_runs(c.table, c.blocks[0].begin, c.blocks[0].end)) {
+    for (const UpdateRun& run : update_runs(c.table, use.begin, use.end)) {
       if (!finite) {
         std::memset(run.gradient.raw(), 0, run.gradient.bytes());
         continue;

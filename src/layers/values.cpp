@@ -18,6 +18,7 @@ constexpr auto kInfo = [] {
   set(Value::query_offsets, "query_offsets", Scope::micro_batch, true);
   set(Value::key_offsets, "key_offsets", Scope::micro_batch, true);
   set(Value::micro_tokens, "micro_tokens", Scope::micro_batch, true);
+  set(Value::dropout_key, "dropout_key", Scope::micro_batch, true);
   set(Value::rope_cosine, "rope_cosine", Scope::step, true);
   set(Value::rope_sine, "rope_sine", Scope::step, true);
   set(Value::trained_tokens, "trained_tokens", Scope::step, true);

@@ -19,6 +19,7 @@ enum class Value : uint8_t {
   trained_tokens,
   tokens,        // f64: of the whole step
   micro_tokens,  // f64: of the micro-batch
+  dropout_key,   // f64, an integer below 2^53: where adapters have dropout
   lr,
   update_step,  // f64
 

@@ -1,5 +1,7 @@
 #include "model/parameter_table.h"
 
+#include <algorithm>
+
 namespace hearth {
 
 namespace {
@@ -43,6 +45,34 @@ TensorId ParameterTable::add_tensor(std::string name, Slot slot, int64_t rows, i
   return id;
 }
 
+BlockId ParameterTable::add_adapter(BlockId base, double scale) {
+  const auto id = static_cast<BlockId>(blocks_.size());
+  const auto next = static_cast<TensorId>(tensors_.size());
+  const Block of = block(base);
+  HEARTH_CHECK(of.kind != BlockKind::adapter && adapters_.emplace(base, id).second,
+               "parameter table: a second adapter, or one of an adapter");
+  HEARTH_CHECK(blocks_.back().kind != BlockKind::adapter || blocks_.back().base < base,
+               "parameter table: adapters not in the order of their bases");
+  blocks_.push_back({BlockKind::adapter, of.layer, of.expert, next, next, base, scale});
+  return id;
+}
+
+void ParameterTable::add_low_rank(TensorId matrix, int64_t rank) {
+  const Tensor base = tensor(matrix);
+  HEARTH_CHECK(blocks_.back().base == base.block && !base.vector,
+               "parameter table: a low-rank pair outside its adapter");
+  constexpr std::string_view kWeight = ".weight";
+  HEARTH_CHECK(base.name.ends_with(kWeight), "parameter table: no weight's name: " + base.name);
+  const std::string stem = base.name.substr(0, base.name.size() - kWeight.size());
+  for (const Factor factor : {Factor::a, Factor::b}) {
+    const bool is_a = factor == Factor::a;
+    const TensorId id = add_tensor(stem + (is_a ? ".lora_A.weight" : ".lora_B.weight"), base.slot,
+                                   is_a ? rank : base.rows, is_a ? base.cols : rank, false);
+    tensor(id).factor = factor;
+    tensor(id).trainable = true;
+  }
+}
+
 std::optional<TensorId> ParameterTable::find(std::string_view name) const {
   const auto it = by_name_.find(std::string(name));
   if (it == by_name_.end()) return std::nullopt;
@@ -69,6 +99,43 @@ View ParameterTable::view(TensorId id, CopyRole role) const {
   return copy.view;
 }
 
+std::optional<BlockId> ParameterTable::adapter_of(BlockId base) const {
+  const auto it = adapters_.find(base);
+  if (it == adapters_.end()) return std::nullopt;
+  return it->second;
+}
+
+std::pair<BlockId, BlockId> ParameterTable::adapters_of(BlockId begin, BlockId end) const {
+  std::pair<BlockId, BlockId> range{0, 0};
+  for (BlockId base = begin; base < end; ++base) {
+    const auto adapter = adapter_of(base);
+    if (!adapter) continue;
+    if (range.second == 0) range.first = *adapter;
+    range.second = *adapter + 1;
+  }
+  return range;
+}
+
+int64_t ParameterTable::rank_of(BlockId begin, BlockId end) const {
+  int64_t rank = 0;
+  const auto [first, last] = adapters_of(begin, end);
+  for (BlockId id = first; id < last; ++id) {
+    for (TensorId t = block(id).begin; t < block(id).end; ++t) {
+      if (tensor(t).factor == Factor::a) rank = std::max(rank, tensor(t).rows);
+    }
+  }
+  return rank;
+}
+
+std::optional<TensorId> ParameterTable::find_factor(BlockId base, Slot slot, Factor factor) const {
+  const auto adapter = adapter_of(base);
+  if (!adapter) return std::nullopt;
+  for (TensorId id = block(*adapter).begin; id < block(*adapter).end; ++id) {
+    if (tensor(id).slot == slot && tensor(id).factor == factor) return id;
+  }
+  return std::nullopt;
+}
+
 ConstView ParameterTable::weight(TensorId id) const {
   const Tensor& t = tensor(id);
   for (const CopyRole role : {CopyRole::working, CopyRole::master, CopyRole::stored}) {
@@ -91,7 +158,21 @@ LinearView ParameterTable::linear(BlockId block_id, Slot weight_slot, std::optio
   if (bias) {
     if (const auto b = find_slot(block_id, *bias)) linear.bias = weight(*b);
   }
+  if (const auto a = find_factor(block_id, weight_slot, Factor::a)) {
+    linear.low_rank.a = weight(*a);
+    linear.low_rank.b = weight(*find_factor(block_id, weight_slot, Factor::b));
+    linear.low_rank.scale = block(tensor(*a).block).scale;
+  }
   return linear;
+}
+
+LinearGradient ParameterTable::linear_gradient(BlockId block_id, Slot weight_slot,
+                                               std::optional<Slot> bias) const {
+  const auto of = [&](std::optional<TensorId> id) { return id ? gradient(*id) : View{}; };
+  return {of(find_slot(block_id, weight_slot)),
+          of(bias ? find_slot(block_id, *bias) : std::nullopt),
+          of(find_factor(block_id, weight_slot, Factor::a)),
+          of(find_factor(block_id, weight_slot, Factor::b))};
 }
 
 TensorId ParameterTable::head_weight() const {

@@ -19,8 +19,9 @@ namespace hearth {
 using TensorId = int32_t;
 using BlockId = int32_t;
 
-/// A block is what is placed, moved and updated as one.
-enum class BlockKind : uint8_t { embedding, attention, gate, expert, shared, dense, head };
+/// A block is what is placed, moved and updated as one. An adapter is the low-rank pairs (LoRA) of
+/// the matrices of another block, its base.
+enum class BlockKind : uint8_t { embedding, attention, gate, expert, shared, dense, head, adapter };
 
 /// Which tensor of its block.
 enum class Slot : uint8_t {
@@ -46,12 +47,17 @@ enum class Slot : uint8_t {
   head,  // head
 };
 
+/// Of a tensor of an adapter: A [rank, in] or B [out, rank]; its slot is that of the base's matrix.
+enum class Factor : uint8_t { none, a, b };
+
 struct Block {
   BlockKind kind = BlockKind::embedding;
   int32_t layer = -1;   // -1: not of a layer
   int32_t expert = -1;  // of an expert block
   TensorId begin = 0;   // tensors [begin, end) of the table
   TensorId end = 0;
+  BlockId base = -1;  // of an adapter
+  double scale = 0;   // of an adapter: what B A is multiplied by
 };
 
 /// What a copy is for. `stored`: as the checkpoint has it (frozen tensors, reading). `master`: the
@@ -72,6 +78,7 @@ struct Tensor {
   std::string name;  // the family's, experts one by one; model/published_layout.h: as stored
   BlockId block = 0;
   Slot slot = Slot::embedding;
+  Factor factor = Factor::none;
   int64_t rows = 0;  // a vector of n is [1, n]
   int64_t cols = 0;
   bool vector = false;        // published as one dimension
@@ -92,7 +99,9 @@ struct Tensor {
 };
 
 /// Filled by a family (blocks and tensors in table order: embedding, layers, head; the experts of a
-/// layer follow each other), then bound to memory (model/parameter_memory.h).
+/// layer follow each other), then by adapters in the order of their bases (model/adapters.h), then
+/// bound to memory (model/parameter_memory.h). Adapters stand last, so that a model's tensors have
+/// the same ids with and without them.
 ///
 /// A copy whose version is not its home's is never read: `weight` checks it. Not thread-safe for
 /// changes; tasks that update a block and tasks that read it are ordered by the schedule.
@@ -101,6 +110,11 @@ class ParameterTable {
   BlockId add_block(BlockKind kind, int32_t layer = -1, int32_t expert = -1);
   /// Adds a tensor to the last block.
   TensorId add_tensor(std::string name, Slot slot, int64_t rows, int64_t cols, bool vector);
+  /// Adds the adapter of a block that has none.
+  BlockId add_adapter(BlockId base, double scale);
+  /// Adds the pair of a matrix of the base to the last block, an adapter: f32, trainable. Names are
+  /// the matrix's with `.lora_A.weight` and `.lora_B.weight` for `.weight`.
+  void add_low_rank(TensorId matrix, int64_t rank);
 
   const std::vector<Tensor>& tensors() const { return tensors_; }
   std::vector<Tensor>& tensors() { return tensors_; }
@@ -114,13 +128,21 @@ class ParameterTable {
   BlockId find_block(BlockKind kind, int32_t layer = -1, int32_t expert = -1) const;
   /// The tensor of a block, nullopt if the block has no such slot.
   std::optional<TensorId> find_slot(BlockId block, Slot slot) const;
+  /// The adapter of a block.
+  std::optional<BlockId> adapter_of(BlockId base) const;
+  /// The adapters of blocks [begin, end): blocks that follow each other; empty ranges are {0, 0}.
+  std::pair<BlockId, BlockId> adapters_of(BlockId begin, BlockId end) const;
+  /// The largest rank of these adapters, 0 where there are none.
+  int64_t rank_of(BlockId begin, BlockId end) const;
 
   /// A copy for writing or for the optimizer; a bug if it is absent.
   View view(TensorId id, CopyRole role) const;
   /// What forward and backward read: working, else master, else stored; of the home's version.
   ConstView weight(TensorId id) const;
-  /// The weight of a slot as a linear map with its bias slot, if any.
+  /// The weight of a slot as a linear map with its bias slot and low-rank pair, if any.
   LinearView linear(BlockId block, Slot weight, std::optional<Slot> bias, Compute compute) const;
+  /// Where the gradients of its parts go.
+  LinearGradient linear_gradient(BlockId block, Slot weight, std::optional<Slot> bias) const;
   /// The head's weight: its own, or the embedding's table when tied.
   TensorId head_weight() const;
   /// Where gradients go; empty if the tensor is not trained.
@@ -131,10 +153,13 @@ class ParameterTable {
   void mark_updated(TensorId id, bool with_working);
 
  private:
+  std::optional<TensorId> find_factor(BlockId base, Slot slot, Factor factor) const;
+
   std::vector<Block> blocks_;
   std::vector<Tensor> tensors_;
   std::unordered_map<std::string, TensorId> by_name_;
   std::unordered_map<uint64_t, BlockId> by_key_;
+  std::unordered_map<BlockId, BlockId> adapters_;  // by base
 };
 
 }  // namespace hearth

@@ -96,15 +96,17 @@ class OpSet {
                                 ConstView rstd, View dx, View weight_gradient) const = 0;
 
   // ---- linear --------------------------------------------------------------------------------
-  /// y = x W^T + b; x [M, in], y [M, out].
+  /// y = x W^T + b + scale * (drop(x) A^T) B^T, as far as the map has the parts; x [M, in],
+  /// y [M, out].
   virtual void linear_forward(Stream&, ConstView x, const LinearView& w, View y) const = 0;
-  /// dx = dy W, or dx += with `accumulate`; dy [M, out], dx [M, in].
+  /// dx = dy W + drop(scale * (dy B) A), or dx += with `accumulate`; dy [M, out], dx [M, in].
   virtual void linear_dgrad(Stream&, ConstView dy, const LinearView& w, View dx,
                             bool accumulate) const = 0;
-  /// weight_gradient += dy^T x; bias_gradient += column sums of dy (unless empty). f32 sums over
-  /// fixed blocks of rows, in order.
-  virtual void linear_wgrad(Stream&, ConstView dy, ConstView x, Compute compute,
-                            View weight_gradient, View bias_gradient) const = 0;
+  /// Adds to the gradients that are there: of W dy^T x, of b the column sums of dy, of A
+  /// (scale * dy B)^T drop(x), of B dy^T (scale * drop(x) A^T). f32 sums over fixed blocks of rows,
+  /// in order.
+  virtual void linear_wgrad(Stream&, ConstView dy, ConstView x, const LinearView& w,
+                            const LinearGradient& gradient) const = 0;
 
   // ---- rope ----------------------------------------------------------------------------------
   /// Rotates each head of x [T, heads * d] in place, halves convention: (x1, x2) becomes
@@ -167,8 +169,8 @@ class OpSet {
                                View y) const = 0;
   /// From dy [R, H], the gradient of the combined output at each row's token (not yet weighted),
   /// and the combine weights row_weight [1, R]: dx [R, H]; drow_weight [1, R] =
-  /// <W_down^T dy, h> (so that y need not be kept); adds to the gradients of trained experts. gate
-  /// and up are overwritten.
+  /// <W_down^T dy, h> (so that y need not be kept); adds to the gradients that are there. gate and
+  /// up are overwritten.
   virtual void experts_backward(Stream&, ConstView dy, ConstView row_weight, ConstView x,
                                 ConstView offsets, std::span<const ExpertView> experts, View gate,
                                 View up, View dx, View drow_weight,
@@ -202,10 +204,11 @@ class OpSet {
   // ---- loss ----------------------------------------------------------------------------------
   /// Cross-entropy of x W^T against labels (i32 [1, T], -100 = not trained), in chunks of rows so
   /// that logits never exist as a whole. loss f64 [1, 1] = sum over trained rows. Unless dx is empty:
-  /// dx [T, H] = gradient of scale * loss (zero where not trained), and weight_gradient, unless
-  /// empty, is added to.
+  /// dx [T, H] = gradient of scale * loss (zero where not trained), and the gradients that are
+  /// there are added to.
   virtual void cross_entropy(Stream&, ConstView x, const LinearView& head, ConstView labels,
-                             double scale, View loss, View dx, View weight_gradient) const = 0;
+                             double scale, View loss, View dx,
+                             const LinearGradient& gradient) const = 0;
 
   // ---- optimizer -----------------------------------------------------------------------------
   /// out[i] = sum of squares of x[i], in f64 over fixed blocks, added in order; out f64 [1, n].
@@ -217,14 +220,15 @@ class OpSet {
                      View moment2, View working) const = 0;
 
   // ---- scratch -------------------------------------------------------------------------------
-  // Bounds of the scratch that ops take, for any numbers of rows up to those given.
-  virtual ScratchNeed linear_scratch(int64_t rows, int64_t out, int64_t in) const = 0;
-  virtual ScratchNeed experts_scratch(int64_t rows, int64_t experts, int64_t hidden,
-                                      int64_t width) const = 0;
+  // Bounds of the scratch that ops take, for any numbers of rows up to those given. `rank`: the
+  // largest of low-rank pairs, 0 where there is none.
+  virtual ScratchNeed linear_scratch(int64_t rows, int64_t out, int64_t in, int64_t rank) const = 0;
+  virtual ScratchNeed experts_scratch(int64_t rows, int64_t experts, int64_t hidden, int64_t width,
+                                      int64_t rank) const = 0;
   virtual ScratchNeed attention_scratch(const AttentionShape&, int64_t tokens,
                                         int64_t longest) const = 0;
-  virtual ScratchNeed cross_entropy_scratch(int64_t tokens, int64_t hidden,
-                                            int64_t vocabulary) const = 0;
+  virtual ScratchNeed cross_entropy_scratch(int64_t tokens, int64_t hidden, int64_t vocabulary,
+                                            int64_t rank) const = 0;
   /// Of sum_squares over `views` views with `elements` in all.
   virtual ScratchNeed sum_squares_scratch(int64_t views, int64_t elements) const = 0;
   /// Of norms, embedding, elementwise ops, routing and adamw, on rows of `width` elements.

@@ -80,13 +80,55 @@ struct View : ConstView {
 /// (reference only).
 enum class Compute : uint8_t { f32, bf16, f64 };
 
-/// A linear map y = x W^T + b. W is [out, in] in any stored type, b is [1, out] or absent.
+/// Dropout of an input [M, N]: an element becomes zero with probability `rate`, else is divided by
+/// 1 - rate. Which ones is a pure function of (key, id of the row, column), see ops/dropout.h, so
+/// that the backward drops the same.
+struct Dropout {
+  double rate = 0;
+  uint64_t key = 0;
+  ConstView ids;          // i32 [1, rows of the whole input]; empty: the row's number
+  int64_t first_row = 0;  // of the whole input: where this one begins
+
+  explicit operator bool() const { return rate > 0; }
+  int64_t id(int64_t row) const {
+    return ids ? ids.as<int32_t>()[first_row + row] : first_row + row;
+  }
+};
+
+/// A low-rank addition to a linear map (LoRA, arXiv 2106.09685): scale * (drop(x) A^T) B^T with A
+/// [rank, in] and B [out, rank]. The product B A is never formed.
+struct LowRank {
+  ConstView a, b;
+  double scale = 0;
+  Dropout dropout;
+
+  explicit operator bool() const { return static_cast<bool>(a); }
+  int64_t rank() const { return a.rows; }
+  /// For the rows of the input from this one on.
+  LowRank from_row(int64_t row) const {
+    LowRank rest = *this;
+    rest.dropout.first_row += row;
+    return rest;
+  }
+};
+
+/// A linear map y = x W^T + b + low_rank(x). W is [out, in] in any stored type, b is [1, out] or
+/// absent, as is the low-rank pair.
 struct LinearView {
   ConstView weight;
   ConstView bias;
   Compute compute = Compute::f32;
+  LowRank low_rank = {};
   int64_t out() const { return weight.rows; }
   int64_t in() const { return weight.cols; }
+};
+
+/// Where the gradients of a linear map are added, shaped as its parts, f32; empty for what is not
+/// trained or not there.
+struct LinearGradient {
+  View weight = {}, bias = {};
+  View a = {}, b = {};  // of the low-rank pair
+  explicit operator bool() const { return weight || bias || a || b; }
 };
 
 /// One expert's SwiGLU maps: gate and up [width, hidden], down [hidden, width]. A pointer an
@@ -95,10 +137,8 @@ struct ExpertView {
   LinearView gate, up, down;
 };
 
-/// Where an expert's weight gradients are added, shaped as its weights, f32. An expert that is not
-/// trained has empty views.
 struct ExpertGradient {
-  View gate, up, down;
+  LinearGradient gate, up, down;
 };
 
 }  // namespace hearth

@@ -83,7 +83,7 @@ struct Rates {
 Rates measure_linear(Device& device, const RateOptions& o, const RunShapes& shapes, int64_t rows) {
   const int64_t in = std::min(shapes.spec.hidden, kMostWidth);
   const int64_t out = std::min(shapes.spec.heads * shapes.spec.head_dim, kMostOut);
-  Bench bench(device, o, o.ops.linear_scratch(rows, out, in));
+  Bench bench(device, o, o.ops.linear_scratch(rows, out, in, 0));
   const LinearView w{bench.matrix(shapes.linear_weights, out, in), {}, o.compute};
   const View x = bench.matrix(DType::f32, rows, in), y = bench.matrix(DType::f32, rows, out);
   const View dw = shapes.linear_trained ? bench.matrix(DType::f32, out, in) : View{};
@@ -91,7 +91,7 @@ Rates measure_linear(Device& device, const RateOptions& o, const RunShapes& shap
   const double forward = shortest(2, [&] { o.ops.linear_forward(bench.stream(), x, w, y); });
   const double backward = shortest(2, [&] {
     o.ops.linear_dgrad(bench.stream(), y, w, x, false);
-    if (dw) o.ops.linear_wgrad(bench.stream(), y, x, o.compute, dw, {});
+    if (dw) o.ops.linear_wgrad(bench.stream(), y, x, w, {.weight = dw});
   });
   return {flops / forward, (dw ? 2 : 1) * flops / backward};
 }
@@ -109,7 +109,7 @@ Rates measure_experts(Device& device, const RateOptions& o, const RunShapes& sha
           static_cast<int64_t>(o.max_bytes / 2 / bytes_each)),
       1, shapes.spec.experts);
   const int64_t all = rows * experts;
-  Bench bench(device, o, o.ops.experts_scratch(all, experts, hidden, width));
+  Bench bench(device, o, o.ops.experts_scratch(all, experts, hidden, width, 0));
   std::vector<ExpertView> weights;
   std::vector<ExpertGradient> gradients(static_cast<size_t>(experts));
   std::vector<int32_t> offsets{0};
@@ -119,9 +119,11 @@ Rates measure_experts(Device& device, const RateOptions& o, const RunShapes& sha
     };
     weights.push_back({map(width, hidden), map(width, hidden), map(hidden, width)});
     if (shapes.experts_trained) {
-      gradients[static_cast<size_t>(e)] = {bench.matrix(DType::f32, width, hidden),
-                                           bench.matrix(DType::f32, width, hidden),
-                                           bench.matrix(DType::f32, hidden, width)};
+      const auto gradient = [&](int64_t out, int64_t in) {
+        return LinearGradient{.weight = bench.matrix(DType::f32, out, in)};
+      };
+      gradients[static_cast<size_t>(e)] = {gradient(width, hidden), gradient(width, hidden),
+                                           gradient(hidden, width)};
     }
     offsets.push_back(static_cast<int32_t>((e + 1) * rows));
   }
@@ -175,15 +177,16 @@ double measure_loss(Device& device, const RateOptions& o, const RunShapes& shape
   const int64_t rows = std::clamp<int64_t>(
       static_cast<int64_t>(kMostFlops / 6 / static_cast<double>(hidden * vocabulary)), 1,
       std::min(shapes.tokens, kMostRows));
-  Bench bench(device, o, o.ops.cross_entropy_scratch(rows, hidden, vocabulary));
+  Bench bench(device, o, o.ops.cross_entropy_scratch(rows, hidden, vocabulary, 0));
   const LinearView head{bench.matrix(shapes.linear_weights, vocabulary, hidden), {}, o.compute};
   const View x = bench.matrix(DType::f32, rows, hidden),
              dx = bench.matrix(DType::f32, rows, hidden);
   const View dw = shapes.linear_trained ? bench.matrix(DType::f32, vocabulary, hidden) : View{};
   const View labels = bench.integers(std::vector<int32_t>(static_cast<size_t>(rows), 0));
   const View loss = bench.matrix(DType::f64, 1, 1);
-  const double time = shortest(
-      2, [&] { o.ops.cross_entropy(bench.stream(), x, head, labels, 1e-3, loss, dx, dw); });
+  const double time = shortest(2, [&] {
+    o.ops.cross_entropy(bench.stream(), x, head, labels, 1e-3, loss, dx, {.weight = dw});
+  });
   return (dw ? 6.0 : 4.0) * static_cast<double>(rows) * static_cast<double>(hidden * vocabulary) /
          time;
 }
@@ -236,7 +239,7 @@ MachineRates measure_rates(Device& device, const RateOptions& options) {
   constexpr int64_t kOut = 1024 / kPart, kIn = 512 / kPart, kRows = 1024 / kPart;
   MachineRates rates;
   {
-    Bench bench(device, options, options.ops.linear_scratch(kRows, kOut, kIn));
+    Bench bench(device, options, options.ops.linear_scratch(kRows, kOut, kIn, 0));
     const DType type = options.compute == Compute::bf16 ? DType::bf16 : DType::f32;
     const LinearView w{bench.matrix(type, kOut, kIn), {}, options.compute};
     const View x = bench.matrix(DType::f32, kRows, kIn), y = bench.matrix(DType::f32, kRows, kOut);

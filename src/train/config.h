@@ -16,6 +16,18 @@ enum class ComputeChoice : uint8_t { automatic, f32, bf16 };
 enum class Recompute : uint8_t { none, blocks, automatic };
 enum class ResumeMode : uint8_t { automatic, never, from_directory };
 
+enum class Method : uint8_t { full, lora };
+
+/// Which adapters are trained; see AdapterOptions.
+struct LoraConfig {
+  int64_t lora_rank = 16;
+  std::optional<int64_t> expert_rank;  // unset: lora_rank
+  double lora_alpha = 32;
+  double lora_dropout = 0;
+  bool rslora = false;
+  std::vector<std::string> lora_targets = {"attention", "experts"};
+};
+
 /// Every so many steps, or every so much time; neither = never.
 struct Interval {
   std::optional<int64_t> steps;
@@ -47,10 +59,11 @@ struct RunConfig {
   bool follow_links = false;
 };
 
-struct TrainConfig : RunConfig {
+struct TrainConfig : RunConfig, LoraConfig {
   std::string out;
   std::vector<std::string> eval_data;
-  double val_size = 0;                 // of the rows: a share below 1, or a number; 0: none
+  double val_size = 0;  // of the rows: a share below 1, or a number; 0: none
+  Method method = Method::full;
   std::vector<std::string> trainable;  // globs on published tensor names
   std::vector<std::string> freeze;
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/glob.h"
+
 namespace hearth {
 
 namespace {

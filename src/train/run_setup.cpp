@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "base/glob.h"
 #include "base/log.h"
 #include "base/stop.h"
 #include "base/system.h"
 #include "data/samples/row_cache.h"
+#include "model/adapters.h"
 #include "model/description.h"
 #include "ops/registry.h"
 
@@ -75,28 +77,7 @@ RunSetup open_run(const RunConfig& config, bool weights_needed) {
 
 }  // namespace
 
-bool glob_matches(std::string_view glob, std::string_view name) {
-  // Greedy with one point to go back to: linear in practice, quadratic at worst.
-  size_t g = 0, n = 0, star = std::string_view::npos, mark = 0;
-  while (n < name.size()) {
-    if (g < glob.size() && glob[g] == '*') {
-      star = g++;
-      mark = n;
-    } else if (g < glob.size() && glob[g] == name[n]) {
-      ++g;
-      ++n;
-    } else if (star != std::string_view::npos) {
-      g = star + 1;
-      n = ++mark;
-    } else {
-      return false;
-    }
-  }
-  while (g < glob.size() && glob[g] == '*') ++g;
-  return g == glob.size();
-}
-
-void select_trainable(ParameterTable& table, const PublishedLayout& layout,
+void select_trainable(ParameterTable& table, const PublishedLayout& layout, bool lora,
                       const std::vector<std::string>& trainable,
                       const std::vector<std::string>& freeze) {
   const auto mark = [&](const std::vector<std::string>& globs, const char* option, bool value) {
@@ -113,10 +94,10 @@ void select_trainable(ParameterTable& table, const PublishedLayout& layout,
       }
     }
   };
-  for (Tensor& t : table.tensors()) t.trainable = trainable.empty() || !freeze.empty();
+  for (Tensor& t : table.tensors()) t.trainable = !lora && (trainable.empty() || !freeze.empty());
   mark(freeze, "--freeze", false);
   mark(trainable, "--trainable", true);
-  if (trained_parameters(table) == 0) {
+  if (!lora && trained_parameters(table) == 0) {
     throw usage_error("--freeze: every tensor is frozen, nothing is left to train");
   }
 }
@@ -133,9 +114,21 @@ RunSetup prepare_run(const RunConfig& config) { return open_run(config, true); }
 
 namespace {
 
+AdapterOptions adapter_options(const LoraConfig& lora) {
+  AdapterOptions options;
+  options.rank = lora.lora_rank;
+  options.expert_rank = lora.expert_rank.value_or(lora.lora_rank);
+  options.alpha = lora.lora_alpha;
+  options.rslora = lora.rslora;
+  options.targets = lora.lora_targets;
+  return options;
+}
+
 RunSetup prepare(const TrainConfig& config, bool weights_needed) {
   RunSetup setup = open_run(config, weights_needed);
-  select_trainable(setup.table, setup.layout, config.trainable, config.freeze);
+  const bool lora = config.method == Method::lora;
+  select_trainable(setup.table, setup.layout, lora, config.trainable, config.freeze);
+  if (lora) add_adapters(setup.table, setup.layout, adapter_options(config));
   bool router_trains = false;
   for (Tensor& t : setup.table.tensors()) {
     if (config.decay_all) t.decayed = true;
@@ -149,6 +142,8 @@ RunSetup prepare(const TrainConfig& config, bool weights_needed) {
   s.adamw.eps = config.eps;
   s.adamw.weight_decay = config.weight_decay;
   s.max_grad_norm = config.max_grad_norm;
+  s.lora_dropout = lora ? config.lora_dropout : 0;
+  s.seed = config.seed;
   return setup;
 }
 

@@ -41,15 +41,13 @@ RunSetup prepare_training(const TrainConfig& config);
 /// The same for a plan: the weights need not be there.
 RunSetup prepare_planning(const TrainConfig& config);
 
-/// Marks trainable tensors: all, then those matching a `--freeze` glob not, then those matching a
-/// `--trainable` glob again; with `--trainable` alone only what it matches. Globs see the names of
-/// the checkpoint: one that matches fused experts matches all experts of that layer.
-void select_trainable(ParameterTable& table, const PublishedLayout& layout,
+/// Marks trainable tensors of the model: all, then those matching a `--freeze` glob not, then those
+/// matching a `--trainable` glob again; with `--trainable` alone, and beside adapters (`lora`), only
+/// what it matches. Globs see the names of the checkpoint: one that matches fused experts matches
+/// all experts of that layer.
+void select_trainable(ParameterTable& table, const PublishedLayout& layout, bool lora,
                       const std::vector<std::string>& trainable,
                       const std::vector<std::string>& freeze);
-
-/// `*` matches any characters, dots too; everything else itself. On whole names.
-bool glob_matches(std::string_view glob, std::string_view name);
 
 /// The name of the compute type in reports and in a run's identity.
 const char* name_of(Compute compute);

@@ -5,7 +5,9 @@
 #include <cstring>
 #include <limits>
 
+#include "base/random.h"
 #include "base/system.h"
+#include "layers/linear.h"
 
 namespace hearth {
 
@@ -125,13 +127,19 @@ std::vector<double> Session::expert_load(const Executor& executor, int32_t micro
   return load;
 }
 
-std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& batches, double lr,
-                                              int64_t update_step, const StepHooks& hooks) {
+std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& batches,
+                                              const StepNumbers& numbers, const StepHooks& hooks) {
   StepResult result;
   std::vector<BatchShape> shapes;
   fill_rope(*train_);
   for (size_t m = 0; m < batches.size(); ++m) {
-    shapes.push_back(fill(*train_, batches[m], static_cast<int32_t>(m)));
+    const auto id = static_cast<int32_t>(m);
+    shapes.push_back(fill(*train_, batches[m], id));
+    if (has_dropout(setup_.settings, Pass::train)) {
+      const Random draw(setup_.settings.seed, RandomSite::dropout,
+                        static_cast<uint32_t>(numbers.step), static_cast<uint32_t>(m));
+      train_->scalar(Value::dropout_key, id) = static_cast<double>(draw.bits(0) >> 11);
+    }
     result.tokens += batches[m].tokens;
     result.trained_tokens += batches[m].trained_tokens;
     result.work.push_back(
@@ -139,8 +147,8 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
   }
   train_->scalar(Value::tokens) = static_cast<double>(result.tokens);
   train_->scalar(Value::trained_tokens) = static_cast<double>(result.trained_tokens);
-  train_->scalar(Value::lr) = lr;
-  train_->scalar(Value::update_step) = static_cast<double>(update_step);
+  train_->scalar(Value::lr) = numbers.lr;
+  train_->scalar(Value::update_step) = static_cast<double>(numbers.update);
 
   RunOptions options;
   options.trace = &trace_;

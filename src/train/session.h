@@ -29,6 +29,12 @@ struct StepResult {
   double busy_s = 0;                // of compute, summed over the workers
 };
 
+/// Which step it is: from 1, counting all, and counting those that changed weights.
+struct StepNumbers {
+  int64_t step = 1, update = 1;
+  double lr = 0;
+};
+
 struct EvalResult {
   double loss_sum = 0;
   double aux_loss = 0;
@@ -56,8 +62,8 @@ class Session {
   void read_weights();
 
   /// One optimizer step; nothing if it was abandoned.
-  std::optional<StepResult> train_step(const std::vector<MicroBatch>& batches, double lr,
-                                       int64_t update_step, const StepHooks& hooks = {});
+  std::optional<StepResult> train_step(const std::vector<MicroBatch>& batches,
+                                       const StepNumbers& numbers, const StepHooks& hooks = {});
   /// The timeline of the last step.
   const Trace& trace() const { return trace_; }
 

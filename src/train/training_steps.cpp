@@ -16,7 +16,8 @@ std::optional<StepResult> TrainingRun::step() {
   step_lr_ = learning_rate(config_.lr_schedule, config_.lr, progress_.step, steps_, warmup_);
   const StepHooks hooks{[] { return stop_signal() != 0; },
                         [this](size_t views) { save_.wait_until_safe(views); }};
-  auto result = session_->train_step(batches, step_lr_, progress_.updates + 1, hooks);
+  auto result =
+      session_->train_step(batches, {progress_.step + 1, progress_.updates + 1, step_lr_}, hooks);
   if (result) {
     count(*result);
   } else {

@@ -44,8 +44,8 @@ class Bench {
         width_(width),
         device_(make_host_device(uint64_t{8} << 30)) {
     const int64_t rows = 512 * kExperts;
-    ScratchNeed need = max_of(ops_.linear_scratch(512, width, hidden),
-                              ops_.experts_scratch(rows, kExperts, hidden, width));
+    ScratchNeed need = max_of(ops_.linear_scratch(512, width, hidden, 0),
+                              ops_.experts_scratch(rows, kExperts, hidden, width, 0));
     need = max_of(need, ops_.row_scratch(1024, hidden));
     StreamOptions options;
     options.workers = workers;
@@ -64,7 +64,7 @@ class Bench {
       begin("linear", stored, compute, m);
       report(flops, [&] { ops_.linear_forward(*stream_, in, map, out); });
       report(flops, [&] { ops_.linear_dgrad(*stream_, out, map, in, false); });
-      report(flops, [&] { ops_.linear_wgrad(*stream_, out, in, compute, dw.view, {}); });
+      report(flops, [&] { ops_.linear_wgrad(*stream_, out, in, map, {.weight = dw.view}); });
       std::printf("\n");
     }
   }
@@ -80,8 +80,11 @@ class Bench {
       weights.push_back({{make(stored, width_, hidden_), {}, compute},
                          {make(stored, width_, hidden_), {}, compute},
                          {make(stored, hidden_, width_), {}, compute}});
-      gradients.push_back({make(DType::f32, width_, hidden_), make(DType::f32, width_, hidden_),
-                           make(DType::f32, hidden_, width_)});
+      const auto gradient = [&](int64_t out, int64_t in) {
+        return LinearGradient{.weight = make(DType::f32, out, in)};
+      };
+      gradients.push_back(
+          {gradient(width_, hidden_), gradient(width_, hidden_), gradient(hidden_, width_)});
     }
     const std::vector<ExpertGradient> frozen(kExperts);
     for (const int64_t m : kRows) {

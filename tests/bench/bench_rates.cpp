@@ -22,7 +22,7 @@ constexpr int64_t kParameters = int64_t{32} << 20;
 
 std::unique_ptr<Stream> make_stream(Device& device, int workers) {
   const ScratchNeed need =
-      max_of(cpu_ops().linear_scratch(kMost, kOut, kIn), cpu_ops().row_scratch(1, kIn));
+      max_of(cpu_ops().linear_scratch(kMost, kOut, kIn, 0), cpu_ops().row_scratch(1, kIn));
   StreamOptions options;
   options.workers = workers;
   options.scratch_bytes = need.shared;
@@ -58,7 +58,7 @@ double best_product(Stream& stream, Compute compute) {
     };
     measure([&] { ops.linear_forward(stream, in, w, out); });
     measure([&] { ops.linear_dgrad(stream, out, w, in, false); });
-    measure([&] { ops.linear_wgrad(stream, out, in, compute, gradient, {}); });
+    measure([&] { ops.linear_wgrad(stream, out, in, w, {.weight = gradient}); });
   }
   return best;
 }

@@ -25,7 +25,7 @@ class Bench {
       : ops_(cpu_ops()), t_(tokens), h_(hidden), e_(experts), heads_(hidden / kHeadDim) {
     ScratchNeed need = ops_.row_scratch(t_ * heads_, std::max(h_, e_));
     need = max_of(need, ops_.attention_scratch(shape(heads_), t_, kSequence));
-    need = max_of(need, ops_.cross_entropy_scratch(t_, h_, kVocabulary));
+    need = max_of(need, ops_.cross_entropy_scratch(t_, h_, kVocabulary, 0));
     need = max_of(need, ops_.sum_squares_scratch(1, t_ * h_ * kChoices));
     StreamOptions options;
     options.workers = workers;
@@ -115,7 +115,8 @@ class Bench {
     const View labels = ints(1, t_, [](int64_t i) { return i * 7919 % kVocabulary; });
     const double flops = 6.0 * static_cast<double>(t_ * h_ * kVocabulary);
     const double seconds = best_time(host_stream(*stream_), 2 * kWindow, [&] {
-      ops_.cross_entropy(*stream_, x, LinearView{w, {}, Compute::f32}, labels, 1e-3, loss, dx, dw);
+      ops_.cross_entropy(*stream_, x, LinearView{w, {}, Compute::f32}, labels, 1e-3, loss, dx,
+                         {.weight = dw});
     });
     std::printf("%-24s %8.2f ms %8.1f GFLOP/s\n", "cross-entropy", seconds * 1e3,
                 flops / seconds / 1e9);

@@ -48,13 +48,12 @@ TEST_CASE("large: linear") {
   random(t, "dw", 250, 530);
   random(t, "db", 1, 250);
   compare(
-      t, [](const OpSet& ops) { return ops.linear_scratch(470, 250, 530); },
+      t, [](const OpSet& ops) { return ops.linear_scratch(470, 250, 530, 0); },
       [](const OpSet& ops, Stream& s, Tensors& v) {
         const LinearView w{v["w"].view(), v["b"].view(), Compute::f32};
         ops.linear_forward(s, v["x"].view(), w, v["y"].view());
         ops.linear_dgrad(s, v["dy"].view(), w, v["dx"].view(), true);
-        ops.linear_wgrad(s, v["dy"].view(), v["x"].view(), Compute::f32, v["dw"].view(),
-                         v["db"].view());
+        ops.linear_wgrad(s, v["dy"].view(), v["x"].view(), w, {v["dw"].view(), v["db"].view()});
       });
 }
 
@@ -76,7 +75,9 @@ TEST_CASE("large: experts with several row blocks, one row and none") {
   }
   compare(
       t,
-      [&](const OpSet& ops) { return ops.experts_scratch(all, std::ssize(rows), kHidden, kWidth); },
+      [&](const OpSet& ops) {
+        return ops.experts_scratch(all, std::ssize(rows), kHidden, kWidth, 0);
+      },
       [&](const OpSet& ops, Stream& s, Tensors& v) {
         std::vector<ExpertView> experts;
         std::vector<ExpertGradient> gradients;
@@ -85,8 +86,10 @@ TEST_CASE("large: experts with several row blocks, one row and none") {
         };
         for (size_t e = 0; e < rows.size(); ++e) {
           experts.push_back({map("wg", e), map("wu", e), map("wd", e)});
-          gradients.push_back(
-              {v[name("dwg", e)].view(), v[name("dwu", e)].view(), v[name("dwd", e)].view()});
+          const auto gradient = [&](const char* what) {
+            return LinearGradient{.weight = v[name(what, e)].view()};
+          };
+          gradients.push_back({gradient("dwg"), gradient("dwu"), gradient("dwd")});
         }
         ops.experts_forward(s, v["x"].view(), v["offsets"].view(), experts, v["gate"].view(),
                             v["up"].view(), v["y"].view());
@@ -189,10 +192,12 @@ TEST_CASE("large: cross-entropy over chunks of rows and pieces of the vocabulary
     t["labels"] = Tensor(DType::i32, 1, c.rows).assign(labels);
     compare(
         t,
-        [&](const OpSet& ops) { return ops.cross_entropy_scratch(c.rows, c.hidden, c.vocabulary); },
+        [&](const OpSet& ops) {
+          return ops.cross_entropy_scratch(c.rows, c.hidden, c.vocabulary, 0);
+        },
         [&](const OpSet& ops, Stream& s, Tensors& v) {
           ops.cross_entropy(s, v["x"].view(), {v["w"].view(), {}, Compute::f32}, v["labels"].view(),
-                            0.5, v["loss"].view(), v["dx"].view(), v["dw"].view());
+                            0.5, v["loss"].view(), v["dx"].view(), {.weight = v["dw"].view()});
         },
         1e-4);
   }
@@ -207,7 +212,7 @@ TEST_CASE("large: a row's bits do not depend on how many rows stand beside it") 
   random(t, "w", kOut, kIn);
   random(t, "dy", kRows, kOut);
   const LinearView w{t["w"].view(), {}, Compute::f32};
-  TestStream stream(2, cpu_ops().linear_scratch(kRows, kOut, kIn));
+  TestStream stream(2, cpu_ops().linear_scratch(kRows, kOut, kIn, 0));
   const auto run = [&](int64_t first, int64_t n, Tensor& y, Tensor& dx) {
     const View out = y.view().slice(first, n), in = dx.view().slice(first, n);
     cpu_ops().linear_forward(stream, t["x"].view().slice(first, n), w, out);

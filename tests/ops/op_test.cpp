@@ -75,6 +75,17 @@ Tensor& OpTest::random(const std::string& name, DType dtype, int64_t rows, int64
   return tensors[name] = Tensor(dtype, rows, cols).fill_random(name, scale);
 }
 
+void OpTest::low_rank(const std::string& weight, int64_t out, int64_t in, int64_t rank, DType dtype,
+                      bool trained) {
+  random(weight + "_a", dtype, rank, in);
+  random(weight + "_b", dtype, out, rank);
+  if (!trained) return;
+  random("d" + weight + "_a", rank, in);
+  random("d" + weight + "_b", out, rank);
+  inputs.push_back(weight + "_a");
+  inputs.push_back(weight + "_b");
+}
+
 Tensor& OpTest::integers(const std::string& name, int64_t rows, int64_t cols,
                          const std::vector<double>& elements) {
   return tensors[name] = Tensor(DType::i32, rows, cols).assign(elements);

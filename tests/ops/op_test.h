@@ -29,9 +29,18 @@ struct Run {
     const auto found = tensors.find(name);
     return found == tensors.end() ? View() : found->second.view();
   }
-  LinearView linear(const std::string& weight, const std::string& bias = "") const {
-    return {view(weight), view(bias), compute};
+  /// A map of these tensors; its low-rank pair is that of weight_a and weight_b, if there are any.
+  LinearView linear(const std::string& weight, const std::string& bias = "",
+                    const Dropout& dropout = {}) const {
+    return {view(weight), view(bias), compute,
+            LowRank{view(weight + "_a"), view(weight + "_b"), kScale, dropout}};
   }
+  /// Where its gradients go: those that are there of dweight, dbias, dweight_a, dweight_b.
+  LinearGradient gradient(const std::string& weight, const std::string& bias = "") const {
+    return {view("d" + weight), bias.empty() ? View() : view("d" + bias), view("d" + weight + "_a"),
+            view("d" + weight + "_b")};
+  }
+  static constexpr double kScale = 0.75;
   /// Copies elements, for ops that work in place.
   void copy(const std::string& from, const std::string& to) const {
     const Tensor& source = tensors.at(from);
@@ -66,6 +75,9 @@ struct OpTest {
   Tensor& random(const std::string& name, int64_t rows, int64_t cols, double scale = 1) {
     return random(name, DType::f32, rows, cols, scale);
   }
+  /// Adds the low-rank pair of a map and, if it is trained, its gradients, as inputs.
+  void low_rank(const std::string& weight, int64_t out, int64_t in, int64_t rank, DType dtype,
+                bool trained);
   /// i32 with these elements.
   Tensor& integers(const std::string& name, int64_t rows, int64_t cols,
                    const std::vector<double>& elements);

@@ -11,6 +11,8 @@ struct Case {
   DType stored = DType::f32;
   bool trained = true;
   bool gradients = true;
+  int64_t rank = 0;
+  double dropout = 0;
 };
 
 OpTest cross_entropy(const Case& c) {
@@ -29,15 +31,20 @@ OpTest cross_entropy(const Case& c) {
   test.products = true;
   test.bf16_tolerance = 1e-3;  // the gradients of logits are rounded as operands
   test.scratch = [=](const OpSet& ops) {
-    return ops.cross_entropy_scratch(tokens, c.width, c.vocabulary);
+    return ops.cross_entropy_scratch(tokens, c.width, c.vocabulary, c.rank);
   };
-  test.forward = [](const Run& r) {
-    r.ops.cross_entropy(r.stream, r.view("x"), r.linear("head"), r.view("labels"), 1,
-                        r.view("loss"), {}, {});
+  if (c.rank > 0) {
+    test.low_rank("head", c.vocabulary, c.width, c.rank, DType::f32, true);
+    test.bf16_tolerance = 1e-2;  // so is the product with A
+  }
+  const auto head = [=](const Run& r) { return r.linear("head", "", {c.dropout, 99, {}}); };
+  test.forward = [=](const Run& r) {
+    r.ops.cross_entropy(r.stream, r.view("x"), head(r), r.view("labels"), 1, r.view("loss"), {},
+                        {});
   };
-  test.backward = [](const Run& r) {
-    r.ops.cross_entropy(r.stream, r.view("x"), r.linear("head"), r.view("labels"),
-                        r["dloss"].get(0, 0), r.view("loss"), r.view("dx"), r.view("dhead"));
+  test.backward = [=](const Run& r) {
+    r.ops.cross_entropy(r.stream, r.view("x"), head(r), r.view("labels"), r["dloss"].get(0, 0),
+                        r.view("loss"), r.view("dx"), r.gradient("head"));
   };
   return test;
 }
@@ -55,6 +62,19 @@ std::vector<double> some_labels(int64_t tokens, int64_t vocabulary) {
 TEST_CASE("cross-entropy: loss and gradients, rows that are not trained left out") {
   check_op(cross_entropy({.width = 4, .vocabulary = 7, .labels = {3, -100, 0, 6, 3}}));
   check_op(cross_entropy({.width = 4, .vocabulary = 7, .labels = {3, 1}, .trained = false}));
+  for (const double dropout : {0.0, 0.4}) {
+    check_op(cross_entropy({.width = 4,
+                            .vocabulary = 7,
+                            .labels = {3, -100, 0, 6, 3},
+                            .trained = false,
+                            .rank = 2,
+                            .dropout = dropout}));
+    check_back_ends(cross_entropy({.width = 430,
+                                   .vocabulary = 270,
+                                   .labels = some_labels(300, 270),
+                                   .rank = 3,
+                                   .dropout = dropout}));
+  }
   check_back_ends(cross_entropy({.width = 1, .vocabulary = 2, .labels = {1}}));
   check_back_ends(
       cross_entropy({.width = 4, .vocabulary = 7, .labels = {3, -100}, .gradients = false}));

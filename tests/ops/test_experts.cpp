@@ -14,13 +14,19 @@ struct Case {
   int64_t hidden, width;
   DType stored = DType::f32;
   size_t frozen = 99;  // an expert that is not trained
+  bool trained = true;
+  std::vector<int64_t> ranks = {};  // of each expert's low-rank pairs, 0: none
+  double dropout = 0;
 };
 
-std::vector<ExpertView> experts_of(const Run& r, size_t n) {
+std::vector<ExpertView> experts_of(const Run& r, size_t n, double dropout) {
   std::vector<ExpertView> experts;
   for (size_t e = 0; e < n; ++e) {
-    experts.push_back(
-        {r.linear(name_of("gate", e)), r.linear(name_of("up", e)), r.linear(name_of("down", e))});
+    const auto map = [&](int i) {
+      return r.linear(name_of(kMaps[i], e), "",
+                      {dropout, static_cast<uint64_t>(17 + i), r.view("ids")});
+    };
+    experts.push_back({map(0), map(1), map(2)});
   }
   return experts;
 }
@@ -45,18 +51,28 @@ OpTest experts(const Case& c) {
       const bool down = map == kMaps[2];
       const int64_t out = down ? c.hidden : c.width, in = down ? c.width : c.hidden;
       test.random(name_of(map, e), c.stored, out, in);
-      if (e == c.frozen) continue;
+      if (!c.ranks.empty() && c.ranks[e] > 0) {
+        test.low_rank(name_of(map, e), out, in, c.ranks[e], DType::f32, true);
+        if (c.rows[e] == 0) test.inputs.resize(test.inputs.size() - 2);
+      }
+      if (e == c.frozen || !c.trained) continue;
       test.random("d" + name_of(map, e), out, in);
       if (c.rows[e] > 0) test.inputs.push_back(name_of(map, e));
     }
   }
+  std::vector<double> ids;  // of rows: any that differ
+  for (int64_t row = 0; row < rows; ++row) ids.push_back(static_cast<double>((row * 7 + 3) % 101));
+  if (c.dropout > 0) test.integers("ids", 1, rows, ids);
+  int64_t most = 0;
+  for (const int64_t rank : c.ranks) most = std::max(most, rank);
   test.products = true;
-  test.bf16_tolerance = 2e-3;  // h, and the gradients of gate and up, are rounded as operands
+  // h, and the gradients of gate and up, are rounded as operands; so are products with A and B.
+  test.bf16_tolerance = most == 0 ? 2e-3 : 2e-2;
   test.scratch = [=](const OpSet& ops) {
-    return ops.experts_scratch(rows, static_cast<int64_t>(n), c.hidden, c.width);
+    return ops.experts_scratch(rows, static_cast<int64_t>(n), c.hidden, c.width, most);
   };
   test.forward = [=](const Run& r) {
-    const std::vector<ExpertView> views = experts_of(r, n);
+    const std::vector<ExpertView> views = experts_of(r, n, c.dropout);
     r.ops.experts_forward(r.stream, r.view("x"), r.view("offsets"), views, r.view("gate"),
                           r.view("up"), r.view("y"));
     for (int64_t row = 0; row < rows; ++row) {
@@ -68,10 +84,10 @@ OpTest experts(const Case& c) {
   test.backward = [=](const Run& r) {
     std::vector<ExpertGradient> gradients;
     for (size_t e = 0; e < n; ++e) {
-      gradients.push_back({r.view("d" + name_of("gate", e)), r.view("d" + name_of("up", e)),
-                           r.view("d" + name_of("down", e))});
+      gradients.push_back({r.gradient(name_of("gate", e)), r.gradient(name_of("up", e)),
+                           r.gradient(name_of("down", e))});
     }
-    const std::vector<ExpertView> views = experts_of(r, n);
+    const std::vector<ExpertView> views = experts_of(r, n, c.dropout);
     r.ops.experts_backward(r.stream, r.view("dout"), r.view("weight"), r.view("x"),
                            r.view("offsets"), views, r.view("gate"), r.view("up"), r.view("dx"),
                            r.view("dweight"), gradients);
@@ -111,4 +127,33 @@ TEST_CASE("experts: more than one tile") {
 
 TEST_CASE("experts: a frozen one") {
   check_op(experts({.rows = {2, 3, 1}, .hidden = 4, .width = 3, .frozen = 1}));
+}
+
+TEST_CASE("experts: low-rank pairs on frozen and trained weights, of differing rank") {
+  for (const double dropout : {0.0, 0.4}) {
+    check_op(experts({.rows = {3, 0, 1, 4},
+                      .hidden = 5,
+                      .width = 3,
+                      .trained = false,
+                      .ranks = {2, 2, 2, 2},
+                      .dropout = dropout}));
+    check_op(experts({.rows = {2, 3, 1},
+                      .hidden = 4,
+                      .width = 3,
+                      .frozen = 1,
+                      .ranks = {1, 3, 0},
+                      .dropout = dropout}));
+  }
+}
+
+TEST_CASE("experts: low-rank pairs over more than one tile") {
+  for (const double dropout : {0.0, 0.4}) {
+    check_back_ends(experts({.rows = {130, 1, 0, 540},
+                             .hidden = 400,
+                             .width = 270,
+                             .stored = DType::bf16,
+                             .trained = false,
+                             .ranks = {4, 4, 4, 9},
+                             .dropout = dropout}));
+  }
 }

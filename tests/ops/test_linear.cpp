@@ -11,6 +11,9 @@ struct Case {
   bool bias = false;
   bool accumulate = false;
   bool trained = true;
+  int64_t rank = 0;
+  bool pair_trained = true;
+  double dropout = 0;
 };
 
 OpTest linear(const Case& c) {
@@ -28,13 +31,23 @@ OpTest linear(const Case& c) {
   if (c.trained) test.inputs.push_back("w");
   if (c.trained && c.bias) test.inputs.push_back("b");
   test.products = true;
-  test.scratch = [=](const OpSet& ops) { return ops.linear_scratch(c.rows, c.out, c.in); };
-  test.forward = [](const Run& r) {
-    r.ops.linear_forward(r.stream, r.view("x"), r.linear("w", "b"), r.view("y"));
+  if (c.rank > 0) {
+    test.low_rank("w", c.out, c.in, c.rank, c.stored, c.pair_trained);
+    test.bf16_tolerance = 2e-3;  // the product with A is rounded as an operand
+  }
+  std::vector<double> ids;  // of rows: any that differ
+  for (int64_t t = 0; t < c.rows; ++t) ids.push_back(static_cast<double>(3 * t + 5));
+  if (c.dropout > 0) test.integers("ids", 1, c.rows, ids);
+  test.scratch = [=](const OpSet& ops) { return ops.linear_scratch(c.rows, c.out, c.in, c.rank); };
+  const auto map = [=](const Run& r) {
+    return r.linear("w", "b", {c.dropout, 0x123456789abcdefu, r.view("ids")});
+  };
+  test.forward = [=](const Run& r) {
+    r.ops.linear_forward(r.stream, r.view("x"), map(r), r.view("y"));
   };
   test.backward = [=](const Run& r) {
-    r.ops.linear_dgrad(r.stream, r.view("dy"), r.linear("w", "b"), r.view("dx"), c.accumulate);
-    r.ops.linear_wgrad(r.stream, r.view("dy"), r.view("x"), r.compute, r.view("dw"), r.view("db"));
+    r.ops.linear_dgrad(r.stream, r.view("dy"), map(r), r.view("dx"), c.accumulate);
+    r.ops.linear_wgrad(r.stream, r.view("dy"), r.view("x"), map(r), r.gradient("w", "b"));
   };
   return test;
 }
@@ -70,6 +83,60 @@ TEST_CASE("linear: more than one tile in every direction") {
 TEST_CASE("linear: no rows, and a frozen weight") {
   check_back_ends(linear({.rows = 0, .out = 5, .in = 3, .bias = true}));
   check_back_ends(linear({.rows = 9, .out = 5, .in = 3, .bias = true, .trained = false}));
+}
+
+TEST_CASE("linear: a low-rank pair, values and gradients") {
+  for (const double dropout : {0.0, 0.3}) {
+    for (const bool trained : {false, true}) {
+      check_op(linear({.rows = 5,
+                       .out = 3,
+                       .in = 7,
+                       .bias = true,
+                       .accumulate = trained,
+                       .trained = trained,
+                       .rank = 2,
+                       .dropout = dropout}));
+    }
+  }
+  check_op(linear({.rows = 2, .out = 1, .in = 1, .trained = false, .rank = 1}));
+}
+
+TEST_CASE("linear: a low-rank pair over more than one tile, of any rank, frozen, without rows") {
+  for (const double dropout : {0.0, 0.5}) {
+    check_back_ends(linear({.rows = 530,
+                            .out = 301,
+                            .in = 430,
+                            .stored = DType::bf16,
+                            .trained = false,
+                            .rank = 8,
+                            .dropout = dropout}));
+    check_back_ends(linear({.rows = 37, .out = 33, .in = 65, .rank = 40, .dropout = dropout}));
+    check_back_ends(linear({.rows = 0, .out = 5, .in = 3, .rank = 2, .dropout = dropout}));
+  }
+  check_back_ends(linear({.rows = 9, .out = 5, .in = 3, .rank = 4, .pair_trained = false}));
+}
+
+TEST_CASE("linear: dropout keeps the share that it should, divided by it") {
+  const OpTest test = linear({.rows = 40, .out = 1, .in = 250, .rank = 1, .dropout = 0.3});
+  for (const OpSet* ops : all_op_sets()) {
+    INFO(ops->name());
+    TestStream stream(1, test.scratch(*ops));
+    Tensors tensors = test.tensors;
+    const auto fill = [&](const char* name, double x) {
+      Tensor& t = tensors.at(name);
+      for (int64_t r = 0; r < t.rows(); ++r) {
+        for (int64_t i = 0; i < t.cols(); ++i) t.set(r, i, x);
+      }
+    };
+    for (const char* name : {"x", "w_a", "w_b"}) fill(name, 1);
+    fill("w", 0);
+    const Tensors after = run_op(*ops, stream, tensors, test.forward);
+    double sum = 0;
+    for (int64_t t = 0; t < 40; ++t) sum += after.at("y").get(t, 0) / Run::kScale;
+    CHECK(sum / (40 * 250) > 0.97);  // ten thousand draws: seven standard deviations
+    CHECK(sum / (40 * 250) < 1.03);
+    CHECK(after.at("y").get(0, 0) != after.at("y").get(1, 0));
+  }
 }
 
 TEST_CASE("linear: bf16 products are products of rounded operands") {

@@ -38,7 +38,7 @@ TEST_CASE("recorded: rms_norm") {
 
 TEST_CASE("recorded: linear") {
   for_each_back_end(
-      [](const OpSet& ops) { return ops.linear_scratch(2, 2, 3); },
+      [](const OpSet& ops) { return ops.linear_scratch(2, 2, 3, 0); },
       [](const OpSet& ops, Stream& stream) {
         const Tensor x = wave(2, 3, 1.1), w = wave(2, 3, 1.2), b = wave(1, 2, 1.3);
         Tensor y(DType::f32, 2, 2);
@@ -89,7 +89,7 @@ TEST_CASE("recorded: softmax, topk, renormalized") {
 }
 
 TEST_CASE("recorded: cross_entropy") {
-  for_each_back_end([](const OpSet& ops) { return ops.cross_entropy_scratch(2, 3, 4); },
+  for_each_back_end([](const OpSet& ops) { return ops.cross_entropy_scratch(2, 3, 4, 0); },
                     [](const OpSet& ops, Stream& stream) {
                       const Tensor x = wave(2, 3, 0.9), head = wave(4, 3, 1.0);
                       const Tensor labels = Tensor(DType::i32, 1, 2).assign({2, 0});

@@ -16,8 +16,9 @@ const OpSet& reference() {
 /// A step of two micro-batches: its gradients by the train list, its loss by the eval list.
 class GradientCheck {
  public:
-  GradientCheck(const std::string& config, AuxLossMode mode, double z_loss = 0)
-      : model_(config, reference(), DType::f64),
+  GradientCheck(const std::string& config, AuxLossMode mode, double z_loss = 0,
+                const std::vector<std::string>& adapters = {})
+      : model_(config, reference(), DType::f64, 1, adapters),
         batches_{{{7, 1, 5}, model_.spec.vocabulary, 3}, {{9}, model_.spec.vocabulary, 4}} {
     model_.settings.aux_mode = mode;
     model_.settings.z_loss = z_loss;
@@ -118,8 +119,9 @@ class GradientCheck {
 };
 
 void check(const JsonObject& changes, AuxLossMode mode = AuxLossMode::per_layer,
-           bool recompute = false, double z_loss = 0) {
-  GradientCheck gradient_check(tiny_config(changes), mode, z_loss);
+           bool recompute = false, double z_loss = 0,
+           const std::vector<std::string>& adapters = {}) {
+  GradientCheck gradient_check(tiny_config(changes), mode, z_loss, adapters);
   const auto [error, where] = gradient_check.worst(recompute);
   INFO("worst at " << where << ": " << error);
   CHECK(error < 1e-6);
@@ -169,6 +171,16 @@ TEST_CASE("whole model: gradients with a shared expert and windows by layer") {
   JsonObject full = qwen2;
   full[2].second = false;
   CHECK(loss_with(full) != loss_with(qwen2));
+}
+
+TEST_CASE("whole model: gradients with adapters on every kind of map") {
+  check({{"attention_bias", true}}, AuxLossMode::per_layer, true, 0,
+        {"attention", "experts", "router", "head"});
+  check({{"model_type", "qwen2_moe"},
+         {"shared_expert_intermediate_size", 9},
+         {"mlp_only_layers", JsonArray{0}}},
+        AuxLossMode::hf, false, 0,
+        {"shared-experts", "dense", "*.1.self_attn.q_proj*", "*o_proj*"});
 }
 
 }  // namespace

@@ -11,26 +11,15 @@
 
 #include "base/json.h"
 #include "base/random.h"
+#include "model/adapters.h"
 #include "model/family.h"
 #include "model/parameter_memory.h"
 #include "modes/single.h"
 #include "runtime/executor.h"
 #include "support/all_op_sets.h"
+#include "support/tiny_config.h"
 
 namespace hearth::test {
-
-/// config.json of two MoE layers of Qwen3-MoE, with some keys set otherwise.
-inline std::string tiny_config(const JsonObject& changes = {}) {
-  Json config = parse_json(R"({"model_type":"qwen3_moe","vocab_size":37,"hidden_size":24,
-    "num_hidden_layers":2,"num_attention_heads":4,"num_key_value_heads":2,"head_dim":8,
-    "intermediate_size":20,"moe_intermediate_size":12,"num_experts":5,"num_experts_per_tok":2,
-    "norm_topk_prob":true,"decoder_sparse_step":1,"mlp_only_layers":[],"hidden_act":"silu",
-    "rms_norm_eps":1e-6,"max_position_embeddings":64,"rope_theta":10000.0,
-    "router_aux_loss_coef":0.01})",
-                           "tiny config");
-  for (const auto& [key, value] : changes) config[key] = value;
-  return config.dump();
-}
 
 /// Documents of these lengths, laid end to end; ids and labels drawn by `seed`, about a quarter of
 /// the labels not trained.
@@ -67,7 +56,9 @@ class TinyModel {
   RunSettings settings;
   const OpSet& ops;
 
-  TinyModel(const std::string& config, const OpSet& op_set, DType type, uint64_t seed = 1)
+  /// `adapters`: targets that get low-rank pairs beside their trained weights.
+  TinyModel(const std::string& config, const OpSet& op_set, DType type, uint64_t seed = 1,
+            const std::vector<std::string>& adapters = {})
       : ops(op_set), device_(make_host_device(uint64_t{1} << 40)) {
     const Json json = parse_json(config, "config.json");
     const Family& family = family_of(json, "config.json");
@@ -76,6 +67,15 @@ class TinyModel {
     settings.activations = type;
     settings.compute = type == DType::f64 ? Compute::f64 : Compute::f32;
     settings.aux_loss = 0.05;
+    if (!adapters.empty()) {
+      const auto stored = [&](const std::string& name) { return table.find(name).has_value(); };
+      AdapterOptions options;
+      options.rank = 2;
+      options.expert_rank = 3;
+      options.alpha = 1.5;
+      options.targets = adapters;
+      add_adapters(table, PublishedLayout(table, family, stored, "the tiny model"), options);
+    }
     for (Tensor& t : table.tensors()) t.trainable = true;
     policy_ = {true, settings.compute, type};
     std::array<std::byte*, kCopyRoles> arenas{};

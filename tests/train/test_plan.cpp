@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 
+#include "base/glob.h"
 #include "base/system.h"
 #include "model/description.h"
 #include "support/published_configs.h"

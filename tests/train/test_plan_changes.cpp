@@ -1,6 +1,7 @@
 // What does not fit: the smallest change that does, and the line that names it.
 #include <catch2/catch_test_macros.hpp>
 
+#include "base/glob.h"
 #include "base/system.h"
 #include "train/plan_changes.h"
 #include "train/training_fixture.h"

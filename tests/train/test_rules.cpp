@@ -2,6 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 
+#include "base/glob.h"
 #include "support/raises.h"
 #include "train/lr_schedule.h"
 #include "train/run_setup.h"
@@ -62,20 +63,21 @@ TEST_CASE("trainable: freeze, trainable, both, and their refusals") {
       any, find_family("qwen3_moe"), [&](const std::string& n) { return any.find(n).has_value(); },
       "test");
   ParameterTable all = table();
-  select_trainable(all, layout, {}, {});
+  select_trainable(all, layout, false, {}, {});
   CHECK(trained(all) == "embed layers.0.gate norm ");
   ParameterTable only = table();
-  select_trainable(only, layout, {"layers.*"}, {});
+  select_trainable(only, layout, false, {"layers.*"}, {});
   CHECK(trained(only) == "layers.0.gate ");
   ParameterTable less = table();
-  select_trainable(less, layout, {}, {"layers.*"});
+  select_trainable(less, layout, false, {}, {"layers.*"});
   CHECK(trained(less) == "embed norm ");
   ParameterTable both = table();
-  select_trainable(both, layout, {"norm"}, {"*"});
+  select_trainable(both, layout, false, {"norm"}, {"*"});
   CHECK(trained(both) == "norm ");
   ParameterTable bad = table();
-  CHECK(raised_by([&] { select_trainable(bad, layout, {}, {"*"}); }).code == ExitCode::usage);
-  const Raised nothing = raised_by([&] { select_trainable(bad, layout, {"experts"}, {}); });
+  CHECK(raised_by([&] { select_trainable(bad, layout, false, {}, {"*"}); }).code ==
+        ExitCode::usage);
+  const Raised nothing = raised_by([&] { select_trainable(bad, layout, false, {"experts"}, {}); });
   CHECK(nothing.code == ExitCode::usage);
   CHECK(nothing.says("experts"));
 }

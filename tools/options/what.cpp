@@ -32,7 +32,7 @@ void add_what(std::vector<Option>& table) {
                 "report.html in RUN_DIR",
         .aliases = {"output-dir"}},
        {.name = "method", .group = group, .commands = kTraining,
-        .value = choice_value(&Options::method, NamedValues<std::string>{{"full", "full"}},
+        .value = choice_value(&Options::method, NamedValues<Method>{{"full", Method::full}},
                               {"lora"}),
         .help = "which weights are trained", .aliases = {"finetuning-type"}},
        {.name = "trainable", .group = group, .commands = {train, plan, inspect},

@@ -1,0 +1,57 @@
+// The [rows, rank] products of the experts' low-rank pairs, for the rows of a chunk.
+#pragma once
+
+#include <array>
+
+#include "cpu_kernels/expert_rows.h"
+#include "cpu_kernels/low_rank.h"
+#include "device/host_stream.h"
+
+namespace hearth {
+
+/// The maps of an expert by number: gate, up, down.
+inline constexpr std::array kExpertMaps = {&ExpertView::gate, &ExpertView::up, &ExpertView::down};
+inline constexpr std::array kExpertGradients = {&ExpertGradient::gate, &ExpertGradient::up,
+                                                &ExpertGradient::down};
+
+/// Its memory lies in the scratch it is given. A map without a pair costs nothing.
+class ExpertLowRank {
+ public:
+  /// A product to make for each expert's rows: scale * drop(from) A^T of a map, or with `output`
+  /// scale * from B. `from` has the rows of the chunk alone, or those of all chunks.
+  struct Product {
+    int map;
+    bool output;
+    ConstView from;
+    bool of_chunk;
+  };
+
+  ExpertLowRank(HostStream& host, Scratch& scratch, std::span<const ExpertView> experts,
+                int64_t chunk_rows);
+
+  bool any() const { return rank_ > 0; }
+  void make(const ExpertChunks& chunk, std::span<const Product> products) const;
+
+  /// What `make` made for these rows, where the map has a pair.
+  ConstView input(const ExpertChunks& chunk, int map, int64_t expert, Range rows) const {
+    return at(chunk, map, false, expert, rows);
+  }
+  ConstView output(const ExpertChunks& chunk, int map, int64_t expert, Range rows) const {
+    return at(chunk, map, true, expert, rows);
+  }
+
+  static size_t scratch_bytes(int64_t chunk_rows, int64_t rank);
+
+ private:
+  const LinearView& map_of(int map, int64_t expert) const {
+    return experts_[static_cast<size_t>(expert)].*kExpertMaps[static_cast<size_t>(map)];
+  }
+  View at(const ExpertChunks& chunk, int map, bool output, int64_t expert, Range rows) const;
+
+  HostStream& host_;
+  std::span<const ExpertView> experts_;
+  int64_t rank_ = 0;  // the largest
+  std::array<float*, 6> products_{};
+};
+
+}  // namespace hearth

@@ -1,0 +1,31 @@
+// Tiles of a linear map's low-rank pair, on the calling worker; see LowRank in ops/view.h. Where a
+// product has as few columns as the rank, its other side is cut as the map's own tiles are.
+#pragma once
+
+#include "cpu_kernels/weight_tiles.h"
+
+namespace hearth {
+
+/// u [m, rank] = scale * drop(x) A^T of some rows, which are the first of the pair's.
+void low_rank_input(Scratch& scratch, ConstView x, const LowRank& pair, Compute compute, View u);
+/// v [m, rank] = scale * dy B.
+void low_rank_output(Scratch& scratch, ConstView dy, const LowRank& pair, Compute compute, View v);
+
+/// y[:, out] += u B[out]^T; y holds all columns.
+void add_low_rank(Scratch& scratch, ConstView u, const LowRank& pair, Compute compute, Range out,
+                  View y);
+/// dx[:, in] += drop(v A[:, in]); dx holds only these columns.
+void add_low_rank_gradient(Scratch& scratch, ConstView v, const LowRank& pair, Compute compute,
+                           Range in, View dx);
+
+/// da[:, in] += v^T drop(x[:, in]) over any number of rows, in order.
+void low_rank_a_tile(Scratch& scratch, ConstView v, ConstView x, const LowRank& pair,
+                     Compute compute, Range in, View da);
+/// db[out] += dy[:, out]^T u.
+void low_rank_b_tile(Scratch& scratch, ConstView dy, ConstView u, Compute compute, Range out,
+                     View db);
+
+/// What any of them takes from the worker's scratch, at most; 0 for rank 0.
+size_t low_rank_tile_scratch(int64_t rank);
+
+}  // namespace hearth

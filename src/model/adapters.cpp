@@ -1,0 +1,190 @@
+#include "model/adapters.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/error.h"
+#include "base/glob.h"
+#include "base/random.h"
+
+namespace hearth {
+namespace {
+
+/// The group of a matrix that may get a pair; empty: none may.
+std::string_view group_of(const ParameterTable& table, const Tensor& t) {
+  if (t.vector || t.factor != Factor::none) return "";
+  switch (table.block(t.block).kind) {
+    case BlockKind::attention: return "attention";
+    case BlockKind::gate: return "router";
+    case BlockKind::expert: return "experts";
+    case BlockKind::shared: return t.slot == Slot::shared_gate ? "" : "shared-experts";
+    case BlockKind::dense: return "dense";
+    case BlockKind::head: return "head";
+    case BlockKind::embedding:
+    case BlockKind::adapter: break;
+  }
+  return "";
+}
+
+bool is_group(std::string_view target) {
+  constexpr std::string_view kGroups[] = {"attention", "experts", "shared-experts",
+                                          "dense",     "router",  "head"};
+  return std::find(std::begin(kGroups), std::end(kGroups), target) != std::end(kGroups);
+}
+
+bool is_chosen(const ExpertChoice& experts, const Block& block) {
+  if (experts.empty() || block.kind != BlockKind::expert) return true;
+  const auto& of_layer = experts[static_cast<size_t>(block.layer)];
+  return std::find(of_layer.begin(), of_layer.end(), block.expert) != of_layer.end();
+}
+
+/// Marks in `chosen` the matrices that a target names.
+class TargetFinder {
+ public:
+  TargetFinder(const ParameterTable& table, const PublishedLayout& layout)
+      : table_(table), chosen_(table.tensors().size()) {
+    published_.resize(chosen_.size());
+    for (const PublishedTensor& tensor : layout.tensors()) {
+      for (const TensorId id : tensor.parts) published_[static_cast<size_t>(id)] = &tensor.name;
+    }
+  }
+
+  void choose(const std::string& target) {
+    const bool group = is_group(target);
+    if (target == "head" && !table_.find_slot(table_.find_block(BlockKind::head), Slot::head)) {
+      throw usage_error(
+          "--lora-targets head: the head of this model is its embedding (tie_word_embeddings), so "
+          "an adapter of it could not be loaded; leave head out");
+    }
+    bool matched = false;
+    std::string no_map;
+    for (size_t id = 0; id < chosen_.size(); ++id) {
+      const Tensor& t = table_.tensors()[id];
+      const std::string_view of = group_of(table_, t);
+      if (group ? of != target : !matches(target, id)) continue;
+      if (of.empty()) {
+        no_map = t.name;
+        continue;
+      }
+      chosen_[id] = matched = true;
+    }
+    if (matched) return;
+    if (!no_map.empty()) {
+      throw usage_error("--lora-targets " + quoted(target) + ": " + quoted(no_map) +
+                        " is no linear map that can have an adapter; train it by --trainable");
+    }
+    throw usage_error("--lora-targets " + quoted(target) +
+                      (group ? ": this model has no such part"
+                             : ": no tensor of the model has such a name (`hearth inspect` lists "
+                               "them; the groups are attention, experts, shared-experts, dense, "
+                               "router, head)"));
+  }
+
+  bool is_chosen(TensorId id) const { return chosen_[static_cast<size_t>(id)]; }
+
+ private:
+  bool matches(const std::string& glob, size_t id) const {
+    return glob_matches(glob, table_.tensors()[id].name) ||
+           (published_[id] && glob_matches(glob, *published_[id]));
+  }
+
+  const ParameterTable& table_;
+  std::vector<bool> chosen_;
+  std::vector<const std::string*> published_;
+};
+
+std::string_view report_group(const ParameterTable& table, const Tensor& t) {
+  const Block& own = table.block(t.block);
+  const BlockKind kind = own.kind == BlockKind::adapter ? table.block(own.base).kind : own.kind;
+  if (t.slot == Slot::input_norm || t.slot == Slot::post_norm || t.slot == Slot::final_norm ||
+      t.slot == Slot::q_norm || t.slot == Slot::k_norm) {
+    return "norms";
+  }
+  switch (kind) {
+    case BlockKind::embedding: return "embedding";
+    case BlockKind::attention: return "attention";
+    case BlockKind::gate: return "router";
+    case BlockKind::expert: return "experts";
+    case BlockKind::shared: return "shared-experts";
+    case BlockKind::dense: return "dense";
+    default: return "head";
+  }
+}
+
+}  // namespace
+
+double AdapterOptions::scale_of(int64_t of_rank) const {
+  const auto r = static_cast<double>(of_rank);
+  return alpha / (rslora ? std::sqrt(r) : r);
+}
+
+void add_adapters(ParameterTable& table, const PublishedLayout& layout,
+                  const AdapterOptions& options) {
+  TargetFinder targets(table, layout);
+  for (const std::string& target : options.targets) targets.choose(target);
+  const auto blocks = static_cast<BlockId>(table.blocks().size());
+  for (BlockId id = 0; id < blocks; ++id) {
+    const Block block = table.block(id);
+    if (!is_chosen(options.experts, block)) continue;
+    const int64_t rank = block.kind == BlockKind::expert ? options.expert_rank : options.rank;
+    bool added = false;
+    for (TensorId t = block.begin; t < block.end; ++t) {
+      if (!targets.is_chosen(t)) continue;
+      if (!added) table.add_adapter(id, options.scale_of(rank));
+      added = true;
+      table.add_low_rank(t, rank);
+    }
+  }
+}
+
+void init_adapters(ParameterTable& table, uint64_t seed) {
+  std::vector<float> row;
+  for (Tensor& t : table.tensors()) {
+    if (t.factor == Factor::none) continue;
+    const View home{t.home().view};
+    const uint64_t key = name_key(t.name);
+    const Random random(seed, RandomSite::init, static_cast<uint32_t>(key),
+                        static_cast<uint32_t>(key >> 32));
+    const double bound = 1 / std::sqrt(static_cast<double>(t.cols));
+    row.resize(static_cast<size_t>(t.cols));
+    for (int64_t r = 0; r < t.rows; ++r) {
+      for (int64_t c = 0; c < t.cols; ++c) {
+        const double unit = 2 * random.uniform(static_cast<uint64_t>(r * t.cols + c)) - 1;
+        row[static_cast<size_t>(c)] = t.factor == Factor::a ? static_cast<float>(bound * unit) : 0;
+      }
+      convert(DType::f32, row.data(), home.dtype, home.slice(r, 1).raw(), t.cols);
+    }
+  }
+}
+
+bool has_adapters(const ParameterTable& table) {
+  return !table.blocks().empty() && table.blocks().back().kind == BlockKind::adapter;
+}
+
+std::vector<TrainedGroup> trained_groups(const ParameterTable& table) {
+  constexpr std::string_view kOrder[] = {"embedding",      "attention", "router", "experts",
+                                         "shared-experts", "dense",     "norms",  "head"};
+  std::map<std::string_view, TrainedGroup> groups;
+  for (const Tensor& t : table.tensors()) {
+    TrainedGroup& group = groups[report_group(table, t)];
+    if (t.factor == Factor::none) {
+      ++group.tensors;
+      group.parameters += t.size();
+    }
+    if (t.trainable) {
+      ++group.trained_tensors;
+      group.trained_parameters += t.size();
+    }
+  }
+  std::vector<TrainedGroup> list;
+  for (const std::string_view name : kOrder) {
+    const auto found = groups.find(name);
+    if (found == groups.end()) continue;
+    found->second.name = name;
+    list.push_back(found->second);
+  }
+  return list;
+}
+
+}  // namespace hearth

@@ -1,4 +1,4 @@
-// hearth export: saved state as a checkpoint.
+// hearth export: saved state, or a model with its adapter merged, as a checkpoint.
 #include "tools/commands.h"
 #include "train/export.h"
 
@@ -6,6 +6,16 @@ namespace hearth {
 
 ExitCode run_export(const Options& options) {
   Console console(console_settings(options));
+  if (!options.adapter.empty()) {
+    if (!options.from_state.empty()) {
+      throw usage_error("--adapter and --from-state: give one of the two");
+    }
+    if (options.model.empty()) throw usage_error("--adapter: give its base by --model");
+    export_merged({options.model, options.adapter, options.out, options.accept_other_base,
+                   options.adapter_layout == AdapterLayout::fused, options.follow_links},
+                  console);
+    return ExitCode::done;
+  }
   export_state({options.from_state, options.model, options.out, options.follow_links}, console);
   return ExitCode::done;
 }

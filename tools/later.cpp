@@ -7,16 +7,7 @@ namespace hearth {
 
 const std::vector<LaterOption>& later_options() {
   static const std::vector<LaterOption> options{
-      {.name = "adapter"},
-      {.name = "lora-r", .aliases = {"lora-rank"}},
-      {.name = "lora-alpha"},
-      {.name = "lora-dropout"},
-      {.name = "rslora", .flag = true, .aliases = {"use-rslora"}},
-      {.name = "expert-r"},
-      {.name = "lora-targets", .aliases = {"lora-target", "lora-target-modules"}},
       {.name = "experts"},
-      {.name = "adapter-layout"},
-      {.name = "accept-other-base", .flag = true},
       {.name = "policy"},
       {.name = "topology"},
       {.name = "gpu-memory"},

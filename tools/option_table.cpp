@@ -8,6 +8,7 @@ const std::vector<Option>& option_table() {
   static const std::vector<Option> table = [] {
     std::vector<Option> t;
     add_what(t);
+    add_lora(t);
     add_batch(t);
     add_optimizer(t);
     add_data(t);

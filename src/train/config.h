@@ -8,6 +8,7 @@
 
 #include "data/rows/rows.h"
 #include "layers/settings.h"
+#include "model/adapter_files.h"
 
 namespace hearth {
 
@@ -36,7 +37,10 @@ struct Interval {
 
 /// What model and data commands share. Defaults are those of `--help`.
 struct RunConfig {
-  std::string model;  // directory
+  std::string model;    // directory
+  std::string adapter;  // directory of one that is added to the model; empty: none
+  bool accept_other_base = false;  // than the one that the adapter was trained on
+  AdapterLayout adapter_layout = AdapterLayout::per_expert;
   std::vector<std::string> data;
   RowFormat format = RowFormat::automatic;
   std::string chat_template;              // file or name, empty = the model's

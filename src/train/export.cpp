@@ -11,6 +11,8 @@
 #include "base/file_ops.h"
 #include "base/pool.h"
 #include "device/device.h"
+#include "model/adapter_files.h"
+#include "model/adapter_merge.h"
 #include "model/checkpoint.h"
 #include "model/hub_cache.h"
 #include "model/parameter_memory.h"
@@ -99,12 +101,35 @@ void read_trained(const SavedState& state, ParameterTable& table) {
 
 }  // namespace
 
-void export_state(const ExportConfig& config, Reporter& reporter) {
-  const StopSignals signals;  // what is half written does not stay beside --out
-  const FileInfo info = file_info(config.out);
+namespace {
+
+void require_new(const std::string& out) {
+  const FileInfo info = file_info(out);
   if (info.is_link || info.kind != FileKind::none) {
-    throw usage_error("--out " + quoted(config.out) + ": exists already; nothing was written");
+    throw usage_error("--out " + quoted(out) + ": exists already; nothing was written");
   }
+}
+
+}  // namespace
+
+void export_merged(const MergeConfig& config, Reporter& reporter) {
+  const StopSignals signals;  // what is half written does not stay beside --out
+  require_new(config.out);
+  const std::string model = find_model(config.model);
+  if (file_info(model).kind != FileKind::directory) throw input_error(model + ": no directory");
+  const Checkpoint base(model, config.follow_links);
+  const AdapterFile file(config.adapter, base,
+                         {config.accept_other_base, config.fused_as_peft, config.follow_links});
+  const LoadedAdapter loaded(file, base);
+  const Topology topology = detect_topology();
+  const Pool pool(static_cast<int>(topology.cores.size()), {});
+  write_merged(loaded.table, base, pool, config.out);
+  reporter.note("merged " + config.adapter + " into " + model + ": " + config.out);
+}
+
+void export_state(const ExportConfig& config, Reporter& reporter) {
+  const StopSignals signals;
+  require_new(config.out);
   const SavedState state = find_state(config.from_state, reporter);
   const std::string model = find_model(config.model.empty() ? model_of(state) : config.model);
   if (file_info(model).kind != FileKind::directory) {

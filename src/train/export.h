@@ -1,4 +1,4 @@
-// `export --from-state`: saved state as a checkpoint.
+// `export`: saved state, or a model with its adapter merged, as a checkpoint.
 #pragma once
 
 #include <string>
@@ -13,6 +13,19 @@ struct ExportConfig {
   std::string out;         // must not exist
   bool follow_links = false;
 };
+
+struct MergeConfig {
+  std::string model, adapter;
+  std::string out;  // must not exist
+  bool accept_other_base = false;
+  bool fused_as_peft = false;
+  bool follow_links = false;
+};
+
+/// Writes W + scale * B A for every adapted matrix of the model, all else as it is, in the names,
+/// types, shapes and shard plan of the model, verified before it appears. Takes memory of the
+/// adapter and some pieces. Errors as with export_state. Inputs never change.
+void export_merged(const MergeConfig& config, Reporter& reporter);
 
 /// Writes the trained weights of the state and the frozen ones of its base in the names, types,
 /// shapes and shard plan of the base, read back before they appear: the bytes that a run ending

@@ -167,6 +167,7 @@ Json run_identity(const TrainConfig& config, const RunSetup& setup, const Digest
   }
   identity["options"] = std::move(options);
   identity["model"] = digests_json(setup.checkpoint->digests());
+  if (setup.adapter) identity["adapter"] = digests_json(setup.adapter->digests());
   identity["data"] = digests_json(data);
   identity["eval-data"] = digests_json(eval_data);
   identity["chat-template"] = digests_json(template_digest(config));

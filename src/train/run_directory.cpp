@@ -39,7 +39,8 @@ std::vector<std::string> missing_parts(const std::string& path) {
 
 }  // namespace
 
-RunDirectory::RunDirectory(const std::string& path) : path_(path) {
+RunDirectory::RunDirectory(const std::string& path, const char* result)
+    : path_(path), result_(result) {
   refuse_unfit(path);
   made_ = missing_parts(path);
   try {

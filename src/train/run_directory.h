@@ -20,14 +20,16 @@ class RunDirectory {
  public:
   /// Makes the directory if it is missing. Usage errors: it exists and is no directory; another
   /// process owns it (nothing is touched). Where the lock cannot be made, nothing is left, either.
-  explicit RunDirectory(const std::string& path);
+  /// `result`: the name of what the run makes there.
+  explicit RunDirectory(const std::string& path, const char* result = "model");
   ~RunDirectory();
   RunDirectory(const RunDirectory&) = delete;
   RunDirectory& operator=(const RunDirectory&) = delete;
 
   const std::string& path() const { return path_; }
   std::string states() const { return path_ + "/state"; }  // of the saved states
-  std::string result() const { return path_ + "/model"; }  // the fine-tuned checkpoint
+  /// The fine-tuned checkpoint or adapter.
+  std::string result() const { return path_ + "/" + result_; }
   std::string metrics() const { return path_ + "/metrics.jsonl"; }
   std::string journal() const { return path_ + "/journal.jsonl"; }
 
@@ -44,7 +46,7 @@ class RunDirectory {
  private:
   void leave_no_trace() const;
 
-  std::string path_;
+  std::string path_, result_;
   std::vector<std::string> made_;  // by the constructor: .lock, then directories, innermost first
   std::unique_ptr<FileLock> lock_;
   uint64_t device_ = 0, inode_ = 0;  // of the directory

@@ -50,6 +50,17 @@ RunSetup open_run(const RunConfig& config, bool weights_needed) {
     table = checkpoint->make_table();
     layout = checkpoint->layout();
   }
+  std::optional<AdapterFile> adapter;
+  if (!config.adapter.empty()) {
+    if (!checkpoint) {
+      throw input_error("--adapter " + quoted(config.adapter) +
+                        ": the weights of its base are missing");
+    }
+    adapter.emplace(config.adapter, *checkpoint,
+                    AdapterReadOptions{config.accept_other_base,
+                                       config.adapter_layout == AdapterLayout::fused,
+                                       config.follow_links});
+  }
   const uint64_t opening = peak_resident_bytes() - std::min(peak_resident_bytes(), before);
   const OpSet& ops = find_op_set("cpu");
   RunSettings settings;
@@ -72,7 +83,8 @@ RunSetup open_run(const RunConfig& config, bool weights_needed) {
           workers,
           std::move(bound),
           budget,
-          ops};
+          ops,
+          std::move(adapter)};
 }
 
 }  // namespace
@@ -110,7 +122,11 @@ int64_t trained_parameters(const ParameterTable& table) {
   return n;
 }
 
-RunSetup prepare_run(const RunConfig& config) { return open_run(config, true); }
+RunSetup prepare_run(const RunConfig& config) {
+  RunSetup setup = open_run(config, true);
+  if (setup.adapter) setup.adapter->add_to(setup.table);
+  return setup;
+}
 
 namespace {
 
@@ -128,7 +144,16 @@ RunSetup prepare(const TrainConfig& config, bool weights_needed) {
   RunSetup setup = open_run(config, weights_needed);
   const bool lora = config.method == Method::lora;
   select_trainable(setup.table, setup.layout, lora, config.trainable, config.freeze);
-  if (lora) add_adapters(setup.table, setup.layout, adapter_options(config));
+  if (setup.adapter && !lora) {
+    throw usage_error("--adapter: adapters are trained with --method lora; `hearth export` adds "
+                      "one to a model that is then trained whole");
+  }
+  if (setup.adapter) {
+    setup.adapter->add_to(setup.table);
+  } else if (lora) {
+    add_adapters(setup.table, setup.layout, adapter_options(config));
+  }
+  if (lora && setup.checkpoint) require_storable(setup.table, setup.checkpoint->family());
   bool router_trains = false;
   for (Tensor& t : setup.table.tensors()) {
     if (config.decay_all) t.decayed = true;

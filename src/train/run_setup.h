@@ -8,6 +8,7 @@
 
 #include "data/samples/run_rows.h"
 #include "data/samples/sampler.h"
+#include "model/adapter_files.h"
 #include "model/checkpoint.h"
 #include "ops/op_set.h"
 #include "topology/topology.h"
@@ -29,6 +30,7 @@ struct RunSetup {
   std::vector<int> cores;      // to bind workers to; empty when threads were asked for by number
   uint64_t memory_budget = 0;  // bytes of the process
   const OpSet& ops;
+  std::optional<AdapterFile> adapter;  // that the model is run with, or trained on from
 };
 
 /// Opens the checkpoint and resolves compute type, threads and memory. For commands that do not

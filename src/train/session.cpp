@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "base/system.h"
 #include "layers/linear.h"
+#include "model/adapters.h"
 
 namespace hearth {
 
@@ -63,6 +64,12 @@ Session::Session(RunSetup& setup, const RunPlan& plan) : setup_(setup), plan_(pl
 void Session::read_weights() {
   const uint64_t before = resident_bytes();
   setup_.checkpoint->read_weights(setup_.table, *pool_);
+  if (setup_.adapter) {
+    setup_.adapter->read(setup_.table);
+  } else {
+    init_adapters(setup_.table, setup_.settings.seed);
+  }
+  refresh_working();
   read_bytes_ = peak_resident_bytes() - std::min(peak_resident_bytes(), before);
 }
 
@@ -225,6 +232,15 @@ size_t Session::views_through(const Task& update) const {
   return views;
 }
 
+void Session::refresh_working() {
+  for (Tensor& t : setup_.table.tensors()) {
+    const Copy& working = t.copies[static_cast<int>(CopyRole::working)];
+    if (!working.present()) continue;
+    const View master = t.copies[static_cast<int>(CopyRole::master)].view;
+    convert(master.dtype, master.data, working.view.dtype, working.view.raw(), t.size());
+  }
+}
+
 void Session::register_state(StateRegistry& registry) {
   const auto views_of = [this](CopyRole role) {
     std::vector<StateView> views;
@@ -244,16 +260,7 @@ void Session::register_state(StateRegistry& registry) {
   registry.add({"weights",
                 [views_of] { return views_of(CopyRole::master); },
                 {},
-                [this] {
-                  // Working copies are a function of their masters.
-                  for (Tensor& t : setup_.table.tensors()) {
-                    const Copy& working = t.copies[static_cast<int>(CopyRole::working)];
-                    if (!working.present()) continue;
-                    const View master = t.copies[static_cast<int>(CopyRole::master)].view;
-                    convert(master.dtype, master.data, working.view.dtype, working.view.raw(),
-                            t.size());
-                  }
-                }});
+                [this] { refresh_working(); }});
   registry.add({"moment1", [views_of] { return views_of(CopyRole::moment1); }, {}, {}});
   registry.add({"moment2", [views_of] { return views_of(CopyRole::moment2); }, {}, {}});
 }

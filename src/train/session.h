@@ -59,6 +59,7 @@ class Session {
   /// setup is bound to the session's memory. Weights are zero until read or restored.
   Session(RunSetup& setup, const RunPlan& plan);
 
+  /// The model's, and those of its adapters: read, or drawn where training begins.
   void read_weights();
 
   /// One optimizer step; nothing if it was abandoned.
@@ -80,6 +81,8 @@ class Session {
   const Pool& pool() const { return *pool_; }
 
  private:
+  /// Working copies are a function of their masters.
+  void refresh_working();
   /// Lists share memory, so the tables are made again when another list takes its turn.
   void fill_rope(const Executor& executor);
   std::vector<double> expert_load(const Executor& executor, int32_t micro_batches) const;

@@ -93,15 +93,19 @@ void TrainingRun::grade_plan() {
 void TrainingRun::write_result() {
   directory_.require_there();
   const std::string result = directory_.result();
-  if (file_info(result).kind == FileKind::none) {
-    return write_checkpoint(setup_.table, *setup_.checkpoint, result);
-  }
+  const auto write = [&](const std::string& path) {
+    if (config_.method == Method::full) {
+      return write_checkpoint(setup_.table, *setup_.checkpoint, path);
+    }
+    write_adapter(setup_.table, *setup_.checkpoint, {config_.adapter_layout, config_.model}, path);
+  };
+  if (file_info(result).kind == FileKind::none) return write(result);
   // That of an earlier end of the run stays until the new one is whole.
-  const std::string fresh = directory_.path() + "/.tmp-new-model";
-  const std::string replaced = directory_.path() + "/.trash-model";
+  const std::string fresh = directory_.path() + "/.tmp-new-result";
+  const std::string replaced = directory_.path() + "/.trash-result";
   remove_tree(fresh);
   remove_tree(replaced);
-  write_checkpoint(setup_.table, *setup_.checkpoint, fresh);
+  write(fresh);
   rename_no_replace(result, replaced);
   rename_no_replace(fresh, result);
   sync_directory(directory_.path());
@@ -116,7 +120,14 @@ void TrainingRun::tell_end() {
   const bool speaks = file_info(result + "/tokenizer.json").kind == FileKind::regular;
   reporter_.note(std::string("  from transformers import AutoModelForCausalLM") +
                  (speaks ? ", AutoTokenizer" : ""));
-  reporter_.note("  model = AutoModelForCausalLM.from_pretrained(" + name + ")");
+  if (config_.method == Method::lora) {
+    reporter_.note("  from peft import PeftModel");
+    reporter_.note("  base = AutoModelForCausalLM.from_pretrained(" +
+                   Json(setup_.checkpoint->directory()).dump() + ")");
+    reporter_.note("  model = PeftModel.from_pretrained(base, " + name + ")");
+  } else {
+    reporter_.note("  model = AutoModelForCausalLM.from_pretrained(" + name + ")");
+  }
   if (speaks) reporter_.note("  tokenizer = AutoTokenizer.from_pretrained(" + name + ")");
 }
 

@@ -116,7 +116,7 @@ uint64_t disk_needed(const RunSetup& setup, const TrainConfig& config,
   uint64_t result = 0, state = uint64_t{1} << 20;  // headers, manifest
   for (const Tensor& t : setup.table.tensors()) {
     const auto size = static_cast<uint64_t>(t.size());
-    result += size * size_of(t.stored);
+    if (config.method == Method::full || t.trainable) result += size * size_of(t.stored);
     if (t.trainable) state += size * 3 * sizeof(float);  // master and two moments
   }
   const std::string states = config.out + "/state";

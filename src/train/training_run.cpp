@@ -1,7 +1,11 @@
 // Before the first step: what may be resumed, memory, weights, logs.
 #include "train/training_run.h"
 
+#include <algorithm>
+#include <cstdio>
+
 #include "base/version.h"
+#include "model/adapters.h"
 #include "train/data_report.h"
 #include "train/lr_schedule.h"
 #include "train/sample_preview.h"
@@ -9,6 +13,12 @@
 namespace hearth {
 
 namespace {
+
+std::string percent(double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g %%", 100 * share);
+  return text;
+}
 
 int64_t all_parameters(const ParameterTable& table) {
   int64_t all = 0;
@@ -21,7 +31,7 @@ int64_t all_parameters(const ParameterTable& table) {
 TrainingRun::TrainingRun(const TrainConfig& config, RunReporter& reporter)
     : config_(config),
       reporter_(reporter),
-      directory_(config.out),
+      directory_(config.out, config.method == Method::lora ? "adapter" : "model"),
       run_(config, prepare_training(config), reporter),
       setup_(run_.setup),
       data_(*run_.data),
@@ -235,6 +245,16 @@ void TrainingRun::describe() {
   if (others > 0) {
     reporter_.note("multi-token prediction: " + std::to_string(others) + " tensors (" +
                    quoted(unread) + " the first) are not trained and copied to the result");
+  }
+  for (const TrainedGroup& group : trained_groups(setup_.table)) {
+    if (config_.method == Method::full || group.trained_tensors == 0) continue;
+    const double share = static_cast<double>(group.trained_parameters) /
+                         static_cast<double>(std::max<int64_t>(1, group.parameters));
+    reporter_.note("trained of " + group.name + ": " + std::to_string(group.trained_tensors) +
+                   " tensors, " + std::to_string(group.trained_parameters) + " parameters, " +
+                   percent(share) + " of the model's " + std::to_string(group.parameters) +
+                   "; master, gradient and moments take " +
+                   std::to_string((group.trained_parameters * 16 >> 20) + 1) + " MiB");
   }
   for (const std::string& line : data_lines(*run_.times.data, steps_)) reporter_.note(line);
   if (progress_.step == 0) {

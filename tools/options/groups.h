@@ -9,6 +9,7 @@
 namespace hearth {
 
 void add_what(std::vector<Option>& table);
+void add_lora(std::vector<Option>& table);
 void add_batch(std::vector<Option>& table);
 void add_optimizer(std::vector<Option>& table);
 void add_data(std::vector<Option>& table);

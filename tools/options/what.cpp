@@ -32,9 +32,10 @@ void add_what(std::vector<Option>& table) {
                 "report.html in RUN_DIR",
         .aliases = {"output-dir"}},
        {.name = "method", .group = group, .commands = kTraining,
-        .value = choice_value(&Options::method, NamedValues<Method>{{"full", Method::full}},
-                              {"lora"}),
-        .help = "which weights are trained", .aliases = {"finetuning-type"}},
+        .value = choice_value(&Options::method, NamedValues<Method>{{"full", Method::full},
+                                                                   {"lora", Method::lora}}),
+        .help = "train the weights, or adapters of them (low-rank pairs, LoRA)",
+        .aliases = {"finetuning-type"}},
        {.name = "trainable", .group = group, .commands = {train, plan, inspect},
         .value = list_value(&Options::trainable, "GLOB"),
         .help = "train only tensors whose published name matches; beside --freeze: train them "

@@ -57,8 +57,7 @@ void low_rank_input(Scratch& scratch, ConstView x, const LowRank& pair, Compute 
   scale_rows(static_cast<float>(pair.scale), u);
 }
 
-void low_rank_output(Scratch& scratch, ConstView dy, const LowRank& pair, Compute compute,
-                     View v) {
+void low_rank_output(Scratch& scratch, ConstView dy, const LowRank& pair, Compute compute, View v) {
   multiply(scratch, in_bf16(compute), dy, pair.b, v.as<float>(), v.stride, false);
   scale_rows(static_cast<float>(pair.scale), v);
 }

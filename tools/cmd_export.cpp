@@ -7,10 +7,6 @@ namespace hearth {
 ExitCode run_export(const Options& options) {
   Console console(console_settings(options));
   if (!options.adapter.empty()) {
-    if (!options.from_state.empty()) {
-      throw usage_error("--adapter and --from-state: give one of the two");
-    }
-    if (options.model.empty()) throw usage_error("--adapter: give its base by --model");
     export_merged({options.model, options.adapter, options.out, options.accept_other_base,
                    options.adapter_layout == AdapterLayout::fused, options.follow_links},
                   console);

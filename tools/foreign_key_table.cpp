@@ -9,11 +9,27 @@ using enum OtherValue;
 const std::string kNoQuantised =
     "weights are trained in f32 masters and never loaded quantised; "
     "set it to false";
-const std::string kNoLora = "not in this version: every weight is trained, or what trainable names";
+const std::string kPlainLora = "adapters are plain low-rank pairs (lora_r, lora_alpha, rslora)";
+const std::string kTargets =
+    "lora_targets names groups (attention, experts, shared-experts, dense, router, head) or globs "
+    "on "
+    "tensor names";
+const std::string kBeside = "trainable takes globs on whole tensor names, also beside adapters";
 const std::string kOneTask = "the one training task is supervised fine-tuning (sft)";
 const std::string kByHub = "--model ORG/NAME@REVISION names a revision of the hub cache";
 const std::string kTokenizer = "the tokenizer files of the model are used as they are";
 const std::string kArchitecture = "config.json of the model says it";
+
+// Names of modules, as lists of targets have them, and a glob on the names of their weights.
+ForeignValues module_globs() {
+  ForeignValues values;
+  for (const char* name : {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj",
+                           "down_proj", "w1", "w2", "w3", "lm_head"}) {
+    const std::string module(name);
+    values.emplace_back(module, module == "lm_head" ? "head" : "*." + module + ".weight");
+  }
+  return values;
+}
 
 }  // namespace
 
@@ -100,18 +116,29 @@ std::vector<ForeignKey> foreign_keys_of_data() {
       {"do-predict", "", kIfFalse, refuse, "'hearth generate' and 'hearth eval' do that"},
       {"predict-with-generate", "", kIfFalse, refuse, "'hearth generate' does that"},
       {"finetuning-type", "method", {{"freeze", "full"}}, pass, ""},
-      {"use-peft", "", kIfFalse, refuse, kNoLora},
-      {"lora-*", "", {{"false", ""}}, refuse, kNoLora},
-      {"peft-*", "", {{"false", ""}}, refuse, kNoLora},
-      {"qlora-*", "", {{"false", ""}}, refuse, kNoLora},
-      {"use-dora", "", kIfFalse, refuse, kNoLora},
-      {"additional-target", "", {}, refuse, kNoLora},
-      {"adapter-name-or-path", "", {}, refuse, kNoLora},
-      {"adapter-folder", "", {}, refuse, kNoLora},
-      {"loraplus-*", "", {}, refuse, kNoLora},
-      {"relora*", "", kIfFalse, refuse, kNoLora},
-      {"pissa-*", "", kIfFalse, refuse, kNoLora},
-      {"peft", "", {}, refuse, kNoLora},
+      {"use-peft", "method", {{"true", "lora"}, {"false", ""}}, refuse, "expected true or false"},
+      {"lora-target", "lora-targets", module_globs(), pass, "", true},
+      {"lora-target-modules", "lora-targets", module_globs(), pass, "", true},
+      {"lora-target-linear", "", kIfFalse, refuse, kTargets},
+      {"lora-target-parameters", "", {}, refuse, kTargets},
+      {"lora-modules-to-save", "", {}, refuse, kBeside},
+      {"additional-target", "", {}, refuse, kBeside},
+      {"lora-on-cpu", "", {}, ignore, ""},
+      {"lora-fan-in-fan-out", "", {}, ignore, ""},
+      {"lora-task-type", "", {}, ignore, ""},
+      {"lora-*", "", {{"false", ""}}, refuse, kPlainLora + "; remove the key"},
+      {"peft-use-rslora", "rslora", {}, pass, ""},
+      {"peft-*", "", {{"false", ""}}, refuse, kPlainLora + "; remove the key"},
+      {"qlora-*", "", {{"false", ""}}, refuse, kNoQuantised},
+      {"use-dora", "", kIfFalse, refuse, kPlainLora + "; set it to false"},
+      {"adapter-name-or-path", "adapter", {}, pass, ""},
+      {"lora-model-dir", "adapter", {}, pass, ""},
+      {"adapter-folder", "", {}, refuse, "adapter names the directory itself; remove the key"},
+      {"create-new-adapter", "", kIfFalse, refuse, "merge the old one by 'hearth export' first"},
+      {"loraplus-*", "", {}, refuse, "one learning rate for A and B; remove the key"},
+      {"relora*", "", kIfFalse, refuse, kPlainLora + "; remove the key"},
+      {"pissa-*", "", kIfFalse, refuse, kPlainLora + "; set it to false"},
+      {"peft", "", {}, refuse, kPlainLora + "; remove the key"},
       {"unfrozen-parameters", "", {}, refuse, "trainable takes globs on whole tensor names"},
       {"freeze-trainable-*", "", {}, refuse, "trainable and freeze take globs on whole tensor names"},
       {"freeze-extra-modules", "", {}, refuse, "trainable and freeze take globs on whole tensor names"},

@@ -73,7 +73,12 @@ Translation translate(const ForeignKey& key, const std::vector<std::string>& tex
   switch (key.other) {
     case OtherValue::pass:
       result.option = key.option;
-      result.texts = given;
+      for (const std::string& text : given) {
+        const auto mapped = std::find_if(key.values.begin(), key.values.end(), [&](const auto& v) {
+          return v.first == text && !v.second.empty();
+        });
+        result.texts.push_back(mapped == key.values.end() ? text : mapped->second);
+      }
       break;
     case OtherValue::ignore: result.note = key.advice; break;
     case OtherValue::refuse:

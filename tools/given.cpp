@@ -44,7 +44,9 @@ class LookUp {
     const Option* option = find_option(entry.key);
     if (option && !option->taken_by(command_)) option = nullptr;
     if (entry.is_null && (foreign || option || find_later_option(entry.key))) return;
-    if (option && !entry.maps.empty() && is_dataset_key(with_hyphens(entry.key))) {
+    if (asks_for_adapters(entry)) {
+      place_.given.push_back({find_option("method"), named.where, {"lora"}, true});
+    } else if (option && !entry.maps.empty() && is_dataset_key(with_hyphens(entry.key))) {
       add_datasets(named, *option);
     } else if (foreign && (exact || (!option && !find_later_option(entry.key)))) {
       add_foreign(named, *foreign);
@@ -77,6 +79,13 @@ class LookUp {
   }
 
  private:
+  /// `adapter: lora` of axolotl's configurations; here the key names a directory.
+  bool asks_for_adapters(const ConfigEntry& entry) const {
+    return reads_configurations(command_) && dashes_.empty() && entry.key == "adapter" &&
+           entry.values == std::vector<std::string>{"lora"} &&
+           file_info("lora").kind != FileKind::directory;
+  }
+
   void add_foreign(const NamedValue& named, const ForeignKey& key) {
     const ConfigEntry& entry = named.entry;
     if (!entry.maps.empty() || entry.nested) return add_foreign_map(named, key);

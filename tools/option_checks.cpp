@@ -60,7 +60,13 @@ void check_export(const Options& options, Problems& problems) {
     while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
     return path == folder || path.starts_with(folder == "/" ? folder : folder + "/");
   };
-  for (const std::string& input : {options.from_state, options.model}) {
+  if (options.adapter.empty() == options.from_state.empty()) {
+    problems.add(std::string("expected one of --adapter and --from-state, found ") +
+                 (options.adapter.empty() ? "neither" : "both"));
+  } else if (!options.adapter.empty() && options.model.empty()) {
+    problems.add("--adapter needs its base by --model");
+  }
+  for (const std::string& input : {options.from_state, options.model, options.adapter}) {
     if (!input.empty() && inside(options.out, input)) {
       problems.add("--out " + quoted(options.out) + ": lies in " + quoted(input) +
                    ", which is not changed; choose another directory");

@@ -25,7 +25,7 @@ Digest base_digest(const Checkpoint& base);
 
 struct AdapterFileOptions {
   AdapterLayout layout = AdapterLayout::per_expert;
-  std::string base_name = {};         // base_model_name_or_path; empty: the base's directory
+  std::string base_name = {};              // base_model_name_or_path; empty: the base's directory
   std::optional<Digest> base_digest = {};  // where it is known already
   /// Lines of the card, README.md: what was trained, on what, how. Names and values.
   std::vector<std::pair<std::string, std::string>> card = {};

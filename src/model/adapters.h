@@ -42,7 +42,7 @@ bool has_adapters(const ParameterTable& table);
 /// A group of tensors as users name it, what it has, and what is trained of it.
 struct TrainedGroup {
   std::string name;
-  int64_t tensors = 0, parameters = 0;  // of the model
+  int64_t tensors = 0, parameters = 0;                  // of the model
   int64_t trained_tensors = 0, trained_parameters = 0;  // of the model and of its adapters
 };
 /// In the order embedding, attention, router, experts, shared-experts, dense, norms, head; those

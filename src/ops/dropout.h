@@ -19,10 +19,10 @@ void drop_row(const Dropout& dropout, int64_t row, int64_t column, const T* from
   const auto id = static_cast<uint64_t>(dropout.id(row));
   for (int64_t i = 0; i < n; i += 4) {
     const auto quad = static_cast<uint64_t>((column + i) / 4);
-    const auto words = philox4x32({static_cast<uint32_t>(quad), static_cast<uint32_t>(quad >> 32),
-                                   static_cast<uint32_t>(id), static_cast<uint32_t>(id >> 32)},
-                                  {static_cast<uint32_t>(dropout.key),
-                                   static_cast<uint32_t>(dropout.key >> 32)});
+    const auto words =
+        philox4x32({static_cast<uint32_t>(quad), static_cast<uint32_t>(quad >> 32),
+                    static_cast<uint32_t>(id), static_cast<uint32_t>(id >> 32)},
+                   {static_cast<uint32_t>(dropout.key), static_cast<uint32_t>(dropout.key >> 32)});
     for (int64_t j = 0; j < std::min<int64_t>(4, n - i); ++j) {
       to[i + j] = words[static_cast<size_t>(j)] < limit ? T{0} : scale * from[i + j];
     }

@@ -37,8 +37,8 @@ struct Interval {
 
 /// What model and data commands share. Defaults are those of `--help`.
 struct RunConfig {
-  std::string model;    // directory
-  std::string adapter;  // directory of one that is added to the model; empty: none
+  std::string model;               // directory
+  std::string adapter;             // directory of one that is added to the model; empty: none
   bool accept_other_base = false;  // than the one that the adapter was trained on
   AdapterLayout adapter_layout = AdapterLayout::per_expert;
   std::vector<std::string> data;

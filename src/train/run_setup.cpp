@@ -56,10 +56,10 @@ RunSetup open_run(const RunConfig& config, bool weights_needed) {
       throw input_error("--adapter " + quoted(config.adapter) +
                         ": the weights of its base are missing");
     }
-    adapter.emplace(config.adapter, *checkpoint,
-                    AdapterReadOptions{config.accept_other_base,
-                                       config.adapter_layout == AdapterLayout::fused,
-                                       config.follow_links});
+    adapter.emplace(
+        config.adapter, *checkpoint,
+        AdapterReadOptions{config.accept_other_base, config.adapter_layout == AdapterLayout::fused,
+                           config.follow_links});
   }
   const uint64_t opening = peak_resident_bytes() - std::min(peak_resident_bytes(), before);
   const OpSet& ops = find_op_set("cpu");
@@ -145,8 +145,9 @@ RunSetup prepare(const TrainConfig& config, bool weights_needed) {
   const bool lora = config.method == Method::lora;
   select_trainable(setup.table, setup.layout, lora, config.trainable, config.freeze);
   if (setup.adapter && !lora) {
-    throw usage_error("--adapter: adapters are trained with --method lora; `hearth export` adds "
-                      "one to a model that is then trained whole");
+    throw usage_error(
+        "--adapter: adapters are trained with --method lora; `hearth export` adds "
+        "one to a model that is then trained whole");
   }
   if (setup.adapter) {
     setup.adapter->add_to(setup.table);

@@ -24,8 +24,9 @@ struct Model {
     table = family.make_table(spec);
     const auto stored = [&](const std::string& name) {
       const bool of_expert = name.find(".experts.") != std::string::npos;
-      return of_expert && fused ? name.ends_with("gate_up_proj") || name.ends_with("experts.down_proj")
-                                : table.find(name).has_value();
+      return of_expert && fused
+                 ? name.ends_with("gate_up_proj") || name.ends_with("experts.down_proj")
+                 : table.find(name).has_value();
     };
     layout = PublishedLayout(table, family, stored, "the model");
   }

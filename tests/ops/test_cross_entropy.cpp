@@ -35,7 +35,7 @@ OpTest cross_entropy(const Case& c) {
   };
   if (c.rank > 0) {
     test.low_rank("head", c.vocabulary, c.width, c.rank, DType::f32, true);
-    test.bf16_tolerance = 1e-2;  // so is the product with A
+    test.bf16_tolerance = 2e-2;  // so is the product with A
   }
   const auto head = [=](const Run& r) { return r.linear("head", "", {c.dropout, 99, {}}); };
   test.forward = [=](const Run& r) {
@@ -69,9 +69,9 @@ TEST_CASE("cross-entropy: loss and gradients, rows that are not trained left out
                             .trained = false,
                             .rank = 2,
                             .dropout = dropout}));
-    check_back_ends(cross_entropy({.width = 430,
-                                   .vocabulary = 270,
-                                   .labels = some_labels(300, 270),
+    check_back_ends(cross_entropy({.width = 330,
+                                   .vocabulary = 30,
+                                   .labels = some_labels(270, 30),
                                    .rank = 3,
                                    .dropout = dropout}));
   }

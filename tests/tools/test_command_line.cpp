@@ -51,18 +51,18 @@ TEST_CASE("aliases of other trainers, with hyphens or underscores") {
 
 TEST_CASE("all problems are told at once, with the nearest name") {
   test::TemporaryDirectory directory;
-  const std::string file = written(directory, "learnig_rate: 1\nseq-len: 0\nlora_r: 8\n");
+  const std::string file = written(directory, "learnig_rate: 1\nseq-len: 0\ngpu_memory: 8G\n");
   const auto e = raised_by([&] {
     parsed({"train", file, "--model", "m", "--grad-acum", "4", "--lr", "nan", "--packing", "maybe",
-            "--method", "lora", "--gpu-memory", "1G"});
+            "--parallel", "zebra", "--gpu-memory", "1G"});
   });
   CHECK(e.code == ExitCode::usage);
   INFO(e.message);
   for (const char* part :
        {":1: learnig_rate: unknown key; the nearest is learning_rate (lr)",
-        ":2: seq-len: expected a whole number", ":3: lora_r: not in this version",
+        ":2: seq-len: expected a whole number", ":3: gpu_memory: not in this version",
         "--grad-acum: unknown option; the nearest is --grad-accum", "--lr: expected a number",
-        "--packing: expected on or off", "'lora' is not in this version",
+        "--packing: expected on or off", "'zebra' is not in this version",
         "--gpu-memory: not in this version", "--data is missing", "--out is missing"}) {
     CHECK(e.says(part));
   }

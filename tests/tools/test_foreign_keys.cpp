@@ -166,6 +166,34 @@ TEST_CASE("axolotl's names for the fields of messages") {
   CHECK(one_says(problems, "datasets.role (line 7): 'speaker': expected 'role'"));
 }
 
+TEST_CASE("adapters as other trainers ask for them") {
+  const char* head = "base_model: m\noutput_dir: o\ndatasets: [{path: rows.jsonl, type: alpaca}]\n";
+  const auto parsed = [&](const std::string& more) { return parsed_yaml(head + more).options; };
+  const Options axolotl = parsed(
+      "adapter: lora\nlora_r: 8\nlora_alpha: 16\nlora_dropout: 0.05\npeft_use_rslora: true\n"
+      "lora_target_modules: [q_proj, w1, experts]\nlora_model_dir: old\n");
+  CHECK(axolotl.method == Method::lora);
+  CHECK(axolotl.lora_rank == 8);
+  CHECK(axolotl.lora_alpha == 16);
+  CHECK(axolotl.lora_dropout == 0.05);
+  CHECK(axolotl.rslora);
+  CHECK(axolotl.lora_targets ==
+        std::vector<std::string>{"*.q_proj.weight", "*.w1.weight", "experts"});
+  CHECK(axolotl.adapter == "old");
+  const Options factory = parsed("finetuning_type: lora\nlora_rank: 8\nlora_target: q_proj\n");
+  CHECK(factory.method == Method::lora);
+  CHECK(factory.lora_rank == 8);
+  CHECK(factory.lora_targets == std::vector<std::string>{"*.q_proj.weight"});
+  CHECK(parsed("use_peft: true\nlora_target_modules: q_proj,v_proj\n").lora_targets ==
+        std::vector<std::string>{"*.q_proj.weight", "*.v_proj.weight"});
+  CHECK(parsed("use_peft: false\n").method == Method::full);
+  for (const char* refused : {"peft_use_dora: true", "loraplus_lr_ratio: 16", "pissa_init: true",
+                              "lora_modules_to_save: [embed_tokens]", "use_dora: true"}) {
+    INFO(refused);
+    CHECK_FALSE(problems_of(std::string(head) + refused + "\n").empty());
+  }
+}
+
 TEST_CASE("what asks for something else is refused, each with what to do, in one go") {
   const auto problems = problems_of(R"(
 base_model: m
@@ -176,8 +204,6 @@ datasets:
     field_output: answer
 load_in_4bit: true
 optimizer: paged_adamw_8bit
-adapter: qlora
-lora_r: 32
 lora_target_linear: true
 val_set_size: 0.05
 evals_per_epoch: 2
@@ -196,13 +222,12 @@ sequnce_len: 9
   for (const char* part :
        {"'tatsu-lab/alpaca' is no file", "datasets.field_output (line 7)",
         "load_in_4bit: 'true': weights are trained in f32",
-        "optimizer: 'paged_adamw_8bit': the optimizer is AdamW", "adapter: not in this version",
-        "lora_r: not in this version", "lora_target_linear: 'true': not in this version",
-        "evals_per_epoch: '2': eval_every", "saves_per_epoch: '1': save_every",
-        "special_tokens: the tokenizer files", "neftune_noise_alpha",
-        "model_config: change config.json", "max_samples: '1000': all rows are read",
-        "stage: 'dpo'", "fp16: 'true': products", "learning_rate: expected one value, found 2",
-        "seq_len: expected a value",
+        "optimizer: 'paged_adamw_8bit': the optimizer is AdamW",
+        "lora_target_linear: 'true': lora_targets names groups", "evals_per_epoch: '2': eval_every",
+        "saves_per_epoch: '1': save_every", "special_tokens: the tokenizer files",
+        "neftune_noise_alpha", "model_config: change config.json",
+        "max_samples: '1000': all rows are read", "stage: 'dpo'", "fp16: 'true': products",
+        "learning_rate: expected one value, found 2", "seq_len: expected a value",
         "sequnce_len: unknown key; the nearest is sequence_len (seq_len)"}) {
     INFO(part);
     CHECK(one_says(problems, part));

@@ -27,6 +27,7 @@ enum class Change {
 struct Case {
   Change change;
   std::vector<std::string> words;  // beside the options of the first start, or in their place
+  bool lora = false;               // on a run that trains adapters
 };
 
 using enum Change;
@@ -38,7 +39,16 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
       {"data", {another, {"--data", f.dir / "more.jsonl"}}},
       {"eval-data", {another, {"--eval-data", f.dir / "more.jsonl"}}},
       {"out", {harmless, {"--out", f.dir / "moved"}}},
-      {"method", {only_value, {}}},
+      {"method", {other_state, {"--method", "full"}, true}},
+      {"adapter", {another, {"--adapter", f.dir / "whole/adapter"}, true}},
+      {"lora-r", {other_state, {"--lora-r", "3"}, true}},
+      {"lora-alpha", {another, {"--lora-alpha", "9"}, true}},
+      {"lora-dropout", {another, {"--lora-dropout", "0.2"}, true}},
+      {"rslora", {another, {"--rslora"}, true}},
+      {"expert-r", {other_state, {"--expert-r", "2"}, true}},
+      {"lora-targets", {other_state, {"--lora-targets", "attention"}, true}},
+      {"adapter-layout", {another, {"--adapter-layout", "fused"}, true}},
+      {"accept-other-base", {another, {"--accept-other-base"}, true}},
       {"trainable", {other_state, {"--trainable", "*.mlp.*"}}},
       {"freeze", {other_state, {"--freeze", "*embed*"}}},
       {"seq-len", {another, {"--seq-len", "64"}}},
@@ -104,8 +114,9 @@ struct StoppedRun {
   std::vector<std::string> words;
   std::string root, result;  // of the run that was not stopped
 
-  /// `without`: options of the first start that are left out.
-  explicit StoppedRun(const std::vector<std::string>& without) {
+  /// `without`: options of the first start that are left out; `with`: further ones.
+  explicit StoppedRun(const std::vector<std::string>& without,
+                      const std::vector<std::string>& with = {}) {
     fs::copy(f.dir / "base", f.dir / "copy");
     std::string texts;
     for (int i = 0; i < 12; ++i) {
@@ -122,6 +133,7 @@ struct StoppedRun {
              "--seq-len",    "48",
              "--grad-accum", "2",
              "--threads",    "1"};
+    words.insert(words.end(), with.begin(), with.end());
     for (const std::string& option : without) {
       const auto at = std::find(words.begin(), words.end(), option);
       words.erase(at, at + 2);
@@ -225,8 +237,8 @@ void check_option(const StoppedRun& stopped, const std::string& name, const Case
 TEST_CASE("resume: every option of train, changed after a stop") {
   FailingCalls quick;
   const FileCallsOverride no_syncs(quick);
-  const StoppedRun stopped({});
-  const auto all = cases(stopped.f);
+  const StoppedRun stopped({}), lora({}, {"--method", "lora", "--lora-r", "4"});
+  const auto all = cases(stopped.f), all_lora = cases(lora.f);
   int n = 0;
   for (const Option& option : option_table()) {
     if (!option.commands.contains(Command::train)) continue;
@@ -234,7 +246,12 @@ TEST_CASE("resume: every option of train, changed after a stop") {
     REQUIRE(all.contains(option.name));
     const Case& c = all.at(option.name);
     if (c.change == only_value || option.name == "val-size") continue;
-    if (!kSanitized || ++n % 4 == 0) check_option(stopped, option.name, c);
+    if (kSanitized && ++n % 4 != 0) continue;
+    if (c.lora) {
+      check_option(lora, option.name, all_lora.at(option.name));
+    } else {
+      check_option(stopped, option.name, c);
+    }
   }
   // Rows are kept for evaluation only where no file is.
   StoppedRun without({"--eval-data"});

@@ -106,6 +106,8 @@ class TrainingFixture {
     return state ? std::to_string(state->step) + " " + state->digest.root.hex() : "none";
   }
   std::string result(const std::string& out) const {
+    const std::string adapter = dir / (out + "/adapter/adapter_model.safetensors");
+    if (file_info(adapter).kind != FileKind::none) return read_file(adapter);
     return read_file(dir / (out + "/model/model.safetensors"));
   }
   std::vector<std::string> lines(const std::string& file) const {

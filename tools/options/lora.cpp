@@ -16,7 +16,7 @@ void add_lora(std::vector<Option>& table) {
       {{.name = "adapter", .group = group, .commands = kAdapters,
         .value = text_value(&Options::adapter, "DIR"),
         .help = "PEFT adapter that is added to the model; in training it is trained on",
-        .default_text = "none", .aliases = {"adapter-name-or-path", "lora-model-dir"}},
+        .default_text = "none"},
        {.name = "lora-r", .group = group, .commands = kTraining,
         .value = integer_value(&Options::lora_rank, 1, 4096),
         .help = "rank of the low-rank pairs", .aliases = {"lora-rank"}},
@@ -35,8 +35,7 @@ void add_lora(std::vector<Option>& table) {
        {.name = "lora-targets", .group = group, .commands = kTraining,
         .value = list_value(&Options::lora_targets, "GROUP|GLOB", true),
         .help = "what gets adapters: attention, experts, shared-experts, dense, router, head, or "
-                "globs on names of tensors; repeatable, or separated by commas",
-        .aliases = {"lora-target", "lora-target-modules"}},
+                "globs on names of tensors; repeatable, or separated by commas"},
        {.name = "adapter-layout", .group = group, .commands = kAdapters,
         .value = choice_value(&Options::adapter_layout,
                               NamedValues<AdapterLayout>{

@@ -31,6 +31,7 @@ def arguments():
     parser.add_argument("--threads", type=int, default=physical_cores())
     parser.add_argument("--peer", type=some_of(("grouped_mm", "eager", "batched_mm")),
                         default="grouped_mm")
+    parser.add_argument("--lora", type=at_least(1), nargs="?", const=16, default=0)
     parser.add_argument("--work")
     parser.add_argument("--keep", action="store_true")
     return parser.parse_args()
@@ -96,33 +97,35 @@ class Bench:
         self.note("rates", **rates)
         return {key: rates[key] for key in RATES}
 
-    def hearth(self, shape, dtype):
+    def hearth(self, shape, dtype, rank):
         out = self.work / "run"
         shutil.rmtree(out, ignore_errors=True)
         run = run_hearth.train(
             self.options.hearth, self.work / shape, self.rows, out, self.options.steps,
             "--seq-len", SEQ, "--micro-batch", BATCH, "--grad-accum", 1, "--lr", LR,
-            "--compute-dtype", dtype, "--threads", self.options.threads)
+            "--compute-dtype", dtype, "--threads", self.options.threads, *lora_words(rank))
         shutil.rmtree(out, ignore_errors=True)
         plan = run.pop("plan")
-        self.note("hearth", shape=shape, dtype=dtype, **run, plan_time_s=plan["time_s"],
+        self.note("hearth", shape=shape, dtype=dtype, lora=rank, **run, plan_time_s=plan["time_s"],
                   plan_bytes=plan["memory"][0]["peak_bytes"])
         return {**run, "predicted": plan["time_s"]}
 
     def peer(self, shape, dtype, way):
         run = self.python("peer.py", self.work / shape, self.rows, "--dtype", dtype, "--impl", way,
                           "--batch", BATCH, "--steps", self.options.steps, "--threads",
-                          self.options.threads, "--lr", LR)
-        self.note("peer", shape=shape, dtype=dtype, impl=way, **run)
+                          self.options.threads, "--lr", LR, "--lora", self.options.lora)
+        self.note("peer", shape=shape, dtype=dtype, lora=self.options.lora, impl=way, **run)
         return run
 
     def measure(self, shape, dtype):
         """One line of the table."""
-        ways = self.options.peer
-        own, peers, rates = [], {way: [] for way in ways}, []
+        ways, rank = self.options.peer, self.options.lora
+        own, full, peers, rates = [], [], {way: [] for way in ways}, []
         for _ in range(self.options.rounds):
             rates.append(self.rates())
-            own.append(self.hearth(shape, dtype))
+            own.append(self.hearth(shape, dtype, rank))
+            if rank:
+                full.append(self.hearth(shape, dtype, 0))
             for way in ways:
                 peers[way].append(self.peer(shape, dtype, way))
                 rates.append(peers[way][-1]["rates"])
@@ -132,7 +135,8 @@ class Bench:
                 "peak": max(r["peak_bytes"] for r in own),
                 "peer_peak": max(r["peak_bytes"] for r in peers[way]),
                 "loss": own[-1]["losses"][-1], "peer_loss": peers[way][-1]["losses"][-1],
-                **bound(shape, dtype, rates)}
+                "full_step": median_step(full) if full else None,
+                **bound(shape, dtype, rank, rates)}
 
 
 def median_step(runs):
@@ -140,15 +144,28 @@ def median_step(runs):
     return statistics.median(s for run in runs for s in run["seconds"][1:])
 
 
-def bound(shape, dtype, rates):
+def lora_words(rank):
+    return ["--method", "lora", "--lora-r", rank, "--lora-alpha", 2 * rank] if rank else []
+
+
+def bound(shape, dtype, rank, rates):
     """Seconds of a step if every product ran at the best rate that was measured and every update at
     the best sweep, and nothing else took time."""
     config = shapes.CONFIGS[shape]
     best = {key: max(r[key] for r in rates) for key in RATES}
     products = max(best["f32"], best["bf16"]) if dtype == "bf16" else best["f32"]
-    seconds = shapes.step_flops(config, BATCH, SEQ) / products / 1e9 \
-        + 28 * shapes.parameters(config) / best["adamw"] / 1e9
+    flops = shapes.lora_step_flops(config, BATCH, SEQ, rank) if rank \
+        else shapes.step_flops(config, BATCH, SEQ)
+    trained = shapes.adapter_parameters(config, rank) if rank else shapes.parameters(config)
+    seconds = flops / products / 1e9 + 28 * trained / best["adamw"] / 1e9
     return {"bound": seconds, "gflops": products, "gbs": best["adamw"]}
+
+
+def against_full(line):
+    if not line["full_step"]:
+        return ""
+    return f"; full {BATCH * SEQ / line['full_step']:.0f} tok/s, " \
+           f"lora / full {line['full_step'] / line['step']:.2f}"
 
 
 def table(lines):
@@ -164,7 +181,8 @@ def table(lines):
             f"{r['peer_step'] / r['step']:.2f}", f"{100 * r['bound'] / r['step']:.0f}",
             f"{100 * r['bound'] / r['peer_step']:.0f}", f"{tokens / r['bound']:.0f}",
             f"{r['peak'] / 1e9:.2f}", f"{r['peer_peak'] / 1e9:.2f}", f"{r['step']:.2f}",
-            f"{r['predicted']:.2f}", f"{r['loss']:.4f}, {r['peer_loss']:.4f} ({r['way']})"))
+            f"{r['predicted']:.2f}", f"{r['loss']:.4f}, {r['peer_loss']:.4f} ({r['way']})")
+            + against_full(r))
     rates = sorted({(r["dtype"], round(r["gflops"]), round(r["gbs"], 1)) for r in lines})
     text.append("bound from: " + "; ".join(f"{d} {g} GFLOP/s, sweep {b} GB/s" for d, g, b in rates))
     return "\n".join(text)

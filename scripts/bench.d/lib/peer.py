@@ -1,6 +1,8 @@
-"""One turn of the peer: transformers with torch.optim.AdamW trains a checkpoint.
+"""One turn of the peer: transformers with torch.optim.AdamW trains a checkpoint, with --lora RANK
+PEFT's adapters on attention and on every expert.
 
 usage: peer.py CHECKPOINT ROWS --dtype f32|bf16 --impl NAME --batch N --steps N --threads N --lr X
+               [--lora RANK]
 Prints one JSON object: seconds of each step, the losses, peak memory of the process, and what
 torch reaches right after.
 """
@@ -24,12 +26,21 @@ def arguments():
     for name in ("batch", "steps", "threads"):
         parser.add_argument("--" + name, type=int, required=True)
     parser.add_argument("--lr", type=float, default=1e-4)
+    parser.add_argument("--lora", type=int, default=0)
     return parser.parse_args()
 
 
 def peak_bytes():
     with open("/proc/self/status") as status:
         return next(1024 * int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+
+
+def with_adapters(model, rank):
+    from peft import LoraConfig, get_peft_model
+    return get_peft_model(model, LoraConfig(
+        r=rank, lora_alpha=2 * rank, lora_dropout=0.0,
+        target_modules=["q_proj", "k_proj", "v_proj", "o_proj"],
+        target_parameters=["mlp.experts.gate_up_proj", "mlp.experts.down_proj"]))
 
 
 def main():
@@ -40,8 +51,10 @@ def main():
     model = AutoModelForCausalLM.from_pretrained(
         options.checkpoint, dtype=dtype, attn_implementation="sdpa",
         experts_implementation=options.impl, use_cache=False)
+    if options.lora:
+        model = with_adapters(model, options.lora)
     model.train()
-    parameters = list(model.parameters())
+    parameters = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(parameters, lr=options.lr, weight_decay=0.0, fused=True)
     with open(options.rows) as rows:
         ids = torch.tensor([json.loads(row)["input_ids"] for row in rows])

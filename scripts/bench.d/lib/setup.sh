@@ -16,23 +16,23 @@ build() {
 find_python() {
   python=${HEARTH_PYTHON:-}
   if [ -n "$python" ]; then
-    if ! "$python" -c 'import torch, transformers, safetensors' 2> /dev/null; then
-      echo "bench: $python (HEARTH_PYTHON) lacks torch, transformers or safetensors" >&2
+    if ! "$python" -c 'import torch, transformers, safetensors, peft' 2> /dev/null; then
+      echo "bench: $python (HEARTH_PYTHON) lacks torch, transformers, safetensors or peft" >&2
       exit 1
     fi
     return
   fi
   local venv=${XDG_CACHE_HOME:-$HOME/.cache}/hearth/bench-venv
   python=$venv/bin/python
-  if ! [ -e "$venv/complete" ]; then
+  if ! [ -e "$venv/complete-2" ]; then
     if ! python3 -c 'import venv, ensurepip' 2> /dev/null; then
       echo "bench: python3 with its venv module is needed (Debian: python3-venv), or HEARTH_PYTHON" >&2
       exit 1
     fi
-    echo "bench: installing torch and transformers into $venv" >&2
+    echo "bench: installing torch, transformers and peft into $venv" >&2
     python3 -m venv "$venv"
     "$venv/bin/pip" install --quiet --disable-pip-version-check \
-      torch transformers safetensors numpy
-    touch "$venv/complete"
+      torch transformers safetensors peft numpy
+    touch "$venv/complete-2"
   fi
 }

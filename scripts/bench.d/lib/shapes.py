@@ -54,3 +54,25 @@ def step_flops(config, batch, seq):
         + config["vocab_size"] * hidden
     pairs = batch * seq * (seq + 1) / 2
     return 6 * token * batch * seq + 12 * q * pairs * layers
+
+
+def adapter_parameters(config, rank):
+    """Of low-rank pairs on attention and on every expert."""
+    hidden, layers = config["hidden_size"], config["num_hidden_layers"]
+    q, kv = heads(config)
+    attention = 2 * (hidden + q) + 2 * (hidden + kv)
+    return layers * rank * (attention + 3 * experts(config) * (hidden + expert_width(config)))
+
+
+def lora_step_flops(config, batch, seq, rank):
+    """The same where the model is frozen and the pairs are trained: no gradient of the model's
+    weights, all three products of the pairs."""
+    hidden, layers = config["hidden_size"], config["num_hidden_layers"]
+    q, kv = heads(config)
+    chosen = 3 * config["num_experts_per_tok"]
+    token = layers * (hidden * (2 * q + 2 * kv + experts(config))
+                      + chosen * hidden * expert_width(config)) + config["vocab_size"] * hidden
+    pairs_token = layers * rank * (2 * (hidden + q) + 2 * (hidden + kv)
+                                   + chosen * (hidden + expert_width(config)))
+    pairs = batch * seq * (seq + 1) / 2
+    return (4 * token + 6 * pairs_token) * batch * seq + 12 * q * pairs * layers

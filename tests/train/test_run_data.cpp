@@ -1,6 +1,7 @@
 // The data of runs: the cache and the split for evaluation change no bit of what is trained.
 #include <catch2/catch_test_macros.hpp>
 #include <cstdlib>
+#include <filesystem>
 
 #include "training_fixture.h"
 
@@ -99,6 +100,25 @@ TEST_CASE("another content of the file that --chat-template names is told on res
   CHECK(raised.says("my.jinja"));
   f.write(f.dir / "my.jinja", source);
   CHECK(f.run(config) == ExitCode::done);
+}
+
+TEST_CASE("a template of the model is chosen by its name") {
+  TrainingFixture f;
+  const OwnCache cache(f.dir / "cache");
+  const std::string file = f.dir / "base/tokenizer_config.json";
+  Json settings = parse_json(read_file(file), file);
+  const std::string source = "{% for m in messages %}{{ m.content }}<|im_end|>{% endfor %}";
+  settings["chat_template"] = JsonArray{JsonObject{{"name", "default"}, {"template", source}},
+                                        JsonObject{{"name", "mine"}, {"template", "Q: " + source}}};
+  f.write(file, settings.dump());
+  std::filesystem::remove(f.dir / "base/chat_template.jinja");
+  TrainConfig config = f.config("run");
+  config.chat_template = "mine";
+  REQUIRE(f.run_until(config, 3) == ExitCode::stopped);
+  CHECK(f.run(config) == ExitCode::done);
+  config = f.config("other");
+  config.chat_template = "hers";
+  CHECK(raised_by([&] { f.run(config); }).says("hers"));
 }
 
 TEST_CASE("a last trained token that ends no turn is told, but not of rows of ids") {

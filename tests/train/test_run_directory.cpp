@@ -1,5 +1,7 @@
 #include "train/run_directory.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <filesystem>
@@ -149,6 +151,70 @@ TEST_CASE("the end of a run is read from its journal") {
   CHECK(after("{\"event\": \"fin") == 8);
   CHECK(after("[]") == 8);
   CHECK_FALSE(after(R"({"event": "resume", "step": 8})"));
+}
+
+TEST_CASE("whose result it is, and what was evaluated, is read from the journal") {
+  test::TemporaryDirectory d;
+  const std::string path = d / "journal.jsonl";
+  CHECK_FALSE(journaled_run(path));
+  const auto after = [&](const std::string& line) {
+    std::ofstream(path, std::ios::binary | std::ios::app) << line << "\n";
+    return journaled_run(path);
+  };
+  CHECK_FALSE(after(R"({"event": "start", "run": {"a": 1}})"));
+  CHECK_FALSE(after(R"({"event": "finished", "step": 8})"));
+  CHECK_FALSE(after(R"({"event": "finished", "step": 8, "run": "a"})"));
+  CHECK(after(R"({"event": "finished", "run": {"a": 1}})")->dump() == R"({"a": 1})");
+  CHECK(after(R"({"event": "eval", "step": 8})"));
+  CHECK_FALSE(after(R"({"event": "resume", "step": 8})"));
+  CHECK(after(R"({"event": "finished", "run": {}})"));
+  CHECK_FALSE(after(R"({"event": "start"})"));
+  CHECK(journaled_evaluation(path, 8));
+  CHECK_FALSE(journaled_evaluation(path, 7));
+  CHECK_FALSE(journaled_evaluation(d / "none", 8));
+}
+
+namespace {
+
+// A file system that gives the directory of the same name another number.
+class OtherDevice : public test::LayeredCalls {
+ public:
+  int status(const char* path, bool follow_links, struct stat& status) override {
+    const int result = below_.status(path, follow_links, status);
+    ++status.st_dev;
+    return result;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a run directory that is no longer where it was locked is told") {
+  test::TemporaryDirectory d;
+  const auto lost = [](const RunDirectory& run) {
+    return raised_by([&] { run.require_there(); }).says("moved or removed");
+  };
+  std::filesystem::create_directory(d / "above");
+  const RunDirectory run(d / "above/run");
+  run.require_there();
+  {
+    OtherDevice other;
+    const FileCallsOverride use(other);
+    CHECK(lost(run));
+  }
+  {
+    test::FailingCalls failing;
+    failing.fail_at = 1;
+    const FileCallsOverride use(failing);
+    run.require_there();  // says nothing of where the directory is
+    CHECK(failing.failed());
+  }
+  std::filesystem::rename(d / "above/run", d / "above/moved");
+  CHECK(lost(run));
+  std::filesystem::create_directory(d / "above/run");
+  CHECK(lost(run));
+  std::filesystem::remove_all(d / "above");
+  write(d / "above", "a file");
+  CHECK(lost(run));
 }
 
 TEST_CASE("configuration and plan are replaced as a whole") {

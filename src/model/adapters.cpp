@@ -81,6 +81,13 @@ class TargetFinder {
                                "router, head)"));
   }
 
+  /// Takes back what a glob names.
+  void leave_out(const std::string& glob) {
+    for (size_t id = 0; id < chosen_.size(); ++id) {
+      if (matches(glob, id)) chosen_[id] = false;
+    }
+  }
+
   bool is_chosen(TensorId id) const { return chosen_[static_cast<size_t>(id)]; }
 
  private:
@@ -123,6 +130,7 @@ void add_adapters(ParameterTable& table, const PublishedLayout& layout,
                   const AdapterOptions& options) {
   TargetFinder targets(table, layout);
   for (const std::string& target : options.targets) targets.choose(target);
+  for (const std::string& glob : options.freeze) targets.leave_out(glob);
   const auto blocks = static_cast<BlockId>(table.blocks().size());
   for (BlockId id = 0; id < blocks; ++id) {
     const Block block = table.block(id);
@@ -135,6 +143,10 @@ void add_adapters(ParameterTable& table, const PublishedLayout& layout,
       added = true;
       table.add_low_rank(t, rank);
     }
+  }
+  if (!has_adapters(table)) {
+    throw usage_error(
+        "--freeze: every tensor that --lora-targets names is frozen, no adapter is left");
   }
 }
 

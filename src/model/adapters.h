@@ -21,6 +21,7 @@ struct AdapterOptions {
   bool rslora = false;  // scale alpha / sqrt(rank) (arXiv 2312.03732), else alpha / rank
   /// Groups (attention, experts, shared-experts, dense, router, head) or globs on tensor names.
   std::vector<std::string> targets = {"attention", "experts"};
+  std::vector<std::string> freeze = {};  // globs on tensor names: matrices that get none
   ExpertChoice experts = {};
 
   double scale_of(int64_t of_rank) const;
@@ -28,7 +29,8 @@ struct AdapterOptions {
 
 /// Adds the adapters of the targets to a table that has none. Globs see the names of the checkpoint
 /// and those of experts one by one, whatever the layout. Usage errors: a target that matches
-/// nothing, or a tensor that is no linear map; the head of a model whose head is its embedding.
+/// nothing, or a tensor that is no linear map; the head of a model whose head is its embedding; no
+/// target that is not frozen.
 void add_adapters(ParameterTable& table, const PublishedLayout& layout,
                   const AdapterOptions& options);
 

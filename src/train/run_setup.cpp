@@ -130,13 +130,14 @@ RunSetup prepare_run(const RunConfig& config) {
 
 namespace {
 
-AdapterOptions adapter_options(const LoraConfig& lora) {
+AdapterOptions adapter_options(const TrainConfig& lora) {
   AdapterOptions options;
   options.rank = lora.lora_rank;
   options.expert_rank = lora.expert_rank.value_or(lora.lora_rank);
   options.alpha = lora.lora_alpha;
   options.rslora = lora.rslora;
   options.targets = lora.lora_targets;
+  options.freeze = lora.freeze;
   return options;
 }
 

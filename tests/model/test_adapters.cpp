@@ -32,11 +32,13 @@ struct Model {
   }
 
   /// How many tensors get a pair.
-  int64_t adapted(const std::vector<std::string>& targets, const ExpertChoice& experts = {}) {
+  int64_t adapted(const std::vector<std::string>& targets, const ExpertChoice& experts = {},
+                  const std::vector<std::string>& freeze = {}) {
     const size_t before = table.tensors().size();
     AdapterOptions options;
     options.targets = targets;
     options.experts = experts;
+    options.freeze = freeze;
     add_adapters(table, layout, options);
     return static_cast<int64_t>(table.tensors().size() - before) / 2;
   }
@@ -56,6 +58,8 @@ TEST_CASE("adapters: groups, globs, chosen experts") {
   CHECK(Model().adapted({"experts"}, {{0, 4}, {2}}) == 3 * 3);
   CHECK(Model({}, true).adapted({"*.experts.gate_up_proj"}) == 2 * 5 * 2);
   CHECK(Model({}, true).adapted({"*.experts.3.down_proj.weight"}) == 2);
+  CHECK(Model().adapted({"attention", "experts"}, {}, {"*.layers.0.*", "*q_proj*"}) == 3 + 15);
+  CHECK(raised_by([] { Model().adapted({"attention"}, {}, {"*.self_attn.*"}); }).says("--freeze"));
 }
 
 TEST_CASE("adapters: what cannot have one is refused") {

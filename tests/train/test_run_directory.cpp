@@ -188,6 +188,22 @@ class OtherDevice : public test::LayeredCalls {
 
 }  // namespace
 
+TEST_CASE("a run directory, its making failed at every call") {
+  for (int n = 1, failed = 1; failed != 0; ++n) {
+    test::TemporaryDirectory d;
+    test::FailingCalls failing;
+    failing.fail_at = n;
+    const FileCallsOverride use(failing);
+    try {
+      const RunDirectory run(d / "run");
+      run.require_there();
+    } catch (const Error& error) {
+      CHECK(error.code() == ExitCode::storage);
+    }
+    failed = failing.failed();
+  }
+}
+
 TEST_CASE("a run directory that is no longer where it was locked is told") {
   test::TemporaryDirectory d;
   const auto lost = [](const RunDirectory& run) {

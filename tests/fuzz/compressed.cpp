@@ -15,7 +15,7 @@ namespace {
 
 using namespace hearth;
 
-constexpr size_t kMost = size_t{4} << 20;  // of a stream that grows
+constexpr size_t kMost = size_t{1} << 18;  // of a stream that grows
 constexpr int kWindowLog = 20;
 
 void check(bool condition) {

@@ -1,5 +1,7 @@
-// hearth inspect: what a checkpoint, a saved state or a run directory holds; digests of the content.
+// hearth inspect: what a checkpoint, an adapter, a saved state or a run directory holds; digests of the content.
 #include "base/file_ops.h"
+#include "model/adapter_check.h"
+#include "model/adapter_inspect.h"
 #include "model/checkpoint.h"
 #include "model/inspect.h"
 #include "model/safetensors.h"
@@ -27,6 +29,15 @@ Shown view_checkpoint(const Options& options) {
     return {digest_text(content), digest_json(content)};
   }
   const Inspection inspection = inspect_checkpoint(checkpoint, table);
+  return {inspection_text(inspection), inspection_json(inspection)};
+}
+
+Shown view_adapter(const Options& options) {
+  if (options.digest) {
+    const ContentDigest content = digest_adapter(options.operand, options.follow_links);
+    return {digest_text(content), digest_json(content)};
+  }
+  const AdapterInspection inspection = inspect_adapter(options.operand, options.follow_links);
   return {inspection_text(inspection), inspection_json(inspection)};
 }
 
@@ -76,10 +87,20 @@ Shown view_state(const std::string& directory, bool digest) {
   return view;
 }
 
+/// The name of a run's result; nothing if it has none yet.
+std::string result_of(const std::string& directory) {
+  for (const std::string name : {"model", "adapter"}) {
+    if (file_info(directory + "/" + name).kind == FileKind::directory) return name;
+  }
+  return "";
+}
+
 Shown view_run(const std::string& directory, bool digest) {
+  const std::string result = result_of(directory);
   if (digest) {
-    throw usage_error("--digest: a run directory holds several things; name " + directory +
-                      "/model or one of " + directory + "/state/step-*");
+    throw usage_error("--digest: a run directory holds several things; name " + directory + "/" +
+                      (result.empty() ? "model" : result) + " or one of " + directory +
+                      "/state/step-*");
   }
   Shown view;
   JsonArray states, rejected;
@@ -96,7 +117,6 @@ Shown view_run(const std::string& directory, bool digest) {
       view.text += "  state " + name + "\n";
     }
   }
-  const bool finished = file_info(directory + "/model").kind == FileKind::directory;
   std::optional<Trained> trained;
   if (newest) {
     trained = trained_in(*newest);
@@ -104,13 +124,13 @@ Shown view_run(const std::string& directory, bool digest) {
                  std::to_string(trained->parameters) + " parameters in " +
                  std::to_string(trained->tensors) + " tensors trained\n";
   }
-  view.text += finished ? "  result in model/\n" : "  no result yet\n";
+  view.text += result.empty() ? "  no result yet\n" : "  result in " + result + "/\n";
   view.json["kind"] = "run";
   view.json["states"] = Json(std::move(states));
   view.json["rejected"] = Json(std::move(rejected));
   view.json["trained_parameters"] = trained ? Json(trained->parameters) : Json(nullptr);
   view.json["newest_step"] = newest ? Json(newest->step) : Json(nullptr);
-  view.json["result"] = finished ? Json("model") : Json(nullptr);
+  view.json["result"] = result.empty() ? Json(nullptr) : Json(result);
   return view;
 }
 
@@ -125,6 +145,7 @@ ExitCode run_inspect(const Options& options) {
   }
   switch (kind) {
     case DirectoryKind::checkpoint: view = view_checkpoint(options); break;
+    case DirectoryKind::adapter: view = view_adapter(options); break;
     case DirectoryKind::saved_state: view = view_state(options.operand, options.digest); break;
     case DirectoryKind::run: view = view_run(options.operand, options.digest); break;
   }

@@ -1,6 +1,7 @@
 // hearth verify: checksums of saved state (exit 4 when damaged), a checkpoint against its index and
-// its config.json (exit 3).
+// its config.json, an adapter against its settings (exit 3).
 #include "base/file_ops.h"
+#include "model/adapter_check.h"
 #include "model/checkpoint.h"
 #include "model/inspect.h"
 #include "tools/commands.h"
@@ -25,6 +26,13 @@ void verify_checkpoint(const std::string& directory, bool follow_links) {
         " tensors, whole, digest " + digest.root.hex() + "\n");
 }
 
+void verify_adapter(const std::string& directory, bool follow_links) {
+  check_adapter(directory, follow_links);
+  const ContentDigest digest = digest_adapter(directory, follow_links);
+  print(directory + ": adapter of " + std::to_string(digest.tensors.size()) +
+        " tensors, whole, digest " + digest.root.hex() + "\n");
+}
+
 void verify_run(const std::string& directory, bool follow_links) {
   int64_t verified = 0;
   const std::string states = directory + "/state";
@@ -40,7 +48,12 @@ void verify_run(const std::string& directory, bool follow_links) {
     verify_checkpoint(model, follow_links);
     ++verified;
   }
-  if (verified == 0) throw input_error(directory + ": a run directory without state or model");
+  const std::string adapter = directory + "/adapter";
+  if (file_info(adapter).kind == FileKind::directory) {
+    verify_adapter(adapter, follow_links);
+    ++verified;
+  }
+  if (verified == 0) throw input_error(directory + ": a run directory without state or result");
 }
 
 }  // namespace
@@ -50,6 +63,7 @@ ExitCode run_verify(const Options& options) {
   switch (directory_kind(directory)) {
     case DirectoryKind::saved_state: verify_saved_state(directory); break;
     case DirectoryKind::checkpoint: verify_checkpoint(directory, options.follow_links); break;
+    case DirectoryKind::adapter: verify_adapter(directory, options.follow_links); break;
     case DirectoryKind::run: verify_run(directory, options.follow_links); break;
   }
   return ExitCode::done;

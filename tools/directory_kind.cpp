@@ -27,11 +27,18 @@ DirectoryKind directory_kind(const std::string& path) {
   if (holds("manifest.json") || step_of_state_directory(last_name(path))) {
     return DirectoryKind::saved_state;
   }
+  // Some trainers copy the model's config.json beside an adapter.
+  const bool has_weights = holds("model.safetensors") || holds("model.safetensors.index.json");
+  const bool has_adapter = holds("adapter_config.json") || holds("adapter_model.safetensors");
+  if (has_adapter && !has_weights) return DirectoryKind::adapter;
   if (holds("config.json")) return DirectoryKind::checkpoint;
-  if (holds("state") || holds("model") || holds(".lock")) return DirectoryKind::run;
+  if (holds("state") || holds("model") || holds("adapter") || holds(".lock")) {
+    return DirectoryKind::run;
+  }
   throw input_error(path +
-                    ": expected a checkpoint (config.json), a saved state (manifest.json) or "
-                    "a run directory (state, model); found none of these files in it");
+                    ": expected a checkpoint (config.json), an adapter (adapter_config.json), a "
+                    "saved state (manifest.json) or a run directory (state, model, adapter); found "
+                    "none of these files in it");
 }
 
 }  // namespace hearth

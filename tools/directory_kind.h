@@ -1,4 +1,4 @@
-// What a directory is: a checkpoint, a saved state or a run directory.
+// What a directory is: a checkpoint, an adapter, a saved state or a run directory.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace hearth {
 
-enum class DirectoryKind : uint8_t { checkpoint, saved_state, run };
+enum class DirectoryKind : uint8_t { checkpoint, adapter, saved_state, run };
 
 /// By the files in it; input error when it is none of them, or no directory.
 DirectoryKind directory_kind(const std::string& path);

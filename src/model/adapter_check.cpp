@@ -29,13 +29,18 @@ void each_piece(const SafetensorsFile& file, const SafetensorsEntry& entry,
   }
 }
 
-void check_pairs(const SafetensorsFile& file) {
+}  // namespace
+
+bool is_adapter(const std::string& directory) { return has_model_file(directory, kAdapterConfig); }
+
+void check_adapter_names(const SafetensorsFile& file) {
   std::map<std::string, std::vector<int64_t>> first;  // A's, by the name of the module
   const auto& entries = file.header().entries;
   const auto stem = [](const std::string& name) {
     return name.substr(0, name.size() - kLoraA.size());
   };
   for (const SafetensorsEntry& entry : entries) {
+    require_adapter_type(file, entry);
     const bool pair = entry.name.ends_with(kLoraA) || entry.name.ends_with(kLoraB);
     if (!entry.name.starts_with(kAdapterPrefix) || (pair && entry.shape.size() != 2)) {
       throw input_error(file.path() + ": unknown tensor " + quoted(entry.name) + " of shape " +
@@ -57,27 +62,19 @@ void check_pairs(const SafetensorsFile& file) {
                     " has no lora_B");
 }
 
-}  // namespace
-
-bool is_adapter(const std::string& directory) { return has_model_file(directory, kAdapterConfig); }
-
 void check_adapter(const std::string& directory, bool follow_links) {
   open_adapter_config(directory, follow_links);
   const SafetensorsFile file = open_adapter_weights(directory, follow_links);
-  check_pairs(file);
+  check_adapter_names(file);
   std::vector<std::byte> buffer;
   for (const SafetensorsEntry& entry : file.header().entries) {
-    const auto type = safetensors_dtype(entry.dtype);
-    if (!type) {
-      throw input_error(file.path() + ": tensor " + quoted(entry.name) + " is stored as " +
-                        entry.dtype + "; adapters are read from F32, BF16 and F16 only");
-    }
+    const DType type = *safetensors_dtype(entry.dtype);
     each_piece(file, entry, buffer, [&](const void* data, size_t bytes, uint64_t at) {
-      const auto n = static_cast<int64_t>(bytes / size_of(*type));
-      const int64_t bad = find_not_finite(*type, data, n);
+      const auto n = static_cast<int64_t>(bytes / size_of(type));
+      const int64_t bad = find_not_finite(type, data, n);
       if (bad == n) return;
       throw input_error(file.path() + ": tensor " + quoted(entry.name) + ": element " +
-                        std::to_string(static_cast<int64_t>(at / size_of(*type)) + bad) +
+                        std::to_string(static_cast<int64_t>(at / size_of(type)) + bad) +
                         " is not finite (NaN or infinity)");
     });
   }
@@ -85,6 +82,7 @@ void check_adapter(const std::string& directory, bool follow_links) {
 
 ContentDigest digest_adapter(const std::string& directory, bool follow_links) {
   const SafetensorsFile file = open_adapter_weights(directory, follow_links);
+  check_adapter_names(file);
   std::vector<std::byte> buffer;
   std::vector<std::pair<std::string, Digest>> tensors;
   for (const SafetensorsEntry& entry : file.header().entries) {

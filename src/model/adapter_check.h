@@ -4,11 +4,16 @@
 #include <string>
 
 #include "model/inspect.h"
+#include "model/safetensors.h"
 
 namespace hearth {
 
 /// Whether a directory is a PEFT adapter: has adapter_config.json.
 bool is_adapter(const std::string& directory);
+
+/// Checks the header: names and types, that every pair is whole and its ranks agree. Input errors
+/// name file and tensor.
+void check_adapter_names(const SafetensorsFile& file);
 
 /// Checks settings, names, that every pair is whole and its ranks agree, and every value. Input
 /// errors name file and setting or tensor.

@@ -16,12 +16,6 @@ std::string where(const SafetensorsFile& file, const SafetensorsEntry& entry) {
   return file.path() + ": tensor " + quoted(entry.name);
 }
 
-void require_type(const SafetensorsFile& file, const SafetensorsEntry& entry) {
-  if (entry.dtype == "F32" || entry.dtype == "BF16" || entry.dtype == "F16") return;
-  throw input_error(where(file, entry) + " is stored as " + entry.dtype +
-                    "; adapters are read from F32, BF16 and F16 only");
-}
-
 void require_both(const SafetensorsFile& file, const AdapterTensors::Halves& halves) {
   if (halves.a >= 0 && halves.b >= 0) return;
   const auto& entries = file.header().entries;
@@ -39,6 +33,12 @@ std::string whole_name(std::string name) {
 }
 
 }  // namespace
+
+void require_adapter_type(const SafetensorsFile& file, const SafetensorsEntry& entry) {
+  if (entry.dtype == "F32" || entry.dtype == "BF16" || entry.dtype == "F16") return;
+  throw input_error(where(file, entry) + " is stored as " + entry.dtype +
+                    "; adapters are read from F32, BF16 and F16 only");
+}
 
 AdapterConfig open_adapter_config(const std::string& directory, bool follow_links) {
   if (!has_model_file(directory, kAdapterConfig)) {
@@ -92,7 +92,7 @@ AdapterTensors::AdapterTensors(const SafetensorsFile& file, const ParameterTable
       const Tensor& t = table.tensor(found_whole->second);
       const std::vector<int64_t> shape =
           t.vector ? std::vector<int64_t>{t.cols} : std::vector<int64_t>{t.rows, t.cols};
-      require_type(file, entry);
+      require_adapter_type(file, entry);
       if (entry.shape != shape || !seen.insert(found_whole->second).second) {
         throw input_error(where(file, entry) + " has shape " + shape_text(entry.shape) +
                           ", or stands there twice; expected " + shape_text(shape));
@@ -104,7 +104,7 @@ AdapterTensors::AdapterTensors(const SafetensorsFile& file, const ParameterTable
       throw input_error(file.path() + ": unknown tensor " + quoted(entry.name) +
                         "; expected base_model.model.*.lora_A.weight and lora_B.weight");
     }
-    require_type(file, entry);
+    require_adapter_type(file, entry);
     if (entry.shape.size() != 2) {
       throw input_error(where(file, entry) + " has shape " + shape_text(entry.shape) +
                         ", expected two dimensions");

@@ -17,6 +17,9 @@ namespace hearth {
 AdapterConfig open_adapter_config(const std::string& directory, bool follow_links);
 SafetensorsFile open_adapter_weights(const std::string& directory, bool follow_links);
 
+/// Input error naming file and tensor for another type than F32, BF16 and F16.
+void require_adapter_type(const SafetensorsFile& file, const SafetensorsEntry& entry);
+
 struct AdapterTensors {
   /// A pair: entries of its A and B in the header.
   struct Halves {

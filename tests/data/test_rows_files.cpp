@@ -66,10 +66,10 @@ TEST_CASE("files that are something else are refused") {
   CHECK(has(message({"-", "-"}, ExitCode::usage), "standard input"));
 }
 
-TEST_CASE("lines up to 16 MiB are read, those from 64 MiB on are not") {
+TEST_CASE("lines up to 16 MiB are read, those from 48 MiB on are not") {
   const RowFixture fixture;
   const std::string long_row = "{\"text\": \"" + std::string((16 << 20) - 12, 'x') + "\"}\n";
   REQUIRE(long_row.size() == (16 << 20) + 1);
   CHECK(fixture.read_text(long_row).at(0).ids.size() > (15 << 20));
-  CHECK(has(fixture.refusal("\n" + std::string(64 << 20, ' ') + "\n"), "rows.jsonl:2: a line"));
+  CHECK(has(fixture.refusal("\n" + std::string(48 << 20, ' ') + "\n"), "rows.jsonl:2: a line"));
 }

@@ -59,6 +59,7 @@ bool ElementReader::fill() {
   buffer_.erase(0, at_);
   at_ = 0;
   // The capacity does not double beyond kMaxLine.
+  reserve_for_line(buffer_);
   return bytes_.append_to(buffer_, std::min(kTextPiece, kMaxLine - buffer_.size()));
 }
 
@@ -70,7 +71,7 @@ std::optional<char> ElementReader::next_character() {
       if (!is_blank(buffer_[at_])) return buffer_[at_];
       line_ += buffer_[at_] == '\n' ? 1 : 0;
     }
-    if (blanks >= kMaxLine) refuse("64 MiB of blanks");
+    if (blanks >= kMaxLine) refuse("48 MiB of blanks");
     if (!fill()) return std::nullopt;
   }
 }
@@ -93,7 +94,7 @@ std::string_view ElementReader::take_element() {
         return element;
       }
     }
-    if (size >= kMaxLine) refuse("a row of 64 MiB or more");
+    if (size >= kMaxLine) refuse("a row of 48 MiB or more");
     if (!fill()) refuse("the file ends inside of this row");
   }
 }

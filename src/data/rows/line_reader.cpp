@@ -10,6 +10,7 @@ namespace hearth {
 
 // No more than kMaxLine in all, so that the buffer's capacity does not double beyond it.
 bool LineReader::take_piece() {
+  reserve_for_line(buffer_);
   return bytes_.append_to(buffer_, std::min(kTextPiece, kMaxLine - buffer_.size()));
 }
 
@@ -28,7 +29,7 @@ std::optional<std::string_view> LineReader::next() {
   const size_t length = std::min(newline, buffer_.size()) - begin_;
   if (length == 0 && newline == std::string::npos) return std::nullopt;
   ++number_;
-  if (length >= kMaxLine) throw input_error(where() + ": a line of 64 MiB or more");
+  if (length >= kMaxLine) throw input_error(where() + ": a line of 48 MiB or more");
   const std::string_view line = std::string_view(buffer_).substr(begin_, length);
   begin_ += newline == std::string::npos ? length : length + 1;
   return line;
@@ -39,7 +40,7 @@ std::string_view LineReader::rest() {
   while (take_piece()) {
     if (buffer_.size() >= kMaxLine) {
       throw input_error(bytes_.name() +
-                        ": a text of 64 MiB or more is not read as one document; cut it up");
+                        ": a text of 48 MiB or more is not read as one document; cut it up");
     }
   }
   return buffer_;

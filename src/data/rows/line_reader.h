@@ -13,7 +13,11 @@ namespace hearth {
 
 /// Lines from here on are refused; a plain text file may not be larger either, nor a row of a JSON
 /// array.
-inline constexpr size_t kMaxLine = size_t{64} << 20;
+inline constexpr size_t kMaxLine = size_t{48} << 20;
+/// Makes room for a whole line once one turns out to be long: growth by doubling would hold it twice.
+inline void reserve_for_line(std::string& buffer) {
+  if (buffer.size() > kMaxLine / 8) buffer.reserve(kMaxLine);
+}
 /// What is read at once.
 inline constexpr size_t kTextPiece = size_t{1} << 20;
 

@@ -77,6 +77,7 @@ bool OpenFile::begins_as_array(std::string& head) {
     at = head.find_first_not_of(" \t\r\n", at);
     if (at != std::string::npos) return head[at] == '[';
     at = head.size();
+    reserve_for_line(head);
     if (!bytes_.append_to(head, kTextPiece)) return false;
   }
   return false;
@@ -96,7 +97,7 @@ bool OpenFile::read_line(RawRow& row) {
     blanks += line->size() + 1;
     if (blanks >= kMaxLine || ++blank_lines > kMostBlankLines) {
       throw input_error(lines_->where() +
-                        ": only blank lines for more than a million lines or 64 MiB");
+                        ": only blank lines for more than a million lines or 48 MiB");
     }
   }
   return false;

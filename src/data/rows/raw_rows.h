@@ -25,7 +25,7 @@ struct RawRow {
 /// Each may be packed as gzip or zstd and then be named .gz or .zst behind that. `-` is standard
 /// input: JSON Lines, packed or not. A byte order mark at the start is passed over.
 ///
-/// Holds one row and one piece of a file in memory; no row has 64 MiB or more, nor has what is blank
+/// Holds one row and one piece of a file in memory; no row has 48 MiB or more, nor has what is blank
 /// between rows (a million lines at most). For one thread.
 class RawRowSource {
  public:

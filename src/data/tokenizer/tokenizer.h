@@ -107,7 +107,7 @@ class StreamDecoder {
 
 /// Encodes each line of a text file (`-`: standard input) and calls `line` with it, in order. Only
 /// "\n" ends a line; an empty line is a text. `add_special` as in EncodeOptions. Input error naming
-/// FILE:LINE for invalid UTF-8 and for lines from 64 MiB on.
+/// FILE:LINE for invalid UTF-8 and for lines from 48 MiB on.
 void encode_lines(const Tokenizer& tokenizer, const std::string& file, bool add_special,
                   const std::function<void(const Encoding&)>& line);
 

@@ -113,11 +113,14 @@ int64_t most_states(const TrainConfig& config, std::optional<int64_t> steps) {
 
 uint64_t disk_needed(const RunSetup& setup, const TrainConfig& config,
                      std::optional<int64_t> steps) {
-  uint64_t result = 0, state = uint64_t{1} << 20;  // headers, manifest
+  // Of a state: manifest and directories; of a tensor, its entries in three headers.
+  constexpr uint64_t kState = uint64_t{32} << 10, kEntries = 3 * 128;
+  uint64_t result = 0, state = kState;
   for (const Tensor& t : setup.table.tensors()) {
     const auto size = static_cast<uint64_t>(t.size());
     if (config.method == Method::full || t.trainable) result += size * size_of(t.stored);
-    if (t.trainable) state += size * 3 * sizeof(float);  // master and two moments
+    if (!t.trainable) continue;
+    state += size * 3 * sizeof(float) + 3 * t.name.size() + kEntries;  // master and two moments
   }
   const std::string states = config.out + "/state";
   const bool has_states = file_info(states).kind == FileKind::directory;

@@ -12,6 +12,7 @@
 #include "support/failing_calls.h"
 #include "support/raises.h"
 #include "support/temporary_directory.h"
+#include "train/journal.h"
 #include "train/metrics.h"
 
 using namespace hearth;

@@ -10,6 +10,7 @@ FILES = "crash states of a replaced file*"
 LOGS = "crash states of a log*"
 RUN = "crash states of a run: *"
 NEEDED = "everything saved: a resume*"
+LORA = "recorded adapters: 12 steps*"
 COUNTERS = "everything saved: no counter*"
 
 FAULTS = [
@@ -75,6 +76,15 @@ FAULTS = [
           "resume: what is refused*"),
     Fault("option-change-ignored", "changed options are resumed", "test_train",
           "resume: what is refused*"),
+    # Adapters.
+    Fault("gate-up-swapped", "pairs of gate and up change places in the file", "test_train", LORA),
+    Fault("alpha-not-divided", "a pair is scaled by alpha, not by alpha / rank", "test_train", LORA),
+    Fault("pair-gradient-dropped", "the pairs of up get no gradient", "test_train", LORA),
+    Fault("b-scaled-twice", "B is doubled when it is read", "test_train", LORA),
+    Fault("expert-forgotten", "the pairs of an expert are not written", "test_model",
+          "adapter files: what is read is what was written"),
+    Fault("dropout-at-evaluation", "inputs of pairs are dropped at evaluation", "test_train",
+          "adapters in a run: it is evaluated*"),
     # Numbers, and saves under the steps that follow.
     Fault("apply-non-finite-step", "a step that is not finite changes weights", "test_runtime",
           "executor: a gradient that is not finite*"),

@@ -99,9 +99,11 @@ class Job:
             raise Failed(" ".join(done.stdout.split())[-600:])
 
 
-def load_in_peft(directory, base):
+def load_in_peft(directory, base, trainable=False):
     """PEFT's model; fails where a key is missing, unexpected, or a pair has no tensors."""
-    base = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
+    # grouped_mm, the default for experts, refuses widths that are no multiple of 16 bytes.
+    base = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32,
+                                                experts_implementation="eager")
     seen = {}
     import peft.peft_model as module
     original = module.set_peft_model_state_dict
@@ -116,7 +118,7 @@ def load_in_peft(directory, base):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = peft.PeftModel.from_pretrained(base, directory)
+            model = peft.PeftModel.from_pretrained(base, directory, is_trainable=trainable)
     finally:
         module.set_peft_model_state_dict = original
     for kind, keys in seen.items():

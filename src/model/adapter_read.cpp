@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/planted.h"
 #include "base/stop.h"
 #include "model/adapter_files.h"
 #include "model/adapter_names.h"
@@ -88,6 +89,7 @@ void AdapterFile::read(ParameterTable& table) const {
                  "adapter file: a table with other pairs: " + tensor.name);
     const View home{tensor.home().view};
     HEARTH_CHECK(tensor.home().present(), "adapter file: no memory of " + tensor.name);
+    const double factor = part.factor * (part.is_b && planted("b-scaled-twice") ? 2 : 1);
     std::vector<float> row(static_cast<size_t>(part.columns));
     const int64_t first = std::max(part.row, rows.begin);
     const int64_t last = std::min(part.row + part.rows, rows.begin + rows.rows);
@@ -96,7 +98,7 @@ void AdapterFile::read(ParameterTable& table) const {
       for (int64_t c = 0; c < part.columns; ++c) {
         const auto from = static_cast<size_t>(at + c * part.step);
         row[static_cast<size_t>(c)] =
-            static_cast<float>(static_cast<double>(rows.values[from]) * part.factor);
+            static_cast<float>(static_cast<double>(rows.values[from]) * factor);
         rows.taken[from] = true;
       }
       convert(DType::f32, row.data(), home.dtype, home.slice(r - part.row, 1).raw(), part.columns);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/glob.h"
+#include "base/planted.h"
 #include "base/random.h"
 
 namespace hearth {
@@ -122,7 +123,7 @@ std::string_view report_group(const ParameterTable& table, const Tensor& t) {
 }  // namespace
 
 double AdapterOptions::scale_of(int64_t of_rank) const {
-  const auto r = static_cast<double>(of_rank);
+  const auto r = planted("alpha-not-divided") ? 1.0 : static_cast<double>(of_rank);
   return alpha / (rslora ? std::sqrt(r) : r);
 }
 

@@ -261,6 +261,9 @@ std::vector<std::string> check_identity(const Json& saved, const Json& current,
       compare_content(saved, current, key);
     }
   }
+  if (!has_changed("adapter") && saved.find("adapter") && current.find("adapter")) {
+    compare_content(saved, current, "adapter");
+  }
   for (const char* key : {"build", "machine"}) {
     const Json* before = saved.find(key);
     if (before == nullptr || !before->is_object()) continue;

@@ -151,6 +151,10 @@ RunSetup prepare(const TrainConfig& config, bool weights_needed) {
         "one to a model that is then trained whole");
   }
   if (setup.adapter) {
+    if (!config.freeze.empty()) {
+      throw usage_error(
+          "--freeze: with --adapter all of its pairs are trained; begin a new adapter for others");
+    }
     setup.adapter->add_to(setup.table);
   } else if (lora) {
     add_adapters(setup.table, setup.layout, adapter_options(config));

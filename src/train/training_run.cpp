@@ -124,9 +124,11 @@ bool TrainingRun::finished(std::optional<SavedState>& state) {
 void TrainingRun::require_own_result() {
   const bool of_a_run = file_info(directory_.journal()).kind != FileKind::none ||
                         file_info(directory_.metrics()).kind != FileKind::none;
+  const std::string result = directory_.result();
   if (!of_a_run) {
-    throw usage_error("--out " + quoted(directory_.path()) +
-                      ": holds a directory 'model' that no run left there; choose another one");
+    throw usage_error("--out " + quoted(directory_.path()) + ": holds a directory " +
+                      quoted(result.substr(result.rfind('/') + 1)) +
+                      " that no run left there; choose another one");
   }
   // Without a saved state the journal alone tells which run has ended here.
   const std::optional<Json> run = journaled_run(directory_.journal());

@@ -14,6 +14,10 @@ namespace hearth::test {
 namespace {
 
 constexpr int kMostKillsOfARun = 12;
+constexpr int kEveryLora = 4;  // one run of so many trains adapters
+
+const std::vector<std::string> kLora{"--method",       "lora", "--lora-r",    "4",
+                                     "--lora-dropout", "0.1",  "--trainable", "*norm.weight"};
 
 int64_t calls_of(const TinyRun& tiny, Start start) {
   start.environment["HEARTH_CALL_LOG"] = tiny.d / "calls";
@@ -22,35 +26,53 @@ int64_t calls_of(const TinyRun& tiny, Start start) {
   return std::count(log.begin(), log.end(), '\n');
 }
 
+/// What uninterrupted runs leave, and how many file operations and seconds they take.
+struct Whole {
+  std::vector<std::string> options;
+  Outcome expected;
+  int64_t calls = 0;
+  double seconds = 0;
+
+  Whole(const TinyRun& tiny, const std::string& out, std::vector<std::string> more)
+      : options(std::move(more)) {
+    REQUIRE(tiny.run(tiny.train(out, options)).code == 0);
+    expected = tiny.outcome(out);
+    calls = calls_of(tiny, tiny.train(out + "-counted", options));
+    seconds = tiny.run(tiny.train(out + "-timed", options)).seconds;
+  }
+};
+
 /// Kills runs of every --keep and --save-every until `kills` of them died.
 void kill_and_compare(int kills) {
   const TinyRun tiny;
   Seeded random(20261122);
   INFO("HEARTH_SEED=" << random.seed);
-  REQUIRE(tiny.run(tiny.train("whole")).code == 0);
-  const Outcome expected = tiny.outcome("whole");
-  const int64_t calls = calls_of(tiny, tiny.train("counted"));
-  const double seconds = tiny.run(tiny.train("timed")).seconds;
+  const Whole full(tiny, "full", {}), lora(tiny, "lora", kLora);
+  const auto base = content_below(tiny.d / "model");
 
   int killed = 0;
   for (int r = 0; killed < kills; ++r) {
     const std::string out = "run" + std::to_string(r);
     const int keep = static_cast<int>(random.whole(1, 3));
-    Start start = tiny.train(
-        out, {"--keep", std::to_string(keep), "--save-every", random.chance(0.7) ? "1" : "2",
-              "--threads", random.chance(0.3) ? "2" : "1"});
+    const Whole& whole = r % kEveryLora == 0 ? lora : full;
+    std::vector<std::string> options{"--keep",       std::to_string(keep),
+                                     "--save-every", random.chance(0.7) ? "1" : "2",
+                                     "--threads",    random.chance(0.3) ? "2" : "1"};
+    options.insert(options.end(), whole.options.begin(), whole.options.end());
+    Start start = tiny.train(out, options);
     if (random.chance(0.5)) start.environment["XDG_CACHE_HOME"] = tiny.d / (out + "-cache");
-    std::string story = "run " + std::to_string(r) + ", keep " + std::to_string(keep);
+    std::string story = "run " + std::to_string(r) + ", keep " + std::to_string(keep) +
+                        (&whole == &lora ? ", adapters" : "");
     bool ended = false;
     for (int k = 0; !ended && k < kMostKillsOfARun && killed < kills; ++k) {
       Start doomed = start;
       double after = 0;
       if (random.chance(0.5)) {
-        const int64_t call = random.whole(1, calls);
+        const int64_t call = random.whole(1, whole.calls);
         doomed.environment["HEARTH_KILL_AT"] = std::to_string(call);
         story += ", at call " + std::to_string(call);
       } else {
-        after = random.real(0, seconds);
+        after = random.real(0, whole.seconds);
         story += ", after " + std::to_string(after) + " s";
       }
       Process process(HEARTH_BINARY, doomed);
@@ -68,10 +90,11 @@ void kill_and_compare(int kills) {
     }
     INFO(story);
     REQUIRE(tiny.finish(start) == "");
-    REQUIRE(tiny.wrong_at_end(out, keep, expected) == "");
+    REQUIRE(tiny.wrong_at_end(out, keep, whole.expected) == "");
     std::filesystem::remove_all(tiny.d / out);
     std::filesystem::remove_all(tiny.d / (out + "-cache"));
   }
+  CHECK(content_below(tiny.d / "model") == base);
 }
 
 TEST_CASE("kill -9: a hundred kills, the same bits") { kill_and_compare(kSanitized ? 20 : 100); }

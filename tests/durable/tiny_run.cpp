@@ -69,8 +69,9 @@ std::map<int64_t, std::string> metrics_by_step(const std::string& run, std::stri
 }
 
 std::string unexpected_name(const std::string& run) {
-  static const std::set<std::string> known{
-      ".lock", "config.yaml", "plan.json", "metrics.jsonl", "journal.jsonl", "state", "model"};
+  static const std::set<std::string> known{".lock",         "config.yaml",   "plan.json",
+                                           "metrics.jsonl", "journal.jsonl", "state",
+                                           "model",         "adapter"};
   for (const std::string& name : list_directory(run)) {
     if (!known.contains(name) && !name.starts_with("events.out.tfevents.")) return name;
   }
@@ -161,6 +162,7 @@ Outcome TinyRun::outcome(const std::string& out) const {
   const auto state = find_newest_state(run, [](const RejectedState&) {});
   if (state) outcome.root = std::to_string(state->step) + " " + state->digest.root.hex();
   outcome.model = content_below(run + "/model");
+  outcome.model.merge(content_below(run + "/adapter"));
   std::string bad;
   outcome.metrics = metrics_by_step(run, bad);
   for (const std::string& text : whole_lines(run + "/journal.jsonl")) {
@@ -188,8 +190,9 @@ std::string TinyRun::wrong_between(const std::string& out, int keep) const {
   if (!steps.empty() && !metrics.contains(steps.back())) {
     return "state " + std::to_string(steps.back()) + " came before its line of metrics";
   }
-  const bool has_model = file_info(run + "/model").kind == FileKind::directory;
-  if (has_model && !metrics.contains(kSteps)) return "a result before the last step";
+  const bool has_result = file_info(run + "/model").kind == FileKind::directory ||
+                          file_info(run + "/adapter").kind == FileKind::directory;
+  if (has_result && !metrics.contains(kSteps)) return "a result before the last step";
   return bad;
 }
 

@@ -15,7 +15,7 @@ namespace hearth::test {
 /// What an uninterrupted run left.
 struct Outcome {
   std::string root;                          // of the last state
-  std::map<std::string, std::string> model;  // file name to content
+  std::map<std::string, std::string> model;  // or adapter: file name to content
   std::map<int64_t, std::string> metrics;    // step to its line, without time and memory
   std::map<std::string, std::string> evals;  // "step when" to loss
   friend bool operator==(const Outcome&, const Outcome&) = default;

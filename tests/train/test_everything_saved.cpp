@@ -5,8 +5,8 @@
 
 #include "data/samples/row_set.h"
 #include "support/planted.h"
+#include "train/lora_fixture.h"
 #include "train/resume.h"
-#include "train/training_fixture.h"
 
 namespace hearth::test {
 namespace {
@@ -25,14 +25,10 @@ std::vector<std::string> components_of(const std::string& state) {
   return names;
 }
 
-TEST_CASE("everything saved: a resume without a component or a counter ends otherwise") {
+/// Every component and counter of a state changes the end of a resume that goes without it.
+void require_all_needed(TrainingFixture& f,
+                        const std::function<TrainConfig(const std::string&)>& config) {
   const PlantedFault quick("machine-not-measured");
-  TrainingFixture f;
-  const auto config = [&](const std::string& out) {
-    TrainConfig c = f.config(out);
-    c.steps = 4;
-    return c;
-  };
   REQUIRE(f.run(config("whole")) == ExitCode::done);
   REQUIRE(f.run_until(config("stopped"), 3) == ExitCode::stopped);
   const std::string state = f.dir / "stopped/state/step-00000003";
@@ -64,6 +60,25 @@ TEST_CASE("everything saved: a resume without a component or a counter ends othe
     if (value.as_int() != 0) CHECK(outcome("forget-" + key) != whole);
   }
   CHECK(outcome("off-by-one-cursor") != whole);
+}
+
+TEST_CASE("everything saved: a resume without a component or a counter ends otherwise") {
+  TrainingFixture f;
+  require_all_needed(f, [&](const std::string& out) {
+    TrainConfig c = f.config(out);
+    c.steps = 4;
+    return c;
+  });
+}
+
+TEST_CASE("everything saved: so does one of adapters with dropout") {
+  LoraFixture f;
+  require_all_needed(f, [&](const std::string& out) {
+    TrainConfig c = f.lora(out);
+    c.trainable = {"model.norm.weight"};
+    c.steps = 4;
+    return c;
+  });
 }
 
 TEST_CASE("everything saved: no counter of progress is forgotten") {

@@ -3,6 +3,7 @@
 
 #include "base/planted.h"
 #include "model/safetensors.h"
+#include "model/weight_copy.h"
 #include "train/state_files.h"
 
 namespace hearth {
@@ -71,6 +72,30 @@ std::vector<StateTensor> digest_views(const std::vector<StateView>& views, const
     const StateView& view = views[i];
     tensors[i] = {view.name, safetensors_name(view.dtype), view.shape,
                   digest_of(view.bytes.data(), view.bytes.size())};
+  });
+  return tensors;
+}
+
+std::vector<StateTensor> digest_views(const std::vector<StateView>& views, const Pool* pool,
+                                      std::vector<int64_t>& not_finite) {
+  constexpr size_t kPiece = size_t{1} << 18;  // stays in the cache between the two
+  std::vector<StateTensor> tensors(views.size());
+  not_finite.resize(views.size());
+  for_views(views, pool, [&](size_t i) {
+    const StateView& view = views[i];
+    const auto elements = [&](size_t bytes) {
+      return static_cast<int64_t>(bytes / size_of(view.dtype));
+    };
+    not_finite[i] = elements(view.bytes.size());
+    Hasher hasher;
+    for (size_t at = 0; at < view.bytes.size(); at += kPiece) {
+      const auto piece = view.bytes.subspan(at, std::min(kPiece, view.bytes.size() - at));
+      const int64_t n = elements(piece.size());
+      const int64_t bad = find_not_finite(view.dtype, piece.data(), n);
+      if (bad < n) not_finite[i] = std::min(not_finite[i], elements(at) + bad);
+      hasher.update(piece.data(), piece.size());
+    }
+    tensors[i] = {view.name, safetensors_name(view.dtype), view.shape, hasher.digest()};
   });
   return tensors;
 }

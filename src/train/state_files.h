@@ -86,5 +86,9 @@ void for_views(const std::vector<StateView>& views, const Pool* pool, const F& f
 /// Their digests, from memory, on the workers of `pool` if given.
 std::vector<StateTensor> digest_views(const std::vector<StateView>& views,
                                       const Pool* pool = nullptr);
+/// The same, and the first element of each that is not finite, its size where all are: one pass over
+/// the memory serves both.
+std::vector<StateTensor> digest_views(const std::vector<StateView>& views, const Pool* pool,
+                                      std::vector<int64_t>& not_finite);
 
 }  // namespace hearth

@@ -10,7 +10,6 @@
 #include "base/file_ops.h"
 #include "base/planted.h"
 #include "model/safetensors.h"
-#include "model/weight_copy.h"
 #include "train/state_files.h"
 
 namespace hearth {
@@ -26,16 +25,10 @@ std::vector<SafetensorsEntry> entries_of(const std::vector<StateView>& views) {
 
 // An update may overflow though loss and gradient of its step are finite: such weights must not
 // take the place of states that a run can go on from.
-void require_finite(const std::vector<StateView>& views, int64_t step, const Pool* pool) {
-  std::vector<int64_t> bad(views.size(), -1);
-  for_views(views, pool, [&](size_t i) {
-    const StateView& view = views[i];
-    const auto n = static_cast<int64_t>(view.bytes.size() / size_of(view.dtype));
-    const int64_t found = find_not_finite(view.dtype, view.bytes.data(), n);
-    if (found < n) bad[i] = found;
-  });
+void require_finite(const std::vector<StateView>& views, const std::vector<int64_t>& bad,
+                    int64_t step) {
   for (size_t i = 0; i < views.size(); ++i) {
-    if (bad[i] < 0) continue;
+    if (static_cast<size_t>(bad[i]) * size_of(views[i].dtype) == views[i].bytes.size()) continue;
     throw numeric_error(
         "after step " + std::to_string(step) + " tensor " + quoted(views[i].name) + ": element " +
         std::to_string(bad[i]) +
@@ -101,9 +94,15 @@ StateSave::StateSave(const StateRegistry& registry, SaveRequest request, const P
     Part part;
     part.file.component = component.name;
     part.views = checked_views(component);
-    if (component.name == kWeights) require_finite(part.views, request_.step, pool);
     if (component.copied) part.copy_views();
-    std::vector<StateTensor> tensors = digest_views(part.views, pool);
+    std::vector<StateTensor> tensors;
+    if (component.name == kWeights) {
+      std::vector<int64_t> not_finite;
+      tensors = digest_views(part.views, pool, not_finite);
+      require_finite(part.views, not_finite, request_.step);
+    } else {
+      tensors = digest_views(part.views, pool);
+    }
     for (const StateTensor& tensor : tensors) part.digests.push_back(tensor.digest);
     part.file.digest = builder.add(component.name, std::move(tensors));
     parts_.push_back(std::move(part));

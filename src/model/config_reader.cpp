@@ -24,8 +24,11 @@ bool ConfigReader::is_null(std::string_view key) const {
 
 void ConfigReader::refuse(std::string_view key, const std::string& what) const {
   const Json* value = object_.find(key);
+  // Names of settings stand bare; what a file invented is quoted, which cuts and escapes it.
+  std::string name = quoted(key);
+  if (name.substr(1, name.size() - 2) == key) name = key;
   throw input_error(
-      source_ + ": " + std::string(key) +
+      source_ + ": " + name +
       (value == nullptr ? std::string(" is missing: ") : " is " + quoted(value->dump()) + ": ") +
       what);
 }

@@ -7,6 +7,7 @@
 #include "base/stop.h"
 #include "model/adapter_card.h"
 #include "model/adapter_names.h"
+#include "model/adapter_readers.h"
 #include "model/adapter_targets.h"
 #include "model/inspect.h"
 #include "model/new_directory.h"
@@ -249,7 +250,9 @@ void write_adapter(const ParameterTable& table, const Checkpoint& base,
   config["base_model_name_or_path"] = name;
   config["revision"] = nullptr;
   write_text(result.path() + "/" + kAdapterConfig, config.dump(2) + "\n");
-  write_text(result.path() + "/README.md", adapter_card(plan, name, options.card));
+  std::string card = adapter_card(plan, name, options.card) + "\n";
+  for (const std::string& line : reader_notes(table, options.layout)) card += "* " + line + "\n";
+  write_text(result.path() + "/README.md", card);
   for (const std::string& file : base.companion_files()) {
     result.copy(base.directory() + "/" + file, file);
   }

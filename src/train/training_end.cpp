@@ -2,6 +2,7 @@
 #include "base/file_ops.h"
 #include "base/stop.h"
 #include "base/system.h"
+#include "model/adapter_readers.h"
 #include "train/training_run.h"
 
 namespace hearth {
@@ -129,6 +130,10 @@ void TrainingRun::tell_end() {
     reporter_.note("  model = AutoModelForCausalLM.from_pretrained(" + name + ")");
   }
   if (speaks) reporter_.note("  tokenizer = AutoTokenizer.from_pretrained(" + name + ")");
+  if (config_.method == Method::full) return;
+  for (const std::string& line : reader_notes(setup_.table, config_.adapter_layout)) {
+    reporter_.note("  # " + line);
+  }
 }
 
 ExitCode TrainingRun::finish() {

@@ -24,9 +24,9 @@ const std::string kUp = kPrefix + "mlp.experts.1.up_proj.lora_B.weight";
 
 /// adapter/ of a run on the place's model, on attention and experts.
 void adapt(const Place& place, const std::string& layout = "per-expert") {
-  const Outcome outcome = run_in(
-      place, {"train", "--quiet", "--threads", "1", "run.yaml", "--method", "lora", "--lora-r", "2",
-              "--adapter-layout", layout, "--final-state", "off"});
+  const Outcome outcome =
+      run_in(place, {"train", "--quiet", "--threads", "1", "run.yaml", "--method", "lora",
+                     "--lora-r", "2", "--adapter-layout", layout, "--final-state", "off"});
   INFO(outcome.err);
   REQUIRE(outcome.code == 0);
   fs::rename(place.path("run/adapter"), place.path("adapter"));
@@ -133,9 +133,7 @@ TEST_CASE("hostile: an adapter's settings") {
                 {"biases", setting("bias", "\"all\""), {name, "bias"}},
                 {"a changed base", setting("init_lora_weights", "\"pissa\""), {name, "pissa"}},
                 {"an unknown setting", setting("use_magic", "1"), {name, "use_magic"}},
-                {"an escape in a setting",
-                 setting("\x1b[2J" + std::string(300, 'x'), "1"),
-                 {name}},
+                {"an escape in a setting", setting("\x1b[2J" + std::string(300, 'x'), "1"), {name}},
                 {"no rank", setting("r", "0"), {name, "r"}},
                 {"a rank of 1e300", setting("r", "1e300"), {name, "r"}},
                 {"a rank past 64 bits",
@@ -167,13 +165,14 @@ TEST_CASE("hostile: an adapter's settings") {
                  {name, "modules_to_save"}},
             },
             words());
-  run_table("adapter_config.json, kind",
-            [] {
-              std::vector<Case> table = not_a_file(kConfig);
-              for (Case& row : table) row.plant = adapter(row.plant);
-              return table;
-            }(),
-            words());
+  run_table(
+      "adapter_config.json, kind",
+      [] {
+        std::vector<Case> table = not_a_file(kConfig);
+        for (Case& row : table) row.plant = adapter(row.plant);
+        return table;
+      }(),
+      words());
 }
 
 TEST_CASE("hostile: an adapter's weights") {
@@ -211,7 +210,9 @@ TEST_CASE("hostile: an adapter's weights") {
            renamed(kUp, kPrefix + "mlp.experts.99.up_proj.lora_B.weight"),
            {name, "experts.99"}},
           {"another shape",
-           header([](Json& json) { json[kQ]["shape"] = JsonArray{int64_t{16}, int64_t{2}}; }),
+           header([](Json& json) {
+             json[kQ]["shape"] = JsonArray{int64_t{16}, int64_t{2}};
+           }),
            {name, kQ, "shape"}},
           {"one dimension",
            header([](Json& json) { json[kQ]["shape"] = JsonArray{int64_t{32}}; }),
@@ -235,11 +236,12 @@ TEST_CASE("hostile: an adapter's weights") {
            {name, "--adapter-layout fused"}},
       },
       words());
-  run_table("adapter_model.safetensors, kind",
-            [] {
-              std::vector<Case> table = not_a_file(kWeights);
-              for (Case& row : table) row.plant = adapter(row.plant);
-              return table;
-            }(),
-            words());
+  run_table(
+      "adapter_model.safetensors, kind",
+      [] {
+        std::vector<Case> table = not_a_file(kWeights);
+        for (Case& row : table) row.plant = adapter(row.plant);
+        return table;
+      }(),
+      words());
 }

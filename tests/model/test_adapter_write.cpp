@@ -230,6 +230,7 @@ TEST_CASE("adapter files: config, card and companions", "[adapter]") {
   const std::string card = read_text(directory / "out/README.md");
   CHECK(card.starts_with("---\nbase_model: \"org/\\\"name\\\"\"\nlibrary_name: peft\n"));
   CHECK_THAT(card, ContainsSubstring("| steps | 3\\|4 5 |"));
+  CHECK_THAT(card, ContainsSubstring("* PEFT before 0.19 on transformers 5 loses its experts"));
   CHECK(card.find("license") == std::string::npos);
   CHECK(fs::exists(directory / "out/tokenizer.json"));
   CHECK_FALSE(fs::exists(directory / "out/config.json"));

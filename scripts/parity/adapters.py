@@ -225,6 +225,26 @@ def check_fused_base(job, family, base, twin):
     return True
 
 
+def tell_of_listed(job, base):
+    """What this PEFT makes of dense layers in target_modules (issue 3711); hearth writes them as
+    parameters."""
+    written = job.work / "listed"
+    job.run(model=base, write=written, layout="per-expert", targets=["dense"], rank=4,
+            expert_rank=4, alpha=8.0, rslora=False, experts=[], trained=[])
+    path = written / "adapter_config.json"
+    config = json.loads(path.read_text())
+    config["target_modules"] = ["layers.1.mlp." + part for part in
+                                ("gate_proj", "up_proj", "down_proj")]
+    config["target_parameters"] = None
+    path.write_text(json.dumps(config))
+    try:
+        load_in_peft(written, base)
+        result = "load"
+    except Exception as error:  # of PEFT, too
+        result = f"are lost: {str(error)[:150]}"
+    print(f"peft {peft.__version__}: dense layers of qwen3_moe listed as modules {result}")
+
+
 LINEAR = ["q_proj", "k_proj", "v_proj", "o_proj"]
 
 
@@ -331,7 +351,8 @@ def main():
     program, work, families = sys.argv[1], Path(sys.argv[2]), sys.argv[3:] or FAMILIES
     os.environ["HF_HUB_OFFLINE"] = "1"
     torch.set_num_threads(1)
-    print(f"peft {peft.__version__}, transformers {transformers.__version__}")
+    print(f"peft {peft.__version__}, transformers {transformers.__version__} (what other versions "
+          "lose: docs/adapters.md)")
     passed = failed = 0
     for family in families:
         shutil.rmtree(work / family, ignore_errors=True)
@@ -351,6 +372,8 @@ def main():
                    for name, settings in made_by_peft(family).items()]
         checks.append(("fused base", check_fused_base,
                        (bases[torch.float32, True], bases[torch.float32, False])))
+        if family == "qwen3_moe":
+            tell_of_listed(job, bases[torch.float32, True])
         for name, check, arguments in checks:
             try:
                 if check(job, family, *arguments):

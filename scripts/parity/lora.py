@@ -29,7 +29,6 @@ from adapters import FAMILIES, load_in_peft, load_tensors, make_model, published
 
 LIMITS = dict(loss=1e-5, aux=1e-5, grad_norm=1e-4, update=1e-3, eval=1e-5, merged=1e-6, counts=0)
 OPTIONS = dict(cases.BASE_TRAIN, seq_len=32)
-SIZES = dict(initializer_range=0.25)
 
 
 @dataclass
@@ -143,7 +142,7 @@ class Check:
         work.mkdir(parents=True)
         self.base = work / "model"
         if base is None:
-            base = make_model(family, **SIZES)
+            base = make_model(family)
             spread_routers(base)
             base.save_pretrained(self.base, save_original_format=not case.fused_base)
         else:
@@ -186,7 +185,8 @@ class Check:
             self.see("grad_norm", a["grad_norm"], b["grad_norm"])
         self.margin = routing.margin
         ours = PeftModel(self.case, self.work / "run/adapter", self.base)
-        self.scales_of_file(ours)
+        for name, scale in ours.file_scales.items():
+            ours.model.get_submodule(name).scaling["default"] = scale
         self.compare(start, model.products(), ours.products())
         evaluated = training.evaluate(ours, self.rows, self.options, self.top_k)
         mine = json.loads(self.program.call(
@@ -206,11 +206,6 @@ class Check:
             self.see("merged", ((tensor - merged[name]).abs().max() / tensor.abs().max()).item())
         return [f"{kind} {error:.1e} > {LIMITS[kind]:g}" for kind, error in self.worst.items()
                 if not error <= LIMITS[kind]]
-
-    @staticmethod
-    def scales_of_file(model):
-        for name, scale in model.file_scales.items():
-            model.model.get_submodule(name).scaling["default"] = scale
 
     def compare(self, start, theirs, ours):
         self.see("counts", len(theirs.keys() ^ ours.keys()))

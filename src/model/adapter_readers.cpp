@@ -11,7 +11,7 @@ std::vector<std::string> reader_notes(const ParameterTable& table, AdapterLayout
     router = router || of == BlockKind::gate;
     parameters = parameters || of == BlockKind::shared || of == BlockKind::dense;
   }
-  std::vector<std::string> lines = {"checked with PEFT 0.21.2 on transformers 5.23.0"};
+  std::vector<std::string> lines = {"checked with PEFT 0.20.0 and 0.21.2 on transformers 5.23.0"};
   if (experts && layout == AdapterLayout::fused) {
     lines.push_back("PEFT before 0.19.1 does not load its experts");
   } else if (experts) {

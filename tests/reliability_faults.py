@@ -11,6 +11,7 @@ LOGS = "crash states of a log*"
 RUN = "crash states of a run: *"
 NEEDED = "everything saved: a resume*"
 LORA = "recorded adapters: 12 steps*"
+VERDICT = "verdict: sound runs are ok*"
 COUNTERS = "everything saved: no counter*"
 
 FAULTS = [
@@ -47,11 +48,16 @@ FAULTS = [
     Fault("no-torn-line-cut", "a torn last line stays", "test_base", LOGS),
     Fault("cut-too-far", "a byte of a whole line is cut off", "test_base", LOGS),
     Fault("leave-leftovers", "nothing below .tmp-* is removed", "test_train", SAVES),
+    # What the verdict on a run must see.
+    Fault("changed-frozen-tensor", "training changes a frozen tensor", "test_train", VERDICT),
+    Fault("lost-gradients-of-an-expert", "an expert gets no gradient", "test_train", VERDICT),
+    Fault("lost-gradients-of-attention", "attention gets no gradient", "test_train", VERDICT),
     # What a state holds.
     Fault("drop-weights", "weights are not loaded", "test_train", NEEDED),
     Fault("drop-moment1", "AdamW's first moment is not loaded", "test_train", NEEDED),
     Fault("drop-moment2", "AdamW's second moment is not loaded", "test_train", NEEDED),
     Fault("drop-progress", "counters and cursor are not loaded", "test_train", NEEDED),
+    Fault("drop-routing", "tokens by expert are not loaded", "test_train", NEEDED),
     Fault("forget-step", "the step is not loaded", "test_train", NEEDED),
     Fault("forget-updates", "AdamW's step count is not loaded", "test_train", NEEDED),
     Fault("forget-tokens", "the count of tokens is not loaded", "test_train", COUNTERS),

@@ -85,7 +85,6 @@ std::vector<ForeignKey> foreign_keys_of_data() {
       {"qat", "", kIfFalse, refuse, kNoQuantised},
       {"quantization-*", "", {}, refuse, kNoQuantised},
       {"quantization", "", {}, refuse, kNoQuantised},
-      {"strict", "", kIfFalse, refuse, "not in this version; remove it or set it to false"},
       {"special-tokens", "", {}, refuse, kTokenizer + "; remove the key", false, {"pad_token"}},
       {"tokens", "", {}, refuse, kTokenizer + "; remove the key"},
       {"added-tokens-overrides", "", {}, refuse, kTokenizer + "; remove the key"},

@@ -48,6 +48,25 @@ class Update final : public Body {
   }
 
  private:
+  /// What the verdict of a run must see (train/verdict.h).
+  static void plant_faults(const BodyContext& c, const UpdateRun& run) {
+    const bool expert = planted("lost-gradients-of-an-expert");
+    const bool attention = planted("lost-gradients-of-attention");
+    for (TensorId id = run.begin; (expert || attention) && id < run.end; ++id) {
+      const Block& own = c.table.block(c.table.tensor(id).block);
+      const Block& base = own.kind == BlockKind::adapter ? c.table.block(own.base) : own;
+      const bool lost = (expert && base.kind == BlockKind::expert && base.expert == 0) ||
+                        (attention && base.kind == BlockKind::attention);
+      if (lost) std::memset(c.table.gradient(id).raw(), 0, c.table.gradient(id).bytes());
+    }
+    if (!planted("changed-frozen-tensor")) return;
+    for (const Tensor& t : c.table.tensors()) {
+      if (t.trainable) continue;
+      ++*static_cast<unsigned char*>(t.home().view.raw());
+      break;
+    }
+  }
+
   static void update(const BodyContext& c, const BlockUse& use) {
     const bool finite = c.scalar(Value::finite) != 0 || planted("apply-non-finite-step");
     for (const UpdateRun& run : update_runs(c.table, use.begin, use.end)) {
@@ -55,6 +74,7 @@ class Update final : public Body {
         std::memset(run.gradient.raw(), 0, run.gradient.bytes());
         continue;
       }
+      plant_faults(c, run);
       AdamWOptions options = c.settings.adamw;
       options.lr = c.scalar(Value::lr);
       if (!run.decayed) options.weight_decay = 0;

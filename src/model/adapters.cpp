@@ -102,24 +102,6 @@ class TargetFinder {
   std::vector<const std::string*> published_;
 };
 
-std::string_view report_group(const ParameterTable& table, const Tensor& t) {
-  const Block& own = table.block(t.block);
-  const BlockKind kind = own.kind == BlockKind::adapter ? table.block(own.base).kind : own.kind;
-  if (t.slot == Slot::input_norm || t.slot == Slot::post_norm || t.slot == Slot::final_norm ||
-      t.slot == Slot::q_norm || t.slot == Slot::k_norm) {
-    return "norms";
-  }
-  switch (kind) {
-    case BlockKind::embedding: return "embedding";
-    case BlockKind::attention: return "attention";
-    case BlockKind::gate: return "router";
-    case BlockKind::expert: return "experts";
-    case BlockKind::shared: return "shared-experts";
-    case BlockKind::dense: return "dense";
-    default: return "head";
-  }
-}
-
 }  // namespace
 
 double AdapterOptions::scale_of(int64_t of_rank) const {
@@ -173,6 +155,24 @@ void init_adapters(ParameterTable& table, uint64_t seed) {
 
 bool has_adapters(const ParameterTable& table) {
   return !table.blocks().empty() && table.blocks().back().kind == BlockKind::adapter;
+}
+
+std::string_view report_group(const ParameterTable& table, const Tensor& t) {
+  const Block& own = table.block(t.block);
+  const BlockKind kind = own.kind == BlockKind::adapter ? table.block(own.base).kind : own.kind;
+  if (t.slot == Slot::input_norm || t.slot == Slot::post_norm || t.slot == Slot::final_norm ||
+      t.slot == Slot::q_norm || t.slot == Slot::k_norm) {
+    return "norms";
+  }
+  switch (kind) {
+    case BlockKind::embedding: return "embedding";
+    case BlockKind::attention: return "attention";
+    case BlockKind::gate: return "router";
+    case BlockKind::expert: return "experts";
+    case BlockKind::shared: return "shared-experts";
+    case BlockKind::dense: return "dense";
+    default: return "head";
+  }
 }
 
 std::vector<TrainedGroup> trained_groups(const ParameterTable& table) {

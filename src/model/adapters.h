@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/parameter_table.h"
@@ -41,7 +42,11 @@ void init_adapters(ParameterTable& table, uint64_t seed);
 /// Whether the table has adapters.
 bool has_adapters(const ParameterTable& table);
 
-/// A group of tensors as users name it, what it has, and what is trained of it.
+/// The group of a tensor as users name it (attention, experts, ..., norms, head), that of its base
+/// for a pair's.
+std::string_view report_group(const ParameterTable& table, const Tensor& tensor);
+
+/// A group of tensors, what it has, and what is trained of it.
 struct TrainedGroup {
   std::string name;
   int64_t tensors = 0, parameters = 0;                  // of the model

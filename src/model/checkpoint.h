@@ -23,6 +23,9 @@ struct TensorLocation {
   SafetensorsEntry entry;
 };
 
+/// Which tensors of a table are read.
+enum class WeightSet : uint8_t { all, trained };
+
 /// Opened and checked: names against shards, every tensor of the table present with its shape in
 /// one layout, no unknown one. Reads no tensor data.
 class Checkpoint {
@@ -48,8 +51,9 @@ class Checkpoint {
   /// in pieces through a small buffer a worker; also working copies. Their versions become the
   /// home's. A weight that is not finite is an input error naming tensor and index. So is a tied
   /// head that is stored and differs from the embedding: transformers would then not tie them. Ends
-  /// with the error of base/stop.h when the process is asked to stop, as `digests` does.
-  void read_weights(ParameterTable& table, const Pool& pool) const;
+  /// with the error of base/stop.h when the process is asked to stop, as `digests` does. Of `trained`
+  /// tensors alone the homes are filled, nothing else changes.
+  void read_weights(ParameterTable& table, const Pool& pool, WeightSet set = WeightSet::all) const;
 
   /// Reads every weight and raises the input error of `read_weights` for one that is not finite.
   void check_finite() const;

@@ -33,13 +33,15 @@ struct Piece {
   int64_t count = 0;
 };
 
-std::vector<Piece> pieces_of(const ParameterTable& table, const PublishedLayout& layout) {
+std::vector<Piece> pieces_of(const ParameterTable& table, const PublishedLayout& layout,
+                             WeightSet set) {
   std::vector<Piece> pieces;
   for (const PublishedTensor& published : layout.tensors()) {
     int64_t at = 0;
     for (const TensorId id : published.parts) {
       const int64_t size = table.tensor(id).size();
-      for (int64_t begin = 0; begin < size; begin += kPieceElements) {
+      const bool wanted = set == WeightSet::all || table.tensor(id).trainable;
+      for (int64_t begin = 0; wanted && begin < size; begin += kPieceElements) {
         const int64_t count = std::min(kPieceElements, size - begin);
         pieces.push_back({&published, at + begin, id, begin, count});
       }
@@ -75,8 +77,8 @@ int64_t find_not_finite(DType type, const void* data, int64_t n) {
   }
 }
 
-void Checkpoint::read_weights(ParameterTable& table, const Pool& pool) const {
-  const std::vector<Piece> pieces = pieces_of(table, layout_);
+void Checkpoint::read_weights(ParameterTable& table, const Pool& pool, WeightSet set) const {
+  const std::vector<Piece> pieces = pieces_of(table, layout_, set);
   std::vector<std::vector<float>> buffers(static_cast<size_t>(pool.workers()));
   for (std::vector<float>& buffer : buffers) buffer.resize(kPieceElements);
   pool.run(static_cast<int64_t>(pieces.size()), [&](int64_t i, int worker) {
@@ -94,8 +96,9 @@ void Checkpoint::read_weights(ParameterTable& table, const Pool& pool) const {
     HEARTH_CHECK(home.present(), "read_weights: no memory for tensor " + tensor.name);
     put(home, type, buffer, piece);
     Copy& working = tensor.copies[static_cast<int>(CopyRole::working)];
-    if (working.present()) put(working, type, buffer, piece);
+    if (working.present() && set == WeightSet::all) put(working, type, buffer, piece);
   });
+  if (set == WeightSet::trained) return;
   for (Tensor& tensor : table.tensors()) {
     tensor.home().version = tensor.version;
     tensor.copies[static_cast<int>(CopyRole::working)].version = tensor.version;

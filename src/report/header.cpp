@@ -51,6 +51,10 @@ std::string state_badge(const RunHistory& run) {
   const std::string step = journal.end_step ? count_text(*journal.end_step) : "?";
   if (journal.end == RunEnd::finished) return badge("good", "finished at step " + step);
   if (journal.end == RunEnd::signal) return badge("soft", "stopped by a signal after step " + step);
+  if (journal.end == RunEnd::failed) {
+    return badge("bad", "ended with an error after step " + step + " (exit code " +
+                            count_text(journal.end_code) + ")");
+  }
   if (run.metrics.steps == 0) return badge("soft", "no step yet");
   return badge("soft", "not finished: under way or broken off, last step " +
                            count_text(run.metrics.last_step));

@@ -59,14 +59,14 @@ std::string details_of(const Json& event) {
   return text;
 }
 
-bool is_alarm(const std::string& name, const Json& event) {
+bool is_alarm(const std::string& name) {
   return name == "warning" || name == "skipped_step" || name == "save_failed" ||
-         name == "state_rejected" || text_of(event, "verdict") == "alarm";
+         name == "state_rejected" || name == "failed";
 }
 
 void show(JournalHistory& journal, const std::string& name, const Json& event) {
   journal.events.push_back(
-      {name, text_of(event, "time"), step_of(event), details_of(event), is_alarm(name, event)});
+      {name, text_of(event, "time"), step_of(event), details_of(event), is_alarm(name)});
   if (journal.events.size() > 2 * (kFirstEvents + kLastEvents)) {
     const auto from = journal.events.begin() + kFirstEvents;
     const auto to = journal.events.end() - kLastEvents;
@@ -106,6 +106,7 @@ void take(JournalHistory& journal, const Json& event) {
   if (!time.empty()) journal.last_time = time;
   if (name == "start" || name == "resume") {
     journal.end = RunEnd::unknown;
+    journal.verdict = Json();
     if (name == "start") journal.planned_steps = count_of(event, "steps");
   }
   if (name == "resume") {
@@ -114,14 +115,21 @@ void take(JournalHistory& journal, const Json& event) {
       journal.resume_steps.push_back(*step_of(event));
     }
   }
-  if (name == "finished" || name == "signal") {
-    journal.end = name == "finished" ? RunEnd::finished : RunEnd::signal;
+  if (name == "finished" || name == "signal" || name == "failed") {
+    journal.end = name == "finished" ? RunEnd::finished
+                  : name == "signal" ? RunEnd::signal
+                                     : RunEnd::failed;
     journal.end_step = step_of(event);
+    journal.end_code = count_of(event, "code");
   }
   journal.warnings += name == "warning";
   journal.failed_saves += name == "save_failed";
   if (name == "eval") return take_evaluation(journal, event);
   if (name == "sample" || name == "samples") return take_sample(journal, event);
+  if (name == "verdict") {
+    journal.verdict = event;
+    return;
+  }
   if (name == "plan") {
     journal.plan = event;
     return;

@@ -32,7 +32,7 @@ struct GeneratedSample {
   std::string when, prompt, text;
 };
 
-enum class RunEnd : uint8_t { unknown, finished, signal };
+enum class RunEnd : uint8_t { unknown, finished, signal, failed };
 
 struct JournalHistory {
   std::vector<JournalEvent> events;           // of many the first and the last
@@ -46,8 +46,10 @@ struct JournalHistory {
   std::optional<int64_t> planned_steps;
   Json plan;  // the event of the last start; null if there is none
   std::string began, last_time;
+  Json verdict;  // the event, of the last start alone; null if there is none
   RunEnd end = RunEnd::unknown;
   std::optional<int64_t> end_step;
+  int64_t end_code = 0;  // the exit code of a run that failed
 };
 
 /// Reads the journal line by line. Events of names that this version does not know are shown like

@@ -26,6 +26,7 @@ p{margin:0 0 .6rem}
 .badge{display:inline-block;border-radius:1rem;padding:.1rem .7rem;font-size:.875rem;
 font-weight:550;background:var(--quiet-bg)}
 .badge.good{background:var(--good-bg);color:var(--good)}
+.badge.bad{background:var(--bad-bg);color:var(--bad)}
 header .pair{margin:0 0 .3rem}header .pair:last-child{margin-bottom:1.25rem}.versus{color:var(--soft);font-weight:400}.pair{overflow-wrap:anywhere}
 .figures{display:flex;flex-wrap:wrap;gap:1px;
 margin:1.2rem 0 1.25rem;background:var(--edge);border:1px solid var(--edge);border-radius:.75rem;

@@ -127,7 +127,17 @@ std::string memory_section(const RunHistory& run) {
 std::string samples_section(const RunHistory& run) {
   if (run.journal.samples.empty()) return "";
   std::string html = "<section class=\"card wide\"><h2>Samples</h2><div class=\"samples\">";
-  for (const GeneratedSample& sample : run.journal.samples) {
+  // Those of a prompt together, in the order of the journal.
+  const std::vector<GeneratedSample>& all = run.journal.samples;
+  std::vector<std::pair<size_t, size_t>> order;
+  for (size_t i = 0; i < all.size(); ++i) {
+    size_t first = 0;
+    while (all[first].prompt != all[i].prompt) ++first;
+    order.emplace_back(first, i);
+  }
+  std::sort(order.begin(), order.end());
+  for (const auto& [first, i] : order) {
+    const GeneratedSample& sample = all[i];
     std::string when = sample.when;
     if (sample.step) when += (when.empty() ? "" : ", ") + ("step " + count_text(*sample.step));
     html += "<article><h3>" + escaped(when) + "</h3>" +

@@ -15,6 +15,8 @@ using OptionDefaults = std::map<std::string, std::string>;
 std::string header_section(const RunHistory& run);
 /// What was trained on what, and where the files are.
 std::string facts_section(const RunHistory& run);
+/// Whether the run did what it was to do; empty where it has not ended.
+std::string verdict_section(const RunHistory& run);
 std::string evaluations_section(const RunHistory& run);
 /// Busy seconds by resource.
 std::string resources_section(const RunHistory& run);

@@ -101,6 +101,8 @@ struct TrainConfig : RunConfig, LoraConfig {
   std::vector<std::string> allow_change;
   std::optional<int64_t> eval_every;
   bool eval_at_start = false;
+  int64_t samples = 0;  // prompts that the model continues before and after training
+  bool strict = false;  // an alarm of the verdict is an exit code
   int64_t log_every = 1;
   std::optional<int64_t> digest_every = 100;  // steps; none: never
   std::string trace;                          // Chrome trace of the last step

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <limits>
 #include <sstream>
 
 #include "base/error.h"
@@ -71,11 +72,33 @@ std::optional<Json> journaled_run(const std::string& path) {
 }
 
 bool journaled_evaluation(const std::string& path, int64_t step) {
-  bool found = false;
-  for_each_event(path, [&](const std::string& event, int64_t at, const Json&) {
-    found = found || (event == "eval" && at == step);
+  return journaled_loss(path, step).has_value();
+}
+
+std::optional<double> journaled_loss(const std::string& path, int64_t step) {
+  std::optional<double> loss;
+  for_each_event(path, [&](const std::string& event, int64_t at, const Json& line) {
+    if (event != "eval" || at != step) return;
+    const Json* value = line.find("loss");
+    loss = value != nullptr && value->is_number() ? value->as_double()
+                                                  : std::numeric_limits<double>::quiet_NaN();
   });
-  return found;
+  return loss;
+}
+
+std::optional<std::string> journaled_alarm(const std::string& path) {
+  std::optional<std::string> alarm;
+  for_each_event(path, [&](const std::string& event, int64_t, const Json& line) {
+    if (event == "start" || event == "resume" || event == "verdict") alarm.reset();
+    const Json *verdict = line.find("verdict"), *reasons = line.find("reasons");
+    if (event != "verdict" || verdict == nullptr || !verdict->is_string()) return;
+    if (verdict->as_string() != "alarm" || reasons == nullptr || !reasons->is_array()) return;
+    alarm = "";
+    for (const Json& reason : reasons->as_array()) {
+      if (reason.is_string()) *alarm += (alarm->empty() ? "" : "; ") + reason.as_string();
+    }
+  });
+  return alarm;
 }
 
 }  // namespace hearth

@@ -30,6 +30,12 @@ std::optional<Json> journaled_run(const std::string& path);
 /// Whether a journal has the result of an evaluation at a step.
 bool journaled_evaluation(const std::string& path, int64_t step);
 
+/// The loss of the last evaluation at a step; NaN where it was not finite.
+std::optional<double> journaled_loss(const std::string& path, int64_t step);
+
+/// The reasons of the alarm that the run of a journal ended with, if it did.
+std::optional<std::string> journaled_alarm(const std::string& path);
+
 /// The current time as "2024-06-07T12:34:56.789Z".
 std::string utc_now();
 

@@ -37,7 +37,32 @@ double max_over_mean(const std::vector<double>& counts) {
   return sum > 0 ? most * static_cast<double>(counts.size()) / sum : 0;
 }
 
+/// While it lives, homes lie where gradients do: what fills homes fills those.
+class HomesInGradients {
+ public:
+  explicit HomesInGradients(ParameterTable& table) : table_(table) { exchange(); }
+  ~HomesInGradients() { exchange(); }
+  HomesInGradients(const HomesInGradients&) = delete;
+  HomesInGradients& operator=(const HomesInGradients&) = delete;
+
+ private:
+  void exchange() {
+    for (Tensor& t : table_.tensors()) {
+      if (!t.trainable) continue;
+      std::swap(t.copies[static_cast<int>(CopyRole::master)].view,
+                t.copies[static_cast<int>(CopyRole::gradient)].view);
+    }
+  }
+  ParameterTable& table_;
+};
+
 }  // namespace
+
+std::vector<double> expert_load(const std::vector<std::vector<double>>& expert_tokens) {
+  std::vector<double> load;
+  for (const auto& layer : expert_tokens) load.push_back(max_over_mean(layer));
+  return load;
+}
 
 Session::Session(RunSetup& setup, const RunPlan& plan) : setup_(setup), plan_(plan) {
   // The budget was checked by the plan; the device holds reservations to the machine.
@@ -71,6 +96,16 @@ void Session::read_weights() {
   }
   refresh_working();
   read_bytes_ = peak_resident_bytes() - std::min(peak_resident_bytes(), before);
+}
+
+void Session::read_start() {
+  const HomesInGradients guard(setup_.table);
+  setup_.checkpoint->read_weights(setup_.table, *pool_, WeightSet::trained);
+  if (setup_.adapter) {
+    setup_.adapter->read(setup_.table);
+  } else {
+    init_adapters(setup_.table, setup_.settings.seed);
+  }
 }
 
 MeasuredMemory Session::measured_memory() const {
@@ -123,15 +158,15 @@ static void add_counts(const Executor& executor, int32_t layer, int32_t micro_ba
   for (size_t e = 0; e < counts.size(); ++e) counts[e] += of_batch.as<double>()[e];
 }
 
-std::vector<double> Session::expert_load(const Executor& executor, int32_t micro_batches) const {
-  std::vector<double> load;
+std::vector<std::vector<double>> Session::expert_tokens(const Executor& executor,
+                                                        int32_t micro_batches) const {
+  std::vector<std::vector<double>> layers;
   for (int32_t layer = 0; layer < setup_.spec.layers; ++layer) {
     if (!setup_.spec.moe[static_cast<size_t>(layer)]) continue;
-    std::vector<double> counts(static_cast<size_t>(setup_.spec.experts));
+    auto& counts = layers.emplace_back(static_cast<size_t>(setup_.spec.experts));
     for (int32_t m = 0; m < micro_batches; ++m) add_counts(executor, layer, m, counts);
-    load.push_back(max_over_mean(counts));
   }
-  return load;
+  return layers;
 }
 
 std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& batches,
@@ -177,7 +212,7 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
   }
   result.grad_norm = train_->scalar(Value::grad_norm);
   result.finite = train_->scalar(Value::finite) != 0 && std::isfinite(result.loss_sum);
-  result.expert_load = expert_load(*train_, static_cast<int32_t>(batches.size()));
+  result.expert_tokens = expert_tokens(*train_, static_cast<int32_t>(batches.size()));
   return result;
 }
 

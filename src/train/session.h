@@ -24,10 +24,13 @@ struct StepResult {
   bool finite = true;  // else no weight changed
   int64_t tokens = 0;
   int64_t trained_tokens = 0;
-  std::vector<double> expert_load;  // max over mean, a MoE layer
-  std::vector<BatchWork> work;      // of the micro-batches
-  double busy_s = 0;                // of compute, summed over the workers
+  std::vector<std::vector<double>> expert_tokens;  // tokens by expert, a MoE layer
+  std::vector<BatchWork> work;                     // of the micro-batches
+  double busy_s = 0;                               // of compute, summed over the workers
 };
+
+/// The largest number of tokens that an expert got over the mean, a MoE layer.
+std::vector<double> expert_load(const std::vector<std::vector<double>>& expert_tokens);
 
 /// Which step it is: from 1, counting all, and counting those that changed weights.
 struct StepNumbers {
@@ -61,6 +64,9 @@ class Session {
 
   /// The model's, and those of its adapters: read, or drawn where training begins.
   void read_weights();
+  /// Fills the gradients of all that is trained with the weights that training began with, read or
+  /// drawn again; for after the last step.
+  void read_start();
 
   /// One optimizer step; nothing if it was abandoned.
   std::optional<StepResult> train_step(const std::vector<MicroBatch>& batches,
@@ -85,7 +91,8 @@ class Session {
   void refresh_working();
   /// Lists share memory, so the tables are made again when another list takes its turn.
   void fill_rope(const Executor& executor);
-  std::vector<double> expert_load(const Executor& executor, int32_t micro_batches) const;
+  std::vector<std::vector<double>> expert_tokens(const Executor& executor,
+                                                 int32_t micro_batches) const;
   double busy_seconds() const;
   /// Of a component, those of tensors up to the last one that the task's blocks hold.
   size_t views_through(const Task& update) const;

@@ -8,14 +8,13 @@
 
 namespace hearth {
 
-ExitCode train(const TrainConfig& options, Reporter& reporter) {
-  const TrainConfig config = as_planned(options);
-  RunReporter heard(reporter);
-  TrainingRun run(config, heard);
-  std::optional<SavedState> state = run.choose_state();
-  if (run.finished(state)) return ExitCode::done;
+namespace {
+
+ExitCode run_steps(TrainingRun& run, const TrainConfig& config,
+                   const std::optional<SavedState>& state) {
   run.open(state);
   if (config.eval_at_start && !state) run.evaluate("start");
+  if (!state) run.write_samples("start");
   if (state && run.evaluation_due()) run.evaluate("step");  // where a signal cut it off
 
   while (run.has_steps_left()) {
@@ -27,6 +26,22 @@ ExitCode train(const TrainConfig& options, Reporter& reporter) {
     if (stop_signal() != 0 && run.has_steps_left()) return run.stop();
   }
   return run.finish();
+}
+
+}  // namespace
+
+ExitCode train(const TrainConfig& options, Reporter& reporter) {
+  const TrainConfig config = as_planned(options);
+  RunReporter heard(reporter);
+  TrainingRun run(config, heard);
+  std::optional<SavedState> state = run.choose_state();
+  if (run.finished(state)) return run.code_of_finished();
+  try {
+    return run_steps(run, config, state);
+  } catch (const Error& error) {
+    run.note_failure(error);
+    throw;
+  }
 }
 
 PlanReport plan_run(const TrainConfig& options, Reporter& reporter, PlanDetail detail) {

@@ -14,7 +14,8 @@
 
 namespace hearth {
 
-/// Fine-tunes, or resumes. Returns the exit code: done, or stopped (state saved) after a signal.
+/// Fine-tunes, or resumes. Returns the exit code: done, stopped (state saved) after a signal, or with
+/// --strict numeric where the verdict on the run is an alarm.
 ExitCode train(const TrainConfig& config, Reporter& reporter);
 
 /// The plan that `train` would run: fits or not, memory lines, the printed list, the bound.

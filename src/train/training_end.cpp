@@ -144,10 +144,13 @@ ExitCode TrainingRun::finish() {
         "the run ends with a loss or gradient that is not finite; no result written");
   }
   evaluate("end");
+  write_samples("end");
   end_save(true);
   if (config_.final_state && !failure_.empty()) throw storage_error(failure_);
+  std::optional<RunFacts> facts;
   try {
     write_result();
+    facts.emplace(examine());
   } catch (const Error& error) {
     if (error.code() == ExitCode::stopped) return stop();
     throw;
@@ -156,10 +159,11 @@ ExitCode TrainingRun::finish() {
     write_file_atomically(config_.trace, chrome_trace(plan_.train->schedule, session_->trace()));
   }
   grade_plan();
+  const bool ok = tell_verdict(std::move(*facts));
   journal_->event("finished", {{"step", progress_.step}, {"run", identity_}});
   tell_end();
   if (!failure_.empty()) throw storage_error(failure_ + "; the result is whole");
-  return ExitCode::done;
+  return code_of_end(ok);
 }
 
 }  // namespace hearth

@@ -3,6 +3,7 @@
 
 #include "base/file_ops.h"
 #include "train/plan_file.h"
+#include "train/text_samples.h"
 #include "train/training_run.h"
 
 namespace hearth {
@@ -48,6 +49,11 @@ PlanRequest training_request(const TrainConfig& config, const TrainingData* data
     request.recompute = config.recompute == Recompute::blocks;
   }
   request.group = config.group;
+  if (config.samples > 0) {
+    request.cache_rows = std::min(config.seq_len, kMostPromptTokens) + kSampleTokens;
+    request.decode_tokens = std::min(config.seq_len, kMostPromptTokens);
+    request.longest = std::max(request.longest, request.cache_rows);
+  }
   if (data == nullptr) {
     if (config.eval_every || config.eval_at_start || config.val_size > 0)
       request.eval_tokens = request.tokens;
@@ -55,7 +61,7 @@ PlanRequest training_request(const TrainConfig& config, const TrainingData* data
   }
   request.bounds_basis = "lengths of the data";
   request.tokens = data->sampler.max_tokens_per_micro_batch();
-  request.longest = data->rows.training().longest();
+  request.longest = std::max(request.cache_rows, data->rows.training().longest());
   request.data_bytes = data->bytes();
   if (data->eval) {
     request.eval_tokens = data->eval->max_tokens_per_micro_batch();

@@ -37,7 +37,8 @@ TrainingRun::TrainingRun(const TrainConfig& config, RunReporter& reporter)
       data_(*run_.data),
       plan_(run_.plan),
       steps_(*run_.steps),
-      warmup_(warmup_steps(config, steps_)) {
+      warmup_(warmup_steps(config, steps_)),
+      routing_(setup_.spec) {
   require_fit(run_, config);
 }
 
@@ -121,6 +122,12 @@ bool TrainingRun::finished(std::optional<SavedState>& state) {
   return true;
 }
 
+ExitCode TrainingRun::code_of_finished() {
+  const auto alarm = journaled_alarm(directory_.journal());
+  if (alarm) tell_verdict("alarm: " + *alarm);
+  return code_of_end(!alarm);
+}
+
 void TrainingRun::require_own_result() {
   const bool of_a_run = file_info(directory_.journal()).kind != FileKind::none ||
                         file_info(directory_.metrics()).kind != FileKind::none;
@@ -165,6 +172,7 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
   session_ = std::make_unique<Session>(setup_, plan_);
   session_->register_state(registry_);
   register_progress(registry_, progress_, data_.sampler);
+  routing_.register_state(registry_);
   session_->read_weights();
   if (state) {
     state = load(*state);  // what is trained; frozen tensors stay those of the checkpoint
@@ -175,6 +183,7 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
                 (data_.eval && journaled_evaluation(directory_.journal(), progress_.step)))) {
     evaluated_step_ = progress_.step;
   }
+  frozen_at_start_ = frozen_content(setup_.table, session_->pool());
   identity_["determinism"] = determinism_record(state ? &*state : nullptr, changes_);
   directory_.clean();
   directory_.write_config(config_.recorded);

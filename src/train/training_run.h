@@ -13,12 +13,15 @@
 #include "train/plan_changes.h"
 #include "train/plan_report.h"
 #include "train/resume.h"
+#include "train/routing.h"
 #include "train/run_directory.h"
 #include "train/run_reporter.h"
 #include "train/session.h"
 #include "train/signals.h"
 #include "train/tensorboard.h"
+#include "train/text_samples.h"
 #include "train/trainer.h"
+#include "train/verdict.h"
 
 namespace hearth {
 
@@ -85,6 +88,8 @@ class TrainingRun {
   /// earlier one where the run ended without saving its last (--final-state off): nothing is left
   /// to do. Where newer states are damaged, `state` becomes the one that is whole.
   bool finished(std::optional<SavedState>& state);
+  /// Of a run that had finished: tells an alarm that it ended with.
+  ExitCode code_of_finished();
   /// Reserves memory, reads weights or the state, opens the logs, says what will run.
   void open(const std::optional<SavedState>& state);
 
@@ -94,6 +99,8 @@ class TrainingRun {
   /// Does nothing where the step has its result: a resumed run makes up for what a signal cut off.
   void evaluate(const char* when);
   bool evaluation_due() const;
+  /// Lets the model write behind the first rows, where that was asked for: `when` in the journal.
+  void write_samples(const char* when);
   /// Begins a save where one is due; it is written under the steps that follow. Storage error when
   /// three saves in a row have failed.
   void save_if_due();
@@ -102,6 +109,8 @@ class TrainingRun {
   /// The last state and the result; numeric error if the run came to nothing. Stopped by a signal,
   /// it leaves the result to the next start.
   ExitCode finish();
+  /// Notes in the journal, if it is open and can be written, with what error the run ends.
+  void note_failure(const Error& error);
 
  private:
   /// Usage or input error unless a run with these options may go on from the state.
@@ -118,7 +127,7 @@ class TrainingRun {
   void describe();
   /// What was warned of since the last call.
   void journal_warnings();
-  void count(const StepResult& result);
+  void count(const StepResult& result, const std::vector<MicroBatch>& batches);
   /// Begins to save the state of the last step, unless it is saved; after the save in flight.
   void begin_save();
   /// Notes what became of the save in flight, if it has ended; with `wait`, when it has.
@@ -126,6 +135,12 @@ class TrainingRun {
   /// The state of the last step is durable when this returns; else a storage error.
   void save_now();
   void write_result();
+  /// What the verdict rests on, but for memory.
+  RunFacts examine();
+  /// In the journal and to people, after the plan was graded; whether it is ok.
+  bool tell_verdict(RunFacts facts);
+  void tell_verdict(const std::string& text);
+  ExitCode code_of_end(bool ok) const;
   /// Where things are, and the lines of Python that load the result.
   void tell_end();
   /// plan.json with what was measured.
@@ -150,6 +165,8 @@ class TrainingRun {
   std::unique_ptr<Session> session_;
   StateRegistry registry_;
   Progress progress_;
+  Routing routing_;
+  FrozenContent frozen_at_start_;
   std::unique_ptr<MetricsLog> metrics_;
   std::unique_ptr<Journal> journal_;
   std::unique_ptr<TensorBoardLog> scalars_;

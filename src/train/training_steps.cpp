@@ -19,14 +19,14 @@ std::optional<StepResult> TrainingRun::step() {
   auto result =
       session_->train_step(batches, {progress_.step + 1, progress_.updates + 1, step_lr_}, hooks);
   if (result) {
-    count(*result);
+    count(*result, batches);
   } else {
     data_.sampler.seek(before);
   }
   return result;
 }
 
-void TrainingRun::count(const StepResult& result) {
+void TrainingRun::count(const StepResult& result, const std::vector<MicroBatch>& batches) {
   ++progress_.step;
   progress_.tokens += result.tokens;
   progress_.trained_tokens += result.trained_tokens;
@@ -34,6 +34,7 @@ void TrainingRun::count(const StepResult& result) {
   if (result.finite) {
     ++progress_.updates;
     progress_.skipped_in_a_row = 0;
+    routing_.count(batches, result.expert_tokens);
   } else {
     ++progress_.skipped;
     ++progress_.skipped_in_a_row;
@@ -63,7 +64,7 @@ void TrainingRun::record(const StepResult& result) {
   step_seconds_ += m.time_s;
   best_step_s_ = steps_here_ == 1 ? m.time_s : std::min(best_step_s_, m.time_s);
   const auto begin = Clock::now();
-  m.expert_load = result.expert_load;
+  m.expert_load = expert_load(result.expert_tokens);
   m.skipped = !result.finite;
   root_.reset();
   if (config_.digest_every && progress_.step % *config_.digest_every == 0) {
@@ -107,6 +108,22 @@ void TrainingRun::evaluate(const char* when) {
   }
   reporter_.note("evaluation at step " + std::to_string(progress_.step) + ": loss " +
                  Json(result.loss()).dump());
+}
+
+void TrainingRun::write_samples(const char* when) {
+  if (config_.samples == 0) return;
+  const RowSet& rows = data_.eval_rows                      ? data_.eval_rows->training()
+                       : data_.rows.validation().rows() > 0 ? data_.rows.validation()
+                                                            : data_.rows.training();
+  const SampleWriter writer(config_, setup_.spec);
+  for (const auto& prompt : sample_prompts(rows, config_.samples)) {
+    const auto text = writer.continue_prompt(*session_, prompt, [] { return stop_signal() != 0; });
+    if (!text) return;
+    const std::string shown = writer.text(prompt);
+    journal_->event("sample",
+                    {{"step", progress_.step}, {"when", when}, {"prompt", shown}, {"text", *text}});
+    reporter_.note("sample, " + std::string(when) + ": " + quoted(shown) + " -> " + quoted(*text));
+  }
 }
 
 }  // namespace hearth

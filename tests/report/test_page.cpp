@@ -64,8 +64,52 @@ TEST_CASE("a page of a run without steps, of one under way, of one that a signal
   CHECK(has(checked_page(page_of(f)).text, "under way or broken off, last step 2"));
   f.write("journal.jsonl", "{\"event\": \"signal\", \"signal\": 2, \"step\": 2}\n");
   CHECK(has(checked_page(page_of(f)).text, "stopped by a signal after step 2"));
+  f.write("journal.jsonl",
+          "{\"event\": \"failed\", \"code\": 5, \"step\": 2, \"reason\": \"x\"}\n");
+  CHECK(has(checked_page(page_of(f)).text, "ended with an error after step 2 (exit code 5)"));
   f.write("metrics.jsonl", metrics_line(7, "2.5"));  // a chart of one step
   checked_page(page_of(f));
+}
+
+TEST_CASE("the verdict on the run, of its last start") {
+  RunFiles f;
+  f.write("metrics.jsonl", metrics_line(1, "2"));
+  const std::string alarm =
+      R"({"event": "verdict", "verdict": "alarm", "reasons": ["attention did not move"], )"
+      R"("findings": ["frozen: nothing", "steps: 1, none skipped", 7], "groups": {}})"
+      "\n";
+  f.write("journal.jsonl", alarm);
+  const std::string text = checked_page(page_of(f)).text;
+  for (const char* part : {"Verdict", "alarm", "attention did not move", "none skipped"}) {
+    CHECK(has(text, part));
+  }
+  CHECK(has(page_of(f), "badge bad"));
+  f.write("journal.jsonl", alarm + R"({"event": "resume", "step": 1})" + "\n");
+  CHECK_FALSE(has(checked_page(page_of(f)).text, "Verdict"));
+  f.write("journal.jsonl", R"({"event": "verdict", "verdict": {"a": 1}, "reasons": 3})"
+                           "\n");
+  CHECK_FALSE(has(checked_page(page_of(f)).text, "Verdict"));
+}
+
+TEST_CASE("samples of a prompt stand together") {
+  RunFiles f;
+  std::string events;
+  for (const char* when : {"start", "end"}) {
+    for (const char* prompt : {"first", "second"}) {
+      events += std::string(R"({"event": "sample", "step": 1, "when": ")") + when +
+                R"(", "prompt": ")" + prompt + R"(", "text": ")" + when + "-" + prompt + "\"}\n";
+    }
+  }
+  f.write("metrics.jsonl", metrics_line(1, "2"));
+  f.write("journal.jsonl", events);
+  const std::string text = checked_page(page_of(f)).text;
+  size_t at = 0;
+  for (const char* part : {"start-first", "end-first", "start-second", "end-second"}) {
+    const size_t found = text.find(part);
+    REQUIRE(found != std::string::npos);
+    CHECK(found >= at);
+    at = found;
+  }
 }
 
 TEST_CASE("nothing that files hold becomes markup") {
@@ -79,8 +123,9 @@ TEST_CASE("nothing that files hold becomes markup") {
   f.write("journal.jsonl",
           "{\"event\": " + json + ", \"time\": " + json + ", \"message\": " + json + ", " + json +
               ": " + json + "}\n{\"event\": \"plan\", \"family\": " + json +
-              "}\n{\"event\": \"sample\", \"step\": 1, \"when\": " + json +
-              ", \"prompt\": " + json + ", \"text\": " + json +
+              "}\n{\"event\": \"verdict\", \"verdict\": " + json + ", \"reasons\": [" + json +
+              "], \"findings\": [" + json + "]}\n{\"event\": \"sample\", \"step\": 1, \"when\": " +
+              json + ", \"prompt\": " + json + ", \"text\": " + json +
               "}\n{\"event\": \"eval\", \"step\": 2, \"loss\": 2, \"when\": " + json + "}\n");
   f.write("plan.json", "{\"memory\": [{\"place\": " + json + ", \"lines\": [{\"name\": " + json +
                            ", \"bytes\": 3, \"basis\": " + json + "}]}]}");

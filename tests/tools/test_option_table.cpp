@@ -83,6 +83,8 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"allow-change", {"max_steps", "[\"steps\"]"}},
     {"eval-every", {"50", "50"}},
     {"eval-at-start", {"on", "on"}},
+    {"samples", {"3", "3"}},
+    {"strict", {"on", "on"}},
     {"log-every", {"10", "10"}},
     {"digest-every", {"5", "5"}},
     {"trace", {"t.json", "\"t.json\""}},

@@ -99,6 +99,8 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
       {"allow-change", {harmless, {"--allow-change", "lr"}}},
       {"eval-every", {harmless, {"--eval-every", "2"}}},
       {"eval-at-start", {another, {"--eval-at-start"}}},
+      {"samples", {another, {"--samples", "1"}}},
+      {"strict", {another, {"--strict"}}},
       {"log-every", {harmless, {"--log-every", "2"}}},
       {"digest-every", {harmless, {"--digest-every", "3"}}},
       {"trace", {harmless, {"--trace", f.dir / "trace.json"}}},

@@ -34,6 +34,13 @@ void add_state(std::vector<Option>& table) {
        {.name = "eval-at-start", .group = group, .commands = kTraining,
         .value = flag_value(&Options::eval_at_start), .help = "evaluate before the first step",
         .aliases = {"eval-on-start"}},
+       {.name = "samples", .group = group, .commands = kTraining,
+        .value = integer_value(&Options::samples, 0, 20), .unit = "prompts",
+        .help = "texts that the model writes before and after training, behind the first rows of "
+                "the evaluation data or else of the data"},
+       {.name = "strict", .group = group, .commands = kTraining,
+        .value = flag_value(&Options::strict),
+        .help = "exit with 5 where the verdict on the run is an alarm; the result stays"},
        {.name = "log-every", .group = group, .commands = kTraining,
         .value = integer_value(&Options::log_every, 1), .unit = "steps",
         .help = "lines on the console; metrics.jsonl has every step", .may_change = true,

@@ -1,0 +1,48 @@
+// The verdict on the run, as the journal has it.
+#include <algorithm>
+
+#include "report/html.h"
+#include "report/sections.h"
+
+namespace hearth {
+namespace {
+
+constexpr size_t kMostLines = 100, kLongestLine = 2'000;
+
+/// The texts of a list of an event.
+std::vector<std::string> texts_of(const Json& event, const char* key) {
+  std::vector<std::string> texts;
+  const Json* list = event.find(key);
+  if (!list || !list->is_array()) return texts;
+  for (const Json& text : list->as_array()) {
+    if (text.is_string() && texts.size() < kMostLines)
+      texts.push_back(text.as_string().substr(0, kLongestLine));
+  }
+  return texts;
+}
+
+}  // namespace
+
+std::string verdict_section(const RunHistory& run) {
+  const Json& event = run.journal.verdict;
+  const Json* word = event.find("verdict");
+  if (!word || !word->is_string()) return "";
+  const bool ok = word->as_string() == "ok";
+  std::string rows;
+  for (const std::string& reason : texts_of(event, "reasons")) {
+    rows +=
+        "<tr class=\"alarm\"><th scope=\"row\"><span class=\"sign\" aria-hidden=\"true\">!"
+        "</span> alarm</th><td>" +
+        escaped(reason) + "</td></tr>";
+  }
+  for (const std::string& finding : texts_of(event, "findings")) {
+    const size_t colon = std::min(finding.find(": "), finding.size());
+    rows += "<tr><th scope=\"row\">" + escaped(finding.substr(0, colon)) + "</th><td>" +
+            escaped(finding.substr(std::min(colon + 2, finding.size()))) + "</td></tr>";
+  }
+  return "<section class=\"card wide\"><h2>Verdict</h2><p><span class=\"badge " +
+         std::string(ok ? "good" : "bad") + "\">" + escaped(word->as_string()) +
+         "</span></p><table class=\"facts\"><tbody>" + rows + "</tbody></table></section>\n";
+}
+
+}  // namespace hearth

@@ -1,0 +1,181 @@
+// The verdict on a run: ok for a sound one, and an alarm for each fault that it is there for.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "base/sanitized.h"
+#include "support/planted.h"
+#include "train/training_fixture.h"
+
+namespace hearth::test {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+
+/// Runs whose verdict is looked at.
+class VerdictFixture : public TrainingFixture {
+ public:
+  const PlantedFault quick{"machine-not-measured"};
+  RecordingReporter reporter;
+
+  TrainConfig lora(const std::string& out) const {
+    TrainConfig c = config(out);
+    c.method = Method::lora;
+    c.lora_rank = 4;
+    c.weight_decay = 0;
+    return c;
+  }
+  Json event(const std::string& out, const std::string& name) const {
+    Json found;
+    for (const std::string& line : lines(out + "/journal.jsonl")) {
+      Json event = parse_json(line, "journal.jsonl");
+      if (event.find("event")->as_string() == name) found = std::move(event);
+    }
+    REQUIRE(found.is_object());
+    return found;
+  }
+  /// The reasons of a run's alarm; memory is that of all tests here, and of a sanitizer.
+  std::string alarm(const std::string& out) const {
+    const Json verdict = event(out, "verdict");
+    std::string text;
+    for (const Json& reason : verdict.find("reasons")->as_array()) {
+      if (!reason.as_string().starts_with("memory")) text += reason.as_string() + "\n";
+    }
+    return text;
+  }
+  std::string alarm_of(const TrainConfig& config) {
+    CHECK(train(config, reporter) == ExitCode::done);
+    return alarm(config.out.substr(config.out.rfind('/') + 1));
+  }
+};
+
+int64_t number(const Json& json, const char* key, const char* inner) {
+  return json.find(key)->find(inner)->as_int();
+}
+
+TEST_CASE("verdict: sound runs are ok, adapters and whole models") {
+  VerdictFixture f;
+  CHECK(f.alarm_of(f.lora("lora")).empty());
+  const Json lora = f.event("lora", "verdict");
+  const Json full_base = *lora.find("frozen");
+  CHECK(full_base.find("tensors")->as_int() > 20);
+  CHECK(full_base.find("digest_at_start")->as_string() ==
+        full_base.find("digest_at_end")->as_string());
+  CHECK(number(lora, "experts", "trained") == 6);
+  std::vector<std::string> parts;
+  for (const Json& part : lora.find("groups")->as_array()) {
+    parts.push_back(part.find("group")->as_string() + " " + part.find("part")->as_string());
+    CHECK(part.find("update_norm")->as_double() > 0);
+    CHECK(part.find("relative_update")->is_null() == (part.find("part")->as_string() == "B"));
+  }
+  CHECK(parts == std::vector<std::string>{"attention A", "attention B", "experts A", "experts B"});
+  const int64_t tokens = number(lora, "tokens", "all");
+  CHECK(number(lora, "tokens", "to_experts_a_layer") == 2 * tokens);
+
+  CHECK(f.alarm_of(f.config("full")).empty());
+  CHECK(number(f.event("full", "verdict"), "frozen", "tensors") == 0);
+  TrainConfig frozen = f.config("frozen");
+  frozen.freeze = {"model.embed_tokens.weight"};
+  CHECK(f.alarm_of(frozen).empty());
+  CHECK(number(f.event("frozen", "verdict"), "frozen", "tensors") == 1);
+}
+
+TEST_CASE("verdict: planted faults are alarms, and --strict makes them an exit code") {
+  VerdictFixture f;
+  const auto with = [&](const std::string& fault, const TrainConfig& config) {
+    const PlantedFault guard(fault);
+    return f.alarm_of(config);
+  };
+  CHECK_THAT(with("changed-frozen-tensor", f.lora("a")),
+             ContainsSubstring("1 frozen tensor changed, model.embed_tokens.weight the first"));
+  CHECK_THAT(with("lost-gradients-of-an-expert", f.lora("b")),
+             ContainsSubstring("1 expert got tokens and did not move, "
+                               "model.layers.1.mlp.experts.0."));
+  CHECK_THAT(with("lost-gradients-of-attention", f.lora("c")),
+             ContainsSubstring("attention did not move"));
+  // Weight decay moves what no gradient reached; that is no training.
+  // Of texts every token but the last of a row has a target.
+  std::string rows;
+  for (int i = 0; i < 9; ++i) rows += R"({"text": "a row of text )" + std::to_string(i) + "\"}\n";
+  f.write(f.dir / "texts.jsonl", rows);
+  TrainConfig texts = f.config("d");
+  texts.data = {f.dir / "texts.jsonl"};
+  CHECK_THAT(with("lost-gradients-of-an-expert", texts),
+             ContainsSubstring("1 expert got tokens and did not move"));
+  TrainConfig strict = f.lora("e");
+  strict.strict = true;
+  {
+    const PlantedFault guard("lost-gradients-of-attention");
+    CHECK(train(strict, f.reporter) == ExitCode::numeric);
+  }
+  CHECK(file_info(f.dir / "e/adapter/adapter_model.safetensors").kind == FileKind::regular);
+  CHECK_THAT(f.reporter.warnings.back(), ContainsSubstring("verdict: alarm: attention did not"));
+  CHECK(train(strict, f.reporter) == ExitCode::numeric);  // it has ended so
+  CHECK_THAT(f.reporter.warnings.back(), ContainsSubstring("verdict: alarm: attention did not"));
+}
+
+TEST_CASE("verdict: a resumed run has that of an uninterrupted one") {
+  VerdictFixture f;
+  const auto found = [&](const std::string& out) {
+    Json verdict = f.event(out, "verdict");
+    Json kept;
+    for (const char* key : {"frozen", "groups", "experts", "tokens", "steps"}) {
+      kept[key] = *verdict.find(key);
+    }
+    return kept.dump();
+  };
+  for (const bool adapters : {true, false}) {
+    const auto config = [&](const std::string& out) {
+      return adapters ? f.lora("lora-" + out) : f.config(out);
+    };
+    CHECK(f.run(config("whole")) == ExitCode::done);
+    CHECK(f.run_until(config("parts"), 2) == ExitCode::stopped);
+    CHECK(f.run_until(config("parts"), 5) == ExitCode::stopped);
+    CHECK(f.run(config("parts")) == ExitCode::done);
+    const std::string prefix = adapters ? "lora-" : "";
+    CHECK(found(prefix + "parts") == found(prefix + "whole"));
+  }
+}
+
+TEST_CASE("verdict: experts without a token are counted, not alarmed of") {
+  VerdictFixture f;
+  f.write(f.dir / "one.jsonl", R"({"input_ids": [20, 30]})"
+                               "\n");
+  TrainConfig c = f.lora("run");
+  c.data = {f.dir / "one.jsonl"};
+  c.micro_batch = c.grad_accum = 1;
+  CHECK(f.alarm_of(c).empty());
+  const Json verdict = f.event("run", "verdict");
+  // Two tokens go to four experts at most; the second has no target, so its experts may stay.
+  CHECK(number(verdict, "experts", "without_tokens") >= 2);
+  CHECK(number(verdict, "experts", "moved") >= 2);
+  CHECK(number(verdict, "experts", "moved") + number(verdict, "experts", "without_tokens") +
+            number(verdict, "experts", "without_gradient") ==
+        6);
+}
+
+TEST_CASE("verdict: a loss that rose, steps that were skipped") {
+  VerdictFixture f;
+  TrainConfig c = f.config("run");
+  c.eval_data = {f.dir / "rows.jsonl"};
+  c.eval_at_start = true;
+  c.lr = 30;
+  c.max_grad_norm = 1;
+  CHECK_THAT(f.alarm_of(c), ContainsSubstring("the evaluation loss rose from"));
+  const Json evaluation = *f.event("run", "verdict").find("evaluation");
+  CHECK(evaluation.find("after")->as_double() > evaluation.find("before")->as_double());
+}
+
+TEST_CASE("verdict: a run that ends with an error says so in its journal") {
+  VerdictFixture f;
+  TrainConfig c = f.config("run");
+  c.lr = 1e30;
+  c.warmup = 0;
+  const Raised raised = raised_by([&] { f.run(c); });
+  REQUIRE(raised.code == ExitCode::numeric);
+  const Json failed = f.event("run", "failed");
+  CHECK(failed.find("code")->as_int() == 5);
+  CHECK(raised.says(failed.find("reason")->as_string()));
+}
+
+}  // namespace
+}  // namespace hearth::test

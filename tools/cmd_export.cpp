@@ -1,4 +1,6 @@
-// hearth export: saved state, or a model with its adapter merged, as a checkpoint.
+// hearth export: saved state as a checkpoint or an adapter, or a model with its adapter merged.
+#include <optional>
+
 #include "tools/commands.h"
 #include "train/export.h"
 
@@ -12,7 +14,10 @@ ExitCode run_export(const Options& options) {
                   console);
     return ExitCode::done;
   }
-  export_state({options.from_state, options.model, options.out, options.follow_links}, console);
+  std::optional<AdapterLayout> layout;
+  if (options.layout_given) layout = options.adapter_layout;
+  export_state({options.from_state, options.model, options.out, layout, options.follow_links},
+               console);
   return ExitCode::done;
 }
 

@@ -55,7 +55,8 @@ void check_tokenize(const std::vector<Given>& flags, Options& options, Problems&
   if (options.no_special) problems.add("--no-special does not go with --data");
 }
 
-void check_export(const Options& options, Problems& problems) {
+void check_export(const std::vector<Given>& flags, Options& options, Problems& problems) {
+  options.layout_given = find_given(flags, "adapter-layout") != nullptr;
   const auto inside = [](std::string path, std::string folder) {
     while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
     return path == folder || path.starts_with(folder == "/" ? folder : folder + "/");
@@ -158,7 +159,7 @@ void check_together(const CommandEntry& entry, const std::vector<Given>& flags, 
   check_data(entry.command, options, problems);
   if (entry.command == Command::generate) check_generate(flags, options, problems);
   if (entry.command == Command::tokenize) check_tokenize(flags, options, problems);
-  if (entry.command == Command::export_) check_export(options, problems);
+  if (entry.command == Command::export_) check_export(flags, options, problems);
   check_training(flags, options, problems);
 }
 

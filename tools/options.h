@@ -35,6 +35,7 @@ struct Options : TrainConfig, GenerateOptions {
   int64_t logical_shards = 1;           // one value so far
 
   std::string from_state;            // export
+  bool layout_given = false;         // export: else that of the run
   std::vector<std::string> compare;  // report: two run directories
 
   // init

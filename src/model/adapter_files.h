@@ -108,11 +108,14 @@ class AdapterFile {
   std::vector<std::pair<size_t, TensorId>> replaced_;  // entries, tensors of the model
 };
 
-/// An adapter in memory of its own, without the weights of its base: for write_merged.
+/// An adapter in memory of its own, without the weights of its base: for write_merged and
+/// write_adapter.
 struct LoadedAdapter {
   ParameterTable table;
   std::vector<float> memory;
 
+  /// Homes for what is trained in a table that has adapters, zero.
+  explicit LoadedAdapter(ParameterTable trained);
   LoadedAdapter(const AdapterFile& file, const Checkpoint& base);
 };
 

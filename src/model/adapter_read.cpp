@@ -144,9 +144,7 @@ void AdapterFile::read(ParameterTable& table) const {
   }
 }
 
-LoadedAdapter::LoadedAdapter(const AdapterFile& file, const Checkpoint& base)
-    : table(base.make_table()) {
-  file.add_to(table);
+LoadedAdapter::LoadedAdapter(ParameterTable trained) : table(std::move(trained)) {
   size_t elements = 0;
   for (const Tensor& t : table.tensors()) {
     if (t.trainable) elements += static_cast<size_t>(t.size());
@@ -159,6 +157,16 @@ LoadedAdapter::LoadedAdapter(const AdapterFile& file, const Checkpoint& base)
                                                     t.version};
     at += t.size();
   }
+}
+
+static ParameterTable table_with(const AdapterFile& file, const Checkpoint& base) {
+  ParameterTable table = base.make_table();
+  file.add_to(table);
+  return table;
+}
+
+LoadedAdapter::LoadedAdapter(const AdapterFile& file, const Checkpoint& base)
+    : LoadedAdapter(table_with(file, base)) {
   file.read(table);
 }
 

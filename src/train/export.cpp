@@ -21,6 +21,7 @@
 #include "train/resume.h"
 #include "train/saved_state.h"
 #include "train/signals.h"
+#include "train/state_adapter.h"
 
 namespace hearth {
 
@@ -44,12 +45,18 @@ SavedState find_state(const std::string& path, Reporter& reporter) {
   return *state;
 }
 
-/// The --model of the run that saved the state, as its manifest tells.
-std::string model_of(const SavedState& state) {
+/// An option of the run that saved the state, as YAML; empty where its manifest has none.
+std::string option_of(const SavedState& state, const char* name) {
   const Json* options = state.extra.find("options");
-  const Json* model = options ? options->find("model") : nullptr;
-  if (model && model->is_string()) {
-    const Json name = parse_json(model->as_string(), state.directory + "/manifest.json");
+  const Json* value = options ? options->find(name) : nullptr;
+  return value && value->is_string() ? value->as_string() : "";
+}
+
+/// The --model of the run that saved the state.
+std::string model_of(const SavedState& state) {
+  const std::string text = option_of(state, "model");
+  if (!text.empty()) {
+    const Json name = parse_json(text, state.directory + "/manifest.json");
     if (name.is_string()) return name.as_string();
   }
   throw input_error(state.directory +
@@ -76,8 +83,7 @@ class StoredWeights {
 };
 
 /// Replaces what was trained, rounded once.
-void read_trained(const SavedState& state, ParameterTable& table) {
-  const SafetensorsFile file(state.directory + "/weights.safetensors");
+void read_trained(const SafetensorsFile& file, ParameterTable& table) {
   std::vector<float> piece(static_cast<size_t>(kPiece));
   for (const SafetensorsEntry& entry : file.header().entries) {
     const auto id = table.find(entry.name);
@@ -87,7 +93,7 @@ void read_trained(const SavedState& state, ParameterTable& table) {
       throw input_error(file.path() + ": tensor " + quoted(entry.name) +
                         " does not fit the model; give the --model that was trained");
     }
-    const View home = table.tensor(*id).copies[static_cast<int>(CopyRole::stored)].view;
+    const View home = table.tensor(*id).home().view;
     for (int64_t at = 0; at < table.tensor(*id).size(); at += kPiece) {
       const int64_t n = std::min(kPiece, table.tensor(*id).size() - at);
       const auto offset = static_cast<size_t>(at);
@@ -137,12 +143,23 @@ void export_state(const ExportConfig& config, Reporter& reporter) {
   }
   const Checkpoint base(model, config.follow_links);
   check_model_content(state.extra, base);
+  const SafetensorsFile weights(state.directory + "/weights.safetensors");
+  if (const Json* scales = state.extra.find("lora")) {
+    LoadedAdapter trained(saved_adapters(base, weights, *scales));
+    read_trained(weights, trained.table);
+    const bool was_fused = option_of(state, "adapter-layout") == "fused";
+    const AdapterLayout layout =
+        config.layout.value_or(was_fused ? AdapterLayout::fused : AdapterLayout::per_expert);
+    write_adapter(trained.table, base, {layout, model}, config.out);
+    reporter.note("state of step " + std::to_string(state.step) + " as an adapter: " + config.out);
+    return;
+  }
   ParameterTable table = base.make_table();
   const StoredWeights memory(table);
   const Topology topology = detect_topology();
   const Pool pool(static_cast<int>(topology.cores.size()), {});
   base.read_weights(table, pool);
-  read_trained(state, table);
+  read_trained(weights, table);
   write_checkpoint(table, base, config.out);
   reporter.note("state of step " + std::to_string(state.step) + " as a checkpoint: " + config.out);
 }

@@ -6,6 +6,8 @@
 #include "base/planted.h"
 #include "base/version.h"
 #include "data/samples/row_key.h"
+#include "model/adapters.h"
+#include "train/state_adapter.h"
 
 namespace hearth {
 
@@ -168,6 +170,7 @@ Json run_identity(const TrainConfig& config, const RunSetup& setup, const Digest
   identity["options"] = std::move(options);
   identity["model"] = digests_json(setup.checkpoint->digests());
   if (setup.adapter) identity["adapter"] = digests_json(setup.adapter->digests());
+  if (has_adapters(setup.table)) identity["lora"] = adapter_scales(setup.table);
   identity["data"] = digests_json(data);
   identity["eval-data"] = digests_json(eval_data);
   identity["chat-template"] = digests_json(template_digest(config));
@@ -254,6 +257,9 @@ std::vector<std::string> check_identity(const Json& saved, const Json& current,
   }
   // Another model has other content; of data, files that stay must be what they were.
   if (!has_changed("model")) compare_content(saved, current, "model");
+  if (!has_changed("adapter") && saved.find("adapter") && current.find("adapter")) {
+    compare_content(saved, current, "adapter");
+  }
   for (const char* key : {"data", "eval-data"}) {
     if (has_changed(key)) {
       compare_kept_files(saved, current, key);

@@ -98,3 +98,70 @@ TEST_CASE("inspect and verify: an adapter and the run that made it") {
   fs::resize_file(w.d / "run/state/step-00000004/moment1.safetensors", 500);
   CHECK(one_line(w.run({"verify", w.d / "run"}), 4, "moment1.safetensors"));
 }
+
+TEST_CASE("export: the state of adapters as the directory that the run writes") {
+  const Workplace w;
+  const std::vector<std::string> lora = {"--method",       "lora",
+                                         "--lora-r",       "4",
+                                         "--expert-r",     "2",
+                                         "--trainable",    "*norm*",
+                                         "--trainable",    "lm_head.weight",
+                                         "--lora-targets", "attention,experts,router",
+                                         "--save-every",   "2",
+                                         "--keep",         "9"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), lora.begin(), lora.end());
+    return more;
+  };
+  REQUIRE(w.run(w.train("run", lora)).exit_code == 0);
+  const auto made = files_below(w.d / "run/adapter");
+  const auto base = files_below(w.d / "model");
+  const auto exported = [&](const std::string& from, const std::vector<std::string>& more = {}) {
+    fs::remove_all(w.d / "e");
+    std::vector<std::string> words{"export", "--from-state", w.d / from, "--out", w.d / "e"};
+    words.insert(words.end(), more.begin(), more.end());
+    const ProgramResult r = w.run(words);
+    INFO(r.err);
+    REQUIRE(r.exit_code == 0);
+    return files_below(w.d / "e");
+  };
+  const auto same = [](const std::map<std::string, std::string>& x,
+                       const std::map<std::string, std::string>& y) {
+    for (const char* name : {"adapter_model.safetensors", "adapter_config.json"}) {
+      if (x.at(name) != y.at(name)) return false;
+    }
+    return x.size() == y.size();
+  };
+  CHECK(same(exported("run"), made));
+  CHECK_FALSE(same(exported("run/state/step-00000002"), made));
+  CHECK(w.run({"verify", w.d / "e"}).exit_code == 0);
+
+  // An earlier state: what a run of that many steps writes, but for the schedule of the rate; a run
+  // in the other layout, and the layout by option.
+  const std::vector<std::string> constant = {"--lr-schedule", "constant", "--adapter-layout",
+                                             "fused"};
+  REQUIRE(w.run(w.train("fused", with(constant))).exit_code == 0);
+  std::vector<std::string> two = w.train("two", with(constant));
+  two[static_cast<size_t>(std::find(two.begin(), two.end(), "--steps") - two.begin()) + 1] = "2";
+  REQUIRE(w.run(two).exit_code == 0);
+  CHECK(same(exported("fused"), files_below(w.d / "fused/adapter")));
+  CHECK(same(exported("fused/state/step-00000002"), files_below(w.d / "two/adapter")));
+  CHECK(same(exported("run", {"--adapter-layout", "per-expert"}), made));
+  const auto packed = exported("run", {"--adapter-layout", "fused"});
+  CHECK_FALSE(same(packed, made));
+
+  // Trained on from an adapter of another scale: scales are those of the file.
+  REQUIRE(w.run(w.train("on", {"--method", "lora", "--adapter", w.d / "e"})).exit_code == 0);
+  CHECK(same(exported("on"), files_below(w.d / "on/adapter")));
+
+  // Another base, no directory, a place that is taken.
+  REQUIRE(w.run({"init", "--config", w.d / "config.json", "--out", w.d / "other", "--seed", "9"})
+              .exit_code == 0);
+  CHECK(one_line(
+      w.run({"export", "--from-state", w.d / "run", "--out", w.d / "f", "--model", w.d / "other"}),
+      3, "has other content"));
+  CHECK_FALSE(fs::exists(w.d / "f"));
+  CHECK(one_line(w.run({"export", "--from-state", w.d / "run", "--out", w.d / "e"}), 2,
+                 "exists already"));
+  CHECK(files_below(w.d / "model") == base);
+}

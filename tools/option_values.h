@@ -79,6 +79,8 @@ OptionValue warmup_value(int64_t most);
 OptionValue logical_shards_value();
 /// A list of devices; of one kind and length so far.
 OptionValue devices_value();
+/// all, or the share of experts as top:25%; 0 for all.
+OptionValue experts_value(double Options::*percent);
 /// A day, YYYY-MM-DD.
 OptionValue date_value(std::string Options::*member);
 /// auto, never or a directory.

@@ -72,6 +72,26 @@ OptionValue resume_value() {
           }};
 }
 
+OptionValue experts_value(double Options::*percent) {
+  return {OptionKind::text, "all|top:P%", "",
+          single([percent](Options& options, const std::string& text) -> Problem {
+            options.*percent = 0;
+            if (text == "all") return std::nullopt;
+            const bool has_form = text.starts_with("top:") && text.ends_with('%');
+            const auto value =
+                has_form ? parse_number(text.substr(4, text.size() - 5)) : std::nullopt;
+            if (!value || !(*value > 0 && *value <= 100)) {
+              return unexpected("all or top:P%, P above 0 and at most 100", text);
+            }
+            options.*percent = *value;
+            return std::nullopt;
+          }),
+          [percent](const Options& options) -> std::string {
+            if (options.*percent == 0) return "all";
+            return "top:" + format_number(options.*percent) + "%";
+          }};
+}
+
 OptionValue devices_value() {
   return {OptionKind::choice, "LIST", "auto or host",
           single([](Options& options, const std::string& text) -> Problem {

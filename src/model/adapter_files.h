@@ -35,6 +35,9 @@ struct AdapterFileOptions {
 /// expert, of a module that has a pair, too, or an embedding that is the head. For before a run.
 void require_storable(const ParameterTable& table, const Family& family);
 
+/// Bytes of the tensors that write_adapter stores.
+uint64_t adapter_bytes(const ParameterTable& table, const Family& family, AdapterLayout layout);
+
 /// Writes the adapters of a table, which has their homes, as a PEFT directory: must not exist
 /// (usage error), appears by one rename, durable, with the companion files of the base. f32, one
 /// scale for all; experts of a layer get one rank (zeros fill up), and those without a pair zeros,

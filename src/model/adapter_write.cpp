@@ -30,6 +30,17 @@ class AdapterWriter {
   AdapterWriter(const ParameterTable& table, const AdapterPlan& plan, const std::string& path)
       : table_(table), plan_(plan), path_(path) {}
 
+  uint64_t bytes(AdapterLayout layout) {
+    add_tensors(layout == AdapterLayout::fused);
+    uint64_t sum = 0;
+    for (const FileTensor& tensor : tensors_) {
+      uint64_t size = sizeof(float);
+      for (const int64_t of : tensor.entry.shape) size *= static_cast<uint64_t>(of);
+      sum += size;
+    }
+    return sum;
+  }
+
   void write(AdapterLayout layout, const Digest& base) {
     const bool fused = layout == AdapterLayout::fused;
     add_tensors(fused);
@@ -236,6 +247,11 @@ void write_text(const std::string& path, const std::string& text) {
 }
 
 }  // namespace
+
+uint64_t adapter_bytes(const ParameterTable& table, const Family& family, AdapterLayout layout) {
+  const AdapterPlan plan(table, family, layout);
+  return AdapterWriter(table, plan, "").bytes(layout);
+}
 
 Digest base_digest(const Checkpoint& base) { return digest_checkpoint(base).root; }
 

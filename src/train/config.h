@@ -27,6 +27,7 @@ struct LoraConfig {
   double lora_dropout = 0;
   bool rslora = false;
   std::vector<std::string> lora_targets = {"attention", "experts"};
+  double experts_top = 0;  // per cent of a layer's experts that get adapters; 0: all
 };
 
 /// Every so many steps, or every so much time; neither = never.

@@ -257,9 +257,6 @@ std::vector<std::string> check_identity(const Json& saved, const Json& current,
   }
   // Another model has other content; of data, files that stay must be what they were.
   if (!has_changed("model")) compare_content(saved, current, "model");
-  if (!has_changed("adapter") && saved.find("adapter") && current.find("adapter")) {
-    compare_content(saved, current, "adapter");
-  }
   for (const char* key : {"data", "eval-data"}) {
     if (has_changed(key)) {
       compare_kept_files(saved, current, key);

@@ -10,6 +10,7 @@
 #include "model/adapters.h"
 #include "model/description.h"
 #include "ops/registry.h"
+#include "train/expert_choice.h"
 
 namespace hearth {
 
@@ -130,7 +131,7 @@ RunSetup prepare_run(const RunConfig& config) {
 
 namespace {
 
-AdapterOptions adapter_options(const TrainConfig& lora) {
+AdapterOptions adapter_options(const TrainConfig& lora, const ExpertChoice& experts) {
   AdapterOptions options;
   options.rank = lora.lora_rank;
   options.expert_rank = lora.expert_rank.value_or(lora.lora_rank);
@@ -138,33 +139,59 @@ AdapterOptions adapter_options(const TrainConfig& lora) {
   options.rslora = lora.rslora;
   options.targets = lora.lora_targets;
   options.freeze = lora.freeze;
+  options.experts = experts;
   return options;
 }
+
+void require_adapted_experts(const ParameterTable& table) {
+  const bool any = std::any_of(table.blocks().begin(), table.blocks().end(), [&](const Block& b) {
+    return b.kind == BlockKind::adapter && table.block(b.base).kind == BlockKind::expert;
+  });
+  if (any) return;
+  throw usage_error(
+      "--experts: no expert gets an adapter, as --lora-targets names none of this model; leave "
+      "--experts out");
+}
+
+}  // namespace
+
+void set_trained(RunSetup& setup, const TrainConfig& config, const ExpertChoice& experts) {
+  const bool lora = config.method == Method::lora;
+  select_trainable(setup.table, setup.layout, lora, config.trainable, config.freeze);
+  if (setup.adapter) {
+    setup.adapter->add_to(setup.table);
+  } else if (lora) {
+    add_adapters(setup.table, setup.layout, adapter_options(config, experts));
+    if (!experts.empty()) require_adapted_experts(setup.table);
+  }
+  if (lora && setup.checkpoint) require_storable(setup.table, setup.checkpoint->family());
+  for (Tensor& t : setup.table.tensors()) t.decayed |= config.decay_all;
+}
+
+namespace {
 
 RunSetup prepare(const TrainConfig& config, bool weights_needed) {
   RunSetup setup = open_run(config, weights_needed);
   const bool lora = config.method == Method::lora;
-  select_trainable(setup.table, setup.layout, lora, config.trainable, config.freeze);
   if (setup.adapter && !lora) {
     throw usage_error(
         "--adapter: adapters are trained with --method lora; `hearth export` adds "
         "one to a model that is then trained whole");
   }
-  if (setup.adapter) {
-    if (!config.freeze.empty()) {
-      throw usage_error(
-          "--freeze: with --adapter all of its pairs are trained; begin a new adapter for others");
-    }
-    setup.adapter->add_to(setup.table);
-  } else if (lora) {
-    add_adapters(setup.table, setup.layout, adapter_options(config));
+  if (setup.adapter && !config.freeze.empty()) {
+    throw usage_error(
+        "--freeze: with --adapter all of its pairs are trained; begin a new adapter for others");
   }
-  if (lora && setup.checkpoint) require_storable(setup.table, setup.checkpoint->family());
-  bool router_trains = false;
-  for (Tensor& t : setup.table.tensors()) {
-    if (config.decay_all) t.decayed = true;
-    router_trains |= t.trainable && t.slot == Slot::router;
+  if (config.experts_top > 0 && (!lora || setup.adapter)) {
+    throw usage_error(lora ? "--experts: with --adapter all of its pairs are trained; leave it out"
+                           : "--experts chooses experts for adapters; give --method lora");
   }
+  const bool chosen = config.experts_top > 0;
+  set_trained(setup, config,
+              chosen ? placeholder_experts(setup.spec, config.experts_top) : ExpertChoice{});
+  const bool router_trains =
+      std::any_of(setup.table.tensors().begin(), setup.table.tensors().end(),
+                  [](const Tensor& t) { return t.trainable && t.slot == Slot::router; });
   RunSettings& s = setup.settings;
   s.z_loss = config.router_z_loss;
   s.aux_loss = config.router_aux_loss.value_or(router_trains ? setup.spec.aux_loss : 0);

@@ -9,6 +9,7 @@
 #include "data/samples/run_rows.h"
 #include "data/samples/sampler.h"
 #include "model/adapter_files.h"
+#include "model/adapters.h"
 #include "model/checkpoint.h"
 #include "ops/op_set.h"
 #include "topology/topology.h"
@@ -50,6 +51,10 @@ RunSetup prepare_planning(const TrainConfig& config);
 void select_trainable(ParameterTable& table, const PublishedLayout& layout, bool lora,
                       const std::vector<std::string>& trainable,
                       const std::vector<std::string>& freeze);
+
+/// Makes the table of a training run from the base's: marks what is trained, and adds adapters, of
+/// experts to those of `experts` alone (empty: to all). Errors as prepare_training.
+void set_trained(RunSetup& setup, const TrainConfig& config, const ExpertChoice& experts);
 
 /// The name of the compute type in reports and in a run's identity.
 const char* name_of(Compute compute);

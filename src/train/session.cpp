@@ -217,10 +217,16 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
 }
 
 EvalResult Session::evaluate(EvalBatches& batches, const std::function<bool()>& stop) {
-  EvalResult result;
   batches.restart();
-  std::vector<std::vector<double>> counts(static_cast<size_t>(setup_.spec.layers));
-  while (const auto batch = batches.next()) {
+  return evaluate([&] { return batches.next(); }, stop);
+}
+
+EvalResult Session::evaluate(const std::function<std::optional<MicroBatch>()>& next,
+                             const std::function<bool()>& stop) {
+  EvalResult result;
+  std::vector<std::vector<double>>& counts = result.expert_tokens;
+  counts.resize(static_cast<size_t>(setup_.spec.layers));
+  while (const auto batch = next()) {
     if (stop && stop()) break;
     fill_rope(*eval_);
     const BatchShape shape = fill(*eval_, *batch, 0);

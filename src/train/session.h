@@ -44,6 +44,8 @@ struct EvalResult {
   int64_t tokens = 0;
   int64_t trained_tokens = 0;
   std::vector<double> expert_load;
+  /// Tokens that each expert got, by layer; empty for layers without experts.
+  std::vector<std::vector<double>> expert_tokens;
   double loss() const { return loss_sum / static_cast<double>(trained_tokens); }
 };
 
@@ -75,6 +77,9 @@ class Session {
   const Trace& trace() const { return trace_; }
 
   EvalResult evaluate(EvalBatches& batches, const std::function<bool()>& stop = {});
+  /// Of the batches that `next` gives, until it gives none.
+  EvalResult evaluate(const std::function<std::optional<MicroBatch>()>& next,
+                      const std::function<bool()>& stop);
 
   /// Logits of the last of `ids`, which stand behind `past` cached tokens. At most decode_tokens.
   const float* decode(std::span<const int32_t> ids, int64_t past);

@@ -84,11 +84,28 @@ std::optional<int64_t> run_steps(const TrainConfig& config, const TrainingData* 
   return data->sampler.steps_for_epochs(config.epochs);
 }
 
-PlannedRun::PlannedRun(const TrainConfig& config, RunSetup opened, Reporter& reporter)
+std::optional<ChosenExperts> settle_experts(const TrainConfig& config, RunSetup& setup,
+                                            const TrainingData& data, Reporter& reporter) {
+  if (config.experts_top == 0) return std::nullopt;
+  std::optional<ChosenExperts> chosen = saved_experts(config, setup.spec);
+  if (!chosen) {
+    reporter.note("choosing experts by a first pass over a sample of the data");
+    SampleCounts sample = count_expert_tokens(setup, config, data.rows.training(), data.bytes());
+    chosen = choose_experts(sample.counts, config.experts_top, sample.tokens);
+  }
+  setup.table = setup.checkpoint->make_table();
+  set_trained(setup, config, chosen->experts);
+  return chosen;
+}
+
+PlannedRun::PlannedRun(const TrainConfig& config, RunSetup opened, Reporter& reporter,
+                       Planning planning)
     : setup(std::move(opened)),
       data(config.data.empty()
                ? std::nullopt
                : std::optional<TrainingData>(std::in_place, config, setup, reporter)),
+      experts(planning == Planning::run ? settle_experts(config, setup, *data, reporter)
+                                        : std::nullopt),
       request(training_request(config, rows())),
       rates(measure_run(setup, request)),
       subject(subject_of(setup, measure_process(request.data_bytes))),
@@ -127,6 +144,9 @@ uint64_t disk_needed(const RunSetup& setup, const TrainConfig& config,
     if (config.method == Method::full || t.trainable) result += size * size_of(t.stored);
     if (!t.trainable) continue;
     state += size * 3 * sizeof(float) + 3 * t.name.size() + kEntries;  // master and two moments
+  }
+  if (config.method == Method::lora && setup.checkpoint) {  // f32, with zeros of fillers
+    result = adapter_bytes(setup.table, setup.checkpoint->family(), config.adapter_layout);
   }
   const std::string states = config.out + "/state";
   const bool has_states = file_info(states).kind == FileKind::directory;

@@ -32,7 +32,7 @@ TrainingRun::TrainingRun(const TrainConfig& config, RunReporter& reporter)
     : config_(config),
       reporter_(reporter),
       directory_(config.out, config.method == Method::lora ? "adapter" : "model"),
-      run_(config, prepare_training(config), reporter),
+      run_(config, prepare_training(config), reporter, Planning::run),
       setup_(run_.setup),
       data_(*run_.data),
       plan_(run_.plan),
@@ -46,6 +46,7 @@ std::optional<SavedState> TrainingRun::choose_state() {
   identity_ = run_identity(
       config_, setup_, data_.rows.digests(),
       data_.eval_rows ? data_.eval_rows->digests() : std::vector<std::pair<std::string, Digest>>{});
+  if (run_.experts) identity_["experts"] = run_.experts->record;
   if (config_.val_size > 0) identity_["val-rows"] = data_.rows.split().hex();
   const auto reject = [this](const RejectedState& state) {
     reporter_.warn_of_event(state.message());
@@ -204,6 +205,9 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
   } else {
     journal_->event("start", {{"steps", steps_}, {"version", build_info().version}});
   }
+  if (run_.experts && !(state && is_ours(*state))) {
+    journal_->event("experts", run_.experts->record.as_object());
+  }
   journal_->event("plan", {{"parallel", "single"},
                            {"devices", JsonArray{Json("host")}},
                            {"workers", int64_t{setup_.workers}},
@@ -266,6 +270,13 @@ void TrainingRun::describe() {
                    percent(share) + " of the model's " + std::to_string(group.parameters) +
                    "; master, gradient and moments take " +
                    std::to_string((group.trained_parameters * 16 >> 20) + 1) + " MiB");
+  }
+  if (run_.experts) reporter_.note(experts_line(*run_.experts, setup_.spec));
+  if (config_.method == Method::lora) {
+    const uint64_t bytes =
+        adapter_bytes(setup_.table, setup_.checkpoint->family(), config_.adapter_layout);
+    reporter_.note("the adapter's file will have " + std::to_string((bytes >> 20) + 1) + " MiB" +
+                   (run_.experts ? "; it stacks all experts, zeros for those without" : ""));
   }
   for (const std::string& line : data_lines(*run_.times.data, steps_)) reporter_.note(line);
   if (progress_.step == 0) {

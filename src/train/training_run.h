@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "train/background_save.h"
+#include "train/expert_choice.h"
 #include "train/journal.h"
 #include "train/metrics.h"
 #include "train/plan_changes.h"
@@ -46,11 +47,20 @@ PlanRequest training_request(const TrainConfig& config, const TrainingData* data
 /// The work of a mean step, and the steps of the run where options or data tell.
 StepWork step_work(const TrainConfig& config, const PlanRequest& request, const TrainingData* data);
 std::optional<int64_t> run_steps(const TrainConfig& config, const TrainingData* data);
+/// Whose experts get adapters where --experts chooses them: those of a saved state, else those that
+/// a first pass shows. Sets the table of `setup`. nullopt: all experts.
+std::optional<ChosenExperts> settle_experts(const TrainConfig& config, RunSetup& setup,
+                                            const TrainingData& data, Reporter& reporter);
+
+/// Who asks for a plan: `plan` knows no experts before the run.
+enum class Planning : uint8_t { sizes, run };
+
 /// A run as `plan` prints it and `train` runs it: model, data, and the plan with its times. Checked
 /// against --plan.
 struct PlannedRun {
   RunSetup setup;
   std::optional<TrainingData> data;  // none: planned without --data
+  std::optional<ChosenExperts> experts;
   PlanRequest request;
   RunRates rates;
   PlanSubject subject;
@@ -58,7 +68,8 @@ struct PlannedRun {
   std::optional<int64_t> steps;  // of the run, where options or data tell
   PlanTimes times;
 
-  PlannedRun(const TrainConfig& config, RunSetup opened, Reporter& reporter);
+  PlannedRun(const TrainConfig& config, RunSetup opened, Reporter& reporter,
+             Planning planning = Planning::sizes);
   PlannedRun(const PlannedRun&) = delete;  // the plan's subject refers to the setup
   PlannedRun& operator=(const PlannedRun&) = delete;
   const TrainingData* rows() const { return data ? &*data : nullptr; }

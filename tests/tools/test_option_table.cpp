@@ -30,6 +30,7 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"lora-dropout", {"0.05", "0.05"}},
     {"rslora", {"on", "on"}},
     {"expert-r", {"4", "4"}},
+    {"experts", {"top:25%", "top:25%"}},
     {"lora-targets", {"experts,*q_proj*", "[\"experts\", \"*q_proj*\"]"}},
     {"adapter-layout", {"fused", "fused"}},
     {"accept-other-base", {"on", "on"}},

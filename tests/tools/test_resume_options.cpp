@@ -47,6 +47,7 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
       {"rslora", {another, {"--rslora"}, true}},
       {"expert-r", {other_state, {"--expert-r", "2"}, true}},
       {"lora-targets", {other_state, {"--lora-targets", "attention"}, true}},
+      {"experts", {other_state, {"--experts", "top:50%"}, true}},
       {"adapter-layout", {another, {"--adapter-layout", "fused"}, true}},
       {"accept-other-base", {another, {"--accept-other-base"}, true}},
       {"trainable", {other_state, {"--trainable", "*.mlp.*"}}},

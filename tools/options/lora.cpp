@@ -36,6 +36,10 @@ void add_lora(std::vector<Option>& table) {
         .value = list_value(&Options::lora_targets, "GROUP|GLOB", true),
         .help = "what gets adapters: attention, experts, shared-experts, dense, router, head, or "
                 "globs on names of tensors; repeatable, or separated by commas"},
+       {.name = "experts", .group = group, .commands = kTraining,
+        .value = experts_value(&Options::experts_top),
+        .help = "which experts of a layer get adapters: all, or the share that gets most tokens of "
+                "a sample of the data"},
        {.name = "adapter-layout", .group = group, .commands = kAdapters,
         .value = choice_value(&Options::adapter_layout,
                               NamedValues<AdapterLayout>{

@@ -7,7 +7,6 @@ namespace hearth {
 
 const std::vector<LaterOption>& later_options() {
   static const std::vector<LaterOption> options{
-      {.name = "experts"},
       {.name = "policy"},
       {.name = "topology"},
       {.name = "gpu-memory"},

@@ -245,10 +245,10 @@ TEST_CASE("what a directory is for verify and others") {
   for (const std::string run : {"a", "c"}) {
     Options options;
     options.operand = directory / run;
-    CHECK(raised_by([&] { run_verify(options); }).says("without state or model"));
+    CHECK(raised_by([&] { run_verify(options); }).says("without state or result"));
   }
   made("a", "state/other");
   Options options;
   options.operand = directory / "a";
-  CHECK(raised_by([&] { run_verify(options); }).says("without state or model"));
+  CHECK(raised_by([&] { run_verify(options); }).says("without state or result"));
 }

@@ -69,7 +69,7 @@ TEST_CASE("chosen experts: those with most tokens, the lower index on ties, roun
   const Json& layer = record.find("layers")->as_array().at(0);
   CHECK(layer.find("layer")->as_int() == 1);
   CHECK(layer.find("share")->as_double() == 18.0 / 31);
-  CHECK(layer.find("experts")->dump() == "[1,2]");
+  CHECK(layer.find("experts")->dump() == "[1, 2]");
 }
 
 TEST_CASE("chosen experts: those of the data, in the file and after a resume") {
@@ -139,7 +139,7 @@ TEST_CASE("chosen experts: those of the data, in the file and after a resume") {
   CHECK_FALSE(said(third, "first pass"));
   CHECK(events(f, "moved", "experts").size() == 1);
   CHECK(f.root("moved") == f.root("whole"));
-  export_state({f.dir / "moved", "", f.dir / "exported"}, reporter);
+  export_state({f.dir / "moved", f.dir / "base", f.dir / "exported"}, reporter);
   CHECK(f.files("exported").at("adapter_model.safetensors") ==
         f.files("whole/adapter").at("adapter_model.safetensors"));
 

@@ -117,6 +117,12 @@ void select_trainable(ParameterTable& table, const PublishedLayout& layout, bool
 
 const char* name_of(Compute compute) { return compute == Compute::bf16 ? "bf16" : "f32"; }
 
+int64_t all_parameters(const ParameterTable& table) {
+  int64_t n = 0;
+  for (const Tensor& t : table.tensors()) n += t.size();
+  return n;
+}
+
 int64_t trained_parameters(const ParameterTable& table) {
   int64_t n = 0;
   for (const Tensor& t : table.tensors()) n += t.trainable ? t.size() : 0;

@@ -59,6 +59,8 @@ void set_trained(RunSetup& setup, const TrainConfig& config, const ExpertChoice&
 /// The name of the compute type in reports and in a run's identity.
 const char* name_of(Compute compute);
 
+/// Parameters of the model and of its adapters.
+int64_t all_parameters(const ParameterTable& table);
 /// Parameters that are trained.
 int64_t trained_parameters(const ParameterTable& table);
 

@@ -8,7 +8,6 @@
 #include "base/random.h"
 #include "base/system.h"
 #include "layers/linear.h"
-#include "model/adapters.h"
 
 namespace hearth {
 
@@ -36,25 +35,6 @@ double max_over_mean(const std::vector<double>& counts) {
   }
   return sum > 0 ? most * static_cast<double>(counts.size()) / sum : 0;
 }
-
-/// While it lives, homes lie where gradients do: what fills homes fills those.
-class HomesInGradients {
- public:
-  explicit HomesInGradients(ParameterTable& table) : table_(table) { exchange(); }
-  ~HomesInGradients() { exchange(); }
-  HomesInGradients(const HomesInGradients&) = delete;
-  HomesInGradients& operator=(const HomesInGradients&) = delete;
-
- private:
-  void exchange() {
-    for (Tensor& t : table_.tensors()) {
-      if (!t.trainable) continue;
-      std::swap(t.copies[static_cast<int>(CopyRole::master)].view,
-                t.copies[static_cast<int>(CopyRole::gradient)].view);
-    }
-  }
-  ParameterTable& table_;
-};
 
 }  // namespace
 
@@ -84,28 +64,6 @@ Session::Session(RunSetup& setup, const RunPlan& plan) : setup_(setup), plan_(pl
   if (plan.eval) eval_ = std::make_unique<Executor>(parts, *plan.eval);
   if (plan.decode) decode_ = std::make_unique<Executor>(parts, *plan.decode);
   lists_bytes_ = resident_bytes() - std::min(resident_bytes(), before);
-}
-
-void Session::read_weights() {
-  const uint64_t before = resident_bytes();
-  setup_.checkpoint->read_weights(setup_.table, *pool_);
-  if (setup_.adapter) {
-    setup_.adapter->read(setup_.table);
-  } else {
-    init_adapters(setup_.table, setup_.settings.seed);
-  }
-  refresh_working();
-  read_bytes_ = peak_resident_bytes() - std::min(peak_resident_bytes(), before);
-}
-
-void Session::read_start() {
-  const HomesInGradients guard(setup_.table);
-  setup_.checkpoint->read_weights(setup_.table, *pool_, WeightSet::trained);
-  if (setup_.adapter) {
-    setup_.adapter->read(setup_.table);
-  } else {
-    init_adapters(setup_.table, setup_.settings.seed);
-  }
 }
 
 MeasuredMemory Session::measured_memory() const {
@@ -263,47 +221,6 @@ const float* Session::decode(std::span<const int32_t> ids, int64_t past) {
   const BatchShape shape{n, 1, past};
   decode_->run({&shape, 1});
   return decode_->value(Value::logits).as<float>();
-}
-
-size_t Session::views_through(const Task& update) const {
-  const BlockId blocks = update.blocks.back().end;
-  const TensorId end = blocks > 0 ? setup_.table.block(blocks - 1).end : 0;
-  size_t views = 0;
-  for (TensorId id = 0; id < end; ++id) views += setup_.table.tensor(id).trainable;
-  return views;
-}
-
-void Session::refresh_working() {
-  for (Tensor& t : setup_.table.tensors()) {
-    const Copy& working = t.copies[static_cast<int>(CopyRole::working)];
-    if (!working.present()) continue;
-    const View master = t.copies[static_cast<int>(CopyRole::master)].view;
-    convert(master.dtype, master.data, working.view.dtype, working.view.raw(), t.size());
-  }
-}
-
-void Session::register_state(StateRegistry& registry) {
-  const auto views_of = [this](CopyRole role) {
-    std::vector<StateView> views;
-    for (const Tensor& t : setup_.table.tensors()) {
-      const Copy& copy = t.copies[static_cast<int>(role)];
-      if (!copy.present()) continue;
-      StateView view;
-      view.name = t.name;
-      view.dtype = copy.view.dtype;
-      view.shape = t.vector ? std::vector<int64_t>{t.cols} : std::vector<int64_t>{t.rows, t.cols};
-      view.end = view.shape[0];
-      view.bytes = {static_cast<std::byte*>(copy.view.raw()), copy.view.bytes()};
-      views.push_back(std::move(view));
-    }
-    return views;
-  };
-  registry.add({"weights",
-                [views_of] { return views_of(CopyRole::master); },
-                {},
-                [this] { refresh_working(); }});
-  registry.add({"moment1", [views_of] { return views_of(CopyRole::moment1); }, {}, {}});
-  registry.add({"moment2", [views_of] { return views_of(CopyRole::moment2); }, {}, {}});
 }
 
 }  // namespace hearth

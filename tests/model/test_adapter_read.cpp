@@ -149,7 +149,6 @@ TEST_CASE("adapters: settings that are not applied exactly are refused by name",
 
 TEST_CASE("adapters: tensors that do not fit are refused by name", "[adapter]") {
   const Case c;
-  const AdapterReadOptions any;
   CHECK(c.with_tensors([](auto&) {}).empty());
   const auto expect = [&](const std::string& part,
                           const std::function<void(std::vector<StoredTensor>&)>& change) {

@@ -4,12 +4,15 @@
 #include <map>
 #include <string>
 
+#include "support/planted.h"
 #include "train/training_fixture.h"
 
 namespace hearth::test {
 
 class LoraFixture : public TrainingFixture {
  public:
+  PlantedFault quick{"machine-not-measured"};
+
   /// As TrainingFixture::config, of adapters on every group that the model has, with dropout.
   TrainConfig lora(const std::string& out) const {
     TrainConfig c = config(out);

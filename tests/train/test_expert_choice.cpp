@@ -2,7 +2,6 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "base/json.h"
-#include "support/planted.h"
 #include "support/stored_tensors.h"
 #include "train/expert_choice.h"
 #include "train/export.h"
@@ -12,8 +11,6 @@
 
 namespace hearth::test {
 namespace {
-
-const PlantedFault quick("machine-not-measured");
 
 TrainConfig half(const LoraFixture& f, const std::string& out) {
   TrainConfig c = f.lora(out);

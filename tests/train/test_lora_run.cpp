@@ -3,15 +3,12 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 
-#include "support/planted.h"
 #include "support/stored_tensors.h"
 #include "train/export.h"
 #include "train/lora_fixture.h"
 
 namespace hearth::test {
 namespace {
-
-const PlantedFault quick("machine-not-measured");
 
 std::map<std::string, std::string> tensors_of(const std::string& file) {
   std::map<std::string, std::string> out;

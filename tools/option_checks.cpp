@@ -127,6 +127,29 @@ void check_training(const std::vector<Given>& flags, Options& options, Problems&
   }
 }
 
+// What would have no effect: a forgotten --method lora would train the whole model.
+void check_lora(const Options& options, Problems& problems) {
+  const bool lora = options.method == Method::lora;
+  if (lora && options.adapter.empty()) return;
+  const Options defaults;
+  for (const Option& option : option_table()) {
+    const std::string& name = option.name;
+    const bool of_lora = option.group == "LoRA" && option.commands.contains(Command::train);
+    if (!of_lora || name == "adapter" || name == "experts" ||
+        option.value.get(options) == option.value.get(defaults)) {
+      continue;
+    }
+    if (!lora) {
+      problems.add("--" + name + " needs --method lora");
+    } else if (name == "rslora" || name == "expert-r" || name.starts_with("lora-")) {
+      if (name == "lora-dropout") continue;
+      problems.add("--" + name +
+                   " does not go with --adapter: ranks, scales and targets are those " +
+                   "of the adapter");
+    }
+  }
+}
+
 }  // namespace
 
 void check_contradictions(const std::vector<Given>& given, const Options& options,
@@ -160,6 +183,9 @@ void check_together(const CommandEntry& entry, const std::vector<Given>& flags, 
   if (entry.command == Command::generate) check_generate(flags, options, problems);
   if (entry.command == Command::tokenize) check_tokenize(flags, options, problems);
   if (entry.command == Command::export_) check_export(flags, options, problems);
+  if (entry.command == Command::train || entry.command == Command::plan) {
+    check_lora(options, problems);
+  }
   check_training(flags, options, problems);
 }
 

@@ -78,6 +78,10 @@ void refuse_what_is_not_applied(const Json& json, const ConfigReader& config) {
 AdapterConfig::AdapterConfig(const Json& json, const std::string& source) : source_(source) {
   const ConfigReader config(json, source);
   refuse_what_is_not_applied(json, config);
+  for (const char* key : {"r", "lora_alpha"}) {
+    const Json* value = json.find(key);
+    if (value && value->is_null()) config.refuse(key, "expected a number, found null");
+  }
   rank_ = config.integer("r", 1, int64_t{1} << 20, 8);
   alpha_ = config.number("lora_alpha", 1e-9, 1e9, 8);
   rslora_ = config.boolean("use_rslora", false);

@@ -17,6 +17,19 @@ std::string percent(double share) {
   return text;
 }
 
+/// Of a run that trains adapters: what a group has, and what is trained for it.
+std::string group_line(const TrainedGroup& group) {
+  const std::string has = group.name + ": " + std::to_string(group.tensors) + " tensors, " +
+                          std::to_string(group.parameters) + " parameters";
+  if (group.trained_tensors == 0) return has + "; frozen";
+  const double share = static_cast<double>(group.trained_parameters) /
+                       static_cast<double>(std::max<int64_t>(1, group.parameters));
+  return has + "; trained: " + std::to_string(group.trained_tensors) + " tensors, " +
+         std::to_string(group.trained_parameters) + " parameters, " + percent(share) +
+         " as many; master, gradient and moments take " +
+         std::to_string((group.trained_parameters * 16 >> 20) + 1) + " MiB";
+}
+
 }  // namespace
 
 void TrainingRun::describe() {
@@ -39,15 +52,9 @@ void TrainingRun::describe() {
     reporter_.note("multi-token prediction: " + std::to_string(others) + " tensors (" +
                    quoted(unread) + " the first) are not trained and copied to the result");
   }
-  for (const TrainedGroup& group : trained_groups(setup_.table)) {
-    if (config_.method == Method::full || group.trained_tensors == 0) continue;
-    const double share = static_cast<double>(group.trained_parameters) /
-                         static_cast<double>(std::max<int64_t>(1, group.parameters));
-    reporter_.note("trained of " + group.name + ": " + std::to_string(group.trained_tensors) +
-                   " tensors, " + std::to_string(group.trained_parameters) + " parameters, " +
-                   percent(share) + " of the model's " + std::to_string(group.parameters) +
-                   "; master, gradient and moments take " +
-                   std::to_string((group.trained_parameters * 16 >> 20) + 1) + " MiB");
+  if (config_.method == Method::lora) {
+    for (const TrainedGroup& group : trained_groups(setup_.table))
+      reporter_.note(group_line(group));
   }
   if (run_.experts) reporter_.note(experts_line(*run_.experts, setup_.spec));
   if (config_.method == Method::lora) {

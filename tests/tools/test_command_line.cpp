@@ -75,6 +75,18 @@ TEST_CASE("all problems are told at once, with the nearest name") {
   }
 }
 
+TEST_CASE("what would have no effect on adapters is refused") {
+  const auto problem = [](const std::vector<std::string>& more) {
+    return raised_by([&] { parsed(train_with(more)); });
+  };
+  CHECK(problem({"--lora-r", "4"}).says("--lora-r needs --method lora"));
+  CHECK(problem({"--rslora"}).code == ExitCode::usage);
+  CHECK(problem({"--method", "lora", "--adapter", "a", "--lora-targets", "attention"})
+            .says("does not go with --adapter"));
+  CHECK(parsed(train_with({"--method", "lora", "--adapter", "a", "--lora-dropout", "0.1"}))
+            .lora_dropout == 0.1);
+}
+
 TEST_CASE("the nearest name is written as the user writes") {
   test::TemporaryDirectory directory;
   const std::string file = written(directory, "grad_acum: 1\nseq-lem: 9\n");

@@ -115,6 +115,7 @@ TEST_CASE("every option of train comes from a flag and from a file and is record
     if (option.name.starts_with("eval-") && option.name != "eval-data") {
       arguments.insert(arguments.end(), {"--eval-data", "e"});
     }
+    if (option.group == "LoRA") arguments.insert(arguments.end(), {"--method", "lora"});
     const Options by_flag = parsed(arguments);
     CHECK(recorded(by_flag).at(option.name) == value);
 

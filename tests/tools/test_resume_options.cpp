@@ -240,7 +240,7 @@ void check_option(const StoppedRun& stopped, const std::string& name, const Case
 TEST_CASE("resume: every option of train, changed after a stop") {
   FailingCalls quick;
   const FileCallsOverride no_syncs(quick);
-  const StoppedRun stopped({}), lora({}, {"--method", "lora", "--lora-r", "4"});
+  const StoppedRun stopped({}), lora({}, {"--method", "lora"});
   const auto all = cases(stopped.f), all_lora = cases(lora.f);
   int n = 0;
   for (const Option& option : option_table()) {

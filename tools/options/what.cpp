@@ -39,11 +39,13 @@ void add_what(std::vector<Option>& table) {
        {.name = "trainable", .group = group, .commands = {train, plan, inspect},
         .value = list_value(&Options::trainable, "GLOB"),
         .help = "train only tensors whose published name matches; beside --freeze: train them "
-                "though a glob there matches; repeatable",
-        .default_text = "all"},
+                "though a glob there matches; with --method lora: train them beside the adapters; "
+                "repeatable",
+        .default_text = "all; with lora none"},
        {.name = "freeze", .group = group, .commands = {train, plan, inspect},
         .value = list_value(&Options::freeze, "GLOB"),
-        .help = "train all tensors but those whose published name matches; repeatable",
+        .help = "train all tensors but those whose published name matches; with --method lora: they get "
+                "no adapter; repeatable",
         .default_text = "none"},
        {.name = "from-state", .group = group, .commands = {export_},
         .value = text_value(&Options::from_state, "DIR"),

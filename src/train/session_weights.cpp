@@ -28,16 +28,21 @@ class HomesInGradients {
   ParameterTable& table_;
 };
 
+/// The pairs as training begins with them; of a model alone, nothing.
+void read_adapters(RunSetup& setup) {
+  if (setup.adapter) {
+    setup.adapter->read(setup.table);
+  } else {
+    init_adapters(setup.table, setup.settings.seed);
+  }
+}
+
 }  // namespace
 
 void Session::read_weights() {
   const uint64_t before = resident_bytes();
   setup_.checkpoint->read_weights(setup_.table, *pool_);
-  if (setup_.adapter) {
-    setup_.adapter->read(setup_.table);
-  } else {
-    init_adapters(setup_.table, setup_.settings.seed);
-  }
+  read_adapters(setup_);
   refresh_working();
   read_bytes_ = peak_resident_bytes() - std::min(peak_resident_bytes(), before);
 }
@@ -45,11 +50,7 @@ void Session::read_weights() {
 void Session::read_start() {
   const HomesInGradients guard(setup_.table);
   setup_.checkpoint->read_weights(setup_.table, *pool_, WeightSet::trained);
-  if (setup_.adapter) {
-    setup_.adapter->read(setup_.table);
-  } else {
-    init_adapters(setup_.table, setup_.settings.seed);
-  }
+  read_adapters(setup_);
 }
 
 size_t Session::views_through(const Task& update) const {

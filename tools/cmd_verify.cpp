@@ -27,8 +27,7 @@ void verify_checkpoint(const std::string& directory, bool follow_links) {
 }
 
 void verify_adapter(const std::string& directory, bool follow_links) {
-  check_adapter(directory, follow_links);
-  const ContentDigest digest = digest_adapter(directory, follow_links);
+  const ContentDigest digest = check_adapter(directory, follow_links);
   print(directory + ": adapter of " + std::to_string(digest.tensors.size()) +
         " tensors, whole, digest " + digest.root.hex() + "\n");
 }

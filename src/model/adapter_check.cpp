@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "base/error.h"
 #include "base/stop.h"
 #include "model/adapter_config.h"
+#include "model/adapter_modules.h"
 #include "model/adapter_names.h"
 #include "model/adapter_tensors.h"
 #include "model/model_files.h"
@@ -62,14 +64,44 @@ void check_adapter_names(const SafetensorsFile& file) {
                     " has no lora_B");
 }
 
-void check_adapter(const std::string& directory, bool follow_links) {
-  open_adapter_config(directory, follow_links);
+namespace {
+
+/// What settings ask of a file, as far as it can be said without the base: ranks of pairs, and that
+/// the modules which are kept whole are there.
+void check_against_settings(const AdapterConfig& config, const SafetensorsFile& file) {
+  std::set<std::string> saved = config.saved();
+  for (const SafetensorsEntry& entry : file.header().entries) {
+    const std::string name = name_in_transformers_5(entry.name.substr(kAdapterPrefix.size()));
+    if (!name.ends_with(kLoraA)) {
+      std::erase_if(saved, [&](const std::string& of) { return module_of(name).ends_with(of); });
+      continue;
+    }
+    const std::string_view module = std::string_view(name).substr(0, name.size() - kLoraA.size());
+    if (config.may_have_rank(module, entry.shape[0])) continue;
+    throw input_error(file.path() + ": tensor " + quoted(entry.name) + " has rank " +
+                      std::to_string(entry.shape[0]) + ", which r and rank_pattern of " +
+                      config.source() + " do not say");
+  }
+  if (saved.empty()) return;
+  throw input_error(config.source() + ": modules_to_save selects " + quoted(*saved.begin()) +
+                    ", which " + file.path() + " does not have");
+}
+
+}  // namespace
+
+ContentDigest check_adapter(const std::string& directory, bool follow_links) {
+  const AdapterConfig config = open_adapter_config(directory, follow_links);
   const SafetensorsFile file = open_adapter_weights(directory, follow_links);
   check_adapter_names(file);
+  check_against_settings(config, file);
+  const AdapterNotes notes(file.header(), file.path());
   std::vector<std::byte> buffer;
+  std::vector<std::pair<std::string, Digest>> tensors;
   for (const SafetensorsEntry& entry : file.header().entries) {
     const DType type = *safetensors_dtype(entry.dtype);
+    Hasher hasher = tensor_hasher(entry.name, entry.dtype, entry.shape);
     each_piece(file, entry, buffer, [&](const void* data, size_t bytes, uint64_t at) {
+      hasher.update(data, bytes);
       const auto n = static_cast<int64_t>(bytes / size_of(type));
       const int64_t bad = find_not_finite(type, data, n);
       if (bad == n) return;
@@ -77,7 +109,15 @@ void check_adapter(const std::string& directory, bool follow_links) {
                         std::to_string(static_cast<int64_t>(at / size_of(type)) + bad) +
                         " is not finite (NaN or infinity)");
     });
+    tensors.emplace_back(entry.name, hasher.digest());
   }
+  ContentDigest digest = content_digest(std::move(tensors));
+  if (notes.content && *notes.content != digest.root) {
+    throw input_error(file.path() + ": its tensors have the digest " + digest.root.hex() +
+                      ", but had " + notes.content->hex() + " when they were written; damaged, " +
+                      "or changed by a program that kept this program's notes");
+  }
+  return digest;
 }
 
 ContentDigest digest_adapter(const std::string& directory, bool follow_links) {

@@ -15,9 +15,10 @@ bool is_adapter(const std::string& directory);
 /// name file and tensor.
 void check_adapter_names(const SafetensorsFile& file);
 
-/// Checks settings, names, that every pair is whole and its ranks agree, and every value. Input
-/// errors name file and setting or tensor.
-void check_adapter(const std::string& directory, bool follow_links = false);
+/// Checks settings, names, that every pair is whole, that ranks agree with each other and with the
+/// settings, that every value is finite, and the digest of all where the file notes one. Input errors
+/// name file and setting or tensor. Gives what digest_adapter does.
+ContentDigest check_adapter(const std::string& directory, bool follow_links = false);
 
 /// One digest a stored tensor and one over all, by the rule of digest_checkpoint.
 ContentDigest digest_adapter(const std::string& directory, bool follow_links = false);

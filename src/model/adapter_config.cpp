@@ -225,6 +225,18 @@ bool AdapterConfig::saves(std::string_view module) const {
                      [&](const std::string& name) { return module.ends_with(name); });
 }
 
+std::set<std::string> AdapterConfig::saved() const {
+  return {saved_.names().begin(), saved_.names().end()};
+}
+
+// Where patterns may name experts in either of two ways, the base decides.
+bool AdapterConfig::may_have_rank(std::string_view module, int64_t rows) const {
+  const bool fused = module.ends_with(".experts") || module.ends_with(".experts.base_layer");
+  const bool expert = fused || module.find(".experts.") != std::string_view::npos;
+  if (expert && ranks_.size() > 0) return true;
+  return fused ? rows % rank_ == 0 : rows == rank_ || ranks_.has(static_cast<double>(rows));
+}
+
 bool AdapterConfig::packs_as_peft() const {
   int major = 0, minor = 0, patch = 0, used = 0;
   if (other_program_) return false;

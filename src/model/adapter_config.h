@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,9 @@ class AdapterConfig {
   /// Whether PEFT takes a module as a whole from the file, by its name in transformers 5
   /// (modules_to_save); such a module gets no pair.
   bool saves(std::string_view module) const;
+  std::set<std::string> saved() const;
+  /// Whether A of a module's pair may have as many rows, by what can be said without the base.
+  bool may_have_rank(std::string_view module, int64_t rows) const;
   /// Patterns to be tried for each module, at most.
   size_t patterns() const { return ranks_.size() + alphas_.size(); }
   const std::string& base_model() const { return base_model_; }

@@ -25,9 +25,10 @@ std::unordered_map<std::string, int64_t> read_ranks(const std::string& text,
 AdapterNotes::AdapterNotes(const SafetensorsHeader& header, const std::string& source) {
   for (const auto& [key, value] : header.metadata) {
     const std::string where = source + ": metadata " + key;
-    if (key == kBaseNote) {
-      base = Digest::from_hex(value);
-      if (!base) throw input_error(where + ": no digest: " + quoted(value));
+    if (key == kBaseNote || key == kContentNote) {
+      std::optional<Digest>& digest = key == kBaseNote ? base : content;
+      digest = Digest::from_hex(value);
+      if (!digest) throw input_error(where + ": no digest: " + quoted(value));
     } else if (key == kRanksNote) {
       ranks = read_ranks(value, where);
     } else if (key == kGateUpNote) {

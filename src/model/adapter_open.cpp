@@ -12,6 +12,12 @@ namespace {
 
 constexpr size_t kMostTrials = 50'000'000;  // patterns times modules
 
+/// A rank as people write it; halves come of the joint rank of gate and up.
+std::string whole_or_not(double rank) {
+  const auto whole = static_cast<int64_t>(rank);
+  return static_cast<double>(whole) == rank ? std::to_string(whole) : Json(rank).dump();
+}
+
 }  // namespace
 
 /// Fills an AdapterFile; what is found on the way lives here.
@@ -142,7 +148,7 @@ class AdapterOpener {
     if (size.rank != static_cast<double>(rank)) {
       throw input_error(where(entry) + " has rank " + std::to_string(rank) + ", but r and " +
                         "rank_pattern of " + file_.config_.source() + " say " +
-                        Json(size.rank).dump());
+                        whole_or_not(size.rank));
     }
     return size.scale;
   }

@@ -1,5 +1,6 @@
 #include "model/adapter_rules.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -108,6 +109,11 @@ ValuePattern::ValuePattern(const Json* value, bool whole, const std::string& whe
     }
     entries_.emplace_back(NameRegex("(?:.*\\.)?(?:" + key + ")", where), of);
   }
+}
+
+bool ValuePattern::has(double value) const {
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [&](const auto& entry) { return entry.second == value; });
 }
 
 const double* ValuePattern::find(std::string_view name) const {

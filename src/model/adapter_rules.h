@@ -53,6 +53,7 @@ class ValuePattern {
   ValuePattern(const Json* value, bool whole, const std::string& where);
   const double* find(std::string_view name) const;
   size_t size() const { return entries_.size(); }
+  bool has(double value) const;
 
  private:
   std::vector<std::pair<NameRegex, double>> entries_;

@@ -1,6 +1,7 @@
 // Writing a PEFT directory.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "base/error.h"
 #include "base/planted.h"
@@ -25,6 +26,9 @@ struct FileTensor {
   TensorId whole = -1;  // instead of pairs: a tensor of the model
 };
 
+/// Takes the bytes of a tensor, a row at a time.
+using Sink = std::function<void(const void* data, size_t bytes)>;
+
 class AdapterWriter {
  public:
   AdapterWriter(const ParameterTable& table, const AdapterPlan& plan, const std::string& path)
@@ -45,17 +49,15 @@ class AdapterWriter {
     const bool fused = layout == AdapterLayout::fused;
     add_tensors(fused);
     std::vector<SafetensorsEntry> entries;
-    for (const FileTensor& tensor : tensors_) entries.push_back(tensor.entry);
-    SafetensorsWriter writer(path_, entries, notes(fused, base));
+    std::vector<std::pair<std::string, Digest>> digests;
     for (const FileTensor& tensor : tensors_) {
-      leave_if_stopped("the adapter was written");
-      if (tensor.whole >= 0) {
-        write_whole(table_.tensor(tensor.whole), writer);
-      } else if (tensor.end - tensor.begin == 1) {
-        write_one(tensor, writer);
-      } else {
-        write_fused(tensor, writer);
-      }
+      entries.push_back(tensor.entry);
+      digests.emplace_back(tensor.entry.name, digest_of(tensor));
+    }
+    const Digest content = content_digest(std::move(digests)).root;
+    SafetensorsWriter writer(path_, entries, notes(fused, base, content));
+    for (const FileTensor& tensor : tensors_) {
+      write(tensor, [&](const void* data, size_t bytes) { writer.write(data, bytes); });
     }
     const Digest written = writer.close();
     if (digest_of_file() != written) {
@@ -69,9 +71,28 @@ class AdapterWriter {
     return plan_.modules[plan_.pairs[pair].module];
   }
 
-  std::vector<std::pair<std::string, std::string>> notes(bool fused, const Digest& base) const {
-    std::vector<std::pair<std::string, std::string>> notes = {{"format", "pt"},
-                                                              {kBaseNote, base.hex()}};
+  void write(const FileTensor& tensor, const Sink& sink) {
+    leave_if_stopped("the adapter was written");
+    if (tensor.whole >= 0) {
+      write_whole(table_.tensor(tensor.whole), sink);
+    } else if (tensor.end - tensor.begin == 1) {
+      write_one(tensor, sink);
+    } else {
+      write_fused(tensor, sink);
+    }
+  }
+
+  /// As digest_adapter takes it from the file.
+  Digest digest_of(const FileTensor& tensor) {
+    Hasher hasher = tensor_hasher(tensor.entry.name, tensor.entry.dtype, tensor.entry.shape);
+    write(tensor, [&](const void* data, size_t bytes) { hasher.update(data, bytes); });
+    return hasher.digest();
+  }
+
+  std::vector<std::pair<std::string, std::string>> notes(bool fused, const Digest& base,
+                                                         const Digest& content) const {
+    std::vector<std::pair<std::string, std::string>> notes = {
+        {"format", "pt"}, {kBaseNote, base.hex()}, {kContentNote, content.hex()}};
     JsonObject ranks;
     for (const FilePair& pair : plan_.pairs) {
       if (pair.rank != pair.file_rank)
@@ -121,14 +142,14 @@ class AdapterWriter {
     }
   }
 
-  void write_whole(const Tensor& tensor, SafetensorsWriter& writer) {
+  void write_whole(const Tensor& tensor, const Sink& sink) {
     FilePair as_pair;
     as_pair.a = *table_.find(tensor.name);
     as_pair.rank = tensor.rows;
     std::vector<float> row(static_cast<size_t>(tensor.cols));
     for (int64_t r = 0; r < tensor.rows; ++r) {
       put_row(as_pair, false, r, row.data(), 1);
-      writer.write(row.data(), row.size() * sizeof(float));
+      sink(row.data(), row.size() * sizeof(float));
     }
   }
 
@@ -178,7 +199,7 @@ class AdapterWriter {
     }
   }
 
-  void write_one(const FileTensor& tensor, SafetensorsWriter& writer) {
+  void write_one(const FileTensor& tensor, const Sink& sink) {
     const bool swapped = planted("gate-up-swapped") && module_of(tensor.begin).in_gate_up();
     const bool is_gate = module_of(tensor.begin).slot == Slot::gate;
     const size_t other = is_gate ? tensor.begin + 1 : tensor.begin - 1;
@@ -187,13 +208,13 @@ class AdapterWriter {
     for (int64_t r = 0; r < tensor.entry.shape[0]; ++r) {
       std::fill(row.begin(), row.end(), 0.0f);
       put_row(pair, tensor.is_b, r, row.data(), 1);
-      writer.write(row.data(), row.size() * sizeof(float));
+      sink(row.data(), row.size() * sizeof(float));
     }
   }
 
   /// A: the rows of expert after expert, of gate, then of up. B: column j * experts + e is column j
   /// of expert e; columns of gate are zero in the rows of up, and the other way round.
-  void write_fused(const FileTensor& tensor, SafetensorsWriter& writer) {
+  void write_fused(const FileTensor& tensor, const Sink& sink) {
     std::vector<size_t> slots[2];  // gate and up, or down alone: a pair of each expert
     const bool inner = tensor.entry.name.find(kInnerPair) != std::string::npos;
     for (size_t i = tensor.begin; i < tensor.end; ++i) {
@@ -217,7 +238,7 @@ class AdapterWriter {
           put_row(pair, true, r % part_rows, row.data() + part * rank * experts + e, experts);
         }
       }
-      writer.write(row.data(), row.size() * sizeof(float));
+      sink(row.data(), row.size() * sizeof(float));
     }
   }
 

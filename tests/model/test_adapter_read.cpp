@@ -2,7 +2,6 @@
 #include <filesystem>
 
 #include "adapter_fixture.h"
-#include "model/adapter_check.h"
 #include "support/stored_tensors.h"
 #include "support/temporary_directory.h"
 
@@ -258,31 +257,4 @@ TEST_CASE("adapters: foreign and missing files", "[adapter]") {
   CHECK_THAT(after([](const auto& d) { write_text(d + kConfig, "{\"r\": 1, \"r\": 2}"); }),
              ContainsSubstring("r"));
   CHECK_FALSE(after([](const auto& d) { write_text(d + kWeights, "short"); }).empty());
-}
-
-TEST_CASE("adapters: checked and hashed without the base", "[adapter]") {
-  const Case c;
-  CHECK(is_adapter(c.adapter()));
-  CHECK_FALSE(is_adapter(c.base().directory()));
-  CHECK(error_of([&] { check_adapter(c.adapter()); }).empty());
-  const Digest root = digest_adapter(c.adapter()).root;
-  const auto checked = [&](const std::function<void(std::vector<StoredTensor>&)>& change) {
-    std::vector<StoredTensor> tensors = load(c.adapter() + kWeights);
-    change(tensors);
-    store(c.adapter() + kWeights, tensors);
-    return error_of([&] { check_adapter(c.adapter()); });
-  };
-  CHECK(checked([](auto& all) { std::reverse(all.begin(), all.end()); }).empty());
-  CHECK(digest_adapter(c.adapter()).root == root);
-  CHECK(checked([](auto& all) { named(all, kQ_A).data[0] ^= 1; }).empty());
-  CHECK_FALSE(digest_adapter(c.adapter()).root == root);
-  CHECK_THAT(checked([](auto& all) {
-               const float bad = std::nanf("");
-               std::memcpy(named(all, kExpertB).data.data() + 12, &bad, 4);
-             }),
-             ContainsSubstring("element 3 is not finite"));
-  CHECK_THAT(checked([](auto& all) {
-               std::erase_if(all, [](const StoredTensor& t) { return t.entry.name == kQ_A; });
-             }),
-             ContainsSubstring("has no lora_A"));
 }

@@ -1,6 +1,7 @@
 // hearth init: a random checkpoint from a config.json.
 #include "base/file_ops.h"
 #include "base/json.h"
+#include "base/paths.h"
 #include "data/tokenizer/builtin_tokenizer.h"
 #include "model/checkpoint.h"
 #include "model/family.h"
@@ -14,7 +15,7 @@ namespace {
 class BuiltinTokenizerDirectory {
  public:
   explicit BuiltinTokenizerDirectory(const std::string& checkpoint)
-      : path_(without_slashes(checkpoint) + ".tmp-tokenizer") {
+      : path_(without_trailing_slashes(checkpoint) + ".tmp-tokenizer") {
     remove_tree(path_);  // of a process that was killed
     make_directory(path_);
     write_builtin_tokenizer(path_);
@@ -30,10 +31,6 @@ class BuiltinTokenizerDirectory {
   const std::string& path() const { return path_; }
 
  private:
-  static std::string without_slashes(std::string path) {
-    while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-    return path;
-  }
   std::string path_;
 };
 

@@ -5,14 +5,6 @@
 #include "train/saved_state.h"
 
 namespace hearth {
-namespace {
-
-std::string last_name(std::string path) {
-  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  return path.substr(path.rfind('/') + 1);
-}
-
-}  // namespace
 
 DirectoryKind directory_kind(const std::string& path) {
   const FileInfo info = file_info(path);
@@ -24,7 +16,7 @@ DirectoryKind directory_kind(const std::string& path) {
     return file_info(path + "/" + name).kind != FileKind::none;
   };
   // By its name, too: a damaged state may have lost its manifest.
-  if (holds("manifest.json") || step_of_state_directory(last_name(path))) {
+  if (holds("manifest.json") || step_of_state_directory(path)) {
     return DirectoryKind::saved_state;
   }
   // Some trainers copy the model's config.json beside an adapter.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/paths.h"
 #include "data/samples/data_files.h"
 #include "tools/numbers.h"
 
@@ -58,7 +59,7 @@ void check_tokenize(const std::vector<Given>& flags, Options& options, Problems&
 void check_export(const std::vector<Given>& flags, Options& options, Problems& problems) {
   options.layout_given = find_given(flags, "adapter-layout") != nullptr;
   const auto inside = [](std::string path, std::string folder) {
-    while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
+    folder = without_trailing_slashes(std::move(folder));
     return path == folder || path.starts_with(folder == "/" ? folder : folder + "/");
   };
   if (options.adapter.empty() == options.from_state.empty()) {

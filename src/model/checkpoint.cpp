@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/paths.h"
 #include "model/config_reader.h"
 #include "model/model_files.h"
 #include "model/mtp_layers.h"
@@ -40,8 +41,7 @@ constexpr const char* kCompanions[] = {
 }  // namespace
 
 Checkpoint::Checkpoint(const std::string& directory, bool follow_links)
-    : directory_(directory), follow_links_(follow_links) {
-  while (directory_.size() > 1 && directory_.back() == '/') directory_.pop_back();
+    : directory_(without_trailing_slashes(directory)), follow_links_(follow_links) {
   if (file_info(directory_).kind != FileKind::directory) {
     throw input_error(directory_ + ": expected the directory of a checkpoint");
   }

@@ -4,11 +4,11 @@
 
 #include "base/error.h"
 #include "base/file_ops.h"
+#include "base/paths.h"
 
 namespace hearth {
 
-NewDirectory::NewDirectory(const std::string& target) : target_(target) {
-  while (target_.size() > 1 && target_.back() == '/') target_.pop_back();
+NewDirectory::NewDirectory(const std::string& target) : target_(without_trailing_slashes(target)) {
   const size_t slash = target_.rfind('/');
   parent_ = slash == std::string::npos ? "." : slash == 0 ? "/" : target_.substr(0, slash);
   const std::string name = slash == std::string::npos ? target_ : target_.substr(slash + 1);

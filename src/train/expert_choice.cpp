@@ -162,9 +162,8 @@ std::optional<ChosenExperts> saved_experts(const TrainConfig& config, const Mode
     if (run) found = in_run(*run);
   }
   if (found || config.resume != ResumeMode::from_directory) return found;
-  std::string from = config.resume_from;
-  while (from.size() > 1 && from.ends_with('/')) from.pop_back();
-  if (!step_of_state_directory(from.substr(from.rfind('/') + 1))) return newest_in(from);
+  const std::string& from = config.resume_from;
+  if (!step_of_state_directory(from)) return newest_in(from);
   if (file_info(from).kind == FileKind::none) return std::nullopt;  // refused where it is opened
   return in_run(open_state(from).extra);
 }

@@ -33,11 +33,8 @@ SavedState find_state(const std::string& path, Reporter& reporter) {
   if (file_info(path).kind != FileKind::directory) {
     throw input_error(path + ": expected a directory of saved state or a run directory");
   }
-  std::string name = path;
-  while (name.size() > 1 && name.ends_with('/')) name.pop_back();
-  name = name.substr(name.rfind('/') + 1);
   const bool is_state =
-      step_of_state_directory(name) || file_info(path + "/manifest.json").kind != FileKind::none;
+      step_of_state_directory(path) || file_info(path + "/manifest.json").kind != FileKind::none;
   if (is_state) return verify_state(path);
   const auto state =
       find_newest_state(path, [&](const RejectedState& bad) { reporter.warn(bad.message()); });

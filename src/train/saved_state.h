@@ -182,7 +182,7 @@ void remove_leftovers(const std::string& run_dir);
 
 /// "step-00000100".
 std::string state_directory_name(int64_t step);
-/// The step of such a name, nullopt for any other.
-std::optional<int64_t> step_of_state_directory(const std::string& name);
+/// The step of a path whose last part is such a name, nullopt for any other.
+std::optional<int64_t> step_of_state_directory(const std::string& path);
 
 }  // namespace hearth

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/file_ops.h"
+#include "base/paths.h"
 #include "base/planted.h"
 #include "base/stop.h"
 #include "model/safetensors.h"
@@ -122,15 +123,10 @@ void verify_file(const std::string& path, const StateFile& expected, DigestBuild
   if (!content.fault.empty()) throw input_error(content.fault);
 }
 
-std::string base_name(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path.substr(path.find_last_of('/') + 1);
-}
-
 /// The manifest, of the step that the directory's name says.
 StateManifest checked_manifest(const std::string& directory) {
   StateManifest manifest = read_manifest(directory);
-  const auto named = step_of_state_directory(base_name(directory));
+  const auto named = step_of_state_directory(directory);
   if (named && *named != manifest.step) {
     throw Damage(directory, kManifestName, "is of step " + std::to_string(manifest.step));
   }
@@ -232,7 +228,9 @@ std::string state_directory_name(int64_t step) {
   return name;
 }
 
-std::optional<int64_t> step_of_state_directory(const std::string& name) {
+std::optional<int64_t> step_of_state_directory(const std::string& path) {
+  const std::string trimmed = without_trailing_slashes(path);
+  const std::string name = trimmed.substr(trimmed.rfind('/') + 1);
   constexpr std::string_view prefix = "step-";
   if (!name.starts_with(prefix) || name.size() > prefix.size() + 18) return std::nullopt;
   int64_t step = 0;

@@ -24,9 +24,8 @@ std::optional<SavedState> state_to_resume(const TrainConfig& config) {
   try {
     auto state = StateSearch(config.out, [](const RejectedState&) {}).next();
     if (state || config.resume != ResumeMode::from_directory) return state;
-    std::string from = config.resume_from;
-    while (from.size() > 1 && from.ends_with('/')) from.pop_back();
-    if (step_of_state_directory(from.substr(from.rfind('/') + 1))) return open_state(from);
+    const std::string& from = config.resume_from;
+    if (step_of_state_directory(from)) return open_state(from);
     return StateSearch(from, [](const RejectedState&) {}).next();
   } catch (const Error&) {
     return std::nullopt;

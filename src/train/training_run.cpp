@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/paths.h"
 #include "base/version.h"
 #include "train/lr_schedule.h"
 
@@ -43,9 +44,8 @@ std::optional<SavedState> TrainingRun::choose_state() {
                    " is not used: " + directory_.path() + " holds saved state of its own");
   }
   if (!state && config_.resume == ResumeMode::from_directory) {
-    std::string from = config_.resume_from;
-    while (from.size() > 1 && from.ends_with('/')) from.pop_back();
-    if (step_of_state_directory(from.substr(from.rfind('/') + 1))) {
+    const std::string from = without_trailing_slashes(config_.resume_from);
+    if (step_of_state_directory(from)) {
       if (file_info(from).kind == FileKind::none) {
         throw usage_error("--resume " + quoted(config_.resume_from) +
                           ": no such state; 'hearth inspect' of its run directory lists those "

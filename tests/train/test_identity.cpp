@@ -168,6 +168,7 @@ TEST_CASE("identity: a run directory below the one the process is in") {
 TEST_CASE("identity: names of states") {
   CHECK(step_of_state_directory("step-00000007") == 7);
   CHECK(step_of_state_directory("step-100000000") == 100000000);
+  CHECK(step_of_state_directory("/run/state/step-00000007//") == 7);
   for (const char* name : {"step-", "step-7", "step-0000000a", "step-0000000/", "step--0000001",
                            "step-0000000000000000007", "Step-00000007", "step-00000007x"}) {
     CHECK_FALSE(step_of_state_directory(name));

@@ -1,6 +1,7 @@
 // Name, state and figures of a run; what it was made of; where things are.
 #include <fmt/core.h>
 
+#include "base/file_ops.h"
 #include "report/html.h"
 #include "report/sections.h"
 
@@ -104,6 +105,22 @@ std::string header_section(const RunHistory& run) {
          state_badge(run) + "</p><dl class=\"figures\">" + figures + "</dl></header>\n";
 }
 
+/// The lines that a run ends with on the console.
+static std::string loading_lines(const RunHistory& run) {
+  const std::string result = run.directory + "/" + run.result, name = Json(result).dump();
+  const bool speaks = file_info(result + "/tokenizer.json").kind == FileKind::regular;
+  std::string text = "from transformers import AutoModelForCausalLM";
+  text += speaks ? ", AutoTokenizer\n" : "\n";
+  if (run.result == "adapter") {
+    text += "from peft import PeftModel\nbase = AutoModelForCausalLM.from_pretrained(" +
+            Json(run.option("model")).dump() + ")\nmodel = PeftModel.from_pretrained(base, " +
+            name + ")";
+  } else {
+    text += "model = AutoModelForCausalLM.from_pretrained(" + name + ")";
+  }
+  return text + (speaks ? "\ntokenizer = AutoTokenizer.from_pretrained(" + name + ")" : "");
+}
+
 std::string facts_section(const RunHistory& run) {
   const JournalHistory& journal = run.journal;
   std::string rows = row_html("Model", code(run.option("model")));
@@ -127,19 +144,8 @@ std::string facts_section(const RunHistory& run) {
   rows += row_html("Run directory", code(run.directory));
   std::string html = "<section class=\"card\"><h2>The run</h2><table class=\"facts\"><tbody>" +
                      rows + "</tbody></table>";
-  if (run.result == "model") {
-    html +=
-        "<h3>Load the result</h3><pre>from transformers import AutoModelForCausalLM, "
-        "AutoTokenizer\n"
-        "model = AutoModelForCausalLM.from_pretrained(" +
-        escaped(Json(run.directory + "/model").dump()) +
-        ")\ntokenizer = AutoTokenizer.from_pretrained(" +
-        escaped(Json(run.directory + "/model").dump()) + ")</pre>";
-  } else if (run.result == "adapter") {
-    html +=
-        "<h3>Load the result</h3><pre>from peft import AutoPeftModelForCausalLM\n"
-        "model = AutoPeftModelForCausalLM.from_pretrained(" +
-        escaped(Json(run.directory + "/adapter").dump()) + ")</pre>";
+  if (!run.result.empty()) {
+    html += "<h3>Load the result</h3><pre>" + escaped(loading_lines(run)) + "</pre>";
   }
   return html + "</section>\n";
 }

@@ -41,6 +41,22 @@ std::string plain(const Json& value) {
   return value.is_string() ? value.as_string() : value.dump();
 }
 
+/// Of the event of --experts: "layer 0: 1, 5; layer 1: 2, 3".
+std::string experts_by_layer(const Json& layers) {
+  std::string text;
+  for (const Json& entry : layers.as_array()) {
+    const Json* layer = entry.is_object() ? entry.find("layer") : nullptr;
+    const Json* experts = entry.is_object() ? entry.find("experts") : nullptr;
+    if (!layer || !experts || !experts->is_array()) continue;
+    text += (text.empty() ? "layer " : "; layer ") + layer->dump() + ": ";
+    for (size_t i = 0; i < experts->as_array().size(); ++i) {
+      text += (i == 0 ? "" : ", ") + experts->as_array()[i].dump();
+    }
+    if (text.size() > kLongestDetails) break;
+  }
+  return text;
+}
+
 /// "reason: no space left; seconds: 3", or the bare message of a warning.
 std::string details_of(const Json& event) {
   std::string text;
@@ -49,6 +65,10 @@ std::string details_of(const Json& event) {
     const bool empty = (value.is_array() && value.as_array().empty()) ||
                        (value.is_object() && value.as_object().empty());
     if (empty) continue;
+    if (key == "layers" && value.is_array() && text_of(event, "event") == "experts") {
+      text += "; " + experts_by_layer(value);
+      continue;
+    }
     const std::string shown = plain(value);
     if (!value.is_string() && shown.size() > kLongestValue) continue;  // for programs
     text += text.empty() ? "" : "; ";

@@ -1,6 +1,7 @@
 // The pages: whole as HTML, with all series and their numbers, and nothing of files as markup.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <filesystem>
 
 #include "page_checker.h"
 #include "report/report.h"
@@ -89,6 +90,24 @@ TEST_CASE("the verdict on the run, of its last start") {
   f.write("journal.jsonl", R"({"event": "verdict", "verdict": {"a": 1}, "reasons": 3})"
                            "\n");
   CHECK_FALSE(has(checked_page(page_of(f)).text, "Verdict"));
+}
+
+TEST_CASE("chosen experts and the lines that load an adapter") {
+  RunFiles f;
+  f.write_run();
+  f.write("journal.jsonl",
+          R"({"event": "experts", "option": "top:50%", "share": 0.75, "layers": [)"
+          R"({"layer": 0, "share": 0.5, "experts": [1, 3]}, {"layer": 2, "experts": [0, 2]}]})"
+          "\n");
+  std::filesystem::create_directory(f.d / "adapter");
+  const std::string page = page_of(f);
+  CHECK(page.find("option: top:50%; share: 0.75; layer 0: 1, 3; layer 2: 0, 2") !=
+        std::string::npos);
+  CHECK(page.find("base = AutoModelForCausalLM.from_pretrained(&quot;some/model&quot;)") !=
+        std::string::npos);
+  CHECK(page.find("AutoTokenizer") == std::string::npos);
+  f.write("adapter/tokenizer.json", "{}");
+  CHECK(page_of(f).find("tokenizer = AutoTokenizer.from_pretrained(") != std::string::npos);
 }
 
 TEST_CASE("samples of a prompt stand together") {

@@ -1,6 +1,7 @@
 // The learning rate of a step: a pure function of its number.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <numbers>
@@ -21,6 +22,12 @@ inline double learning_rate(LrSchedule schedule, double lr, int64_t s, int64_t n
     case LrSchedule::cosine: return lr * (1 + std::cos(std::numbers::pi * x)) / 2;
   }
   return lr;
+}
+
+/// Of `steps` steps: that of the end of the warm-up, or of the last step where all belong to it.
+inline double largest_learning_rate(const TrainConfig& config, int64_t steps, int64_t warmup) {
+  const int64_t s = std::max<int64_t>(0, std::min(warmup, steps - 1));
+  return learning_rate(config.lr_schedule, config.lr, s, steps, warmup);
 }
 
 /// Warm-up steps: as asked for, else the ratio of all steps, rounded up (as transformers does).

@@ -1,4 +1,5 @@
 // What a run finds out about itself at its end, and what it notes where it breaks off.
+#include "train/lr_schedule.h"
 #include "train/training_run.h"
 
 namespace hearth {
@@ -18,6 +19,7 @@ RunFacts TrainingRun::examine() {
   }
   facts.steps = progress_.step;
   facts.skipped = progress_.skipped;
+  facts.rate_was_zero = largest_learning_rate(config_, steps_, warmup_) == 0;
   facts.tokens = progress_.tokens;
   facts.trained_tokens = progress_.trained_tokens;
   facts.loss_before = journaled_loss(directory_.journal(), 0);

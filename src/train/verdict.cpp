@@ -109,13 +109,18 @@ class Judge {
         return other.group == part.group && other.moved > 0;
       });
       if (!group_moved) {
-        if (still != part.group) alarm(part.group + " did not move");
+        if (still != part.group) alarm(part.group + " did not move" + why_not());
         still = part.group;
       } else if (part.moved < part.tensors) {
         unmoved(part);
       }
     }
     found("groups", std::move(list));
+  }
+
+  std::string why_not() const {
+    if (facts_.rate_was_zero) return " (the learning rate was 0 in every step)";
+    return facts_.skipped == facts_.steps ? " (every step was skipped)" : "";
   }
 
   /// Of a group that moved, what did not. Experts are judged one by one.

@@ -165,6 +165,15 @@ TEST_CASE("verdict: a loss that rose, steps that were skipped") {
   CHECK(evaluation.find("after")->as_double() > evaluation.find("before")->as_double());
 }
 
+TEST_CASE("verdict: a rate of zero is named as the reason") {
+  VerdictFixture f;
+  TrainConfig c = f.config("run");
+  c.steps = 1;
+  c.warmup = 1;
+  CHECK_THAT(f.alarm_of(c), ContainsSubstring("attention did not move (the learning rate was 0 in "
+                                              "every step)"));
+}
+
 TEST_CASE("verdict: a run that ends with an error says so in its journal") {
   VerdictFixture f;
   TrainConfig c = f.config("run");

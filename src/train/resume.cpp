@@ -1,8 +1,10 @@
 #include "train/resume.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/file_ops.h"
+#include "base/hash.h"
 #include "base/planted.h"
 #include "base/version.h"
 #include "data/samples/row_key.h"
@@ -81,6 +83,38 @@ void compare_kept_files(const Json& saved, const Json& current, const char* key)
       if (was[j].dump() != is[i].dump()) refuse_content(key, name_of_file(is, i), kGiveBack);
     }
   }
+}
+
+/// Names and shapes of what is trained: those of the masters and moments of a saved state.
+Digest trained_tensors(const ParameterTable& table) {
+  Hasher hasher;
+  for (const Tensor& t : table.tensors()) {
+    if (!t.trainable) continue;
+    hasher.update_field(t.name);
+    hasher.update_u64(static_cast<uint64_t>(t.rows));
+    hasher.update_u64(static_cast<uint64_t>(t.cols));
+  }
+  return hasher.digest();
+}
+
+/// A change that was allowed by name and cannot be: masters and moments are of other tensors.
+void check_trained_tensors(const Json& saved, const Json& current,
+                           const std::vector<std::string>& changed) {
+  const Json* was = saved.find("trained");
+  if (was == nullptr || was->dump() == current.find("trained")->dump()) return;
+  constexpr std::array kMayMatter{"method",       "lora-r",  "expert-r",  "adapter", "model",
+                                  "lora-targets", "experts", "trainable", "freeze"};
+  std::string names;
+  for (const std::string& name : changed) {
+    if (std::find(kMayMatter.begin(), kMayMatter.end(), name) == kMayMatter.end()) continue;
+    names += (names.empty() ? "--" : ", --") + name;
+  }
+  if (names.empty()) return;  // the model has other content: said below
+  throw usage_error(names +
+                    ": decides which tensors are trained, and cannot change on a resume, not even "
+                    "with --allow-change: the saved state has masters and moments of others; give "
+                    "the old value, or begin in another --out, with what was trained as --model "
+                    "or --adapter");
 }
 
 /// All of them in one line; the values of the first few.
@@ -170,6 +204,7 @@ Json run_identity(const TrainConfig& config, const RunSetup& setup, const Digest
   identity["options"] = std::move(options);
   identity["model"] = digests_json(setup.checkpoint->digests());
   if (setup.adapter) identity["adapter"] = digests_json(setup.adapter->digests());
+  identity["trained"] = trained_tensors(setup.table).hex();
   if (has_adapters(setup.table)) identity["lora"] = adapter_scales(setup.table);
   identity["data"] = digests_json(data);
   identity["eval-data"] = digests_json(eval_data);
@@ -230,6 +265,7 @@ std::vector<std::string> check_identity(const Json& saved, const Json& current,
     change(name, before, after);
   }
   if (!refused.empty()) refuse_options(refused, *was, *current.find("options"));
+  check_trained_tensors(saved, current, changed);
   const auto has_changed = [&](const char* option) {
     return std::find(changed.begin(), changed.end(), option) != changed.end();
   };

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 enum class Change {
   harmless,     // may change: the end has the same bits
   another,      // refused, then allowed by name: the run goes on and its journal says so
-  other_state,  // refused; allowed by name, the saved state does not fit what it asks for: code 4
+  other_state,  // refused, by name, too: the saved state is of other tensors
   only_value,   // this version has no other value
 };
 struct Case {
@@ -223,7 +223,8 @@ void check_option(const StoppedRun& stopped, const std::string& name, const Case
     const auto before = stopped.content();
     const Raised raised = raised_by([&] { train(allowed, reporter); });
     INFO(raised.message);
-    CHECK(raised.code == ExitCode::storage);
+    CHECK(raised.code == ExitCode::usage);
+    CHECK(raised.says("--" + name + ": decides which tensors are trained, and cannot change"));
     CHECK(stopped.content() == before);
     return;
   }

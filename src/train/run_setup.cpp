@@ -149,14 +149,13 @@ AdapterOptions adapter_options(const TrainConfig& lora, const ExpertChoice& expe
   return options;
 }
 
-void require_adapted_experts(const ParameterTable& table) {
+void require_adapted_experts(const ParameterTable& table, const std::string& option) {
   const bool any = std::any_of(table.blocks().begin(), table.blocks().end(), [&](const Block& b) {
     return b.kind == BlockKind::adapter && table.block(b.base).kind == BlockKind::expert;
   });
   if (any) return;
-  throw usage_error(
-      "--experts: no expert gets an adapter, as --lora-targets names none of this model; leave "
-      "--experts out");
+  throw usage_error(option + ": no expert gets an adapter, as --lora-targets names none of this " +
+                    "model; leave " + option + " out");
 }
 
 }  // namespace
@@ -168,7 +167,8 @@ void set_trained(RunSetup& setup, const TrainConfig& config, const ExpertChoice&
     setup.adapter->add_to(setup.table);
   } else if (lora) {
     add_adapters(setup.table, setup.layout, adapter_options(config, experts));
-    if (!experts.empty()) require_adapted_experts(setup.table);
+    if (!experts.empty()) require_adapted_experts(setup.table, "--experts");
+    if (config.expert_rank) require_adapted_experts(setup.table, "--expert-r");
   }
   if (lora && setup.checkpoint) require_storable(setup.table, setup.checkpoint->family());
   for (Tensor& t : setup.table.tensors()) t.decayed |= config.decay_all;

@@ -1,6 +1,8 @@
 // Training: the main loop. What a step computes is the plan's affair; this file knows no mode.
 #include "train/trainer.h"
 
+#include <new>
+
 #include "base/file_ops.h"
 #include "base/stop.h"
 #include "train/plan_file.h"
@@ -40,6 +42,9 @@ ExitCode train(const TrainConfig& options, Reporter& reporter) {
     return run_steps(run, config, state);
   } catch (const Error& error) {
     run.note_failure(error);
+    throw;
+  } catch (const std::bad_alloc&) {
+    run.note_failure(storage_error("out of memory"));
     throw;
   }
 }

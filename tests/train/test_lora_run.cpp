@@ -214,6 +214,9 @@ TEST_CASE("adapters in a run: what is frozen gets none") {
   CHECK(says(refused(target), "--lora-targets '*nothing*'"));
   target.lora_targets = {"*norm.weight"};
   CHECK(says(refused(target), "no linear map"));
+  target.lora_targets = {"attention"};
+  target.expert_rank = 2;
+  CHECK(says(refused(target), "--expert-r: no expert gets an adapter"));
   TrainConfig again = f.lora("again");
   again.adapter = f.dir / "run/adapter";
   again.freeze = {"*.q_proj.weight"};

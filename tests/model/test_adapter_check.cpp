@@ -10,11 +10,11 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-constexpr const char* kA = "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight";
-constexpr const char* kB = "base_model.model.model.layers.1.mlp.experts.2.up_proj.lora_B.weight";
+constexpr const char* kFirstA = "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight";
+constexpr const char* kOneB = "base_model.model.model.layers.1.mlp.experts.2.up_proj.lora_B.weight";
 
-struct Case {
-  Case() {
+struct CheckedAdapter {
+  CheckedAdapter() {
     make_checkpoint(small_config(), directory / "base");
     const Checkpoint base(directory / "base");
     AdapterOptions options;
@@ -32,7 +32,7 @@ struct Case {
 }  // namespace
 
 TEST_CASE("adapters: damage is found without the base", "[adapter]") {
-  const Case c;
+  const CheckedAdapter c;
   const std::string weights = c.weights(), config = c.config();
   const std::string bytes = read_text(weights), settings = read_text(config);
   const auto check = [&] { return error_of([&] { check_adapter(c.adapter()); }); };
@@ -58,7 +58,7 @@ TEST_CASE("adapters: damage is found without the base", "[adapter]") {
 }
 
 TEST_CASE("adapters: checked and hashed without the base", "[adapter]") {
-  const Case c;
+  const CheckedAdapter c;
   CHECK(is_adapter(c.adapter()));
   CHECK_FALSE(is_adapter(c.directory / "base"));
   CHECK(error_of([&] { check_adapter(c.adapter()); }).empty());
@@ -71,15 +71,15 @@ TEST_CASE("adapters: checked and hashed without the base", "[adapter]") {
   };
   CHECK(checked([](auto& all) { std::reverse(all.begin(), all.end()); }).empty());
   CHECK(digest_adapter(c.adapter()).root == root);
-  CHECK(checked([](auto& all) { named(all, kA).data[0] ^= 1; }).empty());
+  CHECK(checked([](auto& all) { named(all, kFirstA).data[0] ^= 1; }).empty());
   CHECK_FALSE(digest_adapter(c.adapter()).root == root);
   CHECK_THAT(checked([](auto& all) {
                const float bad = std::nanf("");
-               std::memcpy(named(all, kB).data.data() + 12, &bad, 4);
+               std::memcpy(named(all, kOneB).data.data() + 12, &bad, 4);
              }),
              ContainsSubstring("element 3 is not finite"));
   CHECK_THAT(checked([](auto& all) {
-               std::erase_if(all, [](const StoredTensor& t) { return t.entry.name == kA; });
+               std::erase_if(all, [](const StoredTensor& t) { return t.entry.name == kFirstA; });
              }),
              ContainsSubstring("has no lora_A"));
 }

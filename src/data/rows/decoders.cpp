@@ -68,15 +68,17 @@ bool is_zstd(std::string_view head) {
 
 class ZstdDecoder final : public Decoder {
  public:
-  ZstdDecoder(std::string name, int window_log)
-      : name_(std::move(name)), most_window_(uint64_t{1} << window_log) {
+  ZstdDecoder(std::string name, int window_log) : name_(std::move(name)) {
     if (!context_) throw std::bad_alloc();
     ZSTD_DCtx_setParameter(context_.get(), ZSTD_d_windowLogMax, window_log);
   }
 
   void decode(std::string_view& packed, std::span<char>& room) override {
     begin_frame(packed);
-    ZSTD_inBuffer in{packed.data(), packed.size(), 0};
+    // A frame that comes whole in one call the library decodes in another way, which takes and refuses
+    // others. So each begins with its first bytes alone.
+    const size_t most = head_.size() < kFrame.size() ? kFrame.size() - head_.size() : packed.size();
+    ZSTD_inBuffer in{packed.data(), std::min(packed.size(), most), 0};
     ZSTD_outBuffer out{room.data(), room.size(), 0};
     const size_t result = ZSTD_decompressStream(context_.get(), &out, &in);
     if (ZSTD_isError(result)) refuse(result);
@@ -103,11 +105,8 @@ class ZstdDecoder final : public Decoder {
     }
   }
 
-  // The library checks the size that a frame declares, but not always: an empty last block ends the
-  // frame without it, unless the whole of it is decoded at once. Of a frame that it decodes at once it
-  // does not check the window.
+  // The library checks the size that a frame declares, but not where an empty last block ends it.
   void end_frame() {
-    if (window_of(head_) > most_window_) refuse_window();
     const unsigned long long declared = ZSTD_getFrameContentSize(head_.data(), head_.size());
     if (declared != ZSTD_CONTENTSIZE_UNKNOWN && declared != unpacked_) {
       throw input_error(name_ +
@@ -117,29 +116,14 @@ class ZstdDecoder final : public Decoder {
     unpacked_ = 0;
   }
 
-  // Bytes of the window that a frame's header asks for (RFC 8878, 3.1.1.1.2); none if it has none, as
-  // a frame of a single segment and one to be skipped.
-  static uint64_t window_of(std::string_view head) {
-    constexpr size_t kMagic = 4;
-    constexpr unsigned char kSingleSegment = 0x20;
-    const auto byte = [&](size_t at) { return static_cast<unsigned char>(head[at]); };
-    if (head.size() < kMagic + 2 || !head.starts_with(kFrame) || (byte(kMagic) & kSingleSegment)) {
-      return 0;
-    }
-    const uint64_t base = uint64_t{1} << (10 + (byte(kMagic + 1) >> 3));
-    return base + base / 8 * (byte(kMagic + 1) & 7);
-  }
-
-  [[noreturn]] void refuse_window() const {
-    throw input_error(name_ +
-                      ": the zstd file needs a window of more than 128 MiB; pack it again "
-                      "without --long");
-  }
-
   [[noreturn]] void refuse(size_t result) const {
     const ZSTD_ErrorCode code = ZSTD_getErrorCode(result);
     if (code == ZSTD_error_memory_allocation) throw std::bad_alloc();
-    if (code == ZSTD_error_frameParameter_windowTooLarge) refuse_window();
+    if (code == ZSTD_error_frameParameter_windowTooLarge) {
+      throw input_error(name_ +
+                        ": the zstd file needs a window of more than 128 MiB; pack it again "
+                        "without --long");
+    }
     throw input_error(name_ + ": the zstd file is damaged (" + ZSTD_getErrorName(result) + ")");
   }
 
@@ -148,7 +132,6 @@ class ZstdDecoder final : public Decoder {
   };
   std::string name_;
   std::unique_ptr<ZSTD_DCtx, Free> context_{ZSTD_createDCtx()};
-  uint64_t most_window_;
   std::string head_;       // of the frame that is being read
   uint64_t unpacked_ = 0;  // of it
   bool frame_ended_ = false;

@@ -76,8 +76,8 @@ class ZstdDecoder final : public Decoder {
   void decode(std::string_view& packed, std::span<char>& room) override {
     begin_frame(packed);
     // A frame that comes whole in one call the library decodes in another way, which takes and refuses
-    // others. So each begins with its first bytes alone.
-    const size_t most = head_.size() < kFrame.size() ? kFrame.size() - head_.size() : packed.size();
+    // others; it looks for one while it reads a header. So headers are given to it by the byte.
+    const size_t most = head_.size() < kMostHead ? 1 : packed.size();
     ZSTD_inBuffer in{packed.data(), std::min(packed.size(), most), 0};
     ZSTD_outBuffer out{room.data(), room.size(), 0};
     const size_t result = ZSTD_decompressStream(context_.get(), &out, &in);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -38,6 +37,9 @@ constexpr std::string_view kRead[] = {"peft_type",
 
 constexpr size_t kMaxSaved = 4096;
 
+// What PEFT takes for the lists of layers that these families have; it asks for no name by the first two.
+constexpr std::string_view kLayersPatterns[] = {R"("")", "[]", R"("layers")", R"(["layers"])"};
+
 template <size_t N>
 bool is_in(std::string_view key, const std::string_view (&list)[N]) {
   return std::find(std::begin(list), std::end(list), key) != std::end(list);
@@ -63,6 +65,10 @@ void refuse_what_is_not_applied(const Json& json, const ConfigReader& config) {
     config.refuse("bias", "trained biases are not supported, only none");
   }
   config.number("lora_dropout", 0, 1, 0);
+  const Json* lists = config.find("layers_pattern");
+  if (lists != nullptr && !is_in(lists->dump(), kLayersPatterns)) {
+    config.refuse("layers_pattern", "expected \"layers\"");
+  }
   const Json* init = config.find("init_lora_weights");
   const bool plain_init =
       init == nullptr || init->is_bool() || (init->is_string() && init->as_string() == "gaussian");
@@ -73,14 +79,27 @@ void refuse_what_is_not_applied(const Json& json, const ConfigReader& config) {
   }
 }
 
+/// layers_to_transform, a number or a list of them; an empty list is none.
+std::optional<std::vector<int64_t>> read_layers(const ConfigReader& config) {
+  const Json* value = config.find("layers_to_transform");
+  if (value == nullptr) return std::nullopt;
+  const JsonArray list = value->is_array() ? value->as_array() : JsonArray{*value};
+  if (list.empty()) return std::nullopt;
+  std::vector<int64_t> layers;
+  for (const Json& layer : list) {
+    if (!layer.is_signed()) config.refuse("layers_to_transform", "expected layer numbers");
+    layers.push_back(layer.as_int());
+  }
+  return layers;
+}
+
 }  // namespace
 
 AdapterConfig::AdapterConfig(const Json& json, const std::string& source) : source_(source) {
   const ConfigReader config(json, source);
   refuse_what_is_not_applied(json, config);
   for (const char* key : {"r", "lora_alpha"}) {
-    const Json* value = json.find(key);
-    if (value && value->is_null()) config.refuse(key, "expected a number, found null");
+    if (config.is_null(key)) config.refuse(key, "expected a number, found null");
   }
   rank_ = config.integer("r", 1, int64_t{1} << 20, 8);
   alpha_ = config.number("lora_alpha", 1e-9, 1e9, 8);
@@ -109,48 +128,34 @@ AdapterConfig::AdapterConfig(const Json& json, const std::string& source) : sour
   excluded_ = NameRule(config.find("exclude_modules"), where("exclude_modules"));
   ranks_ = ValuePattern(config.find("rank_pattern"), true, where("rank_pattern"));
   alphas_ = ValuePattern(config.find("alpha_pattern"), false, where("alpha_pattern"));
-  const Json* layers = config.find("layers_to_transform");
-  const JsonArray one = {layers == nullptr ? Json() : *layers};
-  if (layers != nullptr && !is_off(*layers)) {
-    layers_.emplace();
-    for (const Json& layer : layers->is_array() ? layers->as_array() : one) {
-      if (!layer.is_signed()) config.refuse("layers_to_transform", "expected layer numbers");
-      layers_->push_back(layer.as_int());
-    }
-  }
-  const Json* lists = config.find("layers_pattern");
-  if (lists != nullptr && !is_off(*lists)) {
-    const std::string name =
-        lists->is_string() ? lists->as_string()
-        : lists->is_array() && lists->as_array().size() == 1 && lists->as_array()[0].is_string()
-            ? lists->as_array()[0].as_string()
-            : "";
-    if (name != "layers" && name != "") config.refuse("layers_pattern", "expected \"layers\"");
+  layers_ = read_layers(config);
+  if (layers_ && (rules_.all_linear || rules_.modules.is_regex())) {
+    config.refuse("layers_to_transform", "PEFT takes it beside a list of target_modules alone");
   }
 }
 
-// PEFT's check_target_module_exists: what is excluded first; layers count for lists alone.
-bool AdapterConfig::takes(const Rules& rules, const std::string& name) const {
-  if (excluded_.matches(name) || saved_.matches(name) || !rules.modules.matches(name)) return false;
-  if (rules.modules.is_regex() || !layers_) return true;
-  constexpr std::string_view kLayers = "model.layers.";
-  if (!name.starts_with(kLayers)) return false;
-  const int64_t layer = std::atoll(name.c_str() + kLayers.size());
-  return std::find(layers_->begin(), layers_->end(), layer) != layers_->end();
+// PEFT's check_target_module_exists: what is excluded first; layers count where a name in the list
+// is but the end of the module's.
+bool AdapterConfig::takes(const Rules& rules, const AdapterModule& module,
+                          const std::string& name) const {
+  if (excluded_.matches(name) || saved_.matches(name)) return false;
+  if (rules.all_linear) return module.kind != BlockKind::head;
+  if (!rules.modules.matches(name)) return false;
+  if (!layers_ || rules.modules.names().contains(name)) return true;
+  return std::find(layers_->begin(), layers_->end(), module.layer) != layers_->end();
 }
 
 bool AdapterConfig::selects_4(const AdapterModule& module) const {
-  if (rules_.all_linear) return module.kind != BlockKind::head;
-  return takes(rules_, module.name) || rules_.parameters.matches(module.name + ".weight");
+  return takes(rules_, module, module.name) || rules_.parameters.matches(module.name + ".weight");
 }
 
 // Whether a pattern takes a name that a module has in transformers 5, or an expert's as it was.
 bool AdapterConfig::matches_5(const AdapterModule& module) const {
-  if (module.kind != BlockKind::expert) return takes(rules_, module.now);
+  if (module.kind != BlockKind::expert) return takes(rules_, module, module.now);
   const std::string container =
       module.now.substr(0, module.now.size() - leaf_of(module.now).size());
-  return (!module.in_gate_up() && takes(rules_, module.now)) ||
-         takes(rules_, container + std::string(leaf_of(module.name)));
+  return (!module.in_gate_up() && takes(rules_, module, module.now)) ||
+         takes(rules_, module, container + std::string(leaf_of(module.name)));
 }
 
 // PEFT's _convert_peft_config_moe: leaf names of experts and router become parameters of all
@@ -184,10 +189,10 @@ AdapterConfig::Rules AdapterConfig::moved_rules(const std::vector<AdapterModule>
   return rules;
 }
 
-bool AdapterConfig::selects_5(const Rules& rules, const AdapterModule& module, bool moved) const {
+bool AdapterConfig::selects_5(const Rules& rules, const AdapterModule& module) const {
   const bool is_module = module.kind != BlockKind::expert && module.kind != BlockKind::gate;
-  if (!moved && rules.all_linear) return is_module && module.kind != BlockKind::head;
-  return (is_module && takes(rules, module.now)) || rules.parameters.matches(module.parameter());
+  return (is_module && takes(rules, module, module.now)) ||
+         rules.parameters.matches(module.parameter());
 }
 
 std::vector<bool> AdapterConfig::selected(const std::vector<AdapterModule>& modules,
@@ -196,7 +201,7 @@ std::vector<bool> AdapterConfig::selected(const std::vector<AdapterModule>& modu
   const Rules rules = as_5 && moved ? moved_rules(modules) : rules_;
   std::vector<bool> selected;
   for (const AdapterModule& module : modules) {
-    selected.push_back(as_5 ? selects_5(rules, module, moved) : selects_4(module));
+    selected.push_back(as_5 ? selects_5(rules, module) : selects_4(module));
   }
   return selected;
 }

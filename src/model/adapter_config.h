@@ -44,6 +44,10 @@ class AdapterConfig {
   bool may_have_rank(std::string_view module, int64_t rows) const;
   /// Patterns to be tried for each module, at most.
   size_t patterns() const { return ranks_.size() + alphas_.size(); }
+  // Without the patterns.
+  int64_t rank() const { return rank_; }
+  double alpha() const { return alpha_; }
+  bool rslora() const { return rslora_; }
   const std::string& base_model() const { return base_model_; }
   const std::string& source() const { return source_; }
 
@@ -52,11 +56,11 @@ class AdapterConfig {
     NameRule modules, parameters;
     bool all_linear = false;
   };
-  bool takes(const Rules& rules, const std::string& name) const;
+  bool takes(const Rules& rules, const AdapterModule& module, const std::string& name) const;
   bool matches_5(const AdapterModule& module) const;
   Rules moved_rules(const std::vector<AdapterModule>& modules) const;
   bool selects_4(const AdapterModule& module) const;
-  bool selects_5(const Rules& rules, const AdapterModule& module, bool moved) const;
+  bool selects_5(const Rules& rules, const AdapterModule& module) const;
 
   std::string source_, base_model_, version_;
   bool other_program_ = false;

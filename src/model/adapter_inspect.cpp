@@ -1,6 +1,7 @@
 #include "model/adapter_inspect.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -39,7 +40,7 @@ const char* layout_of(const SafetensorsHeader& header) {
     const size_t at = entry.name.find(kExperts);
     if (at == std::string::npos) continue;
     const char next = entry.name[at + kExperts.size()];
-    return next >= '0' && next <= '9' ? "per-expert" : "fused";
+    return std::isdigit(static_cast<unsigned char>(next)) ? "per-expert" : "fused";
   }
   return "none";
 }
@@ -47,11 +48,6 @@ const char* layout_of(const SafetensorsHeader& header) {
 Json setting(const Json& settings, const char* key) {
   const Json* value = settings.find(key);
   return value != nullptr ? *value : Json(nullptr);
-}
-
-double number(const Json& settings, const char* key) {
-  const Json* value = settings.find(key);
-  return value != nullptr && value->is_number() ? value->as_double() : 0;
 }
 
 void add(AdapterGroup& group, const SafetensorsEntry& entry) {
@@ -72,11 +68,10 @@ AdapterInspection inspect_adapter(const std::string& directory, bool follow_link
   const AdapterNotes notes(file.header(), file.path());
   const Json settings = read_json_file(config.source(), kMaxConfigBytes);
   AdapterInspection out;
-  const double rank = number(settings, "r");
-  out.rank = static_cast<int64_t>(rank);
-  out.alpha = number(settings, "lora_alpha");
-  const Json rslora = setting(settings, "use_rslora");
-  out.rslora = rslora.is_bool() && rslora.as_bool();
+  out.rank = config.rank();
+  out.alpha = config.alpha();
+  out.rslora = config.rslora();
+  const auto rank = static_cast<double>(out.rank);
   out.scale = out.alpha / (out.rslora ? std::sqrt(rank) : rank);
   out.layout = layout_of(file.header());
   out.base_name = config.base_model();
@@ -131,7 +126,7 @@ std::string listed(const Json& value) {
   }
   if (value.is_array()) {
     for (const Json& item : value.as_array()) {
-      text += (text.empty() ? "" : ", ") + (item.is_string() ? item.as_string() : item.dump());
+      text += (text.empty() ? "" : ", ") + item.as_string();
     }
   }
   return text;

@@ -11,8 +11,7 @@ constexpr std::string_view kMixtralPart = ".block_sparse_moe.";
 
 bool can_have_pair(const Block& block, const Tensor& t) {
   if (t.vector || t.factor != Factor::none) return false;
-  if (block.kind == BlockKind::embedding || block.kind == BlockKind::adapter) return false;
-  return t.slot != Slot::shared_gate;
+  return block.kind != BlockKind::embedding && t.slot != Slot::shared_gate;
 }
 
 std::string fused_parameter(const std::string& name, Slot slot) {

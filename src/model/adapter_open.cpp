@@ -237,11 +237,12 @@ class AdapterOpener {
   }
 
   std::string published_name(TensorId id) const {
-    for (const PublishedTensor& tensor : base_.layout().tensors()) {
-      if (tensor.parts[0] == id) return tensor.name;
-    }
-    HEARTH_CHECK(false, "adapter file: a tensor that is not published");
-    return {};
+    const auto& all = base_.layout().tensors();
+    const auto found = std::find_if(all.begin(), all.end(), [&](const PublishedTensor& tensor) {
+      return tensor.parts[0] == id;
+    });
+    HEARTH_CHECK(found != all.end(), "adapter file: a tensor that is not published");
+    return found->name;
   }
 
   /// Pairs by matrix; the scales of a block become its first one's.

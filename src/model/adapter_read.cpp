@@ -76,12 +76,13 @@ void AdapterFile::read(ParameterTable& table) const {
     const Tensor& matrix = table.tensor(part.matrix);
     const auto adapter = table.adapter_of(matrix.block);
     HEARTH_CHECK(adapter.has_value(), "adapter file: a table without its pairs");
-    for (TensorId id = table.block(*adapter).begin; id < table.block(*adapter).end; ++id) {
-      Tensor& t = table.tensor(id);
-      if (t.slot == matrix.slot && (t.factor == Factor::b) == part.is_b) return t;
-    }
-    HEARTH_CHECK(false, "adapter file: a table without the pair of " + matrix.name);
-    return table.tensor(0);
+    const auto all = table.tensors().begin();
+    const auto end = all + table.block(*adapter).end;
+    const auto found = std::find_if(all + table.block(*adapter).begin, end, [&](const Tensor& t) {
+      return t.slot == matrix.slot && (t.factor == Factor::b) == part.is_b;
+    });
+    HEARTH_CHECK(found != end, "adapter file: a table without the pair of " + matrix.name);
+    return *found;
   };
   const auto take = [&](const Part& part, Rows& rows) {
     const Tensor& tensor = target_of(part);

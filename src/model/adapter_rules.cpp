@@ -71,7 +71,7 @@ bool NameRegex::matches(std::string_view name) const {
 }
 
 NameRule::NameRule(const Json* value, const std::string& where) {
-  if (value == nullptr || value->is_null()) return;
+  if (value == nullptr) return;
   if (value->is_string()) {
     regex_ = std::make_shared<NameRegex>(value->as_string(), where);
     return;
@@ -96,7 +96,7 @@ bool NameRule::matches(std::string_view name) const {
 }
 
 ValuePattern::ValuePattern(const Json* value, bool whole, const std::string& where) {
-  if (value == nullptr || value->is_null()) return;
+  if (value == nullptr) return;
   if (!value->is_object()) throw input_error(where + ": expected an object of numbers");
   if (value->as_object().size() > kMaxKeys) {
     throw input_error(where + ": more than " + std::to_string(kMaxKeys) + " keys");

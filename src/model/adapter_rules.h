@@ -26,11 +26,11 @@ class NameRegex {
 };
 
 /// Names in a list select what is called so or ends in a dot and them; a string is a pattern on
-/// whole names. Nothing, an empty list or null selects nothing.
+/// whole names. Nothing or an empty list selects nothing.
 class NameRule {
  public:
   NameRule() = default;
-  /// Input error naming `where` for anything else than null, a string, a list of strings.
+  /// Input error naming `where` for anything else than nothing, a string, a list of strings.
   NameRule(const Json* value, const std::string& where);
   explicit NameRule(std::unordered_set<std::string> names) : names_(std::move(names)) {}
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,6 +15,8 @@
 #include "model/adapter_merge.h"
 #include "model/adapters.h"
 #include "model_fixtures.h"
+#include "support/stored_tensors.h"
+#include "support/temporary_directory.h"
 
 namespace hearth::test {
 
@@ -106,5 +110,77 @@ inline double distance(const ParameterTable& x, const ParameterTable& y) {
 }
 
 inline Json read_json(const std::string& path) { return parse_json(read_text(path), path); }
+
+inline constexpr const char* kAdapterWeightsFile = "/adapter_model.safetensors";
+inline constexpr const char* kAdapterConfigFile = "/adapter_config.json";
+
+/// Metadata of the weights.
+using Notes = std::vector<std::pair<std::string, std::string>>;
+
+inline void store_noted(const std::string& adapter, const std::vector<StoredTensor>& tensors,
+                        const Notes& notes) {
+  const std::string path = adapter + kAdapterWeightsFile;
+  std::vector<SafetensorsEntry> entries;
+  for (const StoredTensor& t : tensors) entries.push_back(t.entry);
+  remove_file(path);
+  SafetensorsWriter writer(path, entries, notes);
+  for (const StoredTensor& t : tensors) writer.write(t.data.data(), t.data.size());
+  writer.close();
+}
+
+/// A base and an adapter of it, and copies of the adapter with something changed.
+class AdapterCase {
+ public:
+  explicit AdapterCase(AdapterLayout layout = AdapterLayout::per_expert,
+                       const std::vector<std::string>& targets = {"attention", "experts"},
+                       const Json& config = small_config(),
+                       const std::vector<std::string>& trained = {}) {
+    make_checkpoint(config, directory_ / "base");
+    base_.emplace(directory_ / "base");
+    AdapterOptions options;
+    options.rank = options.expert_rank = 2;
+    options.targets = targets;
+    AdapterFileOptions files;
+    files.layout = layout;
+    write_adapter(make_adapters(*base_, options, 3, trained).table, *base_, files, adapter());
+  }
+
+  const Checkpoint& base() const { return *base_; }
+  std::string adapter() const { return directory_ / "adapter"; }
+
+  /// The refusal with this JSON text as a setting.
+  std::string with(const std::string& key, const std::string& value,
+                   const AdapterReadOptions& options = {}) const {
+    return after(
+        [&](const std::string& copy) {
+          write_text(copy + kAdapterConfigFile,
+                     changed(read_json(copy + kAdapterConfigFile), key, parse_json(value, "value"))
+                         .dump());
+        },
+        options);
+  }
+  std::string with_tensors(const std::function<void(std::vector<StoredTensor>&)>& change,
+                           const AdapterReadOptions& options = {}) const {
+    return after(
+        [&](const std::string& copy) {
+          std::vector<StoredTensor> tensors = load(copy + kAdapterWeightsFile);
+          change(tensors);
+          store(copy + kAdapterWeightsFile, tensors);
+        },
+        options);
+  }
+  std::string after(const std::function<void(const std::string&)>& change,
+                    const AdapterReadOptions& options = {}) const {
+    const std::string copy = directory_ / "copy";
+    std::filesystem::remove_all(copy);
+    std::filesystem::copy(adapter(), copy);
+    change(copy);
+    return error_of([&] { read_adapter(copy, *base_, options); });
+  }
+
+ private:
+  TemporaryDirectory directory_;
+  std::optional<Checkpoint> base_;
+};
 
 }  // namespace hearth::test

@@ -57,6 +57,20 @@ TEST_CASE("adapters: damage is found without the base", "[adapter]") {
              ContainsSubstring("modules_to_save selects 'lm_head'"));
 }
 
+TEST_CASE("adapters: fused ranks are multiples of r, as far as it shows without the base",
+          "[adapter]") {
+  const AdapterCase c(AdapterLayout::fused, {"experts"});
+  const auto with_rank = [&](int r) {  // 3 experts: 12 rows of gate and up, 6 of down
+    Json config = without(read_json(c.adapter() + kAdapterConfigFile), "rank_pattern");
+    write_text(c.adapter() + kAdapterConfigFile, changed(config, "r", r).dump());
+    return error_of([&] { check_adapter(c.adapter()); });
+  };
+  CHECK(with_rank(2).empty());
+  CHECK(with_rank(6).empty());
+  CHECK_THAT(with_rank(4), ContainsSubstring("mlp.experts.lora_A.weight' has rank 6, which r"));
+  CHECK_THAT(with_rank(5), ContainsSubstring("base_layer.lora_A.weight' has rank 12, which r"));
+}
+
 TEST_CASE("adapters: checked and hashed without the base", "[adapter]") {
   const CheckedAdapter c;
   CHECK(is_adapter(c.adapter()));
@@ -82,4 +96,14 @@ TEST_CASE("adapters: checked and hashed without the base", "[adapter]") {
                std::erase_if(all, [](const StoredTensor& t) { return t.entry.name == kFirstA; });
              }),
              ContainsSubstring("has no lora_A"));
+  const std::vector<StoredTensor> less = load(c.weights());
+  const auto shaped = [&](const char* name, const std::vector<int64_t>& shape) {
+    store(c.weights(), less);
+    return checked([&](auto& all) { named(all, name).entry.shape = shape; });
+  };
+  CHECK_THAT(shaped(kOneB, {10}),
+             ContainsSubstring(std::string("unknown tensor '") + kOneB + "' of shape [10]"));
+  CHECK_THAT(
+      shaped(kOneB, {10, 1}),
+      ContainsSubstring(std::string(kOneB) + "' of shape [10, 1] has no lora_A of its rank"));
 }

@@ -2,8 +2,6 @@
 #include <filesystem>
 
 #include "adapter_fixture.h"
-#include "support/stored_tensors.h"
-#include "support/temporary_directory.h"
 
 using namespace hearth;
 using namespace hearth::test;
@@ -11,58 +9,6 @@ using Catch::Matchers::ContainsSubstring;
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr const char* kWeights = "/adapter_model.safetensors";
-constexpr const char* kConfig = "/adapter_config.json";
-
-/// A base and an adapter of it, and copies of the adapter with something changed.
-class Case {
- public:
-  explicit Case(AdapterLayout layout = AdapterLayout::per_expert,
-                const std::vector<std::string>& targets = {"attention", "experts"}) {
-    make_checkpoint(small_config(), directory_ / "base");
-    base_.emplace(directory_ / "base");
-    AdapterOptions options;
-    options.rank = options.expert_rank = 2;
-    options.targets = targets;
-    AdapterFileOptions files;
-    files.layout = layout;
-    write_adapter(make_adapters(*base_, options).table, *base_, files, directory_ / "adapter");
-  }
-
-  const Checkpoint& base() const { return *base_; }
-  std::string adapter() const { return directory_ / "adapter"; }
-
-  /// The refusal with this JSON text as a setting.
-  std::string with(const std::string& key, const std::string& value) const {
-    return after([&](const std::string& copy) {
-      write_text(copy + kConfig,
-                 changed(read_json(copy + kConfig), key, parse_json(value, "value")).dump());
-    });
-  }
-  std::string with_tensors(const std::function<void(std::vector<StoredTensor>&)>& change,
-                           const AdapterReadOptions& options = {}) const {
-    return after(
-        [&](const std::string& copy) {
-          std::vector<StoredTensor> tensors = load(copy + kWeights);
-          change(tensors);
-          store(copy + kWeights, tensors);
-        },
-        options);
-  }
-  std::string after(const std::function<void(const std::string&)>& change,
-                    const AdapterReadOptions& options = {}) const {
-    const std::string copy = directory_ / "copy";
-    fs::remove_all(copy);
-    fs::copy(adapter(), copy);
-    change(copy);
-    return error_of([&] { read_adapter(copy, *base_, options); });
-  }
-
- private:
-  TemporaryDirectory directory_;
-  std::optional<Checkpoint> base_;
-};
 
 const std::string kQ_A = "base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight";
 const std::string kExpertB = "base_model.model.model.layers.1.mlp.experts.2.up_proj.lora_B.weight";
@@ -104,7 +50,7 @@ TEST_CASE("adapters made by PEFT: merged they are what PEFT merges", "[adapter]"
 }
 
 TEST_CASE("adapters: settings that are not applied exactly are refused by name", "[adapter]") {
-  const Case c;
+  const AdapterCase c;
   CHECK(c.with("use_rslora", "false").empty());
   CHECK(c.with("something_new", "null").empty());
   CHECK(c.with("init_lora_weights", "\"gaussian\"").empty());
@@ -119,12 +65,14 @@ TEST_CASE("adapters: settings that are not applied exactly are refused by name",
       {"alora_invocation_tokens", {"[1, 2]"}},
       {"layer_replication", {"[[0, 2]]"}},
       {"trainable_token_indices", {"[1]"}},
-      {"init_lora_weights", {"\"pissa\"", "\"olora\"", "\"eva\"", "\"corda\"", "\"loftq\""}},
+      {"init_lora_weights", {"\"pissa\"", "\"olora\"", "\"eva\"", "\"corda\"", "\"loftq\"", "3"}},
       {"something_new", {"true", "1", "\"x\"", "{\"a\": 1}"}},
       {"r", {"3", "0", "1.5", "-2", "\"2\"", "1e300"}},
       {"lora_alpha", {"null", "0", "-1", "\"x\"", "1e30"}},
       {"lora_dropout", {"2", "\"x\""}},
-      {"rank_pattern", {"{\"q_proj\": 3}", "{\"q_proj\": 0}", "{\"q_(\": 2}", "[]"}},
+      {"rank_pattern",
+       {"{\"q_proj\": 3}", "{\"q_proj\": 1.5}", "{\"q_proj\": 0}", "{\"q_proj\": 1e10}",
+        "{\"q_(\": 2}", "[]"}},
       {"alpha_pattern", {"{\"q_proj\": \"x\"}", "{\"(\": 2}"}},
       {"target_modules", {"[]", "null", "[\"q_proj\"]", "[1]", "{}", "\"(\"", "\"all-linear\""}},
       {"target_parameters", {"[\"mlp.gate.weight\"]", "\"x\""}},
@@ -147,7 +95,7 @@ TEST_CASE("adapters: settings that are not applied exactly are refused by name",
 }
 
 TEST_CASE("adapters: tensors that do not fit are refused by name", "[adapter]") {
-  const Case c;
+  const AdapterCase c;
   CHECK(c.with_tensors([](auto&) {}).empty());
   const auto expect = [&](const std::string& part,
                           const std::function<void(std::vector<StoredTensor>&)>& change) {
@@ -155,6 +103,9 @@ TEST_CASE("adapters: tensors that do not fit are refused by name", "[adapter]") 
   };
   expect(kQ_A + "' is missing", [](auto& all) {
     std::erase_if(all, [](const StoredTensor& t) { return t.entry.name == kQ_A; });
+  });
+  expect(kExpertB + "' is missing", [](auto& all) {
+    std::erase_if(all, [](const StoredTensor& t) { return t.entry.name == kExpertB; });
   });
   expect("unknown tensor 'other'", [](auto& all) { named(all, kQ_A).entry.name = "other"; });
   expect("no matrix 'model.layers.7.self_attn.q_proj'", [](auto& all) {
@@ -179,7 +130,7 @@ TEST_CASE("adapters: tensors that do not fit are refused by name", "[adapter]") 
 }
 
 TEST_CASE("adapters: fused experts need to say how they are packed", "[adapter]") {
-  const Case c(AdapterLayout::fused, {"experts"});
+  const AdapterCase c(AdapterLayout::fused, {"experts"});
   AdapterReadOptions fused;
   fused.fused_as_peft = true;
   // Without this program's note nothing says so; with PEFT's version the config does.
@@ -188,10 +139,10 @@ TEST_CASE("adapters: fused experts need to say how they are packed", "[adapter]"
   CHECK(c.with_tensors(nothing, fused).empty());
   const auto versioned = [&](const std::string& version, const std::string& mapping) {
     return c.after([&](const std::string& copy) {
-      store(copy + kWeights, load(copy + kWeights));
-      Json config = changed(read_json(copy + kConfig), "peft_version", version);
+      store(copy + kAdapterWeightsFile, load(copy + kAdapterWeightsFile));
+      Json config = changed(read_json(copy + kAdapterConfigFile), "peft_version", version);
       config["auto_mapping"] = parse_json(mapping, "mapping");
-      write_text(copy + kConfig, config.dump());
+      write_text(copy + kAdapterConfigFile, config.dump());
     });
   };
   for (const char* good : {"0.19.1", "0.21.2", "0.20.0.dev0", "1.0.0"}) {
@@ -211,29 +162,29 @@ TEST_CASE("adapters: fused experts need to say how they are packed", "[adapter]"
 }
 
 TEST_CASE("adapters: what the file's notes say holds", "[adapter]") {
-  Case c(AdapterLayout::fused, {"experts"});
+  AdapterCase c(AdapterLayout::fused, {"experts"});
   const std::string copy = c.adapter();
-  std::vector<StoredTensor> tensors = load(copy + kWeights);
-  const auto rewrite = [&](std::vector<std::pair<std::string, std::string>> notes) {
-    std::vector<SafetensorsEntry> entries;
-    for (const StoredTensor& t : tensors) entries.push_back(t.entry);
-    remove_file(copy + kWeights);
-    SafetensorsWriter writer(copy + kWeights, entries, std::move(notes));
-    for (const StoredTensor& t : tensors) writer.write(t.data.data(), t.data.size());
-    writer.close();
+  std::vector<StoredTensor> tensors = load(copy + kAdapterWeightsFile);
+  const auto rewrite = [&](const Notes& notes) {
+    store_noted(copy, tensors, notes);
     return error_of([&] { read_adapter(copy, c.base()); });
   };
   const std::pair<std::string, std::string> diagonal{"hearth.gate_up", "block-diagonal"};
   const std::string digest = base_digest(c.base()).hex();
   CHECK(rewrite({diagonal, {"hearth.base", digest}}).empty());
-  CHECK_THAT(rewrite({diagonal, {"hearth.base", std::string(32, '0')}}),
-             ContainsSubstring("--accept-other-base"));
+  const std::pair<std::string, std::string> other{"hearth.base", std::string(32, '0')};
+  const std::string told = rewrite({diagonal, other});
+  CHECK_THAT(told, ContainsSubstring("(its config names '" + c.base().directory() + "'); pass"));
   AdapterReadOptions accept;
   accept.accept_other_base = true;
   CHECK(error_of([&] { read_adapter(copy, c.base(), accept); }).empty());
   CHECK_THAT(rewrite({diagonal, {"hearth.base", "x"}}), ContainsSubstring("no digest"));
   CHECK_THAT(rewrite({{"hearth.gate_up", "x"}}), ContainsSubstring("hearth.gate_up"));
   CHECK_THAT(rewrite({diagonal, {"hearth.ranks", "[1]"}}), ContainsSubstring("hearth.ranks"));
+  for (const char* rank : {"-1", "1.5", "\"1\"", "18446744073709551615"}) {
+    CHECK_THAT(rewrite({diagonal, {"hearth.ranks", R"({"lm_head": )" + std::string(rank) + "}"}}),
+               ContainsSubstring("hearth.ranks: 'lm_head': expected a rank"));
+  }
   const std::string ranks = R"({"model.layers.0.mlp.experts.1.down_proj": 0})";
   CHECK_THAT(rewrite({diagonal, {"hearth.ranks", ranks}}), ContainsSubstring("is not zero"));
   // A value where gate's ranks meet up's rows.
@@ -244,17 +195,19 @@ TEST_CASE("adapters: what the file's notes say holds", "[adapter]") {
 }
 
 TEST_CASE("adapters: foreign and missing files", "[adapter]") {
-  const Case c;
+  const AdapterCase c;
   const auto after = [&](const std::function<void(const std::string&)>& change) {
     return c.after(change);
   };
-  CHECK_THAT(after([](const auto& d) { fs::remove(d + kConfig); }),
+  CHECK_THAT(after([](const auto& d) { fs::remove(d + kAdapterConfigFile); }),
              ContainsSubstring("not an adapter directory"));
-  CHECK_THAT(after([](const auto& d) { fs::remove(d + kWeights); }),
+  CHECK_THAT(after([](const auto& d) { fs::remove(d + kAdapterWeightsFile); }),
              ContainsSubstring("no adapter_model.safetensors"));
-  CHECK_THAT(after([](const auto& d) { fs::rename(d + kWeights, d + "/adapter_model.bin"); }),
-             ContainsSubstring("pickle"));
-  CHECK_THAT(after([](const auto& d) { write_text(d + kConfig, "{\"r\": 1, \"r\": 2}"); }),
-             ContainsSubstring("r"));
-  CHECK_FALSE(after([](const auto& d) { write_text(d + kWeights, "short"); }).empty());
+  CHECK_THAT(
+      after([](const auto& d) { fs::rename(d + kAdapterWeightsFile, d + "/adapter_model.bin"); }),
+      ContainsSubstring("pickle"));
+  CHECK_THAT(
+      after([](const auto& d) { write_text(d + kAdapterConfigFile, "{\"r\": 1, \"r\": 2}"); }),
+      ContainsSubstring("r"));
+  CHECK_FALSE(after([](const auto& d) { write_text(d + kAdapterWeightsFile, "short"); }).empty());
 }

@@ -35,7 +35,7 @@ Json config_of(const std::string& family) {
 }
 
 AdapterPlan plan_of(const Json& config, const std::vector<std::string>& targets,
-                    AdapterLayout layout = AdapterLayout::per_expert) {
+                    AdapterLayout layout = AdapterLayout::per_expert, double alpha = 32) {
   const Family& family = family_of(config, "config.json");
   ParameterTable table = family.make_table(family.read_config(config, "config.json"));
   const PublishedLayout names(
@@ -43,6 +43,7 @@ AdapterPlan plan_of(const Json& config, const std::vector<std::string>& targets,
   AdapterOptions options;
   options.rank = 4;
   options.expert_rank = 2;
+  options.alpha = alpha;
   options.targets = targets;
   add_adapters(table, names, options);
   return AdapterPlan(table, family, layout);
@@ -118,6 +119,15 @@ TEST_CASE("adapter targets: parameters where a module's name means all experts",
   CHECK(fused.target_modules.empty());
   CHECK(fused.target_parameters == kFusedBoth);
   CHECK(fused.ranks == std::map<std::string, int64_t>{{kGateUpPattern, 4}});
+}
+
+TEST_CASE("adapter targets: lora_alpha is whole where people write it so", "[adapter]") {
+  for (const auto& [alpha, text] : std::map<double, std::string>{
+           {3, "3"}, {2.5, "2.5"}, {9e14, "900000000000000"}, {1e17, "1e+17"}}) {
+    const Json config =
+        plan_of(config_of("olmoe"), {"experts"}, AdapterLayout::per_expert, alpha).config();
+    CHECK(config.find("lora_alpha")->dump() == text);
+  }
 }
 
 TEST_CASE("adapter targets: what loaders stack is whole", "[adapter]") {
@@ -205,6 +215,27 @@ TEST_CASE("adapter files: tensors trained beside adapters stand there whole", "[
     const AdapterTable adapters = make_adapters(base, {}, 3, {glob});
     CHECK_THAT(error_of([&] { require_storable(adapters.table, base.family()); }, ExitCode::usage),
                ContainsSubstring("an adapter directory cannot hold"));
+  }
+}
+
+TEST_CASE("adapter files: an embedding is trained beside adapters where it is not the head",
+          "[adapter]") {
+  const TemporaryDirectory directory;
+  for (const bool tied : {false, true}) {
+    const std::string path = directory / (tied ? "tied" : "own");
+    make_checkpoint(changed(config_of("qwen3_moe"), "tie_word_embeddings", tied), path);
+    const Checkpoint base(path);
+    const auto refused_for = [&](const char* glob) {
+      const AdapterTable adapters = make_adapters(base, {}, 3, {glob});
+      return error_of([&] { require_storable(adapters.table, base.family()); }, ExitCode::usage);
+    };
+    CHECK(refused_for("model.norm.weight").empty());
+    const std::string embedding = refused_for("model.embed_tokens.weight");
+    if (tied) {
+      CHECK_THAT(embedding, ContainsSubstring("cannot hold an embedding that is the head, too"));
+    } else {
+      CHECK(embedding.empty());
+    }
   }
 }
 

@@ -126,7 +126,8 @@ TEST_CASE("adapter forms: fused pairs that do not fit are refused by name", "[ad
     const Json ranks = JsonObject{{".*\\.gate_up_proj", 3}};
     write_text(config, changed(read_json(config), "rank_pattern", ranks).dump());
   });
-  CHECK_THAT(odd, ContainsSubstring(kInner + kHalfA + "' has an odd rank, although hearth.gate_up"));
+  CHECK_THAT(odd,
+             ContainsSubstring(kInner + kHalfA + "' has an odd rank, although hearth.gate_up"));
 }
 
 TEST_CASE("adapter forms: what comes twice under two names is refused", "[adapter]") {
@@ -153,9 +154,9 @@ TEST_CASE("adapter forms: what comes twice under two names is refused", "[adapte
 TEST_CASE("adapter forms: ranks that the settings do not say", "[adapter]") {
   const AdapterCase c;
   // Of gate and up together, so half of it each.
-  CHECK_THAT(c.with("rank_pattern", R"({".*gate_up_proj": 3})"),
-             ContainsSubstring("has rank 2, but r and rank_pattern of") &&
-                 ContainsSubstring("say 1.5"));
+  CHECK_THAT(
+      c.with("rank_pattern", R"({".*gate_up_proj": 3})"),
+      ContainsSubstring("has rank 2, but r and rank_pattern of") && ContainsSubstring("say 1.5"));
   CHECK_THAT(c.with("rank_pattern", R"({".*gate_up_proj": 6})"), ContainsSubstring("say 3"));
   CHECK(c.with("rank_pattern", R"({".*gate_up_proj": 4})").empty());
 }

@@ -77,18 +77,18 @@ TEST_CASE("inspect of an adapter: settings that are not there have PEFT's defaul
 TEST_CASE("inspect of an adapter: scale, patterns, notes, groups and types", "[adapter]") {
   const TemporaryDirectory directory;
   const std::string digest(32, 'a');
-  const AdapterInspection seen = inspect_adapter(make_pairs(
-      directory,
-      R"("r": 4, "lora_alpha": 3, "use_rslora": true, "target_modules": ".*_proj",
+  const AdapterInspection seen = inspect_adapter(
+      make_pairs(directory,
+                 R"("r": 4, "lora_alpha": 3, "use_rslora": true, "target_modules": ".*_proj",
          "rank_pattern": {"q_proj": 1, "gate": 2},
          "base_model_name_or_path": "org/name")",
-      {{"model.layers.0.self_attn.q_proj", "F32"},
-       {"model.layers.0.self_attn.k_proj", "BF16"},
-       {"model.layers.0.self_attn.v_proj", "F16"},
-       {"model.layers.0.mlp.gate", "F32"},
-       {"model.layers.0.mlp.experts.1.w1", "F32"},
-       {"model.layers.0.conv", "F32"}},
-      {{"hearth.base", digest}, {"hearth.ranks", R"({"a": 0, "b": 2, "c": 0})"}}));
+                 {{"model.layers.0.self_attn.q_proj", "F32"},
+                  {"model.layers.0.self_attn.k_proj", "BF16"},
+                  {"model.layers.0.self_attn.v_proj", "F16"},
+                  {"model.layers.0.mlp.gate", "F32"},
+                  {"model.layers.0.mlp.experts.1.w1", "F32"},
+                  {"model.layers.0.conv", "F32"}},
+                 {{"hearth.base", digest}, {"hearth.ranks", R"({"a": 0, "b": 2, "c": 0})"}}));
   CHECK(seen.layout == "per-expert");
   CHECK(seen.without_pair == 2);
   const std::string text = inspection_text(seen);

@@ -52,7 +52,8 @@ Modules selected(const std::string& family, const std::string& members,
 Modules of_layers(const std::vector<int>& layers, const std::vector<std::string>& names) {
   Modules out;
   for (const int layer : layers) {
-    for (const std::string& name : names) out.insert("layers." + std::to_string(layer) + "." + name);
+    for (const std::string& name : names)
+      out.insert("layers." + std::to_string(layer) + "." + name);
   }
   return out;
 }
@@ -99,9 +100,10 @@ TEST_CASE("adapter settings: layers count where a name is the end of a module's"
   CHECK(selected("qwen2_moe", R"("layers_to_transform": 2, "target_modules":
       ["q_proj", "down_proj"])") == of_layers({2}, {kQuery, "mlp.down_proj"}));
   // In transformers 4 the number of a layer is meant, not that of an expert.
-  CHECK(selected("qwen3_moe", R"("layers_to_transform": 1, "target_modules": ["up_proj"])",
-                 transformers_4) ==
-        of_layers({1}, {"mlp.experts.0.up_proj", "mlp.experts.1.up_proj", "mlp.experts.2.up_proj"}));
+  CHECK(
+      selected("qwen3_moe", R"("layers_to_transform": 1, "target_modules": ["up_proj"])",
+               transformers_4) ==
+      of_layers({1}, {"mlp.experts.0.up_proj", "mlp.experts.1.up_proj", "mlp.experts.2.up_proj"}));
 }
 
 TEST_CASE("adapter settings: layers in a form that PEFT does not take are refused", "[adapter]") {
@@ -173,14 +175,17 @@ TEST_CASE("adapter settings: all-linear without what is excluded", "[adapter]") 
         all_of({of_layers({0, 1, 2}, three), of_layers({0, 1, 2}, {kKey}), mlps}));
   for (const char* setting : {"exclude_modules", "modules_to_save"}) {
     INFO(setting);
-    CHECK(all("qwen2_moe", ", \"" + std::string(setting) + R"(": ["shared_expert_gate", "k_proj"])") ==
+    CHECK(all("qwen2_moe",
+              ", \"" + std::string(setting) + R"(": ["shared_expert_gate", "k_proj"])") ==
           all_of({of_layers({0, 1, 2}, three), mlps}));
   }
-  CHECK(all("qwen2_moe", R"(, "exclude_modules": ["shared_expert_gate", "k_proj"], "target_parameters":
+  CHECK(all("qwen2_moe",
+            R"(, "exclude_modules": ["shared_expert_gate", "k_proj"], "target_parameters":
       ["mlp.experts.gate_up_proj", "mlp.experts.down_proj"])") ==
         all_of({of_layers({0, 1, 2}, three), mlps, kGateUpParts, kDownParts}));
 
-  const Modules in_4 = all("qwen3_moe", R"(, "exclude_modules": ["q_proj", "mlp.gate"])", transformers_4);
+  const Modules in_4 =
+      all("qwen3_moe", R"(, "exclude_modules": ["q_proj", "mlp.gate"])", transformers_4);
   CHECK(in_4.size() == 3 * 3 + 2 * 9 + 3);
   CHECK(in_4.contains("layers.1.mlp.experts.2.gate_proj"));
   CHECK_FALSE(in_4.contains("layers.1.mlp.gate"));

@@ -21,7 +21,7 @@ void add_lora(std::vector<Option>& table) {
         .value = integer_value(&Options::lora_rank, 1, 4096),
         .help = "rank of the low-rank pairs", .aliases = {"lora-rank"}},
        {.name = "lora-alpha", .group = group, .commands = kTraining,
-        .value = number_value(&Options::lora_alpha, {.most = 1e6, .open_least = true}),
+        .value = number_value(&Options::lora_alpha, {.least = 1e-6, .most = 1e6}),
         .help = "a pair adds alpha / rank times its product"},
        {.name = "lora-dropout", .group = group, .commands = kTraining,
         .value = number_value(&Options::lora_dropout, {.most = 1, .open_most = true}),

@@ -93,6 +93,12 @@ bool ByteStream::append_to(std::string& text, size_t most) {
   size_t got = 0;
   if (decoder_) {
     got = unpack(target, most);
+    // The first bytes may come one by one, and tell the kind together.
+    while (!unpacked_any_ && got > 0 && got < std::min(kHead, most)) {
+      const size_t more = unpack(target + got, most - got);
+      if (more == 0) break;
+      got += more;
+    }
     if (got > 0 && !unpacked_any_) {
       const std::string_view head(target, std::min(got, kHead));
       refuse_kinds(head, name_);

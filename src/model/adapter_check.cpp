@@ -87,14 +87,8 @@ void check_against_settings(const AdapterConfig& config, const SafetensorsFile& 
                     ", which " + file.path() + " does not have");
 }
 
-}  // namespace
-
-ContentDigest check_adapter(const std::string& directory, bool follow_links) {
-  const AdapterConfig config = open_adapter_config(directory, follow_links);
-  const SafetensorsFile file = open_adapter_weights(directory, follow_links);
-  check_adapter_names(file);
-  check_against_settings(config, file);
-  const AdapterNotes notes(file.header(), file.path());
+/// One digest a tensor and one over all; with `finite` an input error for a value that is not.
+ContentDigest digest_of(const SafetensorsFile& file, bool finite) {
   std::vector<std::byte> buffer;
   std::vector<std::pair<std::string, Digest>> tensors;
   for (const SafetensorsEntry& entry : file.header().entries) {
@@ -103,7 +97,7 @@ ContentDigest check_adapter(const std::string& directory, bool follow_links) {
     each_piece(file, entry, buffer, [&](const void* data, size_t bytes, uint64_t at) {
       hasher.update(data, bytes);
       const auto n = static_cast<int64_t>(bytes / size_of(type));
-      const int64_t bad = find_not_finite(type, data, n);
+      const int64_t bad = finite ? find_not_finite(type, data, n) : n;
       if (bad == n) return;
       throw input_error(file.path() + ": tensor " + quoted(entry.name) + ": element " +
                         std::to_string(static_cast<int64_t>(at / size_of(type)) + bad) +
@@ -111,7 +105,18 @@ ContentDigest check_adapter(const std::string& directory, bool follow_links) {
     });
     tensors.emplace_back(entry.name, hasher.digest());
   }
-  ContentDigest digest = content_digest(std::move(tensors));
+  return content_digest(std::move(tensors));
+}
+
+}  // namespace
+
+ContentDigest check_adapter(const std::string& directory, bool follow_links) {
+  const AdapterConfig config = open_adapter_config(directory, follow_links);
+  const SafetensorsFile file = open_adapter_weights(directory, follow_links);
+  check_adapter_names(file);
+  check_against_settings(config, file);
+  const AdapterNotes notes(file.header(), file.path());
+  ContentDigest digest = digest_of(file, true);
   if (notes.content && *notes.content != digest.root) {
     throw input_error(file.path() + ": its tensors have the digest " + digest.root.hex() +
                       ", but had " + notes.content->hex() + " when they were written; damaged, " +
@@ -123,15 +128,7 @@ ContentDigest check_adapter(const std::string& directory, bool follow_links) {
 ContentDigest digest_adapter(const std::string& directory, bool follow_links) {
   const SafetensorsFile file = open_adapter_weights(directory, follow_links);
   check_adapter_names(file);
-  std::vector<std::byte> buffer;
-  std::vector<std::pair<std::string, Digest>> tensors;
-  for (const SafetensorsEntry& entry : file.header().entries) {
-    Hasher hasher = tensor_hasher(entry.name, entry.dtype, entry.shape);
-    each_piece(file, entry, buffer,
-               [&](const void* data, size_t bytes, uint64_t) { hasher.update(data, bytes); });
-    tensors.emplace_back(entry.name, hasher.digest());
-  }
-  return content_digest(std::move(tensors));
+  return digest_of(file, false);
 }
 
 }  // namespace hearth

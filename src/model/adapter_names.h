@@ -21,8 +21,9 @@ inline constexpr std::string_view kInnerPair = ".base_layer";
 inline constexpr const char* kAdapterConfig = "adapter_config.json";
 inline constexpr const char* kAdapterWeights = "adapter_model.safetensors";
 
-// Metadata of the weights: the base's digest; that of the file's own tensors; the ranks of the modules that were filled up with
-// zeros, as a JSON object (0: has no pair); that the halves of gate and up do not share ranks.
+// Metadata of the weights: the base's digest; that of the file's own tensors; the ranks of the
+// modules that were filled up with zeros, as a JSON object (0: has no pair); that the halves of gate
+// and up do not share ranks.
 inline constexpr const char* kBaseNote = "hearth.base";
 inline constexpr const char* kContentNote = "hearth.content";
 inline constexpr const char* kRanksNote = "hearth.ranks";

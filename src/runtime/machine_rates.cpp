@@ -1,69 +1,15 @@
 #include "runtime/machine_rates.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <functional>
-#include <memory>
 #include <string>
 
 #include "base/sanitized.h"
+#include "runtime/rate_bench.h"
 
 namespace hearth {
 
 namespace {
-
-/// Shortest time of a few runs; the first warms caches for the others.
-double shortest(int runs, const std::function<void()>& f) {
-  double best = 1e30;
-  for (int i = 0; i < runs; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
-    f();
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    best = std::min(best, took.count());
-  }
-  return best;
-}
-
-/// A stream and matrices of one measurement. Matrices hold small numbers: zeros would be as fast,
-/// but not in loops that look at what they add.
-class Bench {
- public:
-  Bench(Device& device, const RateOptions& options, ScratchNeed need) : device_(device) {
-    StreamOptions stream;
-    stream.name = "measurement";
-    stream.workers = options.workers;
-    stream.cores = options.cores;
-    stream.scratch_bytes = need.shared;
-    stream.worker_scratch_bytes = need.per_worker;
-    stream_ = device.create_stream(stream);
-  }
-  Stream& stream() { return *stream_; }
-
-  View matrix(DType type, int64_t rows, int64_t cols) {
-    const auto n = static_cast<size_t>(rows * cols);
-    arenas_.push_back(device_.reserve("measurement", SpaceKind::host, n * size_of(type)));
-    std::byte* data = arenas_.back()->data();
-    float piece[256];
-    for (int i = 0; i < 256; ++i) piece[i] = static_cast<float>(i % 101 - 50) * 1e-3f;
-    for (size_t at = 0; at < n; at += 256) {
-      const auto count = static_cast<int64_t>(std::min<size_t>(256, n - at));
-      convert(DType::f32, piece, type, data + at * size_of(type), count);
-    }
-    return {data, type, rows, cols};
-  }
-  View integers(const std::vector<int32_t>& values) {
-    const auto n = static_cast<int64_t>(values.size());
-    arenas_.push_back(device_.reserve("measurement", SpaceKind::host, values.size() * 4));
-    std::copy(values.begin(), values.end(), reinterpret_cast<int32_t*>(arenas_.back()->data()));
-    return {arenas_.back()->data(), DType::i32, 1, n};
-  }
-
- private:
-  Device& device_;
-  std::unique_ptr<Stream> stream_;
-  std::vector<std::unique_ptr<Arena>> arenas_;
-};
 
 // Instrumented loops have no rate worth a measurement: every size below is divided by this there.
 constexpr int64_t kPart = kSanitized ? 8 : 1;
@@ -83,13 +29,13 @@ struct Rates {
 Rates measure_linear(Device& device, const RateOptions& o, const RunShapes& shapes, int64_t rows) {
   const int64_t in = std::min(shapes.spec.hidden, kMostWidth);
   const int64_t out = std::min(shapes.spec.heads * shapes.spec.head_dim, kMostOut);
-  Bench bench(device, o, o.ops.linear_scratch(rows, out, in, 0));
+  RateBench bench(device, o, o.ops.linear_scratch(rows, out, in, 0));
   const LinearView w{bench.matrix(shapes.linear_weights, out, in), {}, o.compute};
   const View x = bench.matrix(DType::f32, rows, in), y = bench.matrix(DType::f32, rows, out);
   const View dw = shapes.linear_trained ? bench.matrix(DType::f32, out, in) : View{};
   const double flops = 2.0 * static_cast<double>(rows) * static_cast<double>(in * out);
-  const double forward = shortest(2, [&] { o.ops.linear_forward(bench.stream(), x, w, y); });
-  const double backward = shortest(2, [&] {
+  const double forward = bench.shortest([&] { o.ops.linear_forward(bench.stream(), x, w, y); });
+  const double backward = bench.shortest([&] {
     o.ops.linear_dgrad(bench.stream(), y, w, x, false);
     if (dw) o.ops.linear_wgrad(bench.stream(), y, x, w, {.weight = dw});
   });
@@ -109,7 +55,7 @@ Rates measure_experts(Device& device, const RateOptions& o, const RunShapes& sha
           static_cast<int64_t>(o.max_bytes / 2 / bytes_each)),
       1, shapes.spec.experts);
   const int64_t all = rows * experts;
-  Bench bench(device, o, o.ops.experts_scratch(all, experts, hidden, width, 0));
+  RateBench bench(device, o, o.ops.experts_scratch(all, experts, hidden, width, 0));
   std::vector<ExpertView> weights;
   std::vector<ExpertGradient> gradients(static_cast<size_t>(experts));
   std::vector<int32_t> offsets{0};
@@ -134,8 +80,8 @@ Rates measure_experts(Device& device, const RateOptions& o, const RunShapes& sha
   const View dx = bench.matrix(DType::f32, all, hidden);
   const double flops = flops_each * static_cast<double>(experts);
   const double forward =
-      shortest(2, [&] { o.ops.experts_forward(bench.stream(), x, at, weights, gate, up, y); });
-  const double backward = shortest(2, [&] {
+      bench.shortest([&] { o.ops.experts_forward(bench.stream(), x, at, weights, gate, up, y); });
+  const double backward = bench.shortest([&] {
     o.ops.experts_backward(bench.stream(), y, weight, x, at, weights, gate, up, dx, dweight,
                            gradients);
   });
@@ -151,7 +97,7 @@ Rates measure_attention(Device& device, const RateOptions& o, const RunShapes& s
   const AttentionShape shape{kv * group, kv, spec.head_dim, 0,
                              1 / std::sqrt(static_cast<double>(spec.head_dim))};
   const int64_t q_cols = shape.heads * spec.head_dim, kv_cols = kv * spec.head_dim;
-  Bench bench(device, o, o.ops.attention_scratch(shape, n, n));
+  RateBench bench(device, o, o.ops.attention_scratch(shape, n, n));
   const View q = bench.matrix(DType::f32, n, q_cols), dq = bench.matrix(DType::f32, n, q_cols);
   const View k = bench.matrix(DType::f32, n, kv_cols), dk = bench.matrix(DType::f32, n, kv_cols);
   const View v = bench.matrix(DType::f32, n, kv_cols), dv = bench.matrix(DType::f32, n, kv_cols);
@@ -160,9 +106,9 @@ Rates measure_attention(Device& device, const RateOptions& o, const RunShapes& s
   const View ends = bench.integers({0, static_cast<int32_t>(n)});
   const SequenceOffsets offsets{ends, ends};
   const double pairs = static_cast<double>(n) * static_cast<double>(n + 1) / 2;
-  const double forward = shortest(
-      2, [&] { o.ops.attention_forward(bench.stream(), shape, offsets, q, k, v, out, log_sum); });
-  const double backward = shortest(2, [&] {
+  const double forward = bench.shortest(
+      [&] { o.ops.attention_forward(bench.stream(), shape, offsets, q, k, v, out, log_sum); });
+  const double backward = bench.shortest([&] {
     o.ops.attention_backward(bench.stream(), shape, offsets, out, q, k, v, out, log_sum, dq, dk,
                              dv);
   });
@@ -177,14 +123,14 @@ double measure_loss(Device& device, const RateOptions& o, const RunShapes& shape
   const int64_t rows = std::clamp<int64_t>(
       static_cast<int64_t>(kMostFlops / 6 / static_cast<double>(hidden * vocabulary)), 1,
       std::min(shapes.tokens, kMostRows));
-  Bench bench(device, o, o.ops.cross_entropy_scratch(rows, hidden, vocabulary, 0));
+  RateBench bench(device, o, o.ops.cross_entropy_scratch(rows, hidden, vocabulary, 0));
   const LinearView head{bench.matrix(shapes.linear_weights, vocabulary, hidden), {}, o.compute};
   const View x = bench.matrix(DType::f32, rows, hidden),
              dx = bench.matrix(DType::f32, rows, hidden);
   const View dw = shapes.linear_trained ? bench.matrix(DType::f32, vocabulary, hidden) : View{};
   const View labels = bench.integers(std::vector<int32_t>(static_cast<size_t>(rows), 0));
   const View loss = bench.matrix(DType::f64, 1, 1);
-  const double time = shortest(2, [&] {
+  const double time = bench.shortest([&] {
     o.ops.cross_entropy(bench.stream(), x, head, labels, 1e-3, loss, dx, {.weight = dw});
   });
   return (dw ? 6.0 : 4.0) * static_cast<double>(rows) * static_cast<double>(hidden * vocabulary) /
@@ -195,10 +141,10 @@ double measure_loss(Device& device, const RateOptions& o, const RunShapes& shape
 double measure_rows(Device& device, const RateOptions& o, const RunShapes& shapes) {
   const int64_t hidden = shapes.spec.hidden;
   const int64_t rows = std::clamp<int64_t>(kMostSweep / hidden, 1, shapes.tokens);
-  Bench bench(device, o, o.ops.row_scratch(rows, hidden));
+  RateBench bench(device, o, o.ops.row_scratch(rows, hidden));
   const View x = bench.matrix(DType::f32, rows, hidden), y = bench.matrix(DType::f32, rows, hidden);
   const View weight = bench.matrix(DType::f32, 1, hidden), rstd = bench.matrix(DType::f32, 1, rows);
-  const double time = shortest(2, [&] {
+  const double time = bench.shortest([&] {
     o.ops.rmsnorm_forward(bench.stream(), x, weight, 1e-6, y, rstd);
     o.ops.add(bench.stream(), x, y, y);
   });
@@ -212,25 +158,25 @@ int64_t sweep_parameters(const RateOptions& o) {
 
 double measure_update(Device& device, const RateOptions& o, bool working) {
   const int64_t n = sweep_parameters(o);
-  Bench bench(device, o, o.ops.row_scratch(1, 1024));
+  RateBench bench(device, o, o.ops.row_scratch(1, 1024));
   const View g = bench.matrix(DType::f32, 1, n), w = bench.matrix(DType::f32, 1, n);
-  const View m = bench.matrix(DType::f32, 1, n), v = bench.matrix(DType::f32, 1, n);
-  std::fill_n(v.as<float>(), n, 1e-4f);
+  const View m = bench.matrix(DType::f32, 1, n), v = bench.positive(1, n);
   const View rounded = working ? bench.matrix(DType::bf16, 1, n) : View{};
   AdamWOptions adamw;
   adamw.lr = 1e-5;
-  const double time = shortest(2, [&] { o.ops.adamw(bench.stream(), adamw, g, w, m, v, rounded); });
+  const double time =
+      bench.shortest([&] { o.ops.adamw(bench.stream(), adamw, g, w, m, v, rounded); });
   return static_cast<double>(n) / time;
 }
 
 double measure_norm(Device& device, const RateOptions& o) {
   const int64_t n = 4 * sweep_parameters(o);
-  Bench bench(device, o, o.ops.sum_squares_scratch(1, n));
+  RateBench bench(device, o, o.ops.sum_squares_scratch(1, n));
   const ConstView x = bench.matrix(DType::f32, 1, n);
   const View sum = bench.matrix(DType::f64, 1, 1);
-  return static_cast<double>(n) / shortest(2, [&] {
-           o.ops.sum_squares(bench.stream(), {&x, 1}, sum);
-         });
+  return static_cast<double>(n) / bench.shortest([&] {
+    o.ops.sum_squares(bench.stream(), {&x, 1}, sum);
+  });
 }
 
 }  // namespace
@@ -239,14 +185,14 @@ MachineRates measure_rates(Device& device, const RateOptions& options) {
   constexpr int64_t kOut = 1024 / kPart, kIn = 512 / kPart, kRows = 1024 / kPart;
   MachineRates rates;
   {
-    Bench bench(device, options, options.ops.linear_scratch(kRows, kOut, kIn, 0));
+    RateBench bench(device, options, options.ops.linear_scratch(kRows, kOut, kIn, 0));
     const DType type = options.compute == Compute::bf16 ? DType::bf16 : DType::f32;
     const LinearView w{bench.matrix(type, kOut, kIn), {}, options.compute};
     const View x = bench.matrix(DType::f32, kRows, kIn), y = bench.matrix(DType::f32, kRows, kOut);
     // All sizes in turn, so that a neighbour's burst does not hit one of them alone.
     for (int round = 0; round < 2; ++round) {
       for (const int64_t rows : {kRows / 4, kRows / 2, kRows}) {
-        const double time = shortest(2, [&] {
+        const double time = bench.shortest([&] {
           options.ops.linear_forward(bench.stream(), x.slice(0, rows), w, y.slice(0, rows));
         });
         const double flops = 2.0 * static_cast<double>(rows * kOut * kIn);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
+#include <cstdlib>
 
 #include "base/file_ops.h"
 #include "parity/recorded_case.h"
@@ -18,13 +19,22 @@ void check_close(const std::string& what, double actual, double expected, double
   CHECK(relative_error(actual, expected) <= tolerance);
 }
 
+/// The program of this build, or the one that HEARTH_TEST_PROGRAM names: a copy on another machine.
+std::string program() {
+  const char* other = std::getenv("HEARTH_TEST_PROGRAM");
+  return other ? other : HEARTH_BINARY;
+}
+
 /// Runs the program with options of the case on one worker: results do not depend on how many, and
-/// on such small models workers mostly wait for each other.
+/// on such small models workers mostly wait for each other. HEARTH_TEST_DEVICES is its --devices.
 std::string run(std::vector<std::string> words, const RecordedCase& c,
                 const std::vector<std::string>& options) {
   for (const char* word : {"--threads", "1"}) words.push_back(word);
+  if (const char* devices = std::getenv("HEARTH_TEST_DEVICES")) {
+    words.insert(words.end(), {"--devices", devices});
+  }
   for (const std::string& word : c.flags(options)) words.push_back(word);
-  const ProgramResult result = run_program(HEARTH_BINARY, words);
+  const ProgramResult result = run_program(program(), words);
   INFO(result.err);
   REQUIRE(result.exit_code == 0);
   return result.out;

@@ -20,20 +20,26 @@ Arena::Arena(std::string name, size_t bytes, std::shared_ptr<void> reservation)
                         " bytes of memory; lower --cpu-memory, --micro-batch or --seq-len");
   }
   data_ = static_cast<std::byte*>(address);
+  mapped_ = true;
   madvise(address, bytes, MADV_HUGEPAGE);  // a hint; fewer TLB misses where it is taken
 }
 
+Arena::Arena(std::string name, std::byte* data, size_t bytes, std::shared_ptr<void> owner)
+    : name_(std::move(name)), data_(data), size_(bytes), reservation_(std::move(owner)) {}
+
 Arena::~Arena() {
-  if (data_) munmap(data_, size_);
+  if (mapped_) munmap(data_, size_);
 }
 
 Arena::Arena(Arena&& other) noexcept
     : name_(std::move(other.name_)),
       data_(std::exchange(other.data_, nullptr)),
       size_(std::exchange(other.size_, 0)),
+      mapped_(std::exchange(other.mapped_, false)),
       reservation_(std::move(other.reservation_)) {}
 
 void Arena::touch(const Pool& pool) const {
+  if (!mapped_) return;
   constexpr size_t piece = size_t{32} << 20;  // whole huge pages
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   pool.run(static_cast<int64_t>((size_ + piece - 1) / piece), [&](int64_t i, int) {
@@ -46,6 +52,7 @@ void Arena::touch(const Pool& pool) const {
 }
 
 size_t Arena::resident_bytes() const {
+  if (!mapped_) return size_;
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   std::vector<unsigned char> present(size_t{1} << 14);  // one a page
   size_t pages = 0;

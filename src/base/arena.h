@@ -20,12 +20,16 @@ constexpr size_t align_up(size_t bytes, size_t alignment = kArenaAlignment) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-/// A named block of host memory, mapped whole (zeroed by the system, touched by `touch`), released
-/// with the object, as is `reservation`: the owner's claim on a budget. Raises a storage error
-/// (exit 4) when the system has no memory.
+/// A named block of memory, released with the object, as is `reservation`: the owner's claim on a
+/// budget.
 class Arena {
  public:
+  /// Host memory, mapped whole (zeroed by the system, touched by `touch`). Raises a storage error
+  /// (exit 4) when the system has no memory.
   Arena(std::string name, size_t bytes, std::shared_ptr<void> reservation = nullptr);
+  /// Memory of a device, or pinned: zeroed and resident from the start, at `data`, released by
+  /// `owner`. The host may not reach it (Device::host_reaches).
+  Arena(std::string name, std::byte* data, size_t bytes, std::shared_ptr<void> owner);
   ~Arena();
   Arena(Arena&& other) noexcept;
   Arena& operator=(Arena&&) = delete;
@@ -34,7 +38,7 @@ class Arena {
   std::byte* data() const { return data_; }
   size_t size() const { return size_; }
   /// Writes one byte a page by the workers of the pool, so that the memory is really there; content
-  /// is kept.
+  /// is kept. Does nothing to memory of a device.
   void touch(const Pool& pool) const;
   /// Bytes of it that are in memory now, at most `size`.
   size_t resident_bytes() const;
@@ -43,6 +47,7 @@ class Arena {
   std::string name_;
   std::byte* data_ = nullptr;
   size_t size_ = 0;
+  bool mapped_ = false;  // by this object
   std::shared_ptr<void> reservation_;
 };
 

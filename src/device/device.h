@@ -1,5 +1,5 @@
 // A device: memory spaces with byte budgets, ordered streams, events and asynchronous copies.
-// `host` implements it here; virtual and CUDA devices join behind the same contract.
+// Behind it: `host`, `virtual` (virtual_device.h) and `cuda` (cuda_device.h).
 #pragma once
 
 #include <cstddef>
@@ -24,17 +24,21 @@ struct MemorySpace {
   uint64_t budget = 0;  // bytes that may be reserved in all
 };
 
-/// What a stream gets: its workers (host only) and the scratch its ops may use.
+/// What a stream is for. Ops run on compute streams alone, which come first where work competes;
+/// copies towards the device and from it have streams of their own so that they overlap.
+enum class StreamUse : uint8_t { compute, copy_in, copy_out };
+
+/// What a stream gets: its workers (host and virtual only) and the scratch its ops may use.
 struct StreamOptions {
   std::string name = "compute";
   int workers = 1;
   std::vector<int> cores;           // logical CPUs of the workers, empty = unbound
   size_t scratch_bytes = 0;         // shared by an op's tiles
   size_t worker_scratch_bytes = 0;  // for each worker
+  StreamUse use = StreamUse::compute;
 };
 
-/// A point in a stream's order. Recorded once a use; `wait` on an event not yet recorded blocks
-/// until it is (host) or orders behind it (device).
+/// A point in a stream's order. Recorded once a use.
 class Event {
  public:
   virtual ~Event() = default;
@@ -48,28 +52,43 @@ class Event {
   virtual void synchronize() = 0;
 };
 
-/// Thread-safe. Streams, events and arenas must not outlive their device.
+/// Thread-safe. Streams, events and arenas must not outlive their device. Every call may raise a
+/// device error (exit 6); after the first one, which an operation still running may have caused, the
+/// device is broken and each later call raises that error again. Releasing memory never raises.
 class Device {
  public:
   virtual ~Device() = default;
 
   virtual const std::string& name() const = 0;
   virtual std::vector<MemorySpace> spaces() const = 0;
+  /// Whether the host may read and write the space `device`; other spaces it always may.
+  virtual bool host_reaches() const = 0;
 
-  /// Reserves memory; a usage error naming the arena when it exceeds the space's budget.
+  /// Reserves zeroed memory; a usage error naming the arena when it exceeds the space's budget. On
+  /// host and virtual devices `pinned` is memory like any other.
   virtual std::unique_ptr<Arena> reserve(const std::string& arena, SpaceKind space,
                                          size_t bytes) = 0;
   virtual std::unique_ptr<Stream> create_stream(const StreamOptions& options) = 0;
-  virtual std::unique_ptr<Event> create_event() = 0;
+  /// `timed`: for `seconds_between`, which costs the device a little.
+  virtual std::unique_ptr<Event> create_event(bool timed = false) = 0;
 
   /// Marks the event as reached once everything issued to the stream so far has finished.
   virtual void record(Event& event, Stream& stream) = 0;
-  /// Later work of the stream starts after the event. Asynchronous on a device; on the host the
-  /// calling thread blocks.
+  /// Later work of the stream starts after the event. Blocks the calling thread until the event is
+  /// recorded; on a device of asynchronous streams no longer than that where the event is of the
+  /// same kind of device, else until it is reached.
   virtual void wait(Stream& stream, Event& event) = 0;
-  /// Copies between any two spaces that this device reaches, in the stream's order. Both ranges
-  /// must stay valid until a later event of the stream was reached.
+  /// Seconds from one event to the other, both timed; blocks until both have been reached.
+  virtual double seconds_between(Event& begin, Event& end) = 0;
+  /// Copies between any two spaces that this device reaches, in the stream's order; asynchronous on
+  /// cuda (where a range of host memory is not pinned: as the driver likes), in pieces so that
+  /// copies of other streams get in between. Both ranges must stay valid until a later event of
+  /// the stream was reached.
   virtual void copy(Stream& stream, void* target, const void* source, size_t bytes) = 0;
+  /// Sets every byte of a range of memory of this device, in the stream's order.
+  virtual void fill(Stream& stream, void* target, std::byte value, size_t bytes) = 0;
+  /// Raises the device error of an operation that has failed by now.
+  virtual void check() = 0;
   /// Fails an event and all who wait on it: used when a stream's thread ends with an error.
   virtual void fail(Event& event, std::exception_ptr error) = 0;
 };

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/place.h"
 #include "model/spec.h"
 #include "ops/view.h"
 
@@ -56,8 +57,9 @@ struct Block {
   int32_t expert = -1;  // of an expert block
   TensorId begin = 0;   // tensors [begin, end) of the table
   TensorId end = 0;
-  BlockId base = -1;  // of an adapter
-  double scale = 0;   // of an adapter: what B A is multiplied by
+  BlockId base = -1;         // of an adapter
+  double scale = 0;          // of an adapter: what B A is multiplied by
+  Place place = kHostPlace;  // of all copies of its tensors; set before planning
 };
 
 /// What a copy is for. `stored`: as the checkpoint has it (frozen tensors, reading). `master`: the

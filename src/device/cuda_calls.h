@@ -37,6 +37,8 @@ class CudaCalls {
   virtual CudaCode device_count(int* count) = 0;
   virtual CudaCode device_info(int device, CudaDeviceInfo* info) = 0;
   virtual CudaCode set_device(int device) = 0;
+  /// Waits for everything enqueued to the current device.
+  virtual CudaCode device_synchronize() = 0;
   virtual CudaCode can_access_peer(int* can, int device, int peer) = 0;
   /// Lets the current device read and write the memory of `peer`.
   virtual CudaCode enable_peer_access(int peer) = 0;

@@ -10,7 +10,7 @@
 
 namespace hearth {
 
-class CudaState;  // of a device
+class CudaState;
 class UploadRing;
 
 /// Ops enqueue work and return; work runs in the order of the calls. Made by a CUDA device. Every
@@ -19,6 +19,8 @@ class CudaStream final : public Stream {
  public:
   CudaStream(std::shared_ptr<CudaState> device, const StreamOptions& options);
   ~CudaStream() override;
+  /// Bytes of device memory that a stream of these options takes.
+  static size_t memory_bytes(const StreamOptions& options);
 
   /// Blocks until everything enqueued so far has run.
   void synchronize() override;
@@ -31,16 +33,16 @@ class CudaStream final : public Stream {
   void* handle();
   /// Device memory, aligned to 256 bytes, that holds a copy of `table` for the work enqueued after
   /// this call. `table` is read before the call returns. The copy stays until further tables of
-  /// `kUploadBytes` in all have been uploaded, so an op enqueues its kernels before it returns and
-  /// forgets the address. At most kUploadBytes.
+  /// `kUploadBytes` in all (each rounded up to 256) have been uploaded, so an op enqueues its kernels
+  /// before it returns and forgets the address. At most kUploadBytes, on compute streams only.
   const void* upload(std::span<const std::byte> table);
   static constexpr size_t kUploadBytes = size_t{256} << 10;
 
   /// After a kernel launch: raises if it was refused. `kernel`: its name for the error line.
   void check_launch(const char* kernel);
+  const CudaState& device() const { return *device_; }
 
  private:
-  friend class CudaDevice;
   std::shared_ptr<CudaState> device_;
   std::unique_ptr<Arena> memory_;
   Scratch scratch_;
@@ -50,7 +52,5 @@ class CudaStream final : public Stream {
 
 /// The stream as a CUDA stream; a bug if it belongs to another kind of device.
 CudaStream& cuda_stream(Stream& stream);
-/// Null where it belongs to another kind of device.
-CudaStream* cuda_stream_or_null(Stream& stream);
 
 }  // namespace hearth

@@ -1,25 +1,19 @@
 #include "topology/topology.h"
 
-#include <hwloc.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <memory>
 
 #include "base/error.h"
+#include "topology/hwloc_handle.h"
 
 namespace hearth {
 namespace {
 
-struct Deleter {
-  void operator()(hwloc_topology* t) const { hwloc_topology_destroy(t); }
-};
-using Handle = std::unique_ptr<hwloc_topology, Deleter>;
-
-Handle load() {
+HwlocHandle load() {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) throw storage_error("topology: hwloc cannot start");
-  Handle handle(raw);
+  HwlocHandle handle(raw);
   // Only what this process may use: affinity (RESTRICT_TO_CPUBINDING), and what hwloc leaves out by
   // itself: CPUs and nodes that the control group does not allow.
   if (hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM |
@@ -67,7 +61,7 @@ std::vector<int> Topology::worker_cpus(int n) const {
 }
 
 Topology detect_topology() {
-  const Handle handle = load();
+  const HwlocHandle handle = load();
   const hwloc_topology_t hwloc = handle.get();
   Topology result;
   result.cpu_model = cpu_model(hwloc);

@@ -11,7 +11,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -60,6 +59,7 @@ class FakeCuda final : public CudaCalls {
   CudaCode device_count(int* count) override;
   CudaCode device_info(int device, CudaDeviceInfo* info) override;
   CudaCode set_device(int device) override;
+  CudaCode device_synchronize() override;
   CudaCode can_access_peer(int* can, int device, int peer) override;
   CudaCode enable_peer_access(int peer) override;
   CudaCode memory_info(size_t* free, size_t* total) override;

@@ -1,0 +1,129 @@
+#include "device/cuda_state.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "topology/memory_binding.h"
+
+namespace hearth {
+
+void CudaMemoryMap::add(const void* address, size_t bytes, int device) {
+  const std::lock_guard lock(mutex_);
+  pieces_[reinterpret_cast<uintptr_t>(address)] = {bytes, device};
+}
+
+void CudaMemoryMap::remove(const void* address) {
+  const std::lock_guard lock(mutex_);
+  pieces_.erase(reinterpret_cast<uintptr_t>(address));
+}
+
+int CudaMemoryMap::owner(const void* address, size_t bytes) const {
+  const auto at = reinterpret_cast<uintptr_t>(address);
+  const std::lock_guard lock(mutex_);
+  auto next = pieces_.upper_bound(at);
+  if (next == pieces_.begin()) return -1;
+  const auto& [begin, piece] = *--next;
+  if (at - begin >= piece.bytes) return -1;
+  HEARTH_CHECK(bytes <= piece.bytes - (at - begin), "a range of device memory leaves its arena");
+  return piece.device;
+}
+
+CudaState::CudaState(const CudaStateParts& parts)
+    : parts_(parts), name_("cuda:" + std::to_string(parts.number)) {
+  call("cudaStreamCreateWithPriority", &CudaCalls::stream_create, &service_, 0);
+}
+
+CudaState::~CudaState() { release(&CudaCalls::stream_destroy, service_); }
+
+void CudaState::enter() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (error_) throw device_error(*error_);
+  }
+  check("cudaSetDevice", parts_.calls.set_device(parts_.number));
+}
+
+void CudaState::check(const char* label, CudaCode code) {
+  if (code == kCudaOk) return;
+  const std::lock_guard lock(mutex_);
+  if (!error_) {
+    error_ = name_ + ": " + label + ": " + parts_.calls.error_text(code) + " (" +
+             std::to_string(code) + ")";
+  }
+  throw device_error(*error_);
+}
+
+// Too little memory leaves the device as it was: an error of this request alone.
+void CudaState::refuse_memory(const std::string& what) {
+  parts_.calls.get_last_error();
+  size_t free = 0, total = 0;
+  call("cudaMemGetInfo", &CudaCalls::memory_info, &free, &total);
+  throw device_error(name_ + ": " + what + ": out of memory; " + std::to_string(free) + " of " +
+                     std::to_string(total) + " bytes of the GPU are free, others may use it");
+}
+
+std::unique_ptr<Arena> CudaState::reserve_device(const std::string& name, size_t bytes) {
+  std::shared_ptr<void> claim = parts_.budget->claim(name, bytes);
+  if (bytes == 0) return std::make_unique<Arena>(name, nullptr, 0, std::move(claim));
+
+  struct Memory {
+    std::shared_ptr<CudaState> state;
+    std::shared_ptr<void> claim;
+    void* address = nullptr;
+    Memory(std::shared_ptr<CudaState> s, std::shared_ptr<void> c)
+        : state(std::move(s)), claim(std::move(c)) {}
+    ~Memory() {
+      if (address == nullptr) return;
+      state->parts_.map->remove(address);
+      state->release(&CudaCalls::free_device, address);  // after all work that is enqueued
+    }
+  };
+  const auto memory = std::make_shared<Memory>(shared_from_this(), std::move(claim));
+  enter();
+  const CudaCode code = parts_.calls.malloc_device(&memory->address, bytes);
+  if (code == kCudaOutOfMemory) refuse_memory(name + " needs " + std::to_string(bytes) + " bytes");
+  check("cudaMalloc", code);
+  parts_.map->add(memory->address, bytes, parts_.number);
+  call("cudaMemsetAsync", &CudaCalls::fill, memory->address, 0, bytes, service_);
+  call("cudaStreamSynchronize", &CudaCalls::stream_synchronize, service_);
+  return std::make_unique<Arena>(name, static_cast<std::byte*>(memory->address), bytes, memory);
+}
+
+std::unique_ptr<Arena> CudaState::reserve_pinned(const std::string& name, size_t bytes) {
+  std::shared_ptr<void> claim;
+  if (parts_.pinned_budget) claim = parts_.pinned_budget->claim(name, bytes);
+  if (bytes == 0) return std::make_unique<Arena>(name, nullptr, 0, std::move(claim));
+
+  struct Memory {
+    std::shared_ptr<CudaState> state;
+    Arena pages;
+    bool registered = false;
+    Memory(std::shared_ptr<CudaState> s, Arena p) : state(std::move(s)), pages(std::move(p)) {}
+    ~Memory() {
+      if (!registered) return;
+      // Copies of any device may still be on their way where an error has ended the work early.
+      CudaCalls& calls = state->parts_.calls;
+      for (const int device : state->parts_.map->devices()) {
+        calls.set_device(device);
+        calls.device_synchronize();
+      }
+      state->release(&CudaCalls::host_unregister, static_cast<void*>(pages.data()));
+    }
+  };
+  const auto memory =
+      std::make_shared<Memory>(shared_from_this(), Arena(name, bytes, std::move(claim)));
+  // A wish: memory of another node works as well, only slower.
+  if (parts_.node >= 0) bind_memory(memory->pages.data(), bytes, parts_.node);
+  enter();
+  const CudaCode code = parts_.calls.host_register(static_cast<void*>(memory->pages.data()), bytes);
+  if (code == kCudaOutOfMemory) {
+    parts_.calls.get_last_error();
+    throw device_error(name_ + ": " + name + ": the system cannot pin " + std::to_string(bytes) +
+                       " bytes of host memory");
+  }
+  check("cudaHostRegister", code);
+  memory->registered = true;
+  return std::make_unique<Arena>(name, memory->pages.data(), bytes, memory);
+}
+
+}  // namespace hearth

@@ -1,0 +1,87 @@
+// What a CUDA device shares with its streams, events and arenas: the calls, the first error, memory.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/arena.h"
+#include "device/budget.h"
+#include "device/cuda_calls.h"
+
+namespace hearth {
+
+/// What all devices of one set of calls know of each other: who owns which device memory.
+class CudaMemoryMap {
+ public:
+  explicit CudaMemoryMap(std::vector<int> devices) : devices_(std::move(devices)) {}
+  void add(const void* address, size_t bytes, int device);
+  void remove(const void* address);
+  /// The device that owns this range, -1 for host memory. A bug if the range leaves its arena.
+  int owner(const void* address, size_t bytes) const;
+  const std::vector<int>& devices() const { return devices_; }
+
+ private:
+  struct Piece {
+    size_t bytes = 0;
+    int device = 0;
+  };
+  const std::vector<int> devices_;
+  mutable std::mutex mutex_;
+  std::map<uintptr_t, Piece> pieces_;  // by first byte
+};
+
+struct CudaStateParts {
+  CudaCalls& calls;
+  int number = 0;
+  int node = -1;  // nearest NUMA node, -1: unknown or the only one
+  std::shared_ptr<Budget> budget;
+  std::shared_ptr<Budget> pinned_budget;  // null: none
+  std::shared_ptr<CudaMemoryMap> map;
+};
+
+/// Thread-safe.
+class CudaState : public std::enable_shared_from_this<CudaState> {
+ public:
+  explicit CudaState(const CudaStateParts& parts);
+  ~CudaState();
+  CudaState(const CudaState&) = delete;
+  CudaState& operator=(const CudaState&) = delete;
+
+  const std::string& name() const { return name_; }
+  const CudaStateParts& parts() const { return parts_; }
+
+  /// Makes the call on this device; what it returns but success breaks the device: this call and all
+  /// later ones raise one and the same error. `label`: as CUDA calls the function.
+  template <class... P, class... A>
+  void call(const char* label, CudaCode (CudaCalls::*function)(P...), A... arguments) {
+    enter();
+    check(label, (parts_.calls.*function)(arguments...));
+  }
+  /// The same without errors, for releasing.
+  template <class... P, class... A>
+  void release(CudaCode (CudaCalls::*function)(P...), A... arguments) noexcept {
+    parts_.calls.set_device(parts_.number);
+    (parts_.calls.*function)(arguments...);
+  }
+  /// Raises the first error, or makes this device the calling thread's.
+  void enter();
+  void check(const char* label, CudaCode code);
+
+  std::unique_ptr<Arena> reserve_device(const std::string& name, size_t bytes);
+  std::unique_ptr<Arena> reserve_pinned(const std::string& name, size_t bytes);
+
+ private:
+  [[noreturn]] void refuse_memory(const std::string& what);
+
+  const CudaStateParts parts_;
+  const std::string name_;
+  void* service_ = nullptr;  // the stream that zeroes memory
+  std::mutex mutex_;         // of the error
+  std::optional<std::string> error_;
+};
+
+}  // namespace hearth

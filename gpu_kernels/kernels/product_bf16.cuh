@@ -1,0 +1,252 @@
+// Products of bf16 operands with f32 sums on the tensor cores: mma.sync over tiles that cp.async
+// brings to shared memory some steps ahead.
+//
+// A block computes a tile of kRows x kColumns, each warp a part of it. Both operands lie in shared
+// memory as they lie in global memory, 32 of the depth at a time: with the depth along the row
+// (outer x 32) or across it (32 x outer). The chunks of eight elements in a row are permuted, so that
+// the eight rows which ldmatrix reads at once fall on different banks.
+//
+// Activations are bf16 in rows of whole chunks, 16-byte aligned; so are weights where kCopied, else
+// they are of any type and pass through registers.
+#pragma once
+
+#include "gpu_kernels/kernels/mma.cuh"
+#include "gpu_kernels/kernels/product_tile.cuh"
+
+namespace hearth::HEARTH_GPU {
+
+constexpr int kStepDepth = 32;
+constexpr int kStages = 4;
+
+template <int kChunksPerRow>
+__device__ inline int chunk_place(int row, int chunk) {
+  if constexpr (kChunksPerRow >= 8) {
+    return row * kChunksPerRow + (chunk ^ (row & 7));
+  } else {
+    return row * kChunksPerRow + (chunk ^ ((row >> 1) & 3));
+  }
+}
+
+/// Brings one operand's tiles to shared memory. kAlong: the depth runs along the rows.
+template <bool kAlong, int kOuter, int kThreads, bool kCopied>
+class TileSource {
+ public:
+  static constexpr int kChunks = kOuter * kStepDepth / kChunk;
+  static constexpr int kMine = kChunks / kThreads;
+  static constexpr int kChunksPerRow = (kAlong ? kStepDepth : kOuter) / kChunk;
+  static constexpr int kRowsBetween = kThreads / kChunksPerRow;  // of a thread's chunks
+  static_assert(kChunks % kThreads == 0 && kThreads % kChunksPerRow == 0);
+
+  /// From element (row, column) of the operand on; of `outer` rows or columns, `depth` deep.
+  __device__ void begin(const void* data, int64_t stride, Stored stored, int64_t row,
+                        int64_t column, int outer, int64_t depth) {
+    const int size = kCopied ? 2 : size_of(stored);
+    row_ = static_cast<int>(threadIdx.x) / kChunksPerRow;
+    chunk_ = static_cast<int>(threadIdx.x) % kChunksPerRow;
+    base_ = static_cast<const char*>(data);
+    from_ = base_ + ((row + row_) * stride + column + chunk_ * kChunk) * size;
+    hop_ = kRowsBetween * stride * size;
+    step_ = kAlong ? int64_t{kStepDepth} * size : kStepDepth * stride * size;
+    outer_ = outer;
+    depth_ = depth;
+    stored_ = stored;
+  }
+
+  /// Starts the copies of the next step.
+  __device__ void copy(uint4* to) {
+#pragma unroll
+    for (int i = 0; i < kMine; ++i) {
+      const int valid = valid_elements(i);
+      const void* from = valid > 0 ? from_ + i * hop_ : base_;
+      cp_async_16(to + place(i), from, 2 * valid);
+    }
+    next();
+  }
+  /// The same in two halves for other types: reads to registers, then writes.
+  __device__ void read(uint4 (&chunks)[kMine]) {
+#pragma unroll
+    for (int i = 0; i < kMine; ++i) {
+      chunks[i] = load_chunk(from_ + i * hop_, stored_, 0, valid_elements(i));
+    }
+    next();
+  }
+  __device__ void write(uint4* to, const uint4 (&chunks)[kMine]) const {
+#pragma unroll
+    for (int i = 0; i < kMine; ++i) to[place(i)] = chunks[i];
+  }
+
+ private:
+  __device__ int place(int i) const {
+    return chunk_place<kChunksPerRow>(row_ + i * kRowsBetween, chunk_);
+  }
+  __device__ int valid_elements(int i) const {
+    const int row = row_ + i * kRowsBetween;
+    const int depth = depth_ < kStepDepth ? static_cast<int>(depth_) : kStepDepth;
+    if constexpr (kAlong) return row < outer_ ? clamp_int(depth - chunk_ * kChunk, 0, kChunk) : 0;
+    return row < depth ? clamp_int(outer_ - chunk_ * kChunk, 0, kChunk) : 0;
+  }
+  __device__ void next() {
+    from_ += step_;
+    depth_ -= kStepDepth;
+  }
+
+  const char *base_ = nullptr, *from_ = nullptr;
+  int64_t hop_ = 0, step_ = 0, depth_ = 0;
+  int row_ = 0, chunk_ = 0, outer_ = 0;
+  Stored stored_ = Stored::bf16;
+};
+
+/// The warp's fragments of sixteen of the depth from a tile in shared memory. For a: sixteen rows
+/// from `outer` on; for b: two of eight columns.
+template <bool kAlong, int kOuter, bool kIsB>
+__device__ inline void load_fragment(uint32_t (&fragment)[4], const uint4* tile, int outer,
+                                     int depth) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  // The four 8x8 parts in the order of their registers: of a by rows first, of b by depth first.
+  const int low = (lane >> 3) & 1, high = lane >> 4;
+  const int outer_part = kIsB ? high : low, depth_part = kIsB ? low : high;
+  if constexpr (kAlong) {
+    const int row = outer + outer_part * 8 + (lane & 7);
+    ldmatrix_x4(fragment,
+                tile + chunk_place<kStepDepth / kChunk>(row, depth / kChunk + depth_part));
+  } else {
+    const int row = depth + depth_part * 8 + (lane & 7);
+    ldmatrix_x4_trans(fragment,
+                      tile + chunk_place<kOuter / kChunk>(row, outer / kChunk + outer_part));
+  }
+}
+
+template <Form form, int kRows, int kColumns, int kWarpRows, int kWarpColumns, bool kCopied>
+struct Bf16Tiling {
+  static constexpr int kWarps = (kRows / kWarpRows) * (kColumns / kWarpColumns);
+  static constexpr int kThreads = 32 * kWarps;
+  static constexpr int kAChunks = kRows * kStepDepth / kChunk;
+  static constexpr int kBChunks = kColumns * kStepDepth / kChunk;
+  static constexpr int kSharedBytes = kStages * (kAChunks + kBChunks) * 16;
+  static constexpr bool kAAlong = form != Form::wgrad;
+  static constexpr bool kBAlong = form == Form::forward;
+};
+
+template <Form form, int kRows, int kColumns, int kWarpRows, int kWarpColumns, bool kCopied>
+__global__ void __launch_bounds__(
+    Bf16Tiling<form, kRows, kColumns, kWarpRows, kWarpColumns, kCopied>::kThreads)
+    product_bf16(const __grid_constant__ ProductArgs args) {
+  using Tiling = Bf16Tiling<form, kRows, kColumns, kWarpRows, kWarpColumns, kCopied>;
+  uint4* const shared_chunks = shared_memory<uint4>();
+  constexpr int kStageChunks = Tiling::kAChunks + Tiling::kBChunks;
+  constexpr int kM = kWarpRows / 16, kN = kWarpColumns / 8;
+
+  const ProductTile tile = product_tile<form, kRows, kColumns>(args, static_cast<int>(blockIdx.x));
+  if (tile.rows == 0 || tile.columns == 0) return;
+  const ProductGroup& group = args.groups != nullptr ? args.groups[tile.group] : args.one;
+
+  TileSource<Tiling::kAAlong, kRows, Tiling::kThreads, true> a;
+  TileSource<Tiling::kBAlong, kColumns, Tiling::kThreads, kCopied> b;
+  const auto begin = [&](int segment) {
+    if constexpr (form == Form::wgrad) {
+      a.begin(args.a[0].data, args.a[0].stride, Stored::bf16, tile.first, tile.row, tile.rows,
+              tile.depth);
+      b.begin(args.a[1].data, args.a[1].stride, Stored::bf16, tile.first, tile.column, tile.columns,
+              tile.depth);
+    } else {
+      a.begin(args.a[segment].data, args.a[segment].stride, Stored::bf16, tile.row, 0, tile.rows,
+              group.depth[segment]);
+      b.begin(group.weight[segment], group.weight_stride[segment], group.stored[segment],
+              form == Form::forward ? tile.column : 0, form == Form::forward ? 0 : tile.column,
+              tile.columns, group.depth[segment]);
+    }
+  };
+  const int first_steps = static_cast<int>(
+      ((form == Form::wgrad ? tile.depth : int64_t{group.depth[0]}) + kStepDepth - 1) / kStepDepth);
+  const int steps =
+      first_steps + (form == Form::wgrad ? 0 : (group.depth[1] + kStepDepth - 1) / kStepDepth);
+
+  float sums[kM][kN][4];
+#pragma unroll
+  for (int m = 0; m < kM; ++m) {
+#pragma unroll
+    for (int n = 0; n < kN; ++n) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) sums[m][n][i] = 0;
+    }
+  }
+
+  const auto stage = [&](int step) { return shared_chunks + (step % kStages) * kStageChunks; };
+  uint4 passing[decltype(b)::kMine];
+  // Sends for the tiles of a step; where weights pass through registers, `finish` ends it.
+  const auto start = [&](int step) {
+    if (step < steps) {
+      if (step == first_steps) begin(1);
+      a.copy(stage(step));
+      if constexpr (kCopied) {
+        b.copy(stage(step) + Tiling::kAChunks);
+      } else {
+        b.read(passing);
+      }
+    }
+    cp_async_commit();
+  };
+  const auto finish = [&](int step) {
+    if constexpr (!kCopied) {
+      if (step < steps) b.write(stage(step) + Tiling::kAChunks, passing);
+    }
+  };
+
+  begin(first_steps > 0 ? 0 : 1);
+  for (int step = 0; step < kStages - 1; ++step) {
+    start(step);
+    finish(step);
+  }
+
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  const int warp_row = warp / (kColumns / kWarpColumns) * kWarpRows;
+  const int warp_column = warp % (kColumns / kWarpColumns) * kWarpColumns;
+  for (int step = 0; step < steps; ++step) {
+    cp_async_wait<kStages - 2>();
+    __syncthreads();  // this step's tiles are there, and nobody reads those of the last step
+    start(step + kStages - 1);
+    const uint4* const a_tile = stage(step);
+    const uint4* const b_tile = a_tile + Tiling::kAChunks;
+#pragma unroll
+    for (int depth = 0; depth < kStepDepth; depth += 16) {
+      uint32_t fa[kM][4], fb[kN / 2][4];
+#pragma unroll
+      for (int m = 0; m < kM; ++m) {
+        load_fragment<Tiling::kAAlong, kRows, false>(fa[m], a_tile, warp_row + 16 * m, depth);
+      }
+#pragma unroll
+      for (int n = 0; n < kN / 2; ++n) {
+        load_fragment<Tiling::kBAlong, kColumns, true>(fb[n], b_tile, warp_column + 16 * n, depth);
+      }
+#pragma unroll
+      for (int m = 0; m < kM; ++m) {
+#pragma unroll
+        for (int n = 0; n < kN; ++n) {
+          const uint32_t pair[2] = {fb[n / 2][n % 2 * 2], fb[n / 2][n % 2 * 2 + 1]};
+          mma_m16n8k16(sums[m][n], fa[m], pair);
+        }
+      }
+    }
+    finish(step + kStages - 1);
+  }
+
+  // A thread holds, of each 16 x 8 part, two neighbours in row lane / 4 and two eight rows below.
+  const ProductOutput out = product_output<form>(args, group, tile);
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+  for (int m = 0; m < kM; ++m) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int i = warp_row + 16 * m + 8 * half + lane / 4;
+      if (i >= tile.rows) continue;
+#pragma unroll
+      for (int n = 0; n < kN; ++n) {
+        const int j = warp_column + 8 * n + lane % 4 * 2;
+        if (j >= tile.columns) continue;
+        out.put(i, j, j + 1 < tile.columns, sums[m][n][2 * half], sums[m][n][2 * half + 1]);
+      }
+    }
+  }
+}
+
+}  // namespace hearth::HEARTH_GPU

@@ -2,9 +2,9 @@
 PEFT's adapters on attention and on every expert.
 
 usage: peer.py CHECKPOINT ROWS --dtype f32|bf16 --impl NAME --batch N --steps N --threads N --lr X
-               [--lora RANK]
-Prints one JSON object: seconds of each step, the losses, peak memory of the process, and what
-torch reaches right after.
+               [--lora RANK] [--device cuda]
+Prints one JSON object: seconds of each step, the losses, peak memory of the process (of the GPU),
+and on a CPU what torch reaches right after.
 """
 import argparse
 import json
@@ -27,6 +27,7 @@ def arguments():
         parser.add_argument("--" + name, type=int, required=True)
     parser.add_argument("--lr", type=float, default=1e-4)
     parser.add_argument("--lora", type=int, default=0)
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     return parser.parse_args()
 
 
@@ -50,14 +51,14 @@ def main():
     dtype = {"f32": torch.float32, "bf16": torch.bfloat16}[options.dtype]
     model = AutoModelForCausalLM.from_pretrained(
         options.checkpoint, dtype=dtype, attn_implementation="sdpa",
-        experts_implementation=options.impl, use_cache=False)
+        experts_implementation=options.impl, use_cache=False).to(options.device)
     if options.lora:
         model = with_adapters(model, options.lora)
     model.train()
     parameters = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(parameters, lr=options.lr, weight_decay=0.0, fused=True)
     with open(options.rows) as rows:
-        ids = torch.tensor([json.loads(row)["input_ids"] for row in rows])
+        ids = torch.tensor([json.loads(row)["input_ids"] for row in rows], device=options.device)
 
     seconds, losses = [], []
     for step in range(options.steps):
@@ -68,12 +69,18 @@ def main():
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
         optimizer.zero_grad()
+        if options.device == "cuda":
+            torch.cuda.synchronize()
         seconds.append(time.perf_counter() - begin)
         losses.append(loss.item())
-    result = {"seconds": seconds, "losses": losses, "peak_bytes": peak_bytes(),
+    on_cpu = options.device == "cpu"
+    result = {"seconds": seconds, "losses": losses,
+              "peak_bytes": peak_bytes() if on_cpu else torch.cuda.max_memory_allocated(),
               "parameters": sum(p.numel() for p in parameters)}
     del model, parameters, optimizer, loss
-    print(json.dumps({**result, "rates": torch_rates.measure(options.threads)}))
+    if on_cpu:
+        result["rates"] = torch_rates.measure(options.threads)
+    print(json.dumps(result))
 
 
 main()

@@ -49,10 +49,10 @@ def peak_bytes(pid):
     return 0
 
 
-def train(program, checkpoint, rows, out, steps, *words):
+def train(program, checkpoint, rows, out, steps, *words, environment=None, limit=1e9):
     """Takes `steps` steps and returns their metrics, the plan, and the seconds before the first.
     The result is not wanted: the process ends when its last step is measured, so that no time goes
-    into writing gigabytes."""
+    into writing gigabytes. It is ended after `limit` seconds, too."""
     command = [program, "train", "--model", checkpoint, "--data", rows, "--out", out,
                "--steps", 1000000, "--packing", "off", "--shuffle", "off", "--lr-schedule",
                "constant", "--warmup", 0, "--save-every", 0, "--final-state", "off", "--quiet",
@@ -61,9 +61,9 @@ def train(program, checkpoint, rows, out, steps, *words):
     begin = time.perf_counter()
     with open(str(out) + ".stderr", "w+") as errors:
         process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL,
-                                   stderr=errors)
+                                   stderr=errors, env=environment)
         lines, peak, first = [], 0, None
-        while len(lines) < steps and process.poll() is None:
+        while len(lines) < steps and process.poll() is None and time.perf_counter() < begin + limit:
             time.sleep(0.01)
             peak = peak_bytes(process.pid) or peak
             lines = metrics.read_text().splitlines() if metrics.exists() else []
@@ -72,6 +72,8 @@ def train(program, checkpoint, rows, out, steps, *words):
         process.kill()
         process.wait()
         if len(lines) < steps:
+            if time.perf_counter() >= begin + limit:
+                raise Failed(f"cut off: {len(lines)} of {steps} steps in {limit:.0f} s")
             errors.seek(0)
             raise Failed((errors.read().strip().splitlines() or ["nothing on stderr"])[-1])
     taken = [json.loads(line) for line in lines[:steps]]

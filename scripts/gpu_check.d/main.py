@@ -1,0 +1,158 @@
+"""scripts/gpu_check: options, the parts in order, their time, the table, the exit code."""
+import argparse
+import os
+import shutil
+import sys
+import tarfile
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+import part_bench
+import part_sanitizer
+import part_tests
+import part_training
+from check import Check
+from machine import Machine
+from place import Place
+from table import FAILED, MEASURED, NOT_RUN, PASSED, REHEARSED, Log, table
+
+# Name, what runs, seconds at most, seconds that earlier parts leave to it.
+PARTS = (("machine", part_tests.machine, 30, 10),
+         ("programs", part_tests.programs, 60, 20),
+         ("ops", part_tests.ops, 110, 40),
+         ("parity", part_tests.parity, 70, 30),
+         ("resume", part_training.resume, 90, 40),
+         ("host", part_training.against_host, 30, 15),
+         ("kernels", part_tests.kernels, 40, 10),
+         ("device", part_tests.device, 30, 10),
+         ("rates", part_bench.rates, 40, 25),
+         ("moe", part_bench.moe, 100, 60),
+         ("step", part_bench.step, 150, 90),
+         ("attention", part_bench.attention, 60, 30),
+         ("bandwidth", part_bench.bandwidth, 40, 15),
+         ("products", part_bench.products, 40, 15),
+         ("memcheck", part_sanitizer.memcheck, 90, 40),
+         ("racecheck", part_sanitizer.racecheck, 90, 40))
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="gpu_check", add_help=False)
+    parser.add_argument("--bundle", type=Path)
+    parser.add_argument("--rehearse", action="store_true")
+    parser.add_argument("--only", type=names, default=[part[0] for part in PARTS])
+    parser.add_argument("--skip", type=names, default=[])
+    parser.add_argument("--budget", type=float, default=540)
+    parser.add_argument("--log", type=Path)
+    parser.add_argument("--build", type=Path)
+    parser.add_argument("--list", action="store_true")
+    return parser.parse_args()
+
+
+def names(text):
+    known = [part[0] for part in PARTS]
+    wrong = [name for name in text.split(",") if name not in known]
+    if wrong:
+        raise argparse.ArgumentTypeError(f"no part {wrong[0]}; there are: {', '.join(known)}")
+    return text.split(",")
+
+
+def find_place(options, work):
+    """A checkout with a build, a bundle around this script, or one that is unpacked first."""
+    archive = options.bundle
+    here = Place(ROOT, options.build and options.build.resolve())
+    if not archive and not here.program("hearth"):
+        archive = ROOT / "build/gpu_bundle.tar.xz"
+    if not archive:
+        return here
+    if not archive.exists():
+        sys.exit(f"gpu_check: neither a build ({here.build}) nor a bundle ({archive}) is here; build "
+                 "the project, or make a bundle elsewhere with scripts/gpu_bundle")
+    with tarfile.open(archive) as packed:
+        packed.extractall(work)
+    return Place(next(work.glob("gpu_bundle*")), None)
+
+
+def log_path(options, place, rehearsing):
+    if options.log:
+        return options.log.resolve()
+    out = os.environ.get("OUT")
+    name = "gpu-rehearsal.log" if rehearsing else "gpu-check.log"
+    if out and Path(out).is_dir():
+        return Path(out) / name
+    if (ROOT / "gpu_bundle.json").exists():
+        return ROOT / name
+    return ROOT / ("build/gpu_check/rehearsal.log" if rehearsing else "docs/benchmarks/gpu-check.log")
+
+
+def head(check, asked_to_rehearse):
+    log, machine, place = check.log, check.machine, check.place
+    log.say(f"gpu_check, {time.strftime('%F %T UTC', time.gmtime())}; hearth "
+            f"{place.revision(check.environment())}, {'a bundle' if place.bundle else place.build}")
+    if check.rehearsing and not asked_to_rehearse:
+        for name, *_ in PARTS:
+            log.say(f"{name}: not run on a GPU: {machine.why_not}")
+    if check.rehearsing:
+        log.say("A REHEARSAL: nothing below ran on a GPU, and no figure below is a measurement.")
+    log.say(f"peers: {machine.python or machine.no_python}")
+
+
+def run_parts(check, options):
+    chosen = [part for part in PARTS if part[0] in options.only and part[0] not in options.skip]
+    for number, (name, part, limit, _) in enumerate(chosen):
+        kept = sum(reserve for *_, reserve in chosen[number + 1:])
+        check.part_end = min(time.monotonic() + limit, check.end - kept)
+        check.log.say(f"{name} ({check.log.seconds():.0f} s so far, {check.left():.0f} s at most)")
+        if check.left() < 3:
+            check.not_run(name, "no time left")
+            continue
+        try:
+            part(check)
+        except Exception as error:  # a fault of this script is a failed row, not a missing table
+            check.log.note(traceback.format_exc())
+            check.failed(name, f"gpu_check itself: {type(error).__name__}: {error}")
+
+
+def verdict(check, asked_to_rehearse):
+    """The last lines and the exit code."""
+    count = {kind: sum(row.result == kind for row in check.rows)
+             for kind in (PASSED, MEASURED, REHEARSED, FAILED, NOT_RUN)}
+    check.log.say()
+    check.log.say(table(check.rows))
+    if check.rehearsing:
+        check.log.say("a rehearsal: no line above is a result of a GPU")
+    text = ", ".join(f"{number} {kind}" for kind, number in count.items() if number)
+    check.log.say(f"{text}; {check.log.seconds():.0f} s; log: {check.log.path}")
+    if count[FAILED]:
+        return 1
+    return 3 if check.rehearsing and not asked_to_rehearse else 0
+
+
+def main():
+    options = arguments()
+    if options.list:
+        for name, _, limit, reserve in PARTS:
+            print(f"{name:10} {reserve} to {limit} s")
+        return 0
+    end = time.monotonic() + options.budget
+    work = Path(tempfile.mkdtemp(prefix="hearth-gpu-check-"))
+    try:
+        place = find_place(options, work)
+        machine = Machine()
+        rehearsing = options.rehearse or not machine.gpu
+        log = Log(log_path(options, place, rehearsing))
+        check = Check(place, machine, log, work, rehearsing, end)
+        trouble = place.choose_libraries()
+        head(check, options.rehearse)
+        if trouble:
+            log.say(trouble)
+        run_parts(check, options)
+        return verdict(check, options.rehearse)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

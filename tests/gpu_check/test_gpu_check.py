@@ -1,0 +1,217 @@
+"""Tests of scripts/gpu_check without a GPU: what it may claim, what it reads from programs, and that
+it always comes to its table. Standard library alone.
+
+usage: test_gpu_check.py PATH_OF_THE_SOURCES
+"""
+import io
+import struct
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+from unittest import mock
+
+ROOT = Path(sys.argv.pop(1)).resolve()
+sys.path[:0] = [str(ROOT / "scripts/gpu_check.d"), str(ROOT / "scripts/bench.d/lib")]
+import check  # noqa: E402
+import fatbin  # noqa: E402
+import main  # noqa: E402
+import part_bench  # noqa: E402
+import part_tests  # noqa: E402
+import part_training  # noqa: E402
+from table import FAILED, MEASURED, NOT_RUN, PASSED, REHEARSED, Log, Row, table  # noqa: E402
+
+
+class FakePlace:
+    """Programs are shell scripts that say what a test tells them to."""
+
+    def __init__(self, folder, scripts):
+        self.folder, self.bundle, self.build = folder, False, folder
+        for name, text in scripts.items():
+            path = folder / name
+            path.write_text("#!/bin/sh\n" + text)
+            path.chmod(0o755)
+
+    def program(self, name):
+        path = self.folder / name
+        return path if path.exists() else None
+
+    def programs(self):
+        return {path.name: path for path in sorted(self.folder.iterdir())}
+
+    def data(self, name):
+        return self.folder / name
+
+    def peers(self):
+        return ROOT / "scripts/bench.d/lib"
+
+    def environment(self, folders, **more):
+        return {"PATH": "/usr/bin:/bin", **more}
+
+
+class FakeMachine:
+    gpu, names, why_not, python, no_python = False, [], "no driver", None, "no Python with torch"
+    library_folders, driver_folder = [], None
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        silence = mock.patch("sys.stdout", io.StringIO())
+        silence.start()
+        self.addCleanup(silence.stop)
+
+    def make(self, rehearsing=False, seconds=20, **scripts):
+        (self.folder / "bin").mkdir()
+        log = Log(self.folder / "log")
+        self.addCleanup(log.file.close)
+        return check.Check(FakePlace(self.folder / "bin", scripts), FakeMachine(), log, self.folder,
+                           rehearsing, time.monotonic() + seconds)
+
+
+class Claims(Case):
+    def test_a_rehearsal_neither_passes_nor_measures(self):
+        c = self.make(rehearsing=True)
+        for result in (PASSED, MEASURED, FAILED, NOT_RUN):
+            c.add("part", result)
+        self.assertEqual([row.result for row in c.rows], [REHEARSED, REHEARSED, FAILED, NOT_RUN])
+
+    def test_tests_that_were_all_skipped_were_not_run(self):
+        c = self.make(test_ops="echo 'x.cpp:1: SKIPPED:\nexplicitly with message:\n  no GPU'\n"
+                               "echo 'test cases: 1 | 1 skipped'\nexit 4")
+        part_tests.catch(c, "ops", "test_ops")
+        self.assertEqual((c.rows[0].result, c.rows[0].reason), (NOT_RUN, "no GPU"))
+
+    def test_a_program_that_is_not_there_was_not_run(self):
+        c = self.make()
+        part_tests.catch(c, "ops", "test_ops")
+        self.assertEqual(c.rows[0].result, NOT_RUN)
+
+    def test_an_op_set_that_is_missing_fails_on_a_gpu(self):
+        c = self.make(test_ops="echo \"no op set 'cuda' in this build\"; exit 1")
+        part_tests.ops(c)
+        self.assertEqual(c.rows[0].result, FAILED)
+
+    def test_failures_and_crashes_fail(self):
+        for said in ("echo 'a.cpp:7: FAILED:'\necho 'test cases: 3 | 2 passed | 1 failed'; exit 1",
+                     "kill -SEGV $$", "echo 'All tests passed (3 assertions in 1 test case)'; exit 9"):
+            with self.subTest(said):
+                c = self.make(test_ops=said)
+                part_tests.catch(c, "ops", "test_ops")
+                self.assertEqual(c.rows[0].result, FAILED)
+                (self.folder / "bin/test_ops").unlink()
+                (self.folder / "bin").rmdir()
+
+    def test_passed_with_counts(self):
+        c = self.make(test_ops="echo 'All tests passed (12 assertions in 3 test cases)'")
+        part_tests.catch(c, "ops", "test_ops")
+        self.assertEqual((c.rows[0].result, c.rows[0].figure), (PASSED, "3 cases"))
+
+    def test_without_bench_gpu_nothing_is_measured(self):
+        c = self.make()
+        for part in (part_bench.rates, part_bench.moe, part_bench.attention, part_bench.bandwidth,
+                     part_bench.products, part_bench.step):
+            part(c)
+        self.assertEqual({row.result for row in c.rows}, {NOT_RUN})
+
+    def test_exit_codes(self):
+        for rehearsing, asked, result, code in ((False, False, PASSED, 0), (False, False, FAILED, 1),
+                                                (True, True, PASSED, 0), (True, False, PASSED, 3),
+                                                (True, False, FAILED, 1)):
+            with self.subTest(rehearsing=rehearsing, asked=asked, result=result):
+                c = self.make(rehearsing=rehearsing)
+                c.add("part", result)
+                self.assertEqual(main.verdict(c, asked), code)
+                (self.folder / "bin").rmdir()
+
+
+class Time(Case):
+    def test_what_is_cut_off_failed_and_does_not_hold_up_the_rest(self):
+        c = self.make(seconds=1, test_ops="echo begun; sleep 60 & sleep 60")
+        begin = time.monotonic()
+        part_tests.catch(c, "ops", "test_ops")
+        self.assertLess(time.monotonic() - begin, 10)
+        self.assertEqual(c.rows[0].result, FAILED)
+        self.assertIn("cut off", c.rows[0].reason)
+
+    def test_a_fault_of_a_part_is_a_row(self):
+        c = self.make()
+        options = mock.Mock(only=["boom", "next"], skip=[])
+        parts = (("boom", lambda check: 1 / 0, 5, 1), ("next", lambda check: check.add("b", PASSED), 5, 1))
+        with mock.patch.object(main, "PARTS", parts):
+            main.run_parts(c, options)
+        self.assertEqual([row.result for row in c.rows], [FAILED, PASSED])
+
+    def test_parts_without_time_are_named(self):
+        c = self.make(seconds=0)
+        main.run_parts(c, mock.Mock(only=["moe"], skip=[]))
+        self.assertEqual((c.rows[0].part, c.rows[0].result), ("moe", NOT_RUN))
+
+    def test_reserves_fit_the_budget(self):
+        self.assertLess(sum(reserve for *_, reserve in main.PARTS), 540)
+
+
+class Resume(Case):
+    """A program that writes metrics; `differs` makes the resumed run's last loss another one."""
+    HEARTH = """
+case "$1" in init) mkdir -p base; exit 0 ;; esac
+while [ $# -gt 0 ]; do [ "$1" = --out ] && out=$2; [ "$1" = --steps ] && steps=$2; shift; done
+mkdir -p "$out/model"; echo weights > "$out/model/w"
+stop=; trap 'stop=yes' TERM
+while :; do
+  n=$(cat "$out/metrics.jsonl" 2> /dev/null | wc -l)
+  [ "$n" -ge "$steps" ] && exit 0
+  n=$((n + 1)); loss=$(expr 100 - $n); case "$resumed$out" in *%s*) [ $n = "$steps" ] && loss=7 ;; esac
+  echo "{\\"step\\": $n, \\"loss\\": $loss, \\"aux_loss\\": 0, \\"grad_norm\\": 1, \\"lr\\": 1,
+ \\"tokens\\": 5, \\"trained_tokens\\": 5}" | tr -d '\\n' >> "$out/metrics.jsonl"
+  echo >> "$out/metrics.jsonl"
+  sleep 0.02
+  [ -n "$stop" ] && exit 75
+done
+"""
+
+    def rows(self, differs):
+        c = self.make(rehearsing=True, seconds=60, hearth=self.HEARTH % differs)
+        (self.folder / "bin/text").write_text("a paragraph that is longer than forty characters, so\n\n")
+        (self.folder / "bin/quickstart").mkdir()
+        part_training.resume(c)
+        return c.rows
+
+    def test_the_same_bits(self):
+        self.assertEqual({row.result for row in self.rows("none")}, {REHEARSED})
+
+    def test_other_bits_are_seen(self):
+        rows = self.rows("parts")
+        self.assertEqual({row.result for row in rows}, {FAILED})
+        self.assertIn("step 12 differs in loss", rows[0].reason)
+
+
+class Reading(unittest.TestCase):
+    def test_architectures(self):
+        def entry(kind, arch, flags):
+            return struct.pack("<HHIQIIHHIIIQQQ", kind, 0, 64, 8, 0, 0, 0, 0, arch, 0, 0, flags, 0, 0) + b"." * 8
+        body = entry(2, 80, 0x11) + entry(2, 90, 0x100011) + entry(1, 90, 0x8011)
+        binary = struct.pack("<IHHQ", fatbin.MAGIC, 1, 16, len(body)) + body
+        names = [name for _, name in fatbin.entries(binary + b"\0" * 8 + binary)]
+        self.assertEqual(names, 2 * ["sm_80", "sm_90a", "compute_90"])
+
+    def test_no_program_no_architecture(self):
+        self.assertEqual(fatbin.architectures(__file__), {})
+
+    def test_counts(self):
+        self.assertEqual(part_tests.counts("test cases: 70 | 68 passed | 1 failed | 1 skipped\n"
+                                           "assertions: 74 | 70 passed | 4 failed"), (68, 1, 1, 74))
+
+    def test_table_has_every_row(self):
+        text = table([Row("a", PASSED, figure="1 x", ratio=1.5, bound=0.5),
+                      Row("bb", NOT_RUN, reason="no GPU")])
+        self.assertIn("1.50", text)
+        self.assertIn("50", text)
+        self.assertIn("bb    not run: no GPU", text)
+
+
+if __name__ == "__main__":
+    unittest.main()

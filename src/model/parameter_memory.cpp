@@ -1,5 +1,7 @@
 #include "model/parameter_memory.h"
 
+#include <algorithm>
+
 #include "base/arena.h"
 
 namespace hearth {
@@ -36,12 +38,14 @@ DType type_of(const Tensor& tensor, CopyRole role, const CopyPolicy& policy) {
   return role == CopyRole::working ? DType::bf16 : policy.master;
 }
 
-/// Walks the tensors that have a copy of the role: f(id, byte offset), returns the arena's size.
+/// Walks the tensors of a place that have a copy of the role: f(id, byte offset), returns the arena's
+/// size.
 template <class F>
-size_t layout(const ParameterTable& table, const CopyPolicy& policy, CopyRole role, F&& f) {
+size_t layout(const ParameterTable& table, const CopyPolicy& policy, Place place, CopyRole role,
+              F&& f) {
   size_t offset = 0;
   for (TensorId id = 0; id < static_cast<TensorId>(table.tensors().size()); ++id) {
-    if (!needs_copy(table, id, role, policy)) continue;
+    if (table.place(id) != place || !needs_copy(table, id, role, policy)) continue;
     const Tensor& t = table.tensor(id);
     const size_t unit = size_of(type_of(t, role, policy));
     offset = align_up(offset, unit * kTensorAlignment);
@@ -49,6 +53,13 @@ size_t layout(const ParameterTable& table, const CopyPolicy& policy, CopyRole ro
     offset += unit * static_cast<size_t>(t.size());
   }
   return align_up(offset, sizeof(double) * kTensorAlignment);
+}
+
+/// One more than the last place at which a block lives.
+Place places_of(const ParameterTable& table) {
+  Place last = kHostPlace;
+  for (const Block& block : table.blocks()) last = std::max(last, block.place);
+  return last + 1;
 }
 
 View run_view(const ParameterTable& table, TensorId begin, int64_t n, CopyRole role) {
@@ -62,26 +73,35 @@ View run_view(const ParameterTable& table, TensorId begin, int64_t n, CopyRole r
 std::vector<ParameterArena> parameter_arenas(const ParameterTable& table,
                                              const CopyPolicy& policy) {
   std::vector<ParameterArena> arenas;
-  for (int r = 0; r < kCopyRoles; ++r) {
-    const auto role = static_cast<CopyRole>(r);
-    const size_t bytes = layout(table, policy, role, [](TensorId, size_t) {});
-    if (bytes > 0) arenas.push_back({role, kRoleNames[r], bytes});
+  for (Place place = kHostPlace; place < places_of(table); ++place) {
+    for (int r = 0; r < kCopyRoles; ++r) {
+      const auto role = static_cast<CopyRole>(r);
+      const size_t bytes = layout(table, policy, place, role, [](TensorId, size_t) {});
+      if (bytes > 0) arenas.push_back({place, role, kRoleNames[r], bytes});
+    }
   }
   return arenas;
 }
 
 void bind_parameters(ParameterTable& table, const CopyPolicy& policy,
-                     const std::array<std::byte*, kCopyRoles>& arenas) {
+                     std::span<const PlaceArenas> arenas) {
+  HEARTH_CHECK(std::ssize(arenas) >= places_of(table), "parameter memory: place missing");
   for (int r = 0; r < kCopyRoles; ++r) {
     const auto role = static_cast<CopyRole>(r);
     for (Tensor& t : table.tensors()) t.copies[r] = {};
-    layout(table, policy, role, [&](TensorId id, size_t offset) {
-      std::byte* arena = arenas[static_cast<size_t>(r)];
-      HEARTH_CHECK(arena != nullptr, "parameter memory: arena missing");
-      Tensor& t = table.tensor(id);
-      t.copies[r] = {View(arena + offset, type_of(t, role, policy), t.rows, t.cols), t.version};
-    });
+    for (Place place = kHostPlace; place < std::ssize(arenas); ++place) {
+      std::byte* arena = arenas[static_cast<size_t>(place)][static_cast<size_t>(r)];
+      layout(table, policy, place, role, [&](TensorId id, size_t offset) {
+        HEARTH_CHECK(arena != nullptr, "parameter memory: arena missing");
+        Tensor& t = table.tensor(id);
+        t.copies[r] = {View(arena + offset, type_of(t, role, policy), t.rows, t.cols), t.version};
+      });
+    }
   }
+}
+
+void bind_parameters(ParameterTable& table, const CopyPolicy& policy, const PlaceArenas& host) {
+  bind_parameters(table, policy, std::span(&host, 1));
 }
 
 std::vector<UpdateRun> update_runs(const ParameterTable& table, BlockId begin, BlockId end) {
@@ -99,7 +119,8 @@ std::vector<UpdateRun> update_runs(const ParameterTable& table, BlockId begin, B
       continue;
     }
     TensorId stop = id + 1;
-    while (stop < last && table.tensor(stop).decayed == t.decayed &&
+    const Place place = table.place(id);
+    while (stop < last && table.place(stop) == place && table.tensor(stop).decayed == t.decayed &&
            table.tensor(stop).copies[static_cast<int>(CopyRole::master)].present() &&
            has_working(stop) == has_working(id)) {
       ++stop;
@@ -110,7 +131,7 @@ std::vector<UpdateRun> update_runs(const ParameterTable& table, BlockId begin, B
         static_cast<const std::byte*>(tail.data) - static_cast<const std::byte*>(head.data);
     const int64_t n = gap / static_cast<int64_t>(size_of(head.dtype)) + tail.size();
     runs.push_back(
-        {id, stop, t.decayed, run_view(table, id, n, CopyRole::gradient),
+        {id, stop, place, t.decayed, run_view(table, id, n, CopyRole::gradient),
          run_view(table, id, n, CopyRole::master), run_view(table, id, n, CopyRole::moment1),
          run_view(table, id, n, CopyRole::moment2), run_view(table, id, n, CopyRole::working)});
     id = stop;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,22 +23,29 @@ struct CopyPolicy {
 /// elements, whatever the type: so neighbours form runs that lie alike in all arenas.
 inline constexpr int64_t kTensorAlignment = 64;
 
-/// One arena a role; empty ones are left out.
+/// One arena a place and role, in this order; empty ones are left out.
 struct ParameterArena {
+  Place place;
   CopyRole role;
   std::string name;
   size_t bytes = 0;
 };
 std::vector<ParameterArena> parameter_arenas(const ParameterTable& table, const CopyPolicy& policy);
 
-/// Points the table's copies into the arenas (by role; null where there is none).
-void bind_parameters(ParameterTable& table, const CopyPolicy& policy,
-                     const std::array<std::byte*, kCopyRoles>& arenas);
+/// Where the arenas of a place lie, by role; null where there is none.
+using PlaceArenas = std::array<std::byte*, kCopyRoles>;
 
-/// Neighbouring trained tensors with equal decay that lie in one piece in every arena: the unit of
-/// the optimizer. Views are [1, n] and include the zero padding between tensors.
+/// Points the table's copies into the arenas, given by place.
+void bind_parameters(ParameterTable& table, const CopyPolicy& policy,
+                     std::span<const PlaceArenas> arenas);
+/// The same for a table whose blocks are all at the host.
+void bind_parameters(ParameterTable& table, const CopyPolicy& policy, const PlaceArenas& host);
+
+/// Neighbouring trained tensors of one place with equal decay that lie in one piece in every arena:
+/// the unit of the optimizer. Views are [1, n] and include the zero padding between tensors.
 struct UpdateRun {
   TensorId begin = 0, end = 0;
+  Place place = kHostPlace;
   bool decayed = false;
   View gradient, master, moment1, moment2, working;  // working may be empty
 };

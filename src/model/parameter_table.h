@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/place.h"
+#include "base/place_memory.h"
 #include "model/spec.h"
 #include "ops/view.h"
 
@@ -150,6 +150,15 @@ class ParameterTable {
   /// Where gradients go; empty if the tensor is not trained.
   View gradient(TensorId id) const;
 
+  /// Before planning: a table that is bound to memory keeps its copies where they are.
+  void set_place(BlockId id, Place place) { blocks_[static_cast<size_t>(id)].place = place; }
+  /// Where a tensor lives, with all its copies.
+  Place place(TensorId id) const { return block(tensor(id).block).place; }
+  /// Reaches the bytes of copies at any place; of a table that nobody gave one, the host's alone.
+  PlaceMemory& memory() const { return *memory_; }
+  /// Must outlive the table's copies.
+  void set_memory(PlaceMemory& memory) { memory_ = &memory; }
+
   /// After the master was written: its copies that were written with it (`with_working`) stay
   /// valid, others become stale.
   void mark_updated(TensorId id, bool with_working);
@@ -162,6 +171,7 @@ class ParameterTable {
   std::unordered_map<std::string, TensorId> by_name_;
   std::unordered_map<uint64_t, BlockId> by_key_;
   std::unordered_map<BlockId, BlockId> adapters_;  // by base
+  PlaceMemory* memory_ = &host_memory();
 };
 
 }  // namespace hearth

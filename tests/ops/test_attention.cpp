@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "op_test.h"
 
 using namespace hearth;
@@ -87,6 +89,15 @@ TEST_CASE("attention: more than one tile") {
   check_back_ends(attention(packed, shape_of(4, 2, 16)));
   check_back_ends(attention(packed, shape_of(2, 1, 33, 17)));
   check_back_ends(attention({{3, 200}, {65, 150}}, shape_of(2, 2, 16, 70)));
+}
+
+TEST_CASE("attention: wide heads") {
+  for (const int64_t d : {64, 72, 128, 200, 256}) {
+    INFO("heads of " << d);
+    AttentionShape shape = shape_of(2, 1, d, d == 128 ? 33 : 0);
+    shape.scale = 1 / std::sqrt(static_cast<double>(d));
+    check_back_ends(attention({{70, 70}, {9, 40}}, shape));
+  }
 }
 
 TEST_CASE("attention: a query sees its own sequence, up to itself, within the window") {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "cpu_kernels/cpu_op_set.h"
 #include "cpu_kernels/loss_chunks.h"
@@ -173,6 +174,10 @@ void CpuOps::cross_entropy(Stream& stream, ConstView x, const LinearView& head, 
     });
   }
   loss.as<double>()[0] = total;
+  if (std::isfinite(total) || !dx) return;
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  dx.as<float>()[0] = nan;
+  if (gradient.weight) gradient.weight.as<float>()[0] = nan;
 }
 
 ScratchNeed loss_scratch(int64_t tokens, int64_t hidden, int64_t vocabulary, int64_t rank) {

@@ -1,3 +1,5 @@
+#include <cstring>
+
 #include "base/dtype.h"
 #include "cpu_kernels/cpu_op_set.h"
 #include "cpu_kernels/elements.h"
@@ -126,6 +128,13 @@ void CpuOps::cast(Stream& stream, ConstView x, View y) const {
   for_elements(host_stream(stream), {x, y}, [&](const Elements& e) {
     convert(x.dtype, at(x, e.row, e.col), y.dtype, const_cast<std::byte*>(at(y, e.row, e.col)),
             e.count);
+  });
+}
+
+void CpuOps::clear(Stream& stream, View x) const {
+  for_elements(host_stream(stream), {x}, [&](const Elements& e) {
+    std::memset(const_cast<std::byte*>(at(x, e.row, e.col)), 0,
+                static_cast<size_t>(e.count) * size_of(x.dtype));
   });
 }
 

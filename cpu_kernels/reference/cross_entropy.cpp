@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/stream.h"
 #include "reference/reference_op_set.h"
@@ -53,6 +54,9 @@ void ReferenceOps::cross_entropy(Stream& stream, ConstView x, const LinearView& 
     }
   });
   loss.as<double>()[0] = total;
+  if (std::isfinite(total) || !dx) return;
+  set_value(dx, 0, 0, std::numeric_limits<double>::quiet_NaN());
+  if (gradient.weight) set_value(gradient.weight, 0, 0, std::numeric_limits<double>::quiet_NaN());
 }
 
 }  // namespace hearth

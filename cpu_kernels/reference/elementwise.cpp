@@ -121,4 +121,16 @@ void ReferenceOps::cast(Stream&, ConstView x, View y) const {
   }
 }
 
+void ReferenceOps::clear(Stream&, View x) const {
+  for (int64_t r = 0; r < x.rows; ++r) {
+    for (int64_t c = 0; c < x.cols; ++c) {
+      if (x.dtype == DType::i32) {
+        x.row<int32_t>(r)[c] = 0;
+      } else {
+        set_value(x, r, c, 0);
+      }
+    }
+  }
+}
+
 }  // namespace hearth

@@ -50,6 +50,12 @@ class ReferenceOps final : public OpSet {
   void router_z_backward(Stream&, ConstView log_sum, ConstView probs, double scale,
                          View dlogits) const override;
 
+  // router_losses.cpp
+  void router_losses(Stream&, const RouterLosses&, std::span<const ConstView> counts,
+                     std::span<const ConstView> prob_sums, std::span<const ConstView> squares,
+                     View aux, View z, View dprobs) const override;
+  ScratchNeed router_losses_scratch(int64_t layers, int64_t experts) const override;
+
   // routing.cpp
   void route(Stream&, ConstView choice, View offsets, View source, View row_of) const override;
   void permute(Stream&, ConstView x, const RoutingView&, View rows) const override;
@@ -75,6 +81,7 @@ class ReferenceOps final : public OpSet {
   void clamp_backward(Stream&, ConstView dy, ConstView x, double limit, View dx) const override;
   void add(Stream&, ConstView a, ConstView b, View y) const override;
   void cast(Stream&, ConstView x, View y) const override;
+  void clear(Stream&, View x) const override;
 
   // cross_entropy.cpp
   void cross_entropy(Stream&, ConstView x, const LinearView& head, ConstView labels, double scale,

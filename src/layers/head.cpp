@@ -76,7 +76,8 @@ class Head final : public Body {
   }
 
   ScratchNeed scratch(const TaskShape& s, const OpSet& ops) const override {
-    const ScratchNeed norm = ops.row_scratch(s.tokens, s.spec.hidden);
+    const ScratchNeed norm = max_of(ops.row_scratch(s.tokens, s.spec.hidden),
+                                    ops.router_losses_scratch(s.spec.moe_layers(), s.spec.experts));
     const BlockId head = s.table.find_block(BlockKind::head);
     const int64_t rank = s.table.rank_of(head, head + 1);
     if (s.pass == Pass::decode) {
@@ -111,8 +112,7 @@ class Head final : public Body {
       return;
     }
     const ConstView labels = row_vector(c.in(Value::labels));
-    aux_loss(c);
-    z_loss(c);
+    router_losses(c);
     if (c.pass == Pass::eval) {
       c.ops.cross_entropy(c.stream, normed, head, labels, 1, c.out(Value::loss), {}, {});
       return;
@@ -123,10 +123,8 @@ class Head final : public Body {
     const View d_normed = c.out(Value::tmp_hidden);
     c.ops.cross_entropy(c.stream, normed, head, labels, trained > 0 ? 1 / trained : 0,
                         c.out(Value::loss), d_normed, gradient);
-    if (planted("infinite-loss")) c.set_scalar(Value::loss, HUGE_VAL);
-    // A loss may overflow where its gradient, of probabilities, does not. Such a step must change no
-    // weight: the gradient is made to say so to the norm.
-    if (!std::isfinite(c.out(Value::loss).as<double>()[0])) {
+    if (planted("infinite-loss")) {  // as the op leaves it
+      c.set_scalar(Value::loss, HUGE_VAL);
       spoil(d_normed);
       spoil(gradient.weight);
     }
@@ -135,68 +133,26 @@ class Head final : public Body {
   }
 
  private:
-  static void aux_loss(const BodyContext& c) {
-    const int64_t layers = c.spec.moe_layers(), experts = c.spec.experts;
-    const double tokens = c.scalar(Value::micro_tokens);
-    std::vector<double> share(static_cast<size_t>(layers * experts));  // f, row a MoE layer
-    std::vector<double> mean_prob(share.size());                       // P
-    int64_t row = 0;
+  /// The step's loss holds coefficient * sum over micro-batches of (its share of tokens) * aux.
+  static void router_losses(const BodyContext& c) {
+    std::vector<ConstView> counts, prob_sums, squares;
     for (int32_t l = 0; l < c.spec.layers; ++l) {
       if (!c.spec.moe[static_cast<size_t>(l)]) continue;
       const auto offset = static_cast<int32_t>(l - c.spec.layers);
-      const double* counts = c.in(Value::router_counts, offset).as<double>();
-      const double* sums = c.in(Value::router_prob_sums, offset).as<double>();
-      for (int64_t e = 0; e < experts; ++e) {
-        share[static_cast<size_t>(row * experts + e)] = counts[e] / tokens;
-        mean_prob[static_cast<size_t>(row * experts + e)] = sums[e] / tokens;
-      }
-      ++row;
+      counts.push_back(c.in(Value::router_counts, offset));
+      prob_sums.push_back(c.in(Value::router_prob_sums, offset));
+      if (c.settings.z_loss != 0) squares.push_back(c.in(Value::router_squares, offset));
     }
-    if (c.settings.aux_mode == AuxLossMode::hf) {
-      pool_layers(share, layers, experts);
-      pool_layers(mean_prob, layers, experts);
+    RouterLosses options;
+    options.pooled = c.settings.aux_mode == AuxLossMode::hf;
+    options.tokens = c.scalar(Value::micro_tokens);
+    View dprobs;
+    if (c.pass == Pass::train && !counts.empty()) {
+      options.aux_weight = c.settings.aux_loss * (options.tokens / c.scalar(Value::tokens));
+      dprobs = c.out(Value::dprobs);
     }
-    double loss = 0;
-    for (size_t i = 0; i < share.size(); ++i) loss += share[i] * mean_prob[i];
-    const double scale =
-        layers > 0 ? static_cast<double>(experts) / static_cast<double>(layers) : 0;
-    c.set_scalar(Value::aux_loss, scale * loss);
-    if (c.pass != Pass::train || layers == 0) return;
-
-    // The step's loss holds coefficient * sum over micro-batches of (its share of tokens) * aux.
-    const double factor = c.settings.aux_loss * (tokens / c.scalar(Value::tokens)) * scale / tokens;
-    const View dprobs = c.out(Value::dprobs);
-    for (int64_t i = 0; i < dprobs.size(); ++i) {
-      const double d = factor * share[static_cast<size_t>(i)];
-      if (dprobs.dtype == DType::f64) {
-        dprobs.as<double>()[i] = d;
-      } else {
-        dprobs.as<float>()[i] = static_cast<float>(d);
-      }
-    }
-  }
-
-  /// Router z-loss: the mean over tokens and MoE layers of the square of log sum exp of the logits.
-  static void z_loss(const BodyContext& c) {
-    double sum = 0;
-    for (int32_t l = 0; l < c.spec.layers && c.settings.z_loss != 0; ++l) {
-      if (!c.spec.moe[static_cast<size_t>(l)]) continue;
-      const auto offset = static_cast<int32_t>(l - c.spec.layers);
-      sum += c.in(Value::router_squares, offset).as<double>()[0];
-    }
-    const auto layers = static_cast<double>(std::max<int64_t>(1, c.spec.moe_layers()));
-    c.set_scalar(Value::z_loss, sum / (layers * c.scalar(Value::micro_tokens)));
-  }
-
-  /// Replaces every row by the mean over rows.
-  static void pool_layers(std::vector<double>& values, int64_t layers, int64_t experts) {
-    for (int64_t e = 0; e < experts; ++e) {
-      double sum = 0;
-      for (int64_t l = 0; l < layers; ++l) sum += values[static_cast<size_t>(l * experts + e)];
-      for (int64_t l = 0; l < layers; ++l) {
-        values[static_cast<size_t>(l * experts + e)] = sum / static_cast<double>(layers);
-      }
-    }
+    c.ops.router_losses(c.stream, options, counts, prob_sums, squares, c.out(Value::aux_loss),
+                        c.out(Value::z_loss), dprobs);
   }
 };
 

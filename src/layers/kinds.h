@@ -42,7 +42,8 @@ inline Port scalar(Value value, Access access) { return {value, access, DType::f
 
 }  // namespace ports
 
-/// Makes the first element NaN, so that whatever is computed from it is; an empty view stays.
+/// For planted faults, where the host reaches the memory: makes the first element NaN, so that
+/// whatever is computed from it is; an empty view stays.
 void spoil(View v);
 
 /// The RoutingView of a micro-batch from its declared values.

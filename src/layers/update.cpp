@@ -1,7 +1,5 @@
 // update: AdamW on the blocks of a layer (or of embedding and head), in runs. A step whose gradient
 // is not finite changes no weight; its gradient is cleared all the same.
-#include <cstring>
-
 #include "base/planted.h"
 #include "layers/kinds.h"
 #include "model/parameter_memory.h"
@@ -57,7 +55,7 @@ class Update final : public Body {
       const Block& base = own.kind == BlockKind::adapter ? c.table.block(own.base) : own;
       const bool lost = (expert && base.kind == BlockKind::expert && base.expert == 0) ||
                         (attention && base.kind == BlockKind::attention);
-      if (lost) std::memset(c.table.gradient(id).raw(), 0, c.table.gradient(id).bytes());
+      if (lost) c.ops.clear(c.stream, c.table.gradient(id));
     }
     if (!planted("changed-frozen-tensor")) return;
     for (const Tensor& t : c.table.tensors()) {
@@ -71,7 +69,7 @@ class Update final : public Body {
     const bool finite = c.scalar(Value::finite) != 0 || planted("apply-non-finite-step");
     for (const UpdateRun& run : update_runs(c.table, use.begin, use.end)) {
       if (!finite) {
-        std::memset(run.gradient.raw(), 0, run.gradient.bytes());
+        c.ops.clear(c.stream, run.gradient);
         continue;
       }
       plant_faults(c, run);

@@ -65,6 +65,13 @@ struct AdamWOptions {
   double gradient_scale = 1;  // the clip factor
 };
 
+/// The router's losses over a micro-batch.
+struct RouterLosses {
+  bool pooled = false;    // one share and mean an expert over all layers, as transformers does
+  double tokens = 0;      // T, of the micro-batch
+  double aux_weight = 0;  // of the auxiliary loss in what is differentiated
+};
+
 class OpSet {
  public:
   virtual ~OpSet() = default;
@@ -150,6 +157,18 @@ class OpSet {
   virtual void router_z_backward(Stream&, ConstView log_sum, ConstView probs, double scale,
                                  View dlogits) const = 0;
 
+  /// The losses of M layers, T tokens each, from their sums: counts[l] and prob_sums[l], f64 [1, E]
+  /// (router_sums), squares[l], f64 [1, 1] (router_z_forward; none: no z-loss). With f = counts / T,
+  /// P = prob_sums / T, both replaced by their mean over the layers if `pooled`:
+  ///   aux = E / M * sum over layers, in order, and experts of f P;   z = sum of squares / (M T)
+  /// both f64 [1, 1], zero where M is 0. dprobs [M, E] of the type of activations, unless it is
+  /// empty: the gradient of aux_weight * aux for every row of probs, choices being constants:
+  /// aux_weight * E / M * f / T.
+  virtual void router_losses(Stream&, const RouterLosses&, std::span<const ConstView> counts,
+                             std::span<const ConstView> prob_sums,
+                             std::span<const ConstView> squares, View aux, View z,
+                             View dprobs) const = 0;
+
   // ---- dispatch and combine ------------------------------------------------------------------
   /// Sorts the choices by expert, keeping token order: offsets i32 [1, E+1], source i32 [1, R],
   /// row_of i32 [T, k] (RoutingView).
@@ -200,12 +219,16 @@ class OpSet {
   virtual void add(Stream&, ConstView a, ConstView b, View y) const = 0;
   /// y = x in y's type.
   virtual void cast(Stream&, ConstView x, View y) const = 0;
+  /// x = 0, of any type.
+  virtual void clear(Stream&, View x) const = 0;
 
   // ---- loss ----------------------------------------------------------------------------------
   /// Cross-entropy of x W^T against labels (i32 [1, T], -100 = not trained), in chunks of rows so
   /// that logits never exist as a whole. loss f64 [1, 1] = sum over trained rows. Unless dx is empty:
   /// dx [T, H] = gradient of scale * loss (zero where not trained), and the gradients that are
-  /// there are added to.
+  /// there are added to. A loss may be infinite or NaN where its gradient, of probabilities, is
+  /// finite: then the first element of dx, and of the weight's gradient if there is one, becomes NaN,
+  /// so that the norm of the gradients shows it.
   virtual void cross_entropy(Stream&, ConstView x, const LinearView& head, ConstView labels,
                              double scale, View loss, View dx,
                              const LinearGradient& gradient) const = 0;
@@ -231,6 +254,7 @@ class OpSet {
                                             int64_t rank) const = 0;
   /// Of sum_squares over `views` views with `elements` in all.
   virtual ScratchNeed sum_squares_scratch(int64_t views, int64_t elements) const = 0;
+  virtual ScratchNeed router_losses_scratch(int64_t layers, int64_t experts) const = 0;
   /// Of norms, embedding, elementwise ops, routing and adamw, on rows of `width` elements.
   virtual ScratchNeed row_scratch(int64_t rows, int64_t width) const = 0;
 };

@@ -113,3 +113,30 @@ TEST_CASE("cross-entropy: equal logits cost log V, large ones stay finite") {
   large.bf16_tolerance = 1e-2;
   check_back_ends(large);
 }
+
+// The label's logit is minus infinity: so the loss is infinite, and all gradients are finite.
+TEST_CASE("cross-entropy: a loss that is not finite shows in the gradients") {
+  for (const bool trained : {true, false}) {
+    OpTest test =
+        cross_entropy({.width = 2, .vocabulary = 3, .labels = {0, 1}, .trained = trained});
+    test.tensors.at("head").assign({1, 0, -1e30, 0, 0, 0});
+    for (const double first : {1.0, 1e30}) {
+      test.tensors.at("x").assign({1, 1, first, 1});
+      if (trained) test.tensors.at("dhead").fill(0);
+      const bool infinite = first > 1;
+      for_each_back_end(test.scratch, [&](const OpSet& ops, Stream& stream) {
+        const Tensors after = run_op(ops, stream, test.tensors, test.backward);
+        CHECK(std::isfinite(after.at("loss").get(0, 0)) == !infinite);
+        for (const char* name : {"dx", "dhead"}) {
+          if (!trained && name == std::string("dhead")) continue;
+          const Tensor& gradient = after.at(name);
+          for (int64_t i = 0; i < gradient.size(); ++i) {
+            INFO(name << " " << i);
+            const double x = gradient.get(i / gradient.cols(), i % gradient.cols());
+            CHECK(std::isnan(x) == (infinite && i == 0));
+          }
+        }
+      });
+    }
+  }
+}

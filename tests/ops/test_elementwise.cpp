@@ -140,3 +140,20 @@ TEST_CASE("cast: rounds to nearest, ties to even") {
     }
   }
 }
+
+TEST_CASE("clear: every type, rows apart and together, no more than the view") {
+  for (const DType type : {DType::f32, DType::f64, DType::bf16, DType::f16, DType::i32}) {
+    for (const auto& shape : {std::pair<int64_t, int64_t>{1, 1}, {5, 33}, {2, 40000}, {0, 4}}) {
+      for (const int64_t padding : {0, 3}) {
+        INFO(name_of(type) << ", " << shape.first << " x " << shape.second);
+        for_each_back_end({}, [&](const OpSet& ops, Stream& stream) {
+          Tensor x(type, shape.first, shape.second, padding);
+          x.fill(7);
+          ops.clear(stream, x.view());
+          CHECK(difference(x, Tensor(type, shape.first, shape.second).fill(0), 0) == "");
+          CHECK(x.canaries_alive());
+        });
+      }
+    }
+  }
+}

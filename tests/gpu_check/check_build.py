@@ -38,7 +38,7 @@ def main(sources, program, kind, *wanted):
     if kind == "none":
         if there:
             sys.exit(f"built without CUDA, yet with code for {' '.join(there)}")
-        print(f"SKIPPED: CUDA is not compiled: {' '.join(wanted)}")
+        print(f"CUDA is not compiled: {' '.join(wanted)}")
         return
     missing = [name for name in wanted if name not in there]
     if missing:
@@ -49,7 +49,7 @@ def main(sources, program, kind, *wanted):
     listed = by_cuobjdump(program)
     if listed is not None and listed != {name for name in there if name.startswith("sm_")}:
         sys.exit(f"cuobjdump lists {sorted(listed)}, the program's own tables {sorted(there)}")
-    print(f"code for {' '.join(there)}; starts without a driver"
+    print(f"CUDA is compiled for {' '.join(there)}; starts without a driver"
           + ("" if listed is not None else "; cuobjdump is not here"))
 
 

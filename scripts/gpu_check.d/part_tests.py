@@ -42,9 +42,12 @@ def programs(check):
         if done.code != code:
             check.failed(f"{name} starts", done.last())
             return
-    code = fatbin.architectures(there["hearth"])
+    code = " ".join(fatbin.architectures(there["hearth"]))
+    if not code and not check.rehearsing:
+        check.failed("programs start", "they do, but are built without CUDA")
+        return
     check.add("programs start", PASSED, figure=str(len(there)),
-              reason="code for " + (" ".join(code) or "no GPU: built without CUDA"))
+              reason="code for " + (code or "no GPU: built without CUDA"))
 
 
 def skipped_reason(out):
@@ -73,6 +76,16 @@ def counts(out):
     return passed, failed, skipped, checks
 
 
+def first_failure(done):
+    """Where it was, and what the program or an exception said there."""
+    place = re.search(r"^(\S+:\d+): FAILED", done.out, re.M)
+    if not place:
+        return "; " + done.last()
+    said = re.search(r"^\s*(hearth: .*)|exception with message:\s*(.*)",
+                     done.out[place.start():], re.M)
+    return f", the first at {place.group(1)}" + (f": {said.group(1) or said.group(2)}" if said else "")
+
+
 def catch(check, part, name, words=(), **variables):
     """Runs one of the test programs; a row says how many cases passed, or why none ran."""
     if not check.place.program(name):
@@ -83,9 +96,7 @@ def catch(check, part, name, words=(), **variables):
     if done.timed_out:
         check.failed(part, f"cut off after {done.seconds:.0f} s")
     elif done.code < 0 or failed:
-        first = re.search(r"^(\S+:\d+): FAILED", done.out, re.M)
-        check.failed(part, f"{failed} of {passed + failed} cases failed"
-                     + (f", the first at {first.group(1)}" if first else f"; {done.last()}"))
+        check.failed(part, f"{failed} of {passed + failed} cases failed{first_failure(done)}")
     elif passed == 0:
         check.not_run(part, skipped_reason(done.out) if skipped else done.last())
     elif done.code not in (0, 4):  # 4: Catch2 where all were skipped

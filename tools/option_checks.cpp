@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "base/paths.h"
 #include "data/samples/data_files.h"
-#include "tools/numbers.h"
 
 namespace hearth {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "tools/numbers.h"
+#include "base/numbers.h"
 #include "tools/value_parts.h"
 
 namespace hearth {

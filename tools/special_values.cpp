@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "tools/numbers.h"
+#include "base/numbers.h"
 #include "tools/value_parts.h"
 
 namespace hearth {

@@ -163,7 +163,7 @@ CudaDevices make_cuda_devices(CudaCalls& calls, std::span<const CudaDeviceOption
   check_numbers(calls, options);
   std::vector<int> numbers;
   for (const CudaDeviceOptions& o : options) numbers.push_back(o.number);
-  const auto map = std::make_shared<CudaMemoryMap>(numbers);
+  const auto map = std::make_shared<MemoryMap>();
 
   CudaDevices result;
   for (const CudaDeviceOptions& o : options) {
@@ -177,7 +177,7 @@ CudaDevices make_cuda_devices(CudaCalls& calls, std::span<const CudaDeviceOption
     const uint64_t budget = o.budget > 0 ? o.budget : default_gpu_budget(info.memory_bytes);
     result.devices.push_back(std::make_unique<CudaDevice>(CudaStateParts{
         calls, o.number, numa_node_of_pci(info.bus_id),
-        std::make_shared<Budget>(name, "raise --gpu-memory", budget), o.pinned, map}));
+        std::make_shared<Budget>(name, "raise --gpu-memory", budget), o.pinned, map, numbers}));
   }
   for (size_t i = 0; i < numbers.size(); ++i) {
     for (size_t k = i + 1; k < numbers.size(); ++k) {

@@ -7,27 +7,6 @@
 
 namespace hearth {
 
-void CudaMemoryMap::add(const void* address, size_t bytes, int device) {
-  const std::lock_guard lock(mutex_);
-  pieces_[reinterpret_cast<uintptr_t>(address)] = {bytes, device};
-}
-
-void CudaMemoryMap::remove(const void* address) {
-  const std::lock_guard lock(mutex_);
-  pieces_.erase(reinterpret_cast<uintptr_t>(address));
-}
-
-int CudaMemoryMap::owner(const void* address, size_t bytes) const {
-  const auto at = reinterpret_cast<uintptr_t>(address);
-  const std::lock_guard lock(mutex_);
-  auto next = pieces_.upper_bound(at);
-  if (next == pieces_.begin()) return -1;
-  const auto& [begin, piece] = *--next;
-  if (at - begin >= piece.bytes) return -1;
-  HEARTH_CHECK(bytes <= piece.bytes - (at - begin), "a range of device memory leaves its arena");
-  return piece.device;
-}
-
 CudaState::CudaState(const CudaStateParts& parts)
     : parts_(parts), name_("cuda:" + std::to_string(parts.number)) {
   call("cudaStreamCreateWithPriority", &CudaCalls::stream_create, &service_, 0);
@@ -103,7 +82,7 @@ std::unique_ptr<Arena> CudaState::reserve_pinned(const std::string& name, size_t
       if (!registered) return;
       // Copies of any device may still be on their way where an error has ended the work early.
       CudaCalls& calls = state->parts_.calls;
-      for (const int device : state->parts_.map->devices()) {
+      for (const int device : state->parts_.devices) {
         calls.set_device(device);
         calls.device_synchronize();
       }

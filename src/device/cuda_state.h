@@ -1,7 +1,6 @@
 // What a CUDA device shares with its streams, events and arenas: the calls, the first error, memory.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -11,28 +10,9 @@
 #include "base/arena.h"
 #include "device/budget.h"
 #include "device/cuda_calls.h"
+#include "device/memory_map.h"
 
 namespace hearth {
-
-/// What all devices of one set of calls know of each other: who owns which device memory.
-class CudaMemoryMap {
- public:
-  explicit CudaMemoryMap(std::vector<int> devices) : devices_(std::move(devices)) {}
-  void add(const void* address, size_t bytes, int device);
-  void remove(const void* address);
-  /// The device that owns this range, -1 for host memory. A bug if the range leaves its arena.
-  int owner(const void* address, size_t bytes) const;
-  const std::vector<int>& devices() const { return devices_; }
-
- private:
-  struct Piece {
-    size_t bytes = 0;
-    int device = 0;
-  };
-  const std::vector<int> devices_;
-  mutable std::mutex mutex_;
-  std::map<uintptr_t, Piece> pieces_;  // by first byte
-};
 
 struct CudaStateParts {
   CudaCalls& calls;
@@ -40,7 +20,8 @@ struct CudaStateParts {
   int node = -1;  // nearest NUMA node, -1: unknown or the only one
   std::shared_ptr<Budget> budget;
   std::shared_ptr<Budget> pinned_budget;  // null: none
-  std::shared_ptr<CudaMemoryMap> map;
+  std::shared_ptr<MemoryMap> map;         // of all devices of the run
+  std::vector<int> devices;               // all of them
 };
 
 /// Thread-safe.

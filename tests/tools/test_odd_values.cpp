@@ -3,11 +3,11 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/numbers.h"
 #include "support/raises.h"
 #include "tools/commands.h"
 #include "tools/directory_kind.h"
 #include "tools/foreign_fixture.h"
-#include "tools/numbers.h"
 #include "tools/option_table.h"
 
 using namespace hearth;

@@ -1,4 +1,4 @@
-// Numbers in options: read independently of the locale, whole, without surrounding space, and never
+// Numbers that users write: read independently of the locale, whole, without surrounding space, and never
 // as NaN or infinity.
 #pragma once
 
@@ -15,6 +15,7 @@ std::optional<uint64_t> parse_seed(std::string_view text);
 std::optional<double> parse_number(std::string_view text);
 std::optional<uint64_t> parse_size(std::string_view text);    // bytes; k M G Ki Mi Gi
 std::optional<double> parse_duration(std::string_view text);  // seconds; s m h
+std::optional<double> parse_latency(std::string_view text);   // seconds; us ms s, or no unit
 std::string format_number(double value);                      // the shortest text that reads back
 
 }  // namespace hearth

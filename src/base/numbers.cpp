@@ -1,4 +1,4 @@
-#include "tools/numbers.h"
+#include "base/numbers.h"
 
 #include <charconv>
 #include <cmath>
@@ -52,6 +52,11 @@ std::optional<uint64_t> parse_size(std::string_view text) {
 
 std::optional<double> parse_duration(std::string_view text) {
   const auto seconds = parse_with_unit(text, {{"s", 1}, {"m", 60}, {"h", 3600}});
+  return seconds && std::isfinite(*seconds) ? seconds : std::nullopt;
+}
+
+std::optional<double> parse_latency(std::string_view text) {
+  const auto seconds = parse_with_unit(text, {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"", 1}});
   return seconds && std::isfinite(*seconds) ? seconds : std::nullopt;
 }
 

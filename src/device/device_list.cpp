@@ -1,0 +1,215 @@
+#include "device/device_list.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/error.h"
+#include "base/numbers.h"
+
+namespace hearth {
+namespace {
+
+constexpr size_t kMostDevices = 64;
+constexpr int64_t kMostNumber = 1023;
+constexpr double kMostLatency = 60;  // seconds
+
+[[noreturn]] void refuse(std::string_view item, const std::string& what) {
+  throw usage_error(quoted(item) + ": " + what);
+}
+
+// The parts of a text between separators; one empty part of an empty text.
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const size_t end = std::min(text.find(separator), text.size());
+    parts.push_back(text.substr(0, end));
+    if (end == text.size()) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+// Takes the "3x" off the front of an item.
+size_t take_count(std::string_view& item, std::string_view whole) {
+  const size_t digits = std::min(item.find_first_not_of("0123456789"), item.size());
+  if (digits == 0 || digits == item.size() || item[digits] != 'x') return 1;
+  const auto count = parse_count(item.substr(0, digits));
+  if (!count || *count < 1 || *count > static_cast<int64_t>(kMostDevices)) {
+    refuse(whole, "a device is repeated 1 to " + std::to_string(kMostDevices) + " times");
+  }
+  item.remove_prefix(digits + 1);
+  return static_cast<size_t>(*count);
+}
+
+double rate(std::string_view value, std::string_view key, std::string_view item) {
+  const auto bytes = parse_size(value);
+  if (!bytes || *bytes == 0) {
+    refuse(item, std::string(key) + "= expected bytes a second, such as 12G, got " + quoted(value));
+  }
+  return static_cast<double>(*bytes);
+}
+
+void set_key(VirtualKeys& keys, std::string_view key, std::string_view value,
+             std::string_view item) {
+  const auto expected = [&](const std::string& what) {
+    refuse(item, std::string(key) + "= expected " + what + ", got " + quoted(value));
+  };
+  if (key == "mem") {
+    const auto bytes = parse_size(value);
+    if (!bytes || *bytes == 0) expected("bytes, such as 8G");
+    keys.memory = *bytes;
+  } else if (key == "h2d") {
+    keys.h2d = rate(value, key, item);
+  } else if (key == "d2h") {
+    keys.d2h = rate(value, key, item);
+  } else if (key == "latency") {
+    const auto seconds = parse_latency(value);
+    if (!seconds || *seconds > kMostLatency) expected("a time, such as 10us, at most a minute");
+    keys.latency = *seconds;
+  } else if (key == "cores") {
+    const auto cores = parse_count(value);
+    if (!cores || *cores < 1 || *cores > 1 << 16) expected("a number of cores, at least 1");
+    keys.cores = static_cast<int>(*cores);
+  } else if (key == "root") {
+    if (value.empty()) expected("a name");
+    keys.root = value;
+  } else if (key == "root-bw") {
+    keys.root_bandwidth = rate(value, key, item);
+  } else if (key == "costs") {
+    refuse(item, "costs= is not in this version");
+  } else {
+    refuse(item, "no key " + quoted(key) +
+                     "; a virtual device has mem, h2d, d2h, latency, cores, root, root-bw, costs");
+  }
+}
+
+VirtualKeys parse_keys(std::string_view text, std::string_view item) {
+  VirtualKeys keys;
+  std::vector<std::string_view> seen;
+  for (const std::string_view part : split(text, '/')) {
+    const size_t equals = part.find('=');
+    if (equals == std::string_view::npos) {
+      refuse(item, "expected key=value between slashes, got " + quoted(part));
+    }
+    const std::string_view key = part.substr(0, equals);
+    if (std::find(seen.begin(), seen.end(), key) != seen.end()) {
+      refuse(item, quoted(key) + " twice");
+    }
+    seen.push_back(key);
+    set_key(keys, key, part.substr(equals + 1), item);
+  }
+  return keys;
+}
+
+DeviceItem parse_item(std::string_view text, std::string_view whole) {
+  DeviceItem item;
+  if (text == "auto" || text == "host") {
+    item.kind = text == "auto" ? DeviceKind::automatic : DeviceKind::host;
+  } else if (text.starts_with("cuda:")) {
+    const auto number = parse_count(text.substr(5));
+    if (!number || *number < 0 || *number > kMostNumber) refuse(whole, "expected cuda:N, N from 0");
+    item.kind = DeviceKind::cuda;
+    item.number = static_cast<int>(*number);
+  } else if (text == "virtual" || text.starts_with("virtual:")) {
+    item.kind = DeviceKind::virtual_device;
+    if (text != "virtual") item.keys = parse_keys(text.substr(8), whole);
+  } else {
+    refuse(whole, "expected auto, host, cuda:N or virtual[:key=value/...]");
+  }
+  return item;
+}
+
+// What holds between the items of a list.
+void check_together(const std::vector<DeviceItem>& items) {
+  std::map<std::string, double> roots;
+  std::vector<std::string> names;
+  for (const DeviceItem& item : items) {
+    if (item.kind == DeviceKind::automatic && items.size() > 1) {
+      throw usage_error("auto stands alone: it takes what the machine has");
+    }
+    const std::string name = item.name();
+    if (std::find(names.begin(), names.end(), name) != names.end()) {
+      throw usage_error(name + " twice; only virtual devices can be repeated");
+    }
+    names.push_back(name);
+    if (item.keys.root.empty()) {
+      if (item.keys.root_bandwidth > 0) throw usage_error(name + ": root-bw= without root=");
+      continue;
+    }
+    double& bandwidth = roots[item.keys.root];
+    if (item.keys.root_bandwidth == 0) continue;
+    if (bandwidth != 0 && bandwidth != item.keys.root_bandwidth) {
+      throw usage_error("root " + quoted(item.keys.root) + ": two values of root-bw");
+    }
+    bandwidth = item.keys.root_bandwidth;
+  }
+  for (const auto& [root, bandwidth] : roots) {
+    if (bandwidth == 0) throw usage_error("root " + quoted(root) + ": no root-bw");
+  }
+}
+
+}  // namespace
+
+std::string DeviceItem::name() const {
+  switch (kind) {
+    case DeviceKind::automatic: return "auto";
+    case DeviceKind::host: return "host";
+    case DeviceKind::cuda: return "cuda:" + std::to_string(number);
+    case DeviceKind::virtual_device: return "virtual:" + std::to_string(number);
+  }
+  return {};
+}
+
+std::vector<DeviceItem> parse_device_list(std::string_view text) {
+  std::vector<DeviceItem> items;
+  int virtual_devices = 0;
+  for (const std::string_view whole : split(text, ',')) {
+    std::string_view rest = whole;
+    const size_t count = take_count(rest, whole);
+    DeviceItem item = parse_item(rest, whole);
+    for (size_t i = 0; i < count; ++i) {
+      if (item.kind == DeviceKind::virtual_device) item.number = virtual_devices++;
+      items.push_back(item);
+    }
+    if (items.size() > kMostDevices) {
+      throw usage_error("more than " + std::to_string(kMostDevices) + " devices");
+    }
+  }
+  check_together(items);
+  return items;
+}
+
+VirtualShares share_host(std::span<const DeviceItem> items, std::vector<int> cpus) {
+  VirtualShares shares;
+  std::map<std::string, std::shared_ptr<RootComplex>> roots;
+  for (const DeviceItem& item : items) {
+    const VirtualKeys& keys = item.keys;
+    if (!keys.root.empty() && keys.root_bandwidth > 0) {
+      roots.try_emplace(keys.root, std::make_shared<RootComplex>(keys.root_bandwidth));
+    }
+  }
+  const size_t all = cpus.size();
+  for (const DeviceItem& item : items) {
+    if (item.kind != DeviceKind::virtual_device) continue;
+    const VirtualKeys& keys = item.keys;
+    VirtualOptions& device = shares.devices.emplace_back();
+    device.name = item.name();
+    if (keys.memory > 0) device.memory = keys.memory;
+    device.h2d = keys.h2d;
+    device.d2h = keys.d2h;
+    device.latency = keys.latency;
+    if (!keys.root.empty()) device.root = roots.at(keys.root);
+    const auto own = static_cast<size_t>(keys.cores);
+    if (own == 0) continue;
+    if (own >= cpus.size()) {
+      throw usage_error("--devices: cores of virtual devices: " + std::to_string(all) +
+                        " are there, and one at least stays the host's");
+    }
+    device.cores.assign(cpus.end() - static_cast<std::ptrdiff_t>(own), cpus.end());
+    cpus.resize(cpus.size() - own);
+  }
+  shares.host_cpus = std::move(cpus);
+  return shares;
+}
+
+}  // namespace hearth

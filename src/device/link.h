@@ -1,0 +1,41 @@
+// The time that copies take over links of a given bandwidth, for virtual devices.
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+
+namespace hearth {
+
+/// Seconds that pass, and waiting for them.
+class LinkClock {
+ public:
+  virtual ~LinkClock() = default;
+  virtual double now() = 0;
+  virtual void sleep_until(double seconds) = 0;
+};
+
+/// The system's steady clock.
+LinkClock& steady_link_clock();
+
+/// One direction of a link. What is booked passes one after the other at the link's bandwidth, so
+/// those who book small pieces in turn share it. Thread-safe.
+class Link {
+ public:
+  /// Bytes a second; 0: no limit.
+  explicit Link(double bandwidth) : bandwidth_(bandwidth) {}
+  /// When so many bytes that are there at `now` will have passed.
+  double book(double now, size_t bytes);
+
+ private:
+  const double bandwidth_;
+  std::mutex mutex_;
+  double free_at_ = 0;
+};
+
+/// What devices below one root complex share: each direction once.
+struct RootComplex {
+  explicit RootComplex(double bandwidth) : in(bandwidth), out(bandwidth) {}
+  Link in, out;
+};
+
+}  // namespace hearth

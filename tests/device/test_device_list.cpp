@@ -1,0 +1,118 @@
+#include <catch2/catch_test_macros.hpp>
+
+#include "device/device_list.h"
+#include "support/raises.h"
+
+using namespace hearth;
+
+namespace {
+
+std::string names_of(std::string_view text) {
+  std::string names;
+  for (const DeviceItem& item : parse_device_list(text)) names += item.name() + " ";
+  return names;
+}
+
+bool is_refused(std::string_view text, const std::string& part) {
+  const auto raised = test::raised_by([&] { parse_device_list(text); });
+  INFO(text << ": " << raised.message);
+  CHECK(raised.code == ExitCode::usage);
+  CHECK(raised.says(part));
+  return raised.code == ExitCode::usage && raised.says(part);
+}
+
+}  // namespace
+
+TEST_CASE("device lists name devices in order") {
+  CHECK(names_of("auto") == "auto ");
+  CHECK(names_of("host") == "host ");
+  CHECK(names_of("cuda:0") == "cuda:0 ");
+  CHECK(names_of("cuda:1,host,cuda:0") == "cuda:1 host cuda:0 ");
+  CHECK(names_of("virtual") == "virtual:0 ");
+  CHECK(names_of("3xvirtual:mem=8G,host,virtual") ==
+        "virtual:0 virtual:1 virtual:2 host virtual:3 ");
+  CHECK(names_of("1xcuda:2") == "cuda:2 ");
+}
+
+TEST_CASE("a virtual device is read with all its keys") {
+  const auto items = parse_device_list(
+      "virtual:mem=8Gi/h2d=12G/d2h=10.5G/latency=10us/cores=2/root=left/root-bw=20G");
+  REQUIRE(items.size() == 1);
+  CHECK(items[0].kind == DeviceKind::virtual_device);
+  const VirtualKeys& keys = items[0].keys;
+  CHECK(keys.memory == uint64_t{8} << 30);
+  CHECK(keys.h2d == 12e9);
+  CHECK(keys.d2h == 10.5e9);
+  CHECK(keys.latency == 10 * 1e-6);
+  CHECK(keys.cores == 2);
+  CHECK(keys.root == "left");
+  CHECK(keys.root_bandwidth == 20e9);
+  CHECK(parse_device_list("virtual:latency=2ms")[0].keys.latency == 2e-3);
+  CHECK(parse_device_list("virtual:latency=0.5")[0].keys.latency == 0.5);
+  CHECK(parse_device_list("virtual:latency=1s")[0].keys.latency == 1);
+}
+
+TEST_CASE("device lists that make no sense are refused with what is wrong") {
+  for (const char* text :
+       {"", "gpu", "host,", ",host", "cuda", "virtualx", "3x", "x3host", "HOST"}) {
+    CHECK(is_refused(text, "expected auto, host, cuda:N or virtual"));
+  }
+  for (const char* text : {"cuda:", "cuda:-1", "cuda:x", "cuda:1024", "cuda:0x1"}) {
+    CHECK(is_refused(text, "expected cuda:N"));
+  }
+  for (const char* text : {"0xvirtual", "65xvirtual", "99999999999999999999xhost"}) {
+    CHECK(is_refused(text, "repeated 1 to 64 times"));
+  }
+  CHECK(is_refused("40xvirtual,40xvirtual", "more than 64 devices"));
+  CHECK(is_refused("auto,host", "auto stands alone"));
+  CHECK(is_refused("2xauto", "auto stands alone"));
+  CHECK(is_refused("host,host", "host twice"));
+  CHECK(is_refused("2xcuda:1", "cuda:1 twice"));
+  for (const char* text : {"virtual:", "virtual:mem", "virtual:mem=1G/", "virtual:/mem=1G"}) {
+    CHECK(is_refused(text, "expected key=value"));
+  }
+  CHECK(is_refused("virtual:speed=1", "no key 'speed'"));
+  CHECK(is_refused("virtual:mem=1G/mem=2G", "'mem' twice"));
+  for (const char* value : {"", "0", "-1", "8X", "1e400G"}) {
+    CHECK(is_refused("virtual:mem=" + std::string(value), "mem= expected bytes"));
+    CHECK(is_refused("virtual:h2d=" + std::string(value), "h2d= expected bytes a second"));
+    CHECK(is_refused("virtual:d2h=" + std::string(value), "d2h= expected bytes a second"));
+    CHECK(is_refused("virtual:root=a/root-bw=" + std::string(value), "root-bw= expected bytes"));
+  }
+  for (const char* value : {"", "-1us", "61s", "nan", "1h"}) {
+    CHECK(is_refused("virtual:latency=" + std::string(value), "latency= expected a time"));
+  }
+  for (const char* value : {"", "0", "1.5", "-1", "70000"}) {
+    CHECK(is_refused("virtual:cores=" + std::string(value), "cores= expected a number of cores"));
+  }
+  CHECK(is_refused("virtual:root=/root-bw=1G", "root= expected a name"));
+  CHECK(is_refused("virtual:root=a", "root 'a': no root-bw"));
+  CHECK(is_refused("virtual:root-bw=1G", "virtual:0: root-bw= without root="));
+  CHECK(is_refused("virtual:root=a/root-bw=1G,virtual:root=a/root-bw=2G", "two values"));
+  CHECK(is_refused("virtual:costs=table.json", "costs= is not in this version"));
+  CHECK(is_refused("virtual:costs=/a/b=c/table.json", "costs= is not in this version"));
+}
+
+TEST_CASE("virtual devices take cores from the host, and share what they name alike") {
+  const auto items = parse_device_list(
+      "virtual:cores=2/root=a/root-bw=1G,host,virtual:root=a/mem=5,2xvirtual:cores=1/h2d=7");
+  const VirtualShares shares = share_host(items, {0, 1, 2, 3, 4, 5});
+  REQUIRE(shares.devices.size() == 4);
+  CHECK(shares.devices[0].cores == std::vector<int>{4, 5});
+  CHECK(shares.devices[1].cores.empty());
+  CHECK(shares.devices[2].cores == std::vector<int>{3});
+  CHECK(shares.devices[3].cores == std::vector<int>{2});
+  CHECK(shares.host_cpus == std::vector<int>{0, 1});
+  CHECK(shares.devices[0].root != nullptr);
+  CHECK(shares.devices[0].root == shares.devices[1].root);
+  CHECK(shares.devices[2].root == nullptr);
+  CHECK(shares.devices[0].memory == UINT64_MAX);
+  CHECK(shares.devices[1].memory == 5);
+  CHECK(shares.devices[2].h2d == 7);
+  CHECK(shares.devices[3].name == "virtual:3");
+  const auto raised = test::raised_by([] {
+    share_host(parse_device_list("virtual:cores=2"), {0, 1});
+  });
+  CHECK(raised.code == ExitCode::usage);
+  CHECK(raised.says("2 are there, and one at least stays the host's"));
+}

@@ -1,0 +1,147 @@
+// Virtual devices: memory with a budget, cores, and links against a clock that only copies move.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <thread>
+
+#include "base/error.h"
+#include "device/host_stream.h"
+#include "device/virtual_device.h"
+#include "support/raises.h"
+
+using namespace hearth;
+
+namespace {
+
+struct FakeClock final : LinkClock {
+  double now() override { return seconds; }
+  void sleep_until(double until) override { seconds = std::max(seconds, until); }
+  double seconds = 100;
+};
+
+bool is_near(double a, double b) { return std::abs(a - b) < 1e-9; }
+
+}  // namespace
+
+TEST_CASE("a virtual device has a budget, which its streams share") {
+  VirtualOptions options;
+  options.name = "virtual:3";
+  options.memory = 1 << 20;
+  const auto device = make_virtual_device(options);
+  CHECK(device->name() == "virtual:3");
+  CHECK(device->host_reaches());
+  CHECK(device->spaces().at(0).kind == SpaceKind::device);
+  CHECK(device->spaces().at(0).budget == 1 << 20);
+  auto arena = device->reserve("weights", SpaceKind::device, 700000);
+  CHECK(arena->size() == 700000);
+  CHECK(arena->resident_bytes() == 700000);
+  CHECK(std::all_of(arena->data(), arena->data() + 700000,
+                    [](std::byte b) { return b == std::byte{0}; }));
+  StreamOptions stream;
+  stream.scratch_bytes = 400000;
+  const auto refused = test::raised_by([&] { device->create_stream(stream); });
+  CHECK(refused.code == ExitCode::usage);
+  CHECK(refused.says("memory of virtual:3: scratch of stream compute needs 400000 bytes"));
+  CHECK(refused.says("raise mem="));
+  CHECK_NOTHROW(device->reserve("staging", SpaceKind::pinned, 4 << 20));  // the host's
+  arena.reset();
+  CHECK_NOTHROW(device->create_stream(stream));
+}
+
+TEST_CASE("compute streams of a virtual device run on its cores") {
+  VirtualOptions options;
+  options.cores = {0};
+  const auto device = make_virtual_device(options);
+  StreamOptions stream;
+  stream.workers = 5;
+  CHECK(host_stream(*device->create_stream(stream)).pool().workers() == 1);
+  stream.use = StreamUse::copy_in;
+  CHECK(host_stream(*device->create_stream(stream)).pool().workers() == 5);
+}
+
+TEST_CASE("copies take the time of their direction, and no byte is lost") {
+  FakeClock clock;
+  VirtualOptions options;
+  options.h2d = 1e6;
+  options.d2h = 5e5;
+  options.latency = 0.25;
+  const auto device = make_virtual_device(options, clock);
+  const auto stream = device->create_stream({});
+  const size_t bytes = 3'000'000;
+  const auto there = device->reserve("there", SpaceKind::device, bytes);
+  const auto twin = device->reserve("twin", SpaceKind::device, bytes);
+  std::vector<unsigned char> from(bytes), back(bytes + 1, 0xee);
+  for (size_t i = 0; i < bytes; ++i) from[i] = static_cast<unsigned char>(i % 251);
+
+  device->copy(*stream, there->data(), from.data(), bytes);
+  CHECK(is_near(clock.seconds, 103.25));
+  device->copy(*stream, twin->data(), there->data(), bytes);  // within the device
+  CHECK(is_near(clock.seconds, 103.25));
+  device->copy(*stream, back.data(), twin->data(), bytes);
+  CHECK(is_near(clock.seconds, 109.5));
+  CHECK(std::equal(from.begin(), from.end(), back.begin()));
+  CHECK(back[bytes] == 0xee);
+  device->copy(*stream, back.data(), from.data(), bytes);  // within the host
+  CHECK(is_near(clock.seconds, 109.5));
+  device->fill(*stream, there->data(), std::byte{9}, bytes);
+  CHECK(is_near(clock.seconds, 109.5));
+  CHECK(there->data()[bytes - 1] == std::byte{9});
+  CHECK_THROWS_AS(device->copy(*stream, there->data() + 1, from.data(), bytes), std::logic_error);
+}
+
+TEST_CASE("without limits a copy takes no time of the clock") {
+  FakeClock clock;
+  const auto device = make_virtual_device({}, clock);
+  const auto stream = device->create_stream({});
+  const auto there = device->reserve("there", SpaceKind::device, 5000);
+  const std::vector<unsigned char> from(5000, 1);
+  device->copy(*stream, there->data(), from.data(), 5000);
+  CHECK(clock.seconds == 100);
+  CHECK(there->data()[4999] == std::byte{1});
+}
+
+TEST_CASE("a link carries one booking after the other, and rests between") {
+  Link link(100);
+  CHECK(is_near(link.book(10, 50), 10.5));
+  CHECK(is_near(link.book(10, 100), 11.5));  // the first holds it until 10.5
+  CHECK(is_near(link.book(20, 100), 21));
+  Link unlimited(0);
+  CHECK(unlimited.book(5, 1 << 30) == 5);
+}
+
+TEST_CASE("devices on one root complex share its bandwidth in each direction") {
+  FakeClock clock;
+  VirtualOptions options;
+  options.h2d = options.d2h = 1e6;
+  options.root = std::make_shared<RootComplex>(5e5);
+  const auto first = make_virtual_device(options, clock);
+  const auto second = make_virtual_device(options, clock);
+  const auto stream = first->create_stream({});
+  const auto other_stream = second->create_stream({});
+  const auto there = first->reserve("there", SpaceKind::device, 1'000'000);
+  const auto other = second->reserve("other", SpaceKind::device, 1'000'000);
+  std::vector<unsigned char> host(1'000'000, 1);
+  first->copy(*stream, there->data(), host.data(), host.size());
+  CHECK(is_near(clock.seconds, 102));  // slower than its own link
+  clock.seconds = 100;                 // the second began at the same time as the first
+  second->copy(*other_stream, other->data(), host.data(), host.size());
+  CHECK(is_near(clock.seconds, 104));
+  clock.seconds = 100;
+  second->copy(*other_stream, host.data(), other->data(), host.size());
+  CHECK(is_near(clock.seconds, 102));  // the other direction was free
+}
+
+TEST_CASE("the real clock holds copies back") {
+  VirtualOptions options;
+  options.h2d = 1e7;
+  const auto device = make_virtual_device(options);
+  const auto stream = device->create_stream({});
+  const auto there = device->reserve("there", SpaceKind::device, 500'000);
+  const std::vector<unsigned char> from(500'000, 1);
+  const auto begin = device->create_event(true);
+  const auto end = device->create_event(true);
+  device->record(*begin, *stream);
+  device->copy(*stream, there->data(), from.data(), from.size());
+  device->record(*end, *stream);
+  CHECK(device->seconds_between(*begin, *end) >= 0.05);
+}

@@ -1,4 +1,5 @@
 #include "gpu_kernels/gpu_op_set.h"
+#include "gpu_kernels/product_choices.h"
 #include "gpu_kernels/products.h"
 
 namespace hearth::HEARTH_GPU {
@@ -84,7 +85,7 @@ void GpuOps::linear_wgrad(Stream& stream, ConstView dy, ConstView x, const Linea
 
 ScratchNeed GpuOps::linear_scratch(int64_t rows, int64_t out, int64_t in, int64_t rank) const {
   return {operand_bytes(rows, out, sizeof(bf16)) + operand_bytes(rows, in, sizeof(bf16)) +
-              low_rank_bytes(rows, in, rank),
+              low_rank_bytes(rows, in, rank) + product_workspace_bytes() + kArenaAlignment,
           0};
 }
 

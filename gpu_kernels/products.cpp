@@ -3,9 +3,14 @@
 #include <algorithm>
 
 #include "base/arena.h"
+#include "base/log.h"
+#include "gpu_kernels/product_choices.h"
 
 namespace hearth::HEARTH_GPU {
 namespace {
+
+// Columns from which a library is asked.
+constexpr int64_t kLeastForChoice = 64;
 
 // Whether a weight may be copied to shared memory as it is, 16 bytes at a time.
 bool may_be_copied(const ProductGroup& group, int segment) {
@@ -113,14 +118,19 @@ void Products::run(Form form, ProductArgs args, const Fill& fill) {
     }
   }
   if (columns == 0 || (form == Form::wgrad && rows == 0)) return;
+  args.rows = rows_.rows;
+  args.group_count = rows_.groups;
   if (rows_.offsets != nullptr) {
     args.groups =
         static_cast<const ProductGroup*>(stream_.upload(std::as_bytes(std::span(groups))));
   } else {
     args.one = groups[0];
+    if (run_by_choice(form, args)) {
+      if (form == Form::wgrad || args.one.depth[1] == 0) return;
+      args.one.depth[0] = 0;  // what is left
+      args.accumulate = true;
+    }
   }
-  args.rows = rows_.rows;
-  args.group_count = rows_.groups;
   if (form == Form::wgrad) {
     args.offsets = rows_.offsets;
   } else {
@@ -132,6 +142,39 @@ void Products::run(Form form, ProductArgs args, const Fill& fill) {
   } else {
     product_f32_on(stream_.handle(), form, args, rows, columns);
   }
+}
+
+// Whether a library has taken the first segment. Pairs are too narrow to gain from one.
+bool Products::run_by_choice(Form form, const ProductArgs& args) {
+  const ProductGroup& group = args.one;
+  const bool plain = group.scale == 1 && args.dropouts == nullptr && !args.c_bf16;
+  const int64_t narrowest =
+      form == Form::wgrad ? std::min(group.rows, group.columns) : group.columns;
+  if (!plain || narrowest < kLeastForChoice) return false;
+  DenseProduct product;
+  product.form = form;
+  product.a = args.a[0];
+  product.columns = group.columns;
+  if (form == Form::wgrad) {
+    product.b = args.a[1];
+    product.rows = group.rows;
+    product.depth = args.rows;
+    product.c = group.c;
+    product.c_stride = group.c_stride;
+    product.accumulate = true;
+  } else {
+    product.b = {group.weight[0], group.weight_stride[0], group.stored[0]};
+    product.rows = args.rows;
+    product.depth = group.depth[0];
+    product.c = static_cast<float*>(args.c);
+    product.c_stride = args.c_stride;
+    product.accumulate = args.accumulate;
+  }
+  const ProductChoice* const choice =
+      choose_product(product_choices(), stream_, product, [](const auto& line) { log_info(line); });
+  if (choice == nullptr) return false;
+  choice->run(stream_, product);
+  return true;
 }
 
 Operand Products::low_rank_input(const Operand& kept, Maps maps) {

@@ -71,6 +71,7 @@ class Products {
  private:
   using Fill = std::function<void(size_t, ProductGroup&)>;
   void run(Form form, ProductArgs args, const Fill& fill);
+  bool run_by_choice(Form form, const ProductArgs& args);
 
   GpuStream& stream_;
   GroupedRows rows_;

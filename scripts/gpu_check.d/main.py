@@ -71,7 +71,8 @@ def find_place(options, work):
         sys.exit(f"gpu_check: neither a build ({here.build}) nor a bundle ({archive}) is here; build "
                  "the project, or make a bundle elsewhere with scripts/gpu_bundle")
     with tarfile.open(archive) as packed:
-        packed.extractall(work)
+        # Without the name of a filter newer versions of Python warn; older ones do not know it.
+        packed.extractall(work, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
     return Place(next(work.glob("gpu_bundle*")), None)
 
 
@@ -145,6 +146,8 @@ def main():
         log = Log(log_path(options, place, rehearsing))
         check = Check(place, machine, log, work, rehearsing, end)
         trouble = place.choose_libraries()
+        if rehearsing and "virtual" in check.own("hearth", "train", "--help").out:
+            check.device = "virtual"  # memory of its own, behind links, as a GPU's
         head(check, options.rehearse)
         if trouble:
             log.say(trouble)

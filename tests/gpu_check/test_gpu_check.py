@@ -16,6 +16,7 @@ ROOT = Path(sys.argv.pop(1)).resolve()
 sys.path[:0] = [str(ROOT / "scripts/gpu_check.d"), str(ROOT / "scripts/bench.d/lib")]
 import check  # noqa: E402
 import fatbin  # noqa: E402
+import machine  # noqa: E402
 import main  # noqa: E402
 import part_bench  # noqa: E402
 import part_tests  # noqa: E402
@@ -187,6 +188,52 @@ done
         rows = self.rows("parts")
         self.assertEqual({row.result for row in rows}, {FAILED})
         self.assertIn("step 12 differs in loss", rows[0].reason)
+
+
+class FakeDriver:
+    """libcuda, as ctypes calls it: numbers are given back through references."""
+
+    def __init__(self, status, count):
+        self.status, self.count = status, count
+
+    def cuInit(self, flags):
+        return self.status
+
+    def cuDeviceGetCount(self, count):
+        count._obj.value = self.count
+
+    def cuDriverGetVersion(self, version):
+        version._obj.value = 13020
+
+    def cuDeviceGet(self, device, number):
+        device._obj.value = number
+
+    def cuDeviceGetName(self, name, size, device):
+        name.value = b"A GPU"
+
+    def cuDeviceGetAttribute(self, value, attribute, device):
+        value._obj.value = {75: 9, 76: 0, 16: 132}[attribute]
+
+    def cuDeviceTotalMem_v2(self, memory, device):
+        memory._obj.value = 80 << 30
+
+
+class Finding(unittest.TestCase):
+    def find(self, driver):
+        with mock.patch("ctypes.CDLL", side_effect=driver):
+            return machine.Machine()
+
+    def test_a_gpu(self):
+        found = self.find([FakeDriver(0, 2)])
+        self.assertTrue(found.gpu)
+        self.assertEqual(found.names, 2 * ["A GPU, sm_90, 132 units, 80.0 GiB"])
+        self.assertEqual(found.cuda_version, "13.2")
+
+    def test_no_gpu_says_why(self):
+        self.assertIn("no driver", self.find(OSError("libcuda.so.1: not there")).why_not)
+        self.assertIn("error 100", self.find([FakeDriver(100, 0)]).why_not)
+        self.assertIn("no GPU", self.find([FakeDriver(0, 0)]).why_not)
+        self.assertFalse(self.find([FakeDriver(0, 0)]).gpu)
 
 
 class Reading(unittest.TestCase):

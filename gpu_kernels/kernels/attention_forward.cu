@@ -133,7 +133,7 @@ class ForwardTile {
 /// that several sequences share goes through them in order.
 template <int D, int R>
 __global__ void __launch_bounds__(kAttentionThreads, 2)
-    attention_forward_kernel(const AttentionArguments a) {
+    attention_forward_kernel(const __grid_constant__ AttentionArguments a) {
   float* shared = shared_memory<float>();
   constexpr int kRows = AttentionTile<D, R>::kRows;
   const int tile = static_cast<int>((gridDim.x - 1 - blockIdx.x) / static_cast<unsigned>(a.heads));
@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(kAttentionThreads, 2)
 
 template <int D, int R>
 void forward(void* stream, const AttentionArguments& a) {
-  const int64_t blocks = a.heads * tiles_of(a.query_rows, AttentionTile<D, R>::kRows);
+  const int64_t blocks = a.heads * parts_over(a.query_rows, AttentionTile<D, R>::kRows);
   launch(attention_forward_kernel<D, R>, blocks, kAttentionThreads,
          attention_forward_shared<D, R>(), stream, a);
 }
@@ -160,6 +160,7 @@ void forward(void* stream, const AttentionArguments& a) {
 }  // namespace
 
 void attention_forward_on(void* stream, const AttentionArguments& a) {
+  if (a.query_rows == 0) return;
   if (a.head_dim <= 32) return forward<32, 8>(stream, a);
   if (a.head_dim <= 64) return forward<64, 8>(stream, a);
   if (a.head_dim <= 128) return forward<128, 8>(stream, a);

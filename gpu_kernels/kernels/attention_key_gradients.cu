@@ -132,7 +132,7 @@ class KeyGradientTile {
 /// Grid: for each tile of kRows key rows, from the first, which most queries see, all heads of keys.
 template <int D, int R>
 __global__ void __launch_bounds__(kAttentionThreads, 2)
-    attention_dkv_kernel(const AttentionArguments a) {
+    attention_dkv_kernel(const __grid_constant__ AttentionArguments a) {
   float* shared = shared_memory<float>();
   constexpr int kRows = AttentionTile<D, R>::kRows;
   const int kv_head = static_cast<int>(blockIdx.x) % a.kv_heads;
@@ -151,7 +151,7 @@ __global__ void __launch_bounds__(kAttentionThreads, 2)
 
 template <int D, int R>
 void key_gradients(void* stream, const AttentionArguments& a) {
-  const int64_t blocks = a.kv_heads * tiles_of(a.key_rows, AttentionTile<D, R>::kRows);
+  const int64_t blocks = a.kv_heads * parts_over(a.key_rows, AttentionTile<D, R>::kRows);
   launch(attention_dkv_kernel<D, R>, blocks, kAttentionThreads, attention_dkv_shared<D, R>(),
          stream, a);
 }
@@ -159,6 +159,7 @@ void key_gradients(void* stream, const AttentionArguments& a) {
 }  // namespace
 
 void attention_dkv_on(void* stream, const AttentionArguments& a) {
+  if (a.key_rows == 0) return;
   if (a.head_dim <= 32) return key_gradients<32, 8>(stream, a);
   if (a.head_dim <= 64) return key_gradients<64, 8>(stream, a);
   if (a.head_dim <= 128) return key_gradients<128, 4>(stream, a);

@@ -13,7 +13,7 @@ constexpr int kDeltaThreads = 256;
 
 /// A warp a (row, head).
 __global__ void __launch_bounds__(kDeltaThreads)
-    attention_delta_kernel(const AttentionArguments a) {
+    attention_delta_kernel(const __grid_constant__ AttentionArguments a) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int64_t item =
       (int64_t{blockIdx.x} * kDeltaThreads + static_cast<int64_t>(threadIdx.x)) / 32;
@@ -142,7 +142,7 @@ class QueryGradientTile {
 /// Grid as of the forward.
 template <int D, int R>
 __global__ void __launch_bounds__(kAttentionThreads, 2)
-    attention_dq_kernel(const AttentionArguments a) {
+    attention_dq_kernel(const __grid_constant__ AttentionArguments a) {
   float* shared = shared_memory<float>();
   constexpr int kRows = AttentionTile<D, R>::kRows;
   const int tile = static_cast<int>((gridDim.x - 1 - blockIdx.x) / static_cast<unsigned>(a.heads));
@@ -162,7 +162,7 @@ __global__ void __launch_bounds__(kAttentionThreads, 2)
 
 template <int D, int R>
 void query_gradients(void* stream, const AttentionArguments& a) {
-  const int64_t blocks = a.heads * tiles_of(a.query_rows, AttentionTile<D, R>::kRows);
+  const int64_t blocks = a.heads * parts_over(a.query_rows, AttentionTile<D, R>::kRows);
   launch(attention_dq_kernel<D, R>, blocks, kAttentionThreads, attention_dq_shared<D, R>(), stream,
          a);
 }
@@ -170,12 +170,14 @@ void query_gradients(void* stream, const AttentionArguments& a) {
 }  // namespace
 
 void attention_delta_on(void* stream, const AttentionArguments& a) {
+  if (a.query_rows == 0) return;
   constexpr int kWarps = kDeltaThreads / 32;
-  launch(attention_delta_kernel, tiles_of(int64_t{a.query_rows} * a.heads, kWarps), kDeltaThreads,
+  launch(attention_delta_kernel, parts_over(int64_t{a.query_rows} * a.heads, kWarps), kDeltaThreads,
          0, stream, a);
 }
 
 void attention_dq_on(void* stream, const AttentionArguments& a) {
+  if (a.query_rows == 0) return;
   if (a.head_dim <= 32) return query_gradients<32, 8>(stream, a);
   if (a.head_dim <= 64) return query_gradients<64, 8>(stream, a);
   if (a.head_dim <= 128) return query_gradients<128, 4>(stream, a);

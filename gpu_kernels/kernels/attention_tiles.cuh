@@ -9,6 +9,7 @@
 
 #include "gpu_kernels/attention_rows.h"
 #include "gpu_kernels/kernels/async_copy.cuh"
+#include "gpu_kernels/kernels/numbers.cuh"
 
 namespace hearth::HEARTH_GPU {
 
@@ -20,7 +21,6 @@ constexpr int kPiecePitch = 36;    // its rows lie this far apart: no two lanes 
 constexpr int kWeightPitch = kStreamed + 4;
 constexpr int kSlotFloats = kStreamed * kPiecePitch;
 constexpr int kSlots = 3;
-constexpr int64_t tiles_of(int64_t rows, int64_t tile) { return (rows + tile - 1) / tile; }
 constexpr float kLowestScore = -1e30f;  // below every score, yet finite
 
 /// Sizes that follow from the padded head dimension D and the rows a thread R.
@@ -64,9 +64,7 @@ __device__ inline float largest_of_row(float x) {
   return x;
 }
 
-__device__ inline float4 load4(const float* shared) {
-  return *reinterpret_cast<const float4*>(shared);
-}
+__device__ inline float4 load4(const float* shared) { return load_wide<float4>(shared); }
 
 __device__ inline float* head_row(const HeadMatrix& x, int64_t row, int64_t column) {
   return x.data + row * x.stride + column;
@@ -171,7 +169,7 @@ __device__ inline void add_values(const AttentionThread& thread, const float* we
       const float* row = piece + (j + k) * D;
       float v[Tile::kColumns];
       if constexpr (D == 32) {
-        const float2 pair = *reinterpret_cast<const float2*>(row + thread.lane * 2);
+        const float2 pair = load_wide<float2>(row + thread.lane * 2);
         v[0] = pair.x;
         v[1] = pair.y;
       } else {

@@ -1,5 +1,7 @@
 // Cross-entropy beside its products: which rows are trained, the loss of a row of logits and its
 // gradient in place of it, and the sum over rows.
+#include "gpu_kernels/kernels/block_sum.cuh"
+#include "gpu_kernels/kernels/numbers.cuh"
 #include "gpu_kernels/launch.h"
 #include "gpu_kernels/loss_rows.h"
 
@@ -68,18 +70,6 @@ __global__ void __launch_bounds__(kRowThreads)
   }
 }
 
-/// The sum of x over the threads of a block, in every thread, in an order fixed by blockDim.
-__device__ inline double sum_of_block(double x, double* of_warp) {
-  for (int step = 16; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
-  const int thread = static_cast<int>(threadIdx.x), warps = static_cast<int>(blockDim.x) / 32;
-  if (thread % 32 == 0) of_warp[thread / 32] = x;
-  __syncthreads();
-  double sum = 0;
-  for (int w = 0; w < warps; ++w) sum += of_warp[w];
-  __syncthreads();
-  return sum;
-}
-
 /// The largest x of a block, in every thread.
 __device__ inline float largest_of_block(float x, float* of_warp) {
   for (int step = 16; step > 0; step /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, step));
@@ -109,7 +99,8 @@ struct OnlineSum {
 };
 
 /// A block a row, of whole warps, at most kLossThreads: reads the row twice and writes it once.
-__global__ void __launch_bounds__(kLossThreads) loss_rows_kernel(const LossChunk chunk) {
+__global__ void __launch_bounds__(kLossThreads)
+    loss_rows_kernel(const __grid_constant__ LossChunk chunk) {
   __shared__ double sums[kLossThreads / 32];
   __shared__ float tops[kLossThreads / 32];
   const int row = static_cast<int>(blockIdx.x), thread = static_cast<int>(threadIdx.x);
@@ -125,7 +116,7 @@ __global__ void __launch_bounds__(kLossThreads) loss_rows_kernel(const LossChunk
   }
 
   OnlineSum own;
-  for (int i = thread; i < whole; i += threads) own.add(fours[i]);
+  for (int i = thread; i < whole; i += threads) own.add(load_wide<float4>(fours + i));
   if (rest < vocabulary) own.add(z[rest]);
   const float top = largest_of_block(own.largest, tops);
   const double sum = sum_of_block(static_cast<double>(own.sum * expf(own.largest - top)), sums);
@@ -140,12 +131,12 @@ __global__ void __launch_bounds__(kLossThreads) loss_rows_kernel(const LossChunk
   __syncthreads();  // all have read the label's logit
   const auto factor = static_cast<float>(chunk.scale / sum);
   for (int i = thread; i < whole; i += threads) {
-    float4 x = fours[i];
+    auto x = load_wide<float4>(fours + i);
     x.x = factor * expf(x.x - top);
     x.y = factor * expf(x.y - top);
     x.z = factor * expf(x.z - top);
     x.w = factor * expf(x.w - top);
-    fours[i] = x;
+    store_wide(fours + i, x);
   }
   if (rest < vocabulary) z[rest] = factor * expf(z[rest] - top);
   __syncthreads();
@@ -178,24 +169,29 @@ unsigned loss_threads(int vocabulary) {
 }  // namespace
 
 void compact_labels_on(void* stream, const int32_t* labels, int rows, int32_t* trained) {
+  if (rows == 0) return;
   launch(compact_labels_kernel, 1, kCompactThreads, 0, stream, labels, rows, trained);
 }
 
 void gather_trained_on(void* stream, const int32_t* trained, int rows, int width, FloatRows from,
                        FloatRows to) {
+  if (rows == 0) return;
   launch(gather_trained_kernel, rows, kRowThreads, 0, stream, trained, width, from, to);
 }
 
 void scatter_trained_on(void* stream, const int32_t* trained, int rows, int width, FloatRows from,
                         FloatRows to) {
+  if (rows == 0) return;
   launch(scatter_trained_kernel, rows, kRowThreads, 0, stream, trained, width, from, to);
 }
 
 void clear_untrained_on(void* stream, const int32_t* labels, int rows, int width, FloatRows to) {
+  if (rows == 0) return;
   launch(clear_untrained_kernel, rows, kRowThreads, 0, stream, labels, width, to);
 }
 
 void loss_rows_on(void* stream, const LossChunk& chunk) {
+  if (chunk.rows == 0) return;
   launch(loss_rows_kernel, chunk.rows, loss_threads(chunk.vocabulary), 0, stream, chunk);
 }
 

@@ -73,6 +73,7 @@ std::vector<std::string> RecordedCase::flags(const std::vector<std::string>& nam
 std::vector<RecordedCase> recorded_cases() {
   const char* other = std::getenv("HEARTH_PARITY_CASES");
   const std::string root = other ? other : HEARTH_TEST_DATA "/parity";
+  const char* devices = std::getenv("HEARTH_TEST_DEVICES");
   std::vector<RecordedCase> cases;
   for (const std::string& name : list_directory(root)) {
     const std::string directory = root + "/" + name;
@@ -81,7 +82,7 @@ std::vector<RecordedCase> recorded_cases() {
       return parse_json(read_file(directory + "/" + file), file);
     };
     cases.push_back({name, directory, *json("case.json").find("train"), json("expected.json"),
-                     read_tensors(directory + "/expected.safetensors")});
+                     read_tensors(directory + "/expected.safetensors"), devices ? devices : ""});
   }
   return cases;
 }

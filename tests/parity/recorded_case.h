@@ -24,6 +24,7 @@ struct RecordedCase {
   Json options;                             // of training, by name
   Json expected;                            // expected.json
   std::map<std::string, Elements> tensors;  // expected.safetensors
+  std::string devices;                      // --devices of runs; empty: what the program takes
 
   bool computes_bf16() const { return options.find("compute_dtype")->as_string() == "bf16"; }
   std::string model() const { return directory + "/model"; }
@@ -32,7 +33,8 @@ struct RecordedCase {
   std::vector<std::string> flags(const std::vector<std::string>& names) const;
 };
 
-/// Those of tests/golden/parity, or of the folder that HEARTH_PARITY_CASES names.
+/// Those of tests/golden/parity, or of the folder that HEARTH_PARITY_CASES names; on the devices of
+/// HEARTH_TEST_DEVICES.
 std::vector<RecordedCase> recorded_cases();
 
 /// |a - b| / |b| over all elements; 0 when both differences and b are zero, infinite if b alone is.

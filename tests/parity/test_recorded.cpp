@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/file_ops.h"
+#include "device/cuda_runtime.h"
 #include "parity/recorded_case.h"
 #include "support/program.h"
 
@@ -26,13 +27,11 @@ std::string program() {
 }
 
 /// Runs the program with options of the case on one worker: results do not depend on how many, and
-/// on such small models workers mostly wait for each other. HEARTH_TEST_DEVICES is its --devices.
+/// on such small models workers mostly wait for each other.
 std::string run(std::vector<std::string> words, const RecordedCase& c,
                 const std::vector<std::string>& options) {
   for (const char* word : {"--threads", "1"}) words.push_back(word);
-  if (const char* devices = std::getenv("HEARTH_TEST_DEVICES")) {
-    words.insert(words.end(), {"--devices", devices});
-  }
+  if (!c.devices.empty()) words.insert(words.end(), {"--devices", c.devices});
   for (const std::string& word : c.flags(options)) words.push_back(word);
   const ProgramResult result = run_program(program(), words);
   INFO(result.err);
@@ -180,10 +179,7 @@ void check_beside_torch(const RecordedCase& c, const char* kind, double error) {
   CHECK(error <= 1.2 * torch);
 }
 
-}  // namespace
-
-TEST_CASE("Recorded runs of transformers and AdamW are repeated") {
-  const std::vector<RecordedCase> cases = recorded_cases();
+void check_runs(const std::vector<RecordedCase>& cases) {
   REQUIRE(cases.size() >= 6);
   for (const RecordedCase& c : cases) {
     if (c.computes_bf16()) continue;
@@ -200,9 +196,9 @@ TEST_CASE("Recorded runs of transformers and AdamW are repeated") {
   }
 }
 
-TEST_CASE("Training in bf16 strays from f64 no farther than torch does") {
+void check_runs_in_bf16(const std::vector<RecordedCase>& cases) {
   int compared = 0;
-  for (const RecordedCase& c : recorded_cases()) {
+  for (const RecordedCase& c : cases) {
     if (!c.computes_bf16()) continue;
     const TemporaryDirectory directory;
     const std::string out = directory / "run";
@@ -218,6 +214,29 @@ TEST_CASE("Training in bf16 strays from f64 no farther than torch does") {
     ++compared;
   }
   CHECK(compared > 0);
+}
+
+/// The cases on the first GPU; skipped, with the reason, where there is none.
+std::vector<RecordedCase> cases_on_a_gpu() {
+  std::string why_not;
+  if (!cuda_calls(why_not)) SKIP("no CUDA device: " + why_not);
+  std::vector<RecordedCase> cases = recorded_cases();
+  for (RecordedCase& c : cases) c.devices = "cuda:0";
+  return cases;
+}
+
+}  // namespace
+
+TEST_CASE("Recorded runs of transformers and AdamW are repeated") { check_runs(recorded_cases()); }
+
+TEST_CASE("Training in bf16 strays from f64 no farther than torch does") {
+  check_runs_in_bf16(recorded_cases());
+}
+
+TEST_CASE("A GPU repeats recorded runs of transformers and AdamW") { check_runs(cases_on_a_gpu()); }
+
+TEST_CASE("A GPU in bf16 strays from f64 no farther than torch does") {
+  check_runs_in_bf16(cases_on_a_gpu());
 }
 
 }  // namespace hearth::test

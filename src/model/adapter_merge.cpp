@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/stop.h"
 #include "model/new_directory.h"
+#include "model/parameter_access.h"
 #include "model/weight_copy.h"
 
 namespace hearth {
@@ -54,7 +55,7 @@ class MergedTensors {
   }
 
  private:
-  std::optional<MergePair> pair_of(TensorId matrix) const {
+  std::optional<MergePair> pair_of(TensorId matrix) {
     const Tensor& tensor = table_.tensor(matrix);
     const auto adapter = table_.adapter_of(tensor.block);
     if (!adapter) return std::nullopt;
@@ -69,7 +70,8 @@ class MergedTensors {
                    "merge: no memory of " + factor.name);
       std::vector<float>& to = factor.factor == Factor::a ? pair.a : pair.b;
       to.resize(static_cast<size_t>(factor.size()));
-      convert(home.dtype, home.data, DType::f32, to.data(), factor.size());
+      convert(home.dtype, host_elements(table_, factor, home, 0, factor.size(), staging_),
+              DType::f32, to.data(), factor.size());
       if (factor.factor == Factor::a) pair.rank = factor.rows;
     }
     if (pair.a.empty()) return std::nullopt;
@@ -99,7 +101,8 @@ class MergedTensors {
     for (int64_t begin = 0; begin < home.size(); begin += kPieceElements) {
       leave_if_stopped("the result was written");
       const int64_t n = std::min(kPieceElements, home.size() - begin);
-      convert(home.dtype, elements_at(home.data, home.dtype, begin), type, stored_.data(), n);
+      convert(home.dtype, host_elements(table_, tensor, home, begin, n, staging_), type,
+              stored_.data(), n);
       require_finite(tensor, entry, begin, n, path);
       f(stored_.data(), static_cast<size_t>(n) * size_of(type));
     }
@@ -159,6 +162,7 @@ class MergedTensors {
   const Checkpoint& base_;
   const Pool& pool_;
   std::vector<float> stored_, values_;
+  std::vector<std::byte> staging_;  // of homes that the host does not reach
 };
 
 void write_file(MergedTensors& merged, const SafetensorsFile& source, const std::string& path) {

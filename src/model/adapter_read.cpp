@@ -6,6 +6,7 @@
 #include "base/stop.h"
 #include "model/adapter_files.h"
 #include "model/adapter_names.h"
+#include "model/parameter_access.h"
 #include "model/weight_copy.h"
 
 namespace hearth {
@@ -50,6 +51,7 @@ void AdapterFile::add_to(ParameterTable& table) const {
 
 void AdapterFile::read_replaced(ParameterTable& table) const {
   std::vector<float> stored;
+  std::vector<std::byte> staging;
   for (const auto& [index, id] : replaced_) {
     const SafetensorsEntry& entry = file_.header().entries[index];
     const DType type = *safetensors_dtype(entry.dtype);
@@ -66,7 +68,7 @@ void AdapterFile::read_replaced(ParameterTable& table) const {
         throw input_error(file_.path() + ": tensor " + quoted(entry.name) + ": element " +
                           std::to_string(begin + bad) + " is not finite (NaN or infinity)");
       }
-      convert(type, stored.data(), home.dtype, elements_at(home.raw(), home.dtype, begin), n);
+      put_elements(table, table.tensor(id), home, begin, type, stored.data(), n, staging);
     }
   }
 }
@@ -84,26 +86,31 @@ void AdapterFile::read(ParameterTable& table) const {
     HEARTH_CHECK(found != end, "adapter file: a table without the pair of " + matrix.name);
     return *found;
   };
+  std::vector<float> own;  // rows of a part
+  std::vector<std::byte> staging;
   const auto take = [&](const Part& part, Rows& rows) {
     const Tensor& tensor = target_of(part);
     HEARTH_CHECK(tensor.rows == part.rows && tensor.cols == part.columns,
                  "adapter file: a table with other pairs: " + tensor.name);
     const View home{tensor.home().view};
-    HEARTH_CHECK(tensor.home().present(), "adapter file: no memory of " + tensor.name);
+    HEARTH_CHECK(home && home.contiguous(), "adapter file: no memory of " + tensor.name);
     const double factor = part.factor * (part.is_b && planted("b-scaled-twice") ? 2 : 1);
-    std::vector<float> row(static_cast<size_t>(part.columns));
     const int64_t first = std::max(part.row, rows.begin);
     const int64_t last = std::min(part.row + part.rows, rows.begin + rows.rows);
+    if (first >= last) return;
+    const int64_t n = (last - first) * part.columns;
+    own.resize(static_cast<size_t>(n));
+    float* to = own.data();
     for (int64_t r = first; r < last; ++r) {
       const int64_t at = (r - rows.begin) * rows.columns + part.column;
       for (int64_t c = 0; c < part.columns; ++c) {
         const auto from = static_cast<size_t>(at + c * part.step);
-        row[static_cast<size_t>(c)] =
-            static_cast<float>(static_cast<double>(rows.values[from]) * factor);
+        *to++ = static_cast<float>(static_cast<double>(rows.values[from]) * factor);
         rows.taken[from] = true;
       }
-      convert(DType::f32, row.data(), home.dtype, home.slice(r - part.row, 1).raw(), part.columns);
     }
+    put_elements(table, tensor, home, (first - part.row) * part.columns, DType::f32, own.data(), n,
+                 staging);
   };
 
   std::vector<float> stored;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <unordered_map>
 
 #include "base/error.h"
 #include "base/planted.h"
@@ -12,6 +13,7 @@
 #include "model/adapter_targets.h"
 #include "model/inspect.h"
 #include "model/new_directory.h"
+#include "model/parameter_access.h"
 #include "model/weight_copy.h"
 
 namespace hearth {
@@ -73,6 +75,7 @@ class AdapterWriter {
 
   void write(const FileTensor& tensor, const Sink& sink) {
     leave_if_stopped("the adapter was written");
+    windows_.clear();
     if (tensor.whole >= 0) {
       write_whole(table_.tensor(tensor.whole), sink);
     } else if (tensor.end - tensor.begin == 1) {
@@ -187,7 +190,7 @@ class AdapterWriter {
     const View home{tensor.home().view};
     HEARTH_CHECK(tensor.home().present() && home.contiguous(), "no memory of " + tensor.name);
     row_.resize(static_cast<size_t>(tensor.cols));
-    convert(home.dtype, home.slice(row, 1).data, DType::f32, row_.data(), tensor.cols);
+    convert(home.dtype, row_at(id, home, row), DType::f32, row_.data(), tensor.cols);
     for (int64_t c = 0; c < tensor.cols; ++c) {
       const auto value = static_cast<double>(row_[static_cast<size_t>(c)]);
       const auto written = static_cast<float>(is_b ? value * pair.factor : value);
@@ -197,6 +200,21 @@ class AdapterWriter {
       }
       out[c * step] = written;
     }
+  }
+
+  /// A row of a tensor: where it lies, or in a window of rows brought from another place. Those of a
+  /// layer's fused experts are read in turns, so each of the tensors has its own.
+  const void* row_at(TensorId id, const View& home, int64_t row) {
+    if (table_.memory().host_reaches(table_.place(id))) return home.slice(row, 1).data;
+    Window& window = windows_[id];
+    if (row < window.begin || row >= window.end) {
+      window.begin = row;
+      window.end = std::min(home.rows, row + std::max<int64_t>(1, kPieceElements / home.cols));
+      host_elements(table_, table_.tensor(id), home, row * home.cols,
+                    (window.end - row) * home.cols, window.bytes);
+    }
+    return window.bytes.data() +
+           static_cast<size_t>((row - window.begin) * home.cols) * size_of(home.dtype);
   }
 
   void write_one(const FileTensor& tensor, const Sink& sink) {
@@ -257,8 +275,14 @@ class AdapterWriter {
   const ParameterTable& table_;
   const AdapterPlan& plan_;
   std::string path_;
+  struct Window {
+    int64_t begin = 0, end = 0;  // rows
+    std::vector<std::byte> bytes;
+  };
+
   std::vector<FileTensor> tensors_;
   std::vector<float> row_;
+  std::unordered_map<TensorId, Window> windows_;  // of the file's tensor that is written
 };
 
 void write_text(const std::string& path, const std::string& text) {

@@ -8,6 +8,7 @@
 #include "base/glob.h"
 #include "base/planted.h"
 #include "base/random.h"
+#include "model/parameter_access.h"
 
 namespace hearth {
 namespace {
@@ -134,7 +135,9 @@ void add_adapters(ParameterTable& table, const PublishedLayout& layout,
 }
 
 void init_adapters(ParameterTable& table, uint64_t seed) {
-  std::vector<float> row;
+  constexpr int64_t kDrawnElements = int64_t{1} << 16;
+  std::vector<float> values;
+  std::vector<std::byte> staging;
   for (Tensor& t : table.tensors()) {
     if (t.factor == Factor::none) continue;
     const View home{t.home().view};
@@ -142,13 +145,14 @@ void init_adapters(ParameterTable& table, uint64_t seed) {
     const Random random(seed, RandomSite::init, static_cast<uint32_t>(key),
                         static_cast<uint32_t>(key >> 32));
     const double bound = 1 / std::sqrt(static_cast<double>(t.cols));
-    row.resize(static_cast<size_t>(t.cols));
-    for (int64_t r = 0; r < t.rows; ++r) {
-      for (int64_t c = 0; c < t.cols; ++c) {
-        const double unit = 2 * random.uniform(static_cast<uint64_t>(r * t.cols + c)) - 1;
-        row[static_cast<size_t>(c)] = t.factor == Factor::a ? static_cast<float>(bound * unit) : 0;
+    for (int64_t begin = 0; begin < t.size(); begin += kDrawnElements) {
+      const int64_t n = std::min(kDrawnElements, t.size() - begin);
+      values.assign(static_cast<size_t>(n), 0);
+      for (int64_t i = 0; t.factor == Factor::a && i < n; ++i) {
+        const double unit = 2 * random.uniform(static_cast<uint64_t>(begin + i)) - 1;
+        values[static_cast<size_t>(i)] = static_cast<float>(bound * unit);
       }
-      convert(DType::f32, row.data(), home.dtype, home.slice(r, 1).raw(), t.cols);
+      put_elements(table, t, home, begin, DType::f32, values.data(), n, staging);
     }
   }
 }

@@ -57,8 +57,9 @@ class Checkpoint {
 
   /// Reads every weight and raises the input error of `read_weights` for one that is not finite.
   void check_finite() const;
-  /// Memory that reading weights takes besides the copies, on so many workers.
-  static uint64_t read_buffer_bytes(int workers);
+  /// Memory that reading weights takes besides the copies, on so many workers; `staged`: where the
+  /// host does not reach all of them.
+  static uint64_t read_buffer_bytes(int workers, bool staged = false);
 
   /// Identity of the content: XXH3 of config.json, of every weight file and of every
   /// companion file (a changed tokenizer is another run), by file name.

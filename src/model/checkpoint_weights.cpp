@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/stop.h"
 #include "model/checkpoint.h"
+#include "model/parameter_access.h"
 #include "model/weight_copy.h"
 
 namespace hearth {
@@ -59,12 +60,6 @@ void require_finite(const SafetensorsFile& file, const std::string& tensor, DTyp
                     std::to_string(begin + bad) + " is not finite (NaN or infinity)");
 }
 
-void put(Copy& copy, DType type, const void* data, const Piece& piece) {
-  HEARTH_CHECK(copy.view.contiguous(), "read_weights: copy with gaps");
-  convert(type, data, copy.view.dtype, elements_at(copy.view.raw(), copy.view.dtype, piece.begin),
-          piece.count);
-}
-
 }  // namespace
 
 int64_t find_not_finite(DType type, const void* data, int64_t n) {
@@ -79,8 +74,11 @@ int64_t find_not_finite(DType type, const void* data, int64_t n) {
 
 void Checkpoint::read_weights(ParameterTable& table, const Pool& pool, WeightSet set) const {
   const std::vector<Piece> pieces = pieces_of(table, layout_, set);
-  std::vector<std::vector<float>> buffers(static_cast<size_t>(pool.workers()));
-  for (std::vector<float>& buffer : buffers) buffer.resize(kPieceElements);
+  struct Buffers {
+    std::vector<float> stored = std::vector<float>(kPieceElements);
+    std::vector<std::byte> staging;  // of copies that the host does not reach
+  };
+  std::vector<Buffers> buffers(static_cast<size_t>(pool.workers()));
   pool.run(static_cast<int64_t>(pieces.size()), [&](int64_t i, int worker) {
     leave_if_stopped("the model was read");
     const Piece& piece = pieces[static_cast<size_t>(i)];
@@ -88,15 +86,20 @@ void Checkpoint::read_weights(ParameterTable& table, const Pool& pool, WeightSet
     const TensorLocation& location = this->location(piece.published->name);
     const SafetensorsFile& file = *files_[static_cast<size_t>(location.file)];
     const DType type = tensor.stored;
-    void* buffer = buffers[static_cast<size_t>(worker)].data();
+    Buffers& own = buffers[static_cast<size_t>(worker)];
+    void* buffer = own.stored.data();
+    const auto put = [&](const Copy& copy) {
+      HEARTH_CHECK(copy.view.contiguous(), "read_weights: copy with gaps");
+      put_elements(table, tensor, copy.view, piece.begin, type, buffer, piece.count, own.staging);
+    };
     file.read(location.entry, buffer, static_cast<size_t>(piece.count) * size_of(type),
               static_cast<uint64_t>(piece.at) * size_of(type));
     require_finite(file, piece.published->name, type, buffer, piece.at, piece.count);
     Copy& home = tensor.home();
     HEARTH_CHECK(home.present(), "read_weights: no memory for tensor " + tensor.name);
-    put(home, type, buffer, piece);
+    put(home);
     Copy& working = tensor.copies[static_cast<int>(CopyRole::working)];
-    if (working.present() && set == WeightSet::all) put(working, type, buffer, piece);
+    if (working.present() && set == WeightSet::all) put(working);
   });
   if (set == WeightSet::trained) return;
   for (Tensor& tensor : table.tensors()) {
@@ -152,8 +155,9 @@ void Checkpoint::check_finite() const {
   }
 }
 
-uint64_t Checkpoint::read_buffer_bytes(int workers) {
-  return static_cast<uint64_t>(std::max(workers, 3)) * kPieceElements * sizeof(float);
+uint64_t Checkpoint::read_buffer_bytes(int workers, bool staged) {
+  const uint64_t pieces = staged ? 2 * std::max(workers, 2) : std::max(workers, 3);
+  return pieces * kPieceElements * sizeof(float);
 }
 
 std::vector<std::pair<std::string, Digest>> Checkpoint::digests() const {

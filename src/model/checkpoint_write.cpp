@@ -6,6 +6,7 @@
 #include "base/stop.h"
 #include "model/checkpoint.h"
 #include "model/new_directory.h"
+#include "model/parameter_access.h"
 #include "model/weight_copy.h"
 
 namespace hearth {
@@ -59,7 +60,7 @@ class WeightWriter {
     for (int64_t begin = 0; begin < tensor.size(); begin += kPieceElements) {
       leave_if_stopped("the result was written");
       const int64_t n = std::min(kPieceElements, tensor.size() - begin);
-      convert(home.view.dtype, elements_at(home.view.data, home.view.dtype, begin), type,
+      convert(home.view.dtype, host_elements(table_, tensor, home.view, begin, n, staging_), type,
               buffer_.data(), n);
       const int64_t bad = find_not_finite(type, buffer_.data(), n);
       if (bad < n) {
@@ -99,6 +100,7 @@ class WeightWriter {
   const ParameterTable& table_;
   const Checkpoint& base_;
   std::vector<float> buffer_;
+  std::vector<std::byte> staging_;  // of weights that the host does not reach
 };
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace hearth::test {
 /// Place 1 is such memory; the host is reached as always.
 class GuardedMemory final : public PlaceMemory {
  public:
-  explicit GuardedMemory(size_t bytes = size_t{16} << 20) : bytes_(bytes) {
+  explicit GuardedMemory(size_t bytes = size_t{64} << 20) : bytes_(bytes) {
     void* at = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED) throw std::bad_alloc();
     addresses_ = static_cast<std::byte*>(at);

@@ -31,9 +31,11 @@ class Check:
     # Rows
 
     def add(self, part, result, **fields):
-        """A result of a rehearsal is never called passed or measured."""
+        """A result of a rehearsal is never called passed or measured, and is no part of anything."""
         if self.rehearsing and result in (PASSED, MEASURED):
             result = REHEARSED
+        if self.rehearsing:
+            fields = {**fields, "ratio": None, "bound": None}
         self.rows.append(Row(part, result, **fields))
         self.log.say("  " + "  ".join(cell for cell in self.rows[-1].cells() if cell))
 

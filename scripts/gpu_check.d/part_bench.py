@@ -79,10 +79,19 @@ def bound_of(check, flops, moved):
     return max(flops / check.rates["matmul"], moved / check.rates["copy"])
 
 
-def compare(check, part, own, moved, peers=(), note=""):
-    """A row of our result beside the fastest of the peers and the bound."""
+def goal(check, text, reached):
+    """What a figure is to reach (docs/benchmarks/gpu.md); it decides nothing. Not of a rehearsal."""
+    return "" if check.rehearsing else f"goal {text}: {'reached' if reached else 'NOT reached'}"
+
+
+def compare(check, part, own, moved, peers=(), note="", wanted=None):
+    """A row of our result beside the fastest of the peers and the bound. `wanted`: the ratio that is
+    the goal."""
     best = min(peers, key=lambda result: result["seconds"]) if peers else None
     bound = bound_of(check, own.get("flops", 0), moved)
+    if best and wanted:
+        ratio = best["seconds"] / own["seconds"]
+        note = "; ".join(filter(None, (goal(check, f"ratio {wanted}", ratio >= wanted), note)))
     check.add(part, MEASURED, figure=with_unit(own),
               against=f"{with_unit({**own, 'seconds': best['seconds']})} torch {best['way']}"
               if best else "",
@@ -114,9 +123,11 @@ def moe(check):
         tokens = shape["tokens"] * shape["top_k"] // shape["experts"]
         whole = line in compared
         name = line["measurement"].replace("forward and backward", "f+b")
+        notes = [f"{tokens} tokens an expert", why if whole else ""]
+        if whole and "H100" in " ".join(check.machine.names):
+            notes.insert(0, goal(check, "500 TFLOP/s, at least 300", rate(line) >= 500e12))
         compare(check, f"{name} {line['shape']}", line, moe_bytes(shape) if whole else 0,
-                [r for r in theirs if whole and r["shape"] == shape],
-                f"{tokens} tokens an expert" + (f"; {why}" if whole and why else ""))
+                [r for r in theirs if whole and r["shape"] == shape], "; ".join(filter(None, notes)))
 
 
 def attention(check):
@@ -129,7 +140,7 @@ def attention(check):
         compare(check, f"attention f+b {forward['shape']}", both, 0,
                 [r for r in theirs if r["shape"] == shape],
                 f"causal; forward {with_unit(forward)}, backward {with_unit(backward)}"
-                + (f"; {why}" if why else ""))
+                + (f"; {why}" if why else ""), wanted=1.0)
 
 
 def products(check):
@@ -146,7 +157,9 @@ def bandwidth(check):
     copy = max([*copies, check.rates.get("copy", 0)])
     for line in lines:
         check.add(f"{line['measurement']} {line['shape']}", MEASURED, figure=with_unit(line),
-                  against=f"{copy / 1e9:.4g} GB/s copy", bound=rate(line) / copy)
+                  against=f"{copy / 1e9:.4g} GB/s copy", bound=rate(line) / copy,
+                  reason="" if line["measurement"] == "copy"
+                  else goal(check, "85 %", rate(line) >= 0.85 * copy))
 
 
 def step(check):
@@ -167,8 +180,12 @@ def step(check):
         check.add(part, FAILED, reason=str(error))
         return
     bound = bound_of(check, turn.flops(), turn.bytes())
+    note = why_no_peer
+    if theirs:
+        note = "; ".join(filter(None, (goal(check, "ratio 1.5", theirs["step"] >= 1.5 * own["step"]),
+                                       turn.note(own, theirs))))
     check.add(part, MEASURED, figure=f"{turn.tokens / own['step']:.0f} tok/s",
               against=f"{turn.tokens / theirs['step']:.0f} tok/s transformers" if theirs else "",
               ratio=theirs["step"] / own["step"] if theirs else None,
               bound=bound / own["step"] if bound else None,
-              reason=turn.note(own, theirs) if theirs else why_no_peer)
+              reason=note)

@@ -77,8 +77,9 @@ class Claims(Case):
     def test_a_rehearsal_neither_passes_nor_measures(self):
         c = self.make(rehearsing=True)
         for result in (PASSED, MEASURED, FAILED, NOT_RUN):
-            c.add("part", result)
+            c.add("part", result, ratio=2.0, bound=0.9)
         self.assertEqual([row.result for row in c.rows], [REHEARSED, REHEARSED, FAILED, NOT_RUN])
+        self.assertEqual({(row.ratio, row.bound) for row in c.rows}, {(None, None)})
 
     def test_tests_that_were_all_skipped_were_not_run(self):
         c = self.make(test_ops="echo 'x.cpp:1: SKIPPED:\nexplicitly with message:\n  no GPU'\n"
@@ -117,6 +118,35 @@ class Claims(Case):
                      part_bench.products, part_bench.step):
             part(c)
         self.assertEqual({row.result for row in c.rows}, {NOT_RUN})
+
+    LAYER = ('echo \'{"device": "H100"}\'\necho \'{"measurement": "moe layer forward and backward bf16", '
+             '"shape": "8192x2048x768x128x8", "seconds": %s, "flops": 1.85e12}\'')
+
+    def test_a_figure_stands_beside_its_peer_its_bound_and_its_goal(self):
+        shape = dict(tokens=8192, hidden=2048, width=768, experts=128, top_k=8)
+        theirs = [{"way": way, "shape": shape, "seconds": s} for way, s in (("a", 8e-3), ("b", 6e-3))]
+        for seconds, said in ((3e-3, ": reached"), (4e-3, "NOT reached")):
+            with self.subTest(said):
+                c = self.make(bench_gpu=self.LAYER % seconds)
+                c.machine.names, c.rates = ["NVIDIA H100"], {"matmul": 800e12, "copy": 3e12}
+                with mock.patch.object(part_bench, "peer", return_value=(theirs, "")):
+                    part_bench.moe(c)
+                row = c.rows[0]
+                self.assertEqual(row.result, MEASURED)
+                self.assertAlmostEqual(row.ratio, 6e-3 / seconds)
+                self.assertAlmostEqual(row.bound, 1.85e12 / 800e12 / seconds)
+                self.assertIn(said, row.reason)
+                self.assertIn("torch b", row.against)
+                (self.folder / "bin/bench_gpu").unlink()
+                (self.folder / "bin").rmdir()
+
+    def test_a_benchmark_without_a_gpu_or_that_fails(self):
+        for code, result in ((3, NOT_RUN), (1, FAILED)):
+            c = self.make(bench_gpu=f"echo why; exit {code}")
+            part_bench.moe(c)
+            self.assertEqual((len(c.rows), c.rows[0].result), (1, result))
+            (self.folder / "bin/bench_gpu").unlink()
+            (self.folder / "bin").rmdir()
 
     def test_exit_codes(self):
         for rehearsing, asked, result, code in ((False, False, PASSED, 0), (False, False, FAILED, 1),

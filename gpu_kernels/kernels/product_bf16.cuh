@@ -39,12 +39,12 @@ class TileSource {
 
   /// From element (row, column) of the operand on; of `outer` rows or columns, `depth` deep.
   __device__ void begin(const void* data, int64_t stride, Stored stored, int64_t row,
-                        int64_t column, int outer, int64_t depth) {
+                        int64_t column, int outer, int depth) {
     const int size = kCopied ? 2 : size_of(stored);
     row_ = static_cast<int>(threadIdx.x) / kChunksPerRow;
     chunk_ = static_cast<int>(threadIdx.x) % kChunksPerRow;
-    base_ = static_cast<const char*>(data);
-    from_ = base_ + ((row + row_) * stride + column + chunk_ * kChunk) * size;
+    from_ =
+        static_cast<const char*>(data) + ((row + row_) * stride + column + chunk_ * kChunk) * size;
     hop_ = kRowsBetween * stride * size;
     step_ = kAlong ? int64_t{kStepDepth} * size : kStepDepth * stride * size;
     outer_ = outer;
@@ -52,69 +52,86 @@ class TileSource {
     stored_ = stored;
   }
 
-  /// Starts the copies of the next step.
+  /// Starts the copies of the next step. Nothing is read for what is not there.
   __device__ void copy(uint4* to) {
 #pragma unroll
-    for (int i = 0; i < kMine; ++i) {
-      const int valid = valid_elements(i);
-      const void* from = valid > 0 ? from_ + i * hop_ : base_;
-      cp_async_16(to + place(i), from, 2 * valid);
-    }
+    for (int i = 0; i < kMine; ++i) cp_async_16(to + place(i), from_ + i * hop_, 2 * valid(i));
     next();
   }
-  /// The same in two halves for other types: reads to registers, then writes.
-  __device__ void read(uint4 (&chunks)[kMine]) {
+  /// The same for other types, through registers.
+  __device__ void convert(uint4* to) {
+    uint4 chunks[kMine];
 #pragma unroll
-    for (int i = 0; i < kMine; ++i) {
-      chunks[i] = load_chunk(from_ + i * hop_, stored_, 0, valid_elements(i));
-    }
-    next();
-  }
-  __device__ void write(uint4* to, const uint4 (&chunks)[kMine]) const {
+    for (int i = 0; i < kMine; ++i) chunks[i] = load_chunk(from_ + i * hop_, stored_, 0, valid(i));
 #pragma unroll
     for (int i = 0; i < kMine; ++i) to[place(i)] = chunks[i];
+    next();
   }
 
  private:
   __device__ int place(int i) const {
     return chunk_place<kChunksPerRow>(row_ + i * kRowsBetween, chunk_);
   }
-  __device__ int valid_elements(int i) const {
+  /// Elements of chunk i that are there.
+  __device__ int valid(int i) const {
     const int row = row_ + i * kRowsBetween;
-    const int depth = depth_ < kStepDepth ? static_cast<int>(depth_) : kStepDepth;
-    if constexpr (kAlong) return row < outer_ ? clamp_int(depth - chunk_ * kChunk, 0, kChunk) : 0;
-    return row < depth ? clamp_int(outer_ - chunk_ * kChunk, 0, kChunk) : 0;
+    if constexpr (kAlong) return row < outer_ ? clamp_int(depth_ - chunk_ * kChunk, 0, kChunk) : 0;
+    return row < depth_ ? clamp_int(outer_ - chunk_ * kChunk, 0, kChunk) : 0;
   }
   __device__ void next() {
     from_ += step_;
     depth_ -= kStepDepth;
   }
 
-  const char *base_ = nullptr, *from_ = nullptr;
-  int64_t hop_ = 0, step_ = 0, depth_ = 0;
-  int row_ = 0, chunk_ = 0, outer_ = 0;
+  const char* from_ = nullptr;
+  int64_t hop_ = 0, step_ = 0;
+  int row_ = 0, chunk_ = 0, outer_ = 0, depth_ = 0;
   Stored stored_ = Stored::bf16;
 };
 
-/// The warp's fragments of sixteen of the depth from a tile in shared memory. For a: sixteen rows
-/// from `outer` on; for b: two of eight columns.
-template <bool kAlong, int kOuter, bool kIsB>
-__device__ inline void load_fragment(uint32_t (&fragment)[4], const uint4* tile, int outer,
-                                     int depth) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  // The four 8x8 parts in the order of their registers: of a by rows first, of b by depth first.
-  const int low = (lane >> 3) & 1, high = lane >> 4;
-  const int outer_part = kIsB ? high : low, depth_part = kIsB ? low : high;
-  if constexpr (kAlong) {
-    const int row = outer + outer_part * 8 + (lane & 7);
-    ldmatrix_x4(fragment,
-                tile + chunk_place<kStepDepth / kChunk>(row, depth / kChunk + depth_part));
-  } else {
-    const int row = depth + depth_part * 8 + (lane & 7);
-    ldmatrix_x4_trans(fragment,
-                      tile + chunk_place<kOuter / kChunk>(row, outer / kChunk + outer_part));
+/// A warp's fragments of sixteen of the depth from tiles in shared memory, in parts of sixteen of the
+/// outer dimension: for a sixteen rows, for b two of eight columns.
+template <bool kAlong, int kOuter, bool kIsB, int kParts>
+class Fragments {
+ public:
+  static constexpr int kHalves = kStepDepth / 16;
+
+  /// From this row or column on, a multiple of 32. What ldmatrix wants of each lane is found once: the
+  /// permutation of chunks does not change with sixteen rows more.
+  __device__ void begin(int outer) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    // The four 8x8 parts in the order of their registers: of a by rows first, of b by depth first.
+    const int low = (lane >> 3) & 1, high = lane >> 4;
+    const int outer_part = kIsB ? high : low, depth_part = kIsB ? low : high;
+    if constexpr (kAlong) {
+#pragma unroll
+      for (int half = 0; half < kHalves; ++half) {
+        at_[half] =
+            chunk_place<kChunksPerRow>(outer + outer_part * 8 + (lane & 7), 2 * half + depth_part);
+      }
+    } else {
+#pragma unroll
+      for (int part = 0; part < kParts; ++part) {
+        at_[part] = chunk_place<kChunksPerRow>(depth_part * 8 + (lane & 7),
+                                               outer / kChunk + 2 * part + outer_part);
+      }
+    }
   }
-}
+  __device__ void load(uint32_t (&to)[kParts][4], const uint4* tile, int half) const {
+#pragma unroll
+    for (int part = 0; part < kParts; ++part) {
+      if constexpr (kAlong) {
+        ldmatrix_x4(to[part], tile + at_[half] + part * 16 * kChunksPerRow);
+      } else {
+        ldmatrix_x4_trans(to[part], tile + at_[part] + half * 16 * kChunksPerRow);
+      }
+    }
+  }
+
+ private:
+  static constexpr int kChunksPerRow = (kAlong ? kStepDepth : kOuter) / kChunk;
+  int at_[kAlong ? kHalves : kParts];
+};
 
 template <Form form, int kRows, int kColumns, int kWarpRows, int kWarpColumns, bool kCopied>
 struct Bf16Tiling {
@@ -145,9 +162,9 @@ __global__ void __launch_bounds__(
   const auto begin = [&](int segment) {
     if constexpr (form == Form::wgrad) {
       a.begin(args.a[0].data, args.a[0].stride, Stored::bf16, tile.first, tile.row, tile.rows,
-              tile.depth);
+              static_cast<int>(tile.depth));
       b.begin(args.a[1].data, args.a[1].stride, Stored::bf16, tile.first, tile.column, tile.columns,
-              tile.depth);
+              static_cast<int>(tile.depth));
     } else {
       a.begin(args.a[segment].data, args.a[segment].stride, Stored::bf16, tile.row, 0, tile.rows,
               group.depth[segment]);
@@ -172,8 +189,6 @@ __global__ void __launch_bounds__(
   }
 
   const auto stage = [&](int step) { return shared_chunks + (step % kStages) * kStageChunks; };
-  uint4 passing[decltype(b)::kMine];
-  // Sends for the tiles of a step; where weights pass through registers, `finish` ends it.
   const auto start = [&](int step) {
     if (step < steps) {
       if (step == first_steps) begin(1);
@@ -181,53 +196,55 @@ __global__ void __launch_bounds__(
       if constexpr (kCopied) {
         b.copy(stage(step) + Tiling::kAChunks);
       } else {
-        b.read(passing);
+        b.convert(stage(step) + Tiling::kAChunks);
       }
     }
     cp_async_commit();
   };
-  const auto finish = [&](int step) {
-    if constexpr (!kCopied) {
-      if (step < steps) b.write(stage(step) + Tiling::kAChunks, passing);
-    }
+  // Afterwards the tiles of the step after `step` are there, and nobody reads those of `step` any more.
+  const auto await_next = [&] {
+    cp_async_wait<kStages - 2>();
+    __syncthreads();
   };
-
-  begin(first_steps > 0 ? 0 : 1);
-  for (int step = 0; step < kStages - 1; ++step) {
-    start(step);
-    finish(step);
-  }
 
   const int warp = static_cast<int>(threadIdx.x) / 32;
   const int warp_row = warp / (kColumns / kWarpColumns) * kWarpRows;
   const int warp_column = warp % (kColumns / kWarpColumns) * kWarpColumns;
+  Fragments<Tiling::kAAlong, kRows, false, kM> a_fragments;
+  Fragments<Tiling::kBAlong, kColumns, true, kN / 2> b_fragments;
+  a_fragments.begin(warp_row);
+  b_fragments.begin(warp_column);
+  uint32_t fa[2][kM][4], fb[2][kN / 2][4];  // of this half of a step and of the next
+  const auto load = [&](int step, int half) {
+    a_fragments.load(fa[half], stage(step), half);
+    b_fragments.load(fb[half], stage(step) + Tiling::kAChunks, half);
+  };
+  static_assert(kStepDepth == 32);
+
+  begin(first_steps > 0 ? 0 : 1);
+  for (int step = 0; step < kStages - 1; ++step) start(step);
+  await_next();
+  load(0, 0);
   for (int step = 0; step < steps; ++step) {
-    cp_async_wait<kStages - 2>();
-    __syncthreads();  // this step's tiles are there, and nobody reads those of the last step
-    start(step + kStages - 1);
-    const uint4* const a_tile = stage(step);
-    const uint4* const b_tile = a_tile + Tiling::kAChunks;
 #pragma unroll
-    for (int depth = 0; depth < kStepDepth; depth += 16) {
-      uint32_t fa[kM][4], fb[kN / 2][4];
-#pragma unroll
-      for (int m = 0; m < kM; ++m) {
-        load_fragment<Tiling::kAAlong, kRows, false>(fa[m], a_tile, warp_row + 16 * m, depth);
-      }
-#pragma unroll
-      for (int n = 0; n < kN / 2; ++n) {
-        load_fragment<Tiling::kBAlong, kColumns, true>(fb[n], b_tile, warp_column + 16 * n, depth);
+    for (int half = 0; half < 2; ++half) {
+      // Fragments come while the products of those before them are formed.
+      if (half == 0) {
+        load(step, 1);
+        start(step + kStages - 1);
+      } else {
+        await_next();
+        load(step + 1, 0);  // past the last step: of no use
       }
 #pragma unroll
       for (int m = 0; m < kM; ++m) {
 #pragma unroll
         for (int n = 0; n < kN; ++n) {
-          const uint32_t pair[2] = {fb[n / 2][n % 2 * 2], fb[n / 2][n % 2 * 2 + 1]};
-          mma_m16n8k16(sums[m][n], fa[m], pair);
+          const uint32_t pair[2] = {fb[half][n / 2][n % 2 * 2], fb[half][n / 2][n % 2 * 2 + 1]};
+          mma_m16n8k16(sums[m][n], fa[half][m], pair);
         }
       }
     }
-    finish(step + kStages - 1);
   }
 
   // A thread holds, of each 16 x 8 part, two neighbours in row lane / 4 and two eight rows below.

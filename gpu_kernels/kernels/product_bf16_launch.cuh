@@ -39,7 +39,7 @@ void product_bf16_rows_on(void* stream, const ProductArgs& args, int64_t columns
       product_bf16_tiled<form, 128, 32, 32, 32, false>(stream, args, rows, columns);
     }
   } else if (!copied) {
-    product_bf16_tiled<form, 128, 128, 64, 64, false>(stream, args, rows, columns);
+    product_bf16_tiled<form, 128, 128, 64, 32, false>(stream, args, rows, columns);
   } else if (takes_wide_tiles(columns)) {
     product_bf16_tiled<form, 128, 256, 64, 64, true>(stream, args, rows, columns);
   } else {

@@ -152,6 +152,7 @@ __global__ void __launch_bounds__(kAttentionThreads, 2)
 
 template <int D, int R>
 void forward(void* stream, const AttentionArguments& a) {
+  static_assert(attention_forward_shared<D, R>() <= kMostShared);
   const int64_t blocks = a.heads * parts_over(a.query_rows, AttentionTile<D, R>::kRows);
   launch(attention_forward_kernel<D, R>, blocks, kAttentionThreads,
          attention_forward_shared<D, R>(), stream, a);

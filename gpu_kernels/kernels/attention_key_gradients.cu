@@ -151,6 +151,7 @@ __global__ void __launch_bounds__(kAttentionThreads, 2)
 
 template <int D, int R>
 void key_gradients(void* stream, const AttentionArguments& a) {
+  static_assert(attention_dkv_shared<D, R>() <= kMostShared);
   const int64_t blocks = a.kv_heads * parts_over(a.key_rows, AttentionTile<D, R>::kRows);
   launch(attention_dkv_kernel<D, R>, blocks, kAttentionThreads, attention_dkv_shared<D, R>(),
          stream, a);

@@ -162,6 +162,7 @@ __global__ void __launch_bounds__(kAttentionThreads, 2)
 
 template <int D, int R>
 void query_gradients(void* stream, const AttentionArguments& a) {
+  static_assert(attention_dq_shared<D, R>() <= kMostShared);
   const int64_t blocks = a.heads * parts_over(a.query_rows, AttentionTile<D, R>::kRows);
   launch(attention_dq_kernel<D, R>, blocks, kAttentionThreads, attention_dq_shared<D, R>(), stream,
          a);
@@ -181,7 +182,7 @@ void attention_dq_on(void* stream, const AttentionArguments& a) {
   if (a.head_dim <= 32) return query_gradients<32, 8>(stream, a);
   if (a.head_dim <= 64) return query_gradients<64, 8>(stream, a);
   if (a.head_dim <= 128) return query_gradients<128, 4>(stream, a);
-  query_gradients<256, 4>(stream, a);
+  query_gradients<256, 2>(stream, a);
 }
 
 }  // namespace hearth::HEARTH_GPU

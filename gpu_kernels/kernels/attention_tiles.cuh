@@ -21,6 +21,7 @@ constexpr int kPiecePitch = 36;    // its rows lie this far apart: no two lanes 
 constexpr int kWeightPitch = kStreamed + 4;
 constexpr int kSlotFloats = kStreamed * kPiecePitch;
 constexpr int kSlots = 3;
+constexpr int kMostShared = 99 << 10;   // bytes of a block on sm_89, the least of all
 constexpr float kLowestScore = -1e30f;  // below every score, yet finite
 
 /// Sizes that follow from the padded head dimension D and the rows a thread R.

@@ -126,6 +126,13 @@ TEST_CASE("experts: more than one tile") {
   check_back_ends(experts({.rows = {3, 500}, .hidden = 9, .width = 7}));
 }
 
+TEST_CASE("experts: weights whose rows are whole pieces of 16 bytes") {
+  OpTest test =
+      experts({.rows = {9, 0, 140, 1}, .hidden = 392, .width = 136, .stored = DType::bf16});
+  test.tolerance = 3e-5;  // sums of more terms
+  check_back_ends(test);
+}
+
 TEST_CASE("experts: a frozen one") {
   check_op(experts({.rows = {2, 3, 1}, .hidden = 4, .width = 3, .frozen = 1}));
 }

@@ -80,6 +80,12 @@ TEST_CASE("linear: more than one tile in every direction") {
   check_back_ends(linear({.rows = 3, .out = 40, .in = 1030, .stored = DType::bf16}));
 }
 
+TEST_CASE("linear: weights whose rows are whole pieces of 16 bytes") {
+  check_back_ends(linear({.rows = 130, .out = 392, .in = 104, .stored = DType::bf16}));
+  check_back_ends(linear({.rows = 40, .out = 136, .in = 400, .stored = DType::bf16}));
+  check_back_ends(linear({.rows = 9, .out = 72, .in = 40, .stored = DType::bf16, .rank = 8}));
+}
+
 TEST_CASE("linear: no rows, and a frozen weight") {
   check_back_ends(linear({.rows = 0, .out = 5, .in = 3, .bias = true}));
   check_back_ends(linear({.rows = 9, .out = 5, .in = 3, .bias = true, .trained = false}));

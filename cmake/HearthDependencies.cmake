@@ -30,11 +30,6 @@ if(NOT TARGET DNNL::dnnl OR dnnl_VERSION VERSION_LESS 2.6)
     "elsewhere set -Ddnnl_DIR=<prefix>/lib/cmake/dnnl.")
 endif()
 
-if(HEARTH_CUDA)
-  enable_language(CUDA)
-  find_package(CUDAToolkit 13 REQUIRED)
-endif()
-
 if(HEARTH_TESTS)
   find_package(Catch2 3 CONFIG QUIET)
   if(NOT Catch2_FOUND)

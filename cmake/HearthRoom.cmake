@@ -1,5 +1,6 @@
 # hearth_room(<name> [DIR <folder>] [INNER_ROOMS <subfolder>...] [DEPENDS <room>...]
-#             [PRIVATE_LIBS <target>...] [OPTIMIZE] [SEPARATE] [EXECUTABLE <program>])
+#             [PRIVATE_LIBS <target>...] [OPTIMIZE] [SEPARATE] [EXECUTABLE <program>]
+#             [CUDA] [ONLY <subfolder>] [LEAVE_OUT <subfolder>...])
 #
 # A room is a folder and a target hearth_<name>. Its headers are included as "<name>/file.h", and
 # only by rooms that name it in DEPENDS, directly or through another room: the one public include
@@ -13,12 +14,15 @@
 #               roots and no floating-point traps, which would keep loops from being vectorised and
 #               change no result
 # SEPARATE      never several sources in one compilation (the asan preset does that elsewhere)
+# CUDA          also compiles *.cu
+# ONLY          compiles the sources of this subfolder alone: a null back end beside the real one
+# LEAVE_OUT     compiles all but these
 # EXECUTABLE    a program of that name besides the library, from main.cpp of the folder
 #
 # A folder without sources (yet) becomes a target that only passes on headers and dependencies.
 function(hearth_room name)
-  cmake_parse_arguments(PARSE_ARGV 1 room "OPTIMIZE;SEPARATE" "DIR;EXECUTABLE"
-                        "INNER_ROOMS;DEPENDS;PRIVATE_LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 room "OPTIMIZE;SEPARATE;CUDA" "DIR;EXECUTABLE;ONLY"
+                        "LEAVE_OUT;INNER_ROOMS;DEPENDS;PRIVATE_LIBS")
   if(room_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "hearth_room(${name}): unknown arguments ${room_UNPARSED_ARGUMENTS}")
   endif()
@@ -27,7 +31,17 @@ function(hearth_room name)
   endif()
   set(folder "${PROJECT_SOURCE_DIR}/${room_DIR}")
 
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${folder}/*.cpp")
+  set(patterns "${folder}/*.cpp")
+  if(room_ONLY)
+    set(patterns "${folder}/${room_ONLY}/*.cpp")
+  endif()
+  if(room_CUDA)
+    list(APPEND patterns "${folder}/*.cu")
+  endif()
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${patterns})
+  foreach(left_out IN LISTS room_LEAVE_OUT)
+    list(FILTER sources EXCLUDE REGEX "^${folder}/${left_out}/")
+  endforeach()
   foreach(inner IN LISTS room_INNER_ROOMS)
     list(FILTER sources EXCLUDE REGEX "^${folder}/${inner}/")
   endforeach()

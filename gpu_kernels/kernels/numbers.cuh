@@ -28,6 +28,12 @@ __device__ inline uint32_t pack_bf16(float low, float high) {
   return *reinterpret_cast<const uint32_t*>(&pair);
 }
 
+/// The same to f16.
+__device__ inline uint32_t pack_f16(float low, float high) {
+  const __half2 pair = __floats2half2_rn(low, high);
+  return *reinterpret_cast<const uint32_t*>(&pair);
+}
+
 /// One access to as many bytes as T has; the address is a multiple of them.
 template <class T>
 __device__ inline T load_wide(const void* from) {
@@ -44,6 +50,9 @@ inline float bf16_to_float(uint16_t bits) { return to_float(bf16{bits}); }
 inline float f16_to_float(uint16_t bits) { return to_float(f16{bits}); }
 inline uint32_t pack_bf16(float low, float high) {
   return to_bf16(low).bits | static_cast<uint32_t>(to_bf16(high).bits) << 16;
+}
+inline uint32_t pack_f16(float low, float high) {
+  return to_f16(low).bits | static_cast<uint32_t>(to_f16(high).bits) << 16;
 }
 // The compiler of the host may merge a wide access with the narrow ones of another branch, and then
 // takes the alignment of the first for granted.

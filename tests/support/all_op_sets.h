@@ -9,6 +9,9 @@
 #include "cpu_kernels/cpu_ops.h"
 #include "ops/registry.h"
 #include "reference/reference_ops.h"
+#ifdef HEARTH_EMULATED_OPS  // by linking hearth_gpu_emulated
+#include "cuda_emulator/emulated_ops.h"
+#endif
 
 namespace hearth::test {
 
@@ -16,6 +19,10 @@ inline void register_all_op_sets() {
   static const bool registered = [] {
     register_reference_ops();
     register_cpu_ops();
+#ifdef HEARTH_EMULATED_OPS
+    // By name alone, until it has all ops.
+    if (std::getenv("HEARTH_TEST_OP_SETS") != nullptr) register_op_set(emulated_ops());
+#endif
     return true;
   }();
   static_cast<void>(registered);

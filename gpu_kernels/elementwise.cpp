@@ -1,0 +1,116 @@
+#include <cmath>
+
+#include "gpu_kernels/elementwise_rows.h"
+#include "gpu_kernels/gpu_op_set.h"
+#include "gpu_kernels/gpu_stream.h"
+#include "gpu_kernels/products.h"
+
+namespace hearth::HEARTH_GPU {
+namespace {
+
+/// Views of one shape as one long row, where all of them are contiguous.
+template <class Arguments>
+Arguments over(const ConstView& shape, std::initializer_list<ConstView> views) {
+  Arguments a;
+  bool flat = true;
+  for (const ConstView& v : views) flat = flat && (!v || v.contiguous());
+  a.rows = flat ? 1 : shape.rows;
+  a.cols = flat ? shape.size() : shape.cols;
+  a.quads = in_quads(views);
+  return a;
+}
+
+}  // namespace
+
+void GpuOps::swiglu_forward(Stream& stream, ConstView gate, ConstView up, View h) const {
+  HEARTH_CHECK(same_shape(up, gate) && same_shape(h, gate), "swiglu_forward: shapes");
+  auto a = over<ElementwiseArguments>(gate, {gate, up, h});
+  a.op = Elementwise::swiglu;
+  a.a = matrix_of<float>(gate);
+  a.b = matrix_of<float>(up);
+  a.out = matrix_of<float>(h);
+  elementwise_on(gpu_stream(stream).handle(), a);
+}
+
+void GpuOps::swiglu_backward(Stream& stream, ConstView dh, View gate, View up, View h) const {
+  HEARTH_CHECK(same_shape(dh, gate) && same_shape(up, gate) && same_shape(h, gate),
+               "swiglu_backward: shapes");
+  auto a = over<ElementwiseArguments>(gate, {dh, gate, up, h});
+  a.op = Elementwise::swiglu_gradient;
+  a.a = matrix_of<float>(dh);
+  a.gate = matrix_of<float>(gate);
+  a.up = matrix_of<float>(up);
+  a.out = matrix_of<float>(h);
+  elementwise_on(gpu_stream(stream).handle(), a);
+}
+
+void GpuOps::clamp_forward(Stream& stream, ConstView x, double limit, View y) const {
+  HEARTH_CHECK(same_shape(y, x), "clamp_forward: shapes");
+  auto a = over<ElementwiseArguments>(x, {x, y});
+  a.op = Elementwise::clamp;
+  a.a = matrix_of<float>(x);
+  a.out = matrix_of<float>(y);
+  a.limit = static_cast<float>(limit);
+  elementwise_on(gpu_stream(stream).handle(), a);
+}
+
+void GpuOps::clamp_backward(Stream& stream, ConstView dy, ConstView x, double limit,
+                            View dx) const {
+  HEARTH_CHECK(same_shape(dy, x) && same_shape(dx, x), "clamp_backward: shapes");
+  auto a = over<ElementwiseArguments>(x, {dy, x, dx});
+  a.op = Elementwise::clamp_gradient;
+  a.a = matrix_of<float>(dy);
+  a.b = matrix_of<float>(x);
+  a.out = matrix_of<float>(dx);
+  a.limit = static_cast<float>(limit);
+  elementwise_on(gpu_stream(stream).handle(), a);
+}
+
+void GpuOps::add(Stream& stream, ConstView x, ConstView b, View y) const {
+  HEARTH_CHECK(same_shape(x, y) && same_shape(b, y), "add: shapes");
+  auto a = over<ElementwiseArguments>(y, {x, b, y});
+  a.op = Elementwise::add;
+  a.a = matrix_of<float>(x);
+  a.b = matrix_of<float>(b);
+  a.out = matrix_of<float>(y);
+  elementwise_on(gpu_stream(stream).handle(), a);
+}
+
+void GpuOps::cast(Stream& stream, ConstView x, View y) const {
+  HEARTH_CHECK(same_shape(x, y), "cast: shapes");
+  auto a = over<CastArguments>(y, {x, y});
+  a.from = operand_of(x);
+  a.to = {y.raw(), y.stride};
+  a.stored = stored_of(y.dtype);
+  cast_on(gpu_stream(stream).handle(), a);
+}
+
+void GpuOps::adamw(Stream& stream, const AdamWOptions& o, View gradient, View master, View moment1,
+                   View moment2, View working) const {
+  HEARTH_CHECK(same_shape(gradient, master) && same_shape(moment1, master) &&
+                   same_shape(moment2, master) && (!working || same_shape(working, master)) &&
+                   o.step >= 1,
+               "adamw: shapes");
+  auto a = over<AdamWArguments>(master, {gradient, master, moment1, moment2, working});
+  const auto step = static_cast<double>(o.step);
+  a.step = {.gradient_scale = static_cast<float>(o.gradient_scale),
+            .beta1 = static_cast<float>(o.beta1),
+            .beta2 = static_cast<float>(o.beta2),
+            .rest1 = static_cast<float>(1 - o.beta1),
+            .rest2 = static_cast<float>(1 - o.beta2),
+            .decay = static_cast<float>(o.lr * o.weight_decay),
+            .rate = static_cast<float>(o.lr / (1 - std::pow(o.beta1, step))),
+            .root_c2 = static_cast<float>(1 / std::sqrt(1 - std::pow(o.beta2, step))),
+            .eps = static_cast<float>(o.eps)};
+  a.gradient = matrix_of<float>(gradient);
+  a.master = matrix_of<float>(master);
+  a.moment1 = matrix_of<float>(moment1);
+  a.moment2 = matrix_of<float>(moment2);
+  if (working) {
+    a.working = {working.raw(), working.stride};
+    a.stored = stored_of(working.dtype);
+  }
+  adamw_on(gpu_stream(stream).handle(), a);
+}
+
+}  // namespace hearth::HEARTH_GPU

@@ -1,0 +1,61 @@
+// What the elementwise kernels take, and their launches.
+#pragma once
+
+#include <cstdint>
+
+#include "gpu_kernels/product.h"
+#include "gpu_kernels/shapes.h"
+
+namespace hearth::HEARTH_GPU {
+
+enum class Elementwise : int32_t {
+  add,              // out = a + b
+  clamp,            // out = a, within limit
+  clamp_gradient,   // out = a where |b| <= limit, else 0
+  swiglu,           // out = silu(a) * b
+  swiglu_gradient,  // from a = dh: b and c, gate and up, become their gradients, out = silu(b) * c
+};
+
+struct ElementwiseArguments {
+  Elementwise op = Elementwise::add;
+  int64_t rows = 0, cols = 0;
+  bool quads = false;  // in_quads of all
+  Matrix<const float> a, b;
+  Matrix<float> gate, up;  // of swiglu_gradient
+  Matrix<float> out;
+  float limit = 0;
+};
+
+/// What AdamW's kernel takes: constants formed in f64 and rounded once.
+struct AdamWStep {
+  float gradient_scale, beta1, beta2;
+  float rest1, rest2;  // 1 - beta
+  float decay;         // lr * weight_decay
+  float rate;          // lr / c1
+  float root_c2;       // 1 / sqrt(c2)
+  float eps;
+};
+
+struct AdamWArguments {
+  AdamWStep step;
+  int64_t rows = 0, cols = 0;
+  bool quads = false;
+  Matrix<float> gradient, master, moment1, moment2;
+  Matrix<void> working;  // no data: none
+  Stored stored = Stored::f32;
+};
+
+struct CastArguments {
+  int64_t rows = 0, cols = 0;
+  bool quads = false;
+  Operand from;
+  Matrix<void> to;
+  Stored stored = Stored::f32;
+};
+
+// All of them enqueue and return. Nothing is done for no elements.
+void elementwise_on(void* stream, const ElementwiseArguments& a);
+void adamw_on(void* stream, const AdamWArguments& a);
+void cast_on(void* stream, const CastArguments& a);
+
+}  // namespace hearth::HEARTH_GPU

@@ -1,0 +1,12 @@
+#include "cuda_emulator/emulated_ops.h"
+
+#include "gpu_kernels/gpu_op_set.h"
+
+namespace hearth::test {
+
+const OpSet& emulated_ops() {
+  static const HEARTH_GPU::GpuOps ops("cuda-emulated");
+  return ops;
+}
+
+}  // namespace hearth::test

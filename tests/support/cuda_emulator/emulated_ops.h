@@ -1,0 +1,10 @@
+// The op set "cuda-emulated": the kernels of "cuda", run by the host.
+#pragma once
+
+#include "ops/op_set.h"
+
+namespace hearth::test {
+
+const OpSet& emulated_ops();
+
+}  // namespace hearth::test

@@ -123,7 +123,7 @@ std::vector<ForeignKey> foreign_keys_of_runs() {
       {"no-cuda", "devices", {{"true", "host"}, {"false", ""}}, refuse, "expected true or false"},
       {"device-map", "", {}, ignore, kPlaced},
       {"device", "", {}, ignore, kPlaced},
-      {"max-memory", "", {}, ignore, "cpu_memory says what the process may use"},
+      {"max-memory", "", {}, ignore, "cpu_memory and gpu_memory say what may be used"},
       {"deepspeed", "", {}, ignore, kPlaced},
       {"fsdp", "", {}, ignore, kPlaced},
       {"fsdp-*", "", {}, ignore, kPlaced},

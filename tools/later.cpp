@@ -9,7 +9,6 @@ const std::vector<LaterOption>& later_options() {
   static const std::vector<LaterOption> options{
       {.name = "policy"},
       {.name = "topology"},
-      {.name = "gpu-memory"},
   };
   return options;
 }

@@ -77,7 +77,7 @@ OptionValue switch_value(bool Options::*member);
 OptionValue warmup_value(int64_t most);
 /// 1; more are not in this version.
 OptionValue logical_shards_value();
-/// A list of devices; of one kind and length so far.
+/// A list of devices, as device/device_list.h reads it.
 OptionValue devices_value();
 /// all, or the share of experts as top:25%; 0 for all.
 OptionValue experts_value(double Options::*percent);

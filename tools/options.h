@@ -29,7 +29,6 @@ struct Options : TrainConfig, GenerateOptions {
 
   // Named by the table, with one value so far: other values are refused there.
   std::string parallel = "single";
-  std::string devices = "auto";
 
   std::optional<int64_t> batch_tokens;  // grad_accum says what it comes to
   int64_t logical_shards = 1;           // one value so far

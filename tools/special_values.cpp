@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/error.h"
 #include "base/numbers.h"
+#include "device/device_list.h"
 #include "tools/value_parts.h"
 
 namespace hearth {
@@ -93,27 +95,17 @@ OptionValue experts_value(double Options::*percent) {
 }
 
 OptionValue devices_value() {
-  return {OptionKind::choice, "LIST", "auto or host",
+  return {OptionKind::text, "LIST", "auto, host, cuda:N, virtual[:key=value/...]; 3x repeats",
           single([](Options& options, const std::string& text) -> Problem {
-            // Items with a count before and keys behind (3xvirtual:mem=8G/cores=2, cuda:0).
-            for (size_t begin = 0; begin <= text.size();) {
-              const size_t end = std::min(text.find(',', begin), text.size());
-              std::string item = text.substr(begin, end - begin);
-              const size_t digits = std::min(item.find_first_not_of("0123456789"), item.size());
-              if (digits > 0 && item[digits] == 'x') item.erase(0, digits + 1);
-              const std::string head = item.substr(0, item.find(':'));
-              if (head == "cuda" || head == "virtual") {
-                return quoted(text) + " is not in this version; it has auto, host";
-              }
-              if (item != "auto" && item != "host") return unexpected("auto, host", text);
-              begin = end + 1;
-            }
-            if (text != "auto" && text != "host") {
-              return quoted(text) + ": one device, not several, in this version";
+            try {
+              parse_device_list(text);
+            } catch (const Error& error) {
+              return error.what();
             }
             options.devices = text;
             return std::nullopt;
           }),
+          // No list has a character that YAML would read another way.
           [](const Options& options) { return options.devices; }};
 }
 

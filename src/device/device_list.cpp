@@ -71,7 +71,11 @@ void set_key(VirtualKeys& keys, std::string_view key, std::string_view value,
     if (!cores || *cores < 1 || *cores > 1 << 16) expected("a number of cores, at least 1");
     keys.cores = static_cast<int>(*cores);
   } else if (key == "root") {
-    if (value.empty()) expected("a name");
+    const bool plain = std::all_of(value.begin(), value.end(), [](unsigned char c) {
+      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+             c == '-' || c == '_';
+    });
+    if (value.empty() || !plain) expected("a name of letters, digits, - and _");
     keys.root = value;
   } else if (key == "root-bw") {
     keys.root_bandwidth = rate(value, key, item);

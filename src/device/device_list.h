@@ -34,7 +34,8 @@ struct DeviceItem {
 
 /// Reads a list: items with commas between, each `auto` (alone), `host` (once), `cuda:N` (each once)
 /// or `virtual[:key=value/key=value...]`, before it `3x` to repeat it. Never empty. A usage error that
-/// names the item and what is wrong with it, without the name of the option.
+/// names the item and what is wrong with it, without the name of the option. A list that is read has
+/// letters, digits and , : = / . - _ + alone.
 std::vector<DeviceItem> parse_device_list(std::string_view text);
 
 /// What the virtual devices of a list get, and what is left.

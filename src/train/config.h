@@ -58,7 +58,9 @@ struct RunConfig {
 
   int threads = 0;  // 0 = physical cores
   ComputeChoice compute = ComputeChoice::automatic;
-  uint64_t cpu_memory = 0;  // bytes of the process, 0 = what the machine has
+  std::string devices = "auto";  // a list that device/device_list.h reads
+  uint64_t cpu_memory = 0;       // bytes of the process, 0 = what the machine has
+  uint64_t gpu_memory = 0;       // bytes of each GPU, 0 = default_gpu_budget (device/cuda_device.h)
   AuxLossMode aux_mode = AuxLossMode::per_layer;
   uint64_t seed = 42;
   bool follow_links = false;

@@ -86,6 +86,8 @@ TEST_CASE("device lists that make no sense are refused with what is wrong") {
     CHECK(is_refused("virtual:cores=" + std::string(value), "cores= expected a number of cores"));
   }
   CHECK(is_refused("virtual:root=/root-bw=1G", "root= expected a name"));
+  CHECK(is_refused("virtual:root=a b/root-bw=1G", "root= expected a name"));
+  CHECK(is_refused("virtual:root=\xc3\xa4/root-bw=1G", "root= expected a name"));
   CHECK(is_refused("virtual:root=a", "root 'a': no root-bw"));
   CHECK(is_refused("virtual:root-bw=1G", "virtual:0: root-bw= without root="));
   CHECK(is_refused("virtual:root=a/root-bw=1G,virtual:root=a/root-bw=2G", "two values"));

@@ -70,6 +70,7 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"parallel", {"single", "single"}},
     {"devices", {"host", "host"}},
     {"cpu-memory", {"1.5Gi", "1610612736"}},
+    {"gpu-memory", {"70G", "70000000000"}},
     {"threads", {"2", "2"}},
     {"compute-dtype", {"bf16", "bf16"}},
     {"recompute", {"blocks", "blocks"}},

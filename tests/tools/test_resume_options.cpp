@@ -86,6 +86,7 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
       {"parallel", {only_value, {}}},
       {"devices", {another, {"--devices", "host"}}},
       {"cpu-memory", {another, {"--cpu-memory", "8G"}}},
+      {"gpu-memory", {another, {"--gpu-memory", "8G"}}},
       {"threads", {harmless, {"--threads", "3"}}},
       {"compute-dtype", {another, {"--compute-dtype", "bf16"}}},
       {"recompute", {another, {"--recompute", "blocks"}}},

@@ -11,7 +11,7 @@ namespace {
 constexpr int32_t kNotTrained = -100;
 constexpr int kCompactThreads = 1024;
 constexpr int kLossThreads = 512;  // at most, a row of logits
-constexpr int kRowThreads = 128;
+constexpr int kRowThreads = 128;   // at most, a row of activations
 constexpr int kSumThreads = 256;
 constexpr float kLowestLogit = -1e30f;
 
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kRowThreads)
     gather_trained_kernel(const int32_t* trained, int width, FloatRows from, FloatRows to) {
   const int64_t row = blockIdx.x;
   const int64_t source = trained[row];
-  for (int c = static_cast<int>(threadIdx.x); c < width; c += kRowThreads) {
+  for (int c = static_cast<int>(threadIdx.x); c < width; c += static_cast<int>(blockDim.x)) {
     to.data[row * to.stride + c] = source < 0 ? 0.0f : from.data[source * from.stride + c];
   }
 }
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kRowThreads)
   const int64_t row = blockIdx.x;
   const int64_t target = trained[row];
   if (target < 0) return;
-  for (int c = static_cast<int>(threadIdx.x); c < width; c += kRowThreads) {
+  for (int c = static_cast<int>(threadIdx.x); c < width; c += static_cast<int>(blockDim.x)) {
     to.data[target * to.stride + c] = from.data[row * from.stride + c];
   }
 }
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(kRowThreads)
     clear_untrained_kernel(const int32_t* labels, int width, FloatRows to) {
   const int64_t row = blockIdx.x;
   if (labels[row] != kNotTrained) return;
-  for (int c = static_cast<int>(threadIdx.x); c < width; c += kRowThreads) {
+  for (int c = static_cast<int>(threadIdx.x); c < width; c += static_cast<int>(blockDim.x)) {
     to.data[row * to.stride + c] = 0.0f;
   }
 }
@@ -162,7 +162,8 @@ __global__ void __launch_bounds__(kSumThreads)
 }
 
 /// Whole warps, few for short rows.
-unsigned loss_threads(int vocabulary) {
+int row_threads(int width) { return width >= kRowThreads ? kRowThreads : 32; }
+int loss_threads(int vocabulary) {
   return vocabulary >= 4 * kLossThreads ? kLossThreads : vocabulary >= 512 ? 128 : 32;
 }
 
@@ -176,18 +177,18 @@ void compact_labels_on(void* stream, const int32_t* labels, int rows, int32_t* t
 void gather_trained_on(void* stream, const int32_t* trained, int rows, int width, FloatRows from,
                        FloatRows to) {
   if (rows == 0) return;
-  launch(gather_trained_kernel, rows, kRowThreads, 0, stream, trained, width, from, to);
+  launch(gather_trained_kernel, rows, row_threads(width), 0, stream, trained, width, from, to);
 }
 
 void scatter_trained_on(void* stream, const int32_t* trained, int rows, int width, FloatRows from,
                         FloatRows to) {
   if (rows == 0) return;
-  launch(scatter_trained_kernel, rows, kRowThreads, 0, stream, trained, width, from, to);
+  launch(scatter_trained_kernel, rows, row_threads(width), 0, stream, trained, width, from, to);
 }
 
 void clear_untrained_on(void* stream, const int32_t* labels, int rows, int width, FloatRows to) {
   if (rows == 0) return;
-  launch(clear_untrained_kernel, rows, kRowThreads, 0, stream, labels, width, to);
+  launch(clear_untrained_kernel, rows, row_threads(width), 0, stream, labels, width, to);
 }
 
 void loss_rows_on(void* stream, const LossChunk& chunk) {

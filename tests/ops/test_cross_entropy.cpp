@@ -88,6 +88,8 @@ TEST_CASE("cross-entropy: odd sizes, every stored type, several chunks") {
   }
   check_back_ends(cross_entropy({.width = 9, .vocabulary = 1103, .labels = some_labels(20, 1103)}));
   check_back_ends(cross_entropy({.width = 17, .vocabulary = 61, .labels = some_labels(600, 61)}));
+  check_back_ends(cross_entropy(
+      {.width = 3, .vocabulary = 5, .labels = some_labels(4300, 5), .rank = 2, .dropout = 0.4}));
 }
 
 TEST_CASE("cross-entropy: nothing trained") {

@@ -81,6 +81,36 @@ TEST_CASE("a stream waits for an event that is recorded later by another thread"
   CHECK_FALSE(early);
 }
 
+TEST_CASE("threads issue streams at the same time, held together by events alone") {
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    FakeCudaOptions options;
+    options.seed = seed;
+    FakeGpus gpus(options);
+    Device& device = gpus.device();
+    constexpr int threads = 3, tasks = 30;  // task i is of thread i % 3 and follows task i - 1
+    std::vector<std::unique_ptr<Stream>> streams;
+    std::vector<std::unique_ptr<Event>> events;
+    for (int t = 0; t < threads; ++t) streams.push_back(device.create_stream({}));
+    for (int i = 0; i < tasks; ++i) events.push_back(device.create_event());
+    std::vector<int> ran;
+    std::vector<std::thread> issuers;
+    for (int t = 0; t < threads; ++t) {
+      issuers.emplace_back([&, t] {
+        for (int i = t; i < tasks; i += threads) {
+          Stream& stream = *streams[static_cast<size_t>(t)];
+          if (i > 0) device.wait(stream, *events[static_cast<size_t>(i - 1)]);
+          enqueue(stream, [&ran, i] { ran.push_back(i); });
+          device.record(*events[static_cast<size_t>(i)], stream);
+        }
+        streams[static_cast<size_t>(t)]->synchronize();
+      });
+    }
+    for (auto& issuer : issuers) issuer.join();
+    REQUIRE(ran.size() == tasks);
+    CHECK(std::is_sorted(ran.begin(), ran.end()));
+  }
+}
+
 TEST_CASE("events reach across kinds of devices") {
   FakeGpus gpus;
   const auto host = make_host_device(1 << 20);

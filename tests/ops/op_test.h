@@ -43,6 +43,7 @@ struct Run {
   static constexpr double kScale = 0.75;
   /// Copies elements, for ops that work in place.
   void copy(const std::string& from, const std::string& to) const {
+    stream.synchronize();
     const Tensor& source = tensors.at(from);
     for (int64_t r = 0; r < source.rows(); ++r) {
       for (int64_t c = 0; c < source.cols(); ++c) tensors.at(to).set(r, c, source.get(r, c));

@@ -127,7 +127,7 @@ TEST_CASE("linear: dropout keeps the share that it should, divided by it") {
   const OpTest test = linear({.rows = 40, .out = 1, .in = 250, .rank = 1, .dropout = 0.3});
   for (const OpSet* ops : all_op_sets()) {
     INFO(ops->name());
-    TestStream stream(1, test.scratch(*ops));
+    TestStream stream(*ops, 1, test.scratch(*ops));
     Tensors tensors = test.tensors;
     const auto fill = [&](const char* name, double x) {
       Tensor& t = tensors.at(name);
@@ -151,7 +151,7 @@ TEST_CASE("linear: bf16 products are products of rounded operands") {
     if (!ops->supports(DType::f32, Compute::bf16)) continue;
     INFO(ops->name());
     const OpTest test = linear({.rows = 4, .out = 4, .in = 64});
-    TestStream stream(1, test.scratch(*ops));
+    TestStream stream(*ops, 1, test.scratch(*ops));
     const Tensors rounded = run_op(*ops, stream, test.tensors, test.forward, Compute::bf16);
     const Tensors exact = run_op(*ops, stream, test.tensors, test.forward, Compute::f32);
     CHECK(difference(rounded.at("y"), exact.at("y"), 1e-4) != "");

@@ -172,7 +172,7 @@ TEST_CASE("sum of squares: views of any size, more than one block") {
   reference_ops().sum_squares(one, views, expected.view());
   for (const int workers : {1, 3, 8}) {
     for_each_back_end(scratch, [&](const OpSet& ops, Stream&) {
-      TestStream stream(workers, scratch(ops));
+      TestStream stream(ops, workers, scratch(ops));
       Tensor sums(DType::f64, 1, std::ssize(views));
       ops.sum_squares(stream, views, sums.view());
       CHECK(difference(sums, expected, 1e-12) == "");

@@ -12,6 +12,9 @@
 #ifdef HEARTH_EMULATED_OPS  // by linking hearth_gpu_emulated
 #include "cuda_emulator/emulated_ops.h"
 #endif
+#ifdef HEARTH_TEST_GPU  // by linking support/test_gpu.cpp
+#include "support/test_gpu.h"
+#endif
 
 namespace hearth::test {
 
@@ -22,6 +25,9 @@ inline void register_all_op_sets() {
 #ifdef HEARTH_EMULATED_OPS
     // By name alone, until it has all ops.
     if (std::getenv("HEARTH_TEST_OP_SETS") != nullptr) register_op_set(emulated_ops());
+#endif
+#ifdef HEARTH_TEST_GPU
+    register_gpu();
 #endif
     return true;
   }();

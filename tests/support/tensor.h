@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <memory_resource>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -111,7 +112,8 @@ class Tensor {
 
   DType dtype_ = DType::f32;
   int64_t rows_ = 0, cols_ = 0, stride_ = 0;
-  std::vector<Line> lines_;
+  // Of the default resource: op tests on a GPU put memory there that it reaches (test_gpu.h).
+  std::pmr::vector<Line> lines_;
 };
 
 /// Tensors by name.

@@ -1,18 +1,37 @@
-// A host stream with n workers and exactly the scratch that was declared, so that an op that takes
-// more fails.
+// A stream with n workers and exactly the scratch that was declared, so that an op that takes more
+// fails: of the host, or of the GPU for its op set.
 #pragma once
 
 #include <memory>
 
 #include "device/device.h"
 #include "ops/op_set.h"
+#ifdef HEARTH_TEST_GPU  // by linking support/test_gpu.cpp
+#include "support/test_gpu.h"
+#endif
 
 namespace hearth::test {
 
 class TestStream {
  public:
-  explicit TestStream(int workers = 1, ScratchNeed scratch = {})
-      : device_(make_host_device(uint64_t{1} << 32)) {
+  explicit TestStream(int workers = 1, ScratchNeed scratch = {}) { start(workers, scratch); }
+  /// For ops of this set.
+  TestStream(const OpSet& ops, int workers, ScratchNeed scratch) {
+#ifdef HEARTH_TEST_GPU
+    if (ops.name() == "cuda") device_ = test_gpu();
+#else
+    static_cast<void>(ops);
+#endif
+    start(workers, scratch);
+  }
+  operator Stream&() { return *stream_; }  // NOLINT: passed where an op takes a stream
+
+ private:
+  void start(int workers, ScratchNeed scratch) {
+    if (device_ == nullptr) {
+      host_ = make_host_device(uint64_t{1} << 32);
+      device_ = host_.get();
+    }
     StreamOptions options;
     options.name = "test";
     options.workers = workers;
@@ -20,10 +39,9 @@ class TestStream {
     options.worker_scratch_bytes = scratch.per_worker;
     stream_ = device_->create_stream(options);
   }
-  operator Stream&() { return *stream_; }  // NOLINT: passed where an op takes a stream
 
- private:
-  std::unique_ptr<Device> device_;
+  std::unique_ptr<Device> host_;
+  Device* device_ = nullptr;
   std::unique_ptr<Stream> stream_;
 };
 

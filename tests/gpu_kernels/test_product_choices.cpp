@@ -1,0 +1,60 @@
+// Which of several ways computes a dense product, and what is said of those that decline.
+#include "gpu_kernels/product_choices.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "support/test_stream.h"
+
+using namespace hearth;
+using namespace hearth::HEARTH_GPU;
+
+namespace {
+
+// Takes products of at least so many rows.
+class FromRows final : public ProductChoice {
+ public:
+  FromRows(std::string_view name, int64_t least) : name_(name), least_(least) {}
+  std::string_view name() const override { return name_; }
+  std::string declines(GpuStream&, const DenseProduct& p) const override {
+    return p.rows < least_ ? "fewer than " + std::to_string(least_) + " rows" : "";
+  }
+  void run(GpuStream&, const DenseProduct&) const override {}
+  size_t workspace_bytes() const override { return 0; }
+
+ private:
+  std::string_view name_;
+  int64_t least_;
+};
+
+}  // namespace
+
+TEST_CASE("product choices: the first that takes a product, none where all decline") {
+  hearth::test::TestStream host;
+  GpuStream stream(host);
+  const FromRows first("many", 100), second("some", 10);
+  const ProductChoice* const choices[] = {&first, &second};
+  std::vector<std::string> said;
+  const auto choose = [&](int64_t rows) {
+    DenseProduct product;
+    product.rows = rows;
+    return choose_product(choices, stream, product,
+                          [&](const std::string& line) { said.push_back(line); });
+  };
+  CHECK(choose(100) == &first);
+  CHECK(said.empty());
+  CHECK(choose(99) == &second);
+  CHECK(choose(9) == nullptr);
+  CHECK(said == std::vector<std::string>{"many not used: fewer than 100 rows",
+                                         "some not used: fewer than 10 rows"});
+  CHECK(choose(9) == nullptr);
+  CHECK(said.size() == 2);  // each reason once
+}
+
+TEST_CASE("product choices: without cuBLASLt the reason is said and no workspace is taken") {
+  hearth::test::TestStream host;
+  GpuStream stream(host);
+  REQUIRE(product_choices().size() == 1);
+  CHECK(product_choices()[0]->name() == "cuBLASLt");
+  CHECK(product_choices()[0]->declines(stream, {}) != "");
+  CHECK(product_workspace_bytes() == 0);
+}

@@ -4,7 +4,7 @@
 namespace hearth {
 
 CudaCalls* cuda_calls(std::string& why_not) {
-  why_not = "this build has no CUDA (see HEARTH_CUDA in docs/devices.md)";
+  why_not = "this build has no CUDA: " HEARTH_CUDA_WHY_NOT;
   return nullptr;
 }
 

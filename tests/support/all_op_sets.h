@@ -23,8 +23,7 @@ inline void register_all_op_sets() {
     register_reference_ops();
     register_cpu_ops();
 #ifdef HEARTH_EMULATED_OPS
-    // By name alone, until it has all ops.
-    if (std::getenv("HEARTH_TEST_OP_SETS") != nullptr) register_op_set(emulated_ops());
+    register_op_set(emulated_ops());
 #endif
 #ifdef HEARTH_TEST_GPU
     register_gpu();

@@ -159,6 +159,29 @@ inline unsigned vote(const char* what, unsigned mask, bool value) {
   return mine.result;
 }
 
+template <class T>
+struct Match {
+  T value;
+  unsigned result;
+};
+/// The lanes with the same value.
+template <class T>
+unsigned match(unsigned mask, T value) {
+  Match<T> mine{value, 0};
+  sync_warp("__match_any_sync", mask, &mine, [](void* const* lanes, unsigned in) {
+    for (unsigned l = 0; l < 32; ++l) {
+      if ((in >> l & 1) == 0) continue;
+      auto& to = *static_cast<Match<T>*>(lanes[l]);
+      for (unsigned m = 0; m < 32; ++m) {
+        if ((in >> m & 1) != 0 && static_cast<Match<T>*>(lanes[m])->value == to.value) {
+          to.result |= 1u << m;
+        }
+      }
+    }
+  });
+  return mine.result;
+}
+
 inline unsigned lane() { return current->lane(); }
 
 }  // namespace hearth::cuda_emulator
@@ -190,6 +213,10 @@ T __shfl_down_sync(unsigned mask, T x, unsigned by, int width = 32) {
   const unsigned own = ::hearth::cuda_emulator::lane(), w = static_cast<unsigned>(width);
   return ::hearth::cuda_emulator::shuffle("__shfl_down_sync", mask, x,
                                           own % w + by < w ? own + by : own);
+}
+template <class T>
+unsigned __match_any_sync(unsigned mask, T x) {
+  return ::hearth::cuda_emulator::match(mask, x);
 }
 inline unsigned __ballot_sync(unsigned mask, bool x) {
   return ::hearth::cuda_emulator::vote("__ballot_sync", mask, x);

@@ -1,0 +1,69 @@
+#include "gpu_kernels/kernels/rows.cuh"
+#include "gpu_kernels/token_rows.h"
+
+namespace hearth::HEARTH_GPU {
+namespace {
+
+template <int kThreads>
+__global__ void __launch_bounds__(kRowBlock)
+    embedding_kernel(const __grid_constant__ EmbeddingArguments a) {
+  const RowThreads<kThreads> place;
+  if (place.row >= a.rows) return;
+  const int64_t id = a.ids[place.row];
+  const bool known = id >= 0 && id < a.vocabulary;
+  float* const to = a.out.data + place.row * a.out.stride;
+  place.for_quads(a.cols, [&](int64_t c, int n) {
+    float x[4] = {NAN, NAN, NAN, NAN};
+    if (known) read4(a.table.data, a.table.stored, id * a.table.stride + c, n, a.quads, x);
+    write4(to + c, n, a.quads, x);
+  });
+}
+
+constexpr int kGradientThreads = 128;
+constexpr int64_t kGradientColumns = 4 * 4 * kGradientThreads;  // of a block
+
+// The block of the first token of an id adds the rows of all tokens with it, in order; the others
+// have nothing to do. Every warp looks for them, which costs tokens^2 / 64 reads of 128 bytes at most:
+// less than a row for each token.
+__global__ void __launch_bounds__(kGradientThreads)
+    embedding_gradient_kernel(const __grid_constant__ EmbeddingArguments a) {
+  const int64_t token = blockIdx.x;
+  const int id = a.ids[token], lane = static_cast<int>(threadIdx.x) % 32;
+  if (id < 0 || id >= a.vocabulary || id == a.padding) return;
+  for (int64_t t = 0; t < token; t += 32) {
+    if (__any_sync(0xffffffffu, t + lane < token && a.ids[t + lane] == id)) return;
+  }
+  const int64_t first = int64_t{blockIdx.y} * kGradientColumns;
+  const int64_t end = first + kGradientColumns < a.cols ? first + kGradientColumns : a.cols;
+  float* const to = a.table_gradient.data + id * a.table_gradient.stride;
+  for (int64_t t = token; t < a.rows; t += 32) {
+    unsigned same = __ballot_sync(0xffffffffu, t + lane < a.rows && a.ids[t + lane] == id);
+    for (; same != 0; same &= same - 1) {
+      const float* const from =
+          a.dout.data + (t + __ffs(static_cast<int>(same)) - 1) * a.dout.stride;
+      for (int64_t c = first + int64_t{4} * threadIdx.x; c < end; c += 4 * kGradientThreads) {
+        const int n = end - c < 4 ? static_cast<int>(end - c) : 4;
+        float x[4], sum[4];
+        read4(from + c, n, a.quads, x);
+        read4(to + c, n, a.quads, sum);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) sum[i] += x[i];
+        write4(to + c, n, a.quads, sum);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void embedding_on(void* stream, const EmbeddingArguments& a) {
+  launch_rows(embedding_kernel<32>, embedding_kernel<kRowBlock>, stream, a);
+}
+
+void embedding_gradient_on(void* stream, const EmbeddingArguments& a) {
+  if (a.rows == 0 || a.cols == 0) return;
+  launch(embedding_gradient_kernel, {a.rows, parts_over(a.cols, kGradientColumns)},
+         kGradientThreads, 0, stream, a);
+}
+
+}  // namespace hearth::HEARTH_GPU

@@ -1,0 +1,88 @@
+#include "gpu_kernels/gpu_op_set.h"
+#include "gpu_kernels/gpu_stream.h"
+#include "gpu_kernels/router_rows.h"
+
+namespace hearth::HEARTH_GPU {
+
+void GpuOps::route(Stream& stream, ConstView choice, View offsets, View source, View row_of) const {
+  const int64_t rows = choice.size(), experts = offsets.cols - 1;
+  HEARTH_CHECK(is_shaped(source, 1, rows) && same_shape(row_of, choice) && experts > 0,
+               "route: shapes");
+  GpuStream gpu = gpu_stream(stream);
+  Scratch::Frame frame(gpu.scratch());
+  constexpr int64_t kLanes = 32, kSmallest = 4 * kLanes;
+  RouteArguments a;
+  a.rows = rows;
+  a.experts = static_cast<int>(experts);
+  a.choices = static_cast<int>(choice.cols);
+  const int64_t even = (rows + kRouteChunks - 1) / kRouteChunks;
+  a.chunk = even > kSmallest ? (even + kLanes - 1) / kLanes * kLanes : kSmallest;
+  a.chunks = static_cast<int>((rows + a.chunk - 1) / a.chunk);
+  a.choice = matrix_of<int32_t>(choice);
+  a.places = gpu.scratch().take<int32_t>(experts * a.chunks);
+  a.offsets = offsets.as<int32_t>();
+  a.source = source.as<int32_t>();
+  a.row_of = matrix_of<int32_t>(row_of);
+  route_on(gpu.handle(), a);
+}
+
+void GpuOps::permute(Stream& stream, ConstView x, const RoutingView& routing, View rows) const {
+  HEARTH_CHECK(is_shaped(rows, routing.source.cols, x.cols) && x.rows == routing.row_of.rows,
+               "permute: shapes");
+  MoveArguments a;
+  a.rows = rows.rows;
+  a.cols = rows.cols;
+  a.quads = in_quads({x, rows});
+  a.choices = static_cast<int>(routing.row_of.cols);
+  a.source = routing.source.as<int32_t>();
+  a.from = matrix_of<float>(x);
+  a.to = matrix_of<float>(rows);
+  permute_on(gpu_stream(stream).handle(), a);
+}
+
+void GpuOps::combine(Stream& stream, ConstView rows, const RoutingView& routing, ConstView weight,
+                     ConstView base, View out) const {
+  const int64_t k = routing.row_of.cols;
+  HEARTH_CHECK(rows.rows == routing.source.cols && is_shaped(out, routing.row_of.rows, rows.cols) &&
+                   absent_or_shaped(weight, out.rows, k) && (!base || same_shape(base, out)),
+               "combine: shapes");
+  MoveArguments a;
+  a.rows = out.rows;
+  a.cols = out.cols;
+  a.quads = in_quads({rows, base, out});
+  a.choices = static_cast<int>(k);
+  a.row_of = matrix_of<int32_t>(routing.row_of);
+  a.from = matrix_of<float>(rows);
+  a.weight = matrix_of<float>(weight);
+  a.base = matrix_of<float>(base);
+  a.to = matrix_of<float>(out);
+  combine_on(gpu_stream(stream).handle(), a);
+}
+
+void GpuOps::to_expert_order(Stream& stream, ConstView values, const RoutingView& routing,
+                             View rows) const {
+  HEARTH_CHECK(same_shape(values, routing.row_of) && is_shaped(rows, 1, routing.source.cols),
+               "to_expert_order: shapes");
+  OrderArguments a;
+  a.rows = rows.cols;
+  a.choices = static_cast<int>(values.cols);
+  a.source = routing.source.as<int32_t>();
+  a.values = {const_cast<float*>(values.as<float>()), values.stride};
+  a.rows_data = rows.as<float>();
+  to_expert_order_on(gpu_stream(stream).handle(), a);
+}
+
+void GpuOps::to_token_order(Stream& stream, ConstView rows, const RoutingView& routing,
+                            View values) const {
+  HEARTH_CHECK(same_shape(values, routing.row_of) && is_shaped(rows, 1, routing.source.cols),
+               "to_token_order: shapes");
+  OrderArguments a;
+  a.rows = rows.cols;
+  a.choices = static_cast<int>(values.cols);
+  a.source = routing.source.as<int32_t>();
+  a.values = matrix_of<float>(values);
+  a.rows_data = const_cast<float*>(rows.as<float>());
+  to_token_order_on(gpu_stream(stream).handle(), a);
+}
+
+}  // namespace hearth::HEARTH_GPU

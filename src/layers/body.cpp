@@ -17,7 +17,9 @@ std::string_view name_of(TaskKind kind) {
     case TaskKind::combine: return "C";
     case TaskKind::head: return "head";
     case TaskKind::norm: return "norm";
+    case TaskKind::clip: return "clip";
     case TaskKind::update: return "update";
+    case TaskKind::copy: return "copy";
   }
   return "?";
 }
@@ -55,6 +57,17 @@ double ratio(int64_t part, int64_t whole) {
 }
 
 }  // namespace
+
+std::vector<std::pair<BlockId, BlockId>> blocks_at(const ParameterTable& table, BlockId begin,
+                                                   BlockId end, Place place) {
+  std::vector<std::pair<BlockId, BlockId>> runs;
+  for (BlockId id = begin; id < end; ++id) {
+    if (table.block(id).place != place) continue;
+    if (runs.empty() || runs.back().second != id) runs.emplace_back(id, id);
+    runs.back().second = id + 1;
+  }
+  return runs;
+}
 
 double pair_share(const ParameterTable& table, BlockId begin, BlockId end) {
   const auto [first, last] = table.adapters_of(begin, end);
@@ -104,8 +117,11 @@ const Body& body_of(TaskKind kind) {
     case TaskKind::combine: return combine_body();
     case TaskKind::head: return head_body();
     case TaskKind::norm: return norm_body();
-    case TaskKind::update: break;
+    case TaskKind::clip: return clip_body();
+    case TaskKind::update:
+    case TaskKind::copy: break;
   }
+  HEARTH_CHECK(kind == TaskKind::update, "a copy has no body");
   return update_body();
 }
 

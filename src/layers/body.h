@@ -20,6 +20,7 @@ namespace hearth {
 
 /// A: input norm, attention, residual, post norm, gate. S: dense MLP or shared expert. D, C: dispatch
 /// and combine. E: the routed experts of a layer. The head is forward and backward of the loss in one.
+/// A copy brings one value from the place of one task to that of another; it has no body.
 enum class TaskKind : uint8_t {
   embed,
   attention,
@@ -29,7 +30,9 @@ enum class TaskKind : uint8_t {
   combine,
   head,
   norm,
-  update
+  clip,
+  update,
+  copy
 };
 std::string_view name_of(TaskKind kind);
 
@@ -84,9 +87,10 @@ struct TaskShape {
   Pass pass = Pass::train;
   Phase phase = Phase::forward;
   int32_t layer = -1;
-  int64_t tokens = 0;      // bound of a micro-batch
-  int64_t longest = 0;     // bound of a sequence, cached keys included
-  int64_t cache_rows = 0;  // rows of the key-value cache, 0 = no cache
+  int64_t tokens = 0;        // bound of a micro-batch
+  int64_t longest = 0;       // bound of a sequence, cached keys included
+  int64_t cache_rows = 0;    // rows of the key-value cache, 0 = no cache
+  Place place = kHostPlace;  // where the task runs
   bool moe() const { return spec.has_experts(layer); }
   bool shared() const { return spec.has_shared_expert(layer); }
 };
@@ -118,11 +122,12 @@ class BodyContext {
   BatchShape batch;
   std::span<const BoundPort> ports;
   std::span<const BlockUse> blocks;
+  Place place = kHostPlace;
 
   /// The value as declared; a bug if it was not declared, or not for writing (`out`).
   ConstView in(Value value, int32_t layer_offset = 0) const;
   View out(Value value, int32_t layer_offset = 0) const;
-  /// A value of one f64.
+  /// A value of one f64 that is on the host (ValueInfo::host); others a body must not look at.
   double scalar(Value value) const { return in(value).as<double>()[0]; }
   void set_scalar(Value value, double x) const { out(value).as<double>()[0] = x; }
   bool moe() const { return spec.has_experts(layer); }
@@ -140,6 +145,7 @@ class Body {
   virtual void run(const BodyContext& c) const = 0;
 };
 
+/// Of any kind but copy.
 const Body& body_of(TaskKind kind);
 
 /// A [n, 1] value as the vector [1, n] that ops take.

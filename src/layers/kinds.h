@@ -1,6 +1,9 @@
 // The bodies, one a task kind; reached through body_of (layers/body.h).
 #pragma once
 
+#include <utility>
+#include <vector>
+
 #include "layers/body.h"
 
 namespace hearth {
@@ -13,6 +16,7 @@ const Body& experts_body();
 const Body& combine_body();
 const Body& head_body();
 const Body& norm_body();
+const Body& clip_body();
 const Body& update_body();
 
 /// Products of a task over matrices: a backward has the gradient of the input, and that of the
@@ -21,6 +25,10 @@ const Body& update_body();
 double matrix_work(const TaskShape& s, double forward, BlockId begin, BlockId end);
 /// Elements of the adapters of blocks [begin, end), as a share of those of the blocks' matrices.
 double pair_share(const ParameterTable& table, BlockId begin, BlockId end);
+
+/// Runs of blocks that lie at a place, of [begin, end).
+std::vector<std::pair<BlockId, BlockId>> blocks_at(const ParameterTable& table, BlockId begin,
+                                                   BlockId end, Place place);
 
 /// Ports that several kinds declare alike.
 namespace ports {

@@ -1,4 +1,4 @@
-// update: AdamW on the blocks of a layer (or of embedding and head), in runs. A step whose gradient
+// update: AdamW on the blocks of a layer (or of embedding and head) at one place, in runs. A step whose gradient
 // is not finite changes no weight; its gradient is cleared all the same.
 #include "base/planted.h"
 #include "layers/kinds.h"
@@ -18,7 +18,8 @@ class Update final : public Body {
     return list;
   }
 
-  /// Layer -1: the embedding; layer L: the head; else all blocks of the layer; and their adapters.
+  /// Layer -1: the embedding; layer L: the head; else the blocks of the layer, at the task's place;
+  /// and their adapters. None where the place has no block of it.
   std::vector<BlockUse> blocks(const TaskShape& s) const override {
     BlockId begin = 0, end = 0;
     const auto count = static_cast<BlockId>(s.table.blocks().size());
@@ -31,9 +32,12 @@ class Update final : public Body {
       if (begin == end) begin = id;
       end = id + 1;
     }
-    const auto [first, last] = s.table.adapters_of(begin, end);
-    std::vector<BlockUse> uses = {{begin, end, BlockAccess::update}};
-    if (first != last) uses.push_back({first, last, BlockAccess::update});
+    std::vector<BlockUse> uses;
+    for (const auto& [run_begin, run_end] : blocks_at(s.table, begin, end, s.place)) {
+      uses.push_back({run_begin, run_end, BlockAccess::update});
+      const auto [first, last] = s.table.adapters_of(run_begin, run_end);
+      if (first != last) uses.push_back({first, last, BlockAccess::update});
+    }
     return uses;
   }
 

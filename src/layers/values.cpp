@@ -9,7 +9,7 @@ namespace {
 constexpr auto kInfo = [] {
   std::array<ValueInfo, kValues> table{};
   const auto set = [&](Value v, std::string_view name, Scope scope, bool given = false) {
-    table[static_cast<size_t>(v)] = {name, scope, given, false};
+    table[static_cast<size_t>(v)] = {name, scope, given, false, false};
   };
   const auto layer = [&](Value v, std::string_view name) { set(v, name, Scope::layer); };
   set(Value::ids, "ids", Scope::micro_batch, true);
@@ -72,7 +72,7 @@ constexpr auto kInfo = [] {
   layer(Value::d_row_weight, "d_row_weight");
   layer(Value::d_weight, "d_weight");
   layer(Value::d_normed, "d_normed");
-  set(Value::tensor_norms, "tensor_norms", Scope::step);
+  layer(Value::tensor_norms, "tensor_norms");
   set(Value::grad_norm, "grad_norm", Scope::step);
   set(Value::clip, "clip", Scope::step);
   set(Value::finite, "finite", Scope::step);
@@ -90,6 +90,11 @@ constexpr auto kInfo = [] {
   for (const Value v : {Value::loss, Value::aux_loss, Value::z_loss, Value::router_counts,
                         Value::logits, Value::grad_norm, Value::clip, Value::finite}) {
     table[static_cast<size_t>(v)].kept = true;
+  }
+  for (const Value v :
+       {Value::micro_tokens, Value::dropout_key, Value::trained_tokens, Value::tokens, Value::lr,
+        Value::update_step, Value::grad_norm, Value::clip, Value::finite}) {
+    table[static_cast<size_t>(v)].host = true;
   }
   return table;
 }();

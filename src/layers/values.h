@@ -77,7 +77,7 @@ enum class Value : uint8_t {
   d_normed,  // [T, H]
 
   // Step.
-  tensor_norms,  // f64 [tensors]
+  tensor_norms,  // f64 [trained tensors of a place]; of the "layer" that is the place's number
   grad_norm,
   clip,
   finite,  // f64
@@ -104,7 +104,8 @@ struct ValueInfo {
   std::string_view name;
   Scope scope;
   bool given = false;  // written before the step, not by a task
-  bool kept = false;   // read after the step: its buffer lives to the end of the list
+  bool kept = false;   // read after the step: at the end of the list it is on the host
+  bool host = false;   // on the host wherever the task runs: bodies read it themselves
 };
 const ValueInfo& info_of(Value value);
 

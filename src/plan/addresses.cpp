@@ -1,4 +1,4 @@
-// Buffers in three parts of the arena, one after the other, by how long they live:
+// Buffers in three parts of an arena, one after the other, by how long they live:
 //
 //   to the end  what is given or read after the list: side by side
 //   long        saved for backward, gradients between layers: in the order of time, each in the
@@ -137,28 +137,20 @@ size_t largest_first(Order order, size_t base) {
   return end;
 }
 
-}  // namespace
-
-size_t assign_addresses(std::vector<Buffer>& buffers) {
-  TaskId end = 0;
-  for (const Buffer& b : buffers) end = std::max(end, b.last);
+size_t assign_arena(const Order& buffers, TaskId end) {
   Order to_the_end, others, brief;
-  for (Buffer& b : buffers) {
-    if (b.last - b.first < kShort) {
-      brief.push_back(&b);
+  for (Buffer* b : buffers) {
+    if (b->last - b->first < kShort) {
+      brief.push_back(b);
     } else {
-      (b.last == end ? to_the_end : others).push_back(&b);
+      (b->last == end ? to_the_end : others).push_back(b);
     }
   }
   return largest_first(std::move(brief),
                        in_order_of_time(std::move(others), side_by_side(to_the_end, 0)));
 }
 
-bool live_buffers_overlap(const std::vector<Buffer>& buffers) {
-  std::vector<const Buffer*> births;
-  for (const Buffer& b : buffers) {
-    if (b.bytes > 0) births.push_back(&b);
-  }
+bool overlap(std::vector<const Buffer*> births) {
   std::vector<const Buffer*> deaths = births;
   std::sort(births.begin(), births.end(),
             [](const Buffer* a, const Buffer* b) { return a->first < b->first; });
@@ -175,6 +167,31 @@ bool live_buffers_overlap(const std::vector<Buffer>& buffers) {
       if (before->address + before->bytes > b->address) return true;
     }
     alive[b->address] = b;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<size_t> assign_addresses(std::vector<Buffer>& buffers, size_t places) {
+  TaskId end = 0;
+  std::vector<Order> of_place(places);
+  for (Buffer& b : buffers) {
+    end = std::max(end, b.last);
+    of_place[static_cast<size_t>(b.place)].push_back(&b);
+  }
+  std::vector<size_t> sizes;
+  for (const Order& order : of_place) sizes.push_back(assign_arena(order, end));
+  return sizes;
+}
+
+bool live_buffers_overlap(const std::vector<Buffer>& buffers) {
+  std::map<Place, std::vector<const Buffer*>> of_place;
+  for (const Buffer& b : buffers) {
+    if (b.bytes > 0) of_place[b.place].push_back(&b);
+  }
+  for (auto& [place, some] : of_place) {
+    if (overlap(std::move(some))) return true;
   }
   return false;
 }

@@ -16,9 +16,11 @@ double passes_of(TaskKind kind) {
     case TaskKind::embed:
     case TaskKind::mlp:
     case TaskKind::dispatch:
-    case TaskKind::combine: return 1;
+    case TaskKind::combine:
+    case TaskKind::copy: return 1;
     case TaskKind::experts:  // counted in the experts' rate
     case TaskKind::norm:
+    case TaskKind::clip:
     case TaskKind::update: break;
   }
   return 0;
@@ -50,7 +52,10 @@ double trained_parameters(const Task& task, const ParameterTable& table) {
 
 const char* phase_of(const Task& task) {
   if (task.kind == TaskKind::head) return "loss";
-  if (task.kind == TaskKind::norm || task.kind == TaskKind::update) return "update";
+  if (task.kind == TaskKind::copy) return "copy";
+  if (task.kind == TaskKind::norm || task.kind == TaskKind::clip || task.kind == TaskKind::update) {
+    return "update";
+  }
   return name_of(task.phase).data();
 }
 

@@ -36,7 +36,7 @@ struct CostRates {
   double update_params_per_s = 0;  // optimizer sweep
 };
 
-/// Seconds of a step by phase (forward, recompute, backward, loss, update), by task kind, and by
+/// Seconds of a step by phase (forward, recompute, backward, loss, update, copy), by task kind, and by
 /// what limits them.
 struct StepCost {
   std::map<std::string, double> phases;

@@ -20,21 +20,63 @@ std::string_view name_of(BufferClass c) {
 
 std::string describe(const Task& task) {
   std::string text = std::string(name_of(task.kind)) + " " + std::string(name_of(task.phase));
-  if (task.layer >= 0) text += " layer " + std::to_string(task.layer);
+  if (task.kind == TaskKind::copy) {
+    text += " of " + std::string(info_of(task.uses.front().port.value).name);
+  }
+  if (task.layer >= 0 && task.kind != TaskKind::norm && task.kind != TaskKind::clip) {
+    text += " layer " + std::to_string(task.layer);
+  }
   if (task.micro_batch >= 0) text += " micro-batch " + std::to_string(task.micro_batch);
+  if (task.place != kHostPlace) text += " at place " + std::to_string(task.place);
   return text;
 }
+
+namespace {
+
+bool has_place(const Schedule& s, Place place) {
+  return place >= 0 && static_cast<size_t>(place) < s.arena_bytes.size();
+}
+
+/// A copy reads one buffer and writes that value's other one; any other task finds what it touches
+/// at its place.
+void validate_places(const Schedule& s, const Task& task) {
+  HEARTH_CHECK(task.stream >= 0 && static_cast<size_t>(task.stream) < s.streams.size(),
+               "schedule: unknown stream");
+  HEARTH_CHECK(s.streams[static_cast<size_t>(task.stream)].place == task.place,
+               "schedule: a task on a stream of another place");
+  const auto buffer = [&](size_t use) -> const Buffer& {
+    return s.buffers[static_cast<size_t>(task.uses[use].buffer)];
+  };
+  if (task.kind == TaskKind::copy) {
+    HEARTH_CHECK(task.uses.size() == 2 && task.uses[0].port.access == Access::read &&
+                     task.uses[1].port.access == Access::write &&
+                     task.uses[0].port.value == task.uses[1].port.value &&
+                     buffer(0).bytes == buffer(1).bytes && buffer(0).place != buffer(1).place &&
+                     (buffer(0).place == task.place || buffer(1).place == task.place),
+                 "schedule: a copy joins two places");
+    return;
+  }
+  for (size_t use = 0; use < task.uses.size(); ++use) {
+    const Value value = task.uses[use].port.value;
+    const Place place = info_of(value).host ? kHostPlace : task.place;
+    HEARTH_CHECK(buffer(use).place == place, "schedule: at another place: " + describe(task) +
+                                                 ", " + std::string(info_of(value).name));
+  }
+}
+
+}  // namespace
 
 void validate(const Schedule& s) {
   std::vector<bool> written(s.buffers.size());
   for (size_t i = 0; i < s.buffers.size(); ++i) {
     const Buffer& b = s.buffers[i];
     written[i] = b.use == BufferClass::given || b.use == BufferClass::cache;
-    HEARTH_CHECK(b.address + b.bytes <= s.arena_bytes, "schedule: buffer outside its arena");
+    HEARTH_CHECK(
+        has_place(s, b.place) && b.address + b.bytes <= s.arena_bytes[static_cast<size_t>(b.place)],
+        "schedule: buffer outside its arena");
   }
   for (const Task& task : s.tasks) {
-    HEARTH_CHECK(task.stream >= 0 && static_cast<size_t>(task.stream) < s.streams.size(),
-                 "schedule: unknown stream");
+    validate_places(s, task);
     for (const BufferUse& use : task.uses) {
       const auto id = static_cast<size_t>(use.buffer);
       const Access access = use.port.access;
@@ -68,18 +110,19 @@ struct Accesses {
   }
 };
 
-/// The arena as pieces [key, next key), split where a buffer begins or ends.
+/// The arenas as pieces [key, next key), split where a buffer begins or ends.
 class AddressMap {
  public:
-  explicit AddressMap(const Schedule& s) {
-    pieces_[0];
+  explicit AddressMap(const Schedule& s) : pieces_(s.arena_bytes.size()) {
     for (const Buffer& b : s.buffers) {
-      pieces_[b.address];
-      pieces_[b.address + b.bytes];
+      std::map<size_t, Accesses>& arena = pieces_[static_cast<size_t>(b.place)];
+      arena[b.address];
+      arena[b.address + b.bytes];
     }
   }
   void access(const Buffer& b, bool writes, TaskId task, std::vector<TaskId>& after) {
-    for (auto it = pieces_.find(b.address); it->first < b.address + b.bytes; ++it) {
+    std::map<size_t, Accesses>& arena = pieces_[static_cast<size_t>(b.place)];
+    for (auto it = arena.find(b.address); it->first < b.address + b.bytes; ++it) {
       if (writes) {
         it->second.write(task, after);
       } else {
@@ -89,7 +132,7 @@ class AddressMap {
   }
 
  private:
-  std::map<size_t, Accesses> pieces_;
+  std::vector<std::map<size_t, Accesses>> pieces_;  // by place
 };
 
 }  // namespace

@@ -10,9 +10,9 @@ std::string chrome_trace(const Schedule& schedule, const Trace& trace) {
     Json name;
     name["name"] = "thread_name";
     name["ph"] = "M";
-    name["pid"] = 0;
+    name["pid"] = static_cast<int64_t>(schedule.streams[s].place);
     name["tid"] = static_cast<int64_t>(s);
-    name["args"]["name"] = schedule.streams[s];
+    name["args"]["name"] = schedule.streams[s].name;
     events.push_back(std::move(name));
   }
   for (const TaskTime& time : trace) {
@@ -21,7 +21,7 @@ std::string chrome_trace(const Schedule& schedule, const Trace& trace) {
     event["name"] = describe(task);
     event["cat"] = name_of(task.kind);
     event["ph"] = "X";
-    event["pid"] = 0;
+    event["pid"] = static_cast<int64_t>(task.place);
     event["tid"] = static_cast<int64_t>(task.stream);
     event["ts"] = time.begin * 1e6;
     event["dur"] = (time.end - time.begin) * 1e6;

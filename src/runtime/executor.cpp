@@ -6,6 +6,7 @@
 #include <cstring>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
 #include "runtime/stream_threads.h"
@@ -18,13 +19,14 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Which buffer holds a value: the first that was made of it. Layer and micro-batch count where the
-/// value belongs to one.
+/// Which buffer of the host holds a value: the first that was made of it. Layer and micro-batch count
+/// where the value belongs to one.
 class ValueIndex {
  public:
   explicit ValueIndex(const Schedule& s) {
     for (size_t i = 0; i < s.buffers.size(); ++i) {
       const Buffer& b = s.buffers[i];
+      if (b.place != kHostPlace) continue;
       ids_.emplace(key_of(b.port.value, b.layer, b.micro_batch), static_cast<BufferId>(i));
     }
   }
@@ -63,6 +65,129 @@ std::vector<std::vector<TaskId>> waits_of(const Schedule& s) {
   return waits;
 }
 
+/// Begin and end of the tasks of a run, in seconds from its start. Where work is done when a call
+/// returns the clock tells; else events of the device do, read after the run.
+class TaskTimes {
+ public:
+  TaskTimes(const Schedule& schedule, const ExecutorParts& parts, const Workspace& workspace)
+      : schedule_(schedule), parts_(parts), workspace_(workspace), times_(schedule.tasks.size()) {}
+
+  void start() {
+    start_ = now();
+    bases_.clear();
+    bases_.resize(parts_.places.size());
+    for (size_t s = 0; s < schedule_.streams.size(); ++s) {
+      const StreamPlan& plan = schedule_.streams[s];
+      Base& base = bases_[static_cast<size_t>(plan.place)];
+      if (plan.use != StreamUse::compute || device(plan.place).host_reaches()) continue;
+      base.event = device(plan.place).create_event(true);
+      device(plan.place).record(*base.event, *workspace_.streams[s]);
+      base.event->synchronize();  // nothing runs yet
+      base.at = now() - start_;
+    }
+  }
+  void begin(TaskId id) { mark(id, times_[static_cast<size_t>(id)].begin); }
+  void end(TaskId id) {
+    mark(id, times_[static_cast<size_t>(id)].end);
+    times_[static_cast<size_t>(id)].ran = true;
+  }
+
+  /// Of the tasks that ran, in order of beginning.
+  Trace trace() {
+    Trace result;
+    for (size_t t = 0; t < times_.size(); ++t) {
+      Times& times = times_[t];
+      if (!times.ran) continue;
+      const Place place = schedule_.tasks[t].place;
+      result.push_back(
+          {static_cast<TaskId>(t), resolve(times.begin, place), resolve(times.end, place)});
+      times.ran = false;
+    }
+    std::sort(result.begin(), result.end(),
+              [](const TaskTime& a, const TaskTime& b) { return a.begin < b.begin; });
+    return result;
+  }
+
+ private:
+  struct Mark {
+    double at = 0;
+    std::unique_ptr<Event> event;
+  };
+  using Base = Mark;
+  struct Times {
+    Mark begin, end;
+    bool ran = false;
+  };
+
+  Device& device(Place place) const { return parts_.places[static_cast<size_t>(place)].device; }
+  void mark(TaskId id, Mark& mark) {
+    const Task& task = schedule_.tasks[static_cast<size_t>(id)];
+    if (device(task.place).host_reaches()) {
+      mark.at = now() - start_;
+      return;
+    }
+    if (mark.event) {
+      mark.event->reset();
+    } else {
+      mark.event = device(task.place).create_event(true);
+    }
+    device(task.place).record(*mark.event, *workspace_.streams[static_cast<size_t>(task.stream)]);
+  }
+  double resolve(Mark& mark, Place place) {
+    if (!mark.event) return mark.at;
+    Base& base = bases_[static_cast<size_t>(place)];
+    return base.at + device(place).seconds_between(*base.event, *mark.event);
+  }
+
+  const Schedule& schedule_;
+  const ExecutorParts& parts_;
+  const Workspace& workspace_;
+  double start_ = 0;
+  std::vector<Base> bases_;  // by place
+  std::vector<Times> times_;
+};
+
+/// A step is abandoned, or its updates have begun, or neither yet: the first to say so decides.
+class StepFate {
+ public:
+  bool abandoned() const { return state_ == State::abandoned; }
+  bool open() const { return state_ == State::open; }
+  void abandon() { become(State::abandoned); }
+  void begin_updates() { become(State::updating); }
+
+ private:
+  enum class State : uint8_t { open, updating, abandoned };
+  void become(State next) {
+    State expected = State::open;
+    state_.compare_exchange_strong(expected, next);
+  }
+  std::atomic<State> state_{State::open};
+};
+
+/// Overwrites buffers once nobody uses them any more: what reads them later is seen. For one thread.
+class Poison {
+ public:
+  explicit Poison(const Schedule& schedule) : schedule_(schedule), left_(schedule.buffers.size()) {
+    for (const Task& task : schedule.tasks) {
+      for (const BufferUse& use : task.uses) ++left_[static_cast<size_t>(use.buffer)];
+    }
+  }
+  template <class Address>
+  void after(const Task& task, const Address& address) {
+    for (const BufferUse& use : task.uses) {
+      const Buffer& buffer = schedule_.buffers[static_cast<size_t>(use.buffer)];
+      const ValueInfo& info = info_of(buffer.port.value);
+      if (--left_[static_cast<size_t>(use.buffer)] > 0) continue;
+      if (buffer.place == kHostPlace && (info.kept || info.given)) continue;
+      std::memset(address(use.buffer), 0xff, buffer.bytes);
+    }
+  }
+
+ private:
+  const Schedule& schedule_;
+  std::vector<int> left_;
+};
+
 }  // namespace
 
 struct Executor::Impl {
@@ -74,6 +199,7 @@ struct Executor::Impl {
   std::vector<std::unique_ptr<Event>> events;  // of tasks that others wait for
   std::vector<std::vector<TaskId>> by_stream;
   StreamThreads threads;
+  TaskTimes times;
 
   Impl(const ExecutorParts& p, const Schedule& s)
       : parts(p),
@@ -82,10 +208,17 @@ struct Executor::Impl {
         waits(waits_of(s)),
         events(s.tasks.size()),
         by_stream(s.streams.size()),
-        threads(s.streams.size()) {
-    HEARTH_CHECK(s.arena_bytes <= p.workspace.arena->size() &&
+        threads(s.streams.size()),
+        times(s, parts, parts.workspace) {
+    HEARTH_CHECK(s.arena_bytes.size() <= p.places.size() &&
+                     s.arena_bytes.size() <= p.workspace.arenas.size() &&
                      s.streams.size() <= p.workspace.streams.size(),
                  "executor: workspace too small for the list");
+    for (size_t place = 0; place < s.arena_bytes.size(); ++place) {
+      const Arena* arena = p.workspace.arenas[place].get();
+      HEARTH_CHECK(s.arena_bytes[place] <= (arena == nullptr ? 0 : arena->size()),
+                   "executor: workspace too small for the list");
+    }
     for (size_t t = 0; t < s.tasks.size(); ++t) {
       const Task& task = s.tasks[t];
       by_stream[static_cast<size_t>(task.stream)].push_back(static_cast<TaskId>(t));
@@ -93,13 +226,21 @@ struct Executor::Impl {
       for (const BufferUse& use : task.uses) bound.push_back({use.port, address(use.buffer)});
       for (const TaskId before : waits[t]) {
         auto& event = events[static_cast<size_t>(before)];
-        if (!event) event = parts.device.create_event();
+        if (!event) event = device_of(s.tasks[static_cast<size_t>(before)]).create_event();
       }
     }
   }
 
   std::byte* address(BufferId id) const {
-    return parts.workspace.arena->data() + schedule.buffers[static_cast<size_t>(id)].address;
+    const Buffer& buffer = schedule.buffers[static_cast<size_t>(id)];
+    const auto& arena = parts.workspace.arenas[static_cast<size_t>(buffer.place)];
+    return arena == nullptr ? nullptr : arena->data() + buffer.address;
+  }
+  Device& device_of(const Task& task) const {
+    return parts.places[static_cast<size_t>(task.place)].device;
+  }
+  Stream& stream_of(const Task& task) const {
+    return *parts.workspace.streams[static_cast<size_t>(task.stream)];
   }
 
   void run_task(TaskId id, std::span<const BatchShape> batches) const {
@@ -108,13 +249,24 @@ struct Executor::Impl {
     const BatchShape batch =
         task.micro_batch >= 0 ? batches[static_cast<size_t>(task.micro_batch)] : BatchShape{};
     HEARTH_CHECK(batch.tokens <= schedule.tokens, "executor: micro-batch over its bound");
-    const BodyContext context{
-        parts.ops,   *parts.workspace.streams[static_cast<size_t>(task.stream)],
-        parts.spec,  parts.settings,
-        parts.table, schedule.pass,
-        task.phase,  task.layer,
-        batch,       ports[index],
-        task.blocks};
+    const std::vector<BoundPort>& bound = ports[index];
+    if (task.kind == TaskKind::copy) {  // as many rows as the micro-batch has
+      const size_t bytes = bound[0].port.bytes(batch.tokens);
+      if (bytes > 0) device_of(task).copy(stream_of(task), bound[1].data, bound[0].data, bytes);
+      return;
+    }
+    const BodyContext context{parts.places[static_cast<size_t>(task.place)].ops,
+                              stream_of(task),
+                              parts.spec,
+                              parts.settings,
+                              parts.table,
+                              schedule.pass,
+                              task.phase,
+                              task.layer,
+                              batch,
+                              bound,
+                              task.blocks,
+                              task.place};
     body_of(task.kind).run(context);
   }
 };
@@ -138,71 +290,79 @@ bool Executor::run(std::span<const BatchShape> batches, const RunOptions& option
   const Schedule& schedule = impl.schedule;
   HEARTH_CHECK(static_cast<int64_t>(batches.size()) == schedule.micro_batches,
                "executor: number of micro-batches");
-  HEARTH_CHECK(options.order.empty() || schedule.streams.size() == 1,
-               "executor: another order needs one stream");
+  HEARTH_CHECK(!options.poison || !options.order.empty() || schedule.streams.size() == 1,
+               "executor: poison needs one thread");
   for (auto& event : impl.events) {
     if (event) event->reset();
   }
-  std::vector<int> uses_left(schedule.buffers.size());
-  if (options.poison) {
-    for (const Task& task : schedule.tasks) {
-      for (const BufferUse& use : task.uses) ++uses_left[static_cast<size_t>(use.buffer)];
-    }
-  }
-  const auto poison_finished = [&](const Task& task) {
-    for (const BufferUse& use : task.uses) {
-      const Buffer& buffer = schedule.buffers[static_cast<size_t>(use.buffer)];
-      const ValueInfo& info = info_of(buffer.port.value);
-      if (--uses_left[static_cast<size_t>(use.buffer)] > 0 || info.kept || info.given) continue;
-      std::memset(impl.address(use.buffer), 0xff, buffer.bytes);
-    }
-  };
+  std::optional<Poison> poison;
+  if (options.poison) poison.emplace(schedule);
 
-  std::mutex mutex;  // of trace and error
+  std::mutex mutex;     // of the error
+  std::mutex updating;  // of before_update
   std::exception_ptr error;
-  std::atomic<bool> ended{false}, abandoned{false}, updating{false};
-  const double start = now();
-  const auto run_stream = [&](size_t s) {
-    Stream& stream = *impl.parts.workspace.streams[s];
-    const std::vector<TaskId>& list = options.order.empty() ? impl.by_stream[s] : options.order;
-    for (const TaskId id : list) {
-      const Task& task = schedule.tasks[static_cast<size_t>(id)];
-      Event* event = impl.events[static_cast<size_t>(id)].get();
-      try {
-        for (const TaskId before : impl.waits[static_cast<size_t>(id)]) {
-          impl.parts.device.wait(stream, *impl.events[static_cast<size_t>(before)]);
-        }
-        const bool update = task.kind == TaskKind::update;
-        if (update && options.before_update && !ended && !abandoned) options.before_update(task);
-        if (options.abandon && !updating && !abandoned && options.abandon()) abandoned = true;
-        if (update && !abandoned) updating = true;
-        if (!ended && !abandoned) {
-          const double begin = now() - start;
-          impl.run_task(id, batches);
-          if (options.trace != nullptr) {
-            const std::lock_guard lock(mutex);
-            options.trace->push_back({id, begin, now() - start});
-          }
-          if (options.poison) poison_finished(task);
-        }
-        if (event != nullptr) impl.parts.device.record(*event, stream);
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        if (!error) error = std::current_exception();
-        ended = true;
-        if (event != nullptr) impl.parts.device.fail(*event, std::current_exception());
-      }
-    }
-    stream.synchronize();
+  std::atomic<bool> ended{false};
+  StepFate fate;
+  const auto fail = [&](Event* event, Device& device) {
+    const std::lock_guard lock(mutex);
+    if (!error) error = std::current_exception();
+    ended = true;
+    if (event != nullptr) device.fail(*event, std::current_exception());
   };
-  if (options.trace != nullptr) options.trace->clear();
-  impl.threads.run(run_stream);
-  if (error) std::rethrow_exception(error);
+  const auto run_one = [&](TaskId id) {
+    const Task& task = schedule.tasks[static_cast<size_t>(id)];
+    Stream& stream = impl.stream_of(task);
+    Device& device = impl.device_of(task);
+    Event* event = impl.events[static_cast<size_t>(id)].get();
+    try {
+      for (const TaskId before : impl.waits[static_cast<size_t>(id)]) {
+        device.wait(stream, *impl.events[static_cast<size_t>(before)]);
+      }
+      const bool update = task.kind == TaskKind::update;
+      if (update && options.before_update && !ended && !fate.abandoned()) {
+        const std::lock_guard lock(updating);
+        options.before_update(task);
+      }
+      if (options.abandon && fate.open() && options.abandon()) fate.abandon();
+      if (update) fate.begin_updates();
+      if (!ended && !fate.abandoned()) {
+        if (options.trace != nullptr) impl.times.begin(id);
+        impl.run_task(id, batches);
+        if (options.trace != nullptr) impl.times.end(id);
+        if (poison) poison->after(task, [&](BufferId b) { return impl.address(b); });
+      }
+      if (event != nullptr) device.record(*event, stream);
+    } catch (...) {
+      fail(event, device);
+    }
+  };
+  // Also of what failed on a device after the calls had returned.
+  const auto finish_stream = [&](size_t s) {
+    const Place place = schedule.streams[s].place;
+    Device& device = impl.parts.places[static_cast<size_t>(place)].device;
+    try {
+      impl.parts.workspace.streams[s]->synchronize();
+      device.check();
+    } catch (...) {
+      fail(nullptr, device);
+    }
+  };
   if (options.trace != nullptr) {
-    std::sort(options.trace->begin(), options.trace->end(),
-              [](const TaskTime& a, const TaskTime& b) { return a.begin < b.begin; });
+    options.trace->clear();
+    impl.times.start();
   }
-  return !abandoned;
+  if (options.order.empty()) {
+    impl.threads.run([&](size_t s) {
+      for (const TaskId id : impl.by_stream[s]) run_one(id);
+      finish_stream(s);
+    });
+  } else {
+    for (const TaskId id : options.order) run_one(id);
+    for (size_t s = 0; s < schedule.streams.size(); ++s) finish_stream(s);
+  }
+  if (error) std::rethrow_exception(error);
+  if (options.trace != nullptr) *options.trace = impl.times.trace();
+  return !fate.abandoned();
 }
 
 }  // namespace hearth

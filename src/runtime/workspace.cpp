@@ -9,26 +9,56 @@ namespace hearth {
 WorkspaceNeed workspace_need(std::span<const Schedule* const> schedules) {
   WorkspaceNeed need;
   for (const Schedule* s : schedules) {
-    need.arena_bytes = std::max(need.arena_bytes, s->arena_bytes);
-    need.scratch = max_of(need.scratch, s->scratch);
-    need.streams = std::max(need.streams, s->streams.size());
+    const size_t places = std::max(need.arena_bytes.size(), s->arena_bytes.size());
+    need.arena_bytes.resize(places);
+    need.scratch.resize(places);
+    for (size_t place = 0; place < s->arena_bytes.size(); ++place) {
+      need.arena_bytes[place] = std::max(need.arena_bytes[place], s->arena_bytes[place]);
+      need.scratch[place] = max_of(need.scratch[place], s->scratch[place]);
+    }
+    if (s->streams.size() > need.streams.size()) need.streams = s->streams;
   }
   return need;
 }
 
-Workspace make_workspace(Device& device, const WorkspaceNeed& need, int workers,
+namespace {
+
+/// Memory for the activations of a place.
+std::unique_ptr<Arena> reserve(std::span<Device* const> devices, size_t place, size_t bytes) {
+  constexpr const char* kName = "activations";
+  if (place != static_cast<size_t>(kHostPlace)) {
+    return devices[place]->reserve(kName, SpaceKind::device, bytes);
+  }
+  for (Device* device : devices) {
+    if (!device->host_reaches()) return device->reserve(kName, SpaceKind::pinned, bytes);
+  }
+  return devices[place]->reserve(kName, SpaceKind::host, bytes);
+}
+
+}  // namespace
+
+Workspace make_workspace(std::span<Device* const> devices, const WorkspaceNeed& need, int workers,
                          const std::vector<int>& cores) {
+  HEARTH_CHECK(need.arena_bytes.size() <= devices.size(), "workspace: a list of more places");
   Workspace workspace;
-  workspace.arena = device.reserve("activations", SpaceKind::host, need.arena_bytes);
-  workspace.arena->touch(Pool(workers, cores));
-  for (size_t i = 0; i < need.streams; ++i) {
+  for (size_t place = 0; place < need.arena_bytes.size(); ++place) {
+    auto& arena = workspace.arenas.emplace_back();
+    if (need.arena_bytes[place] == 0) continue;
+    arena = reserve(devices, place, need.arena_bytes[place]);
+    arena->touch(Pool(workers, cores));
+  }
+  for (const StreamPlan& plan : need.streams) {
+    const auto place = static_cast<size_t>(plan.place);
     StreamOptions options;
-    options.name = i == 0 ? "compute" : "compute " + std::to_string(i);
-    options.workers = workers;
+    options.name = plan.name;
+    options.use = plan.use;
     options.cores = cores;
-    options.scratch_bytes = need.scratch.shared;
-    options.worker_scratch_bytes = need.scratch.per_worker;
-    workspace.streams.push_back(device.create_stream(options));
+    if (plan.use == StreamUse::compute) {
+      options.workers = workers;
+      options.scratch_bytes = need.scratch[place].shared;
+      options.worker_scratch_bytes = need.scratch[place].per_worker;
+    }
+    workspace.streams.push_back(devices[place]->create_stream(options));
   }
   return workspace;
 }

@@ -24,6 +24,7 @@ std::vector<MemoryLine> arena_lines(const Schedule& list, const std::string& bou
   uint64_t best_total = 0;
   std::vector<std::vector<const Buffer*>> begins(list.tasks.size()), ends(list.tasks.size());
   for (const Buffer& b : list.buffers) {
+    if (b.place != kHostPlace) continue;
     begins[static_cast<size_t>(b.first)].push_back(&b);
     ends[static_cast<size_t>(b.last)].push_back(&b);
   }
@@ -49,7 +50,7 @@ std::vector<MemoryLine> arena_lines(const Schedule& list, const std::string& bou
     lines.push_back({name_of_list(list) + ": " + std::string(name_of(static_cast<BufferClass>(c))),
                      best[static_cast<size_t>(c)], basis});
   }
-  const uint64_t gaps = list.arena_bytes - best_total;
+  const uint64_t gaps = list.arena_bytes[kHostPlace] - best_total;
   if (gaps > 0) {
     lines.push_back(
         {name_of_list(list) + ": between buffers", gaps, "derived: arena less its buffers"});
@@ -197,7 +198,7 @@ RunPlan make_run_plan(const PlanSubject& subject, const PlanRequest& request) {
   };
 
   const auto input = [&](int64_t tokens, int64_t micro_batches) {
-    return PlanInput{subject.spec, subject.settings, subject.table, subject.ops,
+    return PlanInput{subject.spec, subject.settings, subject.table, {&subject.ops},
                      tokens,       request.longest,  micro_batches};
   };
   const uint64_t allowance = allowance_of(subject, request);
@@ -213,13 +214,13 @@ RunPlan make_run_plan(const PlanSubject& subject, const PlanRequest& request) {
       const Schedule one = single_train_schedule(input(request.tokens, 1), 1, recompute);
       const uint64_t lists = list_bytes(one) * static_cast<uint64_t>(request.micro_batches);
       const uint64_t used =
-          sum() + scratch_bytes(one.scratch, subject.workers) + lists + allowance / 2;
+          sum() + scratch_bytes(one.scratch[kHostPlace], subject.workers) + lists + allowance / 2;
       if (request.group) {
         const int64_t group = std::min(*request.group, request.micro_batches);
         plan.train = {single_train_schedule(train, group, recompute), group, recompute};
       } else {
         plan.train = plan_single_train(train, request.recompute,
-                                       plan.budget > used ? plan.budget - used : 0);
+                                       {plan.budget > used ? plan.budget - used : 0});
       }
       if (plan.train->recompute == recompute) break;
     }
@@ -229,14 +230,17 @@ RunPlan make_run_plan(const PlanSubject& subject, const PlanRequest& request) {
   const Schedule* largest = nullptr;
   for (const Schedule* list : plan.lists()) {
     in_lists += list_bytes(*list);
-    if (largest == nullptr || list->arena_bytes > largest->arena_bytes) largest = list;
+    if (largest == nullptr || list->arena_bytes[kHostPlace] > largest->arena_bytes[kHostPlace]) {
+      largest = list;
+    }
   }
   if (largest != nullptr) {
     for (MemoryLine& line : arena_lines(*largest, request.bounds_basis)) {
       lines.push_back(std::move(line));
     }
     lines.push_back(
-        {kScratchLine, scratch_bytes(workspace_need(plan.lists()).scratch, subject.workers),
+        {kScratchLine,
+         scratch_bytes(workspace_need(plan.lists()).scratch[kHostPlace], subject.workers),
          "derived: declared by kernels, " + std::to_string(subject.workers) + " workers"});
     lines.push_back({kLists, in_lists, "derived: tasks and their buffers"});
   }

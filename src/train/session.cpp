@@ -56,10 +56,11 @@ Session::Session(RunSetup& setup, const RunPlan& plan) : setup_(setup), plan_(pl
     arenas[role] = parameters_[role]->data();
   }
   bind_parameters(setup.table, plan.policy, arenas);
-  workspace_ = make_workspace(*device_, workspace_need(plan.lists()), setup.workers, setup.cores);
+  Device* const devices[] = {device_.get()};
+  workspace_ = make_workspace(devices, workspace_need(plan.lists()), setup.workers, setup.cores);
   const uint64_t before = resident_bytes();
-  const ExecutorParts parts{*device_,   workspace_,     setup.ops,
-                            setup.spec, setup.settings, setup.table};
+  const ExecutorParts parts{
+      {{*device_, setup.ops}}, workspace_, setup.spec, setup.settings, setup.table};
   if (plan.train) train_ = std::make_unique<Executor>(parts, plan.train->schedule);
   if (plan.eval) eval_ = std::make_unique<Executor>(parts, *plan.eval);
   if (plan.decode) decode_ = std::make_unique<Executor>(parts, *plan.decode);
@@ -72,8 +73,9 @@ MeasuredMemory Session::measured_memory() const {
     if (arena) measured.arenas.emplace_back(arena->name(), arena->resident_bytes());
   }
   for (const Schedule* list : plan_.lists()) {
-    if (list->arena_bytes != workspace_.arena->size()) continue;
-    measured.arenas.emplace_back(name_of_list(*list), workspace_.arena->resident_bytes());
+    const Arena& arena = *workspace_.arenas[kHostPlace];
+    if (list->arena_bytes[kHostPlace] != arena.size()) continue;
+    measured.arenas.emplace_back(name_of_list(*list), arena.resident_bytes());
     break;
   }
   uint64_t scratch = 0;

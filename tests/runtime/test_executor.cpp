@@ -3,101 +3,10 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 
-#include "support/tiny_model.h"
+#include "steps.h"
 
 namespace hearth::test {
 namespace {
-
-constexpr int64_t kTokens = 24;
-constexpr int32_t kMicroBatches = 4;
-
-const OpSet& cpu() {
-  register_all_op_sets();
-  return find_op_set("cpu");
-}
-
-struct Outcome {
-  std::vector<std::byte> weights, moments;
-  double loss = 0, norm = 0;
-  friend bool operator==(const Outcome&, const Outcome&) = default;
-};
-
-/// Two steps from the same weights; `shape_list` may change the list before it runs.
-class Steps {
- public:
-  explicit Steps(const JsonObject& config = {{"mlp_only_layers", JsonArray{1}},
-                                             {"num_hidden_layers", 3}})
-      : config_(config) {}
-
-  int workers = 1;
-  int64_t group = 2;
-  bool recompute = false;
-  RunOptions options;
-  std::function<void(Schedule&)> change_list;
-
-  Outcome run() {
-    TinyModel model(tiny_config(config_), cpu(), DType::f32);
-    Schedule list =
-        single_train_schedule(model.input(kTokens, kTokens, kMicroBatches), group, recompute);
-    if (change_list) change_list(list);
-    const auto executor = model.executor(list, workers);
-    Outcome outcome;
-    for (int step = 1; step <= 2; ++step) {
-      std::vector<BatchShape> shapes;
-      double tokens = 0, trained = 0;
-      for (int32_t m = 0; m < kMicroBatches; ++m) {
-        const TinyBatch batch({3 + m, 9, 1}, model.spec.vocabulary,
-                              static_cast<uint64_t>(10 * step + m));
-        shapes.push_back(TinyModel::give(*executor, batch, m));
-        tokens += static_cast<double>(batch.tokens());
-        trained += static_cast<double>(batch.trained());
-      }
-      executor->scalar(Value::tokens) = tokens;
-      executor->scalar(Value::trained_tokens) = trained;
-      executor->scalar(Value::lr) = 1e-2;
-      executor->scalar(Value::update_step) = step;
-      if (!executor->run(shapes, options)) break;
-      for (int32_t m = 0; m < kMicroBatches; ++m) outcome.loss += executor->scalar(Value::loss, m);
-      outcome.norm = executor->scalar(Value::grad_norm);
-    }
-    outcome.weights = model.bytes(CopyRole::master);
-    outcome.moments = model.bytes(CopyRole::moment2);
-    return outcome;
-  }
-
-  Schedule list() const {
-    TinyModel model(tiny_config(config_), cpu(), DType::f32);
-    return single_train_schedule(model.input(kTokens, kTokens, kMicroBatches), group, recompute);
-  }
-
- private:
-  JsonObject config_;
-};
-
-/// A random order that dependencies allow.
-std::vector<TaskId> random_order(const Schedule& list, uint64_t seed) {
-  const auto before = dependencies(list);
-  std::vector<int> waiting(list.tasks.size());
-  std::vector<std::vector<TaskId>> after(list.tasks.size());
-  std::vector<TaskId> ready, order;
-  for (size_t t = 0; t < before.size(); ++t) {
-    waiting[t] = static_cast<int>(before[t].size());
-    for (const TaskId b : before[t])
-      after[static_cast<size_t>(b)].push_back(static_cast<TaskId>(t));
-    if (waiting[t] == 0) ready.push_back(static_cast<TaskId>(t));
-  }
-  const Random random(seed, RandomSite::shuffle);
-  for (uint64_t draw = 0; !ready.empty(); ++draw) {
-    std::swap(ready[random.below(draw, ready.size())], ready.back());
-    const TaskId task = ready.back();
-    ready.pop_back();
-    order.push_back(task);
-    for (const TaskId next : after[static_cast<size_t>(task)]) {
-      if (--waiting[static_cast<size_t>(next)] == 0) ready.push_back(next);
-    }
-  }
-  return order;
-}
 
 TEST_CASE("executor: any legal order gives the same bits, freed addresses poisoned") {
   for (const bool recompute : {false, true}) {
@@ -162,7 +71,7 @@ TEST_CASE("executor: tasks spread over streams give the same bits") {
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     steps.change_list = [seed](Schedule& list) {
       const Random random(seed, RandomSite::shuffle, 1);
-      list.streams = {"a", "b", "c"};
+      list.streams = {{"a"}, {"b"}, {"c"}};
       for (size_t t = 0; t < list.tasks.size(); ++t) {
         list.tasks[t].stream = static_cast<int32_t>(random.below(t, 3));
       }
@@ -222,7 +131,7 @@ TEST_CASE("executor: every update is announced, after which it may still wait") 
 TEST_CASE("executor: a body's error ends the run on all streams and is raised") {
   Steps steps;
   steps.change_list = [](Schedule& list) {
-    list.streams = {"a", "b"};
+    list.streams = {{"a"}, {"b"}};
     for (size_t t = 0; t < list.tasks.size(); ++t) list.tasks[t].stream = t % 2;
     for (Task& task : list.tasks) {
       if (task.kind == TaskKind::head) task.uses.clear();  // its body finds nothing it declared

@@ -3,7 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "base/sanitized.h"
-#include "support/tiny_model.h"
+#include "support/tiny_places.h"
 
 namespace hearth::test {
 namespace {
@@ -17,8 +17,8 @@ const OpSet& reference() {
 class GradientCheck {
  public:
   GradientCheck(const std::string& config, AuxLossMode mode, double z_loss = 0,
-                const std::vector<std::string>& adapters = {})
-      : model_(config, reference(), DType::f64, 1, adapters),
+                const std::vector<std::string>& adapters = {}, const TinyPlaces& places = {})
+      : model_(config, reference(), DType::f64, 1, adapters, places),
         batches_{{{7, 1, 5}, model_.spec.vocabulary, 3}, {{9}, model_.spec.vocabulary, 4}} {
     model_.settings.aux_mode = mode;
     model_.settings.z_loss = z_loss;
@@ -119,9 +119,9 @@ class GradientCheck {
 };
 
 void check(const JsonObject& changes, AuxLossMode mode = AuxLossMode::per_layer,
-           bool recompute = false, double z_loss = 0,
-           const std::vector<std::string>& adapters = {}) {
-  GradientCheck gradient_check(tiny_config(changes), mode, z_loss, adapters);
+           bool recompute = false, double z_loss = 0, const std::vector<std::string>& adapters = {},
+           const TinyPlaces& places = {}) {
+  GradientCheck gradient_check(tiny_config(changes), mode, z_loss, adapters, places);
   const auto [error, where] = gradient_check.worst(recompute);
   INFO("worst at " << where << ": " << error);
   CHECK(error < 1e-6);
@@ -181,6 +181,15 @@ TEST_CASE("whole model: gradients with adapters on every kind of map") {
          {"mlp_only_layers", JsonArray{0}}},
         AuxLossMode::hf, false, 0,
         {"shared-experts", "dense", "*.1.self_attn.q_proj*", "*o_proj*"});
+}
+
+TEST_CASE("whole model: gradients of a model over three places") {
+  for (const uint64_t seed : {1, 2}) {
+    const TinyPlaces places{virtual_devices(2),
+                            [=](ParameterTable& table) { place_at_random(table, 3, seed); }};
+    check({{"mlp_only_layers", JsonArray{0}}}, AuxLossMode::hf, seed == 1, 0.1,
+          {"attention", "experts"}, places);
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -49,6 +50,12 @@ struct TinyBatch {
   }
 };
 
+/// The devices of a run besides the host, and where blocks go.
+struct TinyPlaces {
+  std::vector<std::shared_ptr<Device>> devices;
+  std::function<void(ParameterTable&)> place_blocks;
+};
+
 class TinyModel {
  public:
   ModelSpec spec;
@@ -58,8 +65,9 @@ class TinyModel {
 
   /// `adapters`: targets that get low-rank pairs beside their trained weights.
   TinyModel(const std::string& config, const OpSet& op_set, DType type, uint64_t seed = 1,
-            const std::vector<std::string>& adapters = {})
-      : ops(op_set), device_(make_host_device(uint64_t{1} << 40)) {
+            const std::vector<std::string>& adapters = {}, const TinyPlaces& places = {})
+      : ops(op_set), devices_{make_host_device(uint64_t{1} << 40)} {
+    devices_.insert(devices_.end(), places.devices.begin(), places.devices.end());
     const Json json = parse_json(config, "config.json");
     const Family& family = family_of(json, "config.json");
     spec = family.read_config(json, "config.json");
@@ -78,10 +86,11 @@ class TinyModel {
     }
     for (Tensor& t : table.tensors()) t.trainable = true;
     policy_ = {true, settings.compute, type};
-    std::array<std::byte*, kCopyRoles> arenas{};
+    if (places.place_blocks) places.place_blocks(table);
+    std::vector<PlaceArenas> arenas(devices_.size());
     for (const ParameterArena& a : parameter_arenas(table, policy_)) {
       memory_.push_back(std::make_unique<Arena>(a.name, a.bytes));
-      arenas[static_cast<size_t>(a.role)] = memory_.back()->data();
+      arenas[static_cast<size_t>(a.place)][static_cast<size_t>(a.role)] = memory_.back()->data();
     }
     bind_parameters(table, policy_, arenas);
     fill(seed);
@@ -106,19 +115,29 @@ class TinyModel {
   }
 
   PlanInput input(int64_t tokens, int64_t longest, int64_t micro_batches = 1) const {
-    return {spec, settings, table, ops, tokens, longest, micro_batches};
+    return {spec,   settings, table,        std::vector<const OpSet*>(devices_.size(), &ops),
+            tokens, longest,  micro_batches};
   }
 
   /// An executor with memory of its own.
   std::unique_ptr<Executor> executor(const Schedule& schedule, int workers = 1) {
     const Schedule* list[] = {&schedule};
+    std::vector<Device*> devices;
+    std::vector<PlaceParts> places;
+    for (const auto& device : devices_) {
+      devices.push_back(device.get());
+      places.push_back({*device, ops});
+    }
     workspaces_.push_back(
-        std::make_unique<Workspace>(make_workspace(*device_, workspace_need(list), workers, {})));
-    const ExecutorParts parts{*device_, *workspaces_.back(), ops, spec, settings, table};
+        std::make_unique<Workspace>(make_workspace(devices, workspace_need(list), workers, {})));
+    const ExecutorParts parts{places, *workspaces_.back(), spec, settings, table};
     auto executor = std::make_unique<Executor>(parts, schedule);
     fill_rope(*executor);
     return executor;
   }
+
+  /// Of the newest executor.
+  const Workspace& workspace() const { return *workspaces_.back(); }
 
   /// Fills given values of micro-batch m; returns its shape.
   static BatchShape give(const Executor& executor, const TinyBatch& batch, int32_t m) {
@@ -165,7 +184,7 @@ class TinyModel {
   }
 
   CopyPolicy policy_;
-  std::unique_ptr<Device> device_;
+  std::vector<std::shared_ptr<Device>> devices_;  // by place
   std::vector<std::unique_ptr<Arena>> memory_;
   std::vector<std::unique_ptr<Workspace>> workspaces_;
 };

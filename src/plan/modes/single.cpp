@@ -1,6 +1,7 @@
 #include "modes/single.h"
 
 #include <algorithm>
+#include <set>
 
 namespace hearth {
 
@@ -11,81 +12,150 @@ bool has_mlp(const ModelSpec& spec, int32_t layer) {
   return !spec.has_experts(layer) || spec.has_shared_expert(layer);
 }
 
-/// The forward tasks of a layer for one micro-batch. A recompute makes again what backward reads;
-/// the layer's output is not among it.
-void add_layer(ScheduleBuilder& list, const ModelSpec& spec, Phase phase, int32_t layer,
-               int32_t micro_batch) {
-  list.add(TaskKind::attention, phase, layer, micro_batch);
-  if (has_mlp(spec, layer)) list.add(TaskKind::mlp, phase, layer, micro_batch);
-  if (spec.has_experts(layer)) {
-    list.add(TaskKind::dispatch, phase, layer, micro_batch);
-    list.add(TaskKind::experts, phase, layer, micro_batch);
-  }
-  if (phase == Phase::forward) list.add(TaskKind::combine, phase, layer, micro_batch);
-}
+/// Where the tasks of a model run: where their blocks are. D and C stand with attention.
+class Places {
+ public:
+  explicit Places(const PlanInput& input) : table_(input.table), spec_(input.spec) {}
 
-void add_layer_backward(ScheduleBuilder& list, const ModelSpec& spec, int32_t layer,
-                        int32_t micro_batch) {
-  if (has_mlp(spec, layer)) list.add(TaskKind::mlp, Phase::backward, layer, micro_batch);
-  if (spec.has_experts(layer)) {
-    list.add(TaskKind::combine, Phase::backward, layer, micro_batch);
-    list.add(TaskKind::experts, Phase::backward, layer, micro_batch);
-    list.add(TaskKind::dispatch, Phase::backward, layer, micro_batch);
+  Place of(TaskKind kind, int32_t layer) const {
+    switch (kind) {
+      case TaskKind::embed: return of_block(BlockKind::embedding);
+      case TaskKind::head: return of_block(BlockKind::head);
+      case TaskKind::experts: return of_block(BlockKind::expert, layer, 0);
+      case TaskKind::mlp:
+        return of_block(spec_.has_shared_expert(layer) ? BlockKind::shared : BlockKind::dense,
+                        layer);
+      default: return of_block(BlockKind::attention, layer);
+    }
   }
-  list.add(TaskKind::attention, Phase::backward, layer, micro_batch);
-}
+
+ private:
+  Place of_block(BlockKind kind, int32_t layer = -1, int32_t expert = -1) const {
+    return table_.block(table_.find_block(kind, layer, expert)).place;
+  }
+  const ParameterTable& table_;
+  const ModelSpec& spec_;
+};
+
+/// A list in the making: tasks at their places.
+class List {
+ public:
+  List(const PlanInput& input, Pass pass, int64_t cache_rows = 0)
+      : input_(input), places_(input), builder_(input, pass, cache_rows) {}
+
+  void add(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch) {
+    builder_.add(kind, phase, layer, micro_batch, places_.of(kind, layer));
+  }
+
+  /// The forward tasks of a layer for one micro-batch. A recompute makes again what backward reads;
+  /// the layer's output is not among it.
+  void add_layer(Phase phase, int32_t layer, int32_t micro_batch) {
+    add(TaskKind::attention, phase, layer, micro_batch);
+    if (has_mlp(input_.spec, layer)) add(TaskKind::mlp, phase, layer, micro_batch);
+    if (input_.spec.has_experts(layer)) {
+      add(TaskKind::dispatch, phase, layer, micro_batch);
+      add(TaskKind::experts, phase, layer, micro_batch);
+    }
+    if (phase == Phase::forward) add(TaskKind::combine, phase, layer, micro_batch);
+  }
+
+  void add_layer_backward(int32_t layer, int32_t micro_batch) {
+    if (has_mlp(input_.spec, layer)) add(TaskKind::mlp, Phase::backward, layer, micro_batch);
+    if (input_.spec.has_experts(layer)) {
+      add(TaskKind::combine, Phase::backward, layer, micro_batch);
+      add(TaskKind::experts, Phase::backward, layer, micro_batch);
+      add(TaskKind::dispatch, Phase::backward, layer, micro_batch);
+    }
+    add(TaskKind::attention, Phase::backward, layer, micro_batch);
+  }
+
+  /// Norm, clip factor and updates: of every place that has trained tensors, or blocks of a layer.
+  void add_updates() {
+    std::set<Place> trained, all;
+    for (const Tensor& t : input_.table.tensors()) {
+      const Place place = input_.table.block(t.block).place;
+      all.insert(place);
+      if (t.trainable) trained.insert(place);
+    }
+    for (const Place place : trained)
+      builder_.add(TaskKind::norm, Phase::forward, place, -1, place);
+    builder_.add(TaskKind::clip, Phase::forward, 0, -1);
+    for (int32_t layer = -1; layer <= input_.spec.layers; ++layer) {
+      for (const Place place : all) {
+        if (!builder_.has_blocks(TaskKind::update, Phase::forward, layer, place)) continue;
+        builder_.add(TaskKind::update, Phase::forward, layer, -1, place);
+      }
+    }
+  }
+
+  Schedule finish() { return builder_.finish(); }
+
+ private:
+  const PlanInput& input_;
+  Places places_;
+  ScheduleBuilder builder_;
+};
 
 Schedule forward_schedule(const PlanInput& input, Pass pass, int64_t cache_rows) {
-  ScheduleBuilder list(input, pass, cache_rows);
+  List list(input, pass, cache_rows);
   const auto layers = static_cast<int32_t>(input.spec.layers);
   list.add(TaskKind::embed, Phase::forward, 0, 0);
-  for (int32_t layer = 0; layer < layers; ++layer) {
-    add_layer(list, input.spec, Phase::forward, layer, 0);
-  }
+  for (int32_t layer = 0; layer < layers; ++layer) list.add_layer(Phase::forward, layer, 0);
   list.add(TaskKind::head, Phase::forward, layers, 0);
   return list.finish();
 }
 
+/// Whether every arena is within its place's budget.
+bool fits(const Schedule& list, const std::vector<uint64_t>& budgets) {
+  for (size_t place = 0; place < std::min(budgets.size(), list.arena_bytes.size()); ++place) {
+    if (list.arena_bytes[place] > budgets[place]) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
+void place_blocks(ParameterTable& table, const SinglePlacement& placement) {
+  for (BlockId id = 0; id < static_cast<BlockId>(table.blocks().size()); ++id) {
+    const Block& own = table.block(id);
+    const Block& block = own.kind == BlockKind::adapter ? table.block(own.base) : own;
+    table.set_place(id, block.kind == BlockKind::expert ? placement.experts : placement.dense);
+  }
+}
+
 Schedule single_train_schedule(const PlanInput& input, int64_t group, bool recompute) {
-  ScheduleBuilder list(input, Pass::train);
+  List list(input, Pass::train);
   const auto layers = static_cast<int32_t>(input.spec.layers);
   const auto count = static_cast<int32_t>(input.micro_batches);
   for (int32_t begin = 0; begin < count; begin += static_cast<int32_t>(group)) {
     const int32_t end = std::min(count, begin + static_cast<int32_t>(group));
     for (int32_t m = begin; m < end; ++m) list.add(TaskKind::embed, Phase::forward, 0, m);
     for (int32_t layer = 0; layer < layers; ++layer) {
-      for (int32_t m = begin; m < end; ++m) {
-        add_layer(list, input.spec, Phase::forward, layer, m);
-      }
+      for (int32_t m = begin; m < end; ++m) list.add_layer(Phase::forward, layer, m);
     }
     for (int32_t m = begin; m < end; ++m) list.add(TaskKind::head, Phase::forward, layers, m);
     for (int32_t layer = layers - 1; layer >= 0; --layer) {
       for (int32_t m = begin; m < end; ++m) {
-        if (recompute) add_layer(list, input.spec, Phase::recompute, layer, m);
-        add_layer_backward(list, input.spec, layer, m);
+        if (recompute) list.add_layer(Phase::recompute, layer, m);
+        list.add_layer_backward(layer, m);
       }
     }
     for (int32_t m = begin; m < end; ++m) list.add(TaskKind::embed, Phase::backward, 0, m);
   }
-  list.add(TaskKind::norm, Phase::forward, -1, -1);
-  for (int32_t layer = -1; layer <= layers; ++layer) {
-    list.add(TaskKind::update, Phase::forward, layer, -1);
-  }
+  list.add_updates();
   return list.finish();
 }
 
 SingleTrainPlan plan_single_train(const PlanInput& input, std::optional<bool> recompute,
-                                  uint64_t budget) {
+                                  const std::vector<uint64_t>& budgets) {
   const auto plan = [&](int64_t group, bool blocks) {
     return SingleTrainPlan{single_train_schedule(input, group, blocks), group, blocks};
   };
   const bool again = recompute.value_or(false);
   SingleTrainPlan whole = plan(input.micro_batches, again);
-  if (whole.schedule.arena_bytes <= budget) return whole;
+  if (fits(whole.schedule, budgets)) return whole;
   SingleTrainPlan best = plan(1, again);
-  if (best.schedule.arena_bytes > budget) {
+  if (!fits(best.schedule, budgets)) {
     return recompute.has_value() ? std::move(best) : plan(1, true);
   }
   // Memory grows with the group: bisect for the largest that fits.
@@ -93,7 +163,7 @@ SingleTrainPlan plan_single_train(const PlanInput& input, std::optional<bool> re
   while (low < high) {
     const int64_t middle = (low + high + 1) / 2;
     SingleTrainPlan candidate = plan(middle, again);
-    if (candidate.schedule.arena_bytes <= budget) {
+    if (fits(candidate.schedule, budgets)) {
       best = std::move(candidate);
       low = middle;
     } else {

@@ -1,0 +1,76 @@
+// clip: the gradient norm over all trained tensors, the clip factor and the finite flag. Runs on the
+// host; sums of all places are added in table order, so that placement changes no bit of it.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "base/planted.h"
+#include "layers/kinds.h"
+
+namespace hearth {
+
+namespace {
+
+double with_fault(double norm) {
+  if (planted("infinite-norm")) return HUGE_VAL;
+  if (planted("norm-beyond-f32")) return 1e39;
+  return planted("square-beyond-f32") ? 1e25 : norm;
+}
+
+// AdamW works in f32. Where that holds neither the norm nor the squares of what clipping leaves,
+// moments would become infinite and weights stay for ever: no step either.
+bool is_usable(double norm, double clip) {
+  constexpr double most = std::numeric_limits<float>::max();
+  return norm <= most && norm * clip * norm * clip <= most;  // false for NaN
+}
+
+class Clip final : public Body {
+ public:
+  /// The task's layer is 0, so that a place's number is the offset of its norms.
+  std::vector<Port> ports(const TaskShape& s) const override {
+    std::map<Place, int64_t> tensors;
+    for (const Tensor& t : s.table.tensors()) {
+      if (t.trainable) ++tensors[s.table.block(t.block).place];
+    }
+    std::vector<Port> list;
+    for (const auto& [place, count] : tensors) {
+      list.push_back({Value::tensor_norms, Access::read, DType::f64, 0, count, 1, place});
+    }
+    list.push_back(ports::scalar(Value::grad_norm, Access::write));
+    list.push_back(ports::scalar(Value::clip, Access::write));
+    list.push_back(ports::scalar(Value::finite, Access::write));
+    return list;
+  }
+
+  std::vector<BlockUse> blocks(const TaskShape&) const override { return {}; }
+  ScratchNeed scratch(const TaskShape&, const OpSet&) const override { return {}; }
+
+  void run(const BodyContext& c) const override {
+    std::map<Place, const double*> next;
+    double sum = 0;
+    for (const Tensor& t : c.table.tensors()) {
+      if (!t.trainable) continue;
+      const Place place = c.table.block(t.block).place;
+      const auto [norms, first] = next.try_emplace(place, nullptr);
+      if (first) norms->second = c.in(Value::tensor_norms, place).as<double>();
+      sum += *norms->second++;
+    }
+    const double norm = with_fault(std::sqrt(sum));
+    const double limit = c.settings.max_grad_norm;
+    // torch.nn.utils.clip_grad_norm_: the factor is limit / (norm + 1e-6), at most 1.
+    const double clip = limit > 0 ? std::min(1.0, limit / (norm + 1e-6)) : 1.0;
+    c.set_scalar(Value::grad_norm, norm);
+    c.set_scalar(Value::clip, clip);
+    c.set_scalar(Value::finite, is_usable(norm, clip) ? 1 : 0);
+  }
+};
+
+}  // namespace
+
+const Body& clip_body() {
+  static const Clip body;
+  return body;
+}
+
+}  // namespace hearth

@@ -1,0 +1,333 @@
+// Lists over several places: which copies they have, where values end, what validation refuses.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <map>
+#include <set>
+
+#include "plan/addresses.h"
+#include "support/tiny_places.h"
+
+namespace hearth::test {
+namespace {
+
+/// A model whose blocks lie where `place` puts them, planned for `devices` devices.
+struct PlacedModel {
+  TinyModel model;
+  PlacedModel(const JsonObject& config, int devices,
+              const std::function<void(ParameterTable&)>& place,
+              const std::vector<std::string>& adapters = {})
+      : model(tiny_config(config), find_op_set("cpu"), DType::f32, 1, adapters,
+              {virtual_devices(devices), place}) {}
+
+  Schedule train(int64_t micro_batches = 1, bool recompute = false) const {
+    return single_train_schedule(model.input(32, 32, micro_batches), micro_batches, recompute);
+  }
+};
+
+PlacedModel placed(const SinglePlacement& placement, int devices = 1) {
+  register_all_op_sets();
+  return {{}, devices, [=](ParameterTable& table) { place_blocks(table, placement); }};
+}
+
+constexpr SinglePlacement kMixed{1, kHostPlace};
+
+std::multiset<std::string> copies_of(const Schedule& list) {
+  std::multiset<std::string> copies;
+  for (const Task& task : list.tasks) {
+    if (task.kind != TaskKind::copy) continue;
+    const auto to = static_cast<size_t>(task.uses[1].buffer);
+    copies.insert(std::string(info_of(task.uses[0].port.value).name) + " to " +
+                  std::to_string(list.buffers[to].place));
+  }
+  return copies;
+}
+
+std::vector<std::string> printed(const Schedule& list) {
+  std::vector<std::string> lines;
+  for (const Task& task : list.tasks) {
+    lines.push_back(list.streams[static_cast<size_t>(task.stream)].name + ": " + describe(task));
+  }
+  return lines;
+}
+
+TEST_CASE("placement: the list of attention on a device and experts on the host") {
+  register_all_op_sets();
+  const PlacedModel placed({{"num_hidden_layers", Json(int64_t{1})}}, 1,
+                           [](ParameterTable& table) { place_blocks(table, kMixed); });
+  const std::string in = "place 1 copy in: copy ", out = "place 1 copy out: copy ";
+  const std::string device = "place 1 compute: ", m = " micro-batch 0 at place 1";
+  const std::vector<std::string> expected = {
+      in + "forward of ids" + m,
+      device + "embed forward layer 0" + m,
+      in + "forward of query_offsets" + m,
+      in + "forward of key_offsets" + m,
+      in + "forward of positions" + m,
+      in + "forward of rope_cosine at place 1",
+      in + "forward of rope_sine at place 1",
+      device + "A forward layer 0" + m,
+      device + "D forward layer 0" + m,
+      out + "forward of rows layer 0" + m,
+      out + "forward of route_offsets layer 0" + m,
+      "compute: E forward layer 0 micro-batch 0",
+      in + "forward of expert_out layer 0" + m,
+      device + "C forward layer 0" + m,
+      in + "forward of labels" + m,
+      device + "head forward layer 1" + m,
+      device + "C backward layer 0" + m,
+      out + "backward of d_expert_out layer 0" + m,
+      out + "backward of row_weight layer 0" + m,
+      "compute: E backward layer 0 micro-batch 0",
+      in + "backward of d_rows layer 0" + m,
+      in + "backward of d_row_weight layer 0" + m,
+      device + "D backward layer 0" + m,
+      device + "A backward layer 0" + m,
+      device + "embed backward layer 0" + m,
+      "compute: norm forward",
+      device + "norm forward at place 1",
+      out + "forward of tensor_norms layer 1 at place 1",
+      "compute: clip forward",
+      device + "update forward at place 1",
+      "compute: update forward layer 0",
+      device + "update forward layer 0 at place 1",
+      device + "update forward layer 1 at place 1",
+      out + "forward of router_counts layer 0" + m,
+      out + "forward of loss" + m,
+      out + "forward of aux_loss" + m,
+      out + "forward of z_loss" + m,
+  };
+  CHECK(printed(placed.train()) == expected);
+}
+
+TEST_CASE("placement: nothing is copied where all is at one place, but what comes and goes") {
+  CHECK(copies_of(placed({}).train(3)).empty());
+  CHECK(copies_of(placed({}, 0).train(3)).empty());
+  const auto copies = copies_of(placed({1, 1}).train(3));
+  const std::map<std::string, size_t> expected = {
+      {"ids to 1", 3},           {"labels to 1", 3},       {"positions to 1", 3},
+      {"query_offsets to 1", 3}, {"key_offsets to 1", 3},  {"rope_cosine to 1", 1},
+      {"rope_sine to 1", 1},     {"tensor_norms to 0", 1}, {"loss to 0", 3},
+      {"aux_loss to 0", 3},      {"z_loss to 0", 3},       {"router_counts to 0", 6}};
+  size_t count = 0;
+  for (const auto& [copy, times] : expected) {
+    INFO(copy);
+    CHECK(copies.count(copy) == times);
+    count += times;
+  }
+  CHECK(copies.size() == count);
+}
+
+TEST_CASE("placement: the same tasks in the same order wherever they run") {
+  const auto tasks_of = [](const Schedule& list) {
+    std::vector<std::string> names;
+    for (const Task& task : list.tasks) {
+      if (task.kind == TaskKind::copy) continue;
+      const std::string name = describe(task);
+      names.push_back(name.substr(0, name.find(" at place")));
+    }
+    return names;
+  };
+  const auto on_host = tasks_of(placed({}).train(2, true));
+  CHECK(tasks_of(placed({1, 1}).train(2, true)) == on_host);
+  CHECK(tasks_of(placed({2, 2}, 2).train(2, true)) == on_host);
+}
+
+TEST_CASE("placement: kept values end on the host, scalars of bodies stay there") {
+  for (const SinglePlacement& placement :
+       {SinglePlacement{1, 1}, kMixed, SinglePlacement{0, 1}, SinglePlacement{1, 2}}) {
+    const PlacedModel p = placed(placement, 2);
+    for (const Schedule& list :
+         {p.train(2), p.train(2, true), single_eval_schedule(p.model.input(32, 32)),
+          single_decode_schedule(p.model.input(1, 32), 32)}) {
+      const auto end = static_cast<TaskId>(list.tasks.size()) - 1;
+      std::set<std::tuple<Value, int32_t, int32_t>> made, kept;
+      for (const Buffer& b : list.buffers) {
+        const ValueInfo& info = info_of(b.port.value);
+        if (info.host) CHECK(b.place == kHostPlace);
+        if (b.use == BufferClass::given) CHECK(b.place == kHostPlace);
+        if (!info.kept) continue;
+        made.insert({b.port.value, b.layer, b.micro_batch});
+        if (b.place == kHostPlace && b.last == end) {
+          kept.insert({b.port.value, b.layer, b.micro_batch});
+        }
+      }
+      CHECK(made == kept);
+      CHECK(!made.empty());
+    }
+  }
+}
+
+TEST_CASE("placement: addresses are of the arena of their place") {
+  const Schedule on_host = placed({}).train(2), on_device = placed({1, 1}).train(2);
+  REQUIRE(on_host.arena_bytes.size() == 2);
+  CHECK(on_host.arena_bytes[1] == 0);
+  // The host keeps what comes and goes; the device has the rest, and copies of what comes.
+  CHECK(on_device.arena_bytes[0] * 4 < on_host.arena_bytes[0]);
+  CHECK(on_device.arena_bytes[1] <= on_host.arena_bytes[0] + (on_host.arena_bytes[0] >> 4));
+  CHECK(on_device.scratch[1].shared == on_host.scratch[0].shared);
+  CHECK(on_device.scratch[0].shared == 0);
+  CHECK(on_host.scratch[1].shared == 0);
+
+  std::vector<Buffer> two(2);
+  two[0].bytes = two[1].bytes = 64;
+  two[0].last = two[1].last = 3;
+  two[1].place = 1;
+  CHECK(assign_addresses(two, 3) == std::vector<size_t>{64, 64, 0});
+  CHECK(two[0].address == two[1].address);
+  CHECK(!live_buffers_overlap(two));
+  two[1].place = kHostPlace;
+  CHECK(live_buffers_overlap(two));
+}
+
+TEST_CASE("placement: reuse of an address is a dependency at its place alone") {
+  Schedule list;
+  list.arena_bytes = {64, 64};
+  list.scratch.resize(2);
+  list.streams = {StreamPlan{}, {"device", 1, StreamUse::compute}};
+  list.buffers.resize(2);
+  list.tasks.resize(2);
+  for (size_t i = 0; i < 2; ++i) {
+    list.buffers[i].bytes = 64;
+    list.buffers[i].place = static_cast<Place>(i);
+    list.tasks[i].place = static_cast<Place>(i);
+    list.tasks[i].stream = static_cast<int32_t>(i);
+    Port port{Value::residual, Access::write};
+    list.tasks[i].uses = {{static_cast<BufferId>(i), port}};
+  }
+  CHECK(dependencies(list)[1].empty());
+  list.buffers[1].place = kHostPlace;
+  CHECK(dependencies(list)[1] == std::vector<TaskId>{0});
+}
+
+TEST_CASE("placement: any placement of layers makes a valid list") {
+  register_all_op_sets();
+  const std::vector<JsonObject> configs = {
+      {{"num_hidden_layers", Json(int64_t{3})}, {"mlp_only_layers", JsonArray{1}}},
+      {{"tie_word_embeddings", true}},
+      {{"model_type", "qwen2_moe"}, {"shared_expert_intermediate_size", 9}}};
+  for (uint64_t seed = 1; seed <= 24; ++seed) {
+    const PlacedModel p(
+        configs[seed % configs.size()], 2,
+        [=](ParameterTable& table) { place_at_random(table, 3, seed); },
+        seed % 2 == 0 ? std::vector<std::string>{"attention", "experts"}
+                      : std::vector<std::string>{});
+    for (const bool recompute : {false, true}) {
+      const Schedule list = p.train(2, recompute);
+      CHECK_NOTHROW(validate(list));
+      // A value is copied to a place once, until it is made anew.
+      std::set<std::pair<BufferId, Place>> copied;
+      for (const Task& task : list.tasks) {
+        if (task.kind != TaskKind::copy) continue;
+        const auto to = static_cast<size_t>(task.uses[1].buffer);
+        const auto from = static_cast<size_t>(task.uses[0].buffer);
+        CHECK(list.buffers[to].port.bytes(7) == list.buffers[from].port.bytes(7));
+        CHECK(copied.emplace(task.uses[0].buffer, list.buffers[to].place).second);
+      }
+    }
+    CHECK_NOTHROW(single_eval_schedule(p.model.input(32, 32)));
+    CHECK_NOTHROW(single_decode_schedule(p.model.input(1, 32), 32));
+  }
+}
+
+TEST_CASE("placement: every place with blocks has its norm and updates, each block one") {
+  const Schedule list = placed({1, 2}, 2).train();
+  std::multiset<Place> norms;
+  std::map<BlockId, int> updated;
+  size_t clip = 0;
+  for (size_t t = 0; t < list.tasks.size(); ++t) {
+    const Task& task = list.tasks[t];
+    if (task.kind == TaskKind::norm) norms.insert(task.place);
+    if (task.kind == TaskKind::clip) clip = t;
+    if (task.kind != TaskKind::update) continue;
+    CHECK(clip > 0);
+    for (const BlockUse& use : task.blocks) {
+      for (BlockId b = use.begin; b < use.end; ++b) ++updated[b];
+    }
+  }
+  CHECK(norms == std::multiset<Place>{1, 2});
+  CHECK(updated.size() == placed({}).model.table.blocks().size());
+  for (const auto& [block, times] : updated) CHECK(times == 1);
+  const auto before = dependencies(list);
+  for (size_t t = 0; t < list.tasks.size(); ++t) {
+    if (list.tasks[t].kind != TaskKind::update) continue;
+    CHECK(std::ranges::count(before[t], static_cast<TaskId>(clip)) == 1);
+  }
+}
+
+TEST_CASE("placement: validation finds what is at another place") {
+  const Schedule good = placed(kMixed).train();
+  const auto refused = [&](const std::function<void(Schedule&)>& change) {
+    Schedule list = good;
+    change(list);
+    CHECK_THROWS_AS(validate(list), std::logic_error);
+  };
+  const auto first = [](Schedule& list, TaskKind kind) -> Task& {
+    return *std::ranges::find_if(list.tasks, [=](const Task& t) { return t.kind == kind; });
+  };
+  CHECK_NOTHROW(validate(good));
+  refused([&](Schedule& list) { first(list, TaskKind::experts).stream = 1; });
+  refused([&](Schedule& list) { first(list, TaskKind::experts).stream = 9; });
+  refused([&](Schedule& list) {  // reads what stayed on the device
+    const BufferId rows = first(list, TaskKind::dispatch).uses.front().buffer;
+    first(list, TaskKind::experts).uses.front().buffer = rows;
+  });
+  refused([&](Schedule& list) {  // from a buffer to itself
+    Task& copy = first(list, TaskKind::copy);
+    copy.uses[0].buffer = copy.uses[1].buffer;
+  });
+  refused([&](Schedule& list) { first(list, TaskKind::copy).uses.pop_back(); });
+  refused([&](Schedule& list) { list.buffers.back().place = 2; });
+}
+
+TEST_CASE("placement: a block at another place than its task is a bug") {
+  PlacedModel wrong = placed({});
+  wrong.model.table.set_place(wrong.model.table.find_block(BlockKind::gate, 0), 1);
+  CHECK_THROWS_AS(wrong.train(), std::logic_error);
+}
+
+TEST_CASE("placement: adapters go with their bases") {
+  register_all_op_sets();
+  const PlacedModel p({}, 1, [](ParameterTable& table) { place_blocks(table, kMixed); },
+                      {"attention", "experts"});
+  int64_t at[2] = {0, 0};
+  for (const Block& block : p.model.table.blocks()) {
+    if (block.kind != BlockKind::adapter) continue;
+    const Block& base = p.model.table.block(block.base);
+    CHECK(block.place == base.place);
+    CHECK(block.place == (base.kind == BlockKind::expert ? kHostPlace : 1));
+    ++at[block.place];
+  }
+  CHECK(at[0] > 0);
+  CHECK(at[1] > 0);
+}
+
+TEST_CASE("placement: the planner keeps every place within its budget") {
+  const PlacedModel p = placed({1, 1});
+  const PlanInput input = p.model.input(32, 32, 4);
+  const auto at = [&](int64_t group) {
+    return single_train_schedule(input, group, false).arena_bytes;
+  };
+  constexpr uint64_t kMuch = uint64_t{1} << 40;
+  CHECK(plan_single_train(input, {}, {kMuch, kMuch}).group == 4);
+  CHECK(plan_single_train(input, {}, {kMuch}).group == 4);
+  CHECK(plan_single_train(input, {}, {kMuch, at(3)[1]}).group == 3);
+  CHECK(plan_single_train(input, {}, {kMuch, at(3)[1] - 1}).group == 2);
+  CHECK(plan_single_train(input, {}, {kMuch, at(1)[1] - 1}).recompute);
+}
+
+TEST_CASE("placement: a trace has a process a place") {
+  const Schedule list = placed(kMixed).train();
+  const Json trace = parse_json(chrome_trace(list, {{0, 0.5, 0.75}, {11, 0.75, 1.5}}), "trace");
+  const JsonArray& events = trace.find("traceEvents")->as_array();
+  REQUIRE(events.size() == 6);  // four streams, two tasks
+  const auto number = [](const Json& event, const char* key) {
+    return static_cast<int>(event.find(key)->as_double());
+  };
+  CHECK(number(events[0], "pid") == 0);
+  CHECK(number(events[3], "pid") == 1);
+  CHECK(number(events[4], "pid") == 1);  // a copy to the device
+  CHECK(number(events[4], "tid") == 2);
+  CHECK(number(events[5], "pid") == 0);  // E
+}
+
+}  // namespace
+}  // namespace hearth::test

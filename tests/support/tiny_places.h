@@ -1,0 +1,37 @@
+// Placements of a model's blocks, for tests of lists over several places.
+#pragma once
+
+#include "base/random.h"
+#include "device/virtual_device.h"
+#include "modes/single.h"
+#include "support/tiny_model.h"
+
+namespace hearth::test {
+
+/// Every part of every layer at one of `places` places by the seed. Gates stay with their attention,
+/// experts of a layer together, a tied head with the embedding, adapters with their bases.
+inline void place_at_random(ParameterTable& table, Place places, uint64_t seed) {
+  const Random random(seed, RandomSite::shuffle, 3);
+  const bool tied = table.tensor(table.head_weight()).slot == Slot::embedding;
+  for (BlockId id = 0; id < static_cast<BlockId>(table.blocks().size()); ++id) {
+    const Block& own = table.block(id);
+    const Block& block = own.kind == BlockKind::adapter ? table.block(own.base) : own;
+    BlockKind kind = block.kind == BlockKind::gate ? BlockKind::attention : block.kind;
+    if (tied && kind == BlockKind::head) kind = BlockKind::embedding;
+    const auto part = static_cast<uint64_t>(block.layer + 1) * 16 + static_cast<uint64_t>(kind);
+    table.set_place(id, static_cast<Place>(random.below(part, static_cast<uint64_t>(places))));
+  }
+}
+
+/// Virtual devices besides the host, with links as fast as memory.
+inline std::vector<std::shared_ptr<Device>> virtual_devices(int count) {
+  std::vector<std::shared_ptr<Device>> devices;
+  for (int i = 0; i < count; ++i) {
+    VirtualOptions options;
+    options.name = "virtual:" + std::to_string(i);
+    devices.push_back(make_virtual_device(options));
+  }
+  return devices;
+}
+
+}  // namespace hearth::test

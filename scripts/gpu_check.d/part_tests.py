@@ -124,10 +124,6 @@ def ops(check):
     catch(check, f"op tests, {name}", "test_ops", HEARTH_TEST_OP_SETS=name)
 
 
-def kernels(check):
-    catch(check, "kernel tests", "test_gpu_kernels")
-
-
 def parity(check):
     """The recorded runs of transformers and torch.optim.AdamW, on the device."""
     catch(check, f"parity, {check.device}", "test_parity", ["Recorded*,Training in bf16*"],

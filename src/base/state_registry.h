@@ -10,10 +10,11 @@
 #include <vector>
 
 #include "base/dtype.h"
+#include "base/place_memory.h"
 
 namespace hearth {
 
-/// A piece of state in host memory: the slice [begin, end) of dimension 0 of a global tensor. One
+/// A piece of state in the memory of a place: the slice [begin, end) of dimension 0 of a global tensor. One
 /// rank shows whole tensors; several show slices, and a load is byte-range arithmetic.
 struct StateView {
   std::string name;  // global, unique within the component
@@ -22,6 +23,19 @@ struct StateView {
   int64_t begin = 0;
   int64_t end = 0;  // rows of dimension 0 held here
   std::span<std::byte> bytes;
+  Place place = kHostPlace;
+  PlaceMemory* memory = &host_memory();
+
+  /// Whether the host uses the bytes where they lie.
+  bool direct() const { return memory->host_reaches(place); }
+  /// Bytes [at, at + n) for the host: where they lie, else in `staging`, whose content they replace.
+  std::span<const std::byte> read(size_t at, size_t n, std::vector<std::byte>& staging) const {
+    return host_bytes(*memory, place, bytes.subspan(at, n), staging);
+  }
+  /// Replaces the bytes from `at` on.
+  void write(size_t at, std::span<const std::byte> from) const {
+    memory->write(place, bytes.subspan(at, from.size()).data(), from);
+  }
 };
 
 /// One component of the run's state. `views` shows the live memory (called again at every save and

@@ -92,8 +92,6 @@ class Session {
   const Pool& pool() const { return *pool_; }
 
  private:
-  /// Working copies are a function of their masters.
-  void refresh_working();
   /// Lists share memory, so the tables are made again when another list takes its turn.
   void fill_rope(const Executor& executor);
   std::vector<std::vector<double>> expert_tokens(const Executor& executor,

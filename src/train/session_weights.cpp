@@ -3,6 +3,8 @@
 
 #include "base/system.h"
 #include "model/adapters.h"
+#include "model/parameter_access.h"
+#include "train/parameter_state.h"
 #include "train/session.h"
 
 namespace hearth {
@@ -43,7 +45,7 @@ void Session::read_weights() {
   const uint64_t before = resident_bytes();
   setup_.checkpoint->read_weights(setup_.table, *pool_);
   read_adapters(setup_);
-  refresh_working();
+  refresh_working_copies(setup_.table);
   read_bytes_ = peak_resident_bytes() - std::min(peak_resident_bytes(), before);
 }
 
@@ -61,37 +63,8 @@ size_t Session::views_through(const Task& update) const {
   return views;
 }
 
-void Session::refresh_working() {
-  for (Tensor& t : setup_.table.tensors()) {
-    const Copy& working = t.copies[static_cast<int>(CopyRole::working)];
-    if (!working.present()) continue;
-    const View master = t.copies[static_cast<int>(CopyRole::master)].view;
-    convert(master.dtype, master.data, working.view.dtype, working.view.raw(), t.size());
-  }
-}
-
 void Session::register_state(StateRegistry& registry) {
-  const auto views_of = [this](CopyRole role) {
-    std::vector<StateView> views;
-    for (const Tensor& t : setup_.table.tensors()) {
-      const Copy& copy = t.copies[static_cast<int>(role)];
-      if (!copy.present()) continue;
-      StateView view;
-      view.name = t.name;
-      view.dtype = copy.view.dtype;
-      view.shape = t.vector ? std::vector<int64_t>{t.cols} : std::vector<int64_t>{t.rows, t.cols};
-      view.end = view.shape[0];
-      view.bytes = {static_cast<std::byte*>(copy.view.raw()), copy.view.bytes()};
-      views.push_back(std::move(view));
-    }
-    return views;
-  };
-  registry.add({"weights",
-                [views_of] { return views_of(CopyRole::master); },
-                {},
-                [this] { refresh_working(); }});
-  registry.add({"moment1", [views_of] { return views_of(CopyRole::moment1); }, {}, {}});
-  registry.add({"moment2", [views_of] { return views_of(CopyRole::moment2); }, {}, {}});
+  register_parameters(registry, setup_.table);
 }
 
 }  // namespace hearth

@@ -15,6 +15,15 @@ uint64_t view_bytes(const StateView& view) {
   return bytes;
 }
 
+Digest digest_of_view(const StateView& view) {
+  if (view.direct()) return digest_of(view.bytes.data(), view.bytes.size());
+  Hasher hasher;
+  for_pieces(view, [&](std::span<const std::byte> piece, size_t /*at*/) {
+    hasher.update(piece.data(), piece.size());
+  });
+  return hasher.digest();
+}
+
 bool by_name(const StateDigest::Item& a, const StateDigest::Item& b) { return a.name < b.name; }
 
 }  // namespace
@@ -70,8 +79,7 @@ std::vector<StateTensor> digest_views(const std::vector<StateView>& views, const
   std::vector<StateTensor> tensors(views.size());
   for_views(views, pool, [&](size_t i) {
     const StateView& view = views[i];
-    tensors[i] = {view.name, safetensors_name(view.dtype), view.shape,
-                  digest_of(view.bytes.data(), view.bytes.size())};
+    tensors[i] = {view.name, safetensors_name(view.dtype), view.shape, digest_of_view(view)};
   });
   return tensors;
 }
@@ -88,13 +96,15 @@ std::vector<StateTensor> digest_views(const std::vector<StateView>& views, const
     };
     not_finite[i] = elements(view.bytes.size());
     Hasher hasher;
-    for (size_t at = 0; at < view.bytes.size(); at += kPiece) {
-      const auto piece = view.bytes.subspan(at, std::min(kPiece, view.bytes.size() - at));
-      const int64_t n = elements(piece.size());
-      const int64_t bad = find_not_finite(view.dtype, piece.data(), n);
-      if (bad < n) not_finite[i] = std::min(not_finite[i], elements(at) + bad);
-      hasher.update(piece.data(), piece.size());
-    }
+    for_pieces(view, [&](std::span<const std::byte> bytes, size_t begin) {
+      for (size_t at = 0; at < bytes.size(); at += kPiece) {
+        const auto piece = bytes.subspan(at, std::min(kPiece, bytes.size() - at));
+        const int64_t n = elements(piece.size());
+        const int64_t bad = find_not_finite(view.dtype, piece.data(), n);
+        if (bad < n) not_finite[i] = std::min(not_finite[i], elements(begin + at) + bad);
+        hasher.update(piece.data(), piece.size());
+      }
+    });
     tensors[i] = {view.name, safetensors_name(view.dtype), view.shape, hasher.digest()};
   });
   return tensors;

@@ -1,7 +1,9 @@
 // What the sources of saved_state.h share: the manifest and the digests (docs/checkpoint-format.md).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -81,6 +83,16 @@ void for_views(const std::vector<StateView>& views, const Pool* pool, const F& f
     pool->run(count, run);
   } else {
     for (int64_t i = 0; i < count; ++i) run(i, 0);
+  }
+}
+/// f(piece, offset) for the bytes of a view in their order: all at once where the host reaches them,
+/// else in pieces of kStatePiece.
+template <class F>
+void for_pieces(const StateView& view, const F& f) {
+  if (view.direct()) return f(std::span<const std::byte>(view.bytes), size_t{0});
+  std::vector<std::byte> staging;
+  for (size_t at = 0; at < view.bytes.size(); at += kStatePiece) {
+    f(view.read(at, std::min(kStatePiece, view.bytes.size() - at), staging), at);
   }
 }
 /// Their digests, from memory, on the workers of `pool` if given.

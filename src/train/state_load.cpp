@@ -200,6 +200,27 @@ void check_header(const std::string& path, const StateFile& expected, uint64_t h
   }
 }
 
+// Fills a view from the file's tensor; an f32 weight that is not finite is an input error.
+void load_view(const SafetensorsFile& file, const SafetensorsEntry& entry, const StateView& view,
+               bool weights, std::vector<std::byte>& staging) {
+  const auto check = [&](std::span<const std::byte> piece, size_t at) {
+    if (!weights || view.dtype != DType::f32) return;
+    const std::string fault = not_finite(entry.name, piece.data(), at, piece.size());
+    if (!fault.empty()) throw input_error(fault);
+  };
+  const size_t bytes = view.bytes.size();
+  if (view.direct()) {
+    file.read(entry, view.bytes.data(), bytes, 0);
+    return check(view.bytes, 0);
+  }
+  for (size_t at = 0; at < bytes; at += kStatePiece) {
+    staging.resize(std::min(kStatePiece, bytes - at));
+    file.read(entry, staging.data(), staging.size(), at);
+    check(staging, at);
+    view.write(at, staging);
+  }
+}
+
 void load_component(const std::string& path, const StateComponent& component,
                     const StateFile& expected, DigestBuilder& digests) {
   const SafetensorsFile file(path);
@@ -207,13 +228,10 @@ void load_component(const std::string& path, const StateComponent& component,
   const std::vector<StateView> views = prepared_views(component, file.header().entries);
   std::map<std::string_view, const StateView*> by_name;
   for (const StateView& view : views) by_name[view.name] = &view;
+  std::vector<std::byte> staging;
   for (const SafetensorsEntry& entry : file.header().entries) {
     leave_if_stopped("saved state was read");
-    const StateView& view = *by_name.at(entry.name);
-    file.read(entry, view.bytes.data(), view.bytes.size(), 0);
-    if (component.name != kWeights || view.dtype != DType::f32) continue;
-    const std::string fault = not_finite(entry.name, view.bytes.data(), 0, view.bytes.size());
-    if (!fault.empty()) throw input_error(fault);
+    load_view(file, entry, *by_name.at(entry.name), component.name == kWeights, staging);
   }
   if (digests.add(component.name, digest_views(views)) != expected.digest) {
     throw input_error("changed after it was checked");

@@ -51,18 +51,21 @@ struct StateSave::Part {
     copies.resize(bytes);
     std::byte* to = copies.data();
     for (StateView& view : views) {
-      to = std::copy(view.bytes.begin(), view.bytes.end(), to);
-      view.bytes = {to - view.bytes.size(), view.bytes.size()};
+      view.memory->read(view.place, view.bytes.data(), {to, view.bytes.size()});
+      view.bytes = {to, view.bytes.size()};
+      view.place = kHostPlace;
+      view.memory = &host_memory();
+      to += view.bytes.size();
     }
   }
 
-  void write_view(size_t i, SafetensorsWriter& writer) const {
+  void write_view(size_t i, SafetensorsWriter& writer, std::vector<std::byte>& staging) const {
     Hasher written;
-    for (std::span<const std::byte> left = views[i].bytes; !left.empty();) {
-      const auto piece = left.first(std::min(kStatePiece, left.size()));
+    const size_t bytes = views[i].bytes.size();
+    for (size_t at = 0; at < bytes; at += kStatePiece) {
+      const auto piece = views[i].read(at, std::min(kStatePiece, bytes - at), staging);
       written.update(piece.data(), piece.size());
       writer.write(piece.data(), piece.size());
-      left = left.subspan(piece.size());
     }
     HEARTH_CHECK(written.digest() == digests[i] || planted("save-takes-changed-memory"),
                  "state: " + file.component + "/" + views[i].name + " changed while it was saved");
@@ -122,9 +125,10 @@ void StateSave::write_components(const std::string& directory) {
         kStateChunk));
     rounds = std::max(rounds, part.views.size());
   }
+  std::vector<std::byte> staging;  // of views that the host does not reach
   for (size_t round = 0; round < rounds; ++round) {
     for (size_t i = 0; i < parts_.size(); ++i) {
-      if (round < parts_[i].views.size()) parts_[i].write_view(round, *writers[i]);
+      if (round < parts_[i].views.size()) parts_[i].write_view(round, *writers[i], staging);
     }
     gate_->open(round + 1);
   }

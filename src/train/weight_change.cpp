@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "model/parameter_access.h"
 
 namespace hearth {
 
@@ -32,10 +33,26 @@ struct Sums {
   double start = 0, update = 0;
 };
 
+/// Elements of a contiguous f32 copy, as `host_elements` gives them.
+const float* floats(const ParameterTable& table, TensorId id, const ConstView& copy, int64_t begin,
+                    int64_t n, std::vector<std::byte>& staging) {
+  HEARTH_CHECK(copy.dtype == DType::f32 && copy.contiguous(), "weight change: f32 copies");
+  const void* at = host_elements(table, table.tensor(id), copy, begin, n, staging);
+  return static_cast<const float*>(at);
+}
+
+/// Memory of each worker for what the host does not reach.
+using Staging = std::vector<std::vector<std::byte>>;
+
 /// A gradient leaves a moment behind that is other than 0.
-bool had_gradient(const View& moment) {
-  const auto* m = moment.as<float>();
-  return std::any_of(m, m + moment.size(), [](float x) { return x != 0; });
+bool had_gradient(const ParameterTable& table, TensorId id, std::vector<std::byte>& staging) {
+  const View moment = table.view(id, CopyRole::moment1);
+  for (int64_t begin = 0; begin < moment.size(); begin += kPiece) {
+    const int64_t n = std::min(kPiece, moment.size() - begin);
+    const float* m = floats(table, id, moment, begin, n, staging);
+    if (std::any_of(m, m + n, [](float x) { return x != 0; })) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -43,13 +60,15 @@ bool had_gradient(const View& moment) {
 FrozenContent frozen_content(const ParameterTable& table, const Pool& pool) {
   const std::vector<Piece> pieces = pieces_of(table, false);
   std::vector<Digest> digests(pieces.size());
-  pool.run(std::ssize(pieces), [&](int64_t i, int) {
+  Staging staging(static_cast<size_t>(pool.workers()));
+  pool.run(std::ssize(pieces), [&](int64_t i, int worker) {
     const Piece& piece = pieces[static_cast<size_t>(i)];
-    const View view = table.tensor(piece.id).home().view;
-    const size_t each = size_of(view.dtype);
+    const Tensor& tensor = table.tensor(piece.id);
+    const View view = tensor.home().view;
+    const void* at = host_elements(table, tensor, view, piece.begin, piece.count,
+                                   staging[static_cast<size_t>(worker)]);
     digests[static_cast<size_t>(i)] =
-        digest_of(static_cast<const std::byte*>(view.data) + piece.begin * each,
-                  static_cast<size_t>(piece.count) * each);
+        digest_of(at, static_cast<size_t>(piece.count) * size_of(view.dtype));
   });
   FrozenContent content;
   Hasher root;
@@ -86,10 +105,14 @@ std::vector<std::string> changed_tensors(const ParameterTable& table, const Froz
 std::vector<TensorChange> tensor_changes(const ParameterTable& table, const Pool& pool) {
   const std::vector<Piece> pieces = pieces_of(table, true);
   std::vector<Sums> sums(pieces.size());
-  pool.run(std::ssize(pieces), [&](int64_t i, int) {
+  Staging of_now(static_cast<size_t>(pool.workers())), of_start(of_now.size());
+  pool.run(std::ssize(pieces), [&](int64_t i, int worker) {
     const Piece& piece = pieces[static_cast<size_t>(i)];
-    const auto* now = table.view(piece.id, CopyRole::master).as<float>() + piece.begin;
-    const auto* start = table.view(piece.id, CopyRole::gradient).as<float>() + piece.begin;
+    const auto w = static_cast<size_t>(worker);
+    const float* now = floats(table, piece.id, table.view(piece.id, CopyRole::master), piece.begin,
+                              piece.count, of_now[w]);
+    const float* start = floats(table, piece.id, table.view(piece.id, CopyRole::gradient),
+                                piece.begin, piece.count, of_start[w]);
     Sums& sum = sums[static_cast<size_t>(i)];
     for (int64_t k = 0; k < piece.count; ++k) {
       const double was = start[k], difference = now[k] - was;
@@ -104,8 +127,7 @@ std::vector<TensorChange> tensor_changes(const ParameterTable& table, const Pool
     changes.back().update_square += sums[i].update;
   }
   for (TensorChange& change : changes) {
-    change.moved =
-        change.update_square > 0 && had_gradient(table.view(change.id, CopyRole::moment1));
+    change.moved = change.update_square > 0 && had_gradient(table, change.id, of_now.front());
   }
   return changes;
 }

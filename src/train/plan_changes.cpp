@@ -73,11 +73,16 @@ struct Variant {
 class Search {
  public:
   Search(const PlanSubject& subject, const PlanRequest& request, const TrainConfig& config)
-      : subject_(subject), request_(request), config_(config) {}
+      : subject_(subject), request_(request), config_(config) {
+    for (PlanPlace& place : subject_.places) place.budget -= std::min(place.budget, kMargin);
+    const RunPlan plan = make_run_plan(subject, request);
+    short_place_ = plan.short_place().value_or(kHostPlace);
+  }
 
   std::vector<PlanChange> run() {
     if (!anything_fits()) return found_;
     if (recompute() || smaller_micro_batch() || no_rounded_weights()) return found_;
+    if (experts_on_host()) return found_;
     if (shorter_sequences(start(), config_.seq_len / 4) || frozen_parts()) return found_;
     if (!shorter_sequences(start(), 1)) all_together();
     return found_;
@@ -95,15 +100,9 @@ class Search {
   }
 
   std::optional<uint64_t> peak_if_fits(const Variant& v, bool one_micro_batch = false) const {
-    PlanSubject subject{subject_.spec,
-                        v.settings,
-                        v.table,
-                        subject_.ops,
-                        subject_.types_basis,
-                        subject_.opening_bytes,
-                        subject_.workers,
-                        subject_.budget - std::min(subject_.budget, kMargin),
-                        subject_.process};
+    PlanSubject subject{subject_.spec,    v.settings,           v.table,
+                        subject_.places,  subject_.types_basis, subject_.opening_bytes,
+                        subject_.workers, subject_.process};
     PlanRequest request = v.request;
     if (request.micro_batches > std::max(request_.micro_batches, kMostMicroBatches)) {
       return std::nullopt;
@@ -111,7 +110,7 @@ class Search {
     if (one_micro_batch) request.micro_batches = 1;
     const RunPlan plan = make_run_plan(subject, request);
     if (!plan.fits()) return std::nullopt;
-    return plan.peak;
+    return plan.places[static_cast<size_t>(short_place_)].peak;
   }
 
   bool take(const Variant& v) {
@@ -154,6 +153,22 @@ class Search {
     Variant v = start();
     drop_rounded(v);
     return may_drop_rounded() && take(v);
+  }
+
+  /// Where a device holds everything: its experts go to the host.
+  bool experts_on_host() {
+    Variant v = start();
+    Place from = kHostPlace;
+    for (BlockId id = 0; id < std::ssize(v.table.blocks()); ++id) {
+      const Block& own = v.table.block(id);
+      const Block& of = own.kind == BlockKind::adapter ? v.table.block(own.base) : own;
+      if (of.kind != BlockKind::expert || own.place == kHostPlace) continue;
+      from = own.place;
+      v.table.set_place(id, kHostPlace);
+    }
+    if (from == kHostPlace) return false;
+    v.add("--devices " + subject_.places[static_cast<size_t>(from)].name + ",host");
+    return take(v);
   }
 
   /// The longest that fits, at least `least`: the sequences of a micro-batch are cut to one before.
@@ -247,9 +262,10 @@ class Search {
     return false;
   }
 
-  const PlanSubject& subject_;
+  PlanSubject subject_;  // with a little less memory
   const PlanRequest& request_;
   const TrainConfig& config_;
+  Place short_place_ = kHostPlace;
   std::vector<PlanChange> found_;
 };
 
@@ -265,19 +281,21 @@ PlanSubject at_another_start(PlanSubject subject) {
 std::vector<PlanChange> changes_that_fit(const PlanSubject& subject, const PlanRequest& request,
                                          const TrainConfig& config) {
   // What the process took before it planned stays, whatever the run does.
-  if (subject.process.peak > subject.budget) return {};
+  if (subject.process.peak > subject.host().budget) return {};
   const PlanSubject then = at_another_start(subject);
   return Search(then, request, config).run();
 }
 
-uint64_t needed_memory(const PlanSubject& subject, const PlanRequest& request) {
+uint64_t needed_memory(const PlanSubject& subject, const PlanRequest& request, Place place) {
   PlanSubject least = at_another_start(subject);
-  least.budget = 0;
-  return make_run_plan(least, request).peak;
+  for (PlanPlace& of : least.places) of.budget = 0;
+  return make_run_plan(least, request).places[static_cast<size_t>(place)].peak;
 }
 
 std::string refusal(const RunPlan& plan, const std::vector<PlanChange>& changes, uint64_t needed) {
-  if (plan.fits()) return "";
+  const std::optional<Place> place = plan.short_place();
+  if (!place) return "";
+  const PlacePlan& where = plan.places[static_cast<size_t>(*place)];
   std::string text = what_is_missing(plan);
   if (!changes.empty()) {
     text += "; the smallest change that fits: " + changes.front().options + " (" +
@@ -286,7 +304,8 @@ std::string refusal(const RunPlan& plan, const std::vector<PlanChange>& changes,
   return text +
          (changes.empty() ? "; no smaller change was found that surely fits, more memory does: "
                           : "; or ") +
-         "--cpu-memory " + whole_mebibytes(needed) + "Mi where the machine has it";
+         where.more_memory + whole_mebibytes(needed) + "Mi where " +
+         (*place == kHostPlace ? "the machine" : where.name) + " has it";
 }
 
 }  // namespace hearth

@@ -72,12 +72,15 @@ std::vector<std::pair<std::string, Json>> fixed_lines(const Json& plan) {
   for (const Json& place : memory->as_array()) {
     const Json* of_place = place.find("lines");
     if (!of_place || !of_place->is_array()) continue;
+    const Json* where = place.find("place");
+    const bool on_host = !where || !where->is_string() || where->as_string() == "host";
+    const std::string of = on_host ? "" : where->as_string() + ": ";
     for (const Json& line : of_place->as_array()) {
       const Json *name = line.find("name"), *bytes = line.find("bytes"),
                  *basis = line.find("basis");
       if (!name || !name->is_string() || !bytes || !basis || !basis->is_string()) continue;
       if (basis->as_string().find("measured") != std::string::npos) continue;
-      lines.emplace_back(name->as_string(), *bytes);
+      lines.emplace_back(of + name->as_string(), *bytes);
     }
   }
   return lines;

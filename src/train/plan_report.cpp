@@ -35,13 +35,41 @@ std::string duration(double seconds) {
 }
 
 std::string memory_text(const RunPlan& plan) {
-  std::string text = "memory of the process (host)\n";
-  for (const MemoryLine& line : plan.memory) {
-    text += format("  %-40s %14s   ", line.name.c_str(), mebibytes(line.bytes).c_str()) +
-            line.basis + "\n";
+  std::string text;
+  for (const PlacePlan& place : plan.places) {
+    text += &place == &plan.host() ? "memory of the process (host)\n"
+                                   : "\nmemory of " + place.name + "\n";
+    for (const MemoryLine& line : place.lines) {
+      text += format("  %-40s %14s   ", line.name.c_str(), mebibytes(line.bytes).c_str()) +
+              line.basis + "\n";
+    }
+    text += format("  %-40s %14s   of %s: %s\n", "peak", mebibytes(place.peak).c_str(),
+                   mebibytes(place.budget).c_str(), place.fits() ? "fits" : "DOES NOT FIT");
   }
-  return text + format("  %-40s %14s   of %s: %s\n", "peak", mebibytes(plan.peak).c_str(),
-                       mebibytes(plan.budget).c_str(), plan.fits() ? "fits" : "DOES NOT FIT");
+  return text;
+}
+
+JsonArray memory_json(const RunPlan& plan) {
+  JsonArray places;
+  for (const PlacePlan& place : plan.places) {
+    Json of;
+    of["place"] = place.name;
+    of["peak_bytes"] = place.peak;
+    of["budget_bytes"] = place.budget;
+    if (place.measured_peak) of["measured_peak_bytes"] = *place.measured_peak;
+    JsonArray lines;
+    for (const MemoryLine& line : place.lines) {
+      Json entry;
+      entry["name"] = line.name;
+      entry["bytes"] = line.bytes;
+      entry["basis"] = line.basis;
+      if (line.measured) entry["measured"] = *line.measured;
+      lines.push_back(std::move(entry));
+    }
+    of["lines"] = std::move(lines);
+    places.push_back(std::move(of));
+  }
+  return places;
 }
 
 /// "reads -> writes", by the names of the values, each once (the head reads some of every layer).
@@ -151,22 +179,7 @@ Json plan_json(const RunPlan& plan, const RunSetup& setup, const PlanTimes& time
   json["steps"] = times.steps ? Json(*times.steps) : Json(nullptr);
   json["run_time_s"] = times.steps ? Json(static_cast<double>(*times.steps) * step) : Json(nullptr);
   if (times.data) json["data"] = data_json(*times.data, times.steps);
-  Json host;
-  host["place"] = "host";
-  host["peak_bytes"] = plan.peak;
-  host["budget_bytes"] = plan.budget;
-  if (plan.measured_peak) host["measured_peak_bytes"] = *plan.measured_peak;
-  JsonArray lines;
-  for (const MemoryLine& line : plan.memory) {
-    Json entry;
-    entry["name"] = line.name;
-    entry["bytes"] = line.bytes;
-    entry["basis"] = line.basis;
-    if (line.measured) entry["measured"] = *line.measured;
-    lines.push_back(std::move(entry));
-  }
-  host["lines"] = std::move(lines);
-  json["memory"] = JsonArray{std::move(host)};
+  json["memory"] = memory_json(plan);
   json["parallel"] = "single";
   json["devices"] = JsonArray{Json("host")};
   json["workers"] = static_cast<int64_t>(setup.workers);

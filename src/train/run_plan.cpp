@@ -3,28 +3,34 @@
 #include <algorithm>
 
 #include "base/system.h"
+#include "device/cuda_stream.h"
+#include "device/device_memory.h"
 #include "device/host_stream.h"
 #include "runtime/workspace.h"
+#include "train/plan_lines.h"
 #include "train/saved_state.h"
 
 namespace hearth {
 
 namespace {
 
-constexpr const char* kProgram = "program and libraries";
-constexpr const char* kData = "data";
-constexpr const char* kLists = "lists of tasks";
-constexpr const char* kReading = "buffers of reading files";
-constexpr const char* kSaving = "names and digests of a save";
-constexpr const char* kAllowance = "threads, logs and the check of the result";
+// Sizes of a list at a place.
+size_t arena_bytes(const Schedule& list, Place place) {
+  return place < std::ssize(list.arena_bytes) ? list.arena_bytes[static_cast<size_t>(place)] : 0;
+}
+ScratchNeed scratch_of(const Schedule& list, Place place) {
+  return place < std::ssize(list.scratch) ? list.scratch[static_cast<size_t>(place)]
+                                          : ScratchNeed{};
+}
 
-/// What lies in the arena when it is fullest, by use. The rest of the arena is between buffers.
-std::vector<MemoryLine> arena_lines(const Schedule& list, const std::string& bounds) {
+/// What lies in the arena of a place when it is fullest, by use. The rest of the arena is between
+/// buffers.
+std::vector<MemoryLine> arena_lines(const Schedule& list, Place place, const std::string& bounds) {
   std::vector<uint64_t> best(kBufferClasses), now(kBufferClasses);
   uint64_t best_total = 0;
   std::vector<std::vector<const Buffer*>> begins(list.tasks.size()), ends(list.tasks.size());
   for (const Buffer& b : list.buffers) {
-    if (b.place != kHostPlace) continue;
+    if (b.place != place) continue;
     begins[static_cast<size_t>(b.first)].push_back(&b);
     ends[static_cast<size_t>(b.last)].push_back(&b);
   }
@@ -50,7 +56,7 @@ std::vector<MemoryLine> arena_lines(const Schedule& list, const std::string& bou
     lines.push_back({name_of_list(list) + ": " + std::string(name_of(static_cast<BufferClass>(c))),
                      best[static_cast<size_t>(c)], basis});
   }
-  const uint64_t gaps = list.arena_bytes[kHostPlace] - best_total;
+  const uint64_t gaps = arena_bytes(list, place) - best_total;
   if (gaps > 0) {
     lines.push_back(
         {name_of_list(list) + ": between buffers", gaps, "derived: arena less its buffers"});
@@ -58,12 +64,13 @@ std::vector<MemoryLine> arena_lines(const Schedule& list, const std::string& bou
   return lines;
 }
 
-uint64_t scratch_bytes(const ScratchNeed& need, int workers) {
+/// Of the compute stream of a place.
+uint64_t scratch_bytes(const ScratchNeed& need, const PlanPlace& place, int workers) {
   StreamOptions options;
   options.workers = workers;
   options.scratch_bytes = need.shared;
   options.worker_scratch_bytes = need.per_worker;
-  return HostStream::memory_bytes(options);
+  return place.host_reaches ? HostStream::memory_bytes(options) : CudaStream::memory_bytes(options);
 }
 
 /// Bytes of a list and of what an executor adds to it, in blocks of the allocator.
@@ -77,9 +84,11 @@ uint64_t list_bytes(const Schedule& list) {
   return bytes + bytes / 2;  // vectors grow by doubling
 }
 
-std::string parameter_basis(const PlanSubject& subject, const CopyPolicy& policy, CopyRole role) {
+std::string parameter_basis(const PlanSubject& subject, const CopyPolicy& policy, Place place,
+                            CopyRole role) {
   int64_t trained = 0, frozen = 0;
   for (const Tensor& t : subject.table.tensors()) {
+    if (subject.table.block(t.block).place != place) continue;
     (policy.training && t.trainable ? trained : frozen) += t.size();
   }
   if (role == CopyRole::stored) {
@@ -126,147 +135,173 @@ ProcessMemory measure_process(uint64_t data_bytes) {
 }
 
 PlanSubject subject_of(const RunSetup& setup, const ProcessMemory& process) {
-  return {setup.spec,          setup.settings, setup.table,         setup.ops, setup.types_basis,
-          setup.opening_bytes, setup.workers,  setup.memory_budget, process};
-}
-
-std::vector<const Schedule*> RunPlan::lists() const {
-  std::vector<const Schedule*> result;
-  if (train) result.push_back(&train->schedule);
-  if (eval) result.push_back(&*eval);
-  if (decode) result.push_back(&*decode);
-  return result;
-}
-
-void RunPlan::grade(const MeasuredMemory& measured) {
-  uint64_t sum = 0;
-  for (const auto& [name, bytes] : measured.arenas) {
-    // The lines of an arena share it: what the last of them has is the arena less the others.
-    uint64_t left = bytes;
-    MemoryLine* last = nullptr;
-    for (MemoryLine& line : memory) {
-      if (line.name != name && !line.name.starts_with(name + ":")) continue;
-      line.measured = std::min(left, line.bytes);
-      left -= *line.measured;
-      last = &line;
-    }
-    if (last != nullptr) *last->measured += left;
-    sum += bytes;
-  }
-  for (MemoryLine& line : memory) {
-    if (line.name == kProgram || line.name == kData) line.measured = line.bytes;
-    if (line.name == kLists) line.measured = measured.lists;
-    if (line.name == kReading) line.measured = measured.read_buffers;
-    if (line.name == kSaving) line.measured = measured.saving;
-    if (line.name == kProgram || line.name == kData || line.name == kLists ||
-        line.name == kReading || line.name == kSaving) {
-      sum += *line.measured;
-    }
-  }
-  for (MemoryLine& line : memory) {
-    if (line.name == kAllowance) line.measured = measured.peak - std::min(measured.peak, sum);
-  }
-  measured_peak = measured.peak;
+  return {setup.spec,        setup.settings,
+          setup.table,       {{"host", &setup.ops, setup.memory_budget, "--cpu-memory ", true}},
+          setup.types_basis, setup.opening_bytes,
+          setup.workers,     process};
 }
 
 RunPlan make_run_plan(const RunSetup& setup, const PlanRequest& request) {
   return make_run_plan(subject_of(setup, measure_process(request.data_bytes)), request);
 }
 
-RunPlan make_run_plan(const PlanSubject& subject, const PlanRequest& request) {
-  RunPlan plan;
-  plan.policy = {request.training, subject.settings.compute, DType::f32};
-  plan.budget = subject.budget;
+namespace {
 
-  std::vector<MemoryLine>& lines = plan.memory;
-  lines.push_back(
-      {kProgram, subject.process.program, "measured: resident when planned, less the data"});
-  if (request.data_bytes > 0) {
-    lines.push_back({kData, request.data_bytes,
-                     "measured: index of the rows, order of an epoch, rows held in memory"});
-  }
-  lines.push_back({kReading, Checkpoint::read_buffer_bytes(subject.workers),
-                   "derived: 4 MiB a worker, of three at least"});
-  for (const ParameterArena& arena : parameter_arenas(subject.table, plan.policy)) {
-    lines.push_back({arena.name, arena.bytes, parameter_basis(subject, plan.policy, arena.role)});
-  }
-  if (request.training) lines.push_back(saving_line(subject));
-  const auto sum = [&] {
-    uint64_t total = 0;
-    for (const MemoryLine& line : lines) total += line.bytes;
-    return total;
-  };
+/// Of the lines; a plan's peak.
+uint64_t sum_of(const std::vector<MemoryLine>& lines) {
+  uint64_t total = 0;
+  for (const MemoryLine& line : lines) total += line.bytes;
+  return total;
+}
 
-  const auto input = [&](int64_t tokens, int64_t micro_batches) {
-    return PlanInput{subject.spec, subject.settings, subject.table, {&subject.ops},
-                     tokens,       request.longest,  micro_batches};
-  };
-  const uint64_t allowance = allowance_of(subject, request);
-  if (request.eval_tokens > 0) plan.eval = single_eval_schedule(input(request.eval_tokens, 1));
-  if (request.decode_tokens > 0) {
-    plan.decode = single_decode_schedule(input(request.decode_tokens, 1), request.cache_rows);
+/// Puts a plan together, line by line.
+class Planner {
+ public:
+  Planner(const PlanSubject& subject, const PlanRequest& request)
+      : subject_(subject), request_(request) {
+    plan_.policy = {request.training, subject.settings.compute, DType::f32};
+    for (const PlanPlace& place : subject.places) {
+      plan_.places.push_back({place.name, {}, 0, place.budget, place.more_memory});
+    }
   }
-  if (request.training) {
-    const PlanInput train = input(request.tokens, request.micro_batches);
-    for (const bool recompute : {request.recompute.value_or(false), true}) {
-      // Scratch depends on the bounds of a micro-batch, not on how many there are; the lists are
-      // about as large as the micro-batches are many.
-      const Schedule one = single_train_schedule(input(request.tokens, 1), 1, recompute);
-      const uint64_t lists = list_bytes(one) * static_cast<uint64_t>(request.micro_batches);
-      const uint64_t used =
-          sum() + scratch_bytes(one.scratch[kHostPlace], subject.workers) + lists + allowance / 2;
-      if (request.group) {
-        const int64_t group = std::min(*request.group, request.micro_batches);
-        plan.train = {single_train_schedule(train, group, recompute), group, recompute};
+
+  RunPlan make() {
+    add_process();
+    add_parameters();
+    make_lists();
+    add_lists();
+    add_allowance();
+    for (PlacePlan& place : plan_.places) place.peak = sum_of(place.lines);
+    // What happened before the plan may have been the larger moment.
+    PlacePlan& host = plan_.places[kHostPlace];
+    host.peak = std::max(host.peak, subject_.process.peak);
+    return std::move(plan_);
+  }
+
+ private:
+  std::vector<MemoryLine>& lines(Place place = kHostPlace) {
+    return plan_.places[static_cast<size_t>(place)].lines;
+  }
+  /// Devices whose memory the host does not reach.
+  uint64_t far_places() const {
+    return static_cast<uint64_t>(std::count_if(subject_.places.begin(), subject_.places.end(),
+                                               [](const PlanPlace& p) { return !p.host_reaches; }));
+  }
+
+  void add_process() {
+    lines().push_back(
+        {kProgram, subject_.process.program, "measured: resident when planned, less the data"});
+    if (request_.data_bytes > 0) {
+      lines().push_back({kData, request_.data_bytes,
+                         "measured: index of the rows, order of an epoch, rows held in memory"});
+    }
+    const bool staged = far_places() > 0;
+    lines().push_back({kReading, Checkpoint::read_buffer_bytes(subject_.workers, staged),
+                       staged ? "derived: 8 MiB a worker, of two at least"
+                              : "derived: 4 MiB a worker, of three at least"});
+    if (!staged) return;
+    lines().push_back({kStaging, far_places() * DeviceMemory::kPinnedBytes,
+                       "derived: pinned, two pieces a device"});
+  }
+
+  void add_parameters() {
+    for (const ParameterArena& arena : parameter_arenas(subject_.table, plan_.policy)) {
+      HEARTH_CHECK(arena.place < std::ssize(plan_.places), "plan: a block at no place of the run");
+      lines(arena.place)
+          .push_back({arena.name, arena.bytes,
+                      parameter_basis(subject_, plan_.policy, arena.place, arena.role)});
+    }
+    if (request_.training) lines().push_back(saving_line(subject_));
+  }
+
+  PlanInput input(int64_t tokens, int64_t micro_batches) const {
+    std::vector<const OpSet*> ops;
+    for (const PlanPlace& place : subject_.places) ops.push_back(place.ops);
+    return {subject_.spec, subject_.settings, subject_.table, std::move(ops),
+            tokens,        request_.longest,  micro_batches};
+  }
+
+  void make_lists() {
+    if (request_.eval_tokens > 0) plan_.eval = single_eval_schedule(input(request_.eval_tokens, 1));
+    if (request_.decode_tokens > 0) {
+      plan_.decode = single_decode_schedule(input(request_.decode_tokens, 1), request_.cache_rows);
+    }
+    if (!request_.training) return;
+    const PlanInput train = input(request_.tokens, request_.micro_batches);
+    for (const bool recompute : {request_.recompute.value_or(false), true}) {
+      if (request_.group) {
+        const int64_t group = std::min(*request_.group, request_.micro_batches);
+        plan_.train = {single_train_schedule(train, group, recompute), group, recompute};
       } else {
-        plan.train = plan_single_train(train, request.recompute,
-                                       {plan.budget > used ? plan.budget - used : 0});
+        plan_.train = plan_single_train(train, request_.recompute, left_for_arenas(recompute));
       }
-      if (plan.train->recompute == recompute) break;
+      if (plan_.train->recompute == recompute) break;
     }
   }
 
-  uint64_t in_lists = 0;
-  const Schedule* largest = nullptr;
-  for (const Schedule* list : plan.lists()) {
-    in_lists += list_bytes(*list);
-    if (largest == nullptr || list->arena_bytes[kHostPlace] > largest->arena_bytes[kHostPlace]) {
-      largest = list;
+  /// Bytes by place that the buffers of a training list may take.
+  std::vector<uint64_t> left_for_arenas(bool recompute) const {
+    // Scratch depends on the bounds of a micro-batch, not on how many there are; the lists are
+    // about as large as the micro-batches are many.
+    const Schedule one = single_train_schedule(input(request_.tokens, 1), 1, recompute);
+    std::vector<uint64_t> left;
+    for (size_t at = 0; at < plan_.places.size(); ++at) {
+      const PlacePlan& place = plan_.places[at];
+      uint64_t used = sum_of(place.lines) + scratch_bytes(scratch_of(one, static_cast<Place>(at)),
+                                                          subject_.places[at], subject_.workers);
+      if (at == kHostPlace) {
+        used += list_bytes(one) * static_cast<uint64_t>(request_.micro_batches);
+        used += allowance_of(subject_, request_) / 2;
+      }
+      left.push_back(place.budget > used ? place.budget - used : 0);
     }
+    return left;
   }
-  if (largest != nullptr) {
-    for (MemoryLine& line : arena_lines(*largest, request.bounds_basis)) {
-      lines.push_back(std::move(line));
+
+  void add_lists() {
+    const std::vector<const Schedule*> lists = plan_.lists();
+    if (lists.empty()) return;
+    for (size_t at = 0; at < plan_.places.size(); ++at) {
+      const auto place = static_cast<Place>(at);
+      const Schedule* largest = lists.front();
+      ScratchNeed scratch;
+      for (const Schedule* list : lists) {
+        if (arena_bytes(*list, place) > arena_bytes(*largest, place)) largest = list;
+        scratch = max_of(scratch, scratch_of(*list, place));
+      }
+      if (place != kHostPlace && arena_bytes(*largest, place) == 0) continue;  // nothing runs there
+      for (MemoryLine& line : arena_lines(*largest, place, request_.bounds_basis)) {
+        this->lines(place).push_back(std::move(line));
+      }
+      const PlanPlace& of = subject_.places[at];
+      this->lines(place).push_back(
+          {kScratchLine, scratch_bytes(scratch, of, subject_.workers),
+           "derived: declared by kernels" +
+               (of.host_reaches ? ", " + std::to_string(subject_.workers) + " workers" : "")});
     }
-    lines.push_back(
-        {kScratchLine,
-         scratch_bytes(workspace_need(plan.lists()).scratch[kHostPlace], subject.workers),
-         "derived: declared by kernels, " + std::to_string(subject.workers) + " workers"});
-    lines.push_back({kLists, in_lists, "derived: tasks and their buffers"});
+    uint64_t in_lists = 0;
+    for (const Schedule* list : lists) in_lists += list_bytes(*list);
+    this->lines().push_back({kLists, in_lists, "derived: tasks and their buffers"});
   }
-  const uint64_t before = sum();
-  const uint64_t left = plan.budget > before ? plan.budget - before : 0;
-  lines.push_back({kAllowance, std::clamp(left, allowance / 2, allowance),
-                   std::string("policy: 12 MiB and 1 MiB a worker") +
-                       (request.training ? "; measured: what opening the model took" : "")});
-  // What happened before the plan may have been the larger moment.
-  plan.peak = std::max(sum(), subject.process.peak);
-  return plan;
-}
 
-std::string whole_mebibytes(uint64_t bytes) {
-  return std::to_string((bytes >> 20) + (bytes % (uint64_t{1} << 20) > 0 ? 1 : 0));
-}
+  void add_allowance() {
+    const uint64_t allowance = allowance_of(subject_, request_);
+    const uint64_t before = sum_of(lines()), budget = plan_.host().budget;
+    const uint64_t left = budget > before ? budget - before : 0;
+    lines().push_back({kAllowance, std::clamp(left, allowance / 2, allowance),
+                       std::string("policy: 12 MiB and 1 MiB a worker") +
+                           (request_.training ? "; measured: what opening the model took" : "")});
+  }
 
-std::string what_is_missing(const RunPlan& plan) {
-  return "the plan needs " + whole_mebibytes(plan.peak) + " MiB of host memory and " +
-         whole_mebibytes(plan.budget) + " MiB may be used";
-}
+  const PlanSubject& subject_;
+  const PlanRequest& request_;
+  RunPlan plan_;
+};
 
-void require_fit(const RunPlan& plan) {
-  if (plan.fits()) return;
-  throw usage_error(what_is_missing(plan) + "; a smaller --micro-batch, --seq-len or " +
-                    "--max-new-tokens needs less");
+}  // namespace
+
+RunPlan make_run_plan(const PlanSubject& subject, const PlanRequest& request) {
+  return Planner(subject, request).make();
 }
 
 }  // namespace hearth

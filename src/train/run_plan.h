@@ -46,17 +46,29 @@ struct ProcessMemory {
 };
 ProcessMemory measure_process(uint64_t data_bytes);
 
-/// What a plan is made for. Refers to objects of the caller.
+/// A place that a plan may use.
+struct PlanPlace {
+  std::string name = "host";
+  const OpSet* ops = nullptr;
+  uint64_t budget = 0;  // bytes of its memory; of the host those of the process
+  std::string more_memory = "--cpu-memory ";  // what the user gives it more by; a size follows
+  bool host_reaches = true;                   // Device::host_reaches
+};
+
+/// What a plan is made for. Refers to objects of the caller. Blocks of the table are where they will
+/// be in the run.
 struct PlanSubject {
   const ModelSpec& spec;
   const RunSettings& settings;
   const ParameterTable& table;
-  const OpSet& ops;
+  std::vector<PlanPlace> places;  // the host, then the devices of the run
   std::string types_basis;
   uint64_t opening_bytes = 0;
   int workers = 1;
-  uint64_t budget = 0;
   ProcessMemory process;
+
+  PlanPlace& host() { return places[kHostPlace]; }
+  const PlanPlace& host() const { return places[kHostPlace]; }
 };
 PlanSubject subject_of(const RunSetup& setup, const ProcessMemory& process);
 
@@ -65,13 +77,33 @@ PlanSubject subject_of(const RunSetup& setup, const ProcessMemory& process);
 std::string name_of_list(const Schedule& list);
 inline constexpr const char* kScratchLine = "scratch of kernels";
 
+/// What an arena took of a place's memory; the name is that of its lines.
+struct MeasuredArena {
+  MeasuredArena(std::string arena, uint64_t taken, Place at = kHostPlace)
+      : name(std::move(arena)), bytes(taken), place(at) {}
+  std::string name;
+  uint64_t bytes = 0;
+  Place place = kHostPlace;
+};
+
 /// What a run's memory was, by what the plan has lines for (train/session.h measures it).
 struct MeasuredMemory {
-  std::vector<std::pair<std::string, uint64_t>> arenas;  // by the names that the lines have
-  uint64_t lists = 0;                                    // executors and their lists
-  uint64_t read_buffers = 0;                             // by which reading weights raised the peak
-  uint64_t saving = 0;                                   // by which beginning a save raised it
-  uint64_t peak = 0;                                     // of the process
+  std::vector<MeasuredArena> arenas;
+  uint64_t lists = 0;         // executors and their lists
+  uint64_t read_buffers = 0;  // by which reading weights raised the peak
+  uint64_t saving = 0;        // by which beginning a save raised it
+  uint64_t peak = 0;          // of the process
+};
+
+/// The memory of a place in a plan.
+struct PlacePlan {
+  std::string name;  // "host", or that of the device
+  std::vector<MemoryLine> lines;
+  uint64_t peak = 0;  // sum of the lines: all of them live at once
+  uint64_t budget = 0;
+  std::string more_memory;  // PlanPlace
+  std::optional<uint64_t> measured_peak = std::nullopt;
+  bool fits() const { return peak <= budget; }
 };
 
 struct RunPlan {
@@ -79,15 +111,15 @@ struct RunPlan {
   std::optional<SingleTrainPlan> train;
   std::optional<Schedule> eval;
   std::optional<Schedule> decode;
-  std::vector<MemoryLine> memory;
-  uint64_t peak = 0;  // sum of the lines: all of them live at once
-  uint64_t budget = 0;
-  std::optional<uint64_t> measured_peak = std::nullopt;
-  bool fits() const { return peak <= budget; }
+  std::vector<PlacePlan> places;  // the host, then the devices of the run
+  const PlacePlan& host() const { return places[kHostPlace]; }
+  /// The first place whose memory does not do.
+  std::optional<Place> short_place() const;
+  bool fits() const { return !short_place(); }
 
   /// The lists that exist.
   std::vector<const Schedule*> lists() const;
-  /// Fills `measured` of every line, and the peak.
+  /// Fills `measured` of every line, and the peaks.
   void grade(const MeasuredMemory& measured);
 };
 
@@ -102,7 +134,8 @@ RunPlan make_run_plan(const PlanSubject& subject, const PlanRequest& request);
 void require_fit(const RunPlan& plan);
 /// Whole MiB, rounded up.
 std::string whole_mebibytes(uint64_t bytes);
-/// "the plan needs 12 MiB of host memory and 10 MiB may be used".
+/// "the plan needs 12 MiB of host memory and 10 MiB may be used", of every place that has too
+/// little: else "of the memory of cuda:0".
 std::string what_is_missing(const RunPlan& plan);
 
 }  // namespace hearth

@@ -60,7 +60,7 @@ PlanReport plan_run(const TrainConfig& options, Reporter& reporter, PlanDetail d
                     plan_json(run.plan, run.setup, run.times), ""};
   if (!run.plan.fits()) {
     const std::vector<PlanChange> changes = changes_that_fit(run.subject, run.request, config);
-    const uint64_t needed = needed_memory(run.subject, run.request);
+    const uint64_t needed = needed_memory(run.subject, run.request, *run.plan.short_place());
     report.refusal = refusal(run.plan, changes, needed);
     report.json["needed_bytes"] = needed;
     JsonArray list;

@@ -69,7 +69,7 @@ void TrainingRun::describe() {
   }
   reporter_.note("steps: " + std::to_string(steps_) + ", warm-up " + std::to_string(warmup_) +
                  "; auxiliary loss coefficient " + Json(setup_.settings.aux_loss).dump() +
-                 "; memory planned " + std::to_string(plan_.peak >> 20) + " MiB, " +
+                 "; memory planned " + std::to_string(plan_.host().peak >> 20) + " MiB, " +
                  Json(static_cast<int64_t>(run_.times.tokens / run_.times.step.total_s())).dump() +
                  " tokens/s predicted");
   reporter_.note(std::string("determinism") + (config_.deterministic ? " (asked for)" : "") +

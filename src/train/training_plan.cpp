@@ -118,7 +118,7 @@ PlannedRun::PlannedRun(const TrainConfig& config, RunSetup opened, Reporter& rep
 void require_fit(const PlannedRun& run, const TrainConfig& config) {
   if (run.plan.fits()) return;
   throw usage_error(refusal(run.plan, changes_that_fit(run.subject, run.request, config),
-                            needed_memory(run.subject, run.request)));
+                            needed_memory(run.subject, run.request, *run.plan.short_place())));
 }
 
 namespace {

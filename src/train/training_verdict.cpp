@@ -24,14 +24,14 @@ RunFacts TrainingRun::examine() {
   facts.trained_tokens = progress_.trained_tokens;
   facts.loss_before = journaled_loss(directory_.journal(), 0);
   facts.loss_after = journaled_loss(directory_.journal(), progress_.step);
-  facts.planned_bytes = plan_.peak;
+  facts.planned_bytes = plan_.host().peak;
   facts.predicted_s = run_.times.step.total_s();
   if (steps_here_ > 0) facts.measured_s = step_seconds_ / static_cast<double>(steps_here_);
   return facts;
 }
 
 bool TrainingRun::tell_verdict(RunFacts facts) {
-  facts.measured_bytes = *plan_.measured_peak;
+  facts.measured_bytes = *plan_.host().measured_peak;
   const Verdict verdict = judge(facts);
   JsonObject fields{{"step", progress_.step}};
   const JsonObject& found = verdict.json.as_object();

@@ -97,7 +97,7 @@ TEST_CASE("plan: published sizes from config.json alone, by arithmetic") {
     const RunPlan frozen =  // which measures no rates
         make_run_plan(prepare_planning(config), training_request(config, nullptr));
     int found = 0;
-    for (const MemoryLine& line : frozen.memory) {
+    for (const MemoryLine& line : frozen.host().lines) {
       const auto bytes = static_cast<double>(line.bytes);
       if (line.name == "gradients") {
         ++found;

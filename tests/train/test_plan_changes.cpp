@@ -28,7 +28,7 @@ struct Subject {
   PlanSubject with(uint64_t budget) const {
     PlanSubject subject = subject_of(setup, {uint64_t{20} << 20, 0, 0});
     subject.opening_bytes = 0;
-    subject.budget = budget;
+    subject.host().budget = budget;
     return subject;
   }
 };
@@ -36,7 +36,7 @@ struct Subject {
 TEST_CASE("plan: what was planned as P fits a budget of P, and a program a little larger") {
   const Subject s;
   const RunPlan plan = make_run_plan(s.with(uint64_t{1} << 40), s.request);
-  PlanSubject same = s.with(plan.peak);
+  PlanSubject same = s.with(plan.host().peak);
   CHECK(make_run_plan(same, s.request).fits());
   CHECK(make_run_plan(same, s.request).train->group == plan.train->group);
   same.process.program += uint64_t{2} << 20;
@@ -44,10 +44,10 @@ TEST_CASE("plan: what was planned as P fits a budget of P, and a program a littl
   CHECK(larger.fits());
   CHECK(larger.train->group == plan.train->group);
   const uint64_t needed = needed_memory(same, s.request);
-  CHECK(needed < plan.peak);
-  same.budget = needed;
+  CHECK(needed < plan.host().peak);
+  same.host().budget = needed;
   CHECK(make_run_plan(same, s.request).fits());
-  same.budget = needed - (3 << 20);
+  same.host().budget = needed - (3 << 20);
   CHECK_FALSE(make_run_plan(same, s.request).fits());
 }
 
@@ -85,8 +85,8 @@ TEST_CASE("plan: a change is named whenever all of them together fit") {
   ParameterTable attention = s.setup.table;
   for (Tensor& t : attention.tensors()) t.trainable = glob_matches("*.self_attn.*", t.name);
   const PlanSubject given = s.with(0);
-  const PlanSubject least{given.spec, given.settings, attention, given.ops,    given.types_basis,
-                          0,          given.workers,  0,         given.process};
+  const PlanSubject least{given.spec, given.settings, attention,    given.places, given.types_basis,
+                          0,          given.workers,  given.process};
   PlanRequest smallest = s.request;
   smallest.micro_batches = 16;
   smallest.tokens = smallest.longest = 1;

@@ -1,0 +1,153 @@
+// Plans of runs with a device beside the host: memory by place, refusals that name the place.
+#include <catch2/catch_test_macros.hpp>
+#include <numeric>
+
+#include "train/plan_changes.h"
+#include "train/training_fixture.h"
+
+namespace hearth::test {
+namespace {
+
+constexpr Place kDevice = 1;
+constexpr uint64_t kPlenty = uint64_t{1} << 40;
+
+bool says(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// A run whose blocks, all or the experts, are on a device that the host does not reach.
+struct Placed {
+  TrainingFixture f;
+  TrainConfig config = f.config("x");
+  RunSetup setup;
+  PlanRequest request;
+
+  explicit Placed(bool everything) : setup(prepare_training(config)) {
+    request.training = true;
+    request.micro_batches = config.grad_accum;
+    request.longest = config.seq_len;
+    request.tokens = config.seq_len * config.micro_batch;
+    for (BlockId id = 0; id < std::ssize(setup.table.blocks()); ++id) {
+      const bool away = everything || setup.table.block(id).kind == BlockKind::expert;
+      setup.table.set_place(id, away ? kDevice : kHostPlace);
+    }
+  }
+  PlanSubject with(uint64_t host, uint64_t device) const {
+    PlanSubject subject = subject_of(setup, {uint64_t{20} << 20, 0, 0});
+    subject.places.resize(1);
+    subject.opening_bytes = 0;
+    subject.host().budget = host;
+    subject.places.push_back({"cuda:0", subject.host().ops, device, "--gpu-memory ", false});
+    return subject;
+  }
+};
+
+uint64_t bytes_of(const PlacePlan& place, const std::string& name) {
+  uint64_t bytes = 0;
+  for (const MemoryLine& line : place.lines) bytes += line.name == name ? line.bytes : 0;
+  return bytes;
+}
+
+TEST_CASE("plan places: a line lies at the place of what it is for") {
+  const Placed p(false);
+  const RunPlan plan = make_run_plan(p.with(kPlenty, kPlenty), p.request);
+  REQUIRE(plan.places.size() == 2);
+  const PlacePlan& device = plan.places[kDevice];
+  CHECK(device.name == "cuda:0");
+  uint64_t experts = 0, others = 0;
+  for (const Tensor& t : p.setup.table.tensors()) {
+    const bool away = p.setup.table.block(t.block).place == kDevice;
+    (away ? experts : others) += static_cast<uint64_t>(t.size()) * sizeof(float);
+  }
+  REQUIRE(experts > 0);
+  for (const char* name : {"master weights", "gradients", "first moments", "second moments"}) {
+    INFO(name);
+    CHECK(bytes_of(device, name) >= experts);
+    CHECK(bytes_of(device, name) <= experts + 256 * 1024);  // padding between tensors
+    CHECK(bytes_of(plan.host(), name) >= others);
+    CHECK(bytes_of(plan.host(), name) <= others + 256 * 1024);
+  }
+  for (const PlacePlan& place : plan.places) {
+    uint64_t sum = 0;
+    for (const MemoryLine& line : place.lines) sum += line.bytes;
+    CHECK(sum == place.peak);
+  }
+  CHECK(bytes_of(plan.host(), "program and libraries") > 0);
+  CHECK(bytes_of(device, "program and libraries") == 0);
+  // Memory of the host that only such a device needs.
+  CHECK(bytes_of(plan.host(), "staging of parameters of devices") == uint64_t{4} << 20);
+  PlanSubject reached = p.with(kPlenty, kPlenty);
+  reached.places[kDevice].host_reaches = true;
+  CHECK(bytes_of(make_run_plan(reached, p.request).host(), "staging of parameters of devices") ==
+        0);
+}
+
+TEST_CASE("plan places: each place is held against its own budget") {
+  const Placed p(false);
+  const RunPlan plan = make_run_plan(p.with(kPlenty, kPlenty), p.request);
+  CHECK(plan.fits());
+  const uint64_t device = plan.places[kDevice].peak;
+  CHECK(make_run_plan(p.with(kPlenty, device), p.request).fits());
+  const RunPlan small = make_run_plan(p.with(kPlenty, device / 2), p.request);
+  CHECK(small.short_place() == kDevice);
+  const std::string missing = what_is_missing(small);
+  INFO(missing);
+  CHECK(says(missing, "MiB of the memory of cuda:0 and "));
+  CHECK_FALSE(says(missing, "host memory"));
+  const RunPlan both = make_run_plan(p.with(uint64_t{1} << 20, device / 2), p.request);
+  CHECK(both.short_place() == kHostPlace);
+  CHECK(says(what_is_missing(both), "MiB of host memory and 1 MiB may be used, and "));
+  CHECK(says(what_is_missing(both), "cuda:0"));
+}
+
+TEST_CASE("plan places: a refusal names the device, and the experts go to the host first") {
+  Placed p(true);
+  p.request.recompute = true;
+  p.config.micro_batch = 1;
+  const uint64_t needed = needed_memory(p.with(kPlenty, kPlenty), p.request, kDevice);
+  CHECK(make_run_plan(p.with(kPlenty, needed), p.request).fits());
+  uint64_t experts = 0;
+  const Placed apart(false);
+  const CopyPolicy policy = make_run_plan(p.with(kPlenty, needed), p.request).policy;
+  for (const ParameterArena& arena : parameter_arenas(apart.setup.table, policy)) {
+    if (arena.place == kDevice) experts += arena.bytes;
+  }
+  const PlanSubject subject = p.with(kPlenty, needed - experts / 2);
+  const RunPlan plan = make_run_plan(subject, p.request);
+  REQUIRE(plan.short_place() == kDevice);
+  const std::string line =
+      refusal(plan, {{"--devices cuda:0,host", 5 << 20}}, needed_memory(subject, p.request, 1));
+  INFO(line);
+  CHECK(says(line, "memory of cuda:0"));
+  CHECK(says(line, "the smallest change that fits: --devices cuda:0,host (5 MiB)"));
+  CHECK(says(line, "--gpu-memory " + whole_mebibytes(needed) + "Mi where cuda:0 has it"));
+  // 4 MiB stay free of what is planned for another run.
+  const uint64_t room = needed + (uint64_t{4} << 20) - experts / 2;
+  const auto changes = changes_that_fit(p.with(kPlenty, room), p.request, p.config);
+  REQUIRE_FALSE(changes.empty());
+  CHECK(changes.front().options == "--devices cuda:0,host");
+}
+
+TEST_CASE("plan places: what a run measured is told by place") {
+  const Placed p(false);
+  RunPlan plan = make_run_plan(p.with(kPlenty, kPlenty), p.request);
+  MeasuredMemory measured;
+  measured.arenas.emplace_back("gradients", 700);
+  measured.arenas.emplace_back("gradients", 900, kDevice);
+  measured.arenas.emplace_back("master weights", 50, kDevice);
+  measured.peak = uint64_t{50} << 20;
+  plan.grade(measured);
+  const auto gradients = [](const PlacePlan& place) {
+    for (const MemoryLine& line : place.lines) {
+      if (line.name == "gradients") return line.measured;
+    }
+    return std::optional<uint64_t>();
+  };
+  CHECK(gradients(plan.host()) == 700);
+  CHECK(gradients(plan.places[kDevice]) == 900);
+  CHECK(plan.host().measured_peak == measured.peak);
+  CHECK(plan.places[kDevice].measured_peak == 950);
+}
+
+}  // namespace
+}  // namespace hearth::test

@@ -26,6 +26,10 @@ Tensors padded(const Tensors& tensors, int64_t padding) {
 void run_both(const OpTest& test, const OpSet& ops, int workers, Tensors& tensors,
               Compute compute) {
   TestStream stream(ops, workers, test.scratch ? test.scratch(ops) : ScratchNeed{});
+#ifdef HEARTH_EMULATED_OPS
+  // Blocks and threads of the second run start in the opposite order.
+  cuda_emulator::run_backwards(ops.name() == "cuda-emulated" && workers > 1);
+#endif
   const Run run{ops, stream, tensors, compute};
   test.forward(run);
   if (test.backward) test.backward(run);

@@ -2,8 +2,11 @@
 
 #include "base/log.h"
 #include "cpu_kernels/cpu_ops.h"
+#include "device/cuda_runtime.h"
+#include "gpu_kernels/cuda_ops.h"
 #include "model/hub_cache.h"
 #include "tools/output.h"
+#include "train/run_devices.h"
 
 namespace hearth {
 
@@ -30,6 +33,8 @@ ExitCode run_command(const CommandLine& line) {
     if (options.model != line.options.model) log_verbose("model: " + options.model);
   }
   register_cpu_ops();
+  register_cuda_ops();
+  set_cuda_back_end({cuda_calls, "cuda"});
   switch (*line.command) {
     case Command::train: return run_train(options);
     case Command::eval: return run_eval(options);

@@ -181,7 +181,7 @@ Json plan_json(const RunPlan& plan, const RunSetup& setup, const PlanTimes& time
   if (times.data) json["data"] = data_json(*times.data, times.steps);
   json["memory"] = memory_json(plan);
   json["parallel"] = "single";
-  json["devices"] = JsonArray{Json("host")};
+  json["devices"] = devices_json(setup);
   json["workers"] = static_cast<int64_t>(setup.workers);
   json["compute_dtype"] = name_of(setup.settings.compute);
   if (plan.train) {
@@ -194,11 +194,20 @@ Json plan_json(const RunPlan& plan, const RunSetup& setup, const PlanTimes& time
   return json;
 }
 
+namespace {
+
+std::string streams_text(const Schedule& list) {
+  const size_t streams = list.streams.size();
+  return std::to_string(streams) + (streams == 1 ? " stream" : " streams");
+}
+
+}  // namespace
+
 std::string plan_text(const RunPlan& plan, const RunSetup& setup, const PlanTimes& times,
                       PlanDetail detail) {
   const Schedule& list = plan.train->schedule;
-  return memory_text(plan) + "\nstep: " + std::to_string(list.tasks.size()) +
-         " tasks in 1 stream on host (" + std::to_string(setup.workers) + " workers), " +
+  return memory_text(plan) + "\nstep: " + std::to_string(list.tasks.size()) + " tasks in " +
+         streams_text(list) + " on " + places_text(setup) + ", " +
          std::to_string(list.micro_batches) + " micro-batches of at most " +
          std::to_string(list.tokens) + " tokens, groups of " + std::to_string(plan.train->group) +
          (plan.train->recompute ? ", blocks recomputed" : "") + "\n" +

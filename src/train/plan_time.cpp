@@ -108,27 +108,51 @@ std::vector<int64_t> measured_by(const RateOptions& options, const RunShapes& sh
 
 }  // namespace
 
-RunRates measure_run(const RunSetup& setup, const PlanRequest& request) {
-  const auto device = make_host_device(uint64_t{1} << 62);
-  const uint64_t now = resident_bytes(), budget = setup.memory_budget;
-  const uint64_t most =
-      std::min<uint64_t>(uint64_t{192} << 20, budget > now ? (budget - now) / 4 : 0);
-  const RateOptions options{setup.ops, setup.settings.compute,         setup.workers, setup.cores,
-                            most,      trained_parameters(setup.table)};
-  const WeightUse linear = weight_use(setup, false), experts = weight_use(setup, true);
-  const RunShapes shapes{setup.spec,      linear.type,    experts.type,   linear.trained,
-                         experts.trained, request.tokens, request.longest};
-  if (planted("machine-not-measured")) return round_rates();
+namespace {
+
+/// What one place reaches, measured twice: what a neighbour takes from one of them does not count.
+RunRates measure_place(const RunPlace& place, RateOptions options, const RunShapes& shapes) {
+  const uint64_t left = place.memory == SpaceKind::host ? options.max_bytes : place.budget / 4;
+  options.max_bytes = std::min(options.max_bytes, left);
   // What was measured for another run of these shapes in this process is not measured again.
-  static std::map<std::vector<int64_t>, RunRates> measured;
-  const auto [known, is_new] = measured.try_emplace(measured_by(options, shapes));
+  static std::map<std::pair<std::string, std::vector<int64_t>>, RunRates> measured;
+  const auto [known, is_new] = measured.try_emplace({place.name, measured_by(options, shapes)});
   if (is_new) {
-    known->second = {measure_rates(*device, options), measure_costs(*device, options, shapes)};
+    Device& device = *place.device;
+    known->second = {measure_rates(device, options), measure_costs(device, options, shapes)};
     keep_best(known->second,
-              {measure_rates(*device, options), measure_costs(*device, options, shapes)});
+              {measure_rates(device, options), measure_costs(device, options, shapes)});
     bound_by(known->second);
   }
   return known->second;
+}
+
+}  // namespace
+
+RunRates measure_run(const RunSetup& setup, const PlanRequest& request) {
+  if (planted("machine-not-measured")) return round_rates();
+  const uint64_t now = resident_bytes(), budget = setup.memory_budget;
+  const uint64_t most =
+      std::min<uint64_t>(uint64_t{192} << 20, budget > now ? (budget - now) / 4 : 0);
+  const WeightUse linear = weight_use(setup, false), experts = weight_use(setup, true);
+  const RunShapes shapes{setup.spec,      linear.type,    experts.type,   linear.trained,
+                         experts.trained, request.tokens, request.longest};
+  const auto rates_at = [&](Place at) {
+    const RunPlace& place = setup.place(at);
+    const RateOptions options{*place.ops,    setup.settings.compute,
+                              setup.workers, setup.cores,
+                              most,          trained_parameters(setup.table)};
+    return measure_place(place, options, shapes);
+  };
+  RunRates rates = rates_at(setup.placement.dense);
+  if (setup.placement.experts == setup.placement.dense) return rates;
+  const RunRates apart = rates_at(setup.placement.experts);
+  rates.costs.experts_forward = apart.costs.experts_forward;
+  rates.costs.experts_backward = apart.costs.experts_backward;
+  // Most parameters are the experts', so their place decides what the update takes.
+  rates.costs.norm_params_per_s = apart.costs.norm_params_per_s;
+  rates.costs.update_params_per_s = apart.costs.update_params_per_s;
+  return rates;
 }
 
 StepWork full_step(const PlanRequest& request) {

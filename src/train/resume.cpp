@@ -214,8 +214,8 @@ Json run_identity(const TrainConfig& config, const RunSetup& setup, const Digest
   identity["build"] = JsonObject{{"version", build.version},   {"revision", build.revision},
                                  {"compiler", build.compiler}, {"flags", build.flags},
                                  {"type", build.build_type},   {"sanitizers", build.sanitizers}};
-  identity["machine"] =
-      JsonObject{{"cpu", setup.topology.cpu_model}, {"instructions", setup.ops.instructions()}};
+  identity["machine"] = JsonObject{{"cpu", setup.topology.cpu_model},
+                                   {"instructions", setup.place(kHostPlace).ops->instructions()}};
   return identity;
 }
 

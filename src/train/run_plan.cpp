@@ -135,14 +135,13 @@ ProcessMemory measure_process(uint64_t data_bytes) {
 }
 
 PlanSubject subject_of(const RunSetup& setup, const ProcessMemory& process) {
-  return {setup.spec,        setup.settings,
-          setup.table,       {{"host", &setup.ops, setup.memory_budget, "--cpu-memory ", true}},
-          setup.types_basis, setup.opening_bytes,
-          setup.workers,     process};
-}
-
-RunPlan make_run_plan(const RunSetup& setup, const PlanRequest& request) {
-  return make_run_plan(subject_of(setup, measure_process(request.data_bytes)), request);
+  std::vector<PlanPlace> places;
+  for (const RunPlace& place : setup.devices.places) {
+    places.push_back({place.name, place.ops, place.budget, place.more_memory,
+                      place.device->host_reaches()});
+  }
+  return {setup.spec,        setup.settings,      setup.table,   std::move(places),
+          setup.types_basis, setup.opening_bytes, setup.workers, process};
 }
 
 namespace {

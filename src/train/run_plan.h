@@ -123,8 +123,12 @@ struct RunPlan {
   void grade(const MeasuredMemory& measured);
 };
 
-/// Measures the process, then plans.
-RunPlan make_run_plan(const RunSetup& setup, const PlanRequest& request);
+/// Takes the first placement of the run's devices whose plan fits, the first of all where none does
+/// (set_placement); says on the log why earlier ones were passed over. To be called when the table
+/// is complete, before the run is planned.
+void place_run(RunSetup& setup, const PlanRequest& request);
+/// Places the run, measures the process, then plans.
+RunPlan make_run_plan(RunSetup& setup, const PlanRequest& request);
 /// A pure function of its arguments. The allowance gives up to half of itself where the budget is
 /// short, so that what was planned as P fits a budget of P.
 RunPlan make_run_plan(const PlanSubject& subject, const PlanRequest& request);

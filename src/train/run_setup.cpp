@@ -9,7 +9,6 @@
 #include "data/samples/row_cache.h"
 #include "model/adapters.h"
 #include "model/description.h"
-#include "ops/registry.h"
 #include "train/expert_choice.h"
 
 namespace hearth {
@@ -17,19 +16,24 @@ namespace hearth {
 namespace {
 
 /// bf16 by itself only where the hardware has it and the checkpoint is stored so.
-Compute choose_compute(ComputeChoice choice, const ParameterTable& table, const OpSet& ops) {
+Compute choose_compute(ComputeChoice choice, const ParameterTable& table, bool in_hardware) {
   if (choice == ComputeChoice::f32) return Compute::f32;
-  if (choice == ComputeChoice::bf16) {
-    if (!ops.has_in_hardware(Compute::bf16)) {
-      log_warning(
-          "--compute-dtype bf16: this CPU has no bf16 products; operands are rounded and "
-          "multiplied in f32, which is slower than f32");
-    }
-    return Compute::bf16;
-  }
+  if (choice == ComputeChoice::bf16) return Compute::bf16;
   const bool stored_bf16 = std::any_of(table.tensors().begin(), table.tensors().end(),
                                        [](const Tensor& t) { return t.stored == DType::bf16; });
-  return ops.has_in_hardware(Compute::bf16) && stored_bf16 ? Compute::bf16 : Compute::f32;
+  return in_hardware && stored_bf16 ? Compute::bf16 : Compute::f32;
+}
+
+bool has_bf16(const RunSetup& setup, const SinglePlacement& placement) {
+  return setup.place(placement.dense).ops->has_in_hardware(Compute::bf16) &&
+         setup.place(placement.experts).ops->has_in_hardware(Compute::bf16);
+}
+
+void warn_of_slow_bf16(const RunSetup& setup) {
+  if (has_bf16(setup, setup.placement)) return;
+  log_warning(
+      "--compute-dtype bf16: this CPU has no bf16 products; operands are rounded and "
+      "multiplied in f32, which is slower than f32");
 }
 
 RunSetup open_run(const RunConfig& config, bool weights_needed) {
@@ -63,9 +67,7 @@ RunSetup open_run(const RunConfig& config, bool weights_needed) {
                            config.follow_links});
   }
   const uint64_t opening = peak_resident_bytes() - std::min(peak_resident_bytes(), before);
-  const OpSet& ops = find_op_set("cpu");
   RunSettings settings;
-  settings.compute = choose_compute(config.compute, table, ops);
   settings.aux_mode = config.aux_mode;
   Topology topology = detect_topology();
   const auto cores = static_cast<int>(topology.cores.size());
@@ -73,22 +75,54 @@ RunSetup open_run(const RunConfig& config, bool weights_needed) {
   // Binding helps where every worker has a core of its own; more workers than cores must share.
   std::vector<int> bound = workers <= cores ? topology.worker_cpus(workers) : std::vector<int>{};
   const uint64_t budget = config.cpu_memory > 0 ? config.cpu_memory : topology.total_memory;
-  return {std::move(checkpoint),
-          std::move(spec),
-          std::move(table),
-          std::move(layout),
-          std::move(types_basis),
-          opening,
-          settings,
-          std::move(topology),
-          workers,
-          std::move(bound),
-          budget,
-          ops,
-          std::move(adapter)};
+  RunDevices devices = open_devices({config.devices, config.gpu_memory, budget, std::move(bound)});
+  const SinglePlacement placement = devices.placements.front();
+  bound = devices.cores;
+  RunSetup setup{std::move(checkpoint),
+                 std::move(spec),
+                 std::move(table),
+                 std::move(layout),
+                 std::move(types_basis),
+                 opening,
+                 settings,
+                 std::move(topology),
+                 workers,
+                 std::move(bound),
+                 budget,
+                 std::move(devices),
+                 placement,
+                 std::move(adapter),
+                 config.compute};
+  set_placement(setup, placement);
+  if (config.compute == ComputeChoice::bf16) warn_of_slow_bf16(setup);
+  return setup;
 }
 
 }  // namespace
+
+void set_placement(RunSetup& setup, const SinglePlacement& placement) {
+  setup.placement = placement;
+  place_blocks(setup.table, placement);
+  setup.settings.compute =
+      choose_compute(setup.compute_choice, setup.table, has_bf16(setup, placement));
+}
+
+JsonArray devices_json(const RunSetup& setup) {
+  JsonArray names{Json(setup.place(setup.placement.dense).name)};
+  if (setup.placement.experts != setup.placement.dense) {
+    names.push_back(setup.place(setup.placement.experts).name);
+  }
+  return names;
+}
+
+std::string places_text(const RunSetup& setup) {
+  const auto text = [&](Place place) {
+    if (place != kHostPlace) return setup.place(place).name;
+    return "the host with " + std::to_string(setup.workers) + " workers";
+  };
+  const SinglePlacement& at = setup.placement;
+  return text(at.dense) + (at.experts == at.dense ? "" : ", experts on " + text(at.experts));
+}
 
 void select_trainable(ParameterTable& table, const PublishedLayout& layout, bool lora,
                       const std::vector<std::string>& trainable,

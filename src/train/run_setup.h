@@ -6,15 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "data/samples/run_rows.h"
 #include "data/samples/sampler.h"
 #include "model/adapter_files.h"
 #include "model/adapters.h"
 #include "model/checkpoint.h"
-#include "ops/op_set.h"
 #include "topology/topology.h"
 #include "train/config.h"
 #include "train/reporter.h"
+#include "train/run_devices.h"
 
 namespace hearth {
 
@@ -30,9 +31,18 @@ struct RunSetup {
   int workers = 1;
   std::vector<int> cores;      // to bind workers to; empty when threads were asked for by number
   uint64_t memory_budget = 0;  // bytes of the process
-  const OpSet& ops;
+  RunDevices devices;
+  SinglePlacement placement;           // chosen by place_run
   std::optional<AdapterFile> adapter;  // that the model is run with, or trained on from
+  ComputeChoice compute_choice = ComputeChoice::automatic;
+
+  const RunPlace& place(Place at) const { return devices.places[static_cast<size_t>(at)]; }
 };
+
+/// Puts the blocks of the table where the placement says and resolves the compute type by what
+/// computes there: `auto` takes bf16 where each of these places has it in hardware and the
+/// checkpoint is stored so. To be called again when the table was made anew.
+void set_placement(RunSetup& setup, const SinglePlacement& placement);
 
 /// Opens the checkpoint and resolves compute type, threads and memory. For commands that do not
 /// train. Warnings for people go to the log.
@@ -55,6 +65,12 @@ void select_trainable(ParameterTable& table, const PublishedLayout& layout, bool
 /// Makes the table of a training run from the base's: marks what is trained, and adds adapters, of
 /// experts to those of `experts` alone (empty: to all). Errors as prepare_training.
 void set_trained(RunSetup& setup, const TrainConfig& config, const ExpertChoice& experts);
+
+/// The names of the places that the run computes at, that of its dense parts first: "devices" of
+/// plans and journals.
+JsonArray devices_json(const RunSetup& setup);
+/// "the host with 8 workers", "cuda:0", "cuda:0, experts on the host with 8 workers".
+std::string places_text(const RunSetup& setup);
 
 /// The name of the compute type in reports and in a run's identity.
 const char* name_of(Compute compute);

@@ -36,7 +36,7 @@ void TrainingRun::describe() {
   reporter_.note(setup_.spec.family + ": " + std::to_string(all_parameters(setup_.table)) +
                  " parameters, " + std::to_string(trained_parameters(setup_.table)) +
                  " trained; computed in " + name_of(setup_.settings.compute) + " on " +
-                 std::to_string(setup_.workers) + " workers");
+                 places_text(setup_));
   std::string unread;
   int64_t others = 0;
   for (const auto& file : setup_.checkpoint->files()) {

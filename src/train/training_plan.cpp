@@ -98,6 +98,15 @@ std::optional<ChosenExperts> settle_experts(const TrainConfig& config, RunSetup&
   return chosen;
 }
 
+namespace {
+
+PlanRequest placed(RunSetup& setup, PlanRequest request) {
+  place_run(setup, request);
+  return request;
+}
+
+}  // namespace
+
 PlannedRun::PlannedRun(const TrainConfig& config, RunSetup opened, Reporter& reporter,
                        Planning planning)
     : setup(std::move(opened)),
@@ -106,7 +115,7 @@ PlannedRun::PlannedRun(const TrainConfig& config, RunSetup opened, Reporter& rep
                : std::optional<TrainingData>(std::in_place, config, setup, reporter)),
       experts(planning == Planning::run ? settle_experts(config, setup, *data, reporter)
                                         : std::nullopt),
-      request(training_request(config, rows())),
+      request(placed(setup, training_request(config, rows()))),
       rates(measure_run(setup, request)),
       subject(subject_of(setup, measure_process(request.data_bytes))),
       plan(make_run_plan(subject, request)),

@@ -189,7 +189,7 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
     journal_->event("experts", run_.experts->record.as_object());
   }
   journal_->event("plan", {{"parallel", "single"},
-                           {"devices", JsonArray{Json("host")}},
+                           {"devices", devices_json(setup_)},
                            {"workers", int64_t{setup_.workers}},
                            {"compute_dtype", name_of(setup_.settings.compute)},
                            {"group", plan_.train->group},

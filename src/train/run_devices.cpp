@@ -1,0 +1,122 @@
+#include "train/run_devices.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/log.h"
+#include "device/cuda_device.h"
+#include "device/device_list.h"
+#include "ops/registry.h"
+
+namespace hearth {
+namespace {
+
+constexpr Place kDevice = 1;  // of the one device beside the host
+
+CudaBackEnd& back_end() {
+  static CudaBackEnd one;
+  return one;
+}
+
+CudaCalls* find_cuda(std::string& why_not) {
+  if (back_end().calls == nullptr) {
+    why_not = "this program has no CUDA";
+    return nullptr;
+  }
+  return back_end().calls(why_not);
+}
+
+RunPlace cuda_place(CudaCalls& calls, int number, const DeviceRequest& request) {
+  CudaDeviceOptions options;
+  options.number = number;
+  options.budget = request.gpu_memory;
+  CudaDevices started = make_cuda_devices(calls, {&options, 1});
+  for (const std::string& note : started.notes) log_info(note);
+  RunPlace place;
+  place.device = std::move(started.devices.front());
+  place.name = place.device->name();
+  place.ops = &find_op_set(back_end().ops);
+  place.more_memory = "--gpu-memory ";
+  place.memory = SpaceKind::device;
+  return place;
+}
+
+RunPlace virtual_place(const std::vector<DeviceItem>& items, std::vector<int>& cores) {
+  VirtualShares shares = share_host(items, cores);
+  cores = std::move(shares.host_cpus);
+  RunPlace place;
+  place.device = make_virtual_device(shares.devices.front());
+  place.name = place.device->name();
+  place.ops = &find_op_set("cpu");
+  place.more_memory = "--devices virtual:mem=";
+  place.memory = SpaceKind::device;
+  return place;
+}
+
+std::vector<DeviceItem> read_list(const std::string& text) {
+  try {
+    return parse_device_list(text);
+  } catch (const Error& e) {
+    throw Error(e.code(), std::string("--devices: ") + e.what());
+  }
+}
+
+void take_budget(RunPlace& place) {
+  for (const MemorySpace& space : place.device->spaces()) {
+    if (space.kind == place.memory) place.budget = space.budget;
+  }
+}
+
+}  // namespace
+
+void set_cuda_back_end(const CudaBackEnd& given) { back_end() = given; }
+
+RunDevices open_devices(const DeviceRequest& request) {
+  RunDevices run;
+  run.cores = request.cores;
+  // The plan checks the host's budget; the device holds reservations to the machine.
+  run.places.push_back({"host", make_host_device(std::numeric_limits<uint64_t>::max()),
+                        &find_op_set("cpu"), request.host_budget, "--cpu-memory ",
+                        SpaceKind::host});
+  const SinglePlacement on_host{kHostPlace, kHostPlace}, whole{kDevice, kDevice},
+      experts_on_host{kDevice, kHostPlace};
+
+  const std::vector<DeviceItem> items = read_list(request.devices);
+  std::vector<DeviceItem> devices;
+  bool with_host = false;
+  for (const DeviceItem& item : items) {
+    with_host |= item.kind == DeviceKind::host;
+    if (item.kind != DeviceKind::host) devices.push_back(item);
+  }
+  if (devices.size() > 1) {
+    throw usage_error("--devices " + quoted(request.devices) +
+                      ": one device beside the host in this version");
+  }
+  if (devices.empty()) {
+    run.placements = {on_host};
+    return run;
+  }
+  const DeviceItem& item = devices.front();
+  if (item.kind == DeviceKind::virtual_device) {
+    run.places.push_back(virtual_place(items, run.cores));
+  } else {
+    std::string why_not;
+    CudaCalls* calls = find_cuda(why_not);
+    if (item.kind == DeviceKind::automatic && calls == nullptr) {
+      log_verbose("no GPU is used: " + why_not);
+      run.placements = {on_host};
+      return run;
+    }
+    if (calls == nullptr) throw usage_error("--devices " + item.name() + ": " + why_not);
+    run.places.push_back(cuda_place(*calls, item.number, request));
+  }
+  take_budget(run.places.back());
+  if (item.kind == DeviceKind::automatic) {
+    run.placements = {whole, experts_on_host, on_host};
+  } else {
+    run.placements = {with_host ? experts_on_host : whole};
+  }
+  return run;
+}
+
+}  // namespace hearth

@@ -1,0 +1,56 @@
+// The devices of a run: started as --devices asks, with the op set that computes on each.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/cuda_calls.h"
+#include "device/device.h"
+#include "modes/single.h"
+#include "ops/op_set.h"
+
+namespace hearth {
+
+/// A place with what computes there.
+struct RunPlace {
+  std::string name;  // "host", "cuda:0", "virtual:0"
+  std::shared_ptr<Device> device;
+  const OpSet* ops = nullptr;
+  uint64_t budget = 0;  // bytes of its memory; of the host those of the process
+  std::string more_memory;  // what the user gives it more by; a size follows
+  SpaceKind memory = SpaceKind::host;
+};
+
+struct RunDevices {
+  std::vector<RunPlace> places;  // the first is the host
+  /// Where the parts of the model may lie, in the order in which it is tried: the first placement
+  /// that fits is taken. Never empty.
+  std::vector<SinglePlacement> placements;
+  std::vector<int> cores;  // logical CPUs of the host's workers; empty: unbound
+};
+
+/// Of the program: how CUDA is reached, and which op set computes there. Tests give fake ones.
+struct CudaBackEnd {
+  /// Null, and the reason, where there is none; called where a GPU is asked for or looked for.
+  CudaCalls* (*calls)(std::string& why_not) = nullptr;
+  std::string_view ops;
+};
+void set_cuda_back_end(const CudaBackEnd& back_end);
+
+struct DeviceRequest {
+  std::string devices = "auto";  // the value of --devices
+  uint64_t gpu_memory = 0;       // bytes of a GPU that may be used, 0: the default
+  uint64_t host_budget = 0;
+  std::vector<int> cores;  // of the host's workers
+};
+
+/// `auto` takes the first GPU if there is one, with the experts on the host where they do not fit
+/// beside the rest, and the host where that does not fit. A device alone has to hold everything; a
+/// device and `host` have the experts on the host. Errors: usage (2) for a list that makes no sense
+/// or a device that is not there, with the reason; device (6) for one that does not start.
+RunDevices open_devices(const DeviceRequest& request);
+
+}  // namespace hearth

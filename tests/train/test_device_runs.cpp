@@ -1,0 +1,104 @@
+// Runs on a device beside the host. A virtual device computes what the host computes, so wherever the
+// parts of the model lie, the bits are the same.
+#include <catch2/catch_test_macros.hpp>
+
+#include "train/lora_fixture.h"
+
+namespace hearth::test {
+namespace {
+
+constexpr const char* kLists[] = {"virtual", "virtual,host", "virtual:cores=1"};
+
+TEST_CASE("devices: a run on a virtual device ends with the bits of the host's") {
+  TrainingFixture f;
+  for (const ComputeChoice compute : {ComputeChoice::f32, ComputeChoice::bf16}) {
+    const std::string type = compute == ComputeChoice::f32 ? "-f32" : "-bf16";
+    TrainConfig on_host = f.config("host" + type);
+    on_host.compute = compute;
+    on_host.eval_data = on_host.data;
+    REQUIRE(f.run(on_host) == ExitCode::done);
+    for (const std::string list : kLists) {
+      INFO(list << type);
+      TrainConfig config = on_host;
+      config.out = f.dir / (list + type);
+      config.devices = list;
+      REQUIRE(f.run(config) == ExitCode::done);
+      CHECK(f.root(list + type) == f.root("host" + type));
+      CHECK(f.result(list + type) == f.result("host" + type));
+    }
+  }
+}
+
+TEST_CASE("devices: a run stopped on one device goes on at another") {
+  TrainingFixture f;
+  REQUIRE(f.run(f.config("whole")) == ExitCode::done);
+  TrainConfig parts = f.config("parts");
+  parts.devices = "virtual";
+  REQUIRE(f.run_until(parts, 3) == ExitCode::stopped);
+  parts.devices = "virtual,host";
+  REQUIRE(f.run_until(parts, 5) == ExitCode::stopped);
+  parts.devices = "host";
+  REQUIRE(f.run(parts) == ExitCode::done);
+  CHECK(f.root("parts") == f.root("whole"));
+}
+
+TEST_CASE("devices: adapters are trained on a virtual device as on the host") {
+  LoraFixture f;
+  REQUIRE(f.run(f.lora("host")) == ExitCode::done);
+  for (const std::string list : {"virtual", "virtual,host"}) {
+    TrainConfig config = f.lora(list);
+    config.devices = list;
+    REQUIRE(f.run(config) == ExitCode::done);
+    CHECK(f.root(list) == f.root("host"));
+    CHECK(f.result(list) == f.result("host"));
+  }
+}
+
+TEST_CASE("devices: evaluation and generation are the same on a virtual device") {
+  TrainingFixture f;
+  GenerateConfig config;
+  config.model = f.dir / "base";
+  config.data = {f.dir / "rows.jsonl"};
+  config.seq_len = 96;
+  config.threads = 2;
+  config.data_cache = 0;
+  config.prompt = "What is 3?";
+  config.max_new_tokens = 12;
+  const auto results = [&](const std::string& devices) {
+    RecordingReporter reporter;
+    config.devices = devices;
+    return evaluate(config, reporter).dump() +
+           generate(config, reporter, [](const std::string&) {});
+  };
+  const std::string on_host = results("host");
+  CHECK(results("virtual") == on_host);
+  CHECK(results("virtual,host") == on_host);
+}
+
+TEST_CASE("devices: a plan says what lies where, and a device too small is refused by name") {
+  TrainingFixture f;
+  TrainConfig config = f.config("run");
+  config.devices = "virtual:mem=64Ki";
+  const auto raised = raised_by([&] { f.run(config); });
+  CHECK(raised.code == ExitCode::usage);
+  INFO(raised.message);
+  CHECK(raised.says("virtual:0"));
+  CHECK(file_info(f.dir / "run/state").kind == FileKind::none);
+}
+
+TEST_CASE("devices: lists that this version cannot run are refused") {
+  TrainingFixture f;
+  for (const auto& [list, part] : {std::pair("2xvirtual", "one device beside the host"),
+                                   {"cuda:0", "this program has no CUDA"},
+                                   {"virtual,cuda:0", "one device beside the host"}}) {
+    TrainConfig config = f.config("run");
+    config.devices = list;
+    const auto raised = raised_by([&] { f.run(config); });
+    INFO(list << ": " << raised.message);
+    CHECK(raised.code == ExitCode::usage);
+    CHECK(raised.says(part));
+  }
+}
+
+}  // namespace
+}  // namespace hearth::test

@@ -44,42 +44,54 @@ std::vector<double> expert_load(const std::vector<std::vector<double>>& expert_t
   return load;
 }
 
-Session::Session(RunSetup& setup, const RunPlan& plan) : setup_(setup), plan_(plan) {
-  // The budget was checked by the plan; the device holds reservations to the machine.
-  device_ = make_host_device(std::numeric_limits<uint64_t>::max());
-  pool_ = std::make_unique<Pool>(setup.workers, setup.cores);
-  std::array<std::byte*, kCopyRoles> arenas{};
+Session::Session(RunSetup& setup, const RunPlan& plan)
+    : setup_(setup), plan_(plan), pool_(std::make_unique<Pool>(setup.workers, setup.cores)) {
+  const std::vector<RunPlace>& places = setup.devices.places;
+  std::vector<Device*> devices;
+  std::vector<PlaceParts> parts;
+  for (const RunPlace& place : places) {
+    devices.push_back(place.device.get());
+    parts.push_back({*place.device, *place.ops});
+  }
+  memory_ = std::make_unique<DeviceMemory>(std::span(devices).subspan(1));
+  setup.table.set_memory(*memory_);
+  std::vector<PlaceArenas> arenas(places.size(), PlaceArenas{});
   for (const ParameterArena& arena : parameter_arenas(setup.table, plan.policy)) {
-    const auto role = static_cast<size_t>(arena.role);
-    parameters_[role] = device_->reserve(arena.name, SpaceKind::host, arena.bytes);
-    parameters_[role]->touch(*pool_);
-    arenas[role] = parameters_[role]->data();
+    const auto place = static_cast<size_t>(arena.place);
+    auto reserved = devices[place]->reserve(arena.name, places[place].memory, arena.bytes);
+    reserved->touch(*pool_);
+    arenas[place][static_cast<size_t>(arena.role)] = reserved->data();
+    parameters_.push_back({arena.place, std::move(reserved)});
   }
   bind_parameters(setup.table, plan.policy, arenas);
-  Device* const devices[] = {device_.get()};
   workspace_ = make_workspace(devices, workspace_need(plan.lists()), setup.workers, setup.cores);
   const uint64_t before = resident_bytes();
-  const ExecutorParts parts{
-      {{*device_, setup.ops}}, workspace_, setup.spec, setup.settings, setup.table};
-  if (plan.train) train_ = std::make_unique<Executor>(parts, plan.train->schedule);
-  if (plan.eval) eval_ = std::make_unique<Executor>(parts, *plan.eval);
-  if (plan.decode) decode_ = std::make_unique<Executor>(parts, *plan.decode);
+  const ExecutorParts with{parts, workspace_, setup.spec, setup.settings, setup.table};
+  if (plan.train) train_ = std::make_unique<Executor>(with, plan.train->schedule);
+  if (plan.eval) eval_ = std::make_unique<Executor>(with, *plan.eval);
+  if (plan.decode) decode_ = std::make_unique<Executor>(with, *plan.decode);
   lists_bytes_ = resident_bytes() - std::min(resident_bytes(), before);
 }
 
+Session::~Session() { setup_.table.set_memory(host_memory()); }
+
 MeasuredMemory Session::measured_memory() const {
   MeasuredMemory measured;
-  for (const auto& arena : parameters_) {
-    if (arena) measured.arenas.emplace_back(arena->name(), arena->resident_bytes());
+  for (const PlacedArena& of : parameters_) {
+    if (of.place != kHostPlace) continue;
+    measured.arenas.emplace_back(of.arena->name(), of.arena->resident_bytes());
   }
+  const Arena* activations = workspace_.arenas[kHostPlace].get();
   for (const Schedule* list : plan_.lists()) {
-    const Arena& arena = *workspace_.arenas[kHostPlace];
-    if (list->arena_bytes[kHostPlace] != arena.size()) continue;
-    measured.arenas.emplace_back(name_of_list(*list), arena.resident_bytes());
+    if (activations == nullptr || list->arena_bytes[kHostPlace] != activations->size()) continue;
+    measured.arenas.emplace_back(name_of_list(*list), activations->resident_bytes());
     break;
   }
   uint64_t scratch = 0;
-  for (const auto& stream : workspace_.streams) scratch += stream->resident_bytes();
+  const std::vector<StreamPlan> streams = workspace_need(plan_.lists()).streams;
+  for (size_t i = 0; i < streams.size(); ++i) {
+    if (streams[i].place == kHostPlace) scratch += workspace_.streams[i]->resident_bytes();
+  }
   measured.arenas.emplace_back(kScratchLine, scratch);
   measured.lists = lists_bytes_;
   measured.read_buffers = read_bytes_;

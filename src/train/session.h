@@ -2,13 +2,12 @@
 // evaluation and generation drive it; it knows no files but the checkpoint.
 #pragma once
 
-#include <array>
 #include <functional>
 #include <memory>
 #include <vector>
 
 #include "base/state_registry.h"
-#include "device/device.h"
+#include "device/device_memory.h"
 #include "plan/bound.h"
 #include "runtime/executor.h"
 #include "train/run_plan.h"
@@ -63,6 +62,7 @@ class Session {
   /// Reserves all memory of the plan. `setup` and `plan` must outlive the session; the table of the
   /// setup is bound to the session's memory. Weights are zero until read or restored.
   Session(RunSetup& setup, const RunPlan& plan);
+  ~Session();
 
   /// The model's, and those of its adapters: read, or drawn where training begins.
   void read_weights();
@@ -100,11 +100,16 @@ class Session {
   /// Of a component, those of tensors up to the last one that the task's blocks hold.
   size_t views_through(const Task& update) const;
 
-  RunSetup& setup_;
+  struct PlacedArena {
+    Place place;
+    std::unique_ptr<Arena> arena;
+  };
+
+  RunSetup& setup_;  // whose devices outlive what was made with them
   const RunPlan& plan_;
-  std::unique_ptr<Device> device_;
   std::unique_ptr<Pool> pool_;
-  std::array<std::unique_ptr<Arena>, kCopyRoles> parameters_;
+  std::unique_ptr<DeviceMemory> memory_;  // that of the table while the session lives
+  std::vector<PlacedArena> parameters_;
   Workspace workspace_;
   std::unique_ptr<Executor> train_, eval_, decode_;
   const Executor* rope_of_ = nullptr;  // whose tables are in place

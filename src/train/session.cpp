@@ -78,21 +78,23 @@ Session::~Session() { setup_.table.set_memory(host_memory()); }
 MeasuredMemory Session::measured_memory() const {
   MeasuredMemory measured;
   for (const PlacedArena& of : parameters_) {
-    if (of.place != kHostPlace) continue;
-    measured.arenas.emplace_back(of.arena->name(), of.arena->resident_bytes());
+    measured.arenas.emplace_back(of.arena->name(), of.arena->resident_bytes(), of.place);
   }
-  const Arena* activations = workspace_.arenas[kHostPlace].get();
-  for (const Schedule* list : plan_.lists()) {
-    if (activations == nullptr || list->arena_bytes[kHostPlace] != activations->size()) continue;
-    measured.arenas.emplace_back(name_of_list(*list), activations->resident_bytes());
-    break;
-  }
-  uint64_t scratch = 0;
   const std::vector<StreamPlan> streams = workspace_need(plan_.lists()).streams;
-  for (size_t i = 0; i < streams.size(); ++i) {
-    if (streams[i].place == kHostPlace) scratch += workspace_.streams[i]->resident_bytes();
+  for (size_t at = 0; at < workspace_.arenas.size(); ++at) {
+    const auto place = static_cast<Place>(at);
+    const Arena* activations = workspace_.arenas[at].get();
+    for (const Schedule* list : plan_.lists()) {
+      if (activations == nullptr || list->arena_bytes[at] != activations->size()) continue;
+      measured.arenas.emplace_back(name_of_list(*list), activations->resident_bytes(), place);
+      break;
+    }
+    uint64_t scratch = 0;
+    for (size_t i = 0; i < streams.size(); ++i) {
+      if (streams[i].place == place) scratch += workspace_.streams[i]->resident_bytes();
+    }
+    measured.arenas.emplace_back(kScratchLine, scratch, place);
   }
-  measured.arenas.emplace_back(kScratchLine, scratch);
   measured.lists = lists_bytes_;
   measured.read_buffers = read_bytes_;
   measured.peak = peak_resident_bytes();

@@ -6,7 +6,6 @@
 #include "base/numbers.h"
 #include "base/paths.h"
 #include "data/samples/data_files.h"
-#include "device/device_list.h"
 
 namespace hearth {
 namespace {
@@ -98,16 +97,6 @@ void check_data(Command command, const Options& options, Problems& problems) {
   }
 }
 
-// Lists that can be read, but not run yet.
-void check_devices(const Options& options, Problems& problems) {
-  for (const DeviceItem& item : parse_device_list(options.devices)) {
-    if (item.kind == DeviceKind::automatic || item.kind == DeviceKind::host) continue;
-    problems.add("--devices: " + quoted(options.devices) +
-                 " is not in this version; it has auto, host");
-    return;
-  }
-}
-
 void check_training(const std::vector<Given>& flags, Options& options, Problems& problems) {
   for (std::string& name : options.allow_change) {
     const Option* option = find_option(name);
@@ -192,7 +181,6 @@ void check_together(const CommandEntry& entry, const std::vector<Given>& flags, 
     problems.add("--quiet and --verbose contradict each other: give one");
   }
   check_data(entry.command, options, problems);
-  check_devices(options, problems);
   if (entry.command == Command::generate) check_generate(flags, options, problems);
   if (entry.command == Command::tokenize) check_tokenize(flags, options, problems);
   if (entry.command == Command::export_) check_export(flags, options, problems);

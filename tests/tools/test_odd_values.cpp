@@ -66,7 +66,7 @@ TEST_CASE("odd values of options") {
            {train({"--resume="}), "--resume"},
            {train({"--devices", "2xhost"}), "--devices"},
            {train({"--devices", "2"}), "--devices"},
-           {train({"--devices", "3xvirtual:mem=8G"}), "is not in this version"},
+           {train({"--devices", "3xvirtual:mem=8G"}), ""},
            {train({"--devices", "auto,host"}), "auto stands alone"},
            {train({"--save-every", "-5m"}), "--save-every"},
            {train({"--save-every", "1e308h"}), "--save-every"},

@@ -94,8 +94,9 @@ TEST_CASE("plan: published sizes from config.json alone, by arithmetic") {
       if (glob_matches("*.experts.*", t.name)) experts += static_cast<double>(t.size());
     }
     config.freeze = {"*.experts.*"};
+    RunSetup setup = prepare_planning(config);
     const RunPlan frozen =  // which measures no rates
-        make_run_plan(prepare_planning(config), training_request(config, nullptr));
+        make_run_plan(setup, training_request(config, nullptr));
     int found = 0;
     for (const MemoryLine& line : frozen.host().lines) {
       const auto bytes = static_cast<double>(line.bytes);

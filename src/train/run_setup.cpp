@@ -71,13 +71,14 @@ RunSetup open_run(const RunConfig& config, bool weights_needed) {
   settings.aux_mode = config.aux_mode;
   Topology topology = detect_topology();
   const auto cores = static_cast<int>(topology.cores.size());
-  const int workers = config.threads > 0 ? config.threads : cores;
+  int workers = config.threads > 0 ? config.threads : cores;
   // Binding helps where every worker has a core of its own; more workers than cores must share.
   std::vector<int> bound = workers <= cores ? topology.worker_cpus(workers) : std::vector<int>{};
   const uint64_t budget = config.cpu_memory > 0 ? config.cpu_memory : topology.total_memory;
   RunDevices devices = open_devices({config.devices, config.gpu_memory, budget, std::move(bound)});
   const SinglePlacement placement = devices.placements.front();
-  bound = devices.cores;
+  bound = devices.cores;  // fewer where a virtual device has its own
+  if (!bound.empty()) workers = std::min(workers, static_cast<int>(bound.size()));
   RunSetup setup{std::move(checkpoint),
                  std::move(spec),
                  std::move(table),

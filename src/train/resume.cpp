@@ -215,7 +215,8 @@ Json run_identity(const TrainConfig& config, const RunSetup& setup, const Digest
                                  {"compiler", build.compiler}, {"flags", build.flags},
                                  {"type", build.build_type},   {"sanitizers", build.sanitizers}};
   identity["machine"] = JsonObject{{"cpu", setup.topology.cpu_model},
-                                   {"instructions", setup.place(kHostPlace).ops->instructions()}};
+                                   {"instructions", setup.place(kHostPlace).ops->instructions()},
+                                   {"devices", devices_json(setup)}};
   return identity;
 }
 

@@ -35,6 +35,9 @@ RunPlace cuda_place(CudaCalls& calls, int number, const DeviceRequest& request) 
   RunPlace place;
   place.device = std::move(started.devices.front());
   place.name = place.device->name();
+  log_warning(place.name +
+              ": the GPU code of this version was tested by an emulator alone, not yet "
+              "on a GPU; scripts/gpu_check holds it to the CPU's results (docs/gpu.md)");
   place.ops = &find_op_set(back_end().ops);
   place.more_memory = "--gpu-memory ";
   place.memory = SpaceKind::device;

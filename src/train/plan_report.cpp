@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -43,8 +44,10 @@ std::string memory_text(const RunPlan& plan) {
       text += format("  %-40s %14s   ", line.name.c_str(), mebibytes(line.bytes).c_str()) +
               line.basis + "\n";
     }
+    const bool bounded = place.budget < std::numeric_limits<uint64_t>::max();
     text += format("  %-40s %14s   of %s: %s\n", "peak", mebibytes(place.peak).c_str(),
-                   mebibytes(place.budget).c_str(), place.fits() ? "fits" : "DOES NOT FIT");
+                   bounded ? mebibytes(place.budget).c_str() : "any",
+                   place.fits() ? "fits" : "DOES NOT FIT");
   }
   return text;
 }

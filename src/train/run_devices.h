@@ -19,7 +19,7 @@ struct RunPlace {
   std::string name;  // "host", "cuda:0", "virtual:0"
   std::shared_ptr<Device> device;
   const OpSet* ops = nullptr;
-  uint64_t budget = 0;  // bytes of its memory; of the host those of the process
+  uint64_t budget = 0;      // bytes of its memory; of the host those of the process
   std::string more_memory;  // what the user gives it more by; a size follows
   SpaceKind memory = SpaceKind::host;
 };

@@ -137,8 +137,8 @@ ProcessMemory measure_process(uint64_t data_bytes) {
 PlanSubject subject_of(const RunSetup& setup, const ProcessMemory& process) {
   std::vector<PlanPlace> places;
   for (const RunPlace& place : setup.devices.places) {
-    places.push_back({place.name, place.ops, place.budget, place.more_memory,
-                      place.device->host_reaches()});
+    places.push_back(
+        {place.name, place.ops, place.budget, place.more_memory, place.device->host_reaches()});
   }
   return {setup.spec,        setup.settings,      setup.table,   std::move(places),
           setup.types_basis, setup.opening_bytes, setup.workers, process};

@@ -71,6 +71,10 @@ Session::Session(RunSetup& setup, const RunPlan& plan)
   if (plan.eval) eval_ = std::make_unique<Executor>(with, *plan.eval);
   if (plan.decode) decode_ = std::make_unique<Executor>(with, *plan.decode);
   lists_bytes_ = resident_bytes() - std::min(resident_bytes(), before);
+  if (places.size() == 1) return;
+  for (const MeasuredArena& arena : measured_memory().arenas) {
+    if (arena.place != kHostPlace) device_bytes_ += arena.bytes;
+  }
 }
 
 Session::~Session() { setup_.table.set_memory(host_memory()); }
@@ -99,6 +103,25 @@ MeasuredMemory Session::measured_memory() const {
   measured.read_buffers = read_bytes_;
   measured.peak = peak_resident_bytes();
   return measured;
+}
+
+/// What the copies of a list carry for micro-batches of these shapes.
+static std::map<std::string, uint64_t> link_bytes(const Schedule& list,
+                                                  const std::vector<BatchShape>& shapes,
+                                                  const std::vector<RunPlace>& places) {
+  std::map<std::string, uint64_t> links;
+  for (const Task& task : list.tasks) {
+    if (task.kind != TaskKind::copy) continue;
+    const auto name_of_place = [&](const BufferUse& use) {
+      const Buffer& buffer = list.buffers[static_cast<size_t>(use.buffer)];
+      return places[static_cast<size_t>(buffer.place)].name;
+    };
+    const auto m = static_cast<size_t>(task.micro_batch);
+    const int64_t tokens = task.micro_batch >= 0 ? shapes[m].tokens : list.tokens;
+    links[name_of_place(task.uses.front()) + "->" + name_of_place(task.uses.back())] +=
+        task.uses.front().port.bytes(tokens);
+  }
+  return links;
 }
 
 double Session::busy_seconds() const {
@@ -175,6 +198,7 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
   const double busy = busy_seconds();
   if (!train_->run(shapes, options)) return std::nullopt;
   result.busy_s = busy_seconds() - busy;
+  result.link_bytes = link_bytes(plan_.train->schedule, shapes, setup_.devices.places);
 
   for (size_t m = 0; m < batches.size(); ++m) {
     const auto id = static_cast<int32_t>(m);

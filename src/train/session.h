@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct StepResult {
   std::vector<std::vector<double>> expert_tokens;  // tokens by expert, a MoE layer
   std::vector<BatchWork> work;                     // of the micro-batches
   double busy_s = 0;                               // of compute, summed over the workers
+  std::map<std::string, uint64_t> link_bytes;      // copied, by "FROM->TO" of places
 };
 
 /// The largest number of tokens that an expert got over the mean, a MoE layer.
@@ -84,6 +86,8 @@ class Session {
   /// Logits of the last of `ids`, which stand behind `past` cached tokens. At most decode_tokens.
   const float* decode(std::span<const int32_t> ids, int64_t past);
 
+  /// Bytes that it holds of the devices' memories, from its start to its end.
+  uint64_t device_bytes() const { return device_bytes_; }
   /// What its memory takes, as the system counts it.
   MeasuredMemory measured_memory() const;
 
@@ -114,6 +118,7 @@ class Session {
   std::unique_ptr<Executor> train_, eval_, decode_;
   const Executor* rope_of_ = nullptr;  // whose tables are in place
   Trace trace_;
+  uint64_t device_bytes_ = 0;
   uint64_t lists_bytes_ = 0, read_bytes_ = 0;  // measured
 };
 

@@ -58,6 +58,8 @@ void TrainingRun::record(const StepResult& result) {
                                      trained_parameters(setup_.table));
   m.bound_pct = 100 * bound.total_s() / m.time_s;
   m.peak_rss_bytes = peak_resident_bytes();
+  m.peak_device_bytes = session_->device_bytes();
+  m.bytes = result.link_bytes;
   m.busy = {{"cpu", result.busy_s}, {"io", io_s_}};
   io_s_ = 0;
   ++steps_here_;

@@ -22,6 +22,9 @@ RunFacts TrainingRun::examine() {
   facts.rate_was_zero = largest_learning_rate(config_, steps_, warmup_) == 0;
   facts.tokens = progress_.tokens;
   facts.trained_tokens = progress_.trained_tokens;
+  if (const Place at = setup_.placement.experts; at != kHostPlace) {
+    facts.device = setup_.place(at).name;
+  }
   facts.loss_before = journaled_loss(directory_.journal(), 0);
   facts.loss_after = journaled_loss(directory_.journal(), progress_.step);
   facts.planned_bytes = plan_.host().peak;

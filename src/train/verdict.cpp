@@ -180,11 +180,14 @@ class Judge {
             " tokens to its experts, not " + std::to_string(visits));
       break;
     }
+    const bool on_cpu = facts_.device.empty();
+    const std::string path = on_cpu ? "cpu" : facts_.device;
     JsonObject json{{"all", facts_.tokens},
                     {"trained", facts_.trained_tokens},
-                    {"by_path", JsonObject{{"cpu", facts_.tokens}}}};
-    std::string text = "tokens: " + std::to_string(facts_.tokens) + ", all on the CPU; " +
-                       std::to_string(facts_.trained_tokens) + " of them trained";
+                    {"by_path", JsonObject{{path, facts_.tokens}}}};
+    std::string text = "tokens: " + std::to_string(facts_.tokens) + ", all on " +
+                       (on_cpu ? "the CPU" : path) + "; " + std::to_string(facts_.trained_tokens) +
+                       " of them trained";
     if (!routing.layers().empty()) {
       json.emplace_back("to_experts_a_layer", visits);
       text += "; " + std::to_string(visits) + " sent to experts in each MoE layer";

@@ -25,6 +25,7 @@ struct RunFacts {
   int64_t steps = 0, skipped = 0;
   bool rate_was_zero = false;  // the learning rate, in every step
   int64_t tokens = 0, trained_tokens = 0;
+  std::string device = {};  // that computed the experts; empty: the CPU
   std::optional<double> loss_before = {}, loss_after = {};  // of evaluations; NaN: not finite
   uint64_t planned_bytes = 0, measured_bytes = 0;           // peaks of memory
   double predicted_s = 0;                                   // a step

@@ -86,6 +86,32 @@ TEST_CASE("devices: a plan says what lies where, and a device too small is refus
   CHECK(file_info(f.dir / "run/state").kind == FileKind::none);
 }
 
+TEST_CASE("devices: metrics say what crossed the links and what a device's memory holds") {
+  TrainingFixture f;
+  const auto last_step = [&](const std::string& devices) {
+    TrainConfig config = f.config(devices);
+    config.steps = 1;
+    config.devices = devices;
+    RecordingReporter reporter;
+    REQUIRE(train(config, reporter) == ExitCode::done);
+    return reporter.steps.back();
+  };
+  const StepMetrics on_host = last_step("host"), whole = last_step("virtual"),
+                    mixed = last_step("virtual,host");
+  CHECK(on_host.bytes.empty());
+  CHECK(on_host.peak_device_bytes == 0);
+  CHECK(whole.peak_device_bytes > mixed.peak_device_bytes);
+  CHECK(mixed.peak_device_bytes > 0);
+  // Rows of f32 go to the experts in forward and their gradients in backward, for each of the two
+  // experts of a token, in the one layer that has them; and as much comes back.
+  const auto rows = static_cast<uint64_t>(mixed.tokens) * 2 * 32 * 4 * 2;
+  for (const char* link : {"host->virtual:0", "virtual:0->host"}) {
+    INFO(link);
+    CHECK(mixed.bytes.at(link) > rows);
+    CHECK(whole.bytes.at(link) < rows);
+  }
+}
+
 TEST_CASE("devices: lists that this version cannot run are refused") {
   TrainingFixture f;
   for (const auto& [list, part] : {std::pair("2xvirtual", "one device beside the host"),

@@ -9,4 +9,9 @@ const OpSet& emulated_ops() {
   return ops;
 }
 
+const OpSet& emulated_ops_as_cuda() {
+  static const HEARTH_GPU::GpuOps ops("cuda");
+  return ops;
+}
+
 }  // namespace hearth::test

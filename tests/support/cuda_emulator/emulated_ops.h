@@ -7,5 +7,7 @@
 namespace hearth::test {
 
 const OpSet& emulated_ops();
+/// The same under the name of the real one, for programs that look for that.
+const OpSet& emulated_ops_as_cuda();
 
 }  // namespace hearth::test

@@ -24,6 +24,7 @@ QWEN2 = "src/model/families/qwen2_moe.cpp"
 CONFIG = "src/model/families/decoder_config.cpp"
 OPTIMIZER = "cpu_kernels/optimizer.cpp"
 ROUTER = "cpu_kernels/router.cpp"
+LOSSES = "cpu_kernels/router_losses.cpp"
 EXPERTS = "cpu_kernels/experts_backward.cpp"
 SAMPLER = "src/data/samples/sampler.cpp"
 SESSION = "src/train/session.cpp"
@@ -59,10 +60,9 @@ FAULTS = [
           "spec.norm_eps = 1e-6;"),
     Fault("sparse step from the front", CONFIG, "(i + 1) % step == 0", "i % step == 0"),
     # Attention.
-    Fault("bias ignored", "src/layers/qkv.h",
-          "return c.table.linear(block, weight, bias, c.settings.compute);",
-          "return c.table.linear(block, weight, bias == Slot::down ? std::optional(bias) : "
-          "std::nullopt, c.settings.compute);"),
+    Fault("bias ignored", "src/layers/linear.cpp",
+          "LinearView map = c.table.linear(block, weight, bias, compute);",
+          "LinearView map = c.table.linear(block, weight, bias ? std::nullopt : bias, compute);"),
     Fault("o bias without gradient", ATTENTION,
           "w.add_gradient(d_mid, c.in(Value::attention), Slot::o, Slot::o_bias);",
           "w.add_gradient(d_mid, c.in(Value::attention), Slot::o, Slot::down);"),
@@ -115,8 +115,8 @@ FAULTS = [
           "1.0 / (std::sqrt(mean) + eps)"),
     # Gate and experts.
     Fault("gate weights without gradient", GATE,
-          "if (const View gradient = c.table.gradient(id)) {",
-          "if (const View gradient = c.table.gradient(id); false) {"),
+          "router, d_logits, c.in(Value::normed));",
+          "router, d_logits.slice(0, 0), c.in(Value::normed).slice(0, 0));"),
     Fault("gate without gradient to its input", GATE,
           "c.ops.linear_dgrad(c.stream, d_logits, router, d_normed, true);",
           "static_cast<void>(d_normed);"),
@@ -152,23 +152,25 @@ FAULTS = [
     Fault("loss divided by all tokens", HEAD,
           "const double trained = c.scalar(Value::trained_tokens);",
           "const double trained = c.scalar(Value::tokens);"),
-    Fault("aux loss not times experts", HEAD,
+    Fault("aux loss not times experts", LOSSES,
           "static_cast<double>(experts) / static_cast<double>(layers)",
           "1.0 / static_cast<double>(layers)"),
     Fault("aux loss without coefficient", HEAD,
-          "c.settings.aux_loss * (tokens / c.scalar(Value::tokens))",
-          "(tokens / c.scalar(Value::tokens))"),
+          "c.settings.aux_loss * (options.tokens / c.scalar(Value::tokens))",
+          "(options.tokens / c.scalar(Value::tokens))"),
     Fault("aux loss a micro-batch, not a share", HEAD,
-          "c.settings.aux_loss * (tokens / c.scalar(Value::tokens))", "c.settings.aux_loss"),
-    Fault("aux loss always per layer", HEAD, "if (c.settings.aux_mode == AuxLossMode::hf) {",
-          "if (c.settings.aux_mode != AuxLossMode::hf && layers < 0) {"),
-    Fault("aux loss always pooled", HEAD, "if (c.settings.aux_mode == AuxLossMode::hf) {",
-          "if (layers > 0) {"),
+          "c.settings.aux_loss * (options.tokens / c.scalar(Value::tokens))",
+          "c.settings.aux_loss"),
+    Fault("aux loss always per layer", HEAD,
+          "options.pooled = c.settings.aux_mode == AuxLossMode::hf;", "options.pooled = false;"),
+    Fault("aux loss always pooled", HEAD,
+          "options.pooled = c.settings.aux_mode == AuxLossMode::hf;", "options.pooled = true;"),
     Fault("aux loss a mean of micro-batches", SESSION, "result.aux_loss += share *",
           "result.aux_loss += (share > 0 ? 0.5 : 0.0) *"),
     Fault("tied head without gradient", HEAD,
-          "c.out(Value::loss), d_normed, c.table.gradient(weight));",
-          "c.out(Value::loss), d_normed, c.spec.tied_head ? View{} : c.table.gradient(weight));"),
+          "c.table.linear_gradient(weight.block, weight.slot, std::nullopt);",
+          "c.spec.tied_head ? LinearGradient{} : "
+          "c.table.linear_gradient(weight.block, weight.slot, std::nullopt);"),
     Fault("labels not shifted", SAMPLER,
           "static_cast<ptrdiff_t>(begin) + 1, batch.labels.end(),",
           "static_cast<ptrdiff_t>(begin), batch.labels.end(),"),
@@ -194,7 +196,7 @@ FAULTS = [
     Fault("tensors without gradient not decayed", OPTIMIZER,
           "moment1[i] = m;", "if (g == 0 && m == 0) continue;\n    moment1[i] = m;"),
     Fault("gradient not cleared", OPTIMIZER, "gradient[i] = 0;", ""),
-    Fault("no clipping", "src/layers/norm.cpp", "limit > 0 ? std::min(1.0",
+    Fault("no clipping", "src/layers/clip.cpp", "limit > 0 ? std::min(1.0",
           "limit < 0 ? std::min(1.0"),
     Fault("rounded weights in f32", "src/model/parameter_memory.cpp",
           "trained && policy.compute == Compute::bf16 && enters_products",

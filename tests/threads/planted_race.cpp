@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
   const hearth::Pool pool(4);
   std::array<int, 4> values{};
   std::atomic<int> first{0}, second{0};
-  int shared = 0;
+  volatile int shared = 0;  // volatile: each of the additions is made
   pool.run(4, [&](int64_t i, int) {
     meet(first);
     values[static_cast<size_t>(i)] = static_cast<int>(i);
@@ -33,7 +33,8 @@ int main(int argc, char** argv) {
     // Written by another worker in the loop before: only that loop's end gives an order.
     int& value = values[static_cast<size_t>(3 - i)];
     value *= value;
-    if (race) shared += value;
+    // Many times: two accesses at the same instant are ones that the sanitizer may miss.
+    for (int k = 0; race && k < 10000; ++k) shared = shared + value;
   });
   std::printf("%d\n", shared + values[0]);
   return 0;

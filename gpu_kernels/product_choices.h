@@ -1,13 +1,10 @@
-// Ways to compute a dense product that may be faster than the kernels here, in order of preference.
-// What none of them takes, the kernels do.
+// Libraries for dense products, in order of preference; see choices.h.
 #pragma once
 
-#include <functional>
 #include <span>
 #include <string>
-#include <string_view>
 
-#include "gpu_kernels/gpu_stream.h"
+#include "gpu_kernels/choices.h"
 #include "gpu_kernels/product.h"
 
 namespace hearth::HEARTH_GPU {
@@ -23,13 +20,9 @@ struct DenseProduct {
   bool accumulate = false;
 };
 
-/// A library that may be absent. Safe to call from several threads, each with its own stream.
-class ProductChoice {
+class ProductChoice : public Choice {
  public:
-  virtual ~ProductChoice() = default;
-  virtual std::string_view name() const = 0;
-  /// Why it does not take this product; empty: it does. By shape alone, so that a run repeated makes
-  /// the same choice.
+  /// Why it does not take this product; empty: it does.
   virtual std::string declines(GpuStream&, const DenseProduct&) const = 0;
   /// Enqueues what `declines` did not decline. Memory comes from the stream's scratch.
   virtual void run(GpuStream&, const DenseProduct&) const = 0;
@@ -39,12 +32,6 @@ class ProductChoice {
 
 /// Those of this build.
 std::span<const ProductChoice* const> product_choices();
-
-/// The first that takes the product, null where all decline. Each reason of a choice is said once in
-/// the process, through `say`.
-const ProductChoice* choose_product(std::span<const ProductChoice* const> choices, GpuStream&,
-                                    const DenseProduct&,
-                                    const std::function<void(const std::string&)>& say);
 
 /// The largest of the choices' workspaces.
 size_t product_workspace_bytes();

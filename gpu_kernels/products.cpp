@@ -171,7 +171,7 @@ bool Products::run_by_choice(Form form, const ProductArgs& args) {
     product.accumulate = args.accumulate;
   }
   const ProductChoice* const choice =
-      choose_product(product_choices(), stream_, product, [](const auto& line) { log_info(line); });
+      choose(product_choices(), stream_, product, [](const auto& line) { log_info(line); });
   if (choice == nullptr) return false;
   choice->run(stream_, product);
   return true;

@@ -1,8 +1,8 @@
-// Which of several ways computes a dense product, and what is said of those that decline.
-#include "gpu_kernels/product_choices.h"
-
+// Which library computes a problem, and what is said of those that decline.
+#include <array>
 #include <catch2/catch_test_macros.hpp>
 
+#include "gpu_kernels/product_choices.h"
 #include "support/test_stream.h"
 
 using namespace hearth;
@@ -28,26 +28,33 @@ class FromRows final : public ProductChoice {
 
 }  // namespace
 
-TEST_CASE("product choices: the first that takes a product, none where all decline") {
+TEST_CASE("choices: the first that takes a problem, none where all decline") {
   hearth::test::TestStream host;
   GpuStream stream(host);
   const FromRows first("many", 100), second("some", 10);
-  const ProductChoice* const choices[] = {&first, &second};
+  const std::array<const ProductChoice*, 2> choices = {&first, &second};
   std::vector<std::string> said;
-  const auto choose = [&](int64_t rows) {
+  const auto chosen = [&](int64_t rows) {
     DenseProduct product;
     product.rows = rows;
-    return choose_product(choices, stream, product,
-                          [&](const std::string& line) { said.push_back(line); });
+    return choose(std::span<const ProductChoice* const>(choices), stream, product,
+                  [&](const std::string& line) { said.push_back(line); });
   };
-  CHECK(choose(100) == &first);
+  CHECK(chosen(100) == &first);
   CHECK(said.empty());
-  CHECK(choose(99) == &second);
-  CHECK(choose(9) == nullptr);
+  CHECK(chosen(99) == &second);
+  CHECK(chosen(9) == nullptr);
   CHECK(said == std::vector<std::string>{"many not used: fewer than 100 rows",
                                          "some not used: fewer than 10 rows"});
-  CHECK(choose(9) == nullptr);
+  CHECK(chosen(9) == nullptr);
   CHECK(said.size() == 2);  // each reason once
+
+  refuse_choice("many", "its results are wrong");
+  CHECK(chosen(100) == &second);
+  CHECK(said.back() == "many not used: its results are wrong");
+  CHECK(refusal_of("some").empty());
+  refuse_choice("many", "");
+  CHECK(chosen(100) == &first);
 }
 
 TEST_CASE("product choices: without cuBLASLt the reason is said and no workspace is taken") {

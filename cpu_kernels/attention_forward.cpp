@@ -45,6 +45,7 @@ HEARTH_CLONES void correct_rows(float* x, int64_t rows, int64_t lanes, const flo
   }
 }
 
+// f32 whatever the compute type asks for: the products here are small, and exactness costs little.
 // Softmax over blocks of keys as they come, with sums relative to the largest score so far
 // (Dao et al., FlashAttention, 2022, algorithm 1).
 void attend(Scratch& scratch, const LaneBlock& lanes, ConstView q, ConstView k, ConstView v,

@@ -1,4 +1,7 @@
-// Attention with one query's scores at a time; the backward recomputes them from log_sum.
+// Attention with one query's scores at a time; the backward recomputes them from log_sum. With
+// Compute::bf16 q, k, v and dout are rounded, out is not: so the gradients of a query's scores still
+// add up to zero. Softmax's weights and their gradients are not rounded either: they never leave the
+// op, and how a back end rounds them is its own affair.
 #include <algorithm>
 #include <cmath>
 
@@ -31,6 +34,22 @@ template <class T>
 double dot(const T* a, const T* b, int64_t n) {
   double sum = 0;
   for (int64_t i = 0; i < n; ++i) sum += double{a[i]} * b[i];
+  return sum;
+}
+
+/// The product of rows of operands.
+template <class T>
+double product(const T* a, const T* b, int64_t n, Compute compute) {
+  if (compute != Compute::bf16) return dot(a, b, n);
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += operand(a[i], compute) * operand(b[i], compute);
+  return sum;
+}
+/// The same where only a is an operand.
+template <class T>
+double rounded_dot(const T* a, const T* b, int64_t n, Compute compute) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += operand(a[i], compute) * b[i];
   return sum;
 }
 
@@ -69,8 +88,8 @@ void ReferenceOps::attention_forward(Stream& stream, const AttentionShape& shape
           const int64_t row = s.query_begin + i, column = h / group * d;
           double largest = -INFINITY;
           for (int64_t j = first; j <= last; ++j) {
-            score[j] =
-                shape.scale * dot(q.row<T>(row) + h * d, k.row<T>(s.key_begin + j) + column, d);
+            score[j] = shape.scale * product(q.row<T>(row) + h * d,
+                                             k.row<T>(s.key_begin + j) + column, d, shape.compute);
             largest = std::max(largest, score[j]);
           }
           double sum = 0;
@@ -80,7 +99,8 @@ void ReferenceOps::attention_forward(Stream& stream, const AttentionShape& shape
           for (int64_t c = 0; c < d; ++c) {
             double o = 0;
             for (int64_t j = first; j <= last; ++j) {
-              o += std::exp(score[j] - total) * v.row<T>(s.key_begin + j)[column + c];
+              o += std::exp(score[j] - total) *
+                   operand(v.row<T>(s.key_begin + j)[column + c], shape.compute);
             }
             out.row<T>(row)[h * d + c] = static_cast<T>(o);
           }
@@ -114,10 +134,11 @@ void ReferenceOps::attention_backward(Stream& stream, const AttentionShape& shap
       const auto load = [&](int64_t i, int64_t j, int64_t h) {
         const int64_t row = s.query_begin + i, key = s.key_begin + j, column = h / group * d;
         const T* gradient = dout.row<T>(row) + h * d;
-        p = std::exp(shape.scale * dot(q.row<T>(row) + h * d, k.row<T>(key) + column, d) -
+        p = std::exp(shape.scale *
+                         product(q.row<T>(row) + h * d, k.row<T>(key) + column, d, shape.compute) -
                      log_sum.row<T>(row)[h]);
-        ds = p *
-             (dot(gradient, v.row<T>(key) + column, d) - dot(gradient, out.row<T>(row) + h * d, d));
+        ds = p * (product(gradient, v.row<T>(key) + column, d, shape.compute) -
+                  rounded_dot(gradient, out.row<T>(row) + h * d, d, shape.compute));
       };
       for (int64_t i = 0; i < s.queries; ++i) {
         for (int64_t h = 0; h < shape.heads; ++h) {
@@ -125,7 +146,8 @@ void ReferenceOps::attention_backward(Stream& stream, const AttentionShape& shap
           for (int64_t j = s.first_key(i, shape.window); j <= s.last_key(i); ++j) {
             load(i, j, h);
             for (int64_t c = 0; c < d; ++c) {
-              sum_a[c] += shape.scale * ds * k.row<T>(s.key_begin + j)[h / group * d + c];
+              sum_a[c] += shape.scale * ds *
+                          operand(k.row<T>(s.key_begin + j)[h / group * d + c], shape.compute);
             }
           }
           T* target = dq.row<T>(s.query_begin + i) + h * d;
@@ -141,8 +163,9 @@ void ReferenceOps::attention_backward(Stream& stream, const AttentionShape& shap
             for (int64_t h = kv * group; h < (kv + 1) * group; ++h) {
               load(i, j, h);
               for (int64_t c = 0; c < d; ++c) {
-                sum_a[c] += shape.scale * ds * q.row<T>(s.query_begin + i)[h * d + c];
-                sum_b[c] += p * dout.row<T>(s.query_begin + i)[h * d + c];
+                sum_a[c] += shape.scale * ds *
+                            operand(q.row<T>(s.query_begin + i)[h * d + c], shape.compute);
+                sum_b[c] += p * operand(dout.row<T>(s.query_begin + i)[h * d + c], shape.compute);
               }
             }
           }

@@ -17,9 +17,13 @@ namespace hearth {
 
 namespace {
 
-AttentionShape attention_shape(const ModelSpec& spec, int32_t layer) {
-  return {spec.heads, spec.kv_heads, spec.head_dim, spec.windows[static_cast<size_t>(layer)],
-          1.0 / std::sqrt(static_cast<double>(spec.head_dim))};
+AttentionShape attention_shape(const ModelSpec& spec, int32_t layer, Compute compute) {
+  return {spec.heads,
+          spec.kv_heads,
+          spec.head_dim,
+          spec.windows[static_cast<size_t>(layer)],
+          1.0 / std::sqrt(static_cast<double>(spec.head_dim)),
+          compute};
 }
 
 class AttentionPart final : public Body {
@@ -73,7 +77,8 @@ class AttentionPart final : public Body {
     const int64_t q = s.spec.heads * s.spec.head_dim, kv = s.spec.kv_heads * s.spec.head_dim;
     int64_t rank = 0;
     for (const BlockId id : maps_of(s)) rank = std::max(rank, s.table.rank_of(id, id + 1));
-    ScratchNeed need = ops.attention_scratch(attention_shape(s.spec, s.layer), s.tokens, s.longest);
+    ScratchNeed need = ops.attention_scratch(attention_shape(s.spec, s.layer, s.settings.compute),
+                                             s.tokens, s.longest);
     for (const auto& [out, in] : {std::pair{q, s.spec.hidden},
                                   {kv, s.spec.hidden},
                                   {s.spec.hidden, q},
@@ -121,9 +126,10 @@ class AttentionPart final : public Body {
 
     qkv_forward(c, w, normed);
     const int64_t keys = c.batch.past + c.batch.tokens;
-    c.ops.attention_forward(c.stream, attention_shape(spec, c.layer), offsets_of(c), c.in(Value::q),
-                            c.in(Value::k).slice(0, keys), c.in(Value::v).slice(0, keys),
-                            c.out(Value::attention), c.out(Value::log_sum));
+    c.ops.attention_forward(c.stream, attention_shape(spec, c.layer, c.settings.compute),
+                            offsets_of(c), c.in(Value::q), c.in(Value::k).slice(0, keys),
+                            c.in(Value::v).slice(0, keys), c.out(Value::attention),
+                            c.out(Value::log_sum));
     const View mid = c.out(Value::mid);
     c.ops.linear_forward(c.stream, c.in(Value::attention), w.linear(Slot::o, Slot::o_bias), mid);
     c.ops.add(c.stream, c.in(Value::residual), mid, mid);
@@ -149,9 +155,10 @@ class AttentionPart final : public Body {
     w.add_gradient(d_mid, c.in(Value::attention), Slot::o, Slot::o_bias);
 
     const View dq = c.out(Value::tmp_q), dk = c.out(Value::tmp_k), dv = c.out(Value::tmp_v);
-    c.ops.attention_backward(c.stream, attention_shape(spec, c.layer), offsets_of(c), d_attention,
-                             c.in(Value::q), c.in(Value::k), c.in(Value::v), c.in(Value::attention),
-                             c.in(Value::log_sum), dq, dk, dv);
+    c.ops.attention_backward(c.stream, attention_shape(spec, c.layer, c.settings.compute),
+                             offsets_of(c), d_attention, c.in(Value::q), c.in(Value::k),
+                             c.in(Value::v), c.in(Value::attention), c.in(Value::log_sum), dq, dk,
+                             dv);
     // The input norm's output is cheap to make again, so it is not kept.
     const View normed = c.out(Value::tmp_normed);
     c.ops.rmsnorm_forward(c.stream, c.in(Value::residual), w.norm(Slot::input_norm), spec.norm_eps,

@@ -42,12 +42,16 @@ struct SequenceOffsets {
 
 /// Shape of an attention: `heads` query heads in groups over `kv_heads`, each of `head_dim`.
 /// `window` > 0: a query sees the last `window` keys up to itself, 0: all up to itself.
+/// `compute` bf16: operands of products (q, k, v, dout, and within the op softmax's weights and
+/// their gradients) may be rounded to bf16; sums, softmax and log_sum are f32. A back end may compute
+/// more exactly than asked.
 struct AttentionShape {
   int64_t heads = 0;
   int64_t kv_heads = 0;
   int64_t head_dim = 0;
   int64_t window = 0;
   double scale = 0;  // of q.k before softmax
+  Compute compute = Compute::f32;
 };
 
 /// The rows of routed tokens sorted by expert, tokens in order within an expert. Made by `route`.
@@ -244,7 +248,8 @@ class OpSet {
 
   // ---- scratch -------------------------------------------------------------------------------
   // Bounds of the scratch that ops take, for any numbers of rows up to those given. `rank`: the
-  // largest of low-rank pairs, 0 where there is none.
+  // largest of low-rank pairs, 0 where there is none. `tokens` of attention bounds its query rows; its
+  // key rows may be as many, or as one sequence of `longest` keys has.
   virtual ScratchNeed linear_scratch(int64_t rows, int64_t out, int64_t in, int64_t rank) const = 0;
   virtual ScratchNeed experts_scratch(int64_t rows, int64_t experts, int64_t hidden, int64_t width,
                                       int64_t rank) const = 0;

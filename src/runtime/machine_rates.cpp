@@ -94,8 +94,9 @@ Rates measure_attention(Device& device, const RateOptions& o, const RunShapes& s
   // Whole groups of query heads, one a worker at least.
   const int64_t group = spec.heads / spec.kv_heads;
   const int64_t kv = std::min<int64_t>(spec.kv_heads, std::max<int64_t>(o.workers, 8 / group));
-  const AttentionShape shape{kv * group, kv, spec.head_dim, 0,
-                             1 / std::sqrt(static_cast<double>(spec.head_dim))};
+  const AttentionShape shape{
+      kv * group, kv, spec.head_dim, 0, 1 / std::sqrt(static_cast<double>(spec.head_dim)),
+      o.compute};
   const int64_t q_cols = shape.heads * spec.head_dim, kv_cols = kv * spec.head_dim;
   RateBench bench(device, o, o.ops.attention_scratch(shape, n, n));
   const View q = bench.matrix(DType::f32, n, q_cols), dq = bench.matrix(DType::f32, n, q_cols);

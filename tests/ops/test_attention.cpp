@@ -10,7 +10,12 @@ namespace {
 /// Numbers of queries and keys of each sequence.
 using Lengths = std::vector<std::pair<int64_t, int64_t>>;
 
-OpTest attention(const Lengths& lengths, AttentionShape shape) {
+AttentionShape in(Compute compute, AttentionShape shape) {
+  shape.compute = compute;
+  return shape;
+}
+
+OpTest attention(const Lengths& lengths, const AttentionShape& shape) {
   OpTest test;
   std::vector<double> query = {0}, key = {0};
   int64_t longest = 0;
@@ -33,16 +38,22 @@ OpTest attention(const Lengths& lengths, AttentionShape shape) {
   test.random("log_sum", tokens, shape.heads);
   test.outputs = {"out"};
   test.inputs = {"q", "k", "v"};
+  test.products = true;
+  test.bf16_tolerance = 4e-2;  // of the largest error: weights are rounded, or nothing is
   test.scratch = [=](const OpSet& ops) {
-    return ops.attention_scratch(shape, std::max(tokens, all_keys), longest);
+    const auto need = [&](Compute compute) {
+      return ops.attention_scratch(in(compute, shape), std::max(tokens, all_keys), longest);
+    };
+    return max_of(need(Compute::f32), need(Compute::bf16));
   };
   test.forward = [=](const Run& r) {
-    r.ops.attention_forward(r.stream, shape, {r.view("query"), r.view("key")}, r.view("q"),
-                            r.view("k"), r.view("v"), r.view("out"), r.view("log_sum"));
+    r.ops.attention_forward(r.stream, in(r.compute, shape), {r.view("query"), r.view("key")},
+                            r.view("q"), r.view("k"), r.view("v"), r.view("out"),
+                            r.view("log_sum"));
   };
   test.backward = [=](const Run& r) {
-    r.ops.attention_backward(r.stream, shape, {r.view("query"), r.view("key")}, r.view("dout"),
-                             r.view("q"), r.view("k"), r.view("v"), r.view("out"),
+    r.ops.attention_backward(r.stream, in(r.compute, shape), {r.view("query"), r.view("key")},
+                             r.view("dout"), r.view("q"), r.view("k"), r.view("v"), r.view("out"),
                              r.view("log_sum"), r.view("dq"), r.view("dk"), r.view("dv"));
   };
   return test;
@@ -134,6 +145,7 @@ TEST_CASE("attention: large scores") {
   const Body backward = test.backward;
   test.backward = nullptr;
   test.tolerance = 1e-4;  // scores of some thousand, in f32
+  test.products = false;  // rounded, they would be off by more than softmax forgives
   check_back_ends(test);
   // The softmax is saturated and its gradient noise, but finite.
   for_each_back_end(test.scratch, [&](const OpSet& ops, Stream& stream) {

@@ -10,7 +10,7 @@ FILES = "crash states of a replaced file*"
 LOGS = "crash states of a log*"
 RUN = "crash states of a run: *"
 NEEDED = "everything saved: a resume*"
-LORA = "recorded adapters: 12 steps*"
+LORA = "Recorded adapters of PEFT*"
 VERDICT = "verdict: sound runs are ok*"
 COUNTERS = "everything saved: no counter*"
 
@@ -83,10 +83,10 @@ FAULTS = [
     Fault("option-change-ignored", "changed options are resumed", "test_train",
           "resume: what is refused*"),
     # Adapters.
-    Fault("gate-up-swapped", "pairs of gate and up change places in the file", "test_train", LORA),
-    Fault("alpha-not-divided", "a pair is scaled by alpha, not by alpha / rank", "test_train", LORA),
-    Fault("pair-gradient-dropped", "the pairs of up get no gradient", "test_train", LORA),
-    Fault("b-scaled-twice", "B is doubled when it is read", "test_train", LORA),
+    Fault("gate-up-swapped", "pairs of gate and up change places in the file", "test_parity", LORA),
+    Fault("alpha-not-divided", "a pair is scaled by alpha, not by alpha / rank", "test_parity", LORA),
+    Fault("pair-gradient-dropped", "the pairs of up get no gradient", "test_parity", LORA),
+    Fault("b-scaled-twice", "B is doubled when it is read", "test_parity", LORA),
     Fault("expert-forgotten", "the pairs of an expert are not written", "test_model",
           "adapter files: what is read is what was written"),
     Fault("dropout-at-evaluation", "inputs of pairs are dropped at evaluation", "test_train",

@@ -125,7 +125,8 @@ def ops(check):
 
 
 def parity(check):
-    """The recorded runs of transformers and torch.optim.AdamW, on the device."""
+    """The recorded runs of transformers, PEFT and torch.optim.AdamW, on the device."""
     catch(check, f"parity, {check.device}", "test_parity", ["Recorded*,Training in bf16*"],
           HEARTH_TEST_DEVICES=check.device, HEARTH_PARITY_CASES=str(check.place.data("parity")),
+          HEARTH_LORA_CASES=str(check.place.data("lora")),
           HEARTH_TEST_PROGRAM=str(check.place.program("hearth")))

@@ -6,9 +6,9 @@ from pathlib import Path
 
 TESTS = ("test_device", "test_ops", "test_parity")  # those that have parts for a GPU
 DATA = {"checkout": {"quickstart": "scripts/quickstart.d", "parity": "tests/golden/parity",
-                     "text": "README.md"},
+                     "lora": "tests/golden/lora", "text": "README.md"},
         "bundle": {"quickstart": "data/quickstart", "parity": "data/parity",
-                   "text": "data/quickstart/text.md"}}
+                   "lora": "data/lora", "text": "data/quickstart/text.md"}}
 
 
 class Place:

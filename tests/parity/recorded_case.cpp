@@ -31,6 +31,30 @@ std::string text_of(const Json& value) {
   return value.is_string() ? value.as_string() : value.dump();
 }
 
+std::vector<RecordedCase> cases_in(const char* variable, const char* folder) {
+  const char* other = std::getenv(variable);
+  const std::string root = other ? other : folder;
+  const char* devices = std::getenv("HEARTH_TEST_DEVICES");
+  std::vector<RecordedCase> cases;
+  for (const std::string& name : list_directory(root)) {
+    RecordedCase c;
+    c.name = name;
+    c.directory = root + "/" + name;
+    if (file_info(c.directory).kind != FileKind::directory) continue;
+    const auto json = [&](const std::string& file) {
+      return parse_json(read_file(c.directory + "/" + file), file);
+    };
+    const Json settings = json("case.json");
+    c.options = *settings.find("train");
+    if (const Json* lora = settings.find("lora")) c.lora = *lora;
+    c.expected = json("expected.json");
+    c.tensors = read_tensors(c.directory + "/expected.safetensors");
+    c.devices = devices ? devices : "";
+    cases.push_back(std::move(c));
+  }
+  return cases;
+}
+
 }  // namespace
 
 std::map<std::string, Elements> read_tensors(const std::string& path) {
@@ -71,20 +95,11 @@ std::vector<std::string> RecordedCase::flags(const std::vector<std::string>& nam
 }
 
 std::vector<RecordedCase> recorded_cases() {
-  const char* other = std::getenv("HEARTH_PARITY_CASES");
-  const std::string root = other ? other : HEARTH_TEST_DATA "/parity";
-  const char* devices = std::getenv("HEARTH_TEST_DEVICES");
-  std::vector<RecordedCase> cases;
-  for (const std::string& name : list_directory(root)) {
-    const std::string directory = root + "/" + name;
-    if (file_info(directory).kind != FileKind::directory) continue;
-    const auto json = [&](const std::string& file) {
-      return parse_json(read_file(directory + "/" + file), file);
-    };
-    cases.push_back({name, directory, *json("case.json").find("train"), json("expected.json"),
-                     read_tensors(directory + "/expected.safetensors"), devices ? devices : ""});
-  }
-  return cases;
+  return cases_in("HEARTH_PARITY_CASES", HEARTH_TEST_DATA "/parity");
+}
+
+std::vector<RecordedCase> recorded_lora_cases() {
+  return cases_in("HEARTH_LORA_CASES", HEARTH_TEST_DATA "/lora");
 }
 
 double relative_error(const Elements& a, const Elements& b) {

@@ -1,5 +1,5 @@
-// A recorded case of tests/golden/parity: a tiny checkpoint, rows, options, and what transformers
-// and torch.optim.AdamW made of them (scripts/parity).
+// A recorded case: a tiny checkpoint, rows, options, and what transformers, PEFT and torch.optim.AdamW
+// made of them (scripts/parity).
 #pragma once
 
 #include <map>
@@ -22,6 +22,7 @@ struct RecordedCase {
   std::string name;
   std::string directory;
   Json options;                             // of training, by name
+  Json lora;                                // of adapters, by name; null: all weights are trained
   Json expected;                            // expected.json
   std::map<std::string, Elements> tensors;  // expected.safetensors
   std::string devices;                      // --devices of runs; empty: what the program takes
@@ -36,6 +37,8 @@ struct RecordedCase {
 /// Those of tests/golden/parity, or of the folder that HEARTH_PARITY_CASES names; on the devices of
 /// HEARTH_TEST_DEVICES.
 std::vector<RecordedCase> recorded_cases();
+/// Those of adapters: tests/golden/lora, HEARTH_LORA_CASES.
+std::vector<RecordedCase> recorded_lora_cases();
 
 /// |a - b| / |b| over all elements; 0 when both differences and b are zero, infinite if b alone is.
 double relative_error(const Elements& a, const Elements& b);

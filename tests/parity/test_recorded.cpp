@@ -3,46 +3,18 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
-#include <cstdlib>
 
 #include "base/file_ops.h"
-#include "device/cuda_runtime.h"
-#include "parity/recorded_case.h"
-#include "support/program.h"
+#include "parity/recorded_run.h"
+#include "support/temporary_directory.h"
 
 namespace hearth::test {
 namespace {
 
-/// A failed check names the value, both numbers and the error.
-void check_close(const std::string& what, double actual, double expected, double tolerance) {
-  INFO(what << ": " << actual << " instead of " << expected << ", relative error "
-            << relative_error(actual, expected));
-  CHECK(relative_error(actual, expected) <= tolerance);
-}
-
-/// The program of this build, or the one that HEARTH_TEST_PROGRAM names: a copy on another machine.
-std::string program() {
-  const char* other = std::getenv("HEARTH_TEST_PROGRAM");
-  return other ? other : HEARTH_BINARY;
-}
-
-/// Runs the program with options of the case on one worker: results do not depend on how many, and
-/// on such small models workers mostly wait for each other.
-std::string run(std::vector<std::string> words, const RecordedCase& c,
-                const std::vector<std::string>& options) {
-  for (const char* word : {"--threads", "1"}) words.push_back(word);
-  if (!c.devices.empty()) words.insert(words.end(), {"--devices", c.devices});
-  for (const std::string& word : c.flags(options)) words.push_back(word);
-  const ProgramResult result = run_program(program(), words);
-  INFO(result.err);
-  REQUIRE(result.exit_code == 0);
-  return result.out;
-}
-
 Json evaluate(const RecordedCase& c, const std::string& model) {
   return parse_json(
-      run({"eval", "--model", model, "--data", c.rows(), "--json", "--packing", "off"}, c,
-          {"micro_batch", "seq_len", "aux_loss_mode", "compute_dtype"}),
+      run_case(c, {"eval", "--model", model, "--data", c.rows(), "--json", "--packing", "off"},
+               {"micro_batch", "seq_len", "aux_loss_mode", "compute_dtype"}),
       "eval");
 }
 
@@ -58,28 +30,8 @@ void check_evaluation(const RecordedCase& c, const std::string& key, const std::
   }
 }
 
-void train(const RecordedCase& c, const std::string& out) {
-  run({"train", "--model", c.model(), "--data", c.rows(), "--out", out, "--packing", "off",
-       "--shuffle", "off", "--quiet"},
-      c,
-      {"steps", "micro_batch", "grad_accum", "seq_len", "lr", "lr_schedule", "warmup",
-       "weight_decay", "beta1", "beta2", "eps", "max_grad_norm", "router_aux_loss", "aux_loss_mode",
-       "compute_dtype"});
-}
-
-std::vector<Json> read_metrics(const std::string& path) {
-  std::vector<Json> lines;
-  const std::string text = read_file(path);
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = text.find('\n', begin);
-    lines.push_back(parse_json(text.substr(begin, end - begin), path));
-    begin = end + 1;
-  }
-  return lines;
-}
-
 void check_steps(const RecordedCase& c, const std::string& out) {
-  const std::vector<Json> lines = read_metrics(out + "/metrics.jsonl");
+  const std::vector<Json> lines = read_metrics(out);
   const JsonArray& steps = c.expected.find("steps")->as_array();
   REQUIRE(lines.size() == steps.size());
   for (size_t i = 0; i < steps.size(); ++i) {
@@ -106,11 +58,12 @@ void check_packed(const RecordedCase& c, const TemporaryDirectory& directory) {
   const std::string rows = std::to_string(std::ranges::count(read_file(c.rows()), '\n'));
   const auto step = [&](const std::string& packing, const std::string& sequences) {
     const std::string out = directory / ("packing-" + packing);
-    run({"train", "--model", c.model(), "--data", c.rows(), "--out", out, "--packing", packing,
-         "--micro-batch", sequences, "--seq-len", "512", "--steps", "1", "--shuffle", "off",
-         "--quiet"},
-        c, {"router_aux_loss", "aux_loss_mode"});
-    return read_metrics(out + "/metrics.jsonl").at(0);
+    run_case(c,
+             {"train", "--model", c.model(), "--data", c.rows(), "--out", out, "--packing", packing,
+              "--micro-batch", sequences, "--seq-len", "512", "--steps", "1", "--shuffle", "off",
+              "--quiet"},
+             {"router_aux_loss", "aux_loss_mode"});
+    return read_metrics(out).at(0);
   };
   const Json apart = step("off", rows), packed = step("on", "1");
   for (const char* name : {"tokens", "trained_tokens"}) {
@@ -160,7 +113,7 @@ void check_updates(const RecordedCase& c, const std::string& out) {
 
 /// Root mean square of the relative errors of a key over the steps.
 double step_error(const RecordedCase& c, const std::string& out, const char* key) {
-  const std::vector<Json> lines = read_metrics(out + "/metrics.jsonl");
+  const std::vector<Json> lines = read_metrics(out);
   const JsonArray& steps = c.expected.find("steps")->as_array();
   REQUIRE(lines.size() == steps.size());
   double squares = 0;
@@ -187,7 +140,7 @@ void check_runs(const std::vector<RecordedCase>& cases) {
       const TemporaryDirectory directory;
       const std::string out = directory / "run";
       check_evaluation(c, "before", c.model());
-      train(c, out);
+      train_case(c, out);
       check_steps(c, out);
       check_updates(c, out);
       check_evaluation(c, "after", out + "/model");
@@ -202,7 +155,7 @@ void check_runs_in_bf16(const std::vector<RecordedCase>& cases) {
     if (!c.computes_bf16()) continue;
     const TemporaryDirectory directory;
     const std::string out = directory / "run";
-    train(c, out);
+    train_case(c, out);
     check_beside_torch(c, "loss", step_error(c, out, "loss"));
     check_beside_torch(c, "grad_norm", step_error(c, out, "grad_norm"));
     Elements actual, expected;  // of all tensors together
@@ -216,15 +169,6 @@ void check_runs_in_bf16(const std::vector<RecordedCase>& cases) {
   CHECK(compared > 0);
 }
 
-/// The cases on the first GPU; skipped, with the reason, where there is none.
-std::vector<RecordedCase> cases_on_a_gpu() {
-  std::string why_not;
-  if (!cuda_calls(why_not)) SKIP("no CUDA device: " + why_not);
-  std::vector<RecordedCase> cases = recorded_cases();
-  for (RecordedCase& c : cases) c.devices = "cuda:0";
-  return cases;
-}
-
 }  // namespace
 
 TEST_CASE("Recorded runs of transformers and AdamW are repeated") { check_runs(recorded_cases()); }
@@ -233,10 +177,12 @@ TEST_CASE("Training in bf16 strays from f64 no farther than torch does") {
   check_runs_in_bf16(recorded_cases());
 }
 
-TEST_CASE("A GPU repeats recorded runs of transformers and AdamW") { check_runs(cases_on_a_gpu()); }
+TEST_CASE("A GPU repeats recorded runs of transformers and AdamW") {
+  check_runs(on_a_gpu(recorded_cases()));
+}
 
 TEST_CASE("A GPU in bf16 strays from f64 no farther than torch does") {
-  check_runs_in_bf16(cases_on_a_gpu());
+  check_runs_in_bf16(on_a_gpu(recorded_cases()));
 }
 
 }  // namespace hearth::test

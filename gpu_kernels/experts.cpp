@@ -2,6 +2,7 @@
 #include <array>
 
 #include "gpu_kernels/gpu_op_set.h"
+#include "gpu_kernels/grouped_choices.h"
 #include "gpu_kernels/products.h"
 
 namespace hearth::HEARTH_GPU {
@@ -190,7 +191,7 @@ void GpuOps::experts_backward(Stream& stream, ConstView dy, ConstView row_weight
 }
 
 /// z; in bf16 x, dy, h and the gradients of gate and up as operands, in f32 h alone; h again where it
-/// is dropped; of pairs drop(x) and four [rows, rank].
+/// is dropped; of pairs drop(x) and four [rows, rank]; a library's workspace.
 ScratchNeed GpuOps::experts_scratch(int64_t rows, int64_t experts, int64_t hidden, int64_t width,
                                     int64_t rank) const {
   const auto tiles = static_cast<size_t>(GroupedRows::most_tiles(rows, experts));
@@ -200,7 +201,8 @@ ScratchNeed GpuOps::experts_scratch(int64_t rows, int64_t experts, int64_t hidde
   return {align_up(tiles * sizeof(TilePlace)) + kArenaAlignment +
               2 * operand_bytes(rows, hidden, sizeof(bf16)) +
               operand_bytes(rows, width, sizeof(float)) +
-              4 * operand_bytes(rows, width, sizeof(bf16)) + pairs,
+              4 * operand_bytes(rows, width, sizeof(bf16)) + pairs +
+              grouped_workspace_bytes(experts),
           0};
 }
 

@@ -3,14 +3,10 @@
 #include <algorithm>
 
 #include "base/arena.h"
-#include "base/log.h"
-#include "gpu_kernels/product_choices.h"
+#include "gpu_kernels/by_choice.h"
 
 namespace hearth::HEARTH_GPU {
 namespace {
-
-// Columns from which a library is asked.
-constexpr int64_t kLeastForChoice = 64;
 
 // Whether a weight may be copied to shared memory as it is, 16 bytes at a time.
 bool may_be_copied(const ProductGroup& group, int segment) {
@@ -108,28 +104,22 @@ Operand Products::dropped(const ConstView& x, Maps maps, const Operand& plain) {
 void Products::run(Form form, ProductArgs args, const Fill& fill) {
   std::vector<ProductGroup> groups(static_cast<size_t>(rows_.groups));
   int64_t columns = 0, rows = 0;
-  bool copied = true;
   for (size_t g = 0; g < groups.size(); ++g) {
     fill(g, groups[g]);
     columns = std::max<int64_t>(columns, groups[g].columns);
     rows = std::max<int64_t>(rows, groups[g].rows);
-    if (form != Form::wgrad && groups[g].columns > 0) {
-      copied = copied && may_be_copied(groups[g], 0) && may_be_copied(groups[g], 1);
-    }
   }
   if (columns == 0 || (form == Form::wgrad && rows == 0)) return;
   args.rows = rows_.rows;
   args.group_count = rows_.groups;
+  if (run_by_choice(form, args, groups)) return;
+  const bool copied = std::all_of(groups.begin(), groups.end(), [](const ProductGroup& group) {
+    return group.columns == 0 || (may_be_copied(group, 0) && may_be_copied(group, 1));
+  });
   if (rows_.offsets != nullptr) {
-    args.groups =
-        static_cast<const ProductGroup*>(stream_.upload(std::as_bytes(std::span(groups))));
+    args.groups = stream_.upload(groups);
   } else {
     args.one = groups[0];
-    if (run_by_choice(form, args)) {
-      if (form == Form::wgrad || args.one.depth[1] == 0) return;
-      args.one.depth[0] = 0;  // what is left
-      args.accumulate = true;
-    }
   }
   if (form == Form::wgrad) {
     args.offsets = rows_.offsets;
@@ -144,73 +134,59 @@ void Products::run(Form form, ProductArgs args, const Fill& fill) {
   }
 }
 
-// Whether a library has taken the first segment. Pairs are too narrow to gain from one.
-bool Products::run_by_choice(Form form, const ProductArgs& args) {
-  const ProductGroup& group = args.one;
-  const bool plain = group.scale == 1 && args.dropouts == nullptr && !args.c_bf16;
-  const int64_t narrowest =
-      form == Form::wgrad ? std::min(group.rows, group.columns) : group.columns;
-  if (!plain || narrowest < kLeastForChoice) return false;
-  DenseProduct product;
-  product.form = form;
-  product.a = args.a[0];
-  product.columns = group.columns;
-  if (form == Form::wgrad) {
-    product.b = args.a[1];
-    product.rows = group.rows;
-    product.depth = args.rows;
-    product.c = group.c;
-    product.c_stride = group.c_stride;
-    product.accumulate = true;
-  } else {
-    product.b = {group.weight[0], group.weight_stride[0], group.stored[0]};
-    product.rows = args.rows;
-    product.depth = group.depth[0];
-    product.c = static_cast<float*>(args.c);
-    product.c_stride = args.c_stride;
-    product.accumulate = args.accumulate;
-  }
-  const ProductChoice* const choice =
-      choose(product_choices(), stream_, product, [](const auto& line) { log_info(line); });
-  if (choice == nullptr) return false;
-  choice->run(stream_, product);
-  return true;
+// Whether libraries have taken all of it. What they have not is left in `args` and `groups`: the
+// second segment, mostly, as pairs are narrow.
+bool Products::run_by_choice(Form form, ProductArgs& args, std::vector<ProductGroup>& groups) {
+  const ProductGroup* table = nullptr;
+  const auto on_device = [&] {
+    if (table == nullptr) table = stream_.upload(groups);
+    return table;
+  };
+  const auto takes = [&](int segment) {
+    const SegmentProduct product{form, args, groups, segment};
+    return rows_.offsets != nullptr
+               ? run_grouped_by_choice(stream_, product, rows_.offsets, on_device)
+               : run_dense_by_choice(stream_, product);
+  };
+  if (!takes(0)) return false;
+  if (form == Form::wgrad) return true;
+  args.accumulate = true;
+  const auto has_second = [](const ProductGroup& group) {
+    return group.columns > 0 && group.depth[1] > 0;
+  };
+  if (std::none_of(groups.begin(), groups.end(), has_second) || takes(1)) return true;
+  for (ProductGroup& group : groups) group.depth[0] = 0;
+  return false;
 }
 
 Operand Products::low_rank_input(const Operand& kept, Maps maps) {
-  if (!has_pair(maps)) return {};
-  const Operand u = take(largest_rank(maps));
-  ProductArgs args;
-  args.a[0] = kept;
-  args.c = const_cast<void*>(u.data);
-  args.c_stride = u.stride;
-  args.c_bf16 = bf16_;
-  run(Form::forward, args, [&](size_t g, ProductGroup& group) {
-    const LowRank& pair = maps[g]->low_rank;
-    if (!pair) return;
-    set_segment(group, 0, pair.a, pair.a.cols);
-    group.columns = static_cast<int32_t>(pair.rank());
-    group.scale = static_cast<float>(pair.scale);
-  });
-  return u;
+  return low_rank(Form::forward, kept, maps);
 }
 
 Operand Products::low_rank_output(const Operand& dy, Maps maps) {
+  return low_rank(Form::dgrad, dy, maps);
+}
+
+Operand Products::low_rank(Form form, const Operand& from, Maps maps) {
   if (!has_pair(maps)) return {};
-  const Operand v = take(largest_rank(maps));
+  const Operand to = take(largest_rank(maps));
   ProductArgs args;
-  args.a[0] = dy;
-  args.c = const_cast<void*>(v.data);
-  args.c_stride = v.stride;
+  args.a[0] = from;
+  args.c = const_cast<void*>(to.data);
+  args.c_stride = to.stride;
   args.c_bf16 = bf16_;
-  run(Form::dgrad, args, [&](size_t g, ProductGroup& group) {
+  run(form, args, [&](size_t g, ProductGroup& group) {
     const LowRank& pair = maps[g]->low_rank;
     if (!pair) return;
-    set_segment(group, 0, pair.b, pair.b.rows);
+    if (form == Form::forward) {
+      set_segment(group, 0, pair.a, pair.a.cols);
+    } else {
+      set_segment(group, 0, pair.b, pair.b.rows);
+    }
     group.columns = static_cast<int32_t>(pair.rank());
     group.scale = static_cast<float>(pair.scale);
   });
-  return v;
+  return to;
 }
 
 void Products::forward(const Operand& x, const Operand& u, Maps maps, const View& y,

@@ -71,7 +71,8 @@ class Products {
  private:
   using Fill = std::function<void(size_t, ProductGroup&)>;
   void run(Form form, ProductArgs args, const Fill& fill);
-  bool run_by_choice(Form form, const ProductArgs& args);
+  bool run_by_choice(Form form, ProductArgs& args, std::vector<ProductGroup>& groups);
+  Operand low_rank(Form form, const Operand& from, Maps maps);
 
   GpuStream& stream_;
   GroupedRows rows_;

@@ -91,8 +91,7 @@ class CpuOps final : public OpSet {
 
   // optimizer.cpp
   void sum_squares(Stream&, std::span<const ConstView> x, View out) const override;
-  void adamw(Stream&, const AdamWOptions&, View gradient, View master, View moment1, View moment2,
-             View working) const override;
+  void adamw(Stream&, const AdamWOptions&, std::span<const AdamWTensors> tensors) const override;
 
   // scratch.cpp
   ScratchNeed linear_scratch(int64_t rows, int64_t out, int64_t in, int64_t rank) const override;

@@ -5,37 +5,17 @@
 #include "cpu_kernels/cpu_op_set.h"
 #include "cpu_kernels/elements.h"
 #include "cpu_kernels/vector_math.h"
+#include "ops/adamw_step.h"
 
 namespace hearth {
 namespace {
 
-// One AdamW step in the constants that its loop needs, formed in f64 and rounded once.
-struct Step {
-  float gradient_scale, beta1, beta2;
-  float rest1, rest2;  // 1 - beta
-  float decay;         // lr * weight_decay
-  float rate;          // lr / c1
-  float root_c2;       // 1 / sqrt(c2)
-  float eps;
-
-  explicit Step(const AdamWOptions& o)
-      : gradient_scale(static_cast<float>(o.gradient_scale)),
-        beta1(static_cast<float>(o.beta1)),
-        beta2(static_cast<float>(o.beta2)),
-        rest1(static_cast<float>(1 - o.beta1)),
-        rest2(static_cast<float>(1 - o.beta2)),
-        decay(static_cast<float>(o.lr * o.weight_decay)),
-        rate(static_cast<float>(o.lr / (1 - std::pow(o.beta1, static_cast<double>(o.step))))),
-        root_c2(
-            static_cast<float>(1 / std::sqrt(1 - std::pow(o.beta2, static_cast<double>(o.step))))),
-        eps(static_cast<float>(o.eps)) {}
-};
-
 // In f32, as torch's fused update: the loop waits for memory, not for arithmetic. What decay and
 // step take off is summed before it meets the weight, so that the weight is rounded once.
-HEARTH_CLONES void update(const Step& step, float* __restrict gradient, float* __restrict master,
-                          float* __restrict moment1, float* __restrict moment2, int64_t n) {
-  const Step s = step;
+HEARTH_CLONES void update(const AdamWStep& step, float* __restrict gradient,
+                          float* __restrict master, float* __restrict moment1,
+                          float* __restrict moment2, int64_t n) {
+  const AdamWStep s = step;
   for (int64_t i = 0; i < n; ++i) {
     const float g = gradient[i] * s.gradient_scale;
     const float m = std::fma(s.beta1, moment1[i], s.rest1 * g);
@@ -106,28 +86,30 @@ ScratchNeed CpuOps::sum_squares_scratch(int64_t views, int64_t elements) const {
           0};
 }
 
-void CpuOps::adamw(Stream& stream, const AdamWOptions& options, View gradient, View master,
-                   View moment1, View moment2, View working) const {
-  HEARTH_CHECK(has_shape(gradient, master.rows, master.cols) &&
-                   has_shape(moment1, master.rows, master.cols) &&
-                   has_shape(moment2, master.rows, master.cols) &&
-                   (!working || has_shape(working, master.rows, master.cols)) && options.step >= 1,
-               "adamw: shapes");
-  const Step step(options);
-  const ConstView last = working ? working : master;
-  for_elements(
-      host_stream(stream), {gradient, master, moment1, moment2, last}, [&](const Elements& e) {
-        const auto at = [&](View& v) { return v.row<float>(e.row) + e.col; };
-        update(step, at(gradient), at(master), at(moment1), at(moment2), e.count);
-        if (!working) return;
-        if (working.dtype == DType::bf16) {
-          to_bf16_row(at(master), working.row<bf16>(e.row) + e.col, e.count);
-        } else {
-          auto* to = static_cast<std::byte*>(working.raw()) +
-                     static_cast<size_t>(e.row * working.stride + e.col) * size_of(working.dtype);
-          convert(DType::f32, at(master), working.dtype, to, e.count);
-        }
-      });
+void CpuOps::adamw(Stream& stream, const AdamWOptions& options,
+                   std::span<const AdamWTensors> tensors) const {
+  HEARTH_CHECK(options.step >= 1, "adamw: steps count from 1");
+  const AdamWStep step = adamw_step(options);
+  for (const AdamWTensors& t : tensors) {
+    const std::initializer_list<ConstView> all = {t.gradient, t.master, t.moment1, t.moment2,
+                                                  t.working ? t.working : t.master};
+    for (const ConstView& v : all) {
+      HEARTH_CHECK(has_shape(v, t.master.rows, t.master.cols) && v.contiguous(), "adamw: shapes");
+    }
+    const auto of = [](const View& v, int64_t at) { return v.as<float>() + at; };
+    for_elements(host_stream(stream), all, [&](const Elements& e) {
+      update(step, of(t.gradient, e.col), of(t.master, e.col), of(t.moment1, e.col),
+             of(t.moment2, e.col), e.count);
+      if (!t.working) return;
+      if (t.working.dtype == DType::bf16) {
+        to_bf16_row(of(t.master, e.col), t.working.as<bf16>() + e.col, e.count);
+      } else {
+        auto* to = static_cast<std::byte*>(t.working.raw()) +
+                   static_cast<size_t>(e.col) * size_of(t.working.dtype);
+        convert(DType::f32, of(t.master, e.col), t.working.dtype, to, e.count);
+      }
+    });
+  }
 }
 
 }  // namespace hearth

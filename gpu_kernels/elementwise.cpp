@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include "gpu_kernels/elementwise_rows.h"
 #include "gpu_kernels/gpu_op_set.h"
 #include "gpu_kernels/gpu_stream.h"
@@ -83,34 +81,6 @@ void GpuOps::cast(Stream& stream, ConstView x, View y) const {
   a.to = {y.raw(), y.stride};
   a.stored = stored_of(y.dtype);
   cast_on(gpu_stream(stream).handle(), a);
-}
-
-void GpuOps::adamw(Stream& stream, const AdamWOptions& o, View gradient, View master, View moment1,
-                   View moment2, View working) const {
-  HEARTH_CHECK(same_shape(gradient, master) && same_shape(moment1, master) &&
-                   same_shape(moment2, master) && (!working || same_shape(working, master)) &&
-                   o.step >= 1,
-               "adamw: shapes");
-  auto a = over<AdamWArguments>(master, {gradient, master, moment1, moment2, working});
-  const auto step = static_cast<double>(o.step);
-  a.step = {.gradient_scale = static_cast<float>(o.gradient_scale),
-            .beta1 = static_cast<float>(o.beta1),
-            .beta2 = static_cast<float>(o.beta2),
-            .rest1 = static_cast<float>(1 - o.beta1),
-            .rest2 = static_cast<float>(1 - o.beta2),
-            .decay = static_cast<float>(o.lr * o.weight_decay),
-            .rate = static_cast<float>(o.lr / (1 - std::pow(o.beta1, step))),
-            .root_c2 = static_cast<float>(1 / std::sqrt(1 - std::pow(o.beta2, step))),
-            .eps = static_cast<float>(o.eps)};
-  a.gradient = matrix_of<float>(gradient);
-  a.master = matrix_of<float>(master);
-  a.moment1 = matrix_of<float>(moment1);
-  a.moment2 = matrix_of<float>(moment2);
-  if (working) {
-    a.working = {working.raw(), working.stride};
-    a.stored = stored_of(working.dtype);
-  }
-  adamw_on(gpu_stream(stream).handle(), a);
 }
 
 }  // namespace hearth::HEARTH_GPU

@@ -26,25 +26,6 @@ struct ElementwiseArguments {
   float limit = 0;
 };
 
-/// What AdamW's kernel takes: constants formed in f64 and rounded once.
-struct AdamWStep {
-  float gradient_scale, beta1, beta2;
-  float rest1, rest2;  // 1 - beta
-  float decay;         // lr * weight_decay
-  float rate;          // lr / c1
-  float root_c2;       // 1 / sqrt(c2)
-  float eps;
-};
-
-struct AdamWArguments {
-  AdamWStep step;
-  int64_t rows = 0, cols = 0;
-  bool quads = false;
-  Matrix<float> gradient, master, moment1, moment2;
-  Matrix<void> working;  // no data: none
-  Stored stored = Stored::f32;
-};
-
 struct CastArguments {
   int64_t rows = 0, cols = 0;
   bool quads = false;
@@ -55,7 +36,6 @@ struct CastArguments {
 
 // All of them enqueue and return. Nothing is done for no elements.
 void elementwise_on(void* stream, const ElementwiseArguments& a);
-void adamw_on(void* stream, const AdamWArguments& a);
 void cast_on(void* stream, const CastArguments& a);
 
 }  // namespace hearth::HEARTH_GPU

@@ -93,10 +93,9 @@ class GpuOps final : public OpSet {
   void cross_entropy(Stream&, ConstView x, const LinearView& head, ConstView labels, double scale,
                      View loss, View dx, const LinearGradient& gradient) const override;
 
-  // optimizer.cpp
+  // sum_squares.cpp, adamw.cpp
   void sum_squares(Stream&, std::span<const ConstView> x, View out) const override;
-  void adamw(Stream&, const AdamWOptions&, View gradient, View master, View moment1, View moment2,
-             View working) const override;
+  void adamw(Stream&, const AdamWOptions&, std::span<const AdamWTensors> tensors) const override;
 
   // scratch.cpp
   ScratchNeed linear_scratch(int64_t rows, int64_t out, int64_t in, int64_t rank) const override;

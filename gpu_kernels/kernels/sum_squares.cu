@@ -1,5 +1,6 @@
 #include "gpu_kernels/kernels/block_sum.cuh"
 #include "gpu_kernels/kernels/quads.cuh"
+#include "gpu_kernels/kernels/runs.cuh"
 #include "gpu_kernels/square_sums.h"
 
 namespace hearth::HEARTH_GPU {
@@ -13,16 +14,7 @@ __global__ void __launch_bounds__(kThreads)
     square_blocks_kernel(const __grid_constant__ SquaresArguments a) {
   __shared__ double of_warp[kThreads / 32];
   const int64_t block = blockIdx.x;
-  int64_t low = 0, high = a.count - 1;  // the last view that begins at or before the block
-  while (low < high) {
-    const int64_t middle = (low + high + 1) / 2;
-    if (a.views[middle].first_block <= block) {
-      low = middle;
-    } else {
-      high = middle - 1;
-    }
-  }
-  const SquaresView view = a.views[low];
+  const SquaresView view = run_of_block(a.views, a.count, block);
   const int64_t begin = (block - view.first_block) * kSquareBlock;
   const int64_t rest = view.size - begin, size = rest < kSquareBlock ? rest : kSquareBlock;
   const float* const from = view.data + begin;

@@ -1,5 +1,9 @@
 // update: AdamW on the blocks of a layer (or of embedding and head) at one place, in runs. A step whose gradient
 // is not finite changes no weight; its gradient is cleared all the same.
+#include <array>
+#include <span>
+#include <vector>
+
 #include "base/planted.h"
 #include "layers/kinds.h"
 #include "model/parameter_memory.h"
@@ -46,7 +50,23 @@ class Update final : public Body {
   }
 
   void run(const BodyContext& c) const override {
-    for (const BlockUse& use : c.blocks) update(c, use);
+    const bool finite = c.scalar(Value::finite) != 0 || planted("apply-non-finite-step");
+    std::array<std::vector<AdamWTensors>, 2> tensors;  // not decayed, decayed
+    for (const BlockUse& use : c.blocks) {
+      for (const UpdateRun& run : update_runs(c.table, use.begin, use.end)) {
+        if (!finite) {
+          c.ops.clear(c.stream, run.gradient);
+          continue;
+        }
+        plant_faults(c, run);
+        tensors[run.decayed].push_back(
+            {run.gradient, run.master, run.moment1, run.moment2, run.working});
+        for (TensorId id = run.begin; id < run.end; ++id) {
+          c.table.mark_updated(id, static_cast<bool>(run.working));
+        }
+      }
+    }
+    for (const bool decayed : {false, true}) update(c, decayed, tensors[decayed]);
   }
 
  private:
@@ -69,25 +89,15 @@ class Update final : public Body {
     }
   }
 
-  static void update(const BodyContext& c, const BlockUse& use) {
-    const bool finite = c.scalar(Value::finite) != 0 || planted("apply-non-finite-step");
-    for (const UpdateRun& run : update_runs(c.table, use.begin, use.end)) {
-      if (!finite) {
-        c.ops.clear(c.stream, run.gradient);
-        continue;
-      }
-      plant_faults(c, run);
-      AdamWOptions options = c.settings.adamw;
-      options.lr = c.scalar(Value::lr);
-      if (!run.decayed) options.weight_decay = 0;
-      options.step = static_cast<int64_t>(c.scalar(Value::update_step));
-      options.gradient_scale = c.scalar(Value::clip);
-      c.ops.adamw(c.stream, options, run.gradient, run.master, run.moment1, run.moment2,
-                  run.working);
-      for (TensorId id = run.begin; id < run.end; ++id) {
-        c.table.mark_updated(id, static_cast<bool>(run.working));
-      }
-    }
+  /// One call for all runs: a device starts one kernel for them.
+  static void update(const BodyContext& c, bool decayed, std::span<const AdamWTensors> tensors) {
+    if (tensors.empty()) return;
+    AdamWOptions options = c.settings.adamw;
+    options.lr = c.scalar(Value::lr);
+    if (!decayed) options.weight_decay = 0;
+    options.step = static_cast<int64_t>(c.scalar(Value::update_step));
+    options.gradient_scale = c.scalar(Value::clip);
+    c.ops.adamw(c.stream, options, tensors);
   }
 };
 

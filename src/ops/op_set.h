@@ -69,6 +69,13 @@ struct AdamWOptions {
   double gradient_scale = 1;  // the clip factor
 };
 
+/// What an AdamW update reads and writes of a tensor, or of a run of them: contiguous views of one
+/// shape, that overlap with no other's.
+struct AdamWTensors {
+  View gradient, master, moment1, moment2;
+  View working = {};  // may be empty
+};
+
 /// The router's losses over a micro-batch.
 struct RouterLosses {
   bool pooled = false;    // one share and mean an expert over all layers, as transformers does
@@ -241,10 +248,10 @@ class OpSet {
   /// out[i] = sum of squares of x[i], in f64 over fixed blocks, added in order; out f64 [1, n].
   /// Views are contiguous. Non-finite elements make a sum non-finite.
   virtual void sum_squares(Stream&, std::span<const ConstView> x, View out) const = 0;
-  /// Updates master, moment1, moment2 (f32) from gradient, writes the rounded weight to `working`
-  /// unless it is empty, and clears the gradient.
-  virtual void adamw(Stream&, const AdamWOptions&, View gradient, View master, View moment1,
-                     View moment2, View working) const = 0;
+  /// For each of the tensors: updates master, moment1, moment2 (f32) from gradient, writes the
+  /// rounded weight to `working` unless it is empty, and clears the gradient. An element's result
+  /// does not depend on what else is in the list.
+  virtual void adamw(Stream&, const AdamWOptions&, std::span<const AdamWTensors> tensors) const = 0;
 
   // ---- scratch -------------------------------------------------------------------------------
   // Bounds of the scratch that ops take, for any numbers of rows up to those given. `rank`: the

@@ -163,10 +163,10 @@ double measure_update(Device& device, const RateOptions& o, bool working) {
   const View g = bench.matrix(DType::f32, 1, n), w = bench.matrix(DType::f32, 1, n);
   const View m = bench.matrix(DType::f32, 1, n), v = bench.positive(1, n);
   const View rounded = working ? bench.matrix(DType::bf16, 1, n) : View{};
+  const AdamWTensors tensors{g, w, m, v, rounded};
   AdamWOptions adamw;
   adamw.lr = 1e-5;
-  const double time =
-      bench.shortest([&] { o.ops.adamw(bench.stream(), adamw, g, w, m, v, rounded); });
+  const double time = bench.shortest([&] { o.ops.adamw(bench.stream(), adamw, {&tensors, 1}); });
   return static_cast<double>(n) / time;
 }
 

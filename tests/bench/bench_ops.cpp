@@ -118,8 +118,9 @@ class Bench {
     for (int64_t i = 0; i < kParameters; ++i) v.view.as<float>()[i] = 1e-4f;
     AdamWOptions options;
     options.lr = 1e-5;
+    const AdamWTensors tensors{g.view, w.view, m.view, v.view};
     const double time = best_time(host_stream(*stream_), 1.5, [&] {
-      ops_.adamw(*stream_, options, g.view, w.view, m.view, v.view, {});
+      ops_.adamw(*stream_, options, {&tensors, 1});
     });
     const double rate = 32.0 * kParameters / time / 1e9;
     std::printf(

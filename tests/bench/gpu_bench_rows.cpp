@@ -95,12 +95,14 @@ void optimizer(GpuBench& b, int64_t parameters) {
              m = b.random(DType::f32, 1, parameters, 1e-3f),
              v = b.random(DType::f32, 1, parameters, 0),
              working = b.random(DType::bf16, 1, parameters), square = b.random(DType::f64, 1, 1);
+  const AdamWTensors tensors{gradient, master, m, v, working};
   AdamWOptions options;
   options.lr = 1e-5;
   const double n = static_cast<double>(parameters);
   // Reads gradient, master and moments, writes all four and the rounded weight.
-  b.report_bytes("adamw", shape_text({parameters}), (8 * kF32 + kBf16) * n,
-                 [&] { ops.adamw(s, options, gradient, master, m, v, working); });
+  b.report_bytes("adamw", shape_text({parameters}), (8 * kF32 + kBf16) * n, [&] {
+    ops.adamw(s, options, {&tensors, 1});
+  });
   const std::vector<ConstView> views = {master};
   b.report_bytes("sum_squares", shape_text({parameters}), kF32 * n,
                  [&] { ops.sum_squares(s, views, square); });

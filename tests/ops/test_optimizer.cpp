@@ -19,8 +19,9 @@ OpTest adamw(int64_t size, DType working, const AdamWOptions& options) {
   if (working != DType::f32) test.random("working", working, 1, size);
   test.scratch = [=](const OpSet& ops) { return ops.row_scratch(1, size); };
   test.forward = [=](const Run& r) {
-    r.ops.adamw(r.stream, options, r.view("gradient"), r.view("master"), r.view("moment1"),
-                r.view("moment2"), r.view("working"));
+    const AdamWTensors tensors{r.view("gradient"), r.view("master"), r.view("moment1"),
+                               r.view("moment2"), r.view("working")};
+    r.ops.adamw(r.stream, options, {&tensors, 1});
   };
   return test;
 }
@@ -63,8 +64,9 @@ TEST_CASE("adamw: three steps of torch.optim.AdamW (recorded, torch 2.15)") {
       AdamWOptions options = kOptions;
       options.step = static_cast<int64_t>(step) + 1;
       t.at("gradient").assign(gradients[step]);
-      ops.adamw(stream, options, t.at("gradient").view(), t.at("master").view(),
-                t.at("moment1").view(), t.at("moment2").view(), {});
+      const AdamWTensors tensors{t.at("gradient").view(), t.at("master").view(),
+                                 t.at("moment1").view(), t.at("moment2").view()};
+      ops.adamw(stream, options, {&tensors, 1});
       for (int64_t i = 0; i < 4; ++i) {
         const double expected = masters[step][static_cast<size_t>(i)];
         CHECK(std::abs(t.at("master").get(0, i) - expected) <= 3e-7 * std::abs(expected));
@@ -151,6 +153,49 @@ TEST_CASE("adamw: the working weight is the rounded master") {
       });
     }
   }
+}
+
+TEST_CASE("adamw: many tensors at once get the bits of each alone") {
+  // More than one upload of a GPU takes, most of them as small as norms; sizes about those of blocks;
+  // tensors that do not begin at a multiple of four elements, with and without a rounded copy.
+  std::vector<int64_t> sizes(4200, 3);
+  for (const auto& [at, size] : std::vector<std::pair<size_t, int64_t>>{
+           {0, 8192}, {1, 8193}, {2, 0}, {7, 20001}, {4095, 5}, {4096, 16384}, {4199, 0}}) {
+    sizes[at] = size;
+  }
+  int64_t total = 0;
+  for (const int64_t size : sizes) total += size + 1;
+  const OpTest test = adamw(total, DType::bf16, kOptions);
+  const auto cut = [&](Tensors& t) {
+    const auto part = [&](const char* name, int64_t at, int64_t size) {
+      const View all = t.at(name).view();
+      auto* begin =
+          static_cast<std::byte*>(all.raw()) + static_cast<size_t>(at) * size_of(all.dtype);
+      return View(begin, all.dtype, 1, size);
+    };
+    std::vector<AdamWTensors> list;
+    int64_t at = 0;
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      const int64_t n = sizes[i];
+      list.push_back({part("gradient", at, n), part("master", at, n), part("moment1", at, n),
+                      part("moment2", at, n), i % 3 == 0 ? View{} : part("working", at, n)});
+      at += n + 1;  // an element between neighbours that must stay
+    }
+    return list;
+  };
+  for_each_back_end(test.scratch, [&](const OpSet& ops, Stream& stream) {
+    Tensors together = test.tensors, alone = test.tensors;
+    ops.adamw(stream, kOptions, cut(together));
+    for (const AdamWTensors& one : cut(alone)) ops.adamw(stream, kOptions, {&one, 1});
+    for (const char* name : {"gradient", "master", "moment1", "moment2", "working"}) {
+      INFO(name);
+      CHECK(difference(together.at(name), alone.at(name), 0) == "");
+      CHECK(difference(together.at(name), test.tensors.at(name), 0) != "");
+      const int64_t between = sizes[0];
+      CHECK(together.at(name).get(0, between) == test.tensors.at(name).get(0, between));
+    }
+    ops.adamw(stream, kOptions, {});
+  });
 }
 
 TEST_CASE("sum of squares: views of any size, more than one block") {

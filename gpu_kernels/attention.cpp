@@ -1,9 +1,11 @@
-// Attention on the host's side: checks, addresses, launches.
+// Attention on the host's side: checks, addresses, launches. Computed in bf16, q, k, v and dout are
+// rounded to copies in the stream's scratch, and the tensor cores multiply those.
 #include <algorithm>
 
 #include "gpu_kernels/attention_rows.h"
 #include "gpu_kernels/gpu_op_set.h"
 #include "gpu_kernels/gpu_stream.h"
+#include "gpu_kernels/products.h"
 
 namespace hearth::HEARTH_GPU {
 namespace {
@@ -17,6 +19,46 @@ HeadMatrix heads_of(const ConstView& x, int64_t head_dim) {
   const bool vectors =
       reinterpret_cast<uintptr_t>(data) % 16 == 0 && x.stride % 4 == 0 && head_dim % 4 == 0;
   return {data, x.stride, vectors};
+}
+
+/// Whether the kernels for rounded operands take it; what they do not is computed in f32.
+bool is_rounded(const AttentionShape& shape) {
+  return shape.compute == Compute::bf16 && shape.head_dim % 8 == 0 && shape.scale > 0;
+}
+
+/// Enqueues the copy.
+RoundedHeads rounded(GpuStream& gpu, const ConstView& x) {
+  auto* const copy = gpu.scratch().take<uint16_t>(x.rows * x.cols);
+  PrepareArgs args;
+  args.from = x.as<float>();
+  args.from_stride = x.stride;
+  args.to = copy;
+  args.to_stride = x.cols;
+  args.stored = Stored::bf16;
+  args.rows = x.rows;
+  args.columns = x.cols;
+  prepare_rows_on(gpu.handle(), args);
+  return {copy, x.cols};
+}
+
+void round_inputs(GpuStream& gpu, const ConstView& q, const ConstView& k, const ConstView& v,
+                  AttentionArguments& a) {
+  a.q16 = rounded(gpu, q);
+  a.k16 = rounded(gpu, k);
+  a.v16 = rounded(gpu, v);
+}
+
+/// out and log_sum from the copies.
+void forward_of_rounded(GpuStream& gpu, const AttentionArguments& a) {
+  attention_forward_bf16_on(gpu.handle(), a);
+}
+
+/// dq, dk and dv from the copies, out and log_sum.
+void backward_of_rounded(GpuStream& gpu, AttentionArguments& a) {
+  a.delta = gpu.scratch().take<float>(int64_t{a.query_rows} * a.heads);
+  attention_delta_bf16_on(gpu.handle(), a);
+  attention_dq_bf16_on(gpu.handle(), a);
+  attention_dkv_bf16_on(gpu.handle(), a);
 }
 
 /// What offsets say lies in device memory, so their last elements are the caller's word.
@@ -57,8 +99,12 @@ AttentionArguments arguments(const AttentionShape& shape, const SequenceOffsets&
 void GpuOps::attention_forward(Stream& stream, const AttentionShape& shape,
                                const SequenceOffsets& offsets, ConstView q, ConstView k,
                                ConstView v, View out, View log_sum) const {
-  attention_forward_on(gpu_stream(stream).handle(),
-                       arguments(shape, offsets, q, k, v, out, log_sum));
+  AttentionArguments a = arguments(shape, offsets, q, k, v, out, log_sum);
+  GpuStream gpu = gpu_stream(stream);
+  if (!is_rounded(shape)) return attention_forward_on(gpu.handle(), a);
+  Scratch::Frame frame(gpu.scratch());
+  round_inputs(gpu, q, k, v, a);
+  forward_of_rounded(gpu, a);
 }
 
 void GpuOps::attention_backward(Stream& stream, const AttentionShape& shape,
@@ -75,6 +121,11 @@ void GpuOps::attention_backward(Stream& stream, const AttentionShape& shape,
   a.dq = heads_of(dq, shape.head_dim);
   a.dk = heads_of(dk, shape.head_dim);
   a.dv = heads_of(dv, shape.head_dim);
+  if (is_rounded(shape)) {
+    round_inputs(gpu, q, k, v, a);
+    a.dout16 = rounded(gpu, dout);
+    return backward_of_rounded(gpu, a);
+  }
   a.delta = gpu.scratch().take<float>(q.rows * shape.heads);
   attention_delta_on(gpu.handle(), a);
   attention_dq_on(gpu.handle(), a);
@@ -82,8 +133,14 @@ void GpuOps::attention_backward(Stream& stream, const AttentionShape& shape,
 }
 
 ScratchNeed GpuOps::attention_scratch(const AttentionShape& shape, int64_t tokens,
-                                      int64_t /*longest*/) const {
-  return {sizeof(float) * static_cast<size_t>(tokens * shape.heads) + kArenaAlignment, 0};
+                                      int64_t longest) const {
+  size_t bytes = sizeof(float) * static_cast<size_t>(tokens * shape.heads) + kArenaAlignment;
+  if (is_rounded(shape)) {
+    const int64_t keys = std::max(tokens, longest);
+    bytes += 2 * operand_bytes(tokens, shape.heads * shape.head_dim, sizeof(uint16_t)) +
+             2 * operand_bytes(keys, shape.kv_heads * shape.head_dim, sizeof(uint16_t));
+  }
+  return {bytes, 0};
 }
 
 }  // namespace hearth::HEARTH_GPU

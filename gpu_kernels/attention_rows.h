@@ -12,6 +12,13 @@ struct HeadMatrix {
   bool vectors = false;  // every head of every row begins at a multiple of 16 bytes
 };
 
+/// A copy of such rows in bf16: what the kernels on the tensor cores read. Each head of each row
+/// begins at a multiple of 16 bytes.
+struct RoundedHeads {
+  const uint16_t* data = nullptr;
+  int64_t stride = 0;  // elements
+};
+
 struct AttentionArguments {
   const int32_t* query_offsets = nullptr;  // [sequences + 1]
   const int32_t* key_offsets = nullptr;
@@ -23,9 +30,11 @@ struct AttentionArguments {
   HeadMatrix log_sum;           // a column a head
   HeadMatrix dout, dq, dk, dv;  // of the backward
   float* delta = nullptr;       // [query_rows, heads]: <dout, out>, of the backward
+  RoundedHeads q16, k16, v16,
+      dout16;  // of the kernels on the tensor cores, instead of q, k, v, dout
 };
 
-/// The largest head of these kernels.
+/// The largest head of these kernels. Of those on the tensor cores it is a multiple of 8.
 constexpr int kLargestHead = 256;
 
 // All of them enqueue and return. Nothing is done for no rows.
@@ -33,5 +42,10 @@ void attention_forward_on(void* stream, const AttentionArguments& a);
 void attention_delta_on(void* stream, const AttentionArguments& a);
 void attention_dq_on(void* stream, const AttentionArguments& a);
 void attention_dkv_on(void* stream, const AttentionArguments& a);
+// The same on the tensor cores, for a positive scale.
+void attention_forward_bf16_on(void* stream, const AttentionArguments& a);
+void attention_delta_bf16_on(void* stream, const AttentionArguments& a);
+void attention_dq_bf16_on(void* stream, const AttentionArguments& a);
+void attention_dkv_bf16_on(void* stream, const AttentionArguments& a);
 
 }  // namespace hearth::HEARTH_GPU

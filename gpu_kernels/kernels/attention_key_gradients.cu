@@ -137,16 +137,10 @@ __global__ void __launch_bounds__(kAttentionThreads, 2)
   constexpr int kRows = AttentionTile<D, R>::kRows;
   const int kv_head = static_cast<int>(blockIdx.x) % a.kv_heads;
   const int begin = static_cast<int>(blockIdx.x) / a.kv_heads * kRows, end = begin + kRows;
-  for (int n = sequence_of(a.key_offsets, a.sequences, begin); n < a.sequences; ++n) {
-    const AttentionSequence sequence(a, n);
-    if (sequence.key_begin >= end) break;
-    const int first = max(begin, sequence.key_begin);
-    const int past = min(end, sequence.key_begin + sequence.keys);
-    if (first >= past) continue;
-    __syncthreads();  // the tile before is done with shared memory
-    KeyGradientTile<D, R>(a, sequence, kv_head, first - sequence.key_begin, past - first, shared)
-        .run();
-  }
+  for_sequences(a, a.key_offsets, begin, end,
+                [&](const AttentionSequence& s, int first, int count) {
+                  KeyGradientTile<D, R>(a, s, kv_head, first, count, shared).run();
+                });
 }
 
 template <int D, int R>

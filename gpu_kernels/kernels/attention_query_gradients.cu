@@ -148,16 +148,10 @@ __global__ void __launch_bounds__(kAttentionThreads, 2)
   const int tile = static_cast<int>((gridDim.x - 1 - blockIdx.x) / static_cast<unsigned>(a.heads));
   const int head = static_cast<int>(blockIdx.x) % a.heads;
   const int begin = tile * kRows, end = begin + kRows;
-  for (int n = sequence_of(a.query_offsets, a.sequences, begin); n < a.sequences; ++n) {
-    const AttentionSequence sequence(a, n);
-    if (sequence.query_begin >= end) break;
-    const int first = max(begin, sequence.query_begin);
-    const int past = min(end, sequence.query_begin + sequence.queries);
-    if (first >= past) continue;
-    __syncthreads();  // the tile before is done with shared memory
-    QueryGradientTile<D, R>(a, sequence, head, first - sequence.query_begin, past - first, shared)
-        .run();
-  }
+  for_sequences(a, a.query_offsets, begin, end,
+                [&](const AttentionSequence& s, int first, int count) {
+                  QueryGradientTile<D, R>(a, s, head, first, count, shared).run();
+                });
 }
 
 template <int D, int R>

@@ -1,4 +1,4 @@
-// What attention's kernels share. A block of threads owns a tile of rows (queries, or keys in the
+// What attention's f32 kernels share. A block of threads owns a tile of rows (queries, or keys in the
 // pass for dk and dv), which stay in shared memory, and streams tiles of 64 rows of the other side
 // past it in pieces of 8 KiB. Two products are made of pieces:
 //   scores  S[row, j]   = sum over columns c of rows[row, c] * streamed[j, c]   (pieces of columns)
@@ -7,8 +7,8 @@
 // of O the columns that `column` says. Products are f32 multiply-adds in a fixed order.
 #pragma once
 
-#include "gpu_kernels/attention_rows.h"
 #include "gpu_kernels/kernels/async_copy.cuh"
+#include "gpu_kernels/kernels/attention_sequences.cuh"
 #include "gpu_kernels/kernels/numbers.cuh"
 
 namespace hearth::HEARTH_GPU {
@@ -21,8 +21,6 @@ constexpr int kPiecePitch = 36;    // its rows lie this far apart: no two lanes 
 constexpr int kWeightPitch = kStreamed + 4;
 constexpr int kSlotFloats = kStreamed * kPiecePitch;
 constexpr int kSlots = 3;
-constexpr int kMostShared = 99 << 10;   // bytes of a block on sm_89, the least of all
-constexpr float kLowestScore = -1e30f;  // below every score, yet finite
 
 /// Sizes that follow from the padded head dimension D and the rows a thread R.
 template <int D, int R>
@@ -67,10 +65,6 @@ __device__ inline float largest_of_row(float x) {
 
 __device__ inline float4 load4(const float* shared) { return load_wide<float4>(shared); }
 
-__device__ inline float* head_row(const HeadMatrix& x, int64_t row, int64_t column) {
-  return x.data + row * x.stride + column;
-}
-
 /// Starts copying a [Rows, Columns] part of `from`, whose first element is `first`, to shared rows
 /// `pitch` apart; zeros beyond `rows` and `columns`.
 template <int Rows, int Columns>
@@ -80,7 +74,8 @@ __device__ inline void load_tile(float* shared, int pitch, const HeadMatrix& fro
     for (int i = static_cast<int>(threadIdx.x); i < Rows * Columns / 4; i += kAttentionThreads) {
       const int r = i / (Columns / 4), c = i % (Columns / 4) * 4;
       const bool valid = r < rows && c < columns;
-      copy_async16(shared + r * pitch + c, valid ? first + r * from.stride + c : from.data, valid);
+      copy_async16(shared + r * pitch + c, valid ? first + r * from.stride + c : from.data,
+                   valid ? 16 : 0);
     }
   } else {
     for (int i = static_cast<int>(threadIdx.x); i < Rows * Columns; i += kAttentionThreads) {
@@ -91,38 +86,7 @@ __device__ inline void load_tile(float* shared, int pitch, const HeadMatrix& fro
   }
 }
 
-/// The pieces in flight: while one is used, the next two are copied. `load(n, slot)` starts the
-/// copy of piece n. One barrier a piece: who passes it has used up piece n - 1, whose slot takes
-/// piece n + 2.
-class PieceRing {
- public:
-  template <class Load>
-  __device__ PieceRing(float* slots, int pieces, const Load& load) : slots_(slots), left_(pieces) {
-    for (int n = 0; n < kSlots - 1; ++n) issue(load);
-  }
-  /// Waits for the next piece; it stays until the call after.
-  template <class Load>
-  __device__ const float* next(const Load& load) {
-    wait_copies<kSlots - 2>();
-    __syncthreads();
-    issue(load);
-    const float* piece = slots_ + used_ * kSlotFloats;
-    used_ = used_ + 1 == kSlots ? 0 : used_ + 1;
-    return piece;
-  }
-
- private:
-  template <class Load>
-  __device__ void issue(const Load& load) {
-    if (issued_ < left_) load(issued_, slots_ + slot_ * kSlotFloats);
-    commit_copies();  // an empty group at the end keeps the count
-    ++issued_;
-    slot_ = slot_ + 1 == kSlots ? 0 : slot_ + 1;
-  }
-
-  float* slots_;
-  int left_, issued_ = 0, slot_ = 0, used_ = 0;
-};
+using PieceRing = CopyRing<float, kSlots, kSlotFloats>;
 
 /// Adds to scores what the 32 columns of a piece give. `rows` is the resident tile at the piece's
 /// first column.
@@ -220,38 +184,5 @@ __device__ inline void set_zero(float (&x)[N][M]) {
     for (int j = 0; j < M; ++j) x[i][j] = 0.0f;
   }
 }
-
-/// The last sequence that begins at or before `row`, and does not end there.
-__device__ inline int sequence_of(const int32_t* offsets, int count, int row) {
-  int low = 0, high = count;  // the first n with offsets[n + 1] > row
-  while (low < high) {
-    const int middle = (low + high) / 2;
-    if (offsets[middle + 1] > row) {
-      high = middle;
-    } else {
-      low = middle + 1;
-    }
-  }
-  return low;
-}
-
-/// One sequence: its rows, and which of its keys a query sees.
-struct AttentionSequence {
-  int query_begin, queries, key_begin, keys;
-  __device__ AttentionSequence(const AttentionArguments& a, int n)
-      : query_begin(a.query_offsets[n]),
-        queries(a.query_offsets[n + 1] - query_begin),
-        key_begin(a.key_offsets[n]),
-        keys(a.key_offsets[n + 1] - key_begin) {}
-  __device__ int last_key(int query) const { return keys - queries + query; }
-  __device__ int first_key(int query, int window) const {
-    const int last = last_key(query);
-    return window > 0 && last >= window ? last - window + 1 : 0;
-  }
-  /// Whether a query at last key `last` sees `key`.
-  __device__ static bool sees(int last, int key, int window) {
-    return key <= last && (window == 0 || key > last - window);
-  }
-};
 
 }  // namespace hearth::HEARTH_GPU

@@ -1,5 +1,5 @@
-// The tensor cores and what feeds them (sm_80 and newer), one function an instruction. The emulator
-// has functions of the same layout of fragments.
+// The tensor cores and what feeds them from shared memory (sm_80 and newer), one function an
+// instruction. The emulator has functions of the same layout of fragments.
 #pragma once
 
 #include <cstdint>
@@ -42,21 +42,6 @@ __device__ inline void ldmatrix_x4_trans(uint32_t (&x)[4], const void* shared_ro
                : "memory");
 }
 
-/// Starts a copy of the first `bytes` (0 to 16) from global memory, zeros after them, to 16 bytes of
-/// shared memory; both addresses are multiples of 16.
-__device__ inline void cp_async_16(void* shared, const void* global, int bytes) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(shared_address(shared)),
-               "l"(global), "r"(bytes)
-               : "memory");
-}
-/// Closes a group of this thread's copies.
-__device__ inline void cp_async_commit() { asm volatile("cp.async.commit_group;\n" ::: "memory"); }
-/// Waits until at most the last kPending groups of this thread are under way.
-template <int kPending>
-__device__ inline void cp_async_wait() {
-  asm volatile("cp.async.wait_group %0;\n" ::"n"(kPending) : "memory");
-}
-
 #else
 
 inline void mma_m16n8k16(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
@@ -68,15 +53,18 @@ inline void ldmatrix_x4(uint32_t (&x)[4], const void* shared_row) {
 inline void ldmatrix_x4_trans(uint32_t (&x)[4], const void* shared_row) {
   emulate_ldmatrix_x4(x, shared_row, true);
 }
-inline void cp_async_16(void* shared, const void* global, int bytes) {
-  emulate_copy_async_part(shared, global, 16, bytes);
-}
-inline void cp_async_commit() { emulate_commit_copies(); }
-template <int kPending>
-inline void cp_async_wait() {
-  emulate_wait_copies(kPending);
-}
 
 #endif
+
+/// Where chunk `chunk` of eight 16-bit elements of a row lies, in chunks: permuted, so that the eight
+/// rows which ldmatrix reads at once fall on different banks.
+template <int kChunksPerRow>
+__device__ inline int chunk_place(int row, int chunk) {
+  if constexpr (kChunksPerRow >= 8) {
+    return row * kChunksPerRow + (chunk ^ (row & 7));
+  } else {
+    return row * kChunksPerRow + (chunk ^ ((row >> 1) & 3));
+  }
+}
 
 }  // namespace hearth::HEARTH_GPU

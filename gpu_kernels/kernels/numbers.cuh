@@ -8,6 +8,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #else
+#include <cmath>
 #include <cstring>
 
 #include "base/dtype.h"
@@ -34,6 +35,13 @@ __device__ inline uint32_t pack_f16(float low, float high) {
   return *reinterpret_cast<const uint32_t*>(&pair);
 }
 
+/// 2^x, zero where that is below the normal numbers: one instruction.
+__device__ inline float exp2_flushed(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
 /// One access to as many bytes as T has; the address is a multiple of them.
 template <class T>
 __device__ inline T load_wide(const void* from) {
@@ -54,6 +62,7 @@ inline uint32_t pack_bf16(float low, float high) {
 inline uint32_t pack_f16(float low, float high) {
   return to_f16(low).bits | static_cast<uint32_t>(to_f16(high).bits) << 16;
 }
+inline float exp2_flushed(float x) { return x < -126.0f ? 0.0f : std::exp2(x); }
 // The compiler of the host may merge a wide access with the narrow ones of another branch, and then
 // takes the alignment of the first for granted.
 template <class T>

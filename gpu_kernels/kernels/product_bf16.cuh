@@ -3,13 +3,13 @@
 //
 // A block computes a tile of kRows x kColumns, each warp a part of it. Both operands lie in shared
 // memory as they lie in global memory, 32 of the depth at a time: with the depth along the row
-// (outer x 32) or across it (32 x outer). The chunks of eight elements in a row are permuted, so that
-// the eight rows which ldmatrix reads at once fall on different banks.
+// (outer x 32) or across it (32 x outer), the chunks of eight elements in a row permuted (chunk_place).
 //
 // Activations are bf16 in rows of whole chunks, 16-byte aligned; so are weights where kCopied, else
 // they are of any type and pass through registers.
 #pragma once
 
+#include "gpu_kernels/kernels/async_copy.cuh"
 #include "gpu_kernels/kernels/mma.cuh"
 #include "gpu_kernels/kernels/product_tile.cuh"
 
@@ -17,15 +17,6 @@ namespace hearth::HEARTH_GPU {
 
 constexpr int kStepDepth = 32;
 constexpr int kStages = 4;
-
-template <int kChunksPerRow>
-__device__ inline int chunk_place(int row, int chunk) {
-  if constexpr (kChunksPerRow >= 8) {
-    return row * kChunksPerRow + (chunk ^ (row & 7));
-  } else {
-    return row * kChunksPerRow + (chunk ^ ((row >> 1) & 3));
-  }
-}
 
 /// Brings one operand's tiles to shared memory. kAlong: the depth runs along the rows.
 template <bool kAlong, int kOuter, int kThreads, bool kCopied>
@@ -55,7 +46,7 @@ class TileSource {
   /// Starts the copies of the next step. Nothing is read for what is not there.
   __device__ void copy(uint4* to) {
 #pragma unroll
-    for (int i = 0; i < kMine; ++i) cp_async_16(to + place(i), from_ + i * hop_, 2 * valid(i));
+    for (int i = 0; i < kMine; ++i) copy_async16(to + place(i), from_ + i * hop_, 2 * valid(i));
     next();
   }
   /// The same for other types, through registers.
@@ -199,11 +190,11 @@ __global__ void __launch_bounds__(
         b.convert(stage(step) + Tiling::kAChunks);
       }
     }
-    cp_async_commit();
+    commit_copies();
   };
   // Afterwards the tiles of the step after `step` are there, and nobody reads those of `step` any more.
   const auto await_next = [&] {
-    cp_async_wait<kStages - 2>();
+    wait_copies<kStages - 2>();
     __syncthreads();
   };
 

@@ -137,7 +137,7 @@ TEST_CASE("emulator: operations of a warp") {
 TEST_CASE("emulator: an asynchronous copy arrives when it is waited for") {
   alignas(16) float from[4] = {1, 2, 3, 4}, to[4];
   run(1, 1, 0, [&] {
-    cuda_emulator::emulate_copy_async_part(to, from, 16, 8);
+    cuda_emulator::emulate_copy_async(to, from, 16, 8);
     cuda_emulator::emulate_commit_copies();
     cuda_emulator::emulate_commit_copies();
     cuda_emulator::emulate_wait_copies(2);

@@ -17,7 +17,6 @@ namespace hearth::HEARTH_GPU {
 
 using cuda_emulator::emulate_commit_copies;
 using cuda_emulator::emulate_copy_async;
-using cuda_emulator::emulate_copy_async_part;
 using cuda_emulator::emulate_ldmatrix_x4;
 using cuda_emulator::emulate_mma_m16n8k16;
 using cuda_emulator::emulate_wait_copies;

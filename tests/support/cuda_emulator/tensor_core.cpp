@@ -91,7 +91,7 @@ void emulate_ldmatrix_x4(uint32_t (&x)[4], const void* shared_row, bool transpos
             transposed ? &load<true> : &load<false>);
 }
 
-void emulate_copy_async_part(void* shared, const void* global, int bytes, int valid_bytes) {
+void emulate_copy_async(void* shared, const void* global, int bytes, int valid_bytes) {
   HEARTH_CHECK(aligned(shared, bytes) && aligned(global, bytes), "cp.async: alignment");
   HEARTH_CHECK(valid_bytes >= 0 && valid_bytes <= bytes, "cp.async: bytes");
   std::memset(shared, 0xff, static_cast<size_t>(bytes));

@@ -1,5 +1,5 @@
 // mma, ldmatrix and cp.async as functions, with the layout of fragments that PTX gives them (see
-// gpu_kernels/kernels/mma.cuh).
+// gpu_kernels/kernels/mma.cuh and async_copy.cuh).
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,7 @@ void emulate_mma_m16n8k16(float (&c)[4], const uint32_t (&a)[4], const uint32_t 
 void emulate_ldmatrix_x4(uint32_t (&x)[4], const void* shared_row, bool transposed);
 
 /// The target's bytes are canaries until the copy has arrived, which is when the thread waits for it.
-void emulate_copy_async_part(void* shared, const void* global, int bytes, int valid_bytes);
-inline void emulate_copy_async(void* shared, const void* global, int bytes, bool valid) {
-  emulate_copy_async_part(shared, global, bytes, valid ? bytes : 0);
-}
+void emulate_copy_async(void* shared, const void* global, int bytes, int valid_bytes);
 void emulate_commit_copies();
 void emulate_wait_copies(int pending);
 

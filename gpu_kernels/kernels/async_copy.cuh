@@ -56,15 +56,15 @@ template <class T, int kSlots, int kSlotSize>
 class CopyRing {
  public:
   template <class Load>
-  __device__ CopyRing(T* slots, int pieces, const Load& load) : slots_(slots), left_(pieces) {
-    for (int n = 0; n < kSlots - 1; ++n) issue(load);
+  __device__ CopyRing(T* slots, int pieces, const Load& load) : slots_(slots), pieces_(pieces) {
+    for (int n = 0; n < kSlots - 1; ++n) issue(load, n);
   }
   /// Waits for the next piece; it stays until the call after.
   template <class Load>
   __device__ const T* next(const Load& load) {
     wait_copies<kSlots - 2>();
     __syncthreads();
-    issue(load);
+    issue(load, used_ == 0 ? kSlots - 1 : used_ - 1);
     const T* piece = slots_ + used_ * kSlotSize;
     used_ = used_ + 1 == kSlots ? 0 : used_ + 1;
     return piece;
@@ -72,15 +72,14 @@ class CopyRing {
 
  private:
   template <class Load>
-  __device__ void issue(const Load& load) {
-    if (issued_ < left_) load(issued_, slots_ + slot_ * kSlotSize);
+  __device__ void issue(const Load& load, int slot) {
+    if (issued_ < pieces_) load(issued_, slots_ + slot * kSlotSize);
     commit_copies();  // an empty group at the end keeps the count
     ++issued_;
-    slot_ = slot_ + 1 == kSlots ? 0 : slot_ + 1;
   }
 
   T* slots_;
-  int left_, issued_ = 0, slot_ = 0, used_ = 0;
+  int pieces_, issued_ = 0, used_ = 0;
 };
 
 }  // namespace hearth::HEARTH_GPU

@@ -54,31 +54,40 @@ __device__ inline void round_sums(const float (&x)[kParts][N][4], uint32_t (&w)[
 }
 
 /// A tile in shared memory, rows of D elements (zeros past head_dim), chunks as chunk_place says.
-/// Reads fragments of it; `row` is a multiple of 16, `step` and `part` count sixteens of columns.
+/// Reads fragments of it; `row` is a multiple of 16, `step` and `part` count sixteens of columns. What
+/// does not change from read to read is found once, and few terms are left: registers are scarce.
 template <int D>
 class HeadTile {
  public:
   static constexpr int kChunks = D / 8;  // of a row
-  __device__ HeadTile()
-      : turn_(static_cast<int>(threadIdx.x) & 7),
-        low_(static_cast<int>(threadIdx.x) >> 3 & 1),
-        high_(static_cast<int>(threadIdx.x) >> 4 & 1) {}
+  __device__ HeadTile() {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int turn = lane & 7, low = lane >> 3 & 1, high = lane >> 4;
+    rows_by_low_ = (low * 8 + turn) * kChunks;
+    rows_by_high_ = (high * 8 + turn) * kChunks;
+    chunk_by_low_ = low ^ turn;
+    chunk_by_high_ = high ^ turn;
+  }
 
   /// a: sixteen rows, sixteen columns.
   __device__ void rows_as_a(uint32_t (&x)[4], const uint4* tile, int row, int step) const {
-    ldmatrix_x4(x, tile + chunk_place<kChunks>(row + low_ * 8 + turn_, 2 * step + high_));
+    ldmatrix_x4(x, tile + row * kChunks + rows_by_low_ + place(chunk_by_high_, step));
   }
   /// Two b, whose columns are rows [row, row + 8) and the next eight: x[0], x[1] and x[2], x[3].
   __device__ void rows_as_columns(uint32_t (&x)[4], const uint4* tile, int row, int step) const {
-    ldmatrix_x4(x, tile + chunk_place<kChunks>(row + high_ * 8 + turn_, 2 * step + low_));
+    ldmatrix_x4(x, tile + row * kChunks + rows_by_high_ + place(chunk_by_low_, step));
   }
   /// Two b, whose rows are rows and whose columns are columns.
   __device__ void rows_as_rows(uint32_t (&x)[4], const uint4* tile, int row, int part) const {
-    ldmatrix_x4_trans(x, tile + chunk_place<kChunks>(row + low_ * 8 + turn_, 2 * part + high_));
+    ldmatrix_x4_trans(x, tile + row * kChunks + rows_by_low_ + place(chunk_by_high_, part));
   }
 
  private:
-  int turn_, low_, high_;
+  /// Chunk 2 step, or the next, of a row: `chunk` is the place of 0, or of 1.
+  __device__ static int place(int chunk, int step) {
+    return (chunk ^ (2 * step & 7)) + (2 * step & ~7);
+  }
+  int rows_by_low_, rows_by_high_, chunk_by_low_, chunk_by_high_;
 };
 
 template <int kParts, int N>
@@ -134,8 +143,8 @@ __device__ inline void add_values(const HeadTile<D>& tile, const uint32_t (&w)[k
   }
 }
 
-/// Starts copying `kRows` rows of a head, whose first element is `first`, to a tile; zeros beyond
-/// `rows` and `columns`.
+/// Starts copying kRows rows of a head, from element (row, column) on, to a tile; zeros beyond `rows`
+/// and `columns`.
 template <int D, int kRows>
 __device__ inline void load_heads(uint4* tile, const RoundedHeads& from, int64_t row,
                                   int64_t column, int rows, int columns) {
@@ -144,12 +153,31 @@ __device__ inline void load_heads(uint4* tile, const RoundedHeads& from, int64_t
   const int chunk = static_cast<int>(threadIdx.x) % kChunks;
   const int mine = static_cast<int>(threadIdx.x) / kChunks;
   const uint16_t* source = from.data + (row + mine) * from.stride + column + chunk * 8;
+  const int there = chunk * 8 < columns ? rows - mine : 0;
 #pragma unroll
   for (int r = 0; r < kRows; r += kRowsBetween) {
-    const bool valid = mine + r < rows && chunk * 8 < columns;
-    copy_async16(tile + chunk_place<kChunks>(mine + r, chunk), valid ? source : from.data,
-                 valid ? 16 : 0);
+    copy_async16(tile + chunk_place<kChunks>(mine + r, chunk), source, r < there ? 16 : 0);
     source += kRowsBetween * from.stride;
+  }
+}
+
+/// Of scores: of queries from `query` on and keys from `key` on those that are not seen become
+/// -infinity. kKeysAsRows: a row is a key, a column a query; else the other way round.
+template <bool kKeysAsRows, int kParts, int N>
+__device__ inline void mask_scores(const AttentionSequence& sequence, int query, int key,
+                                   int window, float (&s)[kParts][N][4]) {
+#pragma unroll
+  for (int part = 0; part < kParts; ++part) {
+#pragma unroll
+    for (int n = 0; n < N; ++n) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int row = 16 * part + sum_row(i), column = 8 * n + sum_column(i);
+        const int last = sequence.last_key(query + (kKeysAsRows ? column : row));
+        const bool seen = AttentionSequence::sees(last, key + (kKeysAsRows ? row : column), window);
+        s[part][n][i] = seen ? s[part][n][i] : -INFINITY;
+      }
+    }
   }
 }
 

@@ -67,7 +67,9 @@ class ForwardTile {
       if (seen != Seen::none) {
         Sums<kParts, kKeys> s;
         make_scores<D>(tile_, q_, warp_row_, k, s);
-        if (seen == Seen::some) mask(key, s);
+        if (seen == Seen::some) {
+          mask_scores<false>(s_, first_query_ + warp_row_, key, a_.window, s);
+        }
         softmax(s);
         round_sums(s, weights);
       }
@@ -78,26 +80,12 @@ class ForwardTile {
   }
 
  private:
-  __device__ void mask(int key, Sums<kParts, kKeys>& s) const {
-#pragma unroll
-    for (int part = 0; part < kParts; ++part) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int last = s_.last_key(first_query_ + warp_row_ + 16 * part + sum_row(i));
-#pragma unroll
-        for (int n = 0; n < kKeys / 8; ++n) {
-          if (!AttentionSequence::sees(last, key + 8 * n + sum_column(i), a_.window)) {
-            s[part][n][i] = -INFINITY;
-          }
-        }
-      }
-    }
-  }
-
-  /// Scores become weights; what was summed up is brought to the new maximum. A thread sums its own
-  /// columns; the four threads of a row are added at the end.
+  /// Scores become weights; what was summed up is brought to the new maxima, if there are any. A
+  /// thread sums its own columns; the four threads of a row are added at the end.
   __device__ void softmax(Sums<kParts, kKeys>& s) {
     const float scale = a_.scale * kLog2e;
+    float correction[kParts][2];
+    bool larger = false;
 #pragma unroll
     for (int part = 0; part < kParts; ++part) {
 #pragma unroll
@@ -110,23 +98,34 @@ class ForwardTile {
         top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
         top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
         top = fmaxf(largest_[part][half], top * scale);
-        const float correction = exp2_flushed(largest_[part][half] - top);
+        larger = larger || top > largest_[part][half];
+        correction[part][half] = exp2_flushed(largest_[part][half] - top);
         largest_[part][half] = top;
-        float sum = 0.0f;
+      }
+    }
+    if (__any_sync(0xffffffffu, larger)) correct(correction);
 #pragma unroll
-        for (int n = 0; n < kKeys / 8; ++n) {
+    for (int part = 0; part < kParts; ++part) {
 #pragma unroll
-          for (int i = 2 * half; i < 2 * half + 2; ++i) {
-            s[part][n][i] = exp2_flushed(fmaf(s[part][n][i], scale, -top));
-            sum += s[part][n][i];
-          }
+      for (int n = 0; n < kKeys / 8; ++n) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          s[part][n][i] = exp2_flushed(fmaf(s[part][n][i], scale, -largest_[part][i / 2]));
+          sum_[part][i / 2] += s[part][n][i];
         }
-        sum_[part][half] = fmaf(sum_[part][half], correction, sum);
+      }
+    }
+  }
+
+  __device__ void correct(const float (&correction)[kParts][2]) {
 #pragma unroll
-        for (int n = 0; n < D / 8; ++n) {
-          o_[part][n][2 * half] *= correction;
-          o_[part][n][2 * half + 1] *= correction;
-        }
+    for (int part = 0; part < kParts; ++part) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) sum_[part][half] *= correction[part][half];
+#pragma unroll
+      for (int n = 0; n < D / 8; ++n) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) o_[part][n][i] *= correction[part][i / 2];
       }
     }
   }

@@ -50,8 +50,14 @@ class KeyGradientTile {
         a_.window > 0 ? min(s_.queries, first_key_ + keys_ - 1 - shift + a_.window) : s_.queries;
     const int blocks = max(0, (end - begin + kQueries - 1) / kQueries);
     const int64_t row = s_.key_begin + first_key_, column = int64_t{kv_head_} * d;
-    const auto load = [&](int n, uint4* slot) {
-      load_queries(kv_head_ * group + n / blocks, begin + n % blocks * kQueries, end, slot);
+    const auto next_query = [&](int query) {  // the heads of the group one after the other
+      return query + kQueries < end ? query + kQueries : begin;
+    };
+    int head_to_load = kv_head_ * group, query_to_load = begin;
+    const auto load = [&](int, uint4* slot) {
+      load_queries(head_to_load, query_to_load, end, slot);
+      query_to_load = next_query(query_to_load);
+      if (query_to_load == begin) ++head_to_load;
     };
     load_heads<D, Sizes::kRows>(k_, a_.k16, row, column, keys_, d);
     load_heads<D, Sizes::kRows>(v_, a_.v16, row, column, keys_, d);
@@ -60,18 +66,19 @@ class KeyGradientTile {
     Sums<kParts, Sizes::kColumns> dk, dv;
     clear_sums(dk);
     clear_sums(dv);
-    for (int n = 0; n < group * blocks; ++n) {
-      const int query = begin + n % blocks * kQueries;
+    int query = begin;
+    for (int n = group * blocks; n > 0; --n, query = next_query(query)) {
       const uint4* const q = ring.next(load);
       const uint4* const dout = q + Sizes::kTileChunks;
-      const Seen seen = warp_row_ >= keys_ ? Seen::none
-                                           : s_.seen(query, kQueries, first_key_ + warp_row_,
-                                                     16 * kParts, a_.window);
+      const int key = first_key_ + warp_row_;
+      const Seen seen =
+          warp_row_ >= keys_ ? Seen::none : s_.seen(query, kQueries, key, 16 * kParts, a_.window);
       if (seen == Seen::none) continue;
       Sums<kParts, kQueries> s, dp;
       make_scores<D>(tile_, k_, warp_row_, q, s);
       make_scores<D>(tile_, v_, warp_row_, dout, dp);
-      make_weights(query, seen, reinterpret_cast<const float*>(dout + Sizes::kTileChunks), s, dp);
+      if (seen == Seen::some) mask_scores<true>(s_, query, key, a_.window, s);
+      make_weights(reinterpret_cast<const float*>(dout + Sizes::kTileChunks), s, dp);
       Weights<kParts, kQueries> weights;
       round_sums(s, weights);
       add_values<D>(tile_, weights, dout, column_ / 16, dv);
@@ -109,22 +116,19 @@ class KeyGradientTile {
 
   /// Scores become weights, and dp, the weights' gradients, those of scores. `values`: log_sum and
   /// delta of the queries; zero of those that are not there, whose rows are zeros too.
-  __device__ void make_weights(int query, Seen seen, const float* values, Sums<kParts, kQueries>& s,
+  __device__ void make_weights(const float* values, Sums<kParts, kQueries>& s,
                                Sums<kParts, kQueries>& dp) const {
     const float scale = a_.scale * kLog2e;
 #pragma unroll
     for (int n = 0; n < kQueries / 8; ++n) {
       const auto log_sum = load_wide<float2>(values + 8 * n + sum_column(0));
       const auto delta = load_wide<float2>(values + kQueries + 8 * n + sum_column(0));
+      const float subtracted[2] = {log_sum.x * kLog2e, log_sum.y * kLog2e};
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const int last = s_.last_key(query + 8 * n + sum_column(i));
-        const float subtracted = (i % 2 == 0 ? log_sum.x : log_sum.y) * kLog2e;
 #pragma unroll
         for (int part = 0; part < kParts; ++part) {
-          const int key = first_key_ + warp_row_ + 16 * part + sum_row(i);
-          const bool visible = seen == Seen::all || AttentionSequence::sees(last, key, a_.window);
-          const float p = visible ? exp2_flushed(fmaf(s[part][n][i], scale, -subtracted)) : 0.0f;
+          const float p = exp2_flushed(fmaf(s[part][n][i], scale, -subtracted[i % 2]));
           s[part][n][i] = p;
           dp[part][n][i] = p * (dp[part][n][i] - (i % 2 == 0 ? delta.x : delta.y));
         }

@@ -83,7 +83,10 @@ class QueryGradientTile {
       if (seen == Seen::none) continue;
       Sums<kParts, kKeys> s;
       make_scores<D>(tile_, q_, warp_row_, k, s);
-      make_score_gradients(key, seen, s, dp);
+      if (seen == Seen::some) {
+        mask_scores<false>(s_, first_query_ + warp_row_, key, a_.window, s);
+      }
+      make_score_gradients(s, dp);
       Weights<kParts, kKeys> weights;
       round_sums(dp, weights);
       add_values<D>(tile_, weights, k, 0, dq);
@@ -112,21 +115,17 @@ class QueryGradientTile {
   }
 
   /// dp, the gradients of weights, become those of scores.
-  __device__ void make_score_gradients(int key, Seen seen, const Sums<kParts, kKeys>& s,
+  __device__ void make_score_gradients(const Sums<kParts, kKeys>& s,
                                        Sums<kParts, kKeys>& dp) const {
     const float scale = a_.scale * kLog2e;
 #pragma unroll
     for (int part = 0; part < kParts; ++part) {
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int last = s_.last_key(first_query_ + warp_row_ + 16 * part + sum_row(i));
+      for (int n = 0; n < kKeys / 8; ++n) {
 #pragma unroll
-        for (int n = 0; n < kKeys / 8; ++n) {
-          const bool visible =
-              seen == Seen::all ||
-              AttentionSequence::sees(last, key + 8 * n + sum_column(i), a_.window);
+        for (int i = 0; i < 4; ++i) {
           const float p = exp2_flushed(fmaf(s[part][n][i], scale, -log_sum_[part][i / 2]));
-          dp[part][n][i] = visible ? p * (dp[part][n][i] - delta_[part][i / 2]) : 0.0f;
+          dp[part][n][i] = p * (dp[part][n][i] - delta_[part][i / 2]);
         }
       }
     }

@@ -102,6 +102,14 @@ TEST_CASE("attention: more than one tile") {
   check_back_ends(attention({{3, 200}, {65, 150}}, shape_of(2, 2, 16, 70)));
 }
 
+TEST_CASE("attention: narrow windows over the bounds of tiles") {
+  // Of so few keys none may be missed.
+  for (const int64_t window : {2, 3}) {
+    INFO("window " << window);
+    check_back_ends(attention({{150, 150}, {65, 190}, {1, 65}}, shape_of(2, 1, 8, window)));
+  }
+}
+
 TEST_CASE("attention: wide heads") {
   for (const int64_t d : {64, 72, 128, 200, 256}) {
     INFO("heads of " << d);

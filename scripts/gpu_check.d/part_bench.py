@@ -131,16 +131,21 @@ def moe(check):
 
 
 def attention(check):
-    """Forward and backward together, as the peer is timed."""
+    """Forward and backward together, as the peer is timed; in bf16, as it computes. f32 stands alone."""
     lines = [line for line in ours(check, "attention") if line["measurement"].startswith("attention")]
-    shapes = [sizes(line, ATTENTION_SIZES) for line in lines[::2]]
+    pairs = list(zip(lines[::2], lines[1::2]))
+    shapes = [sizes(line, ATTENTION_SIZES) for line, _ in pairs if line["measurement"].endswith("bf16")]
     theirs, why = peer(check, "attention", shapes) if shapes else ([], "")
-    for forward, backward, shape in zip(lines[::2], lines[1::2], shapes):
+    for forward, backward in pairs:
+        compute = forward["measurement"].split()[-1]
+        compared = compute == "bf16"
         both = {key: forward[key] + backward[key] for key in ("seconds", "flops")}
-        compare(check, f"attention f+b {forward['shape']}", both, 0,
-                [r for r in theirs if r["shape"] == shape],
-                f"causal; forward {with_unit(forward)}, backward {with_unit(backward)}"
-                + (f"; {why}" if why else ""), wanted=1.0)
+        shape = sizes(forward, ATTENTION_SIZES)
+        notes = [f"causal; forward {with_unit(forward)}, backward {with_unit(backward)}",
+                 why if compared else ""]
+        compare(check, f"attention f+b {compute} {forward['shape']}", both, 0,
+                [r for r in theirs if compared and r["shape"] == shape],
+                "; ".join(filter(None, notes)), wanted=1.0)
 
 
 def products(check):

@@ -46,9 +46,10 @@ void loss(const GpuTarget& target, Compute compute, int64_t tokens, int64_t hidd
       [&] { b.ops().cross_entropy(b.stream(), x, head, labels, 1e-4, sum, dx, {.weight = dw}); });
 }
 
-void attention(const GpuTarget& target, int64_t sequences, int64_t length, int64_t heads,
-               int64_t kv_heads, int64_t d) {
-  const AttentionShape shape = {.heads = heads, .kv_heads = kv_heads, .head_dim = d, .scale = 0.08};
+void attention(const GpuTarget& target, Compute compute, int64_t sequences, int64_t length,
+               int64_t heads, int64_t kv_heads, int64_t d) {
+  const AttentionShape shape = {
+      .heads = heads, .kv_heads = kv_heads, .head_dim = d, .scale = 0.08, .compute = compute};
   const int64_t tokens = sequences * length;
   GpuBench b(target, target.ops.attention_scratch(shape, tokens, length));
   std::vector<int32_t> begin;
@@ -61,11 +62,11 @@ void attention(const GpuTarget& target, int64_t sequences, int64_t length, int64
              log_sum = b.random(DType::f32, tokens, heads);
   // Of a causal attention: half of the scores; the backward makes five products of the forward's two.
   const double flops = 2.0 * static_cast<double>(tokens * length * heads * d);
-  const std::string text = shape_text({sequences, length, heads, kv_heads, d});
-  b.report_flops("attention_forward", text, flops, [&] {
+  const std::string sizes = shape_text({sequences, length, heads, kv_heads, d});
+  b.report_flops(std::string("attention_forward ") + text(compute), sizes, flops, [&] {
     b.ops().attention_forward(b.stream(), shape, offsets, q, k, v, out, log_sum);
   });
-  b.report_flops("attention_backward", text, 2.5 * flops, [&] {
+  b.report_flops(std::string("attention_backward ") + text(compute), sizes, 2.5 * flops, [&] {
     b.ops().attention_backward(b.stream(), shape, offsets, dout, q, k, v, out, log_sum, dq, dk, dv);
   });
 }
@@ -86,11 +87,16 @@ void bench_products(const GpuTarget& target) {
 }
 
 void bench_attention(const GpuTarget& target) {
-  if (target.small) return attention(target, 2, 40, 4, 2, 16);
-  attention(target, 1, 8192, 32, 4, 128);
-  attention(target, 4, 2048, 32, 4, 128);
-  attention(target, 4, 2048, 16, 16, 128);
-  attention(target, 4, 2048, 32, 8, 64);
+  for (const Compute compute : {Compute::bf16, Compute::f32}) {
+    if (target.small) {
+      attention(target, compute, 2, 40, 4, 2, 16);
+      continue;
+    }
+    attention(target, compute, 1, 8192, 32, 4, 128);
+    attention(target, compute, 4, 2048, 32, 4, 128);
+    attention(target, compute, 4, 2048, 16, 16, 128);
+    attention(target, compute, 4, 2048, 32, 8, 64);
+  }
 }
 
 }  // namespace hearth::bench

@@ -139,6 +139,24 @@ class Claims(Case):
                 self.assertIn(said, row.reason)
                 self.assertIn("torch b", row.against)
 
+    def test_attention_in_bf16_alone_stands_beside_the_peer(self):
+        line = ('echo \'{"measurement": "attention_%s %s", "shape": "1x8192x32x4x128", "seconds": %s, '
+                '"flops": 1e12}\'\n')
+        c = self.make(bench_gpu="".join(
+            line % values for values in (("forward", "bf16", 2e-3), ("backward", "bf16", 4e-3),
+                                         ("forward", "f32", 2e-2), ("backward", "f32", 4e-2))))
+        c.machine.names, c.rates = ["NVIDIA H100"], {"matmul": 800e12, "copy": 3e12}
+        shape = dict(batch=1, seq=8192, heads=32, kv_heads=4, head_dim=128)
+        theirs = [{"way": "cudnn", "shape": shape, "seconds": 3e-3}]
+        with mock.patch.object(part_bench, "peer", return_value=(theirs, "")) as asked:
+            part_bench.attention(c)
+        self.assertEqual(asked.call_args.args[2], [shape])
+        rounded, exact = c.rows
+        self.assertAlmostEqual(rounded.ratio, 0.5)
+        self.assertIn("NOT reached", rounded.reason)
+        self.assertIsNone(exact.ratio)
+        self.assertNotIn("torch", exact.against)
+
     def test_a_benchmark_without_a_gpu_or_that_fails(self):
         for code, result in ((3, NOT_RUN), (1, FAILED)):
             c = self.make(bench_gpu=f"echo why; exit {code}")

@@ -1,16 +1,23 @@
 #include "gpu_kernels/choices.h"
 
-#include <map>
+#include <cstdlib>
 #include <mutex>
 #include <set>
+#include <sstream>
 
 namespace hearth::HEARTH_GPU {
 namespace {
 
-// What the process knows of choices.
+// What the process knows of choices. At first it does without those that HEARTH_WITHOUT names
+// ("cuDNN,CUTLASS").
 struct Known {
+  Known() {
+    const char* without = std::getenv("HEARTH_WITHOUT");
+    std::stringstream names(without != nullptr ? without : "");
+    for (std::string name; std::getline(names, name, ',');) refused.insert(name);
+  }
   std::mutex mutex;
-  std::map<std::string, std::string, std::less<>> refusals;
+  std::set<std::string, std::less<>> refused;
   std::set<std::string> said;
 };
 Known& known() {
@@ -20,15 +27,18 @@ Known& known() {
 
 }  // namespace
 
-std::string refusal_of(std::string_view name) {
+bool is_refused(std::string_view name) {
   const std::lock_guard lock(known().mutex);
-  const auto found = known().refusals.find(name);
-  return found == known().refusals.end() ? std::string() : found->second;
+  return known().refused.contains(name);
 }
 
-void refuse_choice(std::string_view name, std::string reason) {
+void refuse_choice(std::string_view name, bool refused) {
   const std::lock_guard lock(known().mutex);
-  known().refusals[std::string(name)] = std::move(reason);
+  if (refused) {
+    known().refused.emplace(name);
+  } else {
+    known().refused.erase(std::string(name));
+  }
 }
 
 void say_declined(const Say& say, std::string_view name, const std::string& reason) {

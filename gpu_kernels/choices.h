@@ -17,15 +17,17 @@ class Choice {
  public:
   virtual ~Choice() = default;
   virtual std::string_view name() const = 0;
+  /// Of the library that was found; empty: it is absent, and `declines` says why.
+  virtual std::string version() const { return {}; }
 };
 
 using Say = std::function<void(const std::string&)>;
 
-/// Why the process does without this choice; empty: it does not.
-std::string refusal_of(std::string_view name);
-/// From now on nobody takes this choice, for this reason; an empty reason takes that back. Not while
-/// work is under way: a run makes its choices before its first step.
-void refuse_choice(std::string_view name, std::string reason);
+/// Whether the process does without this choice.
+bool is_refused(std::string_view name);
+/// From now on nobody takes this choice; who refuses it says why. False takes that back. Not while work
+/// is under way.
+void refuse_choice(std::string_view name, bool refused = true);
 
 /// Says "<name> not used: <reason>", once in the process.
 void say_declined(const Say& say, std::string_view name, const std::string& reason);
@@ -37,8 +39,8 @@ template <class Kind, class Problem>
 const Kind* choose(std::span<const Kind* const> choices, GpuStream& stream, const Problem& problem,
                    const Say& say) {
   for (const Kind* choice : choices) {
-    std::string reason = refusal_of(choice->name());
-    if (reason.empty()) reason = choice->declines(stream, problem);
+    if (is_refused(choice->name())) continue;
+    const std::string reason = choice->declines(stream, problem);
     if (reason.empty()) return choice;
     say_declined(say, choice->name(), reason);
   }

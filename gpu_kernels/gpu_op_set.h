@@ -11,6 +11,9 @@ class GpuOps final : public OpSet {
  public:
   explicit GpuOps(std::string_view name) : name_(name) {}
   std::string_view name() const override { return name_; }
+  // libraries.cpp
+  std::vector<OpLibrary> libraries() const override;
+  void call_library(const std::string& name, bool called) const override;
   bool supports(DType activations, Compute compute) const override {
     return activations == DType::f32 && compute != Compute::f64;
   }

@@ -68,6 +68,12 @@ Owned<cublasLtMatrixLayout_t> layout(cudaDataType_t type, int64_t rows, int64_t 
 class CublasLtChoice final : public ProductChoice {
  public:
   std::string_view name() const override { return "cuBLASLt"; }
+  std::string version() const override {
+    if (!cublaslt().problem.empty()) return {};
+    const size_t number = cublaslt().get_version();  // major * 10000 + minor * 100 + patch
+    return std::to_string(number / 10000) + '.' + std::to_string(number / 100 % 100) + '.' +
+           std::to_string(number % 100);
+  }
   size_t workspace_bytes() const override { return cublaslt().problem.empty() ? kWorkspace : 0; }
 
   std::string declines(GpuStream&, const DenseProduct& p) const override {

@@ -122,6 +122,8 @@ def ops(check):
             check.add("op tests", NOT_RUN if check.rehearsing else FAILED, reason=message)
             return
     catch(check, f"op tests, {name}", "test_ops", HEARTH_TEST_OP_SETS=name)
+    catch(check, "op tests, own kernels", "test_ops", ["linear*,experts*,attention*"],
+          HEARTH_TEST_OP_SETS=name, HEARTH_WITHOUT="cuBLASLt,CUTLASS,cuDNN")
 
 
 def parity(check):

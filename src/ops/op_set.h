@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/stream.h"
 #include "ops/view.h"
@@ -76,6 +77,11 @@ struct AdamWTensors {
   View working = {};  // may be empty
 };
 
+/// A library found on this machine.
+struct OpLibrary {
+  std::string name, version;
+};
+
 /// The router's losses over a micro-batch.
 struct RouterLosses {
   bool pooled = false;    // one share and mean an expert over all layers, as transformers does
@@ -89,6 +95,14 @@ class OpSet {
   virtual std::string_view name() const = 0;
   /// The instructions chosen on this machine, which results may depend on; empty where none are.
   virtual std::string instructions() const { return {}; }
+  /// The libraries that ops call where they have kernels of their own, too; results depend on them to
+  /// the last bits.
+  virtual std::vector<OpLibrary> libraries() const { return {}; }
+  /// Whether ops of this process call that library from now on; they do from the start, if it is
+  /// there. Not while ops run.
+  virtual void call_library(const std::string& name, bool called) const {
+    static_cast<void>(name), static_cast<void>(called);
+  }
   /// Whether activations may be of this type; and weights computed so.
   virtual bool supports(DType activations, Compute compute) const = 0;
   /// Whether the hardware computes products so, at more than the rate of f32 (`--compute-dtype

@@ -15,6 +15,17 @@ namespace hearth {
 
 namespace {
 
+// The libraries that ops call, by place.
+JsonArray libraries_json(const RunSetup& setup) {
+  JsonArray names;
+  for (const RunPlace& place : setup.devices.places) {
+    for (const OpLibrary& library : place.ops->libraries()) {
+      names.push_back(place.name + ' ' + library.name + ' ' + library.version);
+    }
+  }
+  return names;
+}
+
 using Digests = std::vector<std::pair<std::string, Digest>>;
 
 Json digests_json(const Digests& digests) {
@@ -216,7 +227,8 @@ Json run_identity(const TrainConfig& config, const RunSetup& setup, const Digest
                                  {"type", build.build_type},   {"sanitizers", build.sanitizers}};
   identity["machine"] = JsonObject{{"cpu", setup.topology.cpu_model},
                                    {"instructions", setup.place(kHostPlace).ops->instructions()},
-                                   {"devices", devices_json(setup)}};
+                                   {"devices", devices_json(setup)},
+                                   {"libraries", libraries_json(setup)}};
   return identity;
 }
 

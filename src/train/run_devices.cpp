@@ -7,6 +7,7 @@
 #include "device/cuda_device.h"
 #include "device/device_list.h"
 #include "ops/registry.h"
+#include "runtime/library_check.h"
 
 namespace hearth {
 namespace {
@@ -26,6 +27,18 @@ CudaCalls* find_cuda(std::string& why_not) {
   return back_end().calls(why_not);
 }
 
+// A library that computes something else than our own kernels is not called.
+void check_libraries_of(const RunPlace& place) {
+  for (const std::string& line : check_libraries(*place.device, *place.ops)) {
+    log_warning(place.name + ": " + line);
+  }
+  std::string called;
+  for (const OpLibrary& library : place.ops->libraries()) {
+    called += (called.empty() ? "" : ", ") + library.name + ' ' + library.version;
+  }
+  if (!called.empty()) log_info(place.name + ": ops call " + called);
+}
+
 RunPlace cuda_place(CudaCalls& calls, int number, const DeviceRequest& request) {
   CudaDeviceOptions options;
   options.number = number;
@@ -39,6 +52,7 @@ RunPlace cuda_place(CudaCalls& calls, int number, const DeviceRequest& request) 
               ": the GPU code of this version was tested by an emulator alone, not yet "
               "on a GPU; scripts/gpu_check holds it to the CPU's results (docs/gpu.md)");
   place.ops = &find_op_set(back_end().ops);
+  check_libraries_of(place);
   place.more_memory = "--gpu-memory ";
   place.memory = SpaceKind::device;
   return place;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cuda_emulator/emulated_grouped.h"
+#include "cuda_emulator/plain_library.h"
 #include "gpu_kernels/grouped_choices.h"
 #include "gpu_kernels/products.h"
 #include "support/test_stream.h"
@@ -86,11 +87,12 @@ int64_t run(const std::function<void(Products&)>& work) {
 /// With a library, which takes `taken` products, and without: `result` is what `work` makes.
 void check(int64_t taken, const std::vector<float>& begin,
            const std::function<void(Products&, float*)>& work) {
+  const hearth::test::WithPlainLibrary library(hearth::test::PlainLibrary::right);
   std::vector<float> by_library = begin, ours = begin;
   CHECK(run([&](Products& p) { work(p, by_library.data()); }) == taken);
-  refuse_choice("CUTLASS", "a test");
+  refuse_choice("CUTLASS");
   CHECK(run([&](Products& p) { work(p, ours.data()); }) == 0);
-  refuse_choice("CUTLASS", "");
+  refuse_choice("CUTLASS", false);
   double difference = 0, size = 0;
   for (size_t i = 0; i < ours.size(); ++i) {
     difference += std::pow(static_cast<double>(by_library[i]) - ours[i], 2);

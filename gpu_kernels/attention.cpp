@@ -1,7 +1,9 @@
 // Attention on the host's side: checks, addresses, launches. Computed in bf16, q, k, v and dout are
-// rounded to copies in the stream's scratch, and the tensor cores multiply those.
+// rounded to copies in the stream's scratch, and the tensor cores multiply those, by a library or by the
+// kernels here.
 #include <algorithm>
 
+#include "gpu_kernels/attention_choices.h"
 #include "gpu_kernels/attention_rows.h"
 #include "gpu_kernels/gpu_op_set.h"
 #include "gpu_kernels/gpu_stream.h"
@@ -50,11 +52,13 @@ void round_inputs(GpuStream& gpu, const ConstView& q, const ConstView& k, const 
 
 /// out and log_sum from the copies.
 void forward_of_rounded(GpuStream& gpu, const AttentionArguments& a) {
+  if (run_attention_by_choice(gpu, {false, a})) return;
   attention_forward_bf16_on(gpu.handle(), a);
 }
 
 /// dq, dk and dv from the copies, out and log_sum.
 void backward_of_rounded(GpuStream& gpu, AttentionArguments& a) {
+  if (run_attention_by_choice(gpu, {true, a})) return;
   a.delta = gpu.scratch().take<float>(int64_t{a.query_rows} * a.heads);
   attention_delta_bf16_on(gpu.handle(), a);
   attention_dq_bf16_on(gpu.handle(), a);
@@ -138,7 +142,8 @@ ScratchNeed GpuOps::attention_scratch(const AttentionShape& shape, int64_t token
   if (is_rounded(shape)) {
     const int64_t keys = std::max(tokens, longest);
     bytes += 2 * operand_bytes(tokens, shape.heads * shape.head_dim, sizeof(uint16_t)) +
-             2 * operand_bytes(keys, shape.kv_heads * shape.head_dim, sizeof(uint16_t));
+             2 * operand_bytes(keys, shape.kv_heads * shape.head_dim, sizeof(uint16_t)) +
+             attention_choice_bytes(shape.heads, shape.kv_heads, shape.head_dim, tokens, keys);
   }
   return {bytes, 0};
 }

@@ -1,4 +1,5 @@
 // The libraries behind all lists of choices.
+#include "gpu_kernels/attention_choices.h"
 #include "gpu_kernels/gpu_op_set.h"
 #include "gpu_kernels/grouped_choices.h"
 #include "gpu_kernels/product_choices.h"
@@ -10,6 +11,7 @@ std::vector<const Choice*> all_choices() {
   std::vector<const Choice*> all;
   for (const ProductChoice* choice : product_choices()) all.push_back(choice);
   for (const GroupedChoice* choice : grouped_choices()) all.push_back(choice);
+  for (const AttentionChoice* choice : attention_choices()) all.push_back(choice);
   return all;
 }
 

@@ -26,9 +26,7 @@ struct CublasLt {
   std::string found;    // the file
 };
 
-/// Loaded at the first call. Looked for where the system's loader looks (LD_LIBRARY_PATH), in the
-/// toolkit's usual folders and in the Python packages of an active environment (VIRTUAL_ENV,
-/// CONDA_PREFIX).
+/// Loaded at the first call, from where library_search.h looks.
 const CublasLt& cublaslt();
 
 }  // namespace hearth::HEARTH_GPU

@@ -26,7 +26,7 @@ constexpr int64_t kOldest = 90800;
 
 std::string version_problem(int64_t version) {
   if (version < kOldest) return "is older than 9.8";
-  if (version == 91000 || version == 91001) return "gives wrong gradients (9.10.0 and 9.10.1)";
+  if (version == 91000 || version == 91001) return "is known as broken (9.10.0 and 9.10.1)";
   return {};
 }
 

@@ -62,10 +62,11 @@ double loss_row(float* z, int64_t n, int32_t label, double scale) {
 
 // The trained rows, some at a time: logits, then loss and dlogits in their place, then
 // dx = dlogits W as sums over pieces of the vocabulary, and dW += dlogits^T x.
-void CpuOps::cross_entropy(Stream& stream, ConstView x, const LinearView& head, ConstView labels,
-                           double scale, View loss, View dx, const LinearGradient& gradient) const {
+void CpuOps::cross_entropy(Stream& stream, ConstView x, const LinearView& head,
+                           const Labels& labels, double scale, View loss, View dx,
+                           const LinearGradient& gradient) const {
   const int64_t vocabulary = head.out(), hidden = head.in();
-  HEARTH_CHECK(x.cols == hidden && has_shape(labels, 1, x.rows) && has_shape(loss, 1, 1) &&
+  HEARTH_CHECK(x.cols == hidden && has_shape(labels.ids, 1, x.rows) && has_shape(loss, 1, 1) &&
                    (!dx || has_shape(dx, x.rows, hidden)) &&
                    (!gradient.weight || has_shape(gradient.weight, vocabulary, hidden)),
                "cross_entropy: shapes");
@@ -75,7 +76,7 @@ void CpuOps::cross_entropy(Stream& stream, ConstView x, const LinearView& head, 
   auto* trained = scratch.take<int32_t>(x.rows);
   int64_t count = 0;
   for (int64_t t = 0; t < x.rows; ++t) {
-    const int32_t label = labels.as<int32_t>()[t];
+    const int32_t label = labels.ids.as<int32_t>()[t];
     if (label == kNotTrained) {
       if (dx) std::fill_n(dx.row<float>(t), hidden, 0.0f);
       continue;
@@ -83,6 +84,7 @@ void CpuOps::cross_entropy(Stream& stream, ConstView x, const LinearView& head, 
     HEARTH_CHECK(label >= 0 && label < vocabulary, "cross_entropy: label");
     trained[count++] = static_cast<int32_t>(t);
   }
+  HEARTH_CHECK(count <= labels.most_trained, "cross_entropy: more rows are trained than said");
 
   const int64_t chunk = std::min(x.rows, loss_rows(vocabulary));
   const int64_t pieces = loss_pieces(vocabulary);
@@ -121,8 +123,8 @@ void CpuOps::cross_entropy(Stream& stream, ConstView x, const LinearView& head, 
       if (pair) add_low_rank(own, u.slice(r.begin, r.count), pair, head.compute, out, to);
     });
     host.pool().run(n, [&](int64_t r, int) {
-      row_loss[r] =
-          loss_row(z.row<float>(r), vocabulary, labels.as<int32_t>()[trained[first + r]], scale);
+      row_loss[r] = loss_row(z.row<float>(r), vocabulary,
+                             labels.ids.as<int32_t>()[trained[first + r]], scale);
     });
     for (int64_t r = 0; r < n; ++r) total += row_loss[r];
     if (!dx) continue;

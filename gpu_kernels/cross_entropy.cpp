@@ -1,10 +1,11 @@
-// Cross-entropy in chunks of trained rows: which rows those are is found on the device, and how many
-// of them there are never comes to the host; chunks past the last one work on rows of zeros.
+// Cross-entropy in chunks of trained rows: which rows those are is found on the device, how many of
+// them there are at most the caller says. What is left of the last chunk works on rows of zeros.
 #include <algorithm>
 
 #include "gpu_kernels/gpu_op_set.h"
 #include "gpu_kernels/gpu_stream.h"
 #include "gpu_kernels/loss_rows.h"
+#include "gpu_kernels/product.h"
 
 namespace hearth::HEARTH_GPU {
 namespace {
@@ -17,17 +18,25 @@ int64_t chunk_rows(int64_t tokens, int64_t vocabulary) {
   return std::min(tokens, std::clamp<int64_t>(rows / 128 * 128, 256, 4096));
 }
 
+/// The rows that chunks are made of: few different numbers, as a library chooses its kernel for each.
+int64_t rows_in_chunks(const Labels& labels) {
+  const int64_t most = std::clamp<int64_t>(labels.most_trained, 0, labels.ids.cols);
+  return std::min(labels.ids.cols, (most + kTileRows - 1) / kTileRows * kTileRows);
+}
+
 int64_t logits_stride(int64_t vocabulary) { return (vocabulary + 3) / 4 * 4; }
 
 FloatRows rows_of(const ConstView& x) { return {const_cast<float*>(x.as<float>()), x.stride}; }
 
 }  // namespace
 
-void GpuOps::cross_entropy(Stream& stream, ConstView x, const LinearView& head, ConstView labels,
-                           double scale, View loss, View dx, const LinearGradient& gradient) const {
+void GpuOps::cross_entropy(Stream& stream, ConstView x, const LinearView& head,
+                           const Labels& labels, double scale, View loss, View dx,
+                           const LinearGradient& gradient) const {
   const int64_t vocabulary = head.out(), hidden = head.in(), tokens = x.rows;
-  HEARTH_CHECK(x.cols == hidden && labels.rows == 1 && labels.cols == tokens && loss.rows == 1 &&
-                   loss.cols == 1 && (!dx || (dx.rows == tokens && dx.cols == hidden)) &&
+  HEARTH_CHECK(x.cols == hidden && labels.ids.rows == 1 && labels.ids.cols == tokens &&
+                   loss.rows == 1 && loss.cols == 1 &&
+                   (!dx || (dx.rows == tokens && dx.cols == hidden)) &&
                    (!gradient.weight ||
                     (gradient.weight.rows == vocabulary && gradient.weight.cols == hidden)),
                "cross_entropy: shapes");
@@ -39,13 +48,14 @@ void GpuOps::cross_entropy(Stream& stream, ConstView x, const LinearView& head, 
   auto* logits = gpu.scratch().take<float>(chunk * stride);
   auto* some = gpu.scratch().take<float>(chunk * hidden);
   auto* some_dx = dx ? gpu.scratch().take<float>(chunk * hidden) : nullptr;
-  const auto* label = labels.as<int32_t>();
+  const auto* label = labels.ids.as<int32_t>();
+  const int64_t in_chunks = rows_in_chunks(labels);
   const int rows = static_cast<int>(tokens), width = static_cast<int>(hidden);
 
   compact_labels_on(gpu.handle(), label, rows, trained);
   if (dx) clear_untrained_on(gpu.handle(), label, rows, width, rows_of(dx));
-  for (int64_t first = 0; first < tokens; first += chunk) {
-    const int64_t n = std::min(chunk, tokens - first);
+  for (int64_t first = 0; first < in_chunks; first += chunk) {
+    const int64_t n = std::min(chunk, in_chunks - first);
     const auto count = static_cast<int>(n);
     const View z(logits, DType::f32, n, vocabulary, stride);
     const View inputs(some, DType::f32, n, hidden);
@@ -63,8 +73,10 @@ void GpuOps::cross_entropy(Stream& stream, ConstView x, const LinearView& head, 
     scatter_trained_on(gpu.handle(), trained + first, count, width, rows_of(gradients),
                        rows_of(dx));
   }
-  sum_loss_on(gpu.handle(), row_loss, rows, loss.as<double>(), dx ? dx.as<float>() : nullptr,
-              gradient.weight ? gradient.weight.as<float>() : nullptr);
+  sum_loss_on(gpu.handle(), {row_loss, static_cast<int>(in_chunks),
+                             in_chunks < tokens ? trained + in_chunks : nullptr, loss.as<double>(),
+                             dx ? dx.as<float>() : nullptr,
+                             gradient.weight ? gradient.weight.as<float>() : nullptr});
 }
 
 ScratchNeed GpuOps::cross_entropy_scratch(int64_t tokens, int64_t hidden, int64_t vocabulary,

@@ -18,6 +18,17 @@ struct LossChunk {
   double* row_loss = nullptr;  // [rows]
 };
 
+/// loss = the sum over rows, in a fixed order; NaN where a row is trained that no chunk had. A loss that
+/// is no number spoils the first elements of `dx` and `weight_gradient`, as far as they are there.
+struct LossSum {
+  const double* row_loss = nullptr;
+  int rows = 0;
+  const int32_t* beyond =
+      nullptr;  // the next of the compacted rows, -1 if none is trained; or null
+  double* loss = nullptr;
+  float *dx = nullptr, *weight_gradient = nullptr;
+};
+
 /// Rows of a float matrix.
 struct FloatRows {
   float* data = nullptr;
@@ -36,9 +47,6 @@ void scatter_trained_on(void* stream, const int32_t* trained, int rows, int widt
 /// Rows without a label become zero.
 void clear_untrained_on(void* stream, const int32_t* labels, int rows, int width, FloatRows to);
 void loss_rows_on(void* stream, const LossChunk& chunk);
-/// loss = the sum over rows, in a fixed order. A loss that is no number spoils the first elements
-/// of `dx` and `weight_gradient`, as far as they are there.
-void sum_loss_on(void* stream, const double* row_loss, int rows, double* loss, float* dx,
-                 float* weight_gradient);
+void sum_loss_on(void* stream, const LossSum& a);
 
 }  // namespace hearth::HEARTH_GPU

@@ -16,25 +16,28 @@ constexpr int32_t kNotTrained = -100;
 // One row of logits z = x W^T + b at a time: its loss is log sum exp(z) - z[label], the gradient of
 // z is dz = scale * (softmax(z) - one-hot(label)), and from there dx = dz W, dW += dz^T x.
 void ReferenceOps::cross_entropy(Stream& stream, ConstView x, const LinearView& head,
-                                 ConstView labels, double scale, View loss, View dx,
+                                 const Labels& labels, double scale, View loss, View dx,
                                  const LinearGradient& gradient) const {
   const int64_t vocabulary = head.out(), width = head.in();
-  HEARTH_CHECK(x.cols == width && has_shape(labels, 1, x.rows) && has_shape(loss, 1, 1) &&
+  HEARTH_CHECK(x.cols == width && has_shape(labels.ids, 1, x.rows) && has_shape(loss, 1, 1) &&
                    empty_or_shape(dx, x.rows, width) &&
                    empty_or_shape(gradient.weight, vocabulary, width),
                "cross_entropy: shapes");
   Scratch::Frame frame(stream.scratch());
   double total = 0;
+  int64_t trained = 0;
   for_type(x.dtype, [&](auto zero) {
     using T = decltype(zero);
     T* z = stream.scratch().take<T>(vocabulary);
     for (int64_t t = 0; t < x.rows; ++t) {
-      const int32_t label = labels.as<int32_t>()[t];
+      const int32_t label = labels.ids.as<int32_t>()[t];
       if (label == kNotTrained) {
         for (int64_t i = 0; i < width && dx; ++i) dx.row<T>(t)[i] = 0;
         continue;
       }
       HEARTH_CHECK(label >= 0 && label < vocabulary, "cross_entropy: label");
+      HEARTH_CHECK(++trained <= labels.most_trained,
+                   "cross_entropy: more rows are trained than said");
       LinearView map = head;
       map.low_rank = head.low_rank.from_row(t);
       linear_forward(stream, x.slice(t, 1), map, View(z, x.dtype, 1, vocabulary));

@@ -84,8 +84,9 @@ class ReferenceOps final : public OpSet {
   void clear(Stream&, View x) const override;
 
   // cross_entropy.cpp
-  void cross_entropy(Stream&, ConstView x, const LinearView& head, ConstView labels, double scale,
-                     View loss, View dx, const LinearGradient& gradient) const override;
+  void cross_entropy(Stream&, ConstView x, const LinearView& head, const Labels& labels,
+                     double scale, View loss, View dx,
+                     const LinearGradient& gradient) const override;
 
   // optimizer.cpp
   void sum_squares(Stream&, std::span<const ConstView> x, View out) const override;

@@ -145,20 +145,18 @@ __global__ void __launch_bounds__(kLossThreads)
   }
 }
 
-/// loss = the sum over rows, in a fixed order. A loss that is no number spoils the first elements of
-/// `dx` and `weight_gradient`, as far as they are there. One block.
-__global__ void __launch_bounds__(kSumThreads)
-    sum_loss_kernel(const double* row_loss, int rows, double* loss, float* dx,
-                    float* weight_gradient) {
+/// One block.
+__global__ void __launch_bounds__(kSumThreads) sum_loss_kernel(const LossSum a) {
   __shared__ double sums[kSumThreads / 32];
   double own = 0;
-  for (int r = static_cast<int>(threadIdx.x); r < rows; r += kSumThreads) own += row_loss[r];
-  const double sum = sum_of_block(own, sums);
+  for (int r = static_cast<int>(threadIdx.x); r < a.rows; r += kSumThreads) own += a.row_loss[r];
+  double sum = sum_of_block(own, sums);
   if (threadIdx.x != 0) return;
-  *loss = sum;
+  if (a.beyond != nullptr && *a.beyond >= 0) sum = NAN;
+  *a.loss = sum;
   if (sum - sum == 0) return;  // neither infinite nor NaN
-  if (dx != nullptr) *dx = NAN;
-  if (weight_gradient != nullptr) *weight_gradient = NAN;
+  if (a.dx != nullptr) *a.dx = NAN;
+  if (a.weight_gradient != nullptr) *a.weight_gradient = NAN;
 }
 
 /// Whole warps, few for short rows.
@@ -196,9 +194,8 @@ void loss_rows_on(void* stream, const LossChunk& chunk) {
   launch(loss_rows_kernel, chunk.rows, loss_threads(chunk.vocabulary), 0, stream, chunk);
 }
 
-void sum_loss_on(void* stream, const double* row_loss, int rows, double* loss, float* dx,
-                 float* weight_gradient) {
-  launch(sum_loss_kernel, 1, kSumThreads, 0, stream, row_loss, rows, loss, dx, weight_gradient);
+void sum_loss_on(void* stream, const LossSum& a) {
+  launch(sum_loss_kernel, 1, kSumThreads, 0, stream, a);
 }
 
 }  // namespace hearth::HEARTH_GPU

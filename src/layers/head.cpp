@@ -30,6 +30,7 @@ class Head final : public Body {
     }
     list.push_back(ports::token_ints(Value::labels, Access::read));
     list.push_back(ports::scalar(Value::micro_tokens, Access::read));
+    list.push_back(ports::scalar(Value::micro_trained_tokens, Access::read));
     list.push_back(ports::scalar(Value::loss, Access::write));
     list.push_back(ports::scalar(Value::aux_loss, Access::write));
     list.push_back(ports::scalar(Value::z_loss, Access::write));
@@ -111,7 +112,8 @@ class Head final : public Body {
                            c.out(Value::logits));
       return;
     }
-    const ConstView labels = row_vector(c.in(Value::labels));
+    const Labels labels(row_vector(c.in(Value::labels)),
+                        static_cast<int64_t>(c.scalar(Value::micro_trained_tokens)));
     router_losses(c);
     if (c.pass == Pass::eval) {
       c.ops.cross_entropy(c.stream, normed, head, labels, 1, c.out(Value::loss), {}, {});

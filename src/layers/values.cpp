@@ -18,6 +18,7 @@ constexpr auto kInfo = [] {
   set(Value::query_offsets, "query_offsets", Scope::micro_batch, true);
   set(Value::key_offsets, "key_offsets", Scope::micro_batch, true);
   set(Value::micro_tokens, "micro_tokens", Scope::micro_batch, true);
+  set(Value::micro_trained_tokens, "micro_trained_tokens", Scope::micro_batch, true);
   set(Value::dropout_key, "dropout_key", Scope::micro_batch, true);
   set(Value::rope_cosine, "rope_cosine", Scope::step, true);
   set(Value::rope_sine, "rope_sine", Scope::step, true);
@@ -91,9 +92,9 @@ constexpr auto kInfo = [] {
                         Value::logits, Value::grad_norm, Value::clip, Value::finite}) {
     table[static_cast<size_t>(v)].kept = true;
   }
-  for (const Value v :
-       {Value::micro_tokens, Value::dropout_key, Value::trained_tokens, Value::tokens, Value::lr,
-        Value::update_step, Value::grad_norm, Value::clip, Value::finite}) {
+  for (const Value v : {Value::micro_tokens, Value::micro_trained_tokens, Value::dropout_key,
+                        Value::trained_tokens, Value::tokens, Value::lr, Value::update_step,
+                        Value::grad_norm, Value::clip, Value::finite}) {
     table[static_cast<size_t>(v)].host = true;
   }
   return table;

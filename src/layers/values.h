@@ -17,9 +17,10 @@ enum class Value : uint8_t {
   rope_cosine,
   rope_sine,  // [positions, head_dim / 2], once a run
   trained_tokens,
-  tokens,        // f64: of the whole step
-  micro_tokens,  // f64: of the micro-batch
-  dropout_key,   // f64, an integer below 2^53: where adapters have dropout
+  tokens,  // f64: of the whole step
+  micro_tokens,
+  micro_trained_tokens,  // f64: of the micro-batch
+  dropout_key,           // f64, an integer below 2^53: where adapters have dropout
   lr,
   update_step,  // f64
 

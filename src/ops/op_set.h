@@ -82,6 +82,16 @@ struct OpLibrary {
   std::string name, version;
 };
 
+/// The labels of T rows: ids i32 [1, T], -100 = not trained. The caller may know from the data how few
+/// rows are trained, so that a device, which tells the host no counts, need not take all for trained.
+struct Labels {
+  ConstView ids;
+  int64_t most_trained;  // at least as many as are; more that are would be a bug
+
+  Labels(ConstView labels) : Labels(labels, labels.cols) {}
+  Labels(ConstView labels, int64_t most) : ids(labels), most_trained(most) {}
+};
+
 /// The router's losses over a micro-batch.
 struct RouterLosses {
   bool pooled = false;    // one share and mean an expert over all layers, as transformers does
@@ -248,13 +258,13 @@ class OpSet {
   virtual void clear(Stream&, View x) const = 0;
 
   // ---- loss ----------------------------------------------------------------------------------
-  /// Cross-entropy of x W^T against labels (i32 [1, T], -100 = not trained), in chunks of rows so
-  /// that logits never exist as a whole. loss f64 [1, 1] = sum over trained rows. Unless dx is empty:
+  /// Cross-entropy of x W^T against labels, in chunks of trained rows, so that logits never exist as a
+  /// whole. loss f64 [1, 1] = sum over trained rows. Unless dx is empty:
   /// dx [T, H] = gradient of scale * loss (zero where not trained), and the gradients that are
   /// there are added to. A loss may be infinite or NaN where its gradient, of probabilities, is
   /// finite: then the first element of dx, and of the weight's gradient if there is one, becomes NaN,
   /// so that the norm of the gradients shows it.
-  virtual void cross_entropy(Stream&, ConstView x, const LinearView& head, ConstView labels,
+  virtual void cross_entropy(Stream&, ConstView x, const LinearView& head, const Labels& labels,
                              double scale, View loss, View dx,
                              const LinearGradient& gradient) const = 0;
 

@@ -24,6 +24,7 @@ BatchShape fill(const Executor& executor, const MicroBatch& batch, int32_t m) {
   copy(Value::query_offsets, batch.offsets);
   copy(Value::key_offsets, batch.offsets);
   executor.scalar(Value::micro_tokens, m) = static_cast<double>(batch.tokens);
+  executor.scalar(Value::micro_trained_tokens, m) = static_cast<double>(batch.trained_tokens);
   return {batch.tokens, static_cast<int64_t>(batch.offsets.size()) - 1, 0};
 }
 

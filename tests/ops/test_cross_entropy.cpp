@@ -1,3 +1,5 @@
+#include <optional>
+
 #include "op_test.h"
 
 using namespace hearth;
@@ -13,6 +15,7 @@ struct Case {
   bool gradients = true;
   int64_t rank = 0;
   double dropout = 0;
+  std::optional<int64_t> most_trained = {};
 };
 
 OpTest cross_entropy(const Case& c) {
@@ -38,12 +41,15 @@ OpTest cross_entropy(const Case& c) {
     test.bf16_tolerance = 2e-2;  // so is the product with A
   }
   const auto head = [=](const Run& r) { return r.linear("head", "", {c.dropout, 99, {}}); };
+  const auto labels = [=](const Run& r) {
+    const ConstView ids = r.view("labels");
+    return Labels(ids, c.most_trained.value_or(ids.cols));
+  };
   test.forward = [=](const Run& r) {
-    r.ops.cross_entropy(r.stream, r.view("x"), head(r), r.view("labels"), 1, r.view("loss"), {},
-                        {});
+    r.ops.cross_entropy(r.stream, r.view("x"), head(r), labels(r), 1, r.view("loss"), {}, {});
   };
   test.backward = [=](const Run& r) {
-    r.ops.cross_entropy(r.stream, r.view("x"), head(r), r.view("labels"), r["dloss"].get(0, 0),
+    r.ops.cross_entropy(r.stream, r.view("x"), head(r), labels(r), r["dloss"].get(0, 0),
                         r.view("loss"), r.view("dx"), r.gradient("head"));
   };
   return test;
@@ -101,6 +107,40 @@ TEST_CASE("cross-entropy: nothing trained") {
     CHECK(difference(result.at("dx"), Tensor(DType::f32, 3, 5).fill(0), 0) == "");
     CHECK(difference(result.at("dhead"), test.tensors.at("dhead"), 0) == "");
   });
+}
+
+TEST_CASE("cross-entropy: how few rows are trained is known beforehand") {
+  for (const int64_t trained : {0, 1, 128, 129, 600}) {
+    std::vector<double> labels(600, -100);
+    for (int64_t i = 0; i < trained; ++i) {
+      labels[static_cast<size_t>(599 - i * (599 / std::max<int64_t>(1, trained - 1)))] =
+          static_cast<double>(i % 31);
+    }
+    for (const int64_t more : {0, 40}) {
+      INFO(trained << " trained, " << more << " more said");
+      check_back_ends(cross_entropy({.width = 12,
+                                     .vocabulary = 31,
+                                     .labels = labels,
+                                     .rank = more > 0 ? 2 : 0,
+                                     .dropout = more > 0 ? 0.4 : 0,
+                                     .most_trained = trained + more}));
+    }
+  }
+}
+
+TEST_CASE("cross-entropy: more trained rows than said are not passed over in silence") {
+  for (const int64_t said : {0, 128}) {
+    const OpTest test = cross_entropy(
+        {.width = 3, .vocabulary = 7, .labels = std::vector<double>(400, 5), .most_trained = said});
+    for_each_back_end(test.scratch, [&](const OpSet& ops, Stream& stream) {
+      try {
+        const Tensors after = run_op(ops, stream, test.tensors, test.backward);
+        CHECK(std::isnan(after.at("loss").get(0, 0)));
+        CHECK(std::isnan(after.at("dx").get(0, 0)));
+      } catch (const std::logic_error&) {  // where the host reads the labels
+      }
+    });
+  }
 }
 
 TEST_CASE("cross-entropy: equal logits cost log V, large ones stay finite") {

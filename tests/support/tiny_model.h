@@ -150,6 +150,7 @@ class TinyModel {
     copy(Value::query_offsets, batch.offsets);
     copy(Value::key_offsets, batch.offsets);
     executor.scalar(Value::micro_tokens, m) = static_cast<double>(batch.tokens());
+    executor.scalar(Value::micro_trained_tokens, m) = static_cast<double>(batch.trained());
     return {batch.tokens(), static_cast<int64_t>(batch.offsets.size()) - 1, 0};
   }
 

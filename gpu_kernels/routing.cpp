@@ -3,6 +3,24 @@
 #include "gpu_kernels/router_rows.h"
 
 namespace hearth::HEARTH_GPU {
+namespace {
+
+/// Values of choices by token [T, k] and by expert [1, R]. A kernel writes one of them and only reads
+/// the other.
+OrderArguments orders_of(const RoutingView& routing, const ConstView& by_token,
+                         const ConstView& by_expert) {
+  HEARTH_CHECK(same_shape(by_token, routing.row_of) && is_shaped(by_expert, 1, routing.source.cols),
+               "to_expert_order, to_token_order: shapes");
+  OrderArguments a;
+  a.rows = by_expert.cols;
+  a.choices = static_cast<int>(by_token.cols);
+  a.source = routing.source.as<int32_t>();
+  a.values = {const_cast<float*>(by_token.as<float>()), by_token.stride};
+  a.rows_data = const_cast<float*>(by_expert.as<float>());
+  return a;
+}
+
+}  // namespace
 
 void GpuOps::route(Stream& stream, ConstView choice, View offsets, View source, View row_of) const {
   const int64_t rows = choice.size(), experts = offsets.cols - 1;
@@ -61,28 +79,12 @@ void GpuOps::combine(Stream& stream, ConstView rows, const RoutingView& routing,
 
 void GpuOps::to_expert_order(Stream& stream, ConstView values, const RoutingView& routing,
                              View rows) const {
-  HEARTH_CHECK(same_shape(values, routing.row_of) && is_shaped(rows, 1, routing.source.cols),
-               "to_expert_order: shapes");
-  OrderArguments a;
-  a.rows = rows.cols;
-  a.choices = static_cast<int>(values.cols);
-  a.source = routing.source.as<int32_t>();
-  a.values = {const_cast<float*>(values.as<float>()), values.stride};
-  a.rows_data = rows.as<float>();
-  to_expert_order_on(gpu_stream(stream).handle(), a);
+  to_expert_order_on(gpu_stream(stream).handle(), orders_of(routing, values, rows));
 }
 
 void GpuOps::to_token_order(Stream& stream, ConstView rows, const RoutingView& routing,
                             View values) const {
-  HEARTH_CHECK(same_shape(values, routing.row_of) && is_shaped(rows, 1, routing.source.cols),
-               "to_token_order: shapes");
-  OrderArguments a;
-  a.rows = rows.cols;
-  a.choices = static_cast<int>(values.cols);
-  a.source = routing.source.as<int32_t>();
-  a.values = matrix_of<float>(values);
-  a.rows_data = const_cast<float*>(rows.as<float>());
-  to_token_order_on(gpu_stream(stream).handle(), a);
+  to_token_order_on(gpu_stream(stream).handle(), orders_of(routing, values, rows));
 }
 
 }  // namespace hearth::HEARTH_GPU

@@ -129,6 +129,7 @@ ExpertChoice placeholder_experts(const ModelSpec& spec, double percent) {
 SampleCounts count_expert_tokens(RunSetup& setup, const TrainConfig& config, const RowSet& rows,
                                  uint64_t data_bytes) {
   setup.table = setup.checkpoint->make_table();
+  set_placement(setup, setup.placement);
   SampleBatches batches(rows, sampler_options(config));
   PlanRequest request;
   request.longest = rows.longest();

@@ -116,22 +116,20 @@ RunRates measure_place(const RunPlace& place, RateOptions options, const RunShap
   options.max_bytes = std::min(options.max_bytes, left);
   // What was measured for another run of these shapes in this process is not measured again.
   static std::map<std::pair<std::string, std::vector<int64_t>>, RunRates> measured;
-  const auto [known, is_new] = measured.try_emplace({place.name, measured_by(options, shapes)});
-  if (is_new) {
-    Device& device = *place.device;
-    known->second = {measure_rates(device, options), measure_costs(device, options, shapes)};
-    keep_best(known->second,
-              {measure_rates(device, options), measure_costs(device, options, shapes)});
-    bound_by(known->second);
-  }
-  return known->second;
+  std::pair key{place.name, measured_by(options, shapes)};
+  if (const auto known = measured.find(key); known != measured.end()) return known->second;
+  Device& device = *place.device;
+  RunRates rates{measure_rates(device, options), measure_costs(device, options, shapes)};
+  keep_best(rates, {measure_rates(device, options), measure_costs(device, options, shapes)});
+  bound_by(rates);
+  return measured.emplace(std::move(key), rates).first->second;
 }
 
 }  // namespace
 
 RunRates measure_run(const RunSetup& setup, const PlanRequest& request) {
   if (planted("machine-not-measured")) return round_rates();
-  const uint64_t now = resident_bytes(), budget = setup.memory_budget;
+  const uint64_t now = resident_bytes(), budget = setup.place(kHostPlace).budget;
   const uint64_t most =
       std::min<uint64_t>(uint64_t{192} << 20, budget > now ? (budget - now) / 4 : 0);
   const WeightUse linear = weight_use(setup, false), experts = weight_use(setup, true);

@@ -123,11 +123,11 @@ struct RunPlan {
   void grade(const MeasuredMemory& measured);
 };
 
-/// Takes the first placement of the run's devices whose plan fits, the first of all where none does
-/// (set_placement); says on the log why earlier ones were passed over. To be called when the table
-/// is complete, before the run is planned.
-void place_run(RunSetup& setup, const PlanRequest& request);
-/// Places the run, measures the process, then plans.
+/// Where there are several, takes the first placement of the run's devices whose plan fits, the first
+/// of all where none does (set_placement), and returns that plan; says on the log why earlier ones
+/// were passed over. To be called when the table is complete, before the run is planned.
+std::optional<RunPlan> place_run(RunSetup& setup, const PlanRequest& request);
+/// Places the run and plans it, with the process as it is.
 RunPlan make_run_plan(RunSetup& setup, const PlanRequest& request);
 /// A pure function of its arguments. The allowance gives up to half of itself where the budget is
 /// short, so that what was planned as P fits a budget of P.

@@ -89,7 +89,6 @@ RunSetup open_run(const RunConfig& config, bool weights_needed) {
                  std::move(topology),
                  workers,
                  std::move(bound),
-                 budget,
                  std::move(devices),
                  placement,
                  std::move(adapter),
@@ -207,6 +206,7 @@ void set_trained(RunSetup& setup, const TrainConfig& config, const ExpertChoice&
   }
   if (lora && setup.checkpoint) require_storable(setup.table, setup.checkpoint->family());
   for (Tensor& t : setup.table.tensors()) t.decayed |= config.decay_all;
+  set_placement(setup, setup.placement);
 }
 
 namespace {

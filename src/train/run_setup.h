@@ -29,10 +29,9 @@ struct RunSetup {
   RunSettings settings;
   Topology topology;
   int workers = 1;
-  std::vector<int> cores;      // to bind workers to; empty when threads were asked for by number
-  uint64_t memory_budget = 0;  // bytes of the process
+  std::vector<int> cores;  // to bind workers to; empty when threads were asked for by number
   RunDevices devices;
-  SinglePlacement placement;           // chosen by place_run
+  SinglePlacement placement;           // set_placement
   std::optional<AdapterFile> adapter;  // that the model is run with, or trained on from
   ComputeChoice compute_choice = ComputeChoice::automatic;
 
@@ -41,7 +40,8 @@ struct RunSetup {
 
 /// Puts the blocks of the table where the placement says and resolves the compute type by what
 /// computes there: `auto` takes bf16 where each of these places has it in hardware and the
-/// checkpoint is stored so. To be called again when the table was made anew.
+/// checkpoint is stored so. Opened with the first of the run's placements; to be called again when
+/// the table was made anew, as set_trained does.
 void set_placement(RunSetup& setup, const SinglePlacement& placement);
 
 /// Opens the checkpoint and resolves compute type, threads and memory. For commands that do not

@@ -100,9 +100,30 @@ std::optional<ChosenExperts> settle_experts(const TrainConfig& config, RunSetup&
 
 namespace {
 
+/// Planned again once the machine is measured, which the process then has memory of.
 PlanRequest placed(RunSetup& setup, PlanRequest request) {
   place_run(setup, request);
   return request;
+}
+
+[[noreturn]] void refuse(const PlanSubject& subject, const PlanRequest& request,
+                         const RunPlan& plan, const TrainConfig& config) {
+  throw usage_error(refusal(plan, changes_that_fit(subject, request, config),
+                            needed_memory(subject, request, *plan.short_place())));
+}
+
+/// A device that cannot even be measured because it is too small for the run is refused by the plan,
+/// which knows what would fit.
+RunRates measured(const RunSetup& setup, const PlanRequest& request, const TrainConfig& config) {
+  try {
+    return measure_run(setup, request);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::usage) throw;
+    const PlanSubject subject = subject_of(setup, measure_process(request.data_bytes));
+    const RunPlan plan = make_run_plan(subject, request);
+    if (!plan.fits()) refuse(subject, request, plan, config);
+    throw;
+  }
 }
 
 }  // namespace
@@ -116,7 +137,7 @@ PlannedRun::PlannedRun(const TrainConfig& config, RunSetup opened, Reporter& rep
       experts(planning == Planning::run ? settle_experts(config, setup, *data, reporter)
                                         : std::nullopt),
       request(placed(setup, training_request(config, rows()))),
-      rates(measure_run(setup, request)),
+      rates(measured(setup, request, config)),
       subject(subject_of(setup, measure_process(request.data_bytes))),
       plan(make_run_plan(subject, request)),
       steps(run_steps(config, rows())),
@@ -125,9 +146,7 @@ PlannedRun::PlannedRun(const TrainConfig& config, RunSetup opened, Reporter& rep
 }
 
 void require_fit(const PlannedRun& run, const TrainConfig& config) {
-  if (run.plan.fits()) return;
-  throw usage_error(refusal(run.plan, changes_that_fit(run.subject, run.request, config),
-                            needed_memory(run.subject, run.request, *run.plan.short_place())));
+  if (!run.plan.fits()) refuse(run.subject, run.request, run.plan, config);
 }
 
 namespace {

@@ -115,3 +115,19 @@ older than ${hearth_cudnn_oldest}")
 endif()
 hearth_end_headers(CUDNN "cuDNN ${hearth_cudnn_version} in ${hearth_cudnn}, frontend \
 ${hearth_frontend_version} in ${hearth_frontend}")
+
+# Adds the kernels of gpu_kernels/cutlass/<folder> to the room gpu_kernels, as code for one kind of GPU
+# whatever HEARTH_CUDA_ARCHITECTURES is: each takes a minute to compile.
+function(hearth_cutlass_kernels folder architecture)
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/gpu_kernels/cutlass/${folder}/*.cu")
+  set(target hearth_cutlass_${folder})
+  add_library(${target} OBJECT ${sources})
+  set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES "${architecture}-real" UNITY_BUILD OFF)
+  target_compile_definitions(${target} PRIVATE HEARTH_GPU=gpu)
+  target_include_directories(${target} PRIVATE "${PROJECT_BINARY_DIR}/rooms/gpu_kernels")
+  target_include_directories(${target} SYSTEM PRIVATE ${HEARTH_CUTLASS_INCLUDE})
+  target_link_libraries(${target} PRIVATE hearth_ops)
+  target_sources(hearth_gpu_kernels PRIVATE $<TARGET_OBJECTS:${target}>)
+  list(LENGTH sources files)
+  set_property(GLOBAL PROPERTY "HEARTH_FILES_FOR_${architecture}" "+${files}")  # tests/gpu_check
+endfunction()

@@ -1,7 +1,8 @@
 """What a build with CUDA must be: code for every architecture of its list in the program, each kernel
 for each of them (but those of one kind of GPU), and a program that starts where there is neither a driver nor a CUDA library.
 
-usage: check_build.py SOURCES PROGRAM cuda ARCHITECTURE...      e.g. sm_80 sm_90a
+usage: check_build.py SOURCES PROGRAM cuda ARCHITECTURE...      e.g. sm_80+3 sm_90a: three files are for
+                                                                sm_80 alone
        check_build.py SOURCES PROGRAM none WHY                  a build without CUDA
 """
 import re
@@ -40,13 +41,14 @@ def main(sources, program, kind, *wanted):
             sys.exit(f"built without CUDA, yet with code for {' '.join(there)}")
         print(f"CUDA is not compiled: {' '.join(wanted)}")
         return
+    extra = {name: int(files or 0) for name, _, files in (word.partition("+") for word in wanted)}
+    wanted = list(extra)
     missing = [name for name in wanted if name not in there]
     if missing:
         sys.exit(f"no code for {' '.join(missing)}; there is: {' '.join(there) or 'none'}")
-    # A file may be for one kind of GPU alone (sm_90a); all others are for each of the list.
-    common = [there[name] for name in wanted if not name.endswith("a")] or [0]
-    if min(common) != max(common) or min(there[name] for name in wanted) < min(common):
-        sys.exit(f"some files were not compiled for all: {there}")
+    common = {there[name] - extra[name] for name in wanted}
+    if len(common) != 1:
+        sys.exit(f"some files were not compiled for all: {there}, of these for one alone: {extra}")
     listed = by_cuobjdump(program)
     if listed is not None and listed != {name for name in there if name.startswith("sm_")}:
         sys.exit(f"cuobjdump lists {sorted(listed)}, the program's own tables {sorted(there)}")

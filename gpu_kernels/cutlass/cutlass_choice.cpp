@@ -25,6 +25,7 @@ int attribute(cudaDeviceAttr which, int device) {
 class CutlassChoice final : public GroupedChoice {
  public:
   std::string_view name() const override { return "CUTLASS"; }
+  std::string version() const override { return HEARTH_CUTLASS_VERSION; }
 
   std::string declines(GpuStream& stream, const GroupedProduct& product) const override {
     const DeviceFacts device = facts(stream);

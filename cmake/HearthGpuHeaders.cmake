@@ -26,7 +26,7 @@ function(hearth_find_header out header dir package)
     find_path(found "${header}" PATHS "${dir}" NO_DEFAULT_PATH NO_CACHE)
   else()
     find_path(found "${header}" NO_CACHE
-      HINTS "${PROJECT_SOURCE_DIR}/build/gpu_headers/${package}" ${CUDAToolkit_INCLUDE_DIRS})
+      HINTS "${PROJECT_SOURCE_DIR}/build/gpu_headers/${package}/include" ${CUDAToolkit_INCLUDE_DIRS})
   endif()
   if(found)
     string(REGEX REPLACE "/+$" "" found "${found}")

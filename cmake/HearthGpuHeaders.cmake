@@ -14,10 +14,10 @@ set_property(CACHE HEARTH_CUTLASS HEARTH_CUDNN PROPERTY STRINGS AUTO ON OFF)
 set(HEARTH_CUTLASS_DIR "" CACHE PATH "Folder that holds cutlass/cutlass.h")
 set(HEARTH_CUDNN_FRONTEND_DIR "" CACHE PATH "Folder that holds cudnn_frontend.h")
 
-# The oldest that the code here is written for.
-set(hearth_cutlass_oldest 3.5)
+# The oldest that the code here was compiled with; cuDNN's own is what its frontend asks for.
+set(hearth_cutlass_oldest 4.2)
 set(hearth_cudnn_oldest 9.8)
-set(hearth_cudnn_frontend_oldest 1.18)
+set(hearth_cudnn_frontend_oldest 1.32)
 
 # Sets <out> to the folder that holds `header`, empty where there is none. A DIR that lacks it is an
 # error of who named it, not a reason to take another.

@@ -13,7 +13,7 @@ namespace hearth {
 /// f32 and bf16; forward and backward) once without any library and once with each. A library that
 /// fails, or whose results differ by more than rounding explains, is not called again in this process
 /// (OpSet::call_library). Returns a line for each of those. Takes some MB of the device's memory while it
-/// runs, and a fraction of a second. Blocks; not while ops run. Device errors that break the device
+/// runs, and as long as libraries take to prepare a dozen shapes. Blocks; not while ops run. Device errors that break the device
 /// are raised.
 std::vector<std::string> check_libraries(Device& device, const OpSet& ops);
 

@@ -155,7 +155,10 @@ bool Products::run_by_choice(Form form, ProductArgs& args, std::vector<ProductGr
     return group.columns > 0 && group.depth[1] > 0;
   };
   if (std::none_of(groups.begin(), groups.end(), has_second) || takes(1)) return true;
-  for (ProductGroup& group : groups) group.depth[0] = 0;
+  for (ProductGroup& group : groups) {
+    group.depth[0] = 0;
+    if (group.depth[1] == 0) group.columns = 0;  // nothing is left of it
+  }
   return false;
 }
 

@@ -1,6 +1,7 @@
 // Libraries that ops call: held to our own kernels when a GPU is opened, and part of what a run is.
 #include <catch2/catch_test_macros.hpp>
 
+#include "base/sanitized.h"
 #include "cuda/cuda_fixture.h"
 #include "cuda_emulator/plain_library.h"
 #include "device/cuda_device.h"
@@ -19,6 +20,7 @@ struct Library {
 };
 
 std::vector<std::string> checked(CudaFixture& f) {
+  if (kSanitized) SKIP("takes a minute where instrumented; the run below checks a library, too");
   CudaDeviceOptions options;
   const CudaDevices devices = make_cuda_devices(f.cuda, {&options, 1});
   return check_libraries(*devices.devices.front(), emulated_ops());

@@ -8,6 +8,7 @@ namespace hearth {
 
 std::optional<RunPlan> place_run(RunSetup& setup, const PlanRequest& request) {
   const std::vector<SinglePlacement>& placements = setup.devices.placements;
+  set_placement(setup, placements.front());  // adapters may have come since the run was opened
   if (placements.size() == 1) return std::nullopt;
   const ProcessMemory process = measure_process(request.data_bytes);
   std::optional<RunPlan> first;

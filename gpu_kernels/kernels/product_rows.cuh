@@ -3,6 +3,7 @@
 
 #include "gpu_kernels/kernels/dropout.cuh"
 #include "gpu_kernels/kernels/operand.cuh"
+#include "gpu_kernels/kernels/quads.cuh"
 #include "gpu_kernels/product_rows.h"
 
 namespace hearth::HEARTH_GPU {
@@ -32,46 +33,15 @@ __device__ inline const DropoutRule* rule_of_row(const RowGroups& groups, const 
   return rules[group].limit > 0 ? rules + group : nullptr;
 }
 
-/// Writes up to four elements as f32 or bf16.
+/// write4 and read4 of quads.cuh, in one access where the address allows it: a thread looks itself,
+/// as rows of operands come with strides of any kind.
 __device__ inline void put_quad(void* to, Stored stored, int64_t at, int n,
                                 const float (&x)[kQuad]) {
-  void* const target = static_cast<char*>(to) + at * size_of(stored);
-  const auto address = reinterpret_cast<uintptr_t>(target);
-  if (stored == Stored::bf16) {
-    const uint32_t low = pack_bf16(x[0], x[1]), high = pack_bf16(x[2], x[3]);
-    if (n == kQuad && address % 8 == 0) {
-      store_wide(target, uint2{low, high});
-      return;
-    }
-    auto* const out = static_cast<uint16_t*>(target);
-#pragma unroll
-    for (int i = 0; i < kQuad; ++i) {
-      if (i < n) out[i] = static_cast<uint16_t>((i < 2 ? low : high) >> i % 2 * 16);
-    }
-    return;
-  }
-  if (n == kQuad && address % 16 == 0) {
-    store_wide(target, float4{x[0], x[1], x[2], x[3]});
-    return;
-  }
-  auto* const out = static_cast<float*>(target);
-#pragma unroll
-  for (int i = 0; i < kQuad; ++i) {
-    if (i < n) out[i] = x[i];
-  }
+  const auto address = reinterpret_cast<uintptr_t>(to) + at * size_of(stored);
+  write4(to, stored, at, n, address % (kQuad * size_of(stored)) == 0, x);
 }
-
-/// Reads up to four f32 elements; the rest is zero.
 __device__ inline void get_quad(const float* from, int n, float (&x)[kQuad]) {
-  if (n == kQuad && reinterpret_cast<uintptr_t>(from) % 16 == 0) {
-    const auto all = load_wide<float4>(from);
-    x[0] = all.x;
-    x[1] = all.y;
-    x[2] = all.z;
-    x[3] = all.w;
-    return;
-  }
-  for (int i = 0; i < kQuad; ++i) x[i] = i < n ? from[i] : 0.0f;
+  read4(from, n, reinterpret_cast<uintptr_t>(from) % (kQuad * sizeof(float)) == 0, x);
 }
 
 __device__ inline void drop_quad(const DropoutRule* rule, int64_t row, int64_t quad,
@@ -80,8 +50,6 @@ __device__ inline void drop_quad(const DropoutRule* rule, int64_t row, int64_t q
   const Philox numbers = dropout_numbers(*rule, row, quad);
   for (int i = 0; i < kQuad; ++i) x[i] = dropped(*rule, numbers.word[i], x[i]);
 }
-
-__device__ inline float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 
 /// f(first column, columns) for the quads of a row, a block's threads in turn.
 template <class F>
@@ -148,7 +116,7 @@ __global__ void swiglu_rows(const __grid_constant__ SwigluArgs args) {
     float gate[kQuad], up[kQuad];
     get_quad(args.gate + row * args.gate_stride + c, n, gate);
     get_quad(args.up + row * args.up_stride + c, n, up);
-    for (int i = 0; i < kQuad; ++i) gate[i] = gate[i] * sigmoid(gate[i]) * up[i];
+    for (int i = 0; i < kQuad; ++i) gate[i] = gate[i] * logistic(gate[i]) * up[i];
     drop_quad(rule, row, c / kQuad, gate);
     put_quad(args.h, args.stored, row * args.h_stride + c, n, gate);
   });
@@ -171,7 +139,7 @@ __global__ void swiglu_gradient_rows(const __grid_constant__ SwigluGradientArgs 
     get_quad(gate_row + c, n, gate);
     get_quad(up_row + c, n, up);
     for (int i = 0; i < kQuad; ++i) {
-      const float s = sigmoid(gate[i]), silu = gate[i] * s, dh = weight * z[i];
+      const float s = logistic(gate[i]), silu = gate[i] * s, dh = weight * z[i];
       h[i] = silu * up[i];
       sum += static_cast<double>(z[i]) * h[i];
       h[i] *= weight;

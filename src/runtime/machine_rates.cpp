@@ -183,20 +183,25 @@ double measure_norm(Device& device, const RateOptions& o) {
 }  // namespace
 
 MachineRates measure_rates(Device& device, const RateOptions& options) {
-  constexpr int64_t kOut = 1024 / kPart, kIn = 512 / kPart, kRows = 1024 / kPart;
+  // Halved until two thirds of the memory hold them; the rest is for scratch.
+  int64_t out = 1024 / kPart, in = 512 / kPart, count = 1024 / kPart;
+  while (count > 64 &&
+         6 * static_cast<uint64_t>(out * in + count * (in + out)) > options.max_bytes) {
+    out /= 2, in /= 2, count /= 2;
+  }
   MachineRates rates;
   {
-    RateBench bench(device, options, options.ops.linear_scratch(kRows, kOut, kIn, 0));
+    RateBench bench(device, options, options.ops.linear_scratch(count, out, in, 0));
     const DType type = options.compute == Compute::bf16 ? DType::bf16 : DType::f32;
-    const LinearView w{bench.matrix(type, kOut, kIn), {}, options.compute};
-    const View x = bench.matrix(DType::f32, kRows, kIn), y = bench.matrix(DType::f32, kRows, kOut);
+    const LinearView w{bench.matrix(type, out, in), {}, options.compute};
+    const View x = bench.matrix(DType::f32, count, in), y = bench.matrix(DType::f32, count, out);
     // All sizes in turn, so that a neighbour's burst does not hit one of them alone.
     for (int round = 0; round < 2; ++round) {
-      for (const int64_t rows : {kRows / 4, kRows / 2, kRows}) {
+      for (const int64_t rows : {count / 4, count / 2, count}) {
         const double time = bench.shortest([&] {
           options.ops.linear_forward(bench.stream(), x.slice(0, rows), w, y.slice(0, rows));
         });
-        const double flops = 2.0 * static_cast<double>(rows * kOut * kIn);
+        const double flops = 2.0 * static_cast<double>(rows * out * in);
         rates.flops_per_s = std::max(rates.flops_per_s, flops / time);
       }
     }

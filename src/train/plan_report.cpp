@@ -142,6 +142,8 @@ std::string time_text(const PlanTimes& times) {
   if (times.data) {
     for (const std::string& line : data_lines(*times.data, times.steps)) text += line + "\n";
   }
+  if (!times.measured)
+    return text + "time of a step: not predicted, too little memory to measure\n";
   text += "time of a step (" + times.basis + ", " +
           format("%.0f tokens), predicted from a quick measurement: ", times.tokens) +
           duration(step) + ", " + format("%.4g tokens/s", times.tokens / step) + "; limited by " +
@@ -166,13 +168,14 @@ std::string time_text(const PlanTimes& times) {
 
 Json plan_json(const RunPlan& plan, const RunSetup& setup, const PlanTimes& times) {
   const double step = times.step.total_s();
+  const auto known = [&](Json value) { return times.measured ? std::move(value) : Json(nullptr); };
   Json json;
   json["fits"] = plan.fits();
-  json["time_s"] = step;
-  json["bound_s"] = times.bound.total_s();
-  json["limit"] = times.step.limit();
+  json["time_s"] = known(step);
+  json["bound_s"] = known(times.bound.total_s());
+  json["limit"] = known(times.step.limit());
   json["tokens_per_step"] = times.tokens;
-  json["tokens_per_s"] = times.tokens / step;
+  json["tokens_per_s"] = known(times.tokens / step);
   json["time_basis"] = times.basis;
   JsonObject phases, kinds;
   for (const auto& [name, seconds] : times.step.phases) phases.emplace_back(name, seconds);
@@ -180,7 +183,8 @@ Json plan_json(const RunPlan& plan, const RunSetup& setup, const PlanTimes& time
   json["phases"] = std::move(phases);
   json["kinds"] = std::move(kinds);
   json["steps"] = times.steps ? Json(*times.steps) : Json(nullptr);
-  json["run_time_s"] = times.steps ? Json(static_cast<double>(*times.steps) * step) : Json(nullptr);
+  json["run_time_s"] =
+      times.steps ? known(static_cast<double>(*times.steps) * step) : Json(nullptr);
   if (times.data) json["data"] = data_json(*times.data, times.steps);
   json["memory"] = memory_json(plan);
   json["parallel"] = "single";

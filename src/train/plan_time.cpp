@@ -192,17 +192,19 @@ StepWork mean_step(const RunRows& rows, const SamplerOptions& options, const Sam
           "mean of the data", data};
 }
 
-PlanTimes predict(const RunSetup& setup, const RunPlan& plan, const RunRates& rates,
+PlanTimes predict(const RunSetup& setup, const RunPlan& plan, const std::optional<RunRates>& rates,
                   const StepWork& work, std::optional<int64_t> steps) {
   const Schedule& list = plan.train->schedule;
   PlanTimes times;
-  times.step = step_cost(list, work.batches, setup.spec, setup.table, rates.costs);
-  times.bound = step_bound(list, work.batches, rates.best, trained_parameters(setup.table));
   for (const BatchWork& batch : work.batches) times.tokens += batch.tokens;
   times.basis = work.basis;
   times.steps = steps;
   times.data = work.data;
-  times.trace = predicted_trace(list, work.batches, setup.spec, setup.table, rates.costs);
+  times.measured = rates.has_value();
+  if (!rates) return times;
+  times.step = step_cost(list, work.batches, setup.spec, setup.table, rates->costs);
+  times.bound = step_bound(list, work.batches, rates->best, trained_parameters(setup.table));
+  times.trace = predicted_trace(list, work.batches, setup.spec, setup.table, rates->costs);
   return times;
 }
 

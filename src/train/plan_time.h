@@ -12,7 +12,8 @@
 namespace hearth {
 
 /// Both measurements of the machine, each made twice and the best of it taken, before a run's
-/// memory is reserved. They take a quarter of what the process may still take, 192 MiB at most.
+/// memory is reserved. They take a quarter of what the process may still take, or of the device's
+/// budget, 192 MiB at most; usage error where a device is too small for them.
 struct RunRates {
   MachineRates best;
   CostRates costs;
@@ -40,7 +41,9 @@ StepWork full_step(const PlanRequest& request);
 /// By the first epoch.
 StepWork mean_step(const RunRows& rows, const SamplerOptions& options, const Sampler& sampler);
 
+/// `step`, `bound` and `trace` are empty where nothing was measured.
 struct PlanTimes {
+  bool measured = true;
   StepCost step;
   StepBound bound;
   double tokens = 0;  // of a step
@@ -49,7 +52,7 @@ struct PlanTimes {
   std::optional<DataShape> data;
   Trace trace;  // of a step, predicted
 };
-PlanTimes predict(const RunSetup& setup, const RunPlan& plan, const RunRates& rates,
+PlanTimes predict(const RunSetup& setup, const RunPlan& plan, const std::optional<RunRates>& rates,
                   const StepWork& work, std::optional<int64_t> steps);
 
 }  // namespace hearth

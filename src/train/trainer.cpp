@@ -53,7 +53,7 @@ PlanReport plan_run(const TrainConfig& options, Reporter& reporter, PlanDetail d
   const TrainConfig config = as_planned(options);
   const PlannedRun run(config, prepare_planning(config), reporter);
   if (!config.out.empty()) require_disk(run.setup, config, run.steps);
-  if (!config.trace.empty()) {
+  if (!config.trace.empty() && run.times.measured) {
     write_file_atomically(config.trace, chrome_trace(run.plan.train->schedule, run.times.trace));
   }
   PlanReport report{run.plan.fits(), plan_text(run.plan, run.setup, run.times, detail),

@@ -106,23 +106,16 @@ PlanRequest placed(RunSetup& setup, PlanRequest request) {
   return request;
 }
 
-[[noreturn]] void refuse(const PlanSubject& subject, const PlanRequest& request,
-                         const RunPlan& plan, const TrainConfig& config) {
-  throw usage_error(refusal(plan, changes_that_fit(subject, request, config),
-                            needed_memory(subject, request, *plan.short_place())));
-}
-
-/// A device that cannot even be measured because it is too small for the run is refused by the plan,
-/// which knows what would fit.
-RunRates measured(const RunSetup& setup, const PlanRequest& request, const TrainConfig& config) {
+/// None where a device cannot even be measured because it is too small for the run: its plan says
+/// so, and what would fit.
+std::optional<RunRates> measured(const RunSetup& setup, const PlanRequest& request) {
   try {
     return measure_run(setup, request);
   } catch (const Error& error) {
     if (error.code() != ExitCode::usage) throw;
     const PlanSubject subject = subject_of(setup, measure_process(request.data_bytes));
-    const RunPlan plan = make_run_plan(subject, request);
-    if (!plan.fits()) refuse(subject, request, plan, config);
-    throw;
+    if (make_run_plan(subject, request).fits()) throw;
+    return std::nullopt;
   }
 }
 
@@ -137,7 +130,7 @@ PlannedRun::PlannedRun(const TrainConfig& config, RunSetup opened, Reporter& rep
       experts(planning == Planning::run ? settle_experts(config, setup, *data, reporter)
                                         : std::nullopt),
       request(placed(setup, training_request(config, rows()))),
-      rates(measured(setup, request, config)),
+      rates(measured(setup, request)),
       subject(subject_of(setup, measure_process(request.data_bytes))),
       plan(make_run_plan(subject, request)),
       steps(run_steps(config, rows())),
@@ -146,7 +139,9 @@ PlannedRun::PlannedRun(const TrainConfig& config, RunSetup opened, Reporter& rep
 }
 
 void require_fit(const PlannedRun& run, const TrainConfig& config) {
-  if (!run.plan.fits()) refuse(run.subject, run.request, run.plan, config);
+  if (run.plan.fits()) return;
+  throw usage_error(refusal(run.plan, changes_that_fit(run.subject, run.request, config),
+                            needed_memory(run.subject, run.request, *run.plan.short_place())));
 }
 
 namespace {

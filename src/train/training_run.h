@@ -62,7 +62,7 @@ struct PlannedRun {
   std::optional<TrainingData> data;  // none: planned without --data
   std::optional<ChosenExperts> experts;
   PlanRequest request;
-  RunRates rates;
+  std::optional<RunRates> rates;  // none: the plan does not fit a device too small to be measured
   PlanSubject subject;
   RunPlan plan;
   std::optional<int64_t> steps;  // of the run, where options or data tell

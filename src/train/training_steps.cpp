@@ -54,7 +54,7 @@ void TrainingRun::record(const StepResult& result) {
   m.trained_tokens = result.trained_tokens;
   m.time_s = seconds_since(step_begin_);
   m.tokens_per_s = static_cast<double>(result.tokens) / m.time_s;
-  const StepBound bound = step_bound(plan_.train->schedule, result.work, run_.rates.best,
+  const StepBound bound = step_bound(plan_.train->schedule, result.work, run_.rates->best,
                                      trained_parameters(setup_.table));
   m.bound_pct = 100 * bound.total_s() / m.time_s;
   m.peak_rss_bytes = peak_resident_bytes();

@@ -79,6 +79,7 @@ TEST_CASE("devices: a plan says what lies where, and a device too small is refus
   TrainingFixture f;
   TrainConfig config = f.config("run");
   config.devices = "virtual:mem=64Ki";
+  config.seq_len += 3;  // shapes that no other case has measured on a larger device
   const auto raised = raised_by([&] { f.run(config); });
   CHECK(raised.code == ExitCode::usage);
   INFO(raised.message);
@@ -86,6 +87,21 @@ TEST_CASE("devices: a plan says what lies where, and a device too small is refus
   CHECK(raised.says("virtual:0"));
   CHECK(raised.says("--devices virtual:mem="));
   CHECK(file_info(f.dir / "run/state").kind == FileKind::none);
+
+  // `plan` says all that it knows: where the bytes go, what would fit, but no time.
+  RecordingReporter reporter;
+  const PlanReport report = plan_run(config, reporter, PlanDetail::kinds);
+  INFO(report.text);
+  CHECK_FALSE(report.fits);
+  CHECK(report.refusal == raised.message);
+  CHECK(report.text.find("memory of virtual:0") != std::string::npos);
+  CHECK(report.text.find("DOES NOT FIT") != std::string::npos);
+  CHECK(report.json.find("time_s")->is_null());
+  CHECK(report.json.find("memory")->as_array().size() == 2);
+  // And what it says would fit does.
+  const int64_t needed = report.json.find("needed_bytes")->as_int();
+  config.devices = "virtual:mem=" + std::to_string(needed);
+  CHECK(plan_run(config, reporter, PlanDetail::kinds).fits);
 }
 
 TEST_CASE("devices: metrics say what crossed the links and what a device's memory holds") {

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "gpu_kernels/cublaslt/library.h"
+#include "gpu_kernels/library_workspace.h"
 #include "gpu_kernels/product_choices.h"
 
 namespace hearth::HEARTH_GPU {
@@ -38,9 +39,12 @@ Key key_of(int device, const DenseProduct& p) {
           p.depth, p.a.stride, p.b.stride, p.c_stride, p.accumulate};
 }
 
+// Of operands and results in bytes: what all of its fast algorithms want, and what we promise.
+constexpr uint32_t kAlignment = 16;
+
 bool is_aligned(const void* data, int64_t stride, size_t element) {
-  return reinterpret_cast<uintptr_t>(data) % 16 == 0 &&
-         static_cast<size_t>(stride) * element % 16 == 0;
+  return reinterpret_cast<uintptr_t>(data) % kAlignment == 0 &&
+         static_cast<size_t>(stride) * element % kAlignment == 0;
 }
 
 std::string misfit(const DenseProduct& p) {
@@ -74,23 +78,27 @@ class CublasLtChoice final : public ProductChoice {
     return std::to_string(number / 10000) + '.' + std::to_string(number / 100 % 100) + '.' +
            std::to_string(number % 100);
   }
-  size_t workspace_bytes() const override { return cublaslt().problem.empty() ? kWorkspace : 0; }
+  size_t workspace_bytes() const override {
+    return cublaslt().problem.empty() ? library_workspace_bytes(kWorkspace) : 0;
+  }
 
-  std::string declines(GpuStream&, const DenseProduct& p) const override {
+  std::string declines(GpuStream& stream, const DenseProduct& p) const override {
     if (!cublaslt().problem.empty()) return cublaslt().problem;
     if (std::string problem = misfit(p); !problem.empty()) return problem;
+    stream.handle();  // makes its device the current one
     return prepared(p).problem;
   }
 
   void run(GpuStream& stream, const DenseProduct& p) const override {
+    void* const on = stream.handle();  // makes its device the current one
     const Prepared& ready = prepared(p);
     Scratch::Frame frame(stream.scratch());
-    void* const workspace = stream.scratch().take<std::byte>(kWorkspace);
+    void* const workspace = take_library_workspace(stream.scratch(), kWorkspace);
     const float one = 1, before = p.accumulate ? 1 : 0;
     const cublasStatus_t status = cublaslt().matmul(
         handle(), ready.operation.get(), &one, p.b.data, ready.first.get(), p.a.data,
         ready.second.get(), &before, p.c, ready.result.get(), p.c, ready.result.get(),
-        &ready.algorithm, workspace, kWorkspace, static_cast<cudaStream_t>(stream.handle()));
+        &ready.algorithm, workspace, kWorkspace, static_cast<cudaStream_t>(on));
     if (!ok(status)) {
       throw device_error("cuBLASLt: cublasLtMatmul failed with status " +
                          std::to_string(static_cast<int>(status)));
@@ -162,6 +170,11 @@ class CublasLtChoice final : public ProductChoice {
         !ok(lt.preference_set(made, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes,
                               sizeof schemes))) {
       return;
+    }
+    for (const auto operand :
+         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+          CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
+      if (!ok(lt.preference_set(made, operand, &kAlignment, sizeof kAlignment))) return;
     }
     cublasLtMatmulHeuristicResult_t result{};
     int found = 0;

@@ -13,6 +13,7 @@
 #include "gpu_kernels/cudnn/attention_graph.h"
 #include "gpu_kernels/cudnn/library.h"
 #include "gpu_kernels/elementwise_rows.h"
+#include "gpu_kernels/library_workspace.h"
 #include "gpu_kernels/product_rows.h"
 #include "gpu_kernels/shapes.h"
 
@@ -52,11 +53,7 @@ std::string misfit(const AttentionProblem& p) {
   if (a.query_rows < a.key_rows) return "fewer queries than keys";
   if (a.sequences > a.query_rows) return "more sequences than rows";
   if (a.head_dim % 8 != 0) return "a head size that is no multiple of 8";
-  if (p.backward && cudnn().version < kCudnnOrderedBackward) {
-    return cudnn().found +
-           " is older than 9.25: its backward with a fixed order of sums has too large a workspace";
-  }
-  return {};
+  return p.backward ? cudnn().no_ordered_backward : "";
 }
 
 uint16_t* take_rows(GpuStream& stream, int64_t rows, int64_t columns) {
@@ -141,11 +138,10 @@ class CudnnChoice final : public AttentionChoice {
   size_t scratch_bytes(int64_t heads, int64_t kv_heads, int64_t head_dim, int64_t rows,
                        int64_t key_rows) const override {
     if (!cudnn().problem.empty() || rows == 0) return 0;
-    const bool backward = cudnn().version >= kCudnnOrderedBackward;
-    size_t bytes =
-        packing_bytes(coarse_count(rows)) + row_bytes(rows, heads * head_dim) +
-        most_workspace(backward, heads, head_dim, coarse_rows(rows), coarse_rows(key_rows)) +
-        kArenaAlignment;
+    const bool backward = cudnn().no_ordered_backward.empty();
+    size_t bytes = packing_bytes(coarse_count(rows)) + row_bytes(rows, heads * head_dim) +
+                   library_workspace_bytes(most_workspace(
+                       backward, heads, head_dim, coarse_rows(rows), coarse_rows(key_rows)));
     if (backward) {
       bytes += row_bytes(rows, heads * head_dim) + 2 * row_bytes(key_rows, kv_heads * head_dim);
     }
@@ -185,13 +181,15 @@ class CudnnChoice final : public AttentionChoice {
     const std::lock_guard lock(mutex_);  // one issues at a time: a handle has one stream
     const AttentionGraph* const graph = graph_of(stream, shape);
     HEARTH_CHECK(graph != nullptr, "cuDNN: run without being asked");
-    data.workspace = stream.scratch().take<std::byte>(graph->workspace_bytes());
+    data.workspace =
+        take_library_workspace(stream.scratch(), static_cast<size_t>(graph->workspace_bytes()));
     graph->run(handle_of(stream), data);
   }
 
   // Of the current device and this stream; never destroyed, as the driver may be gone by then.
   cudnnHandle_t handle_of(GpuStream& stream) const {
-    cudnnHandle_t& made = handles_[{current_device(), stream.handle()}];
+    void* const on = stream.handle();  // makes its device the current one
+    cudnnHandle_t& made = handles_[{current_device(), on}];
     if (made != nullptr) return made;
     const auto create = function<Create>("cudnnCreate");
     const auto set_stream = function<SetStream>("cudnnSetStream");
@@ -199,7 +197,7 @@ class CudnnChoice final : public AttentionChoice {
     if (create == nullptr || set_stream == nullptr || create(&handle) != CUDNN_STATUS_SUCCESS) {
       return nullptr;
     }
-    if (set_stream(handle, static_cast<cudaStream_t>(stream.handle())) == CUDNN_STATUS_SUCCESS) {
+    if (set_stream(handle, static_cast<cudaStream_t>(on)) == CUDNN_STATUS_SUCCESS) {
       made = handle;
     }
     return made;

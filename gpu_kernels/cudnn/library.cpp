@@ -30,6 +30,15 @@ std::string version_problem(int64_t version) {
   return {};
 }
 
+std::string no_ordered_backward(const Cudnn& of) {
+  std::string older;
+  if (of.version < kCudnnOrderedBackward) older = of.found;
+  if (CUDNN_VERSION < kCudnnOrderedBackward) older = "the cuDNN header of this program";
+  if (older.empty()) return {};
+  return older +
+         " is older than 9.25: its backward with a fixed order of sums has too large a workspace";
+}
+
 Cudnn load() {
   constexpr std::array<const char*, 2> kRuntimes = {"cu13", "cuda_runtime"};
   constexpr std::array<const char*, 2> kCompilers = {"cu13", "cuda_nvrtc"};
@@ -59,6 +68,7 @@ Cudnn load() {
     to.problem = to.found + " " + problem;
     return to;
   }
+  to.no_ordered_backward = no_ordered_backward(to);
   // The frontend has no other way to be told: the runtime above and not the first of any version, and
   // the backward of kCudnnOrderedBackward in place of one with a workspace of rows times rows.
   setenv("CUDNN_FRONTEND_CUDART_LIB_NAME", runtime.c_str(), 0);

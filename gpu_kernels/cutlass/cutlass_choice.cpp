@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "gpu_kernels/cutlass/kernels.h"
+#include "gpu_kernels/library_workspace.h"
 
 namespace hearth::HEARTH_GPU {
 namespace {
@@ -46,7 +47,7 @@ class CutlassChoice final : public GroupedChoice {
     launch.multiprocessors = device.multiprocessors;
     launch.accumulate = product.accumulate;
     launch.problems = take_grouped_problems(scratch, launch.groups);
-    launch.workspace = scratch.take<std::byte>(kCutlassWorkspace);
+    launch.workspace = take_library_workspace(scratch, kCutlassWorkspace);
     launch.stream = stream.handle();
     grouped_problems_on(launch.stream, grouped_problem_args(product, groups, launch.problems));
     const std::string problem = kernel(product.form, device)(launch);
@@ -54,7 +55,7 @@ class CutlassChoice final : public GroupedChoice {
   }
 
   size_t workspace_bytes(int64_t groups) const override {
-    return grouped_problem_bytes(groups) + kCutlassWorkspace + kArenaAlignment;
+    return grouped_problem_bytes(groups) + library_workspace_bytes(kCutlassWorkspace);
   }
 
  private:

@@ -14,7 +14,7 @@ struct CutlassLaunch {
   int groups = 0;
   int multiprocessors = 0;  // of the device
   bool accumulate = false;
-  void* workspace = nullptr;  // of kCutlassWorkspace bytes, 64-byte aligned
+  void* workspace = nullptr;  // of kCutlassWorkspace bytes; holds tensor maps, so 128-byte aligned
   void* stream = nullptr;
 };
 

@@ -23,7 +23,7 @@ struct Grid {
 
 template <class T>
 __device__ inline T* shared_memory() {
-  extern __shared__ uint4 hearth_shared_memory[];
+  extern __shared__ __align__(128) uint4 hearth_shared_memory[];
   return reinterpret_cast<T*>(hearth_shared_memory);
 }
 

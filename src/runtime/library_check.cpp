@@ -79,10 +79,21 @@ class LibraryCheck {
                    " would be rounding";
         }
       } catch (const Error& error) {
-        device_.check();  // a device that is broken cannot go on without the library, either
+        require_whole_device(name, what);
         reason = what + ": " + error.what();
       }
       ops_.call_library(name, false);
+    }
+  }
+
+  /// A device that a library broke cannot go on without it, either; the next process can.
+  void require_whole_device(const std::string& library, const std::string& what) const {
+    try {
+      device_.check();
+    } catch (const Error& broken) {
+      throw Error(broken.code(), library + " broke the device when it was tried on " + what +
+                                     " (HEARTH_WITHOUT=" + library +
+                                     " leaves it out): " + broken.what());
     }
   }
 

@@ -62,8 +62,9 @@ SpaceKind Trial::space(SpaceKind wanted) const {
 }
 
 std::byte* Trial::reserve(size_t bytes) {
-  arenas_.push_back(device_.reserve("check", space(SpaceKind::device), bytes));
-  return arenas_.back()->data();
+  // Aligned no better than the tensors of a run, which lie one after the other in an arena.
+  arenas_.push_back(device_.reserve("check", space(SpaceKind::device), bytes + kArenaAlignment));
+  return arenas_.back()->data() + kArenaAlignment;
 }
 
 std::byte* Trial::write(const void* source, size_t bytes) {

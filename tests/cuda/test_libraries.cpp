@@ -6,6 +6,7 @@
 #include "cuda_emulator/plain_library.h"
 #include "device/cuda_device.h"
 #include "runtime/library_check.h"
+#include "support/raises.h"
 
 namespace hearth::test {
 namespace {
@@ -53,6 +54,18 @@ TEST_CASE("libraries: one that fails is not called") {
   REQUIRE(lines.size() == 2);
   CHECK(lines[0] == "CUTLASS is not used: experts in bf16: the library fails");
   CHECK(lines[1] == "cuBLASLt is not used: a linear map: the library fails");
+}
+
+TEST_CASE("libraries: one that breaks the GPU is named, and how to do without it is said") {
+  CudaFixture f;
+  const Library library(PlainLibrary::right);
+  set_plain_library(PlainLibrary::right, [&] { f.cuda.fail_work(716); });
+  const auto raised = raised_by([&] { checked(f); });
+  CHECK(raised.code == ExitCode::device);
+  INFO(raised.message);
+  CHECK(raised.says("cuBLASLt broke the device when it was tried on a linear map"));
+  CHECK(raised.says("HEARTH_WITHOUT=cuBLASLt"));
+  CHECK(raised.says("716"));
 }
 
 TEST_CASE("libraries: a run is the same to rounding with one, and its state says so") {

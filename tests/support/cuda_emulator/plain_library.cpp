@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include "cuda_emulator/emulated_launch.h"
 #include "gpu_kernels/kernels/operand.cuh"
@@ -27,7 +28,19 @@ std::atomic<PlainLibrary>& library() {
 }  // namespace
 
 namespace test {
-void set_plain_library(PlainLibrary now) { library() = now; }
+namespace {
+
+std::function<void()>& before_product() {
+  static std::function<void()> f;
+  return f;
+}
+
+}  // namespace
+
+void set_plain_library(PlainLibrary now, std::function<void()> before) {
+  library() = now;
+  before_product() = std::move(before);
+}
 PlainLibrary plain_library() { return library(); }
 }  // namespace test
 
@@ -65,6 +78,7 @@ class PlainChoice final : public ProductChoice {
   }
   void run(GpuStream& stream, const DenseProduct& p) const override {
     if (library() == PlainLibrary::failing) throw device_error("the library fails");
+    if (const auto& before = test::before_product()) before();
     launch(plain_product, 1, 1, 0, stream.handle(), p,
            int64_t{library() == PlainLibrary::wrong ? 1 : 0});
   }

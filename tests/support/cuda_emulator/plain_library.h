@@ -3,11 +3,14 @@
 // Absent unless a test asks for them.
 #pragma once
 
+#include <functional>
+
 namespace hearth::test {
 
 enum class PlainLibrary { absent, right, wrong, failing };
-/// Not while ops run. HEARTH_PLAIN_LIBRARY=right in the environment is where it begins.
-void set_plain_library(PlainLibrary library);
+/// Not while ops run; `before` each dense product that it computes. HEARTH_PLAIN_LIBRARY=right in the
+/// environment is where it begins.
+void set_plain_library(PlainLibrary library, std::function<void()> before = {});
 PlainLibrary plain_library();
 
 /// So while it lives, then absent.

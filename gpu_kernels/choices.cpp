@@ -1,20 +1,24 @@
 #include "gpu_kernels/choices.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <mutex>
 #include <set>
 #include <sstream>
 
+#include "base/error.h"
+
 namespace hearth::HEARTH_GPU {
 namespace {
 
-// What the process knows of choices. At first it does without those that HEARTH_WITHOUT names
-// ("cuDNN,CUTLASS").
+// What the process knows of choices. At first it does without those that HEARTH_WITHOUT names.
 struct Known {
   Known() {
     const char* without = std::getenv("HEARTH_WITHOUT");
-    std::stringstream names(without != nullptr ? without : "");
-    for (std::string name; std::getline(names, name, ',');) refused.insert(name);
+    for (const std::string_view name : left_out(without != nullptr ? without : "")) {
+      refused.emplace(name);
+    }
   }
   std::mutex mutex;
   std::set<std::string, std::less<>> refused;
@@ -26,6 +30,21 @@ Known& known() {
 }
 
 }  // namespace
+
+std::vector<std::string_view> left_out(const std::string& text) {
+  static constexpr std::array<std::string_view, 3> kNames = {"cuDNN", "CUTLASS", "cuBLASLt"};
+  std::vector<std::string_view> result;
+  std::stringstream names(text);
+  for (std::string name; std::getline(names, name, ',');) {
+    const auto known = std::find(kNames.begin(), kNames.end(), name);
+    if (known == kNames.end()) {
+      throw usage_error("HEARTH_WITHOUT: " + quoted(name) +
+                        ": expected names of cuDNN, CUTLASS, cuBLASLt with commas between");
+    }
+    result.push_back(*known);
+  }
+  return result;
+}
 
 bool is_refused(std::string_view name) {
   const std::lock_guard lock(known().mutex);

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "gpu_kernels/gpu_stream.h"
 
@@ -22,6 +23,10 @@ class Choice {
 };
 
 using Say = std::function<void(const std::string&)>;
+
+/// The names in a list such as HEARTH_WITHOUT ("cuDNN,CUTLASS"), which leaves these libraries out from
+/// the start; usage error for one that is none of theirs.
+std::vector<std::string_view> left_out(const std::string& text);
 
 /// Whether the process does without this choice.
 bool is_refused(std::string_view name);

@@ -34,7 +34,7 @@ ExitCode run_command(const CommandLine& line) {
   }
   register_cpu_ops();
   register_cuda_ops();
-  set_cuda_back_end({cuda_calls, "cuda"});
+  set_cuda_back_end({cuda_calls, "cuda", cuda_architectures()});
   switch (*line.command) {
     case Command::train: return run_train(options);
     case Command::eval: return run_eval(options);

@@ -167,7 +167,10 @@ class Search {
       v.table.set_place(id, kHostPlace);
     }
     if (from == kHostPlace) return false;
-    v.add("--devices " + subject_.places[static_cast<size_t>(from)].name + ",host");
+    // As it was given, with its keys.
+    const bool is_named = config_.devices != "auto";
+    v.add("--devices " +
+          (is_named ? config_.devices : subject_.places[static_cast<size_t>(from)].name) + ",host");
     return take(v);
   }
 

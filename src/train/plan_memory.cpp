@@ -51,6 +51,13 @@ void RunPlan::grade(const MeasuredMemory& measured) {
   for (size_t place = 1; place < places.size(); ++place) places[place].measured_peak = sums[place];
   PlacePlan& host = places[kHostPlace];
   uint64_t& sum = sums[kHostPlace];
+  for (size_t place = 1; place < places.size(); ++place) {
+    for (MemoryLine& line : host.lines) {
+      if (line.name != memory_line_of(places[place].name)) continue;
+      line.measured = sums[place];
+      sum += sums[place];
+    }
+  }
   for (MemoryLine& line : host.lines) {
     if (line.name == kProgram || line.name == kData) line.measured = line.bytes;
     if (line.name == kLists) line.measured = measured.lists;

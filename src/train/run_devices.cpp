@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
+#include "base/file_ops.h"
 #include "base/log.h"
+#include "device/cuda_code.h"
 #include "device/cuda_device.h"
 #include "device/device_list.h"
 #include "ops/registry.h"
@@ -25,6 +28,36 @@ CudaCalls* find_cuda(std::string& why_not) {
     return nullptr;
   }
   return back_end().calls(why_not);
+}
+
+/// Why the GPU cannot be used, empty: it can. Empty, too, for one that is not there, which is refused
+/// when it is started.
+std::string missing_code(CudaCalls& calls, int number) {
+  CudaDeviceInfo info;
+  if (calls.device_info(number, &info) != kCudaOk) return {};
+  return missing_cuda_code(back_end().architectures, info.major, info.minor);
+}
+
+/// The first GPU that there is code for; nullopt, and the reason, where there is none.
+std::optional<int> first_gpu(CudaCalls*& calls, std::string& why_not) {
+  calls = find_cuda(why_not);
+  int count = 0;
+  if (calls == nullptr || calls->device_count(&count) != kCudaOk) return std::nullopt;
+  for (int number = 0; number < count; ++number) {
+    const std::string missing = missing_code(*calls, number);
+    if (missing.empty()) return number;
+    why_not += (why_not.empty() ? "cuda:" : "; cuda:") + std::to_string(number) + ": " + missing;
+  }
+  return std::nullopt;
+}
+
+void say_no_gpu(const std::string& why_not) {
+  const std::vector<std::string>& files = back_end().driver_files;
+  const bool meant = std::any_of(files.begin(), files.end(), [](const std::string& path) {
+    return file_info(path).kind != FileKind::none;
+  });
+  const std::string line = "no GPU is used: " + why_not;
+  meant ? log_warning(line) : log_verbose(line);
 }
 
 // A library that computes something else than our own kernels is not called.
@@ -107,7 +140,7 @@ RunDevices open_devices(const DeviceRequest& request) {
   }
   if (devices.size() > 1) {
     throw usage_error("--devices " + quoted(request.devices) +
-                      ": one device beside the host in this version");
+                      ": more than one device beside the host is not in this version");
   }
   if (devices.empty()) {
     run.placements = {on_host};
@@ -116,15 +149,21 @@ RunDevices open_devices(const DeviceRequest& request) {
   const DeviceItem& item = devices.front();
   if (item.kind == DeviceKind::virtual_device) {
     run.places.push_back(virtual_place(items, run.cores));
-  } else {
+  } else if (item.kind == DeviceKind::automatic) {
     std::string why_not;
-    CudaCalls* calls = find_cuda(why_not);
-    if (item.kind == DeviceKind::automatic && calls == nullptr) {
-      log_verbose("no GPU is used: " + why_not);
+    CudaCalls* calls = nullptr;
+    const std::optional<int> gpu = first_gpu(calls, why_not);
+    if (!gpu) {
+      say_no_gpu(why_not);
       run.placements = {on_host};
       return run;
     }
-    if (calls == nullptr) throw usage_error("--devices " + item.name() + ": " + why_not);
+    run.places.push_back(cuda_place(*calls, *gpu, request));
+  } else {
+    std::string why_not;
+    CudaCalls* calls = find_cuda(why_not);
+    if (calls != nullptr) why_not = missing_code(*calls, item.number);
+    if (!why_not.empty()) throw usage_error("--devices " + item.name() + ": " + why_not);
     run.places.push_back(cuda_place(*calls, item.number, request));
   }
   take_budget(run.places.back());

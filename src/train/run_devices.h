@@ -37,6 +37,10 @@ struct CudaBackEnd {
   /// Null, and the reason, where there is none; called where a GPU is asked for or looked for.
   CudaCalls* (*calls)(std::string& why_not) = nullptr;
   std::string_view ops;
+  std::string_view architectures;  // that there is code for, as `missing_cuda_code` reads them
+  /// Files by which a machine shows that it is meant to have an NVIDIA GPU: of the driver's module,
+  /// and of Windows' subsystem for Linux.
+  std::vector<std::string> driver_files = {"/proc/driver/nvidia/version", "/dev/dxg"};
 };
 void set_cuda_back_end(const CudaBackEnd& back_end);
 
@@ -47,8 +51,9 @@ struct DeviceRequest {
   std::vector<int> cores;  // of the host's workers
 };
 
-/// `auto` takes the first GPU if there is one, with the experts on the host where they do not fit
-/// beside the rest, and the host where that does not fit. A device alone has to hold everything; a
+/// `auto` takes the first GPU that there is code for, with the experts on the host where they do not fit
+/// beside the rest, and the host where that does not fit; where a driver shows that there should be a
+/// GPU to take, a warning says why none is. A device alone has to hold everything; a
 /// device and `host` have the experts on the host. Errors: usage (2) for a list that makes no sense
 /// or a device that is not there, with the reason; device (6) for one that does not start.
 RunDevices open_devices(const DeviceRequest& request);

@@ -3,86 +3,14 @@
 #include <algorithm>
 
 #include "base/system.h"
-#include "device/cuda_stream.h"
 #include "device/device_memory.h"
-#include "device/host_stream.h"
-#include "runtime/workspace.h"
+#include "train/list_memory.h"
 #include "train/plan_lines.h"
 #include "train/saved_state.h"
 
 namespace hearth {
 
 namespace {
-
-// Sizes of a list at a place.
-size_t arena_bytes(const Schedule& list, Place place) {
-  return place < std::ssize(list.arena_bytes) ? list.arena_bytes[static_cast<size_t>(place)] : 0;
-}
-ScratchNeed scratch_of(const Schedule& list, Place place) {
-  return place < std::ssize(list.scratch) ? list.scratch[static_cast<size_t>(place)]
-                                          : ScratchNeed{};
-}
-
-/// What lies in the arena of a place when it is fullest, by use. The rest of the arena is between
-/// buffers.
-std::vector<MemoryLine> arena_lines(const Schedule& list, Place place, const std::string& bounds) {
-  std::vector<uint64_t> best(kBufferClasses), now(kBufferClasses);
-  uint64_t best_total = 0;
-  std::vector<std::vector<const Buffer*>> begins(list.tasks.size()), ends(list.tasks.size());
-  for (const Buffer& b : list.buffers) {
-    if (b.place != place) continue;
-    begins[static_cast<size_t>(b.first)].push_back(&b);
-    ends[static_cast<size_t>(b.last)].push_back(&b);
-  }
-  uint64_t total = 0;
-  for (size_t t = 0; t < list.tasks.size(); ++t) {
-    for (const Buffer* b : begins[t]) {
-      now[static_cast<size_t>(b->use)] += b->bytes;
-      total += b->bytes;
-    }
-    if (total > best_total) {
-      best_total = total;
-      best = now;
-    }
-    for (const Buffer* b : ends[t]) {
-      now[static_cast<size_t>(b->use)] -= b->bytes;
-      total -= b->bytes;
-    }
-  }
-  const std::string basis = "derived: buffers at the fullest task; tokens: " + bounds;
-  std::vector<MemoryLine> lines;
-  for (int c = 0; c < kBufferClasses; ++c) {
-    if (best[static_cast<size_t>(c)] == 0) continue;
-    lines.push_back({name_of_list(list) + ": " + std::string(name_of(static_cast<BufferClass>(c))),
-                     best[static_cast<size_t>(c)], basis});
-  }
-  const uint64_t gaps = arena_bytes(list, place) - best_total;
-  if (gaps > 0) {
-    lines.push_back(
-        {name_of_list(list) + ": between buffers", gaps, "derived: arena less its buffers"});
-  }
-  return lines;
-}
-
-/// Of the compute stream of a place.
-uint64_t scratch_bytes(const ScratchNeed& need, const PlanPlace& place, int workers) {
-  StreamOptions options;
-  options.workers = workers;
-  options.scratch_bytes = need.shared;
-  options.worker_scratch_bytes = need.per_worker;
-  return place.host_reaches ? HostStream::memory_bytes(options) : CudaStream::memory_bytes(options);
-}
-
-/// Bytes of a list and of what an executor adds to it, in blocks of the allocator.
-uint64_t list_bytes(const Schedule& list) {
-  constexpr uint64_t kBlock = 32;  // around an allocation
-  uint64_t bytes = list.buffers.size() * sizeof(Buffer);
-  for (const Task& task : list.tasks) {
-    bytes += sizeof(Task) + 96 + 3 * kBlock + task.blocks.size() * sizeof(BlockUse) +
-             task.uses.size() * (sizeof(BufferUse) + sizeof(BoundPort));
-  }
-  return bytes + bytes / 2;  // vectors grow by doubling
-}
 
 std::string parameter_basis(const PlanSubject& subject, const CopyPolicy& policy, Place place,
                             CopyRole role) {
@@ -121,12 +49,6 @@ uint64_t allowance_of(const PlanSubject& subject, const PlanRequest& request) {
 }
 
 }  // namespace
-
-std::string name_of_list(const Schedule& list) {
-  return list.pass == Pass::train  ? "activations"
-         : list.pass == Pass::eval ? "activations of evaluation"
-                                   : "activations of decoding";
-}
 
 ProcessMemory measure_process(uint64_t data_bytes) {
   release_freed_memory();
@@ -169,6 +91,7 @@ class Planner {
     add_parameters();
     make_lists();
     add_lists();
+    add_reached();
     add_allowance();
     for (PlacePlan& place : plan_.places) place.peak = sum_of(place.lines);
     // What happened before the plan may have been the larger moment.
@@ -253,6 +176,9 @@ class Planner {
         used += allowance_of(subject_, request_) / 2;
       }
       left.push_back(place.budget > used ? place.budget - used : 0);
+      // Memory that is the host's, too, is bounded by what that has left.
+      if (at == kHostPlace || !subject_.places[at].host_reaches) continue;
+      left[at] = std::min(left[at], left[kHostPlace] - std::min(left[kHostPlace], used));
     }
     return left;
   }
@@ -281,6 +207,16 @@ class Planner {
     uint64_t in_lists = 0;
     for (const Schedule* list : lists) in_lists += list_bytes(*list);
     this->lines().push_back({kLists, in_lists, "derived: tasks and their buffers"});
+  }
+
+  /// Memory of devices that is the host's, too.
+  void add_reached() {
+    for (size_t at = kHostPlace + 1; at < plan_.places.size(); ++at) {
+      const PlacePlan& place = plan_.places[at];
+      if (!subject_.places[at].host_reaches) continue;
+      lines().push_back({memory_line_of(place.name), sum_of(place.lines),
+                         "derived: all of its lines, as its memory is the host's"});
+    }
   }
 
   void add_allowance() {

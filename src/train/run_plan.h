@@ -72,9 +72,7 @@ struct PlanSubject {
 };
 PlanSubject subject_of(const RunSetup& setup, const ProcessMemory& process);
 
-/// Names of the lines that a session measures: of a list's arena (with what it holds behind a
-/// colon), and of scratch.
-std::string name_of_list(const Schedule& list);
+/// The line of scratch, which a session measures.
 inline constexpr const char* kScratchLine = "scratch of kernels";
 
 /// What an arena took of a place's memory; the name is that of its lines.

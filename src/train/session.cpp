@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "base/system.h"
 #include "layers/linear.h"
+#include "train/list_memory.h"
 
 namespace hearth {
 

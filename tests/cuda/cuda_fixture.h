@@ -22,8 +22,8 @@ class CudaFixture : public LoraFixture {
     }();
     static_cast<void>(registered);
     current() = &cuda;
-    set_cuda_back_end(
-        {[](std::string&) -> CudaCalls* { return current(); }, emulated_ops().name()});
+    set_cuda_back_end({[](std::string&) -> CudaCalls* { return current(); }, emulated_ops().name(),
+                       "80-real,90-virtual"});
   }
   ~CudaFixture() { set_cuda_back_end({}); }
 

@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "gpu_kernels/product_choices.h"
+#include "support/raises.h"
 #include "support/test_stream.h"
 
 using namespace hearth;
@@ -55,6 +56,18 @@ TEST_CASE("choices: the first that takes a problem, none where all decline") {
   CHECK_FALSE(is_refused("some"));
   refuse_choice("many", false);
   CHECK(chosen(100) == &first);
+}
+
+TEST_CASE("choices: what HEARTH_WITHOUT leaves out is named as the libraries are") {
+  CHECK(left_out("").empty());
+  CHECK(left_out("cuBLASLt") == std::vector<std::string_view>{"cuBLASLt"});
+  CHECK(left_out("cuDNN,CUTLASS") == std::vector<std::string_view>{"cuDNN", "CUTLASS"});
+  for (const char* wrong : {"cudnn", "cuDNN, CUTLASS", "foo", ","}) {
+    const auto raised = hearth::test::raised_by([&] { left_out(wrong); });
+    INFO(wrong);
+    CHECK(raised.code == ExitCode::usage);
+    CHECK(raised.says("HEARTH_WITHOUT: "));
+  }
 }
 
 TEST_CASE("product choices: without cuBLASLt the reason is said and no workspace is taken") {

@@ -19,4 +19,6 @@ CudaCalls* cuda_calls(std::string&) {
   return &runtime;
 }
 
+std::string_view cuda_architectures() { return {}; }
+
 }  // namespace hearth

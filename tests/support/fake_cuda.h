@@ -28,6 +28,7 @@ struct FakeCudaOptions {
   size_t memory_bytes = size_t{1} << 30;  // of each
   uint64_t seed = 0;                      // order of streams; 0: only what is waited for, latest
   bool peer_access = true;                // what the hardware can
+  int major = 9, minor = 0;               // compute capability
 };
 
 class FakeCuda final : public CudaCalls {

@@ -104,6 +104,31 @@ TEST_CASE("devices: a plan says what lies where, and a device too small is refus
   CHECK(plan_run(config, reporter, PlanDetail::kinds).fits);
 }
 
+TEST_CASE("devices: memory of a virtual device is memory of the process, planned and measured") {
+  TrainingFixture f;
+  TrainConfig config = f.config("run");
+  config.devices = "virtual";
+  RecordingReporter reporter;
+  const uint64_t host = static_cast<uint64_t>(
+      plan_run(config, reporter).json.find("memory")->as_array()[0].find("peak_bytes")->as_int());
+  config.cpu_memory = host - (uint64_t{20} << 20);
+  CHECK_FALSE(plan_run(config, reporter).fits);
+  config.cpu_memory = 0;
+  REQUIRE(train(config, reporter) == ExitCode::done);
+  const std::string journal = read_file(f.dir / "run/journal.jsonl");
+  INFO(journal);
+  CHECK(journal.find("memory above the plan") == std::string::npos);
+  const Json plan = parse_json(read_file(f.dir / "run/plan.json"), "plan.json");
+  bool found = false;
+  for (const Json& line : plan.find("memory")->as_array()[0].find("lines")->as_array()) {
+    if (line.find("name")->as_string() != "memory of virtual:0") continue;
+    found = true;
+    CHECK(line.find("measured")->as_int() > 0);
+    CHECK(line.find("measured")->as_int() <= line.find("bytes")->as_int());
+  }
+  CHECK(found);
+}
+
 TEST_CASE("devices: metrics say what crossed the links and what a device's memory holds") {
   TrainingFixture f;
   const auto last_step = [&](const std::string& devices) {
@@ -132,9 +157,10 @@ TEST_CASE("devices: metrics say what crossed the links and what a device's memor
 
 TEST_CASE("devices: lists that this version cannot run are refused") {
   TrainingFixture f;
-  for (const auto& [list, part] : {std::pair("2xvirtual", "one device beside the host"),
-                                   {"cuda:0", "this program has no CUDA"},
-                                   {"virtual,cuda:0", "one device beside the host"}}) {
+  for (const auto& [list, part] :
+       {std::pair("2xvirtual", "more than one device beside the host is not in this version"),
+        {"cuda:0", "this program has no CUDA"},
+        {"virtual,cuda:0", "not in this version"}}) {
     TrainConfig config = f.config("run");
     config.devices = list;
     const auto raised = raised_by([&] { f.run(config); });

@@ -78,8 +78,12 @@ TEST_CASE("plan places: a line lies at the place of what it is for") {
   CHECK(bytes_of(plan.host(), "staging of parameters of devices") == uint64_t{4} << 20);
   PlanSubject reached = p.with(kPlenty, kPlenty);
   reached.places[kDevice].host_reaches = true;
-  CHECK(bytes_of(make_run_plan(reached, p.request).host(), "staging of parameters of devices") ==
-        0);
+  const RunPlan in_host = make_run_plan(reached, p.request);
+  CHECK(bytes_of(in_host.host(), "staging of parameters of devices") == 0);
+  // Memory of a device that is the host's is memory of the process.
+  CHECK(bytes_of(plan.host(), "memory of cuda:0") == 0);
+  CHECK(bytes_of(in_host.host(), "memory of cuda:0") == in_host.places[kDevice].peak);
+  CHECK(in_host.host().peak > in_host.places[kDevice].peak);
 }
 
 TEST_CASE("plan places: each place is held against its own budget") {
@@ -126,6 +130,12 @@ TEST_CASE("plan places: a refusal names the device, and the experts go to the ho
   const auto changes = changes_that_fit(p.with(kPlenty, room), p.request, p.config);
   REQUIRE_FALSE(changes.empty());
   CHECK(changes.front().options == "--devices cuda:0,host");
+
+  // What is advised can be given: a device keeps the keys that it had.
+  p.config.devices = "virtual:mem=1G/cores=1";
+  const auto keyed = changes_that_fit(p.with(kPlenty, room), p.request, p.config);
+  REQUIRE_FALSE(keyed.empty());
+  CHECK(keyed.front().options == "--devices virtual:mem=1G/cores=1,host");
 }
 
 TEST_CASE("plan places: what a run measured is told by place") {

@@ -128,4 +128,6 @@ CudaCalls* cuda_calls(std::string& why_not) {
   return nullptr;
 }
 
+std::string_view cuda_architectures() { return HEARTH_CUDA_ARCHITECTURES; }
+
 }  // namespace hearth

@@ -8,4 +8,6 @@ CudaCalls* cuda_calls(std::string& why_not) {
   return nullptr;
 }
 
+std::string_view cuda_architectures() { return {}; }
+
 }  // namespace hearth

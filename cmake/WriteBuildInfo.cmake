@@ -15,7 +15,7 @@ if(GIT AND EXISTS "${SOURCE_DIR}/.git")
 endif()
 
 set(text "")
-foreach(field VERSION BUILD_TYPE COMPILER FLAGS SANITIZE)
+foreach(field VERSION BUILD_TYPE COMPILER FLAGS SANITIZE CUDA CUTLASS CUDNN)
   string(REPLACE "\\" "\\\\" value "${${field}}")
   string(REPLACE "\"" "\\\"" value "${value}")
   string(APPEND text "#define HEARTH_BUILD_${field} \"${value}\"\n")

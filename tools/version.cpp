@@ -57,6 +57,9 @@ std::string version_text() {
   text +=
       fmt::format("build      {}, {}, flags {}\n", build.build_type, build.compiler, build.flags);
   if (!build.sanitizers.empty()) text += fmt::format("sanitizers {}\n", build.sanitizers);
+  text += fmt::format("CUDA       {}\n", build.cuda);
+  text += fmt::format("CUTLASS    {}\n", build.cutlass);
+  text += fmt::format("cuDNN      {}\n", build.cudnn);
   text += fmt::format("processor  {}, {} core(s), {} NUMA node(s)\n",
                       machine.cpu_model.empty() ? "unknown" : machine.cpu_model,
                       machine.cores.size(), machine.nodes.size());

@@ -13,6 +13,10 @@ struct BuildInfo {
   std::string compiler;    // e.g. "GNU 12.2.0"
   std::string flags;       // compiler flags of the build type, without the project's fixed ones
   std::string sanitizers;  // e.g. "address,undefined"; empty in plain builds
+  // Of GPU code: versions that it was compiled with, or "none: " and the reason.
+  std::string cuda;     // the toolkit, and the GPUs that there is code for
+  std::string cutlass;  // its headers
+  std::string cudnn;    // its header and its frontend's
 };
 
 const BuildInfo& build_info();

@@ -150,6 +150,15 @@ void check_trained_tensors(const Json& saved, const Json& current,
                     ", or --allow-change " + all);
 }
 
+/// A value of "build" or "machine" for people: of a list its items.
+std::string shown(const Json& value) {
+  if (value.is_string()) return value.as_string();
+  if (!value.is_array()) return value.dump();
+  std::string items;
+  for (const Json& item : value.as_array()) items += (items.empty() ? "" : ", ") + shown(item);
+  return items.empty() ? "none" : items;
+}
+
 Progress parse_progress(const std::string& text) {
   Json json;
   try {
@@ -322,8 +331,14 @@ std::vector<std::string> check_identity(const Json& saved, const Json& current,
     for (const auto& [name, value] : current.find(key)->as_object()) {
       const Json* old = before->find(name);
       if (old == nullptr || old->dump() == value.dump()) continue;
-      changes.push_back(std::string(key) + " " + name + ": " + quoted(old->dump()) + " -> " +
-                        value.dump());
+      const std::string before_and_now = quoted(shown(*old)) + " -> " + quoted(shown(value));
+      const auto option = std::find(changed.begin(), changed.end(), name);
+      if (name == "devices" && option != changed.end()) {  // one change, told once
+        changes[static_cast<size_t>(option - changed.begin())] +=
+            " (the model's place: " + before_and_now + ")";
+      } else {
+        changes.push_back(std::string(key) + " " + name + ": " + before_and_now);
+      }
     }
   }
   return changes;

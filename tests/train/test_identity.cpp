@@ -108,6 +108,23 @@ TEST_CASE("identity: the type that `auto` means changes by leave alone") {
   CHECK(compared(before, {"compute-dtype"}, now) == "compute-dtype: f32 -> auto\n");
 }
 
+TEST_CASE("identity: other devices are one change, in words") {
+  const auto on = [](const char* list, const char* machine) {
+    Json json = with("machine", machine);
+    json["options"]["devices"] = list;
+    return json;
+  };
+  const Json host = on("host", R"({"devices": ["host"], "libraries": []})");
+  const Json split = on("cuda:0,host", R"({"devices": ["cuda:0", "host"], "libraries": ["x 1"]})");
+  CHECK(compared(host, {"devices"}, split) ==
+        "devices: host -> cuda:0,host (the model's place: 'host' -> 'cuda:0, host')\n"
+        "machine libraries: 'none' -> 'x 1'\n");
+  // The same list leads elsewhere on a machine without its GPU.
+  CHECK(compared(on("auto", R"({"devices": ["cuda:0"]})"), {},
+                 on("auto", R"({"devices": ["host"]})")) ==
+        "machine devices: 'cuda:0' -> 'host'\n");
+}
+
 TEST_CASE("identity: rows kept for evaluation") {
   const Json kept = with("val-rows", "\"1\"");
   CHECK(compared(kept).empty());

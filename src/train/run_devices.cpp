@@ -111,6 +111,13 @@ std::vector<DeviceItem> read_list(const std::string& text) {
   }
 }
 
+void warn_of_idle_gpu_memory(const std::vector<DeviceItem>& items) {
+  for (const DeviceItem& item : items) {
+    if (item.kind == DeviceKind::cuda || item.kind == DeviceKind::automatic) return;
+  }
+  log_warning("--gpu-memory has no effect: --devices names no GPU");
+}
+
 void take_budget(RunPlace& place) {
   for (const MemorySpace& space : place.device->spaces()) {
     if (space.kind == place.memory) place.budget = space.budget;
@@ -132,6 +139,7 @@ RunDevices open_devices(const DeviceRequest& request) {
       experts_on_host{kDevice, kHostPlace};
 
   const std::vector<DeviceItem> items = read_list(request.devices);
+  if (request.gpu_memory > 0) warn_of_idle_gpu_memory(items);
   std::vector<DeviceItem> devices;
   bool with_host = false;
   for (const DeviceItem& item : items) {

@@ -2,7 +2,9 @@
 // parts of the model lie, the bits are the same.
 #include <catch2/catch_test_macros.hpp>
 
+#include "base/log.h"
 #include "train/lora_fixture.h"
+#include "train/run_devices.h"
 
 namespace hearth::test {
 namespace {
@@ -168,6 +170,22 @@ TEST_CASE("devices: lists that this version cannot run are refused") {
     CHECK(raised.code == ExitCode::usage);
     CHECK(raised.says(part));
   }
+}
+
+TEST_CASE("devices: --gpu-memory without a GPU is said to have no effect") {
+  const auto warnings = [](const std::string& devices, uint64_t gpu_memory) {
+    std::string told;
+    set_warning_sink([&](const std::string& line) { told += line + "\n"; });
+    open_devices({devices, gpu_memory, uint64_t{1} << 30, {}});
+    set_warning_sink({});
+    return told;
+  };
+  for (const char* devices : {"host", "virtual", "virtual,host"}) {
+    INFO(devices);
+    CHECK(warnings(devices, 1 << 30) == "--gpu-memory has no effect: --devices names no GPU\n");
+    CHECK(warnings(devices, 0).empty());
+  }
+  CHECK(warnings("auto", 1 << 30).empty());  // where there is no GPU, it takes none
 }
 
 }  // namespace

@@ -111,7 +111,9 @@ DeviceItem parse_item(std::string_view text, std::string_view whole) {
     item.kind = text == "auto" ? DeviceKind::automatic : DeviceKind::host;
   } else if (text.starts_with("cuda:")) {
     const auto number = parse_count(text.substr(5));
-    if (!number || *number < 0 || *number > kMostNumber) refuse(whole, "expected cuda:N, N from 0");
+    if (!number || *number < 0 || *number > kMostNumber) {
+      refuse(whole, "expected cuda:N, N from 0 to " + std::to_string(kMostNumber));
+    }
     item.kind = DeviceKind::cuda;
     item.number = static_cast<int>(*number);
   } else if (text == "virtual" || text.starts_with("virtual:")) {

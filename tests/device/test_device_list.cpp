@@ -32,6 +32,7 @@ TEST_CASE("device lists name devices in order") {
   CHECK(names_of("3xvirtual:mem=8G,host,virtual") ==
         "virtual:0 virtual:1 virtual:2 host virtual:3 ");
   CHECK(names_of("1xcuda:2") == "cuda:2 ");
+  CHECK(names_of("cuda:1023") == "cuda:1023 ");
 }
 
 TEST_CASE("a virtual device is read with all its keys") {
@@ -58,7 +59,7 @@ TEST_CASE("device lists that make no sense are refused with what is wrong") {
     CHECK(is_refused(text, "expected auto, host, cuda:N or virtual"));
   }
   for (const char* text : {"cuda:", "cuda:-1", "cuda:x", "cuda:1024", "cuda:0x1"}) {
-    CHECK(is_refused(text, "expected cuda:N"));
+    CHECK(is_refused(text, "expected cuda:N, N from 0 to 1023"));
   }
   for (const char* text : {"0xvirtual", "65xvirtual", "99999999999999999999xhost"}) {
     CHECK(is_refused(text, "repeated 1 to 64 times"));

@@ -29,7 +29,9 @@ void occupy_standard_descriptors() {
   }
 }
 
+// After the results so far, also where both streams end in one file.
 ExitCode report(ExitCode code, const std::string& message) {
+  std::fflush(stdout);
   std::fprintf(stderr, "hearth: %s\n", message.c_str());
   return code;
 }

@@ -95,7 +95,7 @@ OptionValue experts_value(double Options::*percent) {
 }
 
 OptionValue devices_value() {
-  return {OptionKind::text, "LIST", "auto, host, cuda:N, virtual[:key=value/...]; 3x repeats",
+  return {OptionKind::text, "LIST", "auto, host, cuda:N, virtual[:key=value/...], commas between",
           single([](Options& options, const std::string& text) -> Problem {
             try {
               parse_device_list(text);

@@ -62,7 +62,8 @@ TEST_CASE("help, version and usage errors") {
   CHECK(r.out.find("--seq-len") != std::string::npos);
   r = hearth_in(d, "--version");
   CHECK(r.code == 0);
-  for (const char* part : {"hearth ", "revision", "build", "ISA", "oneDNN", "hwloc", "OpenMP"}) {
+  for (const char* part : {"hearth ", "revision", "build", "CUDA", "CUTLASS", "cuDNN", "ISA",
+                           "oneDNN", "hwloc", "OpenMP"}) {
     CHECK(r.out.find(part) != std::string::npos);
   }
   for (const char* arguments :
@@ -87,6 +88,23 @@ TEST_CASE("a configuration that cannot be read is bad input") {
     CHECK(r.code == 3);
     CHECK(is_one_line(r.err));
   }
+}
+
+TEST_CASE("a refusal follows what was printed before it") {
+  hearth::test::TemporaryDirectory d;
+  std::ofstream(d / "config.json") << kConfig;
+  REQUIRE(hearth_in(d, "init --config config.json --out model").code == 0);
+  std::ofstream(d / "rows.jsonl") << "{\"text\": \"a row of text\"}\n";
+  const Result r = hearth_in(d,
+                             "plan --model model --data rows.jsonl --seq-len 16 --steps 1 "
+                             "--cpu-memory 1M --quiet",
+                             ">out.txt 2>&1 #");
+  INFO(r.out);
+  CHECK(r.code == 2);
+  const size_t error = r.out.find("hearth: ");
+  REQUIRE(error != std::string::npos);
+  CHECK(error > 0);
+  CHECK(r.out.find('\n', error) == r.out.size() - 1);  // the last line
 }
 
 TEST_CASE("standard output that cannot be written ends with 4") {

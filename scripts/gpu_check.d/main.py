@@ -1,5 +1,6 @@
 """scripts/gpu_check: options, the parts in order, their time, the table, the exit code."""
 import argparse
+import lzma
 import os
 import shutil
 import sys
@@ -58,6 +59,12 @@ def names(text):
     return text.split(",")
 
 
+def wrong_call(text):
+    """Ends the script as a wrong option does."""
+    print(f"gpu_check: {text}", file=sys.stderr)
+    raise SystemExit(2)
+
+
 def find_place(options, work):
     """A checkout with a build, a bundle around this script, or one that is unpacked first."""
     archive = options.bundle
@@ -67,12 +74,21 @@ def find_place(options, work):
     if not archive:
         return here
     if not archive.exists():
-        sys.exit(f"gpu_check: neither a build ({here.build}) nor a bundle ({archive}) is here; build "
-                 "the project, or make a bundle elsewhere with scripts/gpu_bundle")
-    with tarfile.open(archive) as packed:
-        # Without the name of a filter newer versions of Python warn; older ones do not know it.
-        packed.extractall(work, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
-    return Place(next(work.glob("gpu_bundle*")), None)
+        if options.bundle:
+            wrong_call(f"--bundle {archive}: no such file")
+        wrong_call(f"neither a build ({here.build}) nor a bundle ({archive}) is here; build the "
+                   "project, or make a bundle elsewhere with scripts/gpu_bundle")
+    try:
+        with tarfile.open(archive) as packed:
+            # Without the name of a filter newer versions of Python warn; older ones do not know it.
+            packed.extractall(work, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
+    except (OSError, EOFError, tarfile.TarError, lzma.LZMAError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(":")
+        wrong_call(f"{archive} cannot be unpacked: {reason}")
+    # The folder has the name that gpu_bundle was given.
+    for mark in work.glob("*/gpu_bundle.json"):
+        return Place(mark.parent, None)
+    wrong_call(f"{archive} is no archive of scripts/gpu_bundle")
 
 
 def log_path(options, place, rehearsing):

@@ -4,9 +4,12 @@ it always comes to its table. Standard library alone.
 usage: test_gpu_check.py PATH_OF_THE_SOURCES
 """
 import io
+import os
 import shutil
 import struct
+import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 import unittest
@@ -232,6 +235,56 @@ done
         rows = self.rows("parts")
         self.assertEqual({row.result for row in rows}, {FAILED})
         self.assertIn("step 12 differs in loss", rows[0].reason)
+
+
+class WrongCalls(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def refused(self, script, *words):
+        """What the script says: one line and exit code 2, for a mistake of who calls it."""
+        done = subprocess.run([ROOT / "scripts" / script, *words], capture_output=True, text=True,
+                              timeout=60)
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+        lines = done.stderr.splitlines()
+        self.assertTrue(lines[-1].startswith(f"{script}: "), done.stderr)
+        return lines
+
+    def test_a_bundle_that_is_none(self):
+        for name in ("nothing", "folder", "text", "cut.tar.xz", "other.tar"):
+            with self.subTest(name):
+                path = self.folder / name
+                if name == "folder":
+                    path.mkdir()
+                elif name == "text":
+                    path.write_text("no archive")
+                elif name == "cut.tar.xz":
+                    (self.folder / "noise").write_bytes(os.urandom(100000))
+                    with tarfile.open(path, "w:xz") as packed:
+                        packed.add(self.folder / "noise", "gpu_bundle/noise")
+                    path.write_bytes(path.read_bytes()[:50000])
+                elif name == "other.tar":
+                    with tarfile.open(path, "w") as packed:
+                        packed.add(ROOT / "README.md", "gpu_bundle/README.md")
+                lines = self.refused("gpu_check", "--bundle", str(path))
+                self.assertEqual(len(lines), 1)
+                self.assertIn(str(path), lines[0])
+
+    def test_options_of_gpu_check(self):
+        for words in (["--bundle"], ["--only", "none"], ["--nothing"]):
+            with self.subTest(words):
+                self.refused("gpu_check", *words)
+
+    def test_options_of_gpu_bundle(self):
+        for words in (["--limit"], ["--limit", ""], ["--limit", "x"], ["--limit", "0"],
+                      ["--limit", "--build"], ["--build"], ["--build", "/nothing/here"],
+                      ["--nothing"], [""], [str(self.folder)]):
+            with self.subTest(words):
+                lines = self.refused("gpu_bundle", *words)
+                self.assertEqual(len(lines), 1)
+                self.assertIn(next(filter(None, words), "empty"), lines[0])
 
 
 class FakeDriver:

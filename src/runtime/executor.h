@@ -1,6 +1,6 @@
 // Runs a schedule: a thread a stream takes its tasks in list order, waits for what other streams
-// must have done, calls the body or carries a copy, records the trace. It never asks which mode made
-// the list, nor what kind of device a place is.
+// must have done, calls the body or carries a copy, records the trace. It never asks which mode
+// made the list, nor what kind of device a place is.
 #pragma once
 
 #include <functional>
@@ -34,11 +34,12 @@ struct RunOptions {
   /// Asked before every task until the first update; true abandons the step: no weight has
   /// changed, gradients are undefined. Called from all streams' threads.
   std::function<bool()> abandon = {};
-  /// Called before each update on its stream's thread, for one at a time, and may wait: for a save that
-  /// still reads what the update changes.
+  /// Called before each update on its stream's thread, for one at a time, and may wait: for a save
+  /// that still reads what the update changes.
   std::function<void(const Task&)> before_update = {};
-  /// For tests, on streams whose work is done when a call returns: another legal order, on the calling
-  /// thread; buffers overwritten by NaN patterns after their last use (with an order or one stream).
+  /// For tests, on streams whose work is done when a call returns: another legal order, on the
+  /// calling thread; buffers overwritten by NaN patterns after their last use (with an order or one
+  /// stream).
   std::vector<TaskId> order = {};
   bool poison = false;
 };

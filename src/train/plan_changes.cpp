@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "base/glob.h"
+#include "train/plan_variant.h"
 
 namespace hearth {
 
@@ -14,61 +14,6 @@ constexpr uint64_t kMargin = uint64_t{4} << 20;
 
 /// A step of more micro-batches than this is no advice, and its list alone takes gigabytes.
 constexpr int64_t kMostMicroBatches = 4096;
-
-std::string number(int64_t n) { return std::to_string(n); }
-
-/// A run changed in some options.
-struct Variant {
-  std::string options;
-  RunSettings settings;
-  ParameterTable table;
-  PlanRequest request;
-  int64_t seq_len = 0, micro_batch = 1, grad_accum = 1;
-
-  void add(const std::string& option) { options += (options.empty() ? "" : " ") + option; }
-
-  /// As many tokens a step in micro-batches of `sequences`.
-  void cut_micro_batch(int64_t sequences) {
-    if (sequences == micro_batch) return;
-    grad_accum *= micro_batch / sequences;
-    micro_batch = sequences;
-    add("--micro-batch " + number(micro_batch) + " --grad-accum " + number(grad_accum));
-    bound_tokens();
-  }
-  void cut_sequences(int64_t length) {
-    seq_len = length;
-    add("--seq-len " + number(length));
-    bound_tokens();
-  }
-  bool freeze(const std::string& glob) {
-    int64_t left = 0;
-    bool changed = false;
-    for (Tensor& t : table.tensors()) {
-      changed |= t.trainable && glob_matches(glob, t.name);
-      if (glob_matches(glob, t.name)) t.trainable = false;
-      left += t.trainable;
-    }
-    add("--freeze '" + glob + "'");
-    return changed && left > 0;
-  }
-  bool train_only(const std::string& glob) {
-    bool any = false;
-    for (Tensor& t : table.tensors()) {
-      t.trainable = t.trainable && glob_matches(glob, t.name);
-      any |= t.trainable;
-    }
-    add("--trainable '" + glob + "'");
-    return any;
-  }
-
- private:
-  void bound_tokens() {
-    request.micro_batches = grad_accum;
-    request.longest = std::min(request.longest, seq_len);
-    request.tokens = std::min(request.tokens, micro_batch * seq_len);
-    request.eval_tokens = std::min(request.eval_tokens, micro_batch * seq_len);
-  }
-};
 
 class Search {
  public:
@@ -89,7 +34,7 @@ class Search {
   }
 
  private:
-  Variant start() const {
+  PlanVariant start() const {
     return {"",
             subject_.settings,
             subject_.table,
@@ -99,7 +44,7 @@ class Search {
             config_.grad_accum};
   }
 
-  std::optional<uint64_t> peak_if_fits(const Variant& v, bool one_micro_batch = false) const {
+  std::optional<uint64_t> peak_if_fits(const PlanVariant& v, bool one_micro_batch = false) const {
     PlanSubject subject{subject_.spec,    v.settings,           v.table,
                         subject_.places,  subject_.types_basis, subject_.opening_bytes,
                         subject_.workers, subject_.process};
@@ -113,7 +58,7 @@ class Search {
     return plan.places[static_cast<size_t>(short_place_)].peak;
   }
 
-  bool take(const Variant& v) {
+  bool take(const PlanVariant& v) {
     // Most do not fit, which one micro-batch alone shows.
     if (!peak_if_fits(v, true)) return false;
     const auto peak = peak_if_fits(v);
@@ -122,13 +67,13 @@ class Search {
   }
 
   bool may_recompute() const { return !request_.recompute.value_or(true); }
-  void add_recompute(Variant& v) const {
+  void add_recompute(PlanVariant& v) const {
     if (!may_recompute()) return;
     v.request.recompute = true;
     v.add("--recompute blocks");
   }
   bool recompute() {
-    Variant v = start();
+    PlanVariant v = start();
     add_recompute(v);
     return may_recompute() && take(v);
   }
@@ -137,7 +82,7 @@ class Search {
   bool smaller_micro_batch() {
     for (int64_t n = config_.micro_batch / 2; n >= 1; --n) {
       if (config_.micro_batch % n != 0) continue;
-      Variant v = start();
+      PlanVariant v = start();
       v.cut_micro_batch(n);
       if (take(v)) return true;
     }
@@ -145,19 +90,19 @@ class Search {
   }
 
   bool may_drop_rounded() const { return subject_.settings.compute == Compute::bf16; }
-  static void drop_rounded(Variant& v) {
+  static void drop_rounded(PlanVariant& v) {
     v.settings.compute = Compute::f32;
     v.add("--compute-dtype f32");
   }
   bool no_rounded_weights() {
-    Variant v = start();
+    PlanVariant v = start();
     drop_rounded(v);
     return may_drop_rounded() && take(v);
   }
 
   /// Where a device holds everything: its experts go to the host.
   bool experts_on_host() {
-    Variant v = start();
+    PlanVariant v = start();
     Place from = kHostPlace;
     for (BlockId id = 0; id < std::ssize(v.table.blocks()); ++id) {
       const Block& own = v.table.block(id);
@@ -175,13 +120,13 @@ class Search {
   }
 
   /// The longest that fits, at least `least`: the sequences of a micro-batch are cut to one before.
-  bool shorter_sequences(Variant base, int64_t least) {
+  bool shorter_sequences(PlanVariant base, int64_t least) {
     base.cut_micro_batch(1);
     const int64_t unit = config_.seq_len >= 512 ? 64 : 8;
     int64_t low = 0, high = (std::min(config_.seq_len, request_.longest) - 1) / unit;  // units
     while (low < high) {
       const int64_t middle = (low + high + 1) / 2;
-      Variant v = base;
+      PlanVariant v = base;
       v.cut_sequences(middle * unit);
       if (peak_if_fits(v, true) && peak_if_fits(v)) {
         low = middle;
@@ -191,7 +136,7 @@ class Search {
     }
     int64_t length = low * unit;
     for (int64_t half = unit / 2; length == 0 && half >= least; half /= 2) {
-      Variant v = base;
+      PlanVariant v = base;
       v.cut_sequences(half);
       if (peak_if_fits(v)) length = half;
     }
@@ -201,24 +146,24 @@ class Search {
   }
 
   /// What is trained, less and less; each as a change of a variant, false where it is none.
-  std::vector<std::function<bool(Variant&)>> parts() const {
+  std::vector<std::function<bool(PlanVariant&)>> parts() const {
     if (!config_.trainable.empty()) return {};
     const auto embedding =
         std::find_if(subject_.table.tensors().begin(), subject_.table.tensors().end(),
                      [](const Tensor& t) { return t.slot == Slot::embedding; });
-    std::vector<std::function<bool(Variant&)>> all{
-        [name = embedding->name](Variant& v) { return v.freeze(name); },
-        [](Variant& v) { return v.freeze("*.experts.*"); }};
+    std::vector<std::function<bool(PlanVariant&)>> all{
+        [name = embedding->name](PlanVariant& v) { return v.freeze(name); },
+        [](PlanVariant& v) { return v.freeze("*.experts.*"); }};
     // Beside --freeze, --trainable would only take tensors out of what is frozen.
     if (config_.freeze.empty()) {
-      all.emplace_back([](Variant& v) { return v.train_only("*.self_attn.*"); });
+      all.emplace_back([](PlanVariant& v) { return v.train_only("*.self_attn.*"); });
     }
     return all;
   }
 
   bool frozen_parts() {
     for (const auto& part : parts()) {
-      Variant v = start();
+      PlanVariant v = start();
       if (!part(v)) continue;
       if (take(v)) return true;
       v.cut_micro_batch(1);
@@ -229,22 +174,22 @@ class Search {
 
   /// Runs that are cut in everything but what is trained and the sequences: with and without rounded
   /// weights, because either may be the smaller.
-  std::vector<Variant> cut_runs() const {
-    Variant v = start();
+  std::vector<PlanVariant> cut_runs() const {
+    PlanVariant v = start();
     add_recompute(v);
     v.cut_micro_batch(1);
-    std::vector<Variant> runs{v};
+    std::vector<PlanVariant> runs{v};
     if (may_drop_rounded()) drop_rounded(runs.emplace_back(v));
     return runs;
   }
 
   /// Changes of several kinds at once, where none alone is enough.
   bool all_together() {
-    std::vector<std::function<bool(Variant&)>> trained = parts();
-    trained.insert(trained.begin(), [](Variant&) { return true; });
+    std::vector<std::function<bool(PlanVariant&)>> trained = parts();
+    trained.insert(trained.begin(), [](PlanVariant&) { return true; });
     for (const auto& part : trained) {
-      for (const Variant& run : cut_runs()) {
-        Variant v = run;
+      for (const PlanVariant& run : cut_runs()) {
+        PlanVariant v = run;
         if (part(v) && (take(v) || shorter_sequences(v, 1))) return true;
       }
     }
@@ -253,10 +198,10 @@ class Search {
 
   /// Whether the smallest run of all changes fits: where it does not, none does.
   bool anything_fits() const {
-    std::vector<std::function<bool(Variant&)>> trained = parts();
-    trained.insert(trained.begin(), [](Variant&) { return true; });
+    std::vector<std::function<bool(PlanVariant&)>> trained = parts();
+    trained.insert(trained.begin(), [](PlanVariant&) { return true; });
     for (const auto& part : trained) {
-      for (Variant run : cut_runs()) {
+      for (PlanVariant run : cut_runs()) {
         if (!part(run)) continue;
         run.cut_sequences(1);
         if (peak_if_fits(run, true)) return true;

@@ -247,11 +247,18 @@ __global__ void __launch_bounds__(
     for (int half = 0; half < 2; ++half) {
       const int i = warp_row + 16 * m + 8 * half + lane / 4;
       if (i >= tile.rows) continue;
+      const auto column = [&](int n) { return warp_column + 8 * n + lane % 4 * 2; };
+      float2 old[kN];
 #pragma unroll
       for (int n = 0; n < kN; ++n) {
-        const int j = warp_column + 8 * n + lane % 4 * 2;
+        const int j = column(n);
+        old[n] = j < tile.columns ? out.before(i, j, j + 1 < tile.columns) : float2{0, 0};
+      }
+#pragma unroll
+      for (int n = 0; n < kN; ++n) {
+        const int j = column(n);
         if (j >= tile.columns) continue;
-        out.put(i, j, j + 1 < tile.columns, sums[m][n][2 * half], sums[m][n][2 * half + 1]);
+        out.put(i, j, j + 1 < tile.columns, old[n], sums[m][n][2 * half], sums[m][n][2 * half + 1]);
       }
     }
   }

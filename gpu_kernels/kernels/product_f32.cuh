@@ -156,11 +156,18 @@ __global__ void __launch_bounds__(F32Tiling::kThreads)
 #pragma unroll
   for (int i = 0; i < T::kThreadRows; ++i) {
     if (row_of(i) >= tile.rows) continue;
+    float2 old[kThreadColumns / 2];
+#pragma unroll
+    for (int j = 0; j < kThreadColumns; j += 2) {
+      const int column = column_of(j);
+      const bool second = column + 1 < tile.columns;
+      old[j / 2] = column < tile.columns ? out.before(row_of(i), column, second) : float2{0, 0};
+    }
 #pragma unroll
     for (int j = 0; j < kThreadColumns; j += 2) {
       const int column = column_of(j);
       if (column >= tile.columns) continue;
-      out.put(row_of(i), column, column + 1 < tile.columns, sums[i][j], sums[i][j + 1]);
+      out.put(row_of(i), column, column + 1 < tile.columns, old[j / 2], sums[i][j], sums[i][j + 1]);
     }
   }
 }

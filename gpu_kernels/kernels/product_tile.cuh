@@ -66,7 +66,8 @@ __device__ inline ProductTile product_tile(const ProductArgs& args, int block) {
   return tile;
 }
 
-/// Takes pairs of neighbouring sums of a tile to c.
+/// Takes pairs of neighbouring sums of a tile to c: of the elements (i, j) and (i, j + 1), j even, of
+/// which the second need not be there.
 struct ProductOutput {
   void* c;  // the tile's first element
   int64_t stride;
@@ -76,8 +77,16 @@ struct ProductOutput {
   int64_t row;
   int column;
 
-  /// For the elements (i, j) and (i, j + 1), j even, of which the second need not be there.
-  __device__ void put(int i, int j, bool second, float x, float y) const {
+  /// What the pair is added to. A thread reads that of many pairs before it puts the first: behind a
+  /// store each read would wait for the one before.
+  __device__ float2 before(int i, int j, bool second) const {
+    if (!accumulate || bf16_elements) return {0, 0};
+    const float* const from = static_cast<const float*>(c) + (i * stride + j);
+    if (second && by_pairs) return *reinterpret_cast<const float2*>(from);
+    return {from[0], second ? from[1] : 0};
+  }
+
+  __device__ void put(int i, int j, bool second, float2 old, float x, float y) const {
     x *= scale;
     y *= scale;
     if (dropout != nullptr) {
@@ -95,19 +104,17 @@ struct ProductOutput {
       if (second) to[1] = static_cast<uint16_t>(pair >> 16);
       return;
     }
+    if (accumulate) {
+      x += old.x;
+      y += old.y;
+    }
     auto* const to = static_cast<float*>(c) + element;
     if (second && by_pairs) {
-      auto* const both = reinterpret_cast<float2*>(to);
-      if (accumulate) {
-        const float2 old = *both;
-        x += old.x;
-        y += old.y;
-      }
-      *both = {x, y};
+      *reinterpret_cast<float2*>(to) = {x, y};
       return;
     }
-    to[0] = accumulate ? to[0] + x : x;
-    if (second) to[1] = accumulate ? to[1] + y : y;
+    to[0] = x;
+    if (second) to[1] = y;
   }
 };
 
@@ -123,8 +130,11 @@ __device__ inline ProductOutput product_output(const ProductArgs& args, const Pr
   out.bf16_elements = args.c_bf16;
   out.accumulate = form == Form::wgrad || args.accumulate;
   out.by_pairs = reinterpret_cast<uintptr_t>(base) % 8 == 0 && out.stride % 2 == 0;
-  const DropoutRule* rule = args.dropouts != nullptr ? args.dropouts + tile.group : &args.dropout;
-  out.dropout = rule->limit > 0 ? rule : nullptr;
+  out.dropout = nullptr;
+  if constexpr (form != Form::wgrad) {  // gradients of weights drop nothing
+    const DropoutRule* rule = args.dropouts != nullptr ? args.dropouts + tile.group : &args.dropout;
+    if (rule->limit > 0) out.dropout = rule;
+  }
   out.row = tile.row;
   out.column = tile.column;
   return out;

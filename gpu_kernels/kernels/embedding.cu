@@ -20,7 +20,8 @@ __global__ void __launch_bounds__(kRowBlock)
 }
 
 constexpr int kGradientThreads = 128;
-constexpr int64_t kGradientColumns = 4 * 4 * kGradientThreads;  // of a block
+constexpr int kGradientQuads = 4;                                            // of a thread
+constexpr int64_t kGradientColumns = 4 * kGradientQuads * kGradientThreads;  // of a block
 
 // The block of the first token of an id adds the rows of all tokens with it, in order; the others
 // have nothing to do. Every warp looks for them, which costs tokens^2 / 64 reads of 128 bytes at most:
@@ -36,22 +37,30 @@ __global__ void __launch_bounds__(kGradientThreads)
   const int64_t first = int64_t{blockIdx.y} * kGradientColumns;
   const int64_t end = first + kGradientColumns < a.cols ? first + kGradientColumns : a.cols;
   float* const to = a.table_gradient.data + id * a.table_gradient.stride;
+  // This thread's columns; their sums stay here, so that rows are read without waiting for a write.
+  float sums[kGradientQuads][4];
+  const auto for_quads = [&](const auto& f) {
+#pragma unroll
+    for (int q = 0; q < kGradientQuads; ++q) {
+      const int64_t c = first + int64_t{4} * (q * kGradientThreads + static_cast<int>(threadIdx.x));
+      if (c < end) f(c, end - c < 4 ? static_cast<int>(end - c) : 4, sums[q]);
+    }
+  };
+  for_quads([&](int64_t c, int n, float(&sum)[4]) { read4(to + c, n, a.quads, sum); });
   for (int64_t t = token; t < a.rows; t += 32) {
     unsigned same = __ballot_sync(0xffffffffu, t + lane < a.rows && a.ids[t + lane] == id);
     for (; same != 0; same &= same - 1) {
       const float* const from =
           a.dout.data + (t + __ffs(static_cast<int>(same)) - 1) * a.dout.stride;
-      for (int64_t c = first + int64_t{4} * threadIdx.x; c < end; c += 4 * kGradientThreads) {
-        const int n = end - c < 4 ? static_cast<int>(end - c) : 4;
-        float x[4], sum[4];
+      for_quads([&](int64_t c, int n, float(&sum)[4]) {
+        float x[4];
         read4(from + c, n, a.quads, x);
-        read4(to + c, n, a.quads, sum);
 #pragma unroll
         for (int i = 0; i < 4; ++i) sum[i] += x[i];
-        write4(to + c, n, a.quads, sum);
-      }
+      });
     }
   }
+  for_quads([&](int64_t c, int n, float(&sum)[4]) { write4(to + c, n, a.quads, sum); });
 }
 
 }  // namespace

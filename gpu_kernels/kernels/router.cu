@@ -162,7 +162,7 @@ __global__ void __launch_bounds__(kThreads)
   __syncthreads();
   for (int e = static_cast<int>(threadIdx.x); e < a.experts; e += kThreads) {
     double sum = 0;
-#pragma unroll 4
+#pragma unroll 16
     for (int64_t t = begin; t < end; ++t) {
       sum += static_cast<double>(a.probs.data[t * a.probs.stride + e]);
     }
@@ -176,6 +176,7 @@ __global__ void __launch_bounds__(kThreads)
   const int e = static_cast<int>(blockIdx.x * kThreads + threadIdx.x);
   if (e >= a.experts) return;
   double count = 0, sum = 0;
+#pragma unroll 8
   for (int64_t i = 0; i < kSumParts; ++i) {
     count += a.part_counts[i * a.experts + e];
     sum += a.part_sums[i * a.experts + e];

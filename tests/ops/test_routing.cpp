@@ -110,6 +110,19 @@ TEST_CASE("combine: weighted sum in the order of the choices, on a base or on ze
   }
 }
 
+TEST_CASE("combine: more choices than a kernel reads together") {
+  for (const int64_t chosen : {4, 8, 11}) {
+    const int64_t tokens = 9, experts = 16, width = 40;
+    OpTest test = routed(tokens, chosen, experts, width, choices(tokens, chosen, experts));
+    test.random("rows", chosen * tokens, width);
+    test.random("out", tokens, width);
+    test.random("weight", tokens, chosen);
+    check_back_ends(with(test, [](const Run& r) {
+      r.ops.combine(r.stream, r.view("rows"), routing(r), r.view("weight"), {}, r.view("out"));
+    }));
+  }
+}
+
 TEST_CASE("combine: each choice by its own weight") {
   OpTest test = routed(2, 2, 3, 1, {2, 0, 1, 2});
   test.random("rows", 4, 1).assign({10, 20, 30, 40});  // experts 0, 1, 2, 2

@@ -92,13 +92,26 @@ __global__ void __launch_bounds__(kColumns* kRowLanes)
   a.partial[part * a.cols + c] = all;
 }
 
-__global__ void __launch_bounds__(kRowBlock)
+/// A block 32 columns: each of eight threads a column adds every eighth part, one of them their sums.
+__global__ void __launch_bounds__(kColumns* kRowLanes)
     add_parts_kernel(const float* partial, int64_t parts, int64_t cols, float* to) {
-  const int64_t c = int64_t{blockIdx.x} * kRowBlock + threadIdx.x;
-  if (c >= cols) return;
+  __shared__ double sums[kRowLanes][kColumns];
+  const int lane = static_cast<int>(threadIdx.x) % kColumns;
+  const int first = static_cast<int>(threadIdx.x) / kColumns;
+  const int64_t c = int64_t{blockIdx.x} * kColumns + lane;
   double sum = 0;
-  for (int64_t i = 0; i < parts; ++i) sum += static_cast<double>(partial[i * cols + c]);
-  to[c] += static_cast<float>(sum);
+  if (c < cols) {
+#pragma unroll 8  // so many reads under way: the additions wait for each other
+    for (int64_t i = first; i < parts; i += kRowLanes) {
+      sum += static_cast<double>(partial[i * cols + c]);
+    }
+  }
+  sums[first][lane] = sum;
+  __syncthreads();
+  if (first != 0 || c >= cols) return;
+  double all = 0;
+  for (int i = 0; i < kRowLanes; ++i) all += sums[i][lane];
+  to[c] += static_cast<float>(all);
 }
 
 }  // namespace
@@ -116,8 +129,8 @@ void rmsnorm_weight_gradient_on(void* stream, const NormArguments& a) {
   const int64_t parts = parts_over(a.rows, norm_part_rows(a.rows));
   launch(norm_parts_kernel, parts * parts_over(a.cols, kColumns), kColumns * kRowLanes, 0, stream,
          a);
-  launch(add_parts_kernel, parts_over(a.cols, kRowBlock), kRowBlock, 0, stream, a.partial, parts,
-         a.cols, a.weight_gradient);
+  launch(add_parts_kernel, parts_over(a.cols, kColumns), kColumns * kRowLanes, 0, stream, a.partial,
+         parts, a.cols, a.weight_gradient);
 }
 
 }  // namespace hearth::HEARTH_GPU

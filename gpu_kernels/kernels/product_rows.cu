@@ -28,9 +28,10 @@ void fill_bias_on(void* stream, const Operand& bias, float* to, int64_t stride, 
 
 void add_column_sums_on(void* stream, const float* x, int64_t stride, int64_t rows, int64_t columns,
                         float* to) {
-  const int64_t blocks = (columns + 31) / 32;
+  const int64_t blocks = (columns + kSumColumns - 1) / kSumColumns;
   if (rows > 0 && blocks > 0) {
-    launch(add_column_sums, blocks, 32 * 32, 0, stream, x, stride, rows, columns, to);
+    launch(add_column_sums, blocks, kSumColumns * kSumLanes, 0, stream, x, stride, rows, columns,
+           to);
   }
 }
 

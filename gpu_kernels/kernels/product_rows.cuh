@@ -174,23 +174,28 @@ __global__ void fill_bias(Operand bias, float* to, int64_t stride, int64_t colum
   });
 }
 
-/// A block 32 columns: to += the sums of the columns of x. Each of 32 threads a column sums every
-/// 32nd row, then one adds their sums in order.
+// Sixteen columns of a row are 64 bytes, no less than memory gives at once; so narrow blocks are many.
+constexpr int kSumColumns = 16, kSumLanes = 64;
+
+/// A block 16 columns: to += the sums of the columns of x. Each of 64 threads a column sums every
+/// 64th row; then one half of the sums is added to the other until one is left.
 __global__ void add_column_sums(const float* x, int64_t stride, int64_t rows, int64_t columns,
                                 float* to) {
-  __shared__ float parts[32][33];
-  const int lane = static_cast<int>(threadIdx.x) % 32, first = static_cast<int>(threadIdx.x) / 32;
-  const int64_t column = int64_t{blockIdx.x} * 32 + lane;
+  __shared__ float parts[kSumLanes][kSumColumns];
+  const int lane = static_cast<int>(threadIdx.x) % kSumColumns;
+  const int first = static_cast<int>(threadIdx.x) / kSumColumns;
+  const int64_t column = int64_t{blockIdx.x} * kSumColumns + lane;
   float sum = 0;
   if (column < columns) {
-    for (int64_t r = first; r < rows; r += 32) sum += x[r * stride + column];
+#pragma unroll 8  // so many reads under way: the additions wait for each other
+    for (int64_t r = first; r < rows; r += kSumLanes) sum += x[r * stride + column];
   }
   parts[first][lane] = sum;
-  __syncthreads();
-  if (first != 0 || column >= columns) return;
-  float all = 0;
-  for (int i = 0; i < 32; ++i) all += parts[i][lane];
-  to[column] += all;
+  for (int half = kSumLanes / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (first < half) parts[first][lane] += parts[first + half][lane];
+  }
+  if (first == 0 && column < columns) to[column] += parts[0][lane];
 }
 
 }  // namespace hearth::HEARTH_GPU

@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/arena.h"
 #include "base/stream.h"
+#include "device/link_rate.h"
 
 namespace hearth {
 
@@ -63,6 +65,8 @@ class Device {
   virtual std::vector<MemorySpace> spaces() const = 0;
   /// Whether the host may read and write the space `device`; other spaces it always may.
   virtual bool host_reaches() const = 0;
+  /// What the link to the host gives, where that is known without measuring it.
+  virtual std::optional<LinkRates> link_rates() const { return std::nullopt; }
 
   /// Reserves zeroed memory; a usage error naming the arena when it exceeds the space's budget. On
   /// host and virtual devices `pinned` is memory like any other.

@@ -25,6 +25,7 @@ class Link {
   explicit Link(double bandwidth) : bandwidth_(bandwidth) {}
   /// When so many bytes that are there at `now` will have passed.
   double book(double now, size_t bytes);
+  double bandwidth() const { return bandwidth_; }
 
  private:
   const double bandwidth_;

@@ -31,6 +31,12 @@ class VirtualDevice final : public HostMemoryDevice {
     return {{SpaceKind::device, 0, budget_->bytes()}};
   }
 
+  std::optional<LinkRates> link_rates() const override {
+    const RootComplex* root = options_.root.get();
+    return LinkRates{rate_of(in_, root == nullptr ? nullptr : &root->in),
+                     rate_of(out_, root == nullptr ? nullptr : &root->out)};
+  }
+
   std::unique_ptr<Arena> reserve(const std::string& arena, SpaceKind space, size_t bytes) override {
     HEARTH_CHECK(space != SpaceKind::host, "virtual device: host memory of it is pinned");
     if (space == SpaceKind::pinned || bytes == 0) return std::make_unique<Arena>(arena, bytes);
@@ -83,6 +89,14 @@ class VirtualDevice final : public HostMemoryDevice {
   }
 
  private:
+  /// Of a link that has `shared`, where there is one, to itself.
+  LinkRate rate_of(const Link& link, const Link* shared) const {
+    double rate = link.bandwidth();
+    const double most = shared == nullptr ? 0 : shared->bandwidth();
+    if (most > 0) rate = rate > 0 ? std::min(rate, most) : most;
+    return {rate, options_.latency};
+  }
+
   const VirtualOptions options_;
   LinkClock& clock_;
   Link in_, out_;

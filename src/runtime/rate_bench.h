@@ -11,8 +11,9 @@
 
 namespace hearth {
 
-/// Owns what it measures with. Matrices lie in the device's main memory and hold small numbers, in
-/// place when the calls return: zeros would be as fast, but not in loops that look at what they add.
+/// Owns what it measures with. Matrices lie in the device's main memory and hold small numbers:
+/// zeros would be as fast, but not in loops that look at what they add. They are made there, in the
+/// stream's order: nothing passes the link to the host, which may be slow.
 class RateBench {
  public:
   RateBench(Device& device, const RateOptions& options, ScratchNeed need);
@@ -28,9 +29,7 @@ class RateBench {
 
  private:
   std::byte* reserve(size_t bytes);
-  /// Through the stream, as the host need not reach the device's memory.
-  void write(std::byte* target, const void* source, size_t bytes);
-  View repeated(DType type, int64_t rows, int64_t cols, float (*element)(size_t));
+  void fill(std::byte* target, std::byte value, size_t bytes);
 
   Device& device_;
   std::unique_ptr<Stream> stream_;

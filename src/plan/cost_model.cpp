@@ -16,9 +16,9 @@ double passes_of(TaskKind kind) {
     case TaskKind::embed:
     case TaskKind::mlp:
     case TaskKind::dispatch:
-    case TaskKind::combine:
-    case TaskKind::copy: return 1;
+    case TaskKind::combine: return 1;
     case TaskKind::experts:  // counted in the experts' rate
+    case TaskKind::copy:     // in that of its link
     case TaskKind::norm:
     case TaskKind::clip:
     case TaskKind::update: break;
@@ -26,16 +26,39 @@ double passes_of(TaskKind kind) {
   return 0;
 }
 
+double bytes_of(const Port& p, double tokens) {
+  return (static_cast<double>(p.rows_per_token) * tokens + static_cast<double>(p.extra_rows)) *
+         static_cast<double>(p.cols) * static_cast<double>(size_of(p.dtype));
+}
+
 /// Bytes of the rows that a task touches for so many tokens; what does not grow with tokens is
 /// small.
 double row_bytes(const Task& task, double tokens) {
   double bytes = 0;
   for (const BufferUse& use : task.uses) {
-    const Port& p = use.port;
-    bytes += static_cast<double>(p.rows_per_token * p.cols) * tokens *
-             static_cast<double>(size_of(p.dtype));
+    if (use.port.rows_per_token > 0) bytes += bytes_of(use.port, tokens);
   }
   return bytes;
+}
+
+/// A copy of what a task before it wrote. `tokens`: of its micro-batch.
+TaskCost copy_cost(const Schedule& schedule, const Task& task, double tokens,
+                   const CostRates& rates) {
+  TaskCost cost;
+  const double bytes = bytes_of(task.uses.front().port, tokens);
+  if (bytes <= 0) return cost;
+  LinkRate link;
+  if (const auto place = static_cast<size_t>(task.place); place < rates.links.size()) {
+    const bool out = schedule.streams[static_cast<size_t>(task.stream)].use == StreamUse::copy_out;
+    link = out ? rates.links[place].out : rates.links[place].in;
+  }
+  cost.link_s = link.latency_s;
+  if (link.bytes_per_s > 0) {
+    cost.link_s += bytes / link.bytes_per_s;
+  } else {
+    cost.memory_s = row_bytes(task, tokens) / rates.row_bytes_per_s;
+  }
+  return cost;
 }
 
 double trained_parameters(const Task& task, const ParameterTable& table) {
@@ -73,8 +96,8 @@ double RateCurve::at(double rows) const {
   return points.back().flops_per_s;
 }
 
-TaskCost task_cost(const Task& task, const BatchWork& batch, const ModelSpec& spec,
-                   const ParameterTable& table, const CostRates& rates) {
+TaskCost task_cost(const Schedule& schedule, const Task& task, const BatchWork& batch,
+                   const ModelSpec& spec, const ParameterTable& table, const CostRates& rates) {
   TaskCost cost;
   if (task.kind == TaskKind::norm) {
     cost.memory_s = trained_parameters(task, table) / rates.norm_params_per_s;
@@ -84,6 +107,7 @@ TaskCost task_cost(const Task& task, const BatchWork& batch, const ModelSpec& sp
     cost.memory_s = trained_parameters(task, table) / rates.update_params_per_s;
     return cost;
   }
+  if (task.kind == TaskKind::copy) return copy_cost(schedule, task, batch.tokens, rates);
   if (batch.tokens <= 0) return cost;
   const bool backward = task.phase == Phase::backward;
   if (task.work.per_token > 0) {
@@ -106,15 +130,21 @@ TaskCost task_cost(const Task& task, const BatchWork& batch, const ModelSpec& sp
   return cost;
 }
 
+const char* StepCost::limit() const {
+  if (link_s > std::max(compute_s, memory_s)) return "link";
+  return memory_s > compute_s ? "memory bandwidth" : "compute";
+}
+
 StepCost step_cost(const Schedule& schedule, std::span<const BatchWork> batches,
                    const ModelSpec& spec, const ParameterTable& table, const CostRates& rates) {
   StepCost sum;
   for (const Task& task : schedule.tasks) {
     const BatchWork batch =
         task.micro_batch >= 0 ? batches[static_cast<size_t>(task.micro_batch)] : BatchWork{};
-    const TaskCost cost = task_cost(task, batch, spec, table, rates);
+    const TaskCost cost = task_cost(schedule, task, batch, spec, table, rates);
     sum.compute_s += cost.compute_s;
     sum.memory_s += cost.memory_s;
+    sum.link_s += cost.link_s;
     sum.phases[phase_of(task)] += cost.total_s();
     sum.kinds[std::string(name_of(task.kind))] += cost.total_s();
   }
@@ -130,7 +160,7 @@ Trace predicted_trace(const Schedule& schedule, std::span<const BatchWork> batch
     const BatchWork batch =
         task.micro_batch >= 0 ? batches[static_cast<size_t>(task.micro_batch)] : BatchWork{};
     const double begin = now;
-    now += task_cost(task, batch, spec, table, rates).total_s();
+    now += task_cost(schedule, task, batch, spec, table, rates).total_s();
     trace.push_back({static_cast<TaskId>(t), begin, now});
   }
   return trace;

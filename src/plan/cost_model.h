@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "device/link_rate.h"
 #include "plan/bound.h"
 #include "plan/trace.h"
 
@@ -34,6 +35,7 @@ struct CostRates {
   double row_bytes_per_s = 0;      // ops on rows: read and write
   double norm_params_per_s = 0;    // sum of squares
   double update_params_per_s = 0;  // optimizer sweep
+  std::vector<LinkRates> links;    // by place; none: copies take what memory takes
 };
 
 /// Seconds of a step by phase (forward, recompute, backward, loss, update, copy), by task kind, and by
@@ -43,26 +45,30 @@ struct StepCost {
   std::map<std::string, double> kinds;
   double compute_s = 0;  // products
   double memory_s = 0;   // rows, norm and update: memory bandwidth
-  double total_s() const { return compute_s + memory_s; }
-  const char* limit() const { return memory_s > compute_s ? "memory bandwidth" : "compute"; }
+  double link_s = 0;     // copies between places
+  double total_s() const { return compute_s + memory_s + link_s; }
+  /// What most of the time is spent on: "compute", "memory bandwidth" or "link".
+  const char* limit() const;
 };
 
 /// What a task costs, in seconds, by what limits it.
 struct TaskCost {
   double compute_s = 0;
   double memory_s = 0;
-  double total_s() const { return compute_s + memory_s; }
+  double link_s = 0;
+  double total_s() const { return compute_s + memory_s + link_s; }
 };
 
-/// `batch`: the work of the task's micro-batch; rows are taken as evenly spread over the experts.
-TaskCost task_cost(const Task& task, const BatchWork& batch, const ModelSpec& spec,
-                   const ParameterTable& table, const CostRates& rates);
+/// `task` of `schedule`; `batch`: the work of its micro-batch; rows are taken as evenly spread over the
+/// experts. A copy takes the latency of its link and its bytes over the link's rate.
+TaskCost task_cost(const Schedule& schedule, const Task& task, const BatchWork& batch,
+                   const ModelSpec& spec, const ParameterTable& table, const CostRates& rates);
 
 /// batches[m] is the work of micro-batch m.
 StepCost step_cost(const Schedule& schedule, std::span<const BatchWork> batches,
                    const ModelSpec& spec, const ParameterTable& table, const CostRates& rates);
 
-/// The predicted timeline of a list with one stream: tasks one after the other.
+/// The predicted timeline: tasks one after the other, though those of several streams overlap.
 Trace predicted_trace(const Schedule& schedule, std::span<const BatchWork> batches,
                       const ModelSpec& spec, const ParameterTable& table, const CostRates& rates);
 

@@ -6,6 +6,7 @@
 
 #include "base/planted.h"
 #include "base/system.h"
+#include "runtime/link_rates.h"
 
 namespace hearth {
 
@@ -77,7 +78,7 @@ void bound_by(RunRates& rates) {
 /// Of no machine, for tests that start the program often: measuring takes longer than their steps.
 RunRates round_rates() {
   const RateCurve curve{{{1, 1e10}}};
-  return {{1e10, 1e9}, {curve, curve, curve, curve, 1e10, 1e10, 1e10, 1e10, 1e9, 1e9}};
+  return {{1e10, 1e9}, {curve, curve, curve, curve, 1e10, 1e10, 1e10, 1e10, 1e9, 1e9, {}}};
 }
 
 /// What the measurements are a function of, but for the memory that they may take.
@@ -110,10 +111,13 @@ std::vector<int64_t> measured_by(const RateOptions& options, const RunShapes& sh
 
 namespace {
 
+/// What a measurement of a place may take, of `most`.
+uint64_t memory_for(const RunPlace& place, uint64_t most) {
+  return place.memory == SpaceKind::host ? most : std::min(most, place.budget / 4);
+}
+
 /// What one place reaches, measured twice: what a neighbour takes from one of them does not count.
-RunRates measure_place(const RunPlace& place, RateOptions options, const RunShapes& shapes) {
-  const uint64_t left = place.memory == SpaceKind::host ? options.max_bytes : place.budget / 4;
-  options.max_bytes = std::min(options.max_bytes, left);
+RunRates measure_place(const RunPlace& place, const RateOptions& options, const RunShapes& shapes) {
   // What was measured for another run of these shapes in this process is not measured again.
   static std::map<std::pair<std::string, std::vector<int64_t>>, RunRates> measured;
   std::pair key{place.name, measured_by(options, shapes)};
@@ -123,6 +127,17 @@ RunRates measure_place(const RunPlace& place, RateOptions options, const RunShap
   keep_best(rates, {measure_rates(device, options), measure_costs(device, options, shapes)});
   bound_by(rates);
   return measured.emplace(std::move(key), rates).first->second;
+}
+
+/// Of the devices that the run computes at, by place.
+std::vector<LinkRates> links_of(const RunSetup& setup, uint64_t most) {
+  std::vector<LinkRates> links(setup.devices.places.size());
+  for (Place at = kHostPlace + 1; static_cast<size_t>(at) < links.size(); ++at) {
+    if (at != setup.placement.dense && at != setup.placement.experts) continue;
+    const RunPlace& place = setup.place(at);
+    links[static_cast<size_t>(at)] = measure_links(*place.device, memory_for(place, most));
+  }
+  return links;
 }
 
 }  // namespace
@@ -137,12 +152,13 @@ RunRates measure_run(const RunSetup& setup, const PlanRequest& request) {
                          experts.trained, request.tokens, request.longest};
   const auto rates_at = [&](Place at) {
     const RunPlace& place = setup.place(at);
-    const RateOptions options{*place.ops,    setup.settings.compute,
-                              setup.workers, setup.cores,
-                              most,          trained_parameters(setup.table)};
+    const RateOptions options{
+        *place.ops,  setup.settings.compute,  setup.workers,
+        setup.cores, memory_for(place, most), trained_parameters(setup.table)};
     return measure_place(place, options, shapes);
   };
   RunRates rates = rates_at(setup.placement.dense);
+  rates.costs.links = links_of(setup, most);
   if (setup.placement.experts == setup.placement.dense) return rates;
   const RunRates apart = rates_at(setup.placement.experts);
   rates.costs.experts_forward = apart.costs.experts_forward;

@@ -1,9 +1,10 @@
 // The cost model: rates to times, by hand on small numbers.
+#include <algorithm>
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 
 #include "plan/cost_model.h"
-#include "support/tiny_model.h"
+#include "support/tiny_places.h"
 
 namespace hearth::test {
 namespace {
@@ -61,9 +62,9 @@ TEST_CASE("cost model: a step is the sum of its tasks, by phase and by kind") {
   for (const auto& [name, seconds] : cost.phases) phases += seconds;
   for (const auto& [name, seconds] : cost.kinds) kinds += seconds;
   for (const Task& task : list.tasks) {
-    tasks +=
-        task_cost(task, batches[0], shared_tiny_model().spec, shared_tiny_model().table, rates())
-            .total_s();
+    tasks += task_cost(list, task, batches[0], shared_tiny_model().spec, shared_tiny_model().table,
+                       rates())
+                 .total_s();
   }
   CHECK(phases == Approx(cost.total_s()));
   CHECK(kinds == Approx(cost.total_s()));
@@ -88,9 +89,61 @@ TEST_CASE("cost model: experts run at the rate of their rows") {
     if (task.kind != TaskKind::experts || task.phase != Phase::forward) continue;
     const double flops = 6.0 * 2 * static_cast<double>(spec.hidden * spec.expert_width) * 40;
     CHECK(flops_of(task.work, batch) == Approx(flops));
-    CHECK(task_cost(task, batch, spec, shared_tiny_model().table, rates()).compute_s ==
+    CHECK(task_cost(list, task, batch, spec, shared_tiny_model().table, rates()).compute_s ==
           Approx(flops / 3e6));
   }
+}
+
+TEST_CASE("cost model: a copy takes the latency of its direction and its bytes over the rate") {
+  register_all_op_sets();
+  const SinglePlacement experts_apart{1, kHostPlace};
+  const TinyModel model(
+      tiny_config(), find_op_set("cpu"), DType::f32, 1, {},
+      {virtual_devices(1), [&](ParameterTable& table) { place_blocks(table, experts_apart); }});
+  const Schedule list = single_train_schedule(model.input(40, 40, 1), 1, false);
+  const BatchWork batch = full_batch(30, 30);  // fewer than the bound
+  CostRates r = rates();
+  const auto cost_of = [&](Value value, StreamUse use) {
+    for (const Task& task : list.tasks) {
+      if (task.kind != TaskKind::copy || task.uses[0].port.value != value ||
+          list.streams[static_cast<size_t>(task.stream)].use != use)
+        continue;
+      return task_cost(list, task, batch, model.spec, model.table, r);
+    }
+    throw std::logic_error("no such copy");
+  };
+  const auto row_bytes = static_cast<double>(30 * model.spec.experts_per_token * model.spec.hidden *
+                                             int64_t{sizeof(float)});
+  const auto offset_bytes =
+      static_cast<double>((model.spec.experts + 1) * int64_t{sizeof(int32_t)});
+
+  // A link without limits: rows are read and written as memory lets them.
+  CHECK(cost_of(Value::rows, StreamUse::copy_out).memory_s == Approx(2 * row_bytes / 1e9));
+  CHECK(cost_of(Value::rows, StreamUse::copy_out).link_s == 0);
+
+  r.links = {{}, {{1e6, 0.5}, {2e6, 0.25}}};
+  for (const auto& [cost, expected] :
+       {std::pair(cost_of(Value::rows, StreamUse::copy_out), 0.25 + row_bytes / 2e6),
+        std::pair(cost_of(Value::expert_out, StreamUse::copy_in), 0.5 + row_bytes / 1e6),
+        std::pair(cost_of(Value::route_offsets, StreamUse::copy_out), 0.25 + offset_bytes / 2e6)}) {
+    CHECK(cost.link_s == Approx(expected));
+    CHECK(cost.total_s() == Approx(expected));
+  }
+
+  // A step waits for its copies, and says so where it waits for them most.
+  const auto step = [&] { return step_cost(list, std::vector{batch}, model.spec, model.table, r); };
+  const auto copies = static_cast<double>(
+      std::ranges::count(list.tasks, TaskKind::copy, [](const Task& t) { return t.kind; }));
+  const StepCost slow = step();
+  CHECK(slow.phases.at("copy") == Approx(slow.link_s));
+  CHECK(slow.link_s > 0.25 * copies);
+  CHECK(slow.link_s < slow.total_s());
+  CHECK(std::string(slow.limit()) == "link");
+  r.links[1] = {{1e12, 0}, {1e12, 0}};
+  CHECK(step().link_s > 0);
+  CHECK(std::string(step().limit()) == "compute");
+  r.norm_params_per_s = 1;
+  CHECK(std::string(step().limit()) == "memory bandwidth");
 }
 
 TEST_CASE("bound: twice the forward in backward, once where weights are frozen, no recompute") {

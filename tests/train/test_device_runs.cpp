@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "train/lora_fixture.h"
 #include "train/run_devices.h"
+#include "train/training_run.h"
 
 namespace hearth::test {
 namespace {
@@ -155,6 +156,51 @@ TEST_CASE("devices: metrics say what crossed the links and what a device's memor
     CHECK(mixed.bytes.at(link) > rows);
     CHECK(whole.bytes.at(link) < rows);
   }
+}
+
+/// The copies of a step as a plan predicts them: their seconds, and how many they are.
+struct PredictedCopies {
+  double seconds = 0, count = 0, tokens = 0;
+  std::string limit;
+};
+PredictedCopies predicted_copies(const TrainConfig& config) {
+  RecordingReporter reporter;
+  const PlannedRun run(config, prepare_planning(config), reporter);
+  PredictedCopies copies;
+  copies.seconds = run.times.step.phases.at("copy");
+  copies.tokens = run.times.tokens;
+  copies.limit = run.times.step.limit();
+  for (const Task& task : run.plan.train->schedule.tasks)
+    copies.count += task.kind == TaskKind::copy;
+  return copies;
+}
+
+TEST_CASE("devices: a step over slow links is predicted by what its copies take") {
+  TrainingFixture f;
+  TrainConfig config = f.config("run");
+  config.steps = 1;
+  config.devices = "virtual,host";
+  RecordingReporter reporter;
+  REQUIRE(train(config, reporter) == ExitCode::done);
+  const StepMetrics& step = reporter.steps.back();
+  const auto in = static_cast<double>(step.bytes.at("host->virtual:0"));
+  const auto out = static_cast<double>(step.bytes.at("virtual:0->host"));
+
+  // What a step of the run carried, over the rates of each list; a mean step has as many tokens or so.
+  const auto check = [&](const std::string& keys, double h2d, double d2h, double latency) {
+    config.devices = "virtual:" + keys + ",host";
+    const PredictedCopies copies = predicted_copies(config);
+    const double like = copies.tokens / static_cast<double>(step.tokens);
+    const double expected = like * (in / h2d + out / d2h) + copies.count * latency;
+    INFO(keys << ": " << copies.seconds << " s, expected " << expected);
+    CHECK(copies.seconds > expected / 1.5);
+    CHECK(copies.seconds < expected * 1.5);
+    CHECK(copies.limit == "link");
+  };
+  check("h2d=10000/d2h=10000", 10e3, 10e3, 0);
+  check("h2d=10000/d2h=1G", 10e3, 1e9, 0);
+  check("h2d=1G/d2h=10000", 1e9, 10e3, 0);
+  check("h2d=10G/d2h=10G/latency=2s", 1e10, 1e10, 2);
 }
 
 TEST_CASE("devices: lists that this version cannot run are refused") {

@@ -39,19 +39,34 @@ __global__ void __launch_bounds__(kGradientThreads)
   float* const to = a.table_gradient.data + id * a.table_gradient.stride;
   // This thread's columns; their sums stay here, so that rows are read without waiting for a write.
   float sums[kGradientQuads][4];
+  const auto column = [&](int q) {
+    return first + int64_t{4} * (q * kGradientThreads + static_cast<int>(threadIdx.x));
+  };
   const auto for_quads = [&](const auto& f) {
 #pragma unroll
     for (int q = 0; q < kGradientQuads; ++q) {
-      const int64_t c = first + int64_t{4} * (q * kGradientThreads + static_cast<int>(threadIdx.x));
+      const int64_t c = column(q);
       if (c < end) f(c, end - c < 4 ? static_cast<int>(end - c) : 4, sums[q]);
     }
   };
+  const bool whole = a.quads && column(kGradientQuads - 1) + 4 <= end;
   for_quads([&](int64_t c, int n, float(&sum)[4]) { read4(to + c, n, a.quads, sum); });
   for (int64_t t = token; t < a.rows; t += 32) {
     unsigned same = __ballot_sync(0xffffffffu, t + lane < a.rows && a.ids[t + lane] == id);
     for (; same != 0; same &= same - 1) {
       const float* const from =
           a.dout.data + (t + __ffs(static_cast<int>(same)) - 1) * a.dout.stride;
+      if (whole) {  // no condition between the reads, so that all are under way before the first sum
+        float x[kGradientQuads][4];
+#pragma unroll
+        for (int q = 0; q < kGradientQuads; ++q) read4(from + column(q), 4, true, x[q]);
+#pragma unroll
+        for (int q = 0; q < kGradientQuads; ++q) {
+#pragma unroll
+          for (int i = 0; i < 4; ++i) sums[q][i] += x[q][i];
+        }
+        continue;
+      }
       for_quads([&](int64_t c, int n, float(&sum)[4]) {
         float x[4];
         read4(from + c, n, a.quads, x);

@@ -121,25 +121,28 @@ __global__ void __launch_bounds__(kRowBlock)
       read4(a.base.data + place.row * a.base.stride + c, n, a.quads, sum);
     }
     const auto chosen = [&](int j) { return a.from.data + row_of[j] * a.from.stride + c; };
-    const auto add = [&](int j, const float(&x)[4]) {
-      const float w = weight != nullptr ? weight[j] : 1.0f;
+    const auto weight_of = [&](int j) { return weight != nullptr ? weight[j] : 1.0f; };
+    const auto add = [&](float w, const float(&x)[4]) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) sum[i] = fmaf(w, x[i], sum[i]);
     };
     int j = 0;
     if (a.quads && n == 4) {  // the rows of some choices are read together, then added in order
       for (; j + kReadTogether <= a.choices; j += kReadTogether) {
-        float x[kReadTogether][4];
+        // Weights first: the compiler moves a row's read behind a branch before its use.
+        float w[kReadTogether], x[kReadTogether][4];
+#pragma unroll
+        for (int k = 0; k < kReadTogether; ++k) w[k] = weight_of(j + k);
 #pragma unroll
         for (int k = 0; k < kReadTogether; ++k) read4(chosen(j + k), 4, true, x[k]);
 #pragma unroll
-        for (int k = 0; k < kReadTogether; ++k) add(j + k, x[k]);
+        for (int k = 0; k < kReadTogether; ++k) add(w[k], x[k]);
       }
     }
     for (; j < a.choices; ++j) {
       float x[4];
       read4(chosen(j), n, a.quads, x);
-      add(j, x);
+      add(weight_of(j), x);
     }
     write4(a.to.data + place.row * a.to.stride + c, n, a.quads, sum);
   });

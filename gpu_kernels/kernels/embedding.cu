@@ -26,7 +26,10 @@ constexpr int64_t kGradientColumns = 4 * kGradientQuads * kGradientThreads;  // 
 // The block of the first token of an id adds the rows of all tokens with it, in order; the others
 // have nothing to do. Every warp looks for them, which costs tokens^2 / 64 reads of 128 bytes at most:
 // less than a row for each token.
-__global__ void __launch_bounds__(kGradientThreads)
+//
+// The blocks asked for are few: the compiler may then spend registers on reads that are under way.
+constexpr int kGradientBlocks = 4;  // of a multiprocessor, at least
+__global__ void __launch_bounds__(kGradientThreads, kGradientBlocks)
     embedding_gradient_kernel(const __grid_constant__ EmbeddingArguments a) {
   const int64_t token = blockIdx.x;
   const int id = a.ids[token], lane = static_cast<int>(threadIdx.x) % 32;

@@ -27,9 +27,9 @@ constexpr int64_t kGradientColumns = 4 * kGradientQuads * kGradientThreads;  // 
 // have nothing to do. Every warp looks for them, which costs tokens^2 / 64 reads of 128 bytes at most:
 // less than a row for each token.
 //
-// The blocks asked for are few: the compiler may then spend registers on reads that are under way.
-constexpr int kGradientBlocks = 4;  // of a multiprocessor, at least
-__global__ void __launch_bounds__(kGradientThreads, kGradientBlocks)
+// Four blocks of a multiprocessor are all that is asked for: the compiler may then spend registers on
+// reads that are under way.
+__global__ void __launch_bounds__(kGradientThreads, 4)
     embedding_gradient_kernel(const __grid_constant__ EmbeddingArguments a) {
   const int64_t token = blockIdx.x;
   const int id = a.ids[token], lane = static_cast<int>(threadIdx.x) % 32;

@@ -1,7 +1,8 @@
-# Whether the CUDA back end is built, and how. HEARTH_CUDA: AUTO takes it where it can be built, ON
-# makes it an error where not, OFF leaves it out. Sets HEARTH_CUDA_FOUND, or says in
-# HEARTH_CUDA_WHY_NOT. Where it is left out the null back ends are built (gpu_kernels/none,
-# src/device/no_cuda).
+# Whether the CUDA back end is built, and how. nvcc takes as long as all the rest together, so
+# HEARTH_CUDA=AUTO builds it only if this machine has an NVIDIA driver or `scripts/setup --cuda` asked
+# for it, and only if it can be built. ON (preset cuda) always builds it, or fails; OFF leaves it out.
+# Sets HEARTH_CUDA_FOUND, or gives the reason in HEARTH_CUDA_WHY_NOT. Without CUDA the null back ends
+# are built.
 set(HEARTH_CUDA AUTO CACHE STRING "CUDA back end: AUTO, ON or OFF")
 set_property(CACHE HEARTH_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(HEARTH_CUDA_ARCHITECTURES 80-real 89-real 90a-real 90-virtual
@@ -12,6 +13,9 @@ set(HEARTH_CUDA_FOUND OFF)
 set(HEARTH_CUDA_WHY_NOT "")
 if(NOT HEARTH_CUDA MATCHES "^(AUTO|ON|TRUE|1)$")
   set(HEARTH_CUDA_WHY_NOT "HEARTH_CUDA is ${HEARTH_CUDA}")
+elseif(HEARTH_CUDA STREQUAL "AUTO" AND NOT EXISTS "/proc/driver/nvidia/version" AND
+       NOT EXISTS "/dev/dxg" AND NOT EXISTS "${PROJECT_SOURCE_DIR}/build/with_cuda")
+  set(HEARTH_CUDA_WHY_NOT "this machine has no NVIDIA driver; `scripts/setup --cuda` asks for it")
 elseif(HEARTH_SANITIZE OR HEARTH_COVERAGE)
   set(HEARTH_CUDA_WHY_NOT "instrumented builds have no CUDA")
 elseif(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

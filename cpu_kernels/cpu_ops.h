@@ -14,7 +14,7 @@ namespace hearth {
 /// by, and a row's on how many rows come with it, which decides the kind of product.
 const OpSet& cpu_ops();
 
-/// Makes it known to `find_op_set`. Called once (tools/commands.cpp).
+/// Makes it known to `find_op_set`. Called once (tools/commands/commands.cpp).
 void register_cpu_ops();
 
 }  // namespace hearth

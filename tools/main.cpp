@@ -12,10 +12,10 @@
 
 #include "base/error.h"
 #include "base/system.h"
-#include "tools/command_line.h"
-#include "tools/commands.h"
-#include "tools/output.h"
-#include "tools/problems.h"
+#include "commands/command_line.h"
+#include "commands/commands.h"
+#include "commands/output.h"
+#include "options/problems.h"
 
 namespace {
 

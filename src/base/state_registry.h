@@ -1,5 +1,5 @@
 // What is not registered here does not exist after a resume. Saving, hashing and loading are the
-// registry's own (train/saved_state.h); components only show their memory.
+// registry's own (state/saved_state.h); components only show their memory.
 #pragma once
 
 #include <cstddef>

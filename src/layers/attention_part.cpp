@@ -9,9 +9,9 @@
 #include <cmath>
 #include <utility>
 
-#include "layers/gate.h"
 #include "layers/kinds.h"
 #include "layers/qkv.h"
+#include "layers/router.h"
 
 namespace hearth {
 
@@ -113,7 +113,7 @@ class AttentionPart final : public Body {
  private:
   static std::vector<BlockId> maps_of(const TaskShape& s) {
     std::vector<BlockId> blocks = {s.table.find_block(BlockKind::attention, s.layer)};
-    if (s.moe()) blocks.push_back(s.table.find_block(BlockKind::gate, s.layer));
+    if (s.moe()) blocks.push_back(s.table.find_block(BlockKind::router, s.layer));
     return blocks;
   }
 

@@ -76,7 +76,7 @@ class MlpPart final : public Body {
  private:
   static LinearView linear(const BodyContext& c, Slot slot) {
     return linear_of(c, block_of(c.table, c.shared(), c.layer), slot, std::nullopt,
-                     slot == Slot::shared_gate ? c.settings.gate_compute() : c.settings.compute);
+                     slot == Slot::shared_gate ? c.settings.router_compute() : c.settings.compute);
   }
 
   static void add_gradient(const BodyContext& c, ConstView dy, ConstView x, Slot slot) {

@@ -25,7 +25,7 @@ struct RunSettings {
   double max_grad_norm = 1;  // 0 = off
 
   /// Of gates, which are computed in f32 whatever the compute type: they decide over all else.
-  Compute gate_compute() const { return activations == DType::f64 ? Compute::f64 : Compute::f32; }
+  Compute router_compute() const { return activations == DType::f64 ? Compute::f64 : Compute::f32; }
 };
 
 }  // namespace hearth

@@ -70,7 +70,7 @@ class Update final : public Body {
   }
 
  private:
-  /// What the verdict of a run must see (train/verdict.h).
+  /// What the verdict of a run must see (verdict/verdict.h).
   static void plant_faults(const BodyContext& c, const UpdateRun& run) {
     const bool expert = planted("lost-gradients-of-an-expert");
     const bool attention = planted("lost-gradients-of-attention");

@@ -18,7 +18,7 @@ std::string_view group_of(const ParameterTable& table, const Tensor& t) {
   if (t.vector || t.factor != Factor::none) return "";
   switch (table.block(t.block).kind) {
     case BlockKind::attention: return "attention";
-    case BlockKind::gate: return "router";
+    case BlockKind::router: return "router";
     case BlockKind::expert: return "experts";
     case BlockKind::shared: return t.slot == Slot::shared_gate ? "" : "shared-experts";
     case BlockKind::dense: return "dense";
@@ -171,7 +171,7 @@ std::string_view report_group(const ParameterTable& table, const Tensor& t) {
   switch (kind) {
     case BlockKind::embedding: return "embedding";
     case BlockKind::attention: return "attention";
-    case BlockKind::gate: return "router";
+    case BlockKind::router: return "router";
     case BlockKind::expert: return "experts";
     case BlockKind::shared: return "shared-experts";
     case BlockKind::dense: return "dense";

@@ -22,7 +22,16 @@ using BlockId = int32_t;
 
 /// A block is what is placed, moved and updated as one. An adapter is the low-rank pairs (LoRA) of
 /// the matrices of another block, its base.
-enum class BlockKind : uint8_t { embedding, attention, gate, expert, shared, dense, head, adapter };
+enum class BlockKind : uint8_t {
+  embedding,
+  attention,
+  router,
+  expert,
+  shared,
+  dense,
+  head,
+  adapter
+};
 
 /// Which tensor of its block.
 enum class Slot : uint8_t {

@@ -1,8 +1,8 @@
 // `eval`: loss of a checkpoint on data.
 #include <cmath>
 
+#include "train/evaluate.h"
 #include "train/session.h"
-#include "train/trainer.h"
 
 namespace hearth {
 

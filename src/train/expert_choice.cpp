@@ -8,18 +8,13 @@
 #include "base/error.h"
 #include "base/file_ops.h"
 #include "base/stop.h"
-#include "train/journal.h"
-#include "train/saved_state.h"
+#include "record/journal.h"
+#include "setup/expert_count.h"
+#include "state/saved_state.h"
 #include "train/session.h"
 
 namespace hearth {
 namespace {
-
-int64_t chosen_of(int64_t experts, double percent) {
-  // 28 % of 25 are 7, although 0.28 * 25 is a little more.
-  const double exact = percent * static_cast<double>(experts) / 100;
-  return std::clamp<int64_t>(static_cast<int64_t>(std::ceil(exact * (1 - 1e-12))), 1, experts);
-}
 
 std::string percent_text(double percent) {
   char text[32];
@@ -97,7 +92,7 @@ ChosenExperts choose_experts(const ExpertCounts& counts, double percent, int64_t
     const auto tokens = [&](int32_t expert) { return of[static_cast<size_t>(expert)]; };
     std::stable_sort(experts.begin(), experts.end(),
                      [&](int32_t a, int32_t b) { return tokens(a) > tokens(b); });
-    experts.resize(static_cast<size_t>(chosen_of(static_cast<int64_t>(of.size()), percent)));
+    experts.resize(static_cast<size_t>(chosen_experts(static_cast<int64_t>(of.size()), percent)));
     std::sort(experts.begin(), experts.end());
     double taken = 0;
     for (const int32_t expert : experts) taken += tokens(expert);
@@ -114,16 +109,6 @@ ChosenExperts choose_experts(const ExpertCounts& counts, double percent, int64_t
                              {"share", all > 0 ? all_taken / all : 0},
                              {"layers", std::move(layers)}};
   return chosen;
-}
-
-ExpertChoice placeholder_experts(const ModelSpec& spec, double percent) {
-  ExpertChoice choice(static_cast<size_t>(spec.layers));
-  for (size_t layer = 0; layer < choice.size(); ++layer) {
-    if (!spec.moe[layer]) continue;
-    choice[layer].resize(static_cast<size_t>(chosen_of(spec.experts, percent)));
-    std::iota(choice[layer].begin(), choice[layer].end(), 0);
-  }
-  return choice;
 }
 
 SampleCounts count_expert_tokens(RunSetup& setup, const TrainConfig& config, const RowSet& rows,

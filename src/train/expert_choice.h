@@ -7,7 +7,7 @@
 
 #include "data/samples/sampler.h"
 #include "model/adapters.h"
-#include "train/run_setup.h"
+#include "setup/run_setup.h"
 
 namespace hearth {
 
@@ -42,9 +42,6 @@ SampleCounts count_expert_tokens(RunSetup& setup, const TrainConfig& config, con
 /// without one, or of --resume's state; nullopt where there is none. A state without a choice for this option and model gives placeholders and no
 /// record: it is refused without a pass of the model.
 std::optional<ChosenExperts> saved_experts(const TrainConfig& config, const ModelSpec& spec);
-
-/// As many experts a layer as will be chosen, the first ones: for sizes, before they are known.
-ExpertChoice placeholder_experts(const ModelSpec& spec, double percent);
 
 /// "experts: 32 of 128 a layer get adapters (--experts top:25%); they took 71 % of 131072 ...".
 std::string experts_line(const ChosenExperts& chosen, const ModelSpec& spec);

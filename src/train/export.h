@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "model/adapter_files.h"
-#include "train/reporter.h"
+#include "peft/adapter.h"
+#include "setup/reporter.h"
 
 namespace hearth {
 

@@ -6,9 +6,9 @@
 #include "base/random.h"
 #include "base/utf8.h"
 #include "data/tokenizer/tokenizer.h"
+#include "train/generate.h"
 #include "train/sampling.h"
 #include "train/session.h"
-#include "train/trainer.h"
 
 namespace hearth {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <numbers>
 
-#include "train/config.h"
+#include "setup/config.h"
 
 namespace hearth {
 

@@ -9,7 +9,7 @@
 #include "base/version.h"
 #include "data/samples/row_key.h"
 #include "model/adapters.h"
-#include "train/state_adapter.h"
+#include "state/state_adapter.h"
 
 namespace hearth {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "data/samples/sampler.h"
-#include "train/run_setup.h"
-#include "train/saved_state.h"
+#include "setup/run_setup.h"
+#include "state/saved_state.h"
 
 namespace hearth {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "checkpoint/model_files.h"
 #include "data/chat/mask.h"
 #include "data/rows/sample_view.h"
-#include "model/model_files.h"
 
 namespace hearth {
 namespace {

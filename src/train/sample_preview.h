@@ -2,8 +2,8 @@
 #pragma once
 
 #include "data/samples/row_set.h"
-#include "train/config.h"
-#include "train/reporter.h"
+#include "setup/config.h"
+#include "setup/reporter.h"
 
 namespace hearth {
 

@@ -7,8 +7,8 @@
 
 #include "base/random.h"
 #include "base/system.h"
+#include "budget/schedule_memory.h"
 #include "layers/linear.h"
-#include "train/list_memory.h"
 
 namespace hearth {
 

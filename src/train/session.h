@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/state_registry.h"
+#include "budget/run_plan.h"
 #include "device/device_memory.h"
 #include "plan/bound.h"
 #include "runtime/executor.h"
-#include "train/run_plan.h"
 
 namespace hearth {
 

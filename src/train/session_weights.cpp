@@ -4,7 +4,7 @@
 #include "base/system.h"
 #include "model/adapters.h"
 #include "model/parameter_access.h"
-#include "train/parameter_state.h"
+#include "state/parameter_state.h"
 #include "train/session.h"
 
 namespace hearth {

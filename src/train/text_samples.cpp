@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/model_files.h"
+#include "checkpoint/model_files.h"
 #include "train/sampling.h"
 
 namespace hearth {

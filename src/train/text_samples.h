@@ -8,7 +8,7 @@
 
 #include "data/samples/row_set.h"
 #include "data/tokenizer/tokenizer.h"
-#include "train/config.h"
+#include "setup/config.h"
 #include "train/session.h"
 
 namespace hearth {

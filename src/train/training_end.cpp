@@ -2,7 +2,7 @@
 #include "base/file_ops.h"
 #include "base/stop.h"
 #include "base/system.h"
-#include "model/adapter_readers.h"
+#include "peft/readers.h"
 #include "train/training_run.h"
 
 namespace hearth {

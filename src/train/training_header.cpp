@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "budget/data_report.h"
 #include "model/adapters.h"
-#include "train/data_report.h"
 #include "train/sample_preview.h"
 #include "train/training_run.h"
 

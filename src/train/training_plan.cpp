@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/file_ops.h"
-#include "train/plan_file.h"
+#include "budget/plan_file.h"
 #include "train/text_samples.h"
 #include "train/training_run.h"
 

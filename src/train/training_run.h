@@ -7,22 +7,22 @@
 #include <string>
 #include <vector>
 
-#include "train/background_save.h"
+#include "budget/plan_changes.h"
+#include "budget/plan_report.h"
+#include "record/journal.h"
+#include "record/metrics.h"
+#include "record/run_directory.h"
+#include "record/run_reporter.h"
+#include "record/tensorboard.h"
+#include "state/background_save.h"
 #include "train/expert_choice.h"
-#include "train/journal.h"
-#include "train/metrics.h"
-#include "train/plan_changes.h"
-#include "train/plan_report.h"
 #include "train/resume.h"
-#include "train/routing.h"
-#include "train/run_directory.h"
-#include "train/run_reporter.h"
 #include "train/session.h"
 #include "train/signals.h"
-#include "train/tensorboard.h"
 #include "train/text_samples.h"
 #include "train/trainer.h"
-#include "train/verdict.h"
+#include "verdict/routing.h"
+#include "verdict/verdict.h"
 
 namespace hearth {
 

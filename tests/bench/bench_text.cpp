@@ -9,8 +9,8 @@
 #include <exception>
 #include <thread>
 
+#include "checkpoint/model_files.h"
 #include "data/tokenizer/tokenizer.h"
-#include "model/model_files.h"
 
 namespace {
 

@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "cuda_emulator/emulated_ops.h"
+#include "setup/run_devices.h"
 #include "support/fake_cuda.h"
 #include "train/lora_fixture.h"
-#include "train/run_devices.h"
 
 namespace hearth::test {
 

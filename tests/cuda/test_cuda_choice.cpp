@@ -4,8 +4,8 @@
 #include "base/file_ops.h"
 #include "base/log.h"
 #include "cuda/cuda_fixture.h"
+#include "setup/run_devices.h"
 #include "support/raises.h"
-#include "train/run_devices.h"
 
 namespace hearth::test {
 namespace {

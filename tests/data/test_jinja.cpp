@@ -1,5 +1,5 @@
 // Templates that are wrong, hostile or beyond the limits: an error that names template and line.
-#include "data/chat/jinja.h"
+#include "jinja/jinja.h"
 
 #include <catch2/catch_test_macros.hpp>
 

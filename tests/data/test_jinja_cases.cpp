@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/file_ops.h"
-#include "data/chat/jinja.h"
+#include "jinja/jinja.h"
 
 using namespace hearth;
 

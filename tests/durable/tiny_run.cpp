@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/file_ops.h"
 #include "base/json.h"
-#include "train/saved_state.h"
+#include "state/saved_state.h"
 
 namespace hearth::test {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 #include "base/file_ops.h"
-#include "model/adapter_files.h"
-#include "model/adapter_names.h"
+#include "peft/adapter.h"
+#include "peft/names.h"
 #include "support/bounded.h"
 #include "support/json_mutator.h"
 #include "support/memory_disk.h"

@@ -6,9 +6,9 @@
 #include <set>
 
 #include "base/error.h"
+#include "state/state_files.h"
 #include "support/bounded.h"
 #include "support/json_mutator.h"
-#include "train/state_files.h"
 
 namespace {
 

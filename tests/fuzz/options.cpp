@@ -8,11 +8,11 @@
 
 #include "base/error.h"
 #include "base/file_ops.h"
+#include "commands/command_line.h"
+#include "record/run_directory.h"
 #include "support/bounded.h"
 #include "support/json_mutator.h"
 #include "support/temporary_directory.h"
-#include "tools/command_line.h"
-#include "train/run_directory.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "model/safetensors.h"
+#include "checkpoint/safetensors.h"
 #include "support/bounded.h"
 #include "support/json_grammar.h"
 #include "support/json_mutator.h"

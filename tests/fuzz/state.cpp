@@ -10,10 +10,10 @@
 
 #include "base/error.h"
 #include "base/file_ops.h"
+#include "state/state_files.h"
 #include "support/bounded.h"
 #include "support/json_mutator.h"
 #include "support/memory_disk.h"
-#include "train/state_files.h"
 
 namespace {
 

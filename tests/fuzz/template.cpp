@@ -3,8 +3,8 @@
 #include <cstdlib>
 
 #include "base/error.h"
-#include "data/chat/jinja.h"
 #include "data/chat/mask.h"
+#include "jinja/jinja.h"
 #include "support/bounded.h"
 #include "support/json_mutator.h"
 

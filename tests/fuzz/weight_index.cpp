@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "model/weight_index.h"
+#include "checkpoint/weight_index.h"
 #include "support/bounded.h"
 #include "support/json_mutator.h"
 

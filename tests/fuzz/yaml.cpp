@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "options/config_file.h"
 #include "support/bounded.h"
-#include "tools/config_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

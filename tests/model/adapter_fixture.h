@@ -11,10 +11,10 @@
 
 #include "base/glob.h"
 #include "base/random.h"
-#include "model/adapter_files.h"
-#include "model/adapter_merge.h"
 #include "model/adapters.h"
 #include "model_fixtures.h"
+#include "peft/adapter.h"
+#include "peft/merge.h"
 #include "support/stored_tensors.h"
 #include "support/temporary_directory.h"
 

@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "model/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 #include "model/parameter_memory.h"
 
 namespace hearth::test {

@@ -1,6 +1,6 @@
 // What is said of an adapter without its base: checks and digests.
 #include "adapter_fixture.h"
-#include "model/adapter_check.h"
+#include "peft/check.h"
 #include "support/stored_tensors.h"
 #include "support/temporary_directory.h"
 

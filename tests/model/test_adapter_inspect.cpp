@@ -1,6 +1,6 @@
 // What inspect shows of adapter directories.
 #include "adapter_fixture.h"
-#include "model/adapter_inspect.h"
+#include "peft/inspect.h"
 
 using namespace hearth;
 using namespace hearth::test;

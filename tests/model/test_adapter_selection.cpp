@@ -4,7 +4,7 @@
 #include <set>
 
 #include "adapter_fixture.h"
-#include "model/adapter_config.h"
+#include "peft/config.h"
 
 using namespace hearth;
 using namespace hearth::test;

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "adapter_fixture.h"
-#include "model/adapter_targets.h"
+#include "peft/targets.h"
 #include "support/failing_calls.h"
 #include "support/temporary_directory.h"
 

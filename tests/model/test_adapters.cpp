@@ -99,7 +99,7 @@ TEST_CASE("adapters: ranks, scales, names, views") {
   CHECK(table.block(*adapter).scale == 8 / std::sqrt(2.0));
   CHECK(table.block(*adapter).layer == 1);
   CHECK(table.rank_of(expert, expert + 1) == 2);
-  CHECK_FALSE(table.adapter_of(table.find_block(BlockKind::gate, 0)));
+  CHECK_FALSE(table.adapter_of(table.find_block(BlockKind::router, 0)));
   const auto [first, last] = table.adapters_of(expert - 3, expert + 2);
   CHECK(last - first == 5);
   CHECK(has_adapters(table));

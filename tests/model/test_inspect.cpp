@@ -1,6 +1,6 @@
 #include <filesystem>
 
-#include "model/inspect.h"
+#include "checkpoint/inspect.h"
 #include "model_fixtures.h"
 #include "support/temporary_directory.h"
 
@@ -35,7 +35,7 @@ TEST_CASE("inspect: sizes, groups and active parameters", "[inspect]") {
 
   // What is trained: all but the routers of the two layers with experts.
   CHECK(inspection.trained_parameters == all - 2 * 3 * 6);
-  CHECK(inspection.groups[2].name == "gate");
+  CHECK(inspection.groups[2].name == "router");
   CHECK(inspection.groups[2].trained == 0);
   CHECK(inspection.groups[3].trained == inspection.groups[3].parameters);
 

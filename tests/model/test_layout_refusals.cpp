@@ -1,6 +1,6 @@
 // What is refused of experts in either layout, by the names that are stored.
+#include "checkpoint/inspect.h"
 #include "layout_fixture.h"
-#include "model/inspect.h"
 #include "support/counted_memory.h"
 
 using namespace hearth;

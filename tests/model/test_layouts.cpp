@@ -1,8 +1,8 @@
 // Experts stored one by one and fused: the same weights, told apart by names alone; results in the
 // layout of the base.
+#include "checkpoint/description.h"
+#include "checkpoint/inspect.h"
 #include "layout_fixture.h"
-#include "model/description.h"
-#include "model/inspect.h"
 
 using namespace hearth;
 using namespace hearth::test;
@@ -188,7 +188,7 @@ TEST_CASE("layouts: inspection counts and names stored tensors", "[layouts]") {
 
 TEST_CASE("layouts: block_sparse_moe may be called mlp", "[layouts]") {
   ParameterTable table;
-  table.add_block(BlockKind::gate, 0);
+  table.add_block(BlockKind::router, 0);
   const std::string part = "model.layers.0.block_sparse_moe.";
   table.add_tensor(part + "gate.weight", Slot::router, 2, 6, false);
   for (int e = 0; e < 2; ++e) {

@@ -3,11 +3,11 @@
 #include <filesystem>
 #include <map>
 
-#include "model/hub_cache.h"
-#include "model/model_files.h"
-#include "model/new_directory.h"
+#include "checkpoint/hub_cache.h"
+#include "checkpoint/model_files.h"
+#include "checkpoint/new_directory.h"
+#include "checkpoint/weight_index.h"
 #include "model/weight_copy.h"
-#include "model/weight_index.h"
 #include "model_fixtures.h"
 #include "support/stored_tensors.h"
 #include "support/temporary_directory.h"

@@ -12,7 +12,7 @@ class Fault:
 
 
 ATTENTION = "src/layers/attention_part.cpp"
-GATE = "src/layers/gate.cpp"
+GATE = "src/layers/router.cpp"
 HEAD = "src/layers/head.cpp"
 QKV = "src/layers/qkv.cpp"
 MLP = "src/layers/mlp_part.cpp"

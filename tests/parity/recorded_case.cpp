@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "base/file_ops.h"
-#include "model/safetensors.h"
+#include "checkpoint/safetensors.h"
 
 namespace hearth::test {
 

@@ -280,7 +280,7 @@ TEST_CASE("placement: validation finds what is at another place") {
 
 TEST_CASE("placement: a block at another place than its task is a bug") {
   PlacedModel wrong = placed({});
-  wrong.model.table.set_place(wrong.model.table.find_block(BlockKind::gate, 0), 1);
+  wrong.model.table.set_place(wrong.model.table.find_block(BlockKind::router, 0), 1);
   CHECK_THROWS_AS(wrong.train(), std::logic_error);
 }
 

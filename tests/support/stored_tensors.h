@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/file_ops.h"
-#include "model/safetensors.h"
+#include "checkpoint/safetensors.h"
 
 namespace hearth::test {
 

@@ -16,7 +16,7 @@ inline void place_at_random(ParameterTable& table, Place places, uint64_t seed) 
   for (BlockId id = 0; id < static_cast<BlockId>(table.blocks().size()); ++id) {
     const Block& own = table.block(id);
     const Block& block = own.kind == BlockKind::adapter ? table.block(own.base) : own;
-    BlockKind kind = block.kind == BlockKind::gate ? BlockKind::attention : block.kind;
+    BlockKind kind = block.kind == BlockKind::router ? BlockKind::attention : block.kind;
     if (tied && kind == BlockKind::head) kind = BlockKind::embedding;
     const auto part = static_cast<uint64_t>(block.layer + 1) * 16 + static_cast<uint64_t>(kind);
     table.set_place(id, static_cast<Place>(random.below(part, static_cast<uint64_t>(places))));

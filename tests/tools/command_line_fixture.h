@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "commands/command_line.h"
 #include "support/temporary_directory.h"
-#include "tools/command_line.h"
 
 namespace hearth::test {
 

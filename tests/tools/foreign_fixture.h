@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "commands/command_line.h"
+#include "options/problems.h"
 #include "support/temporary_directory.h"
-#include "tools/command_line.h"
-#include "tools/problems.h"
 
 namespace hearth::test {
 

@@ -1,12 +1,12 @@
 // Flags, file and defaults together: what wins, what contradicts, what is told.
-#include "tools/command_line.h"
+#include "commands/command_line.h"
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "options/option_table.h"
+#include "options/problems.h"
 #include "support/raises.h"
 #include "tools/command_line_fixture.h"
-#include "tools/option_table.h"
-#include "tools/problems.h"
 
 using namespace hearth;
 using test::parsed;

@@ -1,4 +1,4 @@
-#include "tools/config_file.h"
+#include "options/config_file.h"
 
 #include <catch2/catch_test_macros.hpp>
 

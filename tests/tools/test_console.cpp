@@ -1,4 +1,4 @@
-#include "tools/console.h"
+#include "commands/console.h"
 
 #include <unistd.h>
 

@@ -2,9 +2,9 @@
 #include <catch2/catch_test_macros.hpp>
 #include <set>
 
+#include "foreign/keys.h"
+#include "options/option_table.h"
 #include "tools/foreign_fixture.h"
-#include "tools/foreign_keys.h"
-#include "tools/option_table.h"
 
 using namespace hearth;
 using test::one_says;

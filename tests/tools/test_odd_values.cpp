@@ -4,11 +4,11 @@
 #include <fstream>
 
 #include "base/numbers.h"
+#include "commands/commands.h"
+#include "commands/directory_kind.h"
+#include "options/option_table.h"
 #include "support/raises.h"
-#include "tools/commands.h"
-#include "tools/directory_kind.h"
 #include "tools/foreign_fixture.h"
-#include "tools/option_table.h"
 
 using namespace hearth;
 using namespace hearth::test;

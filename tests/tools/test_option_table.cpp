@@ -1,13 +1,13 @@
-#include "tools/option_table.h"
+#include "options/option_table.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <map>
 #include <set>
 
+#include "commands/command_line.h"
+#include "options/problems.h"
 #include "support/raises.h"
-#include "tools/command_line.h"
 #include "tools/command_line_fixture.h"
-#include "tools/problems.h"
 
 using namespace hearth;
 using test::parsed;

@@ -5,11 +5,11 @@
 #include <map>
 
 #include "base/sanitized.h"
+#include "options/option_table.h"
+#include "setup/template_date.h"
 #include "support/failing_calls.h"
 #include "support/planted.h"
 #include "tools/command_line_fixture.h"
-#include "tools/option_table.h"
-#include "train/template_date.h"
 #include "train/training_fixture.h"
 
 namespace hearth::test {

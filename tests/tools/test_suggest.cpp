@@ -1,4 +1,4 @@
-#include "tools/suggest.h"
+#include "options/suggest.h"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/file_ops.h"
+#include "state/saved_state.h"
 #include "support/temporary_directory.h"
-#include "train/saved_state.h"
 
 namespace hearth::test {
 

@@ -5,9 +5,9 @@
 #include <thread>
 
 #include "base/sanitized.h"
+#include "state/background_save.h"
 #include "support/path_calls.h"
 #include "support/planted.h"
-#include "train/background_save.h"
 #include "train/state_fixture.h"
 #include "train/training_fixture.h"
 

@@ -3,8 +3,8 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "base/log.h"
+#include "setup/run_devices.h"
 #include "train/lora_fixture.h"
-#include "train/run_devices.h"
 #include "train/training_run.h"
 
 namespace hearth::test {
@@ -93,7 +93,7 @@ TEST_CASE("devices: a plan says what lies where, and a device too small is refus
 
   // `plan` says all that it knows: where the bytes go, what would fit, but no time.
   RecordingReporter reporter;
-  const PlanReport report = plan_run(config, reporter, PlanDetail::kinds);
+  const PlanReport report = report_plan(config, reporter, PlanDetail::kinds);
   INFO(report.text);
   CHECK_FALSE(report.fits);
   CHECK(report.refusal == raised.message);
@@ -104,7 +104,7 @@ TEST_CASE("devices: a plan says what lies where, and a device too small is refus
   // And what it says would fit does.
   const int64_t needed = report.json.find("needed_bytes")->as_int();
   config.devices = "virtual:mem=" + std::to_string(needed);
-  CHECK(plan_run(config, reporter, PlanDetail::kinds).fits);
+  CHECK(report_plan(config, reporter, PlanDetail::kinds).fits);
 }
 
 TEST_CASE("devices: memory of a virtual device is memory of the process, planned and measured") {

@@ -6,13 +6,13 @@
 #include <filesystem>
 #include <fstream>
 
+#include "record/journal.h"
+#include "record/run_directory.h"
+#include "setup/template_date.h"
+#include "state/state_files.h"
 #include "support/raises.h"
 #include "support/temporary_directory.h"
-#include "train/journal.h"
-#include "train/run_directory.h"
-#include "train/state_files.h"
 #include "train/state_fixture.h"
-#include "train/template_date.h"
 
 namespace hearth::test {
 namespace {

@@ -1,5 +1,5 @@
 // What a journal tells of the run that wrote it.
-#include "train/journal.h"
+#include "record/journal.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <fstream>

@@ -6,10 +6,10 @@
 
 #include "base/glob.h"
 #include "base/system.h"
-#include "model/description.h"
+#include "budget/plan_changes.h"
+#include "checkpoint/description.h"
+#include "setup/run_setup.h"
 #include "support/published_configs.h"
-#include "train/plan_changes.h"
-#include "train/run_setup.h"
 #include "train/training_fixture.h"
 #include "train/training_run.h"
 

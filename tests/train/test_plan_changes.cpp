@@ -3,7 +3,7 @@
 
 #include "base/glob.h"
 #include "base/system.h"
-#include "train/plan_changes.h"
+#include "budget/plan_changes.h"
 #include "train/training_fixture.h"
 
 namespace hearth::test {

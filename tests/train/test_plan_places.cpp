@@ -2,7 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <numeric>
 
-#include "train/plan_changes.h"
+#include "budget/plan_changes.h"
 #include "train/training_fixture.h"
 
 namespace hearth::test {

@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "base/glob.h"
+#include "setup/run_setup.h"
 #include "support/raises.h"
 #include "train/lr_schedule.h"
-#include "train/run_setup.h"
 #include "train/sampling.h"
 
 namespace hearth::test {
@@ -47,7 +47,7 @@ TEST_CASE("trainable: freeze, trainable, both, and their refusals") {
     ParameterTable t;
     t.add_block(BlockKind::embedding);
     t.add_tensor("embed", Slot::embedding, 4, 2, false);
-    t.add_block(BlockKind::gate, 0);
+    t.add_block(BlockKind::router, 0);
     t.add_tensor("layers.0.gate", Slot::router, 3, 2, false);
     t.add_block(BlockKind::head);
     t.add_tensor("norm", Slot::final_norm, 1, 2, true);

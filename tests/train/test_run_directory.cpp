@@ -1,4 +1,4 @@
-#include "train/run_directory.h"
+#include "record/run_directory.h"
 
 #include <sys/stat.h>
 
@@ -9,11 +9,11 @@
 #include <iterator>
 #include <limits>
 
+#include "record/journal.h"
+#include "record/metrics.h"
 #include "support/failing_calls.h"
 #include "support/raises.h"
 #include "support/temporary_directory.h"
-#include "train/journal.h"
-#include "train/metrics.h"
 
 using namespace hearth;
 using test::raised_by;

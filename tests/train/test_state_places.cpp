@@ -4,11 +4,11 @@
 
 #include "model/parameter_access.h"
 #include "model/place_fixture.h"
+#include "state/background_save.h"
+#include "state/parameter_state.h"
+#include "state/saved_state.h"
 #include "support/temporary_directory.h"
-#include "train/background_save.h"
-#include "train/parameter_state.h"
-#include "train/saved_state.h"
-#include "train/weight_change.h"
+#include "verdict/weight_change.h"
 
 namespace hearth::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/tensorboard.h"
+#include "record/tensorboard.h"
 
 #include <bit>
 #include <catch2/catch_test_macros.hpp>

@@ -7,12 +7,15 @@
 #include <vector>
 
 #include "base/file_ops.h"
+#include "checkpoint/checkpoint.h"
 #include "data/tokenizer/builtin_tokenizer.h"
-#include "model/checkpoint.h"
+#include "state/saved_state.h"
 #include "support/all_op_sets.h"
 #include "support/raises.h"
 #include "support/temporary_directory.h"
-#include "train/saved_state.h"
+#include "train/evaluate.h"
+#include "train/generate.h"
+#include "train/report_plan.h"
 #include "train/trainer.h"
 
 namespace hearth::test {
@@ -34,7 +37,7 @@ class RecordingReporter : public Reporter {
 
 inline PlanReport plan_of(const TrainConfig& config, PlanDetail detail = PlanDetail::kinds) {
   RecordingReporter reporter;
-  return plan_run(config, reporter, detail);
+  return report_plan(config, reporter, detail);
 }
 
 /// Model and data in a temporary directory.

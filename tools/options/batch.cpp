@@ -1,5 +1,5 @@
 // Options: the shape of a batch, and the length of the run.
-#include "tools/options/groups.h"
+#include "options/groups.h"
 
 namespace hearth {
 

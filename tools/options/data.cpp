@@ -1,5 +1,5 @@
 // Options: how rows are read and which tokens are trained.
-#include "tools/options/groups.h"
+#include "options/groups.h"
 
 namespace hearth {
 

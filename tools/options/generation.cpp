@@ -1,5 +1,5 @@
 // Options: options of generate.
-#include "tools/options/groups.h"
+#include "options/groups.h"
 
 namespace hearth {
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "tools/option_table.h"
+#include "options/option_table.h"
 
 namespace hearth {
 

@@ -1,5 +1,5 @@
 // Options: adapters.
-#include "tools/options/groups.h"
+#include "options/groups.h"
 
 namespace hearth {
 

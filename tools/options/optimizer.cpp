@@ -1,5 +1,5 @@
 // Options: the optimizer, its schedule, and the losses.
-#include "tools/options/groups.h"
+#include "options/groups.h"
 
 namespace hearth {
 

@@ -1,5 +1,5 @@
 // Options: what is printed.
-#include "tools/options/groups.h"
+#include "options/groups.h"
 
 namespace hearth {
 

@@ -1,5 +1,5 @@
 // Options: where and how the run computes.
-#include "tools/options/groups.h"
+#include "options/groups.h"
 
 namespace hearth {
 

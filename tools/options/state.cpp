@@ -1,5 +1,5 @@
 // Options: saved state, evaluation and logs of a run.
-#include "tools/options/groups.h"
+#include "options/groups.h"
 
 namespace hearth {
 

@@ -1,5 +1,5 @@
 // Options: what is trained on what, and where it goes.
-#include "tools/options/groups.h"
+#include "options/groups.h"
 
 namespace hearth {
 

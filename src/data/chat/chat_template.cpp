@@ -5,9 +5,9 @@
 #include <ctime>
 
 #include "base/error.h"
-#include "data/chat/jinja.h"
 #include "data/chat/template_files.h"
 #include "data/json_fields.h"
+#include "jinja/jinja.h"
 
 namespace hearth {
 namespace {

@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "base/file_ops.h"
 #include "base/utf8.h"
+#include "checkpoint/model_files.h"
 #include "data/json_fields.h"
-#include "model/model_files.h"
 
 namespace hearth {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "model/model_files.h"
+#include "checkpoint/model_files.h"
 
 namespace hearth {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "base/error.h"
 #include "base/file_ops.h"
+#include "checkpoint/model_files.h"
 #include "data/chat/chat_template.h"
 #include "data/tokenizer/tokenizer.h"
-#include "model/model_files.h"
 
 namespace hearth {
 namespace {

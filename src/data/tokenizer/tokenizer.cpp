@@ -3,9 +3,9 @@
 #include <set>
 
 #include "base/error.h"
+#include "checkpoint/model_files.h"
 #include "data/json_fields.h"
 #include "data/tokenizer/tokenizer_parts.h"
-#include "model/model_files.h"
 
 namespace hearth {
 namespace {

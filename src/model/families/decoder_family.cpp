@@ -42,7 +42,7 @@ class LayerTable {
 
   void add_experts(const ExpertNames& names) {
     const std::string part = prefix_ + names.part;
-    table_.add_block(BlockKind::gate, layer_);
+    table_.add_block(BlockKind::router, layer_);
     matrix(part + "gate.weight", Slot::router, spec_.experts, spec_.hidden);
     for (int64_t e = 0; e < spec_.experts; ++e) {
       table_.add_block(BlockKind::expert, layer_, static_cast<int32_t>(e));

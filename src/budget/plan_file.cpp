@@ -1,0 +1,133 @@
+#include "budget/plan_file.h"
+
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file_ops.h"
+
+namespace hearth {
+
+namespace {
+
+constexpr uint64_t kMaxPlanBytes = uint64_t{16} << 20;
+
+/// What makes a list, in the order in which a difference is told.
+constexpr const char* kFields[] = {"parallel",      "devices",       "workers",
+                                   "compute_dtype", "micro_batches", "tokens_per_micro_batch",
+                                   "recompute",     "group",         "tasks"};
+
+class PlanFile {
+ public:
+  explicit PlanFile(const std::string& path)
+      : path_(path), plan_(parse_json(read_file(path, kMaxPlanBytes), path)) {
+    if (!plan_.is_object()) refuse("expected an object");
+    for (const char* key : kFields) field(key);
+  }
+
+  const Json& field(const char* key) const {
+    const Json* value = plan_.find(key);
+    if (value == nullptr) refuse(std::string("\"") + key + "\" is missing");
+    return *value;
+  }
+  int64_t count(const char* key, int64_t most) const {
+    const Json& value = field(key);
+    if (!value.is_signed() || value.as_int() < 1 || value.as_int() > most) {
+      refuse(std::string(key) + ": expected a whole number, 1 to " + std::to_string(most) +
+             ", found " + quoted(value.dump()));
+    }
+    return value.as_int();
+  }
+  /// One of two words: whether it is the first.
+  bool is_first(const char* key, const std::string& first, const std::string& second) const {
+    const Json& value = field(key);
+    if (value.is_string() && value.as_string() == first) return true;
+    if (value.is_string() && value.as_string() == second) return false;
+    refuse(std::string(key) + ": expected " + first + " or " + second + ", found " +
+           quoted(value.dump()));
+  }
+  const Json& json() const { return plan_; }
+
+ private:
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw input_error(path_ + ": " + what + "; this is no plan of 'hearth plan --json'");
+  }
+
+  std::string path_;
+  Json plan_;
+};
+
+[[noreturn]] void refuse_difference(const TrainConfig& config, const std::string& field,
+                                    const std::string& there, const std::string& here) {
+  throw usage_error("--plan " + quoted(config.plan_file) + ": " + field + ": the plan has " +
+                    quoted(there) + ", this run would have " + quoted(here) +
+                    "; give the options of the plan, or plan again");
+}
+
+/// Bytes of the lines that follow from model, data and options; those that are measured may differ.
+std::vector<std::pair<std::string, Json>> fixed_lines(const Json& plan) {
+  std::vector<std::pair<std::string, Json>> lines;
+  const Json* memory = plan.find("memory");
+  if (!memory || !memory->is_array()) return lines;
+  for (const Json& place : memory->as_array()) {
+    const Json* of_place = place.find("lines");
+    if (!of_place || !of_place->is_array()) continue;
+    const Json* where = place.find("place");
+    const bool on_host = !where || !where->is_string() || where->as_string() == "host";
+    const std::string of = on_host ? "" : where->as_string() + ": ";
+    for (const Json& line : of_place->as_array()) {
+      const Json *name = line.find("name"), *bytes = line.find("bytes"),
+                 *basis = line.find("basis");
+      if (!name || !name->is_string() || !bytes || !basis || !basis->is_string()) continue;
+      if (basis->as_string().find("measured") != std::string::npos) continue;
+      lines.emplace_back(of + name->as_string(), *bytes);
+    }
+  }
+  return lines;
+}
+
+}  // namespace
+
+TrainConfig as_planned(const TrainConfig& options) {
+  if (options.plan_file.empty()) return options;
+  const PlanFile file(options.plan_file);
+  TrainConfig config = options;
+  const auto workers = static_cast<int>(file.count("workers", 4096));
+  if (config.threads == 0) config.threads = workers;
+  const bool bf16 = file.is_first("compute_dtype", "bf16", "f32");
+  if (config.compute == ComputeChoice::automatic) {
+    config.compute = bf16 ? ComputeChoice::bf16 : ComputeChoice::f32;
+  }
+  const bool blocks = file.is_first("recompute", "blocks", "none");
+  if (config.recompute == Recompute::automatic) {
+    config.recompute = blocks ? Recompute::blocks : Recompute::none;
+  }
+  config.group = file.count("group", 1 << 20);
+  return config;
+}
+
+void require_planned(const TrainConfig& config, const Json& plan) {
+  if (config.plan_file.empty()) return;
+  const PlanFile file(config.plan_file);
+  const Json* fits = file.json().find("fits");
+  if (fits && fits->is_bool() && !fits->as_bool()) {
+    throw usage_error("--plan " + quoted(config.plan_file) + ": fits: the plan does not fit");
+  }
+  for (const char* key : kFields) {
+    const Json* here = plan.find(key);
+    const std::string is = here ? here->dump() : "nothing", was = file.field(key).dump();
+    if (is != was) refuse_difference(config, key, was, is);
+  }
+  const auto there = fixed_lines(file.json()), here = fixed_lines(plan);
+  for (size_t i = 0; i < there.size() || i < here.size(); ++i) {
+    const bool in_there = i < there.size(), in_here = i < here.size();
+    const std::string& name = in_there ? there[i].first : here[i].first;
+    const auto text = [&](const auto& lines, bool has) {
+      return has && lines[i].first == name ? lines[i].second.dump() + " bytes" : "no such line";
+    };
+    const std::string was = text(there, in_there), is = text(here, in_here);
+    if (was != is) refuse_difference(config, "memory of '" + name + "'", was, is);
+  }
+}
+
+}  // namespace hearth

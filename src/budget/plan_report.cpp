@@ -1,0 +1,224 @@
+#include "budget/plan_report.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "budget/data_report.h"
+
+namespace hearth {
+
+namespace {
+
+template <class... Values>
+std::string format(const char* pattern, Values... values) {
+  char text[256];
+  std::snprintf(text, sizeof text, pattern, values...);
+  return text;
+}
+
+std::string mebibytes(uint64_t bytes) {
+  return format("%.1f MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
+/// "1.23 s", "4 min 5 s", "2 h 3 min", "5 d 6 h".
+std::string duration(double seconds) {
+  if (seconds < 100) return format("%.3g s", seconds);
+  const auto s = static_cast<int64_t>(seconds);
+  const auto two = [](int64_t a, const char* unit, int64_t b, const char* smaller) {
+    return std::to_string(a) + " " + unit + " " + std::to_string(b) + " " + smaller;
+  };
+  if (s < 3600) return two(s / 60, "min", s % 60, "s");
+  if (s < 48 * 3600) return two(s / 3600, "h", s % 3600 / 60, "min");
+  return two(s / 86400, "d", s % 86400 / 3600, "h");
+}
+
+std::string memory_text(const RunPlan& plan) {
+  std::string text;
+  for (const PlacePlan& place : plan.places) {
+    text += &place == &plan.host() ? "memory of the process (host)\n"
+                                   : "\nmemory of " + place.name + "\n";
+    for (const MemoryLine& line : place.lines) {
+      text += format("  %-40s %14s   ", line.name.c_str(), mebibytes(line.bytes).c_str()) +
+              line.basis + "\n";
+    }
+    const bool bounded = place.budget < std::numeric_limits<uint64_t>::max();
+    text += format("  %-40s %14s   of %s: %s\n", "peak", mebibytes(place.peak).c_str(),
+                   bounded ? mebibytes(place.budget).c_str() : "any",
+                   place.fits() ? "fits" : "DOES NOT FIT");
+  }
+  return text;
+}
+
+JsonArray memory_json(const RunPlan& plan) {
+  JsonArray places;
+  for (const PlacePlan& place : plan.places) {
+    Json of;
+    of["place"] = place.name;
+    of["peak_bytes"] = place.peak;
+    of["budget_bytes"] = place.budget;
+    if (place.measured_peak) of["measured_peak_bytes"] = *place.measured_peak;
+    JsonArray lines;
+    for (const MemoryLine& line : place.lines) {
+      Json entry;
+      entry["name"] = line.name;
+      entry["bytes"] = line.bytes;
+      entry["basis"] = line.basis;
+      if (line.measured) entry["measured"] = *line.measured;
+      lines.push_back(std::move(entry));
+    }
+    of["lines"] = std::move(lines);
+    places.push_back(std::move(of));
+  }
+  return places;
+}
+
+/// "reads -> writes", by the names of the values, each once (the head reads some of every layer).
+std::string values_text(const Task& task) {
+  std::string reads, writes;
+  std::set<std::pair<Value, bool>> named;
+  for (const BufferUse& use : task.uses) {
+    if (use.port.access == Access::temporary) continue;
+    const bool is_read = use.port.access == Access::read;
+    if (!named.emplace(use.port.value, is_read).second) continue;
+    std::string& side = is_read ? reads : writes;
+    side += side.empty() ? "" : " ";
+    side += info_of(use.port.value).name;
+  }
+  return reads + " -> " + writes;
+}
+
+/// A line a task, in the order of the list.
+std::string every_task(const Schedule& list) {
+  std::string text;
+  size_t number = 0;
+  for (const Task& task : list.tasks) {
+    text += format("  %4zu  %-44s", number++, describe(task).c_str()) + values_text(task) + "\n";
+  }
+  return text;
+}
+
+/// A line for the tasks that differ in layer and micro-batch alone, where the first of them stands.
+std::string kinds_of_tasks(const Schedule& list) {
+  struct Line {
+    std::string name, values;
+    int64_t count = 0;
+    int32_t least = 0, most = 0;  // layers
+  };
+  std::vector<Line> lines;
+  std::map<std::string, size_t> known;
+  for (const Task& task : list.tasks) {
+    const std::string name =
+        std::string(name_of(task.kind)) + " " + std::string(name_of(task.phase));
+    const std::string values = values_text(task);
+    const auto [at, is_new] = known.emplace(name + values, lines.size());
+    if (is_new) lines.push_back({name, values, 0, task.layer, task.layer});
+    Line& line = lines[at->second];
+    ++line.count;
+    line.least = std::min(line.least, task.layer);
+    line.most = std::max(line.most, task.layer);
+  }
+  std::string text;
+  for (const Line& line : lines) {
+    std::string layers;
+    if (line.most >= 0) {
+      const int32_t least = std::max(line.least, 0);
+      layers = least == line.most
+                   ? "layer " + std::to_string(least)
+                   : "layers " + std::to_string(least) + " to " + std::to_string(line.most);
+    }
+    text += format("  %5lld  %-18s %-16s ", static_cast<long long>(line.count), line.name.c_str(),
+                   layers.c_str()) +
+            line.values + "\n";
+  }
+  return text;
+}
+
+std::string time_text(const PlanTimes& times) {
+  const double step = times.step.total_s(), bound = times.bound.total_s();
+  std::string text = "\n";
+  if (times.data) {
+    for (const std::string& line : data_lines(*times.data, times.steps)) text += line + "\n";
+  }
+  if (!times.measured)
+    return text + "time of a step: not predicted, too little memory to measure\n";
+  text += "time of a step (" + times.basis + ", " +
+          format("%.0f tokens), predicted from a quick measurement: ", times.tokens) +
+          duration(step) + ", " + format("%.4g tokens/s", times.tokens / step) + "; limited by " +
+          times.step.limit() + "\n ";
+  for (const auto& [phase, seconds] : times.step.phases) {
+    text += " " + phase + format(" %.0f %%", 100 * seconds / step);
+  }
+  text += "\nbound of that step: " + duration(bound) +
+          format(" (%.0f %% of the prediction): products ", 100 * bound / step) +
+          duration(times.bound.products_s) +
+          format(" for %.4g GFLOP, update ", times.bound.flops / 1e9) +
+          duration(times.bound.update_s) + "\n";
+  if (times.steps) {
+    text += "whole run: " + std::to_string(*times.steps) + " steps, " +
+            duration(static_cast<double>(*times.steps) * step) +
+            ", besides evaluation and saving\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+Json plan_json(const RunPlan& plan, const RunSetup& setup, const PlanTimes& times) {
+  const double step = times.step.total_s();
+  const auto known = [&](Json value) { return times.measured ? std::move(value) : Json(nullptr); };
+  Json json;
+  json["fits"] = plan.fits();
+  json["time_s"] = known(step);
+  json["bound_s"] = known(times.bound.total_s());
+  json["limit"] = known(times.step.limit());
+  json["tokens_per_step"] = times.tokens;
+  json["tokens_per_s"] = known(times.tokens / step);
+  json["time_basis"] = times.basis;
+  JsonObject phases, kinds;
+  for (const auto& [name, seconds] : times.step.phases) phases.emplace_back(name, seconds);
+  for (const auto& [name, seconds] : times.step.kinds) kinds.emplace_back(name, seconds);
+  json["phases"] = std::move(phases);
+  json["kinds"] = std::move(kinds);
+  json["steps"] = times.steps ? Json(*times.steps) : Json(nullptr);
+  json["run_time_s"] =
+      times.steps ? known(static_cast<double>(*times.steps) * step) : Json(nullptr);
+  if (times.data) json["data"] = data_json(*times.data, times.steps);
+  json["memory"] = memory_json(plan);
+  json["parallel"] = "single";
+  json["devices"] = devices_json(setup);
+  json["workers"] = static_cast<int64_t>(setup.workers);
+  json["compute_dtype"] = name_of(setup.settings.compute);
+  if (plan.train) {
+    json["group"] = plan.train->group;
+    json["recompute"] = plan.train->recompute ? "blocks" : "none";
+    json["micro_batches"] = plan.train->schedule.micro_batches;
+    json["tokens_per_micro_batch"] = plan.train->schedule.tokens;
+    json["tasks"] = static_cast<int64_t>(plan.train->schedule.tasks.size());
+  }
+  return json;
+}
+
+namespace {
+
+std::string streams_text(const Schedule& list) {
+  const size_t streams = list.streams.size();
+  return std::to_string(streams) + (streams == 1 ? " stream" : " streams");
+}
+
+}  // namespace
+
+std::string plan_text(const RunPlan& plan, const RunSetup& setup, const PlanTimes& times,
+                      PlanDetail detail) {
+  const Schedule& list = plan.train->schedule;
+  return memory_text(plan) + "\nstep: " + std::to_string(list.tasks.size()) + " tasks in " +
+         streams_text(list) + " on " + places_text(setup) + ", " +
+         std::to_string(list.micro_batches) + " micro-batches of at most " +
+         std::to_string(list.tokens) + " tokens, groups of " + std::to_string(plan.train->group) +
+         (plan.train->recompute ? ", blocks recomputed" : "") + "\n" +
+         (detail == PlanDetail::tasks ? every_task(list) : kinds_of_tasks(list)) + time_text(times);
+}
+
+}  // namespace hearth

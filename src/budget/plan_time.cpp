@@ -1,0 +1,227 @@
+#include "budget/plan_time.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+
+#include "base/planted.h"
+#include "base/system.h"
+#include "runtime/link_rates.h"
+
+namespace hearth {
+
+namespace {
+
+/// How products find the weights of a kind of block: type, and whether any of them is trained.
+struct WeightUse {
+  DType type = DType::f32;
+  bool trained = false;
+};
+
+WeightUse weight_use(const RunSetup& setup, bool expert) {
+  WeightUse use;
+  use.type = DType::f32;
+  bool found = false;
+  for (const Block& block : setup.table.blocks()) {
+    if ((block.kind == BlockKind::expert) != expert || block.layer < 0) continue;
+    for (TensorId id = block.begin; id < block.end; ++id) {
+      const Tensor& t = setup.table.tensor(id);
+      if (t.vector || t.slot == Slot::router) continue;
+      if (t.trainable) {
+        return {setup.settings.compute == Compute::bf16 ? DType::bf16 : DType::f32, true};
+      }
+      if (!found) use.type = t.stored;
+      found = true;
+    }
+  }
+  return use;
+}
+
+void keep_best(double& a, double b) { a = std::max(a, b); }
+
+void keep_best(RateCurve& a, const RateCurve& b) {
+  for (size_t i = 0; i < a.points.size(); ++i) {
+    keep_best(a.points[i].flops_per_s, b.points[i].flops_per_s);
+  }
+}
+
+/// Both were measured alike: what a neighbour on the machine took from one of them does not count.
+void keep_best(RunRates& a, const RunRates& b) {
+  keep_best(a.best.flops_per_s, b.best.flops_per_s);
+  keep_best(a.best.update_params_per_s, b.best.update_params_per_s);
+  keep_best(a.costs.linear_forward, b.costs.linear_forward);
+  keep_best(a.costs.linear_backward, b.costs.linear_backward);
+  keep_best(a.costs.experts_forward, b.costs.experts_forward);
+  keep_best(a.costs.experts_backward, b.costs.experts_backward);
+  keep_best(a.costs.attention_forward, b.costs.attention_forward);
+  keep_best(a.costs.attention_backward, b.costs.attention_backward);
+  keep_best(a.costs.loss, b.costs.loss);
+  keep_best(a.costs.row_bytes_per_s, b.costs.row_bytes_per_s);
+  keep_best(a.costs.norm_params_per_s, b.costs.norm_params_per_s);
+  keep_best(a.costs.update_params_per_s, b.costs.update_params_per_s);
+}
+
+/// A bound is what nothing here passes: no rate that was measured is above the best.
+void bound_by(RunRates& rates) {
+  const CostRates& costs = rates.costs;
+  double& best = rates.best.flops_per_s;
+  for (const RateCurve* curve : {&costs.linear_forward, &costs.linear_backward,
+                                 &costs.experts_forward, &costs.experts_backward}) {
+    for (const RateCurve::Point& point : curve->points) keep_best(best, point.flops_per_s);
+  }
+  for (const double rate : {costs.attention_forward, costs.attention_backward, costs.loss}) {
+    keep_best(best, rate);
+  }
+  keep_best(rates.best.update_params_per_s, costs.update_params_per_s);
+}
+
+/// Of no machine, for tests that start the program often: measuring takes longer than their steps.
+RunRates round_rates() {
+  const RateCurve curve{{{1, 1e10}}};
+  return {{1e10, 1e9}, {curve, curve, curve, curve, 1e10, 1e10, 1e10, 1e10, 1e9, 1e9, {}}};
+}
+
+/// What the measurements are a function of, but for the memory that they may take.
+std::vector<int64_t> measured_by(const RateOptions& options, const RunShapes& shapes) {
+  const ModelSpec& spec = shapes.spec;
+  std::vector<int64_t> key{static_cast<int64_t>(options.compute),
+                           options.workers,
+                           options.parameters,
+                           static_cast<int64_t>(shapes.linear_weights),
+                           static_cast<int64_t>(shapes.expert_weights),
+                           shapes.linear_trained,
+                           shapes.experts_trained,
+                           shapes.tokens,
+                           shapes.longest,
+                           spec.hidden,
+                           spec.vocabulary,
+                           spec.heads,
+                           spec.kv_heads,
+                           spec.head_dim,
+                           spec.expert_width,
+                           spec.experts,
+                           spec.experts_per_token,
+                           spec.moe_layers()};
+  const std::string_view ops = options.ops.name();
+  key.insert(key.end(), ops.begin(), ops.end());
+  return key;
+}
+
+}  // namespace
+
+namespace {
+
+/// What a measurement of a place may take, of `most`.
+uint64_t memory_for(const RunPlace& place, uint64_t most) {
+  return place.memory == SpaceKind::host ? most : std::min(most, place.budget / 4);
+}
+
+/// What one place reaches, measured twice: what a neighbour takes from one of them does not count.
+RunRates measure_place(const RunPlace& place, const RateOptions& options, const RunShapes& shapes) {
+  // What was measured for another run of these shapes in this process is not measured again.
+  static std::map<std::pair<std::string, std::vector<int64_t>>, RunRates> measured;
+  std::pair key{place.name, measured_by(options, shapes)};
+  if (const auto known = measured.find(key); known != measured.end()) return known->second;
+  Device& device = *place.device;
+  RunRates rates{measure_rates(device, options), measure_costs(device, options, shapes)};
+  keep_best(rates, {measure_rates(device, options), measure_costs(device, options, shapes)});
+  bound_by(rates);
+  return measured.emplace(std::move(key), rates).first->second;
+}
+
+/// Of the devices that the run computes at, by place.
+std::vector<LinkRates> links_of(const RunSetup& setup, uint64_t most) {
+  std::vector<LinkRates> links(setup.devices.places.size());
+  for (Place at = kHostPlace + 1; static_cast<size_t>(at) < links.size(); ++at) {
+    if (at != setup.placement.dense && at != setup.placement.experts) continue;
+    const RunPlace& place = setup.place(at);
+    links[static_cast<size_t>(at)] = measure_links(*place.device, memory_for(place, most));
+  }
+  return links;
+}
+
+}  // namespace
+
+RunRates measure_run(const RunSetup& setup, const PlanRequest& request) {
+  if (planted("machine-not-measured")) return round_rates();
+  const uint64_t now = resident_bytes(), budget = setup.place(kHostPlace).budget;
+  const uint64_t most =
+      std::min<uint64_t>(uint64_t{192} << 20, budget > now ? (budget - now) / 4 : 0);
+  const WeightUse linear = weight_use(setup, false), experts = weight_use(setup, true);
+  const RunShapes shapes{setup.spec,      linear.type,    experts.type,   linear.trained,
+                         experts.trained, request.tokens, request.longest};
+  const auto rates_at = [&](Place at) {
+    const RunPlace& place = setup.place(at);
+    const RateOptions options{
+        *place.ops,  setup.settings.compute,  setup.workers,
+        setup.cores, memory_for(place, most), trained_parameters(setup.table)};
+    return measure_place(place, options, shapes);
+  };
+  RunRates rates = rates_at(setup.placement.dense);
+  rates.costs.links = links_of(setup, most);
+  if (setup.placement.experts == setup.placement.dense) return rates;
+  const RunRates apart = rates_at(setup.placement.experts);
+  rates.costs.experts_forward = apart.costs.experts_forward;
+  rates.costs.experts_backward = apart.costs.experts_backward;
+  // Most parameters are the experts', so their place decides what the update takes.
+  rates.costs.norm_params_per_s = apart.costs.norm_params_per_s;
+  rates.costs.update_params_per_s = apart.costs.update_params_per_s;
+  return rates;
+}
+
+StepWork full_step(const PlanRequest& request) {
+  return {std::vector<BatchWork>(static_cast<size_t>(request.micro_batches),
+                                 full_batch(request.tokens, request.longest)),
+          "full micro-batches", std::nullopt};
+}
+
+StepWork mean_step(const RunRows& rows, const SamplerOptions& options, const Sampler& sampler) {
+  const RowSet& set = rows.training();
+  DataShape data;
+  data.rows = rows.summary();
+  data.eval_rows = rows.validation().rows();
+  data.sequences = sampler.sequences_in_epoch(0);
+  // Lengths in buckets of a sixteenth of their size: sum and count.
+  std::map<uint64_t, std::pair<double, double>> buckets;
+  for (const uint32_t row : set.epoch_rows(options.seed, 0)) {
+    const auto n = static_cast<uint64_t>(set.length(row));
+    data.tokens += set.length(row);
+    data.trained_tokens += set.trained(row);
+    const int drop = std::max(0, static_cast<int>(std::bit_width(n)) - 5);
+    auto& [sum, count] = buckets[n >> drop << drop];
+    sum += static_cast<double>(n);
+    count += 1;
+  }
+  data.fill = static_cast<double>(data.tokens) / static_cast<double>(data.sequences) /
+              static_cast<double>(options.seq_len);
+  data.steps = static_cast<double>(data.sequences) /
+               static_cast<double>(options.micro_batch * options.grad_accum);
+  const double share =
+      static_cast<double>(options.micro_batch) / static_cast<double>(data.sequences);
+  BatchWork batch;
+  batch.tokens = share * static_cast<double>(data.tokens);
+  batch.trained = share * static_cast<double>(data.trained_tokens);
+  for (const auto& [key, bucket] : buckets) {
+    batch.documents.push_back({bucket.first / bucket.second, share * bucket.second});
+  }
+  return {std::vector<BatchWork>(static_cast<size_t>(options.grad_accum), batch),
+          "mean of the data", data};
+}
+
+PlanTimes predict(const RunSetup& setup, const RunPlan& plan, const std::optional<RunRates>& rates,
+                  const StepWork& work, std::optional<int64_t> steps) {
+  const Schedule& list = plan.train->schedule;
+  PlanTimes times;
+  for (const BatchWork& batch : work.batches) times.tokens += batch.tokens;
+  times.basis = work.basis;
+  times.steps = steps;
+  times.data = work.data;
+  times.measured = rates.has_value();
+  if (!rates) return times;
+  times.step = step_cost(list, work.batches, setup.spec, setup.table, rates->costs);
+  times.bound = step_bound(list, work.batches, rates->best, trained_parameters(setup.table));
+  times.trace = predicted_trace(list, work.batches, setup.spec, setup.table, rates->costs);
+  return times;
+}
+
+}  // namespace hearth

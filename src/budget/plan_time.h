@@ -1,0 +1,58 @@
+// How long a planned run will take: predicted from a quick measurement of the machine, beside the
+// bound that no run here can pass.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "budget/run_plan.h"
+#include "plan/cost_model.h"
+#include "runtime/machine_rates.h"
+
+namespace hearth {
+
+/// Both measurements of the machine, each made twice and the best of it taken, before a run's
+/// memory is reserved. They take a quarter of what the process may still take, or of the device's
+/// budget, 192 MiB at most; usage error where a device is too small for them.
+struct RunRates {
+  MachineRates best;
+  CostRates costs;
+};
+RunRates measure_run(const RunSetup& setup, const PlanRequest& request);
+
+/// What the data of a run come to.
+struct DataShape {
+  RowSummary rows;        // all of them, those for evaluation included
+  int64_t eval_rows = 0;  // kept by --val-size
+  int64_t sequences = 0;  // of the first epoch
+  int64_t tokens = 0;     // likewise, copies by weight included
+  int64_t trained_tokens = 0;
+  double fill = 0;   // tokens over what its sequences could hold
+  double steps = 0;  // of an epoch, not rounded
+};
+
+/// A mean step: of the data where it is known, else full micro-batches.
+struct StepWork {
+  std::vector<BatchWork> batches;
+  std::string basis;
+  std::optional<DataShape> data;
+};
+StepWork full_step(const PlanRequest& request);
+/// By the first epoch.
+StepWork mean_step(const RunRows& rows, const SamplerOptions& options, const Sampler& sampler);
+
+/// `step`, `bound` and `trace` are empty where nothing was measured.
+struct PlanTimes {
+  bool measured = true;
+  StepCost step;
+  StepBound bound;
+  double tokens = 0;  // of a step
+  std::string basis;  // of its work
+  std::optional<int64_t> steps;
+  std::optional<DataShape> data;
+  Trace trace;  // of a step, predicted
+};
+PlanTimes predict(const RunSetup& setup, const RunPlan& plan, const std::optional<RunRates>& rates,
+                  const StepWork& work, std::optional<int64_t> steps);
+
+}  // namespace hearth

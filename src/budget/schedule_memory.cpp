@@ -1,0 +1,80 @@
+#include "budget/schedule_memory.h"
+
+#include "budget/plan_lines.h"
+#include "device/cuda_stream.h"
+#include "device/host_stream.h"
+
+namespace hearth {
+
+size_t arena_bytes(const Schedule& list, Place place) {
+  return place < std::ssize(list.arena_bytes) ? list.arena_bytes[static_cast<size_t>(place)] : 0;
+}
+ScratchNeed scratch_of(const Schedule& list, Place place) {
+  return place < std::ssize(list.scratch) ? list.scratch[static_cast<size_t>(place)]
+                                          : ScratchNeed{};
+}
+
+std::string name_of_list(const Schedule& list) {
+  return list.pass == Pass::train  ? "activations"
+         : list.pass == Pass::eval ? "activations of evaluation"
+                                   : "activations of decoding";
+}
+
+std::vector<MemoryLine> arena_lines(const Schedule& list, Place place, const std::string& bounds) {
+  std::vector<uint64_t> best(kBufferClasses), now(kBufferClasses);
+  uint64_t best_total = 0;
+  std::vector<std::vector<const Buffer*>> begins(list.tasks.size()), ends(list.tasks.size());
+  for (const Buffer& b : list.buffers) {
+    if (b.place != place) continue;
+    begins[static_cast<size_t>(b.first)].push_back(&b);
+    ends[static_cast<size_t>(b.last)].push_back(&b);
+  }
+  uint64_t total = 0;
+  for (size_t t = 0; t < list.tasks.size(); ++t) {
+    for (const Buffer* b : begins[t]) {
+      now[static_cast<size_t>(b->use)] += b->bytes;
+      total += b->bytes;
+    }
+    if (total > best_total) {
+      best_total = total;
+      best = now;
+    }
+    for (const Buffer* b : ends[t]) {
+      now[static_cast<size_t>(b->use)] -= b->bytes;
+      total -= b->bytes;
+    }
+  }
+  const std::string basis = "derived: buffers at the fullest task; tokens: " + bounds;
+  std::vector<MemoryLine> lines;
+  for (int c = 0; c < kBufferClasses; ++c) {
+    if (best[static_cast<size_t>(c)] == 0) continue;
+    lines.push_back({name_of_list(list) + ": " + std::string(name_of(static_cast<BufferClass>(c))),
+                     best[static_cast<size_t>(c)], basis});
+  }
+  const uint64_t gaps = arena_bytes(list, place) - best_total;
+  if (gaps > 0) {
+    lines.push_back(
+        {name_of_list(list) + ": between buffers", gaps, "derived: arena less its buffers"});
+  }
+  return lines;
+}
+
+uint64_t scratch_bytes(const ScratchNeed& need, const PlanPlace& place, int workers) {
+  StreamOptions options;
+  options.workers = workers;
+  options.scratch_bytes = need.shared;
+  options.worker_scratch_bytes = need.per_worker;
+  return place.host_reaches ? HostStream::memory_bytes(options) : CudaStream::memory_bytes(options);
+}
+
+uint64_t list_bytes(const Schedule& list) {
+  constexpr uint64_t kBlock = 32;  // around an allocation
+  uint64_t bytes = list.buffers.size() * sizeof(Buffer);
+  for (const Task& task : list.tasks) {
+    bytes += sizeof(Task) + 96 + 3 * kBlock + task.blocks.size() * sizeof(BlockUse) +
+             task.uses.size() * (sizeof(BufferUse) + sizeof(BoundPort));
+  }
+  return bytes + bytes / 2;  // vectors grow by doubling
+}
+
+}  // namespace hearth

@@ -1,0 +1,70 @@
+#include "checkpoint/hub_cache.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/error.h"
+#include "base/file_ops.h"
+
+namespace hearth {
+namespace {
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+std::string hub_cache() {
+  if (const std::string cache = environment("HF_HUB_CACHE"); !cache.empty()) return cache;
+  if (const std::string home = environment("HF_HOME"); !home.empty()) return home + "/hub";
+  if (const std::string cache = environment("XDG_CACHE_HOME"); !cache.empty()) {
+    return cache + "/huggingface/hub";
+  }
+  return environment("HOME") + "/.cache/huggingface/hub";
+}
+
+/// A name as the hub has them: it can be part of a path.
+bool is_plain(std::string_view name) {
+  const auto allowed = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+           c == '_' || c == '.';
+  };
+  return !name.empty() && name.size() <= 128 && name[0] != '.' &&
+         std::all_of(name.begin(), name.end(), allowed);
+}
+
+/// The snapshot's name that a reference holds; empty if there is no such reference.
+std::string commit_of(const std::string& reference) {
+  if (file_info(reference).kind != FileKind::regular) return "";
+  std::string commit = read_file(reference, 4096);
+  while (!commit.empty() && (commit.back() == '\n' || commit.back() == '\r')) commit.pop_back();
+  if (!is_plain(commit)) {
+    throw input_error(reference + ": expected the name of a snapshot, found " + quoted(commit));
+  }
+  return commit;
+}
+
+}  // namespace
+
+std::string find_model(const std::string& name) {
+  const FileInfo info = file_info(name);
+  if (info.kind != FileKind::none || info.is_link) return name;
+  const size_t at = std::min(name.find('@'), name.size());
+  const std::string repository = name.substr(0, at);
+  const std::string revision = at < name.size() ? name.substr(at + 1) : "main";
+  const size_t slash = std::min(repository.find('/'), repository.size());
+  const std::string organisation = repository.substr(0, slash);
+  const std::string model = slash < repository.size() ? repository.substr(slash + 1) : "";
+  if (!is_plain(organisation) || !is_plain(model) || !is_plain(revision)) return name;
+
+  const std::string folder = hub_cache() + "/models--" + organisation + "--" + model;
+  const std::string commit = commit_of(folder + "/refs/" + revision);
+  const std::string snapshot = folder + "/snapshots/" + (commit.empty() ? revision : commit);
+  if (file_info(snapshot).kind == FileKind::directory) return snapshot;
+  throw input_error(quoted(name) + ": no directory of that name, and not in the hub cache (" +
+                    folder + (revision == "main" ? "" : ", revision " + revision) +
+                    "); nothing is downloaded: 'hf download " + repository +
+                    (revision == "main" ? "" : " --revision " + revision) + "' does that");
+}
+
+}  // namespace hearth

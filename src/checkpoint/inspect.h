@@ -1,0 +1,74 @@
+// What `inspect` shows of a checkpoint.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/hash.h"
+#include "base/json.h"
+#include "checkpoint/checkpoint.h"
+
+namespace hearth {
+
+/// Tensors of one block kind: "embedding", "attention", "router", "expert", "dense", "head".
+struct ParameterGroup {
+  std::string name;
+  int64_t blocks = 0;
+  int64_t tensors = 0;
+  int64_t parameters = 0;
+  int64_t trained = 0;  // of them
+  int64_t bytes = 0;    // as stored
+  std::string types;    // "BF16" or "BF16, F32"
+};
+
+/// Digests of named tensors and one over all of them, in the order of the names.
+struct ContentDigest {
+  std::vector<std::pair<std::string, Digest>> tensors;
+  Digest root;
+};
+
+/// A tensor of the model as stored.
+struct StoredTensorInfo {
+  std::string name;
+  std::string type;  // "BF16"
+  std::vector<int64_t> shape;
+  bool trained = false;
+};
+
+struct Inspection {
+  ModelSpec spec;
+  int64_t parameters = 0;
+  int64_t active_parameters = 0;  // of a token: without the experts that it does not visit
+  int64_t trained_parameters = 0;
+  int64_t bytes = 0;
+  int64_t files = 0;
+  ExpertLayout experts = ExpertLayout::per_expert;
+  std::vector<ParameterGroup> groups;
+  std::vector<StoredTensorInfo> tensors;  // in the order of the table
+};
+
+/// `table` is the checkpoint's, with what is trained marked.
+Inspection inspect_checkpoint(const Checkpoint& checkpoint, const ParameterTable& table);
+
+/// One digest a stored tensor: XXH3-128 of name, type, shape and bytes. Content alone counts: not
+/// the directory, the shard plan or the order in a file. Reads every tensor.
+ContentDigest digest_checkpoint(const Checkpoint& checkpoint);
+/// The digest of a header entry, from which the caller goes on with the bytes; for saved states and
+/// adapters, whose digests follow the same rule.
+Hasher tensor_hasher(const std::string& name, const std::string& type,
+                     const std::vector<int64_t>& shape);
+/// Sorts by name and sets the root.
+ContentDigest content_digest(std::vector<std::pair<std::string, Digest>> tensors);
+
+/// For people: sizes, a table with a line a group, one with a line for the tensors of all layers and
+/// experts that are alike.
+std::string inspection_text(const Inspection& inspection);
+Json inspection_json(const Inspection& inspection);
+/// {"digest": {name: hex, ...}, "root": hex}
+Json digest_json(const ContentDigest& digest);
+/// "HEX  NAME" a line, the root last.
+std::string digest_text(const ContentDigest& digest);
+
+}  // namespace hearth

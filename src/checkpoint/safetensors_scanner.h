@@ -1,0 +1,15 @@
+// Private to the model room: the grammar of a safetensors header.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "checkpoint/safetensors.h"
+
+namespace hearth {
+
+/// Entries in the order of the text and metadata, as `parse_safetensors_header` reads them before it
+/// checks names, sizes and offsets against each other and the file. The text is valid UTF-8.
+SafetensorsHeader scan_safetensors_header(std::string_view text, const std::string& source);
+
+}  // namespace hearth

@@ -1,0 +1,89 @@
+// Values with behaviour of their own.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "jinja/ast.h"
+#include "jinja/evaluator.h"
+
+namespace hearth::jinja {
+
+using Method = Value (*)(Evaluator&, const Value& self, const Arguments& arguments);
+using Function = Value (*)(Evaluator&, const Arguments& arguments);
+
+/// The method of a text, a list or a dict; null for none. TemplateError for one of Python's that is
+/// not supported.
+Method find_method(const Value& self, const std::string& name);
+/// Whether a method of that name changes a list or a dict: templates may not.
+bool is_mutator(const Value& self, const std::string& name);
+/// By name (range, dict, namespace, ...); null for none.
+Function find_function(const std::string& name);
+
+struct MethodObject final : Object {
+  MethodObject(Value of, Method of_type) : self(std::move(of)), method(of_type) {
+    depth = self.depth() + 1;
+  }
+  std::string type_name() const override { return "builtin_function_or_method"; }
+  bool callable() const override { return true; }
+  Value call(Evaluator& e, Arguments& arguments) override { return method(e, self, arguments); }
+  Value self;
+  Method method;
+};
+
+struct FunctionObject final : Object {
+  explicit FunctionObject(Function of) : function(of) {}
+  std::string type_name() const override { return "function"; }
+  bool callable() const override { return true; }
+  Value call(Evaluator& e, Arguments& arguments) override { return function(e, arguments); }
+  Function function;
+};
+
+struct MacroObject final : Object {
+  std::string type_name() const override { return "Macro"; }
+  std::optional<Value> attribute(Evaluator& e, const std::string& name) override;
+  bool callable() const override { return true; }
+  Value call(Evaluator& e, Arguments& arguments) override {
+    return e.call_macro(*signature, around, arguments);
+  }
+  std::shared_ptr<Signature> signature;
+  std::shared_ptr<Scope> around;
+};
+
+struct NamespaceObject final : Object {
+  std::string type_name() const override { return "Namespace"; }
+  std::optional<Value> attribute(Evaluator& e, const std::string& name) override;
+  std::string text() const override;
+  void set(const std::string& name, Value value);
+  Dict members;
+};
+
+/// `loop`: walks over the items that pass the filter of the loop, one ahead at most unless its
+/// length is asked for, as Jinja does.
+struct LoopObject final : Object, std::enable_shared_from_this<LoopObject> {
+  std::string type_name() const override { return "LoopContext"; }
+  bool callable() const override { return true; }
+  Value call(Evaluator& e, Arguments& arguments) override;
+  std::optional<Value> attribute(Evaluator& e, const std::string& name) override;
+  bool advance();  // to the next item; false behind the last
+  const Value& item() const { return current_; }
+  Value cycle(const Arguments& arguments) const;
+  Value changed(const Arguments& arguments);
+
+  Values items;
+  bool sized = true;                         // has a length that is known without walking
+  std::function<bool(const Value&)> passes;  // null: all
+
+ private:
+  bool look_ahead();  // fills after_
+  int64_t length();
+  size_t at_ = 0;
+  int64_t index0_ = -1;
+  std::optional<int64_t> length_;
+  std::optional<Value> after_;
+  Value before_, current_;
+  std::optional<Value> last_changed_;
+};
+
+}  // namespace hearth::jinja

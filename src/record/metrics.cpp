@@ -1,0 +1,41 @@
+#include "record/metrics.h"
+
+namespace hearth {
+namespace {
+
+template <class T>
+Json object_of(const std::map<std::string, T>& values) {
+  JsonObject object;
+  for (const auto& [name, value] : values) object.emplace_back(name, Json(value));
+  return Json(std::move(object));
+}
+
+}  // namespace
+
+Json to_json(const StepMetrics& metrics) {
+  JsonArray expert_load;
+  for (const double load : metrics.expert_load) expert_load.emplace_back(load);
+  JsonObject object{
+      {"step", metrics.step},
+      {"loss", metrics.loss},
+      {"aux_loss", metrics.aux_loss},
+      {"grad_norm", metrics.grad_norm},
+      {"lr", metrics.lr},
+      {"tokens", metrics.tokens},
+      {"trained_tokens", metrics.trained_tokens},
+      {"time_s", metrics.time_s},
+      {"tokens_per_s", metrics.tokens_per_s},
+      {"bound_pct", metrics.bound_pct},
+      {"peak_rss_bytes", metrics.peak_rss_bytes},
+      {"peak_device_bytes", metrics.peak_device_bytes},
+      {"bytes", object_of(metrics.bytes)},
+      {"busy", object_of(metrics.busy)},
+      {"expert_load", Json(std::move(expert_load))},
+      {"expert_hit_rate", nullptr},  // of an expert cache: none here
+  };
+  if (metrics.z_loss) object.emplace_back("z_loss", *metrics.z_loss);
+  if (metrics.state_digest) object.emplace_back("state_digest", *metrics.state_digest);
+  return Json(std::move(object));
+}
+
+}  // namespace hearth

@@ -1,0 +1,186 @@
+#include "setup/run_devices.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "base/file_ops.h"
+#include "base/log.h"
+#include "device/cuda_code.h"
+#include "device/cuda_device.h"
+#include "device/device_list.h"
+#include "ops/registry.h"
+#include "runtime/library_check.h"
+
+namespace hearth {
+namespace {
+
+constexpr Place kDevice = 1;  // of the one device beside the host
+
+CudaBackEnd& back_end() {
+  static CudaBackEnd one;
+  return one;
+}
+
+CudaCalls* find_cuda(std::string& why_not) {
+  if (back_end().calls == nullptr) {
+    why_not = "this program has no CUDA";
+    return nullptr;
+  }
+  return back_end().calls(why_not);
+}
+
+/// Why the GPU cannot be used, empty: it can. Empty, too, for one that is not there, which is refused
+/// when it is started.
+std::string missing_code(CudaCalls& calls, int number) {
+  CudaDeviceInfo info;
+  if (calls.device_info(number, &info) != kCudaOk) return {};
+  return missing_cuda_code(back_end().architectures, info.major, info.minor);
+}
+
+/// The first GPU that there is code for; nullopt, and the reason, where there is none.
+std::optional<int> first_gpu(CudaCalls*& calls, std::string& why_not) {
+  calls = find_cuda(why_not);
+  int count = 0;
+  if (calls == nullptr || calls->device_count(&count) != kCudaOk) return std::nullopt;
+  for (int number = 0; number < count; ++number) {
+    const std::string missing = missing_code(*calls, number);
+    if (missing.empty()) return number;
+    why_not += (why_not.empty() ? "cuda:" : "; cuda:") + std::to_string(number) + ": " + missing;
+  }
+  return std::nullopt;
+}
+
+void say_no_gpu(const std::string& why_not) {
+  const std::vector<std::string>& files = back_end().driver_files;
+  const bool meant = std::any_of(files.begin(), files.end(), [](const std::string& path) {
+    return file_info(path).kind != FileKind::none;
+  });
+  const std::string line = "no GPU is used: " + why_not;
+  meant ? log_warning(line) : log_verbose(line);
+}
+
+// A library that computes something else than our own kernels is not called.
+void check_libraries_of(const RunPlace& place) {
+  for (const std::string& line : check_libraries(*place.device, *place.ops)) {
+    log_warning(place.name + ": " + line);
+  }
+  std::string called;
+  for (const OpLibrary& library : place.ops->libraries()) {
+    called += (called.empty() ? "" : ", ") + library.name + ' ' + library.version;
+  }
+  if (!called.empty()) log_info(place.name + ": ops call " + called);
+}
+
+RunPlace cuda_place(CudaCalls& calls, int number, const DeviceRequest& request) {
+  CudaDeviceOptions options;
+  options.number = number;
+  options.budget = request.gpu_memory;
+  CudaDevices started = make_cuda_devices(calls, {&options, 1});
+  for (const std::string& note : started.notes) log_info(note);
+  RunPlace place;
+  place.device = std::move(started.devices.front());
+  place.name = place.device->name();
+  log_warning(place.name +
+              ": the GPU code of this version was tested by an emulator alone, not yet "
+              "on a GPU; scripts/gpu_check holds it to the CPU's results (docs/gpu.md)");
+  place.ops = &find_op_set(back_end().ops);
+  check_libraries_of(place);
+  place.more_memory = "--gpu-memory ";
+  place.memory = SpaceKind::device;
+  return place;
+}
+
+RunPlace virtual_place(const std::vector<DeviceItem>& items, std::vector<int>& cores) {
+  VirtualShares shares = share_host(items, cores);
+  cores = std::move(shares.host_cpus);
+  RunPlace place;
+  place.device = make_virtual_device(shares.devices.front());
+  place.name = place.device->name();
+  place.ops = &find_op_set("cpu");
+  place.more_memory = "--devices virtual:mem=";
+  place.memory = SpaceKind::device;
+  return place;
+}
+
+std::vector<DeviceItem> read_list(const std::string& text) {
+  try {
+    return parse_device_list(text);
+  } catch (const Error& e) {
+    throw Error(e.code(), std::string("--devices: ") + e.what());
+  }
+}
+
+void warn_of_idle_gpu_memory(const std::vector<DeviceItem>& items) {
+  for (const DeviceItem& item : items) {
+    if (item.kind == DeviceKind::cuda || item.kind == DeviceKind::automatic) return;
+  }
+  log_warning("--gpu-memory has no effect: --devices names no GPU");
+}
+
+void take_budget(RunPlace& place) {
+  for (const MemorySpace& space : place.device->spaces()) {
+    if (space.kind == place.memory) place.budget = space.budget;
+  }
+}
+
+}  // namespace
+
+void set_cuda_back_end(const CudaBackEnd& given) { back_end() = given; }
+
+RunDevices open_devices(const DeviceRequest& request) {
+  RunDevices run;
+  run.cores = request.cores;
+  // The plan checks the host's budget; the device holds reservations to the machine.
+  run.places.push_back({"host", make_host_device(std::numeric_limits<uint64_t>::max()),
+                        &find_op_set("cpu"), request.host_budget, "--cpu-memory ",
+                        SpaceKind::host});
+  const SinglePlacement on_host{kHostPlace, kHostPlace}, whole{kDevice, kDevice},
+      experts_on_host{kDevice, kHostPlace};
+
+  const std::vector<DeviceItem> items = read_list(request.devices);
+  if (request.gpu_memory > 0) warn_of_idle_gpu_memory(items);
+  std::vector<DeviceItem> devices;
+  bool with_host = false;
+  for (const DeviceItem& item : items) {
+    with_host |= item.kind == DeviceKind::host;
+    if (item.kind != DeviceKind::host) devices.push_back(item);
+  }
+  if (devices.size() > 1) {
+    throw usage_error("--devices " + quoted(request.devices) +
+                      ": more than one device beside the host is not in this version");
+  }
+  if (devices.empty()) {
+    run.placements = {on_host};
+    return run;
+  }
+  const DeviceItem& item = devices.front();
+  if (item.kind == DeviceKind::virtual_device) {
+    run.places.push_back(virtual_place(items, run.cores));
+  } else if (item.kind == DeviceKind::automatic) {
+    std::string why_not;
+    CudaCalls* calls = nullptr;
+    const std::optional<int> gpu = first_gpu(calls, why_not);
+    if (!gpu) {
+      say_no_gpu(why_not);
+      run.placements = {on_host};
+      return run;
+    }
+    run.places.push_back(cuda_place(*calls, *gpu, request));
+  } else {
+    std::string why_not;
+    CudaCalls* calls = find_cuda(why_not);
+    if (calls != nullptr) why_not = missing_code(*calls, item.number);
+    if (!why_not.empty()) throw usage_error("--devices " + item.name() + ": " + why_not);
+    run.places.push_back(cuda_place(*calls, item.number, request));
+  }
+  take_budget(run.places.back());
+  if (item.kind == DeviceKind::automatic) {
+    run.placements = {whole, experts_on_host, on_host};
+  } else {
+    run.placements = {with_host ? experts_on_host : whole};
+  }
+  return run;
+}
+
+}  // namespace hearth

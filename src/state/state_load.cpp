@@ -1,0 +1,357 @@
+// Finding, checking and loading. Nothing in a state is believed before its hash was checked.
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+#include "base/file_ops.h"
+#include "base/paths.h"
+#include "base/planted.h"
+#include "base/stop.h"
+#include "checkpoint/safetensors.h"
+#include "model/weight_copy.h"
+#include "state/state_files.h"
+
+namespace hearth {
+namespace {
+
+// A state that cannot be used: the bad file and why.
+using Damage = DamagedState;
+
+// Runs a reader of one file of a state: whatever it refuses is damage of that file.
+template <class Action>
+auto reading(const std::string& directory, const std::string& file, const Action& action) {
+  try {
+    return action(directory + "/" + file);
+  } catch (const Damage&) {
+    throw;
+  } catch (const Error& error) {
+    if (error.code() == ExitCode::stopped) throw;
+    std::string reason = error.what();
+    const std::string path = directory + "/" + file + ": ";
+    if (reason.starts_with(path)) reason.erase(0, path.size());
+    throw Damage(directory, file, reason);
+  }
+}
+
+StateManifest read_manifest(const std::string& directory) {
+  return reading(directory, kManifestName, [&](const std::string& path) {
+    if (file_info(directory).kind != FileKind::directory) {
+      throw Damage(directory, "", "is no directory of saved state");
+    }
+    return parse_manifest(read_file(path, kMaxManifest), path);
+  });
+}
+
+// What is wrong with a piece of an f32 tensor, `offset` bytes into it, a multiple of 4 where nothing
+// was wrong before; empty if all is finite.
+std::string not_finite(const std::string& tensor, const std::byte* data, uint64_t offset,
+                       uint64_t bytes) {
+  const auto n = static_cast<int64_t>(bytes / sizeof(float));
+  const bool whole = bytes % sizeof(float) == 0;
+  const int64_t bad = whole ? find_not_finite(DType::f32, data, n) : 0;
+  if (whole && bad == n) return "";
+  const std::string element = std::to_string(offset / sizeof(float) + static_cast<uint64_t>(bad));
+  return "tensor " + quoted(tensor) +
+         (whole ? ": element " + element + " is not finite (NaN or infinity)"
+                : ": its elements do not begin at a multiple of 4 bytes");
+}
+
+// What reading a file once tells.
+struct FileContent {
+  std::vector<Digest> chunks;
+  std::vector<StateTensor> tensors;  // where its header can be read
+  std::string fault;                 // of a weight that is not finite
+};
+
+FileContent read_content(const InputFile& file, const SafetensorsHeader& header, bool weights) {
+  FileContent content;
+  ChunkHasher chunks(kStateChunk);
+  std::vector<std::byte> piece(std::min<uint64_t>(kStatePiece, file.size()));
+  Hasher tensor;
+  size_t next = 0;  // entries follow each other without holes
+  for (uint64_t at = 0; at < file.size();) {
+    leave_if_stopped("saved state was checked");
+    const uint64_t end = std::min<uint64_t>(at + piece.size(), file.size());
+    file.read(piece.data(), end - at, at);
+    chunks.update(piece.data(), end - at);
+    for (; next < header.entries.size(); ++next) {
+      const SafetensorsEntry& entry = header.entries[next];
+      const uint64_t from = std::max(header.data_begin + entry.begin, at);
+      const uint64_t to = std::min(header.data_begin + entry.end, end);
+      const std::byte* data = piece.data() + (from - at);
+      if (from < to) tensor.update(data, to - from);
+      if (from < to && weights && entry.dtype == "F32" && content.fault.empty()) {
+        content.fault =
+            not_finite(entry.name, data, from - header.data_begin - entry.begin, to - from);
+      }
+      if (header.data_begin + entry.end > end) break;
+      content.tensors.push_back({entry.name, entry.dtype, entry.shape, tensor.digest()});
+      tensor = Hasher();
+    }
+    at = end;
+  }
+  content.chunks = chunks.finish();
+  return content;
+}
+
+// Every byte against the chunk digests, then the content against the component's digest.
+void verify_file(const std::string& path, const StateFile& expected, DigestBuilder& digests) {
+  const InputFile file(path);
+  if (file.size() != expected.bytes) {
+    throw input_error("has " + std::to_string(file.size()) + " bytes instead of " +
+                      std::to_string(expected.bytes));
+  }
+  SafetensorsHeader header;
+  std::string header_fault;
+  try {
+    header = SafetensorsFile(path).header();
+  } catch (const Error& error) {
+    header_fault = error.what();  // reported unless the chunk digests, which say more, differ
+  }
+  FileContent content = read_content(file, header, expected.component == kWeights);
+  for (size_t i = 0; i < expected.chunks.size(); ++i) {
+    if (content.chunks[i] == expected.chunks[i] || planted("unchecked-chunks")) continue;
+    const uint64_t begin = i * kStateChunk;
+    throw input_error("is damaged between bytes " + std::to_string(begin) + " and " +
+                      std::to_string(std::min(begin + kStateChunk, expected.bytes)) + ": digest " +
+                      content.chunks[i].hex() + " instead of " + expected.chunks[i].hex());
+  }
+  if (!header_fault.empty()) throw input_error(header_fault);
+  if (digests.add(expected.component, std::move(content.tensors)) != expected.digest) {
+    throw input_error("its content has not the digest that the memory had when it was saved");
+  }
+  if (!content.fault.empty()) throw input_error(content.fault);
+}
+
+/// The manifest, of the step that the directory's name says.
+StateManifest checked_manifest(const std::string& directory) {
+  StateManifest manifest = read_manifest(directory);
+  const auto named = step_of_state_directory(directory);
+  if (named && *named != manifest.step) {
+    throw Damage(directory, kManifestName, "is of step " + std::to_string(manifest.step));
+  }
+  return manifest;
+}
+
+void check_root(const std::string& directory, const StateDigest& digest,
+                const StateManifest& manifest) {
+  if (digest.root == manifest.root) return;
+  throw Damage(directory, kManifestName, "its components do not give its root digest");
+}
+
+SavedState verified(const std::string& directory) {
+  if (planted("trust-newest")) return open_state(directory);
+  StateManifest manifest = checked_manifest(directory);
+  DigestBuilder digests;
+  for (const StateFile& file : manifest.files) {
+    reading(directory, file.name(),
+            [&](const std::string& path) { verify_file(path, file, digests); });
+  }
+  SavedState state{directory, manifest.step, digests.take(), std::move(manifest.extra)};
+  check_root(directory, state.digest, manifest);
+  return state;
+}
+
+// The views of a component, after it has made room for what the file holds.
+std::vector<StateView> prepared_views(const StateComponent& component,
+                                      const std::vector<SafetensorsEntry>& entries) {
+  if (component.prepare) {
+    for (const SafetensorsEntry& entry : entries) {
+      component.prepare(entry.name, entry.end - entry.begin);
+    }
+  }
+  std::vector<StateView> views = checked_views(component);
+  std::map<std::string_view, const SafetensorsEntry*> by_name;
+  for (const SafetensorsEntry& entry : entries) by_name[entry.name] = &entry;
+  for (const StateView& view : views) {
+    const auto found = by_name.find(view.name);
+    if (found == by_name.end()) throw input_error("has no tensor " + quoted(view.name));
+    const SafetensorsEntry& entry = *found->second;
+    if (entry.dtype != safetensors_name(view.dtype) || entry.shape != view.shape) {
+      throw input_error("tensor " + quoted(view.name) + " is " + entry.dtype + " " +
+                        shape_text(entry.shape) + ", this run has " + safetensors_name(view.dtype) +
+                        " " + shape_text(view.shape));
+    }
+    by_name.erase(found);
+  }
+  if (!by_name.empty()) {
+    throw input_error("has a tensor that this run has not: " +
+                      quoted(by_name.begin()->second->name));
+  }
+  return views;
+}
+
+// Digests of tensors say nothing of the other bytes of a header: those of its chunks do.
+void check_header(const std::string& path, const StateFile& expected, uint64_t header_bytes) {
+  const InputFile file(path);
+  const uint64_t end =
+      std::min<uint64_t>((header_bytes + kStateChunk - 1) / kStateChunk * kStateChunk, file.size());
+  ChunkHasher hasher(kStateChunk);
+  std::vector<std::byte> piece(std::min<uint64_t>(kStatePiece, end));
+  for (uint64_t at = 0; at < end; at += piece.size()) {
+    const uint64_t bytes = std::min<uint64_t>(piece.size(), end - at);
+    file.read(piece.data(), bytes, at);
+    hasher.update(piece.data(), bytes);
+  }
+  const std::vector<Digest> chunks = hasher.finish();
+  if (file.size() != expected.bytes ||
+      !std::equal(chunks.begin(), chunks.end(), expected.chunks.begin())) {
+    throw input_error("has not the digests of its manifest");
+  }
+}
+
+// Fills a view from the file's tensor; an f32 weight that is not finite is an input error.
+void load_view(const SafetensorsFile& file, const SafetensorsEntry& entry, const StateView& view,
+               bool weights, std::vector<std::byte>& staging) {
+  const auto check = [&](std::span<const std::byte> piece, size_t at) {
+    if (!weights || view.dtype != DType::f32) return;
+    const std::string fault = not_finite(entry.name, piece.data(), at, piece.size());
+    if (!fault.empty()) throw input_error(fault);
+  };
+  const size_t bytes = view.bytes.size();
+  if (view.direct()) {
+    file.read(entry, view.bytes.data(), bytes, 0);
+    return check(view.bytes, 0);
+  }
+  for (size_t at = 0; at < bytes; at += kStatePiece) {
+    staging.resize(std::min(kStatePiece, bytes - at));
+    file.read(entry, staging.data(), staging.size(), at);
+    check(staging, at);
+    view.write(at, staging);
+  }
+}
+
+void load_component(const std::string& path, const StateComponent& component,
+                    const StateFile& expected, DigestBuilder& digests) {
+  const SafetensorsFile file(path);
+  check_header(path, expected, file.header().data_begin);
+  const std::vector<StateView> views = prepared_views(component, file.header().entries);
+  std::map<std::string_view, const StateView*> by_name;
+  for (const StateView& view : views) by_name[view.name] = &view;
+  std::vector<std::byte> staging;
+  for (const SafetensorsEntry& entry : file.header().entries) {
+    leave_if_stopped("saved state was read");
+    load_view(file, entry, *by_name.at(entry.name), component.name == kWeights, staging);
+  }
+  if (digests.add(component.name, digest_views(views)) != expected.digest) {
+    throw input_error("changed after it was checked");
+  }
+}
+
+}  // namespace
+
+std::string state_directory_name(int64_t step) {
+  char name[32];
+  std::snprintf(name, sizeof name, "step-%08lld", static_cast<long long>(step));
+  return name;
+}
+
+std::optional<int64_t> step_of_state_directory(const std::string& path) {
+  const std::string trimmed = without_trailing_slashes(path);
+  const std::string name = trimmed.substr(trimmed.rfind('/') + 1);
+  constexpr std::string_view prefix = "step-";
+  if (!name.starts_with(prefix) || name.size() > prefix.size() + 18) return std::nullopt;
+  int64_t step = 0;
+  for (const char c : name.substr(prefix.size())) {
+    if (c < '0' || c > '9') return std::nullopt;
+    step = step * 10 + (c - '0');
+  }
+  return state_directory_name(step) == name ? std::optional(step) : std::nullopt;
+}
+
+DamagedState::DamagedState(const std::string& directory, std::string bad_file, std::string why)
+    : Error(ExitCode::storage, directory + (bad_file.empty() ? "" : "/" + bad_file) + ": " + why),
+      file(std::move(bad_file)),
+      reason(std::move(why)) {}
+
+SavedState open_state(const std::string& directory) {
+  StateManifest manifest = checked_manifest(directory);
+  SavedState state{directory, manifest.step, {}, std::move(manifest.extra)};
+  state.digest.root = manifest.root;
+  return state;
+}
+
+SavedState verify_state(const std::string& directory) { return verified(directory); }
+
+StateSearch::StateSearch(const std::string& run_dir,
+                         std::function<void(const RejectedState&)> rejected)
+    : root_(run_dir + "/state"), rejected_(std::move(rejected)) {
+  if (file_info(root_).kind == FileKind::none) return;
+  for (const std::string& name : list_directory(root_)) {
+    if (const auto step = step_of_state_directory(name)) steps_.push_back(*step);
+    had_states_ = had_states_ || name.starts_with(".bad-");
+  }
+  had_states_ = had_states_ || !steps_.empty();
+  std::sort(steps_.begin(), steps_.end());
+}
+
+std::optional<SavedState> StateSearch::next() {
+  while (!steps_.empty()) {
+    const std::string directory = root_ + "/" + state_directory_name(steps_.back());
+    steps_.pop_back();
+    try {
+      return open_state(directory);
+    } catch (const DamagedState& damage) {
+      rejected_({directory, damage.file, damage.reason});
+    }
+  }
+  if (!had_states_) return std::nullopt;
+  throw storage_error(root_ +
+                      ": holds saved state, but none of it is whole; nothing was changed. "
+                      "Restore a state from a copy, or train into another --out");
+}
+
+void StateSearch::reject(const SavedState& state, const DamagedState& damage) const {
+  rejected_({state.directory, damage.file, damage.reason});
+}
+
+std::optional<SavedState> find_newest_state(
+    const std::string& run_dir, const std::function<void(const RejectedState&)>& rejected) {
+  StateSearch search(run_dir, rejected);
+  while (const auto state = search.next()) {
+    try {
+      return verified(state->directory);
+    } catch (const DamagedState& damage) {
+      search.reject(*state, damage);
+    }
+  }
+  return std::nullopt;
+}
+
+void load_state(const StateRegistry& registry, const SavedState& state) {
+  const StateManifest manifest = read_manifest(state.directory);
+  if (manifest.root != state.digest.root) {
+    throw Damage(state.directory, kManifestName, "changed after it was checked");
+  }
+  for (const StateFile& file : manifest.files) {
+    const auto& known = registry.components();
+    if (std::none_of(known.begin(), known.end(),
+                     [&](const StateComponent& c) { return c.name == file.component; })) {
+      throw Damage(state.directory, file.name(), "is of a component that this run has not");
+    }
+  }
+  DigestBuilder digests;
+  for (const StateComponent& component : registry.components()) {
+    const auto file =
+        std::find_if(manifest.files.begin(), manifest.files.end(),
+                     [&](const StateFile& f) { return f.component == component.name; });
+    if (file == manifest.files.end()) {
+      throw Damage(state.directory, kManifestName, "has no component " + quoted(component.name));
+    }
+    if (planted("drop-" + component.name)) continue;
+    reading(state.directory, file->name(),
+            [&](const std::string& path) { load_component(path, component, *file, digests); });
+  }
+  check_root(state.directory, digests.take(), manifest);
+  for (const StateComponent& component : registry.components()) {
+    if (!component.restored || planted("drop-" + component.name)) continue;
+    try {
+      component.restored();
+    } catch (const Error& error) {  // of another code: its content does not fit this run
+      if (error.code() != ExitCode::storage) throw;
+      throw Damage(state.directory, component.name + ".safetensors", error.what());
+    }
+  }
+}
+
+}  // namespace hearth

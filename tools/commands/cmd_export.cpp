@@ -1,0 +1,24 @@
+// hearth export: saved state as a checkpoint or an adapter, or a model with its adapter merged.
+#include <optional>
+
+#include "commands/commands.h"
+#include "train/export.h"
+
+namespace hearth {
+
+ExitCode run_export(const Options& options) {
+  Console console(console_settings(options));
+  if (!options.adapter.empty()) {
+    export_merged({options.model, options.adapter, options.out, options.accept_other_base,
+                   options.adapter_layout == AdapterLayout::fused, options.follow_links},
+                  console);
+    return ExitCode::done;
+  }
+  std::optional<AdapterLayout> layout;
+  if (options.layout_given) layout = options.adapter_layout;
+  export_state({options.from_state, options.model, options.out, layout, options.follow_links},
+               console);
+  return ExitCode::done;
+}
+
+}  // namespace hearth

@@ -1,0 +1,91 @@
+#include "commands/command_line.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/file_ops.h"
+#include "commands/given.h"
+#include "commands/option_checks.h"
+#include "options/suggest.h"
+
+namespace hearth {
+namespace {
+
+void apply(const std::vector<Given>& given, Options& options, Problems& problems) {
+  for (const Given& g : given) {
+    if (const auto problem = g.option->value.set(options, g.texts)) {
+      problems.add(g.where + ": " + *problem);
+    }
+  }
+  check_contradictions(given, options, problems);
+}
+
+/// Everything behind the command's name.
+void parse_options(const CommandEntry& entry, const std::vector<std::string>& words,
+                   CommandLine& line) {
+  const Command command = entry.command;
+  Problems problems;
+  const Arguments split = split_arguments(command, words, problems);
+  for (const std::string& unknown : split.unknown) {
+    const size_t dashes = std::min(unknown.find_first_not_of('-'), unknown.size());
+    problems.add(unknown + ": " + refusal(command, unknown.substr(dashes), "--"));
+  }
+  // What follows an unknown option is probably its value, and told with it.
+  if (split.unknown.empty()) {
+    for (size_t i = entry.operand.empty() ? 0 : 1; i < split.operands.size(); ++i) {
+      problems.add("unexpected argument " + quoted(split.operands[i]));
+    }
+  }
+
+  Options& options = line.options;
+  if (!entry.operand.empty() && !split.operands.empty()) options.operand = split.operands[0];
+  const bool takes_file = entry.operand == "[CONFIG.yaml]" && !options.operand.empty();
+  if (takes_file &&
+      (split.unknown.empty() || file_info(options.operand).kind == FileKind::regular)) {
+    const GivenPlace file = look_up(command, named_in_file(options.operand), "", problems);
+    apply(file.given, options, problems);
+    line.notes = file.notes;
+  }
+  const GivenPlace flags = look_up(command, split.named, "--", problems);
+  apply(flags.given, options, problems);
+  line.notes.insert(line.notes.end(), flags.notes.begin(), flags.notes.end());
+  check_together(entry, flags.given, options, problems);
+  problems.raise();
+  if (command == Command::train || command == Command::plan) {
+    options.recorded = recorded_options(options);
+  }
+}
+
+}  // namespace
+
+CommandLine parse_command_line(const std::vector<std::string>& arguments) {
+  CommandLine line;
+  const auto asks_help = [](const std::string& a) { return a == "--help" || a == "-h"; };
+  if (arguments.empty()) throw usage_error("expected a command; see 'hearth --help'");
+  const std::string& name = arguments[0];
+  if (asks_help(name) || name == "--version") {
+    line.action = name == "--version" ? CommandLine::Action::version : CommandLine::Action::help;
+    return line;
+  }
+  std::vector<std::string> names;
+  for (const CommandEntry& entry : command_table()) {
+    names.push_back(entry.name);
+    if (entry.name == name) line.command = entry.command;
+  }
+  if (!line.command) {
+    if (is_later_command(name)) throw usage_error("'" + name + "' is not in this version");
+    const std::string nearest = nearest_name(name, names);
+    throw usage_error("unknown command " + quoted(name) +
+                      (nearest.empty() ? "; see 'hearth --help'" : "; the nearest is " + nearest));
+  }
+  const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
+  if (std::any_of(rest.begin(), rest.end(), asks_help)) {
+    line.action = CommandLine::Action::help;
+    return line;
+  }
+
+  parse_options(entry_of(*line.command), rest, line);
+  return line;
+}
+
+}  // namespace hearth

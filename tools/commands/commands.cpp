@@ -1,0 +1,53 @@
+#include "commands/commands.h"
+
+#include "base/log.h"
+#include "checkpoint/hub_cache.h"
+#include "commands/output.h"
+#include "cpu_kernels/cpu_ops.h"
+#include "device/cuda_runtime.h"
+#include "gpu_kernels/cuda_ops.h"
+#include "setup/run_devices.h"
+
+namespace hearth {
+
+ConsoleSettings console_settings(const Options& options) {
+  return console_settings(options.quiet, options.verbose, options.log_every);
+}
+
+ExitCode run_command(const CommandLine& line) {
+  if (line.action == CommandLine::Action::version) {
+    print(version_text());
+    return ExitCode::done;
+  }
+  if (line.action == CommandLine::Action::help) {
+    print(line.command ? command_help(*line.command) : program_help());
+    return ExitCode::done;
+  }
+  Options options = line.options;
+  set_log_level(options.quiet     ? LogLevel::quiet
+                : options.verbose ? LogLevel::verbose
+                                  : LogLevel::normal);
+  for (const std::string& note : line.notes) log_info(note);
+  if (!options.model.empty()) {
+    options.model = find_model(options.model);
+    if (options.model != line.options.model) log_verbose("model: " + options.model);
+  }
+  register_cpu_ops();
+  register_cuda_ops();
+  set_cuda_back_end({cuda_calls, "cuda", cuda_architectures()});
+  switch (*line.command) {
+    case Command::train: return run_train(options);
+    case Command::eval: return run_eval(options);
+    case Command::generate: return run_generate(options);
+    case Command::plan: return run_plan(options);
+    case Command::inspect: return run_inspect(options);
+    case Command::tokenize: return run_tokenize(options);
+    case Command::export_: return run_export(options);
+    case Command::verify: return run_verify(options);
+    case Command::init: return run_init(options);
+    case Command::report: return run_report(options);
+  }
+  HEARTH_CHECK(false, "a command without a function");
+}
+
+}  // namespace hearth

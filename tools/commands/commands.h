@@ -1,0 +1,32 @@
+// The commands, one source file each: cmd_NAME.cpp.
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+#include "commands/command_line.h"
+#include "commands/console.h"
+
+namespace hearth {
+
+/// Runs what the command line asks for; raises Error.
+ExitCode run_command(const CommandLine& line);
+
+ExitCode run_train(const Options& options);
+ExitCode run_eval(const Options& options);
+ExitCode run_generate(const Options& options);
+ExitCode run_plan(const Options& options);
+ExitCode run_inspect(const Options& options);
+ExitCode run_tokenize(const Options& options);
+ExitCode run_export(const Options& options);
+ExitCode run_verify(const Options& options);
+ExitCode run_init(const Options& options);
+ExitCode run_report(const Options& options);
+
+/// What `hearth --version` prints.
+std::string version_text();
+
+/// The settings of stderr for these options.
+ConsoleSettings console_settings(const Options& options);
+
+}  // namespace hearth

@@ -1,0 +1,18 @@
+// What no single option shows: missing ones, and those that contradict each other.
+#pragma once
+
+#include <vector>
+
+#include "commands/given.h"
+
+namespace hearth {
+
+/// Options of one place that say different things.
+void check_contradictions(const std::vector<Given>& given, const Options& options,
+                          Problems& problems);
+
+/// The options as they are resolved; also sets what follows from others.
+void check_together(const CommandEntry& entry, const std::vector<Given>& flags, Options& options,
+                    Problems& problems);
+
+}  // namespace hearth

@@ -1,0 +1,24 @@
+// axolotl's `datasets: [{path, type, ...}]` as files and a format.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "options/config_file.h"
+#include "options/problems.h"
+
+namespace hearth {
+
+struct ForeignDatasets {
+  std::vector<std::string> files;
+  std::string format;  // of --format, where all that name one name the same; else empty
+};
+
+/// Whether maps may stand under this key (hyphens).
+bool is_dataset_key(const std::string& name);
+
+/// Adds a problem for each field without counterpart. `where` is the place of the key.
+ForeignDatasets translate_datasets(const ConfigEntry& entry, const std::string& where,
+                                   Problems& problems);
+
+}  // namespace hearth

@@ -1,0 +1,227 @@
+// Data: what the keys of other trainers come to here (docs/configuration.md): the model, what is trained, rows.
+#include "foreign/key_tables.h"
+
+namespace hearth {
+namespace {
+
+using enum OtherValue;
+
+const std::string kNoQuantised =
+    "weights are trained in f32 masters and never loaded quantised; "
+    "set it to false";
+const std::string kPlainLora = "adapters are plain low-rank pairs (lora_r, lora_alpha, rslora)";
+const std::string kTargets =
+    "lora_targets names groups (attention, experts, shared-experts, dense, router, head) or globs "
+    "on "
+    "tensor names";
+const std::string kBeside = "trainable takes globs on whole tensor names, also beside adapters";
+const std::string kOneTask = "the one training task is supervised fine-tuning (sft)";
+const std::string kByHub = "--model ORG/NAME@REVISION names a revision of the hub cache";
+const std::string kTokenizer = "the tokenizer files of the model are used as they are";
+const std::string kArchitecture = "config.json of the model says it";
+
+// Names of modules, as lists of targets have them, and a glob on the names of their weights.
+ForeignValues module_globs() {
+  ForeignValues values;
+  for (const char* name : {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj",
+                           "down_proj", "w1", "w2", "w3", "lm_head"}) {
+    const std::string module(name);
+    values.emplace_back(module, module == "lm_head" ? "head" : "*." + module + ".weight");
+  }
+  return values;
+}
+
+}  // namespace
+
+std::vector<ForeignKey> foreign_keys_of_data() {
+  // clang-format off
+  return {
+      // The model.
+      {"trust-remote-code", "", kIfFalse, ignore, "no code that comes with a model is run"},
+      {"model-type", "", {}, ignore, ""},
+      {"tokenizer-type", "", {}, ignore, ""},
+      {"tokenizer-use-fast", "", {}, ignore, ""},
+      {"use-fast-tokenizer", "", {}, ignore, ""},
+      {"tokenizer-use-mistral-common", "", kIfFalse, refuse, kTokenizer + "; set it to false"},
+      {"tokenizer-legacy", "", {}, ignore, ""},
+      {"tokenizer-save-jinja-files", "", {}, ignore, ""},
+      {"processor-type", "", {}, ignore, ""},
+      {"is-*", "", {}, ignore, kArchitecture},
+      {"base-model-config", "", {}, ignore, kArchitecture},
+      {"model-config", "", {}, refuse, "change config.json of the model; remove the key", false, {"output_router_logits"}},
+      {"base-model-ignore-patterns", "", {}, ignore, ""},
+      {"tokenizer-config", "", {}, refuse, kTokenizer + "; remove the key"},
+      {"tokenizer-name-or-path", "", {}, refuse, kTokenizer + "; remove the key"},
+      {"revision-of-model", "", {{"main", ""}}, refuse, kByHub},
+      {"model-revision", "", {{"main", ""}}, refuse, kByHub},
+      {"cache-dir", "", {}, refuse, "set HF_HUB_CACHE in the environment; remove the key"},
+      {"dtype", "", {}, ignore, "masters are f32; compute_dtype says in what products are computed"},
+      {"torch-dtype", "", {}, ignore, "masters are f32; compute_dtype says in what products are computed"},
+      {"infer-dtype", "", {}, ignore, ""},
+      {"infer-backend", "", {}, ignore, ""},
+      {"use-kv-cache", "", {}, ignore, ""},
+      {"hf-use-auth-token", "", {}, ignore, ""},
+      {"hf-hub-token", "", {}, ignore, ""},
+      {"ms-hub-token", "", {}, ignore, ""},
+      {"om-hub-token", "", {}, ignore, ""},
+      {"low-cpu-mem-usage", "", {}, ignore, ""},
+      {"experimental-skip-move-to-device", "", {}, ignore, ""},
+      {"offload-folder", "", {}, ignore, ""},
+      {"output-router-logits", "", kIfTrue, ignore, "the auxiliary loss is router_aux_loss (0: none)"},
+      {"model-init-kwargs", "", {}, refuse, "name the model by model; remove the key", false, {"output_router_logits"}},
+      {"overrides-of-model-*", "", {}, refuse, "change config.json of the model; remove the key"},
+      {"rope-scaling", "", {{"none", ""}}, refuse, "change config.json of the model; remove the key"},
+      {"resize-*", "", kIfFalse, refuse, "the vocabulary stays as it is; set it to false"},
+      {"mean-resizing-embeddings", "", {}, ignore, ""},
+      {"shrink-embeddings", "", kIfFalse, refuse, "the vocabulary stays as it is; set it to false"},
+      {"load-in-8bit", "", kIfFalse, refuse, kNoQuantised},
+      {"load-in-4bit", "", kIfFalse, refuse, kNoQuantised},
+      {"gptq", "", kIfFalse, refuse, kNoQuantised},
+      {"model-quantization-config", "", {}, refuse, kNoQuantised},
+      {"quantize-*", "", kIfFalse, refuse, kNoQuantised},
+      {"double-quantization", "", {}, ignore, ""},
+      {"bnb-*", "", {}, ignore, ""},
+      {"use-bnb-*", "", {}, ignore, ""},
+      {"qat", "", kIfFalse, refuse, kNoQuantised},
+      {"quantization-*", "", {}, refuse, kNoQuantised},
+      {"quantization", "", {}, refuse, kNoQuantised},
+      {"special-tokens", "", {}, refuse, kTokenizer + "; remove the key", false, {"pad_token"}},
+      {"tokens", "", {}, refuse, kTokenizer + "; remove the key"},
+      {"added-tokens-overrides", "", {}, refuse, kTokenizer + "; remove the key"},
+      {"add-tokens", "", {}, refuse, kTokenizer + "; remove the key"},
+      {"add-special-tokens", "", {}, refuse, kTokenizer + "; remove the key"},
+      {"new-special-tokens-config", "", {}, refuse, kTokenizer + "; remove the key"},
+      {"init-special-tokens", "", {}, ignore, ""},
+      {"split-special-tokens", "", kIfFalse, refuse, "no_special_in_content encodes special tokens in messages as text"},
+      {"eot-tokens", "", {}, refuse, kTokenizer + "; remove the key"},
+      {"new-special-tokens", "", {}, refuse, kTokenizer + "; remove the key"},
+      {"eos-token", "", {}, refuse, kTokenizer + "; remove the key"},
+      {"pad-token", "", {}, ignore, ""},
+      {"padding-side", "", {}, ignore, ""},
+      // What is trained.
+      {"stage", "", {{"sft", ""}}, refuse, kOneTask},
+      {"rl", "", kIfFalse, refuse, kOneTask},
+      {"reward-model", "", kIfFalse, refuse, kOneTask},
+      {"process-reward-model", "", kIfFalse, refuse, kOneTask},
+      {"trl", "", {}, refuse, kOneTask + "; remove the key"},
+      {"vllm", "", {}, refuse, kOneTask + "; remove the key"},
+      {"pref-*", "", {}, refuse, kOneTask + "; remove the key"},
+      {"loss-type", "", {{"nll", ""}, {"chunked_nll", ""}}, refuse, "the loss is cross-entropy; remove the key"},
+      {"use-dft-loss", "", kIfFalse, refuse, "the loss is cross-entropy; set it to false"},
+      {"use-asft-loss", "", kIfFalse, refuse, "the loss is cross-entropy; set it to false"},
+      {"use-eaft-loss", "", kIfFalse, refuse, "the loss is cross-entropy; set it to false"},
+      {"do-train", "", kIfTrue, refuse, "'hearth train' trains; 'hearth eval' evaluates"},
+      {"do-eval", "", {}, ignore, "eval_data and eval_every ask for evaluation"},
+      {"do-predict", "", kIfFalse, refuse, "'hearth generate' and 'hearth eval' do that"},
+      {"predict-with-generate", "", kIfFalse, refuse, "'hearth generate' does that"},
+      {"finetuning-type", "method", {{"freeze", "full"}}, pass, ""},
+      {"use-peft", "method", {{"true", "lora"}, {"false", ""}}, refuse, "expected true or false"},
+      {"lora-target", "lora-targets", module_globs(), pass, "", true},
+      {"lora-target-modules", "lora-targets", module_globs(), pass, "", true},
+      {"lora-target-linear", "", kIfFalse, refuse, kTargets},
+      {"lora-target-parameters", "", {}, refuse, kTargets},
+      {"lora-modules-to-save", "", {}, refuse, kBeside},
+      {"additional-target", "", {}, refuse, kBeside},
+      {"lora-on-cpu", "", {}, ignore, ""},
+      {"lora-fan-in-fan-out", "", {}, ignore, ""},
+      {"lora-task-type", "", {}, ignore, ""},
+      {"lora-*", "", {{"false", ""}}, refuse, kPlainLora + "; remove the key"},
+      {"peft-use-rslora", "rslora", {}, pass, ""},
+      {"peft-*", "", {{"false", ""}}, refuse, kPlainLora + "; remove the key"},
+      {"qlora-*", "", {{"false", ""}}, refuse, kNoQuantised},
+      {"use-dora", "", kIfFalse, refuse, kPlainLora + "; set it to false"},
+      {"adapter-name-or-path", "adapter", {}, pass, ""},
+      {"lora-model-dir", "adapter", {}, pass, ""},
+      {"adapter-folder", "", {}, refuse, "adapter names the directory itself; remove the key"},
+      {"create-new-adapter", "", kIfFalse, refuse, "merge the old one by 'hearth export' first"},
+      {"loraplus-*", "", {}, refuse, "one learning rate for A and B; remove the key"},
+      {"relora*", "", kIfFalse, refuse, kPlainLora + "; remove the key"},
+      {"pissa-*", "", kIfFalse, refuse, kPlainLora + "; set it to false"},
+      {"peft", "", {}, refuse, kPlainLora + "; remove the key"},
+      {"unfrozen-parameters", "", {}, refuse, "trainable takes globs on whole tensor names"},
+      {"freeze-trainable-*", "", {}, refuse, "trainable and freeze take globs on whole tensor names"},
+      {"freeze-extra-modules", "", {}, refuse, "trainable and freeze take globs on whole tensor names"},
+      {"freeze-vision-tower", "", {}, ignore, ""},
+      {"freeze-multi-modal-projector", "", {}, ignore, ""},
+      {"freeze-language-model", "", kIfFalse, refuse, "trainable and freeze take globs on whole tensor names"},
+      {"use-llama-pro", "", kIfFalse, refuse, "trainable and freeze take globs on whole tensor names"},
+      {"mixture-of-depths", "", kIfFalse, refuse, "the model is trained as it is; remove the key"},
+      {"train-from-scratch", "", kIfFalse, refuse, "'hearth init' makes a random checkpoint"},
+      // Rows.
+      {"dataset", "data", {}, pass, "", true},
+      {"eval-dataset", "eval-data", {}, pass, "", true},
+      {"dataset-dir", "", {}, ignore, "files of rows are named by data, with their folders"},
+      {"media-dir", "", {}, ignore, ""},
+      {"image-*", "", {}, ignore, ""},
+      {"video-*", "", {}, ignore, ""},
+      {"dataset-config", "", {}, refuse, "data names files; remove the key"},
+      {"dataset-train-split", "", {{"train", ""}}, refuse, "data names files; remove the key"},
+      {"dataset-test-split", "", {{"test", ""}, {"validation", ""}}, refuse, "eval_data names files; remove the key"},
+      {"dataset-text-field", "", {{"text", ""}}, refuse, "texts are read from \"text\"; rename the field of the rows"},
+      {"dataset-kwargs", "", {}, ignore, kReading},
+      {"dataset-num-proc", "", {}, ignore, kReading},
+      {"dataset-processes", "", {}, ignore, kReading},
+      {"dataset-batch-size", "", {}, ignore, ""},
+      {"dataset-shard-*", "", {}, refuse, "all rows are read; cut the file"},
+      {"dataset-streaming", "", kIfFalse, refuse, "all rows are read before step 1; set it to false"},
+      {"data-shared-file-system", "", {}, ignore, ""},
+      {"dataset-prepared-path", "", {}, ignore, kReading},
+      {"dataset-keep-in-memory", "", {}, ignore, kReading},
+      {"dataset-exact-deduplication", "", kIfFalse, refuse, "rows are used as they are; set it to false"},
+      {"overwrite-cache", "", {}, ignore, kReading},
+      {"preprocessing-*", "", {}, ignore, kReading},
+      {"tokenized-path", "", {}, ignore, kReading},
+      {"skip-prepare-dataset", "", kIfFalse, refuse, "rows with input_ids need no preparation; remove the key"},
+      {"push-dataset-to-hub", "", {}, refuse, kNoUpload},
+      {"streaming", "", kIfFalse, refuse, "all rows are read before step 1; set it to false"},
+      {"buffer-size", "", {}, ignore, ""},
+      {"max-samples", "", {}, refuse, "all rows are read; cut the file (head -n N rows.jsonl)"},
+      {"min-sample-len", "", {}, refuse, "rows of every length are trained; take short ones out of the file"},
+      {"pretraining-sample-concatenation", "", {}, ignore, ""},
+      {"mix-strategy", "", {{"concat", ""}}, refuse, "rows of all files are shuffled together; weights behind the files (a.jsonl:2) say how often each is read; remove the key"},
+      {"interleave-probs", "", {}, refuse, "a weight behind the file says how often an epoch passes over it: data: [a.jsonl:2, b.jsonl:0.5]"},
+      {"pretraining-dataset", "", {}, refuse, "rows of text are trained as a whole: name the file by data"},
+      {"template", "chat-template", {{"chatml", "chatml"}, {"default", ""}}, ignore, "the chat template of the model is used"},
+      {"chat-template", "chat-template", {{"tokenizer_default", ""}, {"tokenizer_default_fallback_chatml", ""}}, pass, ""},
+      {"chat-template-jinja", "", {}, refuse, "name a file by chat_template"},
+      {"chat-template-path", "chat-template", {}, pass, ""},
+      {"default-system-message", "", {}, refuse, "put the system message into the rows; remove the key"},
+      {"default-system", "", {}, refuse, "put the system message into the rows; remove the key"},
+      {"tool-format", "", {}, refuse, "the chat template of the model writes tools; remove the key"},
+      {"enable-thinking", "", {}, refuse, "the chat template of the model decides; remove the key"},
+      {"preserve-thinking", "", {}, refuse, "the chat template of the model decides; remove the key"},
+      {"chat-template-kwargs", "", {}, refuse, "the chat template of the model decides; remove the key"},
+      {"train-on-inputs", "train-on", {{"false", ""}, {"true", "all"}}, refuse, "expected true or false"},
+      {"train-on-prompt", "train-on", {{"false", ""}, {"true", "all"}}, refuse, "expected true or false"},
+      {"assistant-only-loss", "train-on", {{"true", ""}, {"false", "all"}}, refuse, "expected true or false"},
+      {"completion-only-loss", "train-on", {{"true", ""}, {"false", "all"}}, refuse, "expected true or false"},
+      {"mask-history", "train-on", {{"false", ""}, {"true", "last"}}, refuse, "expected true or false"},
+      {"roles-to-train", "", {{"assistant", ""}, {"gpt", ""}}, refuse, "turns of the assistant are trained (train_on); remove the key"},
+      {"train-on-eos", "", {{"turn", ""}}, refuse, "the end of each trained turn is trained; remove the key"},
+      {"train-on-eot", "", {{"turn", ""}}, refuse, "the end of each trained turn is trained; remove the key"},
+      {"ignore-pad-token-for-loss", "", {}, ignore, ""},
+      {"group-by-length", "", kIfFalse, refuse, "rows are drawn at random (shuffle) and packed; set it to false"},
+      {"curriculum-sampling", "", kIfFalse, refuse, "shuffle: off keeps the order of the file; set it to false"},
+      {"shuffle-merged-datasets", "shuffle", {}, pass, ""},
+      {"shuffle-before-merging-datasets", "", {}, ignore, ""},
+      {"shuffle-dataset", "shuffle", {}, pass, ""},
+      {"train-sampling-strategy", "shuffle", {{"random", "on"}, {"sequential", "off"}}, refuse, "expected random or sequential"},
+      {"disable-shuffling", "shuffle", {{"true", "off"}, {"false", "on"}}, refuse, "expected true or false"},
+      {"excess-length-strategy", "overflow", {}, pass, ""},
+      {"truncation-mode", "overflow", {{"keep_start", "truncate"}}, refuse, "rows are cut at the end: keep_start"},
+      {"pad-to-*", "", {}, ignore, ""},  // no padding is ever computed
+      {"padding-free", "", {}, ignore, ""},
+      {"packing-strategy", "", {}, ignore, "documents are packed in the order drawn and never cut"},
+      {"sample-packing-*", "", {}, ignore, ""},
+      {"eval-sample-packing", "", {}, ignore, "evaluation follows packing; its loss is the same with and without"},
+      {"eval-packing", "", {}, ignore, "evaluation follows packing; its loss is the same with and without"},
+      {"multipack-*", "", {}, ignore, ""},
+      {"remove-unused-columns", "", {}, ignore, ""},
+      {"label-names", "", {}, ignore, ""},
+      {"length-column-name", "", {}, ignore, ""},
+      {"num-labels", "", {}, ignore, ""},
+  };
+  // clang-format on
+}
+
+}  // namespace hearth

@@ -1,0 +1,21 @@
+// The table of foreign keys, in two parts. Private to foreign_keys.cpp and the parts.
+#pragma once
+
+#include "foreign/keys.h"
+
+namespace hearth {
+
+using ForeignValues = std::vector<std::pair<std::string, std::string>>;
+
+// Values that ask for what is so anyway.
+inline const ForeignValues kIfFalse{{"false", ""}, {"no", ""}, {"0", ""}, {"none", ""}};
+inline const ForeignValues kIfTrue{{"true", ""}, {"yes", ""}};
+inline const std::string kNoUpload =
+    "nothing is uploaded; remove the key, and upload OUT/model yourself";
+inline const std::string kReading =
+    "rows are tokenised once, by all threads, and kept in the user's cache (data_cache)";
+
+std::vector<ForeignKey> foreign_keys_of_data();  // the model, what is trained of it, the rows
+std::vector<ForeignKey> foreign_keys_of_runs();  // batches, optimizer, memory, state, logs
+
+}  // namespace hearth

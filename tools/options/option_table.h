@@ -1,0 +1,83 @@
+// The one table of all options: flags, `--help`, YAML keys and the recorded configuration come from
+// it and from nowhere else.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "options/option_values.h"
+#include "options/options.h"
+
+namespace hearth {
+
+/// A set of commands, one bit each.
+class CommandSet {
+ public:
+  constexpr CommandSet() = default;
+  constexpr CommandSet(std::initializer_list<Command> commands) {
+    for (const Command command : commands) bits_ |= 1u << static_cast<unsigned>(command);
+  }
+  constexpr bool contains(Command command) const {
+    return (bits_ >> static_cast<unsigned>(command) & 1u) != 0;
+  }
+
+ private:
+  uint32_t bits_ = 0;
+};
+
+struct Option {
+  std::string name;   // with hyphens; underscores are accepted everywhere
+  std::string group;  // headline in the help
+  CommandSet commands;
+  CommandSet idle = {};   // also take it, to no effect, as their help says
+  CommandSet later = {};  // will take it: not in this version
+  OptionValue value;
+  std::string unit = {};
+  std::string help = {};
+  std::string default_text = {};          // where the default is a rule; else the value's own
+  bool may_change = false;                // on resume
+  std::vector<std::string> aliases = {};  // names in TRL, axolotl and LLaMA-Factory, with hyphens
+
+  bool taken_by(Command command) const {
+    return commands.contains(command) || idle.contains(command);
+  }
+};
+
+/// In the order of the help.
+const std::vector<Option>& option_table();
+
+/// A command as the help shows it.
+struct CommandEntry {
+  Command command;
+  std::string name;
+  std::string operand;  // "DIR", "[CONFIG.yaml]", "" for none
+  std::string summary;
+  std::vector<std::string> required;  // options
+};
+const std::vector<CommandEntry>& command_table();
+const CommandEntry& entry_of(Command command);
+
+/// By name or alias, written with hyphens or underscores; nullptr if there is none.
+const Option* find_option(std::string_view spelling);
+/// The default as help shows it.
+std::string default_of(const Option& option);
+/// Every option of `train` with its value, in table order (TrainConfig::recorded).
+std::vector<TrainConfig::Recorded> recorded_options(const Options& options);
+
+/// Hyphens for underscores.
+std::string with_hyphens(std::string_view name);
+
+/// What the contract of the command line names and this version does not have: exit 2, "not in this
+/// version". An entry leaves here when its option or command comes.
+struct LaterOption {
+  std::string name;
+  bool flag = false;  // takes no value
+  std::vector<std::string> aliases = {};
+};
+const std::vector<LaterOption>& later_options();
+const LaterOption* find_later_option(std::string_view spelling);
+bool is_later_command(std::string_view name);
+
+}  // namespace hearth

@@ -1,0 +1,112 @@
+// Values with a grammar of their own.
+#include <algorithm>
+#include <chrono>
+
+#include "base/error.h"
+#include "base/numbers.h"
+#include "device/device_list.h"
+#include "options/value_parts.h"
+
+namespace hearth {
+
+OptionValue logical_shards_value() {
+  return {OptionKind::integer, "N", "1",
+          single([](Options& options, const std::string& text) -> Problem {
+            const auto value = parse_count(text);
+            if (!value || *value < 1) return unexpected("a whole number, at least 1", text);
+            if (*value > 1) return quoted(text) + " is not in this version; it has 1";
+            options.logical_shards = *value;
+            return std::nullopt;
+          }),
+          [](const Options& options) { return std::to_string(options.logical_shards); }};
+}
+
+OptionValue warmup_value(int64_t most) {
+  OptionValue steps = integer_value(&Options::warmup, 0, most);
+  // Newer versions of other trainers take a part of the run under the same name.
+  steps.set = [set = steps.set](Options& options,
+                                const std::vector<std::string>& texts) -> Problem {
+    const Problem problem = set(options, texts);
+    if (!problem || texts.size() != 1) return problem;
+    const auto part = parse_number(texts[0]);
+    if (!part || *part <= 0 || *part >= 1) return problem;
+    return *problem + "; a part of the run is --warmup-ratio " + texts[0];
+  };
+  return steps;
+}
+
+OptionValue date_value(std::string Options::*member) {
+  return {
+      OptionKind::text, "YYYY-MM-DD", "",
+      single([member](Options& options, const std::string& text) -> Problem {
+        const auto part = [&](size_t at, size_t digits) {
+          const std::string number = text.substr(std::min(at, text.size()), digits);
+          const bool whole = number.size() == digits &&
+                             number.find_first_not_of("0123456789") == std::string::npos;
+          return whole ? std::stoi(number) : -1;
+        };
+        using namespace std::chrono;
+        const year_month_day day{year(part(0, 4)), month(static_cast<unsigned>(part(5, 2))),
+                                 std::chrono::day(static_cast<unsigned>(part(8, 2)))};
+        if (text.size() != 10 || text[4] != '-' || text[7] != '-' || part(0, 4) < 0 || !day.ok()) {
+          return unexpected("a day as YYYY-MM-DD", text);
+        }
+        options.*member = text;
+        return std::nullopt;
+      }),
+      [member](const Options& options) { return yaml_text(options.*member); }};
+}
+
+OptionValue resume_value() {
+  return {OptionKind::text, "auto|never|DIR", "",
+          single([](Options& options, const std::string& text) -> Problem {
+            if (text.empty()) return unexpected("auto, never or a directory", text);
+            options.resume = text == "auto"    ? ResumeMode::automatic
+                             : text == "never" ? ResumeMode::never
+                                               : ResumeMode::from_directory;
+            options.resume_from = options.resume == ResumeMode::from_directory ? text : "";
+            return std::nullopt;
+          }),
+          [](const Options& options) -> std::string {
+            if (options.resume == ResumeMode::automatic) return "auto";
+            if (options.resume == ResumeMode::never) return "never";
+            return yaml_text(options.resume_from);
+          }};
+}
+
+OptionValue experts_value(double Options::*percent) {
+  return {OptionKind::text, "all|top:P%", "",
+          single([percent](Options& options, const std::string& text) -> Problem {
+            options.*percent = 0;
+            if (text == "all") return std::nullopt;
+            const bool has_form = text.starts_with("top:") && text.ends_with('%');
+            const auto value =
+                has_form ? parse_number(text.substr(4, text.size() - 5)) : std::nullopt;
+            if (!value || !(*value > 0 && *value <= 100)) {
+              return unexpected("all or top:P%, P above 0 and at most 100", text);
+            }
+            options.*percent = *value;
+            return std::nullopt;
+          }),
+          [percent](const Options& options) -> std::string {
+            if (options.*percent == 0) return "all";
+            return "top:" + format_number(options.*percent) + "%";
+          }};
+}
+
+OptionValue devices_value() {
+  return {OptionKind::text, "LIST", "auto, host, cuda:N, virtual[:key=value/...], commas between",
+          single([](Options& options, const std::string& text) -> Problem {
+            try {
+              parse_device_list(text);
+            } catch (const Error& error) {
+              return error.what();
+            }
+            options.devices = text;
+            return std::nullopt;
+          }),
+          // No list has a character that YAML would read another way.
+          [](const Options& options) { return options.devices; }};
+}
+
+}  // namespace hearth

@@ -1,4 +1,6 @@
 // Names, directories and locks.
+#include "base/directories.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -7,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/file_calls.h"
-#include "base/file_ops.h"
+#include "base/file_failure.h"
 
 namespace hearth {
 

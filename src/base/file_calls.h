@@ -1,32 +1,54 @@
-// What the sources of file_ops.h share.
+// The system calls with which the project reaches files, so that tests can fail each call in turn,
+// and enumerate what a crash would leave.
 #pragma once
 
-#include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
+#include <vector>
+
+struct stat;
 
 namespace hearth {
 
-/// "PATH: cannot ACTION: REASON" for a result of FileCalls below zero.
-std::string file_failure(const std::string& path, std::string_view action, int64_t negative_errno);
+/// The system calls with which the project reaches files, one virtual function each; each returns a
+/// value >= 0 or -errno. This class is the kernel; tests derive from it and fail what they like, or
+/// keep files in memory. (tests/rooms finds what goes past it.)
+class FileCalls {
+ public:
+  virtual ~FileCalls() = default;
+  virtual int status(const char* path, bool follow_links, struct stat& status);  // stat, lstat
+  virtual int status_of(int fd, struct stat& status);
+  virtual int list(const char* path, std::vector<std::string>& names);  // readdir to the end
+  virtual int real_path(const char* path, std::string& real);
+  virtual int64_t free_bytes(const char* path);  // of its file system, for this user
+  virtual int touch(const char* path);
+  virtual int open(const char* path, int flags, unsigned mode);
+  virtual int64_t pread(int fd, void* buffer, size_t bytes, uint64_t offset);
+  virtual int64_t pwrite(int fd, const void* buffer, size_t bytes, uint64_t offset);
+  virtual int64_t append(int fd, const void* buffer, size_t bytes);  // write(2)
+  virtual int fallocate(int fd, uint64_t bytes);
+  virtual int truncate(int fd, uint64_t bytes);
+  virtual int sync(int fd);
+  virtual int close(int fd);
+  virtual int rename(const char* from, const char* to, bool replace);
+  virtual int mkdir(const char* path, unsigned mode);
+  virtual int unlink(const char* path);
+  virtual int rmdir(const char* path);
+  virtual int lock_exclusive(int fd);  // flock, without waiting
+};
 
-/// The result, or a storage error when it is below zero.
-int64_t checked(int64_t result, const std::string& path, std::string_view action);
+FileCalls& file_calls();
+/// Replaces the calls for a test; the previous ones return when the guard dies.
+class FileCallsOverride {
+ public:
+  explicit FileCallsOverride(FileCalls& calls);
+  ~FileCallsOverride();
+  FileCallsOverride(const FileCallsOverride&) = delete;
+  FileCallsOverride& operator=(const FileCallsOverride&) = delete;
 
-/// Calls again while a signal interrupts. Not for close, whose descriptor is gone either way.
-template <class Call>
-auto retried(const Call& call) {
-  auto result = call();
-  while (result == -EINTR) result = call();
-  return result;
-}
-
-/// The path for a system call; an input error when it has a NUL byte, which would cut it short, and
-/// when no file could have it because it is too long: a message could not name it whole.
-const char* system_path(const std::string& path);
-
-std::string parent_of(const std::string& path);     // "." for a plain name
-std::string name_of_file(const std::string& path);  // last component
+ private:
+  FileCalls* previous_;
+};
 
 }  // namespace hearth

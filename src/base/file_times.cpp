@@ -2,7 +2,7 @@
 
 #include <sys/stat.h>
 
-#include "base/file_calls.h"
+#include "base/file_failure.h"
 #include "base/file_ops.h"
 
 namespace hearth {

@@ -1,13 +1,16 @@
 // Reading.
+#include "base/input_file.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <utility>
 
+#include "base/directories.h"
 #include "base/error.h"
 #include "base/file_calls.h"
-#include "base/file_ops.h"
+#include "base/file_failure.h"
 
 namespace hearth {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "base/json_at.h"
+#include "base/json_parse.h"
 #include "base/utf8.h"
 
 namespace hearth {

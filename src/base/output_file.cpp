@@ -1,4 +1,6 @@
 // Writing: new files, logs, and small files replaced as a whole.
+#include "base/output_file.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -7,9 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/directories.h"
 #include "base/error.h"
 #include "base/file_calls.h"
-#include "base/file_ops.h"
+#include "base/file_failure.h"
+#include "base/input_file.h"
 
 namespace hearth {
 namespace {

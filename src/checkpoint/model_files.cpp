@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/file_calls.h"
+#include "base/file_failure.h"
 #include "base/file_ops.h"
 
 namespace hearth {

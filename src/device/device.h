@@ -97,7 +97,4 @@ class Device {
   virtual void fail(Event& event, std::exception_ptr error) = 0;
 };
 
-/// Host memory and cores. `budget` in bytes bounds what arenas and streams hold at one time.
-std::unique_ptr<Device> make_host_device(uint64_t budget);
-
 }  // namespace hearth

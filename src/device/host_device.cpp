@@ -1,4 +1,5 @@
-// The host: its memory with a budget, its cores.
+#include "device/host_device.h"
+
 #include "base/error.h"
 #include "device/budget.h"
 #include "device/host_memory_device.h"

@@ -1,11 +1,12 @@
-// The page of two runs.
+#include "report/comparison.h"
+
 #include <algorithm>
 #include <cmath>
 
+#include "report/header.h"
 #include "report/heat_map.h"
 #include "report/html.h"
-#include "report/page_parts.h"
-#include "report/report.h"
+#include "report/page.h"
 
 namespace hearth {
 namespace {

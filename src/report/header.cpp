@@ -1,9 +1,10 @@
 // Name, state and figures of a run; what it was made of; where things are.
+#include "report/header.h"
+
 #include <fmt/core.h>
 
 #include "base/file_ops.h"
 #include "report/html.h"
-#include "report/sections.h"
 
 namespace hearth {
 namespace {

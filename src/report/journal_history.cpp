@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/file_ops.h"
-#include "base/json_at.h"
+#include "base/json_parse.h"
 #include "report/log_lines.h"
 
 namespace hearth {

@@ -1,9 +1,12 @@
-// The page of one run.
+#include "report/page.h"
+
 #include "base/version.h"
+#include "report/header.h"
 #include "report/heat_map.h"
 #include "report/html.h"
-#include "report/page_parts.h"
-#include "report/report.h"
+#include "report/page_script.h"
+#include "report/page_style.h"
+#include "report/verdict_section.h"
 
 namespace hearth {
 namespace {

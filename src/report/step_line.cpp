@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "base/error.h"
-#include "base/json_at.h"
+#include "base/json_parse.h"
 
 namespace hearth {
 namespace {

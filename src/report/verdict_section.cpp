@@ -1,8 +1,8 @@
-// The verdict on the run, as the journal has it.
+#include "report/verdict_section.h"
+
 #include <algorithm>
 
 #include "report/html.h"
-#include "report/sections.h"
 
 namespace hearth {
 namespace {

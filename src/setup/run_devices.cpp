@@ -1,4 +1,5 @@
 #include "setup/run_devices.h"
+#include "device/host_device.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,5 +1,7 @@
 // Memory limits of Linux control groups. A limit holds for a group and all below it, so the lowest
 // on the way from the process's group to the root counts.
+#include "topology/control_group.h"
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -8,8 +10,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "topology/topology.h"
 
 namespace hearth {
 namespace {

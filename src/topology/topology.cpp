@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "topology/control_group.h"
 #include "topology/hwloc_handle.h"
 
 namespace hearth {

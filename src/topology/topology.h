@@ -34,8 +34,4 @@ struct Topology {
 /// Asks the system. A storage error (exit 4) when it cannot be asked.
 Topology detect_topology();
 
-/// The lowest memory limit in bytes of the control groups (v2 or v1) this process is in, 0 if none.
-/// `root` is the directory that stands for "/", for tests.
-uint64_t control_group_memory_limit(const std::string& root = "");
-
 }  // namespace hearth

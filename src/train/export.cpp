@@ -14,6 +14,7 @@
 #include "checkpoint/hub_cache.h"
 #include "checkpoint/safetensors.h"
 #include "device/device.h"
+#include "device/host_device.h"
 #include "model/parameter_memory.h"
 #include "peft/adapter.h"
 #include "peft/merge.h"

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "base/error.h"
-#include "base/file_calls.h"
+#include "base/file_failure.h"
 #include "base/file_ops.h"
 #include "base/file_times.h"
 #include "support/failing_calls.h"

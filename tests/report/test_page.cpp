@@ -4,7 +4,8 @@
 #include <filesystem>
 
 #include "page_checker.h"
-#include "report/report.h"
+#include "report/comparison.h"
+#include "report/page.h"
 #include "run_files.h"
 
 using namespace hearth;

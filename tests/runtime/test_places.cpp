@@ -5,6 +5,7 @@
 #include <cstring>
 #include <thread>
 
+#include "device/host_device.h"
 #include "steps.h"
 #include "support/raises.h"
 #include "support/tiny_places.h"

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "device/cuda_device.h"
+#include "device/host_device.h"
 #include "device/virtual_device.h"
 #include "runtime/link_rates.h"
 #include "runtime/rate_bench.h"

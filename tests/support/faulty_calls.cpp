@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-#include "base/file_calls.h"
+#include "base/file_failure.h"
 #include "base/planted.h"
 
 namespace hearth::test {

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/file_calls.h"
+#include "base/file_failure.h"
 
 namespace hearth::test {
 

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "support/temporary_directory.h"
+#include "topology/control_group.h"
 #include "topology/topology.h"
 
 using namespace hearth;

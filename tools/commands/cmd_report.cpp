@@ -4,7 +4,8 @@
 #include "commands/commands.h"
 #include "commands/output.h"
 #include "options/option_table.h"
-#include "report/report.h"
+#include "report/comparison.h"
+#include "report/page.h"
 
 namespace hearth {
 namespace {

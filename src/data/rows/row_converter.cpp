@@ -6,7 +6,7 @@
 #include <optional>
 #include <set>
 
-#include "base/json_at.h"
+#include "base/json_parse.h"
 #include "base/log.h"
 #include "base/utf8.h"
 #include "data/rows/chat_rows.h"

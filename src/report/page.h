@@ -1,15 +1,16 @@
-// What the pages share. Private to the room.
+// The page of a run: one self-contained HTML file, drawn here, that reads without scripts.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "report/line_chart.h"
+#include "report/run_history.h"
+#include "report/sections.h"
 
 namespace hearth {
 
-const char* page_style();   // a style sheet, light and dark, for screens of any width and for paper
-const char* page_script();  // read-outs under the pointer; the page is whole without it
+std::string report_page(const RunHistory& run, const OptionDefaults& defaults);
 
 /// The document around `body`. `charts` and `heat_maps` (a JSON object by id) are what the script
 /// reads out.

@@ -1,4 +1,4 @@
-// A JSON document inside a larger text: a row of a data file.
+// parse_json (base/json.h) for a document inside a larger text: a row of a data file.
 #pragma once
 
 #include <cstdint>

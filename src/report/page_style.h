@@ -1,0 +1,8 @@
+#pragma once
+
+namespace hearth {
+
+/// A style sheet, light and dark, for screens of any width and for paper.
+const char* page_style();
+
+}  // namespace hearth

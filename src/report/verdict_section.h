@@ -1,0 +1,13 @@
+// The verdict on the run, as the journal has it.
+#pragma once
+
+#include <string>
+
+#include "report/run_history.h"
+
+namespace hearth {
+
+/// Empty if the run has not ended.
+std::string verdict_section(const RunHistory& run);
+
+}  // namespace hearth

@@ -7,7 +7,7 @@
 #                        build/gpu_headers, which `scripts/setup --gpu-headers` fills, the toolkit's
 #                        folder and the compiler's own
 # Sets HEARTH_<NAME>_FOUND and HEARTH_<NAME>_INCLUDE, the folders; or says in HEARTH_<NAME>_WHY_NOT.
-# Where it is not found its null twin is compiled (gpu_kernels/no_cutlass, no_cudnn).
+# If it is not found, its null twin is compiled (gpu_kernels/libraries/cutlass/no_cutlass.cpp, ...).
 set(HEARTH_CUTLASS AUTO CACHE STRING "Experts' products by CUTLASS: AUTO, ON or OFF")
 set(HEARTH_CUDNN AUTO CACHE STRING "Attention by cuDNN: AUTO, ON or OFF")
 set_property(CACHE HEARTH_CUTLASS HEARTH_CUDNN PROPERTY STRINGS AUTO ON OFF)
@@ -116,10 +116,10 @@ endif()
 hearth_end_headers(CUDNN "cuDNN ${hearth_cudnn_version} in ${hearth_cudnn}, frontend \
 ${hearth_frontend_version} in ${hearth_frontend}")
 
-# Adds the kernels of gpu_kernels/cutlass/<folder> to the room gpu_kernels, as code for one kind of GPU
+# Adds the kernels of gpu_kernels/libraries/cutlass/<folder> to the room gpu_kernels, as code for one kind of GPU
 # whatever HEARTH_CUDA_ARCHITECTURES is: each takes a minute to compile.
 function(hearth_cutlass_kernels folder architecture)
-  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/gpu_kernels/cutlass/${folder}/*.cu")
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/gpu_kernels/libraries/cutlass/${folder}/*.cu")
   set(target hearth_cutlass_${folder})
   add_library(${target} OBJECT ${sources})
   set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES "${architecture}-real" UNITY_BUILD OFF)

@@ -1,6 +1,6 @@
 # hearth_room(<name> [DIR <folder>] [INNER_ROOMS <subfolder>...] [DEPENDS <room>...]
 #             [PRIVATE_LIBS <target>...] [OPTIMIZE] [SEPARATE] [EXECUTABLE <program>]
-#             [CUDA] [ONLY <subfolder>] [LEAVE_OUT <subfolder>...])
+#             [CUDA] [ONLY <file>] [LEAVE_OUT <file or subfolder>...])
 #
 # A room is a folder and a target hearth_<name>. Its headers are included as "<name>/file.h", and
 # only by rooms that name it in DEPENDS, directly or through another room: the one public include
@@ -15,8 +15,8 @@
 #               change no result
 # SEPARATE      never several sources in one compilation (the asan preset does that elsewhere)
 # CUDA          also compiles *.cu
-# ONLY          compiles the sources of this subfolder alone: a null back end beside the real one
-# LEAVE_OUT     compiles all but these
+# ONLY          compiles this source alone: a null twin, beside the real file
+# LEAVE_OUT     compiles all but these files and subfolders, which are regular expressions
 # EXECUTABLE    a program of that name besides the library, from main.cpp of the folder
 #
 # A folder without sources (yet) becomes a target that only passes on headers and dependencies.
@@ -33,14 +33,14 @@ function(hearth_room name)
 
   set(patterns "${folder}/*.cpp")
   if(room_ONLY)
-    set(patterns "${folder}/${room_ONLY}/*.cpp")
+    set(patterns "${folder}/${room_ONLY}")
   endif()
   if(room_CUDA)
     list(APPEND patterns "${folder}/*.cu")
   endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${patterns})
   foreach(left_out IN LISTS room_LEAVE_OUT)
-    list(FILTER sources EXCLUDE REGEX "^${folder}/${left_out}/")
+    list(FILTER sources EXCLUDE REGEX "^${folder}/${left_out}(/|$)")
   endforeach()
   foreach(inner IN LISTS room_INNER_ROOMS)
     list(FILTER sources EXCLUDE REGEX "^${folder}/${inner}/")

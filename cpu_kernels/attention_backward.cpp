@@ -130,18 +130,12 @@ void add_groups(HostStream& host, const View& by_head, int64_t group, int64_t d,
   });
 }
 
-}  // namespace
-
 // A tile is a sequence in one head of queries, which owns its dq; scores are made once for all three
 // gradients. Heads that share keys each have dk and dv of their own, which are added afterwards.
-void CpuOps::attention_backward(Stream& stream, const AttentionShape& shape,
-                                const SequenceOffsets& offsets, ConstView dout, ConstView q,
-                                ConstView k, ConstView v, ConstView out, ConstView log_sum, View dq,
-                                View dk, View dv) const {
-  check_attention(shape, offsets, q, k, v, out, log_sum);
-  HEARTH_CHECK(has_shape(dout, q.rows, q.cols) && has_shape(dq, q.rows, q.cols) &&
-                   has_shape(dk, k.rows, k.cols) && has_shape(dv, v.rows, v.cols),
-               "attention_backward: shapes");
+void attention_backward(Stream& stream, const AttentionShape& shape, const SequenceOffsets& offsets,
+                        ConstView dout, ConstView q, ConstView k, ConstView v, ConstView out,
+                        ConstView log_sum, View dq, View dk, View dv) {
+  check_offsets(offsets, q, k);
   HostStream& host = host_stream(stream);
   Scratch::Frame frame(stream.scratch());
   const int64_t heads = shape.heads, d = shape.head_dim, group = heads / shape.kv_heads;
@@ -171,6 +165,12 @@ void CpuOps::attention_backward(Stream& stream, const AttentionShape& shape,
   if (group == 1) return;
   add_groups(host, dk_by_head, group, d, dk.slice(0, keys));
   add_groups(host, dv_by_head, group, d, dv.slice(0, keys));
+}
+
+}  // namespace
+
+void cpu::add_attention_backward(OpTable& ops) {
+  ops.attention_backward.add(CpuOps::kName, attention_backward);
 }
 
 }  // namespace hearth

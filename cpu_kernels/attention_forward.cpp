@@ -82,12 +82,9 @@ void attend(Scratch& scratch, const LaneBlock& lanes, ConstView q, ConstView k, 
   scatter_lanes(lanes, sums, sum, rows, out);
 }
 
-}  // namespace
-
-void CpuOps::attention_forward(Stream& stream, const AttentionShape& shape,
-                               const SequenceOffsets& offsets, ConstView q, ConstView k,
-                               ConstView v, View out, View log_sum) const {
-  check_attention(shape, offsets, q, k, v, out, log_sum);
+void attention_forward(Stream& stream, const AttentionShape& shape, const SequenceOffsets& offsets,
+                       ConstView q, ConstView k, ConstView v, View out, View log_sum) {
+  check_offsets(offsets, q, k);
   HostStream& host = host_stream(stream);
   const int64_t group = shape.heads / shape.kv_heads;
   const int64_t lanes = offsets.query.as<int32_t>()[offsets.count()] * group;
@@ -104,6 +101,12 @@ void CpuOps::attention_forward(Stream& stream, const AttentionShape& shape,
              log_sum);
     });
   });
+}
+
+}  // namespace
+
+void cpu::add_attention_forward(OpTable& ops) {
+  ops.attention_forward.add(CpuOps::kName, attention_forward);
 }
 
 }  // namespace hearth

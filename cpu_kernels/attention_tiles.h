@@ -77,9 +77,7 @@ void for_sequences(const ConstView& offsets, int64_t factor, int64_t begin, int6
   }
 }
 
-/// Checks the shapes that both directions have.
-void check_attention(const AttentionShape& shape, const SequenceOffsets& offsets,
-                     const ConstView& q, const ConstView& k, const ConstView& v,
-                     const ConstView& out, const ConstView& log_sum);
+/// Checks the ends of the offsets against the rows that there are.
+void check_offsets(const SequenceOffsets& offsets, const ConstView& q, const ConstView& k);
 
 }  // namespace hearth

@@ -58,18 +58,11 @@ double loss_row(float* z, int64_t n, int32_t label, double scale) {
   return std::log(sum) - logit;
 }
 
-}  // namespace
-
 // The trained rows, some at a time: logits, then loss and dlogits in their place, then
 // dx = dlogits W as sums over pieces of the vocabulary, and dW += dlogits^T x.
-void CpuOps::cross_entropy(Stream& stream, ConstView x, const LinearView& head,
-                           const Labels& labels, double scale, View loss, View dx,
-                           const LinearGradient& gradient) const {
+void cross_entropy(Stream& stream, ConstView x, const LinearView& head, const Labels& labels,
+                   double scale, View loss, View dx, const LinearGradient& gradient) {
   const int64_t vocabulary = head.out(), hidden = head.in();
-  HEARTH_CHECK(x.cols == hidden && has_shape(labels.ids, 1, x.rows) && has_shape(loss, 1, 1) &&
-                   (!dx || has_shape(dx, x.rows, hidden)) &&
-                   (!gradient.weight || has_shape(gradient.weight, vocabulary, hidden)),
-               "cross_entropy: shapes");
   HostStream& host = host_stream(stream);
   Scratch& scratch = stream.scratch();
   Scratch::Frame frame(scratch);
@@ -182,6 +175,8 @@ void CpuOps::cross_entropy(Stream& stream, ConstView x, const LinearView& head,
   if (gradient.weight) gradient.weight.as<float>()[0] = nan;
 }
 
+}  // namespace
+
 ScratchNeed loss_scratch(int64_t tokens, int64_t hidden, int64_t vocabulary, int64_t rank) {
   const auto chunk = static_cast<size_t>(std::min(tokens, loss_rows(vocabulary)));
   const auto pieces = static_cast<size_t>(loss_pieces(vocabulary));
@@ -191,5 +186,7 @@ ScratchNeed loss_scratch(int64_t tokens, int64_t hidden, int64_t vocabulary, int
               chunk * (floats * sizeof(float) + sizeof(double)) + 7 * kArenaAlignment,
           std::max(weight_tile_scratch(), low_rank_tile_scratch(rank))};
 }
+
+void cpu::add_cross_entropy(OpTable& ops) { ops.cross_entropy.add(CpuOps::kName, cross_entropy); }
 
 }  // namespace hearth

@@ -36,6 +36,75 @@ const std::byte* at(const ConstView& v, int64_t row, int64_t col) {
          static_cast<size_t>(row * v.stride + col) * size_of(v.dtype);
 }
 
+void swiglu_forward(Stream& stream, ConstView gate, ConstView up, View h) {
+  for_elements(host_stream(stream), {gate, up, h}, [&](const Elements& e) {
+    swiglu(gate.row<float>(e.row) + e.col, up.row<float>(e.row) + e.col,
+           h.row<float>(e.row) + e.col, e.count);
+  });
+}
+
+void swiglu_backward(Stream& stream, ConstView dh, View gate, View up, View h) {
+  for_elements(host_stream(stream), {dh, gate, up, h}, [&](const Elements& e) {
+    swiglu_gradient(dh.row<float>(e.row) + e.col, gate.row<float>(e.row) + e.col,
+                    up.row<float>(e.row) + e.col, h.row<float>(e.row) + e.col, e.count);
+  });
+}
+
+void sigmoid_gate_forward(Stream& stream, ConstView logits, ConstView x, View y) {
+  for_blocks(host_stream(stream), x.rows, row_block(x.cols), [&](int64_t begin, int64_t end, int) {
+    for (int64_t t = begin; t < end; ++t) {
+      scale_row(x.row<float>(t), sigmoid(logits.as<float>()[t]), y.row<float>(t), x.cols);
+    }
+  });
+}
+
+void sigmoid_gate_backward(Stream& stream, ConstView dy, ConstView logits, ConstView y,
+                           View dlogits, View dx) {
+  for_blocks(host_stream(stream), y.rows, row_block(y.cols), [&](int64_t begin, int64_t end, int) {
+    for (int64_t t = begin; t < end; ++t) {
+      const float logit = logits.as<float>()[t], s = sigmoid(logit);
+      const double sum = dot(dy.row<float>(t), y.row<float>(t), y.cols);
+      dlogits.as<float>()[t] = static_cast<float>(sigmoid(-logit) * sum);  // 1 - s, not cancelled
+      scale_row(dy.row<float>(t), s, dx.row<float>(t), y.cols);
+    }
+  });
+}
+
+void clamp_forward(Stream& stream, ConstView x, double limit, View y) {
+  for_elements(host_stream(stream), {x, y}, [&](const Elements& e) {
+    clamp_row(x.row<float>(e.row) + e.col, static_cast<float>(limit), y.row<float>(e.row) + e.col,
+              e.count);
+  });
+}
+
+void clamp_backward(Stream& stream, ConstView dy, ConstView x, double limit, View dx) {
+  for_elements(host_stream(stream), {dy, x, dx}, [&](const Elements& e) {
+    clamp_gradient(dy.row<float>(e.row) + e.col, x.row<float>(e.row) + e.col,
+                   static_cast<float>(limit), dx.row<float>(e.row) + e.col, e.count);
+  });
+}
+
+void add(Stream& stream, ConstView a, ConstView b, View y) {
+  for_elements(host_stream(stream), {a, b, y}, [&](const Elements& e) {
+    add_rows(a.row<float>(e.row) + e.col, b.row<float>(e.row) + e.col, y.row<float>(e.row) + e.col,
+             e.count);
+  });
+}
+
+void cast(Stream& stream, ConstView x, View y) {
+  for_elements(host_stream(stream), {x, y}, [&](const Elements& e) {
+    convert(x.dtype, at(x, e.row, e.col), y.dtype, const_cast<std::byte*>(at(y, e.row, e.col)),
+            e.count);
+  });
+}
+
+void clear(Stream& stream, View x) {
+  for_elements(host_stream(stream), {x}, [&](const Elements& e) {
+    std::memset(const_cast<std::byte*>(at(x, e.row, e.col)), 0,
+                static_cast<size_t>(e.count) * size_of(x.dtype));
+  });
+}
+
 }  // namespace
 
 HEARTH_CLONES void swiglu(const float* gate, const float* up, float* h, int64_t n) {
@@ -53,89 +122,16 @@ HEARTH_CLONES void swiglu_gradient(const float* dh, float* gate, float* up, floa
   }
 }
 
-void CpuOps::swiglu_forward(Stream& stream, ConstView gate, ConstView up, View h) const {
-  HEARTH_CHECK(has_shape(up, gate.rows, gate.cols) && has_shape(h, gate.rows, gate.cols),
-               "swiglu_forward: shapes");
-  for_elements(host_stream(stream), {gate, up, h}, [&](const Elements& e) {
-    swiglu(gate.row<float>(e.row) + e.col, up.row<float>(e.row) + e.col,
-           h.row<float>(e.row) + e.col, e.count);
-  });
-}
-
-void CpuOps::swiglu_backward(Stream& stream, ConstView dh, View gate, View up, View h) const {
-  HEARTH_CHECK(has_shape(dh, gate.rows, gate.cols) && has_shape(up, gate.rows, gate.cols) &&
-                   has_shape(h, gate.rows, gate.cols),
-               "swiglu_backward: shapes");
-  for_elements(host_stream(stream), {dh, gate, up, h}, [&](const Elements& e) {
-    swiglu_gradient(dh.row<float>(e.row) + e.col, gate.row<float>(e.row) + e.col,
-                    up.row<float>(e.row) + e.col, h.row<float>(e.row) + e.col, e.count);
-  });
-}
-
-void CpuOps::sigmoid_gate_forward(Stream& stream, ConstView logits, ConstView x, View y) const {
-  HEARTH_CHECK(has_shape(logits, 1, x.rows) && has_shape(y, x.rows, x.cols),
-               "sigmoid_gate_forward: shapes");
-  for_blocks(host_stream(stream), x.rows, row_block(x.cols), [&](int64_t begin, int64_t end, int) {
-    for (int64_t t = begin; t < end; ++t) {
-      scale_row(x.row<float>(t), sigmoid(logits.as<float>()[t]), y.row<float>(t), x.cols);
-    }
-  });
-}
-
-void CpuOps::sigmoid_gate_backward(Stream& stream, ConstView dy, ConstView logits, ConstView y,
-                                   View dlogits, View dx) const {
-  HEARTH_CHECK(has_shape(dy, y.rows, y.cols) && has_shape(logits, 1, y.rows) &&
-                   has_shape(dlogits, 1, y.rows) && has_shape(dx, y.rows, y.cols),
-               "sigmoid_gate_backward: shapes");
-  for_blocks(host_stream(stream), y.rows, row_block(y.cols), [&](int64_t begin, int64_t end, int) {
-    for (int64_t t = begin; t < end; ++t) {
-      const float logit = logits.as<float>()[t], s = sigmoid(logit);
-      const double sum = dot(dy.row<float>(t), y.row<float>(t), y.cols);
-      dlogits.as<float>()[t] = static_cast<float>(sigmoid(-logit) * sum);  // 1 - s, not cancelled
-      scale_row(dy.row<float>(t), s, dx.row<float>(t), y.cols);
-    }
-  });
-}
-
-void CpuOps::clamp_forward(Stream& stream, ConstView x, double limit, View y) const {
-  HEARTH_CHECK(has_shape(y, x.rows, x.cols), "clamp_forward: shapes");
-  for_elements(host_stream(stream), {x, y}, [&](const Elements& e) {
-    clamp_row(x.row<float>(e.row) + e.col, static_cast<float>(limit), y.row<float>(e.row) + e.col,
-              e.count);
-  });
-}
-
-void CpuOps::clamp_backward(Stream& stream, ConstView dy, ConstView x, double limit,
-                            View dx) const {
-  HEARTH_CHECK(has_shape(dy, x.rows, x.cols) && has_shape(dx, x.rows, x.cols),
-               "clamp_backward: shapes");
-  for_elements(host_stream(stream), {dy, x, dx}, [&](const Elements& e) {
-    clamp_gradient(dy.row<float>(e.row) + e.col, x.row<float>(e.row) + e.col,
-                   static_cast<float>(limit), dx.row<float>(e.row) + e.col, e.count);
-  });
-}
-
-void CpuOps::add(Stream& stream, ConstView a, ConstView b, View y) const {
-  HEARTH_CHECK(has_shape(a, y.rows, y.cols) && has_shape(b, y.rows, y.cols), "add: shapes");
-  for_elements(host_stream(stream), {a, b, y}, [&](const Elements& e) {
-    add_rows(a.row<float>(e.row) + e.col, b.row<float>(e.row) + e.col, y.row<float>(e.row) + e.col,
-             e.count);
-  });
-}
-
-void CpuOps::cast(Stream& stream, ConstView x, View y) const {
-  HEARTH_CHECK(has_shape(x, y.rows, y.cols), "cast: shapes");
-  for_elements(host_stream(stream), {x, y}, [&](const Elements& e) {
-    convert(x.dtype, at(x, e.row, e.col), y.dtype, const_cast<std::byte*>(at(y, e.row, e.col)),
-            e.count);
-  });
-}
-
-void CpuOps::clear(Stream& stream, View x) const {
-  for_elements(host_stream(stream), {x}, [&](const Elements& e) {
-    std::memset(const_cast<std::byte*>(at(x, e.row, e.col)), 0,
-                static_cast<size_t>(e.count) * size_of(x.dtype));
-  });
+void cpu::add_elementwise(OpTable& ops) {
+  ops.swiglu_forward.add(CpuOps::kName, swiglu_forward);
+  ops.swiglu_backward.add(CpuOps::kName, swiglu_backward);
+  ops.sigmoid_gate_forward.add(CpuOps::kName, sigmoid_gate_forward);
+  ops.sigmoid_gate_backward.add(CpuOps::kName, sigmoid_gate_backward);
+  ops.clamp_forward.add(CpuOps::kName, clamp_forward);
+  ops.clamp_backward.add(CpuOps::kName, clamp_backward);
+  ops.add.add(CpuOps::kName, add);
+  ops.cast.add(CpuOps::kName, cast);
+  ops.clear.add(CpuOps::kName, clear);
 }
 
 }  // namespace hearth

@@ -3,9 +3,9 @@
 #include "cpu_kernels/tiles.h"
 
 namespace hearth {
+namespace {
 
-void CpuOps::embedding_forward(Stream& stream, ConstView ids, ConstView table, View out) const {
-  HEARTH_CHECK(has_shape(ids, 1, out.rows) && table.cols == out.cols, "embedding_forward: shapes");
+void embedding_forward(Stream& stream, ConstView ids, ConstView table, View out) {
   for_blocks(host_stream(stream), out.rows, row_block(out.cols),
              [&](int64_t begin, int64_t end, int) {
                for (int64_t t = begin; t < end; ++t) {
@@ -17,11 +17,9 @@ void CpuOps::embedding_forward(Stream& stream, ConstView ids, ConstView table, V
 }
 
 // A tile owns columns of the whole table, so that each of its elements adds up in token order.
-void CpuOps::embedding_backward(Stream& stream, ConstView ids, ConstView dout, int64_t padding,
-                                View table_gradient) const {
+void embedding_backward(Stream& stream, ConstView ids, ConstView dout, int64_t padding,
+                        View table_gradient) {
   constexpr int64_t kColumns = 64;
-  HEARTH_CHECK(has_shape(ids, 1, dout.rows) && table_gradient.cols == dout.cols,
-               "embedding_backward: shapes");
   for_blocks(host_stream(stream), dout.cols, kColumns, [&](int64_t begin, int64_t end, int) {
     for (int64_t t = 0; t < dout.rows; ++t) {
       const int64_t id = ids.as<int32_t>()[t];
@@ -32,6 +30,13 @@ void CpuOps::embedding_backward(Stream& stream, ConstView ids, ConstView dout, i
       for (int64_t i = begin; i < end; ++i) to[i] += from[i];
     }
   });
+}
+
+}  // namespace
+
+void cpu::add_embedding(OpTable& ops) {
+  ops.embedding_forward.add(CpuOps::kName, embedding_forward);
+  ops.embedding_backward.add(CpuOps::kName, embedding_backward);
 }
 
 }  // namespace hearth

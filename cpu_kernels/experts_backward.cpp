@@ -130,18 +130,10 @@ struct Backward {
   }
 };
 
-}  // namespace
-
-void CpuOps::experts_backward(Stream& stream, ConstView dy, ConstView row_weight, ConstView x,
-                              ConstView offsets, std::span<const ExpertView> experts, View gate,
-                              View up, View dx, View drow_weight,
-                              std::span<const ExpertGradient> gradients) const {
+void experts_backward(Stream& stream, ConstView dy, ConstView row_weight, ConstView x,
+                      ConstView offsets, std::span<const ExpertView> experts, View gate, View up,
+                      View dx, View drow_weight, std::span<const ExpertGradient> gradients) {
   const int64_t width = gate.cols;
-  HEARTH_CHECK(gate.rows == x.rows && has_shape(up, x.rows, width) &&
-                   has_shape(dy, x.rows, x.cols) && has_shape(dx, x.rows, x.cols) &&
-                   has_shape(row_weight, 1, x.rows) && has_shape(drow_weight, 1, x.rows) &&
-                   gradients.size() == experts.size(),
-               "experts_backward: shapes");
   HostStream& host = host_stream(stream);
   Scratch& scratch = stream.scratch();
   Scratch::Frame frame(scratch);
@@ -185,6 +177,12 @@ void CpuOps::experts_backward(Stream& stream, ConstView dy, ConstView row_weight
                       }
                     });
   }
+}
+
+}  // namespace
+
+void cpu::add_experts_backward(OpTable& ops) {
+  ops.experts_backward.add(CpuOps::kName, experts_backward);
 }
 
 }  // namespace hearth

@@ -6,15 +6,13 @@
 #include "cpu_kernels/tiles.h"
 
 namespace hearth {
+namespace {
 
 // A chunk of rows at a time, in two phases: gate, up and h = silu(gate) * up, then down. Where maps
 // have a low-rank pair, its product with A is made before each phase.
-void CpuOps::experts_forward(Stream& stream, ConstView x, ConstView offsets,
-                             std::span<const ExpertView> experts, View gate, View up,
-                             View y) const {
+void experts_forward(Stream& stream, ConstView x, ConstView offsets,
+                     std::span<const ExpertView> experts, View gate, View up, View y) {
   const int64_t width = gate.cols;
-  HEARTH_CHECK(gate.rows == x.rows && has_shape(up, x.rows, width) && has_shape(y, x.rows, x.cols),
-               "experts_forward: shapes");
   HostStream& host = host_stream(stream);
   Scratch::Frame frame(stream.scratch());
   ExpertChunks chunks(stream.scratch(), offsets, static_cast<int64_t>(experts.size()), width);
@@ -78,6 +76,12 @@ void CpuOps::experts_forward(Stream& stream, ConstView x, ConstView offsets,
       add_pair(scratch, 2, tile, cols, y.slice(rows.begin, rows.count));
     });
   }
+}
+
+}  // namespace
+
+void cpu::add_experts_forward(OpTable& ops) {
+  ops.experts_forward.add(CpuOps::kName, experts_forward);
 }
 
 }  // namespace hearth

@@ -25,12 +25,6 @@ void bias_gradient_sums(HostStream& host, ConstView dy, View gradient) {
   });
 }
 
-bool fits(const LinearView& w) {
-  const LowRank& p = w.low_rank;
-  return (!w.bias || has_shape(w.bias, 1, w.out())) &&
-         (!p || (has_shape(p.a, p.rank(), w.in()) && has_shape(p.b, w.out(), p.rank())));
-}
-
 // [rows, rank] of the op's scratch, filled by f(worker's scratch, rows, where) a block of rows.
 template <class F>
 View low_rank_rows(HostStream& host, int64_t rows, int64_t rank, const F& f) {
@@ -53,12 +47,8 @@ View output_rows(HostStream& host, ConstView dy, const LinearView& w) {
   });
 }
 
-}  // namespace
-
 // Tiles that share a block of the weight follow each other, so that it is read from memory once.
-void CpuOps::linear_forward(Stream& stream, ConstView x, const LinearView& w, View y) const {
-  HEARTH_CHECK(has_shape(x, y.rows, w.in()) && y.cols == w.out() && fits(w),
-               "linear_forward: shapes");
+void linear_forward(Stream& stream, ConstView x, const LinearView& w, View y) {
   HostStream& host = host_stream(stream);
   Scratch::Frame frame(stream.scratch());
   const View u = w.low_rank ? input_rows(host, x, w) : View();
@@ -72,10 +62,7 @@ void CpuOps::linear_forward(Stream& stream, ConstView x, const LinearView& w, Vi
   });
 }
 
-void CpuOps::linear_dgrad(Stream& stream, ConstView dy, const LinearView& w, View dx,
-                          bool accumulate) const {
-  HEARTH_CHECK(has_shape(dy, dx.rows, w.out()) && dx.cols == w.in() && fits(w),
-               "linear_dgrad: shapes");
+void linear_dgrad(Stream& stream, ConstView dy, const LinearView& w, View dx, bool accumulate) {
   HostStream& host = host_stream(stream);
   Scratch::Frame frame(stream.scratch());
   const View v = w.low_rank ? output_rows(host, dy, w) : View();
@@ -93,16 +80,8 @@ void CpuOps::linear_dgrad(Stream& stream, ConstView dy, const LinearView& w, Vie
   });
 }
 
-void CpuOps::linear_wgrad(Stream& stream, ConstView dy, ConstView x, const LinearView& w,
-                          const LinearGradient& gradient) const {
-  const auto fits_or_none = [](const View& v, int64_t rows, int64_t cols) {
-    return !v || has_shape(v, rows, cols);
-  };
-  HEARTH_CHECK(dy.rows == x.rows && fits(w) && fits_or_none(gradient.weight, dy.cols, x.cols) &&
-                   fits_or_none(gradient.bias, 1, dy.cols) &&
-                   fits_or_none(gradient.a, w.low_rank.rank(), x.cols) &&
-                   fits_or_none(gradient.b, dy.cols, w.low_rank.rank()),
-               "linear_wgrad: shapes");
+void linear_wgrad(Stream& stream, ConstView dy, ConstView x, const LinearView& w,
+                  const LinearGradient& gradient) {
   HostStream& host = host_stream(stream);
   const Blocks out(dy.cols), in(x.cols);
   if (gradient.weight) {
@@ -125,6 +104,14 @@ void CpuOps::linear_wgrad(Stream& stream, ConstView dy, ConstView x, const Linea
       low_rank_b_tile(own, dy, u, w.compute, block_of(out, tile - a_tiles), gradient.b);
     }
   });
+}
+
+}  // namespace
+
+void cpu::add_linear(OpTable& ops) {
+  ops.linear_forward.add(CpuOps::kName, linear_forward);
+  ops.linear_dgrad.add(CpuOps::kName, linear_dgrad);
+  ops.linear_wgrad.add(CpuOps::kName, linear_wgrad);
 }
 
 }  // namespace hearth

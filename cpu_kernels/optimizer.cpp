@@ -52,16 +52,12 @@ constexpr int64_t kSquareBlock = int64_t{1} << 17;  // elements of a tile
 
 int64_t square_blocks(int64_t size) { return (size + kSquareBlock - 1) / kSquareBlock; }
 
-}  // namespace
-
 // All blocks of all views are one set of tiles: a model has thousands of tensors.
-void CpuOps::sum_squares(Stream& stream, std::span<const ConstView> x, View out) const {
-  HEARTH_CHECK(has_shape(out, 1, std::ssize(x)), "sum_squares: shapes");
+void sum_squares(Stream& stream, std::span<const ConstView> x, View out) {
   Scratch::Frame frame(stream.scratch());
   int64_t blocks = 0;
   auto* end = stream.scratch().take<int64_t>(std::ssize(x));  // the first block past each view
   for (size_t i = 0; i < x.size(); ++i) {
-    HEARTH_CHECK(x[i].contiguous(), "sum_squares: views are contiguous");
     end[i] = blocks += square_blocks(x[i].size());
   }
   auto* partial = stream.scratch().take<double>(blocks);
@@ -79,23 +75,18 @@ void CpuOps::sum_squares(Stream& stream, std::span<const ConstView> x, View out)
   }
 }
 
-ScratchNeed CpuOps::sum_squares_scratch(int64_t views, int64_t elements) const {
+ScratchNeed sum_squares_scratch(int64_t views, int64_t elements) {
   const int64_t blocks = elements / kSquareBlock + views;
   return {align_up(static_cast<size_t>(blocks) * sizeof(double)) +
               static_cast<size_t>(views) * sizeof(int64_t) + 2 * kArenaAlignment,
           0};
 }
 
-void CpuOps::adamw(Stream& stream, const AdamWOptions& options,
-                   std::span<const AdamWTensors> tensors) const {
-  HEARTH_CHECK(options.step >= 1, "adamw: steps count from 1");
+void adamw(Stream& stream, const AdamWOptions& options, std::span<const AdamWTensors> tensors) {
   const AdamWStep step = adamw_step(options);
   for (const AdamWTensors& t : tensors) {
     const std::initializer_list<ConstView> all = {t.gradient, t.master, t.moment1, t.moment2,
                                                   t.working ? t.working : t.master};
-    for (const ConstView& v : all) {
-      HEARTH_CHECK(has_shape(v, t.master.rows, t.master.cols) && v.contiguous(), "adamw: shapes");
-    }
     const auto of = [](const View& v, int64_t at) { return v.as<float>() + at; };
     for_elements(host_stream(stream), all, [&](const Elements& e) {
       update(step, of(t.gradient, e.col), of(t.master, e.col), of(t.moment1, e.col),
@@ -110,6 +101,14 @@ void CpuOps::adamw(Stream& stream, const AdamWOptions& options,
       }
     });
   }
+}
+
+}  // namespace
+
+void cpu::add_optimizer(OpTable& ops) {
+  ops.sum_squares.add(CpuOps::kName, sum_squares);
+  ops.sum_squares_scratch.add(sum_squares_scratch);
+  ops.adamw.add(CpuOps::kName, adamw);
 }
 
 }  // namespace hearth

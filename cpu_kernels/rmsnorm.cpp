@@ -34,13 +34,8 @@ HEARTH_CLONES void data_gradient(const float* dy, const float* x, const float* w
   for (int64_t i = 0; i < n; ++i) dx[i] = r * (dy[i] * weight[i] - x[i] * shift);
 }
 
-}  // namespace
-
-void CpuOps::rmsnorm_forward(Stream& stream, ConstView x, ConstView weight, double eps, View y,
-                             View rstd) const {
+void rmsnorm_forward(Stream& stream, ConstView x, ConstView weight, double eps, View y, View rstd) {
   const int64_t n = x.cols;
-  HEARTH_CHECK(has_shape(weight, 1, n) && has_shape(y, x.rows, n) && has_shape(rstd, 1, x.rows),
-               "rmsnorm_forward: shapes");
   HostStream& host = host_stream(stream);
   for_blocks(host, x.rows, row_block(n), [&](int64_t begin, int64_t end, int worker) {
     Scratch::Frame frame(host.worker_scratch(worker));
@@ -56,13 +51,9 @@ void CpuOps::rmsnorm_forward(Stream& stream, ConstView x, ConstView weight, doub
   });
 }
 
-void CpuOps::rmsnorm_backward(Stream& stream, ConstView dy, ConstView x, ConstView weight,
-                              ConstView rstd, View dx, View weight_gradient) const {
+void rmsnorm_backward(Stream& stream, ConstView dy, ConstView x, ConstView weight, ConstView rstd,
+                      View dx, View weight_gradient) {
   const int64_t n = x.cols;
-  HEARTH_CHECK(has_shape(dy, x.rows, n) && has_shape(weight, 1, n) && has_shape(rstd, 1, x.rows) &&
-                   has_shape(dx, x.rows, n) &&
-                   (!weight_gradient || has_shape(weight_gradient, 1, n)),
-               "rmsnorm_backward: shapes");
   HostStream& host = host_stream(stream);
   Scratch::Frame shared(stream.scratch());
   const int64_t block = gradient_block(x.rows, n);
@@ -83,6 +74,13 @@ void CpuOps::rmsnorm_backward(Stream& stream, ConstView dy, ConstView x, ConstVi
     }
   });
   if (weight_gradient) add_in_order(host, partial, blocks, n, weight_gradient.as<float>(), n);
+}
+
+}  // namespace
+
+void cpu::add_rmsnorm(OpTable& ops) {
+  ops.rmsnorm_forward.add(CpuOps::kName, rmsnorm_forward);
+  ops.rmsnorm_backward.add(CpuOps::kName, rmsnorm_backward);
 }
 
 }  // namespace hearth

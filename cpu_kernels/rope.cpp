@@ -15,14 +15,9 @@ HEARTH_CLONES void rotate(float* first, float* second, const float* cosine, cons
   }
 }
 
-}  // namespace
-
-void CpuOps::rope(Stream& stream, View x, int64_t heads, ConstView positions, ConstView cosine,
-                  ConstView sine, bool inverse) const {
+void rope(Stream& stream, View x, int64_t heads, ConstView positions, ConstView cosine,
+          ConstView sine, bool inverse) {
   const int64_t half = cosine.cols;
-  HEARTH_CHECK(x.cols == heads * 2 * half && has_shape(positions, 1, x.rows) &&
-                   has_shape(sine, cosine.rows, half),
-               "rope: shapes");
   for_blocks(host_stream(stream), x.rows, row_block(x.cols), [&](int64_t begin, int64_t end, int) {
     for (int64_t t = begin; t < end; ++t) {
       const int64_t position = positions.as<int32_t>()[t];
@@ -35,5 +30,9 @@ void CpuOps::rope(Stream& stream, View x, int64_t heads, ConstView positions, Co
     }
   });
 }
+
+}  // namespace
+
+void cpu::add_rope(OpTable& ops) { ops.rope.add(CpuOps::kName, rope); }
 
 }  // namespace hearth

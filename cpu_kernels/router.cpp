@@ -59,14 +59,9 @@ double element(const ConstView& v, int64_t i) {
   return v.dtype == DType::f64 ? v.as<double>()[i] : v.as<float>()[i];
 }
 
-}  // namespace
-
-void CpuOps::router_forward(Stream& stream, ConstView logits, bool normalize, View probs,
-                            View choice, View weight) const {
+void router_forward(Stream& stream, ConstView logits, bool normalize, View probs, View choice,
+                    View weight) {
   const int64_t experts = logits.cols, k = choice.cols;
-  HEARTH_CHECK(has_shape(probs, logits.rows, experts) && has_shape(choice, logits.rows, k) &&
-                   has_shape(weight, logits.rows, k) && k <= experts,
-               "router_forward: shapes");
   HostStream& host = host_stream(stream);
   for_blocks(host, logits.rows, row_block(experts * 4),
              [&](int64_t begin, int64_t end, int worker) {
@@ -87,13 +82,9 @@ void CpuOps::router_forward(Stream& stream, ConstView logits, bool normalize, Vi
 // First the gradient of probs, built in dlogits: of w_j = p_j / s it is (dw_j - sum_i dw_i w_i) / s
 // with s the sum of the chosen, of w_j = p_j it is dw_j. Then through the softmax:
 // p * (dp - <p, dp>).
-void CpuOps::router_backward(Stream& stream, ConstView dweight, ConstView probs, ConstView choice,
-                             bool normalize, ConstView dprobs, View dlogits) const {
+void router_backward(Stream& stream, ConstView dweight, ConstView probs, ConstView choice,
+                     bool normalize, ConstView dprobs, View dlogits) {
   const int64_t experts = probs.cols, k = choice.cols;
-  HEARTH_CHECK(has_shape(dweight, probs.rows, k) && choice.rows == probs.rows &&
-                   (!dprobs || has_shape(dprobs, 1, experts)) &&
-                   has_shape(dlogits, probs.rows, experts),
-               "router_backward: shapes");
   for_blocks(host_stream(stream), probs.rows, row_block(experts * 4),
              [&](int64_t begin, int64_t end, int) {
                for (int64_t t = begin; t < end; ++t) {
@@ -120,13 +111,9 @@ void CpuOps::router_backward(Stream& stream, ConstView dweight, ConstView probs,
 }
 
 // A tile owns some experts, so that each sum goes over the tokens in order.
-void CpuOps::router_sums(Stream& stream, ConstView probs, ConstView choice, View counts,
-                         View prob_sums) const {
+void router_sums(Stream& stream, ConstView probs, ConstView choice, View counts, View prob_sums) {
   constexpr int64_t kExperts = 16;
   const int64_t experts = probs.cols;
-  HEARTH_CHECK(choice.rows == probs.rows && has_shape(counts, 1, experts) &&
-                   has_shape(prob_sums, 1, experts),
-               "router_sums: shapes");
   double *count = counts.as<double>(), *sum = prob_sums.as<double>();
   for_blocks(host_stream(stream), experts, kExperts, [&](int64_t begin, int64_t end, int) {
     std::fill(count + begin, count + end, 0.0);
@@ -142,10 +129,8 @@ void CpuOps::router_sums(Stream& stream, ConstView probs, ConstView choice, View
 }
 
 // One tile, for the sum goes over the tokens in order; it is a thousandth of the layer.
-void CpuOps::router_z_forward(Stream& stream, ConstView logits, View log_sum, View squares) const {
+void router_z_forward(Stream& stream, ConstView logits, View log_sum, View squares) {
   const int64_t experts = logits.cols;
-  HEARTH_CHECK(has_shape(log_sum, logits.rows, 1) && has_shape(squares, 1, 1),
-               "router_z_forward: shapes");
   for_blocks(host_stream(stream), logits.rows, std::max<int64_t>(1, logits.rows),
              [&](int64_t begin, int64_t end, int worker) {
                HostStream& host = host_stream(stream);
@@ -166,10 +151,8 @@ void CpuOps::router_z_forward(Stream& stream, ConstView logits, View log_sum, Vi
              });
 }
 
-void CpuOps::router_z_backward(Stream& stream, ConstView log_sum, ConstView probs, double scale,
-                               View dlogits) const {
-  HEARTH_CHECK(has_shape(log_sum, probs.rows, 1) && has_shape(dlogits, probs.rows, probs.cols),
-               "router_z_backward: shapes");
+void router_z_backward(Stream& stream, ConstView log_sum, ConstView probs, double scale,
+                       View dlogits) {
   for_blocks(host_stream(stream), probs.rows, row_block(probs.cols * 2),
              [&](int64_t begin, int64_t end, int) {
                for (int64_t t = begin; t < end; ++t) {
@@ -179,6 +162,16 @@ void CpuOps::router_z_backward(Stream& stream, ConstView log_sum, ConstView prob
                  for (int64_t e = 0; e < probs.cols; ++e) d[e] += factor * p[e];
                }
              });
+}
+
+}  // namespace
+
+void cpu::add_router(OpTable& ops) {
+  ops.router_forward.add(CpuOps::kName, router_forward);
+  ops.router_backward.add(CpuOps::kName, router_backward);
+  ops.router_sums.add(CpuOps::kName, router_sums);
+  ops.router_z_forward.add(CpuOps::kName, router_z_forward);
+  ops.router_z_backward.add(CpuOps::kName, router_z_backward);
 }
 
 }  // namespace hearth

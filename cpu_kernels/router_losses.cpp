@@ -9,7 +9,6 @@ namespace {
 void shares(std::span<const ConstView> sums, const RouterLosses& o, int64_t experts,
             double* values) {
   for (const ConstView& layer : sums) {
-    HEARTH_CHECK(has_shape(layer, 1, experts), "router_losses: shapes");
     const auto l = &layer - sums.data();
     for (int64_t e = 0; e < experts; ++e) {
       values[l * experts + e] = layer.as<double>()[e] / o.tokens;
@@ -25,17 +24,11 @@ void shares(std::span<const ConstView> sums, const RouterLosses& o, int64_t expe
   }
 }
 
-}  // namespace
-
-void CpuOps::router_losses(Stream& stream, const RouterLosses& o, std::span<const ConstView> counts,
-                           std::span<const ConstView> prob_sums, std::span<const ConstView> squares,
-                           View aux, View z, View dprobs) const {
+void router_losses(Stream& stream, const RouterLosses& o, std::span<const ConstView> counts,
+                   std::span<const ConstView> prob_sums, std::span<const ConstView> squares,
+                   View aux, View z, View dprobs) {
   const auto layers = static_cast<int64_t>(counts.size());
   const int64_t experts = layers > 0 ? counts[0].cols : 0;
-  HEARTH_CHECK(prob_sums.size() == counts.size() &&
-                   (squares.empty() || squares.size() == counts.size()) && has_shape(aux, 1, 1) &&
-                   has_shape(z, 1, 1) && (!dprobs || has_shape(dprobs, layers, experts)),
-               "router_losses: shapes");
   Scratch::Frame frame(stream.scratch());
   auto* share = stream.scratch().take<double>(layers * experts);
   auto* mean_prob = stream.scratch().take<double>(layers * experts);
@@ -58,9 +51,16 @@ void CpuOps::router_losses(Stream& stream, const RouterLosses& o, std::span<cons
   }
 }
 
-ScratchNeed CpuOps::router_losses_scratch(int64_t layers, int64_t experts) const {
+ScratchNeed router_losses_scratch(int64_t layers, int64_t experts) {
   const size_t doubles = align_up(static_cast<size_t>(layers * experts) * sizeof(double));
   return {2 * (doubles + kArenaAlignment), 0};
+}
+
+}  // namespace
+
+void cpu::add_router_losses(OpTable& ops) {
+  ops.router_losses.add(CpuOps::kName, router_losses);
+  ops.router_losses_scratch.add(router_losses_scratch);
 }
 
 }  // namespace hearth

@@ -9,14 +9,10 @@ HEARTH_CLONES void add_scaled(float scale, const float* from, float* to, int64_t
   for (int64_t i = 0; i < n; ++i) to[i] += scale * from[i];
 }
 
-}  // namespace
-
 // A counting sort; `offsets` holds first the counts, then the next free row of each expert, which
 // in the end is the first row of the one after it.
-void CpuOps::route(Stream& stream, ConstView choice, View offsets, View source, View row_of) const {
+void route(Stream& stream, ConstView choice, View offsets, View source, View row_of) {
   const int64_t k = choice.cols, experts = offsets.cols - 1;
-  HEARTH_CHECK(has_shape(source, 1, choice.size()) && has_shape(row_of, choice.rows, k),
-               "route: shapes");
   host_stream(stream).pool().run(1, [&](int64_t, int) {
     auto* next = offsets.as<int32_t>();
     std::fill_n(next, experts + 1, 0);
@@ -40,10 +36,8 @@ void CpuOps::route(Stream& stream, ConstView choice, View offsets, View source, 
   });
 }
 
-void CpuOps::permute(Stream& stream, ConstView x, const RoutingView& routing, View rows) const {
+void permute(Stream& stream, ConstView x, const RoutingView& routing, View rows) {
   const int64_t k = routing.row_of.cols;
-  HEARTH_CHECK(has_shape(rows, routing.source.cols, x.cols) && x.rows == routing.row_of.rows,
-               "permute: shapes");
   for_blocks(host_stream(stream), rows.rows, row_block(x.cols),
              [&](int64_t begin, int64_t end, int) {
                for (int64_t r = begin; r < end; ++r) {
@@ -53,13 +47,9 @@ void CpuOps::permute(Stream& stream, ConstView x, const RoutingView& routing, Vi
              });
 }
 
-void CpuOps::combine(Stream& stream, ConstView rows, const RoutingView& routing, ConstView weight,
-                     ConstView base, View out) const {
+void combine(Stream& stream, ConstView rows, const RoutingView& routing, ConstView weight,
+             ConstView base, View out) {
   const int64_t k = routing.row_of.cols;
-  HEARTH_CHECK(rows.rows == routing.source.cols && has_shape(out, routing.row_of.rows, rows.cols) &&
-                   (!weight || has_shape(weight, out.rows, k)) &&
-                   (!base || has_shape(base, out.rows, out.cols)),
-               "combine: shapes");
   for_blocks(host_stream(stream), out.rows, row_block(out.cols * k),
              [&](int64_t begin, int64_t end, int) {
                for (int64_t t = begin; t < end; ++t) {
@@ -77,11 +67,8 @@ void CpuOps::combine(Stream& stream, ConstView rows, const RoutingView& routing,
              });
 }
 
-void CpuOps::to_expert_order(Stream& stream, ConstView values, const RoutingView& routing,
-                             View rows) const {
+void to_expert_order(Stream& stream, ConstView values, const RoutingView& routing, View rows) {
   const int64_t k = routing.row_of.cols;
-  HEARTH_CHECK(has_shape(values, routing.row_of.rows, k) && has_shape(rows, 1, routing.source.cols),
-               "to_expert_order: shapes");
   for_blocks(host_stream(stream), rows.cols, row_block(1), [&](int64_t begin, int64_t end, int) {
     for (int64_t r = begin; r < end; ++r) {
       const int64_t source = routing.source.as<int32_t>()[r];
@@ -90,17 +77,24 @@ void CpuOps::to_expert_order(Stream& stream, ConstView values, const RoutingView
   });
 }
 
-void CpuOps::to_token_order(Stream& stream, ConstView rows, const RoutingView& routing,
-                            View values) const {
+void to_token_order(Stream& stream, ConstView rows, const RoutingView& routing, View values) {
   const int64_t k = routing.row_of.cols;
-  HEARTH_CHECK(has_shape(values, routing.row_of.rows, k) && has_shape(rows, 1, routing.source.cols),
-               "to_token_order: shapes");
   for_blocks(host_stream(stream), rows.cols, row_block(1), [&](int64_t begin, int64_t end, int) {
     for (int64_t r = begin; r < end; ++r) {
       const int64_t source = routing.source.as<int32_t>()[r];
       values.row<float>(source / k)[source % k] = rows.as<float>()[r];
     }
   });
+}
+
+}  // namespace
+
+void cpu::add_routing(OpTable& ops) {
+  ops.route.add(CpuOps::kName, route);
+  ops.permute.add(CpuOps::kName, permute);
+  ops.combine.add(CpuOps::kName, combine);
+  ops.to_expert_order.add(CpuOps::kName, to_expert_order);
+  ops.to_token_order.add(CpuOps::kName, to_token_order);
 }
 
 }  // namespace hearth

@@ -8,10 +8,6 @@
 
 namespace hearth {
 
-inline bool has_shape(const ConstView& v, int64_t rows, int64_t cols) {
-  return v.rows == rows && v.cols == cols;
-}
-
 /// Runs f(begin, end, worker) over [0, n) in blocks of `block`.
 template <class F>
 void for_blocks(HostStream& stream, int64_t n, int64_t block, const F& f) {

@@ -1,6 +1,6 @@
 #include "gpu_kernels/cuda_ops.h"
 
-#include "gpu_kernels/gpu_op_set.h"
+#include "gpu_kernels/ops/gpu_op_set.h"
 #include "ops/registry.h"
 
 namespace hearth {

@@ -53,28 +53,15 @@ double rounded_dot(const T* a, const T* b, int64_t n, Compute compute) {
   return sum;
 }
 
-void check_shapes(const AttentionShape& shape, const SequenceOffsets& offsets, const ConstView& q,
-                  const ConstView& k, const ConstView& v, const ConstView& out,
-                  const ConstView& log_sum) {
-  const int64_t width = shape.heads * shape.head_dim, kv_width = shape.kv_heads * shape.head_dim;
-  HEARTH_CHECK(shape.kv_heads > 0 && shape.heads % shape.kv_heads == 0, "attention: heads");
-  HEARTH_CHECK(has_shape(q, out.rows, width) && out.cols == width && v.rows == k.rows &&
-                   k.cols == kv_width && v.cols == kv_width &&
-                   has_shape(log_sum, q.rows, shape.heads),
-               "attention: shapes");
+void check_offsets(const SequenceOffsets& offsets, const ConstView& q, const ConstView& k) {
   const int64_t n = offsets.count();
-  HEARTH_CHECK(n >= 0 && has_shape(offsets.key, 1, n + 1) &&
-                   offsets.query.as<int32_t>()[n] <= q.rows &&
-                   offsets.key.as<int32_t>()[n] <= k.rows,
+  HEARTH_CHECK(offsets.query.as<int32_t>()[n] <= q.rows && offsets.key.as<int32_t>()[n] <= k.rows,
                "attention: offsets");
 }
 
-}  // namespace
-
-void ReferenceOps::attention_forward(Stream& stream, const AttentionShape& shape,
-                                     const SequenceOffsets& offsets, ConstView q, ConstView k,
-                                     ConstView v, View out, View log_sum) const {
-  check_shapes(shape, offsets, q, k, v, out, log_sum);
+void attention_forward(Stream& stream, const AttentionShape& shape, const SequenceOffsets& offsets,
+                       ConstView q, ConstView k, ConstView v, View out, View log_sum) {
+  check_offsets(offsets, q, k);
   const int64_t d = shape.head_dim, group = shape.heads / shape.kv_heads;
   for_type(q.dtype, [&](auto zero) {
     using T = decltype(zero);
@@ -113,14 +100,10 @@ void ReferenceOps::attention_forward(Stream& stream, const AttentionShape& shape
 // With P = softmax(scale q k^T) and D = <dout, out> a query:
 //   dS = P * (dout v^T - D), dq = scale dS k, dk = scale dS^T q, dv = P^T dout.
 // dq gathers over keys, then dk and dv gather over the queries that saw the key.
-void ReferenceOps::attention_backward(Stream& stream, const AttentionShape& shape,
-                                      const SequenceOffsets& offsets, ConstView dout, ConstView q,
-                                      ConstView k, ConstView v, ConstView out, ConstView log_sum,
-                                      View dq, View dk, View dv) const {
-  check_shapes(shape, offsets, q, k, v, out, log_sum);
-  HEARTH_CHECK(has_shape(dout, q.rows, q.cols) && has_shape(dq, q.rows, q.cols) &&
-                   has_shape(dk, k.rows, k.cols) && has_shape(dv, v.rows, v.cols),
-               "attention_backward: shapes");
+void attention_backward(Stream& stream, const AttentionShape& shape, const SequenceOffsets& offsets,
+                        ConstView dout, ConstView q, ConstView k, ConstView v, ConstView out,
+                        ConstView log_sum, View dq, View dk, View dv) {
+  check_offsets(offsets, q, k);
   const int64_t d = shape.head_dim, group = shape.heads / shape.kv_heads;
   for_type(q.dtype, [&](auto zero) {
     using T = decltype(zero);
@@ -177,6 +160,13 @@ void ReferenceOps::attention_backward(Stream& stream, const AttentionShape& shap
       }
     }
   });
+}
+
+}  // namespace
+
+void reference::add_attention(OpTable& ops) {
+  ops.attention_forward.add(ReferenceOps::kName, attention_forward);
+  ops.attention_backward.add(ReferenceOps::kName, attention_backward);
 }
 
 }  // namespace hearth

@@ -11,18 +11,11 @@ namespace {
 
 constexpr int32_t kNotTrained = -100;
 
-}  // namespace
-
 // One row of logits z = x W^T + b at a time: its loss is log sum exp(z) - z[label], the gradient of
 // z is dz = scale * (softmax(z) - one-hot(label)), and from there dx = dz W, dW += dz^T x.
-void ReferenceOps::cross_entropy(Stream& stream, ConstView x, const LinearView& head,
-                                 const Labels& labels, double scale, View loss, View dx,
-                                 const LinearGradient& gradient) const {
+void cross_entropy(Stream& stream, ConstView x, const LinearView& head, const Labels& labels,
+                   double scale, View loss, View dx, const LinearGradient& gradient) {
   const int64_t vocabulary = head.out(), width = head.in();
-  HEARTH_CHECK(x.cols == width && has_shape(labels.ids, 1, x.rows) && has_shape(loss, 1, 1) &&
-                   empty_or_shape(dx, x.rows, width) &&
-                   empty_or_shape(gradient.weight, vocabulary, width),
-               "cross_entropy: shapes");
   Scratch::Frame frame(stream.scratch());
   double total = 0;
   int64_t trained = 0;
@@ -40,7 +33,7 @@ void ReferenceOps::cross_entropy(Stream& stream, ConstView x, const LinearView& 
                    "cross_entropy: more rows are trained than said");
       LinearView map = head;
       map.low_rank = head.low_rank.from_row(t);
-      linear_forward(stream, x.slice(t, 1), map, View(z, x.dtype, 1, vocabulary));
+      reference::linear_forward(stream, x.slice(t, 1), map, View(z, x.dtype, 1, vocabulary));
       const double largest = *std::max_element(z, z + vocabulary);
       double sum = 0;
       for (int64_t v = 0; v < vocabulary; ++v) sum += std::exp(z[v] - largest);
@@ -52,14 +45,20 @@ void ReferenceOps::cross_entropy(Stream& stream, ConstView x, const LinearView& 
         z[v] = static_cast<T>(scale * (std::exp(z[v] - log_sum) - (v == label)));
       }
       const ConstView dz(z, x.dtype, 1, vocabulary);
-      linear_dgrad(stream, dz, map, dx.slice(t, 1), false);
-      linear_wgrad(stream, dz, x.slice(t, 1), map, gradient);
+      reference::linear_dgrad(stream, dz, map, dx.slice(t, 1), false);
+      reference::linear_wgrad(stream, dz, x.slice(t, 1), map, gradient);
     }
   });
   loss.as<double>()[0] = total;
   if (std::isfinite(total) || !dx) return;
   set_value(dx, 0, 0, std::numeric_limits<double>::quiet_NaN());
   if (gradient.weight) set_value(gradient.weight, 0, 0, std::numeric_limits<double>::quiet_NaN());
+}
+
+}  // namespace
+
+void reference::add_cross_entropy(OpTable& ops) {
+  ops.cross_entropy.add(ReferenceOps::kName, cross_entropy);
 }
 
 }  // namespace hearth

@@ -8,44 +8,7 @@ namespace {
 
 double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
-}  // namespace
-
-void ReferenceOps::swiglu_forward(Stream&, ConstView gate, ConstView up, View h) const {
-  HEARTH_CHECK(has_shape(up, gate.rows, gate.cols) && has_shape(h, gate.rows, gate.cols),
-               "swiglu_forward: shapes");
-  for_type(gate.dtype, [&](auto zero) {
-    using T = decltype(zero);
-    for (int64_t r = 0; r < gate.rows; ++r) {
-      for (int64_t i = 0; i < gate.cols; ++i) {
-        const double g = gate.row<T>(r)[i], u = up.row<T>(r)[i];
-        h.row<T>(r)[i] = static_cast<T>(g * sigmoid(g) * u);
-      }
-    }
-  });
-}
-
-// silu(g) = g s with s = sigmoid(g); its derivative is s (1 + g (1 - s)).
-void ReferenceOps::swiglu_backward(Stream&, ConstView dh, View gate, View up, View h) const {
-  HEARTH_CHECK(has_shape(dh, gate.rows, gate.cols) && has_shape(up, gate.rows, gate.cols) &&
-                   has_shape(h, gate.rows, gate.cols),
-               "swiglu_backward: shapes");
-  for_type(gate.dtype, [&](auto zero) {
-    using T = decltype(zero);
-    for (int64_t r = 0; r < gate.rows; ++r) {
-      for (int64_t i = 0; i < gate.cols; ++i) {
-        const double d = dh.row<T>(r)[i], g = gate.row<T>(r)[i], u = up.row<T>(r)[i];
-        const double s = sigmoid(g);
-        gate.row<T>(r)[i] = static_cast<T>(d * u * s * (1 + g * (1 - s)));
-        up.row<T>(r)[i] = static_cast<T>(d * g * s);
-        h.row<T>(r)[i] = static_cast<T>(g * s * u);
-      }
-    }
-  });
-}
-
-void ReferenceOps::sigmoid_gate_forward(Stream&, ConstView logits, ConstView x, View y) const {
-  HEARTH_CHECK(has_shape(logits, 1, x.rows) && has_shape(y, x.rows, x.cols),
-               "sigmoid_gate_forward: shapes");
+void sigmoid_gate_forward(Stream&, ConstView logits, ConstView x, View y) {
   for_type(x.dtype, [&](auto zero) {
     using T = decltype(zero);
     for (int64_t t = 0; t < x.rows; ++t) {
@@ -56,11 +19,8 @@ void ReferenceOps::sigmoid_gate_forward(Stream&, ConstView logits, ConstView x, 
 }
 
 // The derivative of s = sigmoid(l) is s (1 - s), and s x is y.
-void ReferenceOps::sigmoid_gate_backward(Stream&, ConstView dy, ConstView logits, ConstView y,
-                                         View dlogits, View dx) const {
-  HEARTH_CHECK(has_shape(dy, y.rows, y.cols) && has_shape(logits, 1, y.rows) &&
-                   has_shape(dlogits, 1, y.rows) && has_shape(dx, y.rows, y.cols),
-               "sigmoid_gate_backward: shapes");
+void sigmoid_gate_backward(Stream&, ConstView dy, ConstView logits, ConstView y, View dlogits,
+                           View dx) {
   for_type(y.dtype, [&](auto zero) {
     using T = decltype(zero);
     for (int64_t t = 0; t < y.rows; ++t) {
@@ -76,8 +36,7 @@ void ReferenceOps::sigmoid_gate_backward(Stream&, ConstView dy, ConstView logits
   });
 }
 
-void ReferenceOps::clamp_forward(Stream&, ConstView x, double limit, View y) const {
-  HEARTH_CHECK(has_shape(y, x.rows, x.cols), "clamp_forward: shapes");
+void clamp_forward(Stream&, ConstView x, double limit, View y) {
   for_type(x.dtype, [&](auto zero) {
     using T = decltype(zero);
     const T most = static_cast<T>(limit);
@@ -90,9 +49,7 @@ void ReferenceOps::clamp_forward(Stream&, ConstView x, double limit, View y) con
   });
 }
 
-void ReferenceOps::clamp_backward(Stream&, ConstView dy, ConstView x, double limit, View dx) const {
-  HEARTH_CHECK(has_shape(dy, x.rows, x.cols) && has_shape(dx, x.rows, x.cols),
-               "clamp_backward: shapes");
+void clamp_backward(Stream&, ConstView dy, ConstView x, double limit, View dx) {
   for_type(x.dtype, [&](auto zero) {
     using T = decltype(zero);
     const T most = static_cast<T>(limit);
@@ -104,8 +61,7 @@ void ReferenceOps::clamp_backward(Stream&, ConstView dy, ConstView x, double lim
   });
 }
 
-void ReferenceOps::add(Stream&, ConstView a, ConstView b, View y) const {
-  HEARTH_CHECK(has_shape(a, y.rows, y.cols) && has_shape(b, y.rows, y.cols), "add: shapes");
+void add(Stream&, ConstView a, ConstView b, View y) {
   for_type(y.dtype, [&](auto zero) {
     using T = decltype(zero);
     for (int64_t r = 0; r < y.rows; ++r) {
@@ -114,14 +70,13 @@ void ReferenceOps::add(Stream&, ConstView a, ConstView b, View y) const {
   });
 }
 
-void ReferenceOps::cast(Stream&, ConstView x, View y) const {
-  HEARTH_CHECK(has_shape(x, y.rows, y.cols), "cast: shapes");
+void cast(Stream&, ConstView x, View y) {
   for (int64_t r = 0; r < y.rows; ++r) {
     for (int64_t i = 0; i < y.cols; ++i) set_value(y, r, i, value(x, r, i));
   }
 }
 
-void ReferenceOps::clear(Stream&, View x) const {
+void clear(Stream&, View x) {
   for (int64_t r = 0; r < x.rows; ++r) {
     for (int64_t c = 0; c < x.cols; ++c) {
       if (x.dtype == DType::i32) {
@@ -131,6 +86,48 @@ void ReferenceOps::clear(Stream&, View x) const {
       }
     }
   }
+}
+
+}  // namespace
+
+void reference::swiglu_forward(Stream&, ConstView gate, ConstView up, View h) {
+  for_type(gate.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for (int64_t r = 0; r < gate.rows; ++r) {
+      for (int64_t i = 0; i < gate.cols; ++i) {
+        const double g = gate.row<T>(r)[i], u = up.row<T>(r)[i];
+        h.row<T>(r)[i] = static_cast<T>(g * sigmoid(g) * u);
+      }
+    }
+  });
+}
+
+// silu(g) = g s with s = sigmoid(g); its derivative is s (1 + g (1 - s)).
+void reference::swiglu_backward(Stream&, ConstView dh, View gate, View up, View h) {
+  for_type(gate.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for (int64_t r = 0; r < gate.rows; ++r) {
+      for (int64_t i = 0; i < gate.cols; ++i) {
+        const double d = dh.row<T>(r)[i], g = gate.row<T>(r)[i], u = up.row<T>(r)[i];
+        const double s = sigmoid(g);
+        gate.row<T>(r)[i] = static_cast<T>(d * u * s * (1 + g * (1 - s)));
+        up.row<T>(r)[i] = static_cast<T>(d * g * s);
+        h.row<T>(r)[i] = static_cast<T>(g * s * u);
+      }
+    }
+  });
+}
+
+void reference::add_elementwise(OpTable& ops) {
+  ops.swiglu_forward.add(ReferenceOps::kName, reference::swiglu_forward);
+  ops.swiglu_backward.add(ReferenceOps::kName, reference::swiglu_backward);
+  ops.sigmoid_gate_forward.add(ReferenceOps::kName, sigmoid_gate_forward);
+  ops.sigmoid_gate_backward.add(ReferenceOps::kName, sigmoid_gate_backward);
+  ops.clamp_forward.add(ReferenceOps::kName, clamp_forward);
+  ops.clamp_backward.add(ReferenceOps::kName, clamp_backward);
+  ops.add.add(ReferenceOps::kName, add);
+  ops.cast.add(ReferenceOps::kName, cast);
+  ops.clear.add(ReferenceOps::kName, clear);
 }
 
 }  // namespace hearth

@@ -2,9 +2,9 @@
 #include "reference/values.h"
 
 namespace hearth {
+namespace {
 
-void ReferenceOps::embedding_forward(Stream&, ConstView ids, ConstView table, View out) const {
-  HEARTH_CHECK(has_shape(ids, 1, out.rows) && table.cols == out.cols, "embedding_forward: shapes");
+void embedding_forward(Stream&, ConstView ids, ConstView table, View out) {
   for_type(out.dtype, [&](auto zero) {
     using T = decltype(zero);
     for (int64_t t = 0; t < out.rows; ++t) {
@@ -15,10 +15,8 @@ void ReferenceOps::embedding_forward(Stream&, ConstView ids, ConstView table, Vi
   });
 }
 
-void ReferenceOps::embedding_backward(Stream&, ConstView ids, ConstView dout, int64_t padding,
-                                      View table_gradient) const {
-  HEARTH_CHECK(has_shape(ids, 1, dout.rows) && table_gradient.cols == dout.cols,
-               "embedding_backward: shapes");
+void embedding_backward(Stream&, ConstView ids, ConstView dout, int64_t padding,
+                        View table_gradient) {
   for_type(dout.dtype, [&](auto zero) {
     using T = decltype(zero);
     for (int64_t t = 0; t < dout.rows; ++t) {
@@ -28,6 +26,13 @@ void ReferenceOps::embedding_backward(Stream&, ConstView ids, ConstView dout, in
       for (int64_t i = 0; i < dout.cols; ++i) add_value(table_gradient, id, i, dout.row<T>(t)[i]);
     }
   });
+}
+
+}  // namespace
+
+void reference::add_embedding(OpTable& ops) {
+  ops.embedding_forward.add(ReferenceOps::kName, embedding_forward);
+  ops.embedding_backward.add(ReferenceOps::kName, embedding_backward);
 }
 
 }  // namespace hearth

@@ -23,43 +23,31 @@ LinearView for_rows(const LinearView& w, const Rows& rows) {
   return map;
 }
 
-void check_shapes(const ConstView& x, const ConstView& offsets, size_t experts,
-                  const ConstView& gate, const ConstView& up) {
-  HEARTH_CHECK(has_shape(offsets, 1, static_cast<int64_t>(experts) + 1) &&
-                   offsets.as<int32_t>()[experts] <= x.rows && gate.rows == x.rows &&
-                   has_shape(up, x.rows, gate.cols),
-               "experts: shapes");
+void check_offsets(const ConstView& offsets, size_t experts, const ConstView& x) {
+  HEARTH_CHECK(offsets.as<int32_t>()[experts] <= x.rows, "experts: offsets");
 }
 
-}  // namespace
-
-void ReferenceOps::experts_forward(Stream& stream, ConstView x, ConstView offsets,
-                                   std::span<const ExpertView> experts, View gate, View up,
-                                   View y) const {
-  check_shapes(x, offsets, experts.size(), gate, up);
+void experts_forward(Stream& stream, ConstView x, ConstView offsets,
+                     std::span<const ExpertView> experts, View gate, View up, View y) {
+  check_offsets(offsets, experts.size(), x);
   for (size_t e = 0; e < experts.size(); ++e) {
     const Rows r(offsets, static_cast<int64_t>(e));
     Scratch::Frame frame(stream.scratch());
     const auto of = [&](const auto& view) { return view.slice(r.begin, r.count); };
     const View h = take_rows(stream, r.count, gate.cols, gate.dtype);
-    linear_forward(stream, of(x), for_rows(experts[e].gate, r), of(gate));
-    linear_forward(stream, of(x), for_rows(experts[e].up, r), of(up));
-    swiglu_forward(stream, of(gate), of(up), h);
-    linear_forward(stream, h, for_rows(experts[e].down, r), of(y));
+    reference::linear_forward(stream, of(x), for_rows(experts[e].gate, r), of(gate));
+    reference::linear_forward(stream, of(x), for_rows(experts[e].up, r), of(up));
+    reference::swiglu_forward(stream, of(gate), of(up), h);
+    reference::linear_forward(stream, h, for_rows(experts[e].down, r), of(y));
   }
 }
 
 // With z = dy W_down of the unweighted dy: the combine weight's gradient is <z, h>, and dh is
 // weight * z. The gradient of W_down is dy^T (weight * h), so that both products take the same dy.
-void ReferenceOps::experts_backward(Stream& stream, ConstView dy, ConstView row_weight, ConstView x,
-                                    ConstView offsets, std::span<const ExpertView> experts,
-                                    View gate, View up, View dx, View drow_weight,
-                                    std::span<const ExpertGradient> gradients) const {
-  check_shapes(x, offsets, experts.size(), gate, up);
-  HEARTH_CHECK(has_shape(dy, x.rows, x.cols) && has_shape(dx, x.rows, x.cols) &&
-                   has_shape(row_weight, 1, x.rows) && has_shape(drow_weight, 1, x.rows) &&
-                   gradients.size() == experts.size(),
-               "experts_backward: shapes");
+void experts_backward(Stream& stream, ConstView dy, ConstView row_weight, ConstView x,
+                      ConstView offsets, std::span<const ExpertView> experts, View gate, View up,
+                      View dx, View drow_weight, std::span<const ExpertGradient> gradients) {
+  check_offsets(offsets, experts.size(), x);
   for (size_t e = 0; e < experts.size(); ++e) {
     const Rows rows(offsets, static_cast<int64_t>(e));
     const auto of = [&](const auto& view) { return view.slice(rows.begin, rows.count); };
@@ -69,8 +57,8 @@ void ReferenceOps::experts_backward(Stream& stream, ConstView dy, ConstView row_
     const LinearView down_map = for_rows(experts[e].down, rows);
     const View z = take_rows(stream, rows.count, gate.cols, gate.dtype);
     const View h = take_rows(stream, rows.count, gate.cols, gate.dtype);
-    linear_dgrad(stream, of(dy), down_map, z, false);
-    swiglu_forward(stream, of(gate), of(up), h);
+    reference::linear_dgrad(stream, of(dy), down_map, z, false);
+    reference::swiglu_forward(stream, of(gate), of(up), h);
     for_type(dy.dtype, [&](auto zero) {
       using T = decltype(zero);
       for (int64_t r = 0; r < rows.count; ++r) {
@@ -84,13 +72,20 @@ void ReferenceOps::experts_backward(Stream& stream, ConstView dy, ConstView row_
         }
       }
     });
-    linear_wgrad(stream, of(dy), h, down_map, gradients[e].down);
-    swiglu_backward(stream, z, of(gate), of(up), h);
-    linear_wgrad(stream, of(gate), of(x), gate_map, gradients[e].gate);
-    linear_wgrad(stream, of(up), of(x), up_map, gradients[e].up);
-    linear_dgrad(stream, of(gate), gate_map, of(dx), false);
-    linear_dgrad(stream, of(up), up_map, of(dx), true);
+    reference::linear_wgrad(stream, of(dy), h, down_map, gradients[e].down);
+    reference::swiglu_backward(stream, z, of(gate), of(up), h);
+    reference::linear_wgrad(stream, of(gate), of(x), gate_map, gradients[e].gate);
+    reference::linear_wgrad(stream, of(up), of(x), up_map, gradients[e].up);
+    reference::linear_dgrad(stream, of(gate), gate_map, of(dx), false);
+    reference::linear_dgrad(stream, of(up), up_map, of(dx), true);
   }
+}
+
+}  // namespace
+
+void reference::add_experts(OpTable& ops) {
+  ops.experts_forward.add(ReferenceOps::kName, experts_forward);
+  ops.experts_backward.add(ReferenceOps::kName, experts_backward);
 }
 
 }  // namespace hearth

@@ -23,17 +23,9 @@ void add_products(ConstView dy, ConstView x, Compute compute, View gradient) {
   });
 }
 
-bool fits(const LinearView& w) {
-  const LowRank& p = w.low_rank;
-  return empty_or_shape(w.bias, 1, w.out()) &&
-         (!p || (has_shape(p.a, p.rank(), w.in()) && has_shape(p.b, w.out(), p.rank())));
-}
-
 }  // namespace
 
-void ReferenceOps::linear_forward(Stream& stream, ConstView x, const LinearView& w, View y) const {
-  HEARTH_CHECK(has_shape(x, y.rows, w.in()) && y.cols == w.out() && fits(w),
-               "linear_forward: shapes");
+void reference::linear_forward(Stream& stream, ConstView x, const LinearView& w, View y) {
   Scratch::Frame frame(stream.scratch());
   const View u = w.low_rank ? low_rank_input(stream, x, w) : View();
   for_type(x.dtype, [&](auto zero) {
@@ -53,10 +45,8 @@ void ReferenceOps::linear_forward(Stream& stream, ConstView x, const LinearView&
   });
 }
 
-void ReferenceOps::linear_dgrad(Stream& stream, ConstView dy, const LinearView& w, View dx,
-                                bool accumulate) const {
-  HEARTH_CHECK(has_shape(dy, dx.rows, w.out()) && dx.cols == w.in() && fits(w),
-               "linear_dgrad: shapes");
+void reference::linear_dgrad(Stream& stream, ConstView dy, const LinearView& w, View dx,
+                             bool accumulate) {
   Scratch::Frame frame(stream.scratch());
   const View v = w.low_rank ? low_rank_output(stream, dy, w) : View();
   const View of_pair = w.low_rank ? take_rows(stream, 1, w.in(), dy.dtype) : View();
@@ -86,13 +76,8 @@ void ReferenceOps::linear_dgrad(Stream& stream, ConstView dy, const LinearView& 
 }
 
 // The bias is added, not multiplied: its gradient sums dy unrounded.
-void ReferenceOps::linear_wgrad(Stream& stream, ConstView dy, ConstView x, const LinearView& w,
-                                const LinearGradient& gradient) const {
-  HEARTH_CHECK(dy.rows == x.rows && empty_or_shape(gradient.weight, dy.cols, x.cols) &&
-                   empty_or_shape(gradient.bias, 1, dy.cols) &&
-                   empty_or_shape(gradient.a, w.low_rank.rank(), x.cols) &&
-                   empty_or_shape(gradient.b, dy.cols, w.low_rank.rank()),
-               "linear_wgrad: shapes");
+void reference::linear_wgrad(Stream& stream, ConstView dy, ConstView x, const LinearView& w,
+                             const LinearGradient& gradient) {
   add_products(dy, x, w.compute, gradient.weight);
   for (int64_t o = 0; o < dy.cols && gradient.bias; ++o) {
     double sum = 0;
@@ -106,6 +91,12 @@ void ReferenceOps::linear_wgrad(Stream& stream, ConstView dy, ConstView x, const
                  gradient.a);
   }
   if (gradient.b) add_products(dy, low_rank_input(stream, x, w), w.compute, gradient.b);
+}
+
+void reference::add_linear(OpTable& ops) {
+  ops.linear_forward.add(ReferenceOps::kName, reference::linear_forward);
+  ops.linear_dgrad.add(ReferenceOps::kName, reference::linear_dgrad);
+  ops.linear_wgrad.add(ReferenceOps::kName, reference::linear_wgrad);
 }
 
 }  // namespace hearth

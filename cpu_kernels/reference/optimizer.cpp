@@ -4,17 +4,6 @@
 #include "reference/values.h"
 
 namespace hearth {
-
-void ReferenceOps::sum_squares(Stream&, std::span<const ConstView> x, View out) const {
-  HEARTH_CHECK(has_shape(out, 1, std::ssize(x)), "sum_squares: shapes");
-  for (size_t n = 0; n < x.size(); ++n) {
-    const ConstView all = x[n].reshape(1, x[n].size());
-    double sum = 0;
-    for (int64_t i = 0; i < all.cols; ++i) sum += value(all, 0, i) * value(all, 0, i);
-    out.as<double>()[n] = sum;
-  }
-}
-
 namespace {
 
 // torch.optim.AdamW on f32 state: the moments are rounded when they are stored, and the step is
@@ -37,18 +26,24 @@ void update(const AdamWOptions& o, const AdamWTensors& t) {
   }
 }
 
+void sum_squares(Stream&, std::span<const ConstView> x, View out) {
+  for (size_t n = 0; n < x.size(); ++n) {
+    const ConstView all = x[n].reshape(1, x[n].size());
+    double sum = 0;
+    for (int64_t i = 0; i < all.cols; ++i) sum += value(all, 0, i) * value(all, 0, i);
+    out.as<double>()[n] = sum;
+  }
+}
+
+void adamw(Stream&, const AdamWOptions& options, std::span<const AdamWTensors> tensors) {
+  for (const AdamWTensors& t : tensors) update(options, t);
+}
+
 }  // namespace
 
-void ReferenceOps::adamw(Stream&, const AdamWOptions& options,
-                         std::span<const AdamWTensors> tensors) const {
-  HEARTH_CHECK(options.step >= 1, "adamw: steps count from 1");
-  for (const AdamWTensors& t : tensors) {
-    const int64_t rows = t.master.rows, cols = t.master.cols;
-    HEARTH_CHECK(has_shape(t.gradient, rows, cols) && has_shape(t.moment1, rows, cols) &&
-                     has_shape(t.moment2, rows, cols) && empty_or_shape(t.working, rows, cols),
-                 "adamw: shapes");
-    update(options, t);
-  }
+void reference::add_optimizer(OpTable& ops) {
+  ops.sum_squares.add(ReferenceOps::kName, sum_squares);
+  ops.adamw.add(ReferenceOps::kName, adamw);
 }
 
 }  // namespace hearth

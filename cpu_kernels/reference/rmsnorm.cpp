@@ -4,12 +4,10 @@
 #include "reference/values.h"
 
 namespace hearth {
+namespace {
 
-void ReferenceOps::rmsnorm_forward(Stream&, ConstView x, ConstView weight, double eps, View y,
-                                   View rstd) const {
+void rmsnorm_forward(Stream&, ConstView x, ConstView weight, double eps, View y, View rstd) {
   const int64_t n = x.cols;
-  HEARTH_CHECK(has_shape(weight, 1, n) && has_shape(y, x.rows, n) && has_shape(rstd, 1, x.rows),
-               "rmsnorm_forward: shapes");
   for_type(x.dtype, [&](auto zero) {
     using T = decltype(zero);
     for (int64_t t = 0; t < x.rows; ++t) {
@@ -26,12 +24,9 @@ void ReferenceOps::rmsnorm_forward(Stream&, ConstView x, ConstView weight, doubl
 
 // With n = x * rstd and g = dy * weight, a row of dx is rstd * (g - n * mean(g * n)); the weight's
 // gradient is the sum over rows of dy * n.
-void ReferenceOps::rmsnorm_backward(Stream&, ConstView dy, ConstView x, ConstView weight,
-                                    ConstView rstd, View dx, View weight_gradient) const {
+void rmsnorm_backward(Stream&, ConstView dy, ConstView x, ConstView weight, ConstView rstd, View dx,
+                      View weight_gradient) {
   const int64_t n = x.cols;
-  HEARTH_CHECK(has_shape(dy, x.rows, n) && has_shape(weight, 1, n) && has_shape(rstd, 1, x.rows) &&
-                   has_shape(dx, x.rows, n) && empty_or_shape(weight_gradient, 1, n),
-               "rmsnorm_backward: shapes");
   for_type(x.dtype, [&](auto zero) {
     using T = decltype(zero);
     if (weight_gradient) {  // first, because dx may be dy
@@ -55,6 +50,13 @@ void ReferenceOps::rmsnorm_backward(Stream&, ConstView dy, ConstView x, ConstVie
       }
     }
   });
+}
+
+}  // namespace
+
+void reference::add_rmsnorm(OpTable& ops) {
+  ops.rmsnorm_forward.add(ReferenceOps::kName, rmsnorm_forward);
+  ops.rmsnorm_backward.add(ReferenceOps::kName, rmsnorm_backward);
 }
 
 }  // namespace hearth

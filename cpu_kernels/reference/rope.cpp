@@ -2,13 +2,11 @@
 #include "reference/values.h"
 
 namespace hearth {
+namespace {
 
-void ReferenceOps::rope(Stream&, View x, int64_t heads, ConstView positions, ConstView cosine,
-                        ConstView sine, bool inverse) const {
+void rope(Stream&, View x, int64_t heads, ConstView positions, ConstView cosine, ConstView sine,
+          bool inverse) {
   const int64_t half = cosine.cols;
-  HEARTH_CHECK(x.cols == heads * 2 * half && has_shape(positions, 1, x.rows) &&
-                   has_shape(sine, cosine.rows, half),
-               "rope: shapes");
   for_type(x.dtype, [&](auto zero) {
     using T = decltype(zero);
     for (int64_t t = 0; t < x.rows; ++t) {
@@ -28,5 +26,9 @@ void ReferenceOps::rope(Stream&, View x, int64_t heads, ConstView positions, Con
     }
   });
 }
+
+}  // namespace
+
+void reference::add_rope(OpTable& ops) { ops.rope.add(ReferenceOps::kName, rope); }
 
 }  // namespace hearth

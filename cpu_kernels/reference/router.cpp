@@ -28,14 +28,9 @@ double weight_divisor(const T* probs, const int32_t* chosen, int64_t k, bool nor
   return normalize ? sum : 1.0;
 }
 
-}  // namespace
-
-void ReferenceOps::router_forward(Stream&, ConstView logits, bool normalize, View probs,
-                                  View choice, View weight) const {
+void router_forward(Stream&, ConstView logits, bool normalize, View probs, View choice,
+                    View weight) {
   const int64_t experts = logits.cols, k = choice.cols;
-  HEARTH_CHECK(has_shape(probs, logits.rows, experts) && has_shape(choice, logits.rows, k) &&
-                   has_shape(weight, logits.rows, k) && k <= experts,
-               "router_forward: shapes");
   for_type(logits.dtype, [&](auto zero) {
     using T = decltype(zero);
     for (int64_t t = 0; t < logits.rows; ++t) {
@@ -56,13 +51,9 @@ void ReferenceOps::router_forward(Stream&, ConstView logits, bool normalize, Vie
 
 // First the gradient of probs: of w_j = p_j / s it is (dw_j - sum_i dw_i w_i) / s with s the sum of
 // the chosen, of w_j = p_j it is dw_j. Then through the softmax: p * (dp - <p, dp>).
-void ReferenceOps::router_backward(Stream& stream, ConstView dweight, ConstView probs,
-                                   ConstView choice, bool normalize, ConstView dprobs,
-                                   View dlogits) const {
+void router_backward(Stream& stream, ConstView dweight, ConstView probs, ConstView choice,
+                     bool normalize, ConstView dprobs, View dlogits) {
   const int64_t experts = probs.cols, k = choice.cols;
-  HEARTH_CHECK(has_shape(dweight, probs.rows, k) && choice.rows == probs.rows &&
-                   empty_or_shape(dprobs, 1, experts) && has_shape(dlogits, probs.rows, experts),
-               "router_backward: shapes");
   Scratch::Frame frame(stream.scratch());
   double* dp = stream.scratch().take<double>(experts);
   for_type(probs.dtype, [&](auto zero) {
@@ -85,12 +76,8 @@ void ReferenceOps::router_backward(Stream& stream, ConstView dweight, ConstView 
   });
 }
 
-void ReferenceOps::router_sums(Stream&, ConstView probs, ConstView choice, View counts,
-                               View prob_sums) const {
+void router_sums(Stream&, ConstView probs, ConstView choice, View counts, View prob_sums) {
   const int64_t experts = probs.cols;
-  HEARTH_CHECK(choice.rows == probs.rows && has_shape(counts, 1, experts) &&
-                   has_shape(prob_sums, 1, experts),
-               "router_sums: shapes");
   for_type(probs.dtype, [&](auto zero) {
     using T = decltype(zero);
     for (int64_t e = 0; e < experts; ++e) {
@@ -105,9 +92,7 @@ void ReferenceOps::router_sums(Stream&, ConstView probs, ConstView choice, View 
   });
 }
 
-void ReferenceOps::router_z_forward(Stream&, ConstView logits, View log_sum, View squares) const {
-  HEARTH_CHECK(has_shape(log_sum, logits.rows, 1) && has_shape(squares, 1, 1),
-               "router_z_forward: shapes");
+void router_z_forward(Stream&, ConstView logits, View log_sum, View squares) {
   double total = 0;
   for_type(logits.dtype, [&](auto zero) {
     using T = decltype(zero);
@@ -124,10 +109,7 @@ void ReferenceOps::router_z_forward(Stream&, ConstView logits, View log_sum, Vie
   squares.as<double>()[0] = total;
 }
 
-void ReferenceOps::router_z_backward(Stream&, ConstView log_sum, ConstView probs, double scale,
-                                     View dlogits) const {
-  HEARTH_CHECK(has_shape(log_sum, probs.rows, 1) && has_shape(dlogits, probs.rows, probs.cols),
-               "router_z_backward: shapes");
+void router_z_backward(Stream&, ConstView log_sum, ConstView probs, double scale, View dlogits) {
   for_type(probs.dtype, [&](auto zero) {
     using T = decltype(zero);
     for (int64_t t = 0; t < probs.rows; ++t) {
@@ -137,6 +119,16 @@ void ReferenceOps::router_z_backward(Stream&, ConstView log_sum, ConstView probs
       }
     }
   });
+}
+
+}  // namespace
+
+void reference::add_router(OpTable& ops) {
+  ops.router_forward.add(ReferenceOps::kName, router_forward);
+  ops.router_backward.add(ReferenceOps::kName, router_backward);
+  ops.router_sums.add(ReferenceOps::kName, router_sums);
+  ops.router_z_forward.add(ReferenceOps::kName, router_z_forward);
+  ops.router_z_backward.add(ReferenceOps::kName, router_z_backward);
 }
 
 }  // namespace hearth

@@ -12,25 +12,16 @@ double share_of(std::span<const ConstView> sums, size_t l, int64_t e, const Rout
   return sum / static_cast<double>(sums.size());
 }
 
-}  // namespace
-
 // aux = E / M * sum f P is linear in P = prob_sums / T, and pooled or not each layer's probs have the
 // gradient E / M * f / T: pooled, M equal products hold P over M.
-void ReferenceOps::router_losses(Stream&, const RouterLosses& o, std::span<const ConstView> counts,
-                                 std::span<const ConstView> prob_sums,
-                                 std::span<const ConstView> squares, View aux, View z,
-                                 View dprobs) const {
+void router_losses(Stream&, const RouterLosses& o, std::span<const ConstView> counts,
+                   std::span<const ConstView> prob_sums, std::span<const ConstView> squares,
+                   View aux, View z, View dprobs) {
   const size_t layers = counts.size();
   const int64_t experts = layers > 0 ? counts[0].cols : 0;
-  HEARTH_CHECK(prob_sums.size() == layers && (squares.empty() || squares.size() == layers) &&
-                   has_shape(aux, 1, 1) && has_shape(z, 1, 1) &&
-                   empty_or_shape(dprobs, static_cast<int64_t>(layers), experts),
-               "router_losses: shapes");
   const double scale = layers > 0 ? static_cast<double>(experts) / static_cast<double>(layers) : 0;
   double loss = 0, squares_sum = 0;
   for (size_t l = 0; l < layers; ++l) {
-    HEARTH_CHECK(has_shape(counts[l], 1, experts) && has_shape(prob_sums[l], 1, experts),
-                 "router_losses: shapes");
     for (int64_t e = 0; e < experts; ++e) {
       const double f = share_of(counts, l, e, o);
       loss += f * share_of(prob_sums, l, e, o);
@@ -44,6 +35,13 @@ void ReferenceOps::router_losses(Stream&, const RouterLosses& o, std::span<const
   z.as<double>()[0] = squares.empty() ? 0 : squares_sum / (static_cast<double>(layers) * o.tokens);
 }
 
-ScratchNeed ReferenceOps::router_losses_scratch(int64_t, int64_t) const { return {}; }
+ScratchNeed router_losses_scratch(int64_t, int64_t) { return {}; }
+
+}  // namespace
+
+void reference::add_router_losses(OpTable& ops) {
+  ops.router_losses.add(ReferenceOps::kName, router_losses);
+  ops.router_losses_scratch.add(router_losses_scratch);
+}
 
 }  // namespace hearth

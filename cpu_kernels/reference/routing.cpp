@@ -2,11 +2,10 @@
 #include "reference/values.h"
 
 namespace hearth {
+namespace {
 
-void ReferenceOps::route(Stream&, ConstView choice, View offsets, View source, View row_of) const {
+void route(Stream&, ConstView choice, View offsets, View source, View row_of) {
   const int64_t k = choice.cols, experts = offsets.cols - 1;
-  HEARTH_CHECK(has_shape(source, 1, choice.size()) && has_shape(row_of, choice.rows, k),
-               "route: shapes");
   int32_t row = 0;
   for (int64_t e = 0; e < experts; ++e) {
     offsets.as<int32_t>()[e] = row;
@@ -22,10 +21,8 @@ void ReferenceOps::route(Stream&, ConstView choice, View offsets, View source, V
   HEARTH_CHECK(row == choice.size(), "route: a choice is no expert");
 }
 
-void ReferenceOps::permute(Stream&, ConstView x, const RoutingView& routing, View rows) const {
+void permute(Stream&, ConstView x, const RoutingView& routing, View rows) {
   const int64_t k = routing.row_of.cols;
-  HEARTH_CHECK(has_shape(rows, routing.source.cols, x.cols) && x.rows == routing.row_of.rows,
-               "permute: shapes");
   for_type(x.dtype, [&](auto zero) {
     using T = decltype(zero);
     for (int64_t r = 0; r < rows.rows; ++r) {
@@ -35,12 +32,9 @@ void ReferenceOps::permute(Stream&, ConstView x, const RoutingView& routing, Vie
   });
 }
 
-void ReferenceOps::combine(Stream&, ConstView rows, const RoutingView& routing, ConstView weight,
-                           ConstView base, View out) const {
+void combine(Stream&, ConstView rows, const RoutingView& routing, ConstView weight, ConstView base,
+             View out) {
   const int64_t k = routing.row_of.cols;
-  HEARTH_CHECK(rows.rows == routing.source.cols && has_shape(out, routing.row_of.rows, rows.cols) &&
-                   empty_or_shape(weight, out.rows, k) && empty_or_shape(base, out.rows, out.cols),
-               "combine: shapes");
   for_type(rows.dtype, [&](auto zero) {
     using T = decltype(zero);
     for (int64_t t = 0; t < out.rows; ++t) {
@@ -56,11 +50,8 @@ void ReferenceOps::combine(Stream&, ConstView rows, const RoutingView& routing, 
   });
 }
 
-void ReferenceOps::to_expert_order(Stream&, ConstView values, const RoutingView& routing,
-                                   View rows) const {
+void to_expert_order(Stream&, ConstView values, const RoutingView& routing, View rows) {
   const int64_t k = routing.row_of.cols;
-  HEARTH_CHECK(has_shape(values, routing.row_of.rows, k) && has_shape(rows, 1, routing.source.cols),
-               "to_expert_order: shapes");
   for_type(values.dtype, [&](auto zero) {
     using T = decltype(zero);
     for (int64_t r = 0; r < rows.cols; ++r) {
@@ -70,11 +61,8 @@ void ReferenceOps::to_expert_order(Stream&, ConstView values, const RoutingView&
   });
 }
 
-void ReferenceOps::to_token_order(Stream&, ConstView rows, const RoutingView& routing,
-                                  View values) const {
+void to_token_order(Stream&, ConstView rows, const RoutingView& routing, View values) {
   const int64_t k = routing.row_of.cols;
-  HEARTH_CHECK(has_shape(values, routing.row_of.rows, k) && has_shape(rows, 1, routing.source.cols),
-               "to_token_order: shapes");
   for_type(values.dtype, [&](auto zero) {
     using T = decltype(zero);
     for (int64_t r = 0; r < rows.cols; ++r) {
@@ -82,6 +70,16 @@ void ReferenceOps::to_token_order(Stream&, ConstView rows, const RoutingView& ro
       values.row<T>(source / k)[source % k] = rows.as<T>()[r];
     }
   });
+}
+
+}  // namespace
+
+void reference::add_routing(OpTable& ops) {
+  ops.route.add(ReferenceOps::kName, route);
+  ops.permute.add(ReferenceOps::kName, permute);
+  ops.combine.add(ReferenceOps::kName, combine);
+  ops.to_expert_order.add(ReferenceOps::kName, to_expert_order);
+  ops.to_token_order.add(ReferenceOps::kName, to_token_order);
 }
 
 }  // namespace hearth

@@ -46,11 +46,4 @@ inline double operand(double x, Compute compute) {
   return compute == Compute::bf16 ? round_to_bf16(static_cast<float>(x)) : x;
 }
 
-inline bool has_shape(const ConstView& v, int64_t rows, int64_t cols) {
-  return v.rows == rows && v.cols == cols;
-}
-inline bool empty_or_shape(const ConstView& v, int64_t rows, int64_t cols) {
-  return !v || has_shape(v, rows, cols);
-}
-
 }  // namespace hearth

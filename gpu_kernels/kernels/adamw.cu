@@ -1,4 +1,4 @@
-#include "gpu_kernels/adamw_runs.h"
+#include "gpu_kernels/kernels/adamw_runs.h"
 #include "gpu_kernels/kernels/quads.cuh"
 #include "gpu_kernels/kernels/runs.cuh"
 

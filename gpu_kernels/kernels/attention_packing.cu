@@ -1,5 +1,5 @@
 // Lengths and beginnings of packed sequences for libraries.
-#include "gpu_kernels/attention_packing.h"
+#include "gpu_kernels/kernels/attention_packing.h"
 #include "gpu_kernels/launch.h"
 
 namespace hearth::HEARTH_GPU {

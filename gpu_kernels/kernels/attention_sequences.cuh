@@ -1,7 +1,7 @@
 // Which rows belong together, and which keys a query sees: what all of attention's kernels share.
 #pragma once
 
-#include "gpu_kernels/attention_rows.h"
+#include "gpu_kernels/kernels/attention_rows.h"
 #include "gpu_kernels/launch.h"
 
 namespace hearth::HEARTH_GPU {

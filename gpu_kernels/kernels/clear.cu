@@ -1,5 +1,5 @@
 // Zeros in rows of any type, in the largest units that their addresses allow.
-#include "gpu_kernels/clear_rows.h"
+#include "gpu_kernels/kernels/clear_rows.h"
 #include "gpu_kernels/launch.h"
 
 namespace hearth::HEARTH_GPU {

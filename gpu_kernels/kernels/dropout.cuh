@@ -2,7 +2,7 @@
 #pragma once
 
 #include "gpu_kernels/launch.h"
-#include "gpu_kernels/product.h"
+#include "gpu_kernels/kernels/product.h"
 
 namespace hearth::HEARTH_GPU {
 

@@ -1,4 +1,4 @@
-#include "gpu_kernels/elementwise_rows.h"
+#include "gpu_kernels/kernels/elementwise_rows.h"
 #include "gpu_kernels/kernels/quads.cuh"
 
 namespace hearth::HEARTH_GPU {

@@ -1,5 +1,5 @@
 #include "gpu_kernels/kernels/rows.cuh"
-#include "gpu_kernels/token_rows.h"
+#include "gpu_kernels/kernels/token_rows.h"
 
 namespace hearth::HEARTH_GPU {
 namespace {

@@ -1,5 +1,5 @@
 // Tables of the groups' products for libraries.
-#include "gpu_kernels/grouped_problems.h"
+#include "gpu_kernels/kernels/grouped_problems.h"
 #include "gpu_kernels/launch.h"
 
 namespace hearth::HEARTH_GPU {

@@ -3,7 +3,7 @@
 #include "gpu_kernels/kernels/block_sum.cuh"
 #include "gpu_kernels/kernels/numbers.cuh"
 #include "gpu_kernels/launch.h"
-#include "gpu_kernels/loss_rows.h"
+#include "gpu_kernels/kernels/loss_rows.h"
 
 namespace hearth::HEARTH_GPU {
 namespace {

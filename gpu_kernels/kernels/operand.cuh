@@ -3,7 +3,7 @@
 
 #include "gpu_kernels/kernels/numbers.cuh"
 #include "gpu_kernels/launch.h"
-#include "gpu_kernels/product.h"
+#include "gpu_kernels/kernels/product.h"
 
 namespace hearth::HEARTH_GPU {
 

@@ -1,7 +1,7 @@
 // Launches of the product kernels. All enqueue on a stream and return.
 #pragma once
 
-#include "gpu_kernels/product.h"
+#include "gpu_kernels/kernels/product.h"
 
 namespace hearth::HEARTH_GPU {
 

@@ -4,7 +4,7 @@
 #include "gpu_kernels/kernels/dropout.cuh"
 #include "gpu_kernels/kernels/operand.cuh"
 #include "gpu_kernels/kernels/quads.cuh"
-#include "gpu_kernels/product_rows.h"
+#include "gpu_kernels/kernels/product_rows.h"
 
 namespace hearth::HEARTH_GPU {
 

@@ -1,7 +1,7 @@
 // The router: a warp a token, sums in f64.
 #include "gpu_kernels/kernels/block_sum.cuh"
 #include "gpu_kernels/launch.h"
-#include "gpu_kernels/router_rows.h"
+#include "gpu_kernels/kernels/router_rows.h"
 
 namespace hearth::HEARTH_GPU {
 namespace {

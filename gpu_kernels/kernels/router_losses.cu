@@ -1,7 +1,7 @@
 // The router's losses of all layers, from a few sums a layer: one block, sums in f64 in a fixed order.
 #include "gpu_kernels/kernels/block_sum.cuh"
 #include "gpu_kernels/launch.h"
-#include "gpu_kernels/router_losses_rows.h"
+#include "gpu_kernels/kernels/router_losses_rows.h"
 
 namespace hearth::HEARTH_GPU {
 namespace {

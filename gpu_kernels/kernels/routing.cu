@@ -1,6 +1,6 @@
 // Sorting choices by expert, moving rows to their expert and back.
 #include "gpu_kernels/kernels/rows.cuh"
-#include "gpu_kernels/router_rows.h"
+#include "gpu_kernels/kernels/router_rows.h"
 
 namespace hearth::HEARTH_GPU {
 namespace {

@@ -1,7 +1,7 @@
 #include "gpu_kernels/kernels/block_sum.cuh"
 #include "gpu_kernels/kernels/quads.cuh"
 #include "gpu_kernels/kernels/runs.cuh"
-#include "gpu_kernels/square_sums.h"
+#include "gpu_kernels/kernels/square_sums.h"
 
 namespace hearth::HEARTH_GPU {
 namespace {

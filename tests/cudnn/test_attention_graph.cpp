@@ -3,8 +3,8 @@
 // of it.
 #include <catch2/catch_test_macros.hpp>
 
-#include "gpu_kernels/cudnn/attention_graph.h"
-#include "gpu_kernels/cudnn/library.h"
+#include "gpu_kernels/libraries/cudnn/attention_graph.h"
+#include "gpu_kernels/libraries/cudnn/library.h"
 
 using namespace hearth::HEARTH_GPU;
 

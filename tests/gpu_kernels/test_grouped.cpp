@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "cuda_emulator/emulated_grouped.h"
-#include "gpu_kernels/grouped_problems.h"
-#include "gpu_kernels/products.h"
+#include "gpu_kernels/kernels/grouped_problems.h"
+#include "gpu_kernels/ops/products.h"
 #include "support/test_stream.h"
 
 using namespace hearth;

@@ -7,8 +7,8 @@
 
 #include "cuda_emulator/emulated_grouped.h"
 #include "cuda_emulator/plain_library.h"
-#include "gpu_kernels/grouped_choices.h"
-#include "gpu_kernels/products.h"
+#include "gpu_kernels/libraries/grouped_libraries.h"
+#include "gpu_kernels/ops/products.h"
 #include "support/test_stream.h"
 
 using namespace hearth;
@@ -90,9 +90,9 @@ void check(int64_t taken, const std::vector<float>& begin,
   const hearth::test::WithPlainLibrary library(hearth::test::PlainLibrary::right);
   std::vector<float> by_library = begin, ours = begin;
   CHECK(run([&](Products& p) { work(p, by_library.data()); }) == taken);
-  refuse_choice("CUTLASS");
+  refuse_library("CUTLASS");
   CHECK(run([&](Products& p) { work(p, ours.data()); }) == 0);
-  refuse_choice("CUTLASS", false);
+  refuse_library("CUTLASS", false);
   double difference = 0, size = 0;
   for (size_t i = 0; i < ours.size(); ++i) {
     difference += std::pow(static_cast<double>(by_library[i]) - ours[i], 2);

@@ -3,7 +3,7 @@
 #include <atomic>
 
 #include "cuda_emulator/plain_library.h"
-#include "gpu_kernels/grouped_problems.h"
+#include "gpu_kernels/kernels/grouped_problems.h"
 #include "gpu_kernels/kernels/numbers.cuh"
 #include "gpu_kernels/launch.h"
 
@@ -42,7 +42,7 @@ __global__ void grouped_product(GroupedProblems problems, Form form, bool accumu
   }
 }
 
-class EmulatedCutlass final : public GroupedChoice {
+class EmulatedCutlass final : public GroupedLibrary {
  public:
   std::string_view name() const override { return "CUTLASS"; }
   std::string version() const override {
@@ -52,25 +52,24 @@ class EmulatedCutlass final : public GroupedChoice {
     if (plain_library() == PlainLibrary::absent) return "the emulator is without it";
     return grouped_misfit(product);
   }
-  void run(GpuStream& stream, const GroupedProduct& product,
-           const ProductGroup* groups) const override {
+  void run(GpuStream& stream, const GroupedProduct& product) const override {
     if (plain_library() == PlainLibrary::failing) throw device_error("the library fails");
     Scratch::Frame frame(stream.scratch());
     const auto count = static_cast<int64_t>(product.groups.size());
     const GroupedProblems problems = take_grouped_problems(stream.scratch(), count);
-    grouped_problems_on(stream.handle(), grouped_problem_args(product, groups, problems));
+    grouped_problems_on(stream.handle(), grouped_problem_args(product, product.table(), problems));
     launch(grouped_product, count, kThreads, 0, stream.handle(), problems, product.form,
            product.accumulate, int64_t{plain_library() == PlainLibrary::wrong ? 1 : 0});
     ++products_run;
   }
-  size_t workspace_bytes(int64_t groups) const override { return grouped_problem_bytes(groups); }
+  size_t scratch_bytes(int64_t groups) const override { return grouped_problem_bytes(groups); }
 };
 
 }  // namespace
 
-const GroupedChoice& cutlass_choice() {
-  static const EmulatedCutlass choice;
-  return choice;
+const GroupedLibrary& cutlass_library() {
+  static const EmulatedCutlass library;
+  return library;
 }
 
 }  // namespace hearth::HEARTH_GPU

@@ -1,6 +1,6 @@
 #include "cuda_emulator/emulated_ops.h"
 
-#include "gpu_kernels/gpu_op_set.h"
+#include "gpu_kernels/ops/gpu_op_set.h"
 
 namespace hearth::test {
 

@@ -7,7 +7,7 @@
 
 #include "cuda_emulator/emulated_launch.h"
 #include "gpu_kernels/kernels/operand.cuh"
-#include "gpu_kernels/product_choices.h"
+#include "gpu_kernels/libraries/product_libraries.h"
 
 namespace hearth {
 namespace {
@@ -66,7 +66,7 @@ __global__ void plain_product(DenseProduct p, int64_t left_out) {
   }
 }
 
-class PlainChoice final : public ProductChoice {
+class PlainProducts final : public ProductLibrary {
  public:
   std::string_view name() const override { return "cuBLASLt"; }
   std::string version() const override {
@@ -82,14 +82,14 @@ class PlainChoice final : public ProductChoice {
     launch(plain_product, 1, 1, 0, stream.handle(), p,
            int64_t{library() == PlainLibrary::wrong ? 1 : 0});
   }
-  size_t workspace_bytes() const override { return 0; }
+  size_t scratch_bytes() const override { return 0; }
 };
 
 }  // namespace
 
-const ProductChoice& cublaslt_choice() {
-  static const PlainChoice choice;
-  return choice;
+const ProductLibrary& cublaslt_library() {
+  static const PlainProducts library;
+  return library;
 }
 
 }  // namespace HEARTH_GPU

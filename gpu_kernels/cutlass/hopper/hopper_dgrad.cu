@@ -1,9 +1,0 @@
-#include "gpu_kernels/cutlass/hopper/hopper_kernel.cuh"
-
-namespace hearth::HEARTH_GPU {
-
-std::string hopper_dgrad(const CutlassLaunch& launch) {
-  return run_hopper<cutlass::layout::RowMajor, cutlass::layout::RowMajor>(launch);
-}
-
-}  // namespace hearth::HEARTH_GPU

@@ -1,0 +1,52 @@
+// The products of groups as tables in device memory, the form in which libraries take them; made on
+// the device, as the groups' rows are known there alone.
+#pragma once
+
+#include <cstddef>
+
+#include "base/arena.h"
+#include "gpu_kernels/libraries/grouped_libraries.h"
+
+namespace hearth::HEARTH_GPU {
+
+/// c[rows, columns] (+)= a b, summed over depth.
+struct GroupedShape {
+  int32_t rows = 0, columns = 0, depth = 0;
+  bool operator==(const GroupedShape&) const = default;
+};
+
+/// A line a group, arrays of device memory. Matrices are as they lie in memory, row-major with strides
+/// in elements: a is [rows, depth], in wgrad [depth, rows]; b is [columns, depth] in forward, else
+/// [depth, columns]. A group with nothing to compute has the shape 0, 0, 0.
+struct GroupedProblems {
+  GroupedShape* shape = nullptr;
+  const void** a = nullptr;
+  const void** b = nullptr;
+  float** c = nullptr;
+  int64_t *a_stride = nullptr, *b_stride = nullptr, *c_stride = nullptr;
+};
+
+/// Uninitialised tables.
+GroupedProblems take_grouped_problems(Scratch& scratch, int64_t groups);
+/// The scratch that they take.
+size_t grouped_problem_bytes(int64_t groups);
+
+/// A product as the kernel takes it; `groups` is device memory.
+struct GroupedProblemArgs {
+  Form form = Form::forward;
+  int32_t segment = 0;
+  int32_t group_count = 0;
+  const ProductGroup* groups = nullptr;
+  const int32_t* offsets = nullptr;
+  Operand a, b;
+  float* c = nullptr;
+  int64_t c_stride = 0;
+  GroupedProblems to;
+};
+GroupedProblemArgs grouped_problem_args(const GroupedProduct& product, const ProductGroup* groups,
+                                        const GroupedProblems& to);
+
+/// Enqueues and returns.
+void grouped_problems_on(void* stream, const GroupedProblemArgs& args);
+
+}  // namespace hearth::HEARTH_GPU

@@ -1,0 +1,61 @@
+// What the row kernels around products take, and their launches.
+#pragma once
+
+#include "gpu_kernels/kernels/product.h"
+
+namespace hearth::HEARTH_GPU {
+
+/// Rows of groups, one group after the other; no offsets: one group of all rows.
+struct RowGroups {
+  const int32_t* offsets = nullptr;
+  int32_t count = 1;
+};
+
+struct PrepareArgs {
+  const float* from = nullptr;
+  int64_t from_stride = 0;
+  void* to = nullptr;
+  int64_t to_stride = 0;
+  Stored stored = Stored::f32;  // of `to`: f32 or bf16
+  int64_t rows = 0, columns = 0;
+  RowGroups groups;
+  const DropoutRule* dropouts = nullptr;  // by group, device memory; null: nothing is dropped
+};
+
+struct SwigluArgs {
+  const float *gate = nullptr, *up = nullptr;
+  int64_t gate_stride = 0, up_stride = 0;
+  void* h = nullptr;
+  int64_t h_stride = 0;
+  Stored stored = Stored::f32;
+  int64_t rows = 0, columns = 0;
+  RowGroups groups;
+  const DropoutRule* dropouts = nullptr;
+};
+
+struct SwigluGradientArgs {
+  const float *z = nullptr, *row_weight = nullptr;
+  int64_t z_stride = 0;
+  float *gate = nullptr, *up = nullptr, *drow_weight = nullptr;
+  int64_t gate_stride = 0, up_stride = 0;
+  void *gate_operand = nullptr, *up_operand = nullptr;  // bf16; null: not wanted
+  void *h = nullptr, *h_dropped = nullptr;              // of type `stored`; h_dropped may be null
+  int64_t operand_stride = 0;                           // of these four
+  Stored stored = Stored::f32;
+  int64_t rows = 0, columns = 0;
+  RowGroups groups;
+  const DropoutRule* dropouts = nullptr;  // of h_dropped
+};
+
+// All of them enqueue and return. Nothing is done for no rows.
+void plan_tiles_on(void* stream, const int32_t* offsets, int groups, TilePlace* tiles,
+                   int tile_count);
+void prepare_rows_on(void* stream, const PrepareArgs& args);
+void swiglu_rows_on(void* stream, const SwigluArgs& args);
+void swiglu_gradient_rows_on(void* stream, const SwigluGradientArgs& args);
+void fill_bias_on(void* stream, const Operand& bias, float* to, int64_t stride, int64_t rows,
+                  int64_t columns);
+void add_column_sums_on(void* stream, const float* x, int64_t stride, int64_t rows, int64_t columns,
+                        float* to);
+
+}  // namespace hearth::HEARTH_GPU

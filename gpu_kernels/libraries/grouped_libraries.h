@@ -1,0 +1,42 @@
+// The ordered list of libraries for the products of experts; see libraries.h.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+
+#include "gpu_kernels/kernels/product.h"
+#include "gpu_kernels/libraries/libraries.h"
+
+namespace hearth::HEARTH_GPU {
+
+/// One segment of a product of groups, see product.h for the forms. Only the device knows how many rows
+/// each group has.
+struct GroupedProduct {
+  Form form = Form::forward;
+  int segment = 0;
+  Operand a;                             // the activations of the segment
+  Operand b;                             // wgrad: those on the right
+  std::span<const ProductGroup> groups;  // host memory
+  const int32_t* offsets = nullptr;      // device memory: the groups' rows
+  int64_t rows = 0;                      // of the activations
+  float* c = nullptr;                    // forward, dgrad
+  int64_t c_stride = 0;
+  bool accumulate = false;  // c +=, as always in wgrad
+  /// The table of `groups` in device memory; only called if a library takes the product.
+  std::function<const ProductGroup*()> table;
+};
+
+/// The bound of scratch is the number of groups.
+using GroupedLibrary = LibraryFor<GroupedProduct, int64_t>;
+
+/// The libraries of this build, the preferred one first.
+LibraryList<GroupedLibrary> grouped_libraries();
+
+/// Why a library that copies bf16 operands 16 bytes at a time cannot take the product; empty: it can.
+std::string grouped_misfit(const GroupedProduct& product);
+
+/// CUTLASS, compiled in; in builds without its headers the null twin.
+const GroupedLibrary& cutlass_library();
+
+}  // namespace hearth::HEARTH_GPU

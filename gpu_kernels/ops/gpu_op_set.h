@@ -1,0 +1,49 @@
+// The class behind the op sets "cuda" and, in tests, "cuda-emulated". Its ops check what the shapes do
+// not say, enqueue kernels (kernels/*.cu) and return.
+#pragma once
+
+#include "ops/op_set.h"
+
+namespace hearth::HEARTH_GPU {
+
+/// Views are of device memory, and so is the stream's scratch; see cuda_ops.h. Stateless.
+class GpuOps final : public OpSet {
+ public:
+  static constexpr std::string_view kName = "cuda";  // of the implementations
+  explicit GpuOps(std::string_view name);
+  std::string_view name() const override { return name_; }
+  std::vector<OpLibrary> libraries() const override;
+  void call_library(const std::string& name, bool called) const override;
+  bool supports(DType activations, Compute compute) const override {
+    return activations == DType::f32 && compute != Compute::f64;
+  }
+  bool has_in_hardware(Compute compute) const override { return compute != Compute::f64; }
+
+ private:
+  std::string_view name_;
+};
+
+// The loss is made of these.
+OpFunction<&OpTable::linear_forward> linear_forward;
+OpFunction<&OpTable::linear_dgrad> linear_dgrad;
+OpFunction<&OpTable::linear_wgrad> linear_wgrad;
+OpFunction<&OpTable::linear_scratch> linear_scratch;
+
+/// Each adds the ops that the source of its name implements.
+void add_adamw(OpTable& ops);
+void add_attention(OpTable& ops);
+void add_clear(OpTable& ops);
+void add_cross_entropy(OpTable& ops);
+void add_elementwise(OpTable& ops);
+void add_embedding(OpTable& ops);
+void add_experts(OpTable& ops);
+void add_linear(OpTable& ops);
+void add_rmsnorm(OpTable& ops);
+void add_rope(OpTable& ops);
+void add_router(OpTable& ops);
+void add_router_losses(OpTable& ops);
+void add_routing(OpTable& ops);
+void add_row_scratch(OpTable& ops);
+void add_sum_squares(OpTable& ops);
+
+}  // namespace hearth::HEARTH_GPU

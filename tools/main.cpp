@@ -16,6 +16,7 @@
 #include "commands/commands.h"
 #include "commands/output.h"
 #include "options/problems.h"
+#include "options/setting_names.h"
 
 namespace {
 
@@ -47,8 +48,9 @@ ExitCode run(const std::vector<std::string>& arguments) {
   } catch (const hearth::Error& e) {
     return report(e.code(), e.what());
   } catch (const std::bad_alloc&) {
-    return report(ExitCode::storage,
-                  "out of memory: no more than the system gives; see --cpu-memory");
+    return report(
+        ExitCode::storage,
+        "out of memory: the system gives no more; lower --cpu-memory, --micro-batch or --seq-len");
   } catch (const std::exception& e) {
     return report(ExitCode::internal,
                   std::string("internal error (a bug), please report it: ") + e.what());
@@ -59,6 +61,7 @@ ExitCode run(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   hearth::limit_allocator();
+  hearth::spell_settings_by(hearth::flag_of);
   occupy_standard_descriptors();
   // A full file system and a reader that went away are errors of a write, not the end of the process.
   std::signal(SIGXFSZ, SIG_IGN);

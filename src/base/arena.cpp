@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/error_format.h"
 #include "base/pool.h"
+#include "base/setting.h"
 
 namespace hearth {
 
@@ -16,8 +18,9 @@ Arena::Arena(std::string name, size_t bytes, std::shared_ptr<void> reservation)
   if (bytes == 0) return;
   void* address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (address == MAP_FAILED) {
-    throw storage_error("arena " + name_ + ": the system has no " + std::to_string(bytes) +
-                        " bytes of memory; lower --cpu-memory, --micro-batch or --seq-len");
+    throw storage_error("arena {}: the system has no {} bytes of memory; lower {}, {} or {}", name_,
+                        bytes, spelled(Setting::cpu_memory), spelled(Setting::micro_batch),
+                        spelled(Setting::seq_len));
   }
   data_ = static_cast<std::byte*>(address);
   mapped_ = true;

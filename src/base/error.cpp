@@ -1,5 +1,8 @@
 #include "base/error.h"
 
+#include <fmt/format.h>
+
+#include "base/error_format.h"
 #include "base/utf8.h"
 
 namespace hearth {
@@ -41,6 +44,10 @@ Error input_error(const std::string& message) { return {ExitCode::input, message
 Error storage_error(const std::string& message) { return {ExitCode::storage, message}; }
 Error numeric_error(const std::string& message) { return {ExitCode::numeric, message}; }
 Error device_error(const std::string& message) { return {ExitCode::device, message}; }
+
+Error formatted_error(ExitCode code, fmt::string_view format, fmt::format_args values) {
+  return {code, fmt::vformat(format, values)};
+}
 
 std::string Quoted::operator()(std::string_view text) const {
   return "'" + shown(text, kMaxQuoted) + "'";

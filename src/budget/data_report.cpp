@@ -1,16 +1,13 @@
 #include "budget/data_report.h"
 
-#include <cstdio>
+#include <fmt/core.h>
+
+#include "base/counted.h"
+#include "base/setting.h"
 
 namespace hearth {
 
 namespace {
-
-std::string rounded(const char* pattern, double value) {
-  char text[64];
-  std::snprintf(text, sizeof text, pattern, value);
-  return text;
-}
 
 double epochs_of(const DataShape& data, int64_t steps) {
   return static_cast<double>(steps) / data.steps;
@@ -20,20 +17,23 @@ double epochs_of(const DataShape& data, int64_t steps) {
 
 std::vector<std::string> data_lines(const DataShape& data, std::optional<int64_t> steps) {
   const RowTotals& totals = data.rows.totals;
-  const auto n = [](int64_t value) { return std::to_string(value); };
-  std::string epoch = "an epoch: " + n(data.tokens) + " tokens in " + n(data.sequences) +
-                      " sequences, " + rounded("%.1f", 100 * data.fill) +
-                      " % of --seq-len filled; " + rounded("%.4g", data.steps) + " steps";
-  if (steps) epoch += "; the run is " + rounded("%.4g", epochs_of(data, *steps)) + " epochs";
-  if (data.eval_rows > 0) epoch += "; " + n(data.eval_rows) + " rows kept for evaluation";
-  return {"data: " + n(totals.rows) + " rows, " + n(totals.tokens) + " tokens, " +
-              n(totals.trained_tokens) + " trained; " + n(totals.truncated) + " rows cut (" +
-              n(totals.truncated_tokens) + " tokens, " + n(data.rows.truncated_trained_tokens) +
-              " of them trained), " + n(totals.dropped) + " dropped, " + n(totals.bad) + " bad, " +
-              n(totals.untrained) + " without a trained token",
-          "lengths: half of the rows have at most " + n(data.rows.p50) + " tokens, 90 % " +
-              n(data.rows.p90) + ", 99 % " + n(data.rows.p99) + "; the longest " +
-              n(data.rows.longest),
+  std::string epoch = fmt::format(
+      "one epoch: {} in {} ({:.1f} % of {} filled), {:.4g} steps", counted(data.tokens, "token"),
+      counted(data.sequences, "sequence"), 100 * data.fill, spelled(Setting::seq_len), data.steps);
+  if (steps) epoch += fmt::format("; the run: {:.4g} epochs", epochs_of(data, *steps));
+  if (data.eval_rows > 0) {
+    epoch += fmt::format("; {} held back for evaluation", counted(data.eval_rows, "row"));
+  }
+  return {fmt::format("data: {}, {}, {} of them trained; {} cut (by {}, {} of them trained), {} "
+                      "dropped, {} bad, {} without a trained token",
+                      counted(totals.rows, "row"), counted(totals.tokens, "token"),
+                      totals.trained_tokens, counted(totals.truncated, "row"),
+                      counted(totals.truncated_tokens, "token"), data.rows.truncated_trained_tokens,
+                      totals.dropped, totals.bad, totals.untrained),
+          fmt::format(
+              "row lengths: half have at most {}, 90 % at most {}, 99 % at most {}; the longest "
+              "has {}",
+              counted(data.rows.p50, "token"), data.rows.p90, data.rows.p99, data.rows.longest),
           std::move(epoch)};
 }
 

@@ -7,7 +7,7 @@ namespace hearth {
 
 inline constexpr const char* kProgram = "program and libraries";
 inline constexpr const char* kData = "data";
-inline constexpr const char* kLists = "lists of tasks";
+inline constexpr const char* kLists = "schedules";
 inline constexpr const char* kReading = "buffers of reading files";
 inline constexpr const char* kStaging = "staging of parameters of devices";
 /// Of the host, for a device whose memory is the host's.

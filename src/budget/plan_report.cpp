@@ -95,7 +95,7 @@ std::string every_task(const Schedule& list) {
   std::string text;
   size_t number = 0;
   for (const Task& task : list.tasks) {
-    text += format("  %4zu  %-44s", number++, describe(task).c_str()) + values_text(task) + "\n";
+    text += format("  %4zu  %-54s", number++, describe(task).c_str()) + values_text(task) + "\n";
   }
   return text;
 }
@@ -129,7 +129,7 @@ std::string kinds_of_tasks(const Schedule& list) {
                    ? "layer " + std::to_string(least)
                    : "layers " + std::to_string(least) + " to " + std::to_string(line.most);
     }
-    text += format("  %5lld  %-18s %-16s ", static_cast<long long>(line.count), line.name.c_str(),
+    text += format("  %5lld  %-19s %-16s ", static_cast<long long>(line.count), line.name.c_str(),
                    layers.c_str()) +
             line.values + "\n";
   }

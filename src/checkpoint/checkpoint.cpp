@@ -83,7 +83,7 @@ std::vector<std::string> Checkpoint::find_weight_files() {
                           "save_pretrained(..., safe_serialization=True)");
       }
     }
-    throw input_error(directory_ + ": neither " + kSingle + " nor " + kIndex + " is there");
+    throw input_error(directory_ + ": has neither " + kSingle + " nor " + kIndex);
   }
   const std::string path = model_file(directory_, kIndex, follow_links_);
   index_text_ = read_text_file(path, kMaxIndexBytes);
@@ -91,8 +91,8 @@ std::vector<std::string> Checkpoint::find_weight_files() {
   weight_map_ = parse_weight_index(index_text_, path);
   for (const auto& [tensor, file] : weight_map_) names.insert(file);
   if (has_model_file(directory_, kSingle) && !names.contains(kSingle)) {
-    throw input_error(directory_ + ": holds " + kSingle + " beside an index that does not name it" +
-                      "; remove the one that is not meant");
+    throw input_error(directory_ + ": holds " + kSingle +
+                      " and an index that does not name it; remove one of the two");
   }
   return {names.begin(), names.end()};
 }
@@ -101,7 +101,7 @@ void Checkpoint::open_weight_files(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     if (!index_text_.empty() && !has_model_file(directory_, name)) {
       throw input_error(directory_ + "/" + kIndex + ": names " + quoted(name) +
-                        ", which is not there");
+                        ", which does not exist");
     }
     files_.push_back(
         std::make_unique<SafetensorsFile>(model_file(directory_, name, follow_links_)));
@@ -164,7 +164,7 @@ void Checkpoint::check_tensors() {
     const std::string source = family_->tied_source(spec_, name);
     if (source.empty()) {
       throw input_error(files_[static_cast<size_t>(location.file)]->path() + ": unknown tensor " +
-                        quoted(name) + "; no key of config.json accounts for it");
+                        quoted(name) + ", which no key of config.json explains");
     }
     check_tensor(name, this->location(source).entry.shape);
   }
@@ -186,8 +186,7 @@ void Checkpoint::check_tensor(const std::string& name, const std::vector<int64_t
                       ", config.json asks for " + shape_text(shape));
   }
   if (entry.dtype != "F32" && entry.dtype != "BF16" && entry.dtype != "F16") {
-    throw input_error(where() + " is stored as " + entry.dtype +
-                      "; weights are read from F32, BF16 and F16 only");
+    throw input_error(where() + " is stored as " + entry.dtype + "; expected F32, BF16 or F16");
   }
 }
 

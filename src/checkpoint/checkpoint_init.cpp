@@ -4,9 +4,10 @@
 #include <thread>
 #include <vector>
 
-#include "base/error.h"
+#include "base/error_format.h"
 #include "base/pool.h"
 #include "base/random.h"
+#include "base/setting.h"
 #include "base/stop.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/model_files.h"
@@ -122,15 +123,15 @@ void write_index(const ParameterTable& table, const std::vector<Shard>& shards, 
 /// The tokenizer files of a directory; input error where it has none.
 std::vector<std::string> tokenizer_files(const std::string& directory) {
   if (file_info(directory).kind != FileKind::directory) {
-    throw input_error("--tokenizer " + quoted(directory) + ": expected a directory");
+    throw input_error("{}: expected a directory", spelled(Setting::tokenizer, quoted(directory)));
   }
   std::vector<std::string> files;
   for (const char* name : kTokenizerFiles) {
     if (has_model_file(directory, name)) files.emplace_back(name);
   }
   if (files.empty()) {
-    throw input_error("--tokenizer " + quoted(directory) + ": no tokenizer files in it (" +
-                      kTokenizerFiles[0] + ")");
+    throw input_error("{}: no tokenizer files in it; expected at least {}",
+                      spelled(Setting::tokenizer, quoted(directory)), kTokenizerFiles[0]);
   }
   for (std::string& name : template_files(directory)) files.push_back(std::move(name));
   return files;

@@ -72,7 +72,7 @@ ModelDescription describe_model(const std::string& directory, bool follow_links)
     if (bytes > 0) {
       if (each < 3 && size_of(type) != 2) type = DType::bf16;
       if (each >= 3 && size_of(type) != 4) type = DType::f32;
-      model.types_basis = "the index: " + two_digits(each) + " bytes a parameter";
+      model.types_basis = "the index: " + two_digits(each) + " bytes per parameter";
     }
   }
   for (Tensor& t : model.table.tensors()) t.stored = type;

@@ -61,10 +61,10 @@ std::string find_model(const std::string& name) {
   const std::string commit = commit_of(folder + "/refs/" + revision);
   const std::string snapshot = folder + "/snapshots/" + (commit.empty() ? revision : commit);
   if (file_info(snapshot).kind == FileKind::directory) return snapshot;
-  throw input_error(quoted(name) + ": no directory of that name, and not in the hub cache (" +
-                    folder + (revision == "main" ? "" : ", revision " + revision) +
-                    "); nothing is downloaded: 'hf download " + repository +
-                    (revision == "main" ? "" : " --revision " + revision) + "' does that");
+  throw input_error(quoted(name) + ": neither a directory nor in the hub cache (" + folder +
+                    (revision == "main" ? "" : ", revision " + revision) +
+                    "); hearth downloads nothing, so run 'hf download " + repository +
+                    (revision == "main" ? "" : " --revision " + revision) + "' first");
 }
 
 }  // namespace hearth

@@ -103,14 +103,14 @@ std::string inspection_text(const Inspection& inspection) {
   const ModelSpec& s = inspection.spec;
   const auto n = [](int64_t x) { return std::to_string(x); };
   std::string out = s.family + ", " + short_count(inspection.parameters) + " parameters, " +
-                    short_count(inspection.active_parameters) + " active a token, " +
+                    short_count(inspection.active_parameters) + " active per token, " +
                     n(inspection.files) + (inspection.files == 1 ? " file\n" : " files\n");
   out += "vocabulary " + n(s.vocabulary) + ", hidden " + n(s.hidden) + ", layers " + n(s.layers) +
          " (" + n(s.moe_layers()) + " with experts), positions " + n(s.max_positions) + "\n";
   out += "heads " + n(s.heads) + "/" + n(s.kv_heads) + " of " + n(s.head_dim) +
          (s.qkv_bias ? ", biases" : "") + window_text(s) + ", rope theta " +
          Json(s.rope_theta).dump() + (s.tied_head ? ", tied head" : "") + "\n";
-  out += "experts " + n(s.experts) + ", " + n(s.experts_per_token) + " a token, width " +
+  out += "experts " + n(s.experts) + ", " + n(s.experts_per_token) + " per token, width " +
          n(s.expert_width) + (s.normalize_weights ? ", weights normalized" : "") +
          (s.shared_width > 0 ? "; shared width " + n(s.shared_width) : "") +
          (s.moe_layers() < s.layers ? "; dense width " + n(s.dense_width) : "") + "; stored " +

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
-#include "base/error.h"
+#include "base/error_format.h"
 #include "base/file_failure.h"
 #include "base/file_ops.h"
+#include "base/setting.h"
 
 namespace hearth {
 namespace {
@@ -47,12 +48,12 @@ std::string model_file(const std::string& directory, const std::string& name, bo
   if (follow_links || (!in_folder && !file_info(path).is_link)) return path;
   const FileInfo info = file_info(path);
   if (info.is_link && info.kind == FileKind::none) {
-    throw input_error(path + ": a link that leads nowhere");
+    throw input_error("{}: a link to a file that does not exist", path);
   }
   const std::string target = real_path(path);
   if (!link_allowed(target, real_path(directory))) {
-    throw input_error(path + ": a link out of the model directory, to " + quoted(target) +
-                      "; pass --follow-links if this is meant");
+    throw input_error("{}: a link out of the model directory, to {}; to read it, pass {}", path,
+                      quoted(target), spelled(Setting::follow_links));
   }
   return path;
 }

@@ -2,7 +2,7 @@
 
 #include <exception>
 
-#include "base/error.h"
+#include "base/error_format.h"
 #include "base/file_ops.h"
 #include "base/paths.h"
 
@@ -13,11 +13,11 @@ NewDirectory::NewDirectory(const std::string& target) : target_(without_trailing
   parent_ = slash == std::string::npos ? "." : slash == 0 ? "/" : target_.substr(0, slash);
   const std::string name = slash == std::string::npos ? target_ : target_.substr(slash + 1);
   if (name.empty() || name == "." || name == "..") {
-    throw usage_error(quoted(target) + " is no name for a new directory");
+    throw usage_error("{}: expected the name of a new directory", quoted(target));
   }
   const FileInfo info = file_info(target_);
   if (info.is_link || info.kind != FileKind::none) {
-    throw usage_error(target_ + " exists already; nothing was written");
+    throw usage_error("{}: exists already, nothing was written; choose another name", target_);
   }
   make_directory(parent_);
   temporary_ = parent_ + "/.tmp-" + name;

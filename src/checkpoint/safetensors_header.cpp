@@ -33,7 +33,7 @@ uint64_t checked_bytes(const SafetensorsEntry& entry, const std::string& source)
   if (!bytes) {
     throw input_error(source + ": tensor " + quoted(entry.name) + ": the shape " +
                       shape_text(entry.shape) + " of type " + entry.dtype +
-                      " overflows or fills no whole number of bytes");
+                      " is too large, or not a whole number of bytes");
   }
   return *bytes;
 }
@@ -55,16 +55,16 @@ void check_layout(const SafetensorsHeader& header, uint64_t data_bytes, const st
                         " takes " + std::to_string(bytes));
     }
     if (entry.begin != at) {
-      throw input_error(where() + ": its data begin at " + std::to_string(entry.begin) +
-                        (entry.begin < at ? ", inside another tensor's (which end at "
-                                          : ", after a hole (the data before end at ") +
+      throw input_error(where() + ": its data begins at " + std::to_string(entry.begin) +
+                        (entry.begin < at ? ", inside another tensor's (which ends at "
+                                          : ", after a gap (the data before it ends at ") +
                         std::to_string(at) + ")");
     }
     at = entry.end;
   }
   if (at != data_bytes) {
     throw input_error(source + ": " + std::to_string(data_bytes - at) +
-                      " bytes after the last tensor's data belong to no tensor");
+                      " bytes follow the data of the last tensor");
   }
 }
 

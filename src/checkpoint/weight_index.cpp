@@ -29,7 +29,7 @@ void check_file_name(const std::string& file, const std::string& tensor,
   constexpr std::string_view kEnding = ".safetensors";
   if (!is_plain_name(file) || !file.ends_with(kEnding)) {  // the ending alone is none
     throw input_error(where() + " names " + quoted(file) +
-                      ", which is no plain file name ending in .safetensors");
+                      "; expected a plain file name that ends in .safetensors");
   }
 }
 
@@ -45,7 +45,8 @@ WeightMap parse_weight_index(std::string_view text, const std::string& source) {
   out.reserve(map->as_object().size());
   for (const auto& [tensor, file] : map->as_object()) {
     if (!file.is_string()) {
-      throw input_error(source + ": weight_map of tensor " + quoted(tensor) + " is no file name");
+      throw input_error(source + ": weight_map of tensor " + quoted(tensor) +
+                        ": expected a file name");
     }
     check_file_name(file.as_string(), tensor, source);
     out.emplace_back(tensor, file.as_string());

@@ -39,7 +39,8 @@ const Json& member(const Json& object, std::string_view key, const std::string& 
 
 void allow_keys(const Json& object, const std::string& where,
                 std::initializer_list<std::string_view> keys) {
-  if (!object.is_object()) throw input_error(where + ": an object expected, not " + shown(object));
+  if (!object.is_object())
+    throw input_error(where + ": expected an object, found " + shown(object));
   for (const auto& [key, value] : object.as_object()) {
     if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
       throw input_error(where + ": the key " + quoted(key) + " (" + shown(value) +
@@ -52,7 +53,7 @@ bool read_bool(const Json& object, std::string_view key, bool absent, const std:
   const Json* found = object.find(key);
   if (found == nullptr) return absent;
   if (!found->is_bool()) {
-    throw input_error(path_of(where, key) + ": true or false expected, not " + shown(*found));
+    throw input_error(path_of(where, key) + ": expected true or false, found " + shown(*found));
   }
   return found->as_bool();
 }
@@ -60,14 +61,14 @@ bool read_bool(const Json& object, std::string_view key, bool absent, const std:
 const std::string& read_string(const Json& object, std::string_view key, const std::string& where) {
   const Json& found = member(object, key, where);
   if (!found.is_string()) {
-    throw input_error(path_of(where, key) + ": a string expected, not " + shown(found));
+    throw input_error(path_of(where, key) + ": expected a string, found " + shown(found));
   }
   return found.as_string();
 }
 
 int32_t read_id(const Json& value, const std::string& where) {
   if (!value.is_signed() || value.as_int() < 0 || value.as_int() > kMaxId) {
-    throw input_error(where + ": an id from 0 to " + std::to_string(kMaxId) + " expected, not " +
+    throw input_error(where + ": expected an id from 0 to " + std::to_string(kMaxId) + ", found " +
                       shown(value));
   }
   return static_cast<int32_t>(value.as_int());

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/error.h"
+#include "base/error_format.h"
 
 namespace hearth {
 
@@ -13,9 +13,8 @@ std::shared_ptr<void> Budget::claim(const std::string& name, uint64_t bytes) {
   {
     const std::lock_guard lock(mutex_);
     if (bytes > bytes_ - used_) {
-      throw usage_error("memory of " + memory_ + ": " + name + " needs " + std::to_string(bytes) +
-                        " bytes, " + std::to_string(bytes_ - used_) + " of the budget of " +
-                        std::to_string(bytes_) + " are left; " + remedy_);
+      throw usage_error("memory of {}: {} needs {} bytes, but {} of the budget of {} are left; {}",
+                        memory_, name, bytes, bytes_ - used_, bytes_, remedy_);
     }
     used_ += bytes;
   }

@@ -48,8 +48,8 @@ std::string missing_cuda_code(std::string_view architectures, int major, int min
     return {};
   }
   return "its compute capability is " + std::to_string(major) + '.' + std::to_string(minor) +
-         ", and this build has code for " + std::string(architectures) +
-         " (-DHEARTH_CUDA_ARCHITECTURES= when it is built)";
+         ", but this build has code for " + std::string(architectures) +
+         "; build with -DHEARTH_CUDA_ARCHITECTURES=" + std::to_string(version);
 }
 
 }  // namespace hearth

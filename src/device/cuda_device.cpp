@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/error.h"
+#include "base/error_format.h"
+#include "base/setting.h"
 #include "device/cuda_event.h"
 #include "device/cuda_state.h"
 #include "device/cuda_stream.h"
@@ -113,8 +114,7 @@ class CudaDevice final : public Device {
 // Raises for calls that belong to no device's state yet.
 void require(CudaCalls& calls, int device, const char* label, CudaCode code) {
   if (code == kCudaOk) return;
-  throw device_error("cuda:" + std::to_string(device) + ": " + label + ": " +
-                     calls.error_text(code) + " (" + std::to_string(code) + ")");
+  throw device_error("cuda:{}: {}: {} ({})", device, label, calls.error_text(code), code);
 }
 
 // Lets `device` reach the memory of `peer`; false where the hardware cannot.
@@ -136,18 +136,18 @@ void check_numbers(CudaCalls& calls, std::span<const CudaDeviceOptions> options)
   int count = 0;
   const CudaCode code = calls.device_count(&count);
   if (code != kCudaOk) {
-    throw device_error("cuda: cudaGetDeviceCount: " + calls.error_text(code) + " (" +
-                       std::to_string(code) + ")");
+    throw device_error("cuda: cudaGetDeviceCount: {} ({})", calls.error_text(code), code);
   }
   for (size_t i = 0; i < options.size(); ++i) {
     const int number = options[i].number;
     const std::string name = "cuda:" + std::to_string(number);
     if (number < 0 || number >= count) {
-      throw usage_error("--devices: there is no " + name + "; this machine has " +
-                        std::to_string(count) + (count == 1 ? " GPU" : " GPUs"));
+      throw usage_error("{}: there is no {}; this machine has {} {}", spelled(Setting::devices),
+                        name, count, count == 1 ? "GPU" : "GPUs");
     }
     for (size_t k = 0; k < i; ++k) {
-      if (options[k].number == number) throw usage_error("--devices: " + name + " twice");
+      if (options[k].number == number)
+        throw usage_error("{}: {} twice; name it once", spelled(Setting::devices), name);
     }
   }
 }
@@ -171,22 +171,24 @@ CudaDevices make_cuda_devices(CudaCalls& calls, std::span<const CudaDeviceOption
     CudaDeviceInfo info;
     require(calls, o.number, "cudaGetDeviceProperties", calls.device_info(o.number, &info));
     if (o.budget > info.memory_bytes) {
-      throw usage_error("--gpu-memory: " + std::to_string(o.budget) + " bytes, but " + name +
-                        " has " + std::to_string(info.memory_bytes));
+      throw usage_error("{}: {} bytes, but {} has {}; ask for less", spelled(Setting::gpu_memory),
+                        o.budget, name, info.memory_bytes);
     }
     const uint64_t budget = o.budget > 0 ? o.budget : default_gpu_budget(info.memory_bytes);
     result.devices.push_back(std::make_unique<CudaDevice>(CudaStateParts{
         calls, o.number, numa_node_of_pci(info.bus_id),
-        std::make_shared<Budget>(name, "raise --gpu-memory", budget), o.pinned, map, numbers}));
+        std::make_shared<Budget>(name, "raise " + spelled(Setting::gpu_memory), budget), o.pinned,
+        map, numbers}));
   }
   for (size_t i = 0; i < numbers.size(); ++i) {
     for (size_t k = i + 1; k < numbers.size(); ++k) {
       const bool there = connect(calls, numbers[i], numbers[k]);
       const bool back = connect(calls, numbers[k], numbers[i]);
       if (there && back) continue;
-      result.notes.push_back("cuda:" + std::to_string(numbers[i]) +
-                             " and cuda:" + std::to_string(numbers[k]) +
-                             " do not reach each other: copies between them go through the host");
+      result.notes.push_back(fmt::format(
+          "cuda:{} and cuda:{} cannot copy to each other directly: copies between them go "
+          "through the host",
+          numbers[i], numbers[k]));
     }
   }
   return result;

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/error.h"
+#include "base/error_format.h"
 #include "topology/memory_binding.h"
 
 namespace hearth {
@@ -37,8 +37,9 @@ void CudaState::refuse_memory(const std::string& what) {
   parts_.calls.get_last_error();
   size_t free = 0, total = 0;
   call("cudaMemGetInfo", &CudaCalls::memory_info, &free, &total);
-  throw device_error(name_ + ": " + what + ": out of memory; " + std::to_string(free) + " of " +
-                     std::to_string(total) + " bytes of the GPU are free, others may use it");
+  throw device_error(
+      "{}: {}: out of memory; {} of {} bytes of the GPU are free, other programs may use the rest",
+      name_, what, free, total);
 }
 
 std::unique_ptr<Arena> CudaState::reserve_device(const std::string& name, size_t bytes) {
@@ -97,8 +98,8 @@ std::unique_ptr<Arena> CudaState::reserve_pinned(const std::string& name, size_t
   const CudaCode code = parts_.calls.host_register(static_cast<void*>(memory->pages.data()), bytes);
   if (code == kCudaOutOfMemory) {
     parts_.calls.get_last_error();
-    throw device_error(name_ + ": " + name + ": the system cannot pin " + std::to_string(bytes) +
-                       " bytes of host memory");
+    throw device_error("{}: {}: the system cannot pin {} bytes of host memory; see 'ulimit -l'",
+                       name_, name, bytes);
   }
   check("cudaHostRegister", code);
   memory->registered = true;

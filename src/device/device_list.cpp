@@ -4,8 +4,9 @@
 #include <map>
 #include <utility>
 
-#include "base/error.h"
+#include "base/error_format.h"
 #include "base/numbers.h"
+#include "base/setting.h"
 
 namespace hearth {
 namespace {
@@ -15,7 +16,7 @@ constexpr int64_t kMostNumber = 1023;
 constexpr double kMostLatency = 60;  // seconds
 
 [[noreturn]] void refuse(std::string_view item, const std::string& what) {
-  throw usage_error(quoted(item) + ": " + what);
+  throw usage_error("{}: {}", quoted(item), what);
 }
 
 // The parts of a text between separators; one empty part of an empty text.
@@ -35,7 +36,7 @@ size_t take_count(std::string_view& item, std::string_view whole) {
   if (digits == 0 || digits == item.size() || item[digits] != 'x') return 1;
   const auto count = parse_count(item.substr(0, digits));
   if (!count || *count < 1 || *count > static_cast<int64_t>(kMostDevices)) {
-    refuse(whole, "a device is repeated 1 to " + std::to_string(kMostDevices) + " times");
+    refuse(whole, fmt::format("a device can be repeated 1 to {} times", kMostDevices));
   }
   item.remove_prefix(digits + 1);
   return static_cast<size_t>(*count);
@@ -44,7 +45,8 @@ size_t take_count(std::string_view& item, std::string_view whole) {
 double rate(std::string_view value, std::string_view key, std::string_view item) {
   const auto bytes = parse_size(value);
   if (!bytes || *bytes == 0) {
-    refuse(item, std::string(key) + "= expected bytes a second, such as 12G, got " + quoted(value));
+    refuse(item, fmt::format("{}=: expected bytes per second, such as 12G, found {}", key,
+                             quoted(value)));
   }
   return static_cast<double>(*bytes);
 }
@@ -52,7 +54,7 @@ double rate(std::string_view value, std::string_view key, std::string_view item)
 void set_key(VirtualKeys& keys, std::string_view key, std::string_view value,
              std::string_view item) {
   const auto expected = [&](const std::string& what) {
-    refuse(item, std::string(key) + "= expected " + what + ", got " + quoted(value));
+    refuse(item, fmt::format("{}=: expected {}, found {}", key, what, quoted(value)));
   };
   if (key == "mem") {
     const auto bytes = parse_size(value);
@@ -82,8 +84,10 @@ void set_key(VirtualKeys& keys, std::string_view key, std::string_view value,
   } else if (key == "costs") {
     refuse(item, "costs= is not in this version");
   } else {
-    refuse(item, "no key " + quoted(key) +
-                     "; a virtual device has mem, h2d, d2h, latency, cores, root, root-bw, costs");
+    refuse(item,
+           fmt::format("unknown key {}; a virtual device has mem, h2d, d2h, latency, cores, root, "
+                       "root-bw",
+                       quoted(key)));
   }
 }
 
@@ -93,11 +97,11 @@ VirtualKeys parse_keys(std::string_view text, std::string_view item) {
   for (const std::string_view part : split(text, '/')) {
     const size_t equals = part.find('=');
     if (equals == std::string_view::npos) {
-      refuse(item, "expected key=value between slashes, got " + quoted(part));
+      refuse(item, fmt::format("expected key=value between slashes, found {}", quoted(part)));
     }
     const std::string_view key = part.substr(0, equals);
     if (std::find(seen.begin(), seen.end(), key) != seen.end()) {
-      refuse(item, quoted(key) + " twice");
+      refuse(item, fmt::format("{} is given twice", quoted(key)));
     }
     seen.push_back(key);
     set_key(keys, key, part.substr(equals + 1), item);
@@ -112,7 +116,7 @@ DeviceItem parse_item(std::string_view text, std::string_view whole) {
   } else if (text.starts_with("cuda:")) {
     const auto number = parse_count(text.substr(5));
     if (!number || *number < 0 || *number > kMostNumber) {
-      refuse(whole, "expected cuda:N, N from 0 to " + std::to_string(kMostNumber));
+      refuse(whole, fmt::format("expected cuda:N, N from 0 to {}", kMostNumber));
     }
     item.kind = DeviceKind::cuda;
     item.number = static_cast<int>(*number);
@@ -131,26 +135,30 @@ void check_together(const std::vector<DeviceItem>& items) {
   std::vector<std::string> names;
   for (const DeviceItem& item : items) {
     if (item.kind == DeviceKind::automatic && items.size() > 1) {
-      throw usage_error("auto stands alone: it takes what the machine has");
+      throw usage_error("auto stands alone; name the devices instead");
     }
     const std::string name = item.name();
     if (std::find(names.begin(), names.end(), name) != names.end()) {
-      throw usage_error(name + " twice; only virtual devices can be repeated");
+      throw usage_error("{} twice; only virtual devices can be repeated", name);
     }
     names.push_back(name);
     if (item.keys.root.empty()) {
-      if (item.keys.root_bandwidth > 0) throw usage_error(name + ": root-bw= without root=");
+      if (item.keys.root_bandwidth > 0)
+        throw usage_error("{}: root-bw= without root=; name the root complex", name);
       continue;
     }
     double& bandwidth = roots[item.keys.root];
     if (item.keys.root_bandwidth == 0) continue;
     if (bandwidth != 0 && bandwidth != item.keys.root_bandwidth) {
-      throw usage_error("root " + quoted(item.keys.root) + ": two values of root-bw");
+      throw usage_error("root {}: two values of root-bw; give one", quoted(item.keys.root));
     }
     bandwidth = item.keys.root_bandwidth;
   }
   for (const auto& [root, bandwidth] : roots) {
-    if (bandwidth == 0) throw usage_error("root " + quoted(root) + ": no root-bw");
+    if (bandwidth == 0) {
+      throw usage_error("root {}: no root-bw; give the bytes per second that it shares out",
+                        quoted(root));
+    }
   }
 }
 
@@ -178,7 +186,7 @@ std::vector<DeviceItem> parse_device_list(std::string_view text) {
       items.push_back(item);
     }
     if (items.size() > kMostDevices) {
-      throw usage_error("more than " + std::to_string(kMostDevices) + " devices");
+      throw usage_error("more than {} devices; name fewer", kMostDevices);
     }
   }
   check_together(items);
@@ -208,8 +216,9 @@ VirtualShares share_host(std::span<const DeviceItem> items, std::vector<int> cpu
     const auto own = static_cast<size_t>(keys.cores);
     if (own == 0) continue;
     if (own >= cpus.size()) {
-      throw usage_error("--devices: cores of virtual devices: " + std::to_string(all) +
-                        " are there, and one at least stays the host's");
+      throw usage_error(
+          "{}: the virtual devices ask for all of the {} cores; leave the host at least one",
+          spelled(Setting::devices), all);
     }
     device.cores.assign(cpus.end() - static_cast<std::ptrdiff_t>(own), cpus.end());
     cpus.resize(cpus.size() - own);

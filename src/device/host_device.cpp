@@ -1,6 +1,7 @@
 #include "device/host_device.h"
 
 #include "base/error.h"
+#include "base/setting.h"
 #include "device/budget.h"
 #include "device/host_memory_device.h"
 #include "device/host_stream.h"
@@ -11,7 +12,7 @@ namespace {
 class HostDevice final : public HostMemoryDevice {
  public:
   explicit HostDevice(uint64_t budget)
-      : budget_(std::make_shared<Budget>(name_, "raise --cpu-memory", budget)) {}
+      : budget_(std::make_shared<Budget>(name_, "raise " + spelled(Setting::cpu_memory), budget)) {}
 
   const std::string& name() const override { return name_; }
   std::vector<MemorySpace> spaces() const override {

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/pool.h"
+#include "base/setting.h"
 #include "device/budget.h"
 #include "device/host_memory_device.h"
 #include "device/host_stream.h"
@@ -23,7 +24,8 @@ class VirtualDevice final : public HostMemoryDevice {
         clock_(clock),
         in_(options.h2d),
         out_(options.d2h),
-        budget_(std::make_shared<Budget>(options.name, "raise mem= of the device in --devices",
+        budget_(std::make_shared<Budget>(options.name,
+                                         "raise mem= of the device in " + spelled(Setting::devices),
                                          options.memory)) {}
 
   const std::string& name() const override { return options_.name; }

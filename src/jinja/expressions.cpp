@@ -101,7 +101,7 @@ ExpressionPtr Parser::parse_tuple(bool with_condition, bool in_brackets, std::st
     is_tuple = true;
   }
   if (!is_tuple && !parts.empty()) return std::move(parts[0]);
-  if (!is_tuple && !in_brackets) fail("an expression expected, not " + shown());
+  if (!is_tuple && !in_brackets) fail("expected an expression, found " + shown());
   auto tuple = make(Kind::tuple, line);
   tuple->parts = std::move(parts);
   return done(std::move(tuple));
@@ -247,7 +247,7 @@ ExpressionPtr Parser::parse_primary() {
   }
   if (is_op("[")) return parse_list();
   if (is_op("{")) return parse_dict();
-  fail("an expression expected, not " + shown());
+  fail("expected an expression, found " + shown());
 }
 
 // Neighbouring strings are one.

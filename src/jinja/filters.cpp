@@ -28,7 +28,7 @@ Value filter_tojson(Evaluator&, const Value& input, const Arguments& arguments) 
   }
   if (is_given(bound[2])) {
     const Values separators = iterate(*bound[2]);
-    if (separators.size() != 2) fail("tojson: separators: two texts expected");
+    if (separators.size() != 2) fail("tojson: separators: expected two texts");
     style.between = text_of(separators[0], "tojson: separators");
     style.colon = text_of(separators[1], "tojson: separators");
   }
@@ -145,7 +145,7 @@ Value filter_int(Evaluator&, const Value& input, const Arguments& arguments) {
   charge_bytes(input.bytes().size());
   const int64_t base = bound[1] != nullptr ? integer_of(*bound[1], "int: base") : 10;
   if (base != 0 && base != 2 && base != 8 && base != 10 && base != 16) {
-    fail("int: a base of 2, 8, 10 or 16 expected");
+    fail("int: expected a base of 2, 8, 10 or 16");
   }
   if (const auto value = parse_int(input.bytes(), static_cast<int>(base))) return *value;
   const auto value = parse_float(input.bytes());
@@ -179,16 +179,16 @@ Value filter_round(Evaluator&, const Value& input, const Arguments& arguments) {
   const int64_t digits = bound[0] != nullptr ? integer_of(*bound[0], "round") : 0;
   const std::string method = bound[1] != nullptr ? text_of(*bound[1], "round") : "common";
   require_defined(input);
-  if (!input.is_number()) fail("round: a number expected, not " + input.type_name());
+  if (!input.is_number()) fail("round: expected a number, found " + input.type_name());
   if (method != "common" && method != "ceil" && method != "floor") {
-    fail("round: the method is common, ceil or floor");
+    fail("round: expected the method common, ceil or floor");
   }
   if (method == "common") {
     if (input.is_float()) return rounded(input.as_double(), digits);
     if (digits >= 0) return input.as_int();
     return static_cast<int64_t>(rounded(input.as_double(), digits));
   }
-  if (!std::isfinite(input.as_double())) fail("round: a finite number expected");
+  if (!std::isfinite(input.as_double())) fail("round: expected a finite number");
   const Value power = arithmetic("**", Value(10), Value(digits));
   const Value scaled = arithmetic("*", input, power);
   const double whole =

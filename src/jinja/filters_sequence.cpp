@@ -56,7 +56,7 @@ Value filter_reverse(Evaluator&, const Value& input, const Arguments& arguments)
 Value filter_items(Evaluator&, const Value& input, const Arguments& arguments) {
   bind("items", arguments, {});
   if (input.is_undefined()) return generator({});
-  if (!input.is_dict()) fail("items: a mapping expected, not " + input.type_name());
+  if (!input.is_dict()) fail("items: expected a mapping, found " + input.type_name());
   Values pairs;
   charge_values(input.as_dict().items.size());
   for (const auto& [key, value] : input.as_dict().items) {
@@ -108,7 +108,7 @@ Value filter_select(Evaluator& e, const Value& input, const Arguments& arguments
 Value filter_batch(Evaluator&, const Value& input, const Arguments& arguments) {
   const auto bound = bind("batch", arguments, {"linecount", "fill_with"}, 1);
   const int64_t count = integer_of(*bound[0], "batch");
-  if (count < 1 || count > 100'000) fail("batch: a count from 1 to 100000 expected");
+  if (count < 1 || count > 100'000) fail("batch: expected a count from 1 to 100000");
   Values batches;
   Values batch;
   for (const Value& each : iterate(input)) {
@@ -130,7 +130,7 @@ Value filter_batch(Evaluator&, const Value& input, const Arguments& arguments) {
 Value filter_slice(Evaluator&, const Value& input, const Arguments& arguments) {
   const auto bound = bind("slice", arguments, {"slices", "fill_with"}, 1);
   const int64_t slices = integer_of(*bound[0], "slice");
-  if (slices < 1 || slices > 100'000) fail("slice: a number from 1 to 100000 expected");
+  if (slices < 1 || slices > 100'000) fail("slice: expected a number from 1 to 100000");
   const Values items = iterate(input);
   charge_values(static_cast<size_t>(slices));
   const auto length = static_cast<int64_t>(items.size());

@@ -61,9 +61,9 @@ Value filter_sort(Evaluator& e, const Value& input, const Arguments& arguments) 
 Value filter_dictsort(Evaluator&, const Value& input, const Arguments& arguments) {
   const auto bound = bind("dictsort", arguments, {"case_sensitive", "by", "reverse"});
   const std::string by = bound[1] != nullptr ? text_of(*bound[1], "dictsort") : "key";
-  if (by != "key" && by != "value") fail("dictsort: by is key or value");
+  if (by != "key" && by != "value") fail("dictsort: expected by to be key or value");
   require_defined(input);
-  if (!input.is_dict()) fail("dictsort: a mapping expected, not " + input.type_name());
+  if (!input.is_dict()) fail("dictsort: expected a mapping, found " + input.type_name());
   std::vector<Keyed> items;
   for (const auto& [key, value] : input.as_dict().items) {
     items.emplace_back(key_of(by == "key" ? key : value, truth_or(bound[0], false)),

@@ -164,7 +164,7 @@ Value filter_truncate(Evaluator&, const Value& input, const Arguments& arguments
   const std::string end = bound[2] != nullptr ? text_of(*bound[2], "truncate") : "...";
   const int64_t leeway = is_given(bound[3]) ? integer_of(*bound[3], "truncate") : 5;
   const auto ending = static_cast<int64_t>(count_codes(end));
-  if (length < ending || leeway < 0) fail("truncate: the length is below that of the end");
+  if (length < ending || leeway < 0) fail("truncate: the length is below that of the end text");
   const std::string text = input.is_undefined() ? "" : text_of(input, "truncate");
   if (static_cast<int64_t>(count_codes(text)) <= length + leeway) return like(input, text);
   std::string head = text.substr(0, offset_of(text, static_cast<size_t>(length - ending)));

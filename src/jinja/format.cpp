@@ -142,7 +142,7 @@ std::string format_integer(int64_t value, const Spec& spec) {
   if (spec.type == 'c') {
     if (value < 0 ||
         !append_code(body, static_cast<uint32_t>(std::min<int64_t>(value, 0x110000)))) {
-      fail("a format of a number that is no character");
+      fail("a format of a number that is not a character");
     }
     return padded("", body, spec, '<');
   }
@@ -287,7 +287,7 @@ std::string format_value(const Value& value, const std::string& spec_text) {
     return format_integer(value.as_int(), spec);
   }
   if (!value.is_number() || std::string_view("eEfFgG%\0", 8).find(spec.type) == std::string::npos) {
-    fail("a format that does not suit " + value.type_name());
+    fail("a format that does not fit " + value.type_name());
   }
   return format_float(value.as_double(), spec);
 }

@@ -25,7 +25,7 @@ std::shared_ptr<Dict> make_dict(const Arguments& arguments) {
     } else {
       for (const Value& pair : iterate(from)) {
         const Values parts = iterate(pair);
-        if (parts.size() != 2) fail("dict of a list: pairs expected");
+        if (parts.size() != 2) fail("dict of a list: expected pairs");
         if (parts[0].is_dict() || parts[0].is_list(ListKind::list)) {
           fail("unhashable type: '" + parts[0].type_name() + "'");
         }

@@ -203,7 +203,7 @@ class Lexer {
   void read_name() {
     size_t end = 0;
     while (end < rest_.size() && (is_name_start(rest_[end]) || is_digit(rest_[end]))) {
-      if (rest_[end] < 0) fail("names of other letters than A to Z are not supported");
+      if (rest_[end] < 0) fail("names can only have the letters A to Z");
       ++end;
     }
     add(Kind::name, std::string(rest_.substr(0, end)));
@@ -252,7 +252,7 @@ class Lexer {
     if (read.ec != std::errc() || (!octal && length != digits)) {
       fail(std::string("a bad escape \\") + c);
     }
-    if (!append_code(text, code)) fail("an escape that is no character");
+    if (!append_code(text, code)) fail("an escape of a character that does not exist");
     return first + length;
   }
 

@@ -37,7 +37,7 @@ std::string NamespaceObject::text() const {
 
 void NamespaceObject::set(const std::string& name, Value value) {
   if (name.starts_with('_')) {
-    fail("a namespace takes no attribute that begins with an underscore: " + quoted(name));
+    fail("an attribute of a namespace cannot begin with an underscore: " + quoted(name));
   }
   charge_values(members.items.size() / 8);
   members.set(name, std::move(value));

@@ -69,7 +69,8 @@ Value float_arithmetic(std::string_view op, double a, double b) {
   if (op == "**") {
     if (a == 0 && b < 0) fail("0.0 cannot be raised to a negative power");
     const double power = std::pow(a, b);
-    if (std::isnan(power) && !std::isnan(a) && !std::isnan(b)) fail("complex numbers");
+    if (std::isnan(power) && !std::isnan(a) && !std::isnan(b))
+      fail("complex numbers are not supported");
     if (std::isinf(power) && !std::isinf(a) && !std::isinf(b)) fail("a number that is too large");
     return power;
   }
@@ -260,14 +261,14 @@ Value negated(const Value& value) {
 int64_t integer_of(const Value& value, const char* what) {
   require_defined(value);
   if (!value.is_integral()) {
-    fail(std::string(what) + ": an integer expected, not " + value.type_name());
+    fail(std::string(what) + ": expected an integer, found " + value.type_name());
   }
   return value.as_int();
 }
 
 const std::string& text_of(const Value& value, const char* what) {
   require_defined(value);
-  if (!value.is_string()) fail(std::string(what) + ": a text expected, not " + value.type_name());
+  if (!value.is_string()) fail(std::string(what) + ": expected a text, found " + value.type_name());
   return value.bytes();
 }
 

@@ -68,16 +68,16 @@ bool Parser::take_name(std::string_view name) {
 }
 
 void Parser::expect_op(std::string_view op) {
-  if (!take_op(op)) fail("'" + std::string(op) + "' expected, not " + shown());
+  if (!take_op(op)) fail("expected '" + std::string(op) + "', found " + shown());
 }
 
 void Parser::expect(Token::Kind kind, const char* what) {
-  if (now().kind != kind) fail(std::string(what) + " expected, not " + shown());
+  if (now().kind != kind) fail("expected " + std::string(what) + ", found " + shown());
   ++at_;
 }
 
 std::string Parser::expect_name() {
-  if (now().kind != Token::Kind::name) fail("a name expected, not " + shown());
+  if (now().kind != Token::Kind::name) fail("expected a name, found " + shown());
   return tokens_[at_++].text;
 }
 
@@ -133,7 +133,7 @@ Body Parser::parse_block_of(const std::vector<std::string_view>& ends) {
 }
 
 StatementPtr Parser::parse_statement() {
-  if (now().kind != Token::Kind::name) fail("the name of a tag expected, not " + shown());
+  if (now().kind != Token::Kind::name) fail("expected the name of a tag, found " + shown());
   const std::string tag = now().text;
   if (tag == "if") return parse_if();
   if (tag == "for") return parse_for();
@@ -151,7 +151,7 @@ StatementPtr Parser::parse_statement() {
     return statement;
   }
   if (is_one_of(tag, {"include", "import", "from", "extends"})) {
-    fail("the tag " + tag + " is refused: a chat template reads no files");
+    fail("the tag " + tag + " is not supported: a chat template cannot read files");
   }
   fail("unknown tag " + quoted(tag));
 }
@@ -175,7 +175,7 @@ StatementPtr Parser::parse_for() {
   auto statement = make_statement(Statement::Kind::loop);
   ++at_;
   statement->target = parse_target(false);
-  if (!take_name("in")) fail("'in' expected, not " + shown());
+  if (!take_name("in")) fail("expected 'in', found " + shown());
   statement->value = parse_tuple(false, false, "recursive");
   if (take_name("if")) statement->filter = parse_expression();
   if (is_name("recursive")) fail("recursive loops are not supported");
@@ -211,7 +211,7 @@ void Parser::parse_signature(Signature& signature) {
     if (take_op("=")) {
       signature.defaults.push_back(parse_expression());
     } else if (!signature.defaults.empty()) {
-      fail("a parameter without a default behind one with a default");
+      fail("a parameter without a default after one with a default");
     }
   }
   expect_op(")");
@@ -239,7 +239,7 @@ StatementPtr Parser::parse_call_block() {
   if (is_op("(")) parse_signature(*statement->signature);
   macros_.pop_back();
   statement->value = parse_expression();
-  if (statement->value->kind != Kind::call) fail("a call expected in the tag call");
+  if (statement->value->kind != Kind::call) fail("expected a call in the tag call");
   macros_.push_back(statement->signature.get());
   statement->signature->body = parse_block_of({"endcall"});
   macros_.pop_back();
@@ -291,7 +291,7 @@ StatementPtr Parser::parse_scope(const std::string& tag) {
   if (tag == "generation") {
     tree_.marks_generation = true;
   } else if (tag == "block") {
-    fail("blocks are not supported: a chat template inherits from no other");
+    fail("blocks are not supported: a chat template cannot inherit");
   } else if (!take_name("false") && !take_name("False")) {
     fail("autoescape is not supported");
   }

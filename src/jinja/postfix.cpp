@@ -131,7 +131,7 @@ void Parser::parse_argument(CallNode& call) {
     call.named.emplace_back(name, parse_expression());
   } else {
     if (call.list || call.dict || !call.named.empty()) {
-      fail("an argument without a name behind named ones");
+      fail("an argument without a name after named ones");
     }
     call.positional.push_back(parse_expression());
   }

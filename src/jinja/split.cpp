@@ -111,7 +111,7 @@ std::string format_braces(Evaluator& e, const std::string& format, const Argumen
     counted = counted || number;
     if (name.empty() || number) {
       const size_t at = name.empty() ? next++ : name.size() > 6 ? SIZE_MAX : std::stoul(name);
-      if (counted && next > 0) fail("format: {} beside {0}");
+      if (counted && next > 0) fail("format: both {} and {0}");
       if (at >= arguments.positional.size()) fail("format: not enough values");
       return arguments.positional[at];
     }

@@ -174,7 +174,7 @@ void Evaluator::assign(const Expression& target, Value value) {
     auto* object = found != nullptr && found->is_object()
                        ? dynamic_cast<NamespaceObject*>(&found->as_object())
                        : nullptr;
-    if (object == nullptr) fail("cannot assign an attribute of what is no namespace");
+    if (object == nullptr) fail("only attributes of a namespace can be assigned");
     return object->set(target.text, std::move(value));
   }
   require_defined(value);
@@ -223,7 +223,7 @@ Value Evaluator::call_macro(const Signature& signature, const std::shared_ptr<Sc
     }
   }
   if (!rest.empty() && !signature.takes_varargs) {
-    fail("macro " + name + " takes not more than " + std::to_string(count) + " arguments");
+    fail("macro " + name + " takes at most " + std::to_string(count) + " arguments");
   }
   const int call_line = line_;
   const Inner inner(*this, around);

@@ -193,7 +193,7 @@ template <char side>  // where the text goes: < > ^
 Value justify(Evaluator&, const Value& self, const Arguments& arguments) {
   const auto bound = bind("center, ljust and rjust", arguments, {"width", "fillchar"}, 1);
   const std::string fill = bound[1] != nullptr ? text_of(*bound[1], "fillchar") : " ";
-  if (count_codes(fill) != 1) fail("fillchar: one character expected");
+  if (count_codes(fill) != 1) fail("fillchar: expected one character");
   const int64_t width = integer_of(*bound[0], "width");
   const int64_t space = std::max<int64_t>(0, width - length_of(self));
   if (space > 1'000'000) fail("a width above a million");

@@ -10,11 +10,11 @@ namespace hearth {
 std::string_view name_of(TaskKind kind) {
   switch (kind) {
     case TaskKind::embed: return "embed";
-    case TaskKind::attention: return "A";
-    case TaskKind::mlp: return "S";
-    case TaskKind::dispatch: return "D";
-    case TaskKind::experts: return "E";
-    case TaskKind::combine: return "C";
+    case TaskKind::attention: return "attention";
+    case TaskKind::mlp: return "mlp";
+    case TaskKind::dispatch: return "dispatch";
+    case TaskKind::experts: return "experts";
+    case TaskKind::combine: return "combine";
     case TaskKind::head: return "head";
     case TaskKind::norm: return "norm";
     case TaskKind::clip: return "clip";

@@ -4,10 +4,11 @@
 #include <cmath>
 #include <map>
 
-#include "base/error.h"
+#include "base/error_format.h"
 #include "base/glob.h"
 #include "base/planted.h"
 #include "base/random.h"
+#include "base/setting.h"
 #include "model/parameter_access.h"
 
 namespace hearth {
@@ -56,8 +57,9 @@ class TargetFinder {
     const bool group = is_group(target);
     if (target == "head" && !table_.find_slot(table_.find_block(BlockKind::head), Slot::head)) {
       throw usage_error(
-          "--lora-targets head: the head of this model is its embedding (tie_word_embeddings), so "
-          "an adapter of it could not be loaded; leave head out");
+          "{}: the head of this model is its embedding (tie_word_embeddings), so an adapter of it "
+          "could not be loaded; leave head out",
+          spelled(Setting::lora_targets, "head"));
     }
     bool matched = false;
     std::string no_map;
@@ -73,14 +75,17 @@ class TargetFinder {
     }
     if (matched) return;
     if (!no_map.empty()) {
-      throw usage_error("--lora-targets " + quoted(target) + ": " + quoted(no_map) +
-                        " is no linear map that can have an adapter; train it by --trainable");
+      throw usage_error(
+          "{}: {} is not a linear map, so it cannot have an adapter; use {} to train it",
+          spelled(Setting::lora_targets, quoted(target)), quoted(no_map),
+          spelled(Setting::trainable));
     }
-    throw usage_error("--lora-targets " + quoted(target) +
-                      (group ? ": this model has no such part"
-                             : ": no tensor of the model has such a name (`hearth inspect` lists "
-                               "them; the groups are attention, experts, shared-experts, dense, "
-                               "router, head)"));
+    throw usage_error("{}: {}", spelled(Setting::lora_targets, quoted(target)),
+                      group
+                          ? "the model has no such part; leave it out"
+                          : "no tensor of the model has such a name; the groups are attention, "
+                            "experts, shared-experts, dense, router and head, and 'hearth inspect' "
+                            "lists the tensors");
   }
 
   /// Takes back what a glob names.
@@ -129,8 +134,8 @@ void add_adapters(ParameterTable& table, const PublishedLayout& layout,
     }
   }
   if (!has_adapters(table)) {
-    throw usage_error(
-        "--freeze: every tensor that --lora-targets names is frozen, no adapter is left");
+    throw usage_error("{}: freezes every tensor that {} names, so no adapter is left; freeze fewer",
+                      spelled(Setting::freeze), spelled(Setting::lora_targets));
   }
 }
 

@@ -35,7 +35,7 @@ void ConfigReader::refuse(std::string_view key, const std::string& what) const {
 
 const Json& ConfigReader::required(std::string_view key) const {
   const Json* value = find(key);
-  if (value == nullptr) refuse(key, "needed, and never guessed");
+  if (value == nullptr) refuse(key, "required, and never guessed");
   return *value;
 }
 

@@ -26,8 +26,8 @@ const Family& find_family(const std::string& model_type) {
     if (family->model_type() == model_type) return *family;
     known += (known.empty() ? "" : ", ") + family->model_type();
   }
-  throw input_error("model_type " + quoted(model_type) +
-                    " is not supported; this version knows: " + known);
+  throw input_error("model_type " + quoted(model_type) + " is not supported; supported are " +
+                    known);
 }
 
 const Family& family_of(const Json& config, const std::string& source) {

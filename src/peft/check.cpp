@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "base/error.h"
+#include "base/error_format.h"
 #include "base/stop.h"
 #include "checkpoint/model_files.h"
 #include "model/weight_copy.h"
@@ -78,9 +78,8 @@ void check_against_settings(const AdapterConfig& config, const SafetensorsFile& 
     }
     const std::string_view module = std::string_view(name).substr(0, name.size() - kLoraA.size());
     if (config.may_have_rank(module, entry.shape[0])) continue;
-    throw input_error(file.path() + ": tensor " + quoted(entry.name) + " has rank " +
-                      std::to_string(entry.shape[0]) + ", which r and rank_pattern of " +
-                      config.source() + " do not say");
+    throw input_error("{}: tensor {} has rank {}, which neither r nor rank_pattern of {} gives",
+                      file.path(), quoted(entry.name), entry.shape[0], config.source());
   }
   if (saved.empty()) return;
   throw input_error(config.source() + ": modules_to_save selects " + quoted(*saved.begin()) +
@@ -118,9 +117,11 @@ ContentDigest check_adapter(const std::string& directory, bool follow_links) {
   const AdapterNotes notes(file.header(), file.path());
   ContentDigest digest = digest_of(file, true);
   if (notes.content && *notes.content != digest.root) {
-    throw input_error(file.path() + ": its tensors have the digest " + digest.root.hex() +
-                      ", but had " + notes.content->hex() + " when they were written; damaged, " +
-                      "or changed by a program that kept this program's notes");
+    throw input_error(
+        "{}: content digest mismatch: written with {}, now {}; the file is damaged, or another "
+        "program "
+        "changed it",
+        file.path(), notes.content->hex(), digest.root.hex());
   }
   return digest;
 }

@@ -55,7 +55,7 @@ bool is_off(const Json& value) {
 void refuse_what_is_not_applied(const Json& json, const ConfigReader& config) {
   for (const auto& [key, value] : json.as_object()) {
     if (is_in(key, kInert) || is_in(key, kRead) || is_off(value)) continue;
-    config.refuse(key, "not supported; only plain LoRA without it can be applied exactly");
+    config.refuse(key, "not supported; only plain LoRA is");
   }
   if (config.text("peft_type") != "LORA") config.refuse("peft_type", "only LORA is supported");
   if (config.text("task_type", "CAUSAL_LM") != "CAUSAL_LM") {
@@ -119,7 +119,8 @@ AdapterConfig::AdapterConfig(const Json& json, const std::string& source) : sour
   rules_.parameters = NameRule(config.find("target_parameters"), where("target_parameters"));
   if (rules_.parameters.is_regex()) config.refuse("target_parameters", "expected a list of names");
   if (!rules_.all_linear && rules_.modules.empty() && rules_.parameters.empty()) {
-    config.refuse("target_modules", "neither it nor target_parameters selects anything");
+    config.refuse("target_modules",
+                  "neither target_modules nor target_parameters selects a module");
   }
   saved_ = NameRule(config.find("modules_to_save"), where("modules_to_save"));
   if (saved_.is_regex() || saved_.names().size() > kMaxSaved) {
@@ -130,7 +131,7 @@ AdapterConfig::AdapterConfig(const Json& json, const std::string& source) : sour
   alphas_ = ValuePattern(config.find("alpha_pattern"), false, where("alpha_pattern"));
   layers_ = read_layers(config);
   if (layers_ && (rules_.all_linear || rules_.modules.is_regex())) {
-    config.refuse("layers_to_transform", "PEFT takes it beside a list of target_modules alone");
+    config.refuse("layers_to_transform", "PEFT allows it only with a list of target_modules");
   }
 }
 

@@ -28,7 +28,7 @@ AdapterNotes::AdapterNotes(const SafetensorsHeader& header, const std::string& s
     if (key == kBaseNote || key == kContentNote) {
       std::optional<Digest>& digest = key == kBaseNote ? base : content;
       digest = Digest::from_hex(value);
-      if (!digest) throw input_error(where + ": no digest: " + quoted(value));
+      if (!digest) throw input_error(where + ": expected a digest, found " + quoted(value));
     } else if (key == kRanksNote) {
       ranks = read_ranks(value, where);
     } else if (key == kGateUpNote) {

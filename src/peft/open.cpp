@@ -2,7 +2,8 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "base/error.h"
+#include "base/error_format.h"
+#include "base/setting.h"
 #include "peft/adapter.h"
 #include "peft/names.h"
 #include "peft/tensors.h"
@@ -57,11 +58,11 @@ class AdapterOpener {
   void check_base() const {
     if (!notes_.base || options_.accept_other_base) return;
     if (*notes_.base == (options_.base_digest ? *options_.base_digest : base_digest(base_))) return;
-    throw input_error(path_ + ": trained on another base than " + base_.directory() +
-                      (file_.config_.base_model().empty()
-                           ? std::string()
-                           : " (its config names " + quoted(file_.config_.base_model()) + ")") +
-                      "; pass --accept-other-base if this is meant");
+    const std::string& named = file_.config_.base_model();
+    throw input_error("{}: trained on another base than {}{}; to apply it anyway, pass {}", path_,
+                      base_.directory(),
+                      named.empty() ? "" : fmt::format(" (its config names {})", quoted(named)),
+                      spelled(Setting::accept_other_base));
   }
 
   /// Shapes cannot tell how fused pairs are packed: not the order of columns in B, and where sizes
@@ -69,17 +70,21 @@ class AdapterOpener {
   void check_packing() {
     const bool known = notes_.block_diagonal || options_.fused_as_peft;
     if (known || file_.config_.packs_as_peft()) return;
-    throw input_error(where(tensors_.fused.begin()->second.a) +
-                      ": experts packed into one tensor, and " + file_.config_.source() +
-                      " does not say by PEFT 0.19.1 or newer " +
-                      "(peft_version); other programs pack them in another order, which shapes " +
-                      "do not show. Pass --adapter-layout fused if it is PEFT's");
+    throw input_error(
+        "{}: experts packed into one tensor, but {} does not say that PEFT 0.19.1 or later packed "
+        "them "
+        "(peft_version); other programs pack them in another order, which shapes do not show; if "
+        "PEFT "
+        "packed them, pass {}",
+        where(tensors_.fused.begin()->second.a), file_.config_.source(),
+        spelled(Setting::adapter_layout, "fused"));
   }
 
   void check_targets() {
     if (file_.config_.patterns() > kMostTrials / (modules_.size() + 1)) {
-      throw input_error(file_.config_.source() +
-                        ": rank_pattern and alpha_pattern have too many keys");
+      throw input_error(
+          file_.config_.source() +
+          ": rank_pattern and alpha_pattern have too many keys; remove those without effect");
     }
     // Which module of a fused pair: what the settings select decides where there is one tensor.
     const bool moved = peft_moves_targets(base_.family());
@@ -90,7 +95,7 @@ class AdapterOpener {
       for (const size_t module : packed_in(name)) {
         if (present[module]) {
           throw input_error(where(halves.a) + ": " + quoted(modules_[module].name) +
-                            " has a pair of its own, too");
+                            " also has a pair of its own; remove one of the two");
         }
         present[module] = true;
       }
@@ -248,7 +253,7 @@ class AdapterOpener {
   /// Pairs by matrix; the scales of a block become its first one's.
   void finish() {
     auto& pairs = file_.pairs_;
-    if (pairs.empty()) throw input_error(path_ + ": every pair is noted as empty");
+    if (pairs.empty()) throw input_error(path_ + ": its metadata notes every pair as empty");
     std::sort(pairs.begin(), pairs.end(),
               [](const auto& x, const auto& y) { return x.matrix < y.matrix; });
     std::unordered_map<TensorId, double> factors;

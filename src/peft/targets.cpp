@@ -4,7 +4,8 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "base/error.h"
+#include "base/error_format.h"
+#include "base/setting.h"
 
 namespace hearth {
 namespace {
@@ -91,21 +92,23 @@ void AdapterPlan::add_whole(const ParameterTable& table) {
   for (const FilePair& pair : pairs) adapted.insert(modules[pair.module].now);
   const bool tied = !table.find_slot(table.find_block(BlockKind::head), Slot::head).has_value();
   const auto refuse = [](const Tensor& t, const std::string& why) {
-    throw usage_error("--trainable " + quoted(t.name) + ": " + why +
-                      "; freeze it, or train without --method lora");
+    throw usage_error("{}: {}; freeze it, or train without adapters ({})",
+                      spelled(Setting::trainable, quoted(t.name)), why,
+                      spelled(Setting::method, "full"));
   };
   for (const Tensor& t : table.tensors()) {
     if (!t.trainable || t.factor != Factor::none) continue;
     const std::string module = module_of(name_in_transformers_5(t.name));
     const BlockKind kind = table.block(t.block).kind;
     if (kind == BlockKind::expert) {
-      refuse(t, "an adapter directory cannot hold the own weights of single experts");
+      refuse(t, "an adapter directory cannot hold the weights of single experts");
     }
     if (kind == BlockKind::embedding && tied) {
-      refuse(t, "an adapter directory cannot hold an embedding that is the head, too");
+      refuse(t, "an adapter directory cannot hold an embedding that is also the head");
     }
     if (adapted.contains(module)) {
-      refuse(t, "an adapter directory cannot hold both a module and its pair");
+      refuse(t,
+             "an adapter directory cannot hold both the weights of a module and an adapter of it");
     }
     saved_modules.insert(module);
   }

@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "base/error.h"
+#include "base/error_format.h"
 #include "checkpoint/model_files.h"
 #include "model/weight_copy.h"
 #include "peft/names.h"
@@ -37,12 +37,12 @@ std::string whole_name(std::string name) {
 void require_adapter_type(const SafetensorsFile& file, const SafetensorsEntry& entry) {
   if (entry.dtype == "F32" || entry.dtype == "BF16" || entry.dtype == "F16") return;
   throw input_error(where(file, entry) + " is stored as " + entry.dtype +
-                    "; adapters are read from F32, BF16 and F16 only");
+                    "; expected F32, BF16 or F16");
 }
 
 AdapterConfig open_adapter_config(const std::string& directory, bool follow_links) {
   if (!has_model_file(directory, kAdapterConfig)) {
-    throw input_error(directory + ": no " + kAdapterConfig + "; not an adapter directory");
+    throw input_error("{}: not an adapter directory; it has no {}", directory, kAdapterConfig);
   }
   const std::string path = model_file(directory, kAdapterConfig, follow_links);
   return AdapterConfig(read_json_file(path, kMaxConfigBytes), path);
@@ -95,7 +95,7 @@ AdapterTensors::AdapterTensors(const SafetensorsFile& file, const ParameterTable
       require_adapter_type(file, entry);
       if (entry.shape != shape || !seen.insert(found_whole->second).second) {
         throw input_error(where(file, entry) + " has shape " + shape_text(entry.shape) +
-                          ", or stands there twice; expected " + shape_text(shape));
+                          ", or is there twice; expected " + shape_text(shape));
       }
       whole.emplace_back(i, found_whole->second);
       continue;
@@ -120,7 +120,7 @@ AdapterTensors::AdapterTensors(const SafetensorsFile& file, const ParameterTable
     } else {
       throw input_error(file.path() + ": unknown tensor " + quoted(entry.name) + "; " +
                         base.directory() + " has no matrix " + quoted(name) +
-                        " that an adapter can change");
+                        " that could have an adapter");
     }
     int64_t& half = is_a ? halves->a : halves->b;
     if (half >= 0) {

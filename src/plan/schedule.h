@@ -52,7 +52,7 @@ struct Task {
   Work work;
 };
 
-/// "A backward layer 3 micro-batch 1", for traces and messages.
+/// "attention backward layer 3 micro-batch 1", for traces and messages.
 std::string describe(const Task& task);
 
 struct StreamPlan {

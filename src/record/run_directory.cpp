@@ -4,23 +4,26 @@
 
 #include <cerrno>
 
-#include "base/error.h"
+#include "base/error_format.h"
+#include "base/setting.h"
 #include "state/saved_state.h"
 
 namespace hearth {
 namespace {
 
 void refuse_unfit(const std::string& path) {
-  if (path.empty()) throw usage_error("--out: expected a directory, found an empty name");
+  if (path.empty())
+    throw usage_error("{}: expected a directory, found an empty name", spelled(Setting::out));
   const FileInfo info = file_info(path);
   if (info.kind != FileKind::none && info.kind != FileKind::directory) {
-    throw usage_error("--out " + quoted(path) + ": exists and is no directory; choose another one");
+    throw usage_error("{}: not a directory; choose another name",
+                      spelled(Setting::out, quoted(path)));
   }
   // A run beside a model's own files would leave its state and result in an input.
   for (const char* name : {"/config.json", "/model.safetensors", "/model.safetensors.index.json"}) {
     if (file_info(path + name).kind == FileKind::none) continue;
-    throw usage_error("--out " + quoted(path) + ": holds a checkpoint (" + (name + 1) +
-                      "); choose another directory");
+    throw usage_error("{}: holds a checkpoint ({}); choose another directory",
+                      spelled(Setting::out, quoted(path)), name + 1);
   }
 }
 
@@ -81,9 +84,11 @@ void RunDirectory::require_there() const {
   const int result = file_calls().status(path_.c_str(), true, status);
   const bool another = result >= 0 && (status.st_dev != device_ || status.st_ino != inode_);
   if (another || result == -ENOENT || result == -ENOTDIR) {
-    throw storage_error(path_ +
-                        ": was moved or removed while the run wrote to it; give --out the place "
-                        "where it is now to go on from its newest state");
+    throw storage_error(
+        "{}: was moved or removed while the run wrote to it; to resume from its newest state, give "
+        "its "
+        "new place with {}",
+        path_, spelled(Setting::out));
   }
 }
 
@@ -102,8 +107,7 @@ void RunDirectory::write_plan(const Json& plan) const {
 }
 
 std::string config_yaml(const std::vector<TrainConfig::Recorded>& options) {
-  std::string text =
-      "# The options of this run, as resolved. null: by the rule that --help tells.\n";
+  std::string text = "# The options of this run, resolved. null: by the rule in --help.\n";
   for (const TrainConfig::Recorded& option : options) {
     text += option.name + ": " + option.value + "\n";
   }

@@ -30,14 +30,14 @@ std::vector<LineChart> charts_of(const Sides& sides, const Series& eval_a, const
   std::vector<LineChart> charts;
   charts.push_back({.id = "loss",
                     .title = "Training loss",
-                    .unit = "nats a token",
+                    .unit = "nats per token",
                     .about = "Cross-entropy of the trained tokens.",
                     .lines = both(&MetricsHistory::loss),
                     .wide = true});
   charts.push_back(
       {.id = "eval-loss",
        .title = "Evaluation loss",
-       .unit = "nats a token",
+       .unit = "nats per token",
        .about = "Cross-entropy of the evaluation data.",
        .lines = {{sides.first, &eval_a, 0, false, true}, {sides.second, &eval_b, 1, true, true}},
        .wide = true});
@@ -55,7 +55,7 @@ std::vector<LineChart> charts_of(const Sides& sides, const Series& eval_a, const
                     .from_zero = true});
   charts.push_back({.id = "throughput",
                     .title = "Throughput",
-                    .unit = "tokens a second",
+                    .unit = "tokens per second",
                     .about = "All tokens of a step over its time.",
                     .lines = both(&MetricsHistory::tokens_per_s),
                     .from_zero = true});
@@ -101,7 +101,7 @@ std::string figures_table(const Sides& sides) {
   add(
       "time in steps", [](const RunHistory& r) { return r.metrics.time_s; }, duration_text);
   add(
-      "tokens a second",
+      "tokens per second",
       [&](const RunHistory& r) {
         return r.metrics.time_s > 0 ? static_cast<double>(r.metrics.tokens) / r.metrics.time_s
                                     : none;

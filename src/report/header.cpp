@@ -92,7 +92,7 @@ std::string header_section(const RunHistory& run) {
   }
   if (m.time_s > 0) {
     figures += figure_html(
-        "Tokens a second", number_text(static_cast<double>(m.tokens) / m.time_s),
+        "Tokens per second", number_text(static_cast<double>(m.tokens) / m.time_s),
         m.bound_pct.empty() ? "" : percent_text(m.bound_pct.all.mean()) + " of the bound");
   }
   if (m.peak_rss_bytes > 0) {

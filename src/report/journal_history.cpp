@@ -175,7 +175,7 @@ JournalHistory read_journal(const std::string& path) {
     const Json event = parse_json_at(text, path, lines.number());
     if (!event.is_object()) {
       throw input_error(path + ":" + std::to_string(lines.number()) +
-                        ": expected an object of an event; this is no line of a hearth run");
+                        ": expected an object of an event; this is not a line of a hearth run");
     }
     take(journal, event);
   }

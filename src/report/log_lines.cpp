@@ -27,7 +27,7 @@ bool LogLines::next(std::string_view& line) {
     searched = buffer_.size();
     if (searched > kLongestLine) {
       throw input_error(file_.path() + ":" + std::to_string(number_ + 1) +
-                        ": the line is longer than 16 MiB; this is no log of hearth");
+                        ": the line is longer than 16 MiB; this is not a log of hearth");
     }
     const uint64_t piece = std::min(kPiece, file_.size() - read_);
     if (piece == 0) return false;

@@ -36,7 +36,7 @@ std::vector<LineChart> charts_of(const RunHistory& run, const Series& evaluation
   charts.push_back(
       {.id = "loss",
        .title = "Loss",
-       .unit = "nats a token",
+       .unit = "nats per token",
        .about = "Cross-entropy of the trained tokens.",
        .lines = {{"training", &m.loss, 0},
                  {"evaluation", &evaluation, 1, true, run.journal.evaluations.size() <= 40}},
@@ -61,9 +61,9 @@ std::vector<LineChart> charts_of(const RunHistory& run, const Series& evaluation
   if (run.planned("tokens_per_s")) predicted.push_back({"planned", *run.planned("tokens_per_s")});
   charts.push_back({.id = "throughput",
                     .title = "Throughput",
-                    .unit = "tokens a second",
+                    .unit = "tokens per second",
                     .about = "All tokens of a step over its time.",
-                    .lines = {{"tokens a second", &m.tokens_per_s, 0}},
+                    .lines = {{"tokens per second", &m.tokens_per_s, 0}},
                     .levels = predicted,
                     .from_zero = true});
   charts.push_back({.id = "bound",

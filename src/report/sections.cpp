@@ -100,7 +100,7 @@ std::string resources_section(const RunHistory& run) {
   std::string plan;
   if (predicted) {
     plan =
-        "<p>The plan predicted " + duration_text(*predicted) + " a step" +
+        "<p>The plan predicted " + duration_text(*predicted) + " per step" +
         (measured ? ", measured were " + duration_text(*measured) + " on average" : std::string()) +
         (run.planned("bound_s") ? "; the bound is " + duration_text(*run.planned("bound_s"))
                                 : std::string()) +

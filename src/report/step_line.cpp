@@ -152,7 +152,7 @@ class Scanner {
 
 [[noreturn]] void refuse(const std::string& path, int64_t number, const std::string& what) {
   throw input_error(path + ":" + std::to_string(number) + ": " + what +
-                    "; this is no line of a hearth run");
+                    "; this is not a line of a hearth run");
 }
 
 double number_of(const Json& value, const std::string& key, const std::string& path,

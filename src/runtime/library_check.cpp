@@ -91,7 +91,7 @@ class LibraryCheck {
     try {
       device_.check();
     } catch (const Error& broken) {
-      throw Error(broken.code(), library + " broke the device when it was tried on " + what +
+      throw Error(broken.code(), library + " broke the device in a trial of " + what +
                                      " (HEARTH_WITHOUT=" + library +
                                      " leaves it out): " + broken.what());
     }

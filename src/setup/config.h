@@ -94,7 +94,6 @@ struct TrainConfig : RunConfig, LoraConfig {
   Recompute recompute = Recompute::automatic;
   std::string plan_file;         // a plan to run exactly; empty: it is made at the start
   std::optional<int64_t> group;  // micro-batches that pass a layer together: of the plan file
-  bool deterministic = false;    // asked for by name; every run is replay-exact
 
   Interval save_every{500, std::nullopt};
   int64_t keep = 2;

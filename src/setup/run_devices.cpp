@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <optional>
 
 #include "base/file_ops.h"
 #include "base/log.h"
@@ -39,26 +38,17 @@ std::string missing_code(CudaCalls& calls, int number) {
   return missing_cuda_code(back_end().architectures, info.major, info.minor);
 }
 
-/// The first GPU that there is code for; nullopt, and the reason, where there is none.
-std::optional<int> first_gpu(CudaCalls*& calls, std::string& why_not) {
-  calls = find_cuda(why_not);
-  int count = 0;
-  if (calls == nullptr || calls->device_count(&count) != kCudaOk) return std::nullopt;
-  for (int number = 0; number < count; ++number) {
-    const std::string missing = missing_code(*calls, number);
-    if (missing.empty()) return number;
-    why_not += (why_not.empty() ? "cuda:" : "; cuda:") + std::to_string(number) + ": " + missing;
-  }
-  return std::nullopt;
-}
-
-void say_no_gpu(const std::string& why_not) {
+/// `auto` stays on the host. If a driver shows that there is a GPU, says how to ask for it.
+void say_how_to_ask_for_a_gpu() {
   const std::vector<std::string>& files = back_end().driver_files;
-  const bool meant = std::any_of(files.begin(), files.end(), [](const std::string& path) {
+  const bool driver = std::any_of(files.begin(), files.end(), [](const std::string& path) {
     return file_info(path).kind != FileKind::none;
   });
-  const std::string line = "no GPU is used: " + why_not;
-  meant ? log_warning(line) : log_verbose(line);
+  if (driver) {
+    log_info(
+        "computing on the host: --devices auto means host in this version; --devices cuda:0 asks "
+        "for the first GPU, --devices cuda:0,host leaves the experts to the host");
+  }
 }
 
 // A library that computes something else than our own kernels is not called.
@@ -114,7 +104,7 @@ std::vector<DeviceItem> read_list(const std::string& text) {
 
 void warn_of_idle_gpu_memory(const std::vector<DeviceItem>& items) {
   for (const DeviceItem& item : items) {
-    if (item.kind == DeviceKind::cuda || item.kind == DeviceKind::automatic) return;
+    if (item.kind == DeviceKind::cuda) return;
   }
   log_warning("--gpu-memory has no effect: --devices names no GPU");
 }
@@ -145,7 +135,11 @@ RunDevices open_devices(const DeviceRequest& request) {
   bool with_host = false;
   for (const DeviceItem& item : items) {
     with_host |= item.kind == DeviceKind::host;
-    if (item.kind != DeviceKind::host) devices.push_back(item);
+    if (item.kind == DeviceKind::automatic) {
+      say_how_to_ask_for_a_gpu();
+    } else if (item.kind != DeviceKind::host) {
+      devices.push_back(item);
+    }
   }
   if (devices.size() > 1) {
     throw usage_error("--devices " + quoted(request.devices) +
@@ -158,16 +152,6 @@ RunDevices open_devices(const DeviceRequest& request) {
   const DeviceItem& item = devices.front();
   if (item.kind == DeviceKind::virtual_device) {
     run.places.push_back(virtual_place(items, run.cores));
-  } else if (item.kind == DeviceKind::automatic) {
-    std::string why_not;
-    CudaCalls* calls = nullptr;
-    const std::optional<int> gpu = first_gpu(calls, why_not);
-    if (!gpu) {
-      say_no_gpu(why_not);
-      run.placements = {on_host};
-      return run;
-    }
-    run.places.push_back(cuda_place(*calls, *gpu, request));
   } else {
     std::string why_not;
     CudaCalls* calls = find_cuda(why_not);
@@ -176,11 +160,7 @@ RunDevices open_devices(const DeviceRequest& request) {
     run.places.push_back(cuda_place(*calls, item.number, request));
   }
   take_budget(run.places.back());
-  if (item.kind == DeviceKind::automatic) {
-    run.placements = {whole, experts_on_host, on_host};
-  } else {
-    run.placements = {with_host ? experts_on_host : whole};
-  }
+  run.placements = {with_host ? experts_on_host : whole};
   return run;
 }
 

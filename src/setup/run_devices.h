@@ -38,8 +38,7 @@ struct CudaBackEnd {
   CudaCalls* (*calls)(std::string& why_not) = nullptr;
   std::string_view ops;
   std::string_view architectures;  // that there is code for, as `missing_cuda_code` reads them
-  /// Files by which a machine shows that it is meant to have an NVIDIA GPU: of the driver's module,
-  /// and of Windows' subsystem for Linux.
+  /// Files that show an NVIDIA driver: of its kernel module, and of Windows' subsystem for Linux.
   std::vector<std::string> driver_files = {"/proc/driver/nvidia/version", "/dev/dxg"};
 };
 void set_cuda_back_end(const CudaBackEnd& back_end);
@@ -51,11 +50,10 @@ struct DeviceRequest {
   std::vector<int> cores;  // of the host's workers
 };
 
-/// `auto` takes the first GPU that there is code for, with the experts on the host where they do not fit
-/// beside the rest, and the host where that does not fit; where a driver shows that there should be a
-/// GPU to take, a warning says why none is. A device alone has to hold everything; a
-/// device and `host` have the experts on the host. Errors: usage (2) for a list that makes no sense
-/// or a device that is not there, with the reason; device (6) for one that does not start.
+/// `auto` is `host`; if a driver shows a GPU, a line says how to ask for it. A device alone holds the
+/// whole model; a device and `host` keep the experts on the host. Errors: usage (2) for a list that
+/// makes no sense or names a device that does not exist, with the reason; device (6) for a device that
+/// does not start.
 RunDevices open_devices(const DeviceRequest& request);
 
 }  // namespace hearth

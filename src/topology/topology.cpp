@@ -13,14 +13,14 @@ namespace {
 
 HwlocHandle load() {
   hwloc_topology_t raw = nullptr;
-  if (hwloc_topology_init(&raw) != 0) throw storage_error("topology: hwloc cannot start");
+  if (hwloc_topology_init(&raw) != 0) throw storage_error("topology: hwloc does not start");
   HwlocHandle handle(raw);
   // Only what this process may use: affinity (RESTRICT_TO_CPUBINDING), and what hwloc leaves out by
   // itself: CPUs and nodes that the control group does not allow.
   if (hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM |
                                         HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING) != 0 ||
       hwloc_topology_load(raw) != 0) {
-    throw storage_error("topology: hwloc cannot read this machine (is /sys mounted?)");
+    throw storage_error("topology: hwloc cannot read this machine; is /sys mounted?");
   }
   return handle;
 }
@@ -80,7 +80,7 @@ Topology detect_topology() {
     result.cores.push_back({package_of(hwloc, core), nearest_node(core), numbers(core->cpuset)});
   }
   if (result.cores.empty() || result.nodes.empty()) {
-    throw storage_error("topology: hwloc shows no CPU or no memory");
+    throw storage_error("topology: hwloc shows no CPU or no memory; is /sys mounted?");
   }
   // Virtual machines that lend memory back show nodes that shrink and grow; the system's own total
   // stays, and plans must not depend on the moment.

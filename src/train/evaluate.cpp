@@ -1,6 +1,8 @@
 // `eval`: loss of a checkpoint on data.
 #include <cmath>
 
+#include "base/counted.h"
+#include "base/setting.h"
 #include "train/evaluate.h"
 #include "train/session.h"
 
@@ -9,7 +11,7 @@ namespace hearth {
 Json evaluate(const RunConfig& config, Reporter& reporter) {
   RunSetup setup = prepare_run(config);
   RunRowsRequest rows_wanted = rows_request(config, setup, reporter);
-  rows_wanted.files = parse_data_files(config.data, "--data", false);
+  rows_wanted.files = parse_data_files(config.data, spelled(Setting::data), false);
   const RunRows rows(rows_wanted, Pool(setup.workers, setup.cores));
   EvalBatches batches(rows.training(), sampler_options(config));
   PlanRequest request;
@@ -20,11 +22,11 @@ Json evaluate(const RunConfig& config, Reporter& reporter) {
   require_fit(plan);
   Session session(setup, plan);
   session.read_weights();
-  reporter.note("evaluating " + std::to_string(rows.training().rows()) + " rows, " +
-                std::to_string(rows.training().tokens()) + " tokens");
+  reporter.note("evaluating " + counted(rows.training().rows(), "row") + ", " +
+                counted(rows.training().tokens(), "token"));
   const EvalResult result = session.evaluate(batches);
   if (!std::isfinite(result.loss())) {
-    throw numeric_error("eval: the loss is not finite");
+    throw numeric_error("eval: the loss is not finite; check the weights of the model");
   }
   Json json;
   json["loss"] = result.loss();

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/file_ops.h"
+#include "base/setting.h"
 #include "base/stop.h"
 #include "record/journal.h"
 #include "setup/expert_count.h"
@@ -164,9 +165,9 @@ std::string experts_line(const ChosenExperts& chosen, const ModelSpec& spec) {
   const Json* share = chosen.record.find("share");
   const double taken = share != nullptr && share->is_number() ? share->as_double() : 0;
   return "experts: " + std::to_string(each) + " of " + std::to_string(spec.experts) +
-         " a layer get adapters (--experts " + text("option") + "); they took " +
-         percent_text(100 * taken) + " % of " + text("routed_tokens") +
-         " routed tokens of a sample of " + text("sample_tokens") + " tokens";
+         " per layer get adapters (" + spelled(Setting::experts, text("option")) +
+         "); they received " + percent_text(100 * taken) + " % of " + text("routed_tokens") +
+         " routed tokens in a sample of " + text("sample_tokens") + " tokens";
 }
 
 }  // namespace hearth

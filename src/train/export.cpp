@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "base/arena.h"
-#include "base/error.h"
+#include "base/error_format.h"
 #include "base/file_ops.h"
 #include "base/pool.h"
+#include "base/setting.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/hub_cache.h"
 #include "checkpoint/safetensors.h"
@@ -57,8 +58,8 @@ std::string model_of(const SavedState& state) {
     const Json name = parse_json(text, state.directory + "/manifest.json");
     if (name.is_string()) return name.as_string();
   }
-  throw input_error(state.directory +
-                    ": does not say from which model it was trained; give --model");
+  throw input_error("{}: does not name the model that was trained; give {}", state.directory,
+                    spelled(Setting::model));
 }
 
 /// Memory for every weight in its stored type.
@@ -88,8 +89,9 @@ void read_trained(const SafetensorsFile& file, ParameterTable& table) {
     const uint64_t bytes = entry.end - entry.begin;
     if (!id || entry.dtype != "F32" ||
         bytes != static_cast<uint64_t>(table.tensor(*id).size()) * sizeof(float)) {
-      throw input_error(file.path() + ": tensor " + quoted(entry.name) +
-                        " does not fit the model; give the --model that was trained");
+      throw input_error(
+          "{}: tensor {} does not fit the model; give the model that was trained ({})", file.path(),
+          quoted(entry.name), spelled(Setting::model));
     }
     const View home = table.tensor(*id).home().view;
     for (int64_t at = 0; at < table.tensor(*id).size(); at += kPiece) {
@@ -110,7 +112,8 @@ namespace {
 void require_new(const std::string& out) {
   const FileInfo info = file_info(out);
   if (info.is_link || info.kind != FileKind::none) {
-    throw usage_error("--out " + quoted(out) + ": exists already; nothing was written");
+    throw usage_error("{}: exists already, nothing was written; choose another name",
+                      spelled(Setting::out, quoted(out)));
   }
 }
 
@@ -120,7 +123,7 @@ void export_merged(const MergeConfig& config, Reporter& reporter) {
   const StopSignals signals;  // what is half written does not stay beside --out
   require_new(config.out);
   const std::string model = find_model(config.model);
-  if (file_info(model).kind != FileKind::directory) throw input_error(model + ": no directory");
+  if (file_info(model).kind != FileKind::directory) throw input_error("{}: not a directory", model);
   const Checkpoint base(model, config.follow_links);
   const AdapterFile file(config.adapter, base,
                          {config.accept_other_base, config.fused_as_peft, config.follow_links});
@@ -137,7 +140,8 @@ void export_state(const ExportConfig& config, Reporter& reporter) {
   const SavedState state = find_state(config.from_state, reporter);
   const std::string model = find_model(config.model.empty() ? model_of(state) : config.model);
   if (file_info(model).kind != FileKind::directory) {
-    throw input_error(model + ": no directory; give the model that was trained by --model");
+    throw input_error("{}: not a directory; give the model that was trained ({})", model,
+                      spelled(Setting::model));
   }
   const Checkpoint base(model, config.follow_links);
   check_model_content(state.extra, base);

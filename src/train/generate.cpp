@@ -2,8 +2,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/counted.h"
+#include "base/error_format.h"
 #include "base/file_ops.h"
 #include "base/random.h"
+#include "base/setting.h"
 #include "base/utf8.h"
 #include "data/tokenizer/tokenizer.h"
 #include "train/generate.h"
@@ -35,10 +38,11 @@ std::string generate(const GenerateConfig& config, Reporter& reporter,
   const Tokenizer tokenizer(config.model, config.follow_links);
   const std::string prompt = prompt_text(config);
   if (find_invalid_utf8(prompt) != std::string::npos)
-    throw input_error("--prompt: not valid UTF-8");
+    throw input_error("{}: not valid UTF-8", spelled(Setting::prompt));
   std::vector<int32_t> ids =
       tokenizer.encode(prompt, {.add_special = config.messages_file.empty()}).ids;
-  if (ids.empty()) throw usage_error("--prompt: it has no tokens; generation needs at least one");
+  if (ids.empty())
+    throw usage_error("{}: has no tokens; give at least one", spelled(Setting::prompt));
   for (const int32_t id : ids) {
     if (id >= setup.spec.vocabulary) {
       throw input_error(config.model + ": token id " + std::to_string(id) +
@@ -57,8 +61,8 @@ std::string generate(const GenerateConfig& config, Reporter& reporter,
   require_fit(plan);
   Session session(setup, plan);
   session.read_weights();
-  reporter.note("generating up to " + std::to_string(config.max_new_tokens) + " tokens behind " +
-                std::to_string(prompt_tokens));
+  reporter.note("the prompt has " + counted(prompt_tokens, "token") + "; generating up to " +
+                std::to_string(config.max_new_tokens));
 
   std::vector<int64_t> ends = setup.spec.eos_ids;
   if (tokenizer.has_end_token()) ends.push_back(tokenizer.end_id());

@@ -29,9 +29,9 @@ void show(const Row& row, int64_t number, int64_t trained, const Tokenizer* toke
   for (size_t i = 1; i < flags.size(); ++i) flags[i] = row.labels[i] != kIgnoredLabel;
   const std::string text = shortened(
       tokenizer ? marked_text(*tokenizer, row.ids, flags) : marked_ids(row.ids, flags), kMostShown);
-  reporter.note("row " + std::to_string(number + 1) + " as it is trained, " +
-                std::to_string(trained) + " of its " + std::to_string(row.ids.size()) +
-                " tokens between \u27e6 and \u27e7:");
+  reporter.note("row " + std::to_string(number + 1) + ": " + std::to_string(trained) + " of its " +
+                std::to_string(row.ids.size()) +
+                " tokens are trained, those between \u27e6 and \u27e7:");
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
     reporter.note("  | " + text.substr(begin, end - begin));
@@ -64,9 +64,8 @@ void preview_samples(const RowSet& rows, const RunConfig& config,
   }
   if (tokenizer && any_whole && !any_ends) {
     reporter.warn(
-        "the last trained token of no row ends a turn (eos_token of tokenizer_config.json, "
-        "eos_token_id of config.json and generation_config.json): the model will not learn where "
-        "to stop");
+        "no row ends with a trained end token (eos_token of tokenizer_config.json, eos_token_id of "
+        "config.json and generation_config.json): the model will not learn where to stop");
   }
 }
 

@@ -55,7 +55,7 @@ void TrainingRun::end_save(bool wait) {
   } else {
     ++failed_saves_;
     reporter_.warn_of_event("the state of step " + std::to_string(outcome->step) +
-                            " could not be saved, the older ones are whole: " + failure_);
+                            " could not be saved; older states are intact: " + failure_);
     journal_->event("save_failed", {{"step", outcome->step}, {"reason", failure_}});
   }
   journal_warnings();
@@ -73,8 +73,9 @@ void TrainingRun::save_now() {
 ExitCode TrainingRun::stop() {
   journal_->event("signal", {{"signal", stop_signal()}, {"step", progress_.step}});
   if (progress_.step > 0) save_now();
-  reporter_.note("stopped by a signal after step " + std::to_string(progress_.step) +
-                 (progress_.step > 0 ? ", state saved; the same command goes on from there" : ""));
+  reporter_.note(
+      "stopped by a signal after step " + std::to_string(progress_.step) +
+      (progress_.step > 0 ? ", the state is saved; the same command resumes from there" : ""));
   return ExitCode::stopped;
 }
 
@@ -141,7 +142,7 @@ ExitCode TrainingRun::finish() {
   if (progress_.updates == 0 || progress_.skipped_in_a_row > 0) {
     end_save(true);
     throw numeric_error(
-        "the run ends with a loss or gradient that is not finite; no result written");
+        "the run ends with a loss or gradient that is not finite; no result is written");
   }
   evaluate("end");
   write_samples("end");
@@ -162,7 +163,7 @@ ExitCode TrainingRun::finish() {
   const bool ok = tell_verdict(std::move(*facts));
   journal_->event("finished", {{"step", progress_.step}, {"run", identity_}});
   tell_end();
-  if (!failure_.empty()) throw storage_error(failure_ + "; the result is whole");
+  if (!failure_.empty()) throw storage_error(failure_ + "; the result is complete");
   return code_of_end(ok);
 }
 

@@ -1,7 +1,9 @@
 // What a run says of itself before its first step.
-#include <algorithm>
-#include <cstdio>
+#include <fmt/core.h>
 
+#include <algorithm>
+
+#include "base/counted.h"
 #include "budget/data_report.h"
 #include "model/adapters.h"
 #include "train/sample_preview.h"
@@ -11,32 +13,27 @@ namespace hearth {
 
 namespace {
 
-std::string percent(double share) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g %%", 100 * share);
-  return text;
-}
-
 /// Of a run that trains adapters: what a group has, and what is trained for it.
 std::string group_line(const TrainedGroup& group) {
-  const std::string has = group.name + ": " + std::to_string(group.tensors) + " tensors, " +
-                          std::to_string(group.parameters) + " parameters";
+  const std::string has = fmt::format("{}: {}, {}", group.name, counted(group.tensors, "tensor"),
+                                      counted(group.parameters, "parameter"));
   if (group.trained_tensors == 0) return has + "; frozen";
   const double share = static_cast<double>(group.trained_parameters) /
                        static_cast<double>(std::max<int64_t>(1, group.parameters));
-  return has + "; trained: " + std::to_string(group.trained_tensors) + " tensors, " +
-         std::to_string(group.trained_parameters) + " parameters, " + percent(share) +
-         " as many; master, gradient and moments take " +
-         std::to_string((group.trained_parameters * 16 >> 20) + 1) + " MiB";
+  return fmt::format(
+      "{}; its adapters: {}, {} ({:.3g} % of the group's), {} MiB of masters, gradients and "
+      "moments",
+      has, counted(group.trained_tensors, "tensor"), counted(group.trained_parameters, "parameter"),
+      100 * share, (group.trained_parameters * 16 >> 20) + 1);
 }
 
 }  // namespace
 
 void TrainingRun::describe() {
-  reporter_.note(setup_.spec.family + ": " + std::to_string(all_parameters(setup_.table)) +
-                 " parameters, " + std::to_string(trained_parameters(setup_.table)) +
-                 " trained; computed in " + name_of(setup_.settings.compute) + " on " +
-                 places_text(setup_));
+  reporter_.note(fmt::format("{}: {}, {} of them trained; computing in {} on {}",
+                             setup_.spec.family, counted(all_parameters(setup_.table), "parameter"),
+                             trained_parameters(setup_.table), name_of(setup_.settings.compute),
+                             places_text(setup_)));
   std::string unread;
   int64_t others = 0;
   for (const auto& file : setup_.checkpoint->files()) {
@@ -49,8 +46,9 @@ void TrainingRun::describe() {
     }
   }
   if (others > 0) {
-    reporter_.note("multi-token prediction: " + std::to_string(others) + " tensors (" +
-                   quoted(unread) + " the first) are not trained and copied to the result");
+    reporter_.note(fmt::format(
+        "multi-token prediction: {} (the first is {}) copied to the result, not trained",
+        counted(others, "tensor"), quoted(unread)));
   }
   if (config_.method == Method::lora) {
     for (const TrainedGroup& group : trained_groups(setup_.table))
@@ -60,27 +58,29 @@ void TrainingRun::describe() {
   if (config_.method == Method::lora) {
     const uint64_t bytes =
         adapter_bytes(setup_.table, setup_.checkpoint->family(), config_.adapter_layout);
-    reporter_.note("the adapter's file will have " + std::to_string((bytes >> 20) + 1) + " MiB" +
-                   (run_.experts ? "; it stacks all experts, zeros for those without" : ""));
+    reporter_.note(fmt::format("the adapter file will have {} MiB{}", (bytes >> 20) + 1,
+                               run_.experts ? ", with zeros for experts without an adapter" : ""));
   }
   for (const std::string& line : data_lines(*run_.times.data, steps_)) reporter_.note(line);
   if (progress_.step == 0) {
     preview_samples(data_.rows.training(), config_, setup_.spec.eos_ids, reporter_);
   }
-  reporter_.note("steps: " + std::to_string(steps_) + ", warm-up " + std::to_string(warmup_) +
-                 "; auxiliary loss coefficient " + Json(setup_.settings.aux_loss).dump() +
-                 "; memory planned " + std::to_string(plan_.host().peak >> 20) + " MiB, " +
-                 Json(static_cast<int64_t>(run_.times.tokens / run_.times.step.total_s())).dump() +
-                 " tokens/s predicted");
-  reporter_.note(std::string("determinism") + (config_.deterministic ? " (asked for)" : "") +
-                 ": replay-exact on this machine and build, for any --threads");
+  reporter_.note(
+      fmt::format("{}, {} of them warm-up; coefficient of the auxiliary loss {}; plan: {} MiB of "
+                  "memory, {:.0f} "
+                  "tokens/s",
+                  counted(steps_, "step"), warmup_, Json(setup_.settings.aux_loss).dump(),
+                  plan_.host().peak >> 20, run_.times.tokens / run_.times.step.total_s()));
+  reporter_.note(
+      "reproducible: a repeat on this machine and build gives the same bits, with any number of "
+      "threads");
   for (const std::string& change : changes_) {
-    reporter_.warn_of_event("changed since the saved state: " + change +
-                            "; the end need not have the bits of an uninterrupted run");
+    reporter_.warn_of_event(
+        "changed since the saved state: " + change +
+        "; the result may differ in its bits from that of an uninterrupted run");
   }
   if (progress_.step > 0) {
-    reporter_.note("resumed at step " + std::to_string(progress_.step) + " of " +
-                   std::to_string(steps_));
+    reporter_.note(fmt::format("resumed after step {} of {}", progress_.step, steps_));
   }
 }
 

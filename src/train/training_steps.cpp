@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "base/setting.h"
 #include "base/stop.h"
 #include "base/system.h"
 #include "train/lr_schedule.h"
@@ -78,14 +79,16 @@ void TrainingRun::record(const StepResult& result) {
   io_s_ += seconds_since(begin);
   reporter_.step(m, steps_);
   if (!result.finite) {
-    reporter_.warn_of_event("step " + std::to_string(m.step) +
-                            ": loss or gradient not finite, weights unchanged");
+    reporter_.warn_of_event(
+        "step " + std::to_string(m.step) +
+        ": the loss or a gradient is not finite; the step is skipped, weights are unchanged");
     journal_->event("skipped_step",
                     {{"step", m.step}, {"loss", m.loss}, {"grad_norm", m.grad_norm}});
     if (progress_.skipped_in_a_row >= 3) {
       end_save(true);
-      throw numeric_error("loss or gradient not finite in three steps in a row, the last is step " +
-                          std::to_string(m.step) + "; a lower --lr may help");
+      throw numeric_error(
+          "the loss or a gradient was not finite in three steps in a row up to step " +
+          std::to_string(m.step) + "; try a lower " + spelled(Setting::lr));
     }
   }
 }

@@ -1,11 +1,16 @@
-// Which GPU a run takes, and what it says where it takes none.
+// Which GPU a run takes, and what it says if it takes none.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <catch2/catch_test_macros.hpp>
+#include <cstdio>
 
 #include "base/file_ops.h"
 #include "base/log.h"
 #include "cuda/cuda_fixture.h"
 #include "setup/run_devices.h"
 #include "support/raises.h"
+#include "support/temporary_directory.h"
 
 namespace hearth::test {
 namespace {
@@ -26,7 +31,23 @@ std::vector<std::string> warnings_of(const std::function<void()>& f) {
   return lines;
 }
 
-TEST_CASE("cuda choice: a GPU that there is no code for is refused, and auto goes without it") {
+/// What is written to stderr while f runs.
+std::string stderr_of(const std::function<void()>& f) {
+  TemporaryDirectory dir;
+  const std::string path = dir / "stderr";
+  std::fflush(stderr);
+  const int before = ::dup(STDERR_FILENO);
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT, 0600);
+  ::dup2(file, STDERR_FILENO);
+  f();
+  std::fflush(stderr);
+  ::dup2(before, STDERR_FILENO);
+  ::close(before);
+  ::close(file);
+  return read_file(path, 1 << 20);
+}
+
+TEST_CASE("cuda choice: a GPU that there is no code for is refused") {
   FakeCudaOptions old;
   old.major = 7;
   old.minor = 5;
@@ -35,27 +56,30 @@ TEST_CASE("cuda choice: a GPU that there is no code for is refused, and auto goe
   CHECK(raised.code == ExitCode::usage);
   CHECK(raised.says("--devices cuda:0: its compute capability is 7.5"));
   CHECK(raised.says("80-real,90-virtual"));
-  CHECK(open_devices(request("auto")).places.size() == 1);
   CHECK(f.cuda.count("malloc_device") == 0);
 }
 
-TEST_CASE("cuda choice: where a driver shows a GPU, auto warns when it takes none") {
+TEST_CASE("cuda choice: auto is the host, and says how to ask for a GPU if there is a driver") {
   CudaFixture f;
   const std::string sign = f.dir / "driver";
-  const auto set = [&](const std::string& file) {
-    set_cuda_back_end({[](std::string& why_not) -> CudaCalls* {
-                         why_not = "the driver is too old";
-                         return nullptr;
-                       },
-                       emulated_ops().name(),
-                       {},
-                       {file}});
+  set_cuda_back_end({[](std::string& why_not) -> CudaCalls* {
+                       why_not = "the driver is too old";
+                       return nullptr;
+                     },
+                     emulated_ops().name(),
+                     {},
+                     {sign}});
+  const auto open = [&] {
+    const RunDevices run = open_devices(request("auto"));
+    CHECK(run.places.size() == 1);
+    CHECK(run.placements.size() == 1);
   };
-  const auto open = [&] { CHECK(open_devices(request("auto")).places.size() == 1); };
-  set(sign);
-  CHECK(warnings_of(open).empty());
+  CHECK(stderr_of(open).empty());
   write_file_atomically(sign, "560");
-  CHECK(warnings_of(open) == std::vector<std::string>{"no GPU is used: the driver is too old"});
+  const std::string said = stderr_of(open);
+  CHECK(said.find("--devices auto means host") != std::string::npos);
+  CHECK(said.find("--devices cuda:0 asks for the first GPU") != std::string::npos);
+  CHECK(warnings_of(open).empty());
   CHECK(raised_by([&] {
           open_devices(request("cuda:0"));
         }).says("--devices cuda:0: the driver is too old"));

@@ -101,13 +101,11 @@ TEST_CASE("cuda: a GPU that fails ends the run with 6, and the saved state goes 
   CHECK(raised.says("cuda:0"));
 }
 
-TEST_CASE("cuda: auto takes what fits") {
-  const auto devices_of = [](size_t memory) {
-    CudaFixture f(FakeCudaOptions{.memory_bytes = memory});
-    TrainConfig config = f.short_run("run", "auto");
-    return plan_of(config).json.find("devices")->dump();
-  };
-  CHECK(devices_of(size_t{2} << 30) == R"(["cuda:0"])");
+TEST_CASE("cuda: auto is the host, though there is a GPU") {
+  CudaFixture f;
+  TrainConfig config = f.short_run("run", "auto");
+  CHECK(plan_of(config).json.find("devices")->dump() == R"(["host"])");
+  CHECK(f.cuda.count("malloc_device") == 0);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ struct RunRowsFixture {
     request.rows.vocabulary = kBuiltinVocabulary;
     request.cache = {cache(), uint64_t{1} << 30};
     request.hooks.progress = [this](const std::string& what, uint64_t, uint64_t) {
-      tokenised += what.starts_with("tokenising") ? 1 : 0;
+      tokenised += what.starts_with("tokenizing") ? 1 : 0;
     };
   }
 

@@ -48,7 +48,7 @@ TEST_CASE("templates and tokens of a configuration: entries without a name, toke
   for (const char* entry : {R"({"name": 5, "template": "t"})", R"({"name": "default"})", "5"}) {
     INFO(entry);
     model.file("tokenizer_config.json", std::string(R"({"chat_template": [)") + entry + "]}");
-    CHECK(has(model.refusal(), "an entry without the strings name and template"));
+    CHECK(has(model.refusal(), "expected the strings name and template"));
   }
   // A configuration with added_tokens_decoder is whole: no other file is asked for tokens.
   const std::string config = R"({"chat_template": "{{ eos_token }}", "eos_token": "</s>")";
@@ -116,7 +116,7 @@ TEST_CASE("today is the date of --template-date") {
   CHECK(model.render() == "31 Jan 2026 00:00");
   for (const char* wrong : {"2026-02-30", "2026-1-31", "31.01.2026", "2026-01-31 "}) {
     model.options.date = wrong;
-    CHECK(has(model.refusal(ExitCode::usage), "--template-date"));
+    CHECK(has(model.refusal(ExitCode::usage), "the template date"));
   }
   const ChatTemplate plain("x", "t", Json(), "2026-01-31");
   const ChatTemplate dated("{{ strftime_now('x') }}", "t", Json(), "2026-01-31");

@@ -18,7 +18,7 @@ constexpr const char* kLeftOut[] = {
     "64 bits",
     "unknown filter 'xmlattr'",
     "complex numbers",
-    "truncate: a text expected",
+    "truncate: expected a text",
     "an item of several numbers",
     "a number that is too large",
     "a format of an integer has no precision",
@@ -26,7 +26,7 @@ constexpr const char* kLeftOut[] = {
     "a format that does not suit float",
     "format: unknown conversion",
     "a base of 2, 8, 10 or 16",
-    "1 to 100000 expected",
+    "from 1 to 100000",
     "a width above",
 };
 

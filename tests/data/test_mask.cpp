@@ -76,28 +76,28 @@ TEST_CASE("where turns cannot be told apart, nothing is guessed") {
       "{% for i in range(messages|length) %}{{ messages[i].role }}: {{ messages[i].content }}"
       "{% if i + 1 == messages|length %}<end>{% endif %}\n{% endfor %}"
       "{% if add_generation_prompt %}assistant: {% endif %}";
-  CHECK(has(refusal(by_index, chat(kTwo)), "--train-on last works"));
+  CHECK(has(refusal(by_index, chat(kTwo)), "the trained turns last works"));
   CHECK(marked(train(by_index, chat(kTwo), TrainOn::last)) ==
         "user: Q1assistant: A1user: Q2assistant: [A2<end>]");
   // A turn in two pieces of the text.
   const std::string twice =
       "{% for m in messages %}{{ m.content[0] }}{% endfor %}|{% for m in messages %}"
       "{{ m.content }},{% endfor %}";
-  CHECK(has(refusal(twice, chat(kTwo)), "--train-on last works"));
+  CHECK(has(refusal(twice, chat(kTwo)), "the trained turns last works"));
   // The question is written in the turn of the answer.
   const std::string pairs =
       "{% for m in messages %}{% if m.role == 'assistant' %}Q {{ loop.previtem.content }} A "
       "{{ m.content }};{% endif %}{% endfor %}";
-  CHECK(has(refusal(pairs, chat(kTwo)), "what others said"));
+  CHECK(has(refusal(pairs, chat(kTwo)), "text of other turns"));
   CHECK(marked(train(pairs, chat(kTwo), TrainOn::last)) == "Q Q1 A A1;Q Q2 A [A2;]");
   // The next question is written in the turn of the answer before.
   const std::string ahead =
       "{% for m in messages %}{% if m.role == 'assistant' %}A {{ m.content }} "
       "{{ loop.nextitem.content if not loop.last else '' }};{% endif %}{% endfor %}";
-  CHECK(has(refusal(ahead, chat(kTwo)), "--train-on last works"));
+  CHECK(has(refusal(ahead, chat(kTwo)), "the trained turns last works"));
 }
 
-TEST_CASE("--train-on last works where turns cannot be told apart") {
+TEST_CASE("the trained turns last works where turns cannot be told apart") {
   const auto last = [](const std::string& source, const std::string& messages) {
     return marked(train(source, chat(messages), TrainOn::last));
   };
@@ -106,7 +106,8 @@ TEST_CASE("--train-on last works where turns cannot be told apart") {
       "{% for m in messages %}{{ m.content[0] }}{% endfor %}|{% for m in messages %}"
       "{{ m.content }},{% endfor %}";
   CHECK(last(twice, kTwo) == "QAQA|Q1,A1,Q2,[A2,]");
-  CHECK(has(train(twice, chat(kTwo), TrainOn::last).note, "words stand last"));
+  CHECK(has(train(twice, chat(kTwo), TrainOn::last).note,
+            "only the last occurrence of its own text"));
   // The newest message first; the same words in other turns are not this turn.
   const std::string same = turn("user", "A2 or A1?") + "," + turn("assistant", "A2") + "," +
                            turn("user", "So?") + "," + turn("assistant", " A2 ");
@@ -126,7 +127,7 @@ TEST_CASE("--train-on last works where turns cannot be told apart") {
   CHECK(has(refusal("{% for m in messages %}{{ m.content | upper }}{% endfor %}"
                     "{% for m in messages %}{{ m.content | upper }}{% endfor %}",
                     chat(turn("user", "q") + "," + turn("assistant", "a")), TrainOn::last),
-            "mixes them with those of others"));
+            "mixes it with text of other turns"));
 }
 
 TEST_CASE("generation tags win") {
@@ -140,7 +141,7 @@ TEST_CASE("generation tags win") {
   const std::string hidden =
       "{% macro say(t) %}{% generation %}{{ t }}{% endgeneration %}{% endmacro %}"
       "{% for m in messages %}<{{ m.role }}>{{ say(m.content) }}{% endfor %}";
-  CHECK(has(refusal(hidden, chat(kTwo)), "--train-on last works"));
+  CHECK(has(refusal(hidden, chat(kTwo)), "the trained turns last works"));
   CHECK(marked(train(hidden, chat(kTwo), TrainOn::last)).ends_with("<user>Q2[<assistant>A2]"));
 }
 

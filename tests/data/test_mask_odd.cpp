@@ -43,7 +43,7 @@ TEST_CASE("odd masks: what others said cannot be followed through the text") {
   const std::string reasoned = turn("user", "Q1" + kMark) + "," +
                                turn("assistant", "A1", R"(, "reasoning_content": "R1")") + "," +
                                pair("Q2", "A2");
-  CHECK(has(refusal(kThinking, chat(reasoned)), "what others said"));
+  CHECK(has(refusal(kThinking, chat(reasoned)), "text of other turns"));
   // Another text where the words are others.
   CHECK(refusal("{% for m in messages %}{{ m.content|length }}{{ m.content }};{% endfor %}",
                 chat(kTwo)) == "trained 2Q1;[2A1;]2Q2;[2A2;]");
@@ -60,14 +60,14 @@ TEST_CASE("odd masks: headers that do not agree with the text") {
   const std::string before =
       "{% if add_generation_prompt %}now:{% endif %}{% for m in messages %}<{{ m.content }}>"
       "{% endfor %}";
-  CHECK(has(refusal(before, chat(kTwo)), "--train-on last works"));
+  CHECK(has(refusal(before, chat(kTwo)), "the trained turns last works"));
   CHECK(last(before, kTwo) == "trained <Q1><A1><Q2><[A2>]");
   // One that refuses to end where it is.
   const std::string asks =
       "{% if not add_generation_prompt and messages[-1].role == 'user' %}"
       "{{ raise_exception('asks') }}{% endif %}{% for m in messages %}<{{ m.content }}>{% endfor %}"
       "{% if add_generation_prompt %}!{% endif %}";
-  CHECK(has(refusal(asks, chat(kTwo)), "--train-on last works"));
+  CHECK(has(refusal(asks, chat(kTwo)), "the trained turns last works"));
 }
 
 TEST_CASE("odd masks: completions whose prompt is rewritten") {
@@ -80,11 +80,11 @@ TEST_CASE("odd masks: completions whose prompt is rewritten") {
   CHECK(has(completion("{% for m in messages %}<{{ m.content }}>{% endfor %}"
                        "({{ messages[0].content }})",
                        kTwo, 1),
-            "--train-on last works"));
+            "the trained turns last works"));
   CHECK(completion("{% for m in messages %}<{{ m.content }}>{% endfor %}"
                    "{% if messages|length > 2 %}({{ messages[0].content }}){% endif %}",
                    kTwo, 1)
-            .find("writes the prompt behind the completion") != std::string::npos);
+            .find("writes the prompt after the completion") != std::string::npos);
   // A question behind the last answer is part of the completion.
   CHECK(has(completion(kChatml, kTwo + "," + turn("user", "Q3"), 3),
             "[A2<|im_end|>\n<|im_start|>user\nQ3<|im_end|>\n]"));
@@ -112,7 +112,7 @@ TEST_CASE("odd masks: the last turn by its words alone") {
   const std::string more = "," + turn("user", "Q3");
   CHECK(last(ends + kByIndex, kTwo + more) == "trained Q1. A1. Q2. [A2]. Q3. ");
   // No words, or none of a text.
-  const std::string refused = "mixes them with those of others";
+  const std::string refused = "mixes it with text of other turns";
   CHECK(has(last(ends + kByIndex, pair("Q", "  ") + more), refused));
   CHECK(has(last(ends + kByIndex, pair("Q", "") + more), refused));
   const std::string calls = R"({"role": "assistant", "tool_calls": [{"type": "function",)"

@@ -204,7 +204,7 @@ TEST_CASE("what a killed process left is cleaned by the next") {
   const pid_t child = ::fork();
   if (child == 0) {
     fixture.request.hooks.progress = [](const std::string& what, uint64_t done, uint64_t) {
-      if (what.starts_with("tokenising") && done > 0) ::raise(SIGKILL);
+      if (what.starts_with("tokenizing") && done > 0) ::raise(SIGKILL);
     };
     fixture.request.threads = 1;
     fixture.request.cache.most_in_memory = 0;

@@ -48,7 +48,7 @@ TEST_CASE("chats need a template that tells their turns, other rows do not") {
   const std::string chat = R"({"messages": [{"role": "assistant", "content": "A"}]})";
   const std::string other = "{{ messages[0].content }}";
   fixture.file("chat_template.jinja", other);
-  CHECK(has(fixture.refusal(chat), "--train-on last works"));
+  CHECK(has(fixture.refusal(chat), "the trained turns last works"));
   CHECK(fixture.read_text("{\"text\": \"a\"}").size() == 1);
   fixture.options.chat_template = "chatml";
   CHECK(fixture.read_text(chat).size() == 1);

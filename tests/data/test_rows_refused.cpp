@@ -10,8 +10,8 @@ TEST_CASE("bad rows are named by file, line and field") {
     fixture.refused(row, parts);
   };
   refused("{\"text\": 3}", {"text", "'3'"});
-  refused("{\"text\": null}", {"none of the keys"});
-  refused("{\"text\": \"\"}", {"no token of this row is trained"});
+  refused("{\"text\": null}", {"expected one of the keys"});
+  refused("{\"text\": \"\"}", {"no token of this row would be trained"});
   refused("{\"text\": \"a\", \"text\": \"b\"}", {"duplicate key 'text'"});
   refused("{\"text\": \"a\"", {"column"});
   refused("{\"text\": \"a\"} {}", {"column"});
@@ -21,8 +21,8 @@ TEST_CASE("bad rows are named by file, line and field") {
   refused("\ufeff{\"text\": \"a\"}", {"byte order mark"});
   refused("[1, 2]", {"JSON array"});
   refused("3", {"JSON object"});
-  refused("{}", {"none of the keys"});
-  refused("{\"label\": 1}", {"none of the keys"});
+  refused("{}", {"expected one of the keys"});
+  refused("{\"label\": 1}", {"expected one of the keys"});
   refused("{\"text\": \"a\", \"messages\": []}", {"messages and text", "--format"});
 
   refused("{\"messages\": []}", {"messages", "empty"});
@@ -31,8 +31,7 @@ TEST_CASE("bad rows are named by file, line and field") {
   refused("{\"messages\": [{\"content\": \"a\"}]}", {"messages[0].role"});
   refused("{\"messages\": [{\"role\": \"\", \"content\": \"a\"}]}", {"messages[0].role"});
   refused("{\"messages\": [{\"role\": 1, \"content\": \"a\"}]}", {"messages[0].role"});
-  refused("{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}]}",
-          {"no turn of the assistant"});
+  refused("{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}]}", {"no assistant turn"});
   const std::string user = "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}, ";
   refused(user + "{\"role\": \"assistant\"}]}", {"messages[1].content"});
   refused(user + "{\"role\": \"assistant\", \"content\": null}]}", {"messages[1].content"});
@@ -73,41 +72,43 @@ TEST_CASE("bad rows of the other formats are named by field") {
   const RowFixture f;
   // Prompt and completion.
   f.refused(R"({"prompt": "a"})", {"prompt without completion"});
-  f.refused(R"({"prompt": 1, "completion": "b"})", {"prompt: a string or a list", "'1'"});
-  f.refused(R"({"prompt": "a", "completion": {}})", {"completion: a string or a list"});
-  f.refused(R"({"prompt": "a", "completion": []})", {"completion: a string expected"});
-  f.refused(R"({"prompt": [], "completion": "a"})", {"completion: a list of messages expected"});
+  f.refused(R"({"prompt": 1, "completion": "b"})", {"prompt: expected a string or a list", "'1'"});
+  f.refused(R"({"prompt": "a", "completion": {}})", {"completion: expected a string or a list"});
+  f.refused(R"({"prompt": "a", "completion": []})", {"completion: expected a string"});
+  f.refused(R"({"prompt": [], "completion": "a"})", {"completion: expected a list of messages"});
   f.refused(R"({"prompt": [], "completion": []})", {"prompt", "an empty one"});
   f.refused(R"({"prompt": [{"role": "user", "content": "a"}], "completion": [{"role": "user"}]})",
             {"completion[0].content"});
   f.refused(
       R"({"prompt": [{"role": "user", "content": "a"}], "completion": [{"role": "user", "content": "b"}]})",
-      {"completion: no turn of the assistant"});
-  f.refused(R"({"prompt": "a", "completion": "b", "text": "c"})", {"--format"});
+      {"completion: no assistant turn"});
+  f.refused(R"({"prompt": "a", "completion": "b", "text": "c"})", {"the row format"});
 
   // Alpaca.
   f.refused(R"({"instruction": "a"})", {"instruction without output"});
-  f.refused(R"({"instruction": 1, "output": "b"})", {"instruction: a string expected", "'1'"});
-  f.refused(R"({"instruction": "a", "output": ["b"]})", {"output: a string expected", "an array"});
-  f.refused(R"({"instruction": "a", "output": "b", "input": 2})", {"input: a string expected"});
-  f.refused(R"({"instruction": "a", "output": "b", "system": {}})", {"system: a string expected"});
-  f.refused(R"({"instruction": "a", "output": "b", "history": "c"})", {"history: a list"});
-  f.refused(R"({"instruction": "a", "output": "b", "history": [["c"]]})", {"history[0]: a pair"});
+  f.refused(R"({"instruction": 1, "output": "b"})", {"instruction: expected a string", "'1'"});
+  f.refused(R"({"instruction": "a", "output": ["b"]})", {"output: expected a string", "an array"});
+  f.refused(R"({"instruction": "a", "output": "b", "input": 2})", {"input: expected a string"});
+  f.refused(R"({"instruction": "a", "output": "b", "system": {}})", {"system: expected a string"});
+  f.refused(R"({"instruction": "a", "output": "b", "history": "c"})", {"history: expected a list"});
+  f.refused(R"({"instruction": "a", "output": "b", "history": [["c"]]})",
+            {"history[0]: expected a pair"});
   f.refused(R"({"instruction": "a", "output": "b", "history": [["c", "d"], ["e", 1]]})",
-            {"history[1]: a pair"});
+            {"history[1]: expected a pair"});
 
   // Sharegpt.
   const auto turns = [](const std::string& list) { return "{\"conversations\": " + list + "}"; };
   f.refused(turns("[]"), {"conversations", "an empty one"});
   f.refused(turns("5"), {"conversations", "'5'"});
-  f.refused(turns("[5]"), {"conversations[0]: an object with from and value"});
+  f.refused(turns("[5]"), {"conversations[0]: expected an object with from and value"});
   f.refused(turns(R"([{"value": "a"}])"), {"conversations[0].from"});
   f.refused(turns(R"([{"from": "human"}])"), {"conversations[0].value"});
   f.refused(turns(R"([{"from": "human", "value": ["a"]}])"), {"conversations[0].value"});
-  f.refused(turns(R"([{"from": "bing", "value": "a"}])"), {"conversations[0].from: 'bing'", "gpt"});
-  f.refused(turns(R"([{"from": "human", "value": "a"}])"), {"no turn of the assistant"});
+  f.refused(turns(R"([{"from": "bing", "value": "a"}])"),
+            {"conversations[0].from: expected human", "gpt", "'bing'"});
+  f.refused(turns(R"([{"from": "human", "value": "a"}])"), {"no assistant turn"});
   f.refused(turns(R"([{"from": "function_call", "value": "f of 1"}])"),
-            {"conversations[0].value: the JSON of a call", "'f of 1'"});
+            {"conversations[0].value: expected the JSON of a call", "'f of 1'"});
   f.refused(turns(R"([{"from": "function_call", "value": "[]"}])"), {"conversations[0].value"});
   f.refused(turns(R"([{"from": "function_call", "value": "{\"name\": \"f\", \"arguments\": 1}"}])"),
             {"conversations[0].value"});

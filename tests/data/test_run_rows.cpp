@@ -234,7 +234,7 @@ TEST_CASE("rows kept for evaluation are never trained on", "[properties]") {
   CHECK(fixture.read({a, b})->validation().rows() == 1);
   for (const double size : {100.0, 5000.0, 0.995}) {
     fixture.request.val_size = size;
-    CHECK(has(refusal(fixture, {a, b}, ExitCode::usage), "--val-size"));
+    CHECK(has(refusal(fixture, {a, b}, ExitCode::usage), "the validation size"));
   }
   // Rows that are too long are left out before the split.
   fixture.request.val_size = 2;

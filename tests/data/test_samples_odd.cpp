@@ -105,7 +105,7 @@ TEST_CASE("odd samples: rows that another process makes are waited for, and used
       fixture.cache() + "/.lock-" + entry.substr(fixture.cache().size() + 1, 2), "rows");
   int waited = 0, tokenised = 0;
   fixture.request.hooks.progress = [&](const std::string& what, uint64_t, uint64_t) {
-    tokenised += what.starts_with("tokenising") ? 1 : 0;
+    tokenised += what.starts_with("tokenizing") ? 1 : 0;
     if (!what.starts_with("waiting for another process")) return;
     ++waited;
     write_file_atomically(entry, made);
@@ -237,11 +237,11 @@ TEST_CASE("odd samples: stores under a right checksum whose parts do not fit") {
   }
   for (const size_t field : {4, 5, 6}) {
     CAPTURE(field);
-    CHECK(opened({{field, uint64_t{1} << 62}}).says("sizes that do not fit"));
-    CHECK(opened({{field, 1}}).says("sizes that do not fit"));
+    CHECK(opened({{field, uint64_t{1} << 62}}).says("sizes do not fit"));
+    CHECK(opened({{field, 1}}).says("sizes do not fit"));
   }
-  CHECK(opened({{5, 13}}, std::string(12, '\0')).says("words that no row has"));
-  CHECK(opened({{4, 0}, {5, 16}}).says("words that no row has"));
+  CHECK(opened({{5, 13}}, std::string(12, '\0')).says("words that belong to no row"));
+  CHECK(opened({{4, 0}, {5, 16}}).says("words that belong to no row"));
 }
 
 TEST_CASE("odd samples: a store of more rows and words than one piece") {

@@ -50,7 +50,7 @@ TEST_CASE("what exceeds the budget of a GPU is refused by name") {
     CHECK(e.code() == ExitCode::usage);
     const std::string text = e.what();
     CHECK(text.find("memory of cuda:0: activations needs 700000 bytes") != std::string::npos);
-    CHECK(text.find("raise --gpu-memory") != std::string::npos);
+    CHECK(text.find("raise the memory of a GPU") != std::string::npos);
   }
   StreamOptions options;
   options.scratch_bytes = 400000;

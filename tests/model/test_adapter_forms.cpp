@@ -172,10 +172,10 @@ TEST_CASE("adapter forms: pairs that are all noted as empty, a base without a na
   };
   CHECK(noted({}).empty());
   CHECK_THAT(noted({{"hearth.ranks", R"({"model.layers.0.self_attn.q_proj": 0})"}}),
-             ContainsSubstring("every pair is noted as empty"));
+             ContainsSubstring("notes every pair as empty"));
   CHECK_THAT(noted({{"hearth.base", std::string(32, '0')}}),
              ContainsSubstring("trained on another base than " + c.base().directory() +
-                               "; pass --accept-other-base"));
+                               "; to apply it anyway, pass accepting another base"));
 }
 
 TEST_CASE("adapter forms: patterns are tried on modules within bounds", "[adapter]") {

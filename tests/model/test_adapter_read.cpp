@@ -135,7 +135,7 @@ TEST_CASE("adapters: fused experts need to say how they are packed", "[adapter]"
   fused.fused_as_peft = true;
   // Without this program's note nothing says so; with PEFT's version the config does.
   const auto nothing = [](auto&) {};
-  CHECK_THAT(c.with_tensors(nothing), ContainsSubstring("--adapter-layout fused"));
+  CHECK_THAT(c.with_tensors(nothing), ContainsSubstring("the adapter layout fused"));
   CHECK(c.with_tensors(nothing, fused).empty());
   const auto versioned = [&](const std::string& version, const std::string& mapping) {
     return c.after([&](const std::string& copy) {
@@ -149,10 +149,10 @@ TEST_CASE("adapters: fused experts need to say how they are packed", "[adapter]"
     CHECK(versioned(good, "null").empty());
   }
   for (const char* old : {"0.19.0", "0.18.1", "0.19.1.dev0", "x", ""}) {
-    CHECK_THAT(versioned(old, "null"), ContainsSubstring("--adapter-layout fused"));
+    CHECK_THAT(versioned(old, "null"), ContainsSubstring("the adapter layout fused"));
   }
   CHECK_THAT(versioned("0.21.2", R"({"unsloth_fixed": true})"),
-             ContainsSubstring("--adapter-layout fused"));
+             ContainsSubstring("the adapter layout fused"));
   CHECK_THAT(c.with_tensors(
                  [](auto& all) {
                    named(all, kGateUpB).entry.shape = {12, 10};

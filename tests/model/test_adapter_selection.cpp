@@ -123,7 +123,7 @@ TEST_CASE("adapter settings: layers in a form that PEFT does not take are refuse
     INFO(targets);
     const std::string text = R"("target_modules": )" + std::string(targets);
     CHECK_THAT(refusal_of(text + R"(, "layers_to_transform": [0])"),
-               ContainsSubstring("a list of target_modules alone"));
+               ContainsSubstring("only with a list of target_modules"));
     CHECK(refusal_of(text + R"(, "layers_to_transform": null)").empty());
   }
 }

@@ -43,7 +43,7 @@ TEST_CASE("inspect: sizes, groups and active parameters", "[inspect]") {
   CHECK_THAT(text, ContainsSubstring("model.layers.*.mlp.gate.weight") &&
                        ContainsSubstring("BF16  2  frozen\n"));
   CHECK_THAT(text, ContainsSubstring("qwen3_moe, " + std::to_string(all) + " parameters"));
-  CHECK_THAT(text, ContainsSubstring("experts 3, 2 a token, width 5"));
+  CHECK_THAT(text, ContainsSubstring("experts 3, 2 per token, width 5"));
   const Json json = inspection_json(inspection);
   CHECK(json.find("active_parameters")->as_int() == all - 2 * expert);
   CHECK(json.find("trained_parameters")->as_int() == all - 2 * 3 * 6);

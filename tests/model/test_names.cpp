@@ -87,7 +87,7 @@ TEST_CASE("names: a new directory has a name of its own") {
   for (const char* name : {"", ".", "..", "/", "x/..", "x/."}) {
     INFO("'" << name << "'");
     CHECK_THAT(error_of([&] { NewDirectory result(name); }, ExitCode::usage),
-               ContainsSubstring("is no name for a new directory"));
+               ContainsSubstring("expected the name of a new directory"));
   }
   NewDirectory("plain").publish();
   NewDirectory("deep/er//").publish();
@@ -130,7 +130,7 @@ TEST_CASE("names: an index that is written is read back") {
              ContainsSubstring("weight_map"));
   CHECK_THAT(
       error_of([] { parse_weight_index("{\"weight_map\": {\"a\": \".safetensors\"}}", "index"); }),
-      ContainsSubstring("no plain file name"));
+      ContainsSubstring("a plain file name"));
 }
 
 TEST_CASE("names: numbers that are not finite are found in every type") {

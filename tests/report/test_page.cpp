@@ -46,7 +46,7 @@ TEST_CASE("a page has every series of the run, with the numbers of its metrics")
   CHECK(numbers(*heat.find("step")).size() == 6);
   // Axes with their names, values as tables, the events, the plan, the options.
   for (const char* part :
-       {"nats a token", ">step<", "Values as a table", "step not finite, skipped", "resumed",
+       {"nats per token", ">step<", "Values as a table", "step not finite, skipped", "resumed",
         "clipped above", "qwen3_moe", "1,000, of them trained 250 (25.0 %)", "a warning of the run",
         "master weights", "derived: 250 of 4 bytes", "1.00 MiB", "512 KiB", "some/model",
         "2026-01-02 03:04:05 UTC", "finished at step 4", "from 4.75 at step 0"}) {

@@ -110,10 +110,10 @@ TEST_CASE("options that contradict each other") {
     INFO(e.message);
     return e.code == ExitCode::usage && e.says(part);
   };
-  CHECK(refused({"--quiet", "--verbose"}, "--quiet and --verbose"));
+  CHECK(refused({"--quiet", "--verbose"}, "--quiet does not go with --verbose"));
   CHECK(refused({"--eval-every", "5"}, "--eval-every needs --eval-data"));
   CHECK(refused({"--eval-at-start"}, "--eval-at-start needs --eval-data"));
-  CHECK(refused({"--data", "-", "--eval-data", "-"}, "standard input (-) can be read once only"));
+  CHECK(refused({"--data", "-", "--eval-data", "-"}, "standard input (-) can be read only once"));
   CHECK(refused({"--grad-accum", "3", "--batch-tokens", "8192", "--seq-len", "1024"},
                 "8192 tokens are 8 micro-batches"));
   CHECK(refused({"--logical-shards", "2"}, "not in this version"));
@@ -148,14 +148,14 @@ TEST_CASE("empty values are refused with a clear message") {
     return e.code == ExitCode::usage && e.says(part);
   };
   CHECK(says({"generate", "--model", "m", "--prompt", ""}, "--prompt: expected TEXT"));
-  CHECK(says({"generate", "--model", "m", "--prompt="}, "--prompt: expected a value behind '='"));
-  CHECK(says(train_with({"--lr="}), "--lr: expected a value behind '='"));
+  CHECK(says({"generate", "--model", "m", "--prompt="}, "--prompt: expected a value after '='"));
+  CHECK(says(train_with({"--lr="}), "--lr: expected a value after '='"));
   CHECK(says(train_with({"--lr=", "--steps", "3"}), "--lr: expected a value"));
   CHECK(says(train_with({"--out", ""}, "out"), "--out: expected DIR"));
-  CHECK(says(train_with({"--freeze", ""}), "--freeze: expected no empty item"));
-  CHECK(says(train_with({"--lr"}), "--lr: expected a value behind it"));
+  CHECK(says(train_with({"--freeze", ""}), "--freeze: expected a list without empty items"));
+  CHECK(says(train_with({"--lr"}), "--lr: expected a value after it"));
   CHECK(says(train_with({"--lr", "--steps", "3"}),
-             "--lr: expected a value behind it, found '--steps'"));
+             "--lr: expected a value after it, found '--steps'"));
   CHECK(parsed({"generate", "--model", "m", "--prompt", "--x="}).prompt == "--x=");
 }
 
@@ -189,7 +189,7 @@ TEST_CASE("commands take their options only") {
   CHECK(e.says("one of --prompt and --messages"));
   e = raised_by([] { parsed({"trian"}); });
   CHECK(e.says("the nearest is train"));
-  for (const char* later : {"profile", "doctor", "simulate"}) {
+  for (const char* later : {"profile", "doctor", "simulate", "chat", "migrate"}) {
     CHECK(raised_by([&] { parsed({later, "x"}); }).says("is not in this version"));
   }
   CHECK(raised_by([] { parsed({}); }).code == ExitCode::usage);
@@ -199,11 +199,8 @@ TEST_CASE("commands take their options only") {
   parsed({"eval", "--model", "m", "--data", "d", "--grad-accum", "2", "--seed", "1"});
   const auto idle = [](Command command, const std::string& name) {
     const std::string help = command_help(command);
-    const size_t begin = help.find("  --" + name + " "), end = help.find("  --", begin + 4);
-    std::string entry = help.substr(begin, end - begin);
-    std::erase(entry, '\n');
-    std::erase(entry, ' ');
-    return entry.find("withouteffecthere]") != std::string::npos;
+    const size_t begin = help.find("without effect here");
+    return begin != std::string::npos && help.find("--" + name, begin) != std::string::npos;
   };
   CHECK(idle(Command::generate, "seq-len"));
   CHECK(idle(Command::generate, "data"));
@@ -228,7 +225,7 @@ TEST_CASE("rows for evaluation are a file of their own or a part of the data") {
   CHECK(parsed(train_with({"--val-size", "0.25", "--eval-every", "5"})).val_size == 0.25);
   CHECK(raised_by([] {
           parsed(train_with({"--val-size", "0.1", "--eval-data", "e"}));
-        }).says("contradict each other"));
+        }).says("--val-size does not go with --eval-data"));
   for (const char* size : {"1.5", "-1", "nan", "x", "inf"}) {
     CHECK(raised_by([&] {
             parsed(train_with({"--val-size", size}));

@@ -52,6 +52,11 @@ TEST_CASE("odd values of options") {
            {train({}), ""},
            {train({"--logical-shards", "0"}), "at least 1"},
            {train({"--logical-shards", "2"}), "is not in this version"},
+           {train({"--logical-shards", "1", "--parallel", "single", "--deterministic"}), ""},
+           {train({"--parallel", "zebra"}), "is not in this version"},
+           {train({"--policy", "mobius"}), "--policy: not in this version"},
+           {train({"--thread-ranks", "2"}), "--thread-ranks: not in this version"},
+           {train({"--max-time", "2h"}), "--max-time: not in this version"},
            {train({"--warmup", "1.5"}), "--warmup"},
            {train({"--warmup", "0"}), ""},
            {train({"--warmup", "-0.5"}), "--warmup"},
@@ -79,10 +84,10 @@ TEST_CASE("odd values of options") {
            {{"report", "--compare", "a", ""}, "an empty text"},
            {{"report", "--compare", "", "b"}, "an empty text"},
            {{"report", "--compare", "a"}, "--compare"},
-           {train({"--allow-change", "frobnicate"}), "is no option"},
-           {train({"--allow-change", "prompt"}), "is no option"},
+           {train({"--allow-change", "frobnicate"}), "is not an option of train"},
+           {train({"--allow-change", "prompt"}), "is not an option of train"},
            {train({"--batch-tokens", "1000000000000", "--seq-len", "1", "--micro-batch", "1"}),
-            "micro-batches a step"},
+            "micro-batches per step"},
            {{"tokenize", "--model", "m", "x", "--seq-len", "5"}, "--seq-len needs --data"},
            {{"tokenize", "--model", "m", "x", "--overflow", "drop"}, "--overflow needs --data"},
            {{"tokenize", "--model", "m", "x", "--data", "y"}, "found both"},
@@ -149,7 +154,7 @@ TEST_CASE("odd values of other trainers' configurations") {
   CHECK(with(rows + "alpaca\n" + more + "alpaca\n").empty());
   CHECK_FALSE(with(rows + "alpaca\n" + more + "completion\n").empty());
   // A name of a data set is looked up nowhere.
-  CHECK(has(with("dataset: alpaca_en_demo\n"), "is no file"));
+  CHECK(has(with("dataset: alpaca_en_demo\n"), "no such file"));
   CHECK(has(with("dataset: ' , '\n"), "--data is missing"));
   // Maps and lists where a value belongs.
   CHECK(has(with("learning_rate: {a: 1}\n"), "expected a value"));
@@ -174,7 +179,7 @@ TEST_CASE("odd values of other trainers' keys") {
            {"dataset: '-'\n", ""},
            {"dataset: rows.jsonl\n", ""},
            {"dataset: " + (directory / "rows") + "\n", ""},
-           {"dataset: " + (directory / "none") + "\n", "is no file"},
+           {"dataset: " + (directory / "none") + "\n", "no such file"},
            {"data:\n  - path: d.jsonl\n    type: alpaca\n", ""},
            {rows + "eval_data:\n  - path: d.jsonl\n    type: alpaca\n", ""},
            {rows + "val_size: 1e16\n", "val_size"},
@@ -186,7 +191,7 @@ TEST_CASE("odd values of other trainers' keys") {
            {rows + "policy:\nlearning_rate:\ngptq:\n", ""},
            {rows + "frobnicate:\n", "frobnicate"},
            {rows + "gptq: ''\n", ""},
-           {rows + "gptq: [true, true]\n", "quantised"},
+           {rows + "gptq: [true, true]\n", "quantized"},
            {rows + "gptq: true\n", "'true': "},
            // Maps: ignored with a note or without, refused with advice or without.
            {rows + "fsdp_config: {a: 1}\n", ""},
@@ -245,10 +250,10 @@ TEST_CASE("what a directory is for verify and others") {
   for (const std::string run : {"a", "c"}) {
     Options options;
     options.operand = directory / run;
-    CHECK(raised_by([&] { run_verify(options); }).says("without state or result"));
+    CHECK(raised_by([&] { run_verify(options); }).says("neither saved state nor a result"));
   }
   made("a", "state/other");
   Options options;
   options.operand = directory / "a";
-  CHECK(raised_by([&] { run_verify(options); }).says("without state or result"));
+  CHECK(raised_by([&] { run_verify(options); }).says("neither saved state nor a result"));
 }

@@ -1,11 +1,15 @@
 #include "options/option_table.h"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <iterator>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "commands/command_line.h"
 #include "options/problems.h"
+#include "options/setting_names.h"
 #include "support/raises.h"
 #include "tools/command_line_fixture.h"
 
@@ -100,6 +104,13 @@ std::map<std::string, std::string> recorded(const Options& options) {
   return values;
 }
 
+constexpr std::string_view kIdle = "without effect here";
+
+std::set<std::string> help_words(const std::string& text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
 }  // namespace
 
 TEST_CASE("every option of train comes from a flag and from a file and is recorded") {
@@ -185,7 +196,7 @@ TEST_CASE("what may change on resume is marked, and nothing else") {
   }
   CHECK(names == std::set<std::string>{"threads", "save-every", "keep", "log-every", "eval-every",
                                        "trace", "quiet", "verbose", "resume", "out", "allow-change",
-                                       "data-cache", "digest-every"});
+                                       "data-cache", "digest-every", "deterministic"});
 }
 
 TEST_CASE("names are unique, written with hyphens, and described") {
@@ -210,15 +221,32 @@ TEST_CASE("help shows every option of a command with unit, default and range") {
   for (const CommandEntry& entry : command_table()) {
     const std::string help = command_help(entry.command);
     for (const Option& option : option_table()) {
-      const bool shown = help.find("\n  --" + option.name + " ") != std::string::npos;
       INFO(entry.name << " " << option.name);
-      CHECK(shown == option.taken_by(entry.command));
+      const bool shown = help.find("\n  --" + option.name + " ") != std::string::npos;
+      CHECK(shown == (option.commands.contains(entry.command) && !option.hidden));
+      const bool named = help_words(help.substr(std::min(help.find(kIdle), help.size())))
+                             .contains("--" + option.name);
+      CHECK(named == (option.idle.contains(entry.command) && !option.hidden));
+      if (!shown) continue;
+      // A value has a default, or must be given.
+      const size_t begin = help.find("\n  --" + option.name + " ");
+      const std::string text = help.substr(begin, help.find("\n  --", begin + 1) - begin);
+      CHECK((text.find("default") != std::string::npos ||
+             text.find("required") != std::string::npos));
     }
     for (const LaterOption& later : later_options()) {
       CHECK(help.find("--" + later.name + " ") == std::string::npos);
     }
     CHECK(program_help().find("\n  " + entry.name) != std::string::npos);
   }
+  for (const char* name : {"deterministic", "logical-shards", "parallel"}) {
+    INFO(name);
+    CHECK(find_option(name)->hidden);
+  }
+  const std::string init = command_help(Command::init), report = command_help(Command::report);
+  CHECK(init.find("--out DIR                 directory of the new checkpoint") !=
+        std::string::npos);
+  CHECK(report.find("--out FILE                HTML file to write") != std::string::npos);
   const std::string help = command_help(Command::train);
   CHECK(help.find("[sequences; 1 to 1048576; default 1;") != std::string::npos);
   CHECK(help.find("learning_rate") != std::string::npos);
@@ -273,4 +301,48 @@ TEST_CASE("values are taken as they are") {
   }
   CHECK(parsed({"tokenize", "--model", "m", "-"}).operand == "-");
   CHECK(parsed({"generate", "--model", "m", "--prompt=a=b", "--kv-cache=off"}).prompt == "a=b");
+}
+
+TEST_CASE("relations name options that exist, and a row says what it needs and excludes") {
+  for (const Option& option : option_table()) {
+    INFO(option.name);
+    for (const auto& relations : {option.needs, option.excludes}) {
+      for (const Relation& relation : relations) {
+        REQUIRE(find_option(relation.option) != nullptr);
+        CHECK(relation.option != option.name);
+        if (relation.value.empty()) continue;
+        Options options;
+        CHECK_FALSE(find_option(relation.option)->value.set(options, {relation.value}));
+      }
+    }
+  }
+  const auto told = [](const std::vector<std::string>& more) {
+    return raised_by([&] { parsed(train_with(more)); });
+  };
+  CHECK(told({"--experts", "top:25%"}).says("--experts needs --method lora"));
+  CHECK(told({"--method", "lora", "--adapter", "a", "--expert-r", "4"})
+            .says("--expert-r does not go with --adapter: ranks"));
+  CHECK(told({"--eval-every", "3"}).says("--eval-every needs --eval-data or --val-size"));
+  // What a command does not take cannot be needed.
+  parsed({"eval", "--model", "m", "--data", "d", "--adapter", "a", "--adapter-layout", "fused"});
+  CHECK(raised_by([] {
+          parsed({"tokenize", "--model", "m", "--data", "d", "--no-special"});
+        }).says("--no-special does not go with --data"));
+  CHECK(raised_by([] {
+          parsed({"export", "--out", "o"});
+        }).says("expected one of --adapter and --from-state, found neither"));
+}
+
+TEST_CASE("every setting that messages speak of is set by an option") {
+  for (int i = 0; i < kSettings; ++i) {
+    const std::string option = option_of(static_cast<Setting>(i));
+    INFO(option);
+    REQUIRE(find_option(option) != nullptr);
+    CHECK(find_option(option)->name == option);
+    CHECK(spelled(static_cast<Setting>(i)).find("--") == std::string::npos);
+  }
+  spell_settings_by(flag_of);
+  CHECK(spelled(Setting::train_on, "last") == "--train-on last");
+  spell_settings_by(nullptr);
+  CHECK(spelled(Setting::seq_len) == "the sequence length");
 }

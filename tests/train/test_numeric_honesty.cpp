@@ -27,7 +27,8 @@ void check_told(const NumericFixture& f, const std::string& out, const Recording
   REQUIRE(events.size() == bad.size());
   for (size_t i = 0; i < bad.size(); ++i) {
     CHECK(parse_json(events[i], "journal").find("step")->as_int() == bad[i]);
-    const std::string told = "step " + std::to_string(bad[i]) + ": loss or gradient not finite";
+    const std::string told =
+        "step " + std::to_string(bad[i]) + ": the loss or a gradient is not finite";
     CHECK(std::count_if(reporter.warnings.begin(), reporter.warnings.end(),
                         [&](const std::string& w) { return w.starts_with(told); }) == 1);
   }

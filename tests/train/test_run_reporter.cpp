@@ -16,7 +16,7 @@ TEST_CASE("the journal has the warnings of a run, those of the rooms below among
   RecordingReporter reporter;
   REQUIRE(train(config, reporter) == ExitCode::done);
   const auto warned = [](const std::string& line) {
-    return line.find("bad row passed over: ") != std::string::npos;
+    return line.find("skipped a bad row: ") != std::string::npos;
   };
   CHECK(std::count_if(reporter.warnings.begin(), reporter.warnings.end(), warned) == 1);
   int journaled = 0;

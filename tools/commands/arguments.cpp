@@ -87,17 +87,17 @@ void refuse_missing_values(const CLI::App& app, std::vector<std::string>& words,
     const size_t equals = word.find('=');
     if (word.starts_with("--") && equals != std::string::npos && equals + 1 == word.size() &&
         equals > 2) {
-      problems.add(word.substr(0, equals) + ": expected a value behind '=', found nothing");
+      problems.add(word.substr(0, equals) + ": expected a value after '=', found nothing");
       continue;
     }
     const CLI::Option* option = word.starts_with("--") ? app.get_option_no_throw(word) : nullptr;
     const bool needs_value = option && option->get_items_expected_min() > 0;
     if (needs_value && i + 1 == words.size()) {
-      problems.add(word + ": expected a value behind it, found nothing");
+      problems.add(word + ": expected a value after it, found nothing");
       break;
     }
     if (needs_value && words[i + 1].starts_with("--") && app.get_option_no_throw(words[i + 1])) {
-      problems.add(word + ": expected a value behind it, found " + quoted(words[i + 1]));
+      problems.add(word + ": expected a value after it, found " + quoted(words[i + 1]));
       continue;
     }
     rest.push_back(word);

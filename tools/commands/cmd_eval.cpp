@@ -11,7 +11,7 @@ namespace {
 std::string report_text(const Json& report) {
   const auto number = [&](const char* key) { return report.find(key)->as_double(); };
   std::string text = fmt::format(
-      "loss            {:.6f}  (cross-entropy a trained token)\n"
+      "loss            {:.6f}  (cross-entropy per trained token)\n"
       "perplexity      {:.6g}\n"
       "tokens          {}\n"
       "trained tokens  {}\n",
@@ -23,7 +23,7 @@ std::string report_text(const Json& report) {
   if (const Json* load = report.find("expert_load"); load && load->is_array()) {
     text += "expert load     ";
     for (const Json& layer : load->as_array()) text += fmt::format("{:.2f} ", layer.as_double());
-    text += " (max over mean, a MoE layer)\n";
+    text += " (max over mean, per MoE layer)\n";
   }
   return text;
 }

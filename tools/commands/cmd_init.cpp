@@ -1,4 +1,5 @@
 // hearth init: a random checkpoint from a config.json.
+#include "base/error_format.h"
 #include "base/file_ops.h"
 #include "base/json.h"
 #include "base/paths.h"
@@ -23,7 +24,7 @@ class BuiltinTokenizerDirectory {
   ~BuiltinTokenizerDirectory() {
     try {
       remove_tree(path_);
-    } catch (const Error&) {  // what made the command fail, if anything, is told already
+    } catch (const Error&) {  // the error that made the command fail, if any, is the one to report
     }
   }
   BuiltinTokenizerDirectory(const BuiltinTokenizerDirectory&) = delete;
@@ -39,9 +40,10 @@ void check_vocabulary(const std::string& config_path) {
   const Json* vocabulary = config.find("vocab_size");
   if (vocabulary && vocabulary->is_signed() && vocabulary->as_int() < kBuiltinVocabulary) {
     throw input_error(
-        config_path + ": vocab_size: expected at least " + std::to_string(kBuiltinVocabulary) +
-        ", the size of the built-in tokenizer, " + "found " + std::to_string(vocabulary->as_int()) +
-        "; raise it or name a tokenizer by --tokenizer");
+        "{}: vocab_size: expected at least {}, the size of the built-in tokenizer, found {}; raise "
+        "it or "
+        "give another tokenizer with --tokenizer",
+        config_path, kBuiltinVocabulary, vocabulary->as_int());
   }
 }
 
@@ -57,7 +59,7 @@ ExitCode run_init(const Options& options) {
     init_checkpoint(options.model_config, options.out, options.seed, tokenizer.path());
   }
   Console console(console_settings(options));
-  console.note("random checkpoint in " + options.out);
+  console.note("wrote a random checkpoint to " + options.out);
   return ExitCode::done;
 }
 

@@ -1,4 +1,5 @@
 // hearth inspect: what a checkpoint, an adapter, a saved state or a run directory holds; digests of the content.
+#include "base/error_format.h"
 #include "base/file_ops.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/inspect.h"
@@ -71,9 +72,9 @@ Shown view_state(const std::string& directory, bool digest) {
     return view;
   }
   const Trained trained = trained_in(state);
-  view.text = "saved state of step " + std::to_string(state.step) + ", whole; " +
-              std::to_string(trained.parameters) + " parameters in " +
-              std::to_string(trained.tensors) + " tensors trained\n";
+  view.text =
+      fmt::format("saved state of step {}, valid; {} parameters in {} tensors are trained\n",
+                  state.step, trained.parameters, trained.tensors);
   for (const StateDigest::Item& item : state.digest.components) {
     items.emplace_back(item.name, item.digest.hex());
     view.text += "  " + item.digest.hex() + "  " + item.name + "\n";
@@ -98,9 +99,8 @@ std::string result_of(const std::string& directory) {
 Shown view_run(const std::string& directory, bool digest) {
   const std::string result = result_of(directory);
   if (digest) {
-    throw usage_error("--digest: a run directory holds several things; name " + directory + "/" +
-                      (result.empty() ? "model" : result) + " or one of " + directory +
-                      "/state/step-*");
+    throw usage_error("--digest: {0} is a run directory; name {0}/{1} or one of {0}/state/step-*",
+                      directory, result.empty() ? "model" : result);
   }
   Shown view;
   JsonArray states, rejected;
@@ -120,9 +120,9 @@ Shown view_run(const std::string& directory, bool digest) {
   std::optional<Trained> trained;
   if (newest) {
     trained = trained_in(*newest);
-    view.text += "  newest whole state: step " + std::to_string(newest->step) + "; " +
-                 std::to_string(trained->parameters) + " parameters in " +
-                 std::to_string(trained->tensors) + " tensors trained\n";
+    view.text +=
+        fmt::format("  newest valid state: step {}; {} parameters in {} tensors are trained\n",
+                    newest->step, trained->parameters, trained->tensors);
   }
   view.text += result.empty() ? "  no result yet\n" : "  result in " + result + "/\n";
   view.json["kind"] = "run";
@@ -140,8 +140,8 @@ ExitCode run_inspect(const Options& options) {
   Shown view;
   const DirectoryKind kind = directory_kind(options.operand);
   if (kind != DirectoryKind::checkpoint && !(options.trainable.empty() && options.freeze.empty())) {
-    throw usage_error("--trainable and --freeze choose tensors of a checkpoint; " +
-                      options.operand + " is none");
+    throw usage_error("--trainable, --freeze: {} is not a checkpoint; leave them out",
+                      options.operand);
   }
   switch (kind) {
     case DirectoryKind::checkpoint: view = view_checkpoint(options); break;

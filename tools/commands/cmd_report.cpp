@@ -22,7 +22,7 @@ OptionDefaults defaults_of_train() {
 
 ExitCode run_report(const Options& options) {
   if (file_info(options.out).kind == FileKind::directory) {
-    throw usage_error("--out " + quoted(options.out) + ": is a directory; name the file");
+    throw usage_error("--out " + quoted(options.out) + ": is a directory; give the name of a file");
   }
   const bool compares = !options.compare.empty();
   const std::string& directory = compares ? options.compare[0] : options.operand;

@@ -52,7 +52,8 @@ void verify_run(const std::string& directory, bool follow_links) {
     verify_adapter(adapter, follow_links);
     ++verified;
   }
-  if (verified == 0) throw input_error(directory + ": a run directory without state or result");
+  if (verified == 0)
+    throw input_error(directory + ": the run directory has neither saved state nor a result");
 }
 
 }  // namespace

@@ -25,9 +25,10 @@ void check_data_name(const Given& given, Problems& problems) {
     const size_t name = file.rfind('/') + 1;  // 0 without a slash
     if (file == "-" || file.find('.', name) != std::string::npos) continue;
     if (file_info(file).kind != FileKind::none) continue;
-    problems.add(given.where + ": " + quoted(file) +
-                 " is no file; names of data sets are not looked up: give the file of its rows "
-                 "(JSON Lines)");
+    problems.add(
+        given.where + ": " + quoted(file) +
+        ": no such file; names of data sets are not looked up, so give the file of its rows "
+        "(JSON Lines)");
   }
 }
 
@@ -56,8 +57,7 @@ class LookUp {
                     (problems_.many() ? "unknown" : refusal(command_, entry.key, dashes_)));
     } else if (!entry.maps.empty() || entry.nested) {
       problems_.add(named.where +
-                    ": expected a value or a list of values, found a map or a list "
-                    "inside a list");
+                    ": expected a value or a list of values, found a map or a list inside a list");
     } else {
       place_.given.push_back(
           {option, named.where, entry.values, option->name != with_hyphens(entry.key)});

@@ -1,5 +1,7 @@
 // The text of --help, from the option table.
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "commands/command_line.h"
 
@@ -30,34 +32,41 @@ std::string wrapped(const std::string& text, size_t indent) {
   return result;
 }
 
-std::string facts_of(const Option& option, bool required, bool idle) {
-  std::string facts;
-  const auto add = [&](const std::string& fact) { facts += (facts.empty() ? "" : "; ") + fact; };
-  if (!option.unit.empty()) add(option.unit);
-  if (!option.value.range.empty()) add(option.value.range);
-  const std::string value = default_of(option);
-  if (required) {
-    add("required");
-  } else if (!value.empty()) {
-    add("default " + value);
-  }
-  std::string aliases;
-  for (const std::string& alias : option.aliases) {
-    std::string spelled = alias;
-    std::replace(spelled.begin(), spelled.end(), '-', '_');
-    aliases += (aliases.empty() ? "" : ", ") + spelled;
-  }
-  if (!aliases.empty()) add("also: " + aliases);
-  if (idle) add("taken, without effect here");
-  return facts.empty() ? "" : " [" + facts + "]";
+std::string joined(const std::vector<std::string>& words, const char* separator) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : separator) + word;
+  return text;
 }
 
-std::string option_help(const Option& option, bool required, bool idle) {
+/// "[tokens; 1 to 1048576; default 2048; also: max_length]".
+std::string facts_of(const Option& option, const CommandEntry& entry,
+                     const std::string& default_text) {
+  const auto listed = [&](const std::vector<std::string>& names) {
+    return std::find(names.begin(), names.end(), option.name) != names.end();
+  };
+  std::vector<std::string> facts;
+  if (!option.unit.empty()) facts.push_back(option.unit);
+  if (!option.value.range.empty()) facts.push_back(option.value.range);
+  if (listed(entry.required)) {
+    facts.push_back("required");
+  } else if (listed(entry.one_of)) {
+    facts.push_back("required: one of --" + joined(entry.one_of, ", --"));
+  } else if (!default_text.empty()) {
+    facts.push_back("default " + default_text);
+  }
+  std::vector<std::string> aliases = option.aliases;
+  for (std::string& alias : aliases) std::replace(alias.begin(), alias.end(), '-', '_');
+  if (!aliases.empty()) facts.push_back("also: " + joined(aliases, ", "));
+  return facts.empty() ? "" : " [" + joined(facts, "; ") + "]";
+}
+
+std::string option_help(const Option& option, const CommandEntry& entry) {
+  const HelpFor help = option.help_of(entry.command);
   std::string head = "  --" + option.name;
-  if (!option.value.placeholder.empty()) head += " " + option.value.placeholder;
+  if (!help.placeholder.empty()) head += " " + help.placeholder;
   head += head.size() < kIndent ? std::string(kIndent - head.size(), ' ')
                                 : "\n" + std::string(kIndent, ' ');
-  return head + wrapped(option.help + facts_of(option, required, idle), kIndent) + "\n";
+  return head + wrapped(help.help + facts_of(option, entry, help.default_text), kIndent) + "\n";
 }
 
 }  // namespace
@@ -72,8 +81,8 @@ std::string program_help() {
     text += head + wrapped(entry.summary, kIndent) + "\n";
   }
   return text +
-         "\n  hearth COMMAND --help     its options\n"
-         "  hearth --version          build, machine and libraries\n";
+         "\n  hearth COMMAND --help     show its options\n"
+         "  hearth --version          show build, machine and libraries\n";
 }
 
 std::string command_help(Command command) {
@@ -85,19 +94,26 @@ std::string command_help(Command command) {
     text +=
         "\n" +
         wrapped(
-            "CONFIG.yaml holds options as 'name: value'; a flag beats the file, the "
-            "file beats the default. Underscores may stand for hyphens, and the usual keys of TRL, "
-            "axolotl and LLaMA-Factory are understood (docs/configuration.md).",
+            "CONFIG.yaml holds options as 'name: value'. A flag beats the file, the file beats the "
+            "default. Underscores may stand for hyphens. The usual keys of TRL, axolotl and "
+            "LLaMA-Factory are understood (docs/configuration.md).",
             0) +
         "\n";
   }
   std::string group;
+  std::vector<std::string> idle;
   for (const Option& option : option_table()) {
-    if (!option.taken_by(command)) continue;
+    if (option.hidden || !option.taken_by(command)) continue;
+    if (option.idle.contains(command)) {
+      idle.push_back("--" + option.name);
+      continue;
+    }
     if (option.group != group) text += "\n" + (group = option.group) + "\n";
-    const bool required = std::find(entry.required.begin(), entry.required.end(), option.name) !=
-                          entry.required.end();
-    text += option_help(option, required, option.idle.contains(command));
+    text += option_help(option, entry);
+  }
+  if (!idle.empty()) {
+    text +=
+        "\naccepted as by train, without effect here\n    " + wrapped(joined(idle, " "), 4) + "\n";
   }
   return text;
 }

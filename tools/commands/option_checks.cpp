@@ -21,6 +21,58 @@ bool is_missing(const std::string& name, const Options& options) {
   return value == "null" || value == "[]";
 }
 
+/// Whether the option says something else than its default.
+bool is_set(const Option& option, const Options& options) {
+  static const Options defaults;
+  return option.value.get(options) != option.value.get(defaults);
+}
+
+std::string flag_of(const Relation& relation) {
+  return "--" + relation.option + (relation.value.empty() ? "" : " " + relation.value);
+}
+
+bool holds(const Relation& relation, const Options& options) {
+  const Option& option = *find_option(relation.option);
+  return relation.value.empty() ? is_set(option, options)
+                                : option.value.get(options) == relation.value;
+}
+
+/// What the row of an option says of other options that the command takes.
+void check_relations(const Option& option, Command command, const Options& options,
+                     Problems& problems) {
+  std::string needed;
+  bool met = false;
+  for (const Relation& relation : option.needs) {
+    if (!find_option(relation.option)->commands.contains(command)) continue;
+    needed += (needed.empty() ? "" : " or ") + flag_of(relation);
+    met = met || holds(relation, options);
+  }
+  if (!needed.empty() && !met) {
+    problems.add("--" + option.name + " needs " + needed);
+    return;
+  }
+  for (const Relation& relation : option.excludes) {
+    if (!find_option(relation.option)->commands.contains(command) || !holds(relation, options)) {
+      continue;
+    }
+    problems.add("--" + option.name + " does not go with " + flag_of(relation) +
+                 (relation.why.empty() ? "; give one of the two" : ": " + relation.why));
+  }
+}
+
+/// Exactly one of some options.
+void check_one_of(const std::vector<std::string>& names, const std::vector<Given>& flags,
+                  Problems& problems) {
+  std::string all;
+  size_t given = 0;
+  for (const std::string& name : names) {
+    all += (all.empty() ? "--" : " and --") + name;
+    given += find_given(flags, name) ? 1 : 0;
+  }
+  if (names.empty() || given == 1) return;
+  problems.add("expected one of " + all + ", found " + (given == 0 ? "neither" : "both"));
+}
+
 /// Micro-batches that hold the tokens of --batch-tokens when they are full.
 int64_t micro_batches_of(const Options& options) {
   const int64_t full = options.seq_len * options.micro_batch;
@@ -28,11 +80,6 @@ int64_t micro_batches_of(const Options& options) {
 }
 
 void check_generate(const std::vector<Given>& flags, const Options& options, Problems& problems) {
-  const bool prompt = find_given(flags, "prompt"), messages = find_given(flags, "messages");
-  if (prompt == messages) {
-    problems.add(std::string("expected one of --prompt and --messages, found ") +
-                 (prompt ? "both" : "neither"));
-  }
   if (find_given(flags, "top-p") && options.temperature == 0) {
     problems.add("--top-p needs --temperature above 0: at 0 the likeliest token is taken");
   }
@@ -51,9 +98,8 @@ void check_tokenize(const std::vector<Given>& flags, Options& options, Problems&
     return;
   }
   if (!options.operand.empty()) {
-    problems.add("expected a FILE or --data, found both: lines of a text have no trained tokens");
+    problems.add("expected FILE or --data, found both; give one");
   }
-  if (options.no_special) problems.add("--no-special does not go with --data");
 }
 
 void check_export(const std::vector<Given>& flags, Options& options, Problems& problems) {
@@ -62,16 +108,13 @@ void check_export(const std::vector<Given>& flags, Options& options, Problems& p
     folder = without_trailing_slashes(std::move(folder));
     return path == folder || path.starts_with(folder == "/" ? folder : folder + "/");
   };
-  if (options.adapter.empty() == options.from_state.empty()) {
-    problems.add(std::string("expected one of --adapter and --from-state, found ") +
-                 (options.adapter.empty() ? "neither" : "both"));
-  } else if (!options.adapter.empty() && options.model.empty()) {
-    problems.add("--adapter needs its base by --model");
+  if (options.from_state.empty() && !options.adapter.empty() && options.model.empty()) {
+    problems.add("--adapter needs --model, the base that it was trained on");
   }
   for (const std::string& input : {options.from_state, options.model, options.adapter}) {
     if (!input.empty() && inside(options.out, input)) {
-      problems.add("--out " + quoted(options.out) + ": lies in " + quoted(input) +
-                   ", which is not changed; choose another directory");
+      problems.add("--out " + quoted(options.out) + ": lies in the input " + quoted(input) +
+                   ", which export never changes; choose another directory");
     }
   }
 }
@@ -93,7 +136,7 @@ void check_data(Command command, const Options& options, Problems& problems) {
     });
   };
   if (training && reads_stdin(options.data) && reads_stdin(options.eval_data)) {
-    problems.add("--data and --eval-data: standard input (-) can be read once only");
+    problems.add("--data and --eval-data: standard input (-) can be read only once");
   }
 }
 
@@ -103,17 +146,9 @@ void check_training(const std::vector<Given>& flags, Options& options, Problems&
     if (option && option->commands.contains(Command::train)) {
       name = option->name;
     } else {
-      problems.add("--allow-change: " + quoted(name) + " is no option" +
+      problems.add("--allow-change: " + quoted(name) + " is not an option of train" +
                    suggestion(Command::train, name, ""));
     }
-  }
-  if (options.val_size > 0 && !options.eval_data.empty()) {
-    problems.add("--val-size and --eval-data contradict each other: give one");
-  }
-  if ((options.eval_every || options.eval_at_start) && options.eval_data.empty() &&
-      options.val_size == 0) {
-    problems.add(std::string(options.eval_every ? "--eval-every" : "--eval-at-start") +
-                 " needs --eval-data or --val-size");
   }
   // A flag beats the file's other way to say it.
   if (find_given(flags, "grad-accum") && !find_given(flags, "batch-tokens")) {
@@ -123,30 +158,7 @@ void check_training(const std::vector<Given>& flags, Options& options, Problems&
     options.grad_accum = micro_batches_of(options);
     if (options.grad_accum > 1 << 20) {
       problems.add("--batch-tokens: " + std::to_string(options.grad_accum) +
-                   " micro-batches a step, more than " + std::to_string(1 << 20));
-    }
-  }
-}
-
-// What would have no effect: a forgotten --method lora would train the whole model.
-void check_lora(const Options& options, Problems& problems) {
-  const bool lora = options.method == Method::lora;
-  if (lora && options.adapter.empty()) return;
-  const Options defaults;
-  for (const Option& option : option_table()) {
-    const std::string& name = option.name;
-    const bool of_lora = option.group == "LoRA" && option.commands.contains(Command::train);
-    if (!of_lora || name == "adapter" || name == "experts" ||
-        option.value.get(options) == option.value.get(defaults)) {
-      continue;
-    }
-    if (!lora) {
-      problems.add("--" + name + " needs --method lora");
-    } else if (name == "rslora" || name == "expert-r" || name.starts_with("lora-")) {
-      if (name == "lora-dropout") continue;
-      problems.add("--" + name +
-                   " does not go with --adapter: ranks, scales and targets are those " +
-                   "of the adapter");
+                   " micro-batches per step, more than " + std::to_string(1 << 20));
     }
   }
 }
@@ -170,6 +182,11 @@ void check_together(const CommandEntry& entry, const std::vector<Given>& flags, 
   for (const std::string& name : entry.required) {
     if (is_missing(name, options)) problems.add("--" + name + " is missing");
   }
+  check_one_of(entry.one_of, flags, problems);
+  for (const Option& option : option_table()) {
+    if (!option.commands.contains(entry.command) || !is_set(option, options)) continue;
+    check_relations(option, entry.command, options, problems);
+  }
   const bool compares = find_given(flags, "compare");
   if (compares && !options.operand.empty()) {
     problems.add("expected RUN_DIR or --compare RUN RUN, found both");
@@ -177,16 +194,10 @@ void check_together(const CommandEntry& entry, const std::vector<Given>& flags, 
   if (!entry.operand.empty() && entry.operand[0] != '[' && options.operand.empty() && !compares) {
     problems.add("expected a directory: hearth " + entry.name + " " + entry.operand);
   }
-  if (options.quiet && options.verbose) {
-    problems.add("--quiet and --verbose contradict each other: give one");
-  }
   check_data(entry.command, options, problems);
   if (entry.command == Command::generate) check_generate(flags, options, problems);
   if (entry.command == Command::tokenize) check_tokenize(flags, options, problems);
   if (entry.command == Command::export_) check_export(flags, options, problems);
-  if (entry.command == Command::train || entry.command == Command::plan) {
-    check_lora(options, problems);
-  }
   check_training(flags, options, problems);
 }
 

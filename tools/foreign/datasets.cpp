@@ -67,7 +67,7 @@ class Reader {
     if (!files.empty() && !path.empty() && path != files[0] && !kLoaders.contains(path)) {
       for (std::string& file : files) file = path + "/" + file;  // files of a folder
     }
-    if (files.empty()) problems_.add(where_ + ": an entry without path");
+    if (files.empty()) problems_.add(where_ + ": an entry without path; add the path of the file");
     result_.files.insert(result_.files.end(), files.begin(), files.end());
   }
 
@@ -88,7 +88,8 @@ class Reader {
     if (field.key == "message_property_mappings") return check_mappings(field);
     const auto harmless = kHarmless.find(field.key);
     if (harmless == kHarmless.end()) {
-      return refuse(field, "has no counterpart; rename the fields of the rows, or remove it");
+      return refuse(field,
+                    "this field has no counterpart; rename the fields of the rows, or remove it");
     }
     if (!harmless->second.empty() && !harmless->second.contains(text)) {
       refuse(field, "expected " + quoted(*harmless->second.begin()) +

@@ -1,4 +1,4 @@
-// Data: what the keys of other trainers come to here (docs/configuration.md): the model, what is trained, rows.
+// Data: how keys of other trainers are read (docs/configuration.md): the model, what is trained, rows.
 #include "foreign/key_tables.h"
 
 namespace hearth {
@@ -7,18 +7,19 @@ namespace {
 using enum OtherValue;
 
 const std::string kNoQuantised =
-    "weights are trained in f32 masters and never loaded quantised; "
-    "set it to false";
-const std::string kPlainLora = "adapters are plain low-rank pairs (lora_r, lora_alpha, rslora)";
+    "quantized weights are not supported, master weights are f32; set it to "
+    "false";
+const std::string kPlainLora = "adapters are plain LoRA (lora_r, lora_alpha, rslora)";
 const std::string kTargets =
-    "lora_targets names groups (attention, experts, shared-experts, dense, router, head) or globs "
+    "use lora_targets: groups (attention, experts, shared-experts, dense, router, head) or globs "
     "on "
     "tensor names";
-const std::string kBeside = "trainable takes globs on whole tensor names, also beside adapters";
-const std::string kOneTask = "the one training task is supervised fine-tuning (sft)";
-const std::string kByHub = "--model ORG/NAME@REVISION names a revision of the hub cache";
-const std::string kTokenizer = "the tokenizer files of the model are used as they are";
-const std::string kArchitecture = "config.json of the model says it";
+const std::string kBeside =
+    "use trainable: globs on whole tensor names, trained in addition to the adapters";
+const std::string kOneTask = "the only training task is supervised fine-tuning (sft)";
+const std::string kByHub = "use model: ORG/NAME@REVISION";
+const std::string kTokenizer = "the model's tokenizer files are used unchanged";
+const std::string kArchitecture = "the model's config.json decides";
 
 // Names of modules, as lists of targets have them, and a glob on the names of their weights.
 ForeignValues module_globs() {
@@ -37,7 +38,7 @@ std::vector<ForeignKey> foreign_keys_of_data() {
   // clang-format off
   return {
       // The model.
-      {"trust-remote-code", "", kIfFalse, ignore, "no code that comes with a model is run"},
+      {"trust-remote-code", "", kIfFalse, ignore, "code that comes with a model is never run"},
       {"model-type", "", {}, ignore, ""},
       {"tokenizer-type", "", {}, ignore, ""},
       {"tokenizer-use-fast", "", {}, ignore, ""},
@@ -48,15 +49,15 @@ std::vector<ForeignKey> foreign_keys_of_data() {
       {"processor-type", "", {}, ignore, ""},
       {"is-*", "", {}, ignore, kArchitecture},
       {"base-model-config", "", {}, ignore, kArchitecture},
-      {"model-config", "", {}, refuse, "change config.json of the model; remove the key", false, {"output_router_logits"}},
+      {"model-config", "", {}, refuse, "change the model's config.json; remove the key", false, {"output_router_logits"}},
       {"base-model-ignore-patterns", "", {}, ignore, ""},
       {"tokenizer-config", "", {}, refuse, kTokenizer + "; remove the key"},
       {"tokenizer-name-or-path", "", {}, refuse, kTokenizer + "; remove the key"},
       {"revision-of-model", "", {{"main", ""}}, refuse, kByHub},
       {"model-revision", "", {{"main", ""}}, refuse, kByHub},
       {"cache-dir", "", {}, refuse, "set HF_HUB_CACHE in the environment; remove the key"},
-      {"dtype", "", {}, ignore, "masters are f32; compute_dtype says in what products are computed"},
-      {"torch-dtype", "", {}, ignore, "masters are f32; compute_dtype says in what products are computed"},
+      {"dtype", "", {}, ignore, "master weights are f32; compute_dtype chooses the type of matrix products"},
+      {"torch-dtype", "", {}, ignore, "master weights are f32; compute_dtype chooses the type of matrix products"},
       {"infer-dtype", "", {}, ignore, ""},
       {"infer-backend", "", {}, ignore, ""},
       {"use-kv-cache", "", {}, ignore, ""},
@@ -67,13 +68,13 @@ std::vector<ForeignKey> foreign_keys_of_data() {
       {"low-cpu-mem-usage", "", {}, ignore, ""},
       {"experimental-skip-move-to-device", "", {}, ignore, ""},
       {"offload-folder", "", {}, ignore, ""},
-      {"output-router-logits", "", kIfTrue, ignore, "the auxiliary loss is router_aux_loss (0: none)"},
-      {"model-init-kwargs", "", {}, refuse, "name the model by model; remove the key", false, {"output_router_logits"}},
-      {"overrides-of-model-*", "", {}, refuse, "change config.json of the model; remove the key"},
-      {"rope-scaling", "", {{"none", ""}}, refuse, "change config.json of the model; remove the key"},
-      {"resize-*", "", kIfFalse, refuse, "the vocabulary stays as it is; set it to false"},
+      {"output-router-logits", "", kIfTrue, ignore, "router_aux_loss sets the auxiliary loss (0 = off)"},
+      {"model-init-kwargs", "", {}, refuse, "use model; remove the key", false, {"output_router_logits"}},
+      {"overrides-of-model-*", "", {}, refuse, "change the model's config.json; remove the key"},
+      {"rope-scaling", "", {{"none", ""}}, refuse, "change the model's config.json; remove the key"},
+      {"resize-*", "", kIfFalse, refuse, "the vocabulary is never resized; set it to false"},
       {"mean-resizing-embeddings", "", {}, ignore, ""},
-      {"shrink-embeddings", "", kIfFalse, refuse, "the vocabulary stays as it is; set it to false"},
+      {"shrink-embeddings", "", kIfFalse, refuse, "the vocabulary is never resized; set it to false"},
       {"load-in-8bit", "", kIfFalse, refuse, kNoQuantised},
       {"load-in-4bit", "", kIfFalse, refuse, kNoQuantised},
       {"gptq", "", kIfFalse, refuse, kNoQuantised},
@@ -92,7 +93,7 @@ std::vector<ForeignKey> foreign_keys_of_data() {
       {"add-special-tokens", "", {}, refuse, kTokenizer + "; remove the key"},
       {"new-special-tokens-config", "", {}, refuse, kTokenizer + "; remove the key"},
       {"init-special-tokens", "", {}, ignore, ""},
-      {"split-special-tokens", "", kIfFalse, refuse, "no_special_in_content encodes special tokens in messages as text"},
+      {"split-special-tokens", "", kIfFalse, refuse, "use no_special_in_content: special tokens in messages become text"},
       {"eot-tokens", "", {}, refuse, kTokenizer + "; remove the key"},
       {"new-special-tokens", "", {}, refuse, kTokenizer + "; remove the key"},
       {"eos-token", "", {}, refuse, kTokenizer + "; remove the key"},
@@ -106,14 +107,14 @@ std::vector<ForeignKey> foreign_keys_of_data() {
       {"trl", "", {}, refuse, kOneTask + "; remove the key"},
       {"vllm", "", {}, refuse, kOneTask + "; remove the key"},
       {"pref-*", "", {}, refuse, kOneTask + "; remove the key"},
-      {"loss-type", "", {{"nll", ""}, {"chunked_nll", ""}}, refuse, "the loss is cross-entropy; remove the key"},
-      {"use-dft-loss", "", kIfFalse, refuse, "the loss is cross-entropy; set it to false"},
-      {"use-asft-loss", "", kIfFalse, refuse, "the loss is cross-entropy; set it to false"},
-      {"use-eaft-loss", "", kIfFalse, refuse, "the loss is cross-entropy; set it to false"},
-      {"do-train", "", kIfTrue, refuse, "'hearth train' trains; 'hearth eval' evaluates"},
-      {"do-eval", "", {}, ignore, "eval_data and eval_every ask for evaluation"},
-      {"do-predict", "", kIfFalse, refuse, "'hearth generate' and 'hearth eval' do that"},
-      {"predict-with-generate", "", kIfFalse, refuse, "'hearth generate' does that"},
+      {"loss-type", "", {{"nll", ""}, {"chunked_nll", ""}}, refuse, "the only loss is cross-entropy; remove the key"},
+      {"use-dft-loss", "", kIfFalse, refuse, "the only loss is cross-entropy; set it to false"},
+      {"use-asft-loss", "", kIfFalse, refuse, "the only loss is cross-entropy; set it to false"},
+      {"use-eaft-loss", "", kIfFalse, refuse, "the only loss is cross-entropy; set it to false"},
+      {"do-train", "", kIfTrue, refuse, "'hearth train' always trains; use 'hearth eval' to evaluate"},
+      {"do-eval", "", {}, ignore, "use eval_data and eval_every to evaluate"},
+      {"do-predict", "", kIfFalse, refuse, "use 'hearth generate' or 'hearth eval'"},
+      {"predict-with-generate", "", kIfFalse, refuse, "use 'hearth generate'"},
       {"finetuning-type", "method", {{"freeze", "full"}}, pass, ""},
       {"use-peft", "method", {{"true", "lora"}, {"false", ""}}, refuse, "expected true or false"},
       {"lora-target", "lora-targets", module_globs(), pass, "", true},
@@ -132,42 +133,42 @@ std::vector<ForeignKey> foreign_keys_of_data() {
       {"use-dora", "", kIfFalse, refuse, kPlainLora + "; set it to false"},
       {"adapter-name-or-path", "adapter", {}, pass, ""},
       {"lora-model-dir", "adapter", {}, pass, ""},
-      {"adapter-folder", "", {}, refuse, "adapter names the directory itself; remove the key"},
-      {"create-new-adapter", "", kIfFalse, refuse, "merge the old one by 'hearth export' first"},
-      {"loraplus-*", "", {}, refuse, "one learning rate for A and B; remove the key"},
+      {"adapter-folder", "", {}, refuse, "adapter takes the path of the directory; remove the key"},
+      {"create-new-adapter", "", kIfFalse, refuse, "merge the old adapter with 'hearth export' first; set it to false"},
+      {"loraplus-*", "", {}, refuse, "A and B have one learning rate; remove the key"},
       {"relora*", "", kIfFalse, refuse, kPlainLora + "; remove the key"},
       {"pissa-*", "", kIfFalse, refuse, kPlainLora + "; set it to false"},
       {"peft", "", {}, refuse, kPlainLora + "; remove the key"},
-      {"unfrozen-parameters", "", {}, refuse, "trainable takes globs on whole tensor names"},
-      {"freeze-trainable-*", "", {}, refuse, "trainable and freeze take globs on whole tensor names"},
-      {"freeze-extra-modules", "", {}, refuse, "trainable and freeze take globs on whole tensor names"},
+      {"unfrozen-parameters", "", {}, refuse, "use trainable: globs on whole tensor names"},
+      {"freeze-trainable-*", "", {}, refuse, "use trainable and freeze: globs on whole tensor names"},
+      {"freeze-extra-modules", "", {}, refuse, "use trainable and freeze: globs on whole tensor names"},
       {"freeze-vision-tower", "", {}, ignore, ""},
       {"freeze-multi-modal-projector", "", {}, ignore, ""},
-      {"freeze-language-model", "", kIfFalse, refuse, "trainable and freeze take globs on whole tensor names"},
-      {"use-llama-pro", "", kIfFalse, refuse, "trainable and freeze take globs on whole tensor names"},
-      {"mixture-of-depths", "", kIfFalse, refuse, "the model is trained as it is; remove the key"},
-      {"train-from-scratch", "", kIfFalse, refuse, "'hearth init' makes a random checkpoint"},
+      {"freeze-language-model", "", kIfFalse, refuse, "use trainable and freeze: globs on whole tensor names"},
+      {"use-llama-pro", "", kIfFalse, refuse, "use trainable and freeze: globs on whole tensor names"},
+      {"mixture-of-depths", "", kIfFalse, refuse, "the architecture is never changed; remove the key"},
+      {"train-from-scratch", "", kIfFalse, refuse, "use 'hearth init' to make a random checkpoint; set it to false"},
       // Rows.
       {"dataset", "data", {}, pass, "", true},
       {"eval-dataset", "eval-data", {}, pass, "", true},
-      {"dataset-dir", "", {}, ignore, "files of rows are named by data, with their folders"},
+      {"dataset-dir", "", {}, ignore, "data takes paths of files"},
       {"media-dir", "", {}, ignore, ""},
       {"image-*", "", {}, ignore, ""},
       {"video-*", "", {}, ignore, ""},
-      {"dataset-config", "", {}, refuse, "data names files; remove the key"},
-      {"dataset-train-split", "", {{"train", ""}}, refuse, "data names files; remove the key"},
-      {"dataset-test-split", "", {{"test", ""}, {"validation", ""}}, refuse, "eval_data names files; remove the key"},
-      {"dataset-text-field", "", {{"text", ""}}, refuse, "texts are read from \"text\"; rename the field of the rows"},
+      {"dataset-config", "", {}, refuse, "data takes paths of files; remove the key"},
+      {"dataset-train-split", "", {{"train", ""}}, refuse, "data takes paths of files; remove the key"},
+      {"dataset-test-split", "", {{"test", ""}, {"validation", ""}}, refuse, "eval_data takes paths of files; remove the key"},
+      {"dataset-text-field", "", {{"text", ""}}, refuse, "texts are read from the field \"text\"; rename the field in the rows"},
       {"dataset-kwargs", "", {}, ignore, kReading},
       {"dataset-num-proc", "", {}, ignore, kReading},
       {"dataset-processes", "", {}, ignore, kReading},
       {"dataset-batch-size", "", {}, ignore, ""},
-      {"dataset-shard-*", "", {}, refuse, "all rows are read; cut the file"},
+      {"dataset-shard-*", "", {}, refuse, "all rows are read; shorten the file"},
       {"dataset-streaming", "", kIfFalse, refuse, "all rows are read before step 1; set it to false"},
       {"data-shared-file-system", "", {}, ignore, ""},
       {"dataset-prepared-path", "", {}, ignore, kReading},
       {"dataset-keep-in-memory", "", {}, ignore, kReading},
-      {"dataset-exact-deduplication", "", kIfFalse, refuse, "rows are used as they are; set it to false"},
+      {"dataset-exact-deduplication", "", kIfFalse, refuse, "duplicate rows are kept; set it to false"},
       {"overwrite-cache", "", {}, ignore, kReading},
       {"preprocessing-*", "", {}, ignore, kReading},
       {"tokenized-path", "", {}, ignore, kReading},
@@ -175,28 +176,28 @@ std::vector<ForeignKey> foreign_keys_of_data() {
       {"push-dataset-to-hub", "", {}, refuse, kNoUpload},
       {"streaming", "", kIfFalse, refuse, "all rows are read before step 1; set it to false"},
       {"buffer-size", "", {}, ignore, ""},
-      {"max-samples", "", {}, refuse, "all rows are read; cut the file (head -n N rows.jsonl)"},
-      {"min-sample-len", "", {}, refuse, "rows of every length are trained; take short ones out of the file"},
+      {"max-samples", "", {}, refuse, "all rows are read; shorten the file (head -n N rows.jsonl)"},
+      {"min-sample-len", "", {}, refuse, "rows of every length are trained; remove short rows from the file"},
       {"pretraining-sample-concatenation", "", {}, ignore, ""},
-      {"mix-strategy", "", {{"concat", ""}}, refuse, "rows of all files are shuffled together; weights behind the files (a.jsonl:2) say how often each is read; remove the key"},
-      {"interleave-probs", "", {}, refuse, "a weight behind the file says how often an epoch passes over it: data: [a.jsonl:2, b.jsonl:0.5]"},
-      {"pretraining-dataset", "", {}, refuse, "rows of text are trained as a whole: name the file by data"},
-      {"template", "chat-template", {{"chatml", "chatml"}, {"default", ""}}, ignore, "the chat template of the model is used"},
+      {"mix-strategy", "", {{"concat", ""}}, refuse, "rows of all files are shuffled together; a weight behind the file (a.jsonl:2) is its number of passes per epoch; remove the key"},
+      {"interleave-probs", "", {}, refuse, "a weight behind the file is its number of passes per epoch: data: [a.jsonl:2, b.jsonl:0.5]"},
+      {"pretraining-dataset", "", {}, refuse, "use data: all tokens of text rows are trained"},
+      {"template", "chat-template", {{"chatml", "chatml"}, {"default", ""}}, ignore, "the model's chat template is used"},
       {"chat-template", "chat-template", {{"tokenizer_default", ""}, {"tokenizer_default_fallback_chatml", ""}}, pass, ""},
-      {"chat-template-jinja", "", {}, refuse, "name a file by chat_template"},
+      {"chat-template-jinja", "", {}, refuse, "write the template to a file, and use chat_template"},
       {"chat-template-path", "chat-template", {}, pass, ""},
       {"default-system-message", "", {}, refuse, "put the system message into the rows; remove the key"},
       {"default-system", "", {}, refuse, "put the system message into the rows; remove the key"},
-      {"tool-format", "", {}, refuse, "the chat template of the model writes tools; remove the key"},
-      {"enable-thinking", "", {}, refuse, "the chat template of the model decides; remove the key"},
-      {"preserve-thinking", "", {}, refuse, "the chat template of the model decides; remove the key"},
-      {"chat-template-kwargs", "", {}, refuse, "the chat template of the model decides; remove the key"},
+      {"tool-format", "", {}, refuse, "the model's chat template formats tools; remove the key"},
+      {"enable-thinking", "", {}, refuse, "the model's chat template decides; remove the key"},
+      {"preserve-thinking", "", {}, refuse, "the model's chat template decides; remove the key"},
+      {"chat-template-kwargs", "", {}, refuse, "the model's chat template decides; remove the key"},
       {"train-on-inputs", "train-on", {{"false", ""}, {"true", "all"}}, refuse, "expected true or false"},
       {"train-on-prompt", "train-on", {{"false", ""}, {"true", "all"}}, refuse, "expected true or false"},
       {"assistant-only-loss", "train-on", {{"true", ""}, {"false", "all"}}, refuse, "expected true or false"},
       {"completion-only-loss", "train-on", {{"true", ""}, {"false", "all"}}, refuse, "expected true or false"},
       {"mask-history", "train-on", {{"false", ""}, {"true", "last"}}, refuse, "expected true or false"},
-      {"roles-to-train", "", {{"assistant", ""}, {"gpt", ""}}, refuse, "turns of the assistant are trained (train_on); remove the key"},
+      {"roles-to-train", "", {{"assistant", ""}, {"gpt", ""}}, refuse, "only the assistant's turns are trained (train_on); remove the key"},
       {"train-on-eos", "", {{"turn", ""}}, refuse, "the end of each trained turn is trained; remove the key"},
       {"train-on-eot", "", {{"turn", ""}}, refuse, "the end of each trained turn is trained; remove the key"},
       {"ignore-pad-token-for-loss", "", {}, ignore, ""},
@@ -208,13 +209,13 @@ std::vector<ForeignKey> foreign_keys_of_data() {
       {"train-sampling-strategy", "shuffle", {{"random", "on"}, {"sequential", "off"}}, refuse, "expected random or sequential"},
       {"disable-shuffling", "shuffle", {{"true", "off"}, {"false", "on"}}, refuse, "expected true or false"},
       {"excess-length-strategy", "overflow", {}, pass, ""},
-      {"truncation-mode", "overflow", {{"keep_start", "truncate"}}, refuse, "rows are cut at the end: keep_start"},
+      {"truncation-mode", "overflow", {{"keep_start", "truncate"}}, refuse, "rows are cut at the end; use keep_start"},
       {"pad-to-*", "", {}, ignore, ""},  // no padding is ever computed
       {"padding-free", "", {}, ignore, ""},
       {"packing-strategy", "", {}, ignore, "documents are packed in the order drawn and never cut"},
       {"sample-packing-*", "", {}, ignore, ""},
-      {"eval-sample-packing", "", {}, ignore, "evaluation follows packing; its loss is the same with and without"},
-      {"eval-packing", "", {}, ignore, "evaluation follows packing; its loss is the same with and without"},
+      {"eval-sample-packing", "", {}, ignore, "evaluation packs as training does; its loss is the same with and without"},
+      {"eval-packing", "", {}, ignore, "evaluation packs as training does; its loss is the same with and without"},
       {"multipack-*", "", {}, ignore, ""},
       {"remove-unused-columns", "", {}, ignore, ""},
       {"label-names", "", {}, ignore, ""},

@@ -13,7 +13,7 @@ inline const ForeignValues kIfTrue{{"true", ""}, {"yes", ""}};
 inline const std::string kNoUpload =
     "nothing is uploaded; remove the key, and upload OUT/model yourself";
 inline const std::string kReading =
-    "rows are tokenised once, by all threads, and kept in the user's cache (data_cache)";
+    "rows are tokenized once, by all threads, and kept in the user's cache (data_cache)";
 
 std::vector<ForeignKey> foreign_keys_of_data();  // the model, what is trained of it, the rows
 std::vector<ForeignKey> foreign_keys_of_runs();  // batches, optimizer, memory, state, logs

@@ -22,14 +22,17 @@ void add_data(std::vector<Option>& table) {
                                                      {"alpaca", RowFormat::alpaca},
                                                      {"sharegpt", RowFormat::sharegpt},
                                                      {"tokens", RowFormat::tokens}}),
-        .help = "kind of the rows; auto: by their keys"},
+        .help = "format of the rows; auto recognizes it by their keys"},
        {.name = "chat-template", .group = group, .commands = kTemplate,
         .value = text_value(&Options::chat_template, "FILE|NAME"),
-        .help = "how chats become text: chatml, one of the model's templates, or a Jinja file",
+        .help = "chat template: a Jinja file, chatml, or the name of one of the model's templates",
         .default_text = "that of the model"},
        {.name = "template-date", .group = group, .commands = kTemplate,
         .value = date_value(&Options::template_date),
-        .help = "the day that a chat template takes for today", .default_text = "today"},
+        .help = "date that chat templates take for today",
+        .default_text = "today at the first start",
+        .help_for = {{{eval, generate, tokenize}, "date that chat templates take for today",
+                      "today"}}},
        {.name = "train-on", .group = group, .commands = kRows, .idle = {generate},
         .value = choice_value(&Options::train_on,
                               NamedValues<TrainOn>{{"auto", TrainOn::automatic},
@@ -37,24 +40,27 @@ void add_data(std::vector<Option>& table) {
                                                    {"last", TrainOn::last},
                                                    {"completion", TrainOn::completion},
                                                    {"all", TrainOn::all}}),
-        .help = "what is trained: the assistant's turns, the last of them, what answers the prompt, "
-                "or everything; auto: by the kind of row"},
+        .help = "train the assistant's turns, its last turn, the completion of the prompt, or all "
+                "tokens; auto: assistant for chats, completion for prompts and alpaca, else all",
+        .help_for = {{{eval}, "evaluate the assistant's turns, its last turn, the completion of the "
+                              "prompt, or all tokens; auto: assistant for chats, completion for "
+                              "prompts and alpaca, else all"}}},
        {.name = "no-special-in-content", .group = group, .commands = kRows, .idle = {generate},
         .value = flag_value(&Options::no_special_in_content),
-        .help = "special tokens typed in messages are encoded as plain text"},
+        .help = "encode special tokens that stand in messages as plain text"},
        {.name = "val-size", .group = group, .commands = kTraining,
         .value = share_or_count_value(&Options::val_size), .unit = "share of the rows, or rows",
-        .help = "rows to keep for evaluation, chosen by --seed before packing; in place of "
+        .help = "hold back rows for evaluation, chosen by --seed before packing; instead of "
                 "--eval-data",
-        .default_text = "none", .aliases = {"val-set-size"}},
+        .default_text = "0", .excludes = {{"eval-data"}}, .aliases = {"val-set-size"}},
        {.name = "data-cache", .group = group, .commands = kOnData, .idle = {generate},
         .value = size_value(&Options::data_cache), .unit = "bytes, or with k M G Ki Mi Gi",
-        .help = "most that tokenised rows may take in the user's cache directory, of all runs "
-                "together; the longest unused go first; 0: nothing is kept",
+        .help = "limit of the cache of tokenized rows, shared by all runs of the user; drops what "
+                "was not used for longest; 0 = no cache",
         .default_text = "20Gi", .may_change = true},
        {.name = "skip-bad-rows", .group = group, .commands = kRows, .idle = {generate},
         .value = integer_value(&Options::skip_bad_rows, 0), .unit = "rows",
-        .help = "bad rows to pass over, each listed, before they are an error"}});
+        .help = "skip and list this many bad rows before one is an error"}});
 }
 // clang-format on
 

@@ -12,21 +12,26 @@ void add_generation(std::vector<Option>& table) {
   table.insert(
       table.end(),
       {{.name = "prompt", .group = group, .commands = {generate},
-        .value = text_value(&Options::prompt, "TEXT"), .help = "text to go on from"},
+        .value = text_value(&Options::prompt, "TEXT"), .help = "text to continue",
+        .default_text = "none"},
        {.name = "messages", .group = group, .commands = {generate},
         .value = text_value(&Options::messages_file, "FILE"),
-        .help = "chat to answer: a JSON list of {role, content}, or an object with \"messages\""},
+        .help = "chat to answer: a JSON list of {role, content}, or an object with \"messages\"",
+        .default_text = "none"},
        {.name = "max-new-tokens", .group = group, .commands = {generate},
         .value = integer_value(&Options::max_new_tokens, 1, 1 << 20), .unit = "tokens",
-        .help = "stop after as many"},
+        .help = "stop after this many tokens"},
        {.name = "temperature", .group = group, .commands = {generate},
-        .value = number_value(&Options::temperature, {.most = 100}), .help = "0 = greedy"},
+        .value = number_value(&Options::temperature, {.most = 100}),
+        .help = "temperature of sampling; 0 = always the likeliest token"},
        {.name = "top-p", .group = group, .commands = {generate},
         .value = number_value(&Options::top_p, {.most = 1, .open_least = true}),
-        .help = "draw from the most likely tokens that have this probability together"},
+        .unit = "probability",
+        .help = "sample from the likeliest tokens that have this probability together"},
        {.name = "kv-cache", .group = group, .commands = {generate},
         .value = switch_value(&Options::kv_cache),
-        .help = "keep keys and values; off computes the same text from the start each time"}});
+        .help = "keep keys and values; off computes the whole text again for each token, to the "
+                "same result"}});
 }
 // clang-format on
 

@@ -1,4 +1,4 @@
-// The one list of what the contract of the command line has and this version has not.
+// What the contract of the command line names and this version does not have.
 #include <algorithm>
 
 #include "options/option_table.h"
@@ -7,8 +7,48 @@ namespace hearth {
 
 const std::vector<LaterOption>& later_options() {
   static const std::vector<LaterOption> options{
+      // Training and generation.
+      {.name = "max-time"},
+      {.name = "keep-best"},
+      {.name = "metric"},
+      {.name = "early-stopping"},
+      {.name = "load-best", .flag = true},
+      {.name = "min-lr-ratio"},
+      {.name = "lora-plus-ratio"},
+      {.name = "neftune"},
+      {.name = "columns"},
+      {.name = "template-args"},
+      {.name = "tokens-by-expert"},
+      {.name = "system"},
+      {.name = "stop"},
+      {.name = "top-k"},
+      {.name = "min-p"},
+      {.name = "repetition-penalty"},
+      {.name = "gguf"},
+      // Devices, policies, foresight.
       {.name = "policy"},
       {.name = "topology"},
+      {.name = "predictor"},
+      {.name = "equation"},
+      {.name = "phases"},
+      {.name = "divide-experts"},
+      {.name = "journal-decisions"},
+      {.name = "replay-decisions"},
+      {.name = "partial-sums"},
+      {.name = "machine"},
+      // Ranks.
+      {.name = "thread-ranks"},
+      {.name = "expert-ranks"},
+      {.name = "rank-devices"},
+      {.name = "rank-links"},
+      {.name = "rank-limit"},
+      {.name = "attention-ranks"},
+      {.name = "expert-shift"},
+      {.name = "domains"},
+      {.name = "levels"},
+      {.name = "wire"},
+      {.name = "wire-threshold"},
+      {.name = "wire-consistent", .flag = true},
   };
   return options;
 }
@@ -25,7 +65,8 @@ const LaterOption* find_later_option(std::string_view spelling) {
 }
 
 bool is_later_command(std::string_view name) {
-  return name == "profile" || name == "doctor" || name == "simulate";
+  return name == "profile" || name == "doctor" || name == "simulate" || name == "chat" ||
+         name == "migrate";
 }
 
 }  // namespace hearth

@@ -11,45 +11,64 @@ constexpr CommandSet kAdapters{train, plan, eval, generate, export_};
 // clang-format off
 void add_lora(std::vector<Option>& table) {
   const std::string group = "LoRA";
+  const std::vector<Relation> lora{{"method", "lora"}};
+  const std::vector<Relation> new_pairs{
+      {"adapter", "", "ranks, scales and targets are those of the adapter"}};
   table.insert(
       table.end(),
       {{.name = "adapter", .group = group, .commands = kAdapters,
         .value = text_value(&Options::adapter, "DIR"),
-        .help = "PEFT adapter that is added to the model; in training it is trained on",
-        .default_text = "none"},
+        .help = "PEFT adapter to go on training, instead of a new one",
+        .default_text = "none",
+        .help_for = {{{eval, generate}, "PEFT adapter to add to the model"},
+                     {{export_}, "PEFT adapter to merge into --model"}}},
        {.name = "lora-r", .group = group, .commands = kTraining,
-        .value = integer_value(&Options::lora_rank, 1, 4096),
-        .help = "rank of the low-rank pairs", .aliases = {"lora-rank"}},
+        .value = integer_value(&Options::lora_rank, 1, 4096), .unit = "rank",
+        .help = "rank of the adapters", .needs = lora, .excludes = new_pairs, .aliases = {"lora-rank"}},
        {.name = "lora-alpha", .group = group, .commands = kTraining,
         .value = number_value(&Options::lora_alpha, {.least = 1e-6, .most = 1e6}),
-        .help = "a pair adds alpha / rank times its product"},
+        .help = "scale of the adapters: alpha / rank",
+        .needs = lora, .excludes = new_pairs},
        {.name = "lora-dropout", .group = group, .commands = kTraining,
         .value = number_value(&Options::lora_dropout, {.most = 1, .open_most = true}),
-        .help = "dropout of what adapters read, in training"},
+        .unit = "probability", .help = "drop inputs of the adapters in training",
+        .needs = lora},
        {.name = "rslora", .group = group, .commands = kTraining,
         .value = flag_value(&Options::rslora),
-        .help = "scale by alpha / sqrt(rank)", .aliases = {"use-rslora"}},
+        .help = "scale the adapters by alpha / sqrt(rank) instead of alpha / rank",
+        .needs = lora, .excludes = new_pairs, .aliases = {"use-rslora"}},
        {.name = "expert-r", .group = group, .commands = kTraining,
-        .value = integer_value(&Options::expert_rank, 1, 4096),
-        .help = "rank of the pairs of routed experts", .default_text = "--lora-r"},
+        .value = integer_value(&Options::expert_rank, 1, 4096), .unit = "rank",
+        .help = "rank of the adapters of routed experts", .default_text = "--lora-r",
+        .needs = lora, .excludes = new_pairs},
        {.name = "lora-targets", .group = group, .commands = kTraining,
         .value = list_value(&Options::lora_targets, "GROUP|GLOB", true),
         .help = "what gets adapters: attention, experts, shared-experts, dense, router, head, or "
-                "globs on names of tensors; repeatable, or separated by commas"},
+                "globs on whole tensor names; comma-separated or repeatable",
+        .default_text = "attention,experts",
+        .needs = lora, .excludes = new_pairs},
        {.name = "experts", .group = group, .commands = kTraining,
-        .value = experts_value(&Options::experts_top),
-        .help = "which experts of a layer get adapters: all, or the share that gets most tokens of "
-                "a sample of the data"},
+        .value = experts_value(&Options::experts_top), .unit = "P: percent, above 0, at most 100",
+        .help = "experts of each layer that get adapters: all, or those that receive most tokens "
+                "of a sample of the data",
+        .needs = lora, .excludes = new_pairs},
        {.name = "adapter-layout", .group = group, .commands = kAdapters,
         .value = choice_value(&Options::adapter_layout,
                               NamedValues<AdapterLayout>{
                                   {"per-expert", AdapterLayout::per_expert},
                                   {"fused", AdapterLayout::fused}}),
-        .help = "how pairs of experts are stored in the result: one by one, or as PEFT has them "
-                "on transformers 5; of --adapter: fused ones are packed as PEFT does since 0.19.1"},
+        .help = "store the adapters of experts one by one, or stacked as PEFT does with "
+                "transformers 5 (fused); a fused --adapter is packed as by PEFT 0.19.1 or later",
+        .help_for = {{{eval, generate}, "fused: --adapter is packed as by PEFT 0.19.1 or later"},
+                     {{export_}, "with --from-state: store the adapters of experts one by one, or "
+                                 "stacked as PEFT does with transformers 5 (fused). With --adapter: "
+                                 "fused says that it is packed as by PEFT 0.19.1 or later",
+                      "that of the run"}},
+        .needs = lora},
        {.name = "accept-other-base", .group = group, .commands = kAdapters,
         .value = flag_value(&Options::accept_other_base),
-        .help = "take an adapter that was trained on another base"}});
+        .help = "accept an --adapter that was trained on another base",
+        .needs = lora}});
 }
 // clang-format on
 

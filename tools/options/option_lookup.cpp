@@ -13,37 +13,50 @@ const std::vector<CommandEntry>& command_table() {
       {train,
        "train",
        "[CONFIG.yaml]",
-       "fine-tune; resumes by itself when --out holds saved state of the same run",
+       "fine-tune a model; resumes by itself if --out holds saved state of the same run",
        {"model", "data", "out"}},
       {eval,
        "eval",
        "",
-       "mean cross-entropy a trained token, perplexity, expert load",
+       "print mean cross-entropy per trained token, perplexity and expert load",
        {"model", "data"}},
-      {generate, "generate", "", "text from a prompt or a chat", {"model"}},
+      {generate,
+       "generate",
+       "",
+       "continue a prompt or answer a chat",
+       {"model"},
+       {"prompt", "messages"}},
       {plan,
        "plan",
        "[CONFIG.yaml]",
-       "what train would do: schedule, memory, time; same options; needs neither weights nor data",
+       "print what train would do: schedule, memory, time; takes the options of train, needs "
+       "neither "
+       "weights nor data",
        {"model"}},
       {inspect, "inspect", "DIR", "show a checkpoint, adapter, saved state or run directory", {}},
-      {tokenize, "tokenize", "[FILE]", "ids of each line of a text (default: stdin)", {"model"}},
+      {tokenize,
+       "tokenize",
+       "[FILE]",
+       "print the token ids of each line of a text (default: stdin), or of the rows of --data",
+       {"model"}},
       {export_,
        "export",
        "",
-       "merges an adapter into its base, or makes saved state a checkpoint or an adapter; in the "
-       "base's names, types and shards",
-       {"out"}},
+       "merge an adapter into its base, or convert saved state to a checkpoint or an adapter; "
+       "keeps "
+       "the base's tensor names, types and files",
+       {"out"},
+       {"adapter", "from-state"}},
       {verify,
        "verify",
        "DIR",
-       "check saved state, a run directory, a checkpoint or an adapter",
+       "check the content of saved state, a run directory, a checkpoint or an adapter",
        {}},
-      {init, "init", "", "a random checkpoint from a config.json", {"config", "out"}},
+      {init, "init", "", "make a random checkpoint from a config.json", {"config", "out"}},
       {report,
        "report",
        "RUN_DIR",
-       "one HTML page of a run: curves, throughput, expert load, memory, events, options",
+       "write one HTML page of a run: curves, throughput, expert load, memory, events, options",
        {}},
   };
   return table;
@@ -73,10 +86,19 @@ const Option* find_option(std::string_view spelling) {
   return nullptr;
 }
 
-std::string default_of(const Option& option) {
-  if (!option.default_text.empty()) return option.default_text;
-  const std::string value = option.value.get(Options{});
-  return value == "null" || value == "[]" ? "" : value;
+HelpFor Option::help_of(Command command) const {
+  HelpFor shown{{}, help, default_text, value.placeholder};
+  for (const HelpFor& own : help_for) {
+    if (!own.commands.contains(command)) continue;
+    shown.help = own.help;
+    if (!own.default_text.empty()) shown.default_text = own.default_text;
+    if (!own.placeholder.empty()) shown.placeholder = own.placeholder;
+  }
+  if (shown.default_text.empty()) {
+    const std::string own = value.get(Options{});
+    if (own != "null" && own != "[]") shown.default_text = own;
+  }
+  return shown;
 }
 
 std::vector<TrainConfig::Recorded> recorded_options(const Options& options) {

@@ -27,22 +27,44 @@ class CommandSet {
   uint32_t bits_ = 0;
 };
 
+/// What an option means to some commands, if that is not what it means to `train`.
+struct HelpFor {
+  CommandSet commands;
+  std::string help;
+  std::string default_text = {};  // empty: that of the option
+  std::string placeholder = {};   // empty: that of the value
+};
+
+/// Another option, as one option needs or excludes it.
+struct Relation {
+  std::string option;
+  std::string value = {};  // empty: any but the default
+  std::string why = {};    // for people; empty: nothing to say
+};
+
 struct Option {
   std::string name;   // with hyphens; underscores are accepted everywhere
   std::string group;  // headline in the help
   CommandSet commands;
-  CommandSet idle = {};   // also take it, to no effect, as their help says
+  CommandSet idle = {};   // also accept it, without effect, as their help says
   CommandSet later = {};  // will take it: not in this version
   OptionValue value;
   std::string unit = {};
   std::string help = {};
-  std::string default_text = {};          // where the default is a rule; else the value's own
-  bool may_change = false;                // on resume
+  std::string default_text = {};       // if the default is a rule; else the value's own is shown
+  std::vector<HelpFor> help_for = {};  // in place of `help`
+  // Hold if the option has another value than its default, among the options of the command.
+  std::vector<Relation> needs = {};     // one of these
+  std::vector<Relation> excludes = {};  // all of these
+  bool hidden = false;      // accepted, but absent from --help: it has no effect in this version
+  bool may_change = false;  // on resume
   std::vector<std::string> aliases = {};  // names in TRL, axolotl and LLaMA-Factory, with hyphens
 
   bool taken_by(Command command) const {
     return commands.contains(command) || idle.contains(command);
   }
+  /// What the help of a command says of it.
+  HelpFor help_of(Command command) const;
 };
 
 /// In the order of the help.
@@ -54,15 +76,14 @@ struct CommandEntry {
   std::string name;
   std::string operand;  // "DIR", "[CONFIG.yaml]", "" for none
   std::string summary;
-  std::vector<std::string> required;  // options
+  std::vector<std::string> required;     // options
+  std::vector<std::string> one_of = {};  // options of which exactly one is given
 };
 const std::vector<CommandEntry>& command_table();
 const CommandEntry& entry_of(Command command);
 
 /// By name or alias, written with hyphens or underscores; nullptr if there is none.
 const Option* find_option(std::string_view spelling);
-/// The default as help shows it.
-std::string default_of(const Option& option);
 /// Every option of `train` with its value, in table order (TrainConfig::recorded).
 std::vector<TrainConfig::Recorded> recorded_options(const Options& options);
 

@@ -135,7 +135,7 @@ OptionValue list_value(std::vector<std::string> Options::*member, std::string pl
               items.push_back(text.substr(begin));
             }
             if (std::find(items.begin(), items.end(), "") != items.end()) {
-              return "expected no empty item";
+              return "expected a list without empty items";
             }
             options.*member = std::move(items);
             return std::nullopt;
@@ -184,7 +184,7 @@ OptionValue size_value(uint64_t Options::*member) {
           single([member](Options& options, const std::string& text) -> Problem {
             const auto value = parse_size(text);
             if (!value) {
-              return unexpected("a number of bytes, with k, M, G, Ki, Mi or Gi if need be", text);
+              return unexpected("a number of bytes, optionally with k, M, G, Ki, Mi or Gi", text);
             }
             options.*member = *value;
             return std::nullopt;
@@ -198,7 +198,7 @@ OptionValue interval_value(Interval Options::*member) {
             const auto seconds = parse_duration(text);
             const auto steps = count_within(text, 0, kNoLimit);
             if (!steps && !(seconds && *seconds > 0)) {
-              return unexpected("a number of steps, or a time as 90s, 30m or 1h", text);
+              return unexpected("a number of steps, or a time such as 90s, 30m or 1h", text);
             }
             options.*member = Interval{};
             if (!steps) {
@@ -259,7 +259,7 @@ OptionValue choice_value(std::vector<std::string> names, std::vector<std::string
             // A name with a number or keys behind it (cuda:0, virtual:mem=8G) is known by its head.
             const std::string head = text.substr(0, text.find(':'));
             if (std::find(later.begin(), later.end(), head) != later.end()) {
-              return quoted(text) + " is not in this version; it has " + joined(names, ", ");
+              return quoted(text) + " is not in this version, which has " + joined(names, ", ");
             }
             return unexpected(joined(names, ", "), text);
           }),

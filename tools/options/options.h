@@ -27,11 +27,12 @@ enum class Command : uint8_t {
 struct Options : TrainConfig, GenerateOptions {
   std::string operand;  // CONFIG.yaml, DIR or FILE
 
-  // Named by the table, with one value so far: other values are refused there.
+  // Without effect in this version: recorded, and accepted from older configurations.
   std::string parallel = "single";
+  int64_t logical_shards = 1;
+  bool deterministic = false;
 
-  std::optional<int64_t> batch_tokens;  // grad_accum says what it comes to
-  int64_t logical_shards = 1;           // one value so far
+  std::optional<int64_t> batch_tokens;  // sets grad_accum
 
   std::string from_state;            // export
   bool layout_given = false;         // export: else that of the run

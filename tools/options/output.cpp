@@ -13,20 +13,25 @@ void add_output(std::vector<Option>& table) {
       table.end(),
       {{.name = "no-special", .group = group, .commands = {tokenize},
         .value = flag_value(&Options::no_special),
-        .help = "leave out the ids that the post-processor adds"},
+        .help = "leave out the ids that the post-processor adds",
+        .excludes = {{"data"}}},
        {.name = "digest", .group = group, .commands = {inspect},
-        .value = flag_value(&Options::digest), .help = "one hash a tensor, and one of all"},
+        .value = flag_value(&Options::digest), .help = "print one hash per tensor, and one of all"},
        {.name = "compare", .group = group, .commands = {report}, .later = {plan},
         .value = pair_value(&Options::compare, "RUN RUN"),
-        .help = "two runs on one page, instead of RUN_DIR; written into the first unless --out is "
-                "given"},
+        .help = "show two runs on one page, instead of RUN_DIR; the page goes into the first run "
+                "unless --out is given",
+        .default_text = "none"},
        {.name = "json", .group = group, .commands = {eval, plan, inspect, tokenize},
-        .value = flag_value(&Options::json), .help = "print one JSON document"},
+        .value = flag_value(&Options::json), .help = "print one JSON document",
+        .help_for = {{{tokenize}, "with --data: print one JSON object per row"}}},
        {.name = "quiet", .group = group, .commands = kAll,
-        .value = flag_value(&Options::quiet), .help = "warnings and errors only",
-        .may_change = true},
+        .value = flag_value(&Options::quiet), .help = "print warnings and errors only",
+        .excludes = {{"verbose"}}, .may_change = true},
        {.name = "verbose", .group = group, .commands = kAll,
-        .value = flag_value(&Options::verbose), .help = "more on stderr; of plan: every task", .may_change = true}});
+        .value = flag_value(&Options::verbose), .help = "print more on stderr",
+        .help_for = {{{plan}, "print more on stderr, and every task of the schedule"}},
+        .may_change = true}});
 }
 // clang-format on
 

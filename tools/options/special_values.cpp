@@ -14,7 +14,7 @@ OptionValue logical_shards_value() {
           single([](Options& options, const std::string& text) -> Problem {
             const auto value = parse_count(text);
             if (!value || *value < 1) return unexpected("a whole number, at least 1", text);
-            if (*value > 1) return quoted(text) + " is not in this version; it has 1";
+            if (*value > 1) return quoted(text) + " is not in this version, which has 1";
             options.logical_shards = *value;
             return std::nullopt;
           }),
@@ -30,7 +30,7 @@ OptionValue warmup_value(int64_t most) {
     if (!problem || texts.size() != 1) return problem;
     const auto part = parse_number(texts[0]);
     if (!part || *part <= 0 || *part >= 1) return problem;
-    return *problem + "; a part of the run is --warmup-ratio " + texts[0];
+    return *problem + "; for a share of the run, use --warmup-ratio " + texts[0];
   };
   return steps;
 }

@@ -9,54 +9,70 @@ using enum Command;
 // clang-format off
 void add_what(std::vector<Option>& table) {
   const std::string group = "what";
+  const std::string rows = "JSON Lines, a .json array, or .txt (one document); plain, .gz or .zst; "
+                           "- is stdin; repeatable";
   table.insert(
       table.end(),
       {{.name = "model", .group = group, .commands = {train, plan, eval, generate, tokenize, export_},
         .value = text_value(&Options::model, "DIR|ORG/NAME"),
-        .help = "checkpoint in the Hugging Face layout, or org/name (@revision) of the local hub "
-                "cache; of export: default the one that was trained",
+        .help = "checkpoint in the Hugging Face layout: a directory, or org/name (or "
+                "org/name@revision) in the local hub cache",
+        .help_for = {{{export_}, "base checkpoint: a directory, or org/name in the local hub cache; "
+                                 "required with --adapter",
+                      "with --from-state the base of the run"}},
         .aliases = {"model-name-or-path", "base-model"}},
        {.name = "data", .group = group, .commands = kRows, .idle = {generate},
-        .value = list_value(&Options::data, "FILE[:WEIGHT]"),
-        .help = "rows: JSON Lines, a .json array, or .txt as one document, plain, .gz or .zst; - is "
-                "stdin; repeatable; in training a weight is the passes over the file an epoch",
+        .value = list_value(&Options::data, "FILE[:WEIGHT]"), .unit = "WEIGHT: passes per epoch, above 0",
+        .help = "rows to train on: " + rows,
+        .help_for = {{{eval}, "rows to evaluate on: " + rows, "", "FILE"},
+                     {{tokenize}, "rows to print as the trainer sees them: " + rows, "none", "FILE"}},
         .aliases = {"dataset", "dataset-name", "datasets", "train-file", "data-path"}},
        {.name = "eval-data", .group = group, .commands = kTraining,
         .value = list_value(&Options::eval_data, "FILE"),
-        .help = "rows to evaluate on, by --eval-every, --eval-at-start and at the end; repeatable",
+        .help = "rows to evaluate on: with --eval-every, with --eval-at-start and after the last "
+                "step; repeatable",
         .default_text = "none",
         .aliases = {"eval-dataset", "eval-file", "validation-file", "test-datasets"}},
        {.name = "out", .group = group, .commands = {train, plan, init, export_, report},
         .value = text_value(&Options::out, "DIR"),
-        .help = "run directory; of init and export: the new checkpoint; of report: the file, default "
-                "report.html in RUN_DIR",
+        .help = "run directory: logs, saved states and the result",
+        .help_for = {{{plan}, "run directory; if given, its disk space is checked", "none"},
+                     {{init}, "directory of the new checkpoint; must not exist yet"},
+                     {{export_}, "directory of the new checkpoint or adapter; must not exist yet"},
+                     {{report}, "HTML file to write", "report.html in RUN_DIR", "FILE"}},
         .aliases = {"output-dir"}},
        {.name = "method", .group = group, .commands = kTraining,
         .value = choice_value(&Options::method, NamedValues<Method>{{"full", Method::full},
                                                                    {"lora", Method::lora}}),
-        .help = "train the weights, or adapters of them (low-rank pairs, LoRA)",
+        .help = "train the weights themselves (full) or low-rank adapters of them (lora)",
         .aliases = {"finetuning-type"}},
        {.name = "trainable", .group = group, .commands = {train, plan, inspect},
         .value = list_value(&Options::trainable, "GLOB"),
-        .help = "train only tensors whose published name matches; beside --freeze: train them "
-                "though a glob there matches; with --method lora: train them beside the adapters; "
-                "repeatable",
-        .default_text = "all; with lora none"},
+        .help = "train only matching tensors. With --freeze: exceptions to it. With --method lora: "
+                "train these in addition to the adapters. A glob matches a whole published tensor "
+                "name; repeatable",
+        .default_text = "all; none with --method lora",
+        .help_for = {{{inspect}, "count tensors as trained as train would with this option; a glob "
+                                 "matches a whole published tensor name; repeatable", "all"}}},
        {.name = "freeze", .group = group, .commands = {train, plan, inspect},
         .value = list_value(&Options::freeze, "GLOB"),
-        .help = "train all tensors but those whose published name matches; with --method lora: they get "
-                "no adapter; repeatable",
-        .default_text = "none"},
+        .help = "do not train matching tensors. With --method lora: give them no adapter. A glob "
+                "matches a whole published tensor name; repeatable",
+        .default_text = "none",
+        .help_for = {{{inspect}, "count tensors as frozen as train would with this option; a glob "
+                                 "matches a whole published tensor name; repeatable"}}},
        {.name = "from-state", .group = group, .commands = {export_},
         .value = text_value(&Options::from_state, "DIR"),
-        .help = "saved state (RUN/state/step-N), or a run directory: its newest whole state"},
+        .help = "saved state to convert (RUN/state/step-N), or a run directory: its newest valid "
+                "state",
+        .default_text = "none"},
        {.name = "config", .group = group, .commands = {init},
         .value = text_value(&Options::model_config, "FILE"),
         .help = "config.json of the new checkpoint"},
        {.name = "tokenizer", .group = group, .commands = {init},
         .value = text_value(&Options::tokenizer, "DIR"),
-        .help = "directory whose tokenizer files are copied",
-        .default_text = "a built-in one: 256 bytes and ChatML's specials"}});
+        .help = "directory to copy the tokenizer files from",
+        .default_text = "a built-in one: 256 bytes and ChatML's special tokens"}});
 }
 // clang-format on
 

@@ -4,7 +4,8 @@
 #include <charconv>
 #include <ctime>
 
-#include "base/error.h"
+#include "base/error_format.h"
+#include "base/setting.h"
 #include "data/chat/template_files.h"
 #include "data/json_fields.h"
 #include "jinja/jinja.h"
@@ -28,7 +29,8 @@ std::string checked_date(const std::string& date) {
   const int month_day = day.tm_mday;
   timegm(&day);  // which moves a day that the month lacks
   if (end == nullptr || *end != '\0' || day.tm_mday != month_day || date[0] == ' ') {
-    throw usage_error("--template-date " + quoted(date) + ": a date YYYY-MM-DD expected");
+    throw usage_error("{}: expected a date YYYY-MM-DD",
+                      spelled(Setting::template_date, quoted(date)));
   }
   return date;
 }
@@ -94,7 +96,7 @@ struct ChatTemplate::Parts {
         if (each.name == name) return each.parsed;
       }
     }
-    throw input_error(where + ": a list without an entry named 'default'");
+    throw input_error(where + ": no entry is named 'default'");
   }
 };
 

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "base/error.h"
+#include "base/error_format.h"
+#include "base/setting.h"
 #include "data/chat/turn_finder.h"
 #include "data/json_fields.h"
 
@@ -13,22 +14,26 @@ using Spans = std::vector<TextSpan>;
 using Words = TurnFinder::Words;
 
 constexpr const char* kRewrites =
-    "the chat template rewrites earlier turns (it drops old reasoning, for example): they are "
-    "trained as they stand in the whole text";
-constexpr const char* kCut =
-    "the chat template rewrites the last turn of the assistant when more follows: with "
-    "--train-on last what follows is left out";
+    "the chat template rewrites earlier turns (for example, it drops old reasoning): they are "
+    "trained "
+    "as they appear in the final text";
 
 constexpr const char* kOnePlace =
-    "the chat template writes the last turn of the assistant together with what others said: it is "
-    "trained where its words stand last";
+    "the chat template mixes the last assistant turn with text of other turns: only the last "
+    "occurrence of its own text is trained";
+
+/// The last turn changes if others follow it.
+std::string cut_note() {
+  return "the chat template rewrites the last assistant turn if others follow it: with " +
+         spelled(Setting::train_on, "last") + " those others are left out";
+}
 
 [[noreturn]] void cannot_tell(const TurnFinder& finder, const std::string& where, size_t message,
                               const char* why) {
   throw input_error(
-      where + ": messages[" + std::to_string(message) +
-      "]: " + (finder.exhausted() ? "the chat template takes too many steps for its turns" : why) +
-      ", so what is trained cannot be told; --train-on last works");
+      "{}: messages[{}]: {}, so the trained tokens are unclear; {} works", where, message,
+      finder.exhausted() ? "the chat template takes too many steps for its turns" : why,
+      spelled(Setting::train_on, "last"));
 }
 
 void add_span(Spans& spans, TextSpan span) {
@@ -89,7 +94,7 @@ TrainedChat train_turns(TurnFinder& finder, const Chat& chat, const std::string&
   const Words words = finder.foreign_words(trained.trained, chat.messages.size());
   if (words == Words::inside || (words == Words::unknown && by_piece)) {
     cannot_tell(finder, where, last_by_piece,
-                "the chat template writes what others said into turns of the assistant");
+                "the chat template writes text of other turns into assistant turns");
   }
   trained.text = finder.whole().text;
   return trained;
@@ -105,7 +110,7 @@ TrainedChat train_last(TurnFinder& finder, const Chat& chat, const ChatTemplate&
     shorter.messages.resize(i + 1);
     TurnFinder of_shorter(chat_template, shorter, where, finder.steps_left());
     trained = train_last(of_shorter, shorter, chat_template, where);
-    trained.note = kCut;
+    trained.note = cut_note();
     return trained;
   }
   const auto allowed = [&](const std::optional<TextSpan>& span) {
@@ -121,9 +126,11 @@ TrainedChat train_last(TurnFinder& finder, const Chat& chat, const ChatTemplate&
     }
   }
   if (!span) {
-    throw input_error(where + ": messages[" + std::to_string(i) +
-                      "]: the chat template changes the words of this turn and mixes them with "
-                      "those of others: no part of the text is this turn alone");
+    throw input_error(
+        "{}: messages[{}]: the chat template changes the text of this turn and mixes it with text "
+        "of "
+        "other turns, so the trained tokens are unclear; use another template",
+        where, i);
   }
   add_span(trained.trained, *span);
   trained.text = finder.whole().text;
@@ -146,7 +153,7 @@ TrainedChat train_completion(TurnFinder& finder, const Chat& chat,
   add_span(trained.trained,
            {static_cast<uint32_t>(*begin), static_cast<uint32_t>(whole.text.size())});
   if (finder.foreign_words(trained.trained, first) == Words::inside) {
-    cannot_tell(finder, where, first, "the chat template writes the prompt behind the completion");
+    cannot_tell(finder, where, first, "the chat template writes the prompt after the completion");
   }
   if (chat_template.marks_generation(chat.tools) && !whole.generated_hidden) {
     trained.trained = within(whole.generated, trained.trained[0]);
@@ -163,7 +170,7 @@ TrainedChat train_tagged(TurnFinder& finder, const Chat& chat, const ChatTemplat
   if (!last) {
     if (whole.generated_hidden) {
       cannot_tell(finder, where, find_assistant(chat.messages),
-                  "the generation tags of the template stand in a macro or a variable");
+                  "the template has generation tags in a macro or a variable");
     }
     trained.text = whole.text;
     trained.trained = joined(whole.generated);
@@ -186,7 +193,7 @@ TrainedChat train_tagged(TurnFinder& finder, const Chat& chat, const ChatTemplat
 TrainedChat render_trained(const ChatTemplate& chat_template, const Chat& chat, TrainOn train_on,
                            const std::string& where, int64_t steps) {
   if (find_assistant(chat.messages) == chat.messages.size()) {
-    throw input_error(where + ": messages: no turn of the assistant");
+    throw input_error(where + ": messages: no assistant turn, so nothing would be trained");
   }
   if (train_on == TrainOn::automatic) {
     train_on = chat.prompt_messages > 0 ? TrainOn::completion : TrainOn::assistant;

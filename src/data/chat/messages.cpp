@@ -27,11 +27,11 @@ std::string join_parts(const Json& parts, const std::string& where) {
 
 Json read_message(const Json& entry, const std::string& where) {
   if (!entry.is_object()) {
-    throw input_error(where + ": an object with role and content expected, not " + shown(entry));
+    throw input_error(where + ": expected an object with role and content, found " + shown(entry));
   }
   const Json& role = member_or_null(entry, "role");
   if (!role.is_string() || role.as_string().empty()) {
-    throw input_error(where + ".role: a text that is not empty expected, not " + shown(role));
+    throw input_error(where + ".role: expected a text that is not empty, found " + shown(role));
   }
   const Json& content = member_or_null(entry, "content");
   if (content.is_string()) return entry;
@@ -44,7 +44,7 @@ Json read_message(const Json& entry, const std::string& where) {
                      member_or_null(entry, "tool_calls").is_array() &&
                      !is_empty(member_or_null(entry, "tool_calls"));
   if (!content.is_null() || !calls) {
-    throw input_error(where + ".content: a text or a list of text parts expected, not " +
+    throw input_error(where + ".content: expected a text or a list of text parts, found " +
                       shown(content));
   }
   return entry;
@@ -54,7 +54,7 @@ Json read_message(const Json& entry, const std::string& where) {
 
 JsonArray read_messages(const Json& list, const std::string& where, const std::string& field) {
   if (!list.is_array() || list.as_array().empty()) {
-    throw input_error(where + ": " + field + ": a list of at least one message expected, not " +
+    throw input_error(where + ": " + field + ": expected a list of at least one message, found " +
                       (list.is_array() ? "an empty one" : shown(list)));
   }
   JsonArray messages;
@@ -73,18 +73,18 @@ Json read_tools(const Json& given, const std::string& where) {
     try {
       tools = parse_json(given.as_string(), where);
     } catch (const Error&) {
-      throw input_error(where + ": tools: a list of objects or its JSON expected, not " +
+      throw input_error(where + ": tools: expected a list of objects or its JSON, found " +
                         shown(given));
     }
   }
   if (is_empty(tools)) return Json();
   if (!tools.is_array()) {
-    throw input_error(where + ": tools: a list of objects expected, not " + shown(tools));
+    throw input_error(where + ": tools: expected a list of objects, found " + shown(tools));
   }
   for (size_t i = 0; i < tools.as_array().size(); ++i) {
     const Json& tool = tools.as_array()[i];
     if (!tool.is_object()) {
-      throw input_error(where + ": tools[" + std::to_string(i) + "]: an object expected, not " +
+      throw input_error(where + ": tools[" + std::to_string(i) + "]: expected an object, found " +
                         shown(tool));
     }
   }

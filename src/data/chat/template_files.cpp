@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
-#include "base/error.h"
+#include "base/error_format.h"
 #include "base/file_ops.h"
+#include "base/setting.h"
 #include "base/utf8.h"
 #include "checkpoint/model_files.h"
 #include "data/json_fields.h"
@@ -23,7 +24,7 @@ Json read_config(const TemplateOptions& options, const char* name) {
   if (!has_model_file(options.model, name)) return JsonObject{};
   const std::string path = model_file(options.model, name, options.follow_links);
   Json config = read_json_file(path, kMaxConfigBytes);
-  if (!config.is_object()) throw input_error(path + ": a JSON object expected");
+  if (!config.is_object()) throw input_error(path + ": expected a JSON object");
   return config;
 }
 
@@ -55,18 +56,18 @@ std::vector<TemplateSource> find_in_config(const TemplateOptions& options) {
   const std::string where = options.model + "/" + kConfig + ": chat_template";
   if (found.is_string()) return {{"default", where, found.as_string()}};
   if (!found.is_array()) {
-    throw input_error(where + ": a string or a list of named templates expected");
+    throw input_error(where + ": expected a string or a list of named templates");
   }
   std::vector<TemplateSource> sources;
   for (const Json& entry : found.as_array()) {
     const Json& name = member_or_null(entry, "name");
     const Json& text = member_or_null(entry, "template");
     if (!name.is_string() || !text.is_string()) {
-      throw input_error(where + ": an entry without the strings name and template");
+      throw input_error(where + ": expected the strings name and template in each entry");
     }
     sources.push_back({name.as_string(), where + " " + quoted(name.as_string()), text.as_string()});
   }
-  if (sources.empty()) throw input_error(where + ": a list without an entry named 'default'");
+  if (sources.empty()) throw input_error(where + ": no entry is named 'default'");
   return sources;
 }
 
@@ -89,13 +90,15 @@ std::vector<TemplateSource> find_templates(const TemplateOptions& options) {
       if (source.name == options.choice) return {{"default", source.where, source.text}};
       names += ", " + quoted(source.name);
     }
-    throw usage_error("--chat-template " + quoted(options.choice) +
-                      ": neither a file nor a template that is known (" + names + ")");
+    throw usage_error("{}: neither a file nor a known template ({})",
+                      spelled(Setting::chat_template, quoted(options.choice)), names);
   }
   if (found.empty()) {
-    throw input_error(options.model +
-                      ": no chat template (chat_template.jinja or tokenizer_config.json's "
-                      "chat_template); --chat-template chatml renders the chats as ChatML");
+    throw input_error(
+        "{}: no chat template (chat_template.jinja or tokenizer_config.json's chat_template); {} "
+        "renders "
+        "chats as ChatML",
+        options.model, spelled(Setting::chat_template, "chatml"));
   }
   return found;
 }
@@ -114,7 +117,7 @@ Json find_special_tokens(const TemplateOptions& options) {
     const Json& text = given.is_object() ? member_or_null(given, "content") : given;
     if (!text.is_string()) {
       throw input_error(options.model + "/" + kConfig + ": " + name +
-                        ": a string or an object with the string content expected");
+                        ": expected a string or an object with the string content");
     }
     tokens[name] = text;
   }

@@ -40,7 +40,7 @@ void refuse_names(const std::string& path, bool packed) {
   if (extension == ".parquet") refuse_parquet(path);
   if (extension == ".arrow" || extension == ".feather") refuse_arrow(path);
   if ((extension == ".gz" || extension == ".zst") && !packed) {
-    throw input_error(path + ": does not begin as a " + extension + " file does");
+    throw input_error(path + ": is not a " + extension + " file; rename it or compress it");
   }
 }
 
@@ -102,7 +102,8 @@ bool ByteStream::append_to(std::string& text, size_t most) {
     if (got > 0 && !unpacked_any_) {
       const std::string_view head(target, std::min(got, kHead));
       refuse_kinds(head, name_);
-      if (make_decoder(head, name_)) throw input_error(name_ + ": packed twice; unpack it once");
+      if (make_decoder(head, name_))
+        throw input_error(name_ + ": compressed twice; decompress it once");
       unpacked_any_ = true;
     }
   } else if (!left_.empty()) {
@@ -123,11 +124,11 @@ size_t ByteStream::unpack(char* target, size_t most) {
     decoder_->decode(left_, room);
     if (room.size() < most) return most - room.size();
     if (left_.size() < packed) continue;
-    if (!left_.empty()) throw input_error(name_ + ": the packed file is damaged");
+    if (!left_.empty()) throw input_error(name_ + ": the compressed file is damaged");
     left_ = std::string_view(piece_).substr(0, read_file(piece_.data(), piece_.size()));
     if (left_.empty()) {
       if (decoder_->at_end()) return 0;
-      throw input_error(name_ + ": the packed file is cut off; fetch it again");
+      throw input_error(name_ + ": the compressed file is cut off; fetch it again");
     }
   }
 }

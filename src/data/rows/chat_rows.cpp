@@ -17,8 +17,8 @@ void refuse_weight(const Json& turn, const Json& read, const std::string& where)
   if (!weight.is_number() || weight.as_double() != 0) return;
   if (member_or_null(read, "role").as_string() != "assistant") return;
   throw input_error(where +
-                    ".weight: turns are not weighted, so this one would be trained; take "
-                    "the key out, or the turn");
+                    ".weight: weights of turns are not supported, so this turn would be trained; "
+                    "remove the key or the turn");
 }
 
 JsonArray read_list(const Json& row, const char* field, const std::string& where) {
@@ -36,7 +36,7 @@ Json message(const char* role, std::string content) {
 const std::string& required_text(const Json& row, const char* field, const std::string& where) {
   const Json& value = member_or_null(row, field);
   if (!value.is_string()) {
-    throw input_error(where + ": " + field + ": a string expected, not " + shown(value));
+    throw input_error(where + ": " + field + ": expected a string, found " + shown(value));
   }
   return value.as_string();
 }
@@ -50,7 +50,7 @@ std::string optional_text(const Json& row, const char* field, const std::string&
 void add_history(const Json& history, const std::string& where, JsonArray& messages) {
   if (history.is_null()) return;
   if (!history.is_array()) {
-    throw input_error(where + ": history: a list of pairs of strings expected, not " +
+    throw input_error(where + ": history: expected a list of pairs of strings, found " +
                       shown(history));
   }
   for (size_t i = 0; i < history.as_array().size(); ++i) {
@@ -58,7 +58,7 @@ void add_history(const Json& history, const std::string& where, JsonArray& messa
     if (!pair.is_array() || pair.as_array().size() != 2 || !pair.as_array()[0].is_string() ||
         !pair.as_array()[1].is_string()) {
       throw input_error(where + ": history[" + std::to_string(i) +
-                        "]: a pair of strings expected (user, assistant)");
+                        "]: expected a pair of strings (user, assistant)");
     }
     messages.push_back(message("user", pair.as_array()[0].as_string()));
     messages.push_back(message("assistant", pair.as_array()[1].as_string()));
@@ -70,7 +70,7 @@ Json read_call(const Json& call, const std::string& where) {
   const Json& arguments = member_or_null(call, "arguments");
   if (!name.is_string() || name.as_string().empty() ||
       !(arguments.is_object() || arguments.is_string() || arguments.is_null())) {
-    throw input_error(where + ": {\"name\": ..., \"arguments\": {...}} expected");
+    throw input_error(where + ": expected {\"name\": ..., \"arguments\": {...}}");
   }
   Json function = JsonObject{{"name", name}};
   function["arguments"] = arguments.is_null() ? Json(JsonObject{}) : arguments;
@@ -84,8 +84,8 @@ Json message_of_calls(const std::string& value, const std::string& where) {
     json = parse_json(value, where);
   } catch (const Error&) {
     throw input_error(where +
-                      ": the JSON of a call expected ({\"name\": ..., \"arguments\": {...}}), " +
-                      "not " + quoted(value));
+                      ": expected the JSON of a call ({\"name\": ..., \"arguments\": {...}}), " +
+                      "found " + quoted(value));
   }
   JsonArray calls;
   if (json.is_array()) {
@@ -94,7 +94,7 @@ Json message_of_calls(const std::string& value, const std::string& where) {
     calls.push_back(read_call(json, where));
   }
   if (calls.empty())
-    throw input_error(where + ": a call of a function expected, not an empty list");
+    throw input_error(where + ": expected a call of a function, found an empty list");
   Json turn = message("assistant", "");  // many templates read content whatever the turn is
   turn["tool_calls"] = std::move(calls);
   return turn;
@@ -112,15 +112,15 @@ constexpr std::array<std::pair<std::string_view, const char*>, 7> kSpeakers{{
 
 Json read_turn(const Json& turn, const std::string& where) {
   if (!turn.is_object()) {
-    throw input_error(where + ": an object with from and value expected, not " + shown(turn));
+    throw input_error(where + ": expected an object with from and value, found " + shown(turn));
   }
   const Json& from = member_or_null(turn, "from");
   if (!from.is_string()) {
-    throw input_error(where + ".from: a string expected, not " + shown(from));
+    throw input_error(where + ".from: expected a string, found " + shown(from));
   }
   const Json& value = member_or_null(turn, "value");
   if (!value.is_string()) {
-    throw input_error(where + ".value: a string expected, not " + shown(value));
+    throw input_error(where + ".value: expected a string, found " + shown(value));
   }
   if (from.as_string() == "function_call") {
     return message_of_calls(value.as_string(), where + ".value");
@@ -128,16 +128,19 @@ Json read_turn(const Json& turn, const std::string& where) {
   for (const auto& [speaker, role] : kSpeakers) {
     if (from.as_string() == speaker) return message(role, value.as_string());
   }
-  throw input_error(where + ".from: " + quoted(from.as_string()) +
-                    " is none of human, user, gpt, assistant, system, function_call, observation, "
-                    "tool");
+  throw input_error(
+      where +
+      ".from: expected human, user, gpt, assistant, system, function_call, observation "
+      "or tool, found " +
+      quoted(from.as_string()));
 }
 
 // Of at least one message.
 void put_system_first(std::string system, const std::string& where, JsonArray& messages) {
   if (system.empty()) return;
   if (member_or_null(messages[0], "role").as_string() == "system") {
-    throw input_error(where + ": system: the first turn is one of the system, too");
+    throw input_error(where +
+                      ": system: the first turn is a system turn as well; keep one of the two");
   }
   messages.insert(messages.begin(), message("system", std::move(system)));
 }
@@ -157,7 +160,7 @@ Chat read_completion_row(const Json& row, const std::string& where) {
   chat.prompt_messages = chat.messages.size();
   JsonArray completion = read_list(row, "completion", where);
   if (find_assistant(completion) == completion.size()) {
-    throw input_error(where + ": completion: no turn of the assistant");
+    throw input_error(where + ": completion: no assistant turn; the completion must have one");
   }
   for (Json& turn : completion) chat.messages.push_back(std::move(turn));
   chat.tools = read_tools(member_or_null(row, "tools"), where);
@@ -180,7 +183,7 @@ Chat read_alpaca_row(const Json& row, const std::string& where) {
 Chat read_sharegpt_row(const Json& row, const std::string& where) {
   const Json& turns = member_or_null(row, "conversations");
   if (!turns.is_array() || turns.as_array().empty()) {
-    throw input_error(where + ": conversations: a list of at least one turn expected, not " +
+    throw input_error(where + ": conversations: expected a list of at least one turn, found " +
                       (turns.is_array() ? "an empty one" : shown(turns)));
   }
   Chat chat;

@@ -27,7 +27,8 @@ class GzipDecoder final : public Decoder {
     if (member_ended_) {
       packed.remove_prefix(std::min(packed.find_first_not_of('\0'), packed.size()));
       if (packed.empty()) return;
-      if (packed[0] != '\x1f') throw input_error(name_ + ": bytes behind the end of the gzip file");
+      if (packed[0] != '\x1f')
+        throw input_error(name_ + ": bytes after the end of the gzip data; fetch the file again");
       inflateReset(&stream_);
       member_ended_ = false;
     }
@@ -101,7 +102,7 @@ class ZstdDecoder final : public Decoder {
     if (head_.size() >= kFrame.size()) return;
     const std::string magic = head_ + std::string(packed.substr(0, kFrame.size() - head_.size()));
     if (magic.size() == kFrame.size() && !is_zstd(magic)) {
-      throw input_error(name_ + ": the zstd file is damaged (bytes that begin no frame)");
+      throw input_error(name_ + ": the zstd file is damaged (no frame where one should begin)");
     }
   }
 
@@ -109,8 +110,8 @@ class ZstdDecoder final : public Decoder {
   void end_frame() {
     const unsigned long long declared = ZSTD_getFrameContentSize(head_.data(), head_.size());
     if (declared != ZSTD_CONTENTSIZE_UNKNOWN && declared != unpacked_) {
-      throw input_error(name_ +
-                        ": the zstd file is damaged (a frame of another size than it says)");
+      throw input_error(
+          name_ + ": the zstd file is damaged (a frame differs from the size that it declares)");
     }
     head_.clear();
     unpacked_ = 0;
@@ -121,7 +122,7 @@ class ZstdDecoder final : public Decoder {
     if (code == ZSTD_error_memory_allocation) throw std::bad_alloc();
     if (code == ZSTD_error_frameParameter_windowTooLarge) {
       throw input_error(name_ +
-                        ": the zstd file needs a window of more than 128 MiB; pack it again "
+                        ": the zstd file needs a window of more than 128 MiB; compress it again "
                         "without --long");
     }
     throw input_error(name_ + ": the zstd file is damaged (" + ZSTD_getErrorName(result) + ")");

@@ -71,7 +71,7 @@ std::optional<char> ElementReader::next_character() {
       if (!is_blank(buffer_[at_])) return buffer_[at_];
       line_ += buffer_[at_] == '\n' ? 1 : 0;
     }
-    if (blanks >= kMaxLine) refuse("48 MiB of blanks");
+    if (blanks >= kMaxLine) refuse("48 MiB of blanks; remove them");
     if (!fill()) return std::nullopt;
   }
 }
@@ -94,8 +94,8 @@ std::string_view ElementReader::take_element() {
         return element;
       }
     }
-    if (size >= kMaxLine) refuse("a row of 48 MiB or more");
-    if (!fill()) refuse("the file ends inside of this row");
+    if (size >= kMaxLine) refuse("a row of 48 MiB or more; split it");
+    if (!fill()) refuse("the file ends inside this row");
   }
 }
 
@@ -107,14 +107,14 @@ std::optional<std::string_view> ElementReader::next() {
   } else if (c == ',') {
     ++at_;
     c = next_character();
-    if (c == ']') refuse("a comma behind the last row");
+    if (c == ']') refuse("a comma after the last row; remove it");
   } else if (c && c != ']') {
-    refuse("expected ',' or ']' behind a row, found " + quoted(std::string(1, *c)));
+    refuse("expected ',' or ']' after a row, found " + quoted(std::string(1, *c)));
   }
   if (!c) refuse("the file ends before the ']' of the array");
   if (c == ']') {
     ++at_;
-    if (next_character()) refuse("something stands behind the array");
+    if (next_character()) refuse("expected the end of the file after the array");
     return std::nullopt;
   }
   if (c == ',' || c == '}') refuse("expected a row, found " + quoted(std::string(1, *c)));

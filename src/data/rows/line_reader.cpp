@@ -29,7 +29,7 @@ std::optional<std::string_view> LineReader::next() {
   const size_t length = std::min(newline, buffer_.size()) - begin_;
   if (length == 0 && newline == std::string::npos) return std::nullopt;
   ++number_;
-  if (length >= kMaxLine) throw input_error(where() + ": a line of 48 MiB or more");
+  if (length >= kMaxLine) throw input_error(where() + ": a line of 48 MiB or more; split it");
   const std::string_view line = std::string_view(buffer_).substr(begin_, length);
   begin_ += newline == std::string::npos ? length : length + 1;
   return line;
@@ -39,8 +39,7 @@ std::string_view LineReader::rest() {
   number_ = 1;
   while (take_piece()) {
     if (buffer_.size() >= kMaxLine) {
-      throw input_error(bytes_.name() +
-                        ": a text of 48 MiB or more is not read as one document; cut it up");
+      throw input_error(bytes_.name() + ": a document of 48 MiB or more; split it");
     }
   }
   return buffer_;

@@ -97,7 +97,7 @@ bool OpenFile::read_line(RawRow& row) {
     blanks += line->size() + 1;
     if (blanks >= kMaxLine || ++blank_lines > kMostBlankLines) {
       throw input_error(lines_->where() +
-                        ": only blank lines for more than a million lines or 48 MiB");
+                        ": more than a million blank lines or 48 MiB of them; remove them");
     }
   }
   return false;
@@ -164,7 +164,7 @@ const std::vector<std::pair<std::string, Digest>>& RawRowSource::digests() const
 
 void check_data_files(const std::vector<std::string>& files) {
   if (std::count(files.begin(), files.end(), "-") > 1) {
-    throw usage_error("standard input (-) can be read once only");
+    throw usage_error("standard input (-) can be read only once");
   }
   for (const std::string& file : files) {
     if (file != "-") const ByteStream opened(file);

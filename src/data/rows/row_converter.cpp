@@ -153,14 +153,14 @@ void RowConverter::State::set_encoding(Encoding encoding, const std::string& whe
   for (const int32_t id : encoding.ids) {
     if (options.vocabulary > 0 && id >= options.vocabulary) {
       throw BadRow(where + ": the tokenizer gives the id " + std::to_string(id) +
-                   ", but the model has a vocabulary of " + std::to_string(options.vocabulary));
+                   ", but the vocabulary of the model has " + std::to_string(options.vocabulary));
     }
   }
   sample.encoded = true;
   sample.ids = std::move(encoding.ids);
   sample.spans = std::move(encoding.spans);
   if (count_trained(sample.labels) == 0) {
-    throw BadRow(where + ": no token of this row is trained");
+    throw BadRow(where + ": no token of this row would be trained");
   }
 }
 

@@ -3,6 +3,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/error_format.h"
+#include "base/setting.h"
 #include "data/json_fields.h"
 #include "data/rows/row_converter.h"
 
@@ -16,15 +18,15 @@ template <class F>
 void read_integers(const Json& list, const std::string& where, const char* key, const F& allowed,
                    std::vector<int32_t>& out) {
   if (!list.is_array()) {
-    throw BadRow(where + ": " + key + ": an array of integers expected, not " + shown(list));
+    throw BadRow(
+        fmt::format("{}: {}: expected an array of integers, found {}", where, key, shown(list)));
   }
   out.reserve(list.as_array().size());
   for (const Json& value : list.as_array()) {
     if (!value.is_signed() || !allowed(value.as_int())) {
-      throw BadRow(where + ": " + key + "[" + std::to_string(out.size()) + "]: " + shown(value) +
-                   " is no " +
-                   (std::string_view(key) == "labels" ? "id of the vocabulary and not -100"
-                                                      : "id of the vocabulary"));
+      throw BadRow(fmt::format("{}: {}[{}]: expected an id of the vocabulary{}, found {}", where,
+                               key, out.size(), std::string_view(key) == "labels" ? " or -100" : "",
+                               shown(value)));
     }
     out.push_back(static_cast<int32_t>(value.as_int()));
   }
@@ -41,9 +43,9 @@ void check_attention_mask(const Json& row, size_t length, const std::string& whe
     }
   }
   if (ones.size() != length) {
-    throw BadRow(where +
-                 ": attention_mask: only ones, as many as input_ids, are read; leave "
-                 "padding out of the row");
+    throw BadRow(
+        where +
+        ": attention_mask: expected a 1 for each of input_ids; leave padding out of the row");
   }
 }
 
@@ -52,9 +54,9 @@ void check_attention_mask(const Json& row, size_t length, const std::string& whe
 RowFormat detect_format(const Json& row, const std::string& where) {
   if (row.is_array()) {
     throw BadRow(where +
-                 ": a JSON array, not an object; a file that is one array of rows is named .json");
+                 ": expected a JSON object, found an array; name a file that is one array .json");
   }
-  if (!row.is_object()) throw BadRow(where + ": a JSON object expected, not " + shown(row));
+  if (!row.is_object()) throw BadRow(where + ": expected a JSON object, found " + shown(row));
   struct Kind {
     const char* first;
     const char* second;  // or nullptr
@@ -75,15 +77,17 @@ RowFormat detect_format(const Json& row, const std::string& where) {
     if (first && !second) half = std::string(kind.first) + " without " + kind.second;
     if (!first || !second) continue;
     if (found != nullptr) {
-      throw BadRow(where + ": the row has " + name(*found) + " and " + name(kind) +
-                   "; --format says which counts");
+      throw BadRow(fmt::format("{}: the row has both {} and {}; choose one with {}", where,
+                               name(*found), name(kind), spelled(Setting::format)));
     }
     found = &kind;
   }
   if (found == nullptr) {
-    throw BadRow(where + ": " + (half.empty() ? "" : half + ", ") +
-                 "none of the keys text, messages, prompt and completion, instruction and output, "
-                 "conversations, input_ids: not a row that is known");
+    throw BadRow(
+        fmt::format("{}: {}expected one of the keys text, messages, prompt and completion, "
+                    "instruction and output, "
+                    "conversations, input_ids",
+                    where, half.empty() ? "" : half + "; "));
   }
   return found->format;
 }
@@ -94,14 +98,13 @@ bool completion_is_chat(const Json& row, const std::string& where) {
   for (const auto& [field, value] :
        {std::pair("prompt", &prompt), std::pair("completion", &completion)}) {
     if (!value->is_string() && !value->is_array()) {
-      throw BadRow(where + ": " + field + ": a string or a list of messages expected, not " +
+      throw BadRow(where + ": " + field + ": expected a string or a list of messages, found " +
                    shown(*value));
     }
   }
   if (prompt.is_array() != completion.is_array()) {
-    throw BadRow(where +
-                 ": completion: " + (prompt.is_array() ? "a list of messages" : "a string") +
-                 " expected, as prompt is one");
+    throw BadRow(fmt::format("{}: completion: expected {}, as prompt is one", where,
+                             prompt.is_array() ? "a list of messages" : "a string"));
   }
   return prompt.is_array();
 }
@@ -109,7 +112,7 @@ bool completion_is_chat(const Json& row, const std::string& where) {
 const std::string& read_text(const Json& row, const char* field, const std::string& where) {
   const Json& text = member_or_null(row, field);
   if (!text.is_string()) {
-    throw BadRow(where + ": " + field + ": a string expected, not " + shown(text));
+    throw BadRow(where + ": " + field + ": expected a string, found " + shown(text));
   }
   return text.as_string();
 }
@@ -130,8 +133,8 @@ void read_tokens(const Json& row, int64_t vocabulary, const std::string& where,
   const auto is_label = [&](int64_t label) { return label == kIgnoredLabel || is_id(label); };
   read_integers(given, where, "labels", is_label, labels);
   if (labels.size() != ids.size()) {
-    throw BadRow(where + ": labels: " + std::to_string(labels.size()) + " entries for " +
-                 std::to_string(ids.size()) + " input_ids");
+    throw BadRow(
+        fmt::format("{}: labels: {} entries for {} input_ids", where, labels.size(), ids.size()));
   }
 }
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "base/error_format.h"
 #include "base/log.h"
+#include "base/setting.h"
 
 namespace hearth {
 
@@ -24,14 +26,14 @@ void check_length(const RowOptions& options, int64_t length, const std::string& 
   if (options.overflow != Overflow::error || options.seq_len == 0 || length <= options.seq_len) {
     return;
   }
-  throw input_error(file + ":" + std::to_string(line) + ": " + std::to_string(length) +
-                    " ids, more than --seq-len " + std::to_string(options.seq_len));
+  throw input_error("{}:{}: {} ids, more than {}", file, line, length,
+                    spelled(Setting::seq_len, std::to_string(options.seq_len)));
 }
 
 void pass_over_bad_row(const RowOptions& options, int64_t& bad, const std::string& message) {
   if (bad >= options.skip_bad_rows) throw input_error(message);
   ++bad;
-  log_warning("bad row passed over: " + message);
+  log_warning("skipped a bad row: " + message);
 }
 
 bool RowIntake::take(ConvertedRow& row) {
@@ -62,10 +64,11 @@ void require_trained_rows(const RowTotals& totals, const std::vector<std::string
   const std::string what =
       files.size() == 1 ? files[0] : std::to_string(files.size()) + " data files";
   if (totals.rows == 0) {
-    throw input_error(what + ": no rows" +
-                      (totals.dropped > 0 ? " (all " + std::to_string(totals.dropped) +
-                                                " are longer than --seq-len and were dropped)"
-                                          : ""));
+    throw input_error("{}: no rows{}", what,
+                      totals.dropped > 0
+                          ? fmt::format(" (all {} are longer than {} and were dropped)",
+                                        totals.dropped, spelled(Setting::seq_len))
+                          : "");
   }
   if (totals.trained_tokens == 0) throw input_error(what + ": no trained token in any row");
 }

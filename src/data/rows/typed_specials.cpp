@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "base/error.h"
+#include "base/error_format.h"
+#include "base/setting.h"
 
 namespace hearth {
 namespace {
@@ -28,7 +29,8 @@ std::string unused_character(const Chat& chat) {
     character += static_cast<char>(0x80 + i % 64);
     if (!has_text(all, character)) return character;
   }
-  throw input_error("a chat with 4096 private characters is not read with --no-special-in-content");
+  throw input_error("the chat uses 4096 private characters of Unicode; remove them or {}",
+                    spelled(Setting::no_special_in_content));
 }
 
 }  // namespace

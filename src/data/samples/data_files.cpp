@@ -33,12 +33,12 @@ DataFile parse_data_file(const std::string& given, const std::string& option,
   if (!passes) return {given};
   if (!weights_allowed) {
     throw usage_error(option + " " + quoted(given) +
-                      ": rows to evaluate on have no weight; give the file alone");
+                      ": evaluation data has no weight; give the file alone");
   }
   if (!(*passes > 0 && *passes <= kMostPasses)) {
     throw usage_error(option + " " + quoted(given) +
-                      ": a weight is the number of passes over the file an epoch, above 0 and at "
-                      "most 1000");
+                      ": expected a weight above 0 and at most 1000, the passes over the file per "
+                      "epoch");
   }
   return {path, *passes};
 }
@@ -53,7 +53,7 @@ std::vector<DataFile> parse_data_files(const std::vector<std::string>& given,
   }
   if (std::count_if(files.begin(), files.end(),
                     [](const DataFile& file) { return file.path == "-"; }) > 1) {
-    throw usage_error(option + ": standard input (-) can be read once only");
+    throw usage_error(option + ": standard input (-) can be read only once");
   }
   return files;
 }

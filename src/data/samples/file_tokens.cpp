@@ -74,7 +74,7 @@ FileTokenizer::FileTokenizer(const RowOptions& options, const RowCacheOptions& c
 
 void FileTokenizer::report(const std::string& what, uint64_t done, uint64_t total) const {
   if (hooks_.stop && hooks_.stop()) {
-    throw Error(ExitCode::stopped, "stopped by a signal while data was read");
+    throw Error(ExitCode::stopped, "stopped by a signal while reading data");
   }
   if (hooks_.progress) hooks_.progress(what, done, total);
 }
@@ -109,7 +109,7 @@ FileTokens FileTokenizer::tokenize(const std::string& path, const PlaceFinder& f
 
   // Three batches under way: one is read, one converted, one taken in, by whichever worker is free.
   // Order is kept because the first and the last of these are one tile each.
-  const std::string what = "tokenising " + shown_name(path);
+  const std::string what = "tokenizing " + shown_name(path);
   const uint64_t total = size_of_file(path);
   Batch converted, next = read_batch(source);
   while (!next.raw.empty() || !converted.raw.empty() || next.end || converted.end) {
@@ -173,13 +173,13 @@ FileTokens FileTokenizer::read_through_cache(const RowCache& cache, const std::s
   if (auto tokens = found()) return std::move(*tokens);
 
   const auto lock =
-      cache.lock(key, [&] { report("waiting for another process that tokenises " + path, 0, 0); });
+      cache.lock(key, [&] { report("waiting for another process that tokenizes " + path, 0, 0); });
   if (auto tokens = found()) return std::move(*tokens);  // made while this one waited
   const auto begin = [&](TokenStore& store) { cache.begin(key, store); };
   try {
     FileTokens tokens = tokenize(path, begin);
     if (tokens.digest != content) {
-      throw input_error(path + ": was changed while it was read; start again");
+      throw input_error(path + ": changed while it was read; start again");
     }
     if (!tokens.store.in_file()) begin(tokens.store);
     cache.publish(key, tokens.store, joined(tokens.bad));
@@ -197,7 +197,7 @@ FileTokens FileTokenizer::read(const std::string& path) {
     return read_through_cache(RowCache(cache_.directory, cache_.most_bytes), path);
   } catch (const Error& error) {
     if (error.code() != ExitCode::storage) throw;
-    log_warning("tokenised rows are not kept for the next start: " + std::string(error.what()));
+    log_warning("tokenized rows are not cached for the next start: " + std::string(error.what()));
   }
   bad_ = bad;
   return read_once(path);

@@ -67,7 +67,7 @@ void RowCache::clean() const {
     const std::string hex = name.substr(std::string(kTemporary).size());
     if (Digest::from_hex(hex)) {
       try {
-        const FileLock lock(lock_of(hex), "tokenised rows");
+        const FileLock lock(lock_of(hex), "the cache of tokenized rows");
         remove_file(path);
       } catch (const Error&) {  // its maker is alive
       }
@@ -86,7 +86,7 @@ std::optional<TokenStore::Opened> RowCache::find(const Digest& key, int64_t limi
     touch_file(path);
     return opened;
   } catch (const Error& error) {
-    log_warning("tokenised rows are made anew: " + std::string(error.what()));
+    log_warning("tokenizing again, the cached rows cannot be read: " + std::string(error.what()));
     try {
       remove_file(path);
     } catch (const Error&) {
@@ -99,7 +99,7 @@ std::unique_ptr<FileLock> RowCache::lock(const Digest& key,
                                          const std::function<void()>& wait) const {
   while (true) {
     try {
-      return std::make_unique<FileLock>(lock_of(key.hex()), "tokenised rows");
+      return std::make_unique<FileLock>(lock_of(key.hex()), "the cache of tokenized rows");
     } catch (const Error& error) {
       if (error.code() != ExitCode::usage) throw;
     }
@@ -170,7 +170,7 @@ void move_to_nameless_file(TokenStore& store, const std::vector<std::string>& di
       reasons += (reasons.empty() ? "" : "; ") + std::string(error.what());
     }
   }
-  throw storage_error("tokenised rows find no place: " + reasons);
+  throw storage_error("no directory can hold the tokenized rows: " + reasons);
 }
 
 }  // namespace hearth

@@ -4,7 +4,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/error.h"
+#include "base/error_format.h"
+#include "base/setting.h"
 #include "data/rows/byte_stream.h"
 #include "data/rows/raw_rows.h"
 #include "data/rows/row_intake.h"
@@ -16,9 +17,9 @@ namespace {
 int64_t validation_rows(double size, int64_t n) {
   const double asked = size < 1 ? std::ceil(size * static_cast<double>(n) - 1e-9) : size;
   if (asked >= static_cast<double>(n)) {
-    throw usage_error("--val-size: " + std::to_string(std::llround(asked)) +
-                      " rows for evaluation leave none of the " + std::to_string(n) +
-                      " to train on");
+    throw usage_error(
+        "{}: {} rows for evaluation leave none of the {} to train on; hold back fewer",
+        spelled(Setting::val_size), std::llround(asked), n);
   }
   return std::llround(asked);
 }
@@ -115,9 +116,10 @@ void RunRows::divide(const RunRowsRequest& request) {
   }
   if (training_.trained_tokens() == 0 ||
       (validation_.rows() > 0 && validation_.trained_tokens() == 0)) {
-    throw input_error(std::string("--val-size: the rows ") +
-                      (training_.trained_tokens() == 0 ? "left to train on" : "for evaluation") +
-                      " have no trained token; take another size or --seed");
+    throw input_error("{}: the rows {} have no trained token; change the size or {}",
+                      spelled(Setting::val_size),
+                      training_.trained_tokens() == 0 ? "left to train on" : "for evaluation",
+                      spelled(Setting::seed));
   }
   split_ = split.digest();
 }

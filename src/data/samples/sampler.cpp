@@ -5,7 +5,8 @@
 #include <limits>
 #include <string>
 
-#include "base/error.h"
+#include "base/error_format.h"
+#include "base/setting.h"
 
 namespace hearth {
 namespace {
@@ -36,9 +37,10 @@ void check_options(const RowSet& rows, const SamplerOptions& options) {
   HEARTH_CHECK(rows.rows() > 0 && rows.longest() <= options.seq_len,
                "rows, none longer than seq_len");
   if (options.micro_batch > std::numeric_limits<int32_t>::max() / options.seq_len) {
-    throw usage_error("--micro-batch " + std::to_string(options.micro_batch) + " of --seq-len " +
-                      std::to_string(options.seq_len) +
-                      ": more than 2^31 tokens in a micro-batch; take more --grad-accum");
+    throw usage_error("{} of {}: more than 2^31 tokens in a micro-batch; raise {} instead",
+                      spelled(Setting::micro_batch, std::to_string(options.micro_batch)),
+                      spelled(Setting::seq_len, std::to_string(options.seq_len)),
+                      spelled(Setting::grad_accum));
   }
 }
 

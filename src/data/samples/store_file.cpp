@@ -48,15 +48,15 @@ Footer read_footer(const InputFile& file, const Digest& key) {
   file.read(&footer, sizeof footer, file.size() - sizeof footer);
   if (footer.own_digest != own_digest(footer)) refuse(file, "damaged footer");
   if (footer.magic != expected.magic || footer.version != expected.version || footer.encoded > 1) {
-    refuse(file, "another format");
+    refuse(file, "unknown format");
   }
-  if (footer.key != key) refuse(file, "rows of another key");
+  if (footer.key != key) refuse(file, "rows of other data or options");
   const uint64_t parts = file.size() - sizeof footer;
   // Each against the size first, so that the sum cannot overflow.
   if (footer.words > parts / 4 || footer.rows > parts / sizeof(IndexEntry) ||
       footer.notes_bytes > std::min(parts, kMostNotes) ||
       footer.words * 4 + footer.rows * sizeof(IndexEntry) + footer.notes_bytes != parts) {
-    refuse(file, "sizes that do not fit the file");
+    refuse(file, "its sizes do not fit the file");
   }
   return footer;
 }
@@ -149,20 +149,20 @@ TokenStore::Opened TokenStore::open(const std::string& path, const Digest& key, 
     index.update(piece.data(), piece.size() * sizeof(IndexEntry));
     for (const IndexEntry& entry : piece) {
       const uint64_t count = uint64_t{entry.length} + entry.runs;
-      if (count > words.left()) refuse(file, "an index that does not fit the words");
+      if (count > words.left()) refuse(file, "its index does not fit its words");
       const auto trained =
           check_row_words(words.next(count), entry.runs, entry.length, store.limit_, ids);
       if (!trained) refuse(file, "a damaged row");
       store.append({entry.length, entry.runs, trained->cut}, trained->whole, entry.line);
     }
   }
-  if (!words.at_end()) refuse(file, "words that no row has");
+  if (!words.at_end()) refuse(file, "words that belong to no row");
   opened.notes.resize(footer.notes_bytes);
   file.read(opened.notes.data(), opened.notes.size(),
             index_begin + footer.rows * sizeof(IndexEntry));
   if (words.digest() != footer.words_digest || index.digest() != footer.index_digest ||
       digest_of(opened.notes) != footer.notes_digest) {
-    refuse(file, "damaged: its checksums do not match");
+    refuse(file, "checksum mismatch");
   }
   return opened;
 }

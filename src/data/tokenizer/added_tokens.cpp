@@ -69,7 +69,7 @@ AddedTokens::AddedTokens(const Json& list, const Bpe& bpe, const Normalizer& nor
                          const std::string& source) {
   if (list.is_null()) return;
   const std::string where = source + ": added_tokens";
-  if (!list.is_array()) throw input_error(where + ": an array expected");
+  if (!list.is_array()) throw input_error(where + ": expected an array");
   std::set<std::string> contents;
   std::set<int32_t> ids;
   const auto vocabulary = static_cast<int32_t>(bpe.tokens().size());
@@ -87,7 +87,7 @@ AddedTokens::AddedTokens(const Json& list, const Bpe& bpe, const Normalizer& nor
       throw input_error(at + ": the added token " + quoted(token.content) + " has the id " +
                         std::to_string(token.id) + ", but the official library gives it " +
                         std::to_string(due) +
-                        " (its own in vocab, or the next behind vocab and the added tokens)");
+                        " (its own in vocab, or the next after vocab and the added tokens)");
     }
     last = std::max(last, token.id);
     if (token.normalized) {

@@ -45,7 +45,7 @@ std::pair<std::string_view, std::string_view> read_pair(const Json& item,
     const std::string_view both = item.as_string();
     const size_t space = both.find(' ');
     if (space == std::string_view::npos || both.find(' ', space + 1) != std::string_view::npos) {
-      throw input_error(where + ": two tokens and one space expected, not " + quoted(both));
+      throw input_error(where + ": expected two tokens and one space, found " + quoted(both));
     }
     return {both.substr(0, space), both.substr(space + 1)};
   }
@@ -53,7 +53,7 @@ std::pair<std::string_view, std::string_view> read_pair(const Json& item,
       item.as_array()[1].is_string()) {
     return {item.as_array()[0].as_string(), item.as_array()[1].as_string()};
   }
-  throw input_error(where + ": a string or a pair of strings expected");
+  throw input_error(where + ": expected a string or a pair of strings");
 }
 
 }  // namespace
@@ -82,7 +82,7 @@ Bpe::Bpe(const Json& model, const std::string& source, bool byte_words) {
 }
 
 void Bpe::read_vocabulary(const Json& vocabulary, const std::string& where) {
-  if (!vocabulary.is_object()) throw input_error(where + ": an object expected");
+  if (!vocabulary.is_object()) throw input_error(where + ": expected an object");
   const JsonObject& members = vocabulary.as_object();
   tokens_.reserve(members.size());
   for (const auto& [text, id] : members) {
@@ -137,7 +137,7 @@ int32_t Bpe::index_of(std::string_view text, const std::string& where) const {
 }
 
 void Bpe::read_merges(const Json& merges, const std::string& where) {
-  if (!merges.is_array()) throw input_error(where + ": an array expected");
+  if (!merges.is_array()) throw input_error(where + ": expected an array");
   const JsonArray& list = merges.as_array();
   const bool cut = !takes_bytes_ && !ignore_merges_ && prefix_.empty() && suffix_.empty();
   if (cut) neighbours_.assign(kNeighbourBits, false);

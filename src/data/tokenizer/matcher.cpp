@@ -12,7 +12,7 @@ std::variant<Regex, std::string, Matcher::CharClass> read_pattern(const Json& pa
                                                                   const std::string& where) {
   allow_keys(pattern, where, {"String", "Regex"});
   if (pattern.as_object().size() != 1) {
-    throw input_error(where + ": either String or Regex expected");
+    throw input_error(where + ": expected either String or Regex");
   }
   if (pattern.find("Regex") != nullptr) return Regex(read_string(pattern, "Regex", where), where);
   const std::string& text = read_string(pattern, "String", where);

@@ -55,7 +55,7 @@ class Translation {
   }
   [[noreturn]] void refuse(std::string_view part) const {
     throw input_error(where_ + ": " + quoted(part) + " in the pattern " + quoted(pattern_) +
-                      " is not read by this version");
+                      " is not supported by this version");
   }
 
   void escape(bool in_class) {

@@ -38,7 +38,7 @@ void PostProcessor::add_pair(const Json& description, const std::string& where) 
   const auto id_in = [&](const char* key) {
     const Json& pair = member(description, key, where);
     if (!pair.is_array() || pair.as_array().size() != 2 || !pair.as_array()[0].is_string()) {
-      throw input_error(where + "." + key + ": a token and its id expected");
+      throw input_error(where + "." + key + ": expected a token and its id");
     }
     return read_id(pair.as_array()[1], where + "." + key + "[1]");
   };

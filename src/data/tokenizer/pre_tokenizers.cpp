@@ -37,7 +37,7 @@ void spell_bytes(Words& words) {
 std::string read_character(const Json& description, const char* key, const std::string& where) {
   const std::string& text = read_string(description, key, where);
   if (text.empty() || decode_utf8(text).length != text.size()) {
-    throw input_error(where + "." + key + ": one character expected, not " + quoted(text));
+    throw input_error(where + "." + key + ": expected one character, found " + quoted(text));
   }
   return text;
 }

@@ -79,7 +79,7 @@ void Tokenizer::Parts::add(int32_t id, std::string_view text) {
 
 void Tokenizer::Parts::read_end_token(const Json& config) {
   if (config.is_null()) return;
-  if (!config.is_object()) throw input_error(config_source + ": an object expected");
+  if (!config.is_object()) throw input_error(config_source + ": expected an object");
   end_token = read_config_token(config, "eos_token", config_source);
   if (end_token.empty()) return;
   for (const auto& token : added.tokens()) {
@@ -88,7 +88,7 @@ void Tokenizer::Parts::read_end_token(const Json& config) {
   if (!end_id) end_id = bpe.id_of(end_token);
   if (!end_id) {
     throw input_error(config_source + ": eos_token " + quoted(end_token) +
-                      " is no token of tokenizer.json");
+                      " is not a token of tokenizer.json");
   }
 }
 
@@ -133,7 +133,7 @@ const std::string& Tokenizer::end_token() const {
 int32_t Tokenizer::end_id() const {
   if (!parts_->end_id) {
     throw input_error(parts_->config_source +
-                      ": no eos_token, the token that ends a text; add one to the file");
+                      ": no eos_token to end a text with; add one to the file");
   }
   return *parts_->end_id;
 }

@@ -108,10 +108,10 @@ std::string reason_of(cudaError_t code) {
     cudaDriverGetVersion(&driver);
     cudaRuntimeGetVersion(&runtime);
     if (driver == 0) return "this machine has no NVIDIA driver";
-    return "the driver is for CUDA " + version_text(driver) + ", this build needs " +
-           version_text(runtime);
+    return "the driver supports CUDA " + version_text(driver) + ", but this build needs " +
+           version_text(runtime) + "; update the driver";
   }
-  if (code == cudaErrorNoDevice) return "the driver shows no GPU";
+  if (code == cudaErrorNoDevice) return "the driver reports no GPU";
   return std::string("cudaGetDeviceCount: ") + cudaGetErrorString(code) + " (" +
          std::to_string(code) + ")";
 }

@@ -45,8 +45,8 @@ int64_t read_expert_count(const ConfigReader& config, std::string_view key) {
   const int64_t experts =
       config.integer(config.find(key) == nullptr && has_other ? other : key, 1, kMaxExperts);
   if (has_other && config.integer(other, 1, kMaxExperts) != experts) {
-    config.refuse(other, "means the same as " + std::string(key) + ", " + std::to_string(experts) +
-                             ", and differs from it");
+    config.refuse(other, "differs from " + std::string(key) + ", " + std::to_string(experts) +
+                             ", which means the same");
   }
   return experts;
 }
@@ -96,8 +96,8 @@ void read_heads(const ConfigReader& config, bool kv_heads_may_lack, ModelSpec& s
   } else {
     if (spec.hidden % spec.heads != 0 || spec.hidden / spec.heads > kMaxHeadDim) {
       config.refuse("head_dim",
-                    "and it cannot be hidden_size / num_attention_heads, which is no "
-                    "whole number or above 4096");
+                    "hidden_size / num_attention_heads cannot stand in for it: it is not a "
+                    "whole number, or above 4096");
     }
     spec.head_dim = spec.hidden / spec.heads;
   }
@@ -128,8 +128,8 @@ void read_rope(const ConfigReader& config, const std::string& source, ModelSpec&
   }
   if (spec.rope_theta == 0) {
     config.refuse("rope_theta",
-                  "neither it nor rope_parameters gives the base of the rotary "
-                  "positions, and it is never guessed");
+                  "the base of the rotary positions is required, here or in "
+                  "rope_parameters, and never guessed");
   }
   if (config.number("partial_rotary_factor", 0, 1, 1) != 1) {
     config.refuse("partial_rotary_factor", "only 1, the whole head, is supported");
@@ -154,11 +154,12 @@ void read_experts(const ConfigReader& config, std::string_view count_key,
   spec.experts_per_token = config.integer("num_experts_per_tok", 1, kMaxExperts);
   if (spec.experts_per_token > spec.experts) {
     config.refuse("num_experts_per_tok",
-                  "more than there are experts, " + std::to_string(spec.experts));
+                  "more than the number of experts, " + std::to_string(spec.experts));
   }
   if (spec.layers * spec.experts > kMaxExpertBlocks) {
-    config.refuse("num_hidden_layers", "with " + std::to_string(spec.experts) +
-                                           " experts a layer there are more than 262144 experts");
+    config.refuse("num_hidden_layers",
+                  "with " + std::to_string(spec.experts) +
+                      " experts per layer the model has more than 262144 experts");
   }
   spec.expert_width = config.integer(width_key, 1, kMaxWidth);
   const std::string activation = config.text("hidden_act", "silu");

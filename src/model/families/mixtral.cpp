@@ -18,7 +18,8 @@ class Mixtral final : public DecoderFamily {
     check_layer_types(config, spec);
     read_experts(config, "num_local_experts", "intermediate_size", spec);
     if (config.number("router_jitter_noise", -1e6, 1e6, 0) > 0) {
-      config.refuse("router_jitter_noise", "noise on what experts read is not supported, only 0");
+      config.refuse("router_jitter_noise",
+                    "noise on the input of experts is not supported, only 0");
     }
     spec.normalize_weights = true;
     spec.aux_loss = config.number("router_aux_loss_coef", 0, 1e6, 0.001);

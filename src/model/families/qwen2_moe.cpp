@@ -41,7 +41,7 @@ void read_windows(const ConfigReader& config, ModelSpec& spec) {
   const std::vector<bool> sliding = sliding_layers(config, spec);
   if (std::find(sliding.begin(), sliding.end(), true) == sliding.end()) return;
   if (!config.boolean("use_sliding_window", false)) {
-    config.refuse("layer_types", "windows are asked for, and use_sliding_window is not true");
+    config.refuse("layer_types", "asks for windows, but use_sliding_window is not true");
   }
   const int64_t window = config.integer("sliding_window", 1, kMaxPositions);
   for (size_t i = 0; i < sliding.size(); ++i) spec.windows[i] = sliding[i] ? window : 0;

@@ -19,7 +19,7 @@ class Qwen3Moe final : public DecoderFamily {
     if (config.boolean("use_sliding_window", false)) {
       // Absent would be 4096 in transformers, a size that is not guessed here.
       if (config.is_absent("sliding_window"))
-        config.refuse("sliding_window", "needed, and never guessed");
+        config.refuse("sliding_window", "required, and never guessed");
       read_window(config, spec);
     }
     check_layer_types(config, spec);

@@ -1,0 +1,59 @@
+#include "base/setting.h"
+
+namespace hearth {
+namespace {
+
+std::string in_words(Setting setting) {
+  switch (setting) {
+    case Setting::accept_other_base: return "accepting another base";
+    case Setting::adapter: return "the adapter";
+    case Setting::adapter_layout: return "the adapter layout";
+    case Setting::chat_template: return "the chat template";
+    case Setting::cpu_memory: return "the memory of the process";
+    case Setting::data: return "the data";
+    case Setting::devices: return "the devices";
+    case Setting::eval_at_start: return "evaluating at the start";
+    case Setting::eval_data: return "the evaluation data";
+    case Setting::experts: return "the chosen experts";
+    case Setting::format: return "the row format";
+    case Setting::freeze: return "the frozen tensors";
+    case Setting::follow_links: return "following links";
+    case Setting::gpu_memory: return "the memory of a GPU";
+    case Setting::grad_accum: return "the micro-batches per step";
+    case Setting::lora_targets: return "the adapter targets";
+    case Setting::lr: return "the learning rate";
+    case Setting::method: return "the training method";
+    case Setting::micro_batch: return "the micro-batch size";
+    case Setting::model: return "the model";
+    case Setting::no_special_in_content: return "plain special tokens";
+    case Setting::out: return "the output directory";
+    case Setting::prompt: return "the prompt";
+    case Setting::seed: return "the seed";
+    case Setting::seq_len: return "the sequence length";
+    case Setting::template_date: return "the template date";
+    case Setting::tokenizer: return "the tokenizer directory";
+    case Setting::train_on: return "the trained turns";
+    case Setting::trainable: return "the trainable tensors";
+    case Setting::val_size: return "the validation size";
+  }
+  return "?";
+}
+
+std::string (*&speller())(Setting) {
+  static std::string (*spell)(Setting) = in_words;
+  return spell;
+}
+
+}  // namespace
+
+std::string spelled(Setting setting) { return speller()(setting); }
+
+std::string spelled(Setting setting, std::string_view value) {
+  return spelled(setting).append(" ").append(value);
+}
+
+void spell_settings_by(std::string (*spell)(Setting)) {
+  speller() = spell != nullptr ? spell : in_words;
+}
+
+}  // namespace hearth

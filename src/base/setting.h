@@ -1,0 +1,54 @@
+// Settings of the user that messages speak of. A room below says what is wrong and which setting
+// matters; how the user writes that setting (`--seq-len`) is known on top alone.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace hearth {
+
+enum class Setting : uint8_t {
+  accept_other_base,
+  adapter,
+  adapter_layout,
+  chat_template,
+  cpu_memory,
+  data,
+  devices,
+  eval_at_start,
+  eval_data,
+  experts,
+  format,
+  freeze,
+  follow_links,
+  gpu_memory,
+  grad_accum,
+  lora_targets,
+  lr,
+  method,
+  micro_batch,
+  model,
+  no_special_in_content,
+  out,
+  prompt,
+  seed,
+  seq_len,
+  template_date,
+  tokenizer,
+  train_on,
+  trainable,
+  val_size,
+};
+inline constexpr int kSettings = static_cast<int>(Setting::val_size) + 1;
+
+/// The setting in a message: "--seq-len" in the program; plain words ("the sequence length") if
+/// nobody said how settings are written.
+std::string spelled(Setting setting);
+/// With a value: "--train-on last".
+std::string spelled(Setting setting, std::string_view value);
+
+/// Says how settings are written from now on; null: in plain words. Called once, before any thread.
+void spell_settings_by(std::string (*spell)(Setting));
+
+}  // namespace hearth

@@ -1,0 +1,45 @@
+#include "options/setting_names.h"
+
+#include "base/error.h"
+
+namespace hearth {
+
+std::string option_of(Setting setting) {
+  switch (setting) {
+    case Setting::accept_other_base: return "accept-other-base";
+    case Setting::adapter: return "adapter";
+    case Setting::adapter_layout: return "adapter-layout";
+    case Setting::chat_template: return "chat-template";
+    case Setting::cpu_memory: return "cpu-memory";
+    case Setting::data: return "data";
+    case Setting::devices: return "devices";
+    case Setting::eval_at_start: return "eval-at-start";
+    case Setting::eval_data: return "eval-data";
+    case Setting::experts: return "experts";
+    case Setting::format: return "format";
+    case Setting::freeze: return "freeze";
+    case Setting::follow_links: return "follow-links";
+    case Setting::gpu_memory: return "gpu-memory";
+    case Setting::grad_accum: return "grad-accum";
+    case Setting::lora_targets: return "lora-targets";
+    case Setting::lr: return "lr";
+    case Setting::method: return "method";
+    case Setting::micro_batch: return "micro-batch";
+    case Setting::model: return "model";
+    case Setting::no_special_in_content: return "no-special-in-content";
+    case Setting::out: return "out";
+    case Setting::prompt: return "prompt";
+    case Setting::seed: return "seed";
+    case Setting::seq_len: return "seq-len";
+    case Setting::template_date: return "template-date";
+    case Setting::tokenizer: return "tokenizer";
+    case Setting::train_on: return "train-on";
+    case Setting::trainable: return "trainable";
+    case Setting::val_size: return "val-size";
+  }
+  HEARTH_CHECK(false, "a setting without an option");
+}
+
+std::string flag_of(Setting setting) { return "--" + option_of(setting); }
+
+}  // namespace hearth

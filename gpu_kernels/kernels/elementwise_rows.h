@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "gpu_kernels/kernels/product.h"
 #include "gpu_kernels/kernels/matrix.h"
+#include "gpu_kernels/kernels/product.h"
 
 namespace hearth::HEARTH_GPU {
 

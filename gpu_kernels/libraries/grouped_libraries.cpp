@@ -32,7 +32,7 @@ std::string grouped_misfit(const GroupedProduct& p) {
     if (group.columns == 0) continue;  // has nothing to compute
     if (inner == 0 && !wgrad && !p.accumulate) return "a sum of no terms";
     if (inner == 0) continue;
-    if (group.columns % 8 != 0 || inner % 8 != 0) return "sizes that are no multiples of 8";
+    if (group.columns % 8 != 0 || inner % 8 != 0) return "sizes that are not multiples of 8";
     if (wgrad ? !is_whole(group.c, group.c_stride)
               : !is_whole({group.weight[s], group.weight_stride[s], group.stored[s]})) {
       return wgrad ? "gradients not aligned to 16 bytes" : "weights not in whole bf16 chunks";

@@ -1,7 +1,7 @@
 // Libraries whose kernels may compute a problem before the kernels of this room do. Each kind of problem
 // has an ordered list of libraries (product_libraries.h, grouped_libraries.h, attention_libraries.h);
-// what no library of the list takes, the own kernels compute. Each library has a folder here: x.cpp
-// calls it, and its null twin no_x.cpp says why it is absent.
+// what no library of the list takes, the own kernels compute. Each library has a folder here: <name>.cpp
+// calls it, and its null twin no_<name>.cpp says why it is absent.
 #pragma once
 
 #include <algorithm>

@@ -67,7 +67,7 @@ class Evaluator {
   };
   struct Inner;  // a scope inside of the present one, while it lives
 
-  // jinja_statements.cpp
+  // statements.cpp
   Flow execute(const Body& body);
   Flow execute(const Statement& statement);
   Flow execute_loop(const Statement& statement);
@@ -79,7 +79,7 @@ class Evaluator {
   void write(std::string_view text);
   Value make_macro(const std::shared_ptr<Signature>& signature);
 
-  // jinja_evaluator.cpp
+  // evaluator.cpp
   Value evaluate(const Expression& expression);
   Value evaluate_name(const Expression& expression);
   Value evaluate_call(const Expression& expression);

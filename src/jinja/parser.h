@@ -28,7 +28,7 @@ class Parser {
  private:
   using Kind = Expression::Kind;
 
-  // jinja_parser.cpp: statements.
+  // parser.cpp: statements.
   Body parse_body(const std::vector<std::string_view>& ends);
   StatementPtr parse_statement();
   StatementPtr parse_if();
@@ -43,7 +43,7 @@ class Parser {
   void parse_signature(Signature& signature);
   Body parse_block_of(const std::vector<std::string_view>& ends);
 
-  // jinja_expressions.cpp
+  // expressions.cpp
   ExpressionPtr parse_target(bool with_namespace);
   ExpressionPtr parse_target_part(bool with_namespace);
   ExpressionPtr parse_tuple(bool with_condition, bool in_brackets = false,

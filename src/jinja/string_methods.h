@@ -10,7 +10,7 @@ namespace hearth::jinja {
 /// Null for what str has not; TemplateError for what it has and is not supported.
 Method find_string_method(std::string_view name);
 
-/// text.split and rsplit (jinja_split.cpp): `limit` -1 for all.
+/// text.split and rsplit (split.cpp): `limit` -1 for all.
 Values split_at(const std::string& text, const std::string& separator, int64_t limit,
                 bool from_right);
 Values split_at_space(const std::string& text, int64_t limit, bool from_right);

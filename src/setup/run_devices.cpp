@@ -73,8 +73,8 @@ RunPlace cuda_place(CudaCalls& calls, int number, const DeviceRequest& request) 
   place.device = std::move(started.devices.front());
   place.name = place.device->name();
   log_warning(place.name +
-              ": the GPU code of this version was tested by an emulator alone, not yet "
-              "on a GPU; scripts/gpu_check holds it to the CPU's results (docs/gpu.md)");
+              ": the GPU code of this version has run on an emulator only, not yet on a GPU; "
+              "scripts/gpu_check compares its results with the CPU's (docs/gpu.md)");
   place.ops = &find_op_set(back_end().ops);
   check_libraries_of(place);
   place.more_memory = "--gpu-memory ";

@@ -11,6 +11,7 @@
 #include "cpu_kernels/cpu_ops.h"
 #include "device/cuda_device.h"
 #include "device/cuda_runtime.h"
+#include "device/host_device.h"
 #include "gpu_bench.h"
 #include "gpu_kernels/cuda_ops.h"
 #include "ops/registry.h"

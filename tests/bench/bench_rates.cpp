@@ -9,6 +9,7 @@
 
 #include "cpu_kernels/cpu_info.h"
 #include "cpu_kernels/cpu_ops.h"
+#include "device/host_device.h"
 #include "machine_rates.h"
 
 using namespace hearth;

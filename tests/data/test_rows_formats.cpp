@@ -127,7 +127,7 @@ TEST_CASE("alpaca rows") {
   f.options.train_on = TrainOn::automatic;
   // The text column of some copies makes it two kinds; --format decides.
   const std::string both = R"({"instruction": "Hi", "output": "Ho", "text": "Hi Ho"})";
-  f.refused(both, {"text and instruction and output", "--format"});
+  f.refused(both, {"text and instruction and output", "the row format"});
   f.options.format = RowFormat::alpaca;
   CHECK(ids_as_text(f.read_row(both)) == plain);
 }

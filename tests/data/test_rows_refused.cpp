@@ -19,11 +19,11 @@ TEST_CASE("bad rows are named by file, line and field") {
   refused(std::string("{\"text\": \"a\0b\"}", 15), {"NUL"});
   refused("{\"text\": \"\\ud800\"}", {"column"});
   refused("\ufeff{\"text\": \"a\"}", {"byte order mark"});
-  refused("[1, 2]", {"JSON array"});
+  refused("[1, 2]", {"found an array"});
   refused("3", {"JSON object"});
   refused("{}", {"expected one of the keys"});
   refused("{\"label\": 1}", {"expected one of the keys"});
-  refused("{\"text\": \"a\", \"messages\": []}", {"messages and text", "--format"});
+  refused("{\"text\": \"a\", \"messages\": []}", {"messages and text", "the row format"});
 
   refused("{\"messages\": []}", {"messages", "empty"});
   refused("{\"messages\": {}}", {"messages"});

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "device/cuda_fixture.h"
+#include "device/host_device.h"
 
 using namespace hearth;
 using hearth::test::FakeGpus;

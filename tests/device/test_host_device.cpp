@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "device/device.h"
+#include "device/host_device.h"
 #include "device/host_stream.h"
 
 using namespace hearth;

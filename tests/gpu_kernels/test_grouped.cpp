@@ -109,7 +109,7 @@ TEST_CASE("grouped products: what no library takes") {
     Tables t(form);
     CHECK(grouped_misfit(t.product).empty());
     t.groups[1].columns = 12;
-    CHECK(grouped_misfit(t.product) == "sizes that are no multiples of 8");
+    CHECK(grouped_misfit(t.product) == "sizes that are not multiples of 8");
     t.groups[1].columns = 0;  // not computed at all
     CHECK(grouped_misfit(t.product).empty());
     t.product.a.stride = 28;

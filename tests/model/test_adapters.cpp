@@ -59,7 +59,9 @@ TEST_CASE("adapters: groups, globs, chosen experts") {
   CHECK(Model({}, true).adapted({"*.experts.gate_up_proj"}) == 2 * 5 * 2);
   CHECK(Model({}, true).adapted({"*.experts.3.down_proj.weight"}) == 2);
   CHECK(Model().adapted({"attention", "experts"}, {}, {"*.layers.0.*", "*q_proj*"}) == 3 + 15);
-  CHECK(raised_by([] { Model().adapted({"attention"}, {}, {"*.self_attn.*"}); }).says("--freeze"));
+  CHECK(raised_by([] {
+          Model().adapted({"attention"}, {}, {"*.self_attn.*"});
+        }).says("the frozen tensors"));
 }
 
 TEST_CASE("adapters: what cannot have one is refused") {

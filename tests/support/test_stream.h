@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "device/device.h"
+#include "device/host_device.h"
 #include "ops/op_set.h"
 #ifdef HEARTH_TEST_GPU  // by linking support/test_gpu.cpp
 #include "support/test_gpu.h"

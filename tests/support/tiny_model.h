@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "base/random.h"
+#include "device/host_device.h"
 #include "model/adapters.h"
 #include "model/family.h"
 #include "model/parameter_memory.h"

@@ -1,4 +1,4 @@
-// The commands, one source file each: cmd_NAME.cpp.
+// The commands, one source file each: cmd_<name>.cpp.
 #pragma once
 
 #include <string>

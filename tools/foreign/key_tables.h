@@ -1,4 +1,4 @@
-// The table of foreign keys, in two parts. Private to foreign_keys.cpp and the parts.
+// The table of foreign keys, in two parts. Private to keys.cpp and the parts.
 #pragma once
 
 #include "foreign/keys.h"

@@ -26,7 +26,7 @@ void add_data(std::vector<Option>& table) {
        {.name = "chat-template", .group = group, .commands = kTemplate,
         .value = text_value(&Options::chat_template, "FILE|NAME"),
         .help = "chat template: a Jinja file, chatml, or the name of one of the model's templates",
-        .default_text = "that of the model"},
+        .default_text = "the model's own"},
        {.name = "template-date", .group = group, .commands = kTemplate,
         .value = date_value(&Options::template_date),
         .help = "date that chat templates take for today",

@@ -49,8 +49,8 @@ void add_lora(std::vector<Option>& table) {
         .needs = lora, .excludes = new_pairs},
        {.name = "experts", .group = group, .commands = kTraining,
         .value = experts_value(&Options::experts_top), .unit = "P: percent, above 0, at most 100",
-        .help = "experts of each layer that get adapters: all, or those that receive most tokens "
-                "of a sample of the data",
+        .help = "experts of each layer that get adapters: all, or the ones with the most tokens "
+                "in a sample of the data",
         .needs = lora, .excludes = new_pairs},
        {.name = "adapter-layout", .group = group, .commands = kAdapters,
         .value = choice_value(&Options::adapter_layout,

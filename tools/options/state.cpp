@@ -12,7 +12,7 @@ void add_state(std::vector<Option>& table) {
   table.insert(
       table.end(),
       {{.name = "save-every", .group = group, .commands = kTraining,
-        .value = interval_value(&Options::save_every), .unit = "steps or time",
+        .value = interval_value(&Options::save_every),
         .help = "save the state this often; 0 = after the last step only", .may_change = true,
         .aliases = {"save-steps"}},
        {.name = "keep", .group = group, .commands = kTraining,
@@ -22,8 +22,8 @@ void add_state(std::vector<Option>& table) {
        {.name = "final-state", .group = group, .commands = kTraining,
         .value = switch_value(&Options::final_state), .help = "save the state of the last step"},
        {.name = "resume", .group = group, .commands = kTraining, .value = resume_value(),
-        .help = "go on from the newest saved state in --out (auto), start anew (never), or go on "
-                "from a saved state or run directory DIR",
+        .help = "go on from the newest saved state in --out (auto), begin at step 1 (never), or "
+                "go on from a saved state or run directory DIR",
         .may_change = true, .aliases = {"resume-from-checkpoint"}},
        {.name = "allow-change", .group = group, .commands = kTraining,
         .value = list_value(&Options::allow_change, "NAMES", true),

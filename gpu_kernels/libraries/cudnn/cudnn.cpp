@@ -52,7 +52,7 @@ std::string misfit(const AttentionProblem& p) {
   if (a.sequences == 0 || a.query_rows == 0 || a.key_rows == 0) return "nothing to compute";
   if (a.query_rows < a.key_rows) return "fewer queries than keys";
   if (a.sequences > a.query_rows) return "more sequences than rows";
-  if (a.head_dim % 8 != 0) return "a head size that is no multiple of 8";
+  if (a.head_dim % 8 != 0) return "a head size that is not a multiple of 8";
   return p.backward ? cudnn().no_ordered_backward : "";
 }
 

@@ -38,13 +38,18 @@ ExitCode report(ExitCode code, const std::string& message) {
 }
 
 ExitCode run(const std::vector<std::string>& arguments) {
+  bool is_help = false;  // or the version
   try {
-    const ExitCode code = hearth::run_command(hearth::parse_command_line(arguments));
+    const hearth::CommandLine line = hearth::parse_command_line(arguments);
+    is_help = line.action != hearth::CommandLine::Action::run;
+    const ExitCode code = hearth::run_command(line);
     hearth::flush_stdout();
     return code;
   } catch (const hearth::ConfigurationError& e) {
     for (const std::string& problem : e.problems()) report(e.code(), problem);
     return e.code();
+  } catch (const hearth::ReaderGone&) {  // nobody reads a line about it: hearth train --help | head
+    return is_help ? ExitCode::done : ExitCode::storage;
   } catch (const hearth::Error& e) {
     return report(e.code(), e.what());
   } catch (const std::bad_alloc&) {

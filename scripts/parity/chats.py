@@ -69,4 +69,8 @@ def chats():
     add([user("no call"), assistant("fine")], TOOLS)
     add([system("with tools"), user("no call")], TOOLS[:1])
     add([user("flat tool")], [{"name": "flat", "description": "d", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}])
+    big = {"id": 123456789012345678901234567890, "least": -(2**63) - 1, "u64": 2**64 - 1, "list": [2**63, 1, 10**40], "deep": {"n": 10**20}}
+    add([user("q"), assistant("", tool_calls=[call("weather", big)]), {"role": "tool", "name": "weather", "content": "1"}, assistant("a", seed=2**70)],
+        [{"type": "function", "function": {"name": "big", "description": "d", "parameters": {
+            "type": "object", "properties": {"n": {"type": "integer", "maximum": 2**64, "minimum": -(2**65), "default": 10**19}}}}}])
     return out

@@ -574,6 +574,147 @@ STATEMENTS = [
 ]
 
 
+# Integers beyond 64 bits, which Python keeps: of variables, as arguments of tools come.
+BIG = {
+    "past": 2**63, "u64": 2**64 - 1, "least": -(2**63) - 1, "huge": 123456789012345678901234567890,
+    "hugen": -123456789012345678901234567891, "exact": 10**20, "googol": 10**100, "giant": 10**400,
+    "hugel": [10**20, 3, 2.5, -(10**20), 1e20, 10**20 + 1], "huged": {"id": 2**70, "n": {"k": [-(2**65)]}},
+}
+BIG_FILTERS = """tojson tojson(indent=2) tojson(ensure_ascii=true) string int int(9) float abs round round(1) default('D') default('D',true)
+length upper list first safe e trim join format center(60) indent replace('1','one') truncate(9) batch(2) sum wordcount
+title map('string')|list""".split()
+BIG_TESTS = """defined none boolean integer float number string mapping iterable sequence callable odd even divisibleby(2) divisibleby(7)
+divisibleby(-10) divisibleby(0) sameas(none) eq(7) ne(7) lt(5) gt(2) ge(exact) le(1e20) in(hugel) lower upper""".split()
+BIG_EXPRESSIONS = """
+hugel|sort|string
+hugel|max
+hugel|min
+hugel|unique|list
+hugel|tojson
+hugel|join(',')
+huged|tojson
+huged|tojson(indent=2)
+huged
+huged.id == 1180591620717411303424 ~ ''
+huged['n'].k[0]|string
+huge ~ '|' ~ hugen
+[huge, hugen]|map('abs')|list
+[huge, exact]|select('odd')|list
+[huge, exact]|reject('gt', 1e25)|list
+{exact: 1}[1e20]
+{1e20: 1}[exact]
+{huge: 1}|tojson
+{huge: 1, 2: 3}|tojson(sort_keys=true)
+{huge: 1, hugen: 3}|dictsort
+exact in [1e20]
+1e20 in [exact]
+hugel.index(exact)
+hugel.count(1e20)
+l[exact]
+l[0:exact]
+s[exact]
+range(exact)
+'x' * exact
+exact * [1]
+exact + 1
+exact + 0.5
+0.5 + exact
+exact * 2.0
+exact / 2
+exact / 2.0
+2.0 / exact
+exact // 3.0
+exact % 7
+exact % -7
+hugen % 7
+hugen % -7
+hugen % 0
+7 % exact
+exact % 7.0
+exact ** 0.5
+2.0 ** exact
+giant + 0.5
+giant|float
+giant == giant
+giant > 1e308
+giant < (e ~ 'inf')|float
+-giant < -((e ~ 'inf')|float)
+exact == (e ~ 'nan')|float
+exact < (e ~ 'nan')|float
+exact >= (e ~ 'nan')|float
+exact != 1e20
+exact == 1e20
+exact + 0.0 == exact
+huge == 1.2345678901234568e29
+huge < 1.2345678901234568e29
+huge > 1.2345678901234568e29
+past > 9223372036854775807
+past == 9223372036854775807
+least < -9223372036854775807
+past < 9.223372036854775807e18
+past == 9.223372036854775808e18
+u64 == 18446744073709551616.0
+u64 < 18446744073709551616.0
+past > 0.5
+least < -0.5
+-past
+-past == -9223372036854775807 - 1
+-huge
+- -huge
++huge
+-(-past)
+not huge
+huge and 1
+huge or 1
+'yes' if huge else 'no'
+'a' < huge
+huge < 'a'
+huge < none
+huge.x
+huge[0]
+huge is sameas huge
+'{:,}'.format(huge)
+'{:_d}'.format(hugen)
+'{:040d}'.format(huge)
+'{:+}'.format(huge)
+'{:>40}|'.format(hugen)
+'{:<40}|'.format(huge)
+'{:^40}|'.format(huge)
+'{:x}'.format(huge)
+'{:e}'.format(huge)
+'{:.2f}'.format(exact)
+'{:.2f}'.format(giant)
+'{:c}'.format(huge)
+'{:n}'.format(huge)
+'%d' % huge
+'%i' % hugen
+'%040d' % hugen
+'%+d' % huge
+'% d' % huge
+'%-40d|' % huge
+'%40d|' % huge
+'%x' % huge
+'%o' % huge
+'%c' % huge
+'%s' % huge
+'%r' % hugen
+'%.2f' % huge
+'%e' % huge
+'%g' % giant
+'%5.3s|' % huge
+""".strip().split("\n")
+
+
+def big_integers():
+    scalars = [name for name, value in BIG.items() if isinstance(value, int) and name != "giant"]
+    out = ["{{ %s|%s }}" % (v, f) for v in scalars for f in BIG_FILTERS]
+    out += ["{{ %s is %s }}" % (v, t) for v in scalars for t in BIG_TESTS]
+    out += ["{{ %s %s %s }}" % (a, op, b) for a in scalars for b in scalars + ["i", "n", "f", "h", "t"] for op in ("==", "!=", "<", "<=", ">", ">=")]
+    out += ["{{ %s %s %s }}" % (a, op, b) for a in ("i", "f", "h", "t") for b in scalars for op in ("==", "<", ">=")]
+    out += ["{{ %s }}" % e for e in BIG_EXPRESSIONS]
+    return out + ["{% for k, v in huged.items() %}{{ k }}={{ v }};{% endfor %}", "{{ huge }}{{ giant }}"]
+
+
 def edges():
     """Texts of templates."""
     def quoted(text):
@@ -586,4 +727,4 @@ def edges():
     out += ["{{ (%s)|%s }}" % (v, f) for v in (INF, "-" + INF, NAN, "1e19", "-1e19") for f in ("int", "abs", "round", "float", "string", "tojson", "round(2, 'ceil')")]
     out += ["{{ %s }}" % e for e in EXPRESSIONS.split("\n") if e and not e.endswith("\\") and e != "b'"]
     out += ["{{ 'a\\\nb' }}"] + STATEMENTS
-    return out
+    return out + big_integers()

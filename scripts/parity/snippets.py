@@ -3,7 +3,7 @@ filters, tests and methods, and whole statements that are written out.
 """
 import itertools
 
-from snippet_edges import edges
+from snippet_edges import BIG, edges
 
 VARIABLES = {
     "s": "Hello, World", "e": "", "w": "  a b\tc \n", "u": "naïve ☃ Straße ΑΣ 漢字 😀é", "q": "it's \"q\" \\ \n\x01",
@@ -17,6 +17,7 @@ VARIABLES = {
     "mostly": [0, 1, "", "a", None, [], [0], False, True],
 }
 NAMES = list(VARIABLES) + ["missing"]
+VARIABLES |= BIG
 FEW = ["s", "e", "u", "i", "n", "f", "t", "none_value", "l", "el", "ls", "d", "deep", "missing"]
 
 FILTERS = """tojson tojson(indent=2) tojson(ensure_ascii=true) tojson(sort_keys=true) tojson(indent=1,sort_keys=true)

@@ -7,9 +7,13 @@
 
 namespace hearth {
 
+/// "1 row", "0.25 rows". `number`: as it is printed.
+inline std::string counted(std::string_view number, std::string_view noun) {
+  return std::string(number).append(" ").append(noun).append(number == "1" ? "" : "s");
+}
 /// "1 row", "12 rows".
 inline std::string counted(int64_t n, std::string_view noun) {
-  return std::to_string(n).append(" ").append(noun).append(n == 1 ? "" : "s");
+  return counted(std::to_string(n), noun);
 }
 
 }  // namespace hearth

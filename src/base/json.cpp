@@ -72,6 +72,8 @@ void write(std::string& out, const Json& value, int indent, int level) {
         value.is_signed() ? digits_of(buffer, value.as_int()) : digits_of(buffer, value.as_uint());
   } else if (value.is_number()) {
     write_double(out, value.as_double());
+  } else if (value.is_big_integer()) {
+    out += value.as_digits();
   } else if (value.is_string()) {
     write_string(out, value.as_string());
   } else if (value.is_array()) {
@@ -153,6 +155,11 @@ double Json::as_double() const {
   if (const auto* real = std::get_if<double>(&value_)) return *real;
   if (is_signed()) return static_cast<double>(as_int());
   return static_cast<double>(as_uint());
+}
+
+const std::string& Json::as_digits() const {
+  HEARTH_CHECK(is_big_integer(), "json: not a big integer");
+  return std::get<BigInteger>(value_).digits;
 }
 
 const std::string& Json::as_string() const {

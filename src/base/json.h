@@ -1,6 +1,7 @@
 // JSON values: parsed strictly, written so that numbers read back to the same double.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -17,7 +18,13 @@ using JsonArray = std::vector<Json>;
 /// tensor headers) are walked once by their readers.
 using JsonObject = std::vector<std::pair<std::string, Json>>;
 
-/// A JSON value: null, bool, integer (int64 or uint64 above it), double, string, array, object.
+/// An integer beyond 64 bits, by its decimal digits as JSON writes it.
+struct BigInteger {
+  std::string digits;
+};
+
+/// A JSON value: null, bool, integer (int64 or uint64 above it), big integer, double, string, array,
+/// object. A big integer is no integer and no number to is_*: readers of counts refuse it by field.
 class Json {
  public:
   Json() = default;
@@ -34,6 +41,7 @@ class Json {
   Json(int64_t i) : value_(i) {}
   Json(uint64_t i);
   Json(double d) : value_(d) {}
+  Json(BigInteger i) : value_(std::move(i)) {}
   Json(const char* s) : value_(std::string(s)) {}
   Json(std::string_view s) : value_(std::string(s)) {}
   Json(std::string s) : value_(std::move(s)) {}
@@ -45,6 +53,7 @@ class Json {
   bool is_integer() const;  // without fraction or exponent in the text, within int64/uint64
   bool is_signed() const;   // an integer within int64
   bool is_number() const;
+  bool is_big_integer() const { return std::holds_alternative<BigInteger>(value_); }
   bool is_string() const { return std::holds_alternative<std::string>(value_); }
   bool is_array() const { return std::holds_alternative<JsonArray>(value_); }
   bool is_object() const { return std::holds_alternative<JsonObject>(value_); }
@@ -53,7 +62,8 @@ class Json {
   bool as_bool() const;
   int64_t as_int() const;
   uint64_t as_uint() const;
-  double as_double() const;  // any number
+  double as_double() const;              // any number
+  const std::string& as_digits() const;  // of a big integer
   const std::string& as_string() const;
   const JsonArray& as_array() const;
   JsonArray& as_array();
@@ -73,7 +83,8 @@ class Json {
   std::string dump(int indent = -1) const;
 
  private:
-  std::variant<std::monostate, bool, int64_t, uint64_t, double, std::string, JsonArray, JsonObject>
+  std::variant<std::monostate, bool, int64_t, uint64_t, double, std::string, JsonArray, JsonObject,
+               BigInteger>
       value_;
 };
 
@@ -81,6 +92,9 @@ class Json {
 struct JsonLimits {
   int depth = 64;
 };
+
+/// Integers of more digits are refused, as Python refuses them.
+inline constexpr size_t kMaxIntegerDigits = 4300;
 
 /// Parses one JSON document. `source` names the file (and line) in messages. Refused with an input
 /// error: bad syntax, invalid UTF-8, duplicate keys, nesting deeper than the limit, numbers that

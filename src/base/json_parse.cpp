@@ -1,6 +1,9 @@
 // Reading: nlohmann's SAX parser finds the tokens, the rules of json.h are kept here.
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -73,7 +76,11 @@ std::string reason_of(const std::string& what) {
   return reason;
 }
 
-class Builder final : public nlohmann::json_sax<nlohmann::json> {
+// Numbers come as long doubles: an integer of 4300 digits is one, and no double.
+using Parser =
+    nlohmann::basic_json<std::map, std::vector, std::string, bool, int64_t, uint64_t, long double>;
+
+class Builder final : public nlohmann::json_sax<Parser> {
  public:
   Builder(std::string_view text, const Source& source, JsonLimits limits)
       : text_(text), source_(source), limits_(limits) {}
@@ -82,15 +89,18 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   bool boolean(bool value) override { return add(Json(value)); }
   bool number_integer(int64_t value) override { return add(Json(value)); }
   bool number_unsigned(uint64_t value) override { return add(Json(value)); }
-  bool number_float(double value, const std::string& digits) override {
-    // The lexer falls back to double where an integer does not fit: that would lose digits.
-    const bool integral = std::all_of(digits.begin(), digits.end(),
-                                      [](char c) { return c == '-' || (c >= '0' && c <= '9'); });
-    if (integral) refuse_here("the integer " + quoted(digits) + " does not fit 64 bits");
+  bool number_float(long double, const std::string& digits) override {
+    // The lexer falls back to a float if an integer does not fit: that would lose digits.
+    if (is_integral(digits)) {
+      if (digits.size() - (digits[0] == '-' ? 1 : 0) > kMaxIntegerDigits) refuse_long_integer();
+      return add(Json(BigInteger{digits}));
+    }
+    const double value = std::strtod(digits.c_str(), nullptr);
+    if (!std::isfinite(value)) refuse_here("the number is too large for a double");
     return add(Json(value));
   }
   bool string(std::string& value) override { return add(Json(std::move(value))); }
-  bool binary(nlohmann::json::binary_t&) override { return false; }  // never in text
+  bool binary(Parser::binary_t&) override { return false; }  // never in text
 
   bool start_object(size_t) override { return open(Json(JsonObject{})); }
   bool key(std::string& name) override {
@@ -108,8 +118,9 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
 
-  bool parse_error(size_t position, const std::string&,
+  bool parse_error(size_t position, const std::string& token,
                    const nlohmann::json::exception& error) override {
+    if (error.id == 406 && is_integral(token)) refuse_long_integer();
     if (error.id == 406) refuse_here("the number is too large for a double");
     refuse(text_, std::min(position > 0 ? position - 1 : 0, text_.size()), source_,
            reason_of(error.what()));
@@ -121,6 +132,15 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
  private:
   [[noreturn]] void refuse_here(const std::string& reason) const {
     refuse(text_, static_cast<size_t>(furthest_ - text_.data()), source_, reason);
+  }
+
+  [[noreturn]] void refuse_long_integer() const {
+    refuse_here("an integer of more than " + std::to_string(kMaxIntegerDigits) + " digits");
+  }
+
+  static bool is_integral(const std::string& digits) {
+    return std::all_of(digits.begin(), digits.end(),
+                       [](char c) { return c == '-' || (c >= '0' && c <= '9'); });
   }
 
   Json& innermost() { return *open_.back(); }
@@ -177,7 +197,7 @@ Json parse(std::string_view text, const Source& source, JsonLimits limits) {
   Builder builder(text, source, limits);
   const CountingIterator begin(text.data(), builder.furthest_slot());
   const CountingIterator end(text.data() + text.size(), builder.furthest_slot());
-  nlohmann::json::sax_parse(begin, end, &builder);
+  Parser::sax_parse(begin, end, &builder);
   return builder.take();
 }
 

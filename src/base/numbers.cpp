@@ -43,9 +43,16 @@ std::optional<double> parse_number(std::string_view text) {
 }
 
 std::optional<uint64_t> parse_size(std::string_view text) {
+  if (text.ends_with('B')) text.remove_suffix(1);  // 64GB, 64GiB
   if (const auto bytes = parse_whole<uint64_t>(text)) return bytes;
-  const auto bytes = parse_with_unit(
-      text, {{"Ki", 0x1p10}, {"Mi", 0x1p20}, {"Gi", 0x1p30}, {"k", 1e3}, {"M", 1e6}, {"G", 1e9}});
+  const auto bytes = parse_with_unit(text, {{"Ki", 0x1p10},
+                                            {"Mi", 0x1p20},
+                                            {"Gi", 0x1p30},
+                                            {"Ti", 0x1p40},
+                                            {"k", 1e3},
+                                            {"M", 1e6},
+                                            {"G", 1e9},
+                                            {"T", 1e12}});
   if (!bytes || *bytes >= 0x1p63) return std::nullopt;
   return static_cast<uint64_t>(*bytes);
 }

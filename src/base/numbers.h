@@ -13,7 +13,7 @@ namespace hearth {
 std::optional<int64_t> parse_count(std::string_view text);
 std::optional<uint64_t> parse_seed(std::string_view text);
 std::optional<double> parse_number(std::string_view text);
-std::optional<uint64_t> parse_size(std::string_view text);    // bytes; k M G Ki Mi Gi
+std::optional<uint64_t> parse_size(std::string_view text);    // bytes; k M G T Ki Mi Gi Ti, maybe B
 std::optional<double> parse_duration(std::string_view text);  // seconds; s m h
 std::optional<double> parse_latency(std::string_view text);   // seconds; us ms s, or no unit
 std::string format_number(double value);                      // the shortest text that reads back

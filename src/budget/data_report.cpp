@@ -17,10 +17,12 @@ double epochs_of(const DataShape& data, int64_t steps) {
 
 std::vector<std::string> data_lines(const DataShape& data, std::optional<int64_t> steps) {
   const RowTotals& totals = data.rows.totals;
-  std::string epoch = fmt::format(
-      "one epoch: {} in {} ({:.1f} % of {} filled), {:.4g} steps", counted(data.tokens, "token"),
-      counted(data.sequences, "sequence"), 100 * data.fill, spelled(Setting::seq_len), data.steps);
-  if (steps) epoch += fmt::format("; the run: {:.4g} epochs", epochs_of(data, *steps));
+  std::string epoch =
+      fmt::format("one epoch: {} in {} ({:.1f} % of {} filled), {}", counted(data.tokens, "token"),
+                  counted(data.sequences, "sequence"), 100 * data.fill, spelled(Setting::seq_len),
+                  counted(fmt::format("{:.4g}", data.steps), "step"));
+  if (steps)
+    epoch += "; the run: " + counted(fmt::format("{:.4g}", epochs_of(data, *steps)), "epoch");
   if (data.eval_rows > 0) {
     epoch += fmt::format("; {} held back for evaluation", counted(data.eval_rows, "row"));
   }

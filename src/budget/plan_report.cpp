@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "base/counted.h"
 #include "budget/data_report.h"
 
 namespace hearth {
@@ -157,7 +158,7 @@ std::string time_text(const PlanTimes& times) {
           format(" for %.4g GFLOP, update ", times.bound.flops / 1e9) +
           duration(times.bound.update_s) + "\n";
   if (times.steps) {
-    text += "whole run: " + std::to_string(*times.steps) + " steps, " +
+    text += "whole run: " + counted(*times.steps, "step") + ", " +
             duration(static_cast<double>(*times.steps) * step) +
             ", besides evaluation and saving\n";
   }
@@ -213,10 +214,11 @@ std::string streams_text(const Schedule& list) {
 std::string plan_text(const RunPlan& plan, const RunSetup& setup, const PlanTimes& times,
                       PlanDetail detail) {
   const Schedule& list = plan.train->schedule;
-  return memory_text(plan) + "\nstep: " + std::to_string(list.tasks.size()) + " tasks in " +
-         streams_text(list) + " on " + places_text(setup) + ", " +
-         std::to_string(list.micro_batches) + " micro-batches of at most " +
-         std::to_string(list.tokens) + " tokens, groups of " + std::to_string(plan.train->group) +
+  return memory_text(plan) + "\nstep: " + counted(static_cast<int64_t>(list.tasks.size()), "task") +
+         " in " + streams_text(list) + " on " + places_text(setup) + ", " +
+         std::to_string(list.micro_batches) +
+         (list.micro_batches == 1 ? " micro-batch" : " micro-batches") + " of at most " +
+         counted(list.tokens, "token") + ", groups of " + std::to_string(plan.train->group) +
          (plan.train->recompute ? ", blocks recomputed" : "") + "\n" +
          (detail == PlanDetail::tasks ? every_task(list) : kinds_of_tasks(list)) + time_text(times);
 }

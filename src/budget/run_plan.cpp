@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "base/system.h"
 #include "budget/plan_lines.h"
 #include "budget/schedule_memory.h"
@@ -20,11 +21,10 @@ std::string parameter_basis(const PlanSubject& subject, const CopyPolicy& policy
     (policy.training && t.trainable ? trained : frozen) += t.size();
   }
   if (role == CopyRole::stored) {
-    return "derived: " + std::to_string(frozen) + " parameters as stored, by " +
-           subject.types_basis;
+    return "derived: " + counted(frozen, "parameter") + " as stored, by " + subject.types_basis;
   }
   const size_t each = role == CopyRole::working ? size_of(DType::bf16) : size_of(policy.master);
-  return "derived: " + std::to_string(trained) + " trained parameters, " + std::to_string(each) +
+  return "derived: " + counted(trained, "trained parameter") + ", " + std::to_string(each) +
          " bytes each" + (role == CopyRole::working ? ", of those that enter products" : "");
 }
 
@@ -37,8 +37,8 @@ MemoryLine saving_line(const PlanSubject& subject) {
     name_bytes += t.trainable ? t.name.size() : 0;
   }
   return {kSaving, save_memory_bytes(3 * trained, 3 * name_bytes),
-          "derived: master and two moments of " + std::to_string(trained) +
-              " tensors, written in place under the next step"};
+          "derived: master and two moments of " + counted(static_cast<int64_t>(trained), "tensor") +
+              ", written in place under the next step"};
 }
 
 /// Thread stacks, log lines, JSON of states, code that runs for the first time; and for training
@@ -202,7 +202,7 @@ class Planner {
       this->lines(place).push_back(
           {kScratchLine, scratch_bytes(scratch, of, subject_.workers),
            "derived: declared by kernels" +
-               (of.host_reaches ? ", " + std::to_string(subject_.workers) + " workers" : "")});
+               (of.host_reaches ? ", " + counted(subject_.workers, "worker") : "")});
     }
     uint64_t in_lists = 0;
     for (const Schedule* list : lists) in_lists += list_bytes(*list);

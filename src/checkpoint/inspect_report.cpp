@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <map>
 
+#include "base/counted.h"
+
 #include "checkpoint/inspect.h"
 
 namespace hearth {
@@ -37,7 +39,7 @@ std::string window_text(const ModelSpec& spec) {
   if (full == spec.layers) return "";
   const int64_t window = *std::max_element(spec.windows.begin(), spec.windows.end());
   return ", window " + std::to_string(window) +
-         (full > 0 ? " in " + std::to_string(spec.layers - full) + " layers" : "");
+         (full > 0 ? " in " + counted(spec.layers - full, "layer") : "");
 }
 
 const char* layout_name(ExpertLayout layout) {
@@ -104,7 +106,7 @@ std::string inspection_text(const Inspection& inspection) {
   const auto n = [](int64_t x) { return std::to_string(x); };
   std::string out = s.family + ", " + short_count(inspection.parameters) + " parameters, " +
                     short_count(inspection.active_parameters) + " active per token, " +
-                    n(inspection.files) + (inspection.files == 1 ? " file\n" : " files\n");
+                    counted(inspection.files, "file") + "\n";
   out += "vocabulary " + n(s.vocabulary) + ", hidden " + n(s.hidden) + ", layers " + n(s.layers) +
          " (" + n(s.moe_layers()) + " with experts), positions " + n(s.max_positions) + "\n";
   out += "heads " + n(s.heads) + "/" + n(s.kv_heads) + " of " + n(s.head_dim) +

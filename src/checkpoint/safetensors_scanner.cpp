@@ -2,6 +2,7 @@
 // times the memory of a hostile header; this takes a small multiple of its size.
 #include "checkpoint/safetensors_scanner.h"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 
@@ -57,6 +58,37 @@ class HeaderScanner {
   [[noreturn]] void fail(const std::string& what) const {
     throw input_error(source_ + ": the safetensors header " + what + " (byte " +
                       std::to_string(at_) + " of the header)");
+  }
+
+  /// What is wrong with a field of a tensor, or with the tensor itself if `field` is empty.
+  [[noreturn]] void fail_field(const std::string& tensor, const std::string& field,
+                               const std::string& what) const {
+    throw input_error(source_ + ": tensor " + quoted(tensor) + ": " +
+                      (field.empty() ? "" : field + ": ") + what + " (byte " + std::to_string(at_) +
+                      " of the header)");
+  }
+
+  /// The kind of value at the cursor, for messages.
+  std::string found() {
+    skip_space();
+    const char c = at_ < text_.size() ? text_[at_] : '\0';
+    switch (c) {
+      case '\0': return "found the end of the header";
+      case '"': return "found a string";
+      case '{': return "found an object";
+      case '[': return "found a list";
+      case 't':
+      case 'f': return "found true or false";
+      case 'n': return "found null";
+      default: break;
+    }
+    const size_t end = std::min(text_.find_first_of(",]} \t\r\n", at_), text_.size());
+    return "found " + quoted(text_.substr(at_, end - at_));
+  }
+
+  bool comes(char c) {
+    skip_space();
+    return at_ < text_.size() && text_[at_] == c;
   }
 
   void skip_space() {
@@ -162,20 +194,60 @@ class HeaderScanner {
     return value;
   }
 
-  uint64_t integer(const std::string& tensor, const char* field) {
+  /// One of the whole numbers that `expected` names.
+  uint64_t integer(const std::string& tensor, const char* field, const char* expected) {
     skip_space();
     const size_t begin = at_;
-    while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') ++at_;
-    const std::string_view digits = text_.substr(begin, at_ - begin);
-    const char next = at_ < text_.size() ? text_[at_] : '\0';
+    size_t end = at_;
+    while (end < text_.size() && text_[end] >= '0' && text_[end] <= '9') ++end;
+    const std::string_view digits = text_.substr(begin, end - begin);
+    const char next = end < text_.size() ? text_[end] : '\0';
     uint64_t value = 0;
     const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     const bool leading_zero = digits.size() > 1 && digits[0] == '0';
     if (parsed.ec != std::errc() || leading_zero || next == '.' || next == 'e' || next == 'E') {
-      fail("has, for tensor " + quoted(tensor) + ", a number in \"" + field +
-           "\" that is not an integer from 0 to 2^64-1");
+      fail_field(tensor, field, std::string("expected ") + expected + ", " + found());
     }
+    at_ = end;
     return value;
+  }
+
+  void scan_shape(SafetensorsEntry& entry) {
+    constexpr const char* kExpected = "whole numbers from 0 to 2^63-1";
+    if (!comes('[')) {
+      fail_field(entry.name, "shape",
+                 std::string("expected a list of ") + kExpected + ", " + found());
+    }
+    array([&] {
+      const uint64_t size = integer(entry.name, "shape", kExpected);
+      if (size > kMaxInt64) {
+        fail_field(
+            entry.name, "shape",
+            std::string("expected ") + kExpected + ", found " + quoted(std::to_string(size)));
+      }
+      if (entry.shape.size() == kMaxRank) {
+        fail_field(entry.name, "shape", "more than 64 dimensions");
+      }
+      entry.shape.push_back(static_cast<int64_t>(size));
+    });
+  }
+
+  void scan_offsets(SafetensorsEntry& entry) {
+    constexpr const char* kExpected = "two whole numbers";
+    if (!comes('[')) {
+      fail_field(entry.name, "data_offsets", std::string("expected ") + kExpected + ", " + found());
+    }
+    uint64_t count = 0;
+    array([&] {
+      const uint64_t value = integer(entry.name, "data_offsets", kExpected);
+      if (count == 0) entry.begin = value;
+      if (count == 1) entry.end = value;
+      ++count;
+    });
+    if (count != 2) {
+      fail_field(entry.name, "data_offsets",
+                 std::string("expected ") + kExpected + ", found " + std::to_string(count));
+    }
   }
 
   void scan_metadata(SafetensorsHeader& header) {
@@ -197,47 +269,34 @@ class HeaderScanner {
     const std::string& tensor = entry.name;
     bool has_dtype = false, has_shape = false, has_offsets = false;
     skip_space();
-    if (at_ == text_.size() || text_[at_] != '{') {
-      fail("has no object for tensor " + quoted(tensor));
+    if (!comes('{')) {
+      fail_field(tensor, "", "expected an object of dtype, shape and data_offsets, " + found());
     }
     const auto once = [&](bool& seen, const char* field) {
-      if (seen)
-        fail("has the field \"" + std::string(field) + "\" twice, tensor " + quoted(tensor));
+      if (seen) fail_field(tensor, field, "stands there twice");
       seen = true;
     };
     object([&](const std::string& field) {
       if (field == "dtype") {
         once(has_dtype, "dtype");
+        if (!comes('"')) fail_field(tensor, field, "expected the name of a type, " + found());
         entry.dtype = string();
         if (!safetensors_bits(entry.dtype)) {
-          fail("gives tensor " + quoted(tensor) + " the unknown type " + quoted(entry.dtype));
+          fail_field(tensor, field, "unknown type " + quoted(entry.dtype));
         }
       } else if (field == "shape") {
         once(has_shape, "shape");
-        array([&] {
-          const uint64_t size = integer(tensor, "shape");
-          if (size > kMaxInt64) fail("has a dimension above 2^63-1, tensor " + quoted(tensor));
-          if (entry.shape.size() == kMaxRank) {
-            fail("has more than 64 dimensions, tensor " + quoted(tensor));
-          }
-          entry.shape.push_back(static_cast<int64_t>(size));
-        });
+        scan_shape(entry);
       } else if (field == "data_offsets") {
         once(has_offsets, "data_offsets");
-        int count = 0;
-        array([&] {
-          const uint64_t value = integer(tensor, "data_offsets");
-          if (count == 0) entry.begin = value;
-          if (count == 1) entry.end = value;
-          ++count;
-        });
-        if (count != 2) fail("needs two data_offsets, tensor " + quoted(tensor));
+        scan_offsets(entry);
       } else {
-        fail("has the unknown field " + quoted(field) + ", tensor " + quoted(tensor));
+        fail_field(tensor, "", "unknown field " + quoted(field));
       }
     });
     if (!has_dtype || !has_shape || !has_offsets) {
-      fail("lacks dtype, shape or data_offsets of tensor " + quoted(tensor));
+      const char* missing = !has_dtype ? "dtype" : !has_shape ? "shape" : "data_offsets";
+      fail_field(tensor, missing, "is missing");
     }
     return entry;
   }

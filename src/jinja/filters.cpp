@@ -51,6 +51,7 @@ Value filter_abs(Evaluator&, const Value& input, const Arguments& arguments) {
   bind("abs", arguments, {});
   require_defined(input);
   if (input.is_float()) return std::fabs(input.as_double());
+  if (input.is_big()) return input.digits()[0] == '-' ? negated(input) : input;
   return integer_of(input, "abs") < 0 ? negated(input) : Value(input.as_int());
 }
 
@@ -137,6 +138,7 @@ Value filter_int(Evaluator&, const Value& input, const Arguments& arguments) {
   const Value absent = value_or(bound[0], 0);
   require_defined(input);
   if (input.is_integral()) return input.as_int();
+  if (input.is_big()) return input;
   if (input.is_float()) {
     if (std::isinf(input.as_double())) fail("int: cannot convert infinity");
     return truncated(input.as_double(), absent);
@@ -185,7 +187,9 @@ Value filter_round(Evaluator&, const Value& input, const Arguments& arguments) {
   }
   if (method == "common") {
     if (input.is_float()) return rounded(input.as_double(), digits);
+    if (digits >= 0 && input.is_big()) return input;
     if (digits >= 0) return input.as_int();
+    integer_of(input, "round to tens");
     return static_cast<int64_t>(rounded(input.as_double(), digits));
   }
   if (!std::isfinite(input.as_double())) fail("round: expected a finite number");

@@ -163,6 +163,18 @@ std::string format_integer(int64_t value, const Spec& spec) {
   return padded(sign, body, spec, '>');
 }
 
+// In decimal alone; other bases are refused.
+std::string format_big(const std::string& digits, const Spec& spec) {
+  if (spec.precision >= 0) fail("a format of an integer has no precision");
+  if (spec.type != 0 && spec.type != 'd' && spec.type != 'n') {
+    fail(std::string("the format ") + spec.type + " of an integer beyond 64 bits is not supported");
+  }
+  const bool negative = digits[0] == '-';
+  std::string body = digits.substr(negative ? 1 : 0);
+  if (spec.thousands != 0) body = with_thousands(body, spec.thousands);
+  return padded(sign_of(negative, spec.sign), body, spec, '>');
+}
+
 std::string cut_text(const std::string& text, int64_t precision) {
   if (precision < 0) return text;
   return text.substr(0, offset_of(text, static_cast<size_t>(precision)));
@@ -194,6 +206,7 @@ std::string convert(const Value& value, Spec spec) {
       if (spec.type == 'c' && value.is_string() && length_of(value) == 1) {
         return padded("", value.bytes(), spec, '>');
       }
+      if (value.is_big()) return format_big(value.digits(), spec);
       return format_integer(integer_of(value, "a format"), spec);
     case 'f':
     case 'F':
@@ -285,6 +298,9 @@ std::string format_value(const Value& value, const std::string& spec_text) {
   static constexpr std::string_view kOfIntegers("dxXobc\0n", 8);
   if (value.is_integral() && kOfIntegers.find(spec.type) != std::string_view::npos) {
     return format_integer(value.as_int(), spec);
+  }
+  if (value.is_big() && kOfIntegers.find(spec.type) != std::string_view::npos) {
+    return format_big(value.digits(), spec);
   }
   if (!value.is_number() || std::string_view("eEfFgG%\0", 8).find(spec.type) == std::string::npos) {
     fail("a format that does not fit " + value.type_name());

@@ -61,6 +61,9 @@ class Writer {
       out += value.as_bool() ? "true" : "false";
     } else if (value.is_int()) {
       out += std::to_string(value.as_int());
+    } else if (value.is_big()) {
+      charge_bytes(value.digits().size());
+      out += value.digits();
     } else if (value.is_float()) {
       write_float(value.as_double());
     } else if (value.is_string()) {

@@ -1,7 +1,9 @@
 #include "jinja/operators.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdio>
 
 #include "jinja/meter.h"
 #include "jinja/unicode.h"
@@ -79,7 +81,69 @@ Value float_arithmetic(std::string_view op, double a, double b) {
   return op == "//" ? float_floor_divide(a, b) : float_modulo(a, b);
 }
 
+// The digits of an integer, big or not.
+std::string digits_of(const Value& value) {
+  return value.is_big() ? value.digits() : std::to_string(value.as_int());
+}
+
+int sign_of_digits(std::string_view digits) { return digits[0] == '-' ? -1 : digits != "0"; }
+
+// The order of integers by their digits.
+int compare_digits(std::string_view a, std::string_view b) {
+  const int sign = sign_of_digits(a);
+  if (sign != sign_of_digits(b)) return sign < sign_of_digits(b) ? -1 : 1;
+  if (a.size() != b.size()) return a.size() < b.size() ? -sign : sign;
+  const int order = a.compare(b);
+  return order == 0 ? 0 : order < 0 ? -sign : sign;
+}
+
+// An integer against a float, exactly as Python compares them; 2 if there is no order.
+int compare_with_float(const std::string& integer, double value) {
+  if (std::isnan(value)) return 2;
+  if (std::isinf(value)) return value > 0 ? -1 : 1;
+  const double floor = std::floor(value);
+  std::array<char, 320> text;  // every digit of the largest double
+  const int length = std::snprintf(text.data(), text.size(), "%.0f", floor == 0 ? 0.0 : floor);
+  const int order = compare_digits(integer, {text.data(), static_cast<size_t>(length)});
+  return order == 0 && floor < value ? -1 : order;
+}
+
+// Of numbers with a big integer among them.
+int compare_big(const Value& a, const Value& b) {
+  charge_bytes((a.is_big() ? a.digits().size() : 0) + (b.is_big() ? b.digits().size() : 0));
+  if (b.is_float()) return compare_with_float(digits_of(a), b.as_double());
+  if (a.is_float()) {
+    const int order = compare_with_float(digits_of(b), a.as_double());
+    return order == 2 ? 2 : -order;
+  }
+  return compare_digits(digits_of(a), digits_of(b));
+}
+
+__extension__ using Wide = __int128;
+
+// digits % b with the sign of b.
+int64_t big_modulo(std::string_view digits, int64_t b) {
+  if (b == 0) fail("division by zero");
+  const bool negative = digits[0] == '-';
+  const Wide size = b < 0 ? -static_cast<Wide>(b) : static_cast<Wide>(b);
+  Wide rest = 0;
+  for (const char digit : digits.substr(negative ? 1 : 0))
+    rest = (rest * 10 + (digit - '0')) % size;
+  if (negative) rest = -rest;
+  if (rest != 0 && (rest < 0) != (b < 0)) rest += b;
+  return static_cast<int64_t>(rest);
+}
+
+Value big_arithmetic(std::string_view op, const Value& a, const Value& b) {
+  charge_bytes((a.is_big() ? a.digits().size() : 0) + (b.is_big() ? b.digits().size() : 0));
+  if (op == "%" && a.is_big() && b.is_integral()) return big_modulo(a.digits(), b.as_int());
+  fail("arithmetic on an integer beyond 64 bits (" + std::string(op) + ") is not supported");
+}
+
 Value number_arithmetic(std::string_view op, const Value& a, const Value& b) {
+  if ((a.is_big() || b.is_big()) && !a.is_float() && !b.is_float()) {
+    return big_arithmetic(op, a, b);
+  }
   const bool integers = a.is_integral() && b.is_integral();
   if (integers && op == "**" && b.as_int() >= 0) return integer_power(a.as_int(), b.as_int());
   if (integers && op != "/" && op != "**") return integer_arithmetic(op, a.as_int(), b.as_int());
@@ -157,6 +221,7 @@ void require_defined(const Value& value) {
 bool equal(const Value& a, const Value& b) {
   charge(1);
   if (a.is_number() && b.is_number()) {
+    if (a.is_big() || b.is_big()) return compare_big(a, b) == 0;
     if (a.is_integral() && b.is_integral()) return a.as_int() == b.as_int();
     return a.as_double() == b.as_double();
   }
@@ -177,6 +242,7 @@ bool equal(const Value& a, const Value& b) {
 int compare(const Value& a, const Value& b, std::string_view op) {
   charge(1);
   if (a.is_number() && b.is_number()) {
+    if (a.is_big() || b.is_big()) return compare_big(a, b);
     if (a.is_integral() && b.is_integral()) {
       return a.as_int() < b.as_int() ? -1 : a.as_int() > b.as_int() ? 1 : 0;
     }
@@ -254,12 +320,18 @@ Value arithmetic(std::string_view op, const Value& a, const Value& b) {
 Value negated(const Value& value) {
   require_defined(value);
   if (value.is_float()) return -value.as_double();
+  if (value.is_big()) {
+    const std::string& digits = value.digits();
+    charge_bytes(digits.size());
+    return Value::integer(digits[0] == '-' ? digits.substr(1) : "-" + digits);
+  }
   if (!value.is_integral()) fail("bad type for unary -: " + value.type_name());
   return integer_arithmetic("-", 0, value.as_int());
 }
 
 int64_t integer_of(const Value& value, const char* what) {
   require_defined(value);
+  if (value.is_big()) fail(std::string(what) + ": an integer beyond 64 bits");
   if (!value.is_integral()) {
     fail(std::string(what) + ": expected an integer, found " + value.type_name());
   }

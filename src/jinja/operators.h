@@ -19,7 +19,8 @@ bool contains(const Value& container, const Value& item);
 /// a op b of a comparison: == != < <= > >= in, not in.
 bool compares(const Value& a, std::string_view op, const Value& b);
 
-/// + - * / // % **. Integers have 64 bits; what does not fit is an error.
+/// + - * / // % **. Integers have 64 bits; a result that does not fit is an error. Integers beyond
+/// them (from data) are compared and negated, and take % of an integer and arithmetic with floats.
 Value arithmetic(std::string_view op, const Value& a, const Value& b);
 Value negated(const Value& value);
 

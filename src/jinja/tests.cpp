@@ -21,6 +21,7 @@ int64_t remainder_of(const Value& value, int64_t by) {
     const double rest = arithmetic("%", value, Value(by)).as_double();
     return rest == 0 ? 0 : rest == 1 ? 1 : -1;
   }
+  if (value.is_big()) return arithmetic("%", value, Value(by)).as_int();
   return arithmetic("%", Value(integer_of(value, "the test")), Value(by)).as_int();
 }
 
@@ -62,7 +63,7 @@ constexpr Named kTests[] = {
     {"boolean", test_type<[](const Value& v) { return v.is_bool(); }>},
     {"true", test_type<[](const Value& v) { return v.is_bool() && v.as_bool(); }>},
     {"false", test_type<[](const Value& v) { return v.is_bool() && !v.as_bool(); }>},
-    {"integer", test_type<[](const Value& v) { return v.is_int(); }>},
+    {"integer", test_type<[](const Value& v) { return v.is_int() || v.is_big(); }>},
     {"float", test_type<[](const Value& v) { return v.is_float(); }>},
     {"number", test_type<[](const Value& v) { return v.is_number(); }>},
     {"string", test_type<[](const Value& v) { return v.is_string(); }>},

@@ -1,6 +1,9 @@
 #include "jinja/value.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/error.h"
@@ -69,12 +72,8 @@ Value Value::list(Values items, ListKind kind) {
 Value Value::from_json(const Json& json) {
   if (json.is_null()) return {};
   if (json.is_bool()) return json.as_bool();
-  if (json.is_integer()) {
-    if (!json.is_signed()) {
-      throw TemplateError("the integer " + json.dump() + " does not fit 64 bits");
-    }
-    return json.as_int();
-  }
+  if (json.is_signed()) return json.as_int();
+  if (json.is_integer() || json.is_big_integer()) return integer(json.dump());
   if (json.is_number()) return json.as_double();
   if (json.is_string()) return json.as_string();
   if (json.is_array()) {
@@ -90,6 +89,23 @@ Value Value::from_json(const Json& json) {
     dict->depth = std::max(dict->depth, deeper(dict->items.back().second.depth()));
   }
   return dict;
+}
+
+Value Value::integer(std::string digits) {
+  int64_t small = 0;
+  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), small);
+  if (read.ec == std::errc()) return small;
+  Value value;
+  value.value_ = Big{std::make_shared<const String>(std::move(digits))};
+  return value;
+}
+
+double Value::as_double() const {
+  if (is_float()) return std::get<double>(value_);
+  if (!is_big()) return static_cast<double>(as_int());
+  const double value = std::strtod(digits().c_str(), nullptr);
+  if (!std::isfinite(value)) throw TemplateError("an integer that is too large for a float");
+  return value;
 }
 
 bool Value::is_list(ListKind kind) const { return is_list() && as_list().kind == kind; }
@@ -111,7 +127,7 @@ std::string Value::type_name() const {
   if (is_undefined()) return "Undefined";
   if (is_none()) return "NoneType";
   if (is_bool()) return "bool";
-  if (is_int()) return "int";
+  if (is_int() || is_big()) return "int";
   if (is_float()) return "float";
   if (is_string()) return "str";
   if (is_dict()) return "dict";
@@ -135,6 +151,7 @@ bool Value::same_as(const Value& other) const {
   if (is_object()) return &as_object() == &other.as_object();
   if (is_undefined() || is_none()) return true;
   if (is_string()) return bytes() == other.bytes();
+  if (is_big()) return digits() == other.digits();
   return is_float() ? as_double() == other.as_double() : as_int() == other.as_int();
 }
 

@@ -64,6 +64,9 @@ class Value {
     std::shared_ptr<const std::string> why;
   };
   struct None {};
+  struct Big {
+    std::shared_ptr<const String> digits;
+  };
 
   Value() : value_(None{}) {}
   Value(bool b) : value_(b) {}
@@ -81,14 +84,17 @@ class Value {
   static Value safe(std::string text);
   static Value list(Values items, ListKind kind = ListKind::list);
   static Value from_json(const Json& json);
+  /// An integer of any size by its decimal digits: a sign at most, no leading zeros.
+  static Value integer(std::string digits);
 
   bool is_undefined() const { return std::holds_alternative<Undefined>(value_); }
   bool is_none() const { return std::holds_alternative<None>(value_); }
   bool is_bool() const { return std::holds_alternative<bool>(value_); }
   bool is_int() const { return std::holds_alternative<int64_t>(value_); }
   bool is_float() const { return std::holds_alternative<double>(value_); }
-  bool is_integral() const { return is_int() || is_bool(); }  // what Python takes for an int
-  bool is_number() const { return is_integral() || is_float(); }
+  bool is_integral() const { return is_int() || is_bool(); }  // an int of Python within 64 bits
+  bool is_big() const { return std::holds_alternative<Big>(value_); }  // an int beyond 64 bits
+  bool is_number() const { return is_integral() || is_float() || is_big(); }
   bool is_string() const { return std::holds_alternative<std::shared_ptr<const String>>(value_); }
   bool is_list() const { return std::holds_alternative<std::shared_ptr<List>>(value_); }
   bool is_list(ListKind kind) const;
@@ -99,7 +105,9 @@ class Value {
   const std::string& why() const;  // of an undefined value: what a use of it is refused with
   bool as_bool() const { return std::get<bool>(value_); }
   int64_t as_int() const { return is_bool() ? as_bool() : std::get<int64_t>(value_); }
-  double as_double() const { return is_float() ? std::get<double>(value_) : double(as_int()); }
+  /// Of a number. TemplateError for a big integer beyond the doubles, as in Python.
+  double as_double() const;
+  const std::string& digits() const { return std::get<Big>(value_).digits->bytes; }
   const String& as_string() const { return *std::get<std::shared_ptr<const String>>(value_); }
   const std::string& bytes() const { return as_string().bytes; }
   List& as_list() const { return *std::get<std::shared_ptr<List>>(value_); }
@@ -115,7 +123,7 @@ class Value {
 
  private:
   std::variant<Undefined, None, bool, int64_t, double, std::shared_ptr<const String>,
-               std::shared_ptr<List>, std::shared_ptr<Dict>, std::shared_ptr<Object>>
+               std::shared_ptr<List>, std::shared_ptr<Dict>, std::shared_ptr<Object>, Big>
       value_;
 };
 

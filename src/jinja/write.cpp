@@ -98,6 +98,7 @@ void write(std::string& out, const Value& value) {
   if (value.is_none()) out += "None";
   if (value.is_bool()) out += value.as_bool() ? "True" : "False";
   if (value.is_int()) out += std::to_string(value.as_int());
+  if (value.is_big()) out += value.digits();
   if (value.is_float()) out += float_text(value.as_double());
   if (value.is_string()) {
     if (value.as_string().safe) out += "Markup(";

@@ -1,5 +1,7 @@
 // Opening a PEFT directory: which tensors are whose, and whether the settings say the same.
 #include <algorithm>
+#include <set>
+#include <string>
 #include <unordered_map>
 
 #include "base/error_format.h"
@@ -216,10 +218,18 @@ class AdapterOpener {
   /// What stands there whole: a module that the settings name, else the base's own.
   void add_whole() {
     std::unordered_map<std::string, bool> saved;  // modules that are to be there; are they
+    std::set<std::string> unknown = file_.config_.saved();
     for (const Tensor& t : table_.tensors()) {
       if (table_.block(t.block).kind == BlockKind::expert) continue;
       const std::string module = module_of(name_in_transformers_5(t.name));
-      if (file_.config_.saves(module)) saved[name_in_transformers_5(t.name)] = false;
+      if (!file_.config_.saves(module)) continue;
+      saved[name_in_transformers_5(t.name)] = false;
+      std::erase_if(unknown, [&](const std::string& name) { return module.ends_with(name); });
+    }
+    if (!unknown.empty()) {
+      throw input_error(file_.config_.source() + ": modules_to_save names " +
+                        quoted(*unknown.begin()) +
+                        ", which is no module of the base (experts are not kept whole)");
     }
     for (const auto& [entry, id] : tensors_.whole) {
       const Tensor& t = table_.tensor(id);

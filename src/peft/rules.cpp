@@ -5,9 +5,6 @@
 
 #include "base/error.h"
 
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
-
 namespace hearth {
 namespace {
 
@@ -17,57 +14,13 @@ constexpr uint32_t kDepthLimit = 1000;
 constexpr double kMaxValue = 1e9;
 constexpr size_t kMaxKeys = 10'000;
 
-struct CodeFree {
-  void operator()(pcre2_code* code) const { pcre2_code_free(code); }
-};
-struct DataFree {
-  void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
-};
-struct ContextFree {
-  void operator()(pcre2_match_context* context) const { pcre2_match_context_free(context); }
-};
-
 }  // namespace
 
-struct NameRegex::Code {
-  std::unique_ptr<pcre2_code, CodeFree> code;
-  std::unique_ptr<pcre2_match_data, DataFree> data;
-  std::unique_ptr<pcre2_match_context, ContextFree> context;
-  std::string pattern, where;
-};
-
-NameRegex::NameRegex(const std::string& pattern, const std::string& where) {
-  if (pattern.size() > kMaxPattern) {
-    throw input_error(where + ": a pattern of more than " + std::to_string(kMaxPattern) +
-                      " bytes: " + quoted(pattern));
-  }
-  int error = 0;
-  PCRE2_SIZE offset = 0;
-  auto made = std::make_shared<Code>();
-  made->code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
-                                 PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_UTF, &error, &offset,
-                                 nullptr));
-  if (!made->code) {
-    throw input_error(where + ": no regular expression: " + quoted(pattern) + " (at character " +
-                      std::to_string(offset) + ")");
-  }
-  made->data.reset(pcre2_match_data_create(1, nullptr));
-  made->context.reset(pcre2_match_context_create(nullptr));
-  HEARTH_CHECK(made->data && made->context, "memory for matching");
-  pcre2_set_match_limit(made->context.get(), kMatchLimit);
-  pcre2_set_depth_limit(made->context.get(), kDepthLimit);
-  made->pattern = pattern;
-  made->where = where;
-  code_ = std::move(made);
-}
+NameRegex::NameRegex(const std::string& pattern, const std::string& where)
+    : pattern_(pattern, {Pattern::Use::whole, kMaxPattern}, where) {}
 
 bool NameRegex::matches(std::string_view name) const {
-  const int result = pcre2_match(code_->code.get(), reinterpret_cast<PCRE2_SPTR>(name.data()),
-                                 name.size(), 0, 0, code_->data.get(), code_->context.get());
-  if (result >= 0) return true;
-  if (result == PCRE2_ERROR_NOMATCH) return false;
-  throw input_error(code_->where + ": the pattern " + quoted(code_->pattern) +
-                    " takes too many steps on " + quoted(name));
+  return pattern_.matches(name, {kMatchLimit, kDepthLimit});
 }
 
 NameRule::NameRule(const Json* value, const std::string& where) {

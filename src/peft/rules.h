@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/pattern.h"
 
 namespace hearth {
 
@@ -21,8 +22,7 @@ class NameRegex {
   bool matches(std::string_view name) const;
 
  private:
-  struct Code;
-  std::shared_ptr<const Code> code_;
+  Pattern pattern_;
 };
 
 /// Names in a list select what is called so or ends in a dot and them; a string is a pattern on

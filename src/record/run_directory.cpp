@@ -109,7 +109,7 @@ void RunDirectory::write_plan(const Json& plan) const {
 std::string config_yaml(const std::vector<TrainConfig::Recorded>& options) {
   std::string text = "# The options of this run, resolved. null: by the rule in --help.\n";
   for (const TrainConfig::Recorded& option : options) {
-    text += option.name + ": " + option.value + "\n";
+    if (!option.one_start) text += option.name + ": " + option.value + "\n";
   }
   return text;
 }

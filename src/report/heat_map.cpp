@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/counted.h"
 #include "report/axis.h"
 #include "report/html.h"
 
@@ -116,7 +117,7 @@ std::string heat_map_html(const std::string& id, const std::string& title,
                           i % 2 ? " odd" : "", 100 * at, x.ticks()[i].label);
   }
   const std::string summary =
-      title + ". " + std::to_string(rows) + " layers with experts; the fullest expert gets " +
+      title + ". " + counted(rows, "layer") + " with experts; the fullest expert gets " +
       number_text(sum / static_cast<double>(count)) + " times the mean on average, " +
       number_text(most) + " times at most. The table below has the values.";
   return fmt::format(

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/counted.h"
 #include "report/html.h"
 
 namespace hearth {
@@ -155,8 +156,8 @@ std::string events_section(const RunHistory& run) {
   for (size_t i = 0; i < journal.events.size(); ++i) {
     const JournalEvent& event = journal.events[i];
     if (journal.events_left_out > 0 && i == journal.events_of_beginning) {
-      rows += "<tr><td colspan=\"4\">" + count_text(journal.events_left_out) +
-              " events left out here; journal.jsonl has them</td></tr>";
+      rows += "<tr><td colspan=\"4\">" + counted(count_text(journal.events_left_out), "event") +
+              " left out here; journal.jsonl has them</td></tr>";
     }
     std::string name = event.name;
     std::replace(name.begin(), name.end(), '_', ' ');

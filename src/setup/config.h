@@ -117,6 +117,7 @@ struct TrainConfig : RunConfig, LoraConfig {
     std::string value;
     bool may_change = false;
     bool is_default = false;  // so is one that an older version did not record
+    bool one_start = false;   // holds for one start alone: not written to config.yaml
   };
   std::vector<Recorded> recorded;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "base/glob.h"
 #include "base/log.h"
 #include "base/stop.h"
@@ -118,7 +119,7 @@ JsonArray devices_json(const RunSetup& setup) {
 std::string places_text(const RunSetup& setup) {
   const auto text = [&](Place place) {
     if (place != kHostPlace) return setup.place(place).name;
-    return "the host with " + std::to_string(setup.workers) + " workers";
+    return "the host with " + counted(setup.workers, "worker");
   };
   const SinglePlacement& at = setup.placement;
   return text(at.dense) + (at.experts == at.dense ? "" : ", experts on " + text(at.experts));

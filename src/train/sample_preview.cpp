@@ -1,8 +1,10 @@
 #include "train/sample_preview.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
+#include "base/counted.h"
 #include "checkpoint/model_files.h"
 #include "data/chat/mask.h"
 #include "data/rows/sample_view.h"
@@ -30,8 +32,8 @@ void show(const Row& row, int64_t number, int64_t trained, const Tokenizer* toke
   const std::string text = shortened(
       tokenizer ? marked_text(*tokenizer, row.ids, flags) : marked_ids(row.ids, flags), kMostShown);
   reporter.note("row " + std::to_string(number + 1) + ": " + std::to_string(trained) + " of its " +
-                std::to_string(row.ids.size()) +
-                " tokens are trained, those between \u27e6 and \u27e7:");
+                counted(std::ssize(row.ids), "token") +
+                " are trained, those between \u27e6 and \u27e7:");
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
     reporter.note("  | " + text.substr(begin, end - begin));

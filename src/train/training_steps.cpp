@@ -2,7 +2,9 @@
 #include "train/training_run.h"
 
 #include <cmath>
+#include <cstdio>
 
+#include "base/one_line.h"
 #include "base/setting.h"
 #include "base/stop.h"
 #include "base/system.h"
@@ -111,8 +113,9 @@ void TrainingRun::evaluate(const char* when) {
     reporter_.warn("evaluation at step " + std::to_string(progress_.step) +
                    ": the loss is not finite");
   }
-  reporter_.note("evaluation at step " + std::to_string(progress_.step) + ": loss " +
-                 Json(result.loss()).dump());
+  char loss[32];  // with the digits of a step's line
+  std::snprintf(loss, sizeof loss, "%.4f", result.loss());
+  reporter_.note("evaluation at step " + std::to_string(progress_.step) + ": loss " + loss);
 }
 
 void TrainingRun::write_samples(const char* when) {
@@ -127,7 +130,8 @@ void TrainingRun::write_samples(const char* when) {
     const std::string shown = writer.text(prompt);
     journal_->event("sample",
                     {{"step", progress_.step}, {"when", when}, {"prompt", shown}, {"text", *text}});
-    reporter_.note("sample, " + std::string(when) + ": " + quoted(shown) + " -> " + quoted(*text));
+    reporter_.note("sample, " + std::string(when) + ": " + quoted(with_visible_breaks(shown)) +
+                   " -> " + quoted(with_visible_breaks(*text)));
   }
 }
 

@@ -55,7 +55,7 @@ TEST_CASE("bad rows are named by file, line and field") {
   refused("{\"input_ids\": [NaN]}", {"column"});
   refused("{\"input_ids\": [4294967297]}", {"input_ids[0]"});
   refused("{\"input_ids\": [18446744073709551615]}", {"input_ids[0]"});
-  refused("{\"input_ids\": [99999999999999999999]}", {"64 bits"});
+  refused("{\"input_ids\": [99999999999999999999]}", {"input_ids[0]", "'99999999999999999999'"});
   refused("{\"input_ids\": [[1]]}", {"input_ids[0]"});
   refused("{\"input_ids\": [1, 2], \"labels\": [1]}", {"labels", "1 entries for 2"});
   refused("{\"input_ids\": [1, 2], \"labels\": [1, -1]}", {"labels[1]", "-100"});

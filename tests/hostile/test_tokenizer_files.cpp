@@ -34,6 +34,19 @@ std::function<void(const Place&)> pattern(const std::string& regex) {
   });
 }
 
+// Ten Replaces, each by ten, of a letter that every row has.
+std::function<void(const Place&)> multiplied(const char* part, const char* list) {
+  return changed(kFile, [=](Json& json) {
+    Json steps;
+    steps["type"] = "Sequence";
+    for (int i = 0; i < 10; ++i) {
+      steps[list].push_back(parse_json(
+          R"({"type": "Replace", "pattern": {"Regex": "e|$"}, "content": "eeeeeeeeee"})", "step"));
+    }
+    json[part] = steps;
+  });
+}
+
 std::function<void(const Place&)> text(const char* file, std::string content) {
   return [=](const Place& p) { p.write(file, content); };
 }
@@ -46,6 +59,9 @@ TEST_CASE("hostile: tokenizer.json") {
       "tokenizer.json",
       {
           {"a pattern", pattern("\\p{L}+|\\s+"), {}, 0},
+          {"Replaces that multiply",
+           multiplied("normalizer", "normalizers"),
+           {name, "normalizer", "expands a text"}},
           {"absent", [](const Place& p) { p.remove(kFile); }, {name}},
           {"no bytes", text(kFile, ""), {name}},
           {"no JSON", text(kFile, "tokens"), {name, "line 1"}},

@@ -35,10 +35,12 @@ TEST_CASE("hostile: YAML") {
   run_table("YAML",
             {
                 yaml("a comment is fine", "# more\nseed: 7\n", {}, 0),
-                yaml("an anchor", "seed: &a 7\n", {"run.yaml:6", "anchor"}),
+                yaml("an anchor and an alias", "seed: &a 7\nlog-every: *a\n", {}, 0),
                 yaml("an alias", "seed: *a\n", {}),
-                whole("a billion laughs", laughs, {"run.yaml:1", "anchor"}),
-                yaml("a merge key", "<<: {seed: 7}\n", {}, 2),
+                whole("a billion laughs", laughs, {"run.yaml:", "aliases"}),
+                yaml("a merge key", "<<: {seed: 7}\n", {}, 0),
+                yaml("a merge of no map", "<<: 7\n", {"run.yaml:6", "'<<'"}),
+                yaml("an alias in itself", "data-more: &a [*a]\n", {"run.yaml:6", "alias"}),
                 yaml("a tag", "seed: !!python/object/apply:os.system [\"id\"]\n", {"run.yaml:6"}),
                 yaml("a tag of a number", "seed: !!int 7\n", {"run.yaml:6"}),
                 yaml("a key twice", "seed: 1\nseed: 2\n", {"run.yaml:7", "seed"}),
@@ -95,7 +97,8 @@ TEST_CASE("hostile: YAML") {
        yaml("a value that writes to the terminal", "seed: \"\\e[2J\\a\"\n", {"seed"}, 2),
        yaml("NaN", "lr: .nan\n", {"lr"}, 2), yaml("1e400", "lr: 1e400\n", {"lr"}, 2),
        yaml("2^64", "seed: 18446744073709551616\n", {"seed"}, 2),
-       yaml("a list for a number", "lr: [1, 2]\n", {"lr"}, 2)},
+       yaml("a list for a number", "lr: [1, 2]\n", {"lr"}, 2),
+       yaml("a list of one for a number", "seed: [1]\n", {"run.yaml:6: seed", "a list"}, 2)},
       {"plan", "--quiet", kFile});
 }
 

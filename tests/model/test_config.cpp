@@ -229,6 +229,7 @@ TEST_CASE("config: every number has its type and limits", "[config]") {
 TEST_CASE("config: what transformers honours and this version does not is refused", "[config]") {
   const std::vector<std::pair<std::string, std::string>> refusals = {
       {"hidden_act", "\"gelu\""},   {"hidden_act", "1"},
+      {"hidden_act", "null"},       {"hidden_act", "[]"},
       {"attention_dropout", "0.1"}, {"quantization_config", R"({"quant_method": "fp8"})"},
       {"compression_config", "{}"}, {"per_layer_config", R"({"0": {"num_experts": 2}})"},
       {"is_causal", "false"},       {"num_local_experts", "4"},

@@ -11,6 +11,7 @@ namespace hearth::test {
 namespace {
 
 constexpr int kDepth = 64;
+constexpr size_t kIntegerDigits = 4300;
 
 void append_code(uint32_t code, std::string& to) {
   const auto tail = [&](int shift) { to += static_cast<char>(0x80 | (code >> shift & 0x3f)); };
@@ -126,7 +127,7 @@ class Grammar {
 
   bool number() {
     const size_t begin = at_;
-    const bool negative = take('-');
+    take('-');
     const size_t first = at_;
     if (!take('0') && digits() == 0) return false;
     const std::string_view integer = text_.substr(first, at_ - first);
@@ -141,13 +142,9 @@ class Grammar {
       if (!take('+')) take('-');
       if (digits() == 0) return false;
     }
-    if (whole) return fits(integer, negative ? "9223372036854775808" : "18446744073709551615");
+    if (whole) return integer.size() <= kIntegerDigits;
     return std::isfinite(
         std::strtod(std::string(text_.substr(begin, at_ - begin)).c_str(), nullptr));
-  }
-  // Decimal numbers of no leading zeros compare by length, then by digits.
-  static bool fits(std::string_view digits, std::string_view most) {
-    return digits.size() != most.size() ? digits.size() < most.size() : digits <= most;
   }
 
   std::optional<uint32_t> four_digits() {

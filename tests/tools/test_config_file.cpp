@@ -1,6 +1,7 @@
 #include "options/config_file.h"
 
 #include <catch2/catch_test_macros.hpp>
+#include <map>
 
 #include "support/raises.h"
 
@@ -66,7 +67,17 @@ TEST_CASE("what is no map of values is refused with its line") {
   CHECK(refused("a: " + std::string(20, '[') + std::string(20, ']'), "16 levels"));
   CHECK(refused("- a\n", "a list can only be"));
   CHECK(refused("just text\n", "name: value"));
-  CHECK(refused("a: &x 1\n", "anchors"));
+  CHECK(refused("a: &x [*x]\n", "c.yaml:1: an alias (*name) inside the value"));
+  CHECK(refused("a: &x {b: [*x]}\n", "inside the value"));
+  CHECK(refused("a: &x {b: 1}\n<<: [*x, 1]\n", "c.yaml:2: '<<' takes a map or a list of maps"));
+  CHECK(refused("a: 1\n<<: 1\n", "'<<' takes a map"));
+  CHECK(refused("a: &x [1]\n*x : 2\n", "a list can only be"));
+  CHECK(refused("a: &x {b: 1}\nc:\n  *x : 2\n", "found a map"));
+  CHECK(refused("a: &x ~\nb: [*x]\n", "c.yaml:2: expected values in a list, found null"));
+  CHECK(refused("a: &x b\nb: 1\n*x : 2\n", "c.yaml:3: 'b' stands there twice"));
+  CHECK(refused("a: &x " + std::string(9, '[') + std::string(9, ']') +
+                    "\nb: " + std::string(7, '[') + "*x" + std::string(7, ']') + "\n",
+                "c.yaml:2: more than 16 levels"));
   CHECK(refused("a: 1\nb: *a\n", "c.yaml:2"));
   CHECK(refused("a: 1\n---\nb: 1\n", "second"));
   CHECK(refused("? [a]\n: 1\n", "a list can only be"));
@@ -75,4 +86,61 @@ TEST_CASE("what is no map of values is refused with its line") {
   CHECK(refused("a: \xff\n", "UTF-8"));
   CHECK(refused(std::string(100000, '['), "c.yaml"));
   CHECK(refused("a: " + std::string(100000, '{'), "c.yaml"));
+}
+
+TEST_CASE("aliases and merge keys are what they stand for") {
+  const auto entries = parse_config_yaml(
+      "lr: &rate 1e-5\nmin: *rate\nfiles: &files [a, b]\ndata: *files\nmore: [*rate, c]\n"
+      "name: &n steps\n*n : 5\n\"<<\": 1\n",
+      "c.yaml");
+  REQUIRE(entries.size() == 8);
+  CHECK(entries[1].values == std::vector<std::string>{"1e-5"});
+  CHECK(entries[1].line == 2);
+  CHECK(entries[3].values == std::vector<std::string>{"a", "b"});
+  CHECK(entries[3].is_list);
+  CHECK(entries[4].values == std::vector<std::string>{"1e-5", "c"});
+  CHECK(entries[6].key == "steps");
+  CHECK(entries[7].key == "<<");  // quoted, it is a name like others
+
+  const auto merged = parse_config_yaml(
+      "base: &base {a: 1, b: 2}\nother: &other\n  b: 3\n  c: 4\nsets:\n  - <<: *base\n    b: 5\n"
+      "  - <<: [*base, *other]\n  - b: 6\n    <<: {<<: *other, c: 7}\n",
+      "c.yaml");
+  REQUIRE(merged.size() == 3);
+  const auto texts = [&](size_t i) {
+    std::map<std::string, std::string> found;
+    for (const ConfigEntry& entry : merged[2].maps[i]) found[entry.key] = entry.values.at(0);
+    return found;
+  };
+  using Texts = std::map<std::string, std::string>;
+  CHECK(texts(0) == Texts{{"a", "1"}, {"b", "5"}});
+  CHECK(texts(1) == Texts{{"a", "1"}, {"b", "2"}, {"c", "4"}});
+  CHECK(texts(2) == Texts{{"b", "6"}, {"c", "7"}});
+  const auto top = parse_config_yaml("seed: 1\n<<: {lr: 2, seed: 3}\n", "c.yaml");
+  REQUIRE(top.size() == 2);
+  CHECK(top[0].values == std::vector<std::string>{"1"});
+  CHECK(top[1].key == "lr");
+  CHECK(top[1].line == 2);
+}
+
+TEST_CASE("aliases that multiply are refused before they are written out") {
+  std::string laughs = "a: &a [lol, lol, lol, lol, lol, lol, lol, lol, lol]\n";
+  std::string merges = "a: &a {k: 1}\n";
+  for (char c = 'b'; c <= 'k'; ++c) {
+    const std::string name(1, c), before(1, static_cast<char>(c - 1));
+    std::string nine;
+    for (int i = 0; i < 9; ++i) nine += (i == 0 ? "*" : ", *") + before;
+    laughs += name + ": &" + name + " [" + nine + "]\n";
+    merges += name + ": &" + name + " {<<: [" + nine + "]}\n";
+  }
+  for (const std::string& text :
+       {laughs, merges, "a: &a '" + std::string(50'000, 'x') + "'\nb: [" + [] {
+          std::string all;
+          for (int i = 0; i < 20'000; ++i) all += "*a,";
+          return all;
+        }() + "]\n"}) {
+    const auto e = raised_by([&] { parse_config_yaml(text, "c.yaml"); });
+    CHECK(e.code == ExitCode::input);
+    CHECK(e.says("with its aliases (*name) written out"));
+  }
 }

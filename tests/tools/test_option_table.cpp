@@ -266,7 +266,7 @@ TEST_CASE("numbers are strict") {
     INFO(text);
     CHECK(fails("seq-len", text));
   }
-  for (const char* text : {"1GB", "1 G", "-1", "1g", "1e30G", "G"}) {
+  for (const char* text : {"1GK", "1 G", "-1", "1g", "1e30G", "G", "B", "GB", "1BB", "1KB"}) {
     INFO(text);
     CHECK(fails("cpu-memory", text));
   }

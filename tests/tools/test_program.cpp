@@ -117,6 +117,82 @@ TEST_CASE("standard output that cannot be written ends with 4") {
   CHECK(is_one_line(r.err));
 }
 
+TEST_CASE("help whose reader has gone is no error, a result is one without a line") {
+  hearth::test::TemporaryDirectory d;
+  std::ofstream(d / "config.json") << kConfig;
+  REQUIRE(hearth_in(d, "init --config config.json --out model").code == 0);
+  const auto into_closed_pipe = [&](const std::string& arguments) -> Result {
+    const std::string command = "cd '" + d.path() + "' && { sleep 0.5; '" HEARTH_BINARY "' " +
+                                arguments + " 2>err.txt; echo $? >code.txt; } | true";
+    REQUIRE(std::system(command.c_str()) == 0);
+    return {std::stoi(content(d / "code.txt")), "", content(d / "err.txt")};
+  };
+  for (const char* arguments : {"--help", "train --help", "--version"}) {
+    const Result r = into_closed_pipe(arguments);
+    INFO(arguments << ": " << r.err);
+    CHECK(r.code == 0);
+    CHECK(r.err.empty());
+  }
+  const Result r = into_closed_pipe("inspect model");
+  CHECK(r.code == 4);
+  CHECK(r.err.empty());
+}
+
+TEST_CASE("several files in one --data, and packed or other kinds of files, are named") {
+  hearth::test::TemporaryDirectory d;
+  std::ofstream(d / "config.json") << kConfig;
+  REQUIRE(hearth_in(d, "init --config config.json --out model").code == 0);
+  for (const char* name : {"a.jsonl", "b.jsonl", "a,b.jsonl"}) {
+    std::ofstream(d / name) << "{\"text\": \"a row of text\"}\n";
+  }
+  std::filesystem::create_directory(d / "rows");
+  std::ofstream(d / "t.csv") << "text\nhello\n";
+  std::ofstream(d / "p.jsonl", std::ios::binary) << std::string(
+      "\xfd"
+      "7zXZ\0\0\4",
+      8);
+  std::ofstream(d / "q.jsonl", std::ios::binary) << "BZh91AY&SY";
+  const auto refusal = [&](const std::string& data, int code) {
+    const Result r = hearth_in(d, "eval --model model --seq-len 16 " + data);
+    INFO(data << ": " << r.err);
+    CHECK(r.code == code);
+    CHECK(is_one_line(r.err));
+    return r.err;
+  };
+  const std::string repeat = "repeat --data for each file (--data a.jsonl --data b.jsonl)";
+  for (const char* data : {"a.jsonl,b.jsonl", "'*.jsonl'", "rows"}) {
+    CHECK(refusal(std::string("--data ") + data, 3).find(repeat) != std::string::npos);
+  }
+  CHECK(hearth_in(d, "eval --model model --seq-len 16 --data a,b.jsonl").code == 0);
+  CHECK(refusal("--data t.csv", 3).find("a table (CSV)") != std::string::npos);
+  CHECK(refusal("--data p.jsonl", 3).find("packed by xz") != std::string::npos);
+  CHECK(refusal("--data q.jsonl", 3).find("packed by bzip2") != std::string::npos);
+  const Result r = hearth_in(d, "plan --model model --data a.jsonl b.jsonl");
+  CHECK(r.code == 2);
+  CHECK(r.err.find("unexpected argument 'b.jsonl': expected a configuration") != std::string::npos);
+  CHECK(r.err.find("repeat --data") != std::string::npos);
+}
+
+TEST_CASE("inspect and verify take names of the hub cache") {
+  hearth::test::TemporaryDirectory d;
+  std::ofstream(d / "config.json") << kConfig;
+  REQUIRE(hearth_in(d, "init --config config.json --out model").code == 0);
+  const auto folder = std::filesystem::path(d / "hub/models--org--name");
+  std::filesystem::create_directories(folder / "refs");
+  std::filesystem::create_directories(folder / "snapshots");
+  std::ofstream(folder / "refs/main") << "abc";
+  std::filesystem::rename(d / "model", folder / "snapshots/abc");
+  REQUIRE(setenv("HF_HUB_CACHE", (d / "hub").c_str(), 1) == 0);
+  CHECK(hearth_in(d, "inspect org/name").code == 0);
+  const Result r = hearth_in(d, "verify org/name");
+  CHECK(r.code == 0);
+  CHECK(r.out.find("checkpoint of ") != std::string::npos);
+  const Result missing = hearth_in(d, "inspect org/other");
+  CHECK(missing.code == 3);
+  CHECK(missing.err.find("not in the hub cache") != std::string::npos);
+  unsetenv("HF_HUB_CACHE");
+}
+
 TEST_CASE("init, inspect, tokenize and verify") {
   hearth::test::TemporaryDirectory d;
   std::ofstream(d / "config.json") << kConfig;

@@ -1,4 +1,5 @@
 // hearth inspect: what a checkpoint, an adapter, a saved state or a run directory holds; digests of the content.
+#include "base/counted.h"
 #include "base/error_format.h"
 #include "base/file_ops.h"
 #include "checkpoint/checkpoint.h"
@@ -73,8 +74,8 @@ Shown view_state(const std::string& directory, bool digest) {
   }
   const Trained trained = trained_in(state);
   view.text =
-      fmt::format("saved state of step {}, valid; {} parameters in {} tensors are trained\n",
-                  state.step, trained.parameters, trained.tensors);
+      fmt::format("saved state of step {}, valid; {} in {} trained\n", state.step,
+                  counted(trained.parameters, "parameter"), counted(trained.tensors, "tensor"));
   for (const StateDigest::Item& item : state.digest.components) {
     items.emplace_back(item.name, item.digest.hex());
     view.text += "  " + item.digest.hex() + "  " + item.name + "\n";
@@ -121,8 +122,8 @@ Shown view_run(const std::string& directory, bool digest) {
   if (newest) {
     trained = trained_in(*newest);
     view.text +=
-        fmt::format("  newest valid state: step {}; {} parameters in {} tensors are trained\n",
-                    newest->step, trained->parameters, trained->tensors);
+        fmt::format("  newest valid state: step {}; {} in {} trained\n", newest->step,
+                    counted(trained->parameters, "parameter"), counted(trained->tensors, "tensor"));
   }
   view.text += result.empty() ? "  no result yet\n" : "  result in " + result + "/\n";
   view.json["kind"] = "run";

@@ -1,5 +1,8 @@
 // hearth verify: checksums of saved state (exit 4 when damaged), a checkpoint against its index and
 // its config.json, an adapter against its settings (exit 3).
+#include <iterator>
+
+#include "base/counted.h"
 #include "base/file_ops.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/inspect.h"
@@ -22,14 +25,14 @@ void verify_checkpoint(const std::string& directory, bool follow_links) {
   const Checkpoint checkpoint(directory, follow_links);
   checkpoint.check_finite();
   const ContentDigest digest = digest_checkpoint(checkpoint);  // reads every byte of every tensor
-  print(directory + ": checkpoint of " + std::to_string(digest.tensors.size()) +
-        " tensors, whole, digest " + digest.root.hex() + "\n");
+  print(directory + ": checkpoint of " + counted(std::ssize(digest.tensors), "tensor") +
+        ", whole, digest " + digest.root.hex() + "\n");
 }
 
 void verify_adapter(const std::string& directory, bool follow_links) {
   const ContentDigest digest = check_adapter(directory, follow_links);
-  print(directory + ": adapter of " + std::to_string(digest.tensors.size()) +
-        " tensors, whole, digest " + digest.root.hex() + "\n");
+  print(directory + ": adapter of " + counted(std::ssize(digest.tensors), "tensor") +
+        ", whole, digest " + digest.root.hex() + "\n");
 }
 
 void verify_run(const std::string& directory, bool follow_links) {

@@ -11,6 +11,19 @@
 namespace hearth {
 namespace {
 
+constexpr const char* kRepeatData =
+    ": expected a configuration (.yaml); repeat --data for each file of rows (--data a.jsonl "
+    "--data b.jsonl)";
+
+/// A file of rows where a command takes a configuration: the shell split `--data a.jsonl b.jsonl`.
+bool is_data_file(const std::string& name) {
+  const std::string file = name.substr(0, name.rfind(':'));  // without a weight
+  const auto endings = {".jsonl",   ".ndjson", ".txt", ".csv", ".tsv",
+                        ".parquet", ".arrow",  ".gz",  ".zst", ".xz"};
+  return std::any_of(endings.begin(), endings.end(),
+                     [&](const char* ending) { return file.ends_with(ending); });
+}
+
 void apply(const std::vector<Given>& given, Options& options, Problems& problems) {
   for (const Given& g : given) {
     if (const auto problem = g.option->value.set(options, g.texts)) {
@@ -33,13 +46,18 @@ void parse_options(const CommandEntry& entry, const std::vector<std::string>& wo
   // What follows an unknown option is probably its value, and told with it.
   if (split.unknown.empty()) {
     for (size_t i = entry.operand.empty() ? 0 : 1; i < split.operands.size(); ++i) {
-      problems.add("unexpected argument " + quoted(split.operands[i]));
+      problems.add("unexpected argument " + quoted(split.operands[i]) +
+                   (is_data_file(split.operands[i]) ? kRepeatData : ""));
     }
   }
 
   Options& options = line.options;
   if (!entry.operand.empty() && !split.operands.empty()) options.operand = split.operands[0];
-  const bool takes_file = entry.operand == "[CONFIG.yaml]" && !options.operand.empty();
+  bool takes_file = entry.operand == "[CONFIG.yaml]" && !options.operand.empty();
+  if (takes_file && is_data_file(options.operand)) {
+    problems.add("unexpected argument " + quoted(options.operand) + kRepeatData);
+    takes_file = false;
+  }
   if (takes_file &&
       (split.unknown.empty() || file_info(options.operand).kind == FileKind::regular)) {
     const GivenPlace file = look_up(command, named_in_file(options.operand), "", problems);

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "checkpoint/hub_cache.h"
+#include "commands/option_checks.h"
 #include "commands/output.h"
 #include "cpu_kernels/cpu_ops.h"
 #include "device/cuda_runtime.h"
@@ -31,6 +32,10 @@ ExitCode run_command(const CommandLine& line) {
   if (!options.model.empty()) {
     options.model = find_model(options.model);
     if (options.model != line.options.model) log_verbose("model: " + options.model);
+  }
+  check_data_paths(*line.command, options);
+  if (*line.command == Command::inspect || *line.command == Command::verify) {
+    options.operand = find_model(options.operand);
   }
   register_cpu_ops();
   register_cuda_ops();

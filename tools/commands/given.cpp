@@ -44,7 +44,13 @@ class LookUp {
     const bool exact = foreign && foreign->name == with_hyphens(entry.key);
     const Option* option = find_option(entry.key);
     if (option && !option->taken_by(command_)) option = nullptr;
-    if (entry.is_null && (foreign || option || find_later_option(entry.key))) return;
+    if (entry.is_null && (foreign || option || find_later_option(entry.key))) {
+      // What a recorded configuration writes for an option without a value needs no word.
+      if (option && option->value.get(Options()) != "null") {
+        place_.notes.push_back(named.where + ": null: not given");
+      }
+      return;
+    }
     if (asks_for_adapters(entry)) {
       place_.given.push_back({find_option("method"), named.where, {"lora"}, true});
     } else if (option && !entry.maps.empty() && is_dataset_key(with_hyphens(entry.key))) {
@@ -58,7 +64,7 @@ class LookUp {
     } else if (!entry.maps.empty() || entry.nested) {
       problems_.add(named.where +
                     ": expected a value or a list of values, found a map or a list inside a list");
-    } else {
+    } else if (!is_list_for_value(named, *option)) {
       place_.given.push_back(
           {option, named.where, entry.values, option->name != with_hyphens(entry.key)});
     }
@@ -86,6 +92,14 @@ class LookUp {
            file_info("lora").kind != FileKind::directory;
   }
 
+  /// A list, of one value, too, where one value belongs: a problem.
+  bool is_list_for_value(const NamedValue& named, const Option& option) {
+    const OptionKind kind = option.value.kind;
+    if (!named.entry.is_list || kind == OptionKind::list || kind == OptionKind::pair) return false;
+    problems_.add(named.where + ": expected one value, found a list");
+    return true;
+  }
+
   void add_foreign(const NamedValue& named, const ForeignKey& key) {
     const ConfigEntry& entry = named.entry;
     if (!entry.maps.empty() || entry.nested) return add_foreign_map(named, key);
@@ -94,6 +108,7 @@ class LookUp {
     if (!result.note.empty()) place_.notes.push_back(named.where + ": no effect; " + result.note);
     if (result.option.empty()) return;
     const Option* option = find_option(result.option);
+    if (!key.commas && is_list_for_value(named, *option)) return;
     place_.given.push_back({option, named.where, result.texts, true});
   }
 

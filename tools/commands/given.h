@@ -20,7 +20,7 @@ struct Given {
 /// What one place (the flags, or the file) comes to.
 struct GivenPlace {
   std::vector<Given> given;
-  std::vector<std::string> notes;  // keys without effect
+  std::vector<std::string> notes;  // keys without effect, and null
 };
 
 /// Looks names up, translates those of other trainers, and adds what is wrong with them to

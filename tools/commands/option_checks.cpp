@@ -177,6 +177,15 @@ void check_contradictions(const std::vector<Given>& given, const Options& option
   }
 }
 
+void check_data_paths(Command command, const Options& options) {
+  const bool training = command == Command::train || command == Command::plan;
+  if (!training && command != Command::eval && command != Command::tokenize) return;
+  check_data_files(parse_data_files(options.data, "--data", training), "--data");
+  if (training) {
+    check_data_files(parse_data_files(options.eval_data, "--eval-data", false), "--eval-data");
+  }
+}
+
 void check_together(const CommandEntry& entry, const std::vector<Given>& flags, Options& options,
                     Problems& problems) {
   for (const std::string& name : entry.required) {

@@ -15,4 +15,8 @@ void check_contradictions(const std::vector<Given>& given, const Options& option
 void check_together(const CommandEntry& entry, const std::vector<Given>& flags, Options& options,
                     Problems& problems);
 
+/// Input errors for data that no command could read, known by their names: a directory, several
+/// files in one name.
+void check_data_paths(Command command, const Options& options);
+
 }  // namespace hearth

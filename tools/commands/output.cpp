@@ -11,6 +11,7 @@ namespace {
 
 void check(bool written) {
   if (!written) {
+    if (errno == EPIPE) throw ReaderGone();
     throw storage_error(std::string("standard output: cannot write: ") + std::strerror(errno));
   }
 }

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "base/counted.h"
 #include "base/json.h"
 #include "checkpoint/model_files.h"
 #include "commands/output.h"
@@ -54,7 +55,7 @@ void print_samples(const Options& options) {
       continue;
     }
     print("--- row " + std::to_string(row) + ", " + sample.file + ":" +
-          std::to_string(sample.line) + ": " + std::to_string(sample.ids.size()) + " tokens, " +
+          std::to_string(sample.line) + ": " + counted(std::ssize(sample.ids), "token") + ", " +
           std::to_string(count_trained(sample.labels)) + " trained\n");
     print((tokenizer ? marked_text(*tokenizer, sample.ids, trained, marks)
                      : marked_ids(sample.ids, trained, marks)) +

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <set>
 #include <sstream>
 
@@ -21,11 +23,31 @@ constexpr uint64_t kMaxYamlBytes = uint64_t{128} << 10;  // yaml-cpp takes 200 t
 constexpr size_t kMaxLevels = 16;
 constexpr int kKeptMaps = 2;  // a map of a key, and maps in it
 
-// Builds the entries from the parser's events, which needs no tree and no memory beyond the text.
-class EntryBuilder : public YAML::EventHandler {
+// What a file may come to with its aliases written out: the bytes of its texts, and some for each.
+constexpr size_t kNodeCost = 16;
+constexpr size_t kExpandedFactor = 16;  // times the file
+constexpr size_t kExpandedSlack = size_t{64} << 10;
+
+struct Node;
+using NodePointer = std::shared_ptr<const Node>;
+
+// A value of the file. Aliases share it.
+struct Node {
+  enum class Kind : uint8_t { null, scalar, list, map };
+  Kind kind = Kind::null;
+  bool plain = false;  // a text without quotes
+  int line = 0;
+  std::string text;
+  std::vector<NodePointer> items = {};  // of a map: key and value in turn
+  size_t cost = kNodeCost;              // with aliases written out
+  size_t levels = 0;                    // of lists and maps, this one included
+};
+
+// Builds the tree from the parser's events: what a tree of yaml-cpp takes has no bound.
+class TreeBuilder : public YAML::EventHandler {
  public:
-  EntryBuilder(std::string source, std::vector<ConfigEntry>& entries)
-      : source_(std::move(source)), entries_(entries) {}
+  TreeBuilder(std::string source, size_t bytes)
+      : source_(std::move(source)), most_(kExpandedFactor * bytes + kExpandedSlack) {}
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (++documents_ > 1) refuse(mark, "expected one document, found a second");
@@ -33,108 +55,126 @@ class EntryBuilder : public YAML::EventHandler {
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    refuse_anchor(mark, anchor);
-    if (levels_.empty()) return;  // an empty document
-    Level& level = levels_.back();
-    if (level.list) refuse(mark, "expected values in a list, found null");
-    if (level.expects_key) refuse(mark, "expected the name of an option, found null");
-    if (level.entries) level.entries->back().is_null = true;
-    level.expects_key = true;
+    add(mark, make(mark, Node::Kind::null, anchor));
   }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& text) override {
-    refuse_anchor(mark, anchor);
     refuse_tag(mark, tag);
-    if (levels_.empty()) refuse(mark, "expected 'name: value' lines, found " + quoted(text));
-    Level& level = levels_.back();
-    if (level.list) {
-      if (level.entry) level.entry->values.push_back(text);
-      return;
-    }
-    if (level.expects_key) {
-      if (!level.keys.insert(text).second) refuse(mark, quoted(text) + " stands there twice");
-      if (level.entries) level.entries->push_back({text, {}, false, mark.line + 1});
-    } else if (level.entries) {
-      level.entries->back().values.push_back(text);
-    }
-    level.expects_key = !level.expects_key;
+    const auto node = make(mark, Node::Kind::scalar, anchor);
+    node->text = text;
+    node->plain = tag == "?";
+    node->cost += text.size();
+    add(mark, node);
   }
 
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
-    refuse_anchor(mark, anchor);
     refuse_tag(mark, tag);
-    if (levels_.empty() || (!levels_.back().list && levels_.back().expects_key)) {
-      refuse(mark, "a list can only be the value of an option");
-    }
-    ConfigEntry* entry = entry_of_value();
-    const bool in_list = levels_.back().list;
-    if (in_list && entry) entry->nested = true;
-    descend(mark, {.list = true, .entry = in_list ? nullptr : entry});
+    open(mark, make(mark, Node::Kind::list, anchor));
   }
-  void OnSequenceEnd() override { ascend(); }
+  void OnSequenceEnd() override { close(); }
 
   void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
-    refuse_anchor(mark, anchor);
     refuse_tag(mark, tag);
-    if (levels_.empty()) return descend(mark, {.entries = &entries_});
-    if (!levels_.back().list && levels_.back().expects_key) {
-      refuse(mark, "expected the name of an option, found a map");
-    }
-    ConfigEntry* entry = entry_of_value();
-    if (entry && maps_ < kKeptMaps) {
-      entry->maps.emplace_back();
-      ++maps_;
-      return descend(mark, {.entries = &entry->maps.back(), .kept_map = true});
-    }
-    if (entry) entry->nested = true;
-    descend(mark, {});
+    open(mark, make(mark, Node::Kind::map, anchor));
   }
-  void OnMapEnd() override { ascend(); }
+  void OnMapEnd() override { close(); }
 
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
-    refuse(mark, "aliases (*name) are not read: write the value out");
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto& node = anchors_.at(anchor);
+    const bool is_open = std::any_of(open_.begin(), open_.end(),
+                                     [&](const Open& open) { return open.node == node; });
+    if (is_open) refuse(mark, "an alias (*name) inside the value that it stands for");
+    if (open_.size() + node->levels > kMaxLevels) refuse_levels(mark);
+    add(mark, node);
   }
+
+  /// The map of the file; null for an empty document.
+  NodePointer root() const { return root_; }
 
   [[noreturn]] void refuse(const YAML::Mark& mark, const std::string& what) const {
-    throw input_error(source_ + ":" + std::to_string(mark.line + 1) + ": " + what);
+    refuse_line(mark.line + 1, what);
+  }
+  [[noreturn]] void refuse_line(int line, const std::string& what) const {
+    throw input_error(source_ + ":" + std::to_string(line) + ": " + what);
   }
 
  private:
-  /// A map or list that is open.
-  struct Level {
-    bool list = false;
-    ConfigEntry* entry = nullptr;                 // of a list: where its texts go; null: nowhere
-    std::vector<ConfigEntry>* entries = nullptr;  // of a map: where its keys go; null: nowhere
-    bool kept_map = false;                        // below a key of the file
-    bool expects_key = true;                      // of a map
-    std::set<std::string> keys = {};              // of a map
+  /// A map or list that is not closed yet.
+  struct Open {
+    std::shared_ptr<Node> node;
+    std::set<std::string> keys = {};  // of a map
+    bool expects_key() const {
+      return node->kind == Node::Kind::map && node->items.size() % 2 == 0;
+    }
   };
 
-  /// Whose value starts now; null where nothing is kept.
-  ConfigEntry* entry_of_value() const {
-    const Level& level = levels_.back();
-    if (level.list) return level.entry;
-    return level.entries ? &level.entries->back() : nullptr;
+  std::shared_ptr<Node> make(const YAML::Mark& mark, Node::Kind kind, YAML::anchor_t anchor) {
+    auto node = std::make_shared<Node>();
+    node->kind = kind;
+    node->line = mark.line + 1;
+    if (anchor != 0) anchors_[anchor] = node;
+    return node;
   }
 
-  void descend(const YAML::Mark& mark, Level level) {
-    if (levels_.size() == kMaxLevels) {
-      refuse(mark, "more than " + std::to_string(kMaxLevels) + " levels of lists and maps");
+  void add(const YAML::Mark& mark, const std::shared_ptr<Node>& node) {
+    const bool is_null = node->kind == Node::Kind::null;
+    if (open_.empty()) {
+      if (is_null) return;  // an empty document
+      refuse(mark, "expected 'name: value' lines, found " + quoted(node->text));
     }
-    levels_.push_back(std::move(level));
+    Open& in = open_.back();
+    if (in.node->kind == Node::Kind::list && is_null) {
+      refuse(mark, "expected values in a list, found null");
+    }
+    if (in.expects_key()) check_key(mark, *node);
+    in.node->items.push_back(node);
+    in.node->cost += node->cost;
+    in.node->levels = std::max(in.node->levels, 1 + node->levels);
+    expanded_ += node->cost;
+    if (expanded_ > most_) {
+      refuse(mark, "with its aliases (*name) written out the file has more than " +
+                       std::to_string(most_) + " bytes");
+    }
   }
 
-  void ascend() {
-    maps_ -= levels_.back().kept_map ? 1 : 0;
-    levels_.pop_back();
-    if (!levels_.empty() && !levels_.back().list) levels_.back().expects_key = true;
+  void check_key(const YAML::Mark& mark, const Node& key) {
+    if (key.kind == Node::Kind::null) refuse(mark, "expected the name of an option, found null");
+    if (key.kind == Node::Kind::list) refuse(mark, "a list can only be the value of an option");
+    if (key.kind == Node::Kind::map) refuse(mark, "expected the name of an option, found a map");
+    if (!open_.back().keys.insert(key.text).second) {
+      refuse(mark, quoted(key.text) + " stands there twice");
+    }
   }
 
-  void refuse_anchor(const YAML::Mark& mark, YAML::anchor_t anchor) const {
-    if (anchor != 0) refuse(mark, "anchors (&name) are not read: write the value out");
+  void open(const YAML::Mark& mark, const std::shared_ptr<Node>& node) {
+    if (open_.empty() ? node->kind == Node::Kind::list : open_.back().expects_key()) {
+      refuse(mark, node->kind == Node::Kind::list ? "a list can only be the value of an option"
+                                                  : "expected the name of an option, found a map");
+    }
+    if (open_.size() == kMaxLevels) refuse_levels(mark);
+    node->levels = 1;
+    open_.push_back({node});
+  }
+
+  // What is closed has been counted item by item.
+  void close() {
+    const std::shared_ptr<Node> node = open_.back().node;
+    open_.pop_back();
+    if (open_.empty()) {
+      root_ = node;
+      return;
+    }
+    Node& in = *open_.back().node;
+    in.items.push_back(node);
+    in.cost += node->cost;
+    in.levels = std::max(in.levels, 1 + node->levels);
+  }
+
+  [[noreturn]] void refuse_levels(const YAML::Mark& mark) const {
+    refuse(mark, "more than " + std::to_string(kMaxLevels) + " levels of lists and maps");
   }
 
   // yaml-cpp gives "?" to plain and "!" to quoted texts without one.
@@ -145,10 +185,75 @@ class EntryBuilder : public YAML::EventHandler {
   }
 
   std::string source_;
-  std::vector<ConfigEntry>& entries_;
-  std::vector<Level> levels_;
-  int maps_ = 0;  // open ones below a key of the file that are kept
+  std::vector<Open> open_;
+  std::map<YAML::anchor_t, std::shared_ptr<Node>> anchors_;
+  NodePointer root_;
+  size_t most_;
+  size_t expanded_ = 0;
   int documents_ = 0;
+};
+
+// The entries of a map. Aliases are written out: TreeBuilder has bounded what that takes.
+class EntryReader {
+ public:
+  explicit EntryReader(const TreeBuilder& tree) : tree_(tree) {}
+
+  /// `maps`: how many maps below a key of the file it lies in.
+  std::vector<ConfigEntry> entries_of(const Node& map, int maps) const {
+    std::vector<ConfigEntry> entries;
+    std::set<std::string> keys;
+    std::vector<const Node*> merged;
+    for (size_t i = 0; i < map.items.size(); i += 2) {
+      const Node& key = *map.items[i];
+      const Node& value = *map.items[i + 1];
+      if (key.plain && key.text == "<<") {
+        add_merged(value, merged);
+        continue;
+      }
+      keys.insert(key.text);
+      entries.push_back({key.text, {}, false, key.line});
+      fill(entries.back(), value, maps);
+    }
+    // What stands in the map itself wins, then the first of the merged maps.
+    for (const Node* source : merged) {
+      for (ConfigEntry& entry : entries_of(*source, maps)) {
+        if (keys.insert(entry.key).second) entries.push_back(std::move(entry));
+      }
+    }
+    return entries;
+  }
+
+ private:
+  // `<<: *map` or `<<: [*map, *map]`
+  void add_merged(const Node& value, std::vector<const Node*>& merged) const {
+    const auto add = [&](const Node& map) {
+      if (map.kind != Node::Kind::map) {
+        tree_.refuse_line(value.line, "'<<' takes a map or a list of maps");
+      }
+      merged.push_back(&map);
+    };
+    if (value.kind != Node::Kind::list) return add(value);
+    for (const NodePointer& map : value.items) add(*map);
+  }
+
+  void fill(ConfigEntry& entry, const Node& value, int maps) const {
+    entry.is_null = value.kind == Node::Kind::null;
+    entry.is_list = value.kind == Node::Kind::list;
+    if (!entry.is_list) return add(entry, value, maps);
+    for (const NodePointer& item : value.items) add(entry, *item, maps);
+  }
+
+  void add(ConfigEntry& entry, const Node& value, int maps) const {
+    if (value.kind == Node::Kind::scalar) {
+      entry.values.push_back(value.text);
+    } else if (value.kind == Node::Kind::map && maps < kKeptMaps) {
+      entry.maps.push_back(entries_of(value, maps + 1));
+    } else if (value.kind != Node::Kind::null) {
+      entry.nested = true;
+    }
+  }
+
+  const TreeBuilder& tree_;
 };
 
 }  // namespace
@@ -158,14 +263,13 @@ std::vector<ConfigEntry> parse_config_yaml(std::string_view text, const std::str
   if (invalid != std::string_view::npos || text.find('\0') != std::string_view::npos) {
     throw input_error(source + ": expected UTF-8 text without zero bytes");
   }
-  std::vector<ConfigEntry> entries;
-  EntryBuilder builder(source, entries);
+  TreeBuilder tree(source, text.size());
   // The end marker: without it yaml-cpp takes a quote that is never closed for a value that holds
   // the rest of the file.
   std::istringstream stream{std::string(text) + "\n...\n"};
   try {
     YAML::Parser parser(stream);
-    while (parser.HandleNextDocument(builder)) {
+    while (parser.HandleNextDocument(tree)) {
     }
   } catch (const YAML::Exception& e) {
     // What is missing at the end is told of the last line.
@@ -173,7 +277,8 @@ std::vector<ConfigEntry> parse_config_yaml(std::string_view text, const std::str
     const auto line = std::min<int64_t>(e.mark.line + 1, std::max<int64_t>(lines, 1));
     throw input_error(source + ":" + std::to_string(line) + ": bad YAML: " + e.msg);
   }
-  return entries;
+  if (!tree.root()) return {};
+  return EntryReader(tree).entries_of(*tree.root(), 0);
 }
 
 std::vector<ConfigEntry> read_config_file(const std::string& path) {

@@ -54,7 +54,7 @@ void add_data(std::vector<Option>& table) {
                 "--eval-data",
         .default_text = "0", .excludes = {{"eval-data"}}, .aliases = {"val-set-size"}},
        {.name = "data-cache", .group = group, .commands = kOnData, .idle = {generate},
-        .value = size_value(&Options::data_cache), .unit = "bytes, or with k M G Ki Mi Gi",
+        .value = size_value(&Options::data_cache), .unit = "bytes, or with k M G T Ki Mi Gi Ti (64GiB, too)",
         .help = "limit of the cache of tokenized rows, shared by all runs of the user; drops what "
                 "was not used for longest; 0 = no cache",
         .default_text = "20Gi", .may_change = true},

@@ -107,7 +107,8 @@ std::vector<TrainConfig::Recorded> recorded_options(const Options& options) {
     if (!option.commands.contains(train)) continue;
     const bool may_change = option.may_change || option.name == "out";  // a moved directory
     const std::string value = option.value.get(options);
-    recorded.push_back({option.name, value, may_change, value == option.value.get(Options())});
+    recorded.push_back({option.name, value, may_change, value == option.value.get(Options()),
+                        option.name == "allow-change"});
   }
   return recorded;
 }

@@ -184,7 +184,8 @@ OptionValue size_value(uint64_t Options::*member) {
           single([member](Options& options, const std::string& text) -> Problem {
             const auto value = parse_size(text);
             if (!value) {
-              return unexpected("a number of bytes, optionally with k, M, G, Ki, Mi or Gi", text);
+              return unexpected("a number of bytes, optionally with k, M, G, T, Ki, Mi, Gi or Ti",
+                                text);
             }
             options.*member = *value;
             return std::nullopt;

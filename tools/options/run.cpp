@@ -24,10 +24,10 @@ void add_run(std::vector<Option>& table) {
                 "ms s), cores (number), root (name). 3x before an item repeats it; this version "
                 "takes one device beside the host"},
        {.name = "cpu-memory", .group = group, .commands = kModel,
-        .value = size_value(&Options::cpu_memory), .unit = "bytes, or with k M G Ki Mi Gi",
+        .value = size_value(&Options::cpu_memory), .unit = "bytes, or with k M G T Ki Mi Gi Ti (64GiB, too)",
         .help = "memory that the process may use", .default_text = "all that the machine has"},
        {.name = "gpu-memory", .group = group, .commands = kModel,
-        .value = size_value(&Options::gpu_memory), .unit = "bytes, or with k M G Ki Mi Gi",
+        .value = size_value(&Options::gpu_memory), .unit = "bytes, or with k M G T Ki Mi Gi Ti (64GiB, too)",
         .help = "memory to use of each GPU",
         .default_text = "all but 5 % or 512 MiB, whichever is more"},
        {.name = "threads", .group = group, .commands = kModel,

@@ -36,7 +36,7 @@ struct RenderedChat {
 class ChatValues {
  public:
   /// `tools`: null for none. An input error that starts with `where` for what templates cannot
-  /// hold (integers beyond 64 bits, values nested too deep).
+  /// hold (values nested too deep).
   ChatValues(std::span<const Json> messages, const Json& tools, const std::string& where);
   size_t messages() const;
 

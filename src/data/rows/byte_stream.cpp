@@ -27,7 +27,26 @@ constexpr size_t kHead = 64;  // bytes that tell the kind of a file
                     "datasets.Dataset.from_file('FILE').to_json('rows.jsonl')\"");
 }
 
+[[noreturn]] void refuse_csv(const std::string& name) {
+  throw input_error(name +
+                    ": a table (CSV); convert it to JSON Lines: python -c \"import pandas; "
+                    "pandas.read_csv('FILE').to_json('rows.jsonl', orient='records', "
+                    "lines=True)\"");
+}
+
+[[noreturn]] void refuse_packed(const std::string& name, const std::string& kind) {
+  throw input_error(name + ": packed by " + kind + ", which is not read; unpack it (" + kind +
+                    " -d), or pack it by gzip or zstd");
+}
+
 void refuse_kinds(std::string_view head, const std::string& name) {
+  if (head.starts_with(std::string_view("\xfd"
+                                        "7zXZ\0",
+                                        6)))
+    refuse_packed(name, "xz");
+  if (head.starts_with("BZh") && head.size() > 4 && head.substr(4).starts_with("1AY")) {
+    refuse_packed(name, "bzip2");
+  }
   refuse_foreign(head, name);
   if (head.starts_with("PAR1")) refuse_parquet(name);
   // A file of record batches, or the stream of them that the datasets library saves.
@@ -38,6 +57,7 @@ void refuse_kinds(std::string_view head, const std::string& name) {
 void refuse_names(const std::string& path, bool packed) {
   const std::string extension = extension_of(path);
   if (extension == ".parquet") refuse_parquet(path);
+  if (extension == ".csv" || extension == ".tsv") refuse_csv(path);
   if (extension == ".arrow" || extension == ".feather") refuse_arrow(path);
   if ((extension == ".gz" || extension == ".zst") && !packed) {
     throw input_error(path + ": is not a " + extension + " file; rename it or compress it");

@@ -43,7 +43,24 @@ DataFile parse_data_file(const std::string& given, const std::string& option,
   return {path, *passes};
 }
 
+// What looks like several files given at once.
+bool looks_like_several(const std::string& path) {
+  return path.find_first_of(",*?[") != std::string::npos;
+}
+
 }  // namespace
+
+void check_data_files(const std::vector<DataFile>& files, const std::string& option) {
+  for (const DataFile& file : files) {
+    if (file.path == "-") continue;
+    const FileKind kind = file_info(file.path).kind;
+    const bool several = kind == FileKind::none && looks_like_several(file.path);
+    if (kind != FileKind::directory && !several) continue;
+    throw input_error(option + " " + quoted(file.path) + ": is " +
+                      (several ? "no file" : "a directory, not a file") + "; repeat " + option +
+                      " for each file (" + option + " a.jsonl " + option + " b.jsonl)");
+  }
+}
 
 std::vector<DataFile> parse_data_files(const std::vector<std::string>& given,
                                        const std::string& option, bool weights_allowed) {

@@ -17,4 +17,7 @@ struct DataFile {
 std::vector<DataFile> parse_data_files(const std::vector<std::string>& given,
                                        const std::string& option, bool weights_allowed);
 
+/// Input error, naming the option: a directory, or what looks like several files in one name.
+void check_data_files(const std::vector<DataFile>& files, const std::string& option);
+
 }  // namespace hearth

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/counted.h"
 #include "base/error_format.h"
 #include "base/setting.h"
 #include "data/rows/byte_stream.h"
@@ -17,9 +18,8 @@ namespace {
 int64_t validation_rows(double size, int64_t n) {
   const double asked = size < 1 ? std::ceil(size * static_cast<double>(n) - 1e-9) : size;
   if (asked >= static_cast<double>(n)) {
-    throw usage_error(
-        "{}: {} rows for evaluation leave none of the {} to train on; hold back fewer",
-        spelled(Setting::val_size), std::llround(asked), n);
+    throw usage_error("{}: {} for evaluation leave none of the {} to train on; hold back fewer",
+                      spelled(Setting::val_size), counted(std::llround(asked), "row"), n);
   }
   return std::llround(asked);
 }

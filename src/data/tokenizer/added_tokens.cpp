@@ -74,6 +74,7 @@ AddedTokens::AddedTokens(const Json& list, const Bpe& bpe, const Normalizer& nor
   std::set<int32_t> ids;
   const auto vocabulary = static_cast<int32_t>(bpe.tokens().size());
   int32_t last = -1;
+  TextRoom room(source + ": normalizer, of added_tokens", 8);
   for (const Json& entry : list.as_array()) {
     const auto index = static_cast<int32_t>(tokens_.size());
     const std::string at = where + "[" + std::to_string(index) + "]";
@@ -91,11 +92,16 @@ AddedTokens::AddedTokens(const Json& list, const Bpe& bpe, const Normalizer& nor
     }
     last = std::max(last, token.id);
     if (token.normalized) {
-      AlignedText content(token.content);
+      room.add_text(token.content.size());
+      AlignedText content(token.content, &room);
       normalizer.apply(content);
       if (content.text().empty()) {
         throw input_error(at + ": nothing is left of " + quoted(token.content) +
                           " after normalization");
+      }
+      if (content.text().size() > kMaxContent) {
+        throw input_error(at + ".content: more than " + std::to_string(kMaxContent) +
+                          " bytes after normalization");
       }
       token.decoded = content.text();
       normal_.insert(token.decoded, index);

@@ -22,11 +22,17 @@ uint32_t TextEdit::copy_until(uint32_t position) {
   return size_of(text_);
 }
 
+uint64_t TextEdit::growth(size_t more) const {
+  const uint64_t text = text_.size() + more;
+  return (text > copied_ ? text - copied_ : 0) + changes_.size() * sizeof(Change);
+}
+
 void TextEdit::replace(TextSpan part, std::string_view by) {
   const std::string_view old = from_.substr(part.begin, part.end - part.begin);
   if (old == by) return;
   edited_ = true;
   const uint32_t at = copy_until(part.begin);
+  if (room_ != nullptr) room_->require(growth(by.size()));
   text_ += by;
   copied_ = part.end;
   const bool one_for_one = old.size() == by.size() && decode_utf8(old).length == old.size() &&
@@ -37,13 +43,14 @@ void TextEdit::replace(TextSpan part, std::string_view by) {
 void AlignedText::apply(TextEdit&& edit) {
   if (!edit.edited_) return;
   edit.copy_until(static_cast<uint32_t>(text_.size()));
+  if (room_ != nullptr) room_->take(edit.growth(0));
   storage_ = std::move(edit.text_);
   text_ = storage_;
   edits_.push_back(std::move(edit.changes_));
 }
 
 void AlignedText::keep(TextSpan part) {
-  TextEdit edit(text_);
+  TextEdit edit = this->edit();
   edit.replace({0, part.begin}, "");
   edit.replace({part.end, static_cast<uint32_t>(text_.size())}, "");
   apply(std::move(edit));

@@ -27,6 +27,8 @@ std::string replace_all(std::string_view text, std::string_view old, std::string
   return result.append(text.substr(at));
 }
 
+uint64_t growth(size_t now, size_t before) { return now > before ? now - before : 0; }
+
 // Gathers the parts of a token for stages that look at whole ones.
 class WholeTokens : public DecodeStage {
  public:
@@ -185,22 +187,26 @@ class Metaspace final : public WholeTokens {
 
 class Replace final : public WholeTokens {
  public:
-  Replace(const Matcher& matcher, const std::string& content)
-      : matcher_(matcher), content_(content) {}
+  Replace(const Matcher& matcher, const std::string& content, TextRoom& room)
+      : matcher_(matcher), content_(content), room_(room) {}
 
  private:
   void token(std::string_view text, const Sink& out) override {
     std::string result;
     uint32_t done = 0;
     matcher_.for_each(text, [&](TextSpan match) {
-      result.append(text.substr(done, match.begin - done)).append(content_);
+      result.append(text.substr(done, match.begin - done));
       done = match.end;
+      room_.require(growth(result.size() + content_.size(), done));
+      result.append(content_);
     });
     result.append(text.substr(done));
+    room_.take(growth(result.size(), text.size()));
     out({result});
   }
   const Matcher& matcher_;
   std::string content_;
+  TextRoom& room_;
 };
 
 class Strip final : public DecodeStage {
@@ -243,7 +249,7 @@ class Strip final : public DecodeStage {
 
 class Suffix final : public WholeTokens {
  public:
-  explicit Suffix(const std::string& suffix) : suffix_(suffix) {}
+  Suffix(const std::string& suffix, TextRoom& room) : suffix_(suffix), room_(room) {}
   void finish(const Sink& out) override {
     if (last_) out({replace_all(*last_, suffix_, "")});
     last_.reset();
@@ -251,10 +257,15 @@ class Suffix final : public WholeTokens {
 
  private:
   void token(std::string_view text, const Sink& out) override {
-    if (last_) out({replace_all(*last_, suffix_, " ")});
+    if (last_) {
+      const std::string spaced = replace_all(*last_, suffix_, " ");
+      room_.take(growth(spaced.size(), last_->size()));
+      out({spaced});
+    }
     last_ = text;
   }
   std::string suffix_;
+  TextRoom& room_;
   std::optional<std::string> last_;  // until it is known whether it is the last
 };
 
@@ -269,8 +280,9 @@ std::unique_ptr<DecodeStage> metaspace_stage(const std::string& mark, bool prefi
   return std::make_unique<Metaspace>(mark, prefixed);
 }
 
-std::unique_ptr<DecodeStage> replace_stage(const Matcher& matcher, const std::string& content) {
-  return std::make_unique<Replace>(matcher, content);
+std::unique_ptr<DecodeStage> replace_stage(const Matcher& matcher, const std::string& content,
+                                           TextRoom& room) {
+  return std::make_unique<Replace>(matcher, content, room);
 }
 
 std::unique_ptr<DecodeStage> strip_stage(const std::string& content, uint32_t start,
@@ -278,8 +290,8 @@ std::unique_ptr<DecodeStage> strip_stage(const std::string& content, uint32_t st
   return std::make_unique<Strip>(content, start, stop);
 }
 
-std::unique_ptr<DecodeStage> suffix_stage(const std::string& suffix) {
-  return std::make_unique<Suffix>(suffix);
+std::unique_ptr<DecodeStage> suffix_stage(const std::string& suffix, TextRoom& room) {
+  return std::make_unique<Suffix>(suffix, room);
 }
 
 }  // namespace hearth

@@ -7,6 +7,7 @@
 
 #include "data/tokenizer/decoders.h"
 #include "data/tokenizer/matcher.h"
+#include "data/tokenizer/text_room.h"
 
 namespace hearth {
 
@@ -19,11 +20,12 @@ std::unique_ptr<DecodeStage> byte_fallback_stage();
 std::unique_ptr<DecodeStage> fuse_stage();
 /// The mark is a space, in the first token none where a prefix was added.
 std::unique_ptr<DecodeStage> metaspace_stage(const std::string& mark, bool prefixed);
-/// `matcher` must outlive the stage.
-std::unique_ptr<DecodeStage> replace_stage(const Matcher& matcher, const std::string& content);
+/// `matcher` and `room`, which bounds what it makes of the tokens, must outlive the stage.
+std::unique_ptr<DecodeStage> replace_stage(const Matcher& matcher, const std::string& content,
+                                           TextRoom& room);
 /// Takes away up to `start` and `stop` characters `content` at the ends of each token.
 std::unique_ptr<DecodeStage> strip_stage(const std::string& content, uint32_t start, uint32_t stop);
-/// A suffix ends a word: a space, none behind the last token.
-std::unique_ptr<DecodeStage> suffix_stage(const std::string& suffix);
+/// A suffix ends a word: a space, none behind the last token. `room` as above.
+std::unique_ptr<DecodeStage> suffix_stage(const std::string& suffix, TextRoom& room);
 
 }  // namespace hearth

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "data/tokenizer/text_room.h"
 
 namespace hearth {
 
@@ -41,7 +42,7 @@ class Decoder {
   /// or a key that is not known.
   Decoder(const Json& description, const std::string& source);
 
-  /// Decodes one text; the decoder must outlive it.
+  /// Decodes one text; the decoder must outlive it. Input error: a Replace makes too much of it.
   class Run {
    public:
     explicit Run(const Decoder& decoder);
@@ -50,13 +51,15 @@ class Decoder {
 
    private:
     void give(size_t stage, TokenPart part, std::string& text);
+    TextRoom room_;
     std::vector<std::unique_ptr<DecodeStage>> stages_;
   };
 
  private:
-  using MakeStage = std::function<std::unique_ptr<DecodeStage>()>;
+  using MakeStage = std::function<std::unique_ptr<DecodeStage>(TextRoom&)>;
   void add(const Json& description, const std::string& where);
 
+  std::string where_;
   std::vector<MakeStage> stages_;
 };
 

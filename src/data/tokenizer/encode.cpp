@@ -36,6 +36,8 @@ Encoding Tokenizer::encode(std::string_view text, const EncodeOptions& options) 
   HEARTH_CHECK(find_invalid_utf8(text) == std::string_view::npos, "valid UTF-8");
   const Parts& parts = *parts_;
   const bool spell = parts.pre_tokenizer.gives_bytes() && !parts.bpe.takes_bytes();
+  TextRoom room(parts.source + ": normalizer and pre_tokenizer");
+  room.add_text(text.size());
   Encoding out;
   const auto add = [&](int32_t id, TextSpan span) {
     out.ids.push_back(id);
@@ -47,7 +49,7 @@ Encoding Tokenizer::encode(std::string_view text, const EncodeOptions& options) 
 
   // A part of the normalized text of the piece of the text that begins at `offset`.
   const auto encode_words = [&](const AlignedText& normal, TextSpan part, uint32_t offset) {
-    Words words(normal.text().substr(part.begin, part.end - part.begin));
+    Words words(normal.text().substr(part.begin, part.end - part.begin), &room);
     const auto original = [&](uint32_t begin, uint32_t end) {
       return moved(normal.original({part.begin + begin, part.begin + end}), offset);
     };
@@ -70,7 +72,7 @@ Encoding Tokenizer::encode(std::string_view text, const EncodeOptions& options) 
     }
   };
   const auto encode_plain = [&](TextSpan piece) {
-    AlignedText normal(text.substr(piece.begin, piece.end - piece.begin));
+    AlignedText normal(text.substr(piece.begin, piece.end - piece.begin), &room);
     parts.normalizer.apply(normal);
     const auto original = [&](TextSpan span) { return moved(normal.original(span), piece.begin); };
     const auto matches = parts.added.find(

@@ -19,7 +19,7 @@ uint32_t size_of(std::string_view text) { return static_cast<uint32_t>(text.size
 template <class F>
 void map_characters(AlignedText& text, const F& change) {
   const std::string_view from = text.text();
-  TextEdit edit(from);
+  TextEdit edit = text.edit();
   std::string by;
   Utf8Char c;
   for (uint32_t at = 0; at < from.size(); at += static_cast<uint32_t>(c.length)) {
@@ -82,20 +82,20 @@ void prepend(AlignedText& text, const std::string& prefix) {
   const std::string_view from = text.text();
   if (from.empty()) return;
   const auto first = static_cast<uint32_t>(decode_utf8(from).length);
-  TextEdit edit(from);
+  TextEdit edit = text.edit();
   edit.replace({0, first}, prefix + std::string(from.substr(0, first)));
   text.apply(std::move(edit));
 }
 
 void replace(AlignedText& text, const Matcher& matcher, const std::string& content) {
-  TextEdit edit(text.text());
+  TextEdit edit = text.edit();
   matcher.for_each(text.text(), [&](TextSpan match) { edit.replace(match, content); });
   text.apply(std::move(edit));
 }
 
 void spell_bytes(AlignedText& text) {
   const std::string_view from = text.text();
-  TextEdit edit(from);
+  TextEdit edit = text.edit();
   for (uint32_t at = 0; at < from.size(); ++at) {
     edit.replace({at, at + 1}, alphabet_character(static_cast<uint8_t>(from[at])));
   }
@@ -114,6 +114,7 @@ Normalizer::Normalizer(const Json& description, const std::string& source) {
 }
 
 void Normalizer::add(const Json& description, const std::string& where) {
+  if (steps_.size() >= kMaxComponents) refuse_components(where);
   if (!description.is_object()) refuse_value(where, description);
   const std::string& type = read_string(description, "type", where);
   const auto plain = [&](auto step) {

@@ -44,13 +44,13 @@ std::string read_character(const Json& description, const char* key, const std::
 
 }  // namespace
 
-Words::Words(std::string_view from) : text(from) {
+Words::Words(std::string_view from, TextRoom* room) : text(from, room) {
   if (!from.empty()) spans.push_back({0, static_cast<uint32_t>(from.size())});
 }
 
 void Words::edit(const std::function<void(std::string_view, uint32_t, TextEdit&)>& rewrite) {
   const std::string_view from = text.text();
-  TextEdit edit(from);
+  TextEdit edit = text.edit();
   for (TextSpan& word : spans) {
     const TextSpan old = word;
     word.begin = edit.copy_until(old.begin);
@@ -85,6 +85,7 @@ void PreTokenizer::add_split(Matcher matcher, SplitBehavior behavior, bool inver
 }
 
 void PreTokenizer::add(const Json& description, const std::string& where) {
+  if (steps_.size() >= kMaxComponents) refuse_components(where);
   if (!description.is_object()) refuse_value(where, description);
   const std::string& type = read_string(description, "type", where);
   if (type == "Sequence") {

@@ -19,7 +19,8 @@ struct Words {
   /// Whether the word that begins at a byte of the text as it was given begins the whole document.
   std::function<bool(uint32_t begin)> begins_document;
 
-  explicit Words(std::string_view from);
+  /// `room` bounds the edits of the text where given.
+  explicit Words(std::string_view from, TextRoom* room = nullptr);
   /// Replaces the text: `rewrite(word, begin, edit)` may edit each word, which begins at `begin`.
   void edit(const std::function<void(std::string_view, uint32_t, TextEdit&)>& rewrite);
   void split(const SplitRule& rule);

@@ -1,11 +1,11 @@
-// Regular expressions of tokenizer.json, on PCRE2 with limits.
+// Regular expressions of tokenizer.json.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/pattern.h"
 #include "data/tokenizer/tokenizer.h"
 
 namespace hearth {
@@ -17,17 +17,14 @@ class Regex {
  public:
   /// `where` (file and field) starts the messages. Input error for a pattern that is not read.
   Regex(const std::string& pattern, const std::string& where);
-  ~Regex();
-  Regex(Regex&&) noexcept;
-  Regex& operator=(Regex&&) noexcept;
 
   /// The leftmost match in valid UTF-8 from `start` on, nullopt without one. Input error when a
   /// limit on backtracking is reached, or calls take seconds: a hostile pattern ends in bounded time.
   std::optional<TextSpan> find(std::string_view text, uint32_t start) const;
 
  private:
-  struct Code;
-  std::unique_ptr<const Code> code_;
+  Pattern pattern_;
+  std::string where_;
 };
 
 }  // namespace hearth

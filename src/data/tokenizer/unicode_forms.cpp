@@ -113,7 +113,7 @@ void normalize(AlignedText& text, UnicodeForm form) {
                   [&](char c) { return static_cast<unsigned char>(c) < changed; })) {
     return;
   }
-  TextEdit edit(from);
+  TextEdit edit = text.edit();
   size_t begin = 0;
   while (begin < from.size()) {
     const Utf8Char first = decode_utf8(from.substr(begin));

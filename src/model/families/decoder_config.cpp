@@ -162,6 +162,7 @@ void read_experts(const ConfigReader& config, std::string_view count_key,
                       " experts per layer the model has more than 262144 experts");
   }
   spec.expert_width = config.integer(width_key, 1, kMaxWidth);
+  if (config.is_null("hidden_act")) config.refuse("hidden_act", "only silu is supported");
   const std::string activation = config.text("hidden_act", "silu");
   if (activation != "silu" && activation != "swish") {  // two names of one function
     config.refuse("hidden_act", "only silu is supported");

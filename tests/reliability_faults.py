@@ -1,9 +1,8 @@
-"""Faults of saving, resuming and logging that are planted while a test runs: HEARTH_PLANTED=NAME in
-the environment of a test program (src/base/planted.h; those of calls in tests/support/faulty_calls.h).
-`scripts/planted_faults --reliability` runs each against its test, which must fail."""
+"""Faults of saving, resuming and logging. scripts/planted_faults runs each test with
+HEARTH_PLANTED=NAME in its environment (tests/support/planted.h); the test must fail."""
 from collections import namedtuple
 
-Fault = namedtuple("Fault", "name breaks test cases")
+Fault = namedtuple("Fault", "name breaks test cases section", defaults=("",))
 
 SAVES = "crash states of saves open as the old state or the new one"
 FILES = "crash states of a replaced file*"
@@ -67,8 +66,6 @@ FAULTS = [
     Fault("forget-epoch", "the epoch of the cursor is not loaded", "test_train", NEEDED),
     Fault("forget-sequence", "the place in the epoch is not loaded", "test_train", COUNTERS),
     Fault("off-by-one-cursor", "data go on one sequence later", "test_train", NEEDED),
-    Fault("reuse-random-counter", "every epoch has the order of the first", "test_data",
-          "shuffling depends on seed and epoch*"),
     # What is checked.
     Fault("unchecked-chunks", "chunks of a state's files are not compared", "test_train",
           "damage to a large file is placed"),

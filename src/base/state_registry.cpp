@@ -1,12 +1,27 @@
 #include "base/state_registry.h"
 
 #include <memory>
+#include <utility>
 
 #include "base/error.h"
 
 namespace hearth {
 
+namespace {
+
+std::function<void(StateComponent&)>& decorator() {
+  static std::function<void(StateComponent&)> function;
+  return function;
+}
+
+}  // namespace
+
+void decorate_components(std::function<void(StateComponent&)> decorate) {
+  decorator() = std::move(decorate);
+}
+
 void StateRegistry::add(StateComponent component) {
+  if (decorator()) decorator()(component);
   HEARTH_CHECK(!component.name.empty() && component.views,
                "state: a component without name or views");
   for (const StateComponent& other : components_) {

@@ -50,6 +50,11 @@ struct StateComponent {
   bool copied = false;
 };
 
+/// Called with every component that a registry gets from now on, before it is added; may wrap its
+/// functions. For tests, which see what a run is without a part of its state. An empty function
+/// ends it. Not while registries are filled.
+void decorate_components(std::function<void(StateComponent&)> decorate);
+
 /// The list of components, in the order of registration. Owns none of the memory.
 class StateRegistry {
  public:

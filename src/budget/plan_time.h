@@ -20,6 +20,16 @@ struct RunRates {
 };
 RunRates measure_run(const RunSetup& setup, const PlanRequest& request);
 
+/// While one lives, `measure_run` takes round numbers for every machine and measures nothing. A
+/// measurement takes half a second; tests start hundreds of runs. No result of a run changes.
+class AssumedRates {
+ public:
+  AssumedRates();
+  ~AssumedRates();
+  AssumedRates(const AssumedRates&) = delete;
+  AssumedRates& operator=(const AssumedRates&) = delete;
+};
+
 /// What the data of a run come to.
 struct DataShape {
   RowSummary rows;        // all of them, those for evaluation included

@@ -1,4 +1,4 @@
-// A: input norm, attention with its residual, post norm and, before experts, the gate.
+// A: input norm, attention with its residual, post norm and, before experts, the router.
 //
 // forward   normed = rmsnorm(residual); q, k, v of it (qkv.h);
 //           mid = residual + o(attention(q, k, v)); normed = rmsnorm(mid);
@@ -33,25 +33,40 @@ class AttentionPart final : public Body {
     const Access saved = backward ? Access::read : Access::write;
     std::vector<Port> list;
     const auto heads = [&](Value value, Access access, int64_t count) {
-      list.push_back({value, access, s.settings.activations, 1, 0, count * s.spec.head_dim, 0});
+      list.push_back({.value = value,
+                      .access = access,
+                      .dtype = s.settings.activations,
+                      .rows_per_token = 1,
+                      .cols = count * s.spec.head_dim});
     };
     const auto column = [&](Value value, Access access, int64_t per_token) {
-      list.push_back({value, access, s.settings.activations, per_token, 0, 1, 0});
+      list.push_back({.value = value,
+                      .access = access,
+                      .dtype = s.settings.activations,
+                      .rows_per_token = per_token});
     };
 
     list.push_back(ports::hidden(s, Value::residual, Access::read));
     for (const Value v : {Value::query_offsets, Value::key_offsets}) {
-      list.push_back({v, Access::read, DType::i32, 1, 1, 1, 0});
+      list.push_back({.value = v,
+                      .access = Access::read,
+                      .dtype = DType::i32,
+                      .rows_per_token = 1,
+                      .extra_rows = 1});
     }
     column(Value::input_rstd, saved, 1);
     add_qkv_ports(s, saved, list);
     heads(Value::attention, saved, s.spec.heads);
-    list.push_back({Value::log_sum, saved, s.settings.activations, 1, 0, s.spec.heads, 0});
+    list.push_back({.value = Value::log_sum,
+                    .access = saved,
+                    .dtype = s.settings.activations,
+                    .rows_per_token = 1,
+                    .cols = s.spec.heads});
     list.push_back(ports::hidden(s, Value::mid, saved));
     column(Value::mid_rstd, saved, 1);
     list.push_back(ports::hidden(s, Value::normed, saved));
     list.push_back(ports::hidden(s, Value::tmp_normed, Access::temporary));
-    if (s.moe()) add_gate_ports(s, saved, list);
+    if (s.moe()) add_router_ports(s, saved, list);
     add_dropout_port(s, list);
     if (backward) {
       list.push_back(ports::hidden(s, Value::d_residual, Access::read, 1));
@@ -135,14 +150,14 @@ class AttentionPart final : public Body {
     c.ops.add(c.stream, c.in(Value::residual), mid, mid);
     c.ops.rmsnorm_forward(c.stream, mid, w.norm(Slot::post_norm), spec.norm_eps,
                           c.out(Value::normed), row_vector(c.out(Value::mid_rstd)));
-    if (c.moe()) gate_forward(c);
+    if (c.moe()) router_forward(c);
   }
 
   static void backward(const BodyContext& c) {
     const AttentionWeights w(c);
     const ModelSpec& spec = c.spec;
     const View d_normed = c.out(Value::d_normed);
-    if (c.moe()) gate_backward(c, d_normed);
+    if (c.moe()) router_backward(c, d_normed);
 
     // mid reaches the next layer's residual unchanged and through the post norm.
     const View d_mid = c.out(Value::tmp_mid);

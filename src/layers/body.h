@@ -1,9 +1,9 @@
 // What each kind of task computes: the contract between a schedule and the mathematics.
 //
-// A step is a list of tasks. A task has a kind, a layer, a micro-batch and a phase; the body of its
-// kind declares the values it reads and writes (planners turn them into buffers with addresses),
-// the blocks it uses, its scratch and its floating-point operations, and runs it. This is where a
-// reader finds the model: one file a kind.
+// A step is a schedule of tasks. A task has a kind, a layer, a micro-batch and a phase. The body of
+// its kind declares which values it reads and writes, which blocks it uses, how much scratch it
+// needs and how many floating-point operations it does. Then it runs the task. Planners turn the
+// values into buffers with addresses. A reader finds the model here: one file per kind of task.
 #pragma once
 
 #include <cstdint>
@@ -18,35 +18,32 @@
 
 namespace hearth {
 
-/// A: input norm, attention, residual, post norm, gate. S: dense MLP or shared expert. D, C: dispatch
-/// and combine. E: the routed experts of a layer. The head is forward and backward of the loss in one.
-/// A copy brings one value from the place of one task to that of another; it has no body.
 enum class TaskKind : uint8_t {
-  embed,
-  attention,
-  mlp,
-  dispatch,
-  experts,
-  combine,
-  head,
-  norm,
-  clip,
-  update,
-  copy
+  embed,      // embedding of the tokens
+  attention,  // A: input norm, attention, residual, post norm, router
+  mlp,        // S: dense MLP or shared expert
+  dispatch,   // D: tokens to their experts
+  experts,    // E: the routed experts of a layer
+  combine,    // C: weighted sum of the experts' outputs, and residual
+  head,       // final norm and loss; its gradient is computed in the same task
+  norm,       // sums of squares of the gradients at one place
+  clip,       // gradient norm of all places, clip factor
+  update,     // AdamW
+  copy        // one value from place to place; has no body
 };
 std::string_view name_of(TaskKind kind);
 
 enum class Phase : uint8_t { forward, recompute, backward };
 std::string_view name_of(Phase phase);
 
-/// What a list is for: decides what is kept and what the head does (loss with gradient, loss alone,
-/// logits of the last token).
+/// What a schedule is for. It decides which values backward needs, and what the head computes: the
+/// loss and its gradient (train), the loss (eval), or the last token's logits (decode).
 enum class Pass : uint8_t { train, eval, decode };
 
-/// `update` reads and writes. A `temporary` lives within the task.
+/// `update` reads and writes. A `temporary` lives within one task.
 enum class Access : uint8_t { read, write, update, temporary };
 
-/// A value that a body touches, of [rows_per_token * tokens + extra_rows, cols].
+/// A value that a body touches. Its shape is [rows_per_token * tokens + extra_rows, cols].
 struct Port {
   Value value;
   Access access = Access::read;
@@ -54,7 +51,7 @@ struct Port {
   int64_t rows_per_token = 0;
   int64_t extra_rows = 0;
   int64_t cols = 1;
-  int32_t layer_offset = 0;  // of values that belong to a layer: task's layer + offset
+  int32_t layer_offset = 0;  // the value belongs to the task's layer + layer_offset
 
   int64_t rows(int64_t tokens) const { return rows_per_token * tokens + extra_rows; }
   size_t bytes(int64_t tokens) const {
@@ -70,16 +67,15 @@ struct BlockUse {
   BlockAccess access = BlockAccess::read_weights;
 };
 
-/// Floating-point operations of a task's products (2 a multiply-add), by what they grow with: tokens,
-/// pairs of a query and a key that it sees, and trained tokens.
+/// Floating-point operations of a task's products; a multiply-add counts as two.
 struct Work {
   double per_token = 0;
-  double per_pair = 0;
-  double per_trained = 0;
-  int64_t window = 0;  // keys that a query sees at most, 0: all before it
+  double per_pair = 0;     // a pair: a query and a key that the query sees
+  double per_trained = 0;  // per trained token
+  int64_t window = 0;      // most keys that a query sees; 0: all keys before it
 };
 
-/// Everything a declaration depends on.
+/// Everything that a body's declaration depends on.
 struct TaskShape {
   const ModelSpec& spec;
   const RunSettings& settings;
@@ -87,28 +83,28 @@ struct TaskShape {
   Pass pass = Pass::train;
   Phase phase = Phase::forward;
   int32_t layer = -1;
-  int64_t tokens = 0;        // bound of a micro-batch
-  int64_t longest = 0;       // bound of a sequence, cached keys included
-  int64_t cache_rows = 0;    // rows of the key-value cache, 0 = no cache
+  int64_t tokens = 0;        // most tokens of a micro-batch
+  int64_t longest = 0;       // most tokens of a sequence, cached keys included
+  int64_t cache_rows = 0;    // rows of the key-value cache; 0: no cache
   Place place = kHostPlace;  // where the task runs
   bool moe() const { return spec.has_experts(layer); }
   bool shared() const { return spec.has_shared_expert(layer); }
 };
 
-/// A micro-batch as a step sees it. `past`: rows of the cache that were filled before.
+/// The actual size of a micro-batch.
 struct BatchShape {
   int64_t tokens = 0;
   int64_t sequences = 0;
-  int64_t past = 0;
+  int64_t past = 0;  // rows of the cache that earlier calls filled
 };
 
-/// A port with the buffer that the plan gave it, of the bound's size.
+/// A port with its buffer, which has room for the largest micro-batch.
 struct BoundPort {
   Port port;
   std::byte* data = nullptr;
 };
 
-/// What a body runs with. Views have the rows of the actual micro-batch.
+/// What a body runs with. Its views have the rows of the actual micro-batch.
 class BodyContext {
  public:
   const OpSet& ops;
@@ -124,17 +120,19 @@ class BodyContext {
   std::span<const BlockUse> blocks;
   Place place = kHostPlace;
 
-  /// The value as declared; a bug if it was not declared, or not for writing (`out`).
+  /// The view of a declared value. It is a bug to ask for a value that the body did not declare, or
+  /// to write (`out`) one that it declared as read.
   ConstView in(Value value, int32_t layer_offset = 0) const;
   View out(Value value, int32_t layer_offset = 0) const;
-  /// A value of one f64 that is on the host (ValueInfo::host); others a body must not look at.
+  /// A value of one f64 that is always on the host (ValueInfo::host). A body must not look at other
+  /// values: they may be on a device.
   double scalar(Value value) const { return in(value).as<double>()[0]; }
   void set_scalar(Value value, double x) const { out(value).as<double>()[0] = x; }
   bool moe() const { return spec.has_experts(layer); }
   bool shared() const { return spec.has_shared_expert(layer); }
 };
 
-/// One kind of task. Stateless.
+/// One kind of task. Has no state.
 class Body {
  public:
   virtual ~Body() = default;
@@ -145,10 +143,13 @@ class Body {
   virtual void run(const BodyContext& c) const = 0;
 };
 
-/// Of any kind but copy.
+/// The body of every task of this kind. A copy has none.
 const Body& body_of(TaskKind kind);
+/// Makes every task of this kind run `body`, and returns the body it replaces. Tests decorate
+/// bodies this way. Not while a schedule runs. `body` must outlive all schedules.
+const Body& replace_body(TaskKind kind, const Body& body);
 
-/// A [n, 1] value as the vector [1, n] that ops take.
+/// An [n, 1] value as the vector [1, n] that ops take.
 inline View row_vector(View v) { return v.reshape(1, v.rows * v.cols); }
 inline ConstView row_vector(ConstView v) { return v.reshape(1, v.rows * v.cols); }
 

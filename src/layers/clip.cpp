@@ -1,22 +1,15 @@
-// clip: the gradient norm over all trained tensors, the clip factor and the finite flag. Runs on the
-// host; sums of all places are added in table order, so that placement changes no bit of it.
+// clip: the gradient norm over all trained tensors, the clip factor and the finite flag. Runs on
+// the host. Sums of all places are added in table order, so placement changes no bit of the norm.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
 
-#include "base/planted.h"
 #include "layers/kinds.h"
 
 namespace hearth {
 
 namespace {
-
-double with_fault(double norm) {
-  if (planted("infinite-norm")) return HUGE_VAL;
-  if (planted("norm-beyond-f32")) return 1e39;
-  return planted("square-beyond-f32") ? 1e25 : norm;
-}
 
 // AdamW works in f32. Where that holds neither the norm nor the squares of what clipping leaves,
 // moments would become infinite and weights stay for ever: no step either.
@@ -35,7 +28,11 @@ class Clip final : public Body {
     }
     std::vector<Port> list;
     for (const auto& [place, count] : tensors) {
-      list.push_back({Value::tensor_norms, Access::read, DType::f64, 0, count, 1, place});
+      list.push_back({.value = Value::tensor_norms,
+                      .access = Access::read,
+                      .dtype = DType::f64,
+                      .extra_rows = count,
+                      .layer_offset = place});
     }
     list.push_back(ports::scalar(Value::grad_norm, Access::write));
     list.push_back(ports::scalar(Value::clip, Access::write));
@@ -56,7 +53,7 @@ class Clip final : public Body {
       if (first) norms->second = c.in(Value::tensor_norms, place).as<double>();
       sum += *norms->second++;
     }
-    const double norm = with_fault(std::sqrt(sum));
+    const double norm = std::sqrt(sum);
     const double limit = c.settings.max_grad_norm;
     // torch.nn.utils.clip_grad_norm_: the factor is limit / (norm + 1e-6), at most 1.
     const double clip = limit > 0 ? std::min(1.0, limit / (norm + 1e-6)) : 1.0;

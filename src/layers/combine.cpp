@@ -1,6 +1,6 @@
-// C: the layer's output: the residual, the weighted sum of expert outputs, and what the shared expert
-// or the dense MLP gives. Backward: every row gets its token's gradient, not yet weighted; a dense
-// layer has none to do.
+// C: the layer's output: the residual, the weighted sum of the experts' outputs, and the output of
+// the shared expert or dense MLP. Backward: every routed row gets its token's gradient, not yet
+// weighted. A layer without routed experts has no backward here.
 #include "layers/kinds.h"
 
 namespace hearth {
@@ -21,8 +21,11 @@ class Combine final : public Body {
     list.push_back(ports::hidden(s, Value::residual, Access::write, 1));
     if (s.moe()) {
       list.push_back(ports::routed(s, Value::expert_out, Access::read));
-      list.push_back(
-          {Value::weight, Access::read, s.settings.activations, 1, 0, s.spec.experts_per_token, 0});
+      list.push_back({.value = Value::weight,
+                      .access = Access::read,
+                      .dtype = s.settings.activations,
+                      .rows_per_token = 1,
+                      .cols = s.spec.experts_per_token});
     }
     if (!s.moe() || s.shared()) list.push_back(ports::hidden(s, Value::mlp_out, Access::read));
     return list;

@@ -10,9 +10,17 @@ RoutingView routing_of(const BodyContext& c) {
 
 void add_routing_ports(const TaskShape& s, Access access, std::vector<Port>& ports) {
   const int64_t k = s.spec.experts_per_token;
-  ports.push_back({Value::route_offsets, access, DType::i32, 0, s.spec.experts + 1, 1, 0});
-  ports.push_back({Value::route_source, access, DType::i32, k, 0, 1, 0});
-  ports.push_back({Value::route_row_of, access, DType::i32, 1, 0, k, 0});
+  ports.push_back({.value = Value::route_offsets,
+                   .access = access,
+                   .dtype = DType::i32,
+                   .extra_rows = s.spec.experts + 1});
+  ports.push_back(
+      {.value = Value::route_source, .access = access, .dtype = DType::i32, .rows_per_token = k});
+  ports.push_back({.value = Value::route_row_of,
+                   .access = access,
+                   .dtype = DType::i32,
+                   .rows_per_token = 1,
+                   .cols = k});
 }
 
 namespace {
@@ -26,19 +34,37 @@ class Dispatch final : public Body {
     if (s.phase == Phase::backward) {
       add_routing_ports(s, Access::read, list);
       list.push_back(ports::routed(s, Value::d_rows, Access::read));
-      list.push_back({Value::d_row_weight, Access::read, type, k, 0, 1, 0});
-      list.push_back({Value::d_weight, Access::write, type, 1, 0, k, 0});
+      list.push_back({.value = Value::d_row_weight,
+                      .access = Access::read,
+                      .dtype = type,
+                      .rows_per_token = k});
+      list.push_back({.value = Value::d_weight,
+                      .access = Access::write,
+                      .dtype = type,
+                      .rows_per_token = 1,
+                      .cols = k});
       list.push_back(
           ports::hidden(s, Value::d_normed, s.shared() ? Access::update : Access::write));
       return list;
     }
     add_routing_ports(s, Access::write, list);
     list.push_back(ports::hidden(s, Value::normed, Access::read));
-    list.push_back({Value::choice, Access::read, DType::i32, 1, 0, k, 0});
+    list.push_back({.value = Value::choice,
+                    .access = Access::read,
+                    .dtype = DType::i32,
+                    .rows_per_token = 1,
+                    .cols = k});
     list.push_back(ports::routed(s, Value::rows, Access::write));
     if (s.pass == Pass::train) {
-      list.push_back({Value::weight, Access::read, type, 1, 0, k, 0});
-      list.push_back({Value::row_weight, Access::write, type, k, 0, 1, 0});
+      list.push_back({.value = Value::weight,
+                      .access = Access::read,
+                      .dtype = type,
+                      .rows_per_token = 1,
+                      .cols = k});
+      list.push_back({.value = Value::row_weight,
+                      .access = Access::write,
+                      .dtype = type,
+                      .rows_per_token = k});
     }
     return list;
   }

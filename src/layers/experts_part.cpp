@@ -1,5 +1,4 @@
 // E: the routed experts of a layer over the rows that were dispatched to them.
-#include "base/planted.h"
 #include "layers/kinds.h"
 #include "layers/linear.h"
 
@@ -14,20 +13,37 @@ class ExpertsPart final : public Body {
     const int64_t k = s.spec.experts_per_token;
     const DType type = s.settings.activations;
     const Access saved = backward ? Access::update : Access::write;
-    std::vector<Port> list = {
-        ports::routed(s, Value::rows, Access::read),
-        {Value::route_offsets, Access::read, DType::i32, 0, s.spec.experts + 1, 1, 0},
-        {Value::gate, saved, type, k, 0, s.spec.expert_width, 0},
-        {Value::up, saved, type, k, 0, s.spec.expert_width, 0}};
+    std::vector<Port> list = {ports::routed(s, Value::rows, Access::read),
+                              {.value = Value::route_offsets,
+                               .access = Access::read,
+                               .dtype = DType::i32,
+                               .extra_rows = s.spec.experts + 1},
+                              {.value = Value::gate,
+                               .access = saved,
+                               .dtype = type,
+                               .rows_per_token = k,
+                               .cols = s.spec.expert_width},
+                              {.value = Value::up,
+                               .access = saved,
+                               .dtype = type,
+                               .rows_per_token = k,
+                               .cols = s.spec.expert_width}};
     if (has_dropout(s.settings, s.pass)) {
       add_dropout_port(s, list);
-      list.push_back({Value::route_source, Access::read, DType::i32, k, 0, 1, 0});
+      list.push_back({.value = Value::route_source,
+                      .access = Access::read,
+                      .dtype = DType::i32,
+                      .rows_per_token = k});
     }
     if (backward) {
       list.push_back(ports::routed(s, Value::d_expert_out, Access::read));
-      list.push_back({Value::row_weight, Access::read, type, k, 0, 1, 0});
+      list.push_back(
+          {.value = Value::row_weight, .access = Access::read, .dtype = type, .rows_per_token = k});
       list.push_back(ports::routed(s, Value::d_rows, Access::write));
-      list.push_back({Value::d_row_weight, Access::write, type, k, 0, 1, 0});
+      list.push_back({.value = Value::d_row_weight,
+                      .access = Access::write,
+                      .dtype = type,
+                      .rows_per_token = k});
     } else {
       list.push_back(ports::routed(s, Value::expert_out, Access::write));
     }
@@ -86,7 +102,6 @@ class ExpertsPart final : public Body {
                            c.in(Value::rows), offsets, experts, c.out(Value::gate),
                            c.out(Value::up), c.out(Value::d_rows),
                            row_vector(c.out(Value::d_row_weight)), gradients);
-    if (planted("nan-gradient-of-an-expert")) spoil(gradients.back().down.weight);
   }
 };
 

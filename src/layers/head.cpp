@@ -6,9 +6,6 @@
 //   per-layer  mean over l of E * sum_e f[l, e] P[l, e]
 //   hf         E * sum_e mean_l(f[l, e]) mean_l(P[l, e])       (pooled, as transformers does)
 // Its gradient of probs[l, t, e] is the same for all tokens: E f / (M T), f of the layer or pooled.
-#include <cmath>
-
-#include "base/planted.h"
 #include "layers/kinds.h"
 #include "layers/linear.h"
 
@@ -23,9 +20,16 @@ class Head final : public Body {
     // The head stands behind the last layer: its residual is that of layer L.
     std::vector<Port> list = {ports::hidden(s, Value::residual, Access::read),
                               ports::hidden(s, Value::tmp_normed, Access::temporary),
-                              {Value::tmp_rstd, Access::temporary, type, 1, 0, 1, 0}};
+                              {.value = Value::tmp_rstd,
+                               .access = Access::temporary,
+                               .dtype = type,
+                               .rows_per_token = 1}};
     if (s.pass == Pass::decode) {
-      list.push_back({Value::logits, Access::write, type, 0, 1, s.spec.vocabulary, 0});
+      list.push_back({.value = Value::logits,
+                      .access = Access::write,
+                      .dtype = type,
+                      .extra_rows = 1,
+                      .cols = s.spec.vocabulary});
       return list;
     }
     list.push_back(ports::token_ints(Value::labels, Access::read));
@@ -38,10 +42,19 @@ class Head final : public Body {
       if (!s.spec.moe[static_cast<size_t>(l)]) continue;
       const auto offset = static_cast<int32_t>(l - s.spec.layers);
       for (const Value v : {Value::router_counts, Value::router_prob_sums}) {
-        list.push_back({v, Access::read, DType::f64, 0, 1, s.spec.experts, offset});
+        list.push_back({.value = v,
+                        .access = Access::read,
+                        .dtype = DType::f64,
+                        .extra_rows = 1,
+                        .cols = s.spec.experts,
+                        .layer_offset = offset});
       }
       if (s.settings.z_loss != 0) {
-        list.push_back({Value::router_squares, Access::read, DType::f64, 0, 1, 1, offset});
+        list.push_back({.value = Value::router_squares,
+                        .access = Access::read,
+                        .dtype = DType::f64,
+                        .extra_rows = 1,
+                        .layer_offset = offset});
       }
     }
     if (s.pass == Pass::train) {
@@ -51,8 +64,11 @@ class Head final : public Body {
       list.push_back(ports::hidden(s, Value::d_residual, Access::write));
       list.push_back(ports::hidden(s, Value::tmp_hidden, Access::temporary));
       if (s.spec.moe_layers() > 0) {
-        list.push_back(
-            {Value::dprobs, Access::write, type, 0, s.spec.moe_layers(), s.spec.experts, 0});
+        list.push_back({.value = Value::dprobs,
+                        .access = Access::write,
+                        .dtype = type,
+                        .extra_rows = s.spec.moe_layers(),
+                        .cols = s.spec.experts});
       }
     }
     return list;
@@ -125,11 +141,6 @@ class Head final : public Body {
     const View d_normed = c.out(Value::tmp_hidden);
     c.ops.cross_entropy(c.stream, normed, head, labels, trained > 0 ? 1 / trained : 0,
                         c.out(Value::loss), d_normed, gradient);
-    if (planted("infinite-loss")) {  // as the op leaves it
-      c.set_scalar(Value::loss, HUGE_VAL);
-      spoil(d_normed);
-      spoil(gradient.weight);
-    }
     c.ops.rmsnorm_backward(c.stream, d_normed, c.in(Value::residual), c.table.weight(norm), rstd,
                            c.out(Value::d_residual), c.table.gradient(norm));
   }

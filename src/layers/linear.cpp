@@ -1,14 +1,12 @@
 #include "layers/linear.h"
 
-#include "base/planted.h"
 #include "base/random.h"
 #include "layers/kinds.h"
 
 namespace hearth {
 
 bool has_dropout(const RunSettings& settings, Pass pass) {
-  const bool drops = pass == Pass::train || planted("dropout-at-evaluation");
-  return settings.lora_dropout > 0 && drops;
+  return settings.lora_dropout > 0 && pass == Pass::train;
 }
 
 void add_dropout_port(const TaskShape& s, std::vector<Port>& list) {

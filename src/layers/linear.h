@@ -1,4 +1,4 @@
-// The linear maps of a task with all their parts, and where their gradients go.
+// The linear maps of a task with bias and adapter, and where their gradients go.
 #pragma once
 
 #include <optional>
@@ -7,20 +7,22 @@
 
 namespace hearth {
 
-/// A map of a block, its low-rank pair with this task's dropout. `rows`: what the rows of the input
-/// are known by (Dropout::ids), empty: their numbers.
+/// A linear map of a block. Its low-rank pair, if it has one, gets this task's dropout. `rows` are
+/// names of the input's rows for dropout (Dropout::ids); empty: a row is named by its number.
 LinearView linear_of(const BodyContext& c, BlockId block, Slot weight, std::optional<Slot> bias,
                      Compute compute, ConstView rows = {});
 
-/// Adds the gradients of a map of a block, as far as it is trained, from dy and its input.
+/// Adds the gradients of the trained parts of a map, from dy and the map's input x.
 void add_linear_gradient(const BodyContext& c, BlockId block, Slot weight, std::optional<Slot> bias,
                          const LinearView& map, ConstView dy, ConstView x);
 
-/// Whether tasks of this pass drop inputs of adapters; those declare the key that they do it by.
+/// Whether tasks of this pass apply dropout to the inputs of adapters. Such tasks declare the key
+/// of the random draws as a port.
 bool has_dropout(const RunSettings& settings, Pass pass);
 void add_dropout_port(const TaskShape& s, std::vector<Port>& ports);
 
-/// Blocks [begin, end) and their adapters, read, and in the backward trained.
+/// Declares that a task reads blocks [begin, end) and their adapters, and in backward adds to their
+/// gradients.
 void add_block_uses(const TaskShape& s, BlockId begin, BlockId end, std::vector<BlockUse>& uses);
 
 }  // namespace hearth

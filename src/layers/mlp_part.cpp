@@ -26,12 +26,18 @@ class MlpPart final : public Body {
     const DType type = s.settings.activations;
     const Access saved = backward ? Access::update : Access::write;
     const auto wide = [&](Value value, Access access) {
-      return Port{value, access, type, 1, 0, width_of(s), 0};
+      return Port{.value = value,
+                  .access = access,
+                  .dtype = type,
+                  .rows_per_token = 1,
+                  .cols = width_of(s)};
     };
     std::vector<Port> list = {ports::hidden(s, Value::normed, Access::read),
                               wide(Value::mlp_gate, saved), wide(Value::mlp_up, saved),
                               wide(Value::tmp_h, Access::temporary)};
-    if (s.shared()) list.push_back({Value::mlp_logits, saved, type, 1, 0, 1, 0});
+    if (s.shared())
+      list.push_back(
+          {.value = Value::mlp_logits, .access = saved, .dtype = type, .rows_per_token = 1});
     add_dropout_port(s, list);
     if (backward) {
       list.push_back(ports::hidden(s, Value::d_residual, Access::read, 1));

@@ -9,7 +9,10 @@ namespace {
 class Norm final : public Body {
  public:
   std::vector<Port> ports(const TaskShape& s) const override {
-    return {{Value::tensor_norms, Access::write, DType::f64, 0, trained(s).first, 1, 0}};
+    return {{.value = Value::tensor_norms,
+             .access = Access::write,
+             .dtype = DType::f64,
+             .extra_rows = trained(s).first}};
   }
 
   std::vector<BlockUse> blocks(const TaskShape& s) const override {

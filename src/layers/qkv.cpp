@@ -86,19 +86,37 @@ void add_qkv_ports(const TaskShape& s, Access saved, std::vector<Port>& list) {
   const DType type = s.settings.activations;
   list.push_back(ports::token_ints(Value::positions, Access::read));
   for (const Value v : {Value::rope_cosine, Value::rope_sine}) {
-    list.push_back({v, Access::read, type, 0, s.longest, spec.head_dim / 2, 0});
+    list.push_back({.value = v,
+                    .access = Access::read,
+                    .dtype = type,
+                    .extra_rows = s.longest,
+                    .cols = spec.head_dim / 2});
   }
   for (const Projection& p : {kQ, kK, kV}) {
     const int64_t heads = heads_of(spec, p), width = heads * spec.head_dim;
     if (p.is_normed(spec)) {
-      list.push_back({p.norm->raw, saved, type, 1, 0, width, 0});
+      list.push_back({.value = p.norm->raw,
+                      .access = saved,
+                      .dtype = type,
+                      .rows_per_token = 1,
+                      .cols = width});
       const int64_t norms = spec.qk_norm == QkNorm::whole ? 1 : heads;
-      list.push_back({p.norm->rstd, saved, type, norms, 0, 1, 0});
+      list.push_back(
+          {.value = p.norm->rstd, .access = saved, .dtype = type, .rows_per_token = norms});
     }
-    if (spec.qkv_limit > 0) list.push_back({p.unclamped, saved, type, 1, 0, width, 0});
+    if (spec.qkv_limit > 0)
+      list.push_back({.value = p.unclamped,
+                      .access = saved,
+                      .dtype = type,
+                      .rows_per_token = 1,
+                      .cols = width});
     const bool cached = s.cache_rows > 0 && p.out != Value::q;
-    list.push_back({p.out, cached ? Access::update : saved, type, cached ? 0 : 1,
-                    cached ? s.cache_rows : 0, width, 0});
+    list.push_back({.value = p.out,
+                    .access = cached ? Access::update : saved,
+                    .dtype = type,
+                    .rows_per_token = cached ? 0 : 1,
+                    .extra_rows = cached ? s.cache_rows : 0,
+                    .cols = width});
   }
 }
 

@@ -1,4 +1,4 @@
-// q, k and v of a layer. Part of A.
+// q, k and v of a layer. Part of the attention task.
 //
 // forward   q, k, v = linear(normed); q, k = rmsnorm(q, k), of each head or of a whole projection;
 //           q, k, v clamped; q, k = rope(q, k)
@@ -9,7 +9,7 @@
 
 namespace hearth {
 
-/// The maps and norms of a layer's attention block, looked up once a task.
+/// The maps and norms of a layer's attention block, looked up once per task.
 struct AttentionWeights {
   const BodyContext& c;
   BlockId block;
@@ -29,11 +29,12 @@ struct AttentionWeights {
   }
 };
 
-/// `saved`: write in forward and recompute, read in backward.
+/// `saved` is the access of values that forward keeps for backward: write in forward and recompute,
+/// read in backward.
 void add_qkv_ports(const TaskShape& s, Access saved, std::vector<Port>& list);
-/// Keys and values go to the rows behind those that are cached.
+/// New keys and values are appended to the cached ones.
 void qkv_forward(const BodyContext& c, const AttentionWeights& w, ConstView normed);
-/// dq, dk and dv are overwritten, normed by its gradient.
+/// Overwrites dq, dk and dv, and replaces `normed` by its gradient.
 void qkv_backward(const BodyContext& c, const AttentionWeights& w, View dq, View dk, View dv,
                   View normed);
 

@@ -18,28 +18,62 @@ bool has_z_loss(const RunSettings& settings, Pass pass) {
 
 }  // namespace
 
-void add_gate_ports(const TaskShape& s, Access saved, std::vector<Port>& list) {
+void add_router_ports(const TaskShape& s, Access saved, std::vector<Port>& list) {
   const int64_t k = s.spec.experts_per_token, experts = s.spec.experts;
   const DType type = s.settings.activations;
-  list.push_back({Value::probs, saved, type, 1, 0, experts, 0});
-  list.push_back({Value::choice, saved, DType::i32, 1, 0, k, 0});
-  list.push_back({Value::tmp_logits, Access::temporary, type, 1, 0, experts, 0});
+  list.push_back({.value = Value::probs,
+                  .access = saved,
+                  .dtype = type,
+                  .rows_per_token = 1,
+                  .cols = experts});
+  list.push_back({.value = Value::choice,
+                  .access = saved,
+                  .dtype = DType::i32,
+                  .rows_per_token = 1,
+                  .cols = k});
+  list.push_back({.value = Value::tmp_logits,
+                  .access = Access::temporary,
+                  .dtype = type,
+                  .rows_per_token = 1,
+                  .cols = experts});
   const bool z_loss = has_z_loss(s.settings, s.pass);
-  if (z_loss) list.push_back({Value::router_log_sum, saved, type, 1, 0, 1, 0});
+  if (z_loss)
+    list.push_back(
+        {.value = Value::router_log_sum, .access = saved, .dtype = type, .rows_per_token = 1});
   if (s.phase == Phase::backward) {
     if (z_loss) list.push_back(ports::scalar(Value::tokens, Access::read));
-    list.push_back({Value::d_weight, Access::read, type, 1, 0, k, 0});
-    list.push_back({Value::dprobs, Access::read, type, 0, s.spec.moe_layers(), experts, 0});
+    list.push_back({.value = Value::d_weight,
+                    .access = Access::read,
+                    .dtype = type,
+                    .rows_per_token = 1,
+                    .cols = k});
+    list.push_back({.value = Value::dprobs,
+                    .access = Access::read,
+                    .dtype = type,
+                    .extra_rows = s.spec.moe_layers(),
+                    .cols = experts});
     return;
   }
-  list.push_back({Value::weight, Access::write, type, 1, 0, k, 0});
+  list.push_back({.value = Value::weight,
+                  .access = Access::write,
+                  .dtype = type,
+                  .rows_per_token = 1,
+                  .cols = k});
   for (const Value v : {Value::router_counts, Value::router_prob_sums}) {
-    list.push_back({v, Access::write, DType::f64, 0, 1, experts, 0});
+    list.push_back({.value = v,
+                    .access = Access::write,
+                    .dtype = DType::f64,
+                    .extra_rows = 1,
+                    .cols = experts});
   }
-  if (z_loss) list.push_back({Value::router_squares, Access::write, DType::f64, 0, 1, 1, 0});
+  if (z_loss)
+    list.push_back({.value = Value::router_squares,
+                    .access = Access::write,
+                    .dtype = DType::f64,
+                    .extra_rows = 1});
 }
 
-void gate_forward(const BodyContext& c) {
+void router_forward(const BodyContext& c) {
   const View logits = c.out(Value::tmp_logits);
   c.ops.linear_forward(c.stream, c.in(Value::normed), router_of(c), logits);
   c.ops.router_forward(c.stream, logits, c.spec.normalize_weights, c.out(Value::probs),
@@ -52,7 +86,7 @@ void gate_forward(const BodyContext& c) {
   }
 }
 
-void gate_backward(const BodyContext& c, View d_normed) {
+void router_backward(const BodyContext& c, View d_normed) {
   const View d_logits = c.out(Value::tmp_logits);
   int64_t moe_index = 0;
   for (int32_t l = 0; l < c.layer; ++l) moe_index += c.spec.moe[static_cast<size_t>(l)];

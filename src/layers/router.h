@@ -1,17 +1,20 @@
-// The gate of a layer: which experts a token goes to, with which weight. Part of A.
+// The router of a layer: which experts a token goes to, with which weight. Part of the attention
+// task.
 //
 // forward   logits = router(normed); probs = softmax(logits); choice, weight = top-k of probs
-// backward  from d_weight, and the auxiliary loss' gradient of probs, to the router and d_normed
+// backward  from d_weight and the auxiliary loss's gradient of probs, to the router's weight and
+//           d_normed
 #pragma once
 
 #include "layers/body.h"
 
 namespace hearth {
 
-/// `saved`: write in forward and recompute, read in backward.
-void add_gate_ports(const TaskShape& s, Access saved, std::vector<Port>& list);
-void gate_forward(const BodyContext& c);
+/// `saved` is the access of values that forward keeps for backward: write in forward and recompute,
+/// read in backward.
+void add_router_ports(const TaskShape& s, Access saved, std::vector<Port>& list);
+void router_forward(const BodyContext& c);
 /// Adds to d_normed.
-void gate_backward(const BodyContext& c, View d_normed);
+void router_backward(const BodyContext& c, View d_normed);
 
 }  // namespace hearth

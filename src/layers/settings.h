@@ -1,4 +1,5 @@
-// What a run computes with, beyond the model: constant over the run, part of its identity.
+// What kernels and layers compute with, besides the model. Constant over a run and part of its
+// identity.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +17,16 @@ struct RunSettings {
 
   double aux_loss = 0;  // coefficient
   AuxLossMode aux_mode = AuxLossMode::per_layer;
-  double z_loss = 0;  // coefficient of the router's z-loss; 0: none is computed
+  double z_loss = 0;  // coefficient of the router's z-loss; 0: it is not computed
 
-  double lora_dropout = 0;  // of what adapters read, in training
+  double lora_dropout = 0;  // rate of dropout of the inputs of adapters, in training
   uint64_t seed = 0;        // of dropout
 
-  AdamWOptions adamw;        // what holds for every step
+  AdamWOptions adamw;        // the options that are the same in every step
   double max_grad_norm = 1;  // 0 = off
 
-  /// Of gates, which are computed in f32 whatever the compute type: they decide over all else.
+  /// Compute type of the router and of the shared expert's gate: f32 whatever `compute` says,
+  /// because a rounding there changes which experts run and how much they count.
   Compute router_compute() const { return activations == DType::f64 ? Compute::f64 : Compute::f32; }
 };
 

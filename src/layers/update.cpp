@@ -1,10 +1,9 @@
-// update: AdamW on the blocks of a layer (or of embedding and head) at one place, in runs. A step whose gradient
-// is not finite changes no weight; its gradient is cleared all the same.
+// update: AdamW on the blocks of a layer, of the embedding or of the head, at one place. If the
+// gradient of the step is not finite, no weight changes; the gradient is cleared all the same.
 #include <array>
 #include <span>
 #include <vector>
 
-#include "base/planted.h"
 #include "layers/kinds.h"
 #include "model/parameter_memory.h"
 
@@ -22,8 +21,8 @@ class Update final : public Body {
     return list;
   }
 
-  /// Layer -1: the embedding; layer L: the head; else the blocks of the layer, at the task's place;
-  /// and their adapters. None where the place has no block of it.
+  /// The blocks of the task's layer that live at its place, and their adapters; may be none.
+  /// Layer -1 is the embedding, layer L the head.
   std::vector<BlockUse> blocks(const TaskShape& s) const override {
     BlockId begin = 0, end = 0;
     const auto count = static_cast<BlockId>(s.table.blocks().size());
@@ -50,7 +49,7 @@ class Update final : public Body {
   }
 
   void run(const BodyContext& c) const override {
-    const bool finite = c.scalar(Value::finite) != 0 || planted("apply-non-finite-step");
+    const bool finite = c.scalar(Value::finite) != 0;
     std::array<std::vector<AdamWTensors>, 2> tensors;  // not decayed, decayed
     for (const BlockUse& use : c.blocks) {
       for (const UpdateRun& run : update_runs(c.table, use.begin, use.end)) {
@@ -58,7 +57,6 @@ class Update final : public Body {
           c.ops.clear(c.stream, run.gradient);
           continue;
         }
-        plant_faults(c, run);
         tensors[run.decayed].push_back(
             {run.gradient, run.master, run.moment1, run.moment2, run.working});
         for (TensorId id = run.begin; id < run.end; ++id) {
@@ -70,25 +68,6 @@ class Update final : public Body {
   }
 
  private:
-  /// What the verdict of a run must see (verdict/verdict.h).
-  static void plant_faults(const BodyContext& c, const UpdateRun& run) {
-    const bool expert = planted("lost-gradients-of-an-expert");
-    const bool attention = planted("lost-gradients-of-attention");
-    for (TensorId id = run.begin; (expert || attention) && id < run.end; ++id) {
-      const Block& own = c.table.block(c.table.tensor(id).block);
-      const Block& base = own.kind == BlockKind::adapter ? c.table.block(own.base) : own;
-      const bool lost = (expert && base.kind == BlockKind::expert && base.expert == 0) ||
-                        (attention && base.kind == BlockKind::attention);
-      if (lost) c.ops.clear(c.stream, c.table.gradient(id));
-    }
-    if (!planted("changed-frozen-tensor")) return;
-    for (const Tensor& t : c.table.tensors()) {
-      if (t.trainable) continue;
-      ++*static_cast<unsigned char*>(t.home().view.raw());
-      break;
-    }
-  }
-
   /// One call for all runs: a device starts one kernel for them.
   static void update(const BodyContext& c, bool decayed, std::span<const AdamWTensors> tensors) {
     if (tensors.empty()) return;

@@ -1,4 +1,4 @@
-// The values that tasks hand to each other. A planner makes each into a buffer.
+// The values that tasks hand to each other. A planner turns each value into a buffer.
 #pragma once
 
 #include <cstdint>
@@ -6,82 +6,84 @@
 
 namespace hearth {
 
-/// T tokens, H hidden, R = T * k routed rows, I width of an expert or MLP, E experts.
+/// Shapes: T tokens of a micro-batch, H hidden size, E experts, k experts per token, R = T * k
+/// routed rows, I width of an expert or MLP, V vocabulary, S sequences. Activations are f32, in
+/// gradient checks f64.
 enum class Value : uint8_t {
-  // Given before a step.
-  ids,
-  labels,
-  positions,  // i32 [T]
-  query_offsets,
-  key_offsets,  // i32 [sequences + 1]
-  rope_cosine,
-  rope_sine,  // [positions, head_dim / 2], once a run
-  trained_tokens,
-  tokens,  // f64: of the whole step
-  micro_tokens,
-  micro_trained_tokens,  // f64: of the micro-batch
-  dropout_key,           // f64, an integer below 2^53: where adapters have dropout
-  lr,
-  update_step,  // f64
+  // Inputs of a step, filled before it runs.
+  ids,                   // i32 [T]
+  labels,                // i32 [T]; -100: not trained
+  positions,             // i32 [T], from 0 in every sequence
+  query_offsets,         // i32 [S + 1], rows of each sequence's queries
+  key_offsets,           // i32 [S + 1], rows of each sequence's keys
+  rope_cosine,           // [positions, head_dim / 2], the same in every step
+  rope_sine,             // [positions, head_dim / 2], the same in every step
+  trained_tokens,        // f64, of the whole step
+  tokens,                // f64, of the whole step
+  micro_tokens,          // f64, of the micro-batch
+  micro_trained_tokens,  // f64, of the micro-batch
+  dropout_key,           // f64, an integer below 2^53; only if adapters have dropout
+  lr,                    // f64, the learning rate of the step
+  update_step,           // f64, number of the update, from 1
 
-  // Forward, a layer and micro-batch.
-  residual,    // [T, H] entering the layer
-  input_rstd,  // [T]
-  q_raw,
-  k_raw,
-  q_rstd,
-  k_rstd,  // before their norms
-  q_unclamped,
-  k_unclamped,
-  v_unclamped,  // after the norms
-  q,
-  k,
-  v,  // [T, heads * d] after norm, clamp and rope; the cache in decoding
-  attention,
-  log_sum,   // [T, heads * d], [T, heads]
-  mid,       // [T, H] after attention's residual
-  mid_rstd,  // [T]
-  normed,    // [T, H] what MLP, experts and gate read
-  probs,
-  choice,
-  weight,  // [T, E], i32 [T, k], [T, k]
-  router_counts,
-  router_prob_sums,  // f64 [E]
-  router_log_sum,    // [T] where there is a z-loss
-  router_squares,    // f64, sum of their squares
-  route_offsets,
-  route_source,
-  route_row_of,
-  row_weight,  // RoutingView, [R]
-  rows,        // [R, H] tokens in expert order
-  gate,
-  up,          // [R, I]
-  expert_out,  // [R, H]
-  mlp_gate,
-  mlp_up,      // [T, I] of the dense MLP or the shared expert
-  mlp_logits,  // [T] before the sigmoid that weighs the shared expert
-  mlp_out,     // [T, H]
+  // Forward, of a layer and a micro-batch.
+  residual,          // [T, H] that enters the layer
+  input_rstd,        // [T] 1 / rms of `residual`
+  q_raw,             // [T, heads * d] before its norm
+  k_raw,             // [T, kv_heads * d] before its norm
+  q_rstd,            // [T * norms per token] 1 / rms of q_raw
+  k_rstd,            // [T * norms per token] 1 / rms of k_raw
+  q_unclamped,       // [T, heads * d] after its norm
+  k_unclamped,       // [T, kv_heads * d] after its norm
+  v_unclamped,       // [T, kv_heads * d]
+  q,                 // [T, heads * d] after norm, clamp and rope
+  k,                 // [T, kv_heads * d] after norm, clamp and rope; the key cache in decoding
+  v,                 // [T, kv_heads * d] after the clamp; the value cache in decoding
+  attention,         // [T, heads * d] output of attention, before the map `o`
+  log_sum,           // [T, heads] log sum exp of the scores
+  mid,               // [T, H] after attention's residual
+  mid_rstd,          // [T] 1 / rms of `mid`
+  normed,            // [T, H] what the MLP, the experts and the router read
+  probs,             // [T, E] softmax of the router's logits
+  choice,            // i32 [T, k] the chosen experts
+  weight,            // [T, k] their combine weights
+  router_counts,     // f64 [E] choices of each expert
+  router_prob_sums,  // f64 [E] sum of probs over the tokens
+  router_log_sum,    // [T] log sum exp of the router's logits; only with a z-loss
+  router_squares,    // f64, sum of the squares of router_log_sum
+  route_offsets,     // i32 [E + 1] (RoutingView)
+  route_source,      // i32 [R] (RoutingView)
+  route_row_of,      // i32 [T, k] (RoutingView)
+  row_weight,        // [R] combine weights in expert order
+  rows,              // [R, H] tokens in expert order
+  gate,              // [R, I] of the experts, before silu
+  up,                // [R, I] of the experts
+  expert_out,        // [R, H]
+  mlp_gate,          // [T, I] of the dense MLP or the shared expert, before silu
+  mlp_up,            // [T, I] of the dense MLP or the shared expert
+  mlp_logits,        // [T] whose sigmoid weighs the shared expert
+  mlp_out,           // [T, H]
 
-  // Head.
-  loss,
-  aux_loss,
-  z_loss,  // f64, a micro-batch
-  dprobs,  // [MoE layers, E] gradient of the auxiliary loss, a micro-batch
-  logits,  // [1, V]
+  // Head, of a micro-batch.
+  loss,      // f64, sum over the trained tokens
+  aux_loss,  // f64
+  z_loss,    // f64
+  dprobs,    // [MoE layers, E] gradient of the auxiliary loss
+  logits,    // [1, V] of the last token, in decoding
 
-  // Backward, a layer and micro-batch.
-  d_residual,  // [T, H] gradient of `residual`
-  d_expert_out,
-  d_rows,  // [R, H]
-  d_row_weight,
-  d_weight,  // [R], [T, k]
-  d_normed,  // [T, H]
+  // Backward, of a layer and a micro-batch: gradients of the values named.
+  d_residual,    // [T, H]
+  d_expert_out,  // [R, H], not yet weighted
+  d_rows,        // [R, H]
+  d_row_weight,  // [R]
+  d_weight,      // [T, k]
+  d_normed,      // [T, H]
 
-  // Step.
-  tensor_norms,  // f64 [trained tensors of a place]; of the "layer" that is the place's number
-  grad_norm,
-  clip,
-  finite,  // f64
+  // Of a step.
+  tensor_norms,  // f64 [trained tensors of a place]; its "layer" is the number of the place
+  grad_norm,     // f64
+  clip,          // f64, the factor of all gradients
+  finite,        // f64, 1 if the step may update weights, else 0
 
   // Temporaries of one task.
   tmp_normed,
@@ -98,15 +100,15 @@ enum class Value : uint8_t {
 };
 inline constexpr int kValues = static_cast<int>(Value::tmp_hidden) + 1;
 
-/// To what a value belongs: a layer of a micro-batch, a micro-batch, or the step.
+/// What a value belongs to: a layer of a micro-batch, a micro-batch, or the step.
 enum class Scope : uint8_t { layer, micro_batch, step };
 
 struct ValueInfo {
   std::string_view name;
   Scope scope;
-  bool given = false;  // written before the step, not by a task
-  bool kept = false;   // read after the step: at the end of the list it is on the host
-  bool host = false;   // on the host wherever the task runs: bodies read it themselves
+  bool given = false;  // an input: filled before the step, not by a task
+  bool kept = false;   // a result: read after the step, so it ends on the host
+  bool host = false;   // always on the host: bodies read it themselves
 };
 const ValueInfo& info_of(Value value);
 

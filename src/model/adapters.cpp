@@ -6,7 +6,6 @@
 
 #include "base/error_format.h"
 #include "base/glob.h"
-#include "base/planted.h"
 #include "base/random.h"
 #include "base/setting.h"
 #include "model/parameter_access.h"
@@ -111,7 +110,7 @@ class TargetFinder {
 }  // namespace
 
 double AdapterOptions::scale_of(int64_t of_rank) const {
-  const auto r = planted("alpha-not-divided") ? 1.0 : static_cast<double>(of_rank);
+  const auto r = static_cast<double>(of_rank);
   return alpha / (rslora ? std::sqrt(r) : r);
 }
 

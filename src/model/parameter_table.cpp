@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/planted.h"
 
 namespace hearth {
 
@@ -171,7 +170,6 @@ LinearView ParameterTable::linear(BlockId block_id, Slot weight_slot, std::optio
 LinearGradient ParameterTable::linear_gradient(BlockId block_id, Slot weight_slot,
                                                std::optional<Slot> bias) const {
   const auto of = [&](std::optional<TensorId> id) { return id ? gradient(*id) : View{}; };
-  if (weight_slot == Slot::up && planted("pair-gradient-dropped")) return {};
   return {of(find_slot(block_id, weight_slot)),
           of(bias ? find_slot(block_id, *bias) : std::nullopt),
           of(find_factor(block_id, weight_slot, Factor::a)),

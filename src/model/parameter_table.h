@@ -35,26 +35,26 @@ enum class BlockKind : uint8_t {
 
 /// Which tensor of its block.
 enum class Slot : uint8_t {
-  embedding,
-  input_norm,
-  q,
-  k,
-  v,
-  o,
-  q_bias,
-  k_bias,
-  v_bias,
-  o_bias,
-  q_norm,
-  k_norm,
-  post_norm,  // attention
-  router,     // gate
-  gate,
-  up,
-  down,         // expert, shared, dense
-  shared_gate,  // shared: [1, hidden], how much of the shared expert a token takes
-  final_norm,
-  head,  // head
+  embedding,    // of the embedding
+  input_norm,   // of attention: before q, k and v
+  q,            // of attention
+  k,            // of attention
+  v,            // of attention
+  o,            // of attention
+  q_bias,       // of attention
+  k_bias,       // of attention
+  v_bias,       // of attention
+  o_bias,       // of attention
+  q_norm,       // of attention
+  k_norm,       // of attention
+  post_norm,    // of attention: after its residual
+  router,       // of the router
+  gate,         // of an expert, the shared expert or a dense MLP
+  up,           // of an expert, the shared expert or a dense MLP
+  down,         // of an expert, the shared expert or a dense MLP
+  shared_gate,  // of the shared expert: [1, hidden], its sigmoid weighs the expert
+  final_norm,   // of the head
+  head,         // of the head
 };
 
 /// Of a tensor of an adapter: A [rank, in] or B [out, rank]; its slot is that of the base's matrix.

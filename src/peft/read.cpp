@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/planted.h"
 #include "base/stop.h"
 #include "model/parameter_access.h"
 #include "model/weight_copy.h"
@@ -94,7 +93,7 @@ void AdapterFile::read(ParameterTable& table) const {
                  "adapter file: a table with other pairs: " + tensor.name);
     const View home{tensor.home().view};
     HEARTH_CHECK(home && home.contiguous(), "adapter file: no memory of " + tensor.name);
-    const double factor = part.factor * (part.is_b && planted("b-scaled-twice") ? 2 : 1);
+    const double factor = part.factor;
     const int64_t first = std::max(part.row, rows.begin);
     const int64_t last = std::min(part.row + part.rows, rows.begin + rows.rows);
     if (first >= last) return;

@@ -5,7 +5,6 @@
 #include <unordered_map>
 
 #include "base/error.h"
-#include "base/planted.h"
 #include "base/stop.h"
 #include "checkpoint/inspect.h"
 #include "checkpoint/new_directory.h"
@@ -120,10 +119,6 @@ class AdapterWriter {
 
   void add_tensors(bool fused) {
     for (size_t i = 0; i < plan_.pairs.size();) {
-      if (planted("expert-forgotten") && module_of(i).expert == 1) {
-        ++i;
-        continue;
-      }
       if (fused && module_of(i).kind == BlockKind::expert) {
         i = add_fused(i);
         continue;
@@ -218,10 +213,7 @@ class AdapterWriter {
   }
 
   void write_one(const FileTensor& tensor, const Sink& sink) {
-    const bool swapped = planted("gate-up-swapped") && module_of(tensor.begin).in_gate_up();
-    const bool is_gate = module_of(tensor.begin).slot == Slot::gate;
-    const size_t other = is_gate ? tensor.begin + 1 : tensor.begin - 1;
-    const FilePair& pair = plan_.pairs[swapped ? other : tensor.begin];
+    const FilePair& pair = plan_.pairs[tensor.begin];
     std::vector<float> row(static_cast<size_t>(tensor.entry.shape[1]));
     for (int64_t r = 0; r < tensor.entry.shape[0]; ++r) {
       std::fill(row.begin(), row.end(), 0.0f);

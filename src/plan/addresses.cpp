@@ -1,6 +1,6 @@
 // Buffers in three parts of an arena, one after the other, by how long they live:
 //
-//   to the end  what is given or read after the list: side by side
+//   to the end  what is an input, or read after the schedule: side by side
 //   long        saved for backward, gradients between layers: in the order of time, each in the
 //               smallest hole that holds it; forward piles up and backward takes away, so that few
 //               holes stay

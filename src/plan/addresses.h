@@ -7,12 +7,12 @@
 
 namespace hearth {
 
-/// Gives every buffer an address in the arena of its place so that buffers alive at the same time do
-/// not overlap. Returns the sizes of the arenas of places 0 to `places` - 1. Time and memory grow with the number of buffers, not with its square: long lists
-/// have a hundred thousand.
+/// Gives every buffer an address in the arena of its place. Buffers that are live at the same time
+/// do not overlap. Returns the arena sizes of places 0 to `places` - 1. Time and memory grow with
+/// the number of buffers, not with its square: a long schedule has a hundred thousand buffers.
 std::vector<size_t> assign_addresses(std::vector<Buffer>& buffers, size_t places);
 
-/// Whether buffers of one place that are alive at the same time overlap.
+/// Whether two buffers of one place overlap while both are live.
 bool live_buffers_overlap(const std::vector<Buffer>& buffers);
 
 }  // namespace hearth

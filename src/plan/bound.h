@@ -1,5 +1,5 @@
-// The lower bound of a step's time: products at the best rate measured, then the update at the
-// measured rate of the optimizer's sweep. Nothing runs faster than this here.
+// The lower bound of a step's time on this machine: all products at the best measured rate, then
+// the update at the measured rate of the optimizer.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,13 @@
 
 namespace hearth {
 
-/// What a machine reaches, measured in the same process (runtime/machine_rates.h).
+/// How fast a machine is, measured in the same process (runtime/machine_rates.h).
 struct MachineRates {
   double flops_per_s = 0;          // best product in the run's compute type, all workers
   double update_params_per_s = 0;  // AdamW sweep over memory
 };
 
-/// What a micro-batch asks for. Documents of one length are counted; a mean over many micro-batches
-/// has fractions.
+/// The work of a micro-batch, or the mean over many micro-batches; so counts may be fractions.
 struct BatchWork {
   struct Documents {
     double length = 0;
@@ -27,12 +26,13 @@ struct BatchWork {
   double trained = 0;
   std::vector<Documents> documents;
 
-  /// Pairs of a query and a key that it sees, with a window of so many keys (0: all before it).
+  /// Pairs of a query and a key that the query sees, if it sees at most `window` keys (0: all keys
+  /// before it).
   double pairs(int64_t window) const;
 };
-/// Of documents with the given lengths offsets[i+1] - offsets[i].
+/// Documents of the lengths offsets[i+1] - offsets[i].
 BatchWork work_of(std::span<const int32_t> offsets, double trained);
-/// `tokens` in documents of at most `longest`, all trained.
+/// `tokens` tokens in documents of at most `longest` tokens, all trained.
 BatchWork full_batch(int64_t tokens, int64_t longest);
 
 /// Floating-point operations of a task's products.
@@ -43,11 +43,11 @@ struct StepBound {
   double products_s = 0;
   double update_s = 0;
   double total_s() const { return products_s + update_s; }
-  /// The resource that takes the larger part.
+  /// The resource that takes more of the time.
   const char* limit() const { return update_s > products_s ? "memory bandwidth" : "compute"; }
 };
-/// batches[m] is the work of micro-batch m; `updated` the number of trained parameters. What a plan
-/// computes again to save memory does not count.
+/// batches[m] is the work of micro-batch m, `updated` the number of trained parameters. Recompute
+/// does not count.
 StepBound step_bound(const Schedule& schedule, std::span<const BatchWork> batches,
                      const MachineRates& rates, int64_t updated);
 

@@ -1,5 +1,5 @@
-// What a step will take: each task's time from measured rates (runtime/machine_rates.h). Pure
-// functions of the schedule, the rates and the work; nothing here asks a clock.
+// Predicts how long a step takes: the time of each task from measured rates
+// (runtime/machine_rates.h). Pure functions of the schedule, the rates and the work; no clocks.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace hearth {
 
-/// Operations a second of a product by its number of rows: linear between the measured points in
-/// the logarithm of the rows, constant outside them. Points by rising rows.
+/// Operations per second of a product, as a function of its rows. Between measured points it is
+/// linear in log(rows); outside them it is constant. Points are sorted by rows.
 struct RateCurve {
   struct Point {
     double rows = 0;
@@ -29,29 +29,29 @@ struct RateCurve {
 struct CostRates {
   RateCurve linear_forward, linear_backward;    // by rows of the micro-batch
   RateCurve experts_forward, experts_backward;  // by rows of one expert
-  double attention_forward = 0;                 // operations a second of pairs
+  double attention_forward = 0;                 // operations per second, for pairs of query and key
   double attention_backward = 0;
-  double loss = 0;                 // operations a second, forward and backward
-  double row_bytes_per_s = 0;      // ops on rows: read and write
+  double loss = 0;                 // operations per second, forward and backward
+  double row_bytes_per_s = 0;      // of ops on rows; bytes read plus bytes written
   double norm_params_per_s = 0;    // sum of squares
   double update_params_per_s = 0;  // optimizer sweep
-  std::vector<LinkRates> links;    // by place; none: copies take what memory takes
+  std::vector<LinkRates> links;    // by place; empty: copies run at the speed of memory
 };
 
-/// Seconds of a step by phase (forward, recompute, backward, loss, update, copy), by task kind, and by
-/// what limits them.
+/// Seconds of a step: by phase (forward, recompute, backward, loss, update, copy), by task kind,
+/// and by the resource that limits them.
 struct StepCost {
   std::map<std::string, double> phases;
   std::map<std::string, double> kinds;
   double compute_s = 0;  // products
-  double memory_s = 0;   // rows, norm and update: memory bandwidth
+  double memory_s = 0;   // ops on rows, norm and update
   double link_s = 0;     // copies between places
   double total_s() const { return compute_s + memory_s + link_s; }
-  /// What most of the time is spent on: "compute", "memory bandwidth" or "link".
+  /// The resource that takes most of the time: "compute", "memory bandwidth" or "link".
   const char* limit() const;
 };
 
-/// What a task costs, in seconds, by what limits it.
+/// Seconds of a task, by the resource that limits it.
 struct TaskCost {
   double compute_s = 0;
   double memory_s = 0;
@@ -59,8 +59,8 @@ struct TaskCost {
   double total_s() const { return compute_s + memory_s + link_s; }
 };
 
-/// `task` of `schedule`; `batch`: the work of its micro-batch; rows are taken as evenly spread over the
-/// experts. A copy takes the latency of its link and its bytes over the link's rate.
+/// The cost of a task of the schedule; `batch` is the work of its micro-batch. Rows count as evenly
+/// spread over the experts. A copy costs the link's latency plus its bytes over the link's rate.
 TaskCost task_cost(const Schedule& schedule, const Task& task, const BatchWork& batch,
                    const ModelSpec& spec, const ParameterTable& table, const CostRates& rates);
 
@@ -68,7 +68,7 @@ TaskCost task_cost(const Schedule& schedule, const Task& task, const BatchWork& 
 StepCost step_cost(const Schedule& schedule, std::span<const BatchWork> batches,
                    const ModelSpec& spec, const ParameterTable& table, const CostRates& rates);
 
-/// The predicted timeline: tasks one after the other, though those of several streams overlap.
+/// The predicted timeline. It shows tasks one after the other, although streams overlap.
 Trace predicted_trace(const Schedule& schedule, std::span<const BatchWork> batches,
                       const ModelSpec& spec, const ParameterTable& table, const CostRates& rates);
 

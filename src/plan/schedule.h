@@ -1,5 +1,5 @@
-// The schedule of a step: coarse tasks in order, with the buffers they read and write and the
-// addresses of those. Planners (modes/) emit it, the executor runs it; both only see this object.
+// The schedule of a step: its tasks in order, the buffers that the tasks read and write, and the
+// addresses of the buffers. Planners (modes/) make it, the executor runs it. Neither knows the other.
 #pragma once
 
 #include <cstdint>
@@ -11,28 +11,32 @@
 
 namespace hearth {
 
-using TaskId = int32_t;  // position in the list
+using TaskId = int32_t;  // position in Schedule::tasks
 using BufferId = int32_t;
 
-/// What memory is used for, as the plan's lines name it. `given`: inputs of the step. `cache`: keys
-/// and values of decoding, living over steps. `saved`: made in forward (or recompute), read in
-/// backward. `flow`: between tasks of one direction. `temporary`: within a task.
-enum class BufferClass : uint8_t { given, cache, saved, flow, temporary };
+/// What the memory of a buffer is used for; the printed plan groups memory by it.
+enum class BufferClass : uint8_t {
+  given,     // input of the step
+  cache,     // keys and values of decoding, which outlive the step
+  saved,     // written in forward or recompute, read in backward
+  flow,      // from task to task within one direction
+  temporary  // within one task
+};
 inline constexpr int kBufferClasses = 5;
 std::string_view name_of(BufferClass c);
 
-/// One writer (a body that updates in place follows it); a recompute writes a new buffer, and so does
-/// a copy to another place.
+/// One task writes a buffer; later tasks may update it in place. A recompute and a copy to another
+/// place write new buffers.
 struct Buffer {
-  Port port;           // shape
-  int32_t layer = -1;  // what it belongs to; -1 where its scope says so
+  Port port;           // its shape
+  int32_t layer = -1;  // -1: the value does not belong to a layer (Scope)
   int32_t micro_batch = -1;
   BufferClass use = BufferClass::flow;
   Place place = kHostPlace;
-  size_t bytes = 0;    // at the bound of tokens
-  size_t address = 0;  // offset in the schedule's arena of that place
-  TaskId first = 0;    // live from the first to the last task that touches it, in list order;
-  TaskId last = 0;     // given and kept values as long as they must be
+  size_t bytes = 0;    // for the largest micro-batch
+  size_t address = 0;  // offset in the arena of its place
+  TaskId first = 0;    // the first task that touches it; of an input: the first of the schedule
+  TaskId last = 0;     // the last task that touches it; of a result: the last of the schedule
 };
 
 struct BufferUse {
@@ -42,7 +46,7 @@ struct BufferUse {
 
 struct Task {
   int32_t stream = 0;
-  Place place = kHostPlace;  // where it runs; of a copy: whose stream carries it
+  Place place = kHostPlace;  // where it runs; of a copy: the place whose stream carries it
   TaskKind kind = TaskKind::embed;
   Phase phase = Phase::forward;
   int32_t layer = -1;
@@ -69,19 +73,21 @@ struct Schedule {
   std::vector<size_t> arena_bytes = {0};    // by place
   std::vector<ScratchNeed> scratch = {{}};  // of a compute stream, by place
   int64_t micro_batches = 1;
-  int64_t tokens = 0;   // bound of a micro-batch
-  int64_t longest = 0;  // bound of a sequence, rows of the rope tables
+  int64_t tokens = 0;   // most tokens of a micro-batch
+  int64_t longest = 0;  // most tokens of a sequence; rows of the rope tables
   int64_t cache_rows = 0;
 };
 
-/// Raises std::logic_error unless every read has an earlier writer or is given, tasks touch what is
-/// at their place (and values that live on the host), copies join two places, buffers lie inside
-/// their arenas, and no two that live at the same time overlap.
+/// Raises std::logic_error unless
+///   - every value that is read is an input or was written before,
+///   - every task touches only buffers at its own place, or values that always live on the host,
+///   - every copy joins two places,
+///   - every buffer lies inside its arena, and no two buffers that are live at once overlap.
 void validate(const Schedule& schedule);
 
-/// For each task the earlier tasks that it must follow, from what they read and write: buffers by
-/// address (so that reuse of an address is a dependency like any other), weights and gradients by
-/// block. Ascending, without duplicates.
+/// For each task, the earlier tasks that it must follow; ascending, without duplicates. Derived from
+/// what tasks read and write: buffers by address, weights and gradients by block. So the reuse of an
+/// address is a dependency like any other.
 std::vector<std::vector<TaskId>> dependencies(const Schedule& schedule);
 
 }  // namespace hearth

@@ -75,7 +75,8 @@ void ScheduleBuilder::add_copy(BufferId from, const Key& key, Phase phase, Place
   task.phase = phase;
   task.layer = source.layer;
   task.micro_batch = source.micro_batch;
-  // Towards a device by its own stream, towards the host by that of the device that has the value.
+  // A copy to a device runs on that device's stream, a copy to the host on the stream of the device
+  // that holds the value.
   task.place = place == kHostPlace ? source.place : place;
   task.stream =
       stream_of(task.place, place == kHostPlace ? StreamUse::copy_out : StreamUse::copy_in);
@@ -86,7 +87,7 @@ void ScheduleBuilder::add_copy(BufferId from, const Key& key, Phase phase, Place
   schedule_.tasks.push_back(std::move(task));
 }
 
-/// Sees to it that the newest of a value that a task reads is at the place.
+/// Makes sure that the latest version of a value that a task reads is at the place.
 void ScheduleBuilder::bring(const Port& port, const Key& key, Phase phase, Place place) {
   if (port.access == Access::temporary || port.access == Access::write) return;
   auto it = newest_.find(key);
@@ -112,7 +113,7 @@ BufferId ScheduleBuilder::buffer_of(const Port& port, const Key& key, Place plac
   const auto it = newest_.find(key);
   if (it != newest_.end()) {
     const BufferId id = it->second.at(place);
-    if (port.access == Access::update) it->second = {{place, id}};  // others are of before
+    if (port.access == Access::update) it->second = {{place, id}};  // other copies are stale
     return id;
   }
   const bool cached = port.access == Access::update && schedule_.cache_rows > 0;
@@ -179,7 +180,7 @@ void ScheduleBuilder::set_lifetimes() {
     }
   }
   for (Buffer& buffer : buffers) {
-    // Given values are written before the first task, caches live on, kept ones are read at last.
+    // Inputs are written before the first task, caches outlive the step, results are read after it.
     const bool given = buffer.use == BufferClass::given || buffer.use == BufferClass::cache;
     const bool kept = info_of(buffer.port.value).kept && buffer.place == kHostPlace;
     if (given) buffer.first = 0;

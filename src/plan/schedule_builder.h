@@ -1,6 +1,6 @@
-// Makes a schedule from tasks in order: bodies declare values, the builder turns them into buffers,
-// lifetimes and addresses, and brings values to the places where they are read. Planners only decide
-// the order and the places of tasks; the blocks of a task lie where it runs.
+// Makes a schedule from tasks in order. A planner decides the order of the tasks and the place of
+// each. The builder asks the bodies which values they touch, makes the buffers with their lifetimes
+// and addresses, and inserts the copies between places. A task runs where its blocks live.
 #pragma once
 
 #include <map>
@@ -11,14 +11,14 @@
 
 namespace hearth {
 
-/// What every list of a run is planned from. Refers to objects of the caller.
+/// What every schedule of a run is planned from. Refers to objects of the caller.
 struct PlanInput {
   const ModelSpec& spec;
   const RunSettings& settings;
   const ParameterTable& table;
   std::vector<const OpSet*> ops;  // by place: the host, then the devices of the run
-  int64_t tokens = 0;             // bound of a micro-batch
-  int64_t longest = 0;            // bound of a sequence
+  int64_t tokens = 0;             // most tokens of a micro-batch
+  int64_t longest = 0;            // most tokens of a sequence
   int64_t micro_batches = 1;      // of a step
 };
 
@@ -26,16 +26,16 @@ class ScheduleBuilder {
  public:
   ScheduleBuilder(const PlanInput& input, Pass pass, int64_t cache_rows = 0);
 
-  /// Appends a task at a place. A value that it writes becomes a new buffer there; one that it reads
-  /// is the newest of that name, and where that is at another place only, a copy of it comes before
-  /// the task; one that is given is made on the host on first use.
+  /// Appends a task at a place. A write makes a new buffer at that place. A read uses the latest
+  /// version of the value; if that version is only at another place, a copy task is inserted first.
+  /// Input values are allocated on the host on first use.
   void add(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch,
            Place place = kHostPlace);
   /// Whether a task of this kind would touch blocks at the place.
   bool has_blocks(TaskKind kind, Phase phase, int32_t layer, Place place) const;
 
-  /// Copies what is read after the list to the host; lifetimes, classes and addresses; the validated
-  /// schedule.
+  /// Inserts the copies of results to the host, assigns lifetimes, classes and addresses, and returns
+  /// the validated schedule.
   Schedule finish();
 
  private:
@@ -50,7 +50,7 @@ class ScheduleBuilder {
 
   const PlanInput& input_;
   Schedule schedule_;
-  std::map<Key, std::map<Place, BufferId>> newest_;  // the places that have the newest of a value
+  std::map<Key, std::map<Place, BufferId>> newest_;  // who holds the latest version of a value
 };
 
 }  // namespace hearth

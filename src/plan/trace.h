@@ -16,7 +16,7 @@ struct TaskTime {
 };
 using Trace = std::vector<TaskTime>;
 
-/// The JSON document: one complete event a task, one process a place, one thread a stream.
+/// The JSON document: one complete event per task, one process per place, one thread per stream.
 std::string chrome_trace(const Schedule& schedule, const Trace& trace);
 
 }  // namespace hearth

@@ -19,8 +19,8 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Which buffer of the host holds a value: the first that was made of it. Layer and micro-batch count
-/// where the value belongs to one.
+/// Which buffer of the host holds a value: the first one made for it. The layer and the micro-batch
+/// matter only if the value belongs to one.
 class ValueIndex {
  public:
   explicit ValueIndex(const Schedule& s) {
@@ -32,7 +32,7 @@ class ValueIndex {
   }
   BufferId find(Value value, int32_t layer, int32_t micro_batch) const {
     const auto it = ids_.find(key_of(value, layer, micro_batch));
-    HEARTH_CHECK(it != ids_.end(), "executor: no such value in the list");
+    HEARTH_CHECK(it != ids_.end(), "executor: no such value in the schedule");
     return it->second;
   }
 
@@ -46,11 +46,11 @@ class ValueIndex {
   std::unordered_map<uint64_t, BufferId> ids_;
 };
 
-/// The tasks of other streams that a task waits for. Streams keep their order, so of each other
-/// stream only the latest counts.
+/// The tasks of other streams that a task waits for. A stream runs its tasks in order, so only the
+/// latest task of each other stream counts.
 std::vector<std::vector<TaskId>> waits_of(const Schedule& s) {
   std::vector<std::vector<TaskId>> waits(s.tasks.size());
-  if (s.streams.size() < 2) return waits;  // list order is a legal order
+  if (s.streams.size() < 2) return waits;  // their order is a legal order
   const auto all = dependencies(s);
   for (size_t t = 0; t < s.tasks.size(); ++t) {
     std::vector<TaskId> latest(s.streams.size(), -1);
@@ -65,8 +65,9 @@ std::vector<std::vector<TaskId>> waits_of(const Schedule& s) {
   return waits;
 }
 
-/// Begin and end of the tasks of a run, in seconds from its start. Where work is done when a call
-/// returns the clock tells; else events of the device do, read after the run.
+/// Begin and end of the tasks of a run, in seconds from its start. On devices whose work is done when
+/// a call returns, the times are the host clock's. On other devices they come from events, which are
+/// read after the run.
 class TaskTimes {
  public:
   TaskTimes(const Schedule& schedule, const ExecutorParts& parts, const Workspace& workspace)
@@ -92,7 +93,7 @@ class TaskTimes {
     times_[static_cast<size_t>(id)].ran = true;
   }
 
-  /// Of the tasks that ran, in order of beginning.
+  /// The tasks that ran, sorted by begin.
   Trace trace() {
     Trace result;
     for (size_t t = 0; t < times_.size(); ++t) {
@@ -147,7 +148,7 @@ class TaskTimes {
   std::vector<Times> times_;
 };
 
-/// A step is abandoned, or its updates have begun, or neither yet: the first to say so decides.
+/// Whether the step is abandoned or its updates have begun. Whichever comes first wins.
 class StepFate {
  public:
   bool abandoned() const { return state_ == State::abandoned; }
@@ -164,7 +165,7 @@ class StepFate {
   std::atomic<State> state_{State::open};
 };
 
-/// Overwrites buffers once nobody uses them any more: what reads them later is seen. For one thread.
+/// Overwrites buffers after their last use, so that a late read is noticed. For one thread.
 class Poison {
  public:
   explicit Poison(const Schedule& schedule) : schedule_(schedule), left_(schedule.buffers.size()) {
@@ -213,11 +214,11 @@ struct Executor::Impl {
     HEARTH_CHECK(s.arena_bytes.size() <= p.places.size() &&
                      s.arena_bytes.size() <= p.workspace.arenas.size() &&
                      s.streams.size() <= p.workspace.streams.size(),
-                 "executor: workspace too small for the list");
+                 "executor: workspace too small for the schedule");
     for (size_t place = 0; place < s.arena_bytes.size(); ++place) {
       const Arena* arena = p.workspace.arenas[place].get();
       HEARTH_CHECK(s.arena_bytes[place] <= (arena == nullptr ? 0 : arena->size()),
-                   "executor: workspace too small for the list");
+                   "executor: workspace too small for the schedule");
     }
     for (size_t t = 0; t < s.tasks.size(); ++t) {
       const Task& task = s.tasks[t];
@@ -336,7 +337,7 @@ bool Executor::run(std::span<const BatchShape> batches, const RunOptions& option
       fail(event, device);
     }
   };
-  // Also of what failed on a device after the calls had returned.
+  // Also reports work that failed on a device after its call had returned.
   const auto finish_stream = [&](size_t s) {
     const Place place = schedule.streams[s].place;
     Device& device = impl.parts.places[static_cast<size_t>(place)].device;

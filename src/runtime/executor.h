@@ -1,6 +1,6 @@
-// Runs a schedule: a thread a stream takes its tasks in list order, waits for what other streams
-// must have done, calls the body or carries a copy, records the trace. It never asks which mode
-// made the list, nor what kind of device a place is.
+// Runs a schedule. One thread per stream takes the stream's tasks in order, waits for the tasks of
+// other streams that they depend on, calls the body or makes the copy, and records the trace. The
+// executor never asks which mode made the schedule, or what kind of device a place is.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@
 
 namespace hearth {
 
-/// What tasks compute with. Refers to objects of the caller that must outlive the executor.
+/// What tasks compute with. Refers to objects of the caller, which must outlive the executor.
 struct PlaceParts {
   Device& device;
   const OpSet& ops;
@@ -28,24 +28,26 @@ struct ExecutorParts {
   ParameterTable& table;
 };
 
-/// How one run of the list is done; the defaults are what training uses.
+/// How to run the schedule once.
 struct RunOptions {
-  Trace* trace = nullptr;  // filled if given, in order of beginning; of devices by their own clocks
-  /// Asked before every task until the first update; true abandons the step: no weight has
-  /// changed, gradients are undefined. Called from all streams' threads.
+  Trace* trace =
+      nullptr;  // filled if set, sorted by begin; tasks of a device by the device's clock
+  /// Asked before every task until the first update, from the threads of all streams. If it returns
+  /// true, the step is abandoned: no weight has changed, and gradients are undefined.
   std::function<bool()> abandon = {};
-  /// Called before each update on its stream's thread, for one at a time, and may wait: for a save
-  /// that still reads what the update changes.
+  /// Called before each update, on the thread of its stream, never twice at once. It may block: a
+  /// save may still be reading what the update changes.
   std::function<void(const Task&)> before_update = {};
-  /// For tests, on streams whose work is done when a call returns: another legal order, on the
-  /// calling thread; buffers overwritten by NaN patterns after their last use (with an order or one
-  /// stream).
+  /// For tests: runs the tasks in this order, on the calling thread. The order must be legal, and the
+  /// streams must be done with a task when its call returns.
   std::vector<TaskId> order = {};
+  /// For tests: overwrites every buffer with NaN patterns after its last use. Needs `order`, or a
+  /// schedule of one stream.
   bool poison = false;
 };
 
-/// `run` allocates no buffer. Not thread-safe. An exception of a body ends the run on all streams
-/// and is raised from `run`; weights are then undefined and the executor must not be used again.
+/// `run` allocates no buffer. Not thread-safe. If a body throws, all streams stop and `run` raises
+/// the exception; weights are then undefined, and the executor must not be used again.
 class Executor {
  public:
   Executor(const ExecutorParts& parts, const Schedule& schedule);
@@ -53,14 +55,14 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  /// The host's buffer of a given value (to fill before a run) or a kept one (to read after it), of
-  /// its full size. A bug if the list has none.
+  /// The host's buffer of an input (to fill before a run) or of a result (to read after it), in its
+  /// full size. It is a bug if the schedule has no such value.
   View value(Value value, int32_t layer = -1, int32_t micro_batch = -1) const;
-  /// Such a value of one f64.
+  /// An input or a result that is one f64.
   double& scalar(Value value, int32_t micro_batch = -1) const;
 
-  /// Runs the list once; batches[m] is the shape of micro-batch m, within the bounds. False if the
-  /// step was abandoned.
+  /// Runs the schedule once. batches[m] is the shape of micro-batch m, within the schedule's bounds.
+  /// Returns false if the step was abandoned.
   bool run(std::span<const BatchShape> batches, const RunOptions& options = {});
 
  private:

@@ -1,4 +1,4 @@
-// Whether the libraries that ops call compute what the ops' own kernels do.
+// Checks that the libraries that ops call compute the same as the ops' own kernels.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace hearth {
 
-/// Computes small problems (dense maps, experts of uneven and no rows, packed sequences of
-/// attention; f32 and bf16; forward and backward) once without any library and once with each. A
-/// library that fails, or whose results differ by more than rounding explains, is not called again
-/// in this process (OpSet::call_library). Returns a line for each of those. Takes some MB of the
-/// device's memory while it runs, and as long as libraries take to prepare a dozen shapes. Blocks;
-/// not while ops run. Device errors that break the device are raised.
+/// Runs small problems without any library, then with each library, and compares the results. The
+/// problems are dense maps, experts with uneven and with no rows, and attention over packed
+/// sequences, in f32 and bf16, forward and backward. If a library fails, or differs by more than
+/// rounding explains, this process does not call it again (OpSet::call_library). Returns one line for
+/// each such library. Uses a few MB of device memory, and the time that libraries need to prepare a
+/// dozen shapes. Blocks; not while ops run. Raises errors that break the device.
 std::vector<std::string> check_libraries(Device& device, const OpSet& ops);
 
 }  // namespace hearth

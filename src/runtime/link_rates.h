@@ -1,4 +1,4 @@
-// What the link between a device and the host gives right now, for predictions.
+// Measures how fast the link between a device and the host is right now, for predictions.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,10 @@
 
 namespace hearth {
 
-/// What is known of it, else measured in some hundredths of a second: the best of several copies, of
-/// a few bytes and of 16 MiB from pinned memory and to it. Takes `max_bytes` of the host's memory and
-/// as much of the device's, 1 MiB at least; a usage error where there is less.
+/// The rates that the device states, or else a measurement of a few hundredths of a second. It takes
+/// the best of several copies, of a few bytes and of 16 MiB, to and from pinned memory. It uses at
+/// most `max_bytes` of the host's memory and as much of the device's. A usage error if `max_bytes` is
+/// below 1 MiB.
 LinkRates measure_links(Device& device, uint64_t max_bytes);
 
 }  // namespace hearth

@@ -1,5 +1,5 @@
-// What this machine reaches right now with the op set: the yardstick of bounds and predictions.
-// Only reports depend on it, never a decision.
+// Measures how fast this machine runs the op set right now. Bounds and predictions are computed from
+// it. Only reports depend on the measurement, never a decision.
 #pragma once
 
 #include <vector>
@@ -16,28 +16,28 @@ struct RateOptions {
   Compute compute = Compute::f32;
   int workers = 1;
   std::vector<int> cores;  // logical CPUs of the workers, empty = unbound
-  uint64_t max_bytes = 0;  // of memory at any time
-  int64_t parameters = 0;  // that the run trains
+  uint64_t max_bytes = 0;  // most memory in use at any time
+  int64_t parameters = 0;  // number of parameters that the run trains
 };
 
-/// Takes a fraction of a second, the best of several runs each: products of 1,024 x 512 with 256 to
-/// 1,024 rows, and optimizer sweeps over as many parameters as the run trains, 4 million (64 MiB)
-/// at most.
+/// Measures products of 1,024 x 512 with 256 to 1,024 rows, and optimizer sweeps over the number of
+/// parameters that the run trains, at most 4 million (64 MiB). Takes the best of several runs of
+/// each. Needs a fraction of a second.
 MachineRates measure_rates(Device& device, const RateOptions& options);
 
-/// What the run computes, for `measure_costs`.
+/// The shapes that `measure_costs` measures.
 struct RunShapes {
   const ModelSpec& spec;
-  DType linear_weights = DType::f32;  // types in which the products find their weights
+  DType linear_weights = DType::f32;  // type of the weights that products read
   DType expert_weights = DType::f32;
   bool linear_trained = true;
   bool experts_trained = true;
-  int64_t tokens = 0;   // of a micro-batch
-  int64_t longest = 0;  // of a document
+  int64_t tokens = 0;   // most tokens of a micro-batch
+  int64_t longest = 0;  // most tokens of a document
 };
 
-/// Takes about a second: every op of the step on the run's shapes, cut to what takes a few
-/// hundredths of a second. Sizes above those cuts run at the rate of the cut.
+/// Measures every op of the step on the run's shapes. Needs about a second: a shape that would take
+/// more than a few hundredths of a second is cut, and the cut shape's rate stands for the full one.
 CostRates measure_costs(Device& device, const RateOptions& options, const RunShapes& shapes);
 
 }  // namespace hearth

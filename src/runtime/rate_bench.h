@@ -1,4 +1,4 @@
-// The stream and the matrices of one measurement of a device's rates.
+// The stream and the matrices that one measurement of a device's speed uses.
 #pragma once
 
 #include <functional>
@@ -11,20 +11,21 @@
 
 namespace hearth {
 
-/// Owns what it measures with. Matrices lie in the device's main memory and hold small numbers:
-/// zeros would be as fast, but not in loops that look at what they add. They are made there, in the
-/// stream's order: nothing passes the link to the host, which may be slow.
+/// Owns the stream and the matrices. Matrices are in the device's main memory and hold small numbers,
+/// not zeros: some loops skip zeros. The device fills them itself, so nothing passes the link to the
+/// host, which may be slow.
 class RateBench {
  public:
   RateBench(Device& device, const RateOptions& options, ScratchNeed need);
 
   Stream& stream() { return *stream_; }
   View matrix(DType type, int64_t rows, int64_t cols);
-  /// f32, all above zero.
+  /// An f32 matrix of numbers above zero.
   View positive(int64_t rows, int64_t cols);
   View integers(const std::vector<int32_t>& values);
 
-  /// Seconds of the shorter of two runs, each to its end on the device; the first warms caches.
+  /// Runs f twice and returns the shorter time in seconds, measured until the device is done. The
+  /// first run warms the caches.
   double shortest(const std::function<void()>& f);
 
  private:

@@ -1,5 +1,5 @@
-// Threads that issue the tasks of streams: they wait between steps and live as long as the
-// executor, because the team of workers of a stream belongs to the thread that uses it.
+// Threads that issue the tasks of streams. They live as long as the executor and wait between steps,
+// because the workers of a stream belong to the thread that uses the stream.
 #pragma once
 
 #include <condition_variable>
@@ -12,8 +12,9 @@
 
 namespace hearth {
 
-/// `run(f)` calls f(s) for every stream s at the same time: stream 0 on the calling thread, the
-/// others on threads of their own; returns when all have returned. f must not throw.
+/// `run(f)` calls f(s) for all streams s at the same time: for stream 0 on the calling thread, for
+/// each other stream on a thread of its own. It returns when all calls have returned. f must not
+/// throw.
 class StreamThreads {
  public:
   explicit StreamThreads(size_t streams);

@@ -1,4 +1,4 @@
-// A small problem on a device: what ops compute from random inputs.
+// Runs ops on a small problem with random inputs, on one device.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@ namespace hearth {
 /// Owns the stream and the tensors. Calls block.
 class Trial {
  public:
-  /// The elements of the outputs, in the order in which these were made.
+  /// The elements of each output, in the order of the calls of `output`.
   using Results = std::vector<std::vector<float>>;
 
   Trial(Device& device, ScratchNeed need);
 
-  /// Uniform in [-scale, scale), the same each time that a trial is made so.
+  /// Uniform in [-scale, scale). A trial that makes the same calls gets the same numbers.
   View random(DType type, int64_t rows, int64_t cols, double scale = 1);
   View integers(const std::vector<int32_t>& values);
-  /// f32; zeros when a run begins.
+  /// An f32 output. Each run begins with zeros in it.
   View output(int64_t rows, int64_t cols);
 
   Results run(const std::function<void(Stream&)>& problem);

@@ -39,7 +39,7 @@ std::unique_ptr<Arena> reserve(std::span<Device* const> devices, size_t place, s
 
 Workspace make_workspace(std::span<Device* const> devices, const WorkspaceNeed& need, int workers,
                          const std::vector<int>& cores) {
-  HEARTH_CHECK(need.arena_bytes.size() <= devices.size(), "workspace: a list of more places");
+  HEARTH_CHECK(need.arena_bytes.size() <= devices.size(), "workspace: a schedule of more places");
   Workspace workspace;
   for (size_t place = 0; place < need.arena_bytes.size(); ++place) {
     auto& arena = workspace.arenas.emplace_back();

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <set>
 
-#include "base/planted.h"
 #include "checkpoint/safetensors.h"
 #include "model/weight_copy.h"
 #include "state/state_files.h"
@@ -31,7 +30,6 @@ bool by_name(const StateDigest::Item& a, const StateDigest::Item& b) { return a.
 Digest DigestBuilder::add(const std::string& component, std::vector<StateTensor> tensors) {
   std::sort(tensors.begin(), tensors.end(),
             [](const StateTensor& a, const StateTensor& b) { return a.name < b.name; });
-  if (planted("digest-leaves-out-a-tensor") && tensors.size() > 1) tensors.pop_back();
   Hasher hasher;
   hasher.update_field(component);
   hasher.update_u64(tensors.size());

@@ -168,7 +168,6 @@ Progress parse_progress(const std::string& text) {
   }
   const auto number = [&](const char* key) {
     const Json* value = json.find(key);
-    if (planted(std::string("forget-") + key)) return int64_t{0};
     if (value == nullptr || !value->is_signed() || value->as_int() < 0) {
       throw storage_error(std::string("counters: ") + key + " is no count");
     }
@@ -181,7 +180,7 @@ Progress parse_progress(const std::string& text) {
   progress.trained_tokens = number("trained_tokens");
   progress.skipped = number("skipped");
   progress.skipped_in_a_row = number("skipped_in_a_row");
-  progress.cursor = {number("epoch"), number("sequence") + planted("off-by-one-cursor")};
+  progress.cursor = {number("epoch"), number("sequence")};
   // Every step updates or is skipped.
   if (progress.updates > progress.step || progress.skipped != progress.step - progress.updates ||
       progress.skipped_in_a_row > progress.skipped) {

@@ -46,6 +46,12 @@ bool planted(std::string_view fault) {
 
 namespace test {
 
+bool any_planted() {
+  Planted& all = all_planted();
+  const std::shared_lock lock(all.mutex);
+  return !all.names.empty();
+}
+
 PlantedFault::PlantedFault(std::string name) : name_(std::move(name)) {
   const std::unique_lock lock(all_planted().mutex);
   is_new_ = all_planted().names.insert(name_).second;

@@ -14,7 +14,8 @@
 #include <string>
 
 #include "base/file_ops.h"
-#include "support/planted.h"
+#include "support/faulty_files.h"
+#include "budget/plan_time.h"
 
 namespace hearth::test {
 namespace {
@@ -30,9 +31,9 @@ std::string file_of(int fd) {
   return n < 0 ? "?" : std::string(path, static_cast<size_t>(n));
 }
 
-class DisturbedCalls : public FileCalls {
+class DisturbedCalls : public LayeredCalls {
  public:
-  DisturbedCalls() {
+  DisturbedCalls() : LayeredCalls(faulty_files()) {
     if (const char* log = std::getenv("HEARTH_CALL_LOG")) {
       log_ = ::open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     }
@@ -40,34 +41,38 @@ class DisturbedCalls : public FileCalls {
 
   int open(const char* path, int flags, unsigned mode) override {
     return before((flags & O_CREAT) != 0 ? "create" : "open", path),
-           FileCalls::open(path, flags, mode);
+           LayeredCalls::open(path, flags, mode);
   }
   int64_t pread(int fd, void* buffer, size_t bytes, uint64_t offset) override {
-    return before("read", fd), FileCalls::pread(fd, buffer, bytes, offset);
+    return before("read", fd), LayeredCalls::pread(fd, buffer, bytes, offset);
   }
   int64_t pwrite(int fd, const void* buffer, size_t bytes, uint64_t offset) override {
-    return before("write", fd), FileCalls::pwrite(fd, buffer, bytes, offset);
+    return before("write", fd), LayeredCalls::pwrite(fd, buffer, bytes, offset);
   }
   int64_t append(int fd, const void* buffer, size_t bytes) override {
-    return before("append", fd), FileCalls::append(fd, buffer, bytes);
+    return before("append", fd), LayeredCalls::append(fd, buffer, bytes);
   }
   int fallocate(int fd, uint64_t bytes) override {
-    return before("fallocate", fd), FileCalls::fallocate(fd, bytes);
+    return before("fallocate", fd), LayeredCalls::fallocate(fd, bytes);
   }
   int truncate(int fd, uint64_t bytes) override {
-    return before("truncate", fd), FileCalls::truncate(fd, bytes);
+    return before("truncate", fd), LayeredCalls::truncate(fd, bytes);
   }
-  int sync(int fd) override { return before("sync", fd), FileCalls::sync(fd); }
-  int close(int fd) override { return before("close", fd), FileCalls::close(fd); }
+  int sync(int fd) override { return before("sync", fd), LayeredCalls::sync(fd); }
+  int close(int fd) override { return before("close", fd), LayeredCalls::close(fd); }
   int rename(const char* from, const char* to, bool replace) override {
-    return before("rename", to), FileCalls::rename(from, to, replace);
+    return before("rename", to), LayeredCalls::rename(from, to, replace);
   }
   int mkdir(const char* path, unsigned mode) override {
-    return before("mkdir", path), FileCalls::mkdir(path, mode);
+    return before("mkdir", path), LayeredCalls::mkdir(path, mode);
   }
-  int unlink(const char* path) override { return before("unlink", path), FileCalls::unlink(path); }
-  int rmdir(const char* path) override { return before("rmdir", path), FileCalls::rmdir(path); }
-  int lock_exclusive(int fd) override { return before("lock", fd), FileCalls::lock_exclusive(fd); }
+  int unlink(const char* path) override {
+    return before("unlink", path), LayeredCalls::unlink(path);
+  }
+  int rmdir(const char* path) override { return before("rmdir", path), LayeredCalls::rmdir(path); }
+  int lock_exclusive(int fd) override {
+    return before("lock", fd), LayeredCalls::lock_exclusive(fd);
+  }
 
  private:
   void before(const char* name, int fd) { before(name, log_ >= 0 ? file_of(fd).c_str() : ""); }
@@ -91,7 +96,7 @@ DisturbedCalls calls;
 const FileCallsOverride override_for_ever(calls);
 
 // Half a second a start, of which tests make hundreds.
-const PlantedFault quick("machine-not-measured");
+const AssumedRates quick;
 
 }  // namespace
 }  // namespace hearth::test

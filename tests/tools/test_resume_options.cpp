@@ -5,10 +5,10 @@
 #include <map>
 
 #include "base/sanitized.h"
+#include "budget/plan_time.h"
 #include "options/option_table.h"
 #include "setup/template_date.h"
 #include "support/failing_calls.h"
-#include "support/planted.h"
 #include "tools/command_line_fixture.h"
 #include "train/training_fixture.h"
 
@@ -114,7 +114,7 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
 /// A run that was stopped at step 3 of 6, its directory put back before each start.
 struct StoppedRun {
   TrainingFixture f;
-  PlantedFault quick{"machine-not-measured"};
+  AssumedRates quick;
   std::vector<std::string> words;
   std::string root, result;  // of the run that was not stopped
 

@@ -4,14 +4,14 @@
 #include <map>
 #include <string>
 
-#include "support/planted.h"
+#include "budget/plan_time.h"
 #include "train/training_fixture.h"
 
 namespace hearth::test {
 
 class LoraFixture : public TrainingFixture {
  public:
-  PlantedFault quick{"machine-not-measured"};
+  AssumedRates quick;
 
   /// As TrainingFixture::config, of adapters on every group that the model has, with dropout.
   TrainConfig lora(const std::string& out) const {

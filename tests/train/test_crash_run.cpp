@@ -6,6 +6,7 @@
 #include "support/crash_states.h"
 #include "support/faulty_calls.h"
 #include "support/planted.h"
+#include "budget/plan_time.h"
 #include "train/training_fixture.h"
 
 namespace hearth::test {
@@ -122,7 +123,7 @@ class CrashedRun {
     return read_file(kWholeRun + "/model/model.safetensors") == result_ ? "" : "another result";
   }
 
-  PlantedFault quick_{"machine-not-measured"};
+  AssumedRates quick_;
   TrainingFixture f_;
   TrainConfig config_ = [&] {
     TrainConfig config = f_.config("run");

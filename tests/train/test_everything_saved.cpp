@@ -6,6 +6,7 @@
 #include "data/samples/row_set.h"
 #include "support/planted.h"
 #include "train/lora_fixture.h"
+#include "budget/plan_time.h"
 #include "train/resume.h"
 
 namespace hearth::test {
@@ -28,7 +29,7 @@ std::vector<std::string> components_of(const std::string& state) {
 /// Every component and counter of a state changes the end of a resume that goes without it.
 void require_all_needed(TrainingFixture& f,
                         const std::function<TrainConfig(const std::string&)>& config) {
-  const PlantedFault quick("machine-not-measured");
+  const AssumedRates quick;
   REQUIRE(f.run(config("whole")) == ExitCode::done);
   REQUIRE(f.run_until(config("stopped"), 3) == ExitCode::stopped);
   const std::string state = f.dir / "stopped/state/step-00000003";

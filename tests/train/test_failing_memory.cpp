@@ -4,8 +4,8 @@
 
 #include <new>
 
-#include "support/planted.h"
 #include "train/crash_fixture.h"
+#include "budget/plan_time.h"
 #include "train/training_fixture.h"
 
 namespace hearth::test {
@@ -70,7 +70,7 @@ TEST_CASE("failing memory: every allocation of a save and of a load") {
 
 /// Runs to the end after a stop, with allocations failing that are spread over the whole run.
 void spread_over_a_run(int64_t points) {
-  const PlantedFault quick("machine-not-measured");
+  const AssumedRates quick;
   TrainingFixture f;
   TrainConfig config = f.config("run");
   config.out = kCrashRun;

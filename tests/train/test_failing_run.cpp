@@ -5,8 +5,8 @@
 #include "support/failing_calls.h"
 #include "support/faulty_calls.h"
 #include "support/memory_disk.h"
-#include "support/planted.h"
 #include "train/export.h"
+#include "budget/plan_time.h"
 #include "train/training_fixture.h"
 
 namespace hearth::test {
@@ -22,7 +22,7 @@ std::string root_of_run() {
 
 /// A run of three steps that was stopped after the second, on a disk in memory.
 class StoppedRun {
-  PlantedFault quick_{"machine-not-measured"};
+  AssumedRates quick_;
 
  public:
   TrainingFixture f;

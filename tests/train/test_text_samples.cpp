@@ -1,7 +1,7 @@
 // Samples before and after training: what they are written behind, and that they change nothing.
 #include <catch2/catch_test_macros.hpp>
 
-#include "support/planted.h"
+#include "budget/plan_time.h"
 #include "train/text_samples.h"
 #include "train/training_fixture.h"
 
@@ -40,7 +40,7 @@ TEST_CASE("samples: prompts end where training begins, or in the middle of a tex
 }
 
 TEST_CASE("samples: before and after training, and no bit of it changes") {
-  const PlantedFault quick("machine-not-measured");
+  const AssumedRates quick;
   TrainingFixture f;
   for (const Method method : {Method::full, Method::lora}) {
     const std::string name = method == Method::full ? "full" : "lora";

@@ -4,6 +4,7 @@
 
 #include "base/sanitized.h"
 #include "support/planted.h"
+#include "budget/plan_time.h"
 #include "train/training_fixture.h"
 
 namespace hearth::test {
@@ -14,7 +15,7 @@ using Catch::Matchers::ContainsSubstring;
 /// Runs whose verdict is looked at.
 class VerdictFixture : public TrainingFixture {
  public:
-  const PlantedFault quick{"machine-not-measured"};
+  const AssumedRates quick;
   RecordingReporter reporter;
 
   TrainConfig lora(const std::string& out) const {

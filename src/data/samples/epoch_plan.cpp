@@ -5,7 +5,6 @@
 #include <tuple>
 #include <utility>
 
-#include "base/planted.h"
 #include "base/random.h"
 #include "data/samples/sampler.h"
 
@@ -22,7 +21,6 @@ enum : uint32_t { row_draws = 0, sequence_draws = 1 };
 // A random order of this epoch (Fisher-Yates).
 void shuffle(std::vector<uint32_t>& order, const SamplerOptions& options, int64_t epoch,
              uint32_t draws) {
-  if (planted("reuse-random-counter")) epoch = 0;
   const Random random(options.seed, RandomSite::shuffle, static_cast<uint32_t>(epoch), draws);
   for (size_t i = order.size(); i-- > 1;) std::swap(order[i], order[random.below(i, i + 1)]);
 }

@@ -7,12 +7,13 @@ namespace hearth {
 
 namespace {
 
-/// A layer has a dense MLP, or experts and perhaps a shared one beside them.
+/// A layer has a dense MLP, or routed experts with or without a shared expert.
 bool has_mlp(const ModelSpec& spec, int32_t layer) {
   return !spec.has_experts(layer) || spec.has_shared_expert(layer);
 }
 
-/// Where the tasks of a model run: where their blocks are. D and C stand with attention.
+/// Where the tasks of a model run: where their blocks live. Dispatch and combine have no blocks and
+/// run where attention runs.
 class Places {
  public:
   explicit Places(const PlanInput& input) : table_(input.table), spec_(input.spec) {}
@@ -37,18 +38,18 @@ class Places {
   const ModelSpec& spec_;
 };
 
-/// A list in the making: tasks at their places.
-class List {
+/// The tasks of layers, each added to a schedule at its place.
+class LayerTasks {
  public:
-  List(const PlanInput& input, Pass pass, int64_t cache_rows = 0)
+  LayerTasks(const PlanInput& input, Pass pass, int64_t cache_rows = 0)
       : input_(input), places_(input), builder_(input, pass, cache_rows) {}
 
   void add(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch) {
     builder_.add(kind, phase, layer, micro_batch, places_.of(kind, layer));
   }
 
-  /// The forward tasks of a layer for one micro-batch. A recompute makes again what backward reads;
-  /// the layer's output is not among it.
+  /// The forward tasks of a layer for one micro-batch. A recompute runs those whose values backward
+  /// reads; the layer's output is not among them.
   void add_layer(Phase phase, int32_t layer, int32_t micro_batch) {
     add(TaskKind::attention, phase, layer, micro_batch);
     if (has_mlp(input_.spec, layer)) add(TaskKind::mlp, phase, layer, micro_batch);
@@ -69,7 +70,8 @@ class List {
     add(TaskKind::attention, Phase::backward, layer, micro_batch);
   }
 
-  /// Norm, clip factor and updates: of every place that has trained tensors, or blocks of a layer.
+  /// A norm task for every place with trained tensors, the clip task, and for each layer an update
+  /// task for every place with blocks of that layer.
   void add_updates() {
     std::set<Place> trained, all;
     for (const Tensor& t : input_.table.tensors()) {
@@ -97,18 +99,18 @@ class List {
 };
 
 Schedule forward_schedule(const PlanInput& input, Pass pass, int64_t cache_rows) {
-  List list(input, pass, cache_rows);
+  LayerTasks tasks(input, pass, cache_rows);
   const auto layers = static_cast<int32_t>(input.spec.layers);
-  list.add(TaskKind::embed, Phase::forward, 0, 0);
-  for (int32_t layer = 0; layer < layers; ++layer) list.add_layer(Phase::forward, layer, 0);
-  list.add(TaskKind::head, Phase::forward, layers, 0);
-  return list.finish();
+  tasks.add(TaskKind::embed, Phase::forward, 0, 0);
+  for (int32_t layer = 0; layer < layers; ++layer) tasks.add_layer(Phase::forward, layer, 0);
+  tasks.add(TaskKind::head, Phase::forward, layers, 0);
+  return tasks.finish();
 }
 
 /// Whether every arena is within its place's budget.
-bool fits(const Schedule& list, const std::vector<uint64_t>& budgets) {
-  for (size_t place = 0; place < std::min(budgets.size(), list.arena_bytes.size()); ++place) {
-    if (list.arena_bytes[place] > budgets[place]) return false;
+bool fits(const Schedule& schedule, const std::vector<uint64_t>& budgets) {
+  for (size_t place = 0; place < std::min(budgets.size(), schedule.arena_bytes.size()); ++place) {
+    if (schedule.arena_bytes[place] > budgets[place]) return false;
   }
   return true;
 }
@@ -124,26 +126,26 @@ void place_blocks(ParameterTable& table, const SinglePlacement& placement) {
 }
 
 Schedule single_train_schedule(const PlanInput& input, int64_t group, bool recompute) {
-  List list(input, Pass::train);
+  LayerTasks tasks(input, Pass::train);
   const auto layers = static_cast<int32_t>(input.spec.layers);
   const auto count = static_cast<int32_t>(input.micro_batches);
   for (int32_t begin = 0; begin < count; begin += static_cast<int32_t>(group)) {
     const int32_t end = std::min(count, begin + static_cast<int32_t>(group));
-    for (int32_t m = begin; m < end; ++m) list.add(TaskKind::embed, Phase::forward, 0, m);
+    for (int32_t m = begin; m < end; ++m) tasks.add(TaskKind::embed, Phase::forward, 0, m);
     for (int32_t layer = 0; layer < layers; ++layer) {
-      for (int32_t m = begin; m < end; ++m) list.add_layer(Phase::forward, layer, m);
+      for (int32_t m = begin; m < end; ++m) tasks.add_layer(Phase::forward, layer, m);
     }
-    for (int32_t m = begin; m < end; ++m) list.add(TaskKind::head, Phase::forward, layers, m);
+    for (int32_t m = begin; m < end; ++m) tasks.add(TaskKind::head, Phase::forward, layers, m);
     for (int32_t layer = layers - 1; layer >= 0; --layer) {
       for (int32_t m = begin; m < end; ++m) {
-        if (recompute) list.add_layer(Phase::recompute, layer, m);
-        list.add_layer_backward(layer, m);
+        if (recompute) tasks.add_layer(Phase::recompute, layer, m);
+        tasks.add_layer_backward(layer, m);
       }
     }
-    for (int32_t m = begin; m < end; ++m) list.add(TaskKind::embed, Phase::backward, 0, m);
+    for (int32_t m = begin; m < end; ++m) tasks.add(TaskKind::embed, Phase::backward, 0, m);
   }
-  list.add_updates();
-  return list.finish();
+  tasks.add_updates();
+  return tasks.finish();
 }
 
 SingleTrainPlan plan_single_train(const PlanInput& input, std::optional<bool> recompute,

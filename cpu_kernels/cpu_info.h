@@ -7,7 +7,9 @@
 namespace hearth {
 
 /// The instruction set in use, as oneDNN names it: "avx2", "avx512_core", "avx512_core_amx", ...
-/// The environment variable ONEDNN_MAX_CPU_ISA lowers it, for all products.
+/// The environment variable HEARTH_ISA (isa.h) lowers it, for oneDNN and our own products; usage error
+/// for a value that is unknown or above what the machine has. Without HEARTH_ISA, oneDNN's own
+/// ONEDNN_MAX_CPU_ISA lowers it. Fixed by the first call.
 std::string cpu_isa();
 
 /// "2.6.3"

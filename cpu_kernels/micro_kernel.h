@@ -42,7 +42,7 @@ struct MicroKernel {
 extern const MicroKernel kAvx512Kernel;
 extern const MicroKernel kAvx2Kernel;
 
-/// The widest one that this machine has and ONEDNN_MAX_CPU_ISA allows.
+/// The widest one that this machine has and HEARTH_ISA allows.
 const MicroKernel& micro_kernel();
 
 }  // namespace hearth

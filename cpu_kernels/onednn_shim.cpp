@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <mutex>
+#include <new>
 #include <unordered_map>
 #include <utility>
 
+#include "cpu_kernels/isa.h"
 #include "cpu_kernels/packing.h"
 #include "cpu_kernels/product.h"
 
@@ -46,10 +50,43 @@ memory::desc operand_desc(int64_t rows, int64_t cols, bool transposed) {
 }
 
 // oneDNN's instruction sets are sets of bits, each holding those below it.
-bool has_isa(dnnl::cpu_isa wanted) {
+bool includes(unsigned set, dnnl::cpu_isa wanted) {
   const auto bits = static_cast<unsigned>(wanted);
-  static const auto effective = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
-  return (effective & bits) == bits;
+  return (set & bits) == bits;
+}
+
+dnnl::cpu_isa onednn_name(CpuIsa isa) {
+  switch (isa) {
+    case CpuIsa::amx: return dnnl::cpu_isa::avx512_core_amx;
+    case CpuIsa::avx512_bf16: return dnnl::cpu_isa::avx512_core_bf16;
+    case CpuIsa::avx512: return dnnl::cpu_isa::avx512_core;
+    default: return dnnl::cpu_isa::avx2;
+  }
+}
+
+CpuIsa highest_in(unsigned set) {
+  for (const CpuIsa isa : {CpuIsa::amx, CpuIsa::avx512_bf16, CpuIsa::avx512, CpuIsa::avx2}) {
+    if (includes(set, onednn_name(isa))) return isa;
+  }
+  return CpuIsa::below_avx2;
+}
+
+// What oneDNN and our own kernels may use: HEARTH_ISA lowers it, once, before the first product. The
+// lowered oneDNN generates the code of a machine that has no more.
+unsigned choose_instructions() {
+  const char* text = std::getenv("HEARTH_ISA");
+  const bool is_set = text != nullptr && *text != '\0';
+  const CpuIsa asked = is_set ? parse_isa(text) : CpuIsa::amx;
+  if (is_set) dnnl::set_max_cpu_isa(onednn_name(asked));
+  const auto effective = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  if (is_set) require_isa(asked, highest_in(effective));
+  HEARTH_CHECK(highest_in(effective) <= asked, "oneDNN was used before HEARTH_ISA was read");
+  return effective;
+}
+
+bool has_isa(dnnl::cpu_isa wanted) {
+  static const unsigned effective = choose_instructions();
+  return includes(effective, wanted);
 }
 
 // The product of one padded shape, with the memory objects that its calls point at their data.
@@ -86,13 +123,31 @@ class Product {
   std::unordered_map<int, memory> arguments_;
 };
 
+// oneDNN 2.6 generates the code of a product into memory that it never checks: where the system refuses
+// it, oneDNN writes through a null pointer. A product takes up to 1.2 MiB, so more than that must be
+// there before oneDNN is asked, and no other product may be made meanwhile.
+constexpr size_t kRoomForCode = 8u << 20;
+
+std::unique_ptr<Product> make_product(int64_t m, int64_t n, int64_t k, bool transpose_a,
+                                      bool transpose_b) {
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
+  ::operator delete(::operator new(kRoomForCode));  // raises bad_alloc; nothing touches it
+  try {
+    return std::make_unique<Product>(m, n, k, transpose_a, transpose_b);
+  } catch (const dnnl::error& error) {
+    if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
+    throw;
+  }
+}
+
 // Each thread has its own table, so that no lock is taken. Made inside a tile, where OpenMP has
 // one thread: the blocking that oneDNN chooses must not depend on the number of workers.
 Product& product(int64_t m, int64_t n, int64_t k, bool transpose_a, bool transpose_b) {
   thread_local std::unordered_map<int64_t, std::unique_ptr<Product>> table;
   const int64_t key = (((m * 4096 + n) * 4096 + k) * 2 + transpose_a) * 2 + transpose_b;
   auto& entry = table[key];
-  if (!entry) entry = std::make_unique<Product>(m, n, k, transpose_a, transpose_b);
+  if (!entry) entry = make_product(m, n, k, transpose_a, transpose_b);
   return *entry;
 }
 

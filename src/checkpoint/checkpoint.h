@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/pool.h"
+#include "checkpoint/companion_files.h"
 #include "checkpoint/safetensors.h"
 #include "model/family.h"
 #include "model/parameter_table.h"
@@ -91,13 +92,13 @@ class Checkpoint {
 };
 
 /// Writes the table's weights as a checkpoint in the names, types, shapes, order and shard plan of
-/// `base`, with config.json, index and companion files copied, into `directory`: must not exist
-/// (usage error), is written as .tmp-NAME beside it, read back and compared, and appears by one
+/// `base`, with config.json, index and companion files copied (less `changes`), into `directory`: must
+/// not exist (usage error), is written as .tmp-NAME beside it, read back and compared, and appears by one
 /// rename, durable. Rounds once, from the master. Tensors of the base that are no part of the model
 /// are copied. A weight that is not finite in its stored type is a numeric error. Failing leaves
 /// nothing behind.
 void write_checkpoint(const ParameterTable& table, const Checkpoint& base,
-                      const std::string& directory);
+                      const std::string& directory, const FileChanges& changes = {});
 
 /// A random checkpoint for a config.json in its family's published layout: matrices normal with
 /// initializer_range, drawn by (seed, tensor name, index); norms one; biases zero. `dtype` from the

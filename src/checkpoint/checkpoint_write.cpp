@@ -106,18 +106,18 @@ class WeightWriter {
 }  // namespace
 
 void write_checkpoint(const ParameterTable& table, const Checkpoint& base,
-                      const std::string& directory) {
+                      const std::string& directory, const FileChanges& changes) {
   NewDirectory result(directory);
   WeightWriter writer(table, base);
   for (const auto& file : base.files()) {
     writer.write(*file, result.path() + "/" + name_of_path(file->path()));
   }
-  std::vector<std::string> copied = base.companion_files();
-  copied.push_back("config.json");
+  std::vector<std::string> copied = {"config.json"};
   if (!base.index_text().empty()) copied.push_back("model.safetensors.index.json");
   for (const std::string& name : copied) {
     result.copy(base.directory() + "/" + name, name);
   }
+  write_companions(base, changes, result);
   const Checkpoint check(result.path());
   HEARTH_CHECK(check.files().size() == base.files().size(), "write_checkpoint: other shard plan");
   result.publish();

@@ -67,4 +67,10 @@ std::string find_model(const std::string& name) {
                     (revision == "main" ? "" : " --revision " + revision) + "' first");
 }
 
+ModelName name_of_model(const std::string& given, const std::string& directory) {
+  const size_t at = given.find('@');
+  if (given == directory || at == std::string::npos) return {given, ""};
+  return {given.substr(0, at), given.substr(at + 1)};
+}
+
 }  // namespace hearth

@@ -11,4 +11,12 @@ namespace hearth {
 /// An input error that names the place when it is not there.
 std::string find_model(const std::string& name);
 
+/// A model as files of a result name it.
+struct ModelName {
+  std::string name;      // as the user gave it, of a model of the hub without its revision
+  std::string revision;  // of a model of the hub, where the user gave one; else empty
+};
+/// What `find_model` found in `directory` under the name that the user gave.
+ModelName name_of_model(const std::string& given, const std::string& directory);
+
 }  // namespace hearth

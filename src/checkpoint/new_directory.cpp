@@ -34,12 +34,25 @@ NewDirectory::~NewDirectory() {
   }
 }
 
-void NewDirectory::copy(const std::string& from, const std::string& name) const {
+template <typename Make>
+void NewDirectory::in_folder(const std::string& name, const Make& make) const {
   const size_t slash = name.find('/');
   const std::string folder = temporary_ + "/" + name.substr(0, slash);
   if (slash != std::string::npos) make_directory(folder);
-  copy_file(from, temporary_ + "/" + name);
+  make(temporary_ + "/" + name);
   if (slash != std::string::npos) sync_directory(folder);
+}
+
+void NewDirectory::copy(const std::string& from, const std::string& name) const {
+  in_folder(name, [&](const std::string& path) { copy_file(from, path); });
+}
+
+void NewDirectory::write(const std::string& name, std::string_view content) const {
+  in_folder(name, [&](const std::string& path) {
+    OutputFile file(path);
+    file.write(content.data(), content.size());
+    file.close();
+  });
 }
 
 void NewDirectory::publish() {

@@ -26,9 +26,11 @@ Digest base_digest(const Checkpoint& base);
 struct AdapterFileOptions {
   AdapterLayout layout = AdapterLayout::per_expert;
   std::string base_name = {};              // base_model_name_or_path; empty: the base's directory
+  std::string revision = {};               // of a model of the hub; empty: none was asked for
   std::optional<Digest> base_digest = {};  // where it is known already
   /// Lines of the card, README.md: what was trained, on what, how. Names and values.
   std::vector<std::pair<std::string, std::string>> card = {};
+  FileChanges changes = {};  // of the base's companion files
 };
 
 /// Usage error naming the first tensor that is trained and that a PEFT directory cannot hold: of an

@@ -9,7 +9,13 @@
 
 namespace hearth {
 
-std::string adapter_card(const AdapterPlan& plan, const std::string& base,
+/// The base as loaders of the adapter find it.
+struct CardBase {
+  std::string name;      // a path, or org/name of the hub
+  std::string revision;  // of the hub; empty: the newest
+};
+
+std::string adapter_card(const AdapterPlan& plan, const CardBase& base,
                          const std::vector<std::pair<std::string, std::string>>& lines);
 
 }  // namespace hearth

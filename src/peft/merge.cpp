@@ -213,7 +213,7 @@ void verify_file(MergedTensors& merged, const SafetensorsFile& source, const std
 }  // namespace
 
 void write_merged(const ParameterTable& table, const Checkpoint& base, const Pool& pool,
-                  const std::string& directory) {
+                  const std::string& directory, const FileChanges& changes) {
   NewDirectory result(directory);
   MergedTensors merged(table, base, pool);
   for (const auto& file : base.files()) {
@@ -221,10 +221,10 @@ void write_merged(const ParameterTable& table, const Checkpoint& base, const Poo
     write_file(merged, *file, path);
     verify_file(merged, *file, path);
   }
-  std::vector<std::string> copied = base.companion_files();
-  copied.push_back("config.json");
+  std::vector<std::string> copied = {"config.json"};
   if (!base.index_text().empty()) copied.push_back("model.safetensors.index.json");
   for (const std::string& name : copied) result.copy(base.directory() + "/" + name, name);
+  write_companions(base, changes, result);
   const Checkpoint check(result.path());
   HEARTH_CHECK(check.files().size() == base.files().size(), "write_merged: other shard plan");
   result.publish();

@@ -301,14 +301,12 @@ void write_adapter(const ParameterTable& table, const Checkpoint& base,
       .write(options.layout, options.base_digest ? *options.base_digest : base_digest(base));
   Json config = plan.config();
   config["base_model_name_or_path"] = name;
-  config["revision"] = nullptr;
+  config["revision"] = options.revision.empty() ? Json() : Json(options.revision);
   write_text(result.path() + "/" + kAdapterConfig, config.dump(2) + "\n");
-  std::string card = adapter_card(plan, name, options.card) + "\n";
+  std::string card = adapter_card(plan, {name, options.revision}, options.card) + "\n";
   for (const std::string& line : reader_notes(table, options.layout)) card += "* " + line + "\n";
   write_text(result.path() + "/README.md", card);
-  for (const std::string& file : base.companion_files()) {
-    result.copy(base.directory() + "/" + file, file);
-  }
+  write_companions(base, options.changes, result);
   result.publish();
 }
 

@@ -114,9 +114,7 @@ std::string figures_table(const Sides& sides) {
       },
       percent_text);
   add(
-      "peak memory",
-      [](const RunHistory& r) { return static_cast<double>(r.metrics.peak_rss_bytes); },
-      bytes_text);
+      "peak memory", [](const RunHistory& r) { return r.peak_bytes(); }, bytes_text);
   add(
       "skipped steps",
       [](const RunHistory& r) { return static_cast<double>(r.metrics.not_finite); }, number_text);

@@ -95,9 +95,9 @@ std::string header_section(const RunHistory& run) {
         "Tokens per second", number_text(static_cast<double>(m.tokens) / m.time_s),
         m.bound_pct.empty() ? "" : percent_text(m.bound_pct.all.mean()) + " of the bound");
   }
-  if (m.peak_rss_bytes > 0) {
+  if (run.peak_bytes() > 0) {
     figures +=
-        figure_html("Peak memory", bytes_text(static_cast<double>(m.peak_rss_bytes)),
+        figure_html("Peak memory", bytes_text(run.peak_bytes()),
                     m.peak_device_bytes > 0
                         ? bytes_text(static_cast<double>(m.peak_device_bytes)) + " on devices"
                         : "of the process");

@@ -81,7 +81,7 @@ std::string details_of(const Json& event) {
 
 bool is_alarm(const std::string& name) {
   return name == "warning" || name == "skipped_step" || name == "save_failed" ||
-         name == "state_rejected" || name == "failed";
+         name == "state_rejected" || name == "failed" || name == "verdict";
 }
 
 void show(JournalHistory& journal, const std::string& name, const Json& event) {
@@ -94,6 +94,20 @@ void show(JournalHistory& journal, const std::string& name, const Json& event) {
     journal.events_of_beginning = kFirstEvents;
     journal.events.erase(from, to);
   }
+}
+
+/// The run printed it as a warning, so it is one.
+void show_alarm(JournalHistory& journal, const Json& verdict) {
+  ++journal.warnings;
+  std::string reasons;
+  if (const Json* list = verdict.find("reasons"); list && list->is_array()) {
+    for (const Json& reason : list->as_array()) {
+      if (reason.is_string()) reasons += (reasons.empty() ? "" : "; ") + reason.as_string();
+    }
+  }
+  Json event = JsonObject{{"time", text_of(verdict, "time")}, {"message", "alarm: " + reasons}};
+  if (step_of(verdict)) event["step"] = *step_of(verdict);
+  show(journal, "verdict", event);
 }
 
 void take_evaluation(JournalHistory& journal, const Json& event) {
@@ -131,6 +145,8 @@ void take(JournalHistory& journal, const Json& event) {
   }
   if (name == "resume") {
     ++journal.resumes;
+    const Json* changes = event.find("changes");
+    if (changes && changes->is_array()) journal.warnings += std::ssize(changes->as_array());
     if (step_of(event) && journal.resume_steps.size() < kMostResumes) {
       journal.resume_steps.push_back(*step_of(event));
     }
@@ -142,12 +158,13 @@ void take(JournalHistory& journal, const Json& event) {
     journal.end_step = step_of(event);
     journal.end_code = count_of(event, "code");
   }
-  journal.warnings += name == "warning";
+  journal.warnings += name == "warning" || name == "state_rejected";
   journal.failed_saves += name == "save_failed";
   if (name == "eval") return take_evaluation(journal, event);
   if (name == "sample" || name == "samples") return take_sample(journal, event);
   if (name == "verdict") {
     journal.verdict = event;
+    if (text_of(event, "verdict") == "alarm") show_alarm(journal, event);
     return;
   }
   if (name == "plan") {

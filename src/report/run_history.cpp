@@ -100,6 +100,13 @@ std::string RunHistory::option(const std::string& key) const {
   return "";
 }
 
+double RunHistory::peak_bytes() const {
+  for (const PlannedPlace& place : memory) {
+    if (place.place == "host" && place.measured_peak_bytes) return *place.measured_peak_bytes;
+  }
+  return static_cast<double>(metrics.peak_rss_bytes);
+}
+
 std::optional<double> RunHistory::planned(const char* key) const { return number_at(plan, key); }
 
 RunHistory read_run(const std::string& directory) {

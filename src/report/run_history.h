@@ -39,6 +39,9 @@ struct RunHistory {
   std::string option(const std::string& key) const;
   /// A number of plan.json.
   std::optional<double> planned(const char* key) const;
+  /// The peak of the process: what plan.json measured at the end of the run; while it trains, the most
+  /// that a step has written. 0: not known.
+  double peak_bytes() const;
 };
 
 /// Reads a run directory, while it is trained in or later; changes nothing. Input error when it is no

@@ -39,6 +39,7 @@ struct Interval {
 /// What model and data commands share. Defaults are those of `--help`.
 struct RunConfig {
   std::string model;               // directory
+  std::string model_name = {};     // as the user gave it: a path, org/name, org/name@revision
   std::string adapter;             // directory of one that is added to the model; empty: none
   bool accept_other_base = false;  // than the one that the adapter was trained on
   AdapterLayout adapter_layout = AdapterLayout::per_expert;

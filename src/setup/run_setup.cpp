@@ -10,19 +10,16 @@
 #include "checkpoint/description.h"
 #include "data/samples/row_cache.h"
 #include "model/adapters.h"
+#include "setup/compute_choice.h"
 #include "setup/expert_count.h"
 
 namespace hearth {
 
 namespace {
 
-/// bf16 by itself only where the hardware has it and the checkpoint is stored so.
-Compute choose_compute(ComputeChoice choice, const ParameterTable& table, bool in_hardware) {
-  if (choice == ComputeChoice::f32) return Compute::f32;
-  if (choice == ComputeChoice::bf16) return Compute::bf16;
-  const bool stored_bf16 = std::any_of(table.tensors().begin(), table.tensors().end(),
-                                       [](const Tensor& t) { return t.stored == DType::bf16; });
-  return in_hardware && stored_bf16 ? Compute::bf16 : Compute::f32;
+bool is_stored_as_bf16(const ParameterTable& table) {
+  return std::any_of(table.tensors().begin(), table.tensors().end(),
+                     [](const Tensor& t) { return t.stored == DType::bf16; });
 }
 
 bool has_bf16(const RunSetup& setup, const SinglePlacement& placement) {
@@ -104,8 +101,8 @@ RunSetup open_run(const RunConfig& config, bool weights_needed) {
 void set_placement(RunSetup& setup, const SinglePlacement& placement) {
   setup.placement = placement;
   place_blocks(setup.table, placement);
-  setup.settings.compute =
-      choose_compute(setup.compute_choice, setup.table, has_bf16(setup, placement));
+  setup.settings.compute = choose_compute(setup.compute_choice, is_stored_as_bf16(setup.table),
+                                          has_bf16(setup, placement));
 }
 
 JsonArray devices_json(const RunSetup& setup) {
@@ -252,6 +249,27 @@ RunSetup prepare(const TrainConfig& config, bool weights_needed) {
 RunSetup prepare_training(const TrainConfig& config) { return prepare(config, true); }
 RunSetup prepare_planning(const TrainConfig& config) { return prepare(config, false); }
 
+ModelName model_name(const RunConfig& config) {
+  return name_of_model(config.model_name.empty() ? config.model : config.model_name, config.model);
+}
+
+TemplateOptions template_options(const RunConfig& config) {
+  return {config.model, config.chat_template, config.template_date, config.follow_links,
+          config.adapter};
+}
+
+void warn_of_positions(const RunConfig& config, const ModelSpec& spec, int64_t longest) {
+  const std::string made_for = "the model was made for " + std::to_string(spec.max_positions) +
+                               " positions (max_position_embeddings), and what lies beyond them is "
+                               "computed without training";
+  if (longest > spec.max_positions) {
+    log_warning("the longest sequence has " + std::to_string(longest) + " tokens: " + made_for +
+                "; --seq-len " + std::to_string(spec.max_positions) + " cuts longer rows");
+  } else if (config.seq_len > spec.max_positions && config.seq_len != RunConfig().seq_len) {
+    log_warning("--seq-len " + std::to_string(config.seq_len) + ": " + made_for);
+  }
+}
+
 RowOptions row_options(const RunConfig& config) {
   RowOptions options;
   options.model = config.model;
@@ -260,6 +278,7 @@ RowOptions row_options(const RunConfig& config) {
   options.follow_links = config.follow_links;
   options.chat_template = config.chat_template;
   options.template_date = config.template_date;
+  options.adapter = config.adapter;
   options.no_special_in_content = config.no_special_in_content;
   options.skip_bad_rows = config.skip_bad_rows;
   options.seq_len = config.seq_len;
@@ -269,8 +288,7 @@ RowOptions row_options(const RunConfig& config) {
 
 RunRowsRequest rows_request(const RunConfig& config, const RunSetup& setup, Reporter& reporter) {
   if (!config.chat_template.empty()) {  // known before a chat is read, or where none is
-    const ChatTemplate known(
-        {config.model, config.chat_template, config.template_date, config.follow_links});
+    const ChatTemplate known(template_options(config));
   }
   RunRowsRequest request;
   request.rows = row_options(config);

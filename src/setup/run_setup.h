@@ -8,6 +8,8 @@
 
 #include "base/json.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/hub_cache.h"
+#include "data/chat/chat_template.h"
 #include "data/samples/run_rows.h"
 #include "data/samples/sampler.h"
 #include "model/adapters.h"
@@ -79,6 +81,16 @@ const char* name_of(Compute compute);
 int64_t all_parameters(const ParameterTable& table);
 /// Parameters that are trained.
 int64_t trained_parameters(const ParameterTable& table);
+
+/// The model as files of the result name it.
+ModelName model_name(const RunConfig& config);
+
+/// Which chat template the run uses.
+TemplateOptions template_options(const RunConfig& config);
+
+/// Warns of sequences that are longer than what the model was made for, and of a --seq-len that would
+/// allow them. `longest` of the data, in tokens.
+void warn_of_positions(const RunConfig& config, const ModelSpec& spec, int64_t longest);
 
 /// How rows become samples. The vocabulary, by which ids in rows are checked, is left open.
 RowOptions row_options(const RunConfig& config);

@@ -13,6 +13,7 @@ Json evaluate(const RunConfig& config, Reporter& reporter) {
   RunRowsRequest rows_wanted = rows_request(config, setup, reporter);
   rows_wanted.files = parse_data_files(config.data, spelled(Setting::data), false);
   const RunRows rows(rows_wanted, Pool(setup.workers, setup.cores));
+  warn_of_positions(config, setup.spec, rows.training().longest());
   EvalBatches batches(rows.training(), sampler_options(config));
   PlanRequest request;
   request.longest = rows.training().longest();

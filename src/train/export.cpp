@@ -14,6 +14,7 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/hub_cache.h"
 #include "checkpoint/safetensors.h"
+#include "data/chat/template_files.h"
 #include "device/device.h"
 #include "device/host_device.h"
 #include "model/parameter_memory.h"
@@ -60,6 +61,18 @@ std::string model_of(const SavedState& state) {
   }
   throw input_error("{}: does not name the model that was trained; give {}", state.directory,
                     spelled(Setting::model));
+}
+
+/// The chat templates that the run trained with, where they are not those of its base.
+std::vector<TemplateSource> templates_of(const SavedState& state, Reporter& reporter) {
+  const Json* saved = state.extra.find("templates");
+  if (saved != nullptr) return read_templates(*saved, state.directory + "/manifest.json");
+  const std::string option = option_of(state, "chat-template");
+  if (!option.empty() && option != "null") {
+    reporter.warn(state.directory + ": holds no text of --chat-template " + option +
+                  ", as states of older versions; the result carries the template of its base");
+  }
+  return {};
 }
 
 /// Memory for every weight in its stored type.
@@ -130,7 +143,10 @@ void export_merged(const MergeConfig& config, Reporter& reporter) {
   const LoadedAdapter loaded(file, base);
   const Topology topology = detect_topology();
   const Pool pool(static_cast<int>(topology.cores.size()), {});
-  write_merged(loaded.table, base, pool, config.out);
+  const FileChanges changes =
+      template_changes(carried_templates({model, "", "", config.follow_links, config.adapter}),
+                       model, config.follow_links);
+  write_merged(loaded.table, base, pool, config.out, changes);
   reporter.note("merged " + config.adapter + " into " + model + ": " + config.out);
 }
 
@@ -138,13 +154,16 @@ void export_state(const ExportConfig& config, Reporter& reporter) {
   const StopSignals signals;
   require_new(config.out);
   const SavedState state = find_state(config.from_state, reporter);
-  const std::string model = find_model(config.model.empty() ? model_of(state) : config.model);
+  const std::string given = config.model.empty() ? model_of(state) : config.model;
+  const std::string model = find_model(given);
   if (file_info(model).kind != FileKind::directory) {
     throw input_error("{}: not a directory; give the model that was trained ({})", model,
                       spelled(Setting::model));
   }
   const Checkpoint base(model, config.follow_links);
   check_model_content(state.extra, base);
+  const FileChanges changes =
+      template_changes(templates_of(state, reporter), model, config.follow_links);
   const SafetensorsFile weights(state.directory + "/weights.safetensors");
   if (const Json* scales = state.extra.find("lora")) {
     LoadedAdapter trained(saved_adapters(base, weights, *scales));
@@ -152,7 +171,14 @@ void export_state(const ExportConfig& config, Reporter& reporter) {
     const bool was_fused = option_of(state, "adapter-layout") == "fused";
     const AdapterLayout layout =
         config.layout.value_or(was_fused ? AdapterLayout::fused : AdapterLayout::per_expert);
-    write_adapter(trained.table, base, {layout, model}, config.out);
+    AdapterFileOptions options;
+    options.layout = layout;
+    const ModelName name =
+        name_of_model(config.model_name.empty() ? given : config.model_name, model);
+    options.base_name = name.name;
+    options.revision = name.revision;
+    options.changes = changes;
+    write_adapter(trained.table, base, options, config.out);
     reporter.note("state of step " + std::to_string(state.step) + " as an adapter: " + config.out);
     return;
   }
@@ -162,7 +188,7 @@ void export_state(const ExportConfig& config, Reporter& reporter) {
   const Pool pool(static_cast<int>(topology.cores.size()), {});
   base.read_weights(table, pool);
   read_trained(weights, table);
-  write_checkpoint(table, base, config.out);
+  write_checkpoint(table, base, config.out, changes);
   reporter.note("state of step " + std::to_string(state.step) + " as a checkpoint: " + config.out);
 }
 

@@ -15,6 +15,7 @@ struct ExportConfig {
   std::string out;                           // must not exist
   std::optional<AdapterLayout> layout = {};  // of an adapter; unset: the run's
   bool follow_links = false;
+  std::string model_name = {};  // the base as the user gave it; empty: as `model`
 };
 
 struct MergeConfig {

@@ -22,8 +22,7 @@ constexpr int64_t kPromptPiece = 256;
 
 std::string prompt_text(const GenerateConfig& config) {
   if (config.messages_file.empty()) return config.prompt;
-  const ChatTemplate chat_template(
-      {config.model, config.chat_template, config.template_date, config.follow_links});
+  const ChatTemplate chat_template(template_options(config));
   const Json file =
       parse_json(read_file(config.messages_file, uint64_t{64} << 20), config.messages_file);
   const Chat chat = read_chat(file, config.messages_file);
@@ -52,6 +51,12 @@ std::string generate(const GenerateConfig& config, Reporter& reporter,
   }
   const auto prompt_tokens = static_cast<int64_t>(ids.size());
   const int64_t longest = prompt_tokens + config.max_new_tokens;
+  const auto warn_beyond = [&](const std::string& what) {
+    reporter.warn(what + ": the model was made for " + std::to_string(setup.spec.max_positions) +
+                  " positions (max_position_embeddings); expect poor text beyond them");
+  };
+  const bool fits = prompt_tokens <= setup.spec.max_positions;
+  if (!fits) warn_beyond("the prompt has " + std::to_string(prompt_tokens) + " tokens");
 
   PlanRequest request;
   request.longest = longest;
@@ -97,6 +102,9 @@ std::string generate(const GenerateConfig& config, Reporter& reporter,
     give(decoder.push(id));
   }
   give(decoder.finish());
+  if (fits && std::ssize(ids) > setup.spec.max_positions) {
+    warn_beyond("prompt and answer have " + std::to_string(ids.size()) + " tokens");
+  }
   return text;
 }
 

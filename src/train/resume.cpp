@@ -10,6 +10,7 @@
 #include "data/samples/row_key.h"
 #include "model/adapters.h"
 #include "state/state_adapter.h"
+#include "train/spelling.h"
 
 namespace hearth {
 
@@ -257,8 +258,9 @@ void check_model_content(const Json& saved, const Checkpoint& base) {
   compare_content(saved, current, "model", "give --model the checkpoint that was trained");
 }
 
-std::vector<std::string> check_identity(const Json& saved, const Json& current,
+std::vector<std::string> check_identity(const Json& as_saved, const Json& current,
                                         const TrainConfig& config) {
+  const Json saved = in_current_spelling(as_saved, current);
   std::vector<std::string> changes;
   const Json* was = saved.find("options");
   if (was == nullptr || !was->is_object()) {
@@ -303,11 +305,17 @@ std::vector<std::string> check_identity(const Json& saved, const Json& current,
   }
   // What was kept for evaluation must not be trained on after a resume.
   const Json *held_before = saved.find("val-rows"), *held_now = current.find("val-rows");
-  if (held_before && held_now && held_before->dump() != held_now->dump() && !allowed("val-size")) {
+  const bool kept_differ = held_before && held_now && held_before->dump() != held_now->dump();
+  if (kept_differ && !allowed("val-size")) {
     throw usage_error(
         "--val-size: the rows kept for evaluation would be others than in the saved state, so some "
         "of them would be trained on; give the old --seed, --data, --seq-len and --overflow, or "
         "--allow-change val-size");
+  }
+  if (kept_differ || (!held_before && held_now && has_changed("val-size"))) {
+    changes.push_back(
+        "rows kept for evaluation: others than before, so the run evaluates rows that it trains on "
+        "at another time; its evaluation losses leak and look better than they are");
   }
   if (!has_changed("chat-template") && saved.find("chat-template") != nullptr) {
     compare_content(saved, current, "chat-template");

@@ -97,9 +97,15 @@ void TrainingRun::write_result() {
   const std::string result = directory_.result();
   const auto write = [&](const std::string& path) {
     if (config_.method == Method::full) {
-      return write_checkpoint(setup_.table, *setup_.checkpoint, path);
+      return write_checkpoint(setup_.table, *setup_.checkpoint, path, result_changes_);
     }
-    write_adapter(setup_.table, *setup_.checkpoint, {config_.adapter_layout, config_.model}, path);
+    AdapterFileOptions options;
+    options.layout = config_.adapter_layout;
+    const ModelName base = model_name(config_);
+    options.base_name = base.name;
+    options.revision = base.revision;
+    options.changes = result_changes_;
+    write_adapter(setup_.table, *setup_.checkpoint, options, path);
   };
   if (file_info(result).kind == FileKind::none) return write(result);
   // That of an earlier end of the run stays until the new one is whole.
@@ -124,8 +130,11 @@ void TrainingRun::tell_end() {
                  (speaks ? ", AutoTokenizer" : ""));
   if (config_.method == Method::lora) {
     reporter_.note("  from peft import PeftModel");
-    reporter_.note("  base = AutoModelForCausalLM.from_pretrained(" +
-                   Json(setup_.checkpoint->directory()).dump() + ")");
+    const ModelName base = model_name(config_);
+    const std::string revision =
+        base.revision.empty() ? "" : ", revision=" + Json(base.revision).dump();
+    reporter_.note("  base = AutoModelForCausalLM.from_pretrained(" + Json(base.name).dump() +
+                   revision + ")");
     reporter_.note("  model = PeftModel.from_pretrained(base, " + name + ")");
   } else {
     reporter_.note("  model = AutoModelForCausalLM.from_pretrained(" + name + ")");

@@ -32,6 +32,11 @@ TrainingData::TrainingData(const TrainConfig& config, const RunSetup& setup, Rep
   }
 }
 
+int64_t TrainingData::longest() const {
+  const RowSet& evaluated = eval_rows ? eval_rows->training() : rows.validation();
+  return std::max(rows.training().longest(), evaluated.longest());
+}
+
 uint64_t TrainingData::bytes() const {
   const int64_t bytes = rows.bytes() + sampler.bytes() + (eval_rows ? eval_rows->bytes() : 0) +
                         (eval ? eval->bytes() : 0);
@@ -135,6 +140,7 @@ PlannedRun::PlannedRun(const TrainConfig& config, RunSetup opened, Reporter& rep
       plan(make_run_plan(subject, request)),
       steps(run_steps(config, rows())),
       times(predict(setup, plan, rates, step_work(config, request, rows()), steps)) {
+  warn_of_positions(config, setup.spec, data ? data->longest() : 0);
   require_planned(config, plan_json(plan, setup, times));
 }
 

@@ -19,7 +19,9 @@ TrainingRun::TrainingRun(const TrainConfig& config, RunReporter& reporter)
       plan_(run_.plan),
       steps_(*run_.steps),
       warmup_(warmup_steps(config, steps_)),
-      routing_(setup_.spec) {
+      routing_(setup_.spec),
+      templates_(carried_templates(template_options(config))),
+      result_changes_(template_changes(templates_, config.model, config.follow_links)) {
   require_fit(run_, config);
 }
 
@@ -28,6 +30,7 @@ std::optional<SavedState> TrainingRun::choose_state() {
       config_, setup_, data_.rows.digests(),
       data_.eval_rows ? data_.eval_rows->digests() : std::vector<std::pair<std::string, Digest>>{});
   if (run_.experts) identity_["experts"] = run_.experts->record;
+  if (!templates_.empty()) identity_["templates"] = templates_json(templates_);
   if (config_.val_size > 0) identity_["val-rows"] = data_.rows.split().hex();
   const auto reject = [this](const RejectedState& state) {
     reporter_.warn_of_event(state.message());

@@ -9,6 +9,7 @@
 
 #include "budget/plan_changes.h"
 #include "budget/plan_report.h"
+#include "data/chat/template_files.h"
 #include "record/journal.h"
 #include "record/metrics.h"
 #include "record/run_directory.h"
@@ -39,7 +40,8 @@ struct TrainingData {
   std::optional<EvalBatches> eval;
 
   TrainingData(const TrainConfig& config, const RunSetup& setup, Reporter& reporter);
-  uint64_t bytes() const;  // in memory, orders included
+  int64_t longest() const;  // row, in tokens
+  uint64_t bytes() const;   // in memory, orders included
 };
 
 /// What a training run asks of its plan: bounds from the data, or without data those of the options.
@@ -178,6 +180,8 @@ class TrainingRun {
   Progress progress_;
   Routing routing_;
   FrozenContent frozen_at_start_;
+  std::vector<TemplateSource> templates_;  // that the result carries; none: the base's
+  FileChanges result_changes_;             // of the base's companion files, for these templates
   std::unique_ptr<MetricsLog> metrics_;
   std::unique_ptr<Journal> journal_;
   std::unique_ptr<TensorBoardLog> scalars_;

@@ -23,7 +23,17 @@ std::string count(int64_t n, const std::string& name) {
   return std::to_string(n) + " " + name + (n == 1 ? "" : "s");
 }
 
-std::string mebibytes(uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
+/// As the report shows them: "7.25 MiB", "36.9 MiB", "120 MiB", "1.50 GiB".
+std::string size_text(uint64_t bytes) {
+  const char* const units[] = {"KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes) / 1024;
+  size_t unit = 0;
+  while (value >= 1000 && unit < 3) value /= 1024, ++unit;
+  char text[32];
+  const int digits = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+  std::snprintf(text, sizeof text, "%.*f %s", digits, value, units[unit]);
+  return text;
+}
 
 JsonArray first_of(const std::vector<std::string>& names) {
   constexpr size_t kMost = 20;
@@ -210,16 +220,16 @@ class Judge {
   void plan() {
     const bool above = facts_.measured_bytes > facts_.planned_bytes;
     if (above) {
-      alarm("memory above the plan: " + mebibytes(facts_.measured_bytes) + ", planned " +
-            mebibytes(facts_.planned_bytes));
+      alarm("memory above the plan: " + size_text(facts_.measured_bytes) + ", planned " +
+            size_text(facts_.planned_bytes));
     }
     found("memory",
           JsonObject{{"planned", facts_.planned_bytes}, {"measured", facts_.measured_bytes}});
     found("step_time_s",
           JsonObject{{"predicted", facts_.predicted_s},
                      {"measured", facts_.measured_s ? Json(*facts_.measured_s) : Json()}});
-    line("plan: memory " + mebibytes(facts_.planned_bytes) + ", measured " +
-         mebibytes(facts_.measured_bytes) + "; a step " + rounded(facts_.predicted_s) + " s" +
+    line("plan: memory " + size_text(facts_.planned_bytes) + ", measured " +
+         size_text(facts_.measured_bytes) + "; a step " + rounded(facts_.predicted_s) + " s" +
          (facts_.measured_s ? ", measured " + rounded(*facts_.measured_s) + " s" : ""));
   }
 

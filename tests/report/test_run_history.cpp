@@ -45,6 +45,35 @@ TEST_CASE("a finished run") {
   CHECK(run.result == "");
 }
 
+TEST_CASE("one figure of the peak: what the plan measured, else the most that a step wrote") {
+  RunFiles f;
+  f.write_run();
+  CHECK(read_run(f.path()).peak_bytes() == 1048576);
+  f.write("plan.json", R"({"memory": [{"place": "virtual:0", "measured_peak_bytes": 5},
+    {"place": "host", "measured_peak_bytes": 38700000}]})");
+  CHECK(read_run(f.path()).peak_bytes() == 38700000);
+}
+
+TEST_CASE("what was printed as a warning is counted as one, the verdict among them") {
+  RunFiles f;
+  f.write_run();
+  f.write("journal.jsonl",
+          R"({"event": "start", "steps": 4}
+{"event": "warning", "step": 1, "message": "m"}
+{"event": "state_rejected", "state": "s", "file": "f", "reason": "r"}
+{"event": "resume", "step": 2, "changes": ["lr: 1 -> 2", "steps: 3 -> 4"]}
+{"event": "verdict", "step": 4, "verdict": "alarm", "reasons": ["a moved", "b did not"]}
+)");
+  const JournalHistory j = read_run(f.path()).journal;
+  CHECK(j.warnings == 5);
+  CHECK(j.events.back().name == "verdict");
+  CHECK(j.events.back().is_alarm);
+  CHECK(j.events.back().details == "alarm: a moved; b did not");
+  f.write("journal.jsonl", R"({"event": "verdict", "step": 4, "verdict": "ok", "reasons": []})"
+                           "\n");
+  CHECK(read_run(f.path()).journal.warnings == 0);
+}
+
 TEST_CASE("steps that a resume repeats count once, the later line") {
   RunFiles f;
   f.write("metrics.jsonl", metrics_line(1, "9") + metrics_line(2, "8") + metrics_line(3, "7") +

@@ -16,7 +16,8 @@ ExitCode run_export(const Options& options) {
   }
   std::optional<AdapterLayout> layout;
   if (options.layout_given) layout = options.adapter_layout;
-  export_state({options.from_state, options.model, options.out, layout, options.follow_links},
+  export_state({options.from_state, options.model, options.out, layout, options.follow_links,
+                options.model_name},
                console);
   return ExitCode::done;
 }

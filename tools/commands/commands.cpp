@@ -4,6 +4,7 @@
 #include "checkpoint/hub_cache.h"
 #include "commands/option_checks.h"
 #include "commands/output.h"
+#include "cpu_kernels/cpu_info.h"
 #include "cpu_kernels/cpu_ops.h"
 #include "device/cuda_runtime.h"
 #include "gpu_kernels/cuda_ops.h"
@@ -30,6 +31,7 @@ ExitCode run_command(const CommandLine& line) {
                                   : LogLevel::normal);
   for (const std::string& note : line.notes) log_info(note);
   if (!options.model.empty()) {
+    options.model_name = options.model;
     options.model = find_model(options.model);
     if (options.model != line.options.model) log_verbose("model: " + options.model);
   }
@@ -37,6 +39,7 @@ ExitCode run_command(const CommandLine& line) {
   if (*line.command == Command::inspect || *line.command == Command::verify) {
     options.operand = find_model(options.operand);
   }
+  cpu_isa();  // a HEARTH_ISA that cannot be is refused before anything is done
   register_cpu_ops();
   register_cuda_ops();
   set_cuda_back_end({cuda_calls, "cuda", cuda_architectures()});

@@ -18,6 +18,7 @@ struct TemplateOptions {
   std::string choice;         // --chat-template: "chatml", a name of the model's list, a file
   std::string date;           // --template-date, YYYY-MM-DD; empty: today
   bool follow_links = false;  // of the model directory
+  std::string adapter = {};   // directory whose templates come before the model's; empty: none
 };
 
 /// What a template wrote.
@@ -54,7 +55,7 @@ class ChatValues {
 /// `where` and names template and line.
 class ChatTemplate {
  public:
-  /// Finds it: the choice; else chat_template.jinja and additional_chat_templates/*.jinja; else
+  /// Finds it: the choice; else, in the adapter's directory and then in the model's, chat_template.jinja and additional_chat_templates/*.jinja; else
   /// chat_template of tokenizer_config.json, a text or a list of named ones. Input error without
   /// any, usage error for an unknown choice.
   explicit ChatTemplate(const TemplateOptions& options);

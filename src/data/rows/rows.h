@@ -25,6 +25,7 @@ struct RowOptions {
   bool follow_links = false;              // of the model directory
   std::string chat_template;              // TemplateOptions::choice
   std::string template_date;              // TemplateOptions::date
+  std::string adapter;                    // TemplateOptions::adapter
   bool no_special_in_content = false;     // special tokens typed in messages are read as text
   int64_t skip_bad_rows = 0;              // so many bad rows are passed over, each with a warning
   int64_t seq_len = 0;                    // 0: any length

@@ -57,10 +57,10 @@ def check(hearth, work, kind, method, choice):
     hearth.call("train", "--model", base, "--data", work / "chats.jsonl", "--out", run, "--steps", 2,
                 "--seq-len", 64, "--grad-accum", 1, "--method", method, "--train-on", "all",
                 "--chat-template", choice)
-    results = [run / ("model" if method == "full" else "adapter"), run / "exported"]
+    results = [run / ("model" if method == "full" else "adapter"), work / f"{run.name}-exported"]
     hearth.call("export", "--from-state", run, "--out", results[1])
     if method == "lora":
-        results.append(run / "merged")
+        results.append(work / f"{run.name}-merged")
         hearth.call("export", "--model", base, "--adapter", results[0], "--out", results[2])
     for result in results:
         tokenizer = AutoTokenizer.from_pretrained(result)

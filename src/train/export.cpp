@@ -69,8 +69,9 @@ std::vector<TemplateSource> templates_of(const SavedState& state, Reporter& repo
   if (saved != nullptr) return read_templates(*saved, state.directory + "/manifest.json");
   const std::string option = option_of(state, "chat-template");
   if (!option.empty() && option != "null") {
-    reporter.warn(state.directory + ": holds no text of --chat-template " + option +
-                  ", as states of older versions; the result carries the template of its base");
+    reporter.warn(state.directory + ": an older version saved it without the text of " +
+                  spelled(Setting::chat_template, option) +
+                  "; the result carries the template of its base");
   }
   return {};
 }

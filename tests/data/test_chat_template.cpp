@@ -104,7 +104,8 @@ TEST_CASE("named templates of the configuration") {
   model.file("tokenizer_config.json", R"({"chat_template": "a", "bos_token": 7})");
   CHECK(has(model.refusal(), "bos_token"));
   model.file("tokenizer_config.json", "{\"chat_template\": \"a\\n{{ b + }}\"}");
-  CHECK(has(model.refusal(), "tokenizer_config.json: chat_template, line 2: an expression"));
+  CHECK(
+      has(model.refusal(), "tokenizer_config.json: chat_template, line 2: expected an expression"));
   model.file("chat_template.jinja", "\xff");
   CHECK(has(model.refusal(), "UTF-8"));
 }

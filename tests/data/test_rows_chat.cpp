@@ -83,7 +83,8 @@ TEST_CASE("chats need a template that tells their turns, other rows do not") {
   config(7);
   CHECK(has(fixture.refusal(chat), "chat_template"));
   config("{% if %}");
-  CHECK(has(fixture.refusal(chat), "tokenizer_config.json: chat_template, line 1: an expression"));
+  CHECK(has(fixture.refusal(chat),
+            "tokenizer_config.json: chat_template, line 1: expected an expression"));
   config(nullptr);
   CHECK(has(fixture.refusal(chat), "no chat template"));
 }

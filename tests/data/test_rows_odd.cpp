@@ -22,9 +22,9 @@ TEST_CASE("odd rows: members of another kind") {
     return R"({"instruction": "a", "output": "b", "history": [)" + pair + "]}";
   };
   f.read_row(history(R"(["q", "a"])"));
-  f.refused(history("5"), {"history[0]: a pair"});
-  f.refused(history(R"([5, "a"])"), {"history[0]: a pair"});
-  f.refused(history(R"(["q", "a", "x"])"), {"history[0]: a pair"});
+  f.refused(history("5"), {"history[0]: expected a pair"});
+  f.refused(history(R"([5, "a"])"), {"history[0]: expected a pair"});
+  f.refused(history(R"(["q", "a", "x"])"), {"history[0]: expected a pair"});
   const auto call = [](const std::string& value) {
     return R"({"conversations": [{"from": "human", "value": "q"},
         {"from": "function_call", "value": ")" +

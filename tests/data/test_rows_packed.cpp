@@ -158,8 +158,8 @@ TEST_CASE("arrays that are none are refused with the line") {
   refused("[," + row + "]", "expected a row, found ','");
   refused("[" + row + ",," + row + "]", "expected a row, found ','");
   refused("[}]", "expected a row, found '}'");
-  refused("[" + row + "]\n\n]", "a.json:3: something stands behind the array");
-  refused("[\n\n{\"text\": \"a\"", "a.json:3: the file ends inside of this row");
+  refused("[" + row + "]\n\n]", "a.json:3: expected the end of the file");
+  refused("[\n\n{\"text\": \"a\"", "a.json:3: the file ends inside this row");
   // An element is judged as a row, where it stands.
   refused("[\n" + row + ",\n{\"text\":\n\n 5x}]", "a.json:5: column 3");
   refused("[\n" + row + ",\n{\"text\":\n\n 5}]", "a.json:3: text: expected a string");

@@ -108,7 +108,7 @@ TEST_CASE("adapter forms: fused pairs that do not fit are refused by name", "[ad
       return t.entry.name == kOuter + kHalfA || t.entry.name == kOuter + kHalfB;
     });
   });
-  expect("'model.layers.0.mlp.experts.1.up_proj' has a pair of its own, too", [](auto& all) {
+  expect("'model.layers.0.mlp.experts.1.up_proj' also has a pair of its own", [](auto& all) {
     for (const std::string& half : {kHalfA, kHalfB}) {
       copy_as(all, kInner + half, kOuter + "1.up_proj." + half);
     }
@@ -142,7 +142,7 @@ TEST_CASE("adapter forms: what comes twice under two names is refused", "[adapte
   const std::string before = kFirstLayer + "block_sparse_moe.gate.lora_A.weight";
   expect(now + "' is stored a second time as '" + before,
          [&](auto& all) { copy_as(all, before, now); });
-  expect("lm_head.base_layer.weight' has shape [11, 6], or stands there twice", [](auto& all) {
+  expect("lm_head.base_layer.weight' has shape [11, 6], or is there twice", [](auto& all) {
     copy_as(all, kPrefix + "lm_head.weight", kPrefix + "lm_head.base_layer.weight");
   });
   expect("model.norm.weight': element 3 is not finite", [](auto& all) {

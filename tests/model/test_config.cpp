@@ -184,7 +184,7 @@ TEST_CASE("config: what is missing is never guessed", "[config]") {
                ContainsSubstring("head_dim"));
   }
   CHECK_THAT(refused(with("model_type", "\"mamba\"")),
-             ContainsSubstring("'mamba' is not supported; this version knows: qwen3_moe"));
+             ContainsSubstring("'mamba' is not supported; supported are qwen3_moe"));
   CHECK_THAT(refused(JsonArray{}), ContainsSubstring("expected a JSON object"));
 }
 

@@ -92,9 +92,9 @@ TEST_CASE("names: a new directory has a name of its own") {
   NewDirectory("plain").publish();
   NewDirectory("deep/er//").publish();
   CHECK_THAT(error_of([&] { NewDirectory result("/"); }, ExitCode::usage),
-             ContainsSubstring("no name"));
+             ContainsSubstring("expected the name"));
   CHECK_THAT(error_of([&] { NewDirectory result("/tmp"); }, ExitCode::usage),
-             ContainsSubstring("/tmp exists already"));
+             ContainsSubstring("/tmp: exists already"));
   fs::create_symlink("nowhere", "dangling");
   CHECK_THAT(error_of([&] { NewDirectory result("dangling"); }, ExitCode::usage),
              ContainsSubstring("exists already"));

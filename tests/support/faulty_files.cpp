@@ -8,7 +8,7 @@
 #include <set>
 
 #include "base/dtype.h"
-#include "base/file_calls.h"
+#include "base/file_failure.h"
 #include "base/json.h"
 #include "support/planted.h"
 

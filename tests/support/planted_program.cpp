@@ -14,8 +14,8 @@
 #include <string>
 
 #include "base/file_ops.h"
-#include "support/faulty_files.h"
 #include "budget/plan_time.h"
+#include "support/faulty_files.h"
 
 namespace hearth::test {
 namespace {

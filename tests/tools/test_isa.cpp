@@ -1,4 +1,5 @@
 // The built program under each instruction set that this machine has (HEARTH_ISA).
+#include <algorithm>
 #include <map>
 #include <set>
 

@@ -189,7 +189,7 @@ TEST_CASE("inspect and verify take names of the hub cache") {
   CHECK(r.out.find("checkpoint of ") != std::string::npos);
   const Result missing = hearth_in(d, "inspect org/other");
   CHECK(missing.code == 3);
-  CHECK(missing.err.find("not in the hub cache") != std::string::npos);
+  CHECK(missing.err.find("nor in the hub cache") != std::string::npos);
   unsetenv("HF_HUB_CACHE");
 }
 

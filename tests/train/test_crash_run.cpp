@@ -3,10 +3,10 @@
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
 
+#include "budget/plan_time.h"
 #include "support/crash_states.h"
 #include "support/faulty_calls.h"
 #include "support/planted.h"
-#include "budget/plan_time.h"
 #include "train/training_fixture.h"
 
 namespace hearth::test {

@@ -3,10 +3,10 @@
 #include <catch2/catch_test_macros.hpp>
 #include <filesystem>
 
+#include "budget/plan_time.h"
 #include "data/samples/row_set.h"
 #include "support/planted.h"
 #include "train/lora_fixture.h"
-#include "budget/plan_time.h"
 #include "train/resume.h"
 
 namespace hearth::test {

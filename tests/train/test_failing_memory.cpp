@@ -4,8 +4,8 @@
 
 #include <new>
 
-#include "train/crash_fixture.h"
 #include "budget/plan_time.h"
+#include "train/crash_fixture.h"
 #include "train/training_fixture.h"
 
 namespace hearth::test {

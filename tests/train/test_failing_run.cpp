@@ -2,11 +2,11 @@
 // the same command ends at the same bits later.
 #include <catch2/catch_test_macros.hpp>
 
+#include "budget/plan_time.h"
 #include "support/failing_calls.h"
 #include "support/faulty_calls.h"
 #include "support/memory_disk.h"
 #include "train/export.h"
-#include "budget/plan_time.h"
 #include "train/training_fixture.h"
 
 namespace hearth::test {

@@ -213,7 +213,7 @@ TEST_CASE("adapters in a run: what is frozen gets none") {
   target.lora_targets = {"*nothing*"};
   CHECK(says(refused(target), "--lora-targets '*nothing*'"));
   target.lora_targets = {"*norm.weight"};
-  CHECK(says(refused(target), "no linear map"));
+  CHECK(says(refused(target), "is not a linear map"));
   target.lora_targets = {"attention"};
   target.expert_rank = 2;
   CHECK(says(refused(target), "--expert-r: no expert gets an adapter"));

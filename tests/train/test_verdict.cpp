@@ -3,8 +3,8 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "base/sanitized.h"
-#include "support/planted.h"
 #include "budget/plan_time.h"
+#include "support/planted.h"
 #include "train/training_fixture.h"
 
 namespace hearth::test {

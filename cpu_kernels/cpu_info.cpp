@@ -5,6 +5,7 @@
 #include "cpu_kernels/cpu_op_set.h"
 #include "cpu_kernels/micro_kernel.h"
 #include "cpu_kernels/onednn_shim.h"
+#include "cpu_kernels/product.h"
 
 namespace hearth {
 
@@ -15,17 +16,16 @@ std::string onednn_version() { return onednn_library_version(); }
 bool has_fast_bf16() { return onednn_has_fast_bf16(); }
 
 std::vector<std::string> matmul_variants() {
-  const std::string isa = onednn_isa();
   std::vector<std::string> lines;
-  lines.push_back(onednn_has_fast_bf16()
-                      ? "bf16 by oneDNN: taken for bf16 compute, " + isa + " has bf16 products"
-                      : "bf16 by oneDNN: declined, " + isa +
-                            " has no bf16 products; operands are rounded and multiplied in f32");
-  lines.push_back(onednn_has_avx512()
-                      ? "packed f32, AVX-512, 14x32: taken for all else"
-                      : "packed f32, AVX-512, 14x32: declined, " + isa + " has no AVX-512");
-  lines.push_back(onednn_has_avx512() ? "packed f32, AVX2, 6x16: not needed"
-                                      : "packed f32, AVX2, 6x16: taken for all else");
+  for (const bool bf16 : {true, false}) {
+    for (const ProductImplementation* one : product_implementations(bf16)) {
+      const std::string reason = one->missing();
+      lines.push_back(std::string(bf16 ? "bf16" : "f32") + " products, " +
+                      std::string(one->name()) + ": " +
+                      (reason.empty() ? "used" : "not used, " + reason));
+    }
+  }
+  lines.push_back(std::string("kernel of f32: ") + micro_kernel().name);
   return lines;
 }
 

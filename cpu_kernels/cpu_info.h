@@ -18,8 +18,8 @@ std::string onednn_version();
 /// Whether products of bf16 run in hardware (AVX512_BF16 or AMX), where they beat f32.
 bool has_fast_bf16();
 
-/// The matrix product variants in the order in which they are tried, one line each: its name, and
-/// why it is taken or declined on this machine.
+/// The ordered lists of product implementations (product.h), one line each: whether this machine can use
+/// the implementation, and if not, why.
 std::vector<std::string> matmul_variants();
 
 }  // namespace hearth

@@ -58,116 +58,202 @@ double loss_row(float* z, int64_t n, int32_t label, double scale) {
   return std::log(sum) - logit;
 }
 
-// The trained rows, some at a time: logits, then loss and dlogits in their place, then
+// The trained rows, a chunk at a time: logits, then loss and dlogits in their place, then
 // dx = dlogits W as sums over pieces of the vocabulary, and dW += dlogits^T x.
-void cross_entropy(Stream& stream, ConstView x, const LinearView& head, const Labels& labels,
-                   double scale, View loss, View dx, const LinearGradient& gradient) {
-  const int64_t vocabulary = head.out(), hidden = head.in();
-  HostStream& host = host_stream(stream);
-  Scratch& scratch = stream.scratch();
-  Scratch::Frame frame(scratch);
-  auto* trained = scratch.take<int32_t>(x.rows);
-  int64_t count = 0;
-  for (int64_t t = 0; t < x.rows; ++t) {
-    const int32_t label = labels.ids.as<int32_t>()[t];
-    if (label == kNotTrained) {
-      if (dx) std::fill_n(dx.row<float>(t), hidden, 0.0f);
-      continue;
-    }
-    HEARTH_CHECK(label >= 0 && label < vocabulary, "cross_entropy: label");
-    trained[count++] = static_cast<int32_t>(t);
+class ChunkedLoss {
+ public:
+  // Takes all its memory from the stream's scratch, which the caller frames.
+  ChunkedLoss(Stream& stream, const ConstView& x, const LinearView& head, const Labels& labels,
+              double scale, const View& dx, const LinearGradient& gradient)
+      : host_(host_stream(stream)),
+        x_(x),
+        head_(head),
+        label_(labels.ids.as<int32_t>()),
+        scale_(scale),
+        dx_(dx),
+        gradient_(gradient),
+        chunk_(std::min(x.rows, loss_rows(head.out()))),
+        pieces_(loss_pieces(head.out())),
+        words_(head.out()),
+        width_(head.in()) {
+    Scratch& scratch = stream.scratch();
+    trained_ = scratch.take<int32_t>(x.rows);
+    find_trained();
+    HEARTH_CHECK(count_ <= labels.most_trained, "cross_entropy: more rows are trained than said");
+    const int64_t rank = head.low_rank.rank();
+    logits_ = scratch.take<float>(chunk_ * head.out());
+    compact_ = scratch.take<float>(chunk_ * head.in());
+    partial_ = dx ? scratch.take<float>(pieces_ * chunk_ * head.in()) : nullptr;
+    row_loss_ = scratch.take<double>(chunk_);
+    low_rank_in_ = scratch.take<float>(chunk_ * rank);
+    low_rank_out_ = scratch.take<float>(chunk_ * rank);
   }
-  HEARTH_CHECK(count <= labels.most_trained, "cross_entropy: more rows are trained than said");
 
-  const int64_t chunk = std::min(x.rows, loss_rows(vocabulary));
-  const int64_t pieces = loss_pieces(vocabulary);
-  float* logits = scratch.take<float>(chunk * vocabulary);
-  float* compact = scratch.take<float>(chunk * hidden);
-  float* partial = dx ? scratch.take<float>(pieces * chunk * hidden) : nullptr;
-  auto* row_loss = scratch.take<double>(chunk);
-  const int64_t rank = head.low_rank.rank();
-  float* const u_all = scratch.take<float>(chunk * rank);
-  float* const v_all = scratch.take<float>(chunk * rank);
-  const Blocks words(vocabulary), width(hidden);
-  double total = 0;
-  for (int64_t first = 0; first < count; first += chunk) {
-    const int64_t n = std::min(chunk, count - first);
-    const Blocks rows(n);
-    const View z(logits, DType::f32, n, vocabulary), some(compact, DType::f32, n, hidden);
-    for_blocks(host, n, row_block(hidden), [&](int64_t begin, int64_t end, int) {
-      for (int64_t r = begin; r < end; ++r) {
-        std::copy_n(x.row<float>(trained[first + r]), hidden, some.row<float>(r));
-      }
-    });
-    const View u(u_all, DType::f32, n, rank), v(v_all, DType::f32, n, rank);
-    LowRank pair = head.low_rank;
-    pair.dropout.ids = {trained + first, DType::i32, 1, n};
-    host.pool().run(rank > 0 ? rows.count() : 0, [&](int64_t block, int worker) {
-      const Range r = block_of(rows, block);
-      low_rank_input(host.worker_scratch(worker), some.slice(r.begin, r.count),
-                     pair.from_row(r.begin), head.compute, u.slice(r.begin, r.count));
-    });
-    host.pool().run(rows.count() * words.count(), [&](int64_t tile, int worker) {
-      const Range r = block_of(rows, tile % rows.count());
-      const Range out = block_of(words, tile / rows.count());
-      Scratch& own = host.worker_scratch(worker);
-      const View to = z.slice(r.begin, r.count);
-      forward_tile(own, some.slice(r.begin, r.count), head, out, to);
-      if (pair) add_low_rank(own, u.slice(r.begin, r.count), pair, head.compute, out, to);
-    });
-    host.pool().run(n, [&](int64_t r, int) {
-      row_loss[r] = loss_row(z.row<float>(r), vocabulary,
-                             labels.ids.as<int32_t>()[trained[first + r]], scale);
-    });
-    for (int64_t r = 0; r < n; ++r) total += row_loss[r];
-    if (!dx) continue;
+  // The loss of all trained rows.
+  double run() {
+    double total = 0;
+    for (int64_t first = 0; first < count_; first += chunk_) {
+      const Chunk chunk(*this, first);
+      gather(chunk);
+      make_logits(chunk);
+      add_losses(chunk, total);
+      if (!dx_) continue;
+      make_gradients(chunk);
+      add_pieces(chunk);
+    }
+    return total;
+  }
 
-    host.pool().run(rank > 0 ? rows.count() : 0, [&](int64_t block, int worker) {
-      const Range r = block_of(rows, block);
-      low_rank_output(host.worker_scratch(worker), z.slice(r.begin, r.count), pair, head.compute,
-                      v.slice(r.begin, r.count));
-    });
-    const int64_t data_tiles = pieces * rows.count() * width.count();
-    const int64_t weight_tiles = words.count() * width.count();
-    host.pool().run(data_tiles + weight_tiles, [&](int64_t tile, int worker) {
-      Scratch& own = host.worker_scratch(worker);
-      if (tile >= data_tiles) {  // those of the first column and row: of the pair's B and A, too
-        const Range out = block_of(words, (tile - data_tiles) / width.count());
-        const Range in = block_of(width, (tile - data_tiles) % width.count());
-        if (gradient.weight) wgrad_tile(own, z, some, head.compute, out, in, gradient.weight);
-        if (gradient.a && out.begin == 0) {
-          low_rank_a_tile(own, v, some, pair, head.compute, in, gradient.a);
-        }
-        if (gradient.b && in.begin == 0) {
-          low_rank_b_tile(own, z, u, head.compute, out, gradient.b);
-        }
-        return;
+ private:
+  // The views of a chunk's rows, and the low-rank pair with the dropout of these rows.
+  struct Chunk {
+    int64_t first, n;
+    View z, inputs, u, v;
+    LowRank pair;
+    Blocks rows;
+    Chunk(const ChunkedLoss& of, int64_t begin)
+        : first(begin),
+          n(std::min(of.chunk_, of.count_ - begin)),
+          z(of.logits_, DType::f32, n, of.head_.out()),
+          inputs(of.compact_, DType::f32, n, of.head_.in()),
+          u(of.low_rank_in_, DType::f32, n, of.head_.low_rank.rank()),
+          v(of.low_rank_out_, DType::f32, n, of.head_.low_rank.rank()),
+          pair(of.head_.low_rank),
+          rows(n) {
+      pair.dropout.ids = {of.trained_ + begin, DType::i32, 1, n};
+    }
+  };
+
+  // The rows with a label; the others have no gradient.
+  void find_trained() {
+    for (int64_t t = 0; t < x_.rows; ++t) {
+      if (label_[t] == kNotTrained) {
+        if (dx_) std::fill_n(dx_.row<float>(t), head_.in(), 0.0f);
+        continue;
       }
-      const Range cols = block_of(width, tile % width.count());
-      const Range r = block_of(rows, tile / width.count() % rows.count());
-      const int64_t piece = tile / width.count() / rows.count();
-      const Range depth{piece * kLossDepth, std::min(kLossDepth, vocabulary - piece * kLossDepth)};
-      const View target(partial + piece * chunk * hidden, DType::f32, n, hidden);
-      LinearView part = head;
-      part.weight = head.weight.slice(depth.begin, depth.count);
-      const View to = columns(target.slice(r.begin, r.count), cols);
-      dgrad_tile(own, columns(z.slice(r.begin, r.count), depth), part, cols, to, false);
-      if (pair && piece == 0) {
-        add_low_rank_gradient(own, v.slice(r.begin, r.count), pair.from_row(r.begin), head.compute,
-                              cols, to);
-      }
-    });
-    for_blocks(host, n, row_block(hidden), [&](int64_t begin, int64_t end, int) {
+      HEARTH_CHECK(label_[t] >= 0 && label_[t] < head_.out(), "cross_entropy: label");
+      trained_[count_++] = static_cast<int32_t>(t);
+    }
+  }
+
+  void gather(const Chunk& chunk) {
+    for_blocks(host_, chunk.n, row_block(head_.in()), [&](int64_t begin, int64_t end, int) {
       for (int64_t r = begin; r < end; ++r) {
-        float* to = dx.row<float>(trained[first + r]);
-        std::copy_n(partial + r * hidden, hidden, to);
-        for (int64_t piece = 1; piece < pieces; ++piece) {
-          const float* from = partial + (piece * chunk + r) * hidden;
+        std::copy_n(x_.row<float>(trained_[chunk.first + r]), head_.in(),
+                    chunk.inputs.row<float>(r));
+      }
+    });
+  }
+
+  void make_logits(const Chunk& chunk) {
+    host_.pool().run(chunk.u.cols > 0 ? chunk.rows.count() : 0, [&](int64_t block, int worker) {
+      const Range r = block_of(chunk.rows, block);
+      low_rank_input(host_.worker_scratch(worker), chunk.inputs.slice(r.begin, r.count),
+                     chunk.pair.from_row(r.begin), head_.compute, chunk.u.slice(r.begin, r.count));
+    });
+    const int64_t blocks = chunk.rows.count();
+    host_.pool().run(blocks * words_.count(), [&](int64_t tile, int worker) {
+      const Range r = block_of(chunk.rows, tile % blocks), out = block_of(words_, tile / blocks);
+      Scratch& own = host_.worker_scratch(worker);
+      const View to = chunk.z.slice(r.begin, r.count);
+      forward_tile(own, chunk.inputs.slice(r.begin, r.count), head_, out, to);
+      if (!chunk.pair) return;
+      add_low_rank(own, chunk.u.slice(r.begin, r.count), chunk.pair, head_.compute, out, to);
+    });
+  }
+
+  // Adds the loss of each row of the chunk, in order; logits become their gradients.
+  void add_losses(const Chunk& chunk, double& total) {
+    host_.pool().run(chunk.n, [&](int64_t r, int) {
+      row_loss_[r] =
+          loss_row(chunk.z.row<float>(r), head_.out(), label_[trained_[chunk.first + r]], scale_);
+    });
+    for (int64_t r = 0; r < chunk.n; ++r) total += row_loss_[r];
+  }
+
+  // One run over both kinds of tiles: those of dx, in pieces, and those of the head's weight.
+  void make_gradients(const Chunk& chunk) {
+    host_.pool().run(chunk.u.cols > 0 ? chunk.rows.count() : 0, [&](int64_t block, int worker) {
+      const Range r = block_of(chunk.rows, block);
+      low_rank_output(host_.worker_scratch(worker), chunk.z.slice(r.begin, r.count), chunk.pair,
+                      head_.compute, chunk.v.slice(r.begin, r.count));
+    });
+    const int64_t data_tiles = pieces_ * chunk.rows.count() * width_.count();
+    const int64_t weight_tiles = words_.count() * width_.count();
+    host_.pool().run(data_tiles + weight_tiles, [&](int64_t tile, int worker) {
+      Scratch& own = host_.worker_scratch(worker);
+      if (tile < data_tiles) {
+        data_tile(own, chunk, tile);
+      } else {
+        weight_tile(own, chunk, tile - data_tiles);
+      }
+    });
+  }
+
+  // The tiles of the first column and row also make the gradients of the pair's B and A.
+  void weight_tile(Scratch& own, const Chunk& chunk, int64_t tile) {
+    const Range out = block_of(words_, tile / width_.count());
+    const Range in = block_of(width_, tile % width_.count());
+    if (gradient_.weight) {
+      wgrad_tile(own, chunk.z, chunk.inputs, head_.compute, out, in, gradient_.weight);
+    }
+    if (gradient_.a && out.begin == 0) {
+      low_rank_a_tile(own, chunk.v, chunk.inputs, chunk.pair, head_.compute, in, gradient_.a);
+    }
+    if (gradient_.b && in.begin == 0) {
+      low_rank_b_tile(own, chunk.z, chunk.u, head_.compute, out, gradient_.b);
+    }
+  }
+
+  void data_tile(Scratch& own, const Chunk& chunk, int64_t tile) {
+    const int64_t hidden = head_.in(), vocabulary = head_.out();
+    const Range cols = block_of(width_, tile % width_.count());
+    const Range r = block_of(chunk.rows, tile / width_.count() % chunk.rows.count());
+    const int64_t piece = tile / width_.count() / chunk.rows.count();
+    const Range depth{piece * kLossDepth, std::min(kLossDepth, vocabulary - piece * kLossDepth)};
+    const View target(partial_ + piece * chunk_ * hidden, DType::f32, chunk.n, hidden);
+    LinearView part = head_;
+    part.weight = head_.weight.slice(depth.begin, depth.count);
+    const View to = columns(target.slice(r.begin, r.count), cols);
+    dgrad_tile(own, columns(chunk.z.slice(r.begin, r.count), depth), part, cols, to, false);
+    if (!chunk.pair || piece != 0) return;
+    add_low_rank_gradient(own, chunk.v.slice(r.begin, r.count), chunk.pair.from_row(r.begin),
+                          head_.compute, cols, to);
+  }
+
+  void add_pieces(const Chunk& chunk) {
+    const int64_t hidden = head_.in();
+    for_blocks(host_, chunk.n, row_block(hidden), [&](int64_t begin, int64_t end, int) {
+      for (int64_t r = begin; r < end; ++r) {
+        float* to = dx_.row<float>(trained_[chunk.first + r]);
+        std::copy_n(partial_ + r * hidden, hidden, to);
+        for (int64_t piece = 1; piece < pieces_; ++piece) {
+          const float* from = partial_ + (piece * chunk_ + r) * hidden;
           for (int64_t i = 0; i < hidden; ++i) to[i] += from[i];
         }
       }
     });
   }
+
+  HostStream& host_;
+  ConstView x_;
+  LinearView head_;
+  const int32_t* label_;
+  double scale_;
+  View dx_;
+  LinearGradient gradient_;
+  int64_t chunk_, pieces_;  // rows of a chunk at most; pieces of the vocabulary
+  Blocks words_, width_;
+  int32_t* trained_;
+  int64_t count_ = 0;  // of the trained rows
+  float *logits_, *compact_, *partial_, *low_rank_in_, *low_rank_out_;
+  double* row_loss_;
+};
+
+void cross_entropy(Stream& stream, ConstView x, const LinearView& head, const Labels& labels,
+                   double scale, View loss, View dx, const LinearGradient& gradient) {
+  Scratch::Frame frame(stream.scratch());
+  const double total = ChunkedLoss(stream, x, head, labels, scale, dx, gradient).run();
   loss.as<double>()[0] = total;
   if (std::isfinite(total) || !dx) return;
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();

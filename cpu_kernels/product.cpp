@@ -1,9 +1,12 @@
 #include "cpu_kernels/product.h"
 
 #include <algorithm>
+#include <array>
+#include <vector>
 
 #include "cpu_kernels/micro_kernel.h"
 #include "cpu_kernels/onednn_shim.h"
+#include "ops/implementations.h"
 
 namespace hearth {
 namespace {
@@ -178,27 +181,55 @@ void multiply_in_place(const Operand& a, bool round_left, const float* b, int64_
   }
 }
 
-void multiply(Scratch& scratch, bool bf16, const Operand& a, const Operand& b, float* c,
-              int64_t ldc, bool accumulate, const Operand* coming) {
-  HEARTH_CHECK(a.cols() == b.rows(), "product: shapes");
+namespace {
+
+/// oneDNN's bf16 products, which need a bf16 instruction set to be fast.
+class OnednnProducts final : public ProductImplementation {
+ public:
+  std::string_view name() const override { return "oneDNN"; }
+  std::string missing() const override {
+    return onednn_has_fast_bf16() ? "" : onednn_isa() + " has no bf16 products";
+  }
+  void run(Scratch& scratch, const MatrixProduct& p) const override {
+    onednn_multiply_bf16(scratch, p.a, p.b, p.c, p.ldc, p.accumulate);
+  }
+  size_t scratch_bytes() const override { return onednn_multiply_scratch(); }
+};
+
+/// f32 with B as it stands in memory: packing it does not pay if few strips of A use it.
+class ProductsInPlace final : public ProductImplementation {
+ public:
+  std::string_view name() const override { return "f32 in place"; }
+  std::string_view declines(const MatrixProduct& p) const override {
+    if (p.b.transposed || p.b.memory.dtype != DType::f32) return "B is not f32 in rows";
+    return p.a.rows() <= 2 * micro_kernel().rows ? "" : "more than two strips of rows";
+  }
+  void run(Scratch& scratch, const MatrixProduct& p) const override {
+    Scratch::Frame frame(scratch);
+    multiply_in_place(p.a, false, p.b.memory.as<float>(), p.b.memory.stride, p.b.cols(), p.c, p.ldc,
+                      p.accumulate, scratch.take<float>(kLeftFloats));
+  }
+  size_t scratch_bytes() const override {
+    return sizeof(float) * static_cast<size_t>(kLeftFloats) + kArenaAlignment;
+  }
+};
+
+/// Both operands are packed, and rounded first if the product is bf16; the multiplications are f32.
+class PackedProducts final : public ProductImplementation {
+ public:
+  std::string_view name() const override { return "packed f32"; }
+  void run(Scratch& scratch, const MatrixProduct& p) const override;
+  size_t scratch_bytes() const override {
+    constexpr int64_t packed = kLeftPanelFloats + 2 * kDepthBlock * kPanelColumns;
+    return sizeof(float) * static_cast<size_t>(packed) + 3 * kArenaAlignment;
+  }
+};
+
+void PackedProducts::run(Scratch& scratch, const MatrixProduct& product) const {
+  const auto& [bf16, a, b, c, ldc, accumulate, coming] = product;
   const MicroKernel& kernel = micro_kernel();
   const int64_t m = a.rows(), n = b.cols();
-  if (m == 0) return;
-  if (a.cols() == 0) {
-    if (!accumulate) clear(c, ldc, m, n);
-    return;
-  }
-  if (bf16 && onednn_has_fast_bf16()) {
-    onednn_multiply_bf16(scratch, a, b, c, ldc, accumulate);
-    return;
-  }
   Scratch::Frame frame(scratch);
-  // Where few strips of A use it, B is read where it stands.
-  if (!b.transposed && b.memory.dtype == DType::f32 && !bf16 && m <= 2 * kernel.rows) {
-    multiply_in_place(a, false, b.memory.as<float>(), b.memory.stride, n, c, ldc, accumulate,
-                      scratch.take<float>(kLeftFloats));
-    return;
-  }
   const Blocks depth(a.cols(), kDepthBlock), columns(n, kPanelColumns);
   float* left = scratch.take<float>(kLeftPanelFloats);
   float* right[2] = {scratch.take<float>(kDepthBlock * kPanelColumns),
@@ -230,10 +261,63 @@ void multiply(Scratch& scratch, bool bf16, const Operand& a, const Operand& b, f
   }
 }
 
+using Implementations = std::vector<const ProductImplementation*>;
+
+/// Those that this machine has. The log says which are missing, and why.
+Implementations usable(std::span<const ProductImplementation* const> list) {
+  Implementations there;
+  for (const ProductImplementation* one : list) {
+    const std::string reason = one->missing();
+    if (reason.empty()) {
+      there.push_back(one);
+    } else {
+      say_declined(log_line, one->name(), reason);
+    }
+  }
+  return there;
+}
+
+std::span<const ProductImplementation* const> usable_implementations(bool bf16) {
+  if (bf16) {  // two variables: a run in f32 is not told what bf16 would need
+    static const Implementations there = usable(product_implementations(true));
+    return there;
+  }
+  static const Implementations there = usable(product_implementations(false));
+  return there;
+}
+
+}  // namespace
+
+std::span<const ProductImplementation* const> product_implementations(bool bf16) {
+  static const OnednnProducts onednn;
+  static const ProductsInPlace in_place;
+  static const PackedProducts packed;
+  static const std::array<const ProductImplementation*, 2> of_bf16 = {&onednn, &packed};
+  static const std::array<const ProductImplementation*, 2> of_f32 = {&in_place, &packed};
+  return bf16 ? of_bf16 : of_f32;
+}
+
+void multiply(Scratch& scratch, bool bf16, const Operand& a, const Operand& b, float* c,
+              int64_t ldc, bool accumulate, const Operand* coming) {
+  HEARTH_CHECK(a.cols() == b.rows(), "product: shapes");
+  if (a.rows() == 0) return;
+  if (a.cols() == 0) {
+    if (!accumulate) clear(c, ldc, a.rows(), b.cols());
+    return;
+  }
+  const MatrixProduct product{bf16, a, b, c, ldc, accumulate, coming};
+  // Shapes decline in every run, so nothing is said of them.
+  choose(usable_implementations(bf16), {}, product)->run(scratch, product);
+}
+
 size_t multiply_scratch() {
-  constexpr int64_t packed = kLeftPanelFloats + 2 * kDepthBlock * kPanelColumns;
-  const size_t own = sizeof(float) * static_cast<size_t>(packed) + 3 * kArenaAlignment;
-  return onednn_has_fast_bf16() ? std::max(own, onednn_multiply_scratch()) : own;
+  size_t bytes = 0;
+  for (const bool bf16 : {false, true}) {
+    for (const ProductImplementation* one : product_implementations(bf16)) {
+      if (one->missing().empty()) bytes = std::max(bytes, one->scratch_bytes());
+    }
+  }
+  return bytes;
 }
 
 }  // namespace hearth

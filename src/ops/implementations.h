@@ -19,7 +19,8 @@ void log_line(const std::string& line);
 /// The first implementation of the list that takes the problem, null if all decline. An
 /// implementation has a `name()` and `declines(arguments...)`, which returns a text: why it does not
 /// take the problem, or nothing. It decides by shapes and types alone, so that a repeated run makes the
-/// same choices. If it has `refused()` and that is true, it is passed over in silence.
+/// same choices. Without `say` no reason is said. An implementation that has `refused()` and returns true
+/// is passed over.
 template <class Kind, class... Arguments>
 const Kind* choose(std::span<const Kind* const> list, const Say& say, Arguments&&... arguments) {
   for (const Kind* one : list) {
@@ -28,7 +29,7 @@ const Kind* choose(std::span<const Kind* const> list, const Say& say, Arguments&
     }
     const auto reason = one->declines(arguments...);
     if (reason.empty()) return one;
-    say_declined(say, one->name(), reason);
+    if (say) say_declined(say, one->name(), reason);
   }
   return nullptr;
 }

@@ -162,3 +162,31 @@ TEST_CASE("micro kernels: the same bits with either vector length") {
     }
   }
 }
+
+TEST_CASE("products: the ordered lists, and what each implementation takes") {
+  const auto names = [](bool bf16) {
+    std::vector<std::string> all;
+    for (const ProductImplementation* one : product_implementations(bf16)) {
+      all.emplace_back(one->name());
+    }
+    return all;
+  };
+  CHECK(names(true) == std::vector<std::string>{"oneDNN", "packed f32"});
+  CHECK(names(false) == std::vector<std::string>{"f32 in place", "packed f32"});
+  CHECK(product_implementations(true)[0]->missing().empty() == onednn_has_fast_bf16());
+
+  const ProductImplementation& in_place = *product_implementations(false)[0];
+  const int64_t few = 2 * micro_kernel().rows;
+  const Tensor a(DType::f32, few + 1, 8), b(DType::f32, 8, 8), rounded(DType::bf16, 8, 8);
+  const auto declines = [&](int64_t rows, const Operand& right) {
+    MatrixProduct product{.a = ConstView(a.view()).slice(0, rows), .b = right};
+    return std::string(in_place.declines(product));
+  };
+  CHECK(declines(few, b.view()).empty());
+  CHECK(declines(few + 1, b.view()) == "more than two strips of rows");
+  CHECK(declines(few, Operand(b.view(), true)) == "B is not f32 in rows");
+  CHECK(declines(few, rounded.view()) == "B is not f32 in rows");
+  for (const ProductImplementation* one : product_implementations(true)) {
+    CHECK(one->declines({.bf16 = true, .a = a.view(), .b = b.view()}).empty());
+  }
+}

@@ -72,6 +72,8 @@ std::vector<double> moved_outputs(const OpTest& test, Tensors tensors, const std
   return weighted;
 }
 
+bool without_tensors = false;
+
 double difference_of_sums(const std::vector<double>& a, const std::vector<double>& b) {
   double sum = 0;
   for (size_t i = 0; i < a.size(); ++i) sum += a[i] - b[i];
@@ -82,6 +84,7 @@ double difference_of_sums(const std::vector<double>& a, const std::vector<double
 
 Tensor& OpTest::random(const std::string& name, DType dtype, int64_t rows, int64_t cols,
                        double scale) {
+  if (without_tensors) return tensors[name];
   return tensors[name] = Tensor(dtype, rows, cols).fill_random(name, scale);
 }
 
@@ -98,10 +101,25 @@ void OpTest::low_rank(const std::string& weight, int64_t out, int64_t in, int64_
 
 Tensor& OpTest::integers(const std::string& name, int64_t rows, int64_t cols,
                          const std::vector<double>& elements) {
+  if (without_tensors) return tensors[name];
   return tensors[name] = Tensor(DType::i32, rows, cols).assign(elements);
 }
 
+WithoutTensors::WithoutTensors() { without_tensors = true; }
+WithoutTensors::~WithoutTensors() { without_tensors = false; }
+
+std::vector<PerfCase>& perf_cases() {
+  static std::vector<PerfCase> cases;
+  return cases;
+}
+
+bool add_perf_cases(const std::vector<PerfCase>& cases) {
+  perf_cases().insert(perf_cases().end(), cases.begin(), cases.end());
+  return true;
+}
+
 void check_back_ends(const OpTest& test) {
+  INFO(test.op << ": " << test.parameters);
   for (const Compute compute : {Compute::f32, Compute::bf16}) {
     if (compute == Compute::bf16 && !test.products) continue;
     Tensors expected = in_f64(test.tensors);
@@ -131,6 +149,7 @@ void check_back_ends(const OpTest& test) {
 }
 
 void check_gradients(const OpTest& test) {
+  INFO(test.op << ": " << test.parameters);
   Tensors base = in_f64(test.tensors);
   for (const std::string& input : test.inputs) base.at("d" + input).fill(0);
   Tensors result = base;

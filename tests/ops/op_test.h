@@ -6,6 +6,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <functional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -53,13 +54,27 @@ struct Run {
 
 using Body = std::function<void(const Run&)>;
 
+/// What benchmark mode times: one call of an op, and its work.
+struct TimedCall {
+  std::string name;  // "forward"
+  Body body;
+  double flops = 0;  // 0: `bytes` counts
+  double bytes = 0;  // read and written at least
+};
+
 struct OpTest {
+  /// Printed by benchmark mode and by failures: "linear", "rows 5, out 3, in 7, ...".
+  std::string op, parameters;
+
   /// Inputs with their values; outputs with anything; gradients that are added to with what they
   /// had before. Activations are f32.
   Tensors tensors;
   Body forward;
   Body backward;  // may be absent
   std::function<ScratchNeed(const OpSet&)> scratch;
+
+  /// What benchmark mode times, without the copies and conversions of `forward` and `backward`.
+  std::vector<TimedCall> timed = {};
 
   /// For gradients by differences: the loss is sum <d_o, o> over the outputs o, where a d_o of one
   /// row counts for every row of o; `backward` must leave its gradient of each input x in d_x.
@@ -68,6 +83,15 @@ struct OpTest {
   double tolerance = 1e-5;       // against the reference in f64, relative to the root mean square
   bool products = false;         // has matrix products: also run with Compute::bf16
   double bf16_tolerance = 1e-5;  // where intermediate results are rounded: flips to a neighbour
+
+  /// Names the test and its parameters: described("linear", "rows", 5, "stored", DType::bf16).
+  template <class... Pairs>
+  OpTest& described(const std::string& of, const Pairs&... pairs) {
+    op = of;
+    parameters.clear();
+    add_parameters(pairs...);
+    return *this;
+  }
 
   /// Adds a tensor with random elements.
   Tensor& random(const std::string& name, DType dtype, int64_t rows, int64_t cols,
@@ -82,7 +106,39 @@ struct OpTest {
   /// i32 with these elements.
   Tensor& integers(const std::string& name, int64_t rows, int64_t cols,
                    const std::vector<double>& elements);
+
+ private:
+  static std::string text_of(DType type) { return std::string(hearth::name_of(type)); }
+  static std::string text_of(bool value) { return value ? "yes" : "no"; }
+  static std::string text_of(int64_t value) { return std::to_string(value); }
+  static std::string text_of(double value) {
+    std::ostringstream text;
+    text << value;
+    return text.str();
+  }
+  void add_parameters() {}
+  template <class Value, class... Rest>
+  void add_parameters(const char* key, const Value& value, const Rest&... rest) {
+    parameters += (parameters.empty() ? "" : ", ") + std::string(key) + " " + text_of(value);
+    add_parameters(rest...);
+  }
 };
+
+/// While it lives, definitions give tests without tensors: for their parameters alone.
+struct WithoutTensors {
+  WithoutTensors();
+  ~WithoutTensors();
+};
+
+/// A case of benchmark mode (tests/bench/bench_ops.cpp).
+struct PerfCase {
+  std::function<OpTest()> make;
+  Compute compute = Compute::f32;
+};
+/// The cases of all test files, in no order of files.
+std::vector<PerfCase>& perf_cases();
+/// Adds cases when the program starts: `const bool added = add_perf_cases({...});`
+bool add_perf_cases(const std::vector<PerfCase>& cases);
 
 /// On every back end: each tensor, inputs included, is what the reference in f64 makes of it;
 /// nothing beside the tensors is touched; the bits are the same with 1, 2, 3, 5 and 8 workers.

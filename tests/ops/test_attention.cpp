@@ -36,6 +36,9 @@ OpTest attention(const Lengths& lengths, const AttentionShape& shape) {
     test.random(name, all_keys, shape.kv_heads * shape.head_dim);
   }
   test.random("log_sum", tokens, shape.heads);
+  test.described("attention", "sequences", n - 1, "queries", tokens, "keys", all_keys, "heads",
+                 shape.heads, "kv_heads", shape.kv_heads, "head_dim", shape.head_dim, "window",
+                 shape.window);
   test.outputs = {"out"};
   test.inputs = {"q", "k", "v"};
   test.products = true;
@@ -56,6 +59,13 @@ OpTest attention(const Lengths& lengths, const AttentionShape& shape) {
                              r.view("dout"), r.view("q"), r.view("k"), r.view("v"), r.view("out"),
                              r.view("log_sum"), r.view("dq"), r.view("dk"), r.view("dv"));
   };
+  // Two products forward, five backward, of the pairs that a causal mask leaves.
+  double pairs = 0;
+  for (const auto& [queries, keys] : lengths) {
+    pairs += static_cast<double>(queries) * (static_cast<double>(keys + keys - queries + 1) / 2);
+  }
+  const double product = 2 * pairs * static_cast<double>(shape.heads * shape.head_dim);
+  test.timed = {{"forward", test.forward, 2 * product}, {"backward", test.backward, 5 * product}};
   return test;
 }
 
@@ -76,6 +86,17 @@ bool sees(const OpSet& ops, Stream& stream, const OpTest& test, int64_t t, int64
   }
   return false;
 }
+
+// One sequence, and four packed ones, of 2,048 tokens.
+const bool added =
+    add_perf_cases({{[] {
+                       return attention({{2048, 2048}}, shape_of(16, 4, 128));
+                     },
+                     Compute::f32},
+                    {[] {
+                       return attention(Lengths(4, {512, 512}), shape_of(16, 4, 128));
+                     },
+                     Compute::f32}});
 
 }  // namespace
 

@@ -21,6 +21,8 @@ struct Case {
 OpTest cross_entropy(const Case& c) {
   OpTest test;
   const auto tokens = static_cast<int64_t>(c.labels.size());
+  test.described("cross_entropy", "tokens", tokens, "width", c.width, "vocabulary", c.vocabulary,
+                 "stored", c.stored, "trained", c.trained, "rank", c.rank, "dropout", c.dropout);
   test.random("x", tokens, c.width);
   test.random("head", c.stored, c.vocabulary, c.width);
   test.integers("labels", 1, tokens, c.labels);
@@ -52,6 +54,8 @@ OpTest cross_entropy(const Case& c) {
     r.ops.cross_entropy(r.stream, r.view("x"), head(r), labels(r), r["dloss"].get(0, 0),
                         r.view("loss"), r.view("dx"), r.gradient("head"));
   };
+  const double product = 2.0 * static_cast<double>(tokens * c.width * c.vocabulary);
+  test.timed = {{"loss", test.forward, product}, {"with gradients", test.backward, 3 * product}};
   return test;
 }
 
@@ -62,6 +66,16 @@ std::vector<double> some_labels(int64_t tokens, int64_t vocabulary) {
   }
   return labels;
 }
+
+const bool added = [] {
+  for (const auto& [stored, compute] :
+       {std::pair{DType::f32, Compute::f32}, {DType::bf16, Compute::bf16}}) {
+    const Case c{
+        .width = 1024, .vocabulary = 32768, .labels = some_labels(256, 32768), .stored = stored};
+    add_perf_cases({{[c] { return cross_entropy(c); }, compute}});
+  }
+  return true;
+}();
 
 }  // namespace
 

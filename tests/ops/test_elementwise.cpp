@@ -9,6 +9,7 @@ ScratchNeed scratch(const OpSet& ops) { return ops.row_scratch(300, 200); }
 
 OpTest swiglu(int64_t rows, int64_t width, double scale) {
   OpTest test;
+  test.described("swiglu", "rows", rows, "width", width, "scale", scale);
   for (const char* name : {"gate", "up"}) test.random(name, rows, width, scale);
   for (const char* name : {"h", "dh", "dgate", "dup", "again"}) test.random(name, rows, width);
   test.outputs = {"h"};
@@ -22,11 +23,15 @@ OpTest swiglu(int64_t rows, int64_t width, double scale) {
     r.copy("up", "dup");
     r.ops.swiglu_backward(r.stream, r.view("dh"), r.view("dgate"), r.view("dup"), r.view("again"));
   };
+  test.timed = {{"forward", test.forward, 0, 12.0 * static_cast<double>(rows * width)}};
   return test;
 }
 
+const bool added = add_perf_cases({{[] { return swiglu(4096, 768, 1); }, Compute::f32}});
+
 OpTest sigmoid_gate(int64_t rows, int64_t width, double scale) {
   OpTest test;
+  test.described("sigmoid_gate", "rows", rows, "width", width, "scale", scale);
   test.random("logits", 1, rows, scale);
   for (const char* name : {"x", "y", "dy", "dx"}) test.random(name, rows, width);
   test.random("dlogits", 1, rows);
@@ -47,6 +52,7 @@ OpTest sigmoid_gate(int64_t rows, int64_t width, double scale) {
 /// About half of the elements are clamped.
 OpTest clamp(int64_t rows, int64_t width, double limit) {
   OpTest test;
+  test.described("clamp", "rows", rows, "width", width, "limit", limit);
   for (const char* name : {"x", "y", "dy", "dx"}) test.random(name, rows, width);
   test.outputs = {"y"};
   test.inputs = {"x"};

@@ -11,6 +11,8 @@ OpTest embedding(DType stored, int64_t vocabulary, int64_t width, const std::vec
                  int64_t padding = -1) {
   OpTest test;
   const auto tokens = static_cast<int64_t>(ids.size());
+  test.described("embedding", "tokens", tokens, "vocabulary", vocabulary, "width", width, "stored",
+                 stored, "padding", padding);
   test.integers("ids", 1, tokens, ids);
   test.random("table", stored, vocabulary, width);
   test.random("out", tokens, width);

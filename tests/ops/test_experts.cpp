@@ -36,6 +36,9 @@ std::vector<ExpertView> experts_of(const Run& r, size_t n, double dropout) {
 OpTest experts(const Case& c) {
   OpTest test;
   const size_t n = c.rows.size();
+  test.described("experts", "experts", static_cast<int64_t>(n), "rows of the first",
+                 c.rows.empty() ? int64_t{0} : c.rows[0], "hidden", c.hidden, "width", c.width,
+                 "stored", c.stored, "trained", c.trained, "dropout", c.dropout);
   std::vector<double> offsets = {0};
   for (const int64_t rows : c.rows) offsets.push_back(offsets.back() + static_cast<double>(rows));
   const auto rows = static_cast<int64_t>(offsets.back());
@@ -72,15 +75,24 @@ OpTest experts(const Case& c) {
   test.scratch = [=](const OpSet& ops) {
     return ops.experts_scratch(rows, static_cast<int64_t>(n), c.hidden, c.width, most);
   };
-  test.forward = [=](const Run& r) {
+  const Body products = [=](const Run& r) {
     const std::vector<ExpertView> views = experts_of(r, n, c.dropout);
     r.ops.experts_forward(r.stream, r.view("x"), r.view("offsets"), views, r.view("gate"),
                           r.view("up"), r.view("y"));
+  };
+  test.forward = [=](const Run& r) {
+    products(r);
     for (int64_t row = 0; row < rows; ++row) {
       for (int64_t i = 0; i < c.hidden; ++i) {
         r["out"].set(row, i, r["weight"].get(0, row) * r["y"].get(row, i));
       }
     }
+  };
+  const auto backward = [=](const Run& r, const std::vector<ExpertGradient>& gradients) {
+    const std::vector<ExpertView> views = experts_of(r, n, c.dropout);
+    r.ops.experts_backward(r.stream, r.view("dout"), r.view("weight"), r.view("x"),
+                           r.view("offsets"), views, r.view("gate"), r.view("up"), r.view("dx"),
+                           r.view("dweight"), gradients);
   };
   test.backward = [=](const Run& r) {
     std::vector<ExpertGradient> gradients;
@@ -88,13 +100,28 @@ OpTest experts(const Case& c) {
       gradients.push_back({r.gradient(name_of("gate", e)), r.gradient(name_of("up", e)),
                            r.gradient(name_of("down", e))});
     }
-    const std::vector<ExpertView> views = experts_of(r, n, c.dropout);
-    r.ops.experts_backward(r.stream, r.view("dout"), r.view("weight"), r.view("x"),
-                           r.view("offsets"), views, r.view("gate"), r.view("up"), r.view("dx"),
-                           r.view("dweight"), gradients);
+    backward(r, gradients);
   };
+  const double flops = 6.0 * static_cast<double>(rows * c.hidden * c.width);
+  test.timed = {
+      {"forward", products, flops},
+      {"data gradient", [=](const Run& r) { backward(r, std::vector<ExpertGradient>(n)); }, flops},
+      {"whole backward", test.backward, 2 * flops}};
   return test;
 }
+
+// Eight experts with as many rows each.
+const bool added = [] {
+  for (const auto& [stored, compute] :
+       {std::pair{DType::f32, Compute::f32}, {DType::bf16, Compute::bf16}}) {
+    for (const int64_t rows : {1, 16, 64, 128, 256, 512}) {
+      const Case c{
+          .rows = std::vector<int64_t>(8, rows), .hidden = 2048, .width = 768, .stored = stored};
+      add_perf_cases({{[c] { return experts(c); }, compute}});
+    }
+  }
+  return true;
+}();
 
 }  // namespace
 

@@ -18,6 +18,9 @@ struct Case {
 
 OpTest linear(const Case& c) {
   OpTest test;
+  test.described("linear", "rows", c.rows, "out", c.out, "in", c.in, "stored", c.stored, "bias",
+                 c.bias, "accumulate", c.accumulate, "trained", c.trained, "rank", c.rank,
+                 "dropout", c.dropout);
   test.random("x", c.rows, c.in);
   test.random("w", c.stored, c.out, c.in);
   test.random("y", c.rows, c.out);
@@ -45,12 +48,35 @@ OpTest linear(const Case& c) {
   test.forward = [=](const Run& r) {
     r.ops.linear_forward(r.stream, r.view("x"), map(r), r.view("y"));
   };
-  test.backward = [=](const Run& r) {
+  const Body data_gradient = [=](const Run& r) {
     r.ops.linear_dgrad(r.stream, r.view("dy"), map(r), r.view("dx"), c.accumulate);
+  };
+  const Body weight_gradient = [=](const Run& r) {
     r.ops.linear_wgrad(r.stream, r.view("dy"), r.view("x"), map(r), r.gradient("w", "b"));
   };
+  test.backward = [=](const Run& r) {
+    data_gradient(r);
+    weight_gradient(r);
+  };
+  const double flops = 2.0 * static_cast<double>(c.rows * c.out * c.in);
+  test.timed = {{"forward", test.forward, flops},
+                {"data gradient", data_gradient, flops},
+                {"weight gradient", weight_gradient, flops}};
   return test;
 }
+
+// The maps of an expert of a small model, by rows.
+const bool added = [] {
+  for (const auto& [stored, compute] : {std::pair{DType::f32, Compute::f32},
+                                        {DType::bf16, Compute::f32},
+                                        {DType::bf16, Compute::bf16}}) {
+    for (const int64_t rows : {1, 16, 64, 128, 256, 512}) {
+      const Case c{.rows = rows, .out = 768, .in = 2048, .stored = stored};
+      add_perf_cases({{[c] { return linear(c); }, compute}});
+    }
+  }
+  return true;
+}();
 
 }  // namespace
 

@@ -9,13 +9,13 @@ namespace {
 
 OpTest adamw(int64_t size, DType working, const AdamWOptions& options) {
   OpTest test;
+  test.described("adamw", "parameters", size, "working", working);
   test.random("gradient", 1, size);
   test.random("master", 1, size);
   test.random("moment1", 1, size, 0.1);
   test.random("moment2", 1, size, 0.1);
-  for (int64_t i = 0; i < size; ++i) {
-    test.tensors.at("moment2").set(0, i, std::abs(test.tensors.at("moment2").get(0, i)));
-  }
+  Tensor& squares = test.tensors.at("moment2");
+  for (int64_t i = 0; i < squares.size(); ++i) squares.set(0, i, std::abs(squares.get(0, i)));
   if (working != DType::f32) test.random("working", working, 1, size);
   test.scratch = [=](const OpSet& ops) { return ops.row_scratch(1, size); };
   test.forward = [=](const Run& r) {
@@ -23,6 +23,8 @@ OpTest adamw(int64_t size, DType working, const AdamWOptions& options) {
                                r.view("moment2"), r.view("working")};
     r.ops.adamw(r.stream, options, {&tensors, 1});
   };
+  // gradient, master and two moments are read and written
+  test.timed = {{"update", test.forward, 0, 32.0 * static_cast<double>(size)}};
   return test;
 }
 
@@ -44,6 +46,9 @@ constexpr AdamWOptions kOptions = {.lr = 1e-2,
                                    .weight_decay = 0.1,
                                    .step = 1,
                                    .gradient_scale = 1};
+
+const bool added = add_perf_cases(
+    {{[] { return adamw(int64_t{32} << 20, DType::f32, {.lr = 1e-5}); }, Compute::f32}});
 
 }  // namespace
 

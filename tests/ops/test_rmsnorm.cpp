@@ -9,6 +9,7 @@ constexpr double kEps = 1e-3;
 
 OpTest rmsnorm(int64_t rows, int64_t width, DType stored, bool trained = true) {
   OpTest test;
+  test.described("rmsnorm", "rows", rows, "width", width, "stored", stored, "trained", trained);
   test.random("x", rows, width);
   test.random("weight", stored, 1, width);
   test.random("y", rows, width);
@@ -27,8 +28,14 @@ OpTest rmsnorm(int64_t rows, int64_t width, DType stored, bool trained = true) {
     r.ops.rmsnorm_backward(r.stream, r.view("dy"), r.view("x"), r.view("weight"), r.view("rstd"),
                            r.view("dx"), r.view("dweight"));
   };
+  const double matrix = 4.0 * static_cast<double>(rows * width);
+  test.timed = {{"forward", test.forward, 0, 2 * matrix},
+                {"backward", test.backward, 0, 3 * matrix}};
   return test;
 }
+
+const bool added =
+    add_perf_cases({{[] { return rmsnorm(4096, 2048, DType::bf16); }, Compute::f32}});
 
 }  // namespace
 

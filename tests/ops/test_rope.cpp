@@ -23,6 +23,7 @@ Tensor angles(bool sine, int64_t positions, int64_t half) {
 OpTest rope(int64_t heads, int64_t half, const std::vector<double>& positions) {
   OpTest test;
   const auto tokens = static_cast<int64_t>(positions.size());
+  test.described("rope", "tokens", tokens, "heads", heads, "head_dim", 2 * half);
   for (const char* name : {"x", "y", "dy", "dx"}) test.random(name, tokens, heads * 2 * half);
   test.integers("positions", 1, tokens, positions);
   test.tensors["cosine"] = angles(false, 12, half);

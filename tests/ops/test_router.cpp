@@ -7,6 +7,8 @@ namespace {
 
 OpTest router(int64_t tokens, int64_t experts, int64_t k, bool normalize, bool auxiliary) {
   OpTest test;
+  test.described("router", "tokens", tokens, "experts", experts, "chosen", k, "normalize",
+                 normalize, "auxiliary", auxiliary);
   test.random("logits", tokens, experts, 3);
   test.random("probs", tokens, experts);
   test.integers("choice", tokens, k, std::vector<double>(static_cast<size_t>(tokens * k), -1));
@@ -26,8 +28,14 @@ OpTest router(int64_t tokens, int64_t experts, int64_t k, bool normalize, bool a
     r.ops.router_backward(r.stream, r.view("dweight"), r.view("probs"), r.view("choice"), normalize,
                           r.view("dprobs"), r.view("dlogits"));
   };
+  const double matrix = 4.0 * static_cast<double>(tokens * experts);
+  test.timed = {{"forward", test.forward, 0, 2 * matrix},
+                {"backward", test.backward, 0, 2 * matrix}};
   return test;
 }
+
+const bool added =
+    add_perf_cases({{[] { return router(4096, 128, 8, true, true); }, Compute::f32}});
 
 std::vector<double> elements(const Tensor& tensor) {
   std::vector<double> result;

@@ -20,6 +20,7 @@ std::vector<ConstView> rows_of(const View& sums) {
 /// The gradient of prob_sums is that of any token's probabilities.
 OpTest router_losses(const Case& c) {
   OpTest test;
+  test.described("router_losses", "layers", c.layers, "experts", c.experts, "pooled", c.pooled);
   if (c.layers > 0) {
     test.random("counts", DType::f64, c.layers, c.experts, 20);
     test.random("sums", DType::f64, c.layers, c.experts);

@@ -18,6 +18,7 @@ std::vector<double> choices(int64_t tokens, int64_t k, int64_t experts) {
 OpTest routed(int64_t tokens, int64_t k, int64_t experts, int64_t width,
               const std::vector<double>& choice) {
   OpTest test;
+  test.described("routing", "tokens", tokens, "chosen", k, "experts", experts, "width", width);
   const int64_t rows = tokens * k;
   const auto nothing = [](int64_t n) { return std::vector<double>(static_cast<size_t>(n), -1); };
   test.integers("choice", tokens, k, choice);

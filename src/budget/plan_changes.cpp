@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "budget/plan_fit.h"
 #include "budget/plan_variant.h"
 
 namespace hearth {
@@ -12,48 +13,53 @@ namespace {
 /// The program of the run that takes the change will not be as large to the page.
 constexpr uint64_t kMargin = uint64_t{4} << 20;
 
-/// A step of more micro-batches than this is no advice, and its list alone takes gigabytes.
+/// A step of more micro-batches than this is no advice, and its schedule alone takes gigabytes.
 constexpr int64_t kMostMicroBatches = 4096;
+
+/// The smaller ranks and shares that are tried.
+constexpr int64_t kRanks[] = {8, 4, 2, 1};
+constexpr double kShares[] = {50, 25, 10};
+
+/// Changes what is trained; false if the change is none, or if a run refuses it.
+using Part = std::function<bool(PlanVariant&)>;
 
 class Search {
  public:
-  Search(const PlanSubject& subject, const PlanRequest& request, const TrainConfig& config)
+  Search(const std::shared_ptr<const OpenedModel>& opened, const PlanSubject& subject,
+         const PlanRequest& request, const TrainConfig& config)
       : subject_(subject), request_(request), config_(config) {
-    for (PlanPlace& place : subject_.places) place.budget -= std::min(place.budget, kMargin);
-    const RunPlan plan = make_run_plan(subject, request);
-    short_place_ = plan.short_place().value_or(kHostPlace);
+    for (ComputePlace& place : subject_.places) {
+      place.budget.bytes -= std::min(place.budget.bytes, kMargin);
+    }
+    short_place_ = make_plan(subject, request).short_place().value_or(kHostPlace);
+    start_ = {"", config, request, subject.placement,
+              std::make_shared<const TrainedModel>(trained_model(opened, config))};
   }
 
   std::vector<PlanChange> run() {
     if (!anything_fits()) return found_;
     if (recompute() || smaller_micro_batch() || no_rounded_weights()) return found_;
     if (experts_on_host()) return found_;
-    if (shorter_sequences(start(), config_.seq_len / 4) || frozen_parts()) return found_;
-    if (!shorter_sequences(start(), 1)) all_together();
+    if (shorter_sequences(start_, config_.seq_len / 4) || less_trained()) return found_;
+    if (!shorter_sequences(start_, 1)) all_together();
     return found_;
   }
 
  private:
-  PlanVariant start() const {
-    return {"",
-            subject_.settings,
-            subject_.table,
-            request_,
-            config_.seq_len,
-            config_.micro_batch,
-            config_.grad_accum};
-  }
-
   std::optional<uint64_t> peak_if_fits(const PlanVariant& v, bool one_micro_batch = false) const {
-    PlanSubject subject{subject_.spec,    v.settings,           v.table,
-                        subject_.places,  subject_.types_basis, subject_.opening_bytes,
-                        subject_.workers, subject_.process};
+    ParameterTable table = v.model->table;
+    default_planner().place_blocks(table, v.placement);
+    RunSettings settings = v.model->settings;
+    settings.compute = resolved_compute(v.model->compute, table, subject_.places, v.placement);
+    const PlanSubject subject{subject_.spec,          settings,        table,
+                              subject_.places,        v.placement,     subject_.types_basis,
+                              subject_.opening_bytes, subject_.workers, subject_.process};
     PlanRequest request = v.request;
     if (request.micro_batches > std::max(request_.micro_batches, kMostMicroBatches)) {
       return std::nullopt;
     }
     if (one_micro_batch) request.micro_batches = 1;
-    const RunPlan plan = make_run_plan(subject, request);
+    const Plan plan = make_plan(subject, request);
     if (!plan.fits()) return std::nullopt;
     return plan.places[static_cast<size_t>(short_place_)].peak;
   }
@@ -67,22 +73,18 @@ class Search {
   }
 
   bool may_recompute() const { return !request_.recompute.value_or(true); }
-  void add_recompute(PlanVariant& v) const {
-    if (!may_recompute()) return;
-    v.request.recompute = true;
-    v.add("--recompute blocks");
-  }
   bool recompute() {
-    PlanVariant v = start();
-    add_recompute(v);
-    return may_recompute() && take(v);
+    if (!may_recompute()) return false;
+    PlanVariant v = start_;
+    v.recompute_blocks();
+    return take(v);
   }
 
   /// Largest first, those that divide the present one.
   bool smaller_micro_batch() {
     for (int64_t n = config_.micro_batch / 2; n >= 1; --n) {
       if (config_.micro_batch % n != 0) continue;
-      PlanVariant v = start();
+      PlanVariant v = start_;
       v.cut_micro_batch(n);
       if (take(v)) return true;
     }
@@ -90,38 +92,29 @@ class Search {
   }
 
   bool may_drop_rounded() const { return subject_.settings.compute == Compute::bf16; }
-  static void drop_rounded(PlanVariant& v) {
-    v.settings.compute = Compute::f32;
-    v.add("--compute-dtype f32");
-  }
   bool no_rounded_weights() {
-    PlanVariant v = start();
-    drop_rounded(v);
-    return may_drop_rounded() && take(v);
-  }
-
-  /// Where a device holds everything: its experts go to the host.
-  bool experts_on_host() {
-    PlanVariant v = start();
-    Place from = kHostPlace;
-    for (BlockId id = 0; id < std::ssize(v.table.blocks()); ++id) {
-      const Block& own = v.table.block(id);
-      const Block& of = own.kind == BlockKind::adapter ? v.table.block(own.base) : own;
-      if (of.kind != BlockKind::expert || own.place == kHostPlace) continue;
-      from = own.place;
-      v.table.set_place(id, kHostPlace);
-    }
-    if (from == kHostPlace) return false;
-    // As it was given, with its keys.
-    const bool is_named = config_.devices != "auto";
-    v.add("--devices " +
-          (is_named ? config_.devices : subject_.places[static_cast<size_t>(from)].name) + ",host");
+    if (!may_drop_rounded()) return false;
+    PlanVariant v = start_;
+    v.drop_rounded_weights();
     return take(v);
   }
 
-  /// The longest that fits, at least `least`: the sequences of a micro-batch are cut to one before.
+  /// If a device holds everything: its experts go to the host.
+  bool experts_on_host() {
+    PlanVariant v = start_;
+    if (v.placement.experts == kHostPlace) return false;
+    v.placement.experts = kHostPlace;
+    // As it was given, with its keys.
+    v.config.devices += ",host";
+    v.add("--devices " + v.config.devices);
+    return take(v);
+  }
+
+  /// The longest that fits, at least `least` and what leaves trained tokens. Micro-batches are cut to
+  /// one sequence before.
   bool shorter_sequences(PlanVariant base, int64_t least) {
     base.cut_micro_batch(1);
+    least = std::max(least, request_.shortest);
     const int64_t unit = config_.seq_len >= 512 ? 64 : 8;
     int64_t low = 0, high = (std::min(config_.seq_len, request_.longest) - 1) / unit;  // units
     while (low < high) {
@@ -145,29 +138,68 @@ class Search {
     return take(base);
   }
 
-  /// What is trained, less and less; each as a change of a variant, false where it is none.
-  std::vector<std::function<bool(PlanVariant&)>> parts() const {
-    if (!config_.trainable.empty()) return {};
+  /// Ways to train less, more and more of them.
+  std::vector<Part> parts() const {
+    std::vector<Part> all;
+    if (config_.method == Method::lora) {
+      add_lora_parts(all, [](PlanVariant&) { return true; });
+      return all;
+    }
+    if (config_.trainable.empty()) add_full_parts(all);
+    const Part lora = [](PlanVariant& v) { return v.train_adapters(); };
+    all.push_back(lora);
+    add_lora_parts(all, lora);
+    return all;
+  }
+
+  void add_full_parts(std::vector<Part>& all) const {
     const auto embedding =
         std::find_if(subject_.table.tensors().begin(), subject_.table.tensors().end(),
                      [](const Tensor& t) { return t.slot == Slot::embedding; });
-    std::vector<std::function<bool(PlanVariant&)>> all{
-        [name = embedding->name](PlanVariant& v) { return v.freeze(name); },
-        [](PlanVariant& v) { return v.freeze("*.experts.*"); }};
+    all.emplace_back([name = embedding->name](PlanVariant& v) { return v.freeze(name); });
+    all.emplace_back([](PlanVariant& v) { return v.freeze("*.experts.*"); });
     // Beside --freeze, --trainable would only take tensors out of what is frozen.
     if (config_.freeze.empty()) {
       all.emplace_back([](PlanVariant& v) { return v.train_only("*.self_attn.*"); });
     }
-    return all;
   }
 
-  bool frozen_parts() {
-    for (const auto& part : parts()) {
-      PlanVariant v = start();
-      if (!part(v)) continue;
-      if (take(v)) return true;
-      v.cut_micro_batch(1);
-      if (config_.micro_batch > 1 && take(v)) return true;
+  /// Of a new adapter; those of one that is trained on are all trained.
+  void add_lora_parts(std::vector<Part>& all, const Part& before) const {
+    if (!config_.adapter.empty()) return;
+    for (const double share : kShares) {
+      all.emplace_back([=](PlanVariant& v) { return before(v) && v.choose_experts(share); });
+    }
+    for (const int64_t rank : kRanks) {
+      all.emplace_back([=](PlanVariant& v) { return before(v) && v.cut_expert_rank(rank); });
+    }
+    for (const int64_t rank : kRanks) {
+      all.emplace_back([=](PlanVariant& v) { return before(v) && v.cut_rank(rank); });
+    }
+    all.emplace_back([=](PlanVariant& v) { return before(v) && v.freeze("*.experts.*"); });
+    all.emplace_back([=](PlanVariant& v) { return before(v) && v.adapt_attention_alone(); });
+    for (const int64_t rank : kRanks) {
+      all.emplace_back([=](PlanVariant& v) {
+        return before(v) && v.adapt_attention_alone() && v.cut_rank(rank);
+      });
+    }
+  }
+
+  /// The run with less of it trained; nullopt if the part changes nothing or a run refuses it.
+  static std::optional<PlanVariant> with(const Part& part, const PlanVariant& run) {
+    PlanVariant v = run;
+    if (!part(v)) return std::nullopt;
+    if (trained_parameters(v.model->table) >= trained_parameters(run.model->table)) return {};
+    return v;
+  }
+
+  bool less_trained() {
+    for (const Part& part : parts()) {
+      std::optional<PlanVariant> v = with(part, start_);
+      if (!v) continue;
+      if (take(*v)) return true;
+      v->cut_micro_batch(1);
+      if (config_.micro_batch > 1 && take(*v)) return true;
     }
     return false;
   }
@@ -175,44 +207,45 @@ class Search {
   /// Runs that are cut in everything but what is trained and the sequences: with and without rounded
   /// weights, because either may be the smaller.
   std::vector<PlanVariant> cut_runs() const {
-    PlanVariant v = start();
-    add_recompute(v);
+    PlanVariant v = start_;
+    if (may_recompute()) v.recompute_blocks();
     v.cut_micro_batch(1);
     std::vector<PlanVariant> runs{v};
-    if (may_drop_rounded()) drop_rounded(runs.emplace_back(v));
+    if (may_drop_rounded()) runs.emplace_back(v).drop_rounded_weights();
     return runs;
   }
 
-  /// Changes of several kinds at once, where none alone is enough.
-  bool all_together() {
-    std::vector<std::function<bool(PlanVariant&)>> trained = parts();
-    trained.insert(trained.begin(), [](PlanVariant&) { return true; });
-    for (const auto& part : trained) {
-      for (const PlanVariant& run : cut_runs()) {
-        PlanVariant v = run;
-        if (part(v) && (take(v) || shorter_sequences(v, 1))) return true;
+  /// Whether `takes` takes one of the runs with all cuts at once: all of it trained, then less.
+  bool any_cut_run(const std::function<bool(const PlanVariant&)>& takes) const {
+    const std::vector<PlanVariant> runs = cut_runs();
+    if (std::any_of(runs.begin(), runs.end(), takes)) return true;
+    for (const Part& part : parts()) {
+      for (const PlanVariant& run : runs) {
+        const std::optional<PlanVariant> v = with(part, run);
+        if (v && takes(*v)) return true;
       }
     }
     return false;
   }
 
-  /// Whether the smallest run of all changes fits: where it does not, none does.
-  bool anything_fits() const {
-    std::vector<std::function<bool(PlanVariant&)>> trained = parts();
-    trained.insert(trained.begin(), [](PlanVariant&) { return true; });
-    for (const auto& part : trained) {
-      for (PlanVariant run : cut_runs()) {
-        if (!part(run)) continue;
-        run.cut_sequences(1);
-        if (peak_if_fits(run, true)) return true;
-      }
-    }
-    return false;
+  /// Changes of several kinds at once, if none alone is enough.
+  bool all_together() {
+    return any_cut_run([&](const PlanVariant& v) { return take(v) || shorter_sequences(v, 1); });
   }
+
+  /// Whether the smallest run of all changes fits: if it does not, none does.
+  bool anything_fits() const {
+    return experts_may_move() || any_cut_run([&](PlanVariant v) {
+             v.cut_sequences(std::min(request_.shortest, config_.seq_len));
+             return peak_if_fits(v, true).has_value();
+           });
+  }
+  bool experts_may_move() const { return start_.placement.experts != kHostPlace; }
 
   PlanSubject subject_;  // with a little less memory
   const PlanRequest& request_;
   const TrainConfig& config_;
+  PlanVariant start_;
   Place short_place_ = kHostPlace;
   std::vector<PlanChange> found_;
 };
@@ -220,40 +253,50 @@ class Search {
 /// The same run in a process of its own: what a program has resident differs from start to start, by
 /// some hundred KiB.
 PlanSubject at_another_start(PlanSubject subject) {
-  subject.process.program += uint64_t{1} << 20;
+  subject.process.program += uint64_t{2} << 20;
   return subject;
 }
 
 }  // namespace
 
-std::vector<PlanChange> changes_that_fit(const PlanSubject& subject, const PlanRequest& request,
+std::vector<PlanChange> changes_that_fit(const std::shared_ptr<const OpenedModel>& opened,
+                                         const PlanSubject& subject, const PlanRequest& request,
                                          const TrainConfig& config) {
   // What the process took before it planned stays, whatever the run does.
-  if (subject.process.peak > subject.host().budget) return {};
+  if (subject.process.peak > subject.places[kHostPlace].budget.bytes) return {};
   const PlanSubject then = at_another_start(subject);
-  return Search(then, request, config).run();
+  return Search(opened, then, request, config).run();
 }
 
-uint64_t needed_memory(const PlanSubject& subject, const PlanRequest& request, Place place) {
+std::vector<uint64_t> needed_memory(const PlanSubject& subject, const PlanRequest& request) {
   PlanSubject least = at_another_start(subject);
-  for (PlanPlace& of : least.places) of.budget = 0;
-  return make_run_plan(least, request).places[static_cast<size_t>(place)].peak;
+  for (ComputePlace& of : least.places) of.budget.bytes = 0;
+  std::vector<uint64_t> needed;
+  for (const PlaceLines& place : make_plan(least, request).places) needed.push_back(place.peak);
+  return needed;
 }
 
-std::string refusal(const RunPlan& plan, const std::vector<PlanChange>& changes, uint64_t needed) {
-  const std::optional<Place> place = plan.short_place();
-  if (!place) return "";
-  const PlacePlan& where = plan.places[static_cast<size_t>(*place)];
+std::string refusal(const Plan& plan, const std::vector<PlanChange>& changes,
+                    const std::vector<uint64_t>& needed) {
+  if (plan.fits()) return "";
   std::string text = what_is_missing(plan);
   if (!changes.empty()) {
     text += "; the smallest change that fits: " + changes.front().options + " (" +
             whole_mebibytes(changes.front().peak) + " MiB)";
   }
+  std::string options, places;
+  for (size_t at = 0; at < plan.places.size(); ++at) {
+    const PlaceLines& place = plan.places[at];
+    if (place.fits()) continue;
+    options += (options.empty() ? "" : " ") + place.budget.raised_to(whole_mebibytes(needed[at]));
+    places += (places.empty() ? "" : " and ") +
+              (at == kHostPlace ? std::string("the machine") : place.budget.name);
+  }
+  const bool several = places.find(" and ") != std::string::npos;
   return text +
-         (changes.empty() ? "; no smaller change was found that surely fits, more memory does: "
+         (changes.empty() ? "; no smaller change that fits was found, more memory does: "
                           : "; or ") +
-         where.more_memory + whole_mebibytes(needed) + "Mi where " +
-         (*place == kHostPlace ? "the machine" : where.name) + " has it";
+         options + ", if " + places + (several ? " have it" : " has it");
 }
 
 }  // namespace hearth

@@ -1,34 +1,34 @@
-// What would make a plan fit that does not: changes of the run, each planned as the run would plan
-// it, in the order of how little they change.
+// What would make a plan fit: changes of the run, each planned as the run would plan it, in the order
+// of how little they change.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "budget/run_plan.h"
+#include "budget/plan.h"
 
 namespace hearth {
 
-/// A change that fits: options as they are typed, and the peak that is planned with them.
+/// A change that fits: options as they are typed, in place of those of the same names, and the peak
+/// that is planned with them.
 struct PlanChange {
   std::string options;
-  uint64_t peak = 0;  // of the place that has too little as the run is asked for
+  uint64_t peak = 0;  // of the place that has too little without the change
 };
 
-/// The changes that fit, least first; empty if none does or the plan fits. Tried, in this order:
-/// recompute; fewer sequences in more micro-batches (the same tokens a step); no rounded weights
-/// (--compute-dtype f32); the experts on the host (--devices NAME,host); shorter sequences (to a quarter); frozen parts (embedding, experts, all but
-/// attention), alone and with the smallest micro-batch; shorter sequences still; several of these at
-/// once. Search ends with the first that fits, and finds one if any of these runs fits.
-std::vector<PlanChange> changes_that_fit(const PlanSubject& subject, const PlanRequest& request,
+/// The changes that fit, least first; empty if none does or the plan fits. The order of the search
+/// is in docs/planning.md. It ends with the first that fits, and finds one if any of them fits.
+std::vector<PlanChange> changes_that_fit(const std::shared_ptr<const OpenedModel>& opened,
+                                         const PlanSubject& subject, const PlanRequest& request,
                                          const TrainConfig& config);
 
-/// One line: what is missing and where, the smallest change that fits, and the memory of the first
-/// place that has too little with which the run would fit as it is asked for.
-std::string refusal(const RunPlan& plan, const std::vector<PlanChange>& changes, uint64_t needed);
+/// The least budget of every place with which the request fits unchanged.
+std::vector<uint64_t> needed_memory(const PlanSubject& subject, const PlanRequest& request);
 
-/// The least budget of a place with which the request fits as it is.
-uint64_t needed_memory(const PlanSubject& subject, const PlanRequest& request,
-                       Place place = kHostPlace);
+/// One line: how much memory is missing on which device, the smallest change that fits, and the
+/// options that give each short place what the unchanged run needs.
+std::string refusal(const Plan& plan, const std::vector<PlanChange>& changes,
+                    const std::vector<uint64_t>& needed);
 
 }  // namespace hearth

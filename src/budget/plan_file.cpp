@@ -1,5 +1,6 @@
 #include "budget/plan_file.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,7 @@ namespace {
 
 constexpr uint64_t kMaxPlanBytes = uint64_t{16} << 20;
 
-/// What makes a list, in the order in which a difference is told.
+/// What makes a schedule, in the order in which a difference is reported.
 constexpr const char* kFields[] = {"parallel",      "devices",       "workers",
                                    "compute_dtype", "micro_batches", "tokens_per_micro_batch",
                                    "recompute",     "group",         "tasks"};
@@ -50,7 +51,7 @@ class PlanFile {
 
  private:
   [[noreturn]] void refuse(const std::string& what) const {
-    throw input_error(path_ + ": " + what + "; this is no plan of 'hearth plan --json'");
+    throw input_error(path_ + ": " + what + "; this is not a plan of 'hearth plan --json'");
   }
 
   std::string path_;
@@ -62,6 +63,23 @@ class PlanFile {
   throw usage_error("--plan " + quoted(config.plan_file) + ": " + field + ": the plan has " +
                     quoted(there) + ", this run would have " + quoted(here) +
                     "; give the options of the plan, or plan again");
+}
+
+/// The places of a plan, but for their lines: what each may use, and its link.
+std::vector<std::pair<std::string, Json>> places_of(const Json& plan) {
+  std::vector<std::pair<std::string, Json>> places;
+  const Json* memory = plan.find("memory");
+  if (!memory || !memory->is_array()) return places;
+  for (const Json& place : memory->as_array()) {
+    const Json* name = place.is_object() ? place.find("place") : nullptr;
+    if (!name || !name->is_string()) continue;
+    for (const char* key : {"budget_bytes", "links"}) {
+      const Json* value = place.find(key);
+      places.emplace_back("memory of '" + name->as_string() + "': " + key,
+                          value ? *value : Json(nullptr));
+    }
+  }
+  return places;
 }
 
 /// Bytes of the lines that follow from model, data and options; those that are measured may differ.
@@ -117,6 +135,12 @@ void require_planned(const TrainConfig& config, const Json& plan) {
     const Json* here = plan.find(key);
     const std::string is = here ? here->dump() : "nothing", was = file.field(key).dump();
     if (is != was) refuse_difference(config, key, was, is);
+  }
+  const auto places_there = places_of(file.json()), places_here = places_of(plan);
+  for (size_t i = 0; i < std::min(places_there.size(), places_here.size()); ++i) {
+    const auto& [key, was] = places_there[i];
+    if (key == places_here[i].first && was.dump() == places_here[i].second.dump()) continue;
+    refuse_difference(config, key, was.dump(), places_here[i].second.dump());
   }
   const auto there = fixed_lines(file.json()), here = fixed_lines(plan);
   for (size_t i = 0; i < there.size() || i < here.size(); ++i) {

@@ -36,30 +36,40 @@ std::string duration(double seconds) {
   return two(s / 86400, "d", s % 86400 / 3600, "h");
 }
 
-std::string memory_text(const RunPlan& plan) {
+std::string memory_text(const Plan& plan) {
   std::string text;
-  for (const PlacePlan& place : plan.places) {
+  for (const PlaceLines& place : plan.places) {
     text += &place == &plan.host() ? "memory of the process (host)\n"
-                                   : "\nmemory of " + place.name + "\n";
+                                   : "\nmemory of " + place.budget.name + "\n";
     for (const MemoryLine& line : place.lines) {
       text += format("  %-40s %14s   ", line.name.c_str(), mebibytes(line.bytes).c_str()) +
               line.basis + "\n";
     }
-    const bool bounded = place.budget < std::numeric_limits<uint64_t>::max();
+    const bool bounded = place.budget.bytes < std::numeric_limits<uint64_t>::max();
     text += format("  %-40s %14s   of %s: %s\n", "peak", mebibytes(place.peak).c_str(),
-                   bounded ? mebibytes(place.budget).c_str() : "any",
+                   bounded ? mebibytes(place.budget.bytes).c_str() : "any",
                    place.fits() ? "fits" : "DOES NOT FIT");
   }
   return text;
 }
 
-JsonArray memory_json(const RunPlan& plan) {
+/// What is known of the link without measuring it: `--devices virtual` says it.
+Json links_json(const LinkRates& links) {
+  const auto way = [](const LinkRate& rate) {
+    return JsonObject{{"bytes_per_s", rate.bytes_per_s}, {"latency_s", rate.latency_s}};
+  };
+  return JsonObject{{"to_device", way(links.in)}, {"from_device", way(links.out)}};
+}
+
+JsonArray memory_json(const OpenedModel& opened, const std::vector<PlaceLines>& of_places) {
   JsonArray places;
-  for (const PlacePlan& place : plan.places) {
+  for (const PlaceLines& place : of_places) {
     Json of;
-    of["place"] = place.name;
+    of["place"] = place.budget.name;
     of["peak_bytes"] = place.peak;
-    of["budget_bytes"] = place.budget;
+    of["budget_bytes"] = place.budget.bytes;
+    const auto links = opened.devices.places[places.size()].device->link_rates();
+    if (links) of["links"] = links_json(*links);
     if (place.measured_peak) of["measured_peak_bytes"] = *place.measured_peak;
     JsonArray lines;
     for (const MemoryLine& line : place.lines) {
@@ -91,18 +101,18 @@ std::string values_text(const Task& task) {
   return reads + " -> " + writes;
 }
 
-/// A line a task, in the order of the list.
-std::string every_task(const Schedule& list) {
+/// A line a task, in the order of the schedule.
+std::string every_task(const Schedule& schedule) {
   std::string text;
   size_t number = 0;
-  for (const Task& task : list.tasks) {
+  for (const Task& task : schedule.tasks) {
     text += format("  %4zu  %-54s", number++, describe(task).c_str()) + values_text(task) + "\n";
   }
   return text;
 }
 
 /// A line for the tasks that differ in layer and micro-batch alone, where the first of them stands.
-std::string kinds_of_tasks(const Schedule& list) {
+std::string kinds_of_tasks(const Schedule& schedule) {
   struct Line {
     std::string name, values;
     int64_t count = 0;
@@ -110,7 +120,7 @@ std::string kinds_of_tasks(const Schedule& list) {
   };
   std::vector<Line> lines;
   std::map<std::string, size_t> known;
-  for (const Task& task : list.tasks) {
+  for (const Task& task : schedule.tasks) {
     const std::string name =
         std::string(name_of(task.kind)) + " " + std::string(name_of(task.phase));
     const std::string values = values_text(task);
@@ -167,7 +177,9 @@ std::string time_text(const PlanTimes& times) {
 
 }  // namespace
 
-Json plan_json(const RunPlan& plan, const RunSetup& setup, const PlanTimes& times) {
+Json plan_json(const PlacedModel& model, const PlanTimes& times,
+               const std::vector<PlaceLines>& memory) {
+  const Plan& plan = model.plan;
   const double step = times.step.total_s();
   const auto known = [&](Json value) { return times.measured ? std::move(value) : Json(nullptr); };
   Json json;
@@ -187,11 +199,11 @@ Json plan_json(const RunPlan& plan, const RunSetup& setup, const PlanTimes& time
   json["run_time_s"] =
       times.steps ? known(static_cast<double>(*times.steps) * step) : Json(nullptr);
   if (times.data) json["data"] = data_json(*times.data, times.steps);
-  json["memory"] = memory_json(plan);
-  json["parallel"] = "single";
-  json["devices"] = devices_json(setup);
-  json["workers"] = static_cast<int64_t>(setup.workers);
-  json["compute_dtype"] = name_of(setup.settings.compute);
+  json["memory"] = memory_json(*model.opened, memory);
+  json["parallel"] = std::string(default_planner().name());
+  json["devices"] = devices_json(model);
+  json["workers"] = static_cast<int64_t>(model.opened->workers);
+  json["compute_dtype"] = name_of(model.settings.compute);
   if (plan.train) {
     json["group"] = plan.train->group;
     json["recompute"] = plan.train->recompute ? "blocks" : "none";
@@ -204,23 +216,23 @@ Json plan_json(const RunPlan& plan, const RunSetup& setup, const PlanTimes& time
 
 namespace {
 
-std::string streams_text(const Schedule& list) {
-  const size_t streams = list.streams.size();
+std::string streams_text(const Schedule& schedule) {
+  const size_t streams = schedule.streams.size();
   return std::to_string(streams) + (streams == 1 ? " stream" : " streams");
 }
 
 }  // namespace
 
-std::string plan_text(const RunPlan& plan, const RunSetup& setup, const PlanTimes& times,
-                      PlanDetail detail) {
-  const Schedule& list = plan.train->schedule;
-  return memory_text(plan) + "\nstep: " + counted(static_cast<int64_t>(list.tasks.size()), "task") +
-         " in " + streams_text(list) + " on " + places_text(setup) + ", " +
-         std::to_string(list.micro_batches) +
-         (list.micro_batches == 1 ? " micro-batch" : " micro-batches") + " of at most " +
-         counted(list.tokens, "token") + ", groups of " + std::to_string(plan.train->group) +
+std::string plan_text(const PlacedModel& model, const PlanTimes& times, PlanDetail detail) {
+  const Plan& plan = model.plan;
+  const Schedule& schedule = plan.train->schedule;
+  return memory_text(plan) + "\nstep: " + counted(static_cast<int64_t>(schedule.tasks.size()), "task") +
+         " in " + streams_text(schedule) + " on " + places_text(model) + ", " +
+         std::to_string(schedule.micro_batches) +
+         (schedule.micro_batches == 1 ? " micro-batch" : " micro-batches") + " of at most " +
+         counted(schedule.tokens, "token") + ", groups of " + std::to_string(plan.train->group) +
          (plan.train->recompute ? ", blocks recomputed" : "") + "\n" +
-         (detail == PlanDetail::tasks ? every_task(list) : kinds_of_tasks(list)) + time_text(times);
+         (detail == PlanDetail::tasks ? every_task(schedule) : kinds_of_tasks(schedule)) + time_text(times);
 }
 
 }  // namespace hearth

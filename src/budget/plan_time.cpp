@@ -18,17 +18,17 @@ struct WeightUse {
   bool trained = false;
 };
 
-WeightUse weight_use(const RunSetup& setup, bool expert) {
+WeightUse weight_use(const PlacedModel& model, bool expert) {
   WeightUse use;
   use.type = DType::f32;
   bool found = false;
-  for (const Block& block : setup.table.blocks()) {
+  for (const Block& block : model.table.blocks()) {
     if ((block.kind == BlockKind::expert) != expert || block.layer < 0) continue;
     for (TensorId id = block.begin; id < block.end; ++id) {
-      const Tensor& t = setup.table.tensor(id);
+      const Tensor& t = model.table.tensor(id);
       if (t.vector || t.slot == Slot::router) continue;
       if (t.trainable) {
-        return {setup.settings.compute == Compute::bf16 ? DType::bf16 : DType::f32, true};
+        return {model.settings.compute == Compute::bf16 ? DType::bf16 : DType::f32, true};
       }
       if (!found) use.type = t.stored;
       found = true;
@@ -114,15 +114,15 @@ std::vector<int64_t> measured_by(const RateOptions& options, const RunShapes& sh
 namespace {
 
 /// What a measurement of a place may take, of `most`.
-uint64_t memory_for(const RunPlace& place, uint64_t most) {
-  return place.memory == SpaceKind::host ? most : std::min(most, place.budget / 4);
+uint64_t memory_for(const ComputePlace& place, uint64_t most) {
+  return place.memory == SpaceKind::host ? most : std::min(most, place.budget.bytes / 4);
 }
 
 /// What one place reaches, measured twice: what a neighbour takes from one of them does not count.
-RunRates measure_place(const RunPlace& place, const RateOptions& options, const RunShapes& shapes) {
+RunRates measure_place(const ComputePlace& place, const RateOptions& options, const RunShapes& shapes) {
   // What was measured for another run of these shapes in this process is not measured again.
   static std::map<std::pair<std::string, std::vector<int64_t>>, RunRates> measured;
-  std::pair key{place.name, measured_by(options, shapes)};
+  std::pair key{place.budget.name, measured_by(options, shapes)};
   if (const auto known = measured.find(key); known != measured.end()) return known->second;
   Device& device = *place.device;
   RunRates rates{measure_rates(device, options), measure_costs(device, options, shapes)};
@@ -132,11 +132,11 @@ RunRates measure_place(const RunPlace& place, const RateOptions& options, const 
 }
 
 /// Of the devices that the run computes at, by place.
-std::vector<LinkRates> links_of(const RunSetup& setup, uint64_t most) {
-  std::vector<LinkRates> links(setup.devices.places.size());
+std::vector<LinkRates> links_of(const PlacedModel& model, uint64_t most) {
+  std::vector<LinkRates> links(model.opened->devices.places.size());
   for (Place at = kHostPlace + 1; static_cast<size_t>(at) < links.size(); ++at) {
-    if (at != setup.placement.dense && at != setup.placement.experts) continue;
-    const RunPlace& place = setup.place(at);
+    if (at != model.placement.dense && at != model.placement.experts) continue;
+    const ComputePlace& place = model.opened->place(at);
     links[static_cast<size_t>(at)] = measure_links(*place.device, memory_for(place, most));
   }
   return links;
@@ -147,25 +147,25 @@ std::vector<LinkRates> links_of(const RunSetup& setup, uint64_t most) {
 AssumedRates::AssumedRates() { ++assumed; }
 AssumedRates::~AssumedRates() { --assumed; }
 
-RunRates measure_run(const RunSetup& setup, const PlanRequest& request) {
+RunRates measure_run(const PlacedModel& model, const PlanRequest& request) {
   if (assumed > 0) return round_rates();
-  const uint64_t now = resident_bytes(), budget = setup.place(kHostPlace).budget;
+  const uint64_t now = resident_bytes(), budget = model.opened->place(kHostPlace).budget.bytes;
   const uint64_t most =
       std::min<uint64_t>(uint64_t{192} << 20, budget > now ? (budget - now) / 4 : 0);
-  const WeightUse linear = weight_use(setup, false), experts = weight_use(setup, true);
-  const RunShapes shapes{setup.spec,      linear.type,    experts.type,   linear.trained,
+  const WeightUse linear = weight_use(model, false), experts = weight_use(model, true);
+  const RunShapes shapes{model.opened->spec,      linear.type,    experts.type,   linear.trained,
                          experts.trained, request.tokens, request.longest};
   const auto rates_at = [&](Place at) {
-    const RunPlace& place = setup.place(at);
+    const ComputePlace& place = model.opened->place(at);
     const RateOptions options{
-        *place.ops,  setup.settings.compute,  setup.workers,
-        setup.cores, memory_for(place, most), trained_parameters(setup.table)};
+        *place.ops,  model.settings.compute,  model.opened->workers,
+        model.opened->cores, memory_for(place, most), trained_parameters(model.table)};
     return measure_place(place, options, shapes);
   };
-  RunRates rates = rates_at(setup.placement.dense);
-  rates.costs.links = links_of(setup, most);
-  if (setup.placement.experts == setup.placement.dense) return rates;
-  const RunRates apart = rates_at(setup.placement.experts);
+  RunRates rates = rates_at(model.placement.dense);
+  rates.costs.links = links_of(model, most);
+  if (model.placement.experts == model.placement.dense) return rates;
+  const RunRates apart = rates_at(model.placement.experts);
   rates.costs.experts_forward = apart.costs.experts_forward;
   rates.costs.experts_backward = apart.costs.experts_backward;
   // Most parameters are the experts', so their place decides what the update takes.
@@ -213,9 +213,9 @@ StepWork mean_step(const RunRows& rows, const SamplerOptions& options, const Sam
           "mean of the data", data};
 }
 
-PlanTimes predict(const RunSetup& setup, const RunPlan& plan, const std::optional<RunRates>& rates,
-                  const StepWork& work, std::optional<int64_t> steps) {
-  const Schedule& list = plan.train->schedule;
+PlanTimes predict(const PlacedModel& model, const StepWork& work, std::optional<int64_t> steps) {
+  const std::optional<RunRates>& rates = model.rates;
+  const Schedule& schedule = model.plan.train->schedule;
   PlanTimes times;
   for (const BatchWork& batch : work.batches) times.tokens += batch.tokens;
   times.basis = work.basis;
@@ -223,9 +223,9 @@ PlanTimes predict(const RunSetup& setup, const RunPlan& plan, const std::optiona
   times.data = work.data;
   times.measured = rates.has_value();
   if (!rates) return times;
-  times.step = step_cost(list, work.batches, setup.spec, setup.table, rates->costs);
-  times.bound = step_bound(list, work.batches, rates->best, trained_parameters(setup.table));
-  times.trace = predicted_trace(list, work.batches, setup.spec, setup.table, rates->costs);
+  times.step = step_cost(schedule, work.batches, model.opened->spec, model.table, rates->costs);
+  times.bound = step_bound(schedule, work.batches, rates->best, trained_parameters(model.table));
+  times.trace = predicted_trace(schedule, work.batches, model.opened->spec, model.table, rates->costs);
   return times;
 }
 

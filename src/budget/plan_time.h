@@ -5,20 +5,19 @@
 #include <optional>
 #include <string>
 
-#include "budget/run_plan.h"
+#include "budget/placed_model.h"
+#include "data/samples/run_rows.h"
+#include "data/samples/sampler.h"
 #include "plan/cost_model.h"
 #include "runtime/machine_rates.h"
 
 namespace hearth {
 
-/// Both measurements of the machine, each made twice and the best of it taken, before a run's
-/// memory is reserved. They take a quarter of what the process may still take, or of the device's
-/// budget, 192 MiB at most; usage error where a device is too small for them.
-struct RunRates {
-  MachineRates best;
-  CostRates costs;
-};
-RunRates measure_run(const RunSetup& setup, const PlanRequest& request);
+/// Measures the machine for a placed model, before its plan is made and its memory reserved. Each
+/// measurement is made twice and the best of both is taken. They take a quarter of what the process
+/// may still take, or of the budget of the device, 192 MiB at most. Usage error if a device is too
+/// small for them.
+RunRates measure_run(const PlacedModel& model, const PlanRequest& request);
 
 /// While one lives, `measure_run` takes round numbers for every machine and measures nothing. A
 /// measurement takes half a second; tests start hundreds of runs. No result of a run changes.
@@ -62,7 +61,6 @@ struct PlanTimes {
   std::optional<DataShape> data;
   Trace trace;  // of a step, predicted
 };
-PlanTimes predict(const RunSetup& setup, const RunPlan& plan, const std::optional<RunRates>& rates,
-                  const StepWork& work, std::optional<int64_t> steps);
+PlanTimes predict(const PlacedModel& model, const StepWork& work, std::optional<int64_t> steps);
 
 }  // namespace hearth

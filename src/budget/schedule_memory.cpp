@@ -1,36 +1,35 @@
 #include "budget/schedule_memory.h"
 
-#include "budget/plan_lines.h"
 #include "device/cuda_stream.h"
 #include "device/host_stream.h"
 
 namespace hearth {
 
-size_t arena_bytes(const Schedule& list, Place place) {
-  return place < std::ssize(list.arena_bytes) ? list.arena_bytes[static_cast<size_t>(place)] : 0;
+size_t arena_bytes(const Schedule& schedule, Place place) {
+  return place < std::ssize(schedule.arena_bytes) ? schedule.arena_bytes[static_cast<size_t>(place)] : 0;
 }
-ScratchNeed scratch_of(const Schedule& list, Place place) {
-  return place < std::ssize(list.scratch) ? list.scratch[static_cast<size_t>(place)]
+ScratchNeed scratch_of(const Schedule& schedule, Place place) {
+  return place < std::ssize(schedule.scratch) ? schedule.scratch[static_cast<size_t>(place)]
                                           : ScratchNeed{};
 }
 
-std::string name_of_list(const Schedule& list) {
-  return list.pass == Pass::train  ? "activations"
-         : list.pass == Pass::eval ? "activations of evaluation"
+static std::string activations_name(const Schedule& schedule) {
+  return schedule.pass == Pass::train  ? "activations"
+         : schedule.pass == Pass::eval ? "activations of evaluation"
                                    : "activations of decoding";
 }
 
-std::vector<MemoryLine> arena_lines(const Schedule& list, Place place, const std::string& bounds) {
+std::vector<MemoryLine> arena_lines(const Schedule& schedule, Place place, const std::string& bounds) {
   std::vector<uint64_t> best(kBufferClasses), now(kBufferClasses);
   uint64_t best_total = 0;
-  std::vector<std::vector<const Buffer*>> begins(list.tasks.size()), ends(list.tasks.size());
-  for (const Buffer& b : list.buffers) {
+  std::vector<std::vector<const Buffer*>> begins(schedule.tasks.size()), ends(schedule.tasks.size());
+  for (const Buffer& b : schedule.buffers) {
     if (b.place != place) continue;
     begins[static_cast<size_t>(b.first)].push_back(&b);
     ends[static_cast<size_t>(b.last)].push_back(&b);
   }
   uint64_t total = 0;
-  for (size_t t = 0; t < list.tasks.size(); ++t) {
+  for (size_t t = 0; t < schedule.tasks.size(); ++t) {
     for (const Buffer* b : begins[t]) {
       now[static_cast<size_t>(b->use)] += b->bytes;
       total += b->bytes;
@@ -48,18 +47,18 @@ std::vector<MemoryLine> arena_lines(const Schedule& list, Place place, const std
   std::vector<MemoryLine> lines;
   for (int c = 0; c < kBufferClasses; ++c) {
     if (best[static_cast<size_t>(c)] == 0) continue;
-    lines.push_back({name_of_list(list) + ": " + std::string(name_of(static_cast<BufferClass>(c))),
+    lines.push_back({activations_of(schedule.pass), activations_name(schedule) + ": " + std::string(name_of(static_cast<BufferClass>(c))),
                      best[static_cast<size_t>(c)], basis});
   }
-  const uint64_t gaps = arena_bytes(list, place) - best_total;
+  const uint64_t gaps = arena_bytes(schedule, place) - best_total;
   if (gaps > 0) {
     lines.push_back(
-        {name_of_list(list) + ": between buffers", gaps, "derived: arena less its buffers"});
+        {activations_of(schedule.pass), activations_name(schedule) + ": between buffers", gaps, "derived: arena less its buffers"});
   }
   return lines;
 }
 
-uint64_t scratch_bytes(const ScratchNeed& need, const PlanPlace& place, int workers) {
+uint64_t scratch_bytes(const ScratchNeed& need, const ComputePlace& place, int workers) {
   StreamOptions options;
   options.workers = workers;
   options.scratch_bytes = need.shared;
@@ -67,10 +66,10 @@ uint64_t scratch_bytes(const ScratchNeed& need, const PlanPlace& place, int work
   return place.host_reaches ? HostStream::memory_bytes(options) : CudaStream::memory_bytes(options);
 }
 
-uint64_t list_bytes(const Schedule& list) {
+uint64_t schedule_bytes(const Schedule& schedule) {
   constexpr uint64_t kBlock = 32;  // around an allocation
-  uint64_t bytes = list.buffers.size() * sizeof(Buffer);
-  for (const Task& task : list.tasks) {
+  uint64_t bytes = schedule.buffers.size() * sizeof(Buffer);
+  for (const Task& task : schedule.tasks) {
     bytes += sizeof(Task) + 96 + 3 * kBlock + task.blocks.size() * sizeof(BlockUse) +
              task.uses.size() * (sizeof(BufferUse) + sizeof(BoundPort));
   }

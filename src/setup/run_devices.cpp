@@ -6,6 +6,7 @@
 
 #include "base/file_ops.h"
 #include "base/log.h"
+#include "base/setting.h"
 #include "device/cuda_code.h"
 #include "device/cuda_device.h"
 #include "device/device_list.h"
@@ -52,44 +53,62 @@ void say_how_to_ask_for_a_gpu() {
 }
 
 // A library that computes something else than our own kernels is not called.
-void check_libraries_of(const RunPlace& place) {
+void check_libraries_of(const ComputePlace& place) {
   for (const std::string& line : check_libraries(*place.device, *place.ops)) {
-    log_warning(place.name + ": " + line);
+    log_warning(place.budget.name + ": " + line);
   }
   std::string called;
   for (const OpLibrary& library : place.ops->libraries()) {
     called += (called.empty() ? "" : ", ") + library.name + ' ' + library.version;
   }
-  if (!called.empty()) log_info(place.name + ": ops call " + called);
+  if (!called.empty()) log_info(place.budget.name + ": ops call " + called);
 }
 
-RunPlace cuda_place(CudaCalls& calls, int number, const DeviceRequest& request) {
+ComputePlace cuda_place(CudaCalls& calls, int number, const DeviceRequest& request) {
   CudaDeviceOptions options;
   options.number = number;
   options.budget = request.gpu_memory;
   CudaDevices started = make_cuda_devices(calls, {&options, 1});
   for (const std::string& note : started.notes) log_info(note);
-  RunPlace place;
+  ComputePlace place;
   place.device = std::move(started.devices.front());
-  place.name = place.device->name();
-  log_warning(place.name +
+  place.budget.name = place.device->name();
+  place.host_reaches = place.device->host_reaches();
+  log_warning(place.budget.name +
               ": the GPU code of this version has run on an emulator only, not yet on a GPU; "
               "scripts/gpu_check compares its results with the CPU's (docs/gpu.md)");
   place.ops = &find_op_set(back_end().ops);
   check_libraries_of(place);
-  place.more_memory = "--gpu-memory ";
+  place.budget.remedy = spelled(Setting::gpu_memory, "{}");
   place.memory = SpaceKind::device;
   return place;
 }
 
-RunPlace virtual_place(const std::vector<DeviceItem>& items, std::vector<int>& cores) {
+/// The list of --devices with another size of the virtual device. All else stays as it was written.
+std::string list_with_memory(const std::string& list, const std::string& size) {
+  const size_t item = list.find("virtual");
+  const size_t end = std::min(list.find(',', item), list.size());
+  std::string keys = list.substr(item + 7, end - item - 7);
+  const size_t mem = keys.find("mem=");
+  if (mem != std::string::npos) {
+    const size_t past = std::min(keys.find('/', mem), keys.size());
+    keys.replace(mem, past - mem, "mem=" + size);
+  } else {
+    keys = ":mem=" + size + (keys.empty() ? "" : "/" + keys.substr(1));
+  }
+  return list.substr(0, item + 7) + keys + list.substr(end);
+}
+
+ComputePlace virtual_place(const std::vector<DeviceItem>& items, const DeviceRequest& request,
+                           std::vector<int>& cores) {
   VirtualShares shares = share_host(items, cores);
   cores = std::move(shares.host_cpus);
-  RunPlace place;
+  ComputePlace place;
   place.device = make_virtual_device(shares.devices.front());
-  place.name = place.device->name();
+  place.budget.name = place.device->name();
+  place.host_reaches = place.device->host_reaches();
   place.ops = &find_op_set("cpu");
-  place.more_memory = "--devices virtual:mem=";
+  place.budget.remedy = spelled(Setting::devices, list_with_memory(request.devices, "{}"));
   place.memory = SpaceKind::device;
   return place;
 }
@@ -109,9 +128,9 @@ void warn_of_idle_gpu_memory(const std::vector<DeviceItem>& items) {
   log_warning("--gpu-memory has no effect: --devices names no GPU");
 }
 
-void take_budget(RunPlace& place) {
+void take_budget(ComputePlace& place) {
   for (const MemorySpace& space : place.device->spaces()) {
-    if (space.kind == place.memory) place.budget = space.budget;
+    if (space.kind == place.memory) place.budget.bytes = space.budget;
   }
 }
 
@@ -123,12 +142,10 @@ RunDevices open_devices(const DeviceRequest& request) {
   RunDevices run;
   run.cores = request.cores;
   // The plan checks the host's budget; the device holds reservations to the machine.
-  run.places.push_back({"host", make_host_device(std::numeric_limits<uint64_t>::max()),
-                        &find_op_set("cpu"), request.host_budget, "--cpu-memory ",
-                        SpaceKind::host});
-  const SinglePlacement on_host{kHostPlace, kHostPlace}, whole{kDevice, kDevice},
-      experts_on_host{kDevice, kHostPlace};
-
+  run.places.push_back(
+      {{"host", request.host_budget, spelled(Setting::cpu_memory, "{}")},
+       make_host_device(std::numeric_limits<uint64_t>::max()), &find_op_set("cpu"),
+       SpaceKind::host});
   const std::vector<DeviceItem> items = read_list(request.devices);
   if (request.gpu_memory > 0) warn_of_idle_gpu_memory(items);
   std::vector<DeviceItem> devices;
@@ -145,13 +162,10 @@ RunDevices open_devices(const DeviceRequest& request) {
     throw usage_error("--devices " + quoted(request.devices) +
                       ": more than one device beside the host is not in this version");
   }
-  if (devices.empty()) {
-    run.placements = {on_host};
-    return run;
-  }
+  if (devices.empty()) return run;
   const DeviceItem& item = devices.front();
   if (item.kind == DeviceKind::virtual_device) {
-    run.places.push_back(virtual_place(items, run.cores));
+    run.places.push_back(virtual_place(items, request, run.cores));
   } else {
     std::string why_not;
     CudaCalls* calls = find_cuda(why_not);
@@ -160,7 +174,7 @@ RunDevices open_devices(const DeviceRequest& request) {
     run.places.push_back(cuda_place(*calls, item.number, request));
   }
   take_budget(run.places.back());
-  run.placements = {with_host ? experts_on_host : whole};
+  run.placement = {kDevice, with_host ? kHostPlace : kDevice};
   return run;
 }
 

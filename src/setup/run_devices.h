@@ -9,26 +9,24 @@
 
 #include "device/cuda_calls.h"
 #include "device/device.h"
-#include "modes/single.h"
+#include "modes/planner.h"
 #include "ops/op_set.h"
+#include "setup/place_budget.h"
 
 namespace hearth {
 
-/// A place with what computes there.
-struct RunPlace {
-  std::string name;  // "host", "cuda:0", "virtual:0"
+/// A place of a run, with what computes there.
+struct ComputePlace {
+  PlaceBudget budget;
   std::shared_ptr<Device> device;
   const OpSet* ops = nullptr;
-  uint64_t budget = 0;      // bytes of its memory; of the host those of the process
-  std::string more_memory;  // what the user gives it more by; a size follows
   SpaceKind memory = SpaceKind::host;
+  bool host_reaches = true;  // Device::host_reaches
 };
 
 struct RunDevices {
-  std::vector<RunPlace> places;  // the first is the host
-  /// Where the parts of the model may lie, in the order in which it is tried: the first placement
-  /// that fits is taken. Never empty.
-  std::vector<SinglePlacement> placements;
+  std::vector<ComputePlace> places;  // the first is the host
+  Placement placement;              // of the parts of the model
   std::vector<int> cores;  // logical CPUs of the host's workers; empty: unbound
 };
 

@@ -4,24 +4,26 @@
 #include "base/counted.h"
 #include "base/setting.h"
 #include "train/evaluate.h"
+#include "budget/plan_fit.h"
+#include "setup/row_requests.h"
 #include "train/session.h"
 
 namespace hearth {
 
 Json evaluate(const RunConfig& config, Reporter& reporter) {
-  RunSetup setup = prepare_run(config);
-  RunRowsRequest rows_wanted = rows_request(config, setup, reporter);
+  const std::shared_ptr<const OpenedModel> opened = open_model(config);
+  RunRowsRequest rows_wanted = rows_request(config, opened->spec, reporter);
   rows_wanted.files = parse_data_files(config.data, spelled(Setting::data), false);
-  const RunRows rows(rows_wanted, Pool(setup.workers, setup.cores));
-  warn_of_positions(config, setup.spec, rows.training().longest());
+  const RunRows rows(rows_wanted, Pool(opened->workers, opened->cores));
+  warn_of_positions(config, opened->spec, rows.training().longest());
   EvalBatches batches(rows.training(), sampler_options(config));
   PlanRequest request;
   request.longest = rows.training().longest();
   request.eval_tokens = batches.max_tokens_per_micro_batch();
   request.data_bytes = static_cast<uint64_t>(rows.bytes() + batches.bytes());
-  const RunPlan plan = make_run_plan(setup, request);
-  require_fit(plan);
-  Session session(setup, plan);
+  const PlacedModel model = place_model(untrained_model(opened, config), request);
+  require_fit(model.plan);
+  Session session(model);
   session.read_weights();
   reporter.note("evaluating " + counted(rows.training().rows(), "row") + ", " +
                 counted(rows.training().tokens(), "token"));

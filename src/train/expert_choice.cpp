@@ -9,8 +9,10 @@
 #include "base/file_ops.h"
 #include "base/setting.h"
 #include "base/stop.h"
+#include "budget/plan_fit.h"
 #include "record/journal.h"
 #include "setup/expert_count.h"
+#include "setup/row_requests.h"
 #include "state/saved_state.h"
 #include "train/session.h"
 
@@ -112,18 +114,17 @@ ChosenExperts choose_experts(const ExpertCounts& counts, double percent, int64_t
   return chosen;
 }
 
-SampleCounts count_expert_tokens(RunSetup& setup, const TrainConfig& config, const RowSet& rows,
+SampleCounts count_expert_tokens(const std::shared_ptr<const OpenedModel>& opened,
+                                 const TrainConfig& config, const RowSet& rows,
                                  uint64_t data_bytes) {
-  setup.table = setup.checkpoint->make_table();
-  set_placement(setup, setup.placement);
   SampleBatches batches(rows, sampler_options(config));
   PlanRequest request;
   request.longest = rows.longest();
   request.eval_tokens = Sampler(rows, sampler_options(config)).max_tokens_per_micro_batch();
   request.data_bytes = data_bytes;
-  const RunPlan plan = make_run_plan(setup, request);
-  require_fit(plan);
-  Session session(setup, plan);
+  const PlacedModel base = place_model(untrained_model(opened, config), request);
+  require_fit(base.plan);
+  Session session(base);
   session.read_weights();
   EvalResult result =
       session.evaluate([&] { return batches.next(); }, [] { return stop_signal() != 0; });

@@ -7,7 +7,7 @@
 
 #include "data/samples/sampler.h"
 #include "model/adapters.h"
-#include "setup/run_setup.h"
+#include "setup/opened_model.h"
 
 namespace hearth {
 
@@ -33,9 +33,10 @@ struct SampleCounts {
   int64_t tokens = 0;  // of the sample
 };
 
-/// Runs the base, without adapters, over the sample. The table of `setup` is of no use afterwards;
-/// all memory of the pass is released. Usage error if it does not fit.
-SampleCounts count_expert_tokens(RunSetup& setup, const TrainConfig& config, const RowSet& rows,
+/// Runs the base, without adapters, over the sample. All memory of the pass is released. Usage error
+/// if it does not fit.
+SampleCounts count_expert_tokens(const std::shared_ptr<const OpenedModel>& opened,
+                                 const TrainConfig& config, const RowSet& rows,
                                  uint64_t data_bytes);
 
 /// The choice of the newest state of --out whose manifest can be read, of the run that ended there

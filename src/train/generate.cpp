@@ -11,6 +11,8 @@
 #include "data/tokenizer/tokenizer.h"
 #include "train/generate.h"
 #include "train/sampling.h"
+#include "budget/plan_fit.h"
+#include "setup/row_requests.h"
 #include "train/session.h"
 
 namespace hearth {
@@ -33,7 +35,7 @@ std::string prompt_text(const GenerateConfig& config) {
 
 std::string generate(const GenerateConfig& config, Reporter& reporter,
                      const std::function<void(const std::string&)>& emit) {
-  RunSetup setup = prepare_run(config);
+  const std::shared_ptr<const OpenedModel> opened = open_model(config);
   const Tokenizer tokenizer(config.model, config.follow_links);
   const std::string prompt = prompt_text(config);
   if (find_invalid_utf8(prompt) != std::string::npos)
@@ -43,33 +45,33 @@ std::string generate(const GenerateConfig& config, Reporter& reporter,
   if (ids.empty())
     throw usage_error("{}: has no tokens; give at least one", spelled(Setting::prompt));
   for (const int32_t id : ids) {
-    if (id >= setup.spec.vocabulary) {
+    if (id >= opened->spec.vocabulary) {
       throw input_error(config.model + ": token id " + std::to_string(id) +
                         " of the tokenizer is outside the model's vocabulary of " +
-                        std::to_string(setup.spec.vocabulary));
+                        std::to_string(opened->spec.vocabulary));
     }
   }
   const auto prompt_tokens = static_cast<int64_t>(ids.size());
   const int64_t longest = prompt_tokens + config.max_new_tokens;
   const auto warn_beyond = [&](const std::string& what) {
-    reporter.warn(what + ": the model was made for " + std::to_string(setup.spec.max_positions) +
+    reporter.warn(what + ": the model was made for " + std::to_string(opened->spec.max_positions) +
                   " positions (max_position_embeddings); expect poor text beyond them");
   };
-  const bool fits = prompt_tokens <= setup.spec.max_positions;
+  const bool fits = prompt_tokens <= opened->spec.max_positions;
   if (!fits) warn_beyond("the prompt has " + std::to_string(prompt_tokens) + " tokens");
 
   PlanRequest request;
   request.longest = longest;
   request.cache_rows = longest;
   request.decode_tokens = config.kv_cache ? std::min(longest, kPromptPiece) : longest;
-  const RunPlan plan = make_run_plan(setup, request);
-  require_fit(plan);
-  Session session(setup, plan);
+  const PlacedModel model = place_model(untrained_model(opened, config), request);
+  require_fit(model.plan);
+  Session session(model);
   session.read_weights();
   reporter.note("the prompt has " + counted(prompt_tokens, "token") + "; generating up to " +
                 std::to_string(config.max_new_tokens));
 
-  std::vector<int64_t> ends = setup.spec.eos_ids;
+  std::vector<int64_t> ends = opened->spec.eos_ids;
   if (tokenizer.has_end_token()) ends.push_back(tokenizer.end_id());
   const Random random(config.seed, RandomSite::sample);
   StreamDecoder decoder(tokenizer, true);
@@ -89,20 +91,20 @@ std::string generate(const GenerateConfig& config, Reporter& reporter,
       logits = session.decode(all.subspan(static_cast<size_t>(past), static_cast<size_t>(n)), past);
       past += n;
     }
-    if (!std::all_of(logits, logits + setup.spec.vocabulary,
+    if (!std::all_of(logits, logits + opened->spec.vocabulary,
                      [](float logit) { return std::isfinite(logit); })) {
       throw numeric_error("generate: the logits of token " + std::to_string(i + 1) +
                           " are not finite");
     }
     const int32_t id =
-        next_token({logits, static_cast<size_t>(setup.spec.vocabulary)}, config.temperature,
+        next_token({logits, static_cast<size_t>(opened->spec.vocabulary)}, config.temperature,
                    config.top_p, random.uniform(static_cast<uint64_t>(i)));
     if (std::find(ends.begin(), ends.end(), id) != ends.end()) break;
     ids.push_back(id);
     give(decoder.push(id));
   }
   give(decoder.finish());
-  if (fits && std::ssize(ids) > setup.spec.max_positions) {
+  if (fits && std::ssize(ids) > opened->spec.max_positions) {
     warn_beyond("prompt and answer have " + std::to_string(ids.size()) + " tokens");
   }
   return text;

@@ -17,11 +17,11 @@ namespace hearth {
 namespace {
 
 // The libraries that ops call, by place.
-JsonArray libraries_json(const RunSetup& setup) {
+JsonArray libraries_json(const OpenedModel& opened) {
   JsonArray names;
-  for (const RunPlace& place : setup.devices.places) {
+  for (const ComputePlace& place : opened.devices.places) {
     for (const OpLibrary& library : place.ops->libraries()) {
-      names.push_back(place.name + ' ' + library.name + ' ' + library.version);
+      names.push_back(place.budget.name + ' ' + library.name + ' ' + library.version);
     }
   }
   return names;
@@ -213,7 +213,7 @@ void register_progress(StateRegistry& registry, Progress& progress, Sampler& sam
       });
 }
 
-Json run_identity(const TrainConfig& config, const RunSetup& setup, const Digests& data,
+Json run_identity(const TrainConfig& config, const PlacedModel& model, const Digests& data,
                   const Digests& eval_data) {
   Json identity;
   Json options = JsonObject{};
@@ -222,22 +222,22 @@ Json run_identity(const TrainConfig& config, const RunSetup& setup, const Digest
     options[option.name] = option.value;
   }
   identity["options"] = std::move(options);
-  identity["model"] = digests_json(setup.checkpoint->digests());
-  if (setup.adapter) identity["adapter"] = digests_json(setup.adapter->digests());
-  identity["trained"] = trained_tensors(setup.table).hex();
-  if (has_adapters(setup.table)) identity["lora"] = adapter_scales(setup.table);
+  identity["model"] = digests_json(model.opened->checkpoint->digests());
+  if (model.opened->adapter) identity["adapter"] = digests_json(model.opened->adapter->digests());
+  identity["trained"] = trained_tensors(model.table).hex();
+  if (has_adapters(model.table)) identity["lora"] = adapter_scales(model.table);
   identity["data"] = digests_json(data);
   identity["eval-data"] = digests_json(eval_data);
   identity["chat-template"] = digests_json(template_digest(config));
-  identity["compute_dtype"] = name_of(setup.settings.compute);
+  identity["compute_dtype"] = name_of(model.settings.compute);
   const BuildInfo& build = build_info();
   identity["build"] = JsonObject{{"version", build.version},   {"revision", build.revision},
                                  {"compiler", build.compiler}, {"flags", build.flags},
                                  {"type", build.build_type},   {"sanitizers", build.sanitizers}};
-  identity["machine"] = JsonObject{{"cpu", setup.topology.cpu_model},
-                                   {"instructions", setup.place(kHostPlace).ops->instructions()},
-                                   {"devices", devices_json(setup)},
-                                   {"libraries", libraries_json(setup)}};
+  identity["machine"] = JsonObject{{"cpu", model.opened->topology.cpu_model},
+                                   {"instructions", model.opened->place(kHostPlace).ops->instructions()},
+                                   {"devices", devices_json(model)},
+                                   {"libraries", libraries_json(*model.opened)}};
   return identity;
 }
 

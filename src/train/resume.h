@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "data/samples/sampler.h"
-#include "setup/run_setup.h"
+#include "budget/placed_model.h"
 #include "state/saved_state.h"
 
 namespace hearth {
@@ -25,7 +25,7 @@ void register_progress(StateRegistry& registry, Progress& progress, Sampler& sam
 
 /// What identifies a run, kept in the manifest of its states: options, digests of model and data,
 /// what was resolved.
-Json run_identity(const TrainConfig& config, const RunSetup& setup,
+Json run_identity(const TrainConfig& config, const PlacedModel& model,
                   const std::vector<std::pair<std::string, Digest>>& data,
                   const std::vector<std::pair<std::string, Digest>>& eval_data);
 

@@ -14,7 +14,7 @@ namespace hearth {
 
 namespace {
 
-/// Copies a micro-batch into the list's given values. Documents are sequences of their own.
+/// Copies a micro-batch into the inputs of the schedule. Documents are sequences of their own.
 BatchShape fill(const Executor& executor, const MicroBatch& batch, int32_t m) {
   const auto copy = [&](Value value, const std::vector<int32_t>& from) {
     std::memcpy(executor.value(value, -1, m).raw(), from.data(), from.size() * sizeof(int32_t));
@@ -46,80 +46,85 @@ std::vector<double> expert_load(const std::vector<std::vector<double>>& expert_t
   return load;
 }
 
-Session::Session(RunSetup& setup, const RunPlan& plan)
-    : setup_(setup), plan_(plan), pool_(std::make_unique<Pool>(setup.workers, setup.cores)) {
-  const std::vector<RunPlace>& places = setup.devices.places;
+Session::Session(const PlacedModel& model)
+    : model_(model),
+      opened_(*model.opened),
+      plan_(model.plan),
+      pool_(std::make_unique<Pool>(opened_.workers, opened_.cores)),
+      table_(model.table) {
+  const std::vector<ComputePlace>& places = opened_.devices.places;
   std::vector<Device*> devices;
   std::vector<PlaceParts> parts;
-  for (const RunPlace& place : places) {
+  for (const ComputePlace& place : places) {
     devices.push_back(place.device.get());
     parts.push_back({*place.device, *place.ops});
   }
   memory_ = std::make_unique<DeviceMemory>(std::span(devices).subspan(1));
-  setup.table.set_memory(*memory_);
+  table_.set_memory(*memory_);
   std::vector<PlaceArenas> arenas(places.size(), PlaceArenas{});
-  for (const ParameterArena& arena : parameter_arenas(setup.table, plan.policy)) {
+  for (const ParameterArena& arena : parameter_arenas(table_, plan_.policy)) {
     const auto place = static_cast<size_t>(arena.place);
     auto reserved = devices[place]->reserve(arena.name, places[place].memory, arena.bytes);
     reserved->touch(*pool_);
     arenas[place][static_cast<size_t>(arena.role)] = reserved->data();
-    parameters_.push_back({arena.place, std::move(reserved)});
+    parameters_.push_back({arena.place, arena.role, std::move(reserved)});
   }
-  bind_parameters(setup.table, plan.policy, arenas);
-  workspace_ = make_workspace(devices, workspace_need(plan.lists()), setup.workers, setup.cores);
+  bind_parameters(table_, plan_.policy, arenas);
+  workspace_ =
+      make_workspace(devices, workspace_need(plan_.schedules()), opened_.workers, opened_.cores);
   const uint64_t before = resident_bytes();
-  const ExecutorParts with{parts, workspace_, setup.spec, setup.settings, setup.table};
-  if (plan.train) train_ = std::make_unique<Executor>(with, plan.train->schedule);
-  if (plan.eval) eval_ = std::make_unique<Executor>(with, *plan.eval);
-  if (plan.decode) decode_ = std::make_unique<Executor>(with, *plan.decode);
-  lists_bytes_ = resident_bytes() - std::min(resident_bytes(), before);
+  const ExecutorParts with{parts, workspace_, opened_.spec, model_.settings, table_};
+  if (plan_.train) train_ = std::make_unique<Executor>(with, plan_.train->schedule);
+  if (plan_.eval) eval_ = std::make_unique<Executor>(with, *plan_.eval);
+  if (plan_.decode) decode_ = std::make_unique<Executor>(with, *plan_.decode);
+  schedules_bytes_ = resident_bytes() - std::min(resident_bytes(), before);
   if (places.size() == 1) return;
   for (const MeasuredArena& arena : measured_memory().arenas) {
     if (arena.place != kHostPlace) device_bytes_ += arena.bytes;
   }
 }
 
-Session::~Session() { setup_.table.set_memory(host_memory()); }
-
 MeasuredMemory Session::measured_memory() const {
   MeasuredMemory measured;
   for (const PlacedArena& of : parameters_) {
-    measured.arenas.emplace_back(of.arena->name(), of.arena->resident_bytes(), of.place);
+    measured.arenas.push_back({parameters_of(of.role), of.arena->resident_bytes(), of.place});
   }
-  const std::vector<StreamPlan> streams = workspace_need(plan_.lists()).streams;
+  const std::vector<const Schedule*> schedules = plan_.schedules();
+  const std::vector<StreamPlan> streams = workspace_need(schedules).streams;
   for (size_t at = 0; at < workspace_.arenas.size(); ++at) {
     const auto place = static_cast<Place>(at);
     const Arena* activations = workspace_.arenas[at].get();
-    for (const Schedule* list : plan_.lists()) {
-      if (activations == nullptr || list->arena_bytes[at] != activations->size()) continue;
-      measured.arenas.emplace_back(name_of_list(*list), activations->resident_bytes(), place);
+    for (const Schedule* schedule : schedules) {
+      if (activations == nullptr || schedule->arena_bytes[at] != activations->size()) continue;
+      measured.arenas.push_back(
+          {activations_of(schedule->pass), activations->resident_bytes(), place});
       break;
     }
     uint64_t scratch = 0;
     for (size_t i = 0; i < streams.size(); ++i) {
       if (streams[i].place == place) scratch += workspace_.streams[i]->resident_bytes();
     }
-    measured.arenas.emplace_back(kScratchLine, scratch, place);
+    measured.arenas.push_back({{MemoryUse::scratch}, scratch, place});
   }
-  measured.lists = lists_bytes_;
+  measured.schedules = schedules_bytes_;
   measured.read_buffers = read_bytes_;
   measured.peak = peak_resident_bytes();
   return measured;
 }
 
-/// What the copies of a list carry for micro-batches of these shapes.
-static std::map<std::string, uint64_t> link_bytes(const Schedule& list,
+/// What the copies of a schedule carry for micro-batches of these shapes.
+static std::map<std::string, uint64_t> link_bytes(const Schedule& schedule,
                                                   const std::vector<BatchShape>& shapes,
-                                                  const std::vector<RunPlace>& places) {
+                                                  const std::vector<ComputePlace>& places) {
   std::map<std::string, uint64_t> links;
-  for (const Task& task : list.tasks) {
+  for (const Task& task : schedule.tasks) {
     if (task.kind != TaskKind::copy) continue;
     const auto name_of_place = [&](const BufferUse& use) {
-      const Buffer& buffer = list.buffers[static_cast<size_t>(use.buffer)];
-      return places[static_cast<size_t>(buffer.place)].name;
+      const Buffer& buffer = schedule.buffers[static_cast<size_t>(use.buffer)];
+      return places[static_cast<size_t>(buffer.place)].budget.name;
     };
     const auto m = static_cast<size_t>(task.micro_batch);
-    const int64_t tokens = task.micro_batch >= 0 ? shapes[m].tokens : list.tokens;
+    const int64_t tokens = task.micro_batch >= 0 ? shapes[m].tokens : schedule.tokens;
     links[name_of_place(task.uses.front()) + "->" + name_of_place(task.uses.back())] +=
         task.uses.front().port.bytes(tokens);
   }
@@ -141,7 +146,7 @@ void Session::fill_rope(const Executor& executor) {
     // As transformers: frequencies and angles in f32.
     const float exponent = static_cast<float>(2 * i) / static_cast<float>(2 * half);
     const float frequency =
-        1.0f / static_cast<float>(std::pow(static_cast<float>(setup_.spec.rope_theta), exponent));
+        1.0f / static_cast<float>(std::pow(static_cast<float>(opened_.spec.rope_theta), exponent));
     for (int64_t p = 0; p < cosine.rows; ++p) {
       const float angle = static_cast<float>(p) * frequency;
       cosine.row<float>(p)[i] = std::cos(angle);
@@ -160,9 +165,9 @@ static void add_counts(const Executor& executor, int32_t layer, int32_t micro_ba
 std::vector<std::vector<double>> Session::expert_tokens(const Executor& executor,
                                                         int32_t micro_batches) const {
   std::vector<std::vector<double>> layers;
-  for (int32_t layer = 0; layer < setup_.spec.layers; ++layer) {
-    if (!setup_.spec.moe[static_cast<size_t>(layer)]) continue;
-    auto& counts = layers.emplace_back(static_cast<size_t>(setup_.spec.experts));
+  for (int32_t layer = 0; layer < opened_.spec.layers; ++layer) {
+    if (!opened_.spec.moe[static_cast<size_t>(layer)]) continue;
+    auto& counts = layers.emplace_back(static_cast<size_t>(opened_.spec.experts));
     for (int32_t m = 0; m < micro_batches; ++m) add_counts(executor, layer, m, counts);
   }
   return layers;
@@ -176,8 +181,8 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
   for (size_t m = 0; m < batches.size(); ++m) {
     const auto id = static_cast<int32_t>(m);
     shapes.push_back(fill(*train_, batches[m], id));
-    if (has_dropout(setup_.settings, Pass::train)) {
-      const Random draw(setup_.settings.seed, RandomSite::dropout,
+    if (has_dropout(model_.settings, Pass::train)) {
+      const Random draw(model_.settings.seed, RandomSite::dropout,
                         static_cast<uint32_t>(numbers.step), static_cast<uint32_t>(m));
       train_->scalar(Value::dropout_key, id) = static_cast<double>(draw.bits(0) >> 11);
     }
@@ -200,7 +205,7 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
   const double busy = busy_seconds();
   if (!train_->run(shapes, options)) return std::nullopt;
   result.busy_s = busy_seconds() - busy;
-  result.link_bytes = link_bytes(plan_.train->schedule, shapes, setup_.devices.places);
+  result.link_bytes = link_bytes(plan_.train->schedule, shapes, opened_.devices.places);
 
   for (size_t m = 0; m < batches.size(); ++m) {
     const auto id = static_cast<int32_t>(m);
@@ -225,7 +230,7 @@ EvalResult Session::evaluate(const std::function<std::optional<MicroBatch>()>& n
                              const std::function<bool()>& stop) {
   EvalResult result;
   std::vector<std::vector<double>>& counts = result.expert_tokens;
-  counts.resize(static_cast<size_t>(setup_.spec.layers));
+  counts.resize(static_cast<size_t>(opened_.spec.layers));
   while (const auto batch = next()) {
     if (stop && stop()) break;
     fill_rope(*eval_);
@@ -236,8 +241,8 @@ EvalResult Session::evaluate(const std::function<std::optional<MicroBatch>()>& n
     result.tokens += batch->tokens;
     result.trained_tokens += batch->trained_tokens;
     for (size_t layer = 0; layer < counts.size(); ++layer) {
-      if (!setup_.spec.moe[layer]) continue;
-      counts[layer].resize(static_cast<size_t>(setup_.spec.experts));
+      if (!opened_.spec.moe[layer]) continue;
+      counts[layer].resize(static_cast<size_t>(opened_.spec.experts));
       add_counts(*eval_, static_cast<int32_t>(layer), 0, counts[layer]);
     }
   }

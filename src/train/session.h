@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "base/state_registry.h"
-#include "budget/run_plan.h"
+#include "budget/placed_model.h"
+#include "data/samples/sampler.h"
 #include "device/device_memory.h"
 #include "plan/bound.h"
 #include "runtime/executor.h"
@@ -61,10 +62,12 @@ struct StepHooks {
 
 class Session {
  public:
-  /// Reserves all memory of the plan. `setup` and `plan` must outlive the session; the table of the
-  /// setup is bound to the session's memory. Weights are zero until read or restored.
-  Session(RunSetup& setup, const RunPlan& plan);
-  ~Session();
+  /// Reserves all memory of the plan. `model` must outlive the session. Weights are zero until read
+  /// or restored.
+  explicit Session(const PlacedModel& model);
+  ~Session() = default;
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
 
   /// The model's, and those of its adapters: read, or drawn where training begins.
   void read_weights();
@@ -94,9 +97,11 @@ class Session {
   /// Registers masters and moments: views in the order of the table, which is that of the updates.
   void register_state(StateRegistry& registry);
   const Pool& pool() const { return *pool_; }
+  /// The model's table, bound to the memory of the session.
+  const ParameterTable& table() const { return table_; }
 
  private:
-  /// Lists share memory, so the tables are made again when another list takes its turn.
+  /// Schedules share memory, so the tables are made again when another schedule takes its turn.
   void fill_rope(const Executor& executor);
   std::vector<std::vector<double>> expert_tokens(const Executor& executor,
                                                  int32_t micro_batches) const;
@@ -106,20 +111,26 @@ class Session {
 
   struct PlacedArena {
     Place place;
+    CopyRole role;
     std::unique_ptr<Arena> arena;
   };
 
-  RunSetup& setup_;  // whose devices outlive what was made with them
-  const RunPlan& plan_;
+  /// The pairs as training begins with them; of a model alone, nothing.
+  void read_adapters();
+
+  const PlacedModel& model_;  // whose devices outlive what was made with them
+  const OpenedModel& opened_;
+  const Plan& plan_;
   std::unique_ptr<Pool> pool_;
-  std::unique_ptr<DeviceMemory> memory_;  // that of the table while the session lives
+  std::unique_ptr<DeviceMemory> memory_;  // of the table
+  ParameterTable table_;
   std::vector<PlacedArena> parameters_;
   Workspace workspace_;
   std::unique_ptr<Executor> train_, eval_, decode_;
   const Executor* rope_of_ = nullptr;  // whose tables are in place
   Trace trace_;
   uint64_t device_bytes_ = 0;
-  uint64_t lists_bytes_ = 0, read_bytes_ = 0;  // measured
+  uint64_t schedules_bytes_ = 0, read_bytes_ = 0;  // measured
 };
 
 }  // namespace hearth

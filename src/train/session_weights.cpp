@@ -30,41 +30,40 @@ class HomesInGradients {
   ParameterTable& table_;
 };
 
-/// The pairs as training begins with them; of a model alone, nothing.
-void read_adapters(RunSetup& setup) {
-  if (setup.adapter) {
-    setup.adapter->read(setup.table);
+}  // namespace
+
+void Session::read_adapters() {
+  if (opened_.adapter) {
+    opened_.adapter->read(table_);
   } else {
-    init_adapters(setup.table, setup.settings.seed);
+    init_adapters(table_, model_.settings.seed);
   }
 }
 
-}  // namespace
-
 void Session::read_weights() {
   const uint64_t before = resident_bytes();
-  setup_.checkpoint->read_weights(setup_.table, *pool_);
-  read_adapters(setup_);
-  refresh_working_copies(setup_.table);
+  opened_.checkpoint->read_weights(table_, *pool_);
+  read_adapters();
+  refresh_working_copies(table_);
   read_bytes_ = peak_resident_bytes() - std::min(peak_resident_bytes(), before);
 }
 
 void Session::read_start() {
-  const HomesInGradients guard(setup_.table);
-  setup_.checkpoint->read_weights(setup_.table, *pool_, WeightSet::trained);
-  read_adapters(setup_);
+  const HomesInGradients guard(table_);
+  opened_.checkpoint->read_weights(table_, *pool_, WeightSet::trained);
+  read_adapters();
 }
 
 size_t Session::views_through(const Task& update) const {
   const BlockId blocks = update.blocks.back().end;
-  const TensorId end = blocks > 0 ? setup_.table.block(blocks - 1).end : 0;
+  const TensorId end = blocks > 0 ? table_.block(blocks - 1).end : 0;
   size_t views = 0;
-  for (TensorId id = 0; id < end; ++id) views += setup_.table.tensor(id).trainable;
+  for (TensorId id = 0; id < end; ++id) views += table_.tensor(id).trainable;
   return views;
 }
 
 void Session::register_state(StateRegistry& registry) {
-  register_parameters(registry, setup_.table);
+  register_parameters(registry, table_);
 }
 
 }  // namespace hearth

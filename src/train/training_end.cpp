@@ -2,6 +2,7 @@
 #include "base/file_ops.h"
 #include "base/stop.h"
 #include "base/system.h"
+#include "budget/plan_grade.h"
 #include "peft/readers.h"
 #include "train/training_run.h"
 
@@ -82,8 +83,8 @@ ExitCode TrainingRun::stop() {
 void TrainingRun::grade_plan() {
   MeasuredMemory measured = session_->measured_memory();
   measured.saving = saving_bytes_;
-  plan_.grade(measured);
-  Json json = plan_json(plan_, setup_, run_.times);
+  graded_ = graded(plan_, measured);
+  Json json = plan_json(setup_, run_.times, graded_);
   if (steps_here_ > 0) {
     json["measured_time_s"] = step_seconds_ / static_cast<double>(steps_here_);
     json["measured_best_time_s"] = best_step_s_;
@@ -97,7 +98,7 @@ void TrainingRun::write_result() {
   const std::string result = directory_.result();
   const auto write = [&](const std::string& path) {
     if (config_.method == Method::full) {
-      return write_checkpoint(setup_.table, *setup_.checkpoint, path, result_changes_);
+      return write_checkpoint(session_->table(), *setup_.opened->checkpoint, path, result_changes_);
     }
     AdapterFileOptions options;
     options.layout = config_.adapter_layout;
@@ -105,7 +106,7 @@ void TrainingRun::write_result() {
     options.base_name = base.name;
     options.revision = base.revision;
     options.changes = result_changes_;
-    write_adapter(setup_.table, *setup_.checkpoint, options, path);
+    write_adapter(session_->table(), *setup_.opened->checkpoint, options, path);
   };
   if (file_info(result).kind == FileKind::none) return write(result);
   // That of an earlier end of the run stays until the new one is whole.

@@ -6,6 +6,8 @@
 #include "base/paths.h"
 #include "base/version.h"
 #include "train/lr_schedule.h"
+#include "setup/row_requests.h"
+#include "train/run_disk.h"
 
 namespace hearth {
 
@@ -13,16 +15,16 @@ TrainingRun::TrainingRun(const TrainConfig& config, RunReporter& reporter)
     : config_(config),
       reporter_(reporter),
       directory_(config.out, config.method == Method::lora ? "adapter" : "model"),
-      run_(config, prepare_training(config), reporter, Planning::run),
-      setup_(run_.setup),
+      run_(config, open_model(config), reporter, Planning::run),
+      setup_(run_.model),
       data_(*run_.data),
-      plan_(run_.plan),
+      plan_(run_.model.plan),
       steps_(*run_.steps),
       warmup_(warmup_steps(config, steps_)),
-      routing_(setup_.spec),
+      routing_(setup_.opened->spec),
       templates_(carried_templates(template_options(config))),
       result_changes_(template_changes(templates_, config.model, config.follow_links)) {
-  require_fit(run_, config);
+  require_run_fits(run_, config);
 }
 
 std::optional<SavedState> TrainingRun::choose_state() {
@@ -153,7 +155,7 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
   std::optional<SavedState> state = chosen;
   require_disk(setup_, config_, steps_);
   require_folder_of_trace(config_);
-  session_ = std::make_unique<Session>(setup_, plan_);
+  session_ = std::make_unique<Session>(setup_);
   session_->register_state(registry_);
   register_progress(registry_, progress_, data_.sampler);
   routing_.register_state(registry_);
@@ -167,11 +169,11 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
                 (data_.eval && journaled_evaluation(directory_.journal(), progress_.step)))) {
     evaluated_step_ = progress_.step;
   }
-  frozen_at_start_ = frozen_content(setup_.table, session_->pool());
+  frozen_at_start_ = frozen_content(session_->table(), session_->pool());
   identity_["determinism"] = determinism_record(state ? &*state : nullptr, changes_);
   directory_.clean();
   directory_.write_config(config_.recorded);
-  directory_.write_plan(plan_json(plan_, setup_, run_.times));
+  directory_.write_plan(plan_json(setup_, run_.times, plan_.places));
   metrics_ = std::make_unique<MetricsLog>(directory_.metrics());
   journal_ = std::make_unique<Journal>(directory_.journal());
   scalars_ = std::make_unique<TensorBoardLog>(directory_.path());
@@ -191,14 +193,14 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
   if (run_.experts && !(state && is_ours(*state))) {
     journal_->event("experts", run_.experts->record.as_object());
   }
-  journal_->event("plan", {{"parallel", "single"},
+  journal_->event("plan", {{"parallel", std::string(default_planner().name())},
                            {"devices", devices_json(setup_)},
-                           {"workers", int64_t{setup_.workers}},
+                           {"workers", int64_t{setup_.opened->workers}},
                            {"compute_dtype", name_of(setup_.settings.compute)},
                            {"group", plan_.train->group},
                            {"recompute", plan_.train->recompute ? "blocks" : "none"},
                            {"determinism", *identity_.find("determinism")},
-                           {"family", setup_.spec.family},
+                           {"family", setup_.opened->spec.family},
                            {"parameters", all_parameters(setup_.table)},
                            {"trained_parameters", trained_parameters(setup_.table)}});
   describe();

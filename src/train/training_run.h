@@ -7,8 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "budget/plan_changes.h"
-#include "budget/plan_report.h"
 #include "data/chat/template_files.h"
 #include "record/journal.h"
 #include "record/metrics.h"
@@ -16,7 +14,7 @@
 #include "record/run_reporter.h"
 #include "record/tensorboard.h"
 #include "state/background_save.h"
-#include "train/expert_choice.h"
+#include "train/planned_run.h"
 #include "train/resume.h"
 #include "train/session.h"
 #include "train/signals.h"
@@ -31,63 +29,6 @@ using Clock = std::chrono::steady_clock;
 inline double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
-
-/// Rows of training and evaluation, and what cuts batches from them.
-struct TrainingData {
-  RunRows rows;
-  std::optional<RunRows> eval_rows;  // of --eval-data; --val-size takes them from `rows`
-  Sampler sampler;
-  std::optional<EvalBatches> eval;
-
-  TrainingData(const TrainConfig& config, const RunSetup& setup, Reporter& reporter);
-  int64_t longest() const;  // row, in tokens
-  uint64_t bytes() const;   // in memory, orders included
-};
-
-/// What a training run asks of its plan: bounds from the data, or without data those of the options.
-PlanRequest training_request(const TrainConfig& config, const TrainingData* data);
-/// The work of a mean step, and the steps of the run where options or data tell.
-StepWork step_work(const TrainConfig& config, const PlanRequest& request, const TrainingData* data);
-std::optional<int64_t> run_steps(const TrainConfig& config, const TrainingData* data);
-/// Whose experts get adapters where --experts chooses them: those of a saved state, else those that
-/// a first pass shows. Sets the table of `setup`. nullopt: all experts.
-std::optional<ChosenExperts> settle_experts(const TrainConfig& config, RunSetup& setup,
-                                            const TrainingData& data, Reporter& reporter);
-
-/// Who asks for a plan: `plan` knows no experts before the run.
-enum class Planning : uint8_t { sizes, run };
-
-/// A run as `plan` prints it and `train` runs it: model, data, and the plan with its times. Checked
-/// against --plan.
-struct PlannedRun {
-  RunSetup setup;
-  std::optional<TrainingData> data;  // none: planned without --data
-  std::optional<ChosenExperts> experts;
-  PlanRequest request;
-  std::optional<RunRates> rates;  // none: the plan does not fit a device too small to be measured
-  PlanSubject subject;
-  RunPlan plan;
-  std::optional<int64_t> steps;  // of the run, where options or data tell
-  PlanTimes times;
-
-  PlannedRun(const TrainConfig& config, RunSetup opened, Reporter& reporter,
-             Planning planning = Planning::sizes);
-  PlannedRun(const PlannedRun&) = delete;  // the plan's subject refers to the setup
-  PlannedRun& operator=(const PlannedRun&) = delete;
-  const TrainingData* rows() const { return data ? &*data : nullptr; }
-};
-
-/// Usage error naming the smallest change that fits, unless the plan does.
-void require_fit(const PlannedRun& run, const TrainConfig& config);
-/// Bytes on the disk that the run will write: the result, and as many states as it may have at once
-/// beyond those that are there. `steps` of the run, where known.
-uint64_t disk_needed(const RunSetup& setup, const TrainConfig& config,
-                     std::optional<int64_t> steps);
-/// Storage error unless the disk of --out has them.
-void require_disk(const RunSetup& setup, const TrainConfig& config, std::optional<int64_t> steps);
-
-/// Storage error unless the folder that --trace names is there: it is written at the end.
-void require_folder_of_trace(const TrainConfig& config);
 
 /// Everything that a step needs, and what happens before, between and after steps.
 class TrainingRun {
@@ -164,9 +105,9 @@ class TrainingRun {
   StopSignals signals_;  // before anything is written
   RunDirectory directory_;
   PlannedRun run_;
-  RunSetup& setup_;
+  const PlacedModel& setup_;
   TrainingData& data_;
-  RunPlan& plan_;
+  const Plan& plan_;
   int64_t steps_ = 0;
   int64_t warmup_ = 0;
 
@@ -190,6 +131,7 @@ class TrainingRun {
   Clock::time_point step_begin_;
   Clock::time_point last_save_ = Clock::now();
   uint64_t saving_bytes_ = 0;    // of memory, of the largest save
+  std::vector<PlaceLines> graded_;  // the memory of the plan with what was measured
   int64_t saved_step_ = -1;      // of the newest durable state
   int failed_saves_ = 0;         // in a row
   std::string failure_;          // of the last save, if it failed

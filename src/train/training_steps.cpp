@@ -57,7 +57,7 @@ void TrainingRun::record(const StepResult& result) {
   m.trained_tokens = result.trained_tokens;
   m.time_s = seconds_since(step_begin_);
   m.tokens_per_s = static_cast<double>(result.tokens) / m.time_s;
-  const StepBound bound = step_bound(plan_.train->schedule, result.work, run_.rates->best,
+  const StepBound bound = step_bound(plan_.train->schedule, result.work, setup_.rates->best,
                                      trained_parameters(setup_.table));
   m.bound_pct = 100 * bound.total_s() / m.time_s;
   m.peak_rss_bytes = peak_resident_bytes();
@@ -123,7 +123,7 @@ void TrainingRun::write_samples(const char* when) {
   const RowSet& rows = data_.eval_rows                      ? data_.eval_rows->training()
                        : data_.rows.validation().rows() > 0 ? data_.rows.validation()
                                                             : data_.rows.training();
-  const SampleWriter writer(config_, setup_.spec);
+  const SampleWriter writer(config_, setup_.opened->spec);
   for (const auto& prompt : sample_prompts(rows, config_.samples)) {
     const auto text = writer.continue_prompt(*session_, prompt, [] { return stop_signal() != 0; });
     if (!text) return;

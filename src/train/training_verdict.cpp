@@ -5,14 +5,14 @@
 namespace hearth {
 
 RunFacts TrainingRun::examine() {
-  RunFacts facts{.table = setup_.table,
+  RunFacts facts{.table = session_->table(),
                  .routing = routing_,
-                 .experts_per_token = setup_.spec.experts_per_token,
+                 .experts_per_token = setup_.opened->spec.experts_per_token,
                  .frozen_at_start = frozen_at_start_,
-                 .frozen_at_end = frozen_content(setup_.table, session_->pool())};
+                 .frozen_at_end = frozen_content(session_->table(), session_->pool())};
   try {
     session_->read_start();
-    facts.changes = tensor_changes(setup_.table, session_->pool());
+    facts.changes = tensor_changes(session_->table(), session_->pool());
   } catch (const Error& error) {
     if (error.code() == ExitCode::stopped) throw;
     facts.failure = error.what();  // the result is whole: no error of the run
@@ -23,7 +23,7 @@ RunFacts TrainingRun::examine() {
   facts.tokens = progress_.tokens;
   facts.trained_tokens = progress_.trained_tokens;
   if (const Place at = setup_.placement.experts; at != kHostPlace) {
-    facts.device = setup_.place(at).name;
+    facts.device = setup_.opened->place(at).budget.name;
   }
   facts.loss_before = journaled_loss(directory_.journal(), 0);
   facts.loss_after = journaled_loss(directory_.journal(), progress_.step);
@@ -34,7 +34,7 @@ RunFacts TrainingRun::examine() {
 }
 
 bool TrainingRun::tell_verdict(RunFacts facts) {
-  facts.measured_bytes = *plan_.host().measured_peak;
+  facts.measured_bytes = *graded_[kHostPlace].measured_peak;
   const Verdict verdict = judge(facts);
   JsonObject fields{{"step", progress_.step}};
   const JsonObject& found = verdict.json.as_object();

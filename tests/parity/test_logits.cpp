@@ -50,11 +50,11 @@ Difference compare_logits(const RecordedCase& c, bool cached) {
   config.model = c.model();
   config.compute = c.computes_bf16() ? ComputeChoice::bf16 : ComputeChoice::f32;
   config.threads = 1;
-  RunSetup setup = prepare_run(config);
   PlanRequest request;
   request.longest = request.decode_tokens = request.cache_rows = 64;
-  const RunPlan plan = make_run_plan(setup, request);
-  Session session(setup, plan);
+  const PlacedModel model =
+      place_model(untrained_model(open_model(config), config), request);
+  Session session(model);
   session.read_weights();
 
   Difference difference;

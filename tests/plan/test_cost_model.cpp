@@ -96,7 +96,7 @@ TEST_CASE("cost model: experts run at the rate of their rows") {
 
 TEST_CASE("cost model: a copy takes the latency of its direction and its bytes over the rate") {
   register_all_op_sets();
-  const SinglePlacement experts_apart{1, kHostPlace};
+  const Placement experts_apart{1, kHostPlace};
   const TinyModel model(
       tiny_config(), find_op_set("cpu"), DType::f32, 1, {},
       {virtual_devices(1), [&](ParameterTable& table) { place_blocks(table, experts_apart); }});

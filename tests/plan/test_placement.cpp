@@ -24,12 +24,12 @@ struct PlacedModel {
   }
 };
 
-PlacedModel placed(const SinglePlacement& placement, int devices = 1) {
+PlacedModel placed(const Placement& placement, int devices = 1) {
   register_all_op_sets();
   return {{}, devices, [=](ParameterTable& table) { place_blocks(table, placement); }};
 }
 
-constexpr SinglePlacement kMixed{1, kHostPlace};
+constexpr Placement kMixed{1, kHostPlace};
 
 std::multiset<std::string> copies_of(const Schedule& list) {
   std::multiset<std::string> copies;
@@ -132,8 +132,8 @@ TEST_CASE("placement: the same tasks in the same order wherever they run") {
 }
 
 TEST_CASE("placement: kept values end on the host, scalars of bodies stay there") {
-  for (const SinglePlacement& placement :
-       {SinglePlacement{1, 1}, kMixed, SinglePlacement{0, 1}, SinglePlacement{1, 2}}) {
+  for (const Placement& placement :
+       {Placement{1, 1}, kMixed, Placement{0, 1}, Placement{1, 2}}) {
     const PlacedModel p = placed(placement, 2);
     for (const Schedule& list :
          {p.train(2), p.train(2, true), single_eval_schedule(p.model.input(32, 32)),
@@ -307,11 +307,11 @@ TEST_CASE("placement: the planner keeps every place within its budget") {
     return single_train_schedule(input, group, false).arena_bytes;
   };
   constexpr uint64_t kMuch = uint64_t{1} << 40;
-  CHECK(plan_single_train(input, {}, {kMuch, kMuch}).group == 4);
-  CHECK(plan_single_train(input, {}, {kMuch}).group == 4);
-  CHECK(plan_single_train(input, {}, {kMuch, at(3)[1]}).group == 3);
-  CHECK(plan_single_train(input, {}, {kMuch, at(3)[1] - 1}).group == 2);
-  CHECK(plan_single_train(input, {}, {kMuch, at(1)[1] - 1}).recompute);
+  CHECK(single_train_within(input, {}, {kMuch, kMuch}).group == 4);
+  CHECK(single_train_within(input, {}, {kMuch}).group == 4);
+  CHECK(single_train_within(input, {}, {kMuch, at(3)[1]}).group == 3);
+  CHECK(single_train_within(input, {}, {kMuch, at(3)[1] - 1}).group == 2);
+  CHECK(single_train_within(input, {}, {kMuch, at(1)[1] - 1}).recompute);
 }
 
 TEST_CASE("placement: a trace has a process a place") {

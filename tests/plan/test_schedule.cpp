@@ -90,13 +90,13 @@ TEST_CASE("schedule: memory grows with the group, recompute saves it") {
 
 TEST_CASE("schedule: the planner takes the largest group that fits, recompute only where needed") {
   const PlanInput input = shared_tiny_model().input(32, 32, 4);
-  CHECK(plan_single_train(input, {}, {uint64_t{1} << 40}).group == 4);
-  CHECK(plan_single_train(input, {}, {train_list(3).arena_bytes[0]}).group == 3);
-  CHECK(plan_single_train(input, {}, {train_list(3).arena_bytes[0] - 1}).group == 2);
-  const SingleTrainPlan tight = plan_single_train(input, {}, {train_list(1).arena_bytes[0] - 1});
+  CHECK(single_train_within(input, {}, {uint64_t{1} << 40}).group == 4);
+  CHECK(single_train_within(input, {}, {train_list(3).arena_bytes[0]}).group == 3);
+  CHECK(single_train_within(input, {}, {train_list(3).arena_bytes[0] - 1}).group == 2);
+  const TrainSchedule tight = single_train_within(input, {}, {train_list(1).arena_bytes[0] - 1});
   CHECK(tight.recompute);
-  CHECK_FALSE(plan_single_train(input, {}, {uint64_t{1} << 40}).recompute);
-  CHECK(plan_single_train(input, true, {uint64_t{1} << 40}).recompute);
+  CHECK_FALSE(single_train_within(input, {}, {uint64_t{1} << 40}).recompute);
+  CHECK(single_train_within(input, true, {uint64_t{1} << 40}).recompute);
 }
 
 TEST_CASE("schedule: addresses are reused, and reuse is a dependency") {

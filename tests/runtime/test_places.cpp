@@ -13,18 +13,18 @@
 namespace hearth::test {
 namespace {
 
-TinyPlaces on(const SinglePlacement& placement, int devices) {
+TinyPlaces on(const Placement& placement, int devices) {
   return {virtual_devices(devices), [=](ParameterTable& table) { place_blocks(table, placement); }};
 }
 
-Steps steps_on(const SinglePlacement& placement, int devices = 2) {
+Steps steps_on(const Placement& placement, int devices = 2) {
   Steps steps;
   steps.places = on(placement, devices);
   return steps;
 }
 
-const std::vector<SinglePlacement>& placements() {
-  static const std::vector<SinglePlacement> all = {{1, 1}, {1, 0}, {0, 1}, {1, 2}, {2, 2}};
+const std::vector<Placement>& placements() {
+  static const std::vector<Placement> all = {{1, 1}, {1, 0}, {0, 1}, {1, 2}, {2, 2}};
   return all;
 }
 
@@ -32,7 +32,7 @@ TEST_CASE("places: a step gives the same bits wherever it runs") {
   const Outcome expected = Steps().run();
   REQUIRE(std::isfinite(expected.norm));
   REQUIRE(expected.aux_loss > 0);
-  for (const SinglePlacement& placement : placements()) {
+  for (const Placement& placement : placements()) {
     INFO("dense at " << placement.dense << ", experts at " << placement.experts);
     for (const int64_t group : {1, 4}) {
       for (const bool recompute : {false, true}) {
@@ -68,7 +68,7 @@ TEST_CASE("places: layers spread at random, with every kind of block and adapter
 
 TEST_CASE("places: any legal order gives the same bits, freed addresses poisoned") {
   const Outcome expected = Steps().run();
-  for (const SinglePlacement& placement : {SinglePlacement{1, 0}, SinglePlacement{1, 2}}) {
+  for (const Placement& placement : {Placement{1, 0}, Placement{1, 2}}) {
     Steps steps = steps_on(placement);
     steps.options.poison = true;
     const Schedule list = steps.list();

@@ -16,7 +16,7 @@
 #include "model/adapters.h"
 #include "model/family.h"
 #include "model/parameter_memory.h"
-#include "modes/single.h"
+#include "support/single_mode.h"
 #include "runtime/executor.h"
 #include "support/all_op_sets.h"
 #include "support/tiny_config.h"

@@ -3,7 +3,7 @@
 
 #include "base/random.h"
 #include "device/virtual_device.h"
-#include "modes/single.h"
+#include "support/single_mode.h"
 #include "support/tiny_model.h"
 
 namespace hearth::test {

@@ -163,12 +163,12 @@ struct PredictedCopies {
 };
 PredictedCopies predicted_copies(const TrainConfig& config) {
   RecordingReporter reporter;
-  const PlannedRun run(config, prepare_planning(config), reporter);
+  const PlannedRun run(config, open_model(config, Weights::may_be_absent), reporter);
   PredictedCopies copies;
   copies.seconds = run.times.step.phases.at("copy");
   copies.tokens = run.times.tokens;
   copies.limit = run.times.step.limit();
-  for (const Task& task : run.plan.train->schedule.tasks)
+  for (const Task& task : run.model.plan.train->schedule.tasks)
     copies.count += task.kind == TaskKind::copy;
   return copies;
 }

@@ -2,6 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "base/json.h"
+#include "setup/row_requests.h"
 #include "support/stored_tensors.h"
 #include "train/expert_choice.h"
 #include "train/export.h"
@@ -23,14 +24,14 @@ TrainConfig half(const LoraFixture& f, const std::string& out) {
 /// Tokens by layer and expert of all rows, by an evaluation of the base.
 ExpertCounts counts_of(const TrainConfig& config) {
   RecordingReporter reporter;
-  RunSetup setup = prepare_run(config);
-  const TrainingData data(config, setup, reporter);
+  const std::shared_ptr<const OpenedModel> opened = open_model(config);
+  const TrainingData data(config, *opened, reporter);
   EvalBatches batches(data.rows.training(), sampler_options(config));
   PlanRequest request;
   request.longest = data.rows.training().longest();
   request.eval_tokens = batches.max_tokens_per_micro_batch();
-  const RunPlan plan = make_run_plan(setup, request);
-  Session session(setup, plan);
+  const PlacedModel model = place_model(untrained_model(opened, config), request);
+  Session session(model);
   session.read_weights();
   return session.evaluate(batches).expert_tokens;
 }
@@ -110,9 +111,9 @@ TEST_CASE("chosen experts: those of the data, in the file and after a resume") {
   // The size that was planned for is that of the file, but for its header.
   const auto bytes =
       static_cast<uint64_t>(file_info(f.dir / "whole/adapter/adapter_model.safetensors").size);
-  RunSetup setup = prepare_training(config);
-  const uint64_t planned =
-      adapter_bytes(setup.table, setup.checkpoint->family(), AdapterLayout::per_expert);
+  const TrainedModel model = trained_model(open_model(config), config);
+  const uint64_t planned = adapter_bytes(model.table, model.opened->checkpoint->family(),
+                                         AdapterLayout::per_expert);
   CHECK(planned < bytes);
   CHECK(planned + 20000 > bytes);
 

@@ -6,12 +6,11 @@
 
 #include "base/glob.h"
 #include "base/system.h"
-#include "budget/plan_changes.h"
+#include "budget/placed_model.h"
 #include "checkpoint/description.h"
-#include "setup/run_setup.h"
 #include "support/published_configs.h"
 #include "train/training_fixture.h"
-#include "train/training_run.h"
+#include "train/training_data.h"
 
 namespace hearth::test {
 namespace {
@@ -94,11 +93,11 @@ TEST_CASE("plan: published sizes from config.json alone, by arithmetic") {
       if (glob_matches("*.experts.*", t.name)) experts += static_cast<double>(t.size());
     }
     config.freeze = {"*.experts.*"};
-    RunSetup setup = prepare_planning(config);
-    const RunPlan frozen =  // which measures no rates
-        make_run_plan(setup, training_request(config, nullptr));
+    const PlacedModel frozen =  // which measures no rates
+        place_model(trained_model(open_model(config, Weights::may_be_absent), config),
+                    training_request(config, nullptr));
     int found = 0;
-    for (const MemoryLine& line : frozen.host().lines) {
+    for (const MemoryLine& line : frozen.plan.host().lines) {
       const auto bytes = static_cast<double>(line.bytes);
       if (line.name == "gradients") {
         ++found;

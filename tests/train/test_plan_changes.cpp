@@ -3,6 +3,7 @@
 
 #include "base/glob.h"
 #include "base/system.h"
+#include "budget/placed_model.h"
 #include "budget/plan_changes.h"
 #include "train/training_fixture.h"
 
@@ -13,10 +14,10 @@ namespace {
 struct Subject {
   TrainingFixture f;
   TrainConfig config = f.config("x");
-  RunSetup setup;
+  PlacedModel model = place_model(trained_model(open_model(config), config), {.training = true});
   PlanRequest request;
 
-  Subject() : setup(prepare_training(config)) {
+  Subject() {
     config.seq_len = 8192;
     config.micro_batch = 8;
     config.grad_accum = 2;
@@ -26,36 +27,37 @@ struct Subject {
     request.tokens = 8 * 8192;
   }
   PlanSubject with(uint64_t budget) const {
-    PlanSubject subject = subject_of(setup, {uint64_t{20} << 20, 0, 0});
+    PlanSubject subject = subject_of(model);
+    subject.process = {uint64_t{20} << 20, 0, 0};
     subject.opening_bytes = 0;
-    subject.host().budget = budget;
+    subject.host_budget().bytes = budget;
     return subject;
   }
 };
 
 TEST_CASE("plan: what was planned as P fits a budget of P, and a program a little larger") {
   const Subject s;
-  const RunPlan plan = make_run_plan(s.with(uint64_t{1} << 40), s.request);
+  const Plan plan = make_plan(s.with(uint64_t{1} << 40), s.request);
   PlanSubject same = s.with(plan.host().peak);
-  CHECK(make_run_plan(same, s.request).fits());
-  CHECK(make_run_plan(same, s.request).train->group == plan.train->group);
+  CHECK(make_plan(same, s.request).fits());
+  CHECK(make_plan(same, s.request).train->group == plan.train->group);
   same.process.program += uint64_t{2} << 20;
-  const RunPlan larger = make_run_plan(same, s.request);
+  const Plan larger = make_plan(same, s.request);
   CHECK(larger.fits());
   CHECK(larger.train->group == plan.train->group);
-  const uint64_t needed = needed_memory(same, s.request);
+  const uint64_t needed = needed_memory(same, s.request)[kHostPlace];
   CHECK(needed < plan.host().peak);
-  same.host().budget = needed;
-  CHECK(make_run_plan(same, s.request).fits());
-  same.host().budget = needed - (3 << 20);
-  CHECK_FALSE(make_run_plan(same, s.request).fits());
+  same.host_budget().bytes = needed;
+  CHECK(make_plan(same, s.request).fits());
+  same.host_budget().bytes = needed - (4 << 20);
+  CHECK_FALSE(make_plan(same, s.request).fits());
 }
 
 TEST_CASE("plan: the smallest change that fits is named, and fits") {
   Subject s;
-  const uint64_t needed = needed_memory(s.with(0), s.request);
+  const uint64_t needed = needed_memory(s.with(0), s.request)[kHostPlace];
   const auto change = [&](uint64_t budget) {
-    const auto found = changes_that_fit(s.with(budget), s.request, s.config);
+    const auto found = changes_that_fit(s.model.opened, s.with(budget), s.request, s.config);
     return found.empty() ? std::string("none") : found.front().options;
   };
   // Fewer sequences in a micro-batch: the same tokens a step.
@@ -64,13 +66,13 @@ TEST_CASE("plan: the smallest change that fits is named, and fits") {
   PlanRequest one = s.request;
   one.micro_batches = 16;
   one.tokens = 8192;
-  const std::string shorter = change(needed_memory(s.with(0), one) - (2 << 20));
+  const std::string shorter = change(needed_memory(s.with(0), one)[kHostPlace] - (2 << 20));
   INFO(shorter);
   CHECK(shorter.find("--seq-len") != std::string::npos);
   CHECK(change(uint64_t{20} << 20) == "none");
   // Recompute comes first where it was refused.
   s.request.recompute = false;
-  const uint64_t kept = needed_memory(s.with(0), s.request);
+  const uint64_t kept = needed_memory(s.with(0), s.request)[kHostPlace];
   CHECK(kept > needed);
   CHECK(change(kept - (6 << 20)) == "--recompute blocks");
 }
@@ -79,26 +81,27 @@ TEST_CASE("plan: a change is named whenever all of them together fit") {
   Subject s;
   s.request.recompute = false;
   const auto change = [&](uint64_t budget) {
-    const auto found = changes_that_fit(s.with(budget), s.request, s.config);
+    const auto found = changes_that_fit(s.model.opened, s.with(budget), s.request, s.config);
     return found.empty() ? std::string("none") : found.front().options;
   };
-  ParameterTable attention = s.setup.table;
+  ParameterTable attention = s.model.table;
   for (Tensor& t : attention.tensors()) t.trainable = glob_matches("*.self_attn.*", t.name);
   const PlanSubject given = s.with(0);
-  const PlanSubject least{given.spec, given.settings, attention,    given.places, given.types_basis,
-                          0,          given.workers,  given.process};
+  const PlanSubject least{given.spec, given.settings, attention, given.places, given.placement,
+                          given.types_basis, 0, given.workers, given.process};
   PlanRequest smallest = s.request;
   smallest.micro_batches = 16;
   smallest.tokens = smallest.longest = 1;
   smallest.recompute = true;
-  const uint64_t floor = needed_memory(least, smallest) + (uint64_t{4} << 20);  // what stays free
+  const uint64_t floor = needed_memory(least, smallest)[kHostPlace] + (uint64_t{4} << 20);  // what stays free
   const std::string together = change(floor + (64 << 10));
   INFO(together);
   for (const char* part : {"--recompute blocks", "--micro-batch 1 --grad-accum 16", "--seq-len ",
                            "--trainable '*.self_attn.*'"}) {
     CHECK(together.find(part) != std::string::npos);
   }
-  CHECK(change(floor - (512 << 10)) == "none");
+  // What trains less still, adapters, comes after it.
+  CHECK(change(floor - (512 << 10)).find("--method lora") != std::string::npos);
 }
 
 TEST_CASE("plan: a refusal is one line that names what runs, and a run with it runs") {

@@ -2,7 +2,10 @@
 #include <catch2/catch_test_macros.hpp>
 #include <numeric>
 
+#include "budget/placed_model.h"
 #include "budget/plan_changes.h"
+#include "budget/plan_fit.h"
+#include "budget/plan_grade.h"
 #include "train/training_fixture.h"
 
 namespace hearth::test {
@@ -19,30 +22,33 @@ bool says(const std::string& text, const std::string& part) {
 struct Placed {
   TrainingFixture f;
   TrainConfig config = f.config("x");
-  RunSetup setup;
+  PlacedModel model = place_model(trained_model(open_model(config), config), {.training = true});
   PlanRequest request;
 
-  explicit Placed(bool everything) : setup(prepare_training(config)) {
+  explicit Placed(bool everything) {
     request.training = true;
     request.micro_batches = config.grad_accum;
     request.longest = config.seq_len;
     request.tokens = config.seq_len * config.micro_batch;
-    for (BlockId id = 0; id < std::ssize(setup.table.blocks()); ++id) {
-      const bool away = everything || setup.table.block(id).kind == BlockKind::expert;
-      setup.table.set_place(id, away ? kDevice : kHostPlace);
-    }
+    model.placement = {everything ? kDevice : kHostPlace, kDevice};
+    default_planner().place_blocks(model.table, model.placement);
   }
   PlanSubject with(uint64_t host, uint64_t device) const {
-    PlanSubject subject = subject_of(setup, {uint64_t{20} << 20, 0, 0});
+    PlanSubject subject = subject_of(model);
+    subject.process = {uint64_t{20} << 20, 0, 0};
     subject.places.resize(1);
     subject.opening_bytes = 0;
-    subject.host().budget = host;
-    subject.places.push_back({"cuda:0", subject.host().ops, device, "--gpu-memory ", false});
+    subject.host_budget().bytes = host;
+    subject.places.push_back({{"cuda:0", device, "--gpu-memory {}"},
+                              nullptr,
+                              subject.places.front().ops,
+                              SpaceKind::device,
+                              false});
     return subject;
   }
 };
 
-uint64_t bytes_of(const PlacePlan& place, const std::string& name) {
+uint64_t bytes_of(const PlaceLines& place, const std::string& name) {
   uint64_t bytes = 0;
   for (const MemoryLine& line : place.lines) bytes += line.name == name ? line.bytes : 0;
   return bytes;
@@ -50,13 +56,13 @@ uint64_t bytes_of(const PlacePlan& place, const std::string& name) {
 
 TEST_CASE("plan places: a line lies at the place of what it is for") {
   const Placed p(false);
-  const RunPlan plan = make_run_plan(p.with(kPlenty, kPlenty), p.request);
+  const Plan plan = make_plan(p.with(kPlenty, kPlenty), p.request);
   REQUIRE(plan.places.size() == 2);
-  const PlacePlan& device = plan.places[kDevice];
-  CHECK(device.name == "cuda:0");
+  const PlaceLines& device = plan.places[kDevice];
+  CHECK(device.budget.name == "cuda:0");
   uint64_t experts = 0, others = 0;
-  for (const Tensor& t : p.setup.table.tensors()) {
-    const bool away = p.setup.table.block(t.block).place == kDevice;
+  for (const Tensor& t : p.model.table.tensors()) {
+    const bool away = p.model.table.block(t.block).place == kDevice;
     (away ? experts : others) += static_cast<uint64_t>(t.size()) * sizeof(float);
   }
   REQUIRE(experts > 0);
@@ -67,7 +73,7 @@ TEST_CASE("plan places: a line lies at the place of what it is for") {
     CHECK(bytes_of(plan.host(), name) >= others);
     CHECK(bytes_of(plan.host(), name) <= others + 256 * 1024);
   }
-  for (const PlacePlan& place : plan.places) {
+  for (const PlaceLines& place : plan.places) {
     uint64_t sum = 0;
     for (const MemoryLine& line : place.lines) sum += line.bytes;
     CHECK(sum == place.peak);
@@ -78,7 +84,7 @@ TEST_CASE("plan places: a line lies at the place of what it is for") {
   CHECK(bytes_of(plan.host(), "staging of parameters of devices") == uint64_t{4} << 20);
   PlanSubject reached = p.with(kPlenty, kPlenty);
   reached.places[kDevice].host_reaches = true;
-  const RunPlan in_host = make_run_plan(reached, p.request);
+  const Plan in_host = make_plan(reached, p.request);
   CHECK(bytes_of(in_host.host(), "staging of parameters of devices") == 0);
   // Memory of a device that is the host's is memory of the process.
   CHECK(bytes_of(plan.host(), "memory of cuda:0") == 0);
@@ -88,17 +94,17 @@ TEST_CASE("plan places: a line lies at the place of what it is for") {
 
 TEST_CASE("plan places: each place is held against its own budget") {
   const Placed p(false);
-  const RunPlan plan = make_run_plan(p.with(kPlenty, kPlenty), p.request);
+  const Plan plan = make_plan(p.with(kPlenty, kPlenty), p.request);
   CHECK(plan.fits());
   const uint64_t device = plan.places[kDevice].peak;
-  CHECK(make_run_plan(p.with(kPlenty, device), p.request).fits());
-  const RunPlan small = make_run_plan(p.with(kPlenty, device / 2), p.request);
+  CHECK(make_plan(p.with(kPlenty, device), p.request).fits());
+  const Plan small = make_plan(p.with(kPlenty, device / 2), p.request);
   CHECK(small.short_place() == kDevice);
   const std::string missing = what_is_missing(small);
   INFO(missing);
   CHECK(says(missing, "MiB of the memory of cuda:0 and "));
   CHECK_FALSE(says(missing, "host memory"));
-  const RunPlan both = make_run_plan(p.with(uint64_t{1} << 20, device / 2), p.request);
+  const Plan both = make_plan(p.with(uint64_t{1} << 20, device / 2), p.request);
   CHECK(both.short_place() == kHostPlace);
   CHECK(says(what_is_missing(both), "MiB of host memory and 1 MiB may be used, and "));
   CHECK(says(what_is_missing(both), "cuda:0"));
@@ -108,55 +114,55 @@ TEST_CASE("plan places: a refusal names the device, and the experts go to the ho
   Placed p(true);
   p.request.recompute = true;
   p.config.micro_batch = 1;
-  const uint64_t needed = needed_memory(p.with(kPlenty, kPlenty), p.request, kDevice);
-  CHECK(make_run_plan(p.with(kPlenty, needed), p.request).fits());
+  const uint64_t needed = needed_memory(p.with(kPlenty, kPlenty), p.request)[kDevice];
+  CHECK(make_plan(p.with(kPlenty, needed), p.request).fits());
   uint64_t experts = 0;
   const Placed apart(false);
-  const CopyPolicy policy = make_run_plan(p.with(kPlenty, needed), p.request).policy;
-  for (const ParameterArena& arena : parameter_arenas(apart.setup.table, policy)) {
+  const CopyPolicy policy = make_plan(p.with(kPlenty, needed), p.request).policy;
+  for (const ParameterArena& arena : parameter_arenas(apart.model.table, policy)) {
     if (arena.place == kDevice) experts += arena.bytes;
   }
   const PlanSubject subject = p.with(kPlenty, needed - experts / 2);
-  const RunPlan plan = make_run_plan(subject, p.request);
+  const Plan plan = make_plan(subject, p.request);
   REQUIRE(plan.short_place() == kDevice);
   const std::string line =
-      refusal(plan, {{"--devices cuda:0,host", 5 << 20}}, needed_memory(subject, p.request, 1));
+      refusal(plan, {{"--devices cuda:0,host", 5 << 20}}, needed_memory(subject, p.request));
   INFO(line);
   CHECK(says(line, "memory of cuda:0"));
   CHECK(says(line, "the smallest change that fits: --devices cuda:0,host (5 MiB)"));
-  CHECK(says(line, "--gpu-memory " + whole_mebibytes(needed) + "Mi where cuda:0 has it"));
+  CHECK(says(line, "--gpu-memory " + whole_mebibytes(needed) + "Mi, if cuda:0 has it"));
   // 4 MiB stay free of what is planned for another run.
   const uint64_t room = needed + (uint64_t{4} << 20) - experts / 2;
-  const auto changes = changes_that_fit(p.with(kPlenty, room), p.request, p.config);
+  const auto changes = changes_that_fit(p.model.opened, p.with(kPlenty, room), p.request, p.config);
   REQUIRE_FALSE(changes.empty());
   CHECK(changes.front().options == "--devices cuda:0,host");
 
   // What is advised can be given: a device keeps the keys that it had.
   p.config.devices = "virtual:mem=1G/cores=1";
-  const auto keyed = changes_that_fit(p.with(kPlenty, room), p.request, p.config);
+  const auto keyed = changes_that_fit(p.model.opened, p.with(kPlenty, room), p.request, p.config);
   REQUIRE_FALSE(keyed.empty());
   CHECK(keyed.front().options == "--devices virtual:mem=1G/cores=1,host");
 }
 
 TEST_CASE("plan places: what a run measured is told by place") {
   const Placed p(false);
-  RunPlan plan = make_run_plan(p.with(kPlenty, kPlenty), p.request);
+  const Plan plan = make_plan(p.with(kPlenty, kPlenty), p.request);
   MeasuredMemory measured;
-  measured.arenas.emplace_back("gradients", 700);
-  measured.arenas.emplace_back("gradients", 900, kDevice);
-  measured.arenas.emplace_back("master weights", 50, kDevice);
+  measured.arenas.push_back({parameters_of(CopyRole::gradient), 700, kHostPlace});
+  measured.arenas.push_back({parameters_of(CopyRole::gradient), 900, kDevice});
+  measured.arenas.push_back({parameters_of(CopyRole::master), 50, kDevice});
   measured.peak = uint64_t{50} << 20;
-  plan.grade(measured);
-  const auto gradients = [](const PlacePlan& place) {
+  const std::vector<PlaceLines> found = graded(plan, measured);
+  const auto gradients = [](const PlaceLines& place) {
     for (const MemoryLine& line : place.lines) {
       if (line.name == "gradients") return line.measured;
     }
     return std::optional<uint64_t>();
   };
-  CHECK(gradients(plan.host()) == 700);
-  CHECK(gradients(plan.places[kDevice]) == 900);
-  CHECK(plan.host().measured_peak == measured.peak);
-  CHECK(plan.places[kDevice].measured_peak == 950);
+  CHECK(gradients(found[kHostPlace]) == 700);
+  CHECK(gradients(found[kDevice]) == 900);
+  CHECK(found[kHostPlace].measured_peak == measured.peak);
+  CHECK(found[kDevice].measured_peak == 950);
 }
 
 }  // namespace

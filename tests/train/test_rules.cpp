@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/glob.h"
-#include "setup/run_setup.h"
+#include "setup/trained_model.h"
 #include "support/raises.h"
 #include "train/lr_schedule.h"
 #include "train/sampling.h"

@@ -1,7 +1,7 @@
 // What a run asks of the disk before it starts.
 #include <catch2/catch_test_macros.hpp>
 
-#include "train/training_run.h"
+#include "train/run_disk.h"
 #include "training_fixture.h"
 
 using namespace hearth;
@@ -10,16 +10,16 @@ using namespace hearth::test;
 TEST_CASE("the disk must hold as many states as the run will have at once") {
   TrainingFixture f;
   TrainConfig config = f.config("run");
-  const RunSetup setup = prepare_training(config);
+  const PlacedModel model = place_model(trained_model(open_model(config), config), {});
   const auto need = [&](Interval every, bool final_state, std::optional<int64_t> steps) {
     config.save_every = every;
     config.final_state = final_state;
-    return disk_needed(setup, config, steps);
+    return disk_needed(model, config, steps);
   };
   config.keep = 2;
   const uint64_t result = need({}, false, 8);
   const uint64_t state = need({}, true, 8) - result;
-  CHECK(state > 3 * sizeof(float) * static_cast<uint64_t>(trained_parameters(setup.table)));
+  CHECK(state > 3 * sizeof(float) * static_cast<uint64_t>(trained_parameters(model.table)));
   CHECK(need({500, std::nullopt}, true, 8) == result + state);    // the last alone
   CHECK(need({500, std::nullopt}, false, 8) == result);           // none
   CHECK(need({8, std::nullopt}, true, 8) == result + state);      // the last is one of those

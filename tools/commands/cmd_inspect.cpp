@@ -10,7 +10,7 @@
 #include "commands/output.h"
 #include "peft/check.h"
 #include "peft/inspect.h"
-#include "setup/run_setup.h"
+#include "setup/trained_model.h"
 #include "state/saved_state.h"
 
 namespace hearth {

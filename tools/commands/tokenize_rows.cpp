@@ -12,7 +12,7 @@
 #include "data/rows/row_intake.h"
 #include "data/rows/rows.h"
 #include "data/rows/sample_view.h"
-#include "setup/run_setup.h"
+#include "setup/row_requests.h"
 
 namespace hearth {
 namespace {

@@ -107,80 +107,87 @@ Schedule forward_schedule(const PlanInput& input, Pass pass, int64_t cache_rows)
   return tasks.finish();
 }
 
-/// Whether every arena is within its place's budget.
-bool fits(const Schedule& schedule, const std::vector<uint64_t>& budgets) {
-  for (size_t place = 0; place < std::min(budgets.size(), schedule.arena_bytes.size()); ++place) {
-    if (schedule.arena_bytes[place] > budgets[place]) return false;
+class SinglePlanner final : public Planner {
+ public:
+  std::string_view name() const override { return "single"; }
+
+  void place_blocks(ParameterTable& table, const Placement& placement) const override {
+    for (BlockId id = 0; id < std::ssize(table.blocks()); ++id) {
+      const Block& own = table.block(id);
+      const Block& block = own.kind == BlockKind::adapter ? table.block(own.base) : own;
+      table.set_place(id, block.kind == BlockKind::expert ? placement.experts : placement.dense);
+    }
   }
-  return true;
-}
+
+  TrainSchedule train(const PlanInput& input, int64_t group, bool recompute) const override {
+    LayerTasks tasks(input, Pass::train);
+    const auto layers = static_cast<int32_t>(input.spec.layers);
+    const auto count = static_cast<int32_t>(input.micro_batches);
+    for (int32_t begin = 0; begin < count; begin += static_cast<int32_t>(group)) {
+      const int32_t end = std::min(count, begin + static_cast<int32_t>(group));
+      for (int32_t m = begin; m < end; ++m) tasks.add(TaskKind::embed, Phase::forward, 0, m);
+      for (int32_t layer = 0; layer < layers; ++layer) {
+        for (int32_t m = begin; m < end; ++m) tasks.add_layer(Phase::forward, layer, m);
+      }
+      for (int32_t m = begin; m < end; ++m) tasks.add(TaskKind::head, Phase::forward, layers, m);
+      for (int32_t layer = layers - 1; layer >= 0; --layer) {
+        for (int32_t m = begin; m < end; ++m) {
+          if (recompute) tasks.add_layer(Phase::recompute, layer, m);
+          tasks.add_layer_backward(layer, m);
+        }
+      }
+      for (int32_t m = begin; m < end; ++m) tasks.add(TaskKind::embed, Phase::backward, 0, m);
+    }
+    tasks.add_updates();
+    return {tasks.finish(), group, recompute};
+  }
+
+  TrainSchedule train_within(const PlanInput& input, std::optional<bool> recompute,
+                             const FitTest& fits) const override {
+    const bool again = recompute.value_or(false);
+    TrainSchedule whole = train(input, input.micro_batches, again);
+    if (fits(whole)) return whole;
+    TrainSchedule best = train(input, 1, again);
+    if (!fits(best)) return recompute ? std::move(best) : train(input, 1, true);
+    // Memory grows with the group: bisect for the largest that fits.
+    int64_t low = 1, high = input.micro_batches - 1;
+    while (low < high) {
+      const int64_t middle = (low + high + 1) / 2;
+      TrainSchedule candidate = train(input, middle, again);
+      if (fits(candidate)) {
+        best = std::move(candidate);
+        low = middle;
+      } else {
+        high = middle - 1;
+      }
+    }
+    return best;
+  }
+
+  Schedule eval(const PlanInput& input) const override {
+    return forward_schedule(input, Pass::eval, 0);
+  }
+  Schedule decode(const PlanInput& input, int64_t cache_rows) const override {
+    return forward_schedule(input, Pass::decode, cache_rows);
+  }
+};
 
 }  // namespace
 
-void place_blocks(ParameterTable& table, const SinglePlacement& placement) {
-  for (BlockId id = 0; id < static_cast<BlockId>(table.blocks().size()); ++id) {
-    const Block& own = table.block(id);
-    const Block& block = own.kind == BlockKind::adapter ? table.block(own.base) : own;
-    table.set_place(id, block.kind == BlockKind::expert ? placement.experts : placement.dense);
-  }
+const Planner& single_planner() {
+  static const SinglePlanner one;
+  return one;
 }
 
-Schedule single_train_schedule(const PlanInput& input, int64_t group, bool recompute) {
-  LayerTasks tasks(input, Pass::train);
-  const auto layers = static_cast<int32_t>(input.spec.layers);
-  const auto count = static_cast<int32_t>(input.micro_batches);
-  for (int32_t begin = 0; begin < count; begin += static_cast<int32_t>(group)) {
-    const int32_t end = std::min(count, begin + static_cast<int32_t>(group));
-    for (int32_t m = begin; m < end; ++m) tasks.add(TaskKind::embed, Phase::forward, 0, m);
-    for (int32_t layer = 0; layer < layers; ++layer) {
-      for (int32_t m = begin; m < end; ++m) tasks.add_layer(Phase::forward, layer, m);
-    }
-    for (int32_t m = begin; m < end; ++m) tasks.add(TaskKind::head, Phase::forward, layers, m);
-    for (int32_t layer = layers - 1; layer >= 0; --layer) {
-      for (int32_t m = begin; m < end; ++m) {
-        if (recompute) tasks.add_layer(Phase::recompute, layer, m);
-        tasks.add_layer_backward(layer, m);
-      }
-    }
-    for (int32_t m = begin; m < end; ++m) tasks.add(TaskKind::embed, Phase::backward, 0, m);
-  }
-  tasks.add_updates();
-  return tasks.finish();
-}
-
-SingleTrainPlan plan_single_train(const PlanInput& input, std::optional<bool> recompute,
+TrainSchedule single_train_within(const PlanInput& input, std::optional<bool> recompute,
                                   const std::vector<uint64_t>& budgets) {
-  const auto plan = [&](int64_t group, bool blocks) {
-    return SingleTrainPlan{single_train_schedule(input, group, blocks), group, blocks};
-  };
-  const bool again = recompute.value_or(false);
-  SingleTrainPlan whole = plan(input.micro_batches, again);
-  if (fits(whole.schedule, budgets)) return whole;
-  SingleTrainPlan best = plan(1, again);
-  if (!fits(best.schedule, budgets)) {
-    return recompute.has_value() ? std::move(best) : plan(1, true);
-  }
-  // Memory grows with the group: bisect for the largest that fits.
-  int64_t low = 1, high = input.micro_batches - 1;
-  while (low < high) {
-    const int64_t middle = (low + high + 1) / 2;
-    SingleTrainPlan candidate = plan(middle, again);
-    if (fits(candidate.schedule, budgets)) {
-      best = std::move(candidate);
-      low = middle;
-    } else {
-      high = middle - 1;
+  return single_planner().train_within(input, recompute, [&](const TrainSchedule& train) {
+    const std::vector<size_t>& arenas = train.schedule.arena_bytes;
+    for (size_t place = 0; place < std::min(budgets.size(), arenas.size()); ++place) {
+      if (arenas[place] > budgets[place]) return false;
     }
-  }
-  return best;
-}
-
-Schedule single_eval_schedule(const PlanInput& input) {
-  return forward_schedule(input, Pass::eval, 0);
-}
-
-Schedule single_decode_schedule(const PlanInput& input, int64_t cache_rows) {
-  return forward_schedule(input, Pass::decode, cache_rows);
+    return true;
+  });
 }
 
 }  // namespace hearth

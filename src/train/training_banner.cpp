@@ -31,15 +31,15 @@ std::string group_line(const TrainedGroup& group) {
 
 void TrainingRun::describe() {
   reporter_.note(fmt::format("{}: {}, {} of them trained; computing in {} on {}",
-                             setup_.spec.family, counted(all_parameters(setup_.table), "parameter"),
+                             setup_.opened->spec.family, counted(all_parameters(setup_.table), "parameter"),
                              trained_parameters(setup_.table), name_of(setup_.settings.compute),
                              places_text(setup_)));
   std::string unread;
   int64_t others = 0;
-  for (const auto& file : setup_.checkpoint->files()) {
+  for (const auto& file : setup_.opened->checkpoint->files()) {
     for (const SafetensorsEntry& entry : file->header().entries) {
-      if (setup_.layout.find(entry.name) != nullptr || entry.name.ends_with("inv_freq") ||
-          !setup_.checkpoint->family().tied_source(setup_.spec, entry.name).empty()) {
+      if (setup_.opened->layout.find(entry.name) != nullptr || entry.name.ends_with("inv_freq") ||
+          !setup_.opened->checkpoint->family().tied_source(setup_.opened->spec, entry.name).empty()) {
         continue;
       }
       if (others++ == 0) unread = entry.name;
@@ -54,16 +54,16 @@ void TrainingRun::describe() {
     for (const TrainedGroup& group : trained_groups(setup_.table))
       reporter_.note(group_line(group));
   }
-  if (run_.experts) reporter_.note(experts_line(*run_.experts, setup_.spec));
+  if (run_.experts) reporter_.note(experts_line(*run_.experts, setup_.opened->spec));
   if (config_.method == Method::lora) {
     const uint64_t bytes =
-        adapter_bytes(setup_.table, setup_.checkpoint->family(), config_.adapter_layout);
+        adapter_bytes(setup_.table, setup_.opened->checkpoint->family(), config_.adapter_layout);
     reporter_.note(fmt::format("the adapter file will have {} MiB{}", (bytes >> 20) + 1,
                                run_.experts ? ", with zeros for experts without an adapter" : ""));
   }
   for (const std::string& line : data_lines(*run_.times.data, steps_)) reporter_.note(line);
   if (progress_.step == 0) {
-    preview_samples(data_.rows.training(), config_, setup_.spec.eos_ids, reporter_);
+    preview_samples(data_.rows.training(), config_, setup_.opened->spec.eos_ids, reporter_);
   }
   reporter_.note(
       fmt::format("{}, {} of them warm-up; coefficient of the auxiliary loss {}; plan: {} MiB of "

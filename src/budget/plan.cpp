@@ -1,0 +1,250 @@
+#include "budget/plan.h"
+
+#include <algorithm>
+
+#include "base/counted.h"
+#include "base/system.h"
+#include "budget/schedule_memory.h"
+#include "device/device_memory.h"
+#include "state/saved_state.h"
+
+namespace hearth {
+
+namespace {
+
+std::string parameter_basis(const PlanSubject& subject, const CopyPolicy& policy, Place place,
+                            CopyRole role) {
+  int64_t trained = 0, frozen = 0;
+  for (const Tensor& t : subject.table.tensors()) {
+    if (subject.table.block(t.block).place != place) continue;
+    (policy.training && t.trainable ? trained : frozen) += t.size();
+  }
+  if (role == CopyRole::stored) {
+    return "derived: " + counted(frozen, "parameter") + " as stored, by " + subject.types_basis;
+  }
+  const size_t each = role == CopyRole::working ? size_of(DType::bf16) : size_of(policy.master);
+  return "derived: " + counted(trained, "trained parameter") + ", " + std::to_string(each) +
+         " bytes each" + (role == CopyRole::working ? ", of those that enter products" : "");
+}
+
+/// What a save takes beside the copies that it reads in place: it runs under the steps, so this is
+/// memory of its own.
+MemoryLine saving_line(const PlanSubject& subject) {
+  size_t trained = 0, name_bytes = 0;
+  for (const Tensor& t : subject.table.tensors()) {
+    trained += t.trainable;
+    name_bytes += t.trainable ? t.name.size() : 0;
+  }
+  return {{MemoryUse::saving},
+          "names and digests of a save",
+          save_memory_bytes(3 * trained, 3 * name_bytes),
+          "derived: master and two moments of " + counted(static_cast<int64_t>(trained), "tensor") +
+              ", written in place under the next step"};
+}
+
+/// Thread stacks, log lines, JSON of states, code that runs for the first time; and for training
+/// what opening the written result takes.
+uint64_t allowance_of(const PlanSubject& subject, const PlanRequest& request) {
+  const uint64_t policy = (12 + static_cast<uint64_t>(subject.workers)) << 20;
+  return policy + (request.training ? subject.opening_bytes : 0);
+}
+
+}  // namespace
+
+ProcessMemory measure_process(uint64_t data_bytes) {
+  release_freed_memory();
+  const uint64_t resident = resident_bytes();
+  return {resident - std::min(resident, data_bytes), data_bytes, peak_resident_bytes()};
+}
+
+namespace {
+
+/// Of the lines; a plan's peak.
+uint64_t sum_of(const std::vector<MemoryLine>& lines) {
+  uint64_t total = 0;
+  for (const MemoryLine& line : lines) total += line.bytes;
+  return total;
+}
+
+/// Puts a plan together, line by line.
+class PlanMaker {
+ public:
+  PlanMaker(const PlanSubject& subject, const PlanRequest& request)
+      : subject_(subject), request_(request), planner_(default_planner()) {
+    plan_.policy = {request.training, subject.settings.compute, DType::f32};
+    for (const ComputePlace& place : subject.places) plan_.places.push_back({place.budget, {}, 0});
+  }
+
+  Plan make() {
+    add_process();
+    add_parameters();
+    make_schedules();
+    plan_.places = with_schedules(plan_.train ? &plan_.train->schedule : nullptr);
+    return std::move(plan_);
+  }
+
+ private:
+  std::vector<MemoryLine>& lines(Place place = kHostPlace) {
+    return plan_.places[static_cast<size_t>(place)].lines;
+  }
+  void add(MemoryUse use, const char* name, uint64_t bytes, const char* basis) {
+    lines().push_back({{use}, name, bytes, basis});
+  }
+  /// Devices whose memory the host does not reach.
+  uint64_t far_places() const {
+    return static_cast<uint64_t>(
+        std::count_if(subject_.places.begin(), subject_.places.end(),
+                      [](const ComputePlace& p) { return !p.host_reaches; }));
+  }
+
+  void add_process() {
+    add(MemoryUse::program, "program and libraries", subject_.process.program,
+        "measured: resident when planned, less the data");
+    if (request_.data_bytes > 0) {
+      add(MemoryUse::data, "data", request_.data_bytes,
+          "measured: index of the rows, order of an epoch, rows held in memory");
+    }
+    const bool staged = far_places() > 0;
+    add(MemoryUse::reading, "buffers of reading files",
+        Checkpoint::read_buffer_bytes(subject_.workers, staged),
+        staged ? "derived: 8 MiB per worker, at least two workers"
+               : "derived: 4 MiB per worker, at least three workers");
+    if (!staged) return;
+    add(MemoryUse::staging, "staging of parameters of devices",
+        far_places() * DeviceMemory::kPinnedBytes, "derived: pinned, two pieces per device");
+  }
+
+  void add_parameters() {
+    for (const ParameterArena& arena : parameter_arenas(subject_.table, plan_.policy)) {
+      HEARTH_CHECK(arena.place < std::ssize(plan_.places), "plan: a block at no place of the run");
+      lines(arena.place)
+          .push_back({parameters_of(arena.role), arena.name, arena.bytes,
+                      parameter_basis(subject_, plan_.policy, arena.place, arena.role)});
+    }
+    if (request_.training) lines().push_back(saving_line(subject_));
+  }
+
+  PlanInput input(int64_t tokens, int64_t micro_batches) const {
+    std::vector<const OpSet*> ops;
+    for (const ComputePlace& place : subject_.places) ops.push_back(place.ops);
+    return {subject_.spec, subject_.settings, subject_.table, std::move(ops),
+            tokens,        request_.longest,  micro_batches};
+  }
+
+  void make_schedules() {
+    if (request_.eval_tokens > 0) plan_.eval = planner_.eval(input(request_.eval_tokens, 1));
+    if (request_.decode_tokens > 0) {
+      plan_.decode = planner_.decode(input(request_.decode_tokens, 1), request_.cache_rows);
+    }
+    if (!request_.training) return;
+    const PlanInput train = input(request_.tokens, request_.micro_batches);
+    if (request_.group) {
+      const int64_t group = std::min(*request_.group, request_.micro_batches);
+      plan_.train = planner_.train(train, group, request_.recompute.value_or(false));
+    } else {
+      plan_.train = planner_.train_within(train, request_.recompute,
+                                          [&](const TrainSchedule& t) { return fits(t); });
+    }
+  }
+
+  /// Whether the whole plan fits with this schedule.
+  bool fits(const TrainSchedule& train) const {
+    const std::vector<PlaceLines> places = with_schedules(&train.schedule);
+    return std::all_of(places.begin(), places.end(),
+                       [](const PlaceLines& place) { return place.fits(); });
+  }
+
+  /// The places with the lines of this training schedule, and what follows from all lines.
+  std::vector<PlaceLines> with_schedules(const Schedule* train) const {
+    std::vector<const Schedule*> schedules;
+    if (train != nullptr) schedules.push_back(train);
+    if (plan_.eval) schedules.push_back(&*plan_.eval);
+    if (plan_.decode) schedules.push_back(&*plan_.decode);
+    std::vector<PlaceLines> places = plan_.places;
+    if (!schedules.empty()) add_schedules(schedules, places);
+    add_reached(places);
+    add_allowance(places[kHostPlace]);
+    for (PlaceLines& place : places) place.peak = sum_of(place.lines);
+    // What happened before the plan may have been the larger moment.
+    places[kHostPlace].peak = std::max(places[kHostPlace].peak, subject_.process.peak);
+    return places;
+  }
+
+  void add_schedules(const std::vector<const Schedule*>& schedules,
+                     std::vector<PlaceLines>& places) const {
+    for (size_t at = 0; at < places.size(); ++at) {
+      const auto place = static_cast<Place>(at);
+      const Schedule* largest = schedules.front();
+      ScratchNeed scratch;
+      for (const Schedule* schedule : schedules) {
+        if (arena_bytes(*schedule, place) > arena_bytes(*largest, place)) largest = schedule;
+        scratch = max_of(scratch, scratch_of(*schedule, place));
+      }
+      if (place != kHostPlace && arena_bytes(*largest, place) == 0) continue;  // nothing runs there
+      for (MemoryLine& line : arena_lines(*largest, place, request_.bounds_basis)) {
+        places[at].lines.push_back(std::move(line));
+      }
+      const ComputePlace& of = subject_.places[at];
+      places[at].lines.push_back(
+          {{MemoryUse::scratch},
+           "scratch of kernels",
+           scratch_bytes(scratch, of, subject_.workers),
+           "derived: declared by kernels" +
+               (of.host_reaches ? ", " + counted(subject_.workers, "worker") : "")});
+    }
+    uint64_t bytes = 0;
+    for (const Schedule* schedule : schedules) bytes += schedule_bytes(*schedule);
+    places[kHostPlace].lines.push_back(
+        {{MemoryUse::schedules}, "schedules", bytes, "derived: tasks and their buffers"});
+  }
+
+  /// Memory of devices that is the host's, too.
+  void add_reached(std::vector<PlaceLines>& places) const {
+    for (size_t at = kHostPlace + 1; at < places.size(); ++at) {
+      if (!subject_.places[at].host_reaches) continue;
+      places[kHostPlace].lines.push_back({{MemoryUse::reached, static_cast<int>(at)},
+                                          "memory of " + places[at].budget.name,
+                                          sum_of(places[at].lines),
+                                          "derived: all of its lines, as its memory is the host's"});
+    }
+  }
+
+  void add_allowance(PlaceLines& host) const {
+    const uint64_t allowance = allowance_of(subject_, request_);
+    const uint64_t before = sum_of(host.lines), budget = host.budget.bytes;
+    const uint64_t left = budget > before ? budget - before : 0;
+    host.lines.push_back({{MemoryUse::allowance},
+                          "threads, logs and the check of the result",
+                          std::clamp(left, allowance / 2, allowance),
+                          std::string("policy: 12 MiB and 1 MiB per worker") +
+                              (request_.training ? "; measured: what opening the model took" : "")});
+  }
+
+  const PlanSubject& subject_;
+  const PlanRequest& request_;
+  const Planner& planner_;
+  Plan plan_;
+};
+
+}  // namespace
+
+Plan make_plan(const PlanSubject& subject, const PlanRequest& request) {
+  return PlanMaker(subject, request).make();
+}
+
+std::vector<const Schedule*> Plan::schedules() const {
+  std::vector<const Schedule*> result;
+  if (train) result.push_back(&train->schedule);
+  if (eval) result.push_back(&*eval);
+  if (decode) result.push_back(&*decode);
+  return result;
+}
+
+std::optional<Place> Plan::short_place() const {
+  for (size_t place = 0; place < places.size(); ++place) {
+    if (!places[place].fits()) return static_cast<Place>(place);
+  }
+  return std::nullopt;
+}
+
+}  // namespace hearth

@@ -1,0 +1,75 @@
+// The plan of a run: its schedules, and a line for every byte. A run that does not fit is refused
+// before anything is reserved.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "budget/memory_line.h"
+#include "modes/planner.h"
+#include "setup/trained_model.h"
+
+namespace hearth {
+
+/// What a run asks of its plan.
+struct PlanRequest {
+  bool training = false;
+  int64_t micro_batches = 1;
+  int64_t tokens = 0;         // bound of a training micro-batch, 0 = none
+  int64_t longest = 0;        // bound of a sequence
+  int64_t eval_tokens = 0;    // bound of an evaluation micro-batch, 0 = no evaluation
+  int64_t decode_tokens = 0;  // new tokens at once, 0 = no decoding
+  int64_t cache_rows = 0;
+  std::optional<bool> recompute;  // unset: only if it is needed
+  std::optional<int64_t> group;   // micro-batches per group; unset: the largest that fits
+  uint64_t data_bytes = 0;        // rows held in memory
+  std::string bounds_basis = "lengths of the data";  // of tokens and longest
+  int64_t shortest = 1;  // the least sequence length that leaves enough trained tokens
+};
+
+/// The process as it is when a plan is made.
+struct ProcessMemory {
+  uint64_t program = 0;  // resident, less the data
+  uint64_t data = 0;
+  uint64_t peak = 0;  // so far
+};
+ProcessMemory measure_process(uint64_t data_bytes);
+
+/// What a plan is made for. Refers to objects of the caller.
+struct PlanSubject {
+  const ModelSpec& spec;
+  const RunSettings& settings;
+  const ParameterTable& table;       // its blocks are at their places
+  std::vector<ComputePlace> places;  // the host, then the devices of the run
+  Placement placement;
+  std::string types_basis;
+  uint64_t opening_bytes = 0;
+  int workers = 1;
+  ProcessMemory process;
+
+  PlaceBudget& host_budget() { return places[kHostPlace].budget; }
+};
+
+struct Plan {
+  CopyPolicy policy;
+  std::optional<TrainSchedule> train;
+  std::optional<Schedule> eval;
+  std::optional<Schedule> decode;
+  std::vector<PlaceLines> places;  // the host, then the devices of the run
+
+  const PlaceLines& host() const { return places[kHostPlace]; }
+  /// The first place with too little memory.
+  std::optional<Place> short_place() const;
+  bool fits() const { return !short_place(); }
+  /// The schedules that exist.
+  std::vector<const Schedule*> schedules() const;
+};
+
+/// A pure function of its arguments. It takes the largest group whose plan fits, so a plan that fits
+/// a budget fits every larger one. If the budget of the host is tight, the allowance may shrink to
+/// half, so a plan that needs P bytes also fits a budget of exactly P.
+Plan make_plan(const PlanSubject& subject, const PlanRequest& request);
+
+}  // namespace hearth

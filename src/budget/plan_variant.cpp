@@ -1,0 +1,108 @@
+#include "budget/plan_variant.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace hearth {
+
+void PlanVariant::cut_micro_batch(int64_t sequences) {
+  if (sequences == config.micro_batch) return;
+  config.grad_accum *= config.micro_batch / sequences;
+  config.micro_batch = sequences;
+  add(fmt::format("--micro-batch {} --grad-accum {}", config.micro_batch, config.grad_accum));
+  request.micro_batches = config.grad_accum;
+  request.tokens = std::min(request.tokens, config.micro_batch * config.seq_len);
+  request.eval_tokens = std::min(request.eval_tokens, config.micro_batch * config.seq_len);
+}
+
+void PlanVariant::cut_sequences(int64_t length) {
+  const int64_t most = config.micro_batch * length;
+  // Rows that are packed anew may fill a micro-batch better than they did.
+  request.tokens = config.packing ? most : std::min(request.tokens, most);
+  if (request.eval_tokens > 0) {
+    request.eval_tokens = config.packing ? most : std::min(request.eval_tokens, most);
+  }
+  request.longest = std::min(request.longest, length);
+  if (request.decode_tokens > 0) {  // samples: a prompt, and what is written behind it
+    const int64_t written = request.cache_rows - request.decode_tokens;
+    request.decode_tokens = std::min(request.decode_tokens, length);
+    request.cache_rows = request.decode_tokens + written;
+    request.longest = std::max(request.longest, request.cache_rows);
+  }
+  config.seq_len = length;
+  add(fmt::format("--seq-len {}", length));
+}
+
+void PlanVariant::recompute_blocks() {
+  config.recompute = Recompute::blocks;
+  request.recompute = true;
+  add("--recompute blocks");
+}
+
+void PlanVariant::drop_rounded_weights() {
+  config.compute = ComputeChoice::f32;
+  add("--compute-dtype f32");
+  remake();
+}
+
+bool PlanVariant::freeze(const std::string& glob) {
+  config.freeze.push_back(glob);
+  // The list as a whole: it may stand in place of the one that was given.
+  for (const std::string& each : config.freeze) add("--freeze '" + each + "'");
+  return remake();
+}
+
+bool PlanVariant::train_only(const std::string& glob) {
+  config.trainable = {glob};
+  add("--trainable '" + glob + "'");
+  return remake();
+}
+
+bool PlanVariant::train_adapters() {
+  config.method = Method::lora;
+  add("--method lora");
+  return remake();
+}
+
+bool PlanVariant::cut_expert_rank(int64_t rank) {
+  if (config.expert_rank.value_or(config.lora_rank) <= rank) return false;
+  config.expert_rank = rank;
+  add(fmt::format("--expert-r {}", rank));
+  return remake();
+}
+
+bool PlanVariant::cut_rank(int64_t rank) {
+  if (config.lora_rank <= rank) return false;
+  config.lora_rank = rank;
+  add(fmt::format("--lora-r {}", rank));
+  return remake();
+}
+
+bool PlanVariant::choose_experts(double percent) {
+  if (config.experts_top > 0 && config.experts_top <= percent) return false;
+  config.experts_top = percent;
+  add(fmt::format("--experts top:{}%", percent));
+  return remake();
+}
+
+bool PlanVariant::adapt_attention_alone() {
+  if (config.lora_targets == std::vector<std::string>{"attention"}) return false;
+  config.lora_targets = {"attention"};
+  add("--lora-targets attention");
+  return remake();
+}
+
+bool PlanVariant::remake() {
+  try {
+    model = std::make_shared<const TrainedModel>(trained_model(model->opened, config));
+    return true;
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::usage) throw;
+    return false;
+  }
+}
+
+}  // namespace hearth

@@ -1,0 +1,71 @@
+#include "setup/opened_model.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "base/system.h"
+#include "checkpoint/description.h"
+
+namespace hearth {
+
+bool has_bf16(const std::vector<ComputePlace>& places, const Placement& placement) {
+  const auto has = [&](Place at) {
+    return places[static_cast<size_t>(at)].ops->has_in_hardware(Compute::bf16);
+  };
+  return has(placement.dense) && has(placement.experts);
+}
+
+ModelName model_name(const RunConfig& config) {
+  return name_of_model(config.model_name.empty() ? config.model : config.model_name, config.model);
+}
+
+std::shared_ptr<const OpenedModel> open_model(const RunConfig& config, Weights weights) {
+  auto model = std::make_shared<OpenedModel>();
+  const uint64_t before = resident_bytes();
+  if (weights == Weights::may_be_absent && weights_are_absent(config.model)) {
+    ModelDescription found = describe_model(config.model, config.follow_links);
+    model->spec = std::move(found.spec);
+    model->base = std::move(found.table);
+    model->layout = std::move(found.layout);
+    model->types_basis = std::move(found.types_basis);
+  } else {
+    model->checkpoint.emplace(config.model, config.follow_links);
+    model->spec = model->checkpoint->spec();
+    model->base = model->checkpoint->make_table();
+    model->layout = model->checkpoint->layout();
+    model->types_basis = "the headers of the weight files";
+  }
+  if (!config.adapter.empty()) {
+    if (!model->checkpoint) {
+      throw input_error("--adapter " + quoted(config.adapter) +
+                        ": the weights of its base are missing");
+    }
+    model->adapter.emplace(
+        config.adapter, *model->checkpoint,
+        AdapterReadOptions{config.accept_other_base, config.adapter_layout == AdapterLayout::fused,
+                           config.follow_links});
+  }
+  model->opening_bytes = peak_resident_bytes() - std::min(peak_resident_bytes(), before);
+  model->topology = detect_topology();
+  const auto cores = static_cast<int>(model->topology.cores.size());
+  model->workers = config.threads > 0 ? config.threads : cores;
+  // Binding helps if every worker has a core of its own; more workers than cores must share.
+  std::vector<int> bound = model->workers <= cores ? model->topology.worker_cpus(model->workers)
+                                                   : std::vector<int>{};
+  const uint64_t budget =
+      config.cpu_memory > 0 ? config.cpu_memory : model->topology.total_memory;
+  model->devices = open_devices({config.devices, config.gpu_memory, budget, std::move(bound)});
+  model->cores = model->devices.cores;  // fewer if a virtual device has its own
+  if (!model->cores.empty()) {
+    model->workers = std::min(model->workers, static_cast<int>(model->cores.size()));
+  }
+  if (config.compute == ComputeChoice::bf16 &&
+      !has_bf16(model->devices.places, model->devices.placement)) {
+    log_warning(
+        "--compute-dtype bf16: this CPU has no bf16 products; operands are rounded and "
+        "multiplied in f32, which is slower than f32");
+  }
+  return model;
+}
+
+}  // namespace hearth

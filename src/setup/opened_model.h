@@ -1,0 +1,47 @@
+// The first stage of a run: the model is open and the devices are started. Nothing is chosen yet.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/hub_cache.h"
+#include "peft/adapter.h"
+#include "setup/config.h"
+#include "setup/run_devices.h"
+#include "topology/topology.h"
+
+namespace hearth {
+
+struct OpenedModel {
+  std::optional<Checkpoint> checkpoint;  // none: planned from config.json, weights not there
+  ModelSpec spec;
+  ParameterTable base;         // of the checkpoint alone
+  PublishedLayout layout;      // how the checkpoint stores it: the names that users know
+  std::string types_basis;     // what its stored types rest on, for people
+  uint64_t opening_bytes = 0;  // the most memory that opening the model took
+  Topology topology;
+  int workers = 1;
+  std::vector<int> cores;  // to bind workers to; empty if the user gave a number of threads
+  RunDevices devices;
+  std::optional<AdapterFile> adapter;  // that the model is run with, or trained on from
+
+  const ComputePlace& place(Place at) const { return devices.places[static_cast<size_t>(at)]; }
+};
+
+/// Whether each place of the placement has bf16 products in hardware.
+bool has_bf16(const std::vector<ComputePlace>& places, const Placement& placement);
+
+/// The model as files of the result name it.
+ModelName model_name(const RunConfig& config);
+
+enum class Weights : uint8_t { needed, may_be_absent };
+
+/// Opens the checkpoint and the adapter, counts the workers and starts the devices. A plan needs no
+/// weights. Warnings for people go to the log.
+std::shared_ptr<const OpenedModel> open_model(const RunConfig& config,
+                                              Weights weights = Weights::needed);
+
+}  // namespace hearth

@@ -1,0 +1,67 @@
+#include "train/run_disk.h"
+
+#include <algorithm>
+
+#include "base/file_ops.h"
+#include "peft/adapter.h"
+
+namespace hearth {
+
+namespace {
+
+/// The most states that a run saves; one more than it keeps is there for a moment.
+int64_t most_states(const TrainConfig& config, std::optional<int64_t> steps) {
+  const Interval& every = config.save_every;
+  if (every.seconds || !steps) return config.keep + 1;
+  const int64_t by_steps = every.steps && *every.steps > 0 ? *steps / *every.steps : 0;
+  const bool at_end = every.steps && *every.steps > 0 && *steps % *every.steps == 0;
+  return std::min(config.keep + 1, by_steps + (config.final_state && !at_end ? 1 : 0));
+}
+
+}  // namespace
+
+uint64_t disk_needed(const PlacedModel& model, const TrainConfig& config,
+                     std::optional<int64_t> steps) {
+  // Of a state: manifest and directories; of a tensor, its entries in three headers.
+  constexpr uint64_t kState = uint64_t{32} << 10, kEntries = 3 * 128;
+  uint64_t result = 0, state = kState;
+  for (const Tensor& t : model.table.tensors()) {
+    const auto size = static_cast<uint64_t>(t.size());
+    if (config.method == Method::full || t.trainable) result += size * size_of(t.stored);
+    if (!t.trainable) continue;
+    state += size * 3 * sizeof(float) + 3 * t.name.size() + kEntries;  // master and two moments
+  }
+  if (config.method == Method::lora && model.opened->checkpoint) {  // f32, with zeros of fillers
+    result = adapter_bytes(model.table, model.opened->checkpoint->family(), config.adapter_layout);
+  }
+  const std::string states = config.out + "/state";
+  const bool has_states = file_info(states).kind == FileKind::directory;
+  const auto there = has_states ? static_cast<int64_t>(list_directory(states).size()) : 0;
+  const int64_t most = most_states(config, steps);
+  const auto more = static_cast<uint64_t>(most > 0 ? std::max<int64_t>(1, most - there) : 0);
+  return result + more * state;
+}
+
+void require_disk(const PlacedModel& model, const TrainConfig& config, std::optional<int64_t> steps) {
+  std::string place = config.out;  // or the nearest folder above that exists
+  while (file_info(place).kind == FileKind::none) {
+    const size_t slash = place.find_last_of('/');
+    place = slash == std::string::npos ? "." : slash == 0 ? "/" : place.substr(0, slash);
+  }
+  const uint64_t need = disk_needed(model, config, steps), have = free_bytes(place);
+  if (need > have) {
+    throw storage_error("--out " + quoted(config.out) + ": " + std::to_string((need >> 20) + 1) +
+                        " MiB are needed for saved states and the result, " +
+                        std::to_string(have >> 20) + " MiB are free");
+  }
+}
+
+void require_folder_of_trace(const TrainConfig& config) {
+  const size_t slash = config.trace.find_last_of('/');
+  if (slash == std::string::npos || slash == 0) return;
+  const std::string folder = config.trace.substr(0, slash);
+  if (file_info(folder).kind == FileKind::directory) return;
+  throw storage_error("--trace " + quoted(config.trace) + ": no such folder; make it first");
+}
+
+}  // namespace hearth

@@ -13,7 +13,7 @@ namespace {
 
 RunRowsRequest training_rows(const TrainConfig& config, const ModelSpec& spec, Reporter& reporter) {
   RunRowsRequest request = rows_request(config, spec, reporter);
-  request.files = parse_data_files(config.data, "--data", true);
+  request.files = parse_data_files(config.data, spelled(Setting::data), true);
   request.val_size = config.val_size;
   return request;
 }
@@ -25,7 +25,7 @@ TrainingData::TrainingData(const TrainConfig& config, const OpenedModel& opened,
       sampler(rows.training(), sampler_options(config)) {
   if (!config.eval_data.empty()) {
     RunRowsRequest request = rows_request(config, opened.spec, reporter);
-    request.files = parse_data_files(config.eval_data, "--eval-data", false);
+    request.files = parse_data_files(config.eval_data, spelled(Setting::eval_data), false);
     eval_rows.emplace(request, Pool(opened.workers, opened.cores));
     eval.emplace(eval_rows->training(), sampler_options(config));
   } else if (rows.validation().rows() > 0) {
@@ -50,7 +50,7 @@ PlanRequest training_request(const TrainConfig& config, const TrainingData* data
   request.micro_batches = config.grad_accum;
   request.longest = config.seq_len;
   request.tokens = config.seq_len * config.micro_batch;
-  request.bounds_basis = "--seq-len x --micro-batch";
+  request.bounds_basis = spelled(Setting::seq_len) + " x " + spelled(Setting::micro_batch);
   if (config.recompute != Recompute::automatic) {
     request.recompute = config.recompute == Recompute::blocks;
   }

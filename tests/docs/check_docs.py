@@ -389,7 +389,8 @@ def options_of_program(tree):
 def options_of_scripts(tree):
     names = set()
     for script in tree.files:
-        if script.startswith(("scripts/", ".ci/")) and not script.endswith((".md", ".json")):
+        if (script.startswith(("scripts/", ".ci/", "tests/bench/")) and
+                not script.endswith((".md", ".json"))):
             names.update(re.findall(r"(?<![\w-])--[a-z][\w-]*", tree.read(script)))
     return {n[2:] for n in names}
 

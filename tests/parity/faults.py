@@ -44,7 +44,7 @@ FAULTS = [
     Fault("rope-interleaved", "rope rotates neighbours", "base"),
     Fault("rope-not-undone-for-k", "backward does not rotate k back", "base"),
     Fault("residual-without-gradient", "no gradient passes the residual of attention", "base"),
-    Fault("eps-outside-the-root-of-norms", "norms add eps to the root", "base"),
+    Fault("eps-outside-the-root-of-norms", "norms add eps to the root", "sparse_step"),
     # Router and experts.
     Fault("router-weights-without-gradient", "the router has no gradient", "base"),
     Fault("router-without-gradient-to-its-input", "no gradient passes the router", "base"),

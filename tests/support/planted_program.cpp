@@ -33,7 +33,7 @@ std::string file_of(int fd) {
 
 class DisturbedCalls : public LayeredCalls {
  public:
-  DisturbedCalls() : LayeredCalls(faulty_files()) {
+  DisturbedCalls() : LayeredCalls(static_cast<FileCalls&>(faulty_files())) {
     if (const char* log = std::getenv("HEARTH_CALL_LOG")) {
       log_ = ::open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     }

@@ -48,6 +48,9 @@ struct StateComponent {
   std::function<void()> restored;                                      // optional, after a load
   /// A save reads live memory while the run goes on (StateSave); this one is copied when it begins.
   bool copied = false;
+  /// The format version of saved state that added the component. A state of an older version does
+  /// not hold it: a load then leaves it as the run begins it.
+  int64_t since = 1;
 };
 
 /// Called with every component that a registry gets from now on, before it is added; may wrap its

@@ -6,7 +6,7 @@
 #include "base/system.h"
 #include "budget/schedule_memory.h"
 #include "device/device_memory.h"
-#include "state/saved_state.h"
+#include "state/state_save.h"
 
 namespace hearth {
 
@@ -202,10 +202,11 @@ class PlanMaker {
   void add_reached(std::vector<PlaceLines>& places) const {
     for (size_t at = kHostPlace + 1; at < places.size(); ++at) {
       if (!subject_.places[at].host_reaches) continue;
-      places[kHostPlace].lines.push_back({{MemoryUse::reached, static_cast<int>(at)},
-                                          "memory of " + places[at].budget.name,
-                                          sum_of(places[at].lines),
-                                          "derived: all of its lines, as its memory is the host's"});
+      places[kHostPlace].lines.push_back(
+          {{MemoryUse::reached, static_cast<int>(at)},
+           "memory of " + places[at].budget.name,
+           sum_of(places[at].lines),
+           "derived: all of its lines, as its memory is the host's"});
     }
   }
 
@@ -213,11 +214,12 @@ class PlanMaker {
     const uint64_t allowance = allowance_of(subject_, request_);
     const uint64_t before = sum_of(host.lines), budget = host.budget.bytes;
     const uint64_t left = budget > before ? budget - before : 0;
-    host.lines.push_back({{MemoryUse::allowance},
-                          "threads, logs and the check of the result",
-                          std::clamp(left, allowance / 2, allowance),
-                          std::string("policy: 12 MiB and 1 MiB per worker") +
-                              (request_.training ? "; measured: what opening the model took" : "")});
+    host.lines.push_back(
+        {{MemoryUse::allowance},
+         "threads, logs and the check of the result",
+         std::clamp(left, allowance / 2, allowance),
+         std::string("policy: 12 MiB and 1 MiB per worker") +
+             (request_.training ? "; measured: what opening the model took" : "")});
   }
 
   const PlanSubject& subject_;

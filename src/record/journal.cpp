@@ -33,72 +33,59 @@ void Journal::event(std::string_view name, JsonObject fields) {
 
 namespace {
 
-/// Calls `use(event, step, line)` for every event that has a step, and for the others with -1.
-template <class Use>
-void for_each_event(const std::string& path, const Use& use) {
-  if (file_info(path).kind != FileKind::regular) return;
-  std::istringstream lines(read_file(path));
-  for (std::string text; std::getline(lines, text);) {
-    try {
-      const Json line = parse_json(text, path);
-      const Json* event = line.find("event");
-      const Json* step = line.find("step");
-      if (event == nullptr || !event->is_string()) continue;
-      use(event->as_string(), step != nullptr && step->is_signed() ? step->as_int() : -1, line);
-    } catch (const Error&) {  // a torn line tells nothing
-    }
+/// The reasons of an alarm; nullopt for any other event.
+std::optional<std::string> alarm_in(const Json& line) {
+  const Json *verdict = line.find("verdict"), *reasons = line.find("reasons");
+  if (verdict == nullptr || !verdict->is_string() || verdict->as_string() != "alarm") return {};
+  if (reasons == nullptr || !reasons->is_array()) return {};
+  std::string alarm;
+  for (const Json& reason : reasons->as_array()) {
+    if (reason.is_string()) alarm += (alarm.empty() ? "" : "; ") + reason.as_string();
+  }
+  return alarm;
+}
+
+void read_event(const std::string& event, const Json& line, JournaledRun& run) {
+  const Json* step = line.find("step");
+  const bool has_step = step != nullptr && step->is_signed();
+  if (event == "start" || event == "resume") {
+    run.end.reset();
+    run.identity.reset();
+    run.alarm.reset();
+  } else if (event == "finished") {
+    const Json* identity = line.find("run");
+    if (has_step && step->as_int() >= 0) run.end = step->as_int();
+    if (identity != nullptr && identity->is_object()) run.identity = *identity;
+  } else if (event == "verdict") {
+    run.alarm = alarm_in(line);
+  } else if (event == "eval" && has_step) {
+    const Json* loss = line.find("loss");
+    run.evaluation_losses[step->as_int()] = loss != nullptr && loss->is_number()
+                                                ? loss->as_double()
+                                                : std::numeric_limits<double>::quiet_NaN();
   }
 }
 
 }  // namespace
 
-std::optional<int64_t> journaled_end(const std::string& path) {
-  std::optional<int64_t> end;
-  for_each_event(path, [&](const std::string& event, int64_t step, const Json&) {
-    if (event == "start" || event == "resume") end.reset();
-    if (event == "finished" && step >= 0) end = step;
-  });
-  return end;
+std::optional<double> JournaledRun::loss_at(int64_t step) const {
+  const auto found = evaluation_losses.find(step);
+  return found != evaluation_losses.end() ? std::optional(found->second) : std::nullopt;
 }
 
-std::optional<Json> journaled_run(const std::string& path) {
-  std::optional<Json> run;
-  for_each_event(path, [&](const std::string& event, int64_t, const Json& line) {
-    if (event == "start" || event == "resume") run.reset();
-    const Json* identity = line.find("run");
-    if (event == "finished" && identity != nullptr && identity->is_object()) run = *identity;
-  });
-  return run;
-}
-
-bool journaled_evaluation(const std::string& path, int64_t step) {
-  return journaled_loss(path, step).has_value();
-}
-
-std::optional<double> journaled_loss(const std::string& path, int64_t step) {
-  std::optional<double> loss;
-  for_each_event(path, [&](const std::string& event, int64_t at, const Json& line) {
-    if (event != "eval" || at != step) return;
-    const Json* value = line.find("loss");
-    loss = value != nullptr && value->is_number() ? value->as_double()
-                                                  : std::numeric_limits<double>::quiet_NaN();
-  });
-  return loss;
-}
-
-std::optional<std::string> journaled_alarm(const std::string& path) {
-  std::optional<std::string> alarm;
-  for_each_event(path, [&](const std::string& event, int64_t, const Json& line) {
-    if (event == "start" || event == "resume" || event == "verdict") alarm.reset();
-    const Json *verdict = line.find("verdict"), *reasons = line.find("reasons");
-    if (event != "verdict" || verdict == nullptr || !verdict->is_string()) return;
-    if (verdict->as_string() != "alarm" || reasons == nullptr || !reasons->is_array()) return;
-    alarm = "";
-    for (const Json& reason : reasons->as_array()) {
-      if (reason.is_string()) *alarm += (alarm->empty() ? "" : "; ") + reason.as_string();
+JournaledRun read_journal(const std::string& path) {
+  JournaledRun run;
+  if (file_info(path).kind != FileKind::regular) return run;
+  std::istringstream lines(read_file(path));
+  for (std::string text; std::getline(lines, text);) {
+    try {
+      const Json line = parse_json(text, path);
+      const Json* event = line.find("event");
+      if (event != nullptr && event->is_string()) read_event(event->as_string(), line, run);
+    } catch (const Error&) {  // a torn line says nothing
     }
-  });
-  return alarm;
+  }
+  return run;
 }
 
 }  // namespace hearth

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,21 +21,20 @@ class Journal {
   JsonLog log_;
 };
 
-/// The step with which the run of a journal ended; nullopt if it did not end since it last started or
-/// resumed, or if the journal does not tell (missing, torn).
-std::optional<int64_t> journaled_end(const std::string& path);
+/// What a journal says about its run. Missing and torn lines say nothing.
+struct JournaledRun {
+  // Of a run that ended, and was not started or resumed since:
+  std::optional<int64_t> end;        // its last step
+  std::optional<Json> identity;      // the members of RunIdentity
+  std::optional<std::string> alarm;  // the reasons of the verdict, if it was an alarm
 
-/// What identified the run (run_identity) that ended so; nullopt where the journal does not tell.
-std::optional<Json> journaled_run(const std::string& path);
+  std::map<int64_t, double> evaluation_losses;  // by step, the last of each; NaN: not finite
 
-/// Whether a journal has the result of an evaluation at a step.
-bool journaled_evaluation(const std::string& path, int64_t step);
-
-/// The loss of the last evaluation at a step; NaN where it was not finite.
-std::optional<double> journaled_loss(const std::string& path, int64_t step);
-
-/// The reasons of the alarm that the run of a journal ended with, if it did.
-std::optional<std::string> journaled_alarm(const std::string& path);
+  /// The loss of the evaluation at a step.
+  std::optional<double> loss_at(int64_t step) const;
+};
+/// Reads a journal; of a file that does not exist, nothing.
+JournaledRun read_journal(const std::string& path);
 
 /// The current time as "2024-06-07T12:34:56.789Z".
 std::string utc_now();

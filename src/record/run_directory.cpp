@@ -6,7 +6,7 @@
 
 #include "base/error_format.h"
 #include "base/setting.h"
-#include "state/saved_state.h"
+#include "state/state_directory.h"
 
 namespace hearth {
 namespace {

@@ -3,7 +3,8 @@
 #include <ctime>
 #include <optional>
 
-#include "state/saved_state.h"
+#include "state/run_identity.h"
+#include "state/state_search.h"
 
 namespace hearth {
 namespace {
@@ -19,7 +20,7 @@ std::string today() {
   return text;
 }
 
-// The state that a resume starts with; what is wrong with it, the resume itself tells.
+// The state that a resume starts from. The resume itself reports what is wrong with it.
 std::optional<SavedState> state_to_resume(const TrainConfig& config) {
   try {
     auto state = StateSearch(config.out, [](const RejectedState&) {}).next();
@@ -32,21 +33,13 @@ std::optional<SavedState> state_to_resume(const TrainConfig& config) {
   }
 }
 
-// As YAML on one line, as all recorded values are; nullopt where the state has no such option.
-std::optional<std::string> recorded_in(const SavedState& state) {
-  const Json* options = state.extra.find("options");
-  const Json* date = options != nullptr ? options->find(kOption) : nullptr;
-  if (date == nullptr || !date->is_string()) return std::nullopt;
-  return date->as_string();
-}
-
 }  // namespace
 
 void fix_template_date(TrainConfig& config) {
   if (!config.template_date.empty()) return;
   std::string value = Json(today()).dump();
   if (const auto state = state_to_resume(config)) {
-    const auto saved = recorded_in(*state);
+    const auto saved = identity_in(state->extra).option(kOption);
     if (!saved) return;
     value = *saved;
   }
@@ -54,7 +47,7 @@ void fix_template_date(TrainConfig& config) {
     const Json date = parse_json(value, kOption);
     if (!date.is_string()) return;
     config.template_date = date.as_string();
-  } catch (const Error&) {  // not ours: the comparison of options tells
+  } catch (const Error&) {  // the comparison of options reports it
     return;
   }
   for (TrainConfig::Recorded& option : config.recorded) {

@@ -1,4 +1,4 @@
-// Saves under the steps that follow: one at a time, on a thread of its own.
+// Saves that run during the next steps: one at a time, on its own thread.
 #pragma once
 
 #include <atomic>
@@ -9,16 +9,16 @@
 #include <string>
 #include <thread>
 
-#include "state/saved_state.h"
+#include "state/state_save.h"
 
 namespace hearth {
 
-/// What became of a save.
+/// The outcome of a save.
 struct SaveOutcome {
   int64_t step = 0;
   std::string failure;  // empty: the state is durable
   double seconds = 0;   // from begin to end
-  double waited_s = 0;  // that updates waited for it
+  double waited_s = 0;  // updates waited so long for it
 };
 
 class BackgroundSave {
@@ -29,16 +29,16 @@ class BackgroundSave {
   BackgroundSave(const BackgroundSave&) = delete;
   BackgroundSave& operator=(const BackgroundSave&) = delete;
 
-  /// Starts to write; none may be in flight. What the save reads must not change before
-  /// `wait_until_safe` says so. Where no thread can be had, it is written before this returns.
+  /// Starts to write; no other save may be in flight. What the save reads must not change before
+  /// `wait_until_safe` returns. If no thread can be started, writes before it returns.
   void begin(std::unique_ptr<StateSave> save);
   bool in_flight() const { return save_ != nullptr; }
 
-  /// StateSave::wait_until_safe of the save in flight; nothing waits where there is none.
+  /// StateSave::wait_until_safe of the save in flight; returns at once if there is none.
   void wait_until_safe(size_t views);
 
-  /// The outcome of the save in flight if it has ended; with `wait`, when it has. nullopt where there
-  /// is none or it goes on. A failure other than a storage error is raised.
+  /// The outcome of the save in flight, if it has ended; with `wait`, waits for its end. nullopt if
+  /// there is no save or it still runs. Raises a failure that is not a storage error.
   std::optional<SaveOutcome> end(bool wait);
 
  private:

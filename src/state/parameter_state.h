@@ -1,4 +1,4 @@
-// What saved state holds of the parameters.
+// The components of saved state that hold parameters.
 #pragma once
 
 #include "base/state_registry.h"
@@ -6,8 +6,8 @@
 
 namespace hearth {
 
-/// Registers masters and moments of a table that is bound to memory: views in the order of the
-/// table, which is that of the updates. A load makes the working copies again. The table must
+/// Registers the masters and moments of a table that is bound to memory. Views are in the order of the
+/// table, which is the order of the updates. A load recomputes the working copies. The table must
 /// outlive the registry.
 void register_parameters(StateRegistry& registry, ParameterTable& table);
 

@@ -11,11 +11,11 @@
 namespace hearth {
 namespace {
 
-/// The number of a member; an input error naming `source` where there is none.
+/// The number of a member; an input error naming `source` if there is none.
 double scale_in(const Json& json, const std::string& key, const std::string& source) {
   const Json* value = json.is_object() ? json.find(key) : nullptr;
   if (value != nullptr && value->is_number()) return value->as_double();
-  throw input_error(source + ": no scale of its adapters under " + quoted(key));
+  throw input_error(source + ": the state has no adapter scale " + quoted(key));
 }
 
 double scale_of(const Json& scales, const std::string& block, const std::string& source) {

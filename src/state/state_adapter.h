@@ -1,4 +1,4 @@
-// Adapters of a saved state: what its manifest must tell of them beside their tensors, and back.
+// Adapters of a saved state: what its manifest says about them beside their tensors.
 #pragma once
 
 #include "base/json.h"
@@ -8,13 +8,14 @@
 
 namespace hearth {
 
-/// Scales of the adapters of a table: {"scale": S, "scales": {NAME: S, ...}}: that of most blocks,
-/// and the others by the name of the block's first tensor. Ranks are the shapes of A.
+/// The scales of the adapters of a table: {"scale": S, "scales": {NAME: S, ...}}. "scale" is that of
+/// most blocks; "scales" has the others, by the name of the block's first tensor. Ranks follow from
+/// the shapes of A.
 Json adapter_scales(const ParameterTable& table);
 
-/// The table of `base` with the adapters that a state's file of weights holds, and with the model's
-/// tensors that were trained beside them marked; not bound to memory. Input errors name the file and
-/// the tensor that does not fit.
+/// The table of `base` with the adapters that the weights file of a state holds. Tensors of the model
+/// that were trained beside the adapters are marked. The table is not bound to memory. Input errors
+/// name the file and the tensor that does not fit.
 ParameterTable saved_adapters(const Checkpoint& base, const SafetensorsFile& weights,
                               const Json& scales);
 

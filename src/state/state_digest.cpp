@@ -1,9 +1,11 @@
+#include "state/state_digest.h"
+
 #include <algorithm>
 #include <set>
 
+#include "base/error.h"
 #include "checkpoint/safetensors.h"
 #include "model/weight_copy.h"
-#include "state/state_files.h"
 
 namespace hearth {
 namespace {

@@ -1,15 +1,21 @@
-// The manifest: written last, so that its presence says that everything else is there. Its own hash
-// is its last member, over all bytes before it; so it is checked before anything in it is believed.
+// The manifest is written last, so its presence says that everything else is there. Its last member
+// is the hash of all bytes before it, which a reader checks before it trusts anything else.
+#include "state/state_manifest.h"
+
+#include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "base/planted.h"
-#include "state/state_files.h"
 
 namespace hearth {
 namespace {
 
-constexpr int64_t kVersion = 1;
 constexpr char kFormat[] = "hearth-state";
+// A member that a later version adds gets a row here: {name, version, JSON that older ones mean}.
+constexpr ManifestMember kMembers[] = {
+    {"format"}, {"version"}, {"step"}, {"chunk_bytes"}, {"files"}, {"root"}, {"extra"},
+};
 // What follows the hashed bytes: seal, 32 digits, end.
 constexpr std::string_view kSeal = ",\n  \"manifest_digest\": \"";
 constexpr std::string_view kEnd = "\"\n}\n";
@@ -26,36 +32,36 @@ bool is_component_name(const std::string& name) {
          name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-_") == std::string::npos;
 }
 
-// Members of known type; what is missing or of another type is refused by name.
+// Reads members of a known type. Refuses by name a member that is missing or has another type.
 class Reader {
  public:
   Reader(const Json& object, const std::string& source) : object_(object), source_(source) {
-    if (!object.is_object()) refuse("a value that should be an object");
+    if (!object.is_object()) refuse("expected an object");
   }
   const Json& member(std::string_view key) const {
     const Json* value = object_.find(key);
-    if (!value) refuse("no " + std::string(key));
+    if (!value) refuse(std::string(key) + " is missing");
     return *value;
   }
   uint64_t number(std::string_view key) const {
     const Json& value = member(key);
-    if (!value.is_signed() || value.as_int() < 0) refuse(std::string(key) + " is no count");
+    if (!value.is_signed() || value.as_int() < 0) refuse(std::string(key) + ": expected a count");
     return value.as_uint();
   }
   std::string text(std::string_view key) const {
     const Json& value = member(key);
-    if (!value.is_string()) refuse(std::string(key) + " is no string");
+    if (!value.is_string()) refuse(std::string(key) + ": expected a string");
     return value.as_string();
   }
   const JsonArray& array(std::string_view key) const {
     const Json& value = member(key);
-    if (!value.is_array()) refuse(std::string(key) + " is no array");
+    if (!value.is_array()) refuse(std::string(key) + ": expected an array");
     return value.as_array();
   }
   Digest digest(std::string_view key) const { return digest_in(member(key), key); }
   Digest digest_in(const Json& value, std::string_view key) const {
     const auto digest = value.is_string() ? Digest::from_hex(value.as_string()) : std::nullopt;
-    if (!digest) refuse(std::string(key) + " is no digest");
+    if (!digest) refuse(std::string(key) + ": expected a digest of 32 hexadecimal digits");
     return *digest;
   }
   [[noreturn]] void refuse(const std::string& what) const {
@@ -71,8 +77,9 @@ StateFile read_file_entry(const Json& entry, const std::string& source) {
   const Reader reader(entry, source);
   StateFile file;
   file.component = reader.text("component");
-  if (!is_component_name(file.component)) reader.refuse("component is no plain name");
-  if (reader.text("file") != file.name()) reader.refuse("file has not the name of its component");
+  if (!is_component_name(file.component))
+    reader.refuse("component: expected a name of a-z, 0-9, - and _");
+  if (reader.text("file") != file.name()) reader.refuse("file: expected the name of its component");
   file.bytes = reader.number("bytes");
   file.digest = reader.digest("digest");
   for (const Json& chunk : reader.array("chunks")) {
@@ -84,7 +91,24 @@ StateFile read_file_entry(const Json& entry, const std::string& source) {
   return file;
 }
 
+// An older reader cannot know what else a newer version means, so it must not guess.
+void check_version(const Reader& reader, const std::string& source) {
+  const uint64_t version = reader.number("version");
+  if (version == 0) reader.refuse("version: expected 1 or more");
+  if (version <= static_cast<uint64_t>(kStateVersion)) return;
+  throw NewerState(source + ": saved state of format version " + std::to_string(version) +
+                   ", this program reads versions up to " + std::to_string(kStateVersion) +
+                   "; use the newer version of the program that saved it");
+}
+
 }  // namespace
+
+void add_newer_members(Json& manifest, int64_t version, std::span<const ManifestMember> members) {
+  for (const ManifestMember& member : members) {
+    if (member.since <= version) continue;
+    manifest[member.name] = parse_json(member.if_older, std::string(member.name));
+  }
+}
 
 std::string manifest_text(const StateManifest& manifest) {
   JsonArray files;
@@ -100,12 +124,18 @@ std::string manifest_text(const StateManifest& manifest) {
   }
   Json json;
   json["format"] = kFormat;
-  json["version"] = kVersion;
+  json["version"] = manifest.version;
   json["step"] = manifest.step;
   json["chunk_bytes"] = kStateChunk;
   json["files"] = std::move(files);
   json["root"] = manifest.root.hex();
   json["extra"] = manifest.extra;
+  std::erase_if(json.as_object(), [&](const auto& member) {
+    const auto known = std::find_if(std::begin(kMembers), std::end(kMembers),
+                                    [&](const auto& m) { return m.name == member.first; });
+    HEARTH_CHECK(known != std::end(kMembers), "state: a member without a version");
+    return known->since > manifest.version;
+  });
   std::string text = json.dump(2);
   text.resize(text.size() - std::string_view("\n}").size());
   const std::string hash = digest_of(text).hex();
@@ -114,7 +144,7 @@ std::string manifest_text(const StateManifest& manifest) {
 
 StateManifest parse_manifest(std::string_view text, const std::string& source) {
   const auto damaged = [&] {
-    return input_error(source + ": its bytes have not the digest it names");
+    return input_error(source + ": digest mismatch: the file does not match its manifest_digest");
   };
   // The text that is written back has the digest, too: leaving out the one check alone is no fault.
   const bool unchecked = planted("unchecked-manifest");
@@ -125,28 +155,27 @@ StateManifest parse_manifest(std::string_view text, const std::string& source) {
     throw damaged();
   }
 
-  const Json json = parse_json(text, source);
+  Json json = parse_json(text, source);
   const Reader reader(json, source);
-  if (reader.text("format") != kFormat) reader.refuse("is no manifest of saved state");
-  if (reader.number("version") != kVersion) {
-    reader.refuse("has format version " + std::to_string(reader.number("version")) +
-                  ", this program reads " + std::to_string(kVersion));
-  }
-  if (reader.number("chunk_bytes") != kStateChunk) reader.refuse("chunk_bytes is not 64 MiB");
+  if (reader.text("format") != kFormat) reader.refuse("not a manifest of saved state");
+  check_version(reader, source);
   StateManifest manifest;
+  manifest.version = static_cast<int64_t>(reader.number("version"));
+  add_newer_members(json, manifest.version, kMembers);
+  if (reader.number("chunk_bytes") != kStateChunk) reader.refuse("chunk_bytes: expected 67108864");
   manifest.step = static_cast<int64_t>(reader.number("step"));
   std::set<std::string> components;
   for (const Json& entry : reader.array("files")) {
     manifest.files.push_back(read_file_entry(entry, source));
     if (!components.insert(manifest.files.back().component).second) {
-      reader.refuse("names a component twice");
+      reader.refuse("files: a component appears twice");
     }
   }
   manifest.root = reader.digest("root");
   manifest.extra = reader.member("extra");
-  if (!manifest.extra.is_object()) reader.refuse("extra is no object");
+  if (!manifest.extra.is_object()) reader.refuse("extra: expected an object");
   if (manifest_text(manifest) != text && !unchecked) {
-    reader.refuse("is not written as this format says");
+    reader.refuse("not in the form of format version " + std::to_string(manifest.version));
   }
   return manifest;
 }

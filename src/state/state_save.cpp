@@ -1,5 +1,6 @@
-// Saving: everything under a temporary name, synced, then one rename (research: write a commit record
-// last).
+// Everything is written under a temporary name and synced; then one rename commits it.
+#include "state/state_save.h"
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -10,7 +11,7 @@
 #include "base/file_ops.h"
 #include "base/planted.h"
 #include "checkpoint/safetensors.h"
-#include "state/state_files.h"
+#include "state/state_manifest.h"
 
 namespace hearth {
 namespace {
@@ -23,8 +24,8 @@ std::vector<SafetensorsEntry> entries_of(const std::vector<StateView>& views) {
   return entries;
 }
 
-// An update may overflow though loss and gradient of its step are finite: such weights must not
-// take the place of states that a run can go on from.
+// An update may overflow even if the loss and the gradient of its step are finite. Such weights must
+// not replace states that a run can continue from.
 void require_finite(const std::vector<StateView>& views, const std::vector<int64_t>& bad,
                     int64_t step) {
   for (size_t i = 0; i < views.size(); ++i) {
@@ -33,7 +34,7 @@ void require_finite(const std::vector<StateView>& views, const std::vector<int64
         "after step " + std::to_string(step) + " tensor " + quoted(views[i].name) + ": element " +
         std::to_string(bad[i]) +
         " is not finite (NaN or infinity): the update overflowed; the step is not "
-        "saved, the older states are whole; a lower --lr or --weight-decay may help");
+        "saved, the older states are whole; a lower learning rate or weight decay may help");
   }
 }
 
@@ -150,7 +151,7 @@ SavedState StateSave::write() {
     remove_tree(hidden);
     make_directory(hidden);
     write_components(hidden);
-    StateManifest manifest{request_.step, {}, digest_.root, request_.extra};
+    StateManifest manifest{kStateVersion, request_.step, {}, digest_.root, request_.extra};
     for (const Part& part : parts_) manifest.files.push_back(part.file);
     const std::string text = manifest_text(manifest);
     OutputFile file(hidden + "/" + kManifestName);

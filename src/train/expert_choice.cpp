@@ -13,7 +13,8 @@
 #include "record/journal.h"
 #include "setup/expert_count.h"
 #include "setup/row_requests.h"
-#include "state/saved_state.h"
+#include "state/run_identity.h"
+#include "state/state_search.h"
 #include "train/session.h"
 
 namespace hearth {
@@ -134,7 +135,7 @@ SampleCounts count_expert_tokens(const std::shared_ptr<const OpenedModel>& opene
 
 std::optional<ChosenExperts> saved_experts(const TrainConfig& config, const ModelSpec& spec) {
   const auto in_run = [&](const Json& identity) {
-    const Json* record = identity.find("experts");
+    const std::optional<Json> record = identity_in(identity).experts.value;
     const auto choice = record ? choice_of(*record, spec, config.experts_top) : std::nullopt;
     if (choice) return ChosenExperts{*choice, *record};
     return ChosenExperts{placeholder_experts(spec, config.experts_top), Json()};
@@ -146,7 +147,7 @@ std::optional<ChosenExperts> saved_experts(const TrainConfig& config, const Mode
   };
   std::optional<ChosenExperts> found = newest_in(config.out);
   if (!found) {  // a run that ended without a saved state
-    const std::optional<Json> run = journaled_run(config.out + "/journal.jsonl");
+    const std::optional<Json> run = read_journal(config.out + "/journal.jsonl").identity;
     if (run) found = in_run(*run);
   }
   if (found || config.resume != ResumeMode::from_directory) return found;

@@ -20,8 +20,10 @@
 #include "model/parameter_memory.h"
 #include "peft/adapter.h"
 #include "peft/merge.h"
+#include "state/run_identity.h"
 #include "state/saved_state.h"
 #include "state/state_adapter.h"
+#include "state/state_search.h"
 #include "topology/topology.h"
 #include "train/resume.h"
 #include "train/signals.h"
@@ -45,18 +47,10 @@ SavedState find_state(const std::string& path, Reporter& reporter) {
   return *state;
 }
 
-/// An option of the run that saved the state, as YAML; empty where its manifest has none.
-std::string option_of(const SavedState& state, const char* name) {
-  const Json* options = state.extra.find("options");
-  const Json* value = options ? options->find(name) : nullptr;
-  return value && value->is_string() ? value->as_string() : "";
-}
-
 /// The --model of the run that saved the state.
 std::string model_of(const SavedState& state) {
-  const std::string text = option_of(state, "model");
-  if (!text.empty()) {
-    const Json name = parse_json(text, state.directory + "/manifest.json");
+  if (const auto text = identity_in(state.extra).option("model")) {
+    const Json name = parse_json(*text, state.directory + "/manifest.json");
     if (name.is_string()) return name.as_string();
   }
   throw input_error("{}: does not name the model that was trained; give {}", state.directory,
@@ -65,10 +59,12 @@ std::string model_of(const SavedState& state) {
 
 /// The chat templates that the run trained with, where they are not those of its base.
 std::vector<TemplateSource> templates_of(const SavedState& state, Reporter& reporter) {
-  const Json* saved = state.extra.find("templates");
-  if (saved != nullptr) return read_templates(*saved, state.directory + "/manifest.json");
-  const std::string option = option_of(state, "chat-template");
-  if (!option.empty() && option != "null") {
+  const RunIdentity run = identity_in(state.extra);
+  if (run.templates.value) {
+    return read_templates(*run.templates.value, state.directory + "/manifest.json");
+  }
+  const std::string option = run.option("chat-template").value_or("null");
+  if (option != "null") {
     reporter.warn(state.directory + ": an older version saved it without the text of " +
                   spelled(Setting::chat_template, option) +
                   "; the result carries the template of its base");
@@ -162,14 +158,15 @@ void export_state(const ExportConfig& config, Reporter& reporter) {
                       spelled(Setting::model));
   }
   const Checkpoint base(model, config.follow_links);
-  check_model_content(state.extra, base);
+  require_same_model(state, base);
+  const RunIdentity run = identity_in(state.extra);
   const FileChanges changes =
       template_changes(templates_of(state, reporter), model, config.follow_links);
   const SafetensorsFile weights(state.directory + "/weights.safetensors");
-  if (const Json* scales = state.extra.find("lora")) {
-    LoadedAdapter trained(saved_adapters(base, weights, *scales));
+  if (run.lora.value) {
+    LoadedAdapter trained(saved_adapters(base, weights, *run.lora.value));
     read_trained(weights, trained.table);
-    const bool was_fused = option_of(state, "adapter-layout") == "fused";
+    const bool was_fused = run.option("adapter-layout") == "fused";
     const AdapterLayout layout =
         config.layout.value_or(was_fused ? AdapterLayout::fused : AdapterLayout::per_expert);
     AdapterFileOptions options;

@@ -46,24 +46,23 @@ bool same_file(const std::string& was, const std::string& is) {
 }
 
 /// The texts of a recorded value: one, or those of a list. nullopt for anything else.
-std::optional<std::vector<std::string>> texts_of(const Json* recorded) {
-  if (recorded == nullptr || !recorded->is_string()) return std::nullopt;
+std::optional<std::vector<std::string>> texts_of(const std::string& recorded) {
   std::vector<std::string> texts;
   try {
-    const Json value = parse_json(recorded->as_string(), "a recorded option");
+    const Json value = parse_json(recorded, "a recorded option");
     if (value.is_string()) return std::vector{value.as_string()};
     if (!value.is_array()) return std::nullopt;
     for (const Json& item : value.as_array()) {
       if (!item.is_string()) return std::nullopt;
       texts.push_back(item.as_string());
     }
-  } catch (const Error&) {  // not as we record it: compared as it stands
+  } catch (const Error&) {  // written by another program: compared as it stands
     return std::nullopt;
   }
   return texts;
 }
 
-bool same_files(const std::string& option, const Json* was, const Json* is) {
+bool same_files(const std::string& option, const std::string& was, const std::string& is) {
   const auto before = texts_of(was), now = texts_of(is);
   if (!before || !now || before->size() != now->size()) return false;
   try {
@@ -79,36 +78,31 @@ bool same_files(const std::string& option, const Json* was, const Json* is) {
   }
 }
 
-/// Lists of files by the names that the user gave them get those of now; the files of a directory
-/// keep their own.
-void rename_files(Json& saved, const Json& current, const char* key) {
-  const Json* is = current.find(key);
-  if (saved.find(key) == nullptr || is == nullptr || !is->is_array()) return;
-  Json& was = saved[key];
-  if (!was.is_array()) return;
-  const size_t n = std::min(was.as_array().size(), is->as_array().size());
-  for (size_t i = 0; i < n; ++i) {
-    Json& file = was.as_array()[i];
-    const Json* name = is->as_array()[i].find("file");
-    if (file.is_object() && name != nullptr) file["file"] = *name;
+/// Gives files that the user named their current names. Files in a directory keep their own.
+void rename_files(IdentityField<FileDigests>& saved, const IdentityField<FileDigests>& now) {
+  if (!saved.value || !now.value) return;
+  for (size_t i = 0; i < std::min(saved.value->size(), now.value->size()); ++i) {
+    (*saved.value)[i].file = (*now.value)[i].file;
   }
 }
 
 }  // namespace
 
-Json in_current_spelling(const Json& saved, const Json& current) {
-  Json spelled = saved;
-  const Json *was = saved.find("options"), *is = current.find("options");
-  if (was == nullptr || !was->is_object() || is == nullptr) return spelled;
-  for (const char* option : {"model", "adapter", "data", "eval-data", "chat-template"}) {
-    const Json *before = was->find(option), *now = is->find(option);
-    if (before == nullptr || now == nullptr || before->dump() == now->dump()) continue;
-    if (!same_files(option, before, now)) continue;
-    spelled["options"][option] = *now;
-    const std::string name = option;
-    if (name != "model" && name != "adapter") rename_files(spelled, current, option);
+RunIdentity in_current_spelling(RunIdentity saved, const RunIdentity& now) {
+  if (!saved.options.value) return saved;
+  for (IdentityOption& option : *saved.options.value) {
+    const std::string& name = option.name;
+    const bool in_directory = name == "model" || name == "adapter";
+    const bool named = name == "data" || name == "eval-data" || name == "chat-template";
+    const std::optional<std::string> current = now.option(name);
+    if (!(in_directory || named) || !current || option.value == *current) continue;
+    if (!same_files(name, option.value, *current)) continue;
+    option.value = *current;
+    if (name == "data") rename_files(saved.data, now.data);
+    if (name == "eval-data") rename_files(saved.eval_data, now.eval_data);
+    if (name == "chat-template") rename_files(saved.chat_template, now.chat_template);
   }
-  return spelled;
+  return saved;
 }
 
 }  // namespace hearth

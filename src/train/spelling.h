@@ -1,14 +1,14 @@
-// Another spelling of the same file is no change of an option.
+// The same file in another spelling is not a change of an option.
 #pragma once
 
-#include "base/json.h"
+#include "state/run_identity.h"
 
 namespace hearth {
 
-/// The identity of a saved state in the spelling of the current run: where --model, --data, --eval-data,
-/// --adapter or --chat-template names the same files by other paths (relative or absolute, through a
-/// link, with a trailing slash), options and names of files become the current ones. Their content is
-/// compared all the same. Everything else stays as it was saved.
-Json in_current_spelling(const Json& saved, const Json& current);
+/// The identity of a saved state in the spelling of the current run. If an option such as --model or
+/// --data names the same files by other paths (relative or absolute, through a link, with a trailing
+/// slash), the option and the names of its files become the current ones. Contents are compared all
+/// the same. Everything else stays as it was saved.
+RunIdentity in_current_spelling(RunIdentity saved, const RunIdentity& now);
 
 }  // namespace hearth

@@ -27,7 +27,9 @@ void TrainingRun::begin_save() {
   if (saved_step_ == progress_.step) return;
   directory_.require_there();
   last_save_ = Clock::now();
-  SaveRequest request{directory_.path(), progress_.step, static_cast<int>(config_.keep), identity_,
+  Json extra = to_json(identity_);
+  extra["gradients"] = gradients_.to_json();
+  SaveRequest request{directory_.path(), progress_.step, static_cast<int>(config_.keep), extra,
                       [this] {
                         metrics_->sync();
                         directory_.require_there();
@@ -171,7 +173,7 @@ ExitCode TrainingRun::finish() {
   }
   grade_plan();
   const bool ok = tell_verdict(std::move(*facts));
-  journal_->event("finished", {{"step", progress_.step}, {"run", identity_}});
+  journal_->event("finished", {{"step", progress_.step}, {"run", to_json(identity_)}});
   tell_end();
   if (!failure_.empty()) throw storage_error(failure_ + "; the result is complete");
   return code_of_end(ok);

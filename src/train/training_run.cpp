@@ -5,9 +5,10 @@
 
 #include "base/paths.h"
 #include "base/version.h"
-#include "train/lr_schedule.h"
 #include "setup/row_requests.h"
+#include "train/lr_schedule.h"
 #include "train/run_disk.h"
+#include "train/spelling.h"
 
 namespace hearth {
 
@@ -22,18 +23,19 @@ TrainingRun::TrainingRun(const TrainConfig& config, RunReporter& reporter)
       steps_(*run_.steps),
       warmup_(warmup_steps(config, steps_)),
       routing_(setup_.opened->spec),
+      gradients_(setup_.table, setup_.opened->spec),
       templates_(carried_templates(template_options(config))),
       result_changes_(template_changes(templates_, config.model, config.follow_links)) {
   require_run_fits(run_, config);
 }
 
 std::optional<SavedState> TrainingRun::choose_state() {
-  identity_ = run_identity(
+  identity_ = identity_of_run(
       config_, setup_, data_.rows.digests(),
       data_.eval_rows ? data_.eval_rows->digests() : std::vector<std::pair<std::string, Digest>>{});
-  if (run_.experts) identity_["experts"] = run_.experts->record;
-  if (!templates_.empty()) identity_["templates"] = templates_json(templates_);
-  if (config_.val_size > 0) identity_["val-rows"] = data_.rows.split().hex();
+  if (run_.experts) identity_.experts = run_.experts->record;
+  if (!templates_.empty()) identity_.templates = templates_json(templates_);
+  if (config_.val_size > 0) identity_.val_rows = data_.rows.split().hex();
   const auto reject = [this](const RejectedState& state) {
     reporter_.warn_of_event(state.message());
     rejected_.push_back(state);
@@ -68,26 +70,28 @@ std::optional<SavedState> TrainingRun::choose_state() {
 }
 
 void TrainingRun::accept(const SavedState& state) {
-  try {
-    changes_ = check_identity(state.extra, identity_, config_);
-  } catch (const Error& error) {
-    if (error.code() != ExitCode::storage) throw;
-    throw storage_error(state.directory + "/manifest.json: " + error.what());
-  }
+  const RunIdentity saved = in_current_spelling(identity_in(state.extra), identity_);
+  changes_ = compare(saved, identity_, config_.allow_change, state.directory + "/manifest.json");
   if (state.step > steps_) {
     throw usage_error("--steps: the run would end at step " + std::to_string(steps_) + ", but " +
-                      state.directory + " is of step " + std::to_string(state.step) +
-                      "; ask for as many at least, or begin in another --out");
+                      state.directory + " is already at step " + std::to_string(state.step) +
+                      "; give more steps, or start a new run in another --out");
   }
 }
 
-bool TrainingRun::finished(std::optional<SavedState>& state) {
-  if (state) accept(*state);
+bool TrainingRun::has_ended(const std::optional<SavedState>& state) const {
   if (file_info(directory_.result()).kind != FileKind::directory) return false;
-  if (!state) require_own_result();
-  const auto not_at_end = [&] { return !state || state->step < steps_; };
-  if (not_at_end() && journaled_end(directory_.journal()) != steps_) return false;
-  // A resume would notice damage as it reads; here nothing else reads the state.
+  if (state && state->step >= steps_) return true;
+  return rejected_.empty() && read_journal(directory_.journal()).end == steps_;
+}
+
+std::optional<SavedState> TrainingRun::check(std::optional<SavedState> state) {
+  if (state) {
+    accept(*state);
+  } else if (file_info(directory_.result()).kind == FileKind::directory) {
+    require_own_result();
+  }
+  if (!has_ended(state)) return state;  // a resume notices damage as it reads
   while (state && is_ours(*state)) {
     try {
       verify_state(state->directory);
@@ -98,18 +102,17 @@ bool TrainingRun::finished(std::optional<SavedState>& state) {
     state = search_->next();
     if (state) accept(*state);
   }
-  if (not_at_end() && !rejected_.empty()) return false;
+  return state;
+}
+
+ExitCode TrainingRun::report_end() {
   directory_.clean();
   if (!rejected_.empty()) {
     journal_ = std::make_unique<Journal>(directory_.journal());
     settle_rejected();
   }
   reporter_.note("already finished: " + directory_.result());
-  return true;
-}
-
-ExitCode TrainingRun::code_of_finished() {
-  const auto alarm = journaled_alarm(directory_.journal());
+  const auto alarm = read_journal(directory_.journal()).alarm;
   if (alarm) tell_verdict("alarm: " + *alarm);
   return code_of_end(!alarm);
 }
@@ -124,8 +127,10 @@ void TrainingRun::require_own_result() {
                       " that no run left there; choose another one");
   }
   // Without a saved state the journal alone tells which run has ended here.
-  const std::optional<Json> run = journaled_run(directory_.journal());
-  if (run) check_identity(*run, identity_, config_);
+  const std::optional<Json> run = read_journal(directory_.journal()).identity;
+  if (!run) return;
+  const RunIdentity ended = in_current_spelling(identity_in(*run), identity_);
+  compare(ended, identity_, config_.allow_change, directory_.journal());
 }
 
 SavedState TrainingRun::load(SavedState state) {
@@ -161,16 +166,17 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
   routing_.register_state(registry_);
   session_->read_weights();
   if (state) {
-    state = load(*state);  // what is trained; frozen tensors stay those of the checkpoint
+    state = load(*state);  // trained tensors; frozen ones stay those of the checkpoint
+    gradients_.restore(state->extra.find("gradients"), state->directory + "/manifest.json");
     if (is_ours(*state)) saved_step_ = progress_.step;
     if (!is_ours(*state)) rejected_.clear();  // of another run: not ours to set aside
   }
   if (state && (!is_ours(*state) ||
-                (data_.eval && journaled_evaluation(directory_.journal(), progress_.step)))) {
+                (data_.eval && read_journal(directory_.journal()).loss_at(progress_.step)))) {
     evaluated_step_ = progress_.step;
   }
   frozen_at_start_ = frozen_content(session_->table(), session_->pool());
-  identity_["determinism"] = determinism_record(state ? &*state : nullptr, changes_);
+  identity_.determinism = determinism_record(state ? &*state : nullptr, changes_);
   directory_.clean();
   directory_.write_config(config_.recorded);
   directory_.write_plan(plan_json(setup_, run_.times, plan_.places));
@@ -199,7 +205,7 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
                            {"compute_dtype", name_of(setup_.settings.compute)},
                            {"group", plan_.train->group},
                            {"recompute", plan_.train->recompute ? "blocks" : "none"},
-                           {"determinism", *identity_.find("determinism")},
+                           {"determinism", *identity_.determinism.value},
                            {"family", setup_.opened->spec.family},
                            {"parameters", all_parameters(setup_.table)},
                            {"trained_parameters", trained_parameters(setup_.table)}});

@@ -14,12 +14,15 @@
 #include "record/run_reporter.h"
 #include "record/tensorboard.h"
 #include "state/background_save.h"
+#include "state/state_search.h"
 #include "train/planned_run.h"
+#include "train/progress.h"
 #include "train/resume.h"
 #include "train/session.h"
 #include "train/signals.h"
 #include "train/text_samples.h"
 #include "train/trainer.h"
+#include "verdict/gradient_record.h"
 #include "verdict/routing.h"
 #include "verdict/verdict.h"
 
@@ -38,12 +41,16 @@ class TrainingRun {
 
   /// The state to go on from, as its manifest tells; nullopt: from step 1.
   std::optional<SavedState> choose_state();
-  /// The result is there and the newest whole state, if any, is that of the last step, or of an
-  /// earlier one where the run ended without saving its last (--final-state off): nothing is left
-  /// to do. Where newer states are damaged, `state` becomes the one that is whole.
-  bool finished(std::optional<SavedState>& state);
-  /// Of a run that had finished: tells an alarm that it ended with.
-  ExitCode code_of_finished();
+  /// Refuses a state or a result of another run. If the run has ended, reads the whole state, which
+  /// nothing else would do, and falls back to an older one if it is damaged. Returns the state that
+  /// the run has. Changes nothing on disk.
+  std::optional<SavedState> check(std::optional<SavedState> state);
+  /// Whether nothing is left to do: the result is there, and the newest state is of the last step,
+  /// or of an earlier one if the run ended without saving its last (--final-state off).
+  bool has_ended(const std::optional<SavedState>& state) const;
+  /// For a run that has ended: removes leftovers, sets damaged states aside, and reports the end,
+  /// with the alarm if the run ended with one.
+  ExitCode report_end();
   /// Reserves memory, reads weights or the state, opens the logs, says what will run.
   void open(const std::optional<SavedState>& state);
 
@@ -114,12 +121,13 @@ class TrainingRun {
   std::optional<StateSearch> search_;  // for older states, where the chosen one is damaged; none if
                                        // --resume names one state
   std::vector<RejectedState> rejected_;
-  Json identity_;
+  RunIdentity identity_;
   std::vector<std::string> changes_;  // of options, since the state that the run goes on from
   std::unique_ptr<Session> session_;
   StateRegistry registry_;
   Progress progress_;
   Routing routing_;
+  GradientRecord gradients_;
   FrozenContent frozen_at_start_;
   std::vector<TemplateSource> templates_;  // that the result carries; none: the base's
   FileChanges result_changes_;             // of the base's companion files, for these templates
@@ -130,13 +138,13 @@ class TrainingRun {
   double step_lr_ = 0;
   Clock::time_point step_begin_;
   Clock::time_point last_save_ = Clock::now();
-  uint64_t saving_bytes_ = 0;    // of memory, of the largest save
+  uint64_t saving_bytes_ = 0;       // of memory, of the largest save
   std::vector<PlaceLines> graded_;  // the memory of the plan with what was measured
-  int64_t saved_step_ = -1;      // of the newest durable state
-  int failed_saves_ = 0;         // in a row
-  std::string failure_;          // of the last save, if it failed
-  std::optional<Digest> root_;   // of the state, where the last line of metrics has it
-  int64_t evaluated_step_ = -1;  // the last one with a result
+  int64_t saved_step_ = -1;         // of the newest durable state
+  int failed_saves_ = 0;            // in a row
+  std::string failure_;             // of the last save, if it failed
+  std::optional<Digest> root_;      // of the state, where the last line of metrics has it
+  int64_t evaluated_step_ = -1;     // the last one with a result
   double step_seconds_ = 0, best_step_s_ = 0;  // of the steps of this process
   int64_t steps_here_ = 0;
   double save_begin_s_ = 0;  // that the run stood for the digests of the save in flight

@@ -38,6 +38,7 @@ void TrainingRun::count(const StepResult& result, const std::vector<MicroBatch>&
     ++progress_.updates;
     progress_.skipped_in_a_row = 0;
     routing_.count(batches, result.expert_tokens);
+    gradients_.look(session_->table(), result.expert_tokens);
   } else {
     ++progress_.skipped;
     ++progress_.skipped_in_a_row;

@@ -1,4 +1,4 @@
-// What a run finds out about itself at its end, and what it notes where it breaks off.
+// What a run finds out about itself at its end, and what it notes if it fails.
 #include "train/lr_schedule.h"
 #include "train/training_run.h"
 
@@ -12,10 +12,10 @@ RunFacts TrainingRun::examine() {
                  .frozen_at_end = frozen_content(session_->table(), session_->pool())};
   try {
     session_->read_start();
-    facts.changes = tensor_changes(session_->table(), session_->pool());
+    facts.changes = tensor_changes(session_->table(), gradients_, session_->pool());
   } catch (const Error& error) {
     if (error.code() == ExitCode::stopped) throw;
-    facts.failure = error.what();  // the result is whole: no error of the run
+    facts.failure = error.what();  // the result is whole, so the run has not failed
   }
   facts.steps = progress_.step;
   facts.skipped = progress_.skipped;
@@ -25,8 +25,10 @@ RunFacts TrainingRun::examine() {
   if (const Place at = setup_.placement.experts; at != kHostPlace) {
     facts.device = setup_.opened->place(at).budget.name;
   }
-  facts.loss_before = journaled_loss(directory_.journal(), 0);
-  facts.loss_after = journaled_loss(directory_.journal(), progress_.step);
+  facts.experts_apart = setup_.placement.experts != setup_.placement.dense;
+  const JournaledRun journaled = read_journal(directory_.journal());
+  facts.loss_before = journaled.loss_at(0);
+  facts.loss_after = journaled.loss_at(progress_.step);
   facts.planned_bytes = plan_.host().peak;
   facts.predicted_s = run_.times.step.total_s();
   if (steps_here_ > 0) facts.measured_s = step_seconds_ / static_cast<double>(steps_here_);
@@ -58,7 +60,7 @@ void TrainingRun::note_failure(const Error& error) {
   if (!journal_ || error.code() == ExitCode::stopped) return;
   try {
     end_save(true);
-  } catch (const Error&) {  // the first error is the one that is told
+  } catch (const Error&) {  // the first error is the one to report
   }
   try {
     journal_warnings();

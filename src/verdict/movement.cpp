@@ -48,7 +48,7 @@ namespace {
 /// One expert's trained tensors.
 struct Expert {
   bool moved = false;
-  std::string unmoved;  // the first one that should have moved with the others
+  std::string unmoved;  // the first tensor that did not move and should have
 };
 
 }  // namespace
@@ -64,7 +64,7 @@ ExpertMovement movement_of_experts(const ParameterTable& table,
     if (block.kind != BlockKind::expert) continue;
     Expert& expert = experts[{block.layer, block.expert}];
     expert.moved |= change.moved;
-    // A has a gradient only once B is not 0: an expert of few tokens moves B alone.
+    // A has a gradient only once B is not 0: an expert with few tokens may move only B.
     if (change.moved || t.factor == Factor::a) continue;
     if (expert.unmoved.empty()) expert.unmoved = t.name;
   }

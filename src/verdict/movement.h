@@ -1,4 +1,4 @@
-// The changes of single tensors put together: by group as users name them, and by expert.
+// Sums the changes of tensors by group (as users name groups) and by expert.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace hearth {
 
-/// The trained tensors of a group that are alike: the weights of the model, or A or B of the pairs.
+/// The trained tensors of one kind in a group: weights of the model, or A, or B, of its adapters.
 struct PartMovement {
   std::string group;
   Factor factor = Factor::none;
@@ -21,18 +21,19 @@ struct PartMovement {
   /// "experts", "A of experts".
   std::string name() const;
 };
-/// Groups in the order of trained_groups; weights, A, B.
+/// In the order of trained_groups; within a group weights, A, B.
 std::vector<PartMovement> movement_by_part(const ParameterTable& table,
                                            const std::vector<TensorChange>& changes);
 
 /// What became of the trained experts.
 struct ExpertMovement {
   int64_t trained = 0, moved = 0;
-  // Those that did not move:
-  std::vector<int64_t> without_tokens;  // no token was routed to them; by layer of the routing
-  int64_t without_gradient = 0;         // their tokens may all have had no target behind them
-  std::vector<std::string> forgotten;   // got a token with a gradient for certain: a tensor of each
-  std::vector<std::string> in_part;     // tensors that did not move though others of the expert did
+  // Experts that did not move:
+  std::vector<int64_t> without_tokens;  // got no token; by MoE layer
+  int64_t without_gradient = 0;         // perhaps got only tokens without a gradient
+  std::vector<std::string> forgotten;   // certainly got a gradient: one tensor of each expert
+  // Experts of which some tensors moved: the first tensor of each that did not.
+  std::vector<std::string> in_part;
 };
 ExpertMovement movement_of_experts(const ParameterTable& table,
                                    const std::vector<TensorChange>& changes,

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kMostTokens = int64_t{1} << 60;  // sums of a run stay far below it
 
-/// Tokens of a document behind its last target.
+/// The tokens of a document after its last target.
 int64_t behind_targets(std::span<const int32_t> labels) {
   int64_t behind = 0;
   while (behind < std::ssize(labels) && labels[labels.size() - 1 - behind] == kIgnoredLabel) {
@@ -66,7 +66,7 @@ void Routing::register_state(StateRegistry& registry) {
                   const auto is_bad = [](int64_t n) { return n < 0 || n > kMostTokens; };
                   if (std::any_of(counts_.begin(), counts_.end(), is_bad) ||
                       std::any_of(tokens_.begin(), tokens_.end(), is_bad)) {
-                    throw storage_error("routing: a count of tokens that is none");
+                    throw storage_error("routing: a token count is out of range");
                   }
                 },
                 true});

@@ -1,5 +1,5 @@
-// Which experts the tokens of a run went to: what the verdict needs to tell an expert that no token
-// reached from one that was forgotten.
+// Which experts the tokens of a run went to. With it the verdict can tell an expert without tokens from
+// a forgotten one.
 #pragma once
 
 #include <array>
@@ -13,27 +13,26 @@
 
 namespace hearth {
 
-/// Counts over all steps that changed weights; part of the saved state, so that a resumed run knows
-/// them, too.
+/// Counts over all steps that changed weights. Part of the saved state, so a resumed run has them too.
 class Routing {
  public:
   explicit Routing(const ModelSpec& spec);
 
-  /// After such a step: its micro-batches, and of every MoE layer the tokens that each expert got.
+  /// Call after each such step, with its micro-batches and, per MoE layer, the tokens per expert.
   void count(const std::vector<MicroBatch>& batches,
              const std::vector<std::vector<double>>& expert_tokens);
-  /// The component "routing". Storage error of a load whose counts are no counts.
+  /// Registers the component "routing". Loading counts out of range is a storage error.
   void register_state(StateRegistry& registry);
 
   int64_t updates() const { return counts_[0]; }
   int64_t tokens() const { return counts_[1]; }
   /// The MoE layers, ascending.
   const std::vector<int32_t>& layers() const { return layers_; }
-  /// Tokens by expert of a MoE layer.
+  /// Tokens per expert of a MoE layer.
   std::span<const int64_t> experts(int32_t layer) const;
-  /// Tokens at most that gave the experts of a layer no gradient: no trained token depends on what
-  /// the layer makes of them. In the last layer those without a target, in the others those behind
-  /// the last target of their document.
+  /// At most so many tokens gave the experts of a layer no gradient, because no trained token depends
+  /// on what the layer computes for them. In the last layer these are the tokens without a target, in
+  /// the others the tokens after the last target of their document.
   int64_t without_gradient(int32_t layer) const;
 
  private:
@@ -41,7 +40,7 @@ class Routing {
   int32_t last_layer_ = 0;
   std::vector<int32_t> layers_;
   std::vector<int64_t> tokens_;      // [MoE layers, experts]
-  std::array<int64_t, 4> counts_{};  // updates, tokens, those without a target, those behind all
+  std::array<int64_t, 4> counts_{};  // updates; tokens: all, without a target, after the last one
 };
 
 }  // namespace hearth

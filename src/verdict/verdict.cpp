@@ -4,14 +4,15 @@
 #include <cstdio>
 #include <numeric>
 
+#include "base/setting.h"
 #include "verdict/movement.h"
 
 namespace hearth {
 
 namespace {
 
-constexpr int64_t kMostSkipped = 100;     // one in so many steps
-constexpr int64_t kUpdatesThatMoveA = 3;  // the first may have rate 0, the next moves B alone
+constexpr int64_t kMostSkipped = 100;     // 1 step in 100 may be skipped
+constexpr int64_t kUpdatesThatMoveA = 3;  // the first may have rate 0, the second moves only B
 
 std::string rounded(double number) {
   char text[32];
@@ -42,7 +43,7 @@ JsonArray first_of(const std::vector<std::string>& names) {
   return list;
 }
 
-/// Collects what is found.
+/// Judges one part of the run after the other and collects the findings.
 class Judge {
  public:
   explicit Judge(const RunFacts& facts) : facts_(facts) {}
@@ -53,7 +54,7 @@ class Judge {
       groups();
       experts();
     } else {
-      alarm("what was trained could not be compared with the start: " + facts_.failure);
+      alarm("cannot compare the trained weights with their start: " + facts_.failure);
     }
     tokens();
     steps();
@@ -80,14 +81,14 @@ class Judge {
     const FrozenContent& end = facts_.frozen_at_end;
     const auto changed = changed_tensors(facts_.table, facts_.frozen_at_start, end);
     if (!changed.empty()) {
-      alarm(count(std::ssize(changed), "frozen tensor") + " changed, " + changed[0] + " the first");
+      alarm(count(std::ssize(changed), "frozen tensor") + " changed (first: " + changed[0] + ")");
     }
     found("frozen", JsonObject{{"tensors", end.tensors},
                                {"parameters", end.parameters},
                                {"digest_at_start", facts_.frozen_at_start.root.hex()},
                                {"digest_at_end", end.root.hex()},
                                {"changed", first_of(changed)}});
-    if (end.tensors == 0) return line("frozen: nothing, everything was trained");
+    if (end.tensors == 0) return line("frozen: nothing; everything was trained");
     line("frozen: " + count(end.tensors, "tensor") + ", " + count(end.parameters, "parameter") +
          ", " +
          (changed.empty() ? "unchanged (digest " + end.root.hex() + ")"
@@ -97,7 +98,7 @@ class Judge {
   void groups() {
     const auto parts = movement_by_part(facts_.table, facts_.changes);
     JsonArray list;
-    std::string still;  // the group that was told of as a whole
+    std::string still;  // the last group that has an alarm as a whole
     for (const PartMovement& part : parts) {
       const bool from_zero = part.start_norm == 0;
       const double share = part.update_norm / part.start_norm;
@@ -133,14 +134,14 @@ class Judge {
     return facts_.skipped == facts_.steps ? " (every step was skipped)" : "";
   }
 
-  /// Of a group that moved, what did not. Experts are judged one by one.
+  /// What did not move in a group that moved. Experts are judged one by one.
   void unmoved(const PartMovement& part) {
     if (part.factor == Factor::a && facts_.routing.updates() < kUpdatesThatMoveA) return;
     if (part.group == "experts" && part.moved > 0) return;
     alarm(part.moved == 0
               ? part.name() + " did not move"
               : std::to_string(part.tensors - part.moved) + " of " + count(part.tensors, "tensor") +
-                    " of " + part.name() + " did not move, " + part.first_unmoved + " the first");
+                    " of " + part.name() + " did not move (first: " + part.first_unmoved + ")");
   }
 
   void experts() {
@@ -168,13 +169,13 @@ class Judge {
               " got only tokens that no trained token depends on";
     }
     if (!e.forgotten.empty()) {
-      text += "; " + std::to_string(e.forgotten.size()) + " got tokens and did not";
-      alarm(count(std::ssize(e.forgotten), "expert") + " got tokens and did not move, " +
-            e.forgotten[0] + " the first");
+      text += "; " + std::to_string(e.forgotten.size()) + " got tokens but did not move";
+      alarm(count(std::ssize(e.forgotten), "expert") +
+            " got tokens but did not move (first: " + e.forgotten[0] + ")");
     }
     if (!e.in_part.empty() && e.moved > 0) {
-      alarm(count(std::ssize(e.in_part), "expert") + " moved only in part, without " +
-            e.in_part[0]);
+      alarm(count(std::ssize(e.in_part), "expert") + " moved only in part (" + e.in_part[0] +
+            " did not)");
     }
     line(std::move(text));
   }
@@ -195,7 +196,8 @@ class Judge {
     JsonObject json{{"all", facts_.tokens},
                     {"trained", facts_.trained_tokens},
                     {"by_path", JsonObject{{path, facts_.tokens}}}};
-    std::string text = "tokens: " + std::to_string(facts_.tokens) + ", all on " +
+    std::string text = "tokens: " + std::to_string(facts_.tokens) +
+                       (facts_.experts_apart ? ", experts on " : ", all on ") +
                        (on_cpu ? "the CPU" : path) + "; " + std::to_string(facts_.trained_tokens) +
                        " of them trained";
     if (!routing.layers().empty()) {
@@ -235,15 +237,18 @@ class Judge {
 
   void evaluation() {
     const auto &before = facts_.loss_before, &after = facts_.loss_after;
-    if (!after) return line("evaluation: none (--eval-data or --val-size, --eval-at-start)");
+    if (!after) {
+      return line("evaluation: none (" + spelled(Setting::eval_data) + " or " +
+                  spelled(Setting::val_size) + ", " + spelled(Setting::eval_at_start) + ")");
+    }
     if (!std::isfinite(*after)) alarm("the evaluation loss is not finite");
     if (before && *after > *before) {
       alarm("the evaluation loss rose from " + rounded(*before) + " to " + rounded(*after));
     }
     found("evaluation", JsonObject{{"before", before ? Json(*before) : Json()}, {"after", *after}});
     line(before ? "evaluation: loss " + rounded(*before) + " before, " + rounded(*after) + " after"
-                : "evaluation: loss " + rounded(*after) +
-                      " after; not known before (--eval-at-start)");
+                : "evaluation: loss " + rounded(*after) + " after; not known before (" +
+                      spelled(Setting::eval_at_start) + ")");
   }
 
   const RunFacts& facts_;

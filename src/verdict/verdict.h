@@ -1,5 +1,5 @@
-// The verdict on a run (docs/verdict.md): whether what was to be trained was trained and nothing else,
-// and whether the run went as planned. One word and its reasons.
+// The verdict on a run (docs/verdict.md): did it train what it was asked to train, and nothing else,
+// and did it go as planned? One word and its reasons.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,24 @@
 
 namespace hearth {
 
-/// What is known of a run at its end. Counts are of the whole run, also of one that was resumed;
-/// memory and time are of the process that ended it.
+/// What is known about a run at its end. Counts cover the whole run, also if it was resumed. Memory
+/// and time cover the process that ended it.
 struct RunFacts {
   const ParameterTable& table;
   const Routing& routing;
   int64_t experts_per_token = 0;
   FrozenContent frozen_at_start = {}, frozen_at_end = {};
   std::vector<TensorChange> changes = {};
-  std::string failure = {};  // why `changes` are not known
+  std::string failure = {};  // why `changes` are unknown
   int64_t steps = 0, skipped = 0;
-  bool rate_was_zero = false;  // the learning rate, in every step
+  bool rate_was_zero = false;  // the learning rate was 0 in every step
   int64_t tokens = 0, trained_tokens = 0;
-  std::string device = {};  // that computed the experts; empty: the CPU
+  std::string device = {};                                  // where the experts ran; empty: the CPU
+  bool experts_apart = false;                               // the rest of the model ran elsewhere
   std::optional<double> loss_before = {}, loss_after = {};  // of evaluations; NaN: not finite
   uint64_t planned_bytes = 0, measured_bytes = 0;           // peaks of memory
-  double predicted_s = 0;                                   // a step
-  std::optional<double> measured_s = {};                    // none: no step in this process
+  double predicted_s = 0;                                   // per step
+  std::optional<double> measured_s = {};                    // none: this process made no step
 };
 
 struct Verdict {

@@ -16,7 +16,7 @@ struct Piece {
   int64_t begin = 0, count = 0;
 };
 
-/// Pieces of the tensors that are trained, or of those that are not.
+/// Pieces of the trained tensors, or of the frozen ones.
 std::vector<Piece> pieces_of(const ParameterTable& table, bool trained) {
   std::vector<Piece> pieces;
   for (TensorId id = 0; id < std::ssize(table.tensors()); ++id) {
@@ -41,19 +41,8 @@ const float* floats(const ParameterTable& table, TensorId id, const ConstView& c
   return static_cast<const float*>(at);
 }
 
-/// Memory of each worker for what the host does not reach.
+/// A buffer per worker for tensors that the host cannot address.
 using Staging = std::vector<std::vector<std::byte>>;
-
-/// A gradient leaves a moment behind that is other than 0.
-bool had_gradient(const ParameterTable& table, TensorId id, std::vector<std::byte>& staging) {
-  const View moment = table.view(id, CopyRole::moment1);
-  for (int64_t begin = 0; begin < moment.size(); begin += kPiece) {
-    const int64_t n = std::min(kPiece, moment.size() - begin);
-    const float* m = floats(table, id, moment, begin, n, staging);
-    if (std::any_of(m, m + n, [](float x) { return x != 0; })) return true;
-  }
-  return false;
-}
 
 }  // namespace
 
@@ -102,7 +91,8 @@ std::vector<std::string> changed_tensors(const ParameterTable& table, const Froz
   return names;
 }
 
-std::vector<TensorChange> tensor_changes(const ParameterTable& table, const Pool& pool) {
+std::vector<TensorChange> tensor_changes(const ParameterTable& table, const GradientRecord& record,
+                                         const Pool& pool) {
   const std::vector<Piece> pieces = pieces_of(table, true);
   std::vector<Sums> sums(pieces.size());
   Staging of_now(static_cast<size_t>(pool.workers())), of_start(of_now.size());
@@ -127,7 +117,7 @@ std::vector<TensorChange> tensor_changes(const ParameterTable& table, const Pool
     changes.back().update_square += sums[i].update;
   }
   for (TensorChange& change : changes) {
-    change.moved = change.update_square > 0 && had_gradient(table, change.id, of_now.front());
+    change.moved = change.update_square > 0 && record.had_gradient(change.id);
   }
   return changes;
 }

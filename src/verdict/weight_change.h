@@ -1,4 +1,4 @@
-// What training did to the weights: that what is frozen kept its content, and how far the rest moved.
+// What training did to the weights: frozen ones keep their content, and how far trained ones moved.
 #pragma once
 
 #include <cstdint>
@@ -8,30 +8,33 @@
 #include "base/hash.h"
 #include "base/pool.h"
 #include "model/parameter_table.h"
+#include "verdict/gradient_record.h"
 
 namespace hearth {
 
-/// The content of everything that is frozen, as it lies in memory.
+/// The content of all frozen tensors in memory.
 struct FrozenContent {
   int64_t tensors = 0, parameters = 0;
   std::vector<Digest> digests;  // of the tensors, in the order of the table
   Digest root;                  // of names and digests
 };
 FrozenContent frozen_content(const ParameterTable& table, const Pool& pool);
-/// Names of frozen tensors that have another content.
+/// The names of frozen tensors whose content differs.
 std::vector<std::string> changed_tensors(const ParameterTable& table, const FrozenContent& before,
                                          const FrozenContent& after);
 
-/// How far a trained tensor is from where training began.
+/// How far a trained tensor is from its start.
 struct TensorChange {
   TensorId id = 0;
   double start_square = 0;   // of the norm it began with
   double update_square = 0;  // of the norm of the difference
-  /// It has other values, and had a gradient: weight decay alone moves nothing in this sense.
+  /// Its weights differ from those that it began with, and it had a gradient in some step of the
+  /// run: a tensor that weight decay alone changed did not move.
   bool moved = false;
 };
-/// Of all trained tensors in the order of the table. Their gradients hold the values that training
-/// began with (Session::read_start). Sums of fixed order, in f64.
-std::vector<TensorChange> tensor_changes(const ParameterTable& table, const Pool& pool);
+/// The changes of all trained tensors, in the order of the table. The gradient buffers hold the
+/// weights that training began with (Session::read_start). Sums are f64 and have a fixed order.
+std::vector<TensorChange> tensor_changes(const ParameterTable& table, const GradientRecord& record,
+                                         const Pool& pool);
 
 }  // namespace hearth

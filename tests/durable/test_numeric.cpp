@@ -6,7 +6,7 @@
 #include "base/file_ops.h"
 #include "base/json.h"
 #include "durable/tiny_run.h"
-#include "state/saved_state.h"
+#include "state/state_search.h"
 
 namespace hearth::test {
 namespace {

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/file_ops.h"
 #include "base/json.h"
-#include "state/saved_state.h"
+#include "state/state_search.h"
 
 namespace hearth::test {
 namespace {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/error.h"
-#include "state/state_files.h"
+#include "state/state_manifest.h"
 #include "support/bounded.h"
 #include "support/json_mutator.h"
 

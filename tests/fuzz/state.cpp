@@ -10,7 +10,9 @@
 
 #include "base/error.h"
 #include "base/file_ops.h"
-#include "state/state_files.h"
+#include "state/state_manifest.h"
+#include "state/state_save.h"
+#include "state/state_search.h"
 #include "support/bounded.h"
 #include "support/json_mutator.h"
 #include "support/memory_disk.h"

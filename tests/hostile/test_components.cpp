@@ -202,7 +202,7 @@ TEST_CASE("hostile: counters of a saved state") {
                 row("nothing", manifest([](Json& m) { m["extra"] = JsonObject{}; }),
                     {"manifest", "options"}),
                 row("a list", manifest([](Json& m) { m["extra"] = JsonArray{}; }),
-                    {"manifest", "extra is no object"}),
+                    {"manifest", "extra: expected an object"}),
                 row("options of a number", manifest([](Json& m) { m["extra"]["options"] = 1; }),
                     {"manifest", "options"}),
                 row("no model", manifest([](Json& m) { m["extra"]["model"] = nullptr; }),

@@ -75,7 +75,7 @@ std::vector<Case> members() {
     table.push_back(without(key));
   }
   table.push_back(row("another format", manifest([](Json& m) { m["format"] = "pt"; }),
-                      {"no manifest of saved state"}));
+                      {"not a manifest of saved state"}));
   for (const Json& version : {Json(0), Json(2), Json(-1), Json(1.0), Json("1"), Json(huge)}) {
     table.push_back(member("version", version));
   }

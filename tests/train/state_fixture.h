@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "base/file_ops.h"
-#include "state/saved_state.h"
+#include "state/state_save.h"
+#include "state/state_search.h"
 #include "support/temporary_directory.h"
 
 namespace hearth::test {

@@ -5,9 +5,10 @@
 
 #include "budget/plan_time.h"
 #include "data/samples/row_set.h"
+#include "state/state_save.h"
 #include "support/planted.h"
 #include "train/lora_fixture.h"
-#include "train/resume.h"
+#include "train/progress.h"
 
 namespace hearth::test {
 namespace {

@@ -11,10 +11,10 @@ using namespace hearth;
 TEST_CASE("the end of a run is read from its journal") {
   test::TemporaryDirectory d;
   const std::string path = d / "journal.jsonl";
-  CHECK_FALSE(journaled_end(path));
+  CHECK_FALSE(read_journal(path).end);
   const auto after = [&](const std::string& line) {
     std::ofstream(path, std::ios::binary | std::ios::app) << line << "\n";
-    return journaled_end(path);
+    return read_journal(path).end;
   };
   CHECK_FALSE(after(R"({"event": "start", "steps": 8})"));
   CHECK_FALSE(after(R"({"event": "finished"})"));
@@ -28,10 +28,10 @@ TEST_CASE("the end of a run is read from its journal") {
 TEST_CASE("whose result it is, and what was evaluated, is read from the journal") {
   test::TemporaryDirectory d;
   const std::string path = d / "journal.jsonl";
-  CHECK_FALSE(journaled_run(path));
+  CHECK_FALSE(read_journal(path).identity);
   const auto after = [&](const std::string& line) {
     std::ofstream(path, std::ios::binary | std::ios::app) << line << "\n";
-    return journaled_run(path);
+    return read_journal(path).identity;
   };
   CHECK_FALSE(after(R"({"event": "start", "run": {"a": 1}})"));
   CHECK_FALSE(after(R"({"event": "finished", "step": 8})"));
@@ -41,7 +41,7 @@ TEST_CASE("whose result it is, and what was evaluated, is read from the journal"
   CHECK_FALSE(after(R"({"event": "resume", "step": 8})"));
   CHECK(after(R"({"event": "finished", "run": {}})"));
   CHECK_FALSE(after(R"({"event": "start"})"));
-  CHECK(journaled_evaluation(path, 8));
-  CHECK_FALSE(journaled_evaluation(path, 7));
-  CHECK_FALSE(journaled_evaluation(d / "none", 8));
+  CHECK(read_journal(path).loss_at(8));
+  CHECK_FALSE(read_journal(path).loss_at(7));
+  CHECK_FALSE(read_journal(d / "none").loss_at(8));
 }

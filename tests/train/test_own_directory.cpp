@@ -51,7 +51,7 @@ TEST_CASE("own directory: a run that would end before its saved state is refused
   const Raised raised = raised_by([&] { f.run(config); });
   CHECK(raised.code == ExitCode::usage);
   CHECK(raised.says("would end at step 2"));
-  CHECK(raised.says("step-00000004 is of step 4"));
+  CHECK(raised.says("step-00000004 is already at step 4"));
   CHECK(f.result("run") == result);
   CHECK(f.root("run") == root);
 }

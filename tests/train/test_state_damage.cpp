@@ -110,7 +110,7 @@ TEST_CASE("files and directories in the wrong place are noticed") {
   CHECK_THAT(damage_of(other / "step-00000009"), ContainsSubstring("is of step 1"));
   std::filesystem::rename(other / "step-00000009", other / "copy");
   CHECK(damage_of(other / "copy").empty());
-  CHECK_THAT(damage_of(other / "missing"), ContainsSubstring("no directory"));
+  CHECK_THAT(damage_of(other / "missing"), ContainsSubstring("not a directory of saved state"));
 }
 
 TEST_CASE("a failing read passes a state over") {
@@ -148,13 +148,13 @@ TEST_CASE("a dropped or new component, view, type or shape is noticed before any
     for (size_t i = 0; i < 3; ++i) {
       if (i != dropped) fewer.add(other.registry.components()[i]);
     }
-    CHECK_THAT(refusal(fewer), ContainsSubstring("of a component that this run has not"));
+    CHECK_THAT(refusal(fewer), ContainsSubstring("unknown component for this run"));
     CHECK(other.restored == 0);
   }
   SavedRun more;
   more.registry.add_text(
       "extra", [] { return ""; }, [](const std::string&) {});
-  CHECK_THAT(refusal(more.registry), ContainsSubstring("has no component 'extra'"));
+  CHECK_THAT(refusal(more.registry), ContainsSubstring("component 'extra' is missing"));
 
   const auto with_views = [&](auto change) {
     SavedRun other;
@@ -176,12 +176,12 @@ TEST_CASE("a dropped or new component, view, type or shape is noticed before any
   using Views = std::vector<StateView>;
   CHECK_THAT(with_views([](Views& v) { v.pop_back(); }), ContainsSubstring("'empty'"));
   CHECK_THAT(with_views([](Views& v) { v[1].name = "tail"; }),
-             ContainsSubstring("no tensor 'tail'"));
+             ContainsSubstring("tensor 'tail' is missing"));
   CHECK_THAT(with_views([](Views& v) { v[1].dtype = DType::i32; }), ContainsSubstring("is F32"));
   CHECK_THAT(with_views([](Views& v) {
                v[0].shape = {3, 4}, v[0].end = 3;
              }),
-             ContainsSubstring("[4, 3], this run has F32 [3, 4]"));
+             ContainsSubstring("[4, 3], this run expects F32 [3, 4]"));
 }
 
 }  // namespace

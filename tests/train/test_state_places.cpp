@@ -6,7 +6,6 @@
 #include "model/place_fixture.h"
 #include "state/background_save.h"
 #include "state/parameter_state.h"
-#include "state/saved_state.h"
 #include "support/temporary_directory.h"
 #include "verdict/weight_change.h"
 
@@ -119,7 +118,12 @@ TEST_CASE("state places: what is frozen and how far the rest moved", "[places]")
       // In the last element alone.
       put_elements(placed.table, t, moment, t.size() - 1, DType::f32, values.data(), 1, staging);
     }
-    return std::pair(frozen_content(placed.table, pool), tensor_changes(placed.table, pool));
+    GradientRecord record(placed.table, p.base->spec());
+    const size_t layers = static_cast<size_t>(p.base->spec().layers);
+    const auto experts = static_cast<size_t>(p.base->spec().experts);
+    record.look(placed.table, std::vector(layers, std::vector<double>(experts, 1.0)));
+    return std::pair(frozen_content(placed.table, pool),
+                     tensor_changes(placed.table, record, pool));
   };
   const auto [frozen, changes] = facts(Away::nothing);
   CHECK(frozen.tensors > 5);

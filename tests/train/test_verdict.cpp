@@ -4,6 +4,7 @@
 
 #include "base/sanitized.h"
 #include "budget/plan_time.h"
+#include "state/state_manifest.h"
 #include "support/planted.h"
 #include "train/training_fixture.h"
 
@@ -87,9 +88,9 @@ TEST_CASE("verdict: planted faults are alarms, and --strict makes them an exit c
     return f.alarm_of(config);
   };
   CHECK_THAT(with("changed-frozen-tensor", f.lora("a")),
-             ContainsSubstring("1 frozen tensor changed, model.embed_tokens.weight the first"));
+             ContainsSubstring("1 frozen tensor changed (first: model.embed_tokens.weight)"));
   CHECK_THAT(with("lost-gradients-of-an-expert", f.lora("b")),
-             ContainsSubstring("1 expert got tokens and did not move, "
+             ContainsSubstring("1 expert got tokens but did not move (first: "
                                "model.layers.1.mlp.experts.0."));
   CHECK_THAT(with("lost-gradients-of-attention", f.lora("c")),
              ContainsSubstring("attention did not move"));
@@ -101,7 +102,7 @@ TEST_CASE("verdict: planted faults are alarms, and --strict makes them an exit c
   TrainConfig texts = f.config("d");
   texts.data = {f.dir / "texts.jsonl"};
   CHECK_THAT(with("lost-gradients-of-an-expert", texts),
-             ContainsSubstring("1 expert got tokens and did not move"));
+             ContainsSubstring("1 expert got tokens but did not move"));
   TrainConfig strict = f.lora("e");
   strict.strict = true;
   {
@@ -137,6 +138,57 @@ TEST_CASE("verdict: a resumed run has that of an uninterrupted one") {
   }
 }
 
+/// Changes what the manifest of a state recorded, under a right digest.
+template <class Change>
+void change_record(const std::string& state, const Change& change) {
+  const std::string path = state + "/" + kManifestName;
+  StateManifest manifest = parse_manifest(read_file(path), path);
+  change(manifest.extra);
+  write_file_atomically(path, manifest_text(manifest));
+}
+
+TEST_CASE("verdict: a state without the record of gradients, and one with a bad record") {
+  VerdictFixture f;
+  CHECK(f.alarm_of(f.lora("whole")).empty());
+  CHECK(f.run_until(f.lora("run"), 3) == ExitCode::stopped);
+  const std::string state = f.dir / "run/state/step-00000003";
+  std::string record;
+  change_record(state, [&](Json& extra) {
+    record = extra.find("gradients")->as_string();
+    extra["gradients"] = record + "0";
+  });
+  const std::string journal = read_file(f.dir / "run/journal.jsonl");
+  const Raised raised = raised_by([&] { f.run(f.lora("run")); });
+  CHECK(raised.code == ExitCode::storage);
+  CHECK(raised.says(state + "/manifest.json: gradients: expected"));
+  CHECK(read_file(f.dir / "run/journal.jsonl") == journal);
+  // As an older program saved it.
+  change_record(state, [](Json& extra) {
+    std::erase_if(extra.as_object(),
+                  [](const auto& member) { return member.first == "gradients"; });
+  });
+  CHECK(f.alarm_of(f.lora("run")).empty());
+  CHECK(f.event("run", "verdict").find("groups")->dump() ==
+        f.event("whole", "verdict").find("groups")->dump());
+  CHECK(f.root("run") == f.root("whole"));
+}
+
+TEST_CASE("verdict: weight decay alone does not count as movement") {
+  VerdictFixture f;
+  f.write(f.dir / "one.jsonl", R"({"input_ids": [20, 30]})"
+                               "\n");
+  TrainConfig c = f.config("run");
+  c.data = {f.dir / "one.jsonl"};
+  c.micro_batch = c.grad_accum = 1;
+  c.router_aux_loss = 0;
+  CHECK(f.alarm_of(c).empty());
+  const Json verdict = f.event("run", "verdict");
+  CHECK(number(verdict, "experts", "without_tokens") >= 1);
+  CHECK(number(verdict, "experts", "moved") + number(verdict, "experts", "without_tokens") +
+            number(verdict, "experts", "without_gradient") ==
+        6);
+}
+
 TEST_CASE("verdict: experts without a token are counted, not alarmed of") {
   VerdictFixture f;
   f.write(f.dir / "one.jsonl", R"({"input_ids": [20, 30]})"
@@ -152,6 +204,55 @@ TEST_CASE("verdict: experts without a token are counted, not alarmed of") {
   CHECK(number(verdict, "experts", "moved") + number(verdict, "experts", "without_tokens") +
             number(verdict, "experts", "without_gradient") ==
         6);
+}
+
+/// Rows of a wide domain, then many of a narrow one: most experts get their last token long before
+/// the end.
+std::string rows_of_two_domains(int wide, int narrow) {
+  std::string rows;
+  uint32_t seed = 9;
+  for (int i = 0; i < wide; ++i) {
+    rows += R"({"text": ")";
+    for (int k = 0; k < 24; ++k) {
+      seed = seed * 1664525 + 1013904223;
+      rows += static_cast<char>('0' + seed / (1U << 16) % 70);
+      if (rows.back() == '\\') rows.back() = 'z';
+    }
+    rows += "\"}\n";
+  }
+  for (int i = 0; i < narrow; ++i)
+    rows += R"({"text": "aaaaaa"})"
+            "\n";
+  return rows;
+}
+
+TEST_CASE("verdict: 2,000 steps on data that changes its domain") {
+  VerdictFixture f;
+  f.write(f.dir / "domains.jsonl", rows_of_two_domains(400, 1600));
+  const auto with_domains = [&](TrainConfig c) {
+    c.data = {f.dir / "domains.jsonl"};
+    c.steps = 2000;
+    c.seq_len = 32;
+    c.micro_batch = c.grad_accum = 1;
+    c.packing = c.shuffle = false;
+    c.lr = 1e-3;
+    c.threads = 1;
+    c.router_aux_loss = 0;
+    return c;
+  };
+  for (const bool adapters : {true, false}) {
+    const auto config = [&](const std::string& out) {
+      return with_domains(adapters ? f.lora("lora-" + out) : f.config(out));
+    };
+    const std::string prefix = adapters ? "lora-" : "";
+    CHECK(f.alarm_of(config("whole")).empty());
+    const Json experts = *f.event(prefix + "whole", "verdict").find("experts");
+    CHECK(experts.find("moved")->as_int() == 6);
+    // What had a gradient is known after a resume, too, when no moment shows it any more.
+    CHECK(f.run_until(config("parts"), 1900) == ExitCode::stopped);
+    CHECK(f.alarm_of(config("parts")).empty());
+    CHECK(f.event(prefix + "parts", "verdict").find("experts")->dump() == experts.dump());
+  }
 }
 
 TEST_CASE("verdict: a loss that rose, steps that were skipped") {

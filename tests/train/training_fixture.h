@@ -9,7 +9,7 @@
 #include "base/file_ops.h"
 #include "checkpoint/checkpoint.h"
 #include "data/tokenizer/builtin_tokenizer.h"
-#include "state/saved_state.h"
+#include "state/state_search.h"
 #include "support/all_op_sets.h"
 #include "support/raises.h"
 #include "support/temporary_directory.h"

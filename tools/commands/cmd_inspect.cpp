@@ -11,7 +11,7 @@
 #include "peft/check.h"
 #include "peft/inspect.h"
 #include "setup/trained_model.h"
-#include "state/saved_state.h"
+#include "state/state_search.h"
 
 namespace hearth {
 namespace {

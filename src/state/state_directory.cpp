@@ -1,9 +1,12 @@
-// Which states stay: removal comes after a commit, and never before the new state is durable.
-#include <algorithm>
+#include "state/state_directory.h"
 
+#include <algorithm>
+#include <cstdio>
+
+#include "base/error.h"
 #include "base/file_ops.h"
 #include "base/log.h"
-#include "state/state_files.h"
+#include "base/paths.h"
 
 namespace hearth {
 namespace {
@@ -22,6 +25,25 @@ std::vector<int64_t> steps_newest_first(const std::vector<std::string>& names,
 }
 
 }  // namespace
+
+std::string state_directory_name(int64_t step) {
+  char name[32];
+  std::snprintf(name, sizeof name, "step-%08lld", static_cast<long long>(step));
+  return name;
+}
+
+std::optional<int64_t> step_of_state_directory(const std::string& path) {
+  const std::string trimmed = without_trailing_slashes(path);
+  const std::string name = trimmed.substr(trimmed.rfind('/') + 1);
+  constexpr std::string_view prefix = "step-";
+  if (!name.starts_with(prefix) || name.size() > prefix.size() + 18) return std::nullopt;
+  int64_t step = 0;
+  for (const char c : name.substr(prefix.size())) {
+    if (c < '0' || c > '9') return std::nullopt;
+    step = step * 10 + (c - '0');
+  }
+  return state_directory_name(step) == name ? std::optional(step) : std::nullopt;
+}
 
 void discard_state(const std::string& directory, const std::string& hidden) {
   try {

@@ -1,15 +1,14 @@
-// Finding, checking and loading. Nothing in a state is believed before its hash was checked.
+#include "state/saved_state.h"
+
 #include <algorithm>
-#include <cstdio>
 #include <map>
 
 #include "base/file_ops.h"
-#include "base/paths.h"
 #include "base/planted.h"
 #include "base/stop.h"
 #include "checkpoint/safetensors.h"
 #include "model/weight_copy.h"
-#include "state/state_files.h"
+#include "state/state_manifest.h"
 
 namespace hearth {
 namespace {
@@ -24,6 +23,8 @@ auto reading(const std::string& directory, const std::string& file, const Action
     return action(directory + "/" + file);
   } catch (const Damage&) {
     throw;
+  } catch (const NewerState&) {
+    throw;
   } catch (const Error& error) {
     if (error.code() == ExitCode::stopped) throw;
     std::string reason = error.what();
@@ -36,7 +37,7 @@ auto reading(const std::string& directory, const std::string& file, const Action
 StateManifest read_manifest(const std::string& directory) {
   return reading(directory, kManifestName, [&](const std::string& path) {
     if (file_info(directory).kind != FileKind::directory) {
-      throw Damage(directory, "", "is no directory of saved state");
+      throw Damage(directory, "", "not a directory of saved state");
     }
     return parse_manifest(read_file(path, kMaxManifest), path);
   });
@@ -56,7 +57,7 @@ std::string not_finite(const std::string& tensor, const std::byte* data, uint64_
                 : ": its elements do not begin at a multiple of 4 bytes");
 }
 
-// What reading a file once tells.
+// What one pass over a file finds.
 struct FileContent {
   std::vector<Digest> chunks;
   std::vector<StateTensor> tensors;  // where its header can be read
@@ -98,7 +99,7 @@ FileContent read_content(const InputFile& file, const SafetensorsHeader& header,
 void verify_file(const std::string& path, const StateFile& expected, DigestBuilder& digests) {
   const InputFile file(path);
   if (file.size() != expected.bytes) {
-    throw input_error("has " + std::to_string(file.size()) + " bytes instead of " +
+    throw input_error("has " + std::to_string(file.size()) + " bytes, manifest.json says " +
                       std::to_string(expected.bytes));
   }
   SafetensorsHeader header;
@@ -113,12 +114,13 @@ void verify_file(const std::string& path, const StateFile& expected, DigestBuild
     if (content.chunks[i] == expected.chunks[i] || planted("unchecked-chunks")) continue;
     const uint64_t begin = i * kStateChunk;
     throw input_error("is damaged between bytes " + std::to_string(begin) + " and " +
-                      std::to_string(std::min(begin + kStateChunk, expected.bytes)) + ": digest " +
-                      content.chunks[i].hex() + " instead of " + expected.chunks[i].hex());
+                      std::to_string(std::min(begin + kStateChunk, expected.bytes)) +
+                      ": the digest is " + content.chunks[i].hex() + ", manifest.json says " +
+                      expected.chunks[i].hex());
   }
   if (!header_fault.empty()) throw input_error(header_fault);
   if (digests.add(expected.component, std::move(content.tensors)) != expected.digest) {
-    throw input_error("its content has not the digest that the memory had when it was saved");
+    throw input_error("content digest mismatch: the file does not match what was saved");
   }
   if (!content.fault.empty()) throw input_error(content.fault);
 }
@@ -128,7 +130,9 @@ StateManifest checked_manifest(const std::string& directory) {
   StateManifest manifest = read_manifest(directory);
   const auto named = step_of_state_directory(directory);
   if (named && *named != manifest.step) {
-    throw Damage(directory, kManifestName, "is of step " + std::to_string(manifest.step));
+    throw Damage(
+        directory, kManifestName,
+        "is of step " + std::to_string(manifest.step) + ", the directory's name says another");
   }
   return manifest;
 }
@@ -136,20 +140,8 @@ StateManifest checked_manifest(const std::string& directory) {
 void check_root(const std::string& directory, const StateDigest& digest,
                 const StateManifest& manifest) {
   if (digest.root == manifest.root) return;
-  throw Damage(directory, kManifestName, "its components do not give its root digest");
-}
-
-SavedState verified(const std::string& directory) {
-  if (planted("trust-newest")) return open_state(directory);
-  StateManifest manifest = checked_manifest(directory);
-  DigestBuilder digests;
-  for (const StateFile& file : manifest.files) {
-    reading(directory, file.name(),
-            [&](const std::string& path) { verify_file(path, file, digests); });
-  }
-  SavedState state{directory, manifest.step, digests.take(), std::move(manifest.extra)};
-  check_root(directory, state.digest, manifest);
-  return state;
+  throw Damage(directory, kManifestName,
+               "root digest mismatch: its components do not match what was saved");
 }
 
 // The views of a component, after it has made room for what the file holds.
@@ -165,23 +157,23 @@ std::vector<StateView> prepared_views(const StateComponent& component,
   for (const SafetensorsEntry& entry : entries) by_name[entry.name] = &entry;
   for (const StateView& view : views) {
     const auto found = by_name.find(view.name);
-    if (found == by_name.end()) throw input_error("has no tensor " + quoted(view.name));
+    if (found == by_name.end()) throw input_error("tensor " + quoted(view.name) + " is missing");
     const SafetensorsEntry& entry = *found->second;
     if (entry.dtype != safetensors_name(view.dtype) || entry.shape != view.shape) {
       throw input_error("tensor " + quoted(view.name) + " is " + entry.dtype + " " +
-                        shape_text(entry.shape) + ", this run has " + safetensors_name(view.dtype) +
-                        " " + shape_text(view.shape));
+                        shape_text(entry.shape) + ", this run expects " +
+                        safetensors_name(view.dtype) + " " + shape_text(view.shape));
     }
     by_name.erase(found);
   }
   if (!by_name.empty()) {
-    throw input_error("has a tensor that this run has not: " +
-                      quoted(by_name.begin()->second->name));
+    throw input_error("tensor " + quoted(by_name.begin()->second->name) +
+                      " is unknown to this run");
   }
   return views;
 }
 
-// Digests of tensors say nothing of the other bytes of a header: those of its chunks do.
+// The digests of tensors do not cover the rest of a header; the digests of its chunks do.
 void check_header(const std::string& path, const StateFile& expected, uint64_t header_bytes) {
   const InputFile file(path);
   const uint64_t end =
@@ -196,7 +188,7 @@ void check_header(const std::string& path, const StateFile& expected, uint64_t h
   const std::vector<Digest> chunks = hasher.finish();
   if (file.size() != expected.bytes ||
       !std::equal(chunks.begin(), chunks.end(), expected.chunks.begin())) {
-    throw input_error("has not the digests of its manifest");
+    throw input_error("chunk digest mismatch: the header does not match manifest.json");
   }
 }
 
@@ -240,25 +232,6 @@ void load_component(const std::string& path, const StateComponent& component,
 
 }  // namespace
 
-std::string state_directory_name(int64_t step) {
-  char name[32];
-  std::snprintf(name, sizeof name, "step-%08lld", static_cast<long long>(step));
-  return name;
-}
-
-std::optional<int64_t> step_of_state_directory(const std::string& path) {
-  const std::string trimmed = without_trailing_slashes(path);
-  const std::string name = trimmed.substr(trimmed.rfind('/') + 1);
-  constexpr std::string_view prefix = "step-";
-  if (!name.starts_with(prefix) || name.size() > prefix.size() + 18) return std::nullopt;
-  int64_t step = 0;
-  for (const char c : name.substr(prefix.size())) {
-    if (c < '0' || c > '9') return std::nullopt;
-    step = step * 10 + (c - '0');
-  }
-  return state_directory_name(step) == name ? std::optional(step) : std::nullopt;
-}
-
 DamagedState::DamagedState(const std::string& directory, std::string bad_file, std::string why)
     : Error(ExitCode::storage, directory + (bad_file.empty() ? "" : "/" + bad_file) + ": " + why),
       file(std::move(bad_file)),
@@ -271,51 +244,17 @@ SavedState open_state(const std::string& directory) {
   return state;
 }
 
-SavedState verify_state(const std::string& directory) { return verified(directory); }
-
-StateSearch::StateSearch(const std::string& run_dir,
-                         std::function<void(const RejectedState&)> rejected)
-    : root_(run_dir + "/state"), rejected_(std::move(rejected)) {
-  if (file_info(root_).kind == FileKind::none) return;
-  for (const std::string& name : list_directory(root_)) {
-    if (const auto step = step_of_state_directory(name)) steps_.push_back(*step);
-    had_states_ = had_states_ || name.starts_with(".bad-");
+SavedState verify_state(const std::string& directory) {
+  if (planted("trust-newest")) return open_state(directory);
+  StateManifest manifest = checked_manifest(directory);
+  DigestBuilder digests;
+  for (const StateFile& file : manifest.files) {
+    reading(directory, file.name(),
+            [&](const std::string& path) { verify_file(path, file, digests); });
   }
-  had_states_ = had_states_ || !steps_.empty();
-  std::sort(steps_.begin(), steps_.end());
-}
-
-std::optional<SavedState> StateSearch::next() {
-  while (!steps_.empty()) {
-    const std::string directory = root_ + "/" + state_directory_name(steps_.back());
-    steps_.pop_back();
-    try {
-      return open_state(directory);
-    } catch (const DamagedState& damage) {
-      rejected_({directory, damage.file, damage.reason});
-    }
-  }
-  if (!had_states_) return std::nullopt;
-  throw storage_error(root_ +
-                      ": holds saved state, but none of it is whole; nothing was changed. "
-                      "Restore a state from a copy, or train into another --out");
-}
-
-void StateSearch::reject(const SavedState& state, const DamagedState& damage) const {
-  rejected_({state.directory, damage.file, damage.reason});
-}
-
-std::optional<SavedState> find_newest_state(
-    const std::string& run_dir, const std::function<void(const RejectedState&)>& rejected) {
-  StateSearch search(run_dir, rejected);
-  while (const auto state = search.next()) {
-    try {
-      return verified(state->directory);
-    } catch (const DamagedState& damage) {
-      search.reject(*state, damage);
-    }
-  }
-  return std::nullopt;
+  SavedState state{directory, manifest.step, digests.take(), std::move(manifest.extra)};
+  check_root(directory, state.digest, manifest);
+  return state;
 }
 
 void load_state(const StateRegistry& registry, const SavedState& state) {
@@ -327,28 +266,32 @@ void load_state(const StateRegistry& registry, const SavedState& state) {
     const auto& known = registry.components();
     if (std::none_of(known.begin(), known.end(),
                      [&](const StateComponent& c) { return c.name == file.component; })) {
-      throw Damage(state.directory, file.name(), "is of a component that this run has not");
+      throw Damage(state.directory, file.name(), "unknown component for this run");
     }
   }
   DigestBuilder digests;
+  std::vector<const StateComponent*> loaded;
   for (const StateComponent& component : registry.components()) {
     const auto file =
         std::find_if(manifest.files.begin(), manifest.files.end(),
                      [&](const StateFile& f) { return f.component == component.name; });
+    if (file == manifest.files.end() && component.since > manifest.version) continue;
     if (file == manifest.files.end()) {
-      throw Damage(state.directory, kManifestName, "has no component " + quoted(component.name));
+      throw Damage(state.directory, kManifestName,
+                   "component " + quoted(component.name) + " is missing");
     }
     reading(state.directory, file->name(),
             [&](const std::string& path) { load_component(path, component, *file, digests); });
+    loaded.push_back(&component);
   }
   check_root(state.directory, digests.take(), manifest);
-  for (const StateComponent& component : registry.components()) {
-    if (!component.restored) continue;
+  for (const StateComponent* component : loaded) {
+    if (!component->restored) continue;
     try {
-      component.restored();
-    } catch (const Error& error) {  // of another code: its content does not fit this run
+      component->restored();
+    } catch (const Error& error) {  // any other code: the content does not fit this run
       if (error.code() != ExitCode::storage) throw;
-      throw Damage(state.directory, component.name + ".safetensors", error.what());
+      throw Damage(state.directory, component->name + ".safetensors", error.what());
     }
   }
 }

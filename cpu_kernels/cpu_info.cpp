@@ -22,7 +22,7 @@ std::vector<std::string> matmul_variants() {
       const std::string reason = one->missing();
       lines.push_back(std::string(bf16 ? "bf16" : "f32") + " products, " +
                       std::string(one->name()) + ": " +
-                      (reason.empty() ? "used" : "not used, " + reason));
+                      (reason.empty() ? "available" : "not used, " + reason));
     }
   }
   lines.push_back(std::string("kernel of f32: ") + micro_kernel().name);

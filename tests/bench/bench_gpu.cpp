@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "cpu_kernels/cpu_ops.h"
-#include "device/host_device.h"
 #include "device/cuda_device.h"
 #include "device/cuda_runtime.h"
 #include "device/host_device.h"

@@ -6,10 +6,10 @@
 PROGRAM is asked for what pages quote of its output. Without it, this check alone is left out, with
 a line that says so. PAGE: report on these pages alone.
 
-Reads README.md, CONTRIBUTING.md, all pages in docs, tests and predictor, the comments of headers and
-the help texts of options. Each check must first find faults that are planted in a copy of the tree
-in memory, and must leave correct text alone. Then all checks run on the tree. One line per problem;
-exit 1 if there is one.
+Reads README.md, CONTRIBUTING.md, all pages in docs, tests and predictor, the comments of headers
+and the help texts of options. Each check must first find faults that are planted in a copy of the
+tree in memory, and must leave correct text alone. Then all checks run on the tree. One line per
+problem; exit 1 if there is one.
 
 Marks that pages carry for this test, as HTML comments:
 
@@ -18,8 +18,8 @@ Marks that pages carry for this test, as HTML comments:
     <!-- sketch -->                           the fenced block below is C++ that is in no file
     26 <!-- count: calls of CUDA -->          the number before the mark is counted again (COUNTS)
     <!-- rooms -->                            the table below lists each room of CMakeLists.txt once
-    <!-- printed: two layers -->              a command of PRINTED prints the fenced block below; a line
-                                              that begins with `..` stands for others
+    <!-- printed: two layers -->              a command of PRINTED prints the fenced block below;
+                                              a line that begins with `..` stands for others
 """
 
 import argparse

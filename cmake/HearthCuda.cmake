@@ -15,7 +15,7 @@ if(NOT HEARTH_CUDA MATCHES "^(AUTO|ON|TRUE|1)$")
   set(HEARTH_CUDA_WHY_NOT "HEARTH_CUDA is ${HEARTH_CUDA}")
 elseif(HEARTH_CUDA STREQUAL "AUTO" AND NOT EXISTS "/proc/driver/nvidia/version" AND
        NOT EXISTS "/dev/dxg" AND NOT EXISTS "${PROJECT_SOURCE_DIR}/build/with_cuda")
-  set(HEARTH_CUDA_WHY_NOT "this machine has no NVIDIA driver; `scripts/setup --cuda` asks for it")
+  set(HEARTH_CUDA_WHY_NOT "this machine has no NVIDIA driver (scripts/setup --cuda asks for it)")
 elseif(HEARTH_SANITIZE OR HEARTH_COVERAGE)
   set(HEARTH_CUDA_WHY_NOT "instrumented builds have no CUDA")
 elseif(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

@@ -19,6 +19,10 @@ foreach(flag -Wall -Wextra -Wpedantic -Wshadow -Werror -ffp-contract=off -march=
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:${flag}>)
 endforeach()
 add_compile_options($<$<CONFIG:Debug>:-D_GLIBCXX_ASSERTIONS>)
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # gcc takes the sources of a unity file for headers, where an anonymous namespace would be a fault.
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+endif()
 
 if(HEARTH_SANITIZE)
   add_compile_options(-fsanitize=${HEARTH_SANITIZE} -fno-sanitize-recover=all

@@ -33,16 +33,23 @@ std::vector<std::string> names_of(const std::string& path) {
   return names;
 }
 
-/// Whether both paths lead to one file. A path that leads nowhere from here was relative to another
-/// directory: then one must end with the other.
-bool same_file(const std::string& was, const std::string& is) {
-  if (was == is) return true;
-  const auto before = file_number(was), now = file_number(is);
-  if (before || !now) return before && before == now;
+/// Whether the longer path ends with the shorter one.
+bool same_end(const std::string& was, const std::string& is) {
   const std::vector<std::string> a = names_of(was), b = names_of(is);
   const size_t n = std::min(a.size(), b.size());
   return n > 0 && std::equal(a.end() - static_cast<ptrdiff_t>(n), a.end(),
                              b.end() - static_cast<ptrdiff_t>(n));
+}
+
+/// Whether both paths lead to one file. A path that leads nowhere from here was relative to another
+/// directory: then it must end as the current one does, as it is spelled or behind its links.
+bool same_file(const std::string& was, const std::string& is) {
+  if (was == is) return true;
+  const auto before = file_number(was), now = file_number(is);
+  if (before || !now) return before && before == now;
+  std::string real;
+  const bool found = file_calls().real_path(is.c_str(), real) >= 0;
+  return same_end(was, is) || (found && same_end(was, real));
 }
 
 /// The texts of a recorded value: one, or those of a list. nullopt for anything else.

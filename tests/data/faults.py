@@ -124,10 +124,8 @@ FAULTS = [
           "RandomSite::shuffle, static_cast<uint32_t>(epoch),",
           "RandomSite::shuffle, 0 * static_cast<uint32_t>(epoch),"),
     Fault("key-without-the-template", SAMPLES + "row_key.cpp",
-          "hasher.update_field(template_identity({model, chat_template, template_date, "
-          "follow_links}));",
-          "static_cast<void>(template_identity({model, chat_template, template_date, "
-          "follow_links}));"),
+          "hasher.update_field(\n      template_identity(",
+          "static_cast<void>(\n      template_identity("),
     Fault("words-of-an-entry-not-checked", SAMPLES + "store_file.cpp",
           "if (words.digest() != footer.words_digest || ",
           "if ("),

@@ -13,17 +13,17 @@
 namespace hearth {
 
 enum class MemoryUse : uint8_t {
-  program,     // and libraries
-  data,        // rows that are held
-  reading,     // buffers of reading files
-  staging,     // pinned, for parameters of devices
-  parameters,  // `of` is a CopyRole
-  saving,      // names and digests of a save
+  program,      // and libraries
+  data,         // rows that are held
+  reading,      // buffers of reading files
+  staging,      // pinned, for parameters of devices
+  parameters,   // `of` is a CopyRole
+  saving,       // names and digests of a save
   activations,  // `of` is a Pass
-  scratch,     // of kernels
-  schedules,   // tasks and their buffers
-  reached,     // `of` is a Place whose memory is the host's, too
-  allowance,   // for what has no line
+  scratch,      // of kernels
+  schedules,    // tasks and their buffers
+  reached,      // `of` is a Place whose memory is the host's, too
+  allowance,    // for what has no line
 };
 
 /// What a line is for. Lines of activations share an id: together they are one arena.

@@ -6,7 +6,8 @@
 namespace hearth {
 
 PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates rates) {
-  PlacedModel placed{std::move(model.opened), {}, std::move(model.table), model.settings, {}, {}, {}};
+  PlacedModel placed{
+      std::move(model.opened), {}, std::move(model.table), model.settings, {}, {}, {}};
   const RunDevices& devices = placed.opened->devices;
   placed.placement = devices.placement;
   default_planner().place_blocks(placed.table, placed.placement);
@@ -30,9 +31,9 @@ PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates ra
 
 PlanSubject subject_of(const PlacedModel& model) {
   const OpenedModel& opened = *model.opened;
-  return {opened.spec,          model.settings,     model.table,
-          opened.devices.places, model.placement,   opened.types_basis,
-          opened.opening_bytes, opened.workers,     model.process};
+  return {opened.spec,           model.settings,  model.table,
+          opened.devices.places, model.placement, opened.types_basis,
+          opened.opening_bytes,  opened.workers,  model.process};
 }
 
 JsonArray devices_json(const PlacedModel& model) {

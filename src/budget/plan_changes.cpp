@@ -51,8 +51,8 @@ class Search {
     default_planner().place_blocks(table, v.placement);
     RunSettings settings = v.model->settings;
     settings.compute = resolved_compute(v.model->compute, table, subject_.places, v.placement);
-    const PlanSubject subject{subject_.spec,          settings,        table,
-                              subject_.places,        v.placement,     subject_.types_basis,
+    const PlanSubject subject{subject_.spec,          settings,         table,
+                              subject_.places,        v.placement,      subject_.types_basis,
                               subject_.opening_bytes, subject_.workers, subject_.process};
     PlanRequest request = v.request;
     if (request.micro_batches > std::max(request_.micro_batches, kMostMicroBatches)) {

@@ -226,13 +226,15 @@ std::string streams_text(const Schedule& schedule) {
 std::string plan_text(const PlacedModel& model, const PlanTimes& times, PlanDetail detail) {
   const Plan& plan = model.plan;
   const Schedule& schedule = plan.train->schedule;
-  return memory_text(plan) + "\nstep: " + counted(static_cast<int64_t>(schedule.tasks.size()), "task") +
-         " in " + streams_text(schedule) + " on " + places_text(model) + ", " +
+  return memory_text(plan) +
+         "\nstep: " + counted(static_cast<int64_t>(schedule.tasks.size()), "task") + " in " +
+         streams_text(schedule) + " on " + places_text(model) + ", " +
          std::to_string(schedule.micro_batches) +
          (schedule.micro_batches == 1 ? " micro-batch" : " micro-batches") + " of at most " +
          counted(schedule.tokens, "token") + ", groups of " + std::to_string(plan.train->group) +
          (plan.train->recompute ? ", blocks recomputed" : "") + "\n" +
-         (detail == PlanDetail::tasks ? every_task(schedule) : kinds_of_tasks(schedule)) + time_text(times);
+         (detail == PlanDetail::tasks ? every_task(schedule) : kinds_of_tasks(schedule)) +
+         time_text(times);
 }
 
 }  // namespace hearth

@@ -119,7 +119,8 @@ uint64_t memory_for(const ComputePlace& place, uint64_t most) {
 }
 
 /// What one place reaches, measured twice: what a neighbour takes from one of them does not count.
-RunRates measure_place(const ComputePlace& place, const RateOptions& options, const RunShapes& shapes) {
+RunRates measure_place(const ComputePlace& place, const RateOptions& options,
+                       const RunShapes& shapes) {
   // What was measured for another run of these shapes in this process is not measured again.
   static std::map<std::pair<std::string, std::vector<int64_t>>, RunRates> measured;
   std::pair key{place.budget.name, measured_by(options, shapes)};
@@ -153,12 +154,12 @@ RunRates measure_run(const PlacedModel& model, const PlanRequest& request) {
   const uint64_t most =
       std::min<uint64_t>(uint64_t{192} << 20, budget > now ? (budget - now) / 4 : 0);
   const WeightUse linear = weight_use(model, false), experts = weight_use(model, true);
-  const RunShapes shapes{model.opened->spec,      linear.type,    experts.type,   linear.trained,
-                         experts.trained, request.tokens, request.longest};
+  const RunShapes shapes{model.opened->spec, linear.type,    experts.type,   linear.trained,
+                         experts.trained,    request.tokens, request.longest};
   const auto rates_at = [&](Place at) {
     const ComputePlace& place = model.opened->place(at);
     const RateOptions options{
-        *place.ops,  model.settings.compute,  model.opened->workers,
+        *place.ops,          model.settings.compute,  model.opened->workers,
         model.opened->cores, memory_for(place, most), trained_parameters(model.table)};
     return measure_place(place, options, shapes);
   };
@@ -225,7 +226,8 @@ PlanTimes predict(const PlacedModel& model, const StepWork& work, std::optional<
   if (!rates) return times;
   times.step = step_cost(schedule, work.batches, model.opened->spec, model.table, rates->costs);
   times.bound = step_bound(schedule, work.batches, rates->best, trained_parameters(model.table));
-  times.trace = predicted_trace(schedule, work.batches, model.opened->spec, model.table, rates->costs);
+  times.trace =
+      predicted_trace(schedule, work.batches, model.opened->spec, model.table, rates->costs);
   return times;
 }
 

@@ -6,23 +6,26 @@
 namespace hearth {
 
 size_t arena_bytes(const Schedule& schedule, Place place) {
-  return place < std::ssize(schedule.arena_bytes) ? schedule.arena_bytes[static_cast<size_t>(place)] : 0;
+  return place < std::ssize(schedule.arena_bytes) ? schedule.arena_bytes[static_cast<size_t>(place)]
+                                                  : 0;
 }
 ScratchNeed scratch_of(const Schedule& schedule, Place place) {
   return place < std::ssize(schedule.scratch) ? schedule.scratch[static_cast<size_t>(place)]
-                                          : ScratchNeed{};
+                                              : ScratchNeed{};
 }
 
 static std::string activations_name(const Schedule& schedule) {
   return schedule.pass == Pass::train  ? "activations"
          : schedule.pass == Pass::eval ? "activations of evaluation"
-                                   : "activations of decoding";
+                                       : "activations of decoding";
 }
 
-std::vector<MemoryLine> arena_lines(const Schedule& schedule, Place place, const std::string& bounds) {
+std::vector<MemoryLine> arena_lines(const Schedule& schedule, Place place,
+                                    const std::string& bounds) {
   std::vector<uint64_t> best(kBufferClasses), now(kBufferClasses);
   uint64_t best_total = 0;
-  std::vector<std::vector<const Buffer*>> begins(schedule.tasks.size()), ends(schedule.tasks.size());
+  std::vector<std::vector<const Buffer*>> begins(schedule.tasks.size()),
+      ends(schedule.tasks.size());
   for (const Buffer& b : schedule.buffers) {
     if (b.place != place) continue;
     begins[static_cast<size_t>(b.first)].push_back(&b);
@@ -47,13 +50,16 @@ std::vector<MemoryLine> arena_lines(const Schedule& schedule, Place place, const
   std::vector<MemoryLine> lines;
   for (int c = 0; c < kBufferClasses; ++c) {
     if (best[static_cast<size_t>(c)] == 0) continue;
-    lines.push_back({activations_of(schedule.pass), activations_name(schedule) + ": " + std::string(name_of(static_cast<BufferClass>(c))),
-                     best[static_cast<size_t>(c)], basis});
+    lines.push_back(
+        {activations_of(schedule.pass),
+         activations_name(schedule) + ": " + std::string(name_of(static_cast<BufferClass>(c))),
+         best[static_cast<size_t>(c)], basis});
   }
   const uint64_t gaps = arena_bytes(schedule, place) - best_total;
   if (gaps > 0) {
-    lines.push_back(
-        {activations_of(schedule.pass), activations_name(schedule) + ": between buffers", gaps, "derived: arena less its buffers"});
+    lines.push_back({activations_of(schedule.pass),
+                     activations_name(schedule) + ": between buffers", gaps,
+                     "derived: arena less its buffers"});
   }
   return lines;
 }

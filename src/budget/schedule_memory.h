@@ -15,7 +15,8 @@ ScratchNeed scratch_of(const Schedule& schedule, Place place);
 
 /// What lies in the arena of a place when it is fullest, by use, and what is between its buffers.
 /// bounds: where the sizes come from.
-std::vector<MemoryLine> arena_lines(const Schedule& schedule, Place place, const std::string& bounds);
+std::vector<MemoryLine> arena_lines(const Schedule& schedule, Place place,
+                                    const std::string& bounds);
 
 /// Of the compute stream of a place.
 uint64_t scratch_bytes(const ScratchNeed& need, const ComputePlace& place, int workers);

@@ -26,9 +26,9 @@ void require_both(const SafetensorsFile& file, const AdapterTensors::Halves& hal
 
 /// The name of the tensor that is stored whole; that beside a pair is called base_layer.
 std::string whole_name(std::string name) {
-  constexpr std::string_view kWeight = ".weight";
-  const std::string wrapped = std::string(kInnerPair) + std::string(kWeight);
-  if (name.ends_with(wrapped)) name.replace(name.size() - wrapped.size(), wrapped.size(), kWeight);
+  constexpr std::string_view kSuffix = ".weight";
+  const std::string wrapped = std::string(kInnerPair) + std::string(kSuffix);
+  if (name.ends_with(wrapped)) name.replace(name.size() - wrapped.size(), wrapped.size(), kSuffix);
   return name;
 }
 

@@ -50,10 +50,9 @@ std::shared_ptr<const OpenedModel> open_model(const RunConfig& config, Weights w
   const auto cores = static_cast<int>(model->topology.cores.size());
   model->workers = config.threads > 0 ? config.threads : cores;
   // Binding helps if every worker has a core of its own; more workers than cores must share.
-  std::vector<int> bound = model->workers <= cores ? model->topology.worker_cpus(model->workers)
-                                                   : std::vector<int>{};
-  const uint64_t budget =
-      config.cpu_memory > 0 ? config.cpu_memory : model->topology.total_memory;
+  std::vector<int> bound =
+      model->workers <= cores ? model->topology.worker_cpus(model->workers) : std::vector<int>{};
+  const uint64_t budget = config.cpu_memory > 0 ? config.cpu_memory : model->topology.total_memory;
   model->devices = open_devices({config.devices, config.gpu_memory, budget, std::move(bound)});
   model->cores = model->devices.cores;  // fewer if a virtual device has its own
   if (!model->cores.empty()) {

@@ -142,10 +142,10 @@ RunDevices open_devices(const DeviceRequest& request) {
   RunDevices run;
   run.cores = request.cores;
   // The plan checks the host's budget; the device holds reservations to the machine.
-  run.places.push_back(
-      {{"host", request.host_budget, spelled(Setting::cpu_memory, "{}")},
-       make_host_device(std::numeric_limits<uint64_t>::max()), &find_op_set("cpu"),
-       SpaceKind::host});
+  run.places.push_back({{"host", request.host_budget, spelled(Setting::cpu_memory, "{}")},
+                        make_host_device(std::numeric_limits<uint64_t>::max()),
+                        &find_op_set("cpu"),
+                        SpaceKind::host});
   const std::vector<DeviceItem> items = read_list(request.devices);
   if (request.gpu_memory > 0) warn_of_idle_gpu_memory(items);
   std::vector<DeviceItem> devices;

@@ -26,8 +26,8 @@ struct ComputePlace {
 
 struct RunDevices {
   std::vector<ComputePlace> places;  // the first is the host
-  Placement placement;              // of the parts of the model
-  std::vector<int> cores;  // logical CPUs of the host's workers; empty: unbound
+  Placement placement;               // of the parts of the model
+  std::vector<int> cores;            // logical CPUs of the host's workers; empty: unbound
 };
 
 /// Of the program: how CUDA is reached, and which op set computes there. Tests give fake ones.

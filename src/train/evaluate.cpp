@@ -3,9 +3,9 @@
 
 #include "base/counted.h"
 #include "base/setting.h"
-#include "train/evaluate.h"
 #include "budget/plan_fit.h"
 #include "setup/row_requests.h"
+#include "train/evaluate.h"
 #include "train/session.h"
 
 namespace hearth {

@@ -8,11 +8,11 @@
 #include "base/random.h"
 #include "base/setting.h"
 #include "base/utf8.h"
+#include "budget/plan_fit.h"
 #include "data/tokenizer/tokenizer.h"
+#include "setup/row_requests.h"
 #include "train/generate.h"
 #include "train/sampling.h"
-#include "budget/plan_fit.h"
-#include "setup/row_requests.h"
 #include "train/session.h"
 
 namespace hearth {

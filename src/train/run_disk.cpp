@@ -42,7 +42,8 @@ uint64_t disk_needed(const PlacedModel& model, const TrainConfig& config,
   return result + more * state;
 }
 
-void require_disk(const PlacedModel& model, const TrainConfig& config, std::optional<int64_t> steps) {
+void require_disk(const PlacedModel& model, const TrainConfig& config,
+                  std::optional<int64_t> steps) {
   std::string place = config.out;  // or the nearest folder above that exists
   while (file_info(place).kind == FileKind::none) {
     const size_t slash = place.find_last_of('/');

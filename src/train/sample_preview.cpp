@@ -12,7 +12,6 @@
 namespace hearth {
 namespace {
 
-constexpr int64_t kRowsSeen = 1000;
 constexpr size_t kMostShown = 2000;  // bytes
 
 struct Row {

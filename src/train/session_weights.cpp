@@ -62,8 +62,6 @@ size_t Session::views_through(const Task& update) const {
   return views;
 }
 
-void Session::register_state(StateRegistry& registry) {
-  register_parameters(registry, table_);
-}
+void Session::register_state(StateRegistry& registry) { register_parameters(registry, table_); }
 
 }  // namespace hearth

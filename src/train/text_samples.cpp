@@ -8,11 +8,7 @@
 
 namespace hearth {
 
-namespace {
-
-constexpr int64_t kRowsSeen = 1000;
-
-}  // namespace
+namespace {}  // namespace
 
 std::vector<std::vector<int32_t>> sample_prompts(const RowSet& rows, int64_t count) {
   std::vector<std::vector<int32_t>> prompts;

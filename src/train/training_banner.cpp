@@ -30,16 +30,18 @@ std::string group_line(const TrainedGroup& group) {
 }  // namespace
 
 void TrainingRun::describe() {
-  reporter_.note(fmt::format("{}: {}, {} of them trained; computing in {} on {}",
-                             setup_.opened->spec.family, counted(all_parameters(setup_.table), "parameter"),
-                             trained_parameters(setup_.table), name_of(setup_.settings.compute),
-                             places_text(setup_)));
+  reporter_.note(fmt::format(
+      "{}: {}, {} of them trained; computing in {} on {}", setup_.opened->spec.family,
+      counted(all_parameters(setup_.table), "parameter"), trained_parameters(setup_.table),
+      name_of(setup_.settings.compute), places_text(setup_)));
   std::string unread;
   int64_t others = 0;
   for (const auto& file : setup_.opened->checkpoint->files()) {
     for (const SafetensorsEntry& entry : file->header().entries) {
       if (setup_.opened->layout.find(entry.name) != nullptr || entry.name.ends_with("inv_freq") ||
-          !setup_.opened->checkpoint->family().tied_source(setup_.opened->spec, entry.name).empty()) {
+          !setup_.opened->checkpoint->family()
+               .tied_source(setup_.opened->spec, entry.name)
+               .empty()) {
         continue;
       }
       if (others++ == 0) unread = entry.name;

@@ -92,8 +92,6 @@ std::optional<int64_t> steps_of_run(const TrainConfig& config, const TrainingDat
 
 namespace {
 
-/// Lengths that leave a row a trained token are looked for in so many rows.
-constexpr int64_t kRowsSeen = 1000;
 /// Without data: shorter sequences are no advice.
 constexpr int64_t kUsefulLength = 64;
 

@@ -10,14 +10,14 @@ namespace hearth {
 
 namespace {
 
-constexpr int64_t kPiece = int64_t{1} << 14;  // elements looked at together: 64 KiB
+constexpr int64_t kMomentPiece = int64_t{1} << 14;  // elements looked at together: 64 KiB
 constexpr char kDigits[] = "0123456789abcdef";
 
 bool has_moment(const ParameterTable& table, TensorId id, std::vector<std::byte>& staging) {
   const View moment = table.view(id, CopyRole::moment1);
   HEARTH_CHECK(moment.dtype == DType::f32 && moment.contiguous(), "moments are whole f32 tensors");
-  for (int64_t begin = 0; begin < moment.size(); begin += kPiece) {
-    const int64_t n = std::min(kPiece, moment.size() - begin);
+  for (int64_t begin = 0; begin < moment.size(); begin += kMomentPiece) {
+    const int64_t n = std::min(kMomentPiece, moment.size() - begin);
     const auto* m = static_cast<const float*>(
         host_elements(table, table.tensor(id), moment, begin, n, staging));
     if (std::any_of(m, m + n, [](float x) { return x != 0; })) return true;

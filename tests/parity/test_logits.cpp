@@ -52,8 +52,7 @@ Difference compare_logits(const RecordedCase& c, bool cached) {
   config.threads = 1;
   PlanRequest request;
   request.longest = request.decode_tokens = request.cache_rows = 64;
-  const PlacedModel model =
-      place_model(untrained_model(open_model(config), config), request);
+  const PlacedModel model = place_model(untrained_model(open_model(config), config), request);
   Session session(model);
   session.read_weights();
 

@@ -132,8 +132,7 @@ TEST_CASE("placement: the same tasks in the same order wherever they run") {
 }
 
 TEST_CASE("placement: kept values end on the host, scalars of bodies stay there") {
-  for (const Placement& placement :
-       {Placement{1, 1}, kMixed, Placement{0, 1}, Placement{1, 2}}) {
+  for (const Placement& placement : {Placement{1, 1}, kMixed, Placement{0, 1}, Placement{1, 2}}) {
     const PlacedModel p = placed(placement, 2);
     for (const Schedule& list :
          {p.train(2), p.train(2, true), single_eval_schedule(p.model.input(32, 32)),

@@ -16,9 +16,9 @@
 #include "model/adapters.h"
 #include "model/family.h"
 #include "model/parameter_memory.h"
-#include "support/single_mode.h"
 #include "runtime/executor.h"
 #include "support/all_op_sets.h"
+#include "support/single_mode.h"
 #include "support/tiny_config.h"
 
 namespace hearth::test {

@@ -54,3 +54,21 @@ TEST_CASE("--plan: the printed plan is run, or refused by the field that differs
   CHECK(refused({}, 3, "p.json"));
   CHECK_FALSE(fs::exists(w.d / "other"));
 }
+
+TEST_CASE("--plan: a plan for another memory or other links is refused by the key") {
+  const Workplace w;
+  const ProgramResult printed =
+      w.run(w.plan({"--devices", "virtual:mem=1Gi/h2d=1G,host", "--cpu-memory", "2Gi"}));
+  INFO(printed.err);
+  REQUIRE(printed.exit_code == 0);
+  write(w.d / "p.json", printed.out);
+  const auto refused = [&](const std::string& devices, const std::string& memory,
+                           const std::string& part) {
+    return one_line(w.run(w.train("other", {"--plan", w.d / "p.json", "--devices", devices,
+                                            "--cpu-memory", memory})),
+                    2, part);
+  };
+  CHECK(refused("virtual:mem=2Gi/h2d=1G,host", "2Gi", "memory of 'virtual:0': budget_bytes"));
+  CHECK(refused("virtual:mem=1Gi/h2d=2G,host", "2Gi", "memory of 'virtual:0': links"));
+  CHECK(refused("virtual:mem=1Gi/h2d=1G,host", "3Gi", "memory of 'host': budget_bytes"));
+}

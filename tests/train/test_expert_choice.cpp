@@ -112,8 +112,8 @@ TEST_CASE("chosen experts: those of the data, in the file and after a resume") {
   const auto bytes =
       static_cast<uint64_t>(file_info(f.dir / "whole/adapter/adapter_model.safetensors").size);
   const TrainedModel model = trained_model(open_model(config), config);
-  const uint64_t planned = adapter_bytes(model.table, model.opened->checkpoint->family(),
-                                         AdapterLayout::per_expert);
+  const uint64_t planned =
+      adapter_bytes(model.table, model.opened->checkpoint->family(), AdapterLayout::per_expert);
   CHECK(planned < bytes);
   CHECK(planned + 20000 > bytes);
 

@@ -9,8 +9,8 @@
 #include "budget/placed_model.h"
 #include "checkpoint/description.h"
 #include "support/published_configs.h"
-#include "train/training_fixture.h"
 #include "train/training_data.h"
+#include "train/training_fixture.h"
 
 namespace hearth::test {
 namespace {

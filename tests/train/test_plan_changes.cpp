@@ -87,13 +87,15 @@ TEST_CASE("plan: a change is named whenever all of them together fit") {
   ParameterTable attention = s.model.table;
   for (Tensor& t : attention.tensors()) t.trainable = glob_matches("*.self_attn.*", t.name);
   const PlanSubject given = s.with(0);
-  const PlanSubject least{given.spec, given.settings, attention, given.places, given.placement,
-                          given.types_basis, 0, given.workers, given.process};
+  const PlanSubject least{given.spec,      given.settings,    attention, given.places,
+                          given.placement, given.types_basis, 0,         given.workers,
+                          given.process};
   PlanRequest smallest = s.request;
   smallest.micro_batches = 16;
   smallest.tokens = smallest.longest = 1;
   smallest.recompute = true;
-  const uint64_t floor = needed_memory(least, smallest)[kHostPlace] + (uint64_t{4} << 20);  // what stays free
+  const uint64_t floor =
+      needed_memory(least, smallest)[kHostPlace] + (uint64_t{4} << 20);  // what stays free
   const std::string together = change(floor + (64 << 10));
   INFO(together);
   for (const char* part : {"--recompute blocks", "--micro-batch 1 --grad-accum 16", "--seq-len ",

@@ -11,6 +11,9 @@
 
 namespace hearth {
 
+/// Whoever looks for rows to show or to judge by looks at no more than so many, the first ones.
+inline constexpr int64_t kRowsSeen = 1000;
+
 /// Rows are numbered through, store after store. The stores must outlive it.
 ///
 /// An epoch is a list of row numbers: every store as often as the whole part of its passes says,

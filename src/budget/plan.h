@@ -22,9 +22,9 @@ struct PlanRequest {
   int64_t eval_tokens = 0;    // bound of an evaluation micro-batch, 0 = no evaluation
   int64_t decode_tokens = 0;  // new tokens at once, 0 = no decoding
   int64_t cache_rows = 0;
-  std::optional<bool> recompute;  // unset: only if it is needed
-  std::optional<int64_t> group;   // micro-batches per group; unset: the largest that fits
-  uint64_t data_bytes = 0;        // rows held in memory
+  std::optional<bool> recompute = {};  // unset: only if it is needed
+  std::optional<int64_t> group = {};   // micro-batches per group; unset: the largest that fits
+  uint64_t data_bytes = 0;             // rows held in memory
   std::string bounds_basis = "lengths of the data";  // of tokens and longest
   int64_t shortest = 1;  // the least sequence length that leaves enough trained tokens
 };

@@ -102,9 +102,13 @@ class Search {
   /// If a device holds everything: its experts go to the host.
   bool experts_on_host() {
     PlanVariant v = start_;
-    if (v.placement.experts == kHostPlace) return false;
+    const Place from = v.placement.experts;
+    if (from == kHostPlace) return false;
     v.placement.experts = kHostPlace;
     // As it was given, with its keys.
+    if (config_.devices == "auto") {
+      v.config.devices = subject_.places[static_cast<size_t>(from)].budget.name;
+    }
     v.config.devices += ",host";
     v.add("--devices " + v.config.devices);
     return take(v);

@@ -73,7 +73,7 @@ std::optional<double> JournaledRun::loss_at(int64_t step) const {
   return found != evaluation_losses.end() ? std::optional(found->second) : std::nullopt;
 }
 
-JournaledRun read_journal(const std::string& path) {
+JournaledRun read_journaled_run(const std::string& path) {
   JournaledRun run;
   if (file_info(path).kind != FileKind::regular) return run;
   std::istringstream lines(read_file(path));

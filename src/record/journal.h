@@ -34,7 +34,7 @@ struct JournaledRun {
   std::optional<double> loss_at(int64_t step) const;
 };
 /// Reads a journal; of a file that does not exist, nothing.
-JournaledRun read_journal(const std::string& path);
+JournaledRun read_journaled_run(const std::string& path);
 
 /// The current time as "2024-06-07T12:34:56.789Z".
 std::string utc_now();

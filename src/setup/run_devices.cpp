@@ -6,7 +6,6 @@
 
 #include "base/file_ops.h"
 #include "base/log.h"
-#include "base/setting.h"
 #include "device/cuda_code.h"
 #include "device/cuda_device.h"
 #include "device/device_list.h"
@@ -79,7 +78,7 @@ ComputePlace cuda_place(CudaCalls& calls, int number, const DeviceRequest& reque
               "scripts/gpu_check compares its results with the CPU's (docs/gpu.md)");
   place.ops = &find_op_set(back_end().ops);
   check_libraries_of(place);
-  place.budget.remedy = spelled(Setting::gpu_memory, "{}");
+  place.budget.remedy = "--gpu-memory {}";
   place.memory = SpaceKind::device;
   return place;
 }
@@ -108,7 +107,7 @@ ComputePlace virtual_place(const std::vector<DeviceItem>& items, const DeviceReq
   place.budget.name = place.device->name();
   place.host_reaches = place.device->host_reaches();
   place.ops = &find_op_set("cpu");
-  place.budget.remedy = spelled(Setting::devices, list_with_memory(request.devices, "{}"));
+  place.budget.remedy = "--devices " + list_with_memory(request.devices, "{}");
   place.memory = SpaceKind::device;
   return place;
 }
@@ -142,7 +141,7 @@ RunDevices open_devices(const DeviceRequest& request) {
   RunDevices run;
   run.cores = request.cores;
   // The plan checks the host's budget; the device holds reservations to the machine.
-  run.places.push_back({{"host", request.host_budget, spelled(Setting::cpu_memory, "{}")},
+  run.places.push_back({{"host", request.host_budget, "--cpu-memory {}"},
                         make_host_device(std::numeric_limits<uint64_t>::max()),
                         &find_op_set("cpu"),
                         SpaceKind::host});

@@ -147,7 +147,7 @@ std::optional<ChosenExperts> saved_experts(const TrainConfig& config, const Mode
   };
   std::optional<ChosenExperts> found = newest_in(config.out);
   if (!found) {  // a run that ended without a saved state
-    const std::optional<Json> run = read_journal(config.out + "/journal.jsonl").identity;
+    const std::optional<Json> run = read_journaled_run(config.out + "/journal.jsonl").identity;
     if (run) found = in_run(*run);
   }
   if (found || config.resume != ResumeMode::from_directory) return found;

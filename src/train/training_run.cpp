@@ -82,7 +82,7 @@ void TrainingRun::accept(const SavedState& state) {
 bool TrainingRun::has_ended(const std::optional<SavedState>& state) const {
   if (file_info(directory_.result()).kind != FileKind::directory) return false;
   if (state && state->step >= steps_) return true;
-  return rejected_.empty() && read_journal(directory_.journal()).end == steps_;
+  return rejected_.empty() && read_journaled_run(directory_.journal()).end == steps_;
 }
 
 std::optional<SavedState> TrainingRun::check(std::optional<SavedState> state) {
@@ -112,7 +112,7 @@ ExitCode TrainingRun::report_end() {
     settle_rejected();
   }
   reporter_.note("already finished: " + directory_.result());
-  const auto alarm = read_journal(directory_.journal()).alarm;
+  const auto alarm = read_journaled_run(directory_.journal()).alarm;
   if (alarm) tell_verdict("alarm: " + *alarm);
   return code_of_end(!alarm);
 }
@@ -127,7 +127,7 @@ void TrainingRun::require_own_result() {
                       " that no run left there; choose another one");
   }
   // Without a saved state the journal alone tells which run has ended here.
-  const std::optional<Json> run = read_journal(directory_.journal()).identity;
+  const std::optional<Json> run = read_journaled_run(directory_.journal()).identity;
   if (!run) return;
   const RunIdentity ended = in_current_spelling(identity_in(*run), identity_);
   compare(ended, identity_, config_.allow_change, directory_.journal());
@@ -172,7 +172,7 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
     if (!is_ours(*state)) rejected_.clear();  // of another run: not ours to set aside
   }
   if (state && (!is_ours(*state) ||
-                (data_.eval && read_journal(directory_.journal()).loss_at(progress_.step)))) {
+                (data_.eval && read_journaled_run(directory_.journal()).loss_at(progress_.step)))) {
     evaluated_step_ = progress_.step;
   }
   frozen_at_start_ = frozen_content(session_->table(), session_->pool());

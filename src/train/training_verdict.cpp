@@ -26,7 +26,7 @@ RunFacts TrainingRun::examine() {
     facts.device = setup_.opened->place(at).budget.name;
   }
   facts.experts_apart = setup_.placement.experts != setup_.placement.dense;
-  const JournaledRun journaled = read_journal(directory_.journal());
+  const JournaledRun journaled = read_journaled_run(directory_.journal());
   facts.loss_before = journaled.loss_at(0);
   facts.loss_after = journaled.loss_at(progress_.step);
   facts.planned_bytes = plan_.host().peak;

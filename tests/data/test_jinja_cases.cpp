@@ -16,6 +16,7 @@ namespace {
 constexpr const char* kLeftOut[] = {
     "not supported",
     "64 bits",
+    "names can only have the letters",
     "unknown filter 'xmlattr'",
     "complex numbers",
     "truncate: expected a text",
@@ -23,7 +24,7 @@ constexpr const char* kLeftOut[] = {
     "a number that is too large",
     "a format of an integer has no precision",
     "a format with a precision needs a type",
-    "a format that does not suit float",
+    "a format that does not fit float",
     "format: unknown conversion",
     "a base of 2, 8, 10 or 16",
     "from 1 to 100000",

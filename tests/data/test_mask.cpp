@@ -176,7 +176,7 @@ TEST_CASE("a chat of many turns: the steps of all renderings are bounded, and to
 }
 
 TEST_CASE("chats that are refused") {
-  CHECK(has(refusal(kChatml, chat(turn("user", "Q"))), "no turn of the assistant"));
+  CHECK(has(refusal(kChatml, chat(turn("user", "Q"))), "messages: no assistant turn"));
   CHECK(has(refusal("{{ raise_exception('no') }}", chat(kTwo)), "refuses this chat: 'no'"));
   CHECK(has(refusal("{{ raise_exception('no') }}", chat(kTwo), TrainOn::last), "'no'"));
   CHECK(has(refusal("{{ messages[9].content }}", chat(kTwo)), "line 1"));

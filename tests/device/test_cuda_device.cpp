@@ -141,9 +141,10 @@ TEST_CASE("numbers of GPUs are checked") {
     make({{1, 0, nullptr}});
   }));
   CHECK(raises(ExitCode::usage, "cuda:0 twice", [&] { make({{0, 0, nullptr}, {0, 0, nullptr}}); }));
-  CHECK(raises(ExitCode::usage, "--gpu-memory: 1073741825 bytes, but cuda:0 has 1073741824", [&] {
-    make({{0, (uint64_t{1} << 30) + 1, nullptr}});
-  }));
+  CHECK(raises(ExitCode::usage, "the memory of a GPU: 1073741825 bytes, but cuda:0 has 1073741824",
+               [&] {
+                 make({{0, (uint64_t{1} << 30) + 1, nullptr}});
+               }));
   cuda.fail_call("device_count", 35);
   CHECK(raises(ExitCode::device, "cudaGetDeviceCount: fake error 35 (35)", [&] {
     make({{0, 0, nullptr}});

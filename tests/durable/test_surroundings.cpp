@@ -60,7 +60,8 @@ TEST_CASE("surroundings: streams that are closed, broken or full") {
       INFO(words[0]);
       const Ended end = s.tiny.run(start);
       INFO(end.err);
-      CHECK(end.code == 4);
+      // Help into a pipe that nobody reads any more is no failure (hearth --help | head).
+      CHECK(end.code == (words[0] == "--help" && stream == Stream::broken ? 0 : 4));
     }
   }
 }

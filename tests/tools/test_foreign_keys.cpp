@@ -220,14 +220,15 @@ seq_len: {a: 1}
 sequnce_len: 9
 )");
   for (const char* part :
-       {"'tatsu-lab/alpaca' is no file", "datasets.field_output (line 7)",
-        "load_in_4bit: 'true': weights are trained in f32",
+       {"datasets: 'tatsu-lab/alpaca': no such file", "datasets.field_output (line 7)",
+        "load_in_4bit: 'true': quantized weights are not supported",
         "optimizer: 'paged_adamw_8bit': the optimizer is AdamW",
-        "lora_target_linear: 'true': lora_targets names groups", "evals_per_epoch: '2': eval_every",
-        "saves_per_epoch: '1': save_every", "special_tokens: the tokenizer files",
-        "neftune_noise_alpha", "model_config: change config.json",
-        "max_samples: '1000': all rows are read", "stage: 'dpo'", "fp16: 'true': products",
-        "learning_rate: expected one value, found 2", "seq_len: expected a value",
+        "lora_target_linear: 'true': use lora_targets: groups",
+        "evals_per_epoch: '2': use eval_every", "saves_per_epoch: '1': use save_every",
+        "special_tokens: the model's tokenizer files", "neftune_noise_alpha",
+        "model_config: change the model's config.json", "max_samples: '1000': all rows are read",
+        "stage: 'dpo'", "fp16: 'true': matrix products",
+        "learning_rate: expected one value, found a list", "seq_len: expected a value",
         "sequnce_len: unknown key; the nearest is sequence_len (seq_len)"}) {
     INFO(part);
     CHECK(one_says(problems, part));

@@ -49,7 +49,7 @@ TEST_CASE("--plan: the printed plan is run, or refused by the field that differs
   change("\"group\":", "\"group\": 0, \"was\":");
   CHECK(refused({}, 3, "group: expected a whole number"));
   write(w.d / "p.json", "[]");
-  CHECK(refused({}, 3, "no plan"));
+  CHECK(refused({}, 3, "this is not a plan"));
   write(w.d / "p.json", "{");
   CHECK(refused({}, 3, "p.json"));
   CHECK_FALSE(fs::exists(w.d / "other"));

@@ -82,5 +82,6 @@ TEST_CASE("report of what is no run, or asked for wrongly") {
   write(w.d / "metrics.jsonl", "{\"step\": 1, \"loss\": 2}\nno json");  // torn
   CHECK(one_line(w.run({"report", w.d.path(), "--out", w.d / "no/such/folder.html"}), 4, "folder"));
   CHECK(w.run({"report", w.d.path()}).exit_code == 0);
-  CHECK(one_line(w.run({"report", w.d.path(), "--out", w.d / "model"}), 2, "name the file"));
+  CHECK(one_line(w.run({"report", w.d.path(), "--out", w.d / "model"}), 2,
+                 "give the name of a file"));
 }

@@ -225,7 +225,7 @@ TEST_CASE(
   const FileCallsOverride guard(calls);
   const Raised raised = raised_by([&] { f.run(config); });
   CHECK(raised.code == ExitCode::storage);
-  CHECK(raised.says("the result is whole"));
+  CHECK(raised.says("the result is complete"));
   CHECK_NOTHROW(Checkpoint(f.dir / "run/model"));
 }
 

@@ -91,7 +91,7 @@ TEST_CASE("chosen experts: those of the data, in the file and after a resume") {
       return note.find(part) != std::string::npos;
     });
   };
-  CHECK(said(reporter, "experts: 3 of 6 a layer get adapters (--experts top:50%); they took "));
+  CHECK(said(reporter, "experts: 3 of 6 per layer get adapters ("));
   CHECK(said(reporter, "with zeros for experts without an adapter"));
   CHECK(said(reporter, "first pass"));
 

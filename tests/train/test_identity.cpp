@@ -235,8 +235,8 @@ TEST_CASE("identity: journals with lines of another kind") {
   const std::string path = directory / "journal.jsonl";
   std::ofstream(path) << "{\"event\": 5}\n{\"event\": \"finished\", \"step\": \"8\"}\n"
                       << "{\"event\": \"finished\", \"step\": 18446744073709551615}\n";
-  CHECK_FALSE(read_journal(path).end);
-  CHECK_FALSE(read_journal(path).loss_at(8));
+  CHECK_FALSE(read_journaled_run(path).end);
+  CHECK_FALSE(read_journaled_run(path).loss_at(8));
 }
 
 TEST_CASE("identity: a run directory below the one the process is in") {

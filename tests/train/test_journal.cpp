@@ -11,10 +11,10 @@ using namespace hearth;
 TEST_CASE("the end of a run is read from its journal") {
   test::TemporaryDirectory d;
   const std::string path = d / "journal.jsonl";
-  CHECK_FALSE(read_journal(path).end);
+  CHECK_FALSE(read_journaled_run(path).end);
   const auto after = [&](const std::string& line) {
     std::ofstream(path, std::ios::binary | std::ios::app) << line << "\n";
-    return read_journal(path).end;
+    return read_journaled_run(path).end;
   };
   CHECK_FALSE(after(R"({"event": "start", "steps": 8})"));
   CHECK_FALSE(after(R"({"event": "finished"})"));
@@ -28,10 +28,10 @@ TEST_CASE("the end of a run is read from its journal") {
 TEST_CASE("whose result it is, and what was evaluated, is read from the journal") {
   test::TemporaryDirectory d;
   const std::string path = d / "journal.jsonl";
-  CHECK_FALSE(read_journal(path).identity);
+  CHECK_FALSE(read_journaled_run(path).identity);
   const auto after = [&](const std::string& line) {
     std::ofstream(path, std::ios::binary | std::ios::app) << line << "\n";
-    return read_journal(path).identity;
+    return read_journaled_run(path).identity;
   };
   CHECK_FALSE(after(R"({"event": "start", "run": {"a": 1}})"));
   CHECK_FALSE(after(R"({"event": "finished", "step": 8})"));
@@ -41,7 +41,7 @@ TEST_CASE("whose result it is, and what was evaluated, is read from the journal"
   CHECK_FALSE(after(R"({"event": "resume", "step": 8})"));
   CHECK(after(R"({"event": "finished", "run": {}})"));
   CHECK_FALSE(after(R"({"event": "start"})"));
-  CHECK(read_journal(path).loss_at(8));
-  CHECK_FALSE(read_journal(path).loss_at(7));
-  CHECK_FALSE(read_journal(d / "none").loss_at(8));
+  CHECK(read_journaled_run(path).loss_at(8));
+  CHECK_FALSE(read_journaled_run(path).loss_at(7));
+  CHECK_FALSE(read_journaled_run(d / "none").loss_at(8));
 }

@@ -209,9 +209,9 @@ TEST_CASE("adapters in a run: what is frozen gets none") {
   CHECK(says(refused(none), "--freeze '*nothing*'"));
   TrainConfig target = f.lora("target");
   target.lora_targets = {"attention", "shared-experts"};
-  CHECK(says(refused(target), "--lora-targets 'shared-experts'"));
+  CHECK(says(refused(target), "the adapter targets 'shared-experts'"));
   target.lora_targets = {"*nothing*"};
-  CHECK(says(refused(target), "--lora-targets '*nothing*'"));
+  CHECK(says(refused(target), "the adapter targets '*nothing*'"));
   target.lora_targets = {"*norm.weight"};
   CHECK(says(refused(target), "is not a linear map"));
   target.lora_targets = {"attention"};

@@ -68,7 +68,7 @@ TEST_CASE("numeric: three steps in a row end the run, the last good state is kep
     RecordingReporter reporter;
     const Raised raised = raised_by([&] { train(c, reporter); });
     CHECK(raised.code == ExitCode::numeric);
-    CHECK(raised.message.find("three steps in a row, the last is step 5") != std::string::npos);
+    CHECK(raised.message.find("in three steps in a row up to step 5") != std::string::npos);
     check_told(f, out, reporter, {3, 4, 5});
     CHECK(file_info(f.dir / (out + "/model")).kind == FileKind::none);
     // What is there has the weights of step 2, the last good one.

@@ -178,11 +178,11 @@ TEST_CASE("plan: the text sums up tasks that are alike, and can have them all") 
   const PlanReport all = plan_of(config, PlanDetail::tasks);
   INFO(kinds);
   // Three micro-batches; layer 0 is dense, so what it reads and writes differs.
-  CHECK(kinds.find("      3  A forward          layer 1          residual ") != std::string::npos);
-  CHECK(kinds.find("      3  E backward         layer 1          ") != std::string::npos);
+  CHECK(kinds.find("      3  attention forward   layer 1          residual ") != std::string::npos);
+  CHECK(kinds.find("      3  experts backward    layer 1          ") != std::string::npos);
   CHECK(kinds.find("      1  norm forward") != std::string::npos);
-  CHECK(kinds.find("A forward layer 1 micro-batch 2") == std::string::npos);
-  CHECK(all.text.find("A forward layer 1 micro-batch 2") != std::string::npos);
+  CHECK(kinds.find("attention forward layer 1 micro-batch 2") == std::string::npos);
+  CHECK(all.text.find("attention forward layer 1 micro-batch 2") != std::string::npos);
   const auto lines = [](const std::string& text) {
     return std::count(text.begin(), text.end(), '\n');
   };

@@ -45,7 +45,7 @@ struct Subject {
   explicit Subject(TrainConfig of)
       : config(std::move(of)),
         opened(open_model(config, Weights::may_be_absent)),
-        model(place_model(trained_model(opened, config), {.training = true})),
+        model(place_model(trained_model(opened, config), training_request(config, nullptr))),
         request(training_request(config, nullptr)) {
     request.shortest = shortest_useful(config, nullptr);
   }
@@ -181,7 +181,7 @@ TEST_CASE("plan advice: a remedy keeps the rest of --devices") {
     return opened->devices.places.back().budget.raised_to("13");
   };
   CHECK(remedy("virtual:mem=2M,host") == "--devices virtual:mem=13Mi,host");
-  CHECK(remedy("virtual:cores=1/mem=2M") == "--devices virtual:cores=1/mem=13Mi");
+  CHECK(remedy("virtual:latency=10us/mem=2M") == "--devices virtual:latency=10us/mem=13Mi");
   CHECK(remedy("host,virtual:mem=2M/latency=10us") ==
         "--devices host,virtual:mem=13Mi/latency=10us");
   CHECK(remedy("virtual,host") == "--devices virtual:mem=13Mi,host");

@@ -6,6 +6,7 @@
 #include "budget/plan_changes.h"
 #include "budget/plan_fit.h"
 #include "budget/plan_grade.h"
+#include "train/training_data.h"
 #include "train/training_fixture.h"
 
 namespace hearth::test {
@@ -22,7 +23,8 @@ bool says(const std::string& text, const std::string& part) {
 struct Placed {
   TrainingFixture f;
   TrainConfig config = f.config("x");
-  PlacedModel model = place_model(trained_model(open_model(config), config), {.training = true});
+  PlacedModel model =
+      place_model(trained_model(open_model(config), config), training_request(config, nullptr));
   PlanRequest request;
 
   explicit Placed(bool everything) {

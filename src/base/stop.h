@@ -10,9 +10,9 @@ int stop_signal();
 /// For the handler alone: safe in one.
 void set_stop_signal(int signal);
 
-/// Raises an Error of the code `stopped` if the process was asked to stop: called between pieces of
-/// long work that changed nothing yet, or nothing that is not taken back. `what`: "the model was
-/// read", say.
+/// Raises an Error of the code `stopped` if the process was asked to stop. Call it between chunks of
+/// long work, only while nothing has been modified or every modification can still be rolled back.
+/// `what` names the work, such as "the model was read".
 void leave_if_stopped(const std::string& what);
 
 }  // namespace hearth

@@ -13,25 +13,26 @@
 
 namespace hearth {
 
-/// What a run asks of its plan.
+/// Requirements of a run on its plan.
 struct PlanRequest {
   bool training = false;
   int64_t micro_batches = 1;
-  int64_t tokens = 0;         // bound of a training micro-batch, 0 = none
-  int64_t longest = 0;        // bound of a sequence
-  int64_t eval_tokens = 0;    // bound of an evaluation micro-batch, 0 = no evaluation
+  int64_t tokens = 0;         // upper bound per training micro-batch; 0: no training
+  int64_t longest = 0;        // upper bound per sequence
+  int64_t eval_tokens = 0;    // upper bound per evaluation micro-batch; 0: no evaluation
   int64_t decode_tokens = 0;  // new tokens at once, 0 = no decoding
   int64_t cache_rows = 0;
   std::optional<bool> recompute = {};  // unset: only if it is needed
   std::optional<int64_t> group = {};   // micro-batches per group; unset: the largest that fits
   uint64_t data_bytes = 0;             // rows held in memory
-  std::string bounds_basis = "lengths of the data";  // of tokens and longest
-  int64_t shortest = 1;  // the least sequence length that leaves enough trained tokens
+  std::string bounds_basis =
+      "lengths of the data";  // what `tokens` and `longest` are based on; printed
+  int64_t shortest = 1;       // the least sequence length that leaves enough trained tokens
 };
 
 /// The process as it is when a plan is made.
 struct ProcessMemory {
-  uint64_t program = 0;  // resident, less the data
+  uint64_t program = 0;  // resident bytes minus the data
   uint64_t data = 0;
   uint64_t peak = 0;  // so far
 };
@@ -67,9 +68,9 @@ struct Plan {
   std::vector<const Schedule*> schedules() const;
 };
 
-/// A pure function of its arguments. It takes the largest group whose plan fits, so a plan that fits
-/// a budget fits every larger one. If the budget of the host is tight, the allowance may shrink to
-/// half, so a plan that needs P bytes also fits a budget of exactly P.
+/// A pure function of its arguments. It takes the largest group whose plan fits, so a plan that
+/// fits a budget fits every larger one. If the budget of the host is tight, the allowance may
+/// shrink to half, so a plan that needs P bytes also fits a budget of exactly P.
 Plan make_plan(const PlanSubject& subject, const PlanRequest& request);
 
 }  // namespace hearth

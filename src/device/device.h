@@ -26,11 +26,11 @@ struct MemorySpace {
   uint64_t budget = 0;  // bytes that may be reserved in all
 };
 
-/// What a stream is for. Ops run on compute streams alone, which come first where work competes;
-/// copies towards the device and from it have streams of their own so that they overlap.
+/// What a stream is for. Ops run only on compute streams, which have priority. Copies in each
+/// direction have a stream of their own, so that they overlap.
 enum class StreamUse : uint8_t { compute, copy_in, copy_out };
 
-/// What a stream gets: its workers (host and virtual only) and the scratch its ops may use.
+/// Resources of a stream: its workers (host and virtual only) and the scratch its ops may use.
 struct StreamOptions {
   std::string name = "compute";
   int workers = 1;
@@ -40,60 +40,62 @@ struct StreamOptions {
   StreamUse use = StreamUse::compute;
 };
 
-/// A point in a stream's order. Recorded once a use.
+/// A point in a stream's order. Record it once, then reset it before the next use.
 class Event {
  public:
   virtual ~Event() = default;
   Event() = default;
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
-  /// Forgets the record, before the event's next use. No one may be waiting.
+  /// Makes the event ready for its next use. No thread may be waiting for it.
   virtual void reset() = 0;
-  /// Blocks the calling thread until the event has been recorded and reached; raises the error
-  /// with which its stream failed.
+  /// Blocks the calling thread until the event has been recorded and reached. Raises the
+  /// error of the stream if the stream failed.
   virtual void synchronize() = 0;
 };
 
 /// Thread-safe. Streams, events and arenas must not outlive their device. Every call may raise a
-/// device error (exit 6); after the first one, which an operation still running may have caused, the
-/// device is broken and each later call raises that error again. Releasing memory never raises.
+/// device error (exit 6). After the first error the device is unusable, and every later call raises
+/// the same error; an earlier asynchronous operation may be its cause. Releasing memory never
+/// raises.
 class Device {
  public:
   virtual ~Device() = default;
 
   virtual const std::string& name() const = 0;
   virtual std::vector<MemorySpace> spaces() const = 0;
-  /// Whether the host may read and write the space `device`; other spaces it always may.
+  /// Whether the host can access the space `device`. It can always access the other spaces.
   virtual bool host_reaches() const = 0;
-  /// What the link to the host gives, where that is known without measuring it.
+  /// Rates of the link to the host, if known without measuring.
   virtual std::optional<LinkRates> link_rates() const { return std::nullopt; }
 
-  /// Reserves zeroed memory; a usage error naming the arena when it exceeds the space's budget. On
-  /// host and virtual devices `pinned` is memory like any other.
+  /// Reserves zeroed memory. Usage error, naming the arena, if it exceeds the budget of the space.
+  /// On host and virtual devices `pinned` is ordinary memory.
   virtual std::unique_ptr<Arena> reserve(const std::string& arena, SpaceKind space,
                                          size_t bytes) = 0;
   virtual std::unique_ptr<Stream> create_stream(const StreamOptions& options) = 0;
-  /// `timed`: for `seconds_between`, which costs the device a little.
+  /// `timed`: the event can be passed to `seconds_between`. Timing has a small cost.
   virtual std::unique_ptr<Event> create_event(bool timed = false) = 0;
 
   /// Marks the event as reached once everything issued to the stream so far has finished.
   virtual void record(Event& event, Stream& stream) = 0;
-  /// Later work of the stream starts after the event. Blocks the calling thread until the event is
-  /// recorded; on a device of asynchronous streams no longer than that where the event is of the
-  /// same kind of device, else until it is reached.
+  /// Later work of the stream starts after the event. Blocks the caller until the event is
+  /// recorded. If this device and the event's device are asynchronous and of the same kind, it then
+  /// returns, and the stream waits on the device. Otherwise it blocks until the event is reached.
   virtual void wait(Stream& stream, Event& event) = 0;
   /// Seconds from one event to the other, both timed; blocks until both have been reached.
   virtual double seconds_between(Event& begin, Event& end) = 0;
-  /// Copies between any two spaces that this device reaches, in the stream's order; asynchronous on
-  /// cuda (where a range of host memory is not pinned: as the driver likes), in pieces so that
-  /// copies of other streams get in between. Both ranges must stay valid until a later event of
-  /// the stream was reached.
+  /// Copies between any two spaces that this device reaches, in the stream's order. On cuda the
+  /// copy is asynchronous; if host memory is not pinned, the driver decides. Copies are split into
+  /// pieces, so that copies of other streams can run between them. Both ranges must stay valid
+  /// until an event that was recorded after the copy is reached.
   virtual void copy(Stream& stream, void* target, const void* source, size_t bytes) = 0;
   /// Sets every byte of a range of memory of this device, in the stream's order.
   virtual void fill(Stream& stream, void* target, std::byte value, size_t bytes) = 0;
   /// Raises the device error of an operation that has failed by now.
   virtual void check() = 0;
-  /// Fails an event and all who wait on it: used when a stream's thread ends with an error.
+  /// Fails an event and wakes its waiters with the error. Called when a stream's thread ends with
+  /// an error.
   virtual void fail(Event& event, std::exception_ptr error) = 0;
 };
 

@@ -61,8 +61,8 @@ class PublishedLayout {
   bool has_per_expert_ = false;
 };
 
-/// How many tensors of a table a stored one stands for at most, by its name and first dimension: an
-/// estimate from a header that nobody checked yet, bounded by the bytes that are there.
+/// Upper bound on how many table tensors one stored tensor can expand to, by its name and first
+/// dimension. Uses only the header, which is not validated yet; never exceeds what the bytes allow.
 int64_t parts_bound(const std::string& name, const std::vector<int64_t>& shape, uint64_t bytes);
 
 }  // namespace hearth

@@ -11,15 +11,15 @@
 
 namespace hearth {
 
-/// What every schedule of a run is planned from. Refers to objects of the caller.
+/// Inputs that all schedules of a run share. Holds references; the caller owns the objects.
 struct PlanInput {
   const ModelSpec& spec;
   const RunSettings& settings;
   const ParameterTable& table;
   std::vector<const OpSet*> ops;  // by place: the host, then the devices of the run
-  int64_t tokens = 0;             // most tokens of a micro-batch
-  int64_t longest = 0;            // most tokens of a sequence
-  int64_t micro_batches = 1;      // of a step
+  int64_t tokens = 0;             // upper bound per micro-batch
+  int64_t longest = 0;            // upper bound per sequence
+  int64_t micro_batches = 1;      // per step
 };
 
 class ScheduleBuilder {
@@ -34,8 +34,8 @@ class ScheduleBuilder {
   /// Whether a task of this kind would touch blocks at the place.
   bool has_blocks(TaskKind kind, Phase phase, int32_t layer, Place place) const;
 
-  /// Inserts the copies of results to the host, assigns lifetimes, classes and addresses, and returns
-  /// the validated schedule.
+  /// Inserts the copies of results to the host, assigns lifetimes, classes and addresses, and
+  /// returns the validated schedule.
   Schedule finish();
 
  private:
@@ -50,7 +50,8 @@ class ScheduleBuilder {
 
   const PlanInput& input_;
   Schedule schedule_;
-  std::map<Key, std::map<Place, BufferId>> newest_;  // who holds the latest version of a value
+  std::map<Key, std::map<Place, BufferId>>
+      newest_;  // buffers with the latest version of a value, by place
 };
 
 }  // namespace hearth

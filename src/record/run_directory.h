@@ -13,14 +13,14 @@ namespace hearth {
 
 /// Owned by one process: holds a lock on `.lock` for its life.
 ///
-/// A start has two halves, because a run that is refused (a changed option, another's state) must
-/// change nothing: the constructor takes the lock, `clean` and everything after it write. Where
-/// nothing was written, the lock and the directories that were made go with this object.
+/// A start has two halves, because a run that is refused (a changed option, another run's state) must
+/// change nothing. The constructor takes the lock; `clean` and everything after it write. If nothing
+/// was written, the destructor removes the lock and the directories that the constructor made.
 class RunDirectory {
  public:
-  /// Makes the directory if it is missing. Usage errors: it exists and is no directory; another
-  /// process owns it (nothing is touched). Where the lock cannot be made, nothing is left, either.
-  /// `result`: the name of what the run makes there.
+  /// Makes the directory if it is missing. Usage errors: the path is not a directory; another
+  /// process owns it (nothing is touched). If the lock cannot be made, nothing is left behind.
+  /// `result`: the name of the directory with the result.
   explicit RunDirectory(const std::string& path, const char* result = "model");
   ~RunDirectory();
   RunDirectory(const RunDirectory&) = delete;

@@ -16,17 +16,17 @@
 namespace hearth {
 
 struct OpenedModel {
-  std::optional<Checkpoint> checkpoint;  // none: planned from config.json, weights not there
+  std::optional<Checkpoint> checkpoint;  // none without weights: planned from config.json
   ModelSpec spec;
   ParameterTable base;         // of the checkpoint alone
-  PublishedLayout layout;      // how the checkpoint stores it: the names that users know
-  std::string types_basis;     // what its stored types rest on, for people
+  PublishedLayout layout;      // stored names and layout of the tensors, as users see them
+  std::string types_basis;     // explanation of the stored types, for messages
   uint64_t opening_bytes = 0;  // the most memory that opening the model took
   Topology topology;
   int workers = 1;
   std::vector<int> cores;  // to bind workers to; empty if the user gave a number of threads
   RunDevices devices;
-  std::optional<AdapterFile> adapter;  // that the model is run with, or trained on from
+  std::optional<AdapterFile> adapter;  // to run with, or to continue training
 
   const ComputePlace& place(Place at) const { return devices.places[static_cast<size_t>(at)]; }
 };
@@ -34,7 +34,7 @@ struct OpenedModel {
 /// Whether each place of the placement has bf16 products in hardware.
 bool has_bf16(const std::vector<ComputePlace>& places, const Placement& placement);
 
-/// The model as files of the result name it.
+/// Name of the model, as written into files of the result.
 ModelName model_name(const RunConfig& config);
 
 enum class Weights : uint8_t { needed, may_be_absent };

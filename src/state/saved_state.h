@@ -2,8 +2,8 @@
 //
 //   RUN_DIR/state/step-00000100/   one safetensors file per component, manifest.json
 //
-// A state appears by one rename, whole and durable, and never changes. A reader trusts it only after
-// it has checked every hash.
+// One rename publishes a complete, durable state; afterwards it never changes. A reader trusts it
+// only after it has checked every hash.
 #pragma once
 
 #include <cstdint>
@@ -32,19 +32,19 @@ class DamagedState : public Error {
   std::string reason;
 };
 
-/// Reads the manifest alone; of the digests only the root is known. For readers that check the
-/// contents as they load them. DamagedState if the manifest cannot be read, NewerState for a newer
-/// format version.
+/// Reads only the manifest. Of the digests, only the root is filled in. For readers that check the
+/// contents while they load them. DamagedState if the manifest cannot be read, NewerState for a
+/// newer format version.
 SavedState open_state(const std::string& directory);
 
-/// Checks one state directory: the manifest, sizes, the hash of every byte, and that the contents
-/// give the digests of the manifest. DamagedState or NewerState.
+/// Checks one state directory: the manifest, file sizes, the hash of every byte, and the content
+/// digests. DamagedState or NewerState.
 SavedState verify_state(const std::string& directory);
 
-/// Fills the memory of the registry from a state: first `prepare` of every component, then the views,
-/// then, when everything is there, every `restored`. Storage error if components, views, types or
-/// shapes differ from the registry's. DamagedState if a file cannot be read or a digest differs:
-/// memory then holds parts of the state.
+/// Fills the memory of the registry from a state: calls `prepare` of every component, fills all
+/// views, then calls every `restored`. Storage error if components, views, types or shapes differ
+/// from the registry's. DamagedState if a file cannot be read or a digest differs; the memory is
+/// then partly overwritten and must not be used.
 void load_state(const StateRegistry& registry, const SavedState& state);
 
 }  // namespace hearth

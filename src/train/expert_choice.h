@@ -39,9 +39,10 @@ SampleCounts count_expert_tokens(const std::shared_ptr<const OpenedModel>& opene
                                  const TrainConfig& config, const RowSet& rows,
                                  uint64_t data_bytes);
 
-/// The choice of the newest state of --out whose manifest can be read, of the run that ended there
-/// without one, or of --resume's state; nullopt where there is none. A state without a choice for this option and model gives placeholders and no
-/// record: it is refused without a pass of the model.
+/// The choice of the newest state in --out whose manifest can be read, of a run that ended there
+/// without a state, or of the state that --resume names; nullopt if there is none. If the state holds
+/// no choice for these options and this model, returns placeholder experts and an empty record, so
+/// that the later identity check rejects the resume without running the model.
 std::optional<ChosenExperts> saved_experts(const TrainConfig& config, const ModelSpec& spec);
 
 /// "experts: 32 of 128 a layer get adapters (--experts top:25%); they took 71 % of 131072 ...".

@@ -11,7 +11,7 @@ namespace hearth {
 
 namespace {
 
-/// While it lives, homes lie where gradients do: what fills homes fills those.
+/// RAII: redirects weight loads into the gradient buffers until destroyed.
 class HomesInGradients {
  public:
   explicit HomesInGradients(ParameterTable& table) : table_(table) { exchange(); }

@@ -30,7 +30,7 @@ struct Unpacked {
 
 Unpacked unpack(std::string_view packed, size_t piece, size_t room, size_t most = kMost) {
   Unpacked result;
-  const auto decoder = make_decoder(packed, "fuzz", kWindowLog);
+  const auto decoder = make_unpacker(packed, "fuzz", kWindowLog);
   try {
     std::string buffer(room, '\0');
     while (result.text.size() < most) {
@@ -62,7 +62,7 @@ Unpacked unpack(std::string_view packed, size_t piece, size_t room, size_t most 
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view packed(reinterpret_cast<const char*>(data), size);
-  if (!make_decoder(packed, "fuzz", kWindowLog)) return 0;
+  if (!make_unpacker(packed, "fuzz", kWindowLog)) return 0;
   Unpacked at_once;
   {
     // The window that a stream may ask for, and what is kept of the result.

@@ -5,7 +5,7 @@
 
 namespace hearth {
 
-ExitCode run_plan(const Options& options) {
+ExitCode run_plan_command(const Options& options) {
   PlanReport report;
   {
     Console console(console_settings(options));

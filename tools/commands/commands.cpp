@@ -47,7 +47,7 @@ ExitCode run_command(const CommandLine& line) {
     case Command::train: return run_train(options);
     case Command::eval: return run_eval(options);
     case Command::generate: return run_generate(options);
-    case Command::plan: return run_plan(options);
+    case Command::plan: return run_plan_command(options);
     case Command::inspect: return run_inspect(options);
     case Command::tokenize: return run_tokenize(options);
     case Command::export_: return run_export(options);

@@ -39,20 +39,22 @@ std::string joined(const std::vector<std::string>& words, const char* separator)
 }
 
 /// "[tokens; 1 to 1048576; default 2048; also: max_length]".
-std::string facts_of(const Option& option, const CommandEntry& entry,
-                     const std::string& default_text) {
+std::string facts_of(const Option& option, const CommandEntry& entry, const HelpFor& help) {
   const auto listed = [&](const std::vector<std::string>& names) {
     return std::find(names.begin(), names.end(), option.name) != names.end();
   };
   std::vector<std::string> facts;
-  if (!option.unit.empty()) facts.push_back(option.unit);
+  // A command with a placeholder of its own takes another form of value.
+  if (help.placeholder == option.value.placeholder && !option.unit.empty()) {
+    facts.push_back(option.unit);
+  }
   if (!option.value.range.empty()) facts.push_back(option.value.range);
   if (listed(entry.required)) {
     facts.push_back("required");
   } else if (listed(entry.one_of)) {
     facts.push_back("required: one of --" + joined(entry.one_of, ", --"));
-  } else if (!default_text.empty()) {
-    facts.push_back("default " + default_text);
+  } else if (!help.default_text.empty()) {
+    facts.push_back("default " + help.default_text);
   }
   std::vector<std::string> aliases = option.aliases;
   for (std::string& alias : aliases) std::replace(alias.begin(), alias.end(), '-', '_');
@@ -66,7 +68,7 @@ std::string option_help(const Option& option, const CommandEntry& entry) {
   if (!help.placeholder.empty()) head += " " + help.placeholder;
   head += head.size() < kIndent ? std::string(kIndent - head.size(), ' ')
                                 : "\n" + std::string(kIndent, ' ');
-  return head + wrapped(help.help + facts_of(option, entry, help.default_text), kIndent) + "\n";
+  return head + wrapped(help.help + facts_of(option, entry, help), kIndent) + "\n";
 }
 
 }  // namespace

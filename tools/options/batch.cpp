@@ -27,7 +27,7 @@ void add_batch(std::vector<Option>& table) {
         .aliases = {"gradient-accumulation-steps", "grad-accum-steps"}},
        {.name = "batch-tokens", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
         .value = integer_value(&Options::batch_tokens, 1, int64_t{1} << 40), .unit = "tokens",
-        .help = "tokens per step, instead of --grad-accum; rounded up to whole micro-batches",
+        .help = "set the tokens per step instead of --grad-accum; rounds up to whole micro-batches",
         .default_text = "from --grad-accum"},
        {.name = "packing", .group = group, .commands = kOnData, .idle = {generate},
         .value = switch_value(&Options::packing),

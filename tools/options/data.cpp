@@ -22,16 +22,16 @@ void add_data(std::vector<Option>& table) {
                                                      {"alpaca", RowFormat::alpaca},
                                                      {"sharegpt", RowFormat::sharegpt},
                                                      {"tokens", RowFormat::tokens}}),
-        .help = "format of the rows; auto recognizes it by their keys"},
+        .help = "format of the rows; auto: detect it from the keys of the rows"},
        {.name = "chat-template", .group = group, .commands = kTemplate,
         .value = text_value(&Options::chat_template, "FILE|NAME"),
         .help = "chat template: a Jinja file, chatml, or the name of one of the model's templates",
         .default_text = "the model's own"},
        {.name = "template-date", .group = group, .commands = kTemplate,
         .value = date_value(&Options::template_date),
-        .help = "date that chat templates take for today",
+        .help = "date that chat templates use as today",
         .default_text = "today at the first start",
-        .help_for = {{{eval, generate, tokenize}, "date that chat templates take for today",
+        .help_for = {{{eval, generate, tokenize}, "date that chat templates use as today",
                       "today"}}},
        {.name = "train-on", .group = group, .commands = kRows, .idle = {generate},
         .value = choice_value(&Options::train_on,
@@ -47,7 +47,7 @@ void add_data(std::vector<Option>& table) {
                               "prompts and alpaca, else all"}}},
        {.name = "no-special-in-content", .group = group, .commands = kRows, .idle = {generate},
         .value = flag_value(&Options::no_special_in_content),
-        .help = "encode special tokens that stand in messages as plain text"},
+        .help = "treat special tokens inside message content as plain text"},
        {.name = "val-size", .group = group, .commands = kTraining,
         .value = share_or_count_value(&Options::val_size), .unit = "share of the rows, or rows",
         .help = "hold back rows for evaluation, chosen by --seed before packing; instead of "
@@ -55,12 +55,12 @@ void add_data(std::vector<Option>& table) {
         .default_text = "0", .excludes = {{"eval-data"}}, .aliases = {"val-set-size"}},
        {.name = "data-cache", .group = group, .commands = kOnData, .idle = {generate},
         .value = size_value(&Options::data_cache), .unit = "bytes, or with k M G T Ki Mi Gi Ti (64GiB, too)",
-        .help = "limit of the cache of tokenized rows, shared by all runs of the user; drops what "
-                "was not used for longest; 0 = no cache",
+        .help = "limit of the cache of tokenized rows, shared by all runs of the user; evicts the "
+                "least recently used data; 0 = no cache",
         .default_text = "20Gi", .may_change = true},
        {.name = "skip-bad-rows", .group = group, .commands = kRows, .idle = {generate},
         .value = integer_value(&Options::skip_bad_rows, 0), .unit = "rows",
-        .help = "skip and list this many bad rows before one is an error"}});
+        .help = "skip and list up to this many bad rows; the next one is an error"}});
 }
 // clang-format on
 

@@ -22,13 +22,13 @@ void add_state(std::vector<Option>& table) {
        {.name = "final-state", .group = group, .commands = kTraining,
         .value = switch_value(&Options::final_state), .help = "save the state of the last step"},
        {.name = "resume", .group = group, .commands = kTraining, .value = resume_value(),
-        .help = "go on from the newest saved state in --out (auto), begin at step 1 (never), or "
-                "go on from a saved state or run directory DIR",
+        .help = "auto: continue from the newest saved state in --out; never: start at step 1; DIR: "
+                "continue from that saved state or run directory",
         .may_change = true, .aliases = {"resume-from-checkpoint"}},
        {.name = "allow-change", .group = group, .commands = kTraining,
         .value = list_value(&Options::allow_change, "NAMES", true),
         .help = "options that may differ from the saved state on a resume; comma-separated or "
-                "repeatable. A file that keeps its name must keep its content",
+                "repeatable. A file whose path is unchanged must have unchanged content",
         .default_text = "none", .may_change = true},
        {.name = "eval-every", .group = group, .commands = kTraining,
         .value = integer_or_off_value(&Options::eval_every), .unit = "steps",
@@ -41,8 +41,8 @@ void add_state(std::vector<Option>& table) {
         .aliases = {"eval-on-start"}},
        {.name = "samples", .group = group, .commands = kTraining,
         .value = integer_value(&Options::samples, 0, 20), .unit = "prompts",
-        .help = "let the model continue this many prompts before and after training: the first rows "
-                "of the evaluation data, else of the data"},
+        .help = "let the model continue this many prompts before and after training, taken from the "
+                "first rows of --eval-data, or of --data if there is none"},
        {.name = "strict", .group = group, .commands = kTraining,
         .value = flag_value(&Options::strict),
         .help = "exit with 5 if the verdict is an alarm; the result stays"},

@@ -24,7 +24,7 @@ void add_what(std::vector<Option>& table) {
        {.name = "data", .group = group, .commands = kRows, .idle = {generate},
         .value = list_value(&Options::data, "FILE[:WEIGHT]"), .unit = "WEIGHT: passes per epoch, above 0",
         .help = "rows to train on: " + rows,
-        .help_for = {{{plan}, "rows to plan for: " + rows, "none: as --seq-len allows"},
+        .help_for = {{{plan}, "rows to plan for: " + rows, "none: assume full sequences of --seq-len"},
                      {{eval}, "rows to evaluate on: " + rows, "", "FILE"},
                      {{tokenize}, "rows to print as the trainer sees them: " + rows, "none", "FILE"}},
         .aliases = {"dataset", "dataset-name", "datasets", "train-file", "data-path"}},

@@ -88,7 +88,7 @@ ByteStream::ByteStream(const std::string& path) : name_(shown_name(path)) {
   left_ = std::string_view(piece_).substr(0, size);
   const std::string_view head = left_.substr(0, kHead);
   refuse_kinds(head, name_);
-  decoder_ = make_decoder(head, name_);
+  decoder_ = make_unpacker(head, name_);
   if (path != "-") refuse_names(path, decoder_ != nullptr);
 }
 
@@ -122,7 +122,7 @@ bool ByteStream::append_to(std::string& text, size_t most) {
     if (got > 0 && !unpacked_any_) {
       const std::string_view head(target, std::min(got, kHead));
       refuse_kinds(head, name_);
-      if (make_decoder(head, name_))
+      if (make_unpacker(head, name_))
         throw input_error(name_ + ": compressed twice; decompress it once");
       unpacked_any_ = true;
     }

@@ -44,7 +44,7 @@ class ByteStream {
   Hasher hasher_;
   std::string piece_;      // of the file
   std::string_view left_;  // of the piece: not given out, or not unpacked yet
-  std::unique_ptr<Decoder> decoder_;
+  std::unique_ptr<Unpacker> decoder_;
   bool unpacked_any_ = false;
 };
 

@@ -13,15 +13,15 @@
 namespace hearth {
 namespace {
 
-class GzipDecoder final : public Decoder {
+class GzipUnpacker final : public Unpacker {
  public:
-  explicit GzipDecoder(std::string name) : name_(std::move(name)) {
+  explicit GzipUnpacker(std::string name) : name_(std::move(name)) {
     constexpr int kGzipOnly = 16;
     if (inflateInit2(&stream_, MAX_WBITS + kGzipOnly) != Z_OK) throw std::bad_alloc();
   }
-  ~GzipDecoder() override { inflateEnd(&stream_); }
-  GzipDecoder(const GzipDecoder&) = delete;
-  GzipDecoder& operator=(const GzipDecoder&) = delete;
+  ~GzipUnpacker() override { inflateEnd(&stream_); }
+  GzipUnpacker(const GzipUnpacker&) = delete;
+  GzipUnpacker& operator=(const GzipUnpacker&) = delete;
 
   void decode(std::string_view& packed, std::span<char>& room) override {
     if (member_ended_) {
@@ -67,9 +67,9 @@ bool is_zstd(std::string_view head) {
                                       head.substr(1).starts_with("\x2a\x4d\x18"));
 }
 
-class ZstdDecoder final : public Decoder {
+class ZstdUnpacker final : public Unpacker {
  public:
-  ZstdDecoder(std::string name, int window_log) : name_(std::move(name)) {
+  ZstdUnpacker(std::string name, int window_log) : name_(std::move(name)) {
     if (!context_) throw std::bad_alloc();
     ZSTD_DCtx_setParameter(context_.get(), ZSTD_d_windowLogMax, window_log);
   }
@@ -140,10 +140,10 @@ class ZstdDecoder final : public Decoder {
 
 }  // namespace
 
-std::unique_ptr<Decoder> make_decoder(std::string_view head, const std::string& name,
-                                      int zstd_window_log) {
-  if (head.starts_with("\x1f\x8b")) return std::make_unique<GzipDecoder>(name);
-  if (is_zstd(head)) return std::make_unique<ZstdDecoder>(name, zstd_window_log);
+std::unique_ptr<Unpacker> make_unpacker(std::string_view head, const std::string& name,
+                                        int zstd_window_log) {
+  if (head.starts_with("\x1f\x8b")) return std::make_unique<GzipUnpacker>(name);
+  if (is_zstd(head)) return std::make_unique<ZstdUnpacker>(name, zstd_window_log);
   return nullptr;
 }
 

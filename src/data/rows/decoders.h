@@ -9,9 +9,9 @@
 namespace hearth {
 
 /// A packed stream that is fed and drained piece by piece; memory does not grow with it.
-class Decoder {
+class Unpacker {
  public:
-  virtual ~Decoder() = default;
+  virtual ~Unpacker() = default;
   /// Takes bytes from the front of `packed` and puts unpacked ones at the front of `room`, both of
   /// which shrink. With nothing left to take it gives out what it still holds. Input error that
   /// names the file for a damaged stream.
@@ -27,7 +27,7 @@ inline constexpr int kZstdWindowLog = 27;
 /// By the first bytes of a file: gzip (any number of members, zeros behind them) or zstd (any number
 /// of frames, checksums verified where there are some). nullptr for anything else. `name` starts the
 /// messages.
-std::unique_ptr<Decoder> make_decoder(std::string_view head, const std::string& name,
-                                      int zstd_window_log = kZstdWindowLog);
+std::unique_ptr<Unpacker> make_unpacker(std::string_view head, const std::string& name,
+                                        int zstd_window_log = kZstdWindowLog);
 
 }  // namespace hearth

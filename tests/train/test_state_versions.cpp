@@ -18,7 +18,7 @@ void set_version(const std::string& directory, int64_t version) {
   overwrite(path, manifest_text(manifest));
 }
 
-std::string read_by_the_page(const std::string& state) {
+std::string versions_by_the_page(const std::string& state) {
   const std::string command =
       "python3 '" HEARTH_TEST_DATA "/../../scripts/read_state' '" + state + "' 2>&1";
   std::FILE* pipe = ::popen(command.c_str(), "r");
@@ -123,9 +123,9 @@ TEST_CASE("versions: the second reader refuses a newer state, too") {
   const TemporaryDirectory out;
   const SavedRun run;
   const std::string state = save_state(run.registry, out.path(), 1, 5, kExtra).directory;
-  CHECK(read_by_the_page(state).starts_with("0: "));
+  CHECK(versions_by_the_page(state).starts_with("0: "));
   set_version(state, 2);
-  CHECK(read_by_the_page(state) ==
+  CHECK(versions_by_the_page(state) ==
         "1: read_state: format version 2 is newer than this reader knows (1)\n");
 }
 

@@ -28,8 +28,10 @@ std::string in_words(Setting setting) {
     case Setting::no_special_in_content: return "plain special tokens";
     case Setting::out: return "the output directory";
     case Setting::prompt: return "the prompt";
+    case Setting::resume: return "the state to resume";
     case Setting::seed: return "the seed";
     case Setting::seq_len: return "the sequence length";
+    case Setting::steps: return "the number of steps";
     case Setting::template_date: return "the template date";
     case Setting::tokenizer: return "the tokenizer directory";
     case Setting::train_on: return "the trained turns";

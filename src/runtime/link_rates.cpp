@@ -1,7 +1,8 @@
 #include "runtime/link_rates.h"
 
 #include <algorithm>
-#include <chrono>
+
+#include "base/stopwatch.h"
 
 namespace hearth {
 
@@ -25,11 +26,10 @@ LinkRates measure_links(Device& device, uint64_t max_bytes) {
   const auto seconds = [&](std::byte* to, const std::byte* from, size_t n) {
     double best = 1e30;
     for (int i = 0; i < kRuns; ++i) {
-      const auto begin = std::chrono::steady_clock::now();
+      const Stopwatch watch;
       device.copy(*stream, to, from, n);
       stream->synchronize();
-      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-      best = std::min(best, took.count());
+      best = std::min(best, watch.seconds());
     }
     return best;
   };

@@ -1,8 +1,9 @@
 #include "runtime/rate_bench.h"
 
 #include <algorithm>
-#include <chrono>
 #include <span>
+
+#include "base/stopwatch.h"
 
 namespace hearth {
 
@@ -61,11 +62,10 @@ double RateBench::shortest(const std::function<void()>& f) {
   double best = 1e30;
   for (int i = 0; i < 2; ++i) {
     stream_->synchronize();
-    const auto begin = std::chrono::steady_clock::now();
+    const Stopwatch watch;
     f();
     stream_->synchronize();
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    best = std::min(best, took.count());
+    best = std::min(best, watch.seconds());
   }
   return best;
 }

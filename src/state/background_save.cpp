@@ -18,7 +18,7 @@ void BackgroundSave::begin(std::unique_ptr<StateSave> save) {
   outcome_ = {save_->step(), "", 0, 0};
   bug_ = nullptr;
   ended_ = false;
-  begin_ = std::chrono::steady_clock::now();
+  since_begin_.restart();
   try {
     thread_ = std::thread([this] {
       unbind_thread();
@@ -39,8 +39,7 @@ void BackgroundSave::write() {
   } catch (...) {
     bug_ = std::current_exception();
   }
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin_;
-  outcome_.seconds = took.count();
+  outcome_.seconds = since_begin_.seconds();
   ended_ = true;
 }
 

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <exception>
 #include <memory>
 #include <optional>
 #include <string>
 #include <thread>
 
+#include "base/stopwatch.h"
 #include "state/state_save.h"
 
 namespace hearth {
@@ -47,7 +47,7 @@ class BackgroundSave {
   std::unique_ptr<StateSave> save_;
   std::thread thread_;
   std::atomic<bool> ended_{false};
-  std::chrono::steady_clock::time_point begin_;
+  Stopwatch since_begin_;
   SaveOutcome outcome_;
   std::exception_ptr bug_;
 };

@@ -36,7 +36,7 @@ ExitCode train(const TrainConfig& options, Reporter& reporter) {
   const TrainConfig config = as_planned(options);
   RunReporter heard(reporter);
   TrainingRun run(config, heard);
-  const std::optional<SavedState> state = run.check(run.choose_state());
+  const std::optional<SavedState> state = run.choose_state();
   if (run.has_ended(state)) return run.report_end();
   try {
     return run_steps(run, config, state);

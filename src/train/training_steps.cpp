@@ -8,17 +8,19 @@
 #include "base/setting.h"
 #include "base/stop.h"
 #include "base/system.h"
+#include "state/state_digest.h"
 #include "train/lr_schedule.h"
+#include "train/text_samples.h"
 
 namespace hearth {
 
 std::optional<StepResult> TrainingRun::step() {
-  step_begin_ = Clock::now();
+  step_time_.restart();
   const SamplerCursor before = data_.sampler.cursor();
   const std::vector<MicroBatch> batches = data_.sampler.next_step();
-  step_lr_ = learning_rate(config_.lr_schedule, config_.lr, progress_.step, steps_, warmup_);
+  step_lr_ = learning_rate(config_.lr_schedule, config_.lr, progress_.step, *run_.steps, warmup_);
   const StepHooks hooks{[] { return stop_signal() != 0; },
-                        [this](size_t views) { save_.wait_until_safe(views); }};
+                        [this](size_t views) { saves_->wait_until_safe(views); }};
   auto result =
       session_->train_step(batches, {progress_.step + 1, progress_.updates + 1, step_lr_}, hooks);
   if (result) {
@@ -51,49 +53,49 @@ void TrainingRun::record(const StepResult& result) {
   m.loss =
       result.trained_tokens > 0 ? result.loss_sum / static_cast<double>(result.trained_tokens) : 0;
   m.aux_loss = result.aux_loss;
-  if (setup_.settings.z_loss != 0) m.z_loss = result.z_loss;
+  if (model_.settings.z_loss != 0) m.z_loss = result.z_loss;
   m.grad_norm = result.grad_norm;
   m.lr = step_lr_;
   m.tokens = result.tokens;
   m.trained_tokens = result.trained_tokens;
-  m.time_s = seconds_since(step_begin_);
+  m.time_s = step_time_.seconds();
   m.tokens_per_s = static_cast<double>(result.tokens) / m.time_s;
-  const StepBound bound = step_bound(plan_.train->schedule, result.work, setup_.rates->best,
-                                     trained_parameters(setup_.table));
+  const StepBound bound = step_bound(model_.plan.train->schedule, result.work, model_.rates->best,
+                                     trained_parameters(model_.table));
   m.bound_pct = 100 * bound.total_s() / m.time_s;
   m.peak_rss_bytes = peak_resident_bytes();
   m.peak_device_bytes = session_->device_bytes();
   m.bytes = result.link_bytes;
-  m.busy = {{"cpu", result.busy_s}, {"io", io_s_}};
-  io_s_ = 0;
+  m.busy = {{"cpu", result.busy_s}, {"io", log_s_ + saves_->take_seconds()}};
   ++steps_here_;
   step_seconds_ += m.time_s;
   best_step_s_ = steps_here_ == 1 ? m.time_s : std::min(best_step_s_, m.time_s);
-  const auto begin = Clock::now();
+  const Stopwatch writing;
   m.expert_load = expert_load(result.expert_tokens);
   m.skipped = !result.finite;
-  root_.reset();
+  std::optional<Digest> root;
   if (config_.digest_every && progress_.step % *config_.digest_every == 0) {
-    root_ = state_digest(registry_, &session_->pool()).root;
-    m.state_digest = root_->hex();
+    root = state_digest(registry_, &session_->pool()).root;
+    m.state_digest = root->hex();
   }
-  metrics_->append(m);
-  scalars_->step(m);
-  io_s_ += seconds_since(begin);
-  reporter_.step(m, steps_);
-  if (!result.finite) {
-    reporter_.warn_of_event(
-        "step " + std::to_string(m.step) +
-        ": the loss or a gradient is not finite; the step is skipped, weights are unchanged");
-    journal_->event("skipped_step",
-                    {{"step", m.step}, {"loss", m.loss}, {"grad_norm", m.grad_norm}});
-    if (progress_.skipped_in_a_row >= 3) {
-      end_save(true);
-      throw numeric_error(
-          "the loss or a gradient was not finite in three steps in a row up to step " +
-          std::to_string(m.step) + "; try a lower " + spelled(Setting::lr));
-    }
-  }
+  saves_->expect(root);
+  logs_->metrics.append(m);
+  logs_->scalars.step(m);
+  log_s_ = writing.seconds();
+  reporter_.step(m, *run_.steps);
+  if (m.skipped) count_skipped(m);
+}
+
+void TrainingRun::count_skipped(const StepMetrics& m) {
+  reporter_.warn_of_event(
+      "step " + std::to_string(m.step) +
+      ": the loss or a gradient is not finite; the step is skipped, weights are unchanged");
+  logs_->journal.event("skipped_step",
+                       {{"step", m.step}, {"loss", m.loss}, {"grad_norm", m.grad_norm}});
+  if (progress_.skipped_in_a_row < 3) return;
+  saves_->end(true);
+  throw numeric_error("the loss or a gradient was not finite in three steps in a row up to step " +
+                      std::to_string(m.step) + "; try a lower " + spelled(Setting::lr));
 }
 
 bool TrainingRun::evaluation_due() const {
@@ -105,11 +107,11 @@ void TrainingRun::evaluate(const char* when) {
   const EvalResult result = session_->evaluate(*data_.eval, [] { return stop_signal() != 0; });
   if (stop_signal() != 0) return;
   evaluated_step_ = progress_.step;
-  journal_->event("eval", {{"step", progress_.step},
-                           {"when", when},
-                           {"loss", result.loss()},
-                           {"trained_tokens", result.trained_tokens}});
-  scalars_->scalars(progress_.step, {{"eval/loss", result.loss()}});
+  logs_->journal.event("eval", {{"step", progress_.step},
+                                {"when", when},
+                                {"loss", result.loss()},
+                                {"trained_tokens", result.trained_tokens}});
+  logs_->scalars.scalars(progress_.step, {{"eval/loss", result.loss()}});
   if (!std::isfinite(result.loss())) {
     reporter_.warn("evaluation at step " + std::to_string(progress_.step) +
                    ": the loss is not finite");
@@ -124,13 +126,13 @@ void TrainingRun::write_samples(const char* when) {
   const RowSet& rows = data_.eval_rows                      ? data_.eval_rows->training()
                        : data_.rows.validation().rows() > 0 ? data_.rows.validation()
                                                             : data_.rows.training();
-  const SampleWriter writer(config_, setup_.opened->spec);
+  const SampleWriter writer(config_, model_.opened->spec);
   for (const auto& prompt : sample_prompts(rows, config_.samples)) {
     const auto text = writer.continue_prompt(*session_, prompt, [] { return stop_signal() != 0; });
     if (!text) return;
     const std::string shown = writer.text(prompt);
-    journal_->event("sample",
-                    {{"step", progress_.step}, {"when", when}, {"prompt", shown}, {"text", *text}});
+    logs_->journal.event(
+        "sample", {{"step", progress_.step}, {"when", when}, {"prompt", shown}, {"text", *text}});
     reporter_.note("sample, " + std::string(when) + ": " + quoted(with_visible_breaks(shown)) +
                    " -> " + quoted(with_visible_breaks(*text)));
   }

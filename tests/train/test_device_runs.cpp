@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "setup/run_devices.h"
 #include "train/lora_fixture.h"
-#include "train/training_run.h"
+#include "train/planned_run.h"
 
 namespace hearth::test {
 namespace {

@@ -8,7 +8,7 @@
 #include "train/export.h"
 #include "train/lora_fixture.h"
 #include "train/session.h"
-#include "train/training_run.h"
+#include "train/training_data.h"
 
 namespace hearth::test {
 namespace {

@@ -29,8 +29,10 @@ std::string option_of(Setting setting) {
     case Setting::no_special_in_content: return "no-special-in-content";
     case Setting::out: return "out";
     case Setting::prompt: return "prompt";
+    case Setting::resume: return "resume";
     case Setting::seed: return "seed";
     case Setting::seq_len: return "seq-len";
+    case Setting::steps: return "steps";
     case Setting::template_date: return "template-date";
     case Setting::tokenizer: return "tokenizer";
     case Setting::train_on: return "train-on";

@@ -1,0 +1,19 @@
+// Seconds since a moment.
+#pragma once
+
+#include <chrono>
+
+namespace hearth {
+
+class Stopwatch {
+ public:
+  void restart() { begin_ = Clock::now(); }
+  /// Since it was made or restarted.
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point begin_ = Clock::now();
+};
+
+}  // namespace hearth

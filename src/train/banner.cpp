@@ -1,0 +1,89 @@
+#include "train/banner.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/counted.h"
+#include "budget/data_report.h"
+#include "model/adapters.h"
+#include "train/sample_preview.h"
+
+namespace hearth {
+
+namespace {
+
+/// Of a run that trains adapters: what a group has, and what is trained for it.
+std::string group_line(const TrainedGroup& group) {
+  const std::string has = fmt::format("{}: {}, {}", group.name, counted(group.tensors, "tensor"),
+                                      counted(group.parameters, "parameter"));
+  if (group.trained_tensors == 0) return has + "; frozen";
+  const double share = static_cast<double>(group.trained_parameters) /
+                       static_cast<double>(std::max<int64_t>(1, group.parameters));
+  return fmt::format(
+      "{}; its adapters: {}, {} ({:.3g} % of the group's), {} MiB of masters, gradients and "
+      "moments",
+      has, counted(group.trained_tensors, "tensor"), counted(group.trained_parameters, "parameter"),
+      100 * share, (group.trained_parameters * 16 >> 20) + 1);
+}
+
+/// Notes how many tensors of the files are copied and not trained: those of multi-token prediction.
+void describe_unread(const OpenedModel& opened, Reporter& reporter) {
+  std::string first;
+  int64_t count = 0;
+  for (const auto& file : opened.checkpoint->files()) {
+    for (const SafetensorsEntry& entry : file->header().entries) {
+      if (opened.layout.find(entry.name) != nullptr || entry.name.ends_with("inv_freq") ||
+          !opened.checkpoint->family().tied_source(opened.spec, entry.name).empty()) {
+        continue;
+      }
+      if (count++ == 0) first = entry.name;
+    }
+  }
+  if (count == 0) return;
+  reporter.note(
+      fmt::format("multi-token prediction: {} (the first is {}) copied to the result, not trained",
+                  counted(count, "tensor"), quoted(first)));
+}
+
+void describe_adapters(const PlannedRun& run, const TrainConfig& config, Reporter& reporter) {
+  const PlacedModel& model = run.model;
+  for (const TrainedGroup& group : trained_groups(model.table)) reporter.note(group_line(group));
+  if (run.experts) reporter.note(experts_line(*run.experts, model.opened->spec));
+  const uint64_t bytes =
+      adapter_bytes(model.table, model.opened->checkpoint->family(), config.adapter_layout);
+  reporter.note(fmt::format("the adapter file will have {} MiB{}", (bytes >> 20) + 1,
+                            run.experts ? ", with zeros for experts without an adapter" : ""));
+}
+
+}  // namespace
+
+void describe(const PlannedRun& run, const TrainConfig& config, int64_t warmup, bool fresh,
+              Reporter& reporter) {
+  const PlacedModel& model = run.model;
+  reporter.note(fmt::format(
+      "{}: {}, {} of them trained; computing in {} on {}", model.opened->spec.family,
+      counted(all_parameters(model.table), "parameter"), trained_parameters(model.table),
+      name_of(model.settings.compute), places_text(model)));
+  describe_unread(*model.opened, reporter);
+  if (config.method == Method::lora) {
+    describe_adapters(run, config, reporter);
+  } else if (run.experts) {
+    reporter.note(experts_line(*run.experts, model.opened->spec));
+  }
+  for (const std::string& line : data_lines(*run.times.data, *run.steps)) reporter.note(line);
+  if (fresh) {
+    preview_samples(run.data->rows.training(), config, model.opened->spec.eos_ids, reporter);
+  }
+  reporter.note(
+      fmt::format("{}, {} of them warm-up; coefficient of the auxiliary loss {}; plan: {} MiB of "
+                  "memory, {:.0f} "
+                  "tokens/s",
+                  counted(*run.steps, "step"), warmup, Json(model.settings.aux_loss).dump(),
+                  model.plan.host().peak >> 20, run.times.tokens / run.times.step.total_s()));
+  reporter.note(
+      "reproducible: a repeat on this machine and build gives the same bits, with any number of "
+      "threads");
+}
+
+}  // namespace hearth

@@ -1,0 +1,13 @@
+// What a run says about itself before its first step.
+#pragma once
+
+#include "train/planned_run.h"
+
+namespace hearth {
+
+/// Notes the model, what is trained, the data and the plan. `fresh`: the run starts at step 1, and
+/// one sample of the data is shown, too.
+void describe(const PlannedRun& run, const TrainConfig& config, int64_t warmup, bool fresh,
+              Reporter& reporter);
+
+}  // namespace hearth

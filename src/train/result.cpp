@@ -1,0 +1,71 @@
+#include "train/result.h"
+
+#include "base/file_ops.h"
+#include "peft/adapter.h"
+#include "peft/readers.h"
+#include "setup/opened_model.h"
+
+namespace hearth {
+
+namespace {
+
+void write_files(const ParameterTable& table, const Checkpoint& base, const TrainConfig& config,
+                 const FileChanges& changes, const std::string& path) {
+  if (config.method == Method::full) return write_checkpoint(table, base, path, changes);
+  AdapterFileOptions options;
+  options.layout = config.adapter_layout;
+  const ModelName name = model_name(config);
+  options.base_name = name.name;
+  options.revision = name.revision;
+  options.changes = changes;
+  write_adapter(table, base, options, path);
+}
+
+}  // namespace
+
+void write_result(const ParameterTable& table, const Checkpoint& base, const TrainConfig& config,
+                  const FileChanges& changes, const RunDirectory& directory) {
+  directory.require_there();
+  const std::string result = directory.result();
+  if (file_info(result).kind == FileKind::none) {
+    return write_files(table, base, config, changes, result);
+  }
+  const std::string fresh = directory.path() + "/.tmp-new-result";
+  const std::string replaced = directory.path() + "/.trash-result";
+  remove_tree(fresh);
+  remove_tree(replaced);
+  write_files(table, base, config, changes, fresh);
+  rename_no_replace(result, replaced);
+  rename_no_replace(fresh, result);
+  sync_directory(directory.path());
+  remove_tree(replaced);
+}
+
+void tell_result(const ParameterTable& table, const TrainConfig& config,
+                 const RunDirectory& directory, Reporter& reporter) {
+  const std::string result = directory.result(), name = Json(result).dump();
+  reporter.note("finished: " + result);
+  reporter.note("  what happened, on one page: hearth report " + directory.path() +
+                "  (from metrics.jsonl, journal.jsonl and plan.json there)");
+  const bool has_tokenizer = file_info(result + "/tokenizer.json").kind == FileKind::regular;
+  reporter.note(std::string("  from transformers import AutoModelForCausalLM") +
+                (has_tokenizer ? ", AutoTokenizer" : ""));
+  if (config.method == Method::lora) {
+    reporter.note("  from peft import PeftModel");
+    const ModelName base = model_name(config);
+    const std::string revision =
+        base.revision.empty() ? "" : ", revision=" + Json(base.revision).dump();
+    reporter.note("  base = AutoModelForCausalLM.from_pretrained(" + Json(base.name).dump() +
+                  revision + ")");
+    reporter.note("  model = PeftModel.from_pretrained(base, " + name + ")");
+  } else {
+    reporter.note("  model = AutoModelForCausalLM.from_pretrained(" + name + ")");
+  }
+  if (has_tokenizer) reporter.note("  tokenizer = AutoTokenizer.from_pretrained(" + name + ")");
+  if (config.method == Method::full) return;
+  for (const std::string& line : reader_notes(table, config.adapter_layout)) {
+    reporter.note("  # " + line);
+  }
+}
+
+}  // namespace hearth

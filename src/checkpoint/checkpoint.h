@@ -91,20 +91,4 @@ class Checkpoint {
   PublishedLayout layout_;
 };
 
-/// Writes the table's weights as a checkpoint in the names, types, shapes, order and shard plan of
-/// `base`, with config.json, index and companion files copied (less `changes`), into `directory`: must
-/// not exist (usage error), is written as .tmp-NAME beside it, read back and compared, and appears by one
-/// rename, durable. Rounds once, from the master. Tensors of the base that are no part of the model
-/// are copied. A weight that is not finite in its stored type is a numeric error. Failing leaves
-/// nothing behind.
-void write_checkpoint(const ParameterTable& table, const Checkpoint& base,
-                      const std::string& directory, const FileChanges& changes = {});
-
-/// A random checkpoint for a config.json in its family's published layout: matrices normal with
-/// initializer_range, drawn by (seed, tensor name, index); norms one; biases zero. `dtype` from the
-/// config (torch_dtype or dtype; f32 if absent). Tokenizer files are copied from `tokenizer`
-/// unless it is empty. The directory must not exist. One file up to 5 GB of weights, else shards.
-void init_checkpoint(const std::string& config_path, const std::string& directory, uint64_t seed,
-                     const std::string& tokenizer);
-
 }  // namespace hearth

@@ -1,4 +1,5 @@
-// A random checkpoint in a family's published layout.
+#include "checkpoint/checkpoint_init.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <thread>
@@ -12,6 +13,7 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/model_files.h"
 #include "checkpoint/new_directory.h"
+#include "checkpoint/safetensors_writer.h"
 #include "checkpoint/weight_index.h"
 #include "model/weight_copy.h"
 

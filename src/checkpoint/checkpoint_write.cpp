@@ -1,11 +1,12 @@
-// Writing a result: the base's files with other weights.
+#include "checkpoint/checkpoint_write.h"
+
 #include <algorithm>
 #include <vector>
 
 #include "base/error.h"
 #include "base/stop.h"
-#include "checkpoint/checkpoint.h"
 #include "checkpoint/new_directory.h"
+#include "checkpoint/safetensors_writer.h"
 #include "model/parameter_access.h"
 #include "model/weight_copy.h"
 

@@ -62,10 +62,6 @@ Hasher tensor_hasher(const std::string& name, const std::string& type,
 /// Sorts by name and sets the root.
 ContentDigest content_digest(std::vector<std::pair<std::string, Digest>> tensors);
 
-/// For people: sizes, a table with a line a group, one with a line for the tensors of all layers and
-/// experts that are alike.
-std::string inspection_text(const Inspection& inspection);
-Json inspection_json(const Inspection& inspection);
 /// {"digest": {name: hex, ...}, "root": hex}
 Json digest_json(const ContentDigest& digest);
 /// "HEX  NAME" a line, the root last.

@@ -1,11 +1,10 @@
-// What `inspect` prints of a checkpoint.
+#include "checkpoint/inspect_report.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <map>
 
 #include "base/counted.h"
-
-#include "checkpoint/inspect.h"
 
 namespace hearth {
 namespace {

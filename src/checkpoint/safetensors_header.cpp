@@ -1,4 +1,5 @@
-// Checks of a safetensors header: every name once, every byte of the data in exactly one tensor.
+#include "checkpoint/safetensors_header.h"
+
 #include <algorithm>
 
 #include "base/error.h"

@@ -1,10 +1,10 @@
-// Private to the model room: the grammar of a safetensors header.
+// Private to the room: the grammar of a safetensors header.
 #pragma once
 
 #include <string>
 #include <string_view>
 
-#include "checkpoint/safetensors.h"
+#include "checkpoint/safetensors_header.h"
 
 namespace hearth {
 

@@ -1,3 +1,5 @@
+#include "checkpoint/safetensors_writer.h"
+
 #include <cstring>
 
 #include "base/error.h"

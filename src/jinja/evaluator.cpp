@@ -3,9 +3,13 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "jinja/filters.h"
+#include "jinja/functions.h"
+#include "jinja/methods.h"
 #include "jinja/objects.h"
 #include "jinja/operators.h"
-#include "jinja/tables.h"
+#include "jinja/sequences.h"
+#include "jinja/tests.h"
 #include "jinja/write.h"
 
 namespace hearth::jinja {

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "jinja/nested.h"
+#include "jinja/parser.h"
 
 namespace hearth::jinja {
 

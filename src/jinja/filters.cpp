@@ -4,9 +4,11 @@
 #include <charconv>
 #include <cmath>
 
+#include "jinja/format.h"
+#include "jinja/json.h"
 #include "jinja/operators.h"
+#include "jinja/sequences.h"
 #include "jinja/unicode.h"
-#include "jinja/write.h"
 
 namespace hearth::jinja {
 namespace {

@@ -1,16 +1,27 @@
-// Private to the filters: what several of them share.
+// The filters that templates may name, and what their sources share: filters_text.cpp,
+// filters_sequence.cpp, filters_sorting.cpp, and filters.cpp for the rest.
 #pragma once
 
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "jinja/evaluator.h"
-#include "jinja/tables.h"
 
 namespace hearth::jinja {
 
-/// The tables of the files, which find_filter looks through.
+using Filter = Value (*)(Evaluator&, const Value& input, const Arguments& arguments);
+
+/// By name; null for none.
+Filter find_filter(std::string_view name);
+
+struct NamedFilter {
+  std::string_view name;
+  Filter filter;
+};
+
+/// The tables of the sources, which find_filter looks through.
 std::span<const NamedFilter> text_filters();
 std::span<const NamedFilter> sequence_filters();
 std::span<const NamedFilter> sorting_filters();

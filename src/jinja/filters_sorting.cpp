@@ -3,6 +3,7 @@
 
 #include "jinja/filters.h"
 #include "jinja/operators.h"
+#include "jinja/sequences.h"
 #include "jinja/unicode.h"
 
 namespace hearth::jinja {

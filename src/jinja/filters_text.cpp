@@ -2,10 +2,12 @@
 #include <algorithm>
 
 #include "jinja/filters.h"
+#include "jinja/format.h"
 #include "jinja/meter.h"
-#include "jinja/objects.h"
+#include "jinja/methods.h"
 #include "jinja/operators.h"
-#include "jinja/string_methods.h"
+#include "jinja/sequences.h"
+#include "jinja/split.h"
 #include "jinja/unicode.h"
 #include "jinja/write.h"
 

@@ -1,4 +1,5 @@
-// Formats: text % values and format(value, spec).
+#include "jinja/format.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -6,6 +7,7 @@
 
 #include "jinja/meter.h"
 #include "jinja/operators.h"
+#include "jinja/sequences.h"
 #include "jinja/unicode.h"
 #include "jinja/write.h"
 

@@ -1,4 +1,5 @@
-// The functions that every template may call.
+#include "jinja/functions.h"
+
 #include <algorithm>
 #include <array>
 #include <ctime>
@@ -6,6 +7,7 @@
 #include "base/error.h"
 #include "jinja/objects.h"
 #include "jinja/operators.h"
+#include "jinja/sequences.h"
 #include "jinja/write.h"
 
 namespace hearth::jinja {

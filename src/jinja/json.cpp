@@ -1,4 +1,5 @@
-// tojson as transformers sets it up: json.dumps without escapes for HTML, members in their order.
+#include "jinja/json.h"
+
 #include <algorithm>
 #include <cmath>
 

@@ -1,9 +1,10 @@
-// Methods of dicts and lists, and the way to those of texts.
+#include "jinja/methods.h"
+
 #include <algorithm>
 #include <array>
 
 #include "base/error.h"
-#include "jinja/objects.h"
+#include "jinja/meter.h"
 #include "jinja/operators.h"
 #include "jinja/string_methods.h"
 

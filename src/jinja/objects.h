@@ -7,19 +7,10 @@
 
 #include "jinja/ast.h"
 #include "jinja/evaluator.h"
+#include "jinja/functions.h"
+#include "jinja/methods.h"
 
 namespace hearth::jinja {
-
-using Method = Value (*)(Evaluator&, const Value& self, const Arguments& arguments);
-using Function = Value (*)(Evaluator&, const Arguments& arguments);
-
-/// The method of a text, a list or a dict; null for none. TemplateError for one of Python's that is
-/// not supported.
-Method find_method(const Value& self, const std::string& name);
-/// Whether a method of that name changes a list or a dict: templates may not.
-bool is_mutator(const Value& self, const std::string& name);
-/// By name (range, dict, namespace, ...); null for none.
-Function find_function(const std::string& name);
 
 struct MethodObject final : Object {
   MethodObject(Value of, Method of_type) : self(std::move(of)), method(of_type) {

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <cstdio>
 
+#include "jinja/format.h"
 #include "jinja/meter.h"
+#include "jinja/sequences.h"
 #include "jinja/unicode.h"
 #include "jinja/write.h"
 

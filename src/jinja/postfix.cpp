@@ -1,7 +1,9 @@
 // What stands behind an expression: attributes, items, slices, calls, filters and tests.
 #include "base/error.h"
+#include "jinja/filters.h"
 #include "jinja/nested.h"
-#include "jinja/tables.h"
+#include "jinja/parser.h"
+#include "jinja/tests.h"
 
 namespace hearth::jinja {
 

@@ -1,4 +1,5 @@
-// What is walked over, counted, indexed and sliced.
+#include "jinja/sequences.h"
+
 #include <algorithm>
 
 #include "jinja/meter.h"

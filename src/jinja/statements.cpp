@@ -3,6 +3,7 @@
 #include "jinja/evaluator.h"
 #include "jinja/objects.h"
 #include "jinja/operators.h"
+#include "jinja/sequences.h"
 #include "jinja/write.h"
 
 namespace hearth::jinja {

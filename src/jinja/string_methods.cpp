@@ -3,10 +3,12 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "jinja/format_braces.h"
 #include "jinja/meter.h"
 #include "jinja/operators.h"
+#include "jinja/sequences.h"
+#include "jinja/split.h"
 #include "jinja/unicode.h"
-#include "jinja/write.h"
 
 namespace hearth::jinja {
 namespace {

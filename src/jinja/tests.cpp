@@ -1,11 +1,12 @@
-// The tests of templates: x is NAME.
+#include "jinja/tests.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
 #include "jinja/evaluator.h"
+#include "jinja/filters.h"
 #include "jinja/operators.h"
-#include "jinja/tables.h"
 #include "jinja/unicode.h"
 #include "jinja/write.h"
 

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/stop.h"
 #include "checkpoint/new_directory.h"
+#include "checkpoint/safetensors_writer.h"
 #include "model/parameter_access.h"
 #include "model/weight_copy.h"
 

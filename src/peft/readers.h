@@ -9,7 +9,7 @@
 namespace hearth {
 
 /// Which versions the directory of a table's adapters was checked with, and what others lose of it
-/// (docs/adapters.md, "Other versions"). Lines.
+/// (docs/adapters.md, "Versions of PEFT"). Lines.
 std::vector<std::string> reader_notes(const ParameterTable& table, AdapterLayout layout);
 
 }  // namespace hearth

@@ -1,5 +1,5 @@
 // How the adapters of a table stand in a PEFT directory: names, ranks, one scale, and the targets
-// that select exactly them. Not for use outside of writing.
+// that select exactly them.
 #pragma once
 
 #include <map>
@@ -43,5 +43,9 @@ struct AdapterPlan {
   void choose_targets(bool moved, AdapterLayout layout);
   void target_experts(const std::vector<bool>& adapted, bool moved, AdapterLayout layout);
 };
+
+/// Usage error naming the first tensor that is trained and that a PEFT directory cannot hold: of an
+/// expert, of a module that has a pair, too, or an embedding that is the head. For before a run.
+void require_storable(const ParameterTable& table, const Family& family);
 
 }  // namespace hearth

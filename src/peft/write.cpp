@@ -1,4 +1,5 @@
-// Writing a PEFT directory.
+#include "peft/write.h"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -8,6 +9,7 @@
 #include "base/stop.h"
 #include "checkpoint/inspect.h"
 #include "checkpoint/new_directory.h"
+#include "checkpoint/safetensors_writer.h"
 #include "model/parameter_access.h"
 #include "model/weight_copy.h"
 #include "peft/card.h"
@@ -289,8 +291,6 @@ uint64_t adapter_bytes(const ParameterTable& table, const Family& family, Adapte
   const AdapterPlan plan(table, family, layout);
   return AdapterWriter(table, plan, "").bytes(layout);
 }
-
-Digest base_digest(const Checkpoint& base) { return digest_checkpoint(base).root; }
 
 void write_adapter(const ParameterTable& table, const Checkpoint& base,
                    const AdapterFileOptions& options, const std::string& directory) {

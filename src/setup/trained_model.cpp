@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/glob.h"
+#include "peft/targets.h"
 #include "setup/compute_choice.h"
 #include "setup/expert_count.h"
 

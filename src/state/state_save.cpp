@@ -11,6 +11,7 @@
 #include "base/file_ops.h"
 #include "base/planted.h"
 #include "checkpoint/safetensors.h"
+#include "checkpoint/safetensors_writer.h"
 #include "state/state_manifest.h"
 
 namespace hearth {

@@ -7,6 +7,7 @@
 #include "base/counted.h"
 #include "budget/data_report.h"
 #include "model/adapters.h"
+#include "peft/write.h"
 #include "train/sample_preview.h"
 
 namespace hearth {

@@ -9,6 +9,7 @@
 #include "base/setting.h"
 #include "base/utf8.h"
 #include "budget/plan_fit.h"
+#include "data/tokenizer/stream_decoder.h"
 #include "data/tokenizer/tokenizer.h"
 #include "setup/row_requests.h"
 #include "train/generate.h"

@@ -1,8 +1,9 @@
 #include "train/result.h"
 
 #include "base/file_ops.h"
-#include "peft/adapter.h"
+#include "checkpoint/checkpoint_write.h"
 #include "peft/readers.h"
+#include "peft/write.h"
 #include "setup/opened_model.h"
 
 namespace hearth {

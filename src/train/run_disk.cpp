@@ -4,6 +4,7 @@
 
 #include "base/file_ops.h"
 #include "peft/adapter.h"
+#include "peft/write.h"
 
 namespace hearth {
 

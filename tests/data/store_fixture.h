@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "data/samples/epoch_plan.h"
 #include "data/samples/sampler.h"
 
 namespace hearth::test {

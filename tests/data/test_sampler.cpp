@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "data/samples/epoch_plan.h"
 #include "store_fixture.h"
 
 using namespace hearth;

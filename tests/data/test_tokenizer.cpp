@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "data/tokenizer/builtin_tokenizer.h"
 #include "data/tokenizer/byte_alphabet.h"
+#include "data/tokenizer/stream_decoder.h"
 #include "support/temporary_directory.h"
 
 using namespace hearth;

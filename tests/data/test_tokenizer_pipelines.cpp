@@ -8,6 +8,7 @@
 
 #include "base/file_ops.h"
 #include "base/utf8.h"
+#include "data/tokenizer/stream_decoder.h"
 #include "data/tokenizer/tokenizer.h"
 
 using namespace hearth;

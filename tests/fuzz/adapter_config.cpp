@@ -11,8 +11,11 @@
 
 #include "base/error.h"
 #include "base/file_ops.h"
+#include "checkpoint/checkpoint_init.h"
 #include "peft/adapter.h"
 #include "peft/names.h"
+#include "peft/targets.h"
+#include "peft/write.h"
 #include "support/bounded.h"
 #include "support/json_mutator.h"
 #include "support/memory_disk.h"

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "data/tokenizer/stream_decoder.h"
 #include "data/tokenizer/tokenizer.h"
 #include "data/tokenizer/unicode_forms.h"
 #include "support/bounded.h"

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/file_ops.h"
 #include "commands/command_line.h"
+#include "options/command_table.h"
 #include "record/run_directory.h"
 #include "support/bounded.h"
 #include "support/json_mutator.h"

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "checkpoint/safetensors.h"
+#include "checkpoint/safetensors_header.h"
 #include "support/bounded.h"
 #include "support/json_grammar.h"
 #include "support/json_mutator.h"

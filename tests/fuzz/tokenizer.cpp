@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "data/tokenizer/stream_decoder.h"
 #include "data/tokenizer/tokenizer.h"
 #include "support/bounded.h"
 #include "support/json_mutator.h"

@@ -11,10 +11,12 @@
 
 #include "base/glob.h"
 #include "base/random.h"
+#include "checkpoint/safetensors_writer.h"
 #include "model/adapters.h"
 #include "model_fixtures.h"
 #include "peft/adapter.h"
 #include "peft/merge.h"
+#include "peft/write.h"
 #include "support/stored_tensors.h"
 #include "support/temporary_directory.h"
 

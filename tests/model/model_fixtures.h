@@ -16,6 +16,8 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/checkpoint_init.h"
+#include "checkpoint/safetensors_writer.h"
 #include "model/parameter_memory.h"
 
 namespace hearth::test {

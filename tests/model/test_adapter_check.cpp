@@ -1,6 +1,7 @@
 // What is said of an adapter without its base: checks and digests.
 #include "adapter_fixture.h"
 #include "peft/check.h"
+#include "peft/write.h"
 #include "support/stored_tensors.h"
 #include "support/temporary_directory.h"
 

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "adapter_fixture.h"
+#include "peft/write.h"
 
 using namespace hearth;
 using namespace hearth::test;

@@ -3,6 +3,7 @@
 
 #include "adapter_fixture.h"
 #include "layout_fixture.h"
+#include "peft/write.h"
 #include "support/failing_calls.h"
 #include "support/layered_calls.h"
 

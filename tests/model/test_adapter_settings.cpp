@@ -1,5 +1,6 @@
 // What settings of adapter_config.json that PEFT wrote on transformers 4 mean.
 #include "adapter_fixture.h"
+#include "peft/write.h"
 #include "support/temporary_directory.h"
 
 using namespace hearth;

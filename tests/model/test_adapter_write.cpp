@@ -5,6 +5,7 @@
 
 #include "adapter_fixture.h"
 #include "peft/targets.h"
+#include "peft/write.h"
 #include "support/failing_calls.h"
 #include "support/temporary_directory.h"
 

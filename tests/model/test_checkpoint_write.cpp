@@ -2,6 +2,9 @@
 #include <filesystem>
 
 #include "base/random.h"
+#include "checkpoint/checkpoint_init.h"
+#include "checkpoint/checkpoint_write.h"
+#include "checkpoint/safetensors_writer.h"
 #include "model_fixtures.h"
 #include "support/failing_calls.h"
 #include "support/temporary_directory.h"

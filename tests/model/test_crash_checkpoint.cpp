@@ -1,4 +1,5 @@
 // What a power loss may leave of a published checkpoint: nothing under its name, or all of it.
+#include "checkpoint/checkpoint_write.h"
 #include "model_fixtures.h"
 #include "support/crash_states.h"
 #include "support/faulty_calls.h"

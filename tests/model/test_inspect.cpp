@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include "checkpoint/inspect.h"
+#include "checkpoint/inspect_report.h"
 #include "model_fixtures.h"
 #include "support/temporary_directory.h"
 

@@ -1,5 +1,6 @@
 // Experts stored one by one and fused: the same weights, told apart by names alone; results in the
 // layout of the base.
+#include "checkpoint/checkpoint_write.h"
 #include "checkpoint/description.h"
 #include "checkpoint/inspect.h"
 #include "layout_fixture.h"

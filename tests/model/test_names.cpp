@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 
+#include "checkpoint/checkpoint_init.h"
 #include "checkpoint/hub_cache.h"
 #include "checkpoint/model_files.h"
 #include "checkpoint/new_directory.h"

@@ -3,7 +3,9 @@
 #include <filesystem>
 
 #include "adapter_fixture.h"
+#include "checkpoint/checkpoint_write.h"
 #include "model/parameter_access.h"
+#include "peft/write.h"
 #include "place_fixture.h"
 
 using namespace hearth;

@@ -1,6 +1,8 @@
 // The format: what must be refused, with which words, and what must be read.
 #include <unistd.h>
 
+#include "checkpoint/safetensors_header.h"
+#include "checkpoint/safetensors_writer.h"
 #include "model_fixtures.h"
 #include "support/counted_memory.h"
 #include "support/temporary_directory.h"

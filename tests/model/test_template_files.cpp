@@ -1,6 +1,8 @@
 // Chat templates in a folder of their own, as files of a checkpoint.
 #include <filesystem>
 
+#include "checkpoint/checkpoint_init.h"
+#include "checkpoint/checkpoint_write.h"
 #include "model_fixtures.h"
 #include "support/temporary_directory.h"
 

@@ -10,6 +10,7 @@
 
 #include "base/file_ops.h"
 #include "checkpoint/safetensors.h"
+#include "checkpoint/safetensors_writer.h"
 
 namespace hearth::test {
 

@@ -3,6 +3,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "commands/help.h"
 #include "options/option_table.h"
 #include "options/problems.h"
 #include "support/raises.h"

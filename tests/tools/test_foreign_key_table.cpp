@@ -3,6 +3,7 @@
 #include <set>
 
 #include "foreign/keys.h"
+#include "options/option_lookup.h"
 #include "options/option_table.h"
 #include "tools/foreign_fixture.h"
 

@@ -6,6 +6,7 @@
 #include "base/numbers.h"
 #include "commands/commands.h"
 #include "commands/directory_kind.h"
+#include "options/option_lookup.h"
 #include "options/option_table.h"
 #include "support/raises.h"
 #include "tools/foreign_fixture.h"

@@ -8,6 +8,10 @@
 #include <sstream>
 
 #include "commands/command_line.h"
+#include "commands/help.h"
+#include "options/command_table.h"
+#include "options/later.h"
+#include "options/option_lookup.h"
 #include "options/problems.h"
 #include "options/setting_names.h"
 #include "support/raises.h"

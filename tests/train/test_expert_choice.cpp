@@ -2,6 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "base/json.h"
+#include "peft/write.h"
 #include "setup/row_requests.h"
 #include "support/stored_tensors.h"
 #include "train/expert_choice.h"

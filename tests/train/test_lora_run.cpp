@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 
+#include "checkpoint/checkpoint_init.h"
 #include "support/stored_tensors.h"
 #include "train/export.h"
 #include "train/lora_fixture.h"

@@ -8,6 +8,7 @@
 
 #include "base/file_ops.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/checkpoint_init.h"
 #include "data/tokenizer/builtin_tokenizer.h"
 #include "state/state_search.h"
 #include "support/all_op_sets.h"

@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "foreign/keys.h"
+#include "options/later.h"
+#include "options/option_lookup.h"
 #include "options/option_table.h"
 
 namespace hearth {

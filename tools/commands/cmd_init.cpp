@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/paths.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/checkpoint_init.h"
 #include "commands/commands.h"
 #include "data/tokenizer/builtin_tokenizer.h"
 #include "model/family.h"

@@ -4,6 +4,7 @@
 #include "base/file_ops.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/inspect.h"
+#include "checkpoint/inspect_report.h"
 #include "checkpoint/safetensors.h"
 #include "commands/commands.h"
 #include "commands/directory_kind.h"

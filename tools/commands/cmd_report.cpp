@@ -3,6 +3,7 @@
 #include "base/file_ops.h"
 #include "commands/commands.h"
 #include "commands/output.h"
+#include "options/option_lookup.h"
 #include "options/option_table.h"
 #include "report/comparison.h"
 #include "report/page.h"

@@ -6,6 +6,9 @@
 #include "base/file_ops.h"
 #include "commands/given.h"
 #include "commands/option_checks.h"
+#include "options/command_table.h"
+#include "options/later.h"
+#include "options/option_lookup.h"
 #include "options/suggest.h"
 
 namespace hearth {

@@ -21,8 +21,4 @@ struct CommandLine {
 /// that is no configuration at all is an input error.
 CommandLine parse_command_line(const std::vector<std::string>& arguments);
 
-/// `hearth --help`, `hearth COMMAND --help`.
-std::string program_help();
-std::string command_help(Command command);
-
 }  // namespace hearth

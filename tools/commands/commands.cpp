@@ -2,8 +2,10 @@
 
 #include "base/log.h"
 #include "checkpoint/hub_cache.h"
+#include "commands/help.h"
 #include "commands/option_checks.h"
 #include "commands/output.h"
+#include "commands/version.h"
 #include "cpu_kernels/cpu_info.h"
 #include "cpu_kernels/cpu_ops.h"
 #include "device/cuda_runtime.h"

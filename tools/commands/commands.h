@@ -23,9 +23,6 @@ ExitCode run_verify(const Options& options);
 ExitCode run_init(const Options& options);
 ExitCode run_report(const Options& options);
 
-/// What `hearth --version` prints.
-std::string version_text();
-
 /// The settings of stderr for these options.
 ConsoleSettings console_settings(const Options& options);
 

@@ -7,6 +7,9 @@
 #include "base/file_ops.h"
 #include "foreign/datasets.h"
 #include "foreign/keys.h"
+#include "options/command_table.h"
+#include "options/later.h"
+#include "options/option_lookup.h"
 #include "options/suggest.h"
 
 namespace hearth {

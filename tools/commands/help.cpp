@@ -1,9 +1,11 @@
-// The text of --help, from the option table.
+#include "commands/help.h"
+
 #include <algorithm>
 #include <string>
 #include <vector>
 
-#include "commands/command_line.h"
+#include "options/command_table.h"
+#include "options/option_table.h"
 
 namespace hearth {
 namespace {

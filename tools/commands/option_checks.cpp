@@ -6,6 +6,8 @@
 #include "base/numbers.h"
 #include "base/paths.h"
 #include "data/samples/data_files.h"
+#include "options/command_table.h"
+#include "options/option_lookup.h"
 
 namespace hearth {
 namespace {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "commands/given.h"
+#include "options/command_table.h"
 
 namespace hearth {
 

@@ -1,7 +1,5 @@
-// hearth --version: what was built, what it runs on, and the libraries in use. Versions are asked of
-// the loaded library where it can tell, else they are those of the headers.
 #define PCRE2_CODE_UNIT_WIDTH 8
-#include "base/version.h"
+#include "commands/version.h"
 
 #include <fmt/format.h>
 #include <hwloc.h>
@@ -14,7 +12,7 @@
 #include <CLI/Version.hpp>
 #include <nlohmann/json.hpp>
 
-#include "commands/commands.h"
+#include "base/version.h"
 #include "cpu_kernels/cpu_info.h"
 #include "topology/topology.h"
 
@@ -33,6 +31,7 @@ std::string dotted(unsigned major, unsigned minor, unsigned patch) {
   return fmt::format("{}.{}.{}", major, minor, patch);
 }
 
+// Versions are asked of the loaded library where it can tell, else they are those of the headers.
 std::string libraries() {
   const unsigned xxhash = ::XXH_versionNumber();
   return fmt::format(

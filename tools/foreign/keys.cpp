@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "foreign/key_tables.h"
+#include "options/option_lookup.h"
 #include "options/option_table.h"
 
 namespace hearth {

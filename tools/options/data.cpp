@@ -1,5 +1,6 @@
 // Options: how rows are read and which tokens are trained.
 #include "options/groups.h"
+#include "options/special_values.h"
 
 namespace hearth {
 

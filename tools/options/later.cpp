@@ -1,7 +1,8 @@
-// What the contract of the command line names and this version does not have.
+#include "options/later.h"
+
 #include <algorithm>
 
-#include "options/option_table.h"
+#include "options/option_lookup.h"
 
 namespace hearth {
 

@@ -1,5 +1,6 @@
 // Options: adapters.
 #include "options/groups.h"
+#include "options/special_values.h"
 
 namespace hearth {
 

@@ -1,5 +1,6 @@
 // Options: the optimizer, its learning rate, and the losses.
 #include "options/groups.h"
+#include "options/special_values.h"
 
 namespace hearth {
 

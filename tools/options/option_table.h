@@ -70,35 +70,4 @@ struct Option {
 /// In the order of the help.
 const std::vector<Option>& option_table();
 
-/// A command as the help shows it.
-struct CommandEntry {
-  Command command;
-  std::string name;
-  std::string operand;  // "DIR", "[CONFIG.yaml]", "" for none
-  std::string summary;
-  std::vector<std::string> required;     // options
-  std::vector<std::string> one_of = {};  // options of which exactly one is given
-};
-const std::vector<CommandEntry>& command_table();
-const CommandEntry& entry_of(Command command);
-
-/// By name or alias, written with hyphens or underscores; nullptr if there is none.
-const Option* find_option(std::string_view spelling);
-/// Every option of `train` with its value, in table order (TrainConfig::recorded).
-std::vector<TrainConfig::Recorded> recorded_options(const Options& options);
-
-/// Hyphens for underscores.
-std::string with_hyphens(std::string_view name);
-
-/// What the contract of the command line names and this version does not have: exit 2, "not in this
-/// version". An entry leaves here when its option or command comes.
-struct LaterOption {
-  std::string name;
-  bool flag = false;  // takes no value
-  std::vector<std::string> aliases = {};
-};
-const std::vector<LaterOption>& later_options();
-const LaterOption* find_later_option(std::string_view spelling);
-bool is_later_command(std::string_view name);
-
 }  // namespace hearth

@@ -1,5 +1,6 @@
 // Options: where and how the run computes.
 #include "options/groups.h"
+#include "options/special_values.h"
 
 namespace hearth {
 

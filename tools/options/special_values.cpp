@@ -1,4 +1,5 @@
-// Values with a grammar of their own.
+#include "options/special_values.h"
+
 #include <algorithm>
 #include <chrono>
 

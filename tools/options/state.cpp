@@ -1,5 +1,6 @@
 // Options: saved state, evaluation and logs of a run.
 #include "options/groups.h"
+#include "options/special_values.h"
 
 namespace hearth {
 

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "gpu_kernels/libraries/cutlass/kernels.h"
+#include "gpu_kernels/libraries/grouped_libraries.h"
 #include "gpu_kernels/libraries/library_workspace.h"
 
 namespace hearth::HEARTH_GPU {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "data/tokenizer/stream_decoder.h"
+
 namespace hearth {
 namespace {
 

@@ -1,4 +1,5 @@
-// The order of an epoch and its packing.
+#include "data/samples/epoch_plan.h"
+
 #include <algorithm>
 #include <numeric>
 #include <set>
@@ -6,7 +7,6 @@
 #include <utility>
 
 #include "base/random.h"
-#include "data/samples/sampler.h"
 
 namespace hearth {
 namespace {

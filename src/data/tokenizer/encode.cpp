@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "data/tokenizer/tokenizer.h"
 #include "data/tokenizer/tokenizer_parts.h"
 
 namespace hearth {

@@ -1,3 +1,5 @@
+#include "data/tokenizer/stream_decoder.h"
+
 #include "data/tokenizer/tokenizer_parts.h"
 
 namespace hearth {
@@ -27,13 +29,6 @@ std::string StreamDecoder::finish() {
   std::string text = state_->run.finish();
   state_ = std::make_unique<State>(state_->tokenizer, state_->skip_special);
   return text;
-}
-
-std::string Tokenizer::decode(std::span<const int32_t> ids, bool skip_special) const {
-  StreamDecoder decoder(*this, skip_special);
-  std::string text;
-  for (const int32_t id : ids) text += decoder.push(id);
-  return text + decoder.finish();
 }
 
 }  // namespace hearth

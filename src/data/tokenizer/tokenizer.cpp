@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "checkpoint/model_files.h"
 #include "data/json_fields.h"
+#include "data/tokenizer/stream_decoder.h"
 #include "data/tokenizer/tokenizer_parts.h"
 
 namespace hearth {
@@ -104,6 +105,13 @@ Tokenizer::Tokenizer(const Json& tokenizer_json, const Json& tokenizer_config,
 Tokenizer::~Tokenizer() = default;
 Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
+
+std::string Tokenizer::decode(std::span<const int32_t> ids, bool skip_special) const {
+  StreamDecoder decoder(*this, skip_special);
+  std::string text;
+  for (const int32_t id : ids) text += decoder.push(id);
+  return text + decoder.finish();
+}
 
 std::optional<std::string_view> Tokenizer::token(int32_t id) const {
   if (id < 0 || id >= vocabulary_size() || !parts_->by_id[id].present) return std::nullopt;

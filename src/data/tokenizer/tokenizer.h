@@ -88,23 +88,6 @@ class Tokenizer {
   std::unique_ptr<const Parts> parts_;
 };
 
-/// Decodes ids as they come (`generate`): gives out whole UTF-8 characters only, keeps the bytes of
-/// an unfinished one. All of it together is the text that `decode` gives.
-class StreamDecoder {
- public:
-  /// `skip_special`: special tokens give no text. The tokenizer must outlive this.
-  StreamDecoder(const Tokenizer& tokenizer, bool skip_special);
-  ~StreamDecoder();
-  StreamDecoder(const StreamDecoder&) = delete;
-  StreamDecoder& operator=(const StreamDecoder&) = delete;
-  std::string push(int32_t id);  // an id that no token has gives nothing
-  std::string finish();          // what is left, unfinished bytes as U+FFFD
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
-};
-
 /// Encodes each line of a text file (`-`: standard input) and calls `line` with it, in order. Only
 /// "\n" ends a line; an empty line is a text. `add_special` as in EncodeOptions. Input error naming
 /// FILE:LINE for invalid UTF-8 and for lines from 48 MiB on.

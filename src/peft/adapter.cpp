@@ -1,11 +1,12 @@
-// Reading the tensors of a PEFT directory into a table.
+#include "peft/adapter.h"
+
 #include <algorithm>
 
 #include "base/error.h"
 #include "base/stop.h"
+#include "checkpoint/inspect.h"
 #include "model/parameter_access.h"
 #include "model/weight_copy.h"
-#include "peft/adapter.h"
 #include "peft/names.h"
 
 namespace hearth {
@@ -19,6 +20,8 @@ struct Rows {
 };
 
 }  // namespace
+
+Digest base_digest(const Checkpoint& base) { return digest_checkpoint(base).root; }
 
 std::vector<std::pair<std::string, Digest>> AdapterFile::digests() const {
   std::vector<std::pair<std::string, Digest>> out;

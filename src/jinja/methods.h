@@ -1,0 +1,18 @@
+// Methods of dicts and lists, and the way to those of texts.
+#pragma once
+
+#include <string>
+
+#include "jinja/value.h"
+
+namespace hearth::jinja {
+
+using Method = Value (*)(Evaluator&, const Value& self, const Arguments& arguments);
+
+/// The method of a text, a list or a dict; null for none. TemplateError for one of Python's that is
+/// not supported.
+Method find_method(const Value& self, const std::string& name);
+/// Whether a method of that name changes a list or a dict: templates may not.
+bool is_mutator(const Value& self, const std::string& name);
+
+}  // namespace hearth::jinja

@@ -1,0 +1,70 @@
+#include "options/command_table.h"
+
+#include "base/error.h"
+
+namespace hearth {
+
+using enum Command;
+
+const std::vector<CommandEntry>& command_table() {
+  static const std::vector<CommandEntry> table{
+      {train,
+       "train",
+       "[CONFIG.yaml]",
+       "fine-tune a model; resumes by itself if --out holds saved state of the same run",
+       {"model", "data", "out"}},
+      {eval,
+       "eval",
+       "",
+       "print mean cross-entropy per trained token, perplexity and expert load",
+       {"model", "data"}},
+      {generate,
+       "generate",
+       "",
+       "continue a prompt or answer a chat",
+       {"model"},
+       {"prompt", "messages"}},
+      {plan,
+       "plan",
+       "[CONFIG.yaml]",
+       "print what train would do: schedule, memory, time; takes the options of train, needs "
+       "neither "
+       "weights nor data",
+       {"model"}},
+      {inspect, "inspect", "DIR", "show a checkpoint, adapter, saved state or run directory", {}},
+      {tokenize,
+       "tokenize",
+       "[FILE]",
+       "print the token ids of each line of a text (default: stdin), or of the rows of --data",
+       {"model"}},
+      {export_,
+       "export",
+       "",
+       "merge an adapter into its base, or convert saved state to a checkpoint or an adapter; "
+       "keeps "
+       "the base's tensor names, types and files",
+       {"out"},
+       {"adapter", "from-state"}},
+      {verify,
+       "verify",
+       "DIR",
+       "check the content of saved state, a run directory, a checkpoint or an adapter",
+       {}},
+      {init, "init", "", "make a random checkpoint from a config.json", {"config", "out"}},
+      {report,
+       "report",
+       "RUN_DIR",
+       "write one HTML page of a run: curves, throughput, expert load, memory, events, options",
+       {}},
+  };
+  return table;
+}
+
+const CommandEntry& entry_of(Command command) {
+  for (const CommandEntry& entry : command_table()) {
+    if (entry.command == command) return entry;
+  }
+  HEARTH_CHECK(false, "a command without an entry");
+}
+
+}  // namespace hearth

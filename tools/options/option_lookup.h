@@ -1,0 +1,20 @@
+// Finding options in their table.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "options/option_table.h"
+
+namespace hearth {
+
+/// By name or alias, written with hyphens or underscores; nullptr if there is none.
+const Option* find_option(std::string_view spelling);
+/// Every option of `train` with its value, in table order (TrainConfig::recorded).
+std::vector<TrainConfig::Recorded> recorded_options(const Options& options);
+
+/// Hyphens for underscores.
+std::string with_hyphens(std::string_view name);
+
+}  // namespace hearth

@@ -18,13 +18,20 @@ Arguments over(const ConstView& shape, std::initializer_list<ConstView> views) {
   return a;
 }
 
+/// out from a and b, of one shape; b may be empty.
+void compute(Stream& stream, Elementwise op, const ConstView& a, const ConstView& b,
+             const View& out, double limit = 0) {
+  auto arguments = over<ElementwiseArguments>(out, {a, b, out});
+  arguments.op = op;
+  arguments.a = matrix_of<float>(a);
+  arguments.b = matrix_of<float>(b);
+  arguments.out = matrix_of<float>(out);
+  arguments.limit = static_cast<float>(limit);
+  elementwise_on(gpu_stream(stream).handle(), arguments);
+}
+
 void swiglu_forward(Stream& stream, ConstView gate, ConstView up, View h) {
-  auto a = over<ElementwiseArguments>(gate, {gate, up, h});
-  a.op = Elementwise::swiglu;
-  a.a = matrix_of<float>(gate);
-  a.b = matrix_of<float>(up);
-  a.out = matrix_of<float>(h);
-  elementwise_on(gpu_stream(stream).handle(), a);
+  compute(stream, Elementwise::swiglu, gate, up, h);
 }
 
 void swiglu_backward(Stream& stream, ConstView dh, View gate, View up, View h) {
@@ -38,31 +45,15 @@ void swiglu_backward(Stream& stream, ConstView dh, View gate, View up, View h) {
 }
 
 void clamp_forward(Stream& stream, ConstView x, double limit, View y) {
-  auto a = over<ElementwiseArguments>(x, {x, y});
-  a.op = Elementwise::clamp;
-  a.a = matrix_of<float>(x);
-  a.out = matrix_of<float>(y);
-  a.limit = static_cast<float>(limit);
-  elementwise_on(gpu_stream(stream).handle(), a);
+  compute(stream, Elementwise::clamp, x, {}, y, limit);
 }
 
 void clamp_backward(Stream& stream, ConstView dy, ConstView x, double limit, View dx) {
-  auto a = over<ElementwiseArguments>(x, {dy, x, dx});
-  a.op = Elementwise::clamp_gradient;
-  a.a = matrix_of<float>(dy);
-  a.b = matrix_of<float>(x);
-  a.out = matrix_of<float>(dx);
-  a.limit = static_cast<float>(limit);
-  elementwise_on(gpu_stream(stream).handle(), a);
+  compute(stream, Elementwise::clamp_gradient, dy, x, dx, limit);
 }
 
 void add(Stream& stream, ConstView x, ConstView b, View y) {
-  auto a = over<ElementwiseArguments>(y, {x, b, y});
-  a.op = Elementwise::add;
-  a.a = matrix_of<float>(x);
-  a.b = matrix_of<float>(b);
-  a.out = matrix_of<float>(y);
-  elementwise_on(gpu_stream(stream).handle(), a);
+  compute(stream, Elementwise::add, x, b, y);
 }
 
 void cast(Stream& stream, ConstView x, View y) {

@@ -194,33 +194,31 @@ Operand Products::low_rank(Form form, const Operand& from, Maps maps) {
 
 void Products::forward(const Operand& x, const Operand& u, Maps maps, const View& y,
                        bool accumulate) {
-  ProductArgs args;
-  args.a[0] = x;
-  args.a[1] = u;
-  args.c = y.as<float>();
-  args.c_stride = y.stride;
-  args.accumulate = accumulate;
-  run(Form::forward, args, [&](size_t g, ProductGroup& group) {
-    const LinearView& w = *maps[g];
-    set_segment(group, 0, w.weight, w.in());
-    if (u.data != nullptr && w.low_rank) set_segment(group, 1, w.low_rank.b, w.low_rank.rank());
-    group.columns = static_cast<int32_t>(w.out());
-  });
+  product(Form::forward, x, u, maps, y, accumulate);
 }
 
 void Products::dgrad(const Operand& dy, const Operand& v, Maps maps, const View& dx,
                      bool accumulate) {
+  product(Form::dgrad, dy, v, maps, dx, accumulate);
+}
+
+void Products::product(Form form, const Operand& from, const Operand& low_rank, Maps maps,
+                       const View& to, bool accumulate) {
+  const bool forward = form == Form::forward;
   ProductArgs args;
-  args.a[0] = dy;
-  args.a[1] = v;
-  args.c = dx.as<float>();
-  args.c_stride = dx.stride;
+  args.a[0] = from;
+  args.a[1] = low_rank;
+  args.c = to.as<float>();
+  args.c_stride = to.stride;
   args.accumulate = accumulate;
-  run(Form::dgrad, args, [&](size_t g, ProductGroup& group) {
+  run(form, args, [&](size_t g, ProductGroup& group) {
     const LinearView& w = *maps[g];
-    set_segment(group, 0, w.weight, w.out());
-    if (v.data != nullptr && w.low_rank) set_segment(group, 1, w.low_rank.a, w.low_rank.rank());
-    group.columns = static_cast<int32_t>(w.in());
+    const LowRank& pair = w.low_rank;
+    set_segment(group, 0, w.weight, forward ? w.in() : w.out());
+    if (low_rank.data != nullptr && pair) {
+      set_segment(group, 1, forward ? pair.b : pair.a, pair.rank());
+    }
+    group.columns = static_cast<int32_t>(forward ? w.out() : w.in());
   });
 }
 

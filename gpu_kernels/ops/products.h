@@ -73,6 +73,8 @@ class Products {
   void run(Form form, ProductArgs args, const Fill& fill);
   bool run_by_library(Form form, ProductArgs& args, std::vector<ProductGroup>& groups);
   Operand low_rank(Form form, const Operand& from, Maps maps);
+  void product(Form form, const Operand& from, const Operand& low_rank, Maps maps, const View& to,
+               bool accumulate);
 
   GpuStream& stream_;
   GroupedRows rows_;

@@ -1,5 +1,5 @@
-// Settings of the user that messages speak of. A room below says what is wrong and which setting
-// matters; how the user writes that setting (`--seq-len`) is known on top alone.
+// User settings that messages name. A lower room says what is wrong and which setting matters. Only
+// tools and src/setup know how the user writes the setting (`--seq-len`).
 #pragma once
 
 #include <cstdint>
@@ -13,31 +13,39 @@ enum class Setting : uint8_t {
   adapter,
   adapter_layout,
   chat_template,
+  compute_dtype,
   cpu_memory,
   data,
   devices,
   eval_at_start,
   eval_data,
+  expert_r,
   experts,
   format,
   freeze,
   follow_links,
   gpu_memory,
   grad_accum,
+  json,
+  lora_r,
   lora_targets,
   lr,
+  max_new_tokens,
   method,
   micro_batch,
   model,
   no_special_in_content,
   out,
+  plan,
   prompt,
+  recompute,
   resume,
   seed,
   seq_len,
   steps,
   template_date,
   tokenizer,
+  trace,
   train_on,
   trainable,
   val_size,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/setting.h"
 #include "budget/plan_fit.h"
 #include "budget/plan_variant.h"
 
@@ -110,7 +111,7 @@ class Search {
       v.config.devices = subject_.places[static_cast<size_t>(from)].budget.name;
     }
     v.config.devices += ",host";
-    v.add("--devices " + v.config.devices);
+    v.add(spelled(Setting::devices, v.config.devices));
     return take(v);
   }
 
@@ -162,7 +163,7 @@ class Search {
                      [](const Tensor& t) { return t.slot == Slot::embedding; });
     all.emplace_back([name = embedding->name](PlanVariant& v) { return v.freeze(name); });
     all.emplace_back([](PlanVariant& v) { return v.freeze("*.experts.*"); });
-    // Beside --freeze, --trainable would only take tensors out of what is frozen.
+    // Beside frozen globs, trainable ones would only take tensors out of what is frozen.
     if (config_.freeze.empty()) {
       all.emplace_back([](PlanVariant& v) { return v.train_only("*.self_attn.*"); });
     }

@@ -1,5 +1,5 @@
-// What would make a plan fit: changes of the run, each planned as the run would plan it, in the order
-// of how little they change.
+// Changes of a run that make its plan fit, the smallest change first. Each change is planned as the
+// run would plan it.
 #pragma once
 
 #include <memory>
@@ -10,11 +10,11 @@
 
 namespace hearth {
 
-/// A change that fits: options as they are typed, in place of those of the same names, and the peak
-/// that is planned with them.
+/// A change that fits. `options` are written as the user writes them, and replace the user's options
+/// of the same names.
 struct PlanChange {
   std::string options;
-  uint64_t peak = 0;  // of the place that has too little without the change
+  uint64_t peak = 0;  // planned, of the place that has too little without the change
 };
 
 /// The changes that fit, least first; empty if none does or the plan fits. The order of the search

@@ -4,8 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
+#include "base/error_format.h"
 #include "base/file_ops.h"
+#include "base/setting.h"
 
 namespace hearth {
 
@@ -14,16 +15,28 @@ namespace {
 constexpr uint64_t kMaxPlanBytes = uint64_t{16} << 20;
 
 /// What makes a schedule, in the order in which a difference is reported.
-constexpr const char* kFields[] = {"parallel",      "devices",       "workers",
-                                   "compute_dtype", "micro_batches", "tokens_per_micro_batch",
-                                   "recompute",     "group",         "tasks"};
+constexpr const char* kFields[] = {"method",
+                                   "parallel",
+                                   "devices",
+                                   "workers",
+                                   "compute_dtype",
+                                   "micro_batches",
+                                   "tokens_per_micro_batch",
+                                   "recompute",
+                                   "group",
+                                   "tasks"};
+/// Every version of the program has written these.
+constexpr const char* kAlwaysThere[] = {"fits", "memory", "parallel", "devices", "workers"};
 
 class PlanFile {
  public:
   explicit PlanFile(const std::string& path)
       : path_(path), plan_(parse_json(read_file(path, kMaxPlanBytes), path)) {
     if (!plan_.is_object()) refuse("expected an object");
-    for (const char* key : kFields) field(key);
+    for (const char* key : kAlwaysThere) field(key);
+    for (const char* key : kFields) {
+      if (plan_.find(key) == nullptr) refuse_older(key);
+    }
   }
 
   const Json& field(const char* key) const {
@@ -51,18 +64,30 @@ class PlanFile {
 
  private:
   [[noreturn]] void refuse(const std::string& what) const {
-    throw input_error(path_ + ": " + what + "; this is not a plan of 'hearth plan --json'");
+    throw input_error("{}: {}; this is not a plan of '{}'", path_, what, planning());
   }
+
+  [[noreturn]] void refuse_older(const char* key) const {
+    throw input_error("{}: an older version made this plan, without \"{}\"; plan again with '{}'",
+                      path_, key, planning());
+  }
+  static std::string planning() { return "hearth plan " + spelled(Setting::json); }
 
   std::string path_;
   Json plan_;
 };
 
+/// The setting and its file: --plan 'plan.json'.
+std::string named(const TrainConfig& config) {
+  return spelled(Setting::plan, quoted(config.plan_file));
+}
+
 [[noreturn]] void refuse_difference(const TrainConfig& config, const std::string& field,
                                     const std::string& there, const std::string& here) {
-  throw usage_error("--plan " + quoted(config.plan_file) + ": " + field + ": the plan has " +
-                    quoted(there) + ", this run would have " + quoted(here) +
-                    "; give the options of the plan, or plan again");
+  throw usage_error(
+      "{}: {}: the plan has {}, this run would have {}; give the options of the plan, "
+      "or plan again",
+      named(config), field, quoted(there), quoted(here));
 }
 
 /// The places of a plan, but for their lines: what each may use, and its link.
@@ -129,7 +154,7 @@ void require_planned(const TrainConfig& config, const Json& plan) {
   const PlanFile file(config.plan_file);
   const Json* fits = file.json().find("fits");
   if (fits && fits->is_bool() && !fits->as_bool()) {
-    throw usage_error("--plan " + quoted(config.plan_file) + ": fits: the plan does not fit");
+    throw usage_error(named(config) + ": fits: the plan does not fit");
   }
   for (const char* key : kFields) {
     const Json* here = plan.find(key);

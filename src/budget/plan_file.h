@@ -6,13 +6,13 @@
 
 namespace hearth {
 
-/// The options with what the plan file chose in place of what they leave open: workers, compute
-/// type, recompute, group. Without a plan file: the options as they are. An option that says
-/// otherwise stays, for `require_planned` to refuse; input error for a file that is no plan.
+/// Fills in what the options leave open from the plan file: workers, compute type, recompute, group.
+/// Without a plan file, returns the options as they are. An option that contradicts the plan stays;
+/// `require_planned` refuses it. Input error if the file is not a plan, or an older version made it.
 TrainConfig as_planned(const TrainConfig& options);
 
-/// Usage error naming the first field in which the plan of this run (plan_json) is another than that
-/// of the file: what is run, in which order, and every byte that is not measured.
+/// Usage error naming the first field in which this run's plan (plan_json) differs from the file's:
+/// the method, the places, the schedule, and every byte that is not measured.
 void require_planned(const TrainConfig& config, const Json& plan);
 
 }  // namespace hearth

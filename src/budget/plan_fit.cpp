@@ -1,6 +1,7 @@
 #include "budget/plan_fit.h"
 
-#include "base/error.h"
+#include "base/error_format.h"
+#include "base/setting.h"
 
 namespace hearth {
 
@@ -23,8 +24,9 @@ std::string what_is_missing(const Plan& plan) {
 
 void require_fit(const Plan& plan) {
   if (plan.fits()) return;
-  throw usage_error(what_is_missing(plan) + "; a smaller --micro-batch, --seq-len or " +
-                    "--max-new-tokens needs less");
+  throw usage_error("{}; a smaller {}, {} or {} needs less", what_is_missing(plan),
+                    spelled(Setting::micro_batch), spelled(Setting::seq_len),
+                    spelled(Setting::max_new_tokens));
 }
 
 }  // namespace hearth

@@ -8,7 +8,7 @@ namespace hearth {
 
 namespace {
 
-/// Fills the lines of an arena. They share it: the last of them takes what the others leave.
+/// Fills the lines of an arena. The lines share the arena: the last line takes the rest.
 void grade_arena(PlaceLines& place, const MeasuredArena& arena) {
   uint64_t left = arena.bytes;
   MemoryLine* last = nullptr;
@@ -21,7 +21,7 @@ void grade_arena(PlaceLines& place, const MeasuredArena& arena) {
   if (last != nullptr) *last->measured += left;
 }
 
-/// What was measured of a line that is no arena; nullopt for those that are.
+/// The measured bytes of a line that is not an arena; nullopt for arenas.
 std::optional<uint64_t> measured_of(const MemoryLine& line, const MeasuredMemory& measured,
                                     const std::vector<uint64_t>& sums) {
   switch (line.id.use) {

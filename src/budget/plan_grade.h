@@ -1,4 +1,4 @@
-// A plan held against what its run measured.
+// A plan compared with the measurements of its run.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace hearth {
 
-/// The memory of the plan with `measured` of every line and of every peak.
+/// The memory of the plan, with `measured` filled in for every line and every peak.
 std::vector<PlaceLines> graded(const Plan& plan, const MeasuredMemory& measured);
 
 }  // namespace hearth

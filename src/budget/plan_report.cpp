@@ -8,6 +8,7 @@
 
 #include "base/counted.h"
 #include "budget/data_report.h"
+#include "model/adapters.h"
 
 namespace hearth {
 
@@ -200,6 +201,7 @@ Json plan_json(const PlacedModel& model, const PlanTimes& times,
       times.steps ? known(static_cast<double>(*times.steps) * step) : Json(nullptr);
   if (times.data) json["data"] = data_json(*times.data, times.steps);
   json["memory"] = memory_json(*model.opened, memory);
+  json["method"] = has_adapters(model.table) ? "lora" : "full";
   json["parallel"] = std::string(default_planner().name());
   json["devices"] = devices_json(model);
   json["workers"] = static_cast<int64_t>(model.opened->workers);

@@ -12,7 +12,8 @@ void PlanVariant::cut_micro_batch(int64_t sequences) {
   if (sequences == config.micro_batch) return;
   config.grad_accum *= config.micro_batch / sequences;
   config.micro_batch = sequences;
-  add(fmt::format("--micro-batch {} --grad-accum {}", config.micro_batch, config.grad_accum));
+  add(Setting::micro_batch, config.micro_batch);
+  add(Setting::grad_accum, config.grad_accum);
   request.micro_batches = config.grad_accum;
   request.tokens = std::min(request.tokens, config.micro_batch * config.seq_len);
   request.eval_tokens = std::min(request.eval_tokens, config.micro_batch * config.seq_len);
@@ -33,65 +34,65 @@ void PlanVariant::cut_sequences(int64_t length) {
     request.longest = std::max(request.longest, request.cache_rows);
   }
   config.seq_len = length;
-  add(fmt::format("--seq-len {}", length));
+  add(Setting::seq_len, length);
 }
 
 void PlanVariant::recompute_blocks() {
   config.recompute = Recompute::blocks;
   request.recompute = true;
-  add("--recompute blocks");
+  add(spelled(Setting::recompute, "blocks"));
 }
 
 void PlanVariant::drop_rounded_weights() {
   config.compute = ComputeChoice::f32;
-  add("--compute-dtype f32");
+  add(spelled(Setting::compute_dtype, "f32"));
   remake();
 }
 
 bool PlanVariant::freeze(const std::string& glob) {
   config.freeze.push_back(glob);
   // The list as a whole: it may stand in place of the one that was given.
-  for (const std::string& each : config.freeze) add("--freeze '" + each + "'");
+  for (const std::string& each : config.freeze) add(spelled(Setting::freeze, "'" + each + "'"));
   return remake();
 }
 
 bool PlanVariant::train_only(const std::string& glob) {
   config.trainable = {glob};
-  add("--trainable '" + glob + "'");
+  add(spelled(Setting::trainable, "'" + glob + "'"));
   return remake();
 }
 
 bool PlanVariant::train_adapters() {
   config.method = Method::lora;
-  add("--method lora");
+  add(spelled(Setting::method, "lora"));
   return remake();
 }
 
 bool PlanVariant::cut_expert_rank(int64_t rank) {
   if (config.expert_rank.value_or(config.lora_rank) <= rank) return false;
   config.expert_rank = rank;
-  add(fmt::format("--expert-r {}", rank));
+  add(Setting::expert_r, rank);
   return remake();
 }
 
 bool PlanVariant::cut_rank(int64_t rank) {
   if (config.lora_rank <= rank) return false;
   config.lora_rank = rank;
-  add(fmt::format("--lora-r {}", rank));
+  add(Setting::lora_r, rank);
   return remake();
 }
 
 bool PlanVariant::choose_experts(double percent) {
   if (config.experts_top > 0 && config.experts_top <= percent) return false;
   config.experts_top = percent;
-  add(fmt::format("--experts top:{}%", percent));
+  add(spelled(Setting::experts, fmt::format("top:{}%", percent)));
   return remake();
 }
 
 bool PlanVariant::adapt_attention_alone() {
   if (config.lora_targets == std::vector<std::string>{"attention"}) return false;
   config.lora_targets = {"attention"};
-  add("--lora-targets attention");
+  add(spelled(Setting::lora_targets, "attention"));
   return remake();
 }
 

@@ -1,16 +1,17 @@
-// A run changed in some options, for the search for one that fits.
+// A run with some options changed, for the search for a run that fits.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/setting.h"
 #include "budget/plan.h"
 #include "setup/config.h"
 
 namespace hearth {
 
-/// `options` is the change as the command line takes it; `config` and `request` have it.
+/// `options` is the change as the user writes it; `config` and `request` have it.
 struct PlanVariant {
   std::string options;
   TrainConfig config;
@@ -21,6 +22,7 @@ struct PlanVariant {
   std::shared_ptr<const TrainedModel> model;
 
   void add(const std::string& option) { options += (options.empty() ? "" : " ") + option; }
+  void add(Setting setting, int64_t value) { add(spelled(setting, std::to_string(value))); }
 
   /// As many tokens per step in micro-batches of `sequences`.
   void cut_micro_batch(int64_t sequences);
@@ -28,7 +30,7 @@ struct PlanVariant {
   void recompute_blocks();
   void drop_rounded_weights();
 
-  /// Changes of what is trained. The model is made again (false: a run refuses the options).
+  /// These change what is trained, and make the model again. False: a run refuses the options.
   bool freeze(const std::string& glob);
   bool train_only(const std::string& glob);
   bool train_adapters();

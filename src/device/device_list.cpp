@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/error_format.h"
 #include "base/numbers.h"
 #include "base/setting.h"
@@ -217,8 +218,8 @@ VirtualShares share_host(std::span<const DeviceItem> items, std::vector<int> cpu
     if (own == 0) continue;
     if (own >= cpus.size()) {
       throw usage_error(
-          "{}: the virtual devices ask for all of the {} cores; leave the host at least one",
-          spelled(Setting::devices), all);
+          "{}: the virtual devices ask for all cores ({}); leave the host at least one",
+          spelled(Setting::devices), counted(static_cast<int64_t>(all), "core"));
     }
     device.cores.assign(cpus.end() - static_cast<std::ptrdiff_t>(own), cpus.end());
     cpus.resize(cpus.size() - own);

@@ -12,7 +12,7 @@ constexpr const char* kRoleNames[kCopyRoles] = {"weights (stored type)", "master
                                                 "working weights",       "gradients",
                                                 "first moments",         "second moments"};
 
-/// Products read these in the compute type; the gates are always computed in f32.
+/// Whether products read the tensor in the compute type. Router and shared gate are always f32.
 bool enters_products(const ParameterTable& table, TensorId id) {
   const Tensor& t = table.tensor(id);
   if (t.vector || t.slot == Slot::router || t.slot == Slot::shared_gate) return false;

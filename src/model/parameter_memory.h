@@ -10,9 +10,9 @@
 
 namespace hearth {
 
-/// Training keeps master, gradient and moments of what is trained, all of the type `master` (f32;
-/// f64 in gradient checks), and for bf16 compute a rounded working copy of what enters products.
-/// Everything else is kept as stored, once.
+/// Training keeps master, gradient and moments of each trained tensor, all of the type `master` (f32;
+/// f64 in gradient checks). For bf16 compute it also keeps a rounded working copy of each trained
+/// tensor that enters products. All other tensors are kept once, as stored.
 struct CopyPolicy {
   bool training = false;
   Compute compute = Compute::f32;
@@ -20,10 +20,10 @@ struct CopyPolicy {
 };
 
 /// Within an arena tensors follow each other in table order, each at a multiple of this many
-/// elements, whatever the type: so neighbours form runs that lie alike in all arenas.
+/// elements, for any type. So neighbours form runs with the same layout in all arenas.
 inline constexpr int64_t kTensorAlignment = 64;
 
-/// One arena a place and role, in this order; empty ones are left out.
+/// One arena per place and role, in this order. Empty arenas are left out.
 struct ParameterArena {
   Place place;
   CopyRole role;

@@ -50,7 +50,7 @@ class Op<void(Stream&, P...)> final : public AnyOp {
     set_name(name);
     fit_ = fit;
   }
-  /// Adds an implementation behind those that are there.
+  /// Adds an implementation to the end of the list.
   void add(std::string_view back_end, Function* run, Declines* declines = nullptr) {
     list_.push_back({back_end, run, declines, {}});
   }

@@ -75,7 +75,7 @@ struct AdamWOptions {
 };
 
 /// What an AdamW update reads and writes of a tensor, or of a run of tensors: contiguous views of one
-/// shape, which overlap with those of no other.
+/// shape. No two updates have overlapping views.
 struct AdamWTensors {
   View gradient, master, moment1, moment2;
   View working = {};  // may be empty
@@ -96,7 +96,7 @@ struct Labels {
 struct RouterLosses {
   bool pooled = false;    // one share and mean per expert over all layers, as transformers does
   double tokens = 0;      // T, of the micro-batch
-  double aux_weight = 0;  // of the auxiliary loss in what is differentiated
+  double aux_weight = 0;  // factor of the auxiliary loss in the differentiated loss
 };
 
 class OpTable {

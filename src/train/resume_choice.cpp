@@ -57,8 +57,8 @@ void ResumeChoice::accept(const SavedState& state) {
   if (state.step > steps_) {
     throw usage_error(spelled(Setting::steps) + ": the run would end at step " +
                       std::to_string(steps_) + ", but " + state.directory + " is already at step " +
-                      std::to_string(state.step) + "; give more steps, or start a new run in another " +
-                      spelled(Setting::out));
+                      std::to_string(state.step) +
+                      "; give more steps, or start a new run in another " + spelled(Setting::out));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/file_ops.h"
+#include "base/setting.h"
 #include "peft/adapter.h"
 #include "peft/write.h"
 
@@ -52,7 +53,8 @@ void require_disk(const PlacedModel& model, const TrainConfig& config,
   }
   const uint64_t need = disk_needed(model, config, steps), have = free_bytes(place);
   if (need > have) {
-    throw storage_error("--out " + quoted(config.out) + ": " + std::to_string((need >> 20) + 1) +
+    throw storage_error(spelled(Setting::out, quoted(config.out)) + ": " +
+                        std::to_string((need >> 20) + 1) +
                         " MiB are needed for saved states and the result, " +
                         std::to_string(have >> 20) + " MiB are free");
   }
@@ -63,7 +65,8 @@ void require_folder_of_trace(const TrainConfig& config) {
   if (slash == std::string::npos || slash == 0) return;
   const std::string folder = config.trace.substr(0, slash);
   if (file_info(folder).kind == FileKind::directory) return;
-  throw storage_error("--trace " + quoted(config.trace) + ": no such folder; make it first");
+  throw storage_error(spelled(Setting::trace, quoted(config.trace)) +
+                      ": no such folder; make it first");
 }
 
 }  // namespace hearth

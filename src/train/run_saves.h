@@ -59,9 +59,9 @@ class RunSaves {
   RunLogs& logs_;
   RunReporter& reporter_;
 
-  int64_t saved_step_;  // of the newest durable state
+  int64_t saved_step_;     // of the newest durable state
   Stopwatch since_begin_;  // of the last save
-  double begin_s_ = 0;  // that the run stood for the digests of the save in flight
+  double begin_s_ = 0;     // that the run stood for the digests of the save in flight
   double seconds_ = 0;
   int failed_ = 0;  // in a row
   std::string failure_;

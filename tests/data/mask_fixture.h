@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "data/chat/mask.h"
+#include "support/has.h"
 
 namespace hearth::test {
 
@@ -66,10 +67,6 @@ inline std::string refusal(const std::string& source, const Chat& of,
     CHECK(std::string(error.what()).starts_with("FILE:7: "));
     return error.what();
   }
-}
-
-inline bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace hearth::test

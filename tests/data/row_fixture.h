@@ -10,6 +10,7 @@
 #include "base/file_ops.h"
 #include "data/rows/rows.h"
 #include "data/tokenizer/builtin_tokenizer.h"
+#include "support/has.h"
 #include "support/temporary_directory.h"
 
 namespace hearth::test {
@@ -71,10 +72,6 @@ struct RowFixture {
     for (const auto& part : parts) CHECK(message.find(part) != std::string::npos);
   }
 };
-
-inline bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 /// The ids of the built-in tokenizer, its specials as <E>, <S> and </S>.
 inline std::string ids_as_text(const Sample& sample) {

@@ -7,9 +7,11 @@
 #include "base/error.h"
 #include "base/file_ops.h"
 #include "data/chat/messages.h"
+#include "support/has.h"
 #include "support/temporary_directory.h"
 
 using namespace hearth;
+using hearth::test::has;
 
 namespace {
 
@@ -34,10 +36,6 @@ struct Model {
     }
   }
 };
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 const Json kTools = JsonArray{JsonObject{{"name", "f"}}};
 

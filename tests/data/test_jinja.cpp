@@ -4,8 +4,10 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "base/error.h"
+#include "support/has.h"
 
 using namespace hearth;
+using hearth::test::has;
 
 namespace {
 
@@ -24,10 +26,6 @@ std::string refusal(const std::string& source, jinja::Limits limits = few_steps(
     CHECK(error.code() == ExitCode::input);
     return error.what();
   }
-}
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 std::string repeated(const std::string& part, size_t times) {

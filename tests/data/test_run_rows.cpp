@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/sanitized.h"
 #include "run_rows_fixture.h"
+#include "support/has.h"
 #include "support/raises.h"
 
 using namespace hearth;
@@ -20,10 +21,6 @@ std::string refusal(RunRowsFixture& fixture, const std::vector<std::string>& fil
     return error.what();
   }
   return "accepted";
-}
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 // Rows of one id, from `first` on.

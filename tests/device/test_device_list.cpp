@@ -113,9 +113,11 @@ TEST_CASE("virtual devices take cores from the host, and share what they name al
   CHECK(shares.devices[1].memory == 5);
   CHECK(shares.devices[2].h2d == 7);
   CHECK(shares.devices[3].name == "virtual:3");
-  const auto raised = test::raised_by([] {
-    share_host(parse_device_list("virtual:cores=2"), {0, 1});
-  });
-  CHECK(raised.code == ExitCode::usage);
-  CHECK(raised.says("the virtual devices ask for all of the 2 cores"));
+  const auto refused = [](const std::vector<int>& cpus, const std::string& part) {
+    const auto raised =
+        test::raised_by([&] { share_host(parse_device_list("virtual:cores=2"), cpus); });
+    return raised.code == ExitCode::usage && raised.says(part);
+  };
+  CHECK(refused({0, 1}, "the virtual devices ask for all cores (2 cores); leave"));
+  CHECK(refused({0}, "the virtual devices ask for all cores (1 core); leave"));
 }

@@ -8,8 +8,10 @@
 
 #include "cuda_emulator/language.h"
 #include "cuda_emulator/tensor_core.h"
+#include "support/has.h"
 
 using namespace hearth;
+using hearth::test::has;
 
 namespace {
 
@@ -26,10 +28,6 @@ std::string complaint(unsigned threads, const std::function<void()>& kernel) {
     return error.what();
   }
   return "";
-}
-
-bool says(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 /// A sum over the block by halves, with or without its barriers.
@@ -87,9 +85,9 @@ TEST_CASE("emulator: threads that part at a barrier are an error that names them
   const std::string ended = complaint(64, [] {
     if (threadIdx.x < 63) __syncthreads();
   });
-  CHECK(says(ended, "kernel of test, block (0, 0, 0)"));
-  CHECK(says(ended, "waits at __syncthreads"));
-  CHECK(says(ended, "thread 63 has ended"));
+  CHECK(has(ended, "kernel of test, block (0, 0, 0)"));
+  CHECK(has(ended, "waits at __syncthreads"));
+  CHECK(has(ended, "thread 63 has ended"));
   const std::string elsewhere = complaint(64, [] {
     if (threadIdx.x < 32) {
       __syncthreads();
@@ -97,13 +95,13 @@ TEST_CASE("emulator: threads that part at a barrier are an error that names them
       __syncthreads();
     }
   });
-  CHECK(says(elsewhere, "diverged"));
-  CHECK(says(complaint(32,
-                       [] {
-                         if (threadIdx.x != 3) __syncwarp();
-                       }),
-             "waits at __syncwarp"));
-  CHECK(says(complaint(32, [] { __ballot_sync(1, true); }), "leaves out"));
+  CHECK(has(elsewhere, "diverged"));
+  CHECK(has(complaint(32,
+                      [] {
+                        if (threadIdx.x != 3) __syncwarp();
+                      }),
+            "waits at __syncwarp"));
+  CHECK(has(complaint(32, [] { __ballot_sync(1, true); }), "leaves out"));
   CHECK(complaint(64, [] { __syncthreads(); }) == "");  // and the next grid runs as if nothing was
 }
 

@@ -1,4 +1,4 @@
-"""Faults of the mathematics, planted at the boundary of an op or a body (faulty_ops.cpp and
+"""Faults of the mathematics, planted at the boundary of an op or a body (faulty_ops.h and
 faulty_bodies.cpp of tests/support) or in what is read from a file (faulty_files.cpp).
 scripts/planted_faults runs the recorded cases with HEARTH_PLANTED=NAME in their environment; one must
 fail. `section` names the recorded case to run; empty: all of them."""

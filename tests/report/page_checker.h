@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
+#include "support/has.h"
 
 namespace hearth::test {
 
@@ -96,10 +97,6 @@ inline Page checked_page(const std::string& html) {
     CHECK(html.find(word) == std::string::npos);
   }
   return page;
-}
-
-inline bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace hearth::test

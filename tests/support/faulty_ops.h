@@ -10,6 +10,9 @@
 
 namespace hearth::test {
 
+/// The elements, row by row.
+std::vector<float> copy_of(ConstView v);
+
 /// Makes the first element NaN, so that whatever is computed from it is; an empty view stays.
 void spoil(View v);
 

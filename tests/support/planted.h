@@ -1,7 +1,7 @@
 // Plants faults in a test program: with the environment variable HEARTH_PLANTED, names separated by
 // commas, or for the life of a guard. What a fault does is said where it is made, at a seam of the
 // product that tests may change:
-//   faulty_bodies.cpp, faulty_ops.cpp  what tasks compute with, and ops that compute it (replace_body)
+//   faulty_bodies.cpp, faulty_ops.h    what tasks compute with, and ops that compute it (replace_body)
 //   faulty_state.cpp                   components of saved state (decorate_components)
 //   faulty_calls.cpp, faulty_files.cpp calls that reach files, and what they read (FileCalls)
 // The few that have no such seam ask planted() in the product (base/planted.h).

@@ -8,6 +8,7 @@
 #include "commands/directory_kind.h"
 #include "options/option_lookup.h"
 #include "options/option_table.h"
+#include "support/has.h"
 #include "support/raises.h"
 #include "tools/foreign_fixture.h"
 
@@ -36,10 +37,6 @@ Words train(const Words& more) {
   Words words = {"train", "--model", "m", "--data", "d.jsonl", "--out", "o"};
   words.insert(words.end(), more.begin(), more.end());
   return words;
-}
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace

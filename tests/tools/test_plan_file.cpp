@@ -33,6 +33,8 @@ TEST_CASE("--plan: the printed plan is run, or refused by the field that differs
   CHECK(refused({"--recompute", "none"}, 2, "recompute: the plan has"));
   CHECK(refused({"--packing", "off"}, 2, "tokens_per_micro_batch: the plan has"));
   CHECK(refused({"--freeze", "*embed*"}, 2, "the plan has"));
+  CHECK(refused({"--method", "lora", "--recompute", "none"}, 2,
+                "p.json': method: the plan has '\"full\"', this run would have '\"lora\"'"));
   std::string other = printed.out;
   const auto change = [&](const std::string& from, const std::string& to) {
     other = printed.out;
@@ -48,6 +50,10 @@ TEST_CASE("--plan: the printed plan is run, or refused by the field that differs
   CHECK(refused({}, 2, "fits"));
   change("\"group\":", "\"group\": 0, \"was\":");
   CHECK(refused({}, 3, "group: expected a whole number"));
+  change("\"method\": \"full\",", "");
+  CHECK(refused({}, 3, "p.json: an older version made this plan, without \"method\"; plan again"));
+  change("\"parallel\":", "\"was\":");
+  CHECK(refused({}, 3, "\"parallel\" is missing; this is not a plan"));
   write(w.d / "p.json", "[]");
   CHECK(refused({}, 3, "this is not a plan"));
   write(w.d / "p.json", "{");

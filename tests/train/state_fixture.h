@@ -3,6 +3,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <numeric>
 #include <optional>
@@ -89,6 +91,20 @@ inline std::string damage_of(const std::string& directory) {
     return e.what();
   }
   return "";
+}
+
+inline bool has_python() { return std::system("python3 -c pass 2>/dev/null") == 0; }
+
+/// What scripts/read_state prints of a state, errors included, after a line "0" (read) or "1".
+inline std::string read_by_the_page(const std::string& state) {
+  const std::string command =
+      "python3 '" HEARTH_TEST_DATA "/../../scripts/read_state' '" + state + "' 2>&1";
+  std::FILE* pipe = ::popen(command.c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  std::string output;
+  char piece[4096];
+  for (size_t n; (n = std::fread(piece, 1, sizeof piece, pipe)) > 0;) output.append(piece, n);
+  return (::pclose(pipe) == 0 ? "0\n" : "1\n") + output;
 }
 
 inline void overwrite(const std::string& path, const std::string& content) {

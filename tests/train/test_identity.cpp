@@ -11,6 +11,7 @@
 #include "record/run_directory.h"
 #include "setup/template_date.h"
 #include "state/state_manifest.h"
+#include "support/has.h"
 #include "support/raises.h"
 #include "support/temporary_directory.h"
 #include "train/resume.h"
@@ -53,20 +54,16 @@ std::string compared(const Json& saved, const std::vector<std::string>& allowed 
   return told + raised.message;
 }
 
-bool says(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 }  // namespace
 
 TEST_CASE("identity: members that are missing or of another kind") {
   CHECK(compared(identity()).empty());
   for (const char* key : {"options", "model", "data", "eval-data"}) {
     const std::string lacks = std::string("manifest.json: lacks '") + key + "'";
-    CHECK(says(compared(with(key, "5")), lacks));
-    CHECK(says(compared(without(key)), lacks));
+    CHECK(has(compared(with(key, "5")), lacks));
+    CHECK(has(compared(without(key)), lacks));
   }
-  CHECK(says(compared(with("chat-template", "5")), "lacks 'chat-template'"));
+  CHECK(has(compared(with("chat-template", "5")), "lacks 'chat-template'"));
   // What older versions did not record is not compared.
   for (const char* key : {"chat-template", "compute_dtype", "build", "machine"}) {
     CHECK(compared(without(key)).empty());
@@ -74,37 +71,37 @@ TEST_CASE("identity: members that are missing or of another kind") {
   CHECK(compared(with("build", "5")).empty());
   CHECK(compared(with("compute_dtype", "5")).empty());
   CHECK(compared(with("build", "{}")).empty());
-  CHECK(says(compared(with("options", R"({"lr": 5, "model": "m"})")), "--lr was 'unset'"));
-  CHECK(says(compared(with("options", R"({"lr": 5, "model": "m"})"), {"lr"}), "lr: unset -> 1"));
-  CHECK(says(compared(with("build", R"({"version": "0"})")), "build version"));
+  CHECK(has(compared(with("options", R"({"lr": 5, "model": "m"})")), "--lr was 'unset'"));
+  CHECK(has(compared(with("options", R"({"lr": 5, "model": "m"})"), {"lr"}), "lr: unset -> 1"));
+  CHECK(has(compared(with("build", R"({"version": "0"})")), "build version"));
   // The values of five options, the names of all.
   const std::string seven =
       R"({"a": "1", "b": "1", "c": "1", "d": "1", "e": "1", "f": "1", "g": "1"})";
   const std::string told = compared(with("options", "{}"), {}, with("options", seven.c_str()));
-  CHECK(says(told, "--e was 'unset'"));
-  CHECK_FALSE(says(told, "--f was"));
-  CHECK(says(told, "; and 2 more; give the old values, or --allow-change a,b,c,d,e,f,g"));
+  CHECK(has(told, "--e was 'unset'"));
+  CHECK_FALSE(has(told, "--f was"));
+  CHECK(has(told, "; and 2 more; give the old values, or --allow-change a,b,c,d,e,f,g"));
 }
 
 TEST_CASE("identity: lists of files that differ") {
   const std::string other = "changed since the saved state";
-  CHECK(says(compared(with("data", R"([{"file": "a.jsonl", "xxh3": "4"}])")),
-             "'a.jsonl' has other content"));
-  CHECK(says(compared(with("data", R"([{"file": "b.jsonl", "xxh3": "3"}])")),
-             "other files, from 'a.jsonl' on"));
-  CHECK(says(compared(with("data", "[]")), "other files, from 'a.jsonl' on"));
-  CHECK(says(compared(with("eval-data", R"([{"file": "e.jsonl", "xxh3": "5"}])")),
-             "other files, from 'e.jsonl' on"));
-  CHECK(says(compared(with("data", "[5]")), other));
-  CHECK(says(compared(with("data", R"([{"name": "a.jsonl"}])")), other));
-  CHECK(says(compared(with("data", R"([{"file": 5}])")), other));
-  CHECK(says(compared(with("chat-template", R"([{"file": "t.jinja", "xxh3": "6"}])")), other));
+  CHECK(has(compared(with("data", R"([{"file": "a.jsonl", "xxh3": "4"}])")),
+            "'a.jsonl' has other content"));
+  CHECK(has(compared(with("data", R"([{"file": "b.jsonl", "xxh3": "3"}])")),
+            "other files, from 'a.jsonl' on"));
+  CHECK(has(compared(with("data", "[]")), "other files, from 'a.jsonl' on"));
+  CHECK(has(compared(with("eval-data", R"([{"file": "e.jsonl", "xxh3": "5"}])")),
+            "other files, from 'e.jsonl' on"));
+  CHECK(has(compared(with("data", "[5]")), other));
+  CHECK(has(compared(with("data", R"([{"name": "a.jsonl"}])")), other));
+  CHECK(has(compared(with("data", R"([{"file": 5}])")), other));
+  CHECK(has(compared(with("chat-template", R"([{"file": "t.jinja", "xxh3": "6"}])")), other));
 }
 
 TEST_CASE("identity: the type that `auto` means changes by leave alone") {
   const Json saved = with("compute_dtype", "\"f32\"");
-  CHECK(says(compared(saved), "--compute-dtype auto was 'f32'"));
-  CHECK(says(compared(saved, {"compute-dtype"}), "compute-dtype auto: f32 -> bf16"));
+  CHECK(has(compared(saved), "--compute-dtype auto was 'f32'"));
+  CHECK(has(compared(saved, {"compute-dtype"}), "compute-dtype auto: f32 -> bf16"));
   Json before = saved, now = identity();
   before["options"]["compute-dtype"] = "f32";
   now["options"]["compute-dtype"] = "auto";
@@ -133,21 +130,21 @@ TEST_CASE("identity: rows kept for evaluation") {
   CHECK(compared(kept).empty());
   CHECK(compared(identity(), {}, kept).empty());
   CHECK(compared(kept, {}, kept).empty());
-  CHECK(says(compared(kept, {}, with("val-rows", "\"2\"")), "--val-size"));
+  CHECK(has(compared(kept, {}, with("val-rows", "\"2\"")), "--val-size"));
   // Allowed, it may leak: the header says so, beside the change of the option if there is one.
   const std::string leak = "its evaluation losses leak";
-  CHECK(says(compared(kept, {"val-size"}, with("val-rows", "\"2\"")), "val-size: other rows"));
-  CHECK(says(compared(kept, {"val-size"}, with("val-rows", "\"2\"")), leak));
+  CHECK(has(compared(kept, {"val-size"}, with("val-rows", "\"2\"")), "val-size: other rows"));
+  CHECK(has(compared(kept, {"val-size"}, with("val-rows", "\"2\"")), leak));
   Json was = kept, now = with("val-rows", "\"2\"");
   was["options"]["val-size"] = "0.2";
   now["options"]["val-size"] = "0.1";
   const std::string told = compared(was, {"val-size"}, now);
   CHECK(told.starts_with("val-size: 0.2 -> 0.1 ("));
-  CHECK(says(told, leak));
+  CHECK(has(told, leak));
   // Rows that are kept from now on were trained on before.
   Json none = identity();
   none["options"]["val-size"] = "0";
-  CHECK(says(compared(none, {"val-size"}, now), leak));
+  CHECK(has(compared(none, {"val-size"}, now), leak));
 }
 
 TEST_CASE("identity: every field is visited, written and read") {
@@ -186,19 +183,19 @@ TEST_CASE("identity: that of a state of the first version of the program") {
     change(now);
     return compared(saved, {}, now);
   };
-  CHECK(says(changed([](Json& j) { j["options"]["lr"] = "0.01"; }), "--lr was '0.001'"));
-  CHECK(says(changed([](Json& j) { j["options"]["model"] = "\"other\""; }),
-             "--model was 'm' when the state was saved and is 'other' now"));
-  CHECK(says(changed([](Json& j) { j["data"].as_array()[0]["xxh3"] = "0"; }),
-             "'curr.jsonl' has other content"));
-  CHECK(says(changed([](Json& j) { j["compute_dtype"] = "f32"; }), "--compute-dtype auto was"));
+  CHECK(has(changed([](Json& j) { j["options"]["lr"] = "0.01"; }), "--lr was '0.001'"));
+  CHECK(has(changed([](Json& j) { j["options"]["model"] = "\"other\""; }),
+            "--model was 'm' when the state was saved and is 'other' now"));
+  CHECK(has(changed([](Json& j) { j["data"].as_array()[0]["xxh3"] = "0"; }),
+            "'curr.jsonl' has other content"));
+  CHECK(has(changed([](Json& j) { j["compute_dtype"] = "f32"; }), "--compute-dtype auto was"));
   CHECK(changed([](Json& j) { j["build"]["revision"] = "0123"; }) ==
         "build revision: 'bc6737462ef6' -> '0123'\n");
   CHECK(changed([](Json& j) { j["lora"]["scale"] = 1.0; }).empty());
   Json trained = saved;
   trained["trained"] = "0";
   trained["options"]["lora-r"] = "8";
-  CHECK(says(compared(saved, {"lora-r"}, trained), "--lora-r: cannot change on a resume"));
+  CHECK(has(compared(saved, {"lora-r"}, trained), "--lora-r: cannot change on a resume"));
 }
 
 TEST_CASE("identity: changes of earlier resumes are kept where they can be read") {

@@ -6,6 +6,7 @@
 #include "budget/plan_changes.h"
 #include "budget/plan_fit.h"
 #include "support/published_configs.h"
+#include "support/spelled_as_flags.h"
 #include "train/planned_run.h"
 #include "train/training_fixture.h"
 
@@ -117,6 +118,7 @@ TEST_CASE("plan advice: more memory never stops a run from fitting") {
 }
 
 TEST_CASE("plan advice: every change is accepted in place of the options, and fits") {
+  const SpelledAsFlags flags;
   const TrainingFixture f;
   for (const Case& c : kCases) {
     const Subject s(config_of(f, c));
@@ -144,6 +146,7 @@ std::string config_of_30b(const TemporaryDirectory& dir) {
 }
 
 TEST_CASE("plan advice: LoRA on a model of 30 B parameters") {
+  const SpelledAsFlags flags;
   register_all_op_sets();
   const TemporaryDirectory dir;
   TrainConfig config;

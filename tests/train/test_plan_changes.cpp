@@ -5,6 +5,7 @@
 #include "base/system.h"
 #include "budget/placed_model.h"
 #include "budget/plan_changes.h"
+#include "support/spelled_as_flags.h"
 #include "train/training_data.h"
 #include "train/training_fixture.h"
 
@@ -56,6 +57,7 @@ TEST_CASE("plan: what was planned as P fits a budget of P, and a program a littl
 }
 
 TEST_CASE("plan: the smallest change that fits is named, and fits") {
+  const SpelledAsFlags flags;
   FixedSubject s;
   const uint64_t needed = needed_memory(s.with(0), s.request)[kHostPlace];
   const auto change = [&](uint64_t budget) {
@@ -80,6 +82,7 @@ TEST_CASE("plan: the smallest change that fits is named, and fits") {
 }
 
 TEST_CASE("plan: a change is named whenever all of them together fit") {
+  const SpelledAsFlags flags;
   FixedSubject s;
   s.request.recompute = false;
   const auto change = [&](uint64_t budget) {
@@ -108,6 +111,7 @@ TEST_CASE("plan: a change is named whenever all of them together fit") {
 }
 
 TEST_CASE("plan: a refusal is one line that names what runs, and a run with it runs") {
+  const SpelledAsFlags flags;
   TrainingFixture f;
   TrainConfig config = f.config("run");
   config.data = {f.dir / "long.jsonl"};

@@ -6,6 +6,8 @@
 #include "budget/plan_changes.h"
 #include "budget/plan_fit.h"
 #include "budget/plan_grade.h"
+#include "support/has.h"
+#include "support/spelled_as_flags.h"
 #include "train/training_data.h"
 #include "train/training_fixture.h"
 
@@ -14,10 +16,6 @@ namespace {
 
 constexpr Place kDevice = 1;
 constexpr uint64_t kPlenty = uint64_t{1} << 40;
-
-bool says(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 /// A run whose blocks, all or the experts, are on a device that the host does not reach.
 struct Placed {
@@ -104,15 +102,16 @@ TEST_CASE("plan places: each place is held against its own budget") {
   CHECK(small.short_place() == kDevice);
   const std::string missing = what_is_missing(small);
   INFO(missing);
-  CHECK(says(missing, "MiB of the memory of cuda:0 and "));
-  CHECK_FALSE(says(missing, "host memory"));
+  CHECK(has(missing, "MiB of the memory of cuda:0 and "));
+  CHECK_FALSE(has(missing, "host memory"));
   const Plan both = make_plan(p.with(uint64_t{1} << 20, device / 2), p.request);
   CHECK(both.short_place() == kHostPlace);
-  CHECK(says(what_is_missing(both), "MiB of host memory and 1 MiB may be used, and "));
-  CHECK(says(what_is_missing(both), "cuda:0"));
+  CHECK(has(what_is_missing(both), "MiB of host memory and 1 MiB may be used, and "));
+  CHECK(has(what_is_missing(both), "cuda:0"));
 }
 
 TEST_CASE("plan places: a refusal names the device, and the experts go to the host first") {
+  const SpelledAsFlags flags;
   Placed p(true);
   p.request.recompute = true;
   p.config.micro_batch = 1;
@@ -130,9 +129,9 @@ TEST_CASE("plan places: a refusal names the device, and the experts go to the ho
   const std::string line =
       refusal(plan, {{"--devices cuda:0,host", 5 << 20}}, needed_memory(subject, p.request));
   INFO(line);
-  CHECK(says(line, "memory of cuda:0"));
-  CHECK(says(line, "the smallest change that fits: --devices cuda:0,host (5 MiB)"));
-  CHECK(says(line, "--gpu-memory " + whole_mebibytes(needed) + "Mi, if cuda:0 has it"));
+  CHECK(has(line, "memory of cuda:0"));
+  CHECK(has(line, "the smallest change that fits: --devices cuda:0,host (5 MiB)"));
+  CHECK(has(line, "--gpu-memory " + whole_mebibytes(needed) + "Mi, if cuda:0 has it"));
   // 4 MiB stay free of what is planned for another run.
   const uint64_t room = needed + (uint64_t{4} << 20) - experts / 2;
   const auto changes = changes_that_fit(p.model.opened, p.with(kPlenty, room), p.request, p.config);

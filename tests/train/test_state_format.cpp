@@ -1,6 +1,5 @@
 // A saved state is what docs/checkpoint-format.md says: scripts/read_state, written from the page
 // alone, finds the same digests.
-#include <cstdio>
 #include <memory>
 
 #include "train/state_fixture.h"
@@ -8,22 +7,8 @@
 namespace hearth::test {
 namespace {
 
-/// What a command writes to stdout, after its exit status.
-std::string output_of(const std::string& command) {
-  std::FILE* pipe = ::popen((command + " 2>/dev/null").c_str(), "r");
-  if (pipe == nullptr) return "-1";
-  std::string output;
-  char piece[4096];
-  for (size_t n; (n = std::fread(piece, 1, sizeof piece, pipe)) > 0;) output.append(piece, n);
-  return std::to_string(::pclose(pipe)) + "\n" + output;
-}
-
-std::string read_by_the_page(const std::string& state) {
-  return output_of("python3 '" HEARTH_TEST_DATA "/../../scripts/read_state' '" + state + "'");
-}
-
 TEST_CASE("a state can be read by the page that describes it") {
-  if (!output_of("python3 -c pass").starts_with("0\n")) SKIP("no python3 on this machine");
+  if (!has_python()) SKIP("no python3 on this machine");
   const TemporaryDirectory out;
   SavedRun run;
   // Every length that a short digest may have, and longer ones.

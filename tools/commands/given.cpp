@@ -48,10 +48,10 @@ class LookUp {
     const Option* option = find_option(entry.key);
     if (option && !option->taken_by(command_)) option = nullptr;
     if (entry.is_null && (foreign || option || find_later_option(entry.key))) {
-      // What a recorded configuration writes for an option without a value needs no word.
-      if (option && option->value.get(Options()) != "null") {
-        place_.notes.push_back(named.where + ": null: not given");
-      }
+      // A recorded configuration has null for own options without a value, which needs no word.
+      const bool recorded = option && option->name == with_hyphens(entry.key) &&
+                            option->value.get(Options()) == "null";
+      if (!recorded) place_.notes.push_back(named.where + ": null: not given");
       return;
     }
     if (asks_for_adapters(entry)) {

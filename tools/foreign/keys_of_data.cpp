@@ -212,7 +212,7 @@ std::vector<ForeignKey> foreign_keys_of_data() {
       {"truncation-mode", "overflow", {{"keep_start", "truncate"}}, refuse, "rows are cut at the end; use keep_start"},
       {"pad-to-*", "", {}, ignore, ""},  // no padding is ever computed
       {"padding-free", "", {}, ignore, ""},
-      {"packing-strategy", "", {}, ignore, "documents are packed in the order drawn and never cut"},
+      {"packing-strategy", "", {}, ignore, "packing takes the longest documents first and never cuts one"},
       {"sample-packing-*", "", {}, ignore, ""},
       {"eval-sample-packing", "", {}, ignore, "evaluation packs as training does; its loss is the same with and without"},
       {"eval-packing", "", {}, ignore, "evaluation packs as training does; its loss is the same with and without"},

@@ -9,9 +9,9 @@
 
 namespace hearth {
 
-/// Tasks run where their blocks are. A training step is layer-major: the micro-batches of a group
-/// pass each layer together, so its weights are read once for all of them. Activations grow with the
-/// group.
+/// Tasks run where their blocks are. A training step is layer-major: each micro-batch of a group
+/// passes a layer before any of them enters the next. Every task reads the weights of its layer, so
+/// a layer's weights are used by consecutive tasks. Activations grow with the group.
 const Planner& single_planner();
 
 /// `train_within` for budgets of the arenas alone, in bytes by place; places beyond them have no

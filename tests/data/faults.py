@@ -2,10 +2,10 @@
 
 A fault of READ is planted in the tokenizer.json that a test reads (tests/support/faulty_files.cpp).
 
-A fault of FAULTS is inside a function. It is one replacement in one file, where `old` occurs once. These functions call each other
-within a file: nothing between them is a seam that a test could change. So scripts/planted_faults
-compiles the one file with the fault and links it in front of the libraries of the built test_data.
-`units` are the sources to compile if the fault is in a header."""
+A fault of FAULTS is inside a function. It is one replacement in one file, where `old` occurs once.
+These functions call each other within a file: nothing between them is a seam that a test could
+change. So scripts/planted_faults compiles the one file with the fault and links it in front of the
+libraries of test_data. `units` are the sources to compile if the fault is in a header."""
 from collections import namedtuple
 
 Fault = namedtuple("Fault", "name file old new units", defaults=((),))

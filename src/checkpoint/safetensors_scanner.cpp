@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "checkpoint/safetensors.h"
 
 namespace hearth {
 namespace {

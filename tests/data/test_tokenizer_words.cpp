@@ -1,16 +1,18 @@
 // Words: which merge counts, what the cache of words keeps apart, words of any length.
 #include <catch2/catch_test_macros.hpp>
 
+#include "base/file_ops.h"
 #include "base/random.h"
 #include "data/tokenizer/tokenizer.h"
 #include "data/tokenizer/word_cache.h"
+#include "support/temporary_directory.h"
 
 using namespace hearth;
 
 namespace {
 
-// Letters a to h, and merges of two tokens each, in order of rank.
-Tokenizer with_merges(const std::vector<std::pair<std::string, std::string>>& merges) {
+// A tokenizer.json: letters a to h, and merges of two tokens each, in order of rank.
+Json file_with(const std::vector<std::pair<std::string, std::string>>& merges) {
   Json json = parse_json(R"({"model": {"type": "BPE"}})", "words");
   JsonObject vocabulary;
   const auto add = [&](const std::string& token) {
@@ -27,7 +29,11 @@ Tokenizer with_merges(const std::vector<std::pair<std::string, std::string>>& me
   }
   json["model"]["vocab"] = vocabulary;
   json["model"]["merges"] = list;
-  return Tokenizer(json, Json(), "words");
+  return json;
+}
+
+Tokenizer with_merges(const std::vector<std::pair<std::string, std::string>>& merges) {
+  return Tokenizer(file_with(merges), Json(), "words");
 }
 
 std::string joined(const Tokenizer& tokenizer, std::string_view word) {
@@ -44,7 +50,10 @@ TEST_CASE("the lowest rank first, the leftmost of equal ones, the last of equal 
   CHECK(joined(with_merges({{"b", "c"}, {"a", "b"}}), "abc") == "a bc");
   CHECK(joined(with_merges({{"a", "b"}, {"b", "c"}}), "abc") == "ab c");
   CHECK(joined(with_merges({{"a", "a"}}), "aaaaa") == "aa aa a");
-  CHECK(joined(with_merges({{"a", "b"}, {"b", "c"}, {"a", "b"}}), "abc") == "a bc");
+  const test::TemporaryDirectory directory;
+  write_file_atomically(directory.path() + "/tokenizer.json",
+                        file_with({{"a", "b"}, {"b", "c"}, {"a", "b"}}).dump());
+  CHECK(joined(Tokenizer(directory.path()), "abc") == "a bc");
 }
 
 TEST_CASE("long words merge as short ones do") {

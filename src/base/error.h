@@ -20,7 +20,7 @@ enum class ExitCode : int {
   input = 3,     // data, checkpoint or configuration is bad
   storage = 4,   // disk full, no permission, corrupt saved state
   numeric = 5,   // loss or gradient not finite
-  device = 6,    // a peer or a device failed
+  device = 6,    // a device failed
   stopped = 75,  // stopped on a signal, state saved
 };
 

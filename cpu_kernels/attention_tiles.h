@@ -1,7 +1,7 @@
-// What attention's forward and backward share. Scores are kept transposed, a row a key and a column
-// ("lane") a query: then maxima, sums and corrections run over whole rows, and scores are the right
-// side of the next product as they stand. The heads of a group share their keys, so their queries
-// are lanes of one tile: lane f of a sequence is query f / group of head f % group.
+// Shared by attention's forward and backward. Scores are transposed: rows are keys, columns
+// ("lanes") are queries. So maxima, sums and corrections run over whole rows, and the next product
+// takes scores as its right operand. The heads of a group share keys, so their queries are lanes of
+// one tile: lane f of a sequence is query f / group of head f % group.
 #pragma once
 
 #include <algorithm>
@@ -12,19 +12,19 @@
 
 namespace hearth {
 
-constexpr int64_t kLanes = 64;  // queries (times heads of a group) in a tile
+constexpr int64_t kLanes = 64;  // lanes of a tile, a lane per query and head of a group
 constexpr int64_t kKeys = 112;  // keys in a block
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
 
 /// Scores of a block of keys: [kKeys, kLanes].
 using Scores = float*;
 
-/// One sequence for one key-value head.
+/// The rows of one sequence.
 struct AttentionSequence {
   int64_t query_begin, queries, key_begin, keys;
 
   AttentionSequence(const SequenceOffsets& offsets, int64_t n);
-  /// The last key that query i sees, and the first one.
+  /// The last and the first key that query i sees.
   int64_t last_key(int64_t i) const { return keys - queries + i; }
   int64_t first_key(int64_t i, int64_t window) const {
     return window > 0 && last_key(i) >= window ? last_key(i) - window + 1 : 0;
@@ -39,33 +39,33 @@ struct LaneBlock {
   int64_t begin, count;  // lanes of the sequence
 
   int64_t group() const { return shape.heads / shape.kv_heads; }
-  /// `count` rounded up to whole vectors: lanes past the end hold zeros.
+  /// `count` rounded up to whole vectors. Lanes past the end hold zeros.
   int64_t padded() const { return (count + 15) / 16 * 16; }
   int64_t query(int64_t lane) const { return (begin + lane) / group(); }
   int64_t row(int64_t lane) const { return sequence.query_begin + query(lane); }
   int64_t head(int64_t lane) const { return kv_head * group() + (begin + lane) % group(); }
   int64_t first_key() const { return sequence.first_key(query(0), shape.window); }
   int64_t last_key() const { return sequence.last_key(query(count - 1)); }
-  /// Keys [begin, begin + n) of the sequence, this head's columns.
+  /// Keys [key, key + n) of the sequence, columns of this head.
   ConstView key_block(const ConstView& kv, int64_t key, int64_t n) const;
 };
 
-/// Rows of the lanes' heads, times `scale`, as [kLanes, d], zeros past the end.
+/// Copies the lanes of x, times `scale`, to `rows` [kLanes, d]; zeros past the end.
 void gather_lanes(const LaneBlock& lanes, const ConstView& x, float scale, float* rows);
-/// The same transposed: [d, kLanes].
+/// Transposes [kLanes, d] to [d, kLanes].
 void transpose_lanes(const float* rows, int64_t d, float* transposed);
-/// Writes [d, kLanes] to the lanes' heads, each lane times its scale; `rows` is scratch.
+/// Writes [d, kLanes] to the lanes of x, each times its scale; `rows` is scratch.
 void scatter_lanes(const LaneBlock& lanes, const float* transposed, const float* lane_scale,
                    float* rows, View x);
 
-/// Sets the scores that a lane may not see to kMasked; keys [key, key + n) of the sequence.
+/// Sets scores of keys [key, key + n) that a lane may not see to kMasked.
 void mask_scores(const LaneBlock& lanes, int64_t key, int64_t n, Scores scores);
 
-/// What either direction takes from the worker's scratch, at most.
+/// Upper bound of the worker scratch that either direction takes.
 size_t attention_tile_scratch(const AttentionShape& shape);
 
-/// Runs f(sequence number) for the sequences that have elements in [begin, end) of `offsets`, each
-/// scaled by `factor`.
+/// Calls f(n) for each sequence n that overlaps [begin, end), with `offsets` multiplied by
+/// `factor`.
 template <class F>
 void for_sequences(const ConstView& offsets, int64_t factor, int64_t begin, int64_t end,
                    const F& f) {
@@ -77,7 +77,7 @@ void for_sequences(const ConstView& offsets, int64_t factor, int64_t begin, int6
   }
 }
 
-/// Checks the ends of the offsets against the rows that there are.
+/// Checks the offsets against the numbers of rows.
 void check_offsets(const SequenceOffsets& offsets, const ConstView& q, const ConstView& k);
 
 }  // namespace hearth

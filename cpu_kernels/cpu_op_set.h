@@ -15,7 +15,7 @@ class CpuOps final : public OpSet {
   bool has_in_hardware(Compute compute) const override;
 };
 
-/// Each adds the ops that the source of its name implements.
+/// Each function adds the ops of the source file that it is named for.
 namespace cpu {
 void add_attention_backward(OpTable& ops);
 void add_attention_forward(OpTable& ops);

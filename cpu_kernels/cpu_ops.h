@@ -1,20 +1,21 @@
-// The fast CPU back end of the op set: f32 products by a packed kernel of its own, which also takes
-// other stored types, bf16 products by oneDNN where the CPU has them, and OpenMP tiles.
+// The fast CPU back end of the op set. Its own packed kernel computes f32 products from any stored
+// type. oneDNN computes bf16 products if the CPU supports them. OpenMP runs the tiles.
 #pragma once
 
 #include "ops/op_set.h"
 
 namespace hearth {
 
-/// Named "cpu". Activations are f32; weights are computed in f32 or bf16. Streams must be of a host
-/// device (`host_stream`). Thread-safe: it holds no state.
+/// Named "cpu". Activations are f32; products are f32 or bf16. Streams must be host streams
+/// (`host_stream`). Thread-safe: it has no state.
 ///
 /// Tiles are cut by shape alone and every element is summed in one fixed order, so results do not
-/// depend on the number of workers. They may depend on the machine, whose instructions oneDNN chooses
-/// by, and a row's on how many rows come with it, which decides the kind of product.
+/// depend on the number of workers. They can depend on the machine's instruction set, which
+/// oneDNN's choices follow. A row's results can depend on the number of rows, which decides the
+/// kind of product.
 const OpSet& cpu_ops();
 
-/// Makes it known to `find_op_set`. Called once (tools/commands/commands.cpp).
+/// Registers the op set for `find_op_set`. Call once (tools/commands/commands.cpp).
 void register_cpu_ops();
 
 }  // namespace hearth

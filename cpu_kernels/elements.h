@@ -1,4 +1,4 @@
-// Elementwise work on views of one shape: contiguous ones as one long row.
+// Elementwise work on views of one shape. Contiguous views count as one long row.
 #pragma once
 
 #include <initializer_list>
@@ -7,7 +7,7 @@
 
 namespace hearth {
 
-/// `count` elements from (row, col) on; where all views are contiguous they go on over row ends.
+/// `count` elements from (row, col) on. If all views are contiguous, they may cross row ends.
 struct Elements {
   int64_t row, col, count;
 };

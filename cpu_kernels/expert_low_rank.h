@@ -1,4 +1,4 @@
-// The [rows, rank] products of the experts' low-rank pairs, for the rows of a chunk.
+// The [rows, rank] products of the experts' low-rank pairs, per chunk of rows.
 #pragma once
 
 #include <array>
@@ -14,11 +14,11 @@ inline constexpr std::array kExpertMaps = {&ExpertView::gate, &ExpertView::up, &
 inline constexpr std::array kExpertGradients = {&ExpertGradient::gate, &ExpertGradient::up,
                                                 &ExpertGradient::down};
 
-/// Its memory lies in the scratch it is given. A map without a pair costs nothing.
+/// Takes its memory from the given scratch. Maps without a pair cost nothing.
 class ExpertLowRank {
  public:
-  /// A product to make for each expert's rows: scale * drop(from) A^T of a map, or with `output`
-  /// scale * from B. `from` has the rows of the chunk alone, or those of all chunks.
+  /// A product for each expert's rows: scale * drop(from) A^T of a map, or, with `output`, scale *
+  /// from B. `of_chunk`: `from` has only the rows of the chunk, else the rows of all chunks.
   struct Product {
     int map;
     bool output;
@@ -32,7 +32,7 @@ class ExpertLowRank {
   bool any() const { return rank_ > 0; }
   void make(const ExpertChunks& chunk, std::span<const Product> products) const;
 
-  /// What `make` made for these rows, where the map has a pair.
+  /// The result of `make` for these rows; no columns if the map has no pair.
   ConstView input(const ExpertChunks& chunk, int map, int64_t expert, Range rows) const {
     return at(chunk, map, false, expert, rows);
   }
@@ -50,7 +50,7 @@ class ExpertLowRank {
 
   HostStream& host_;
   std::span<const ExpertView> experts_;
-  int64_t rank_ = 0;  // the largest
+  int64_t rank_ = 0;  // the largest of all pairs
   std::array<float*, 6> products_{};
 };
 

@@ -1,5 +1,5 @@
-// How the rows of all experts are cut: into chunks whose intermediate rows fit the scratch, and in
-// a chunk into the row blocks of which tiles are made.
+// Cuts the rows of all experts into chunks whose intermediate rows fit the scratch. Each chunk is
+// cut into row blocks, which form tiles.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@ namespace hearth {
 
 /// Some rows of one expert. Blocks of one expert form a group.
 struct ExpertBlock {
-  /// So many rows pay well for packing the weights, and leave tiles enough.
+  /// Most rows of a block: enough to pay for packing the weights, few enough for many tiles.
   static constexpr int64_t kLargest = 512;
   int64_t expert;
   Range rows;
@@ -25,12 +25,12 @@ struct ExpertGroup {
   Range rows;
 };
 
-/// Walks over the chunks. Its lists lie in the scratch it is given.
+/// Walks the chunks. Its lists are in the given scratch.
 class ExpertChunks {
  public:
   ExpertChunks(Scratch& scratch, ConstView offsets, int64_t experts, int64_t width);
 
-  /// To the next chunk; false after the last.
+  /// Moves to the next chunk; false after the last.
   bool next();
 
   Range rows() const { return rows_; }
@@ -39,29 +39,29 @@ class ExpertChunks {
     return {groups_, static_cast<size_t>(group_count_)};
   }
 
-  /// Rows of a chunk of `width` f32 a row, at most.
+  /// Most rows of a chunk with `width` floats per row.
   static int64_t most_rows(int64_t rows, int64_t width);
   static int64_t most_blocks(int64_t rows, int64_t experts);
 
  private:
   const int32_t* offsets_;
   int64_t experts_, most_;
-  int64_t expert_ = 0, block_ = 0;  // the next block to hand out
+  int64_t expert_ = 0, block_ = 0;  // position of the next block
   Range rows_;
   ExpertBlock* blocks_;
   ExpertGroup* groups_;
   int64_t count_ = 0, group_count_ = 0;
 };
 
-/// Tile `tile` of blocks x `columns` column blocks. The tiles of a group go column by column, so
-/// that a piece of the expert's weights is read by all its row blocks one after the other.
+/// Tile `tile` of blocks x `columns` column blocks. A group's tiles go column by column, so that
+/// all row blocks of an expert read the same piece of its weights in succession.
 struct ExpertTile {
   const ExpertBlock& block;
   int64_t column;
   ExpertTile(std::span<const ExpertBlock> blocks, int64_t columns, int64_t tile);
 };
 
-/// Scratch of experts_forward and experts_backward.
+/// Scratch bound of experts_forward and experts_backward.
 ScratchNeed expert_scratch(int64_t rows, int64_t experts, int64_t width, int64_t rank);
 
 }  // namespace hearth

@@ -7,21 +7,20 @@
 
 namespace hearth {
 
-/// In rising order: each includes those before it.
+/// In ascending order: each includes all before it.
 enum class CpuIsa : uint8_t { below_avx2, avx2, avx512, avx512_bf16, amx };
 
-/// The name as HEARTH_ISA takes it: "avx2", "avx512", "avx512_bf16", "amx".
+/// The name in HEARTH_ISA: "avx2", "avx512", "avx512_bf16", "amx".
 std::string_view name_of(CpuIsa isa);
 
 /// The instruction set that HEARTH_ISA names. Usage error for any other text.
 CpuIsa parse_isa(const std::string& text);
 
-/// Usage error if `asked` is above what the machine has: a run must not compute with less than it
-/// was asked to test.
+/// Usage error if `asked` is above `machine`: a run must not silently compute with less.
 void require_isa(CpuIsa asked, CpuIsa machine);
 
 constexpr bool has_avx512(CpuIsa isa) { return isa >= CpuIsa::avx512; }
-/// Whether products of bf16 run in hardware, where they beat f32.
+/// Whether bf16 products run in hardware and so are faster than f32.
 constexpr bool has_fast_bf16(CpuIsa isa) { return isa >= CpuIsa::avx512_bf16; }
 
 }  // namespace hearth

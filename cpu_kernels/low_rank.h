@@ -1,12 +1,13 @@
-// Tiles of a linear map's low-rank pair, on the calling worker; see LowRank in ops/view.h. Where a
-// product has as few columns as the rank, its other side is cut as the map's own tiles are.
+// Tiles of a linear map's low-rank pair (LowRank in ops/view.h), on the calling worker. In products
+// with only `rank` columns, the other side is cut like the map's own tiles.
 #pragma once
 
 #include "cpu_kernels/weight_tiles.h"
 
 namespace hearth {
 
-/// u [m, rank] = scale * drop(x) A^T of some rows, which are the first of the pair's.
+/// u [m, rank] = scale * drop(x) A^T; x holds the first m rows of the pair's input
+/// (LowRank::from_row).
 void low_rank_input(Scratch& scratch, ConstView x, const LowRank& pair, Compute compute, View u);
 /// v [m, rank] = scale * dy B.
 void low_rank_output(Scratch& scratch, ConstView dy, const LowRank& pair, Compute compute, View v);
@@ -25,7 +26,7 @@ void low_rank_a_tile(Scratch& scratch, ConstView v, ConstView x, const LowRank& 
 void low_rank_b_tile(Scratch& scratch, ConstView dy, ConstView u, Compute compute, Range out,
                      View db);
 
-/// What any of them takes from the worker's scratch, at most; 0 for rank 0.
+/// Upper bound of the worker scratch that any of these takes; 0 for rank 0.
 size_t low_rank_tile_scratch(int64_t rank);
 
 }  // namespace hearth

@@ -1,12 +1,12 @@
-// The body of a micro kernel, once for each instruction set: the including file defines
+// The body of a micro-kernel, compiled once per instruction set. The including file defines
 // HEARTH_TARGET (the function attribute) and, in an unnamed namespace, `Vector` with load, store,
 // broadcast and multiply-add. Private to micro_kernel_*.cpp.
 
 namespace {
 
-// Strips stream from the second cache; they are asked for this many columns of A ahead.
+// Strips stream from the L2 cache; prefetch runs this many columns of A ahead.
 constexpr int64_t kNear = 8;
-constexpr int64_t kChunk = 32;  // steps in which 16 lines are asked for, see Ahead
+constexpr int64_t kChunk = 32;  // steps in which 16 lines are prefetched (Ahead)
 
 template <int kRows, int kVectors, bool kFull>
 HEARTH_APART HEARTH_TARGET void strip_product(int64_t n, int64_t k, const float* a, const float* b,
@@ -21,7 +21,8 @@ HEARTH_APART HEARTH_TARGET void strip_product(int64_t n, int64_t k, const float*
     HEARTH_UNROLL(4)
     for (int v = 0; v < kVectors; ++v) sum[i][v] = Vector::zero();
   }
-  // C is asked for bit by bit, in time where k is some hundred: all at once would stall the rest.
+  // Prefetch C a few rows at a time, because all rows at once would stall the other loads. If k is
+  // a few hundred, all rows arrive in time.
   const int64_t rows_a_chunk = k >= kRows * kChunk / 4 ? 4 : kRows;
   int64_t asked = 0;
   for (int64_t left_over = k; left_over > 0; left_over -= kChunk) {

@@ -7,7 +7,7 @@
 
 namespace hearth {
 
-/// A matrix as it stands in memory, or its transpose.
+/// A matrix in memory, or its transpose.
 struct Operand {
   ConstView memory;  // f32, bf16 or f16
   bool transposed = false;

@@ -1,11 +1,11 @@
-// Rows and matrices of any stored type brought into f32, in order or transposed.
+// Transposes f32 matrices, and loads rows of any stored type as f32.
 #pragma once
 
 #include "ops/view.h"
 
 namespace hearth {
 
-/// target[j, i] = source[i, j] of f32; source [rows, cols], target [cols, rows].
+/// target[j, i] = source[i, j]; source [rows, cols], target [cols, rows].
 void transpose(const float* source, int64_t source_stride, int64_t rows, int64_t cols,
                float* target, int64_t target_stride);
 

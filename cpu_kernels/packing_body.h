@@ -1,9 +1,9 @@
-// How operands are brought into strips, once for each instruction set; see micro_kernel_body.h.
-// Private to micro_kernel_*.cpp.
+// Packs operands into strips; compiled once per instruction set, like micro_kernel_body.h. Private
+// to micro_kernel_*.cpp.
 
 namespace {
 
-// Vectors of one stored type as f32, rounded to bf16 on demand.
+// Loads vectors of a stored type as f32; with kRound, rounded to bf16.
 template <class T, bool kRound>
 struct Reader {
   using Element = T;
@@ -14,7 +14,7 @@ struct Reader {
       return Vector::load(p);
     }
   }
-  // The first n; zero past them.
+  // The first n elements, then zeros.
   HEARTH_TARGET static Vector::Register load(const T* p, int64_t n) {
     T part[Vector::kLanes] = {};
     std::memcpy(part, p, static_cast<size_t>(n) * sizeof(T));
@@ -22,9 +22,8 @@ struct Reader {
   }
 };
 
-// target[p * target_stride + i] = source[i * stride + p] for i < m <= lanes of a vector, p < k; a
-// whole vector is written for each p. Each cache line of the source is read once, whatever sets the
-// rows share.
+// target[p * target_stride + i] = source[i * stride + p] for i < m <= kLanes, p < k. Writes a whole
+// vector for each p. Reads each cache line of the source once, even if rows share cache sets.
 template <class R>
 HEARTH_TARGET void transpose_rows(const typename R::Element* source, int64_t stride, int64_t m,
                                   int64_t k, float* target, int64_t target_stride) {
@@ -46,12 +45,11 @@ HEARTH_TARGET void transpose_rows(const typename R::Element* source, int64_t str
   for (int i = 0; i < k - p; ++i) Vector::store(target + (p + i) * target_stride, r[i]);
 }
 
-// Rows of a source that are asked for before they are read: too few lines each for the hardware to
-// see the pattern.
+// Rows to prefetch ahead: each row has too few cache lines for the hardware prefetcher.
 constexpr int64_t kRowsAhead = 4;
 
-// Strips of `width` columns of a source [k, n], `vectors` vectors each and `strip` floats apart, row
-// by row: every row of the source is read in one go.
+// Copies strips of `width` columns of a source [k, n], row by row. A strip has `vectors` vectors
+// per row; strips are `strip` floats apart. Reads each row of the source in one pass.
 template <class R>
 HEARTH_TARGET void copy_columns(const typename R::Element* source, int64_t stride, int64_t k,
                                 int64_t n, int64_t width, int64_t vectors, int64_t strip,

@@ -1,5 +1,4 @@
-// Matrix products on the calling worker: the parts of which linear maps, experts, the loss and
-// attention are made.
+// Matrix products on the calling worker, for linear maps, experts, the loss and attention.
 #pragma once
 
 #include <span>
@@ -11,11 +10,11 @@
 
 namespace hearth {
 
-/// Rows or columns cut into equal blocks, multiples of 16 but for the last: the sides of a tile. By
-/// shape alone.
+/// Cuts rows or columns into equal blocks, the sides of tiles, by shape alone. Block sizes are
+/// multiples of 16, except for the last block.
 struct Blocks {
   static constexpr int64_t kLargest = 256;
-  int64_t size = 0;  // all there are to cut
+  int64_t size = 0;  // all rows or columns
   int64_t step = 0;
 
   explicit Blocks(int64_t n, int64_t largest = kLargest);
@@ -26,19 +25,19 @@ struct Blocks {
   }
 };
 
-/// k is cut into equal blocks of at most this many, whose sums are added in order.
+/// k is cut into equal blocks of at most this size, whose sums are added in order.
 constexpr int64_t kDepthBlock = 384;
 
 /// C = A B, or C += A B with `accumulate`; A [m, k], B [k, n] of any stored types, C f32 with `ldc`
-/// floats per row. A and B may not overlap C. With `bf16` both operands are rounded to bf16 and the sums
-/// are f32.
+/// floats per row. A and B may not overlap C. With `bf16` both operands are rounded to bf16 and the
+/// sums are f32.
 struct MatrixProduct {
   bool bf16 = false;
   Operand a, b;
   float* c = nullptr;
   int64_t ldc = 0;
   bool accumulate = false;
-  /// The B that this worker probably multiplies by next. It is fetched meanwhile.
+  /// The B of this worker's probable next product, which is prefetched.
   const Operand* coming = nullptr;
 };
 
@@ -47,29 +46,30 @@ class ProductImplementation {
  public:
   virtual ~ProductImplementation() = default;
   virtual std::string_view name() const = 0;
-  /// Why this machine cannot use the implementation; empty: it can.
+  /// Why this machine cannot use this implementation; empty: it can.
   virtual std::string missing() const { return {}; }
-  /// Why it does not take this product; empty: it takes it.
+  /// Why this implementation does not take the product; empty: it takes it.
   virtual std::string_view declines(const MatrixProduct&) const { return {}; }
   /// m and k are not 0.
   virtual void run(Scratch& scratch, const MatrixProduct& product) const = 0;
-  /// An upper bound of what `run` takes from the worker's scratch.
+  /// An upper bound of the worker scratch that `run` takes.
   virtual size_t scratch_bytes() const = 0;
 };
 
-/// All implementations for bf16 or for f32 operands, the preferred one first.
+/// All implementations for bf16 or f32 operands; the preferred implementation comes first.
 std::span<const ProductImplementation* const> product_implementations(bool bf16);
 
-/// Runs the first implementation that is not missing and takes the product. Sizes are free; packing
-/// pays if m and n are about 256. How the sum over k is formed depends on k alone, so a product may be
-/// cut by rows and columns at will. The first product logs why an implementation is missing.
+/// Runs the first implementation that is not missing and takes the product. Any sizes are allowed;
+/// packing pays off if m and n are about 256. The order of the sum over k depends only on k, so
+/// callers can cut a product freely by rows and columns. The first product logs why implementations
+/// are missing.
 void multiply(Scratch& scratch, bool bf16, const Operand& a, const Operand& b, float* c,
               int64_t ldc, bool accumulate, const Operand* coming = nullptr);
 
-/// An upper bound of what `multiply` takes from the worker's scratch.
+/// An upper bound of the worker scratch that `multiply` takes.
 size_t multiply_scratch();
 
-/// `multiply` in f32 with B f32 in place ([k, n], `ldb` floats a row). `left` holds kLeftFloats.
+/// `multiply` in f32 with an unpacked f32 B ([k, n], `ldb` floats per row). `left` has kLeftFloats.
 constexpr int64_t kLeftFloats = 4 * 16 * (kDepthBlock + 1);  // four strips of A
 void multiply_in_place(const Operand& a, bool round_left, const float* b, int64_t ldb, int64_t n,
                        float* c, int64_t ldc, bool accumulate, float* left);

@@ -1,4 +1,4 @@
-// Sums over rows of f32, and sums of partial results, each in one fixed order.
+// Sums over f32 rows and over partial results, each in a fixed order.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace hearth {
 
-/// sum a[i] b[i]: sixteen f32 sums over every sixteenth element, added in f64.
+/// sum a[i] b[i]: sixteen interleaved f32 sums, added in f64.
 double dot(const float* a, const float* b, int64_t n);
 /// sum a[i] b[i] c[i], likewise.
 double dot3(const float* a, const float* b, const float* c, int64_t n);

@@ -1,4 +1,4 @@
-// What the ops of this room share: cutting work into tiles, and checks of views.
+// Cuts work into tiles, for the ops of this room.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace hearth {
 
-/// Runs f(begin, end, worker) over [0, n) in blocks of `block`.
+/// Calls f(begin, end, worker) for blocks of [0, n) of size `block`, on the stream's pool.
 template <class F>
 void for_blocks(HostStream& stream, int64_t n, int64_t block, const F& f) {
   stream.pool().run((n + block - 1) / block, [&](int64_t tile, int worker) {
@@ -16,8 +16,8 @@ void for_blocks(HostStream& stream, int64_t n, int64_t block, const F& f) {
   });
 }
 
-/// Rows of `width` elements that make a tile of some 16k elements: enough to hide its start, few
-/// enough to balance.
+/// Rows per tile, for rows of `width` elements: about 16k elements, enough to hide the tile's
+/// start-up cost and few enough to balance the load.
 inline int64_t row_block(int64_t width) {
   return std::max<int64_t>(1, 16384 / std::max<int64_t>(1, width));
 }

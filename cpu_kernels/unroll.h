@@ -1,8 +1,9 @@
-// Loops over registers are unrolled whole, or the registers would become memory.
+// HEARTH_UNROLL(n) fully unrolls loops over registers; otherwise the registers would spill to
+// memory.
 //
-// Under the sanitizers HEARTH_APART keeps what is copied many times a function of its own, and
-// leaves one check out there, of sums of addresses: else the copies of the checks would take a
-// minute to compile. What is read and written is checked.
+// HEARTH_APART, in clang's sanitizer builds, keeps functions from being inlined many times and
+// disables their undefined-behaviour checks. Otherwise the copies of the checks would take a minute
+// to compile. Reads and writes are still checked.
 #pragma once
 
 #if defined(__clang__)

@@ -1,5 +1,5 @@
-// Eight lanes of AVX2 for the packed products. Private to micro_kernel_avx2.cpp and packing.cpp,
-// which define HEARTH_TARGET as nothing: the baseline of the program has AVX2.
+// Eight AVX2 lanes for the packed products. Private to micro_kernel_avx2.cpp and packing.cpp. They
+// define HEARTH_TARGET as empty, because the program's baseline includes AVX2.
 #include <immintrin.h>
 
 #include "base/dtype.h"

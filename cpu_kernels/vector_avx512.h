@@ -1,5 +1,5 @@
-// Sixteen lanes of AVX-512 for the packed products. Private to micro_kernel_avx512.cpp, which
-// defines HEARTH_TARGET.
+// Sixteen AVX-512 lanes for the packed products. Private to micro_kernel_avx512.cpp, which defines
+// HEARTH_TARGET.
 #include <immintrin.h>
 
 #include "base/dtype.h"

@@ -5,21 +5,21 @@
 #include <cmath>
 #include <cstdint>
 
-/// On a function of hot loops: compiled also for AVX-512 and chosen when the program is loaded.
-/// Its loops give the same bits either way, as nothing is contracted or reassociated. Sanitizers
-/// cannot run the chooser that early.
+/// For functions with hot loops: compiles an AVX-512 clone, and the loader chooses a clone. Both
+/// give the same bits, because nothing is contracted or reassociated. Not under sanitizers, which
+/// cannot run the choice that early.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(__clang__)
 #define HEARTH_CLONES
 #else
 #define HEARTH_CLONES __attribute__((target_clones("avx512f", "default")))
 #endif
-/// Before a loop whose arrays may be the same array, but never shifted against each other.
+/// Before a loop whose arrays may be identical but never partly overlap.
 #if defined(__clang__)
 #define HEARTH_SAME_OR_APART _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define HEARTH_SAME_OR_APART _Pragma("GCC ivdep")
 #endif
-/// On what is called in such loops, so that it is compiled into each clone.
+/// For functions called in such loops, so that they are compiled into each clone.
 #define HEARTH_INLINE inline __attribute__((always_inline))
 
 namespace hearth {

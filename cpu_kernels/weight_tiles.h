@@ -1,5 +1,5 @@
-// One tile of a linear map's three products, on the calling worker. Linear ops, experts and the
-// loss are made of these.
+// Tiles of a linear map's three products, on the calling worker, for linear ops, experts and the
+// loss.
 #pragma once
 
 #include "cpu_kernels/product.h"
@@ -15,23 +15,23 @@ inline Range block_of(const Blocks& blocks, int64_t i) {
   return {blocks.begin(i), blocks.length(i)};
 }
 
-/// y[:, out] = x W[out]^T + b[out]; y holds all columns. `coming` as of `multiply`.
+/// y[:, out] = x W[out]^T + b[out]; y holds all columns. `coming` as in `multiply`.
 void forward_tile(Scratch& scratch, ConstView x, const LinearView& w, Range out, View y,
                   const Operand* coming = nullptr);
-/// The operand that forward_tile multiplies by.
+/// The right operand of forward_tile.
 Operand forward_weight(const LinearView& w, Range out);
 
 /// dx[:, in] (+)= dy W[:, in]; dx holds only these columns.
 void dgrad_tile(Scratch& scratch, ConstView dy, const LinearView& w, Range in, View dx,
                 bool accumulate, const Operand* coming = nullptr);
-/// The operand that dgrad_tile multiplies by.
+/// The right operand of dgrad_tile.
 Operand dgrad_weight(const LinearView& w, Range in);
 
 /// gradient[out, in] += dy[:, out]^T x[:, in] over any number of rows, in order.
 void wgrad_tile(Scratch& scratch, ConstView dy, ConstView x, Compute compute, Range out, Range in,
                 View gradient);
 
-/// What any of them takes from the worker's scratch, at most.
+/// Upper bound of the worker scratch that any of these takes.
 size_t weight_tile_scratch();
 
 /// Columns [begin, begin + count) of a view.

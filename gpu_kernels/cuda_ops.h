@@ -1,17 +1,17 @@
-// The CUDA back end of the op set: kernels of its own, on streams of CUDA devices.
+// The CUDA back end of the op set.
 #pragma once
 
 #include <string>
 
 namespace hearth {
 
-/// Makes the op set "cuda" known to `find_op_set`, where this build has it; empty then, else the
-/// reason in words. Needs neither a driver nor a GPU until an op runs.
+/// Registers the op set "cuda" for `find_op_set`, and returns an empty text. If this build does not
+/// have it, returns the reason. Needs neither a driver nor a GPU until an op runs.
 ///
-/// Activations are f32, products f32 (no TF32) or bf16 with f32 sums. Views and scratch are device
-/// memory, streams must be those of a cuda device, and ops only enqueue: what they read and write
-/// stays as it is until the stream gets there. Every sum is taken in one fixed order, so bits
-/// repeat; the order is another one than that of "cpu".
+/// Activations are f32; products are f32 (no TF32) or bf16 with f32 sums. Views and scratch are
+/// device memory, and streams must be of a cuda device. Ops only enqueue, so the caller keeps
+/// inputs and outputs valid until the stream has run. Every sum has a fixed order, so results are
+/// reproducible to the bit; the order differs from "cpu".
 std::string register_cuda_ops();
 
 }  // namespace hearth

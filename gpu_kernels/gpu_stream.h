@@ -1,4 +1,4 @@
-// The stream of an op, as kernels need it.
+// The stream that an op enqueues kernels on.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +14,18 @@ class CudaStream;
 
 namespace hearth::HEARTH_GPU {
 
-/// Lives as long as the op enqueues. Copies refer to the same stream, but tables are the object's.
+/// Must live until the op has enqueued its kernels. Copies share the stream, but each object owns
+/// its tables.
 class GpuStream {
  public:
-  /// A bug if kernels cannot run on this stream.
+  /// It is a bug if kernels cannot run on this stream.
   explicit GpuStream(Stream& stream);
 
-  /// For `launch`. Makes the stream's device the calling thread's.
+  /// For `launch`. Makes the stream's device current for the calling thread.
   void* handle();
   /// Device memory.
   Scratch& scratch() { return stream_->scratch(); }
-  /// Device memory that holds a copy of `table` for the kernels that this op enqueues
-  /// (CudaStream::upload).
+  /// Copies `table` to device memory, for the kernels that this op enqueues (CudaStream::upload).
   const void* upload(std::span<const std::byte> table);
   /// The same for an array.
   template <class T>
@@ -35,8 +35,8 @@ class GpuStream {
 
  private:
   Stream* stream_;
-  CudaStream* cuda_;                           // null: emulated kernels, which run in the call
-  std::deque<std::vector<std::byte>> tables_;  // of those
+  CudaStream* cuda_;                           // null: kernels are emulated and run in the call
+  std::deque<std::vector<std::byte>> tables_;  // uploads for emulated kernels
 };
 
 inline GpuStream gpu_stream(Stream& stream) { return GpuStream(stream); }

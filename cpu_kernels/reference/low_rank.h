@@ -1,4 +1,4 @@
-// The low-rank pair of a linear map, in the plainest way.
+// The reference's low-rank pair of a linear map.
 #pragma once
 
 #include "base/stream.h"
@@ -6,9 +6,9 @@
 
 namespace hearth {
 
-/// Rows of `cols` elements of the activations' type, from the stream's scratch.
+/// An uninitialised view [rows, cols] from the stream's scratch.
 View take_rows(Stream& stream, int64_t rows, int64_t cols, DType activations);
-/// drop(x) as rows of their own; x itself where nothing is dropped.
+/// drop(x) in new memory from the scratch; x itself if there is no dropout.
 ConstView dropped(Stream& stream, ConstView x, const Dropout& dropout);
 
 /// scale * drop(x) A^T, and scale * dy B, both [M, rank].

@@ -15,7 +15,7 @@ class ReferenceOps final : public OpSet {
 
 namespace reference {
 
-// Ops that other ops are made of.
+// Ops that other ops call.
 OpFunction<&OpTable::linear_forward> linear_forward;
 OpFunction<&OpTable::linear_dgrad> linear_dgrad;
 OpFunction<&OpTable::linear_wgrad> linear_wgrad;
@@ -23,7 +23,7 @@ OpFunction<&OpTable::linear_scratch> linear_scratch;
 OpFunction<&OpTable::swiglu_forward> swiglu_forward;
 OpFunction<&OpTable::swiglu_backward> swiglu_backward;
 
-/// Each adds the ops that the source of its name implements.
+/// Each function adds the ops of the source file that it is named for.
 void add_attention(OpTable& ops);
 void add_cross_entropy(OpTable& ops);
 void add_elementwise(OpTable& ops);

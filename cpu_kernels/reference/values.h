@@ -1,11 +1,11 @@
-// How the reference reads and writes elements: as double, whatever their stored type.
+// Reads and writes elements of any stored type as double.
 #pragma once
 
 #include "ops/view.h"
 
 namespace hearth {
 
-/// Calls f(T{}) with T the type of activations, float or double.
+/// Calls f(float{}) or f(double{}), by the type of activations.
 template <class F>
 void for_type(DType activations, F&& f) {
   switch (activations) {
@@ -26,7 +26,7 @@ inline double value(const ConstView& v, int64_t r, int64_t c) {
   }
 }
 
-/// Writes x, rounded to the view's type. To the 16-bit types it goes through f32.
+/// Writes x, rounded to the view's type; for 16-bit types it is rounded to f32 first.
 inline void set_value(const View& v, int64_t r, int64_t c, double x) {
   switch (v.dtype) {
     case DType::f64: v.row<double>(r)[c] = x; return;
@@ -41,7 +41,7 @@ inline void add_value(const View& v, int64_t r, int64_t c, double x) {
   set_value(v, r, c, value(v, r, c) + x);
 }
 
-/// x as an operand of a product.
+/// x as an operand of a product: rounded if `compute` is bf16.
 inline double operand(double x, Compute compute) {
   return compute == Compute::bf16 ? round_to_bf16(static_cast<float>(x)) : x;
 }

@@ -1,4 +1,4 @@
-// What AdamW's kernel takes, and its launch.
+// Arguments and launch of the AdamW kernel.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,16 @@
 
 namespace hearth::HEARTH_GPU {
 
-/// Elements of a block of threads: enough that finding its run costs nothing beside them.
+/// Elements per thread block: enough to make the search for the block's run negligible.
 constexpr int64_t kAdamWBlock = int64_t{1} << 13;
 
 struct AdamWRun {
   float *gradient = nullptr, *master = nullptr, *moment1 = nullptr, *moment2 = nullptr;
   void* working = nullptr;  // null: none
   int64_t size = 0;
-  int64_t first_block = 0;  // of all runs' blocks; those of a run follow each other
+  int64_t first_block = 0;  // index of the run's first thread block
   Stored stored = Stored::f32;
-  bool quads = false;  // in_quads of all
+  bool quads = false;  // in_quads of all its views
 };
 
 struct AdamWArguments {

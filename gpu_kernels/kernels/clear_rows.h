@@ -1,4 +1,4 @@
-// What the kernel that clears takes, and its launch.
+// Arguments and launch of the kernel that clears memory.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace hearth::HEARTH_GPU {
 struct ByteRows {
   void* data = nullptr;
   int64_t rows = 0;
-  int64_t bytes = 0;   // of a row
+  int64_t bytes = 0;   // per row
   int64_t stride = 0;  // bytes from one row to the next
 };
 

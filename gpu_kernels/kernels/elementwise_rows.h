@@ -1,4 +1,4 @@
-// What the elementwise kernels take, and their launches.
+// Arguments and launches of the elementwise kernels.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@ namespace hearth::HEARTH_GPU {
 
 enum class Elementwise : int32_t {
   add,              // out = a + b
-  clamp,            // out = a, within limit
+  clamp,            // out = min(max(a, -limit), limit)
   clamp_gradient,   // out = a where |b| <= limit, else 0
   swiglu,           // out = silu(a) * b
-  swiglu_gradient,  // from a = dh: b and c, gate and up, become their gradients, out = silu(b) * c
+  swiglu_gradient,  // a = dh: replaces gate and up by their gradients; out = silu(gate) * up
 };
 
 struct ElementwiseArguments {
   Elementwise op = Elementwise::add;
   int64_t rows = 0, cols = 0;
-  bool quads = false;  // in_quads of all
+  bool quads = false;  // in_quads of all views
   Matrix<const float> a, b;
   Matrix<float> gate, up;  // of swiglu_gradient
   Matrix<float> out;
@@ -34,7 +34,7 @@ struct CastArguments {
   Stored stored = Stored::f32;
 };
 
-// All of them enqueue and return. Nothing is done for no elements.
+// All functions enqueue and return. They do nothing if there are no elements.
 void elementwise_on(void* stream, const ElementwiseArguments& a);
 void cast_on(void* stream, const CastArguments& a);
 

@@ -1,5 +1,5 @@
-// The products of groups as tables in device memory, the form in which libraries take them; made on
-// the device, as the groups' rows are known there alone.
+// The products of groups as tables in device memory, in the form that libraries take. Computed on
+// the device, because only the device knows the rows of each group.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@ struct GroupedShape {
   bool operator==(const GroupedShape&) const = default;
 };
 
-/// A line a group, arrays of device memory. Matrices are as they lie in memory, row-major with strides
-/// in elements: a is [rows, depth], in wgrad [depth, rows]; b is [columns, depth] in forward, else
+/// Arrays in device memory, with one element per group. Matrices are row-major, with strides in
+/// elements: a is [rows, depth], in wgrad [depth, rows]; b is [columns, depth] in forward, else
 /// [depth, columns]. A group with nothing to compute has the shape 0, 0, 0.
 struct GroupedProblems {
   GroupedShape* shape = nullptr;
@@ -26,9 +26,9 @@ struct GroupedProblems {
   int64_t *a_stride = nullptr, *b_stride = nullptr, *c_stride = nullptr;
 };
 
-/// Uninitialised tables.
+/// Takes uninitialised tables.
 GroupedProblems take_grouped_problems(Scratch& scratch, int64_t groups);
-/// The scratch that they take.
+/// The scratch that take_grouped_problems takes.
 size_t grouped_problem_bytes(int64_t groups);
 
 /// A product as the kernel takes it; `groups` is device memory.

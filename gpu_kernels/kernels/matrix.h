@@ -1,4 +1,4 @@
-// Checks of views, and views as kernels take them.
+// Views in the form that kernels take, and checks of views.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ Matrix<const T> matrix_of(const ConstView& v) {
   return v ? Matrix<const T>{v.as<T>(), v.stride} : Matrix<const T>{};
 }
 
-/// Whether four elements from a multiple of four on can be accessed together, in every row of every
-/// view that is there: 16 bytes of f32, 8 of the 16-bit types.
+/// Whether every aligned group of four elements can be accessed at once in every row of every view
+/// that is not empty: 16 bytes for f32, 8 for 16-bit types.
 inline bool in_quads(std::initializer_list<ConstView> views) {
   for (const ConstView& v : views) {
     if (!v) continue;

@@ -1,11 +1,12 @@
-// What the product kernels take: plain data, filled by the host and read by the device.
+// Arguments of the product kernels: plain data, written by the host and read by the device.
 //
-// A product has groups: one for a dense map, one an expert for experts, whose rows of the
-// activations lie one expert after the other. Forms, with depth the dimension that is summed over:
+// A product has groups: one group for a dense map, or one per expert; activations are sorted by
+// expert. Forms; depth is the dimension that is summed over:
 //   forward: c[rows, columns] = a[rows, depth] weight[columns, depth]^T      y = x W^T
 //   dgrad:   c[rows, columns] = a[rows, depth] weight[depth, columns]        dx = dy W
 //   wgrad:   c[columns of a, columns of b] += a^T b over the group's rows    dW += dy^T x
-// forward and dgrad may have two segments whose products are added: a second pair of a and weight.
+// forward and dgrad may have a second segment: another pair of a and weight, whose product is
+// added.
 #pragma once
 
 #include <cstdint>
@@ -24,33 +25,33 @@ struct Operand {
   Stored stored = Stored::f32;
 };
 
-/// Rows of forward and dgrad are cut in tiles of so many, none with rows of two groups.
+/// Rows per tile in forward and dgrad. A tile has rows of only one group.
 constexpr int kTileRows = 128;
 
-/// The rows of a tile: [row, row + count) of the activations. A count of 0: no tile.
+/// The rows of a tile: [row, row + count) of the activations. count 0: no tile.
 struct TilePlace {
   int32_t group = 0;
   int32_t count = 0;
   int64_t row = 0;
 };
 
-/// What differs from group to group.
+/// The parameters of one group.
 struct ProductGroup {
   const void* weight[2] = {};     // of the two segments; unused in wgrad
   int64_t weight_stride[2] = {};  // elements
   int32_t depth[2] = {};          // 0: the group has no such segment
   Stored stored[2] = {};
-  int32_t columns = 0;  // of c; 0: nothing is to be done for the group
-  int32_t rows = 0;     // of c in wgrad: columns of a
-  float* c = nullptr;   // of wgrad
+  int32_t columns = 0;  // of c; 0: nothing to do for this group
+  int32_t rows = 0;     // of c in wgrad: the number of columns of a
+  float* c = nullptr;   // only in wgrad
   int64_t c_stride = 0;
   float scale = 1;  // c = scale * the sum
 };
 
-/// Dropout on the device, see ops/dropout.h.
+/// Dropout on the device (ops/dropout.h).
 struct DropoutRule {
   uint64_t key = 0;
-  uint64_t limit = 0;  // of 2^32: a number below it drops; 0: nothing is dropped
+  uint64_t limit = 0;  // a 32-bit number below it drops; 0: no dropout
   const int32_t* ids = nullptr;
   int64_t first_row = 0;
   float scale = 1;
@@ -70,7 +71,7 @@ struct ProductArgs {
   int64_t rows = 0;          // of the activations
   void* c = nullptr;         // forward, dgrad
   int64_t c_stride = 0;
-  bool c_bf16 = false;      // c is stored as bf16, else f32
+  bool c_bf16 = false;      // c is bf16, else f32
   bool accumulate = false;  // c +=, else c =
 };
 

@@ -1,11 +1,11 @@
-// What the row kernels around products take, and their launches.
+// Arguments and launches of the row kernels around products.
 #pragma once
 
 #include "gpu_kernels/kernels/product.h"
 
 namespace hearth::HEARTH_GPU {
 
-/// Rows of groups, one group after the other; no offsets: one group of all rows.
+/// Consecutive rows of groups. No offsets: one group of all rows.
 struct RowGroups {
   const int32_t* offsets = nullptr;
   int32_t count = 1;
@@ -19,7 +19,7 @@ struct PrepareArgs {
   Stored stored = Stored::f32;  // of `to`: f32 or bf16
   int64_t rows = 0, columns = 0;
   RowGroups groups;
-  const DropoutRule* dropouts = nullptr;  // by group, device memory; null: nothing is dropped
+  const DropoutRule* dropouts = nullptr;  // by group, device memory; null: no dropout
 };
 
 struct SwigluArgs {
@@ -38,16 +38,16 @@ struct SwigluGradientArgs {
   int64_t z_stride = 0;
   float *gate = nullptr, *up = nullptr, *drow_weight = nullptr;
   int64_t gate_stride = 0, up_stride = 0;
-  void *gate_operand = nullptr, *up_operand = nullptr;  // bf16; null: not wanted
+  void *gate_operand = nullptr, *up_operand = nullptr;  // bf16; null: not needed
   void *h = nullptr, *h_dropped = nullptr;              // of type `stored`; h_dropped may be null
-  int64_t operand_stride = 0;                           // of these four
+  int64_t operand_stride = 0;                           // of the four outputs above
   Stored stored = Stored::f32;
   int64_t rows = 0, columns = 0;
   RowGroups groups;
   const DropoutRule* dropouts = nullptr;  // of h_dropped
 };
 
-// All of them enqueue and return. Nothing is done for no rows.
+// All functions enqueue and return. They do nothing if there are no rows.
 void plan_tiles_on(void* stream, const int32_t* offsets, int groups, TilePlace* tiles,
                    int tile_count);
 void prepare_rows_on(void* stream, const PrepareArgs& args);

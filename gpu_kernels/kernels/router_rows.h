@@ -1,4 +1,4 @@
-// What the router's kernels and those of dispatch and combine take, and their launches.
+// Arguments and launches of the kernels of router, dispatch and combine.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct RouterArguments {
   double scale = 0;
 };
 
-/// The sums of the auxiliary loss are taken over fixed parts of the tokens, then over the parts.
+/// The auxiliary loss sums over fixed parts of the tokens, then over the parts.
 constexpr int64_t kSumParts = 64;
 
 struct RouterSums {
@@ -38,10 +38,10 @@ struct RouterSums {
   double *counts = nullptr, *prob_sums = nullptr;       // [experts]
 };
 
-/// A counting sort in chunks: how often each expert is chosen in a chunk, the place of its first
-/// choice, the choices.
+/// A counting sort in chunks. `places` first counts the choices of each expert in each chunk. A
+/// running sum then turns the counts into the chunk's first position among the expert's rows.
 struct RouteArguments {
-  int64_t rows = 0;  // choices in all
+  int64_t rows = 0;  // choices in total
   int experts = 0, choices = 0;
   int chunks = 0;
   int64_t chunk = 0;  // choices of a chunk, a multiple of 32
@@ -54,13 +54,13 @@ struct RouteArguments {
 constexpr int64_t kRouteChunks = 256;  // at most
 
 struct MoveArguments {
-  int64_t rows = 0, cols = 0;  // of what is written
+  int64_t rows = 0, cols = 0;  // of the output
   bool quads = false;
   int choices = 0;
   const int32_t* source = nullptr;
   Matrix<const int32_t> row_of;
   Matrix<const float> from;
-  Matrix<const float> weight, base;  // of combine; no data: one and zero
+  Matrix<const float> weight, base;  // of combine; no data: weight one, base zero
   Matrix<float> to;
 };
 
@@ -72,7 +72,7 @@ struct OrderArguments {
   float* rows_data = nullptr;
 };
 
-// All of them enqueue and return. Nothing is done for no tokens, but sums become zero.
+// All functions enqueue and return. Without tokens they do nothing, except that sums become zero.
 void router_on(void* stream, const RouterArguments& a);
 void router_gradient_on(void* stream, const RouterArguments& a);
 void router_sums_on(void* stream, const RouterSums& a);

@@ -1,4 +1,4 @@
-// What the kernels of sum_squares take, and their launches.
+// Arguments and launch of the sum_squares kernels.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ constexpr int64_t kSquareBlock = int64_t{1} << 15;  // elements
 struct SquaresView {
   const float* data = nullptr;
   int64_t size = 0;
-  int64_t first_block = 0;  // of all views' blocks; those of a view follow each other
+  int64_t first_block = 0;  // index of the view's first block
 };
 
 struct SquaresArguments {

@@ -1,4 +1,4 @@
-// What kernels over rows of tokens take, and their launches: embedding, norm, rope, sigmoid gate.
+// Arguments and launches of kernels over rows of tokens: embedding, norm, rope, sigmoid gate.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct NormArguments {
   float* weight_gradient = nullptr;
 };
 
-/// A weight's gradient is summed over fixed blocks of rows, then over the blocks.
+/// A norm's weight gradient is summed over fixed blocks of rows, then over the blocks.
 constexpr int64_t kNormParts = 256;
 constexpr int64_t norm_part_rows(int64_t rows) {
   constexpr int64_t kFewest = 32;
@@ -60,12 +60,12 @@ struct GateArguments {
   float* dlogits = nullptr;
 };
 
-// All of them enqueue and return. Nothing is done for no rows.
-/// Rows of ids that are none become NaN.
+// All functions enqueue and return. They do nothing if there are no rows.
+/// Invalid ids give rows of NaN.
 void embedding_on(void* stream, const EmbeddingArguments& a);
 void embedding_gradient_on(void* stream, const EmbeddingArguments& a);
 void rmsnorm_on(void* stream, const NormArguments& a);
-/// The weight's gradient, which reads dy before it becomes dx.
+/// The weight's gradient. Enqueue it before rmsnorm_gradient_on, which may overwrite dy by dx.
 void rmsnorm_weight_gradient_on(void* stream, const NormArguments& a);
 void rmsnorm_gradient_on(void* stream, const NormArguments& a);
 void rope_on(void* stream, const RopeArguments& a);

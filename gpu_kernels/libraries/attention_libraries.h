@@ -6,22 +6,22 @@
 
 namespace hearth::HEARTH_GPU {
 
-/// Attention with operands rounded to bf16: q16, k16, v16 of the arguments, whose rows are heads side by
-/// side without gaps, and in backward dout16. Forward writes out and log_sum; backward reads them and
-/// writes dq, dk and dv; all these are f32.
+/// Attention with bf16 operands: q16, k16, v16 and, in backward, dout16 of the arguments, whose
+/// rows have no gaps between heads. Forward writes out and log_sum. Backward reads them and writes
+/// dq, dk and dv. All these are f32.
 struct AttentionProblem {
   bool backward = false;
   const AttentionArguments& args;
 };
 
-/// The bounds of scratch are heads, kv_heads, head_dim, rows of queries and rows of keys. A library
-/// declines a problem that would take more.
+/// Bounds: heads, kv_heads, head_dim, query rows, key rows. A library declines problems that need
+/// more scratch.
 using AttentionLibrary = LibraryFor<AttentionProblem, int64_t, int64_t, int64_t, int64_t, int64_t>;
 
-/// The libraries of this build, the preferred one first.
+/// The libraries of this build; the preferred library comes first.
 LibraryList<AttentionLibrary> attention_libraries();
 
-/// cuDNN, searched for when the program runs; in builds without its headers the null twin.
+/// cuDNN, loaded at run time; the null twin in builds without its headers.
 const AttentionLibrary& cudnn_library();
 
 }  // namespace hearth::HEARTH_GPU

@@ -1,7 +1,7 @@
-// Libraries whose kernels may compute a problem before the kernels of this room do. Each kind of problem
-// has an ordered list of libraries (product_libraries.h, grouped_libraries.h, attention_libraries.h);
-// what no library of the list takes, the own kernels compute. Each library has a folder here: <name>.cpp
-// calls it, and its null twin no_<name>.cpp says why it is absent.
+// Libraries that are tried before our own kernels. Each kind of problem has an ordered list of
+// libraries (product_libraries.h, grouped_libraries.h, attention_libraries.h). If no library takes
+// a problem, our own kernels compute it. Each library has a folder here: <name>.cpp calls it, and
+// its null twin no_<name>.cpp says why it is absent.
 #pragma once
 
 #include <algorithm>
@@ -17,17 +17,17 @@
 
 namespace hearth::HEARTH_GPU {
 
-/// The names in a list such as HEARTH_WITHOUT ("cuDNN,CUTLASS"), which leaves these libraries out from
-/// the start. Usage error for any other name.
+/// Parses the list of libraries in HEARTH_WITHOUT ("cuDNN,CUTLASS"), which are disabled from the
+/// start. Usage error for any other name.
 std::vector<std::string_view> left_out(const std::string& text);
 
-/// Whether the process does without this library.
+/// Whether this process does not use this library.
 bool is_refused(std::string_view name);
-/// From now on nobody calls this library; the caller says why. False takes that back. Call it only
-/// while no op runs.
+/// Disables this library, or enables it again if `refused` is false. The caller reports why. Call
+/// only while no op runs.
 void refuse_library(std::string_view name, bool refused = true);
 
-/// The libraries of all lists that are there and not refused.
+/// The libraries of all lists that are present and not refused.
 std::vector<OpLibrary> found_libraries();
 
 /// A library that may be absent. Safe to call from several threads, each with its own stream.
@@ -35,7 +35,7 @@ class Library {
  public:
   virtual ~Library() = default;
   virtual std::string_view name() const = 0;
-  /// The version that was found; empty: the library is absent, and `declines` says why.
+  /// The version; empty: the library is absent, and `declines` says why.
   virtual std::string version() const { return {}; }
   bool refused() const { return is_refused(name()); }
 };
@@ -44,7 +44,7 @@ class Library {
 template <class Problem, class... Bounds>
 class LibraryFor : public Library {
  public:
-  /// Why the library does not take this problem; empty: it takes it. By shape alone.
+  /// Why the library does not take this problem; empty: it takes it. Depends only on shapes.
   virtual std::string declines(GpuStream&, const Problem&) const = 0;
   /// Enqueues a problem that `declines` did not decline. Memory comes from the stream's scratch.
   virtual void run(GpuStream&, const Problem&) const = 0;
@@ -52,7 +52,7 @@ class LibraryFor : public Library {
   virtual size_t scratch_bytes(Bounds... bounds) const = 0;
 };
 
-/// A library that is not there: it declines everything.
+/// An absent library: it declines everything.
 template <class Kind>
 class Absent;
 template <class Problem, class... Bounds>
@@ -75,7 +75,7 @@ class Absent<LibraryFor<Problem, Bounds...>> final : public LibraryFor<Problem, 
 template <class Kind>
 using LibraryList = std::span<const Kind* const>;
 
-/// The largest need of the list.
+/// The largest scratch bound in the list.
 template <class Kind, class... Bounds>
 size_t most_scratch_bytes(LibraryList<Kind> list, Bounds... bounds) {
   size_t bytes = 0;
@@ -83,8 +83,8 @@ size_t most_scratch_bytes(LibraryList<Kind> list, Bounds... bounds) {
   return bytes;
 }
 
-/// Enqueues the problem if a library of the list takes it. False: none does, and nothing was enqueued.
-/// The log says why each library declined.
+/// Enqueues the problem on the first library that takes it. Returns false if none does. The log
+/// says why each library declined.
 template <class Kind, class Problem>
 bool run_by_library(LibraryList<Kind> list, GpuStream& stream, const Problem& problem) {
   const Kind* const library = choose(list, log_line, stream, problem);

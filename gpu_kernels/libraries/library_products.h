@@ -1,4 +1,4 @@
-// Products that a library computes before our kernels do.
+// Tries libraries for products before our own kernels.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace hearth::HEARTH_GPU {
 
-/// One segment of a product, as `Products` has it: args.a and args.c, and the groups in host memory.
+/// One segment of a product of `Products`: args.a and args.c, and the groups in host memory.
 struct SegmentProduct {
   Form form;
   const ProductArgs& args;
@@ -17,12 +17,11 @@ struct SegmentProduct {
   int segment;
 };
 
-/// Enqueues the product if a library takes it; false: none does, and nothing was enqueued. The log says
-/// why, except for products that are too narrow to gain from a library. For a dense product, which is
-/// one group:
+/// Enqueues a dense product (one group) if a library takes it; else returns false. The log says
+/// why, except for products that are too narrow to gain from a library.
 bool run_dense_by_library(GpuStream& stream, const SegmentProduct& product);
-/// For groups whose rows are at `offsets` in device memory. `table` gives their table there and is only
-/// called if a library takes the product.
+/// The same for groups with row `offsets` in device memory. `table` returns the groups in device
+/// memory; it is called only if a library takes the product.
 bool run_grouped_by_library(GpuStream& stream, const SegmentProduct& product,
                             const int32_t* offsets,
                             const std::function<const ProductGroup*()>& table);

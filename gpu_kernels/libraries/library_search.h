@@ -1,4 +1,4 @@
-// Where NVIDIA's libraries may lie that are opened when the program runs.
+// Finds NVIDIA's libraries at run time.
 #pragma once
 
 #include <span>
@@ -7,15 +7,14 @@
 
 namespace hearth::HEARTH_GPU {
 
-/// What dlopen is to try for a library, in order: the bare name, for the system's loader
-/// (LD_LIBRARY_PATH); the toolkit's usual folders; and, in the Python environments that are active
-/// (VIRTUAL_ENV, CONDA_PREFIX), nvidia/<package>/lib of each of `packages`. But for the bare name, only
-/// files that exist.
+/// Names to try with dlopen, in order: the bare name, for the system's loader (LD_LIBRARY_PATH);
+/// the toolkit's usual folders; nvidia/<package>/lib of each of `packages` in the active Python
+/// environments (VIRTUAL_ENV, CONDA_PREFIX). Except for the bare name, only existing files.
 std::vector<std::string> library_candidates(const std::string& file,
                                             std::span<const char* const> packages);
 
-/// Opens the first candidate that can be opened, never to be closed: its handle, and its name in
-/// `found`. Null: there is none.
+/// Opens the first candidate that can be opened. Returns its handle, which is never closed, and its
+/// name in `found`. Null: none can be opened.
 void* open_library(const std::string& file, std::span<const char* const> packages,
                    std::string& found);
 

@@ -1,5 +1,5 @@
-// Scratch for libraries, aligned as memory that they allocate themselves would be: some keep tensor
-// maps in it, which the driver wants at multiples of 128 bytes.
+// Scratch for libraries, aligned like cudaMalloc's memory. Some libraries keep tensor maps in it,
+// which the driver requires at multiples of 128 bytes.
 #pragma once
 
 #include <cstddef>

@@ -6,8 +6,8 @@
 
 namespace hearth::HEARTH_GPU {
 
-/// One product without groups: c [rows, columns] f32, see product.h for the forms. b is the weight or,
-/// in wgrad, the second activations.
+/// One product without groups: c [rows, columns] is f32; product.h describes the forms. b is the
+/// weight, or in wgrad the second activations.
 struct DenseProduct {
   Form form = Form::forward;
   Operand a, b;
@@ -19,10 +19,10 @@ struct DenseProduct {
 
 using ProductLibrary = LibraryFor<DenseProduct>;
 
-/// The libraries of this build, the preferred one first.
+/// The libraries of this build; the preferred library comes first.
 LibraryList<ProductLibrary> product_libraries();
 
-/// cuBLASLt, searched for when the program runs; in builds without its header the null twin.
+/// cuBLASLt, loaded at run time; the null twin in builds without its header.
 const ProductLibrary& cublaslt_library();
 
 }  // namespace hearth::HEARTH_GPU

@@ -1,15 +1,15 @@
-// The class behind the op sets "cuda" and, in tests, "cuda-emulated". Its ops check what the shapes do
-// not say, enqueue kernels (kernels/*.cu) and return.
+// The class behind the op sets "cuda" and, in tests, "cuda-emulated". Its ops check requirements
+// beyond shapes, enqueue kernels (kernels/*.cu) and return.
 #pragma once
 
 #include "ops/op_set.h"
 
 namespace hearth::HEARTH_GPU {
 
-/// Views are of device memory, and so is the stream's scratch; see cuda_ops.h. Stateless.
+/// Views and the stream's scratch are device memory (cuda_ops.h). Stateless.
 class GpuOps final : public OpSet {
  public:
-  static constexpr std::string_view kName = "cuda";  // of the implementations
+  static constexpr std::string_view kName = "cuda";  // name of the implementations
   explicit GpuOps(std::string_view name);
   std::string_view name() const override { return name_; }
   std::vector<OpLibrary> libraries() const override;
@@ -23,13 +23,13 @@ class GpuOps final : public OpSet {
   std::string_view name_;
 };
 
-// The loss is made of these.
+// The loss calls these ops.
 OpFunction<&OpTable::linear_forward> linear_forward;
 OpFunction<&OpTable::linear_dgrad> linear_dgrad;
 OpFunction<&OpTable::linear_wgrad> linear_wgrad;
 OpFunction<&OpTable::linear_scratch> linear_scratch;
 
-/// Each adds the ops that the source of its name implements.
+/// Each function adds the ops of the source file that it is named for.
 void add_adamw(OpTable& ops);
 void add_attention(OpTable& ops);
 void add_clear(OpTable& ops);

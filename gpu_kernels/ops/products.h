@@ -1,6 +1,5 @@
-// Products of linear maps over groups of rows, with their low-rank pairs: what a dense map and a
-// layer's experts have in common. Enqueues kernels; takes memory from the stream's scratch, which
-// the caller frames.
+// Products of linear maps over groups of rows, with low-rank pairs, for dense maps and experts.
+// Enqueues kernels. Takes memory from the stream's scratch; the caller holds the Scratch::Frame.
 #pragma once
 
 #include <functional>
@@ -14,10 +13,10 @@
 
 namespace hearth::HEARTH_GPU {
 
-/// The map of each group. All are computed in one way.
+/// The map of each group. All maps have the same compute type.
 using Maps = std::span<const LinearView* const>;
 
-/// How the rows of activations fall to groups: all to one, or as device memory says.
+/// How the rows of activations are split into groups: one group, or by `offsets` in device memory.
 struct GroupedRows {
   int64_t rows = 0;
   int32_t groups = 1;
@@ -31,7 +30,7 @@ struct GroupedRows {
 Stored stored_of(DType type);
 Operand operand_of(const ConstView& view);
 DropoutRule rule_of(const Dropout& dropout);
-/// Columns of the rows that a rounded copy takes.
+/// The padded number of columns of a rounded copy.
 constexpr int64_t operand_columns(int64_t columns) { return (columns + 7) / 8 * 8; }
 
 class Products {
@@ -44,28 +43,28 @@ class Products {
   const GroupedRows& rows() const { return rows_; }
   RowGroups row_groups() const { return {rows_.offsets, rows_.groups}; }
 
-  /// Uninitialised [rows, columns] in the type of operands.
+  /// Takes an uninitialised [rows, columns] of the operands' type.
   Operand take(int64_t columns);
-  /// x as an operand: itself in f32, in bf16 a rounded copy.
+  /// x as an operand: x itself for f32, a rounded copy for bf16.
   Operand operand(const ConstView& x);
-  /// The dropouts of the maps' pairs in device memory, by group; null where nothing is dropped.
+  /// The dropouts of the maps' pairs in device memory, by group; null if no map has dropout.
   const DropoutRule* dropouts(Maps maps);
-  /// drop(x) as an operand; `plain`, which is x's, where no map drops.
+  /// drop(x) as an operand; `plain`, the operand of x, if no map has dropout.
   Operand dropped(const ConstView& x, Maps maps, const Operand& plain);
 
-  /// scale * drop(x) A^T, from drop(x); scale * dy B. No data where no map has a pair.
+  /// scale * drop(x) A^T (`kept` is drop(x)), and scale * dy B. No data if no map has a pair.
   Operand low_rank_input(const Operand& kept, Maps maps);
   Operand low_rank_output(const Operand& dy, Maps maps);
 
-  /// y = x W^T + u B^T, or y +=; u as of low_rank_input, it may have no data.
+  /// y (+)= x W^T + u B^T; u is low_rank_input's result and may have no data.
   void forward(const Operand& x, const Operand& u, Maps maps, const View& y, bool accumulate);
-  /// dx = dy W + v A, or dx +=; v as of low_rank_output, it may have no data.
+  /// dx (+)= dy W + v A; v is low_rank_output's result and may have no data.
   void dgrad(const Operand& dy, const Operand& v, Maps maps, const View& dx, bool accumulate);
-  /// dx = dy W + dy2 W2, of the second maps.
+  /// dx = dy W + dy2 W2, with W of `maps` and W2 of `maps2`.
   void dgrad_of_two(const Operand& dy, Maps maps, const Operand& dy2, Maps maps2, const View& dx);
   /// dx += drop(v A).
   void add_low_rank_gradient(const Operand& v, Maps maps, const View& dx);
-  /// gradient(group) += dy^T x, where there is one.
+  /// gradient(group) += dy^T x, if it is not empty.
   void wgrad(const Operand& dy, const Operand& x, const std::function<View(int)>& gradient);
 
  private:
@@ -84,7 +83,7 @@ class Products {
 bool has_pair(Maps maps);
 bool has_dropout(Maps maps);
 
-/// The scratch that `Products::take` takes, and that all of a map's pair takes at most.
+/// The scratch of `Products::take`, and an upper bound of the scratch of a map's low-rank pair.
 size_t operand_bytes(int64_t rows, int64_t columns, size_t element);
 size_t low_rank_bytes(int64_t rows, int64_t in, int64_t rank);
 

@@ -1,5 +1,5 @@
-// Named memory. What is larger than 64 KiB comes from an arena, so that the plan can name every
-// byte and the peak is made before step 1.
+// Named memory. Large buffers come from arenas, so that the plan can name every byte and the peak
+// is reached before step 1.
 #pragma once
 
 #include <cstddef>
@@ -20,15 +20,15 @@ constexpr size_t align_up(size_t bytes, size_t alignment = kArenaAlignment) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-/// A named block of memory, released with the object, as is `reservation`: the owner's claim on a
-/// budget.
+/// A named block of memory. The destructor releases the memory and `reservation`, the owner's claim
+/// on a budget.
 class Arena {
  public:
   /// Host memory, mapped whole (zeroed by the system, touched by `touch`). Raises a storage error
-  /// (exit 4) when the system has no memory.
+  /// (exit 4) if the system has no memory.
   Arena(std::string name, size_t bytes, std::shared_ptr<void> reservation = nullptr);
-  /// Memory of a device, or pinned: zeroed and resident from the start, at `data`, released by
-  /// `owner`. The host may not reach it (Device::host_reaches).
+  /// Device memory or pinned memory at `data`, zeroed and resident from the start. Releasing
+  /// `owner` frees the memory. The host may be unable to access it (Device::host_reaches).
   Arena(std::string name, std::byte* data, size_t bytes, std::shared_ptr<void> owner);
   ~Arena();
   Arena(Arena&& other) noexcept;
@@ -37,22 +37,22 @@ class Arena {
   const std::string& name() const { return name_; }
   std::byte* data() const { return data_; }
   size_t size() const { return size_; }
-  /// Writes one byte a page by the workers of the pool, so that the memory is really there; content
-  /// is kept. Does nothing to memory of a device.
+  /// Makes the memory resident: the workers of the pool write one byte per page. Keeps the content.
+  /// Does nothing to device memory.
   void touch(const Pool& pool) const;
-  /// Bytes of it that are in memory now, at most `size`.
+  /// Bytes of the arena that are resident now, at most `size`.
   size_t resident_bytes() const;
 
  private:
   std::string name_;
   std::byte* data_ = nullptr;
   size_t size_ = 0;
-  bool mapped_ = false;  // by this object
+  bool mapped_ = false;  // this object mapped the memory
   std::shared_ptr<void> reservation_;
 };
 
-/// Short-lived memory of one op or one worker: a stack over a fixed piece of an arena. Exceeding it
-/// is a bug of the op's scratch declaration.
+/// Short-lived memory of one op or one worker: a stack over a fixed piece of an arena. If it runs
+/// out, the op declared too little scratch, which is a bug.
 class Scratch {
  public:
   Scratch() = default;
@@ -68,7 +68,7 @@ class Scratch {
   }
   size_t size() const { return size_; }
 
-  /// Gives back, at its end, all that was taken during its life.
+  /// RAII: its destructor gives back everything that was taken since its constructor.
   class Frame {
    public:
     explicit Frame(Scratch& scratch) : scratch_(scratch), used_(scratch.used_) {}

@@ -1,4 +1,4 @@
-// Numbers of things in lines for people.
+// Counts with a noun, for messages.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace hearth {
 
-/// "1 row", "0.25 rows". `number`: as it is printed.
+/// "1 row", "0.25 rows". `number` is the printed number.
 inline std::string counted(std::string_view number, std::string_view noun) {
   return std::string(number).append(" ").append(noun).append(number == "1" ? "" : "s");
 }

@@ -1,4 +1,4 @@
-// Element types and their conversions. Rounding is to nearest, ties to even, as the hardware does.
+// Element types and their conversions. Rounding is to nearest, ties to even, like the hardware.
 #pragma once
 
 #include <bit>
@@ -9,8 +9,8 @@
 
 namespace hearth {
 
-/// Element type of a tensor. The stored type of a parameter, the type that products are computed
-/// in (`Compute`, ops/op_set.h) and the type on a wire are three different things.
+/// Element type of a tensor. Three types are independent: the stored type of a parameter, the
+/// compute type of products (`Compute`, ops/op_set.h) and the type on a wire.
 enum class DType : uint8_t { f64, f32, bf16, f16, i64, i32, u8 };
 
 constexpr size_t size_of(DType type) {
@@ -85,8 +85,8 @@ constexpr DType dtype_of<uint8_t>() {
   return DType::u8;
 }
 
-/// Converts n elements of any floating type to any other (f64 > f32 > bf16, f16). Not in place
-/// unless the types are equal. Runs on the calling thread.
+/// Converts n elements between floating types. In place only if the types are equal. Runs on the
+/// calling thread.
 void convert(DType from, const void* source, DType to, void* target, int64_t n);
 
 }  // namespace hearth

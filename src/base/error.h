@@ -1,8 +1,8 @@
 // Errors that end a command: one line for people, one exit code for scripts (docs/errors.md).
 //
-// Everything that comes from outside (files, options, data) is checked and reported through
-// `Error`. A broken invariant of the program itself is a `std::logic_error` raised by HEARTH_CHECK;
-// `main` reports it as a bug. Nothing else ends the process.
+// Input from outside (files, options, data) is checked, and faults are raised as `Error`. A broken
+// invariant of the program itself is a `std::logic_error` raised by HEARTH_CHECK; `main` reports it
+// as a bug. Nothing else ends the process.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@ namespace hearth {
 /// Exit codes of the command line.
 enum class ExitCode : int {
   done = 0,
-  internal = 1,  // a bug: broken invariant
+  internal = 1,  // a bug: a broken invariant
   usage = 2,
-  input = 3,     // data, checkpoint or configuration is bad
+  input = 3,     // bad data, checkpoint or configuration
   storage = 4,   // disk full, no permission, corrupt saved state
   numeric = 5,   // loss or gradient not finite
   device = 6,    // a device failed
   stopped = 75,  // stopped on a signal, state saved
 };
 
-/// An error with a one-line message (what, where, what to do) and the exit code it leads to.
+/// An error with a one-line message (where, what is wrong, what to do) and an exit code.
 class Error : public std::runtime_error {
  public:
   Error(ExitCode code, const std::string& message);
@@ -40,10 +40,9 @@ Error storage_error(const std::string& message);
 Error numeric_error(const std::string& message);
 Error device_error(const std::string& message);
 
-/// Text from outside in single quotes, made fit for an error line: at most 200 characters (then
-/// "..."), control characters and invalid UTF-8 replaced, so that hostile input cannot write to the
-/// terminal.
-/// (An object, because a function would be found beside std::quoted for every std::string.)
+/// Text from outside in single quotes, made safe for an error line. At most 200 characters (then
+/// "..."); control characters and invalid UTF-8 are replaced, so hostile input cannot write to the
+/// terminal. (An object: a function would be ambiguous with std::quoted for every std::string.)
 struct Quoted {
   std::string operator()(std::string_view text) const;
 };

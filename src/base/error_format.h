@@ -1,5 +1,5 @@
-// Errors whose message is a format string: input_error("{}:{}: expected {}, found {}", ...). Apart
-// from error.h because few sources need the formatter's header.
+// Errors whose message is a format string: input_error("{}:{}: expected {}, found {}", ...).
+// Separate from error.h because few sources need the formatter's header.
 #pragma once
 
 #include <fmt/core.h>

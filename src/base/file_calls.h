@@ -1,5 +1,5 @@
-// The system calls with which the project reaches files, so that tests can fail each call in turn,
-// and enumerate what a crash would leave.
+// The system calls that access files. Tests replace them to fail each call in turn, and to
+// enumerate the file states that a crash can leave.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,9 @@ struct stat;
 
 namespace hearth {
 
-/// The system calls with which the project reaches files, one virtual function each; each returns a
-/// value >= 0 or -errno. This class is the kernel; tests derive from it and fail what they like, or
-/// keep files in memory. (tests/rooms finds what goes past it.)
+/// One virtual function per system call; each returns a value >= 0 or -errno. This class makes the
+/// real calls. Tests derive from it to fail calls or to keep files in memory. (tests/rooms finds
+/// code that bypasses this class.)
 class FileCalls {
  public:
   virtual ~FileCalls() = default;
@@ -21,7 +21,7 @@ class FileCalls {
   virtual int status_of(int fd, struct stat& status);
   virtual int list(const char* path, std::vector<std::string>& names);  // readdir to the end
   virtual int real_path(const char* path, std::string& real);
-  virtual int64_t free_bytes(const char* path);  // of its file system, for this user
+  virtual int64_t free_bytes(const char* path);  // of the path's file system, for this user
   virtual int touch(const char* path);
   virtual int open(const char* path, int flags, unsigned mode);
   virtual int64_t pread(int fd, void* buffer, size_t bytes, uint64_t offset);
@@ -39,7 +39,7 @@ class FileCalls {
 };
 
 FileCalls& file_calls();
-/// Replaces the calls for a test; the previous ones return when the guard dies.
+/// RAII, for tests: replaces the calls, and restores the previous calls when destroyed.
 class FileCallsOverride {
  public:
   explicit FileCallsOverride(FileCalls& calls);

@@ -1,4 +1,4 @@
-// How failed calls become errors: what the sources behind file_ops.h share.
+// Turns failed system calls into errors, for the sources behind file_ops.h.
 #pragma once
 
 #include <cerrno>
@@ -8,13 +8,14 @@
 
 namespace hearth {
 
-/// "PATH: cannot ACTION: REASON" for a result of FileCalls below zero.
+/// "PATH: cannot ACTION: REASON" for a negative result of FileCalls.
 std::string file_failure(const std::string& path, std::string_view action, int64_t negative_errno);
 
-/// The result, or a storage error when it is below zero.
+/// Returns the result; raises a storage error if it is negative.
 int64_t checked(int64_t result, const std::string& path, std::string_view action);
 
-/// Calls again while a signal interrupts. Not for close, whose descriptor is gone either way.
+/// Repeats a call that a signal interrupted. Not for close, which releases the descriptor even
+/// then.
 template <class Call>
 auto retried(const Call& call) {
   auto result = call();
@@ -22,11 +23,11 @@ auto retried(const Call& call) {
   return result;
 }
 
-/// The path for a system call; an input error when it has a NUL byte, which would cut it short, and
-/// when no file could have it because it is too long: a message could not name it whole.
+/// The path for a system call. Input error if it has a NUL byte, which would cut it short, or if it
+/// is too long for any file.
 const char* system_path(const std::string& path);
 
-std::string parent_of(const std::string& path);     // "." for a plain name
+std::string parent_of(const std::string& path);     // "." if the path has no folder
 std::string name_of_file(const std::string& path);  // last component
 
 }  // namespace hearth

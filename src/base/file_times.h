@@ -1,4 +1,4 @@
-// What a cache needs beyond file_ops.h: when files were used, and a directory for one user.
+// File operations that only caches need: times, and a directory for one user.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +6,11 @@
 
 namespace hearth {
 
-/// When the content last changed, in nanoseconds since 1970; 0 when the file is missing.
+/// When the content last changed, in nanoseconds since 1970; 0 if the file is missing.
 int64_t modified_time(const std::string& path);
-/// Sets that time to now. False where it cannot be set (a directory that is only read).
+/// Sets that time to now. Returns false if it cannot (a read-only directory).
 bool touch_file(const std::string& path);
-/// As make_directory, but what it makes is for its user alone.
+/// Like make_directory, but only this user can access the directories that it creates.
 void make_private_directory(const std::string& path);
 
 }  // namespace hearth

@@ -1,11 +1,12 @@
-// Globs of users on names of tensors.
+// User globs on tensor names.
 #pragma once
 
 #include <string_view>
 
 namespace hearth {
 
-/// `*` matches any characters, dots too; everything else itself. On whole names.
+/// Matches the whole name. `*` matches any characters, dots included; other characters match
+/// themselves.
 bool glob_matches(std::string_view glob, std::string_view name);
 
 }  // namespace hearth

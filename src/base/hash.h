@@ -1,4 +1,4 @@
-// Checksums: XXH3 with 128 bits, streaming. For integrity and identity, not for secrecy.
+// Checksums: streaming XXH3-128. For integrity and identity, not for secrecy.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ class Hasher {
   Hasher(Hasher&&) noexcept;
   Hasher& operator=(Hasher&&) noexcept;
   void update(const void* data, size_t bytes);
-  /// A field of a record: length first, so that neighbours cannot run together.
+  /// Adds a field of a record, length first, so that ("ab", "c") and ("a", "bc") differ.
   void update_field(std::string_view text);
   void update_u64(uint64_t value);  // little endian
   Digest digest() const;
@@ -38,13 +38,13 @@ class Hasher {
   std::unique_ptr<State> state_;
 };
 
-/// The digest of every `chunk_bytes` of a stream (the last chunk may be shorter; a stream of no bytes
-/// has none), so that damage to a large file can be placed.
+/// One digest per `chunk_bytes` of a stream, so that damage to a large file can be located. The
+/// last chunk may be shorter; an empty stream has no chunk.
 class ChunkHasher {
  public:
   explicit ChunkHasher(uint64_t chunk_bytes) : chunk_bytes_(chunk_bytes) {}
   void update(const void* data, size_t bytes);
-  /// Ends the last chunk; called once.
+  /// Ends the last chunk. Call once.
   std::vector<Digest> finish();
 
  private:

@@ -7,10 +7,9 @@
 
 namespace hearth {
 
-/// A regular file opened for reading. Reading never changes a position: threads may share it.
-/// What is not a regular file (directory, FIFO, device, socket) is refused with an input error,
-/// as is a file that is missing; no permission and a failing disk are storage errors. A Git LFS
-/// pointer or a pickle is the parser's to refuse.
+/// A regular file opened for reading. Reads take an offset, so threads may share it. Input error if
+/// the file is missing or not regular (directory, FIFO, device, socket). Storage error if
+/// permission is missing or the disk fails. Parsers refuse Git LFS pointers and pickles.
 class InputFile {
  public:
   explicit InputFile(const std::string& path);
@@ -20,7 +19,7 @@ class InputFile {
 
   const std::string& path() const { return path_; }
   uint64_t size() const { return size_; }
-  /// Reads exactly bytes at offset; an input error when the file is shorter (it shrank).
+  /// Reads exactly `bytes` at `offset`. Input error if the file is shorter because it shrank.
   void read(void* target, size_t bytes, uint64_t offset) const;
 
  private:
@@ -29,7 +28,7 @@ class InputFile {
   uint64_t size_ = 0;
 };
 
-/// The whole of a regular file; input error when larger than max_bytes.
+/// The content of a regular file. Input error if it is larger than max_bytes.
 std::string read_file(const std::string& path, uint64_t max_bytes = uint64_t{1} << 30);
 
 }  // namespace hearth

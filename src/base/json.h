@@ -14,21 +14,22 @@ namespace hearth {
 
 class Json;
 using JsonArray = std::vector<Json>;
-/// Members in the order of the text. Lookup is linear for small objects; large maps (vocabularies,
-/// tensor headers) are walked once by their readers.
+/// Members in the order of the text. Lookup is linear; readers of large maps (vocabularies, tensor
+/// headers) walk them once.
 using JsonObject = std::vector<std::pair<std::string, Json>>;
 
-/// An integer beyond 64 bits, by its decimal digits as JSON writes it.
+/// An integer beyond 64 bits, as its decimal digits in the text.
 struct BigInteger {
   std::string digits;
 };
 
-/// A JSON value: null, bool, integer (int64 or uint64 above it), big integer, double, string, array,
-/// object. A big integer is no integer and no number to is_*: readers of counts refuse it by field.
+/// A JSON value. An integer is an int64, or a uint64 if larger. A big integer is neither integer
+/// nor number to is_*, so readers of counts refuse it and name the field.
 class Json {
  public:
   Json() = default;
-  // In json.cpp: inlined copies of a variant are large, and gcc 12 warns about them wrongly.
+  // Defined in json.cpp: inlined copies of a variant are large, and gcc 12 warns about them
+  // wrongly.
   ~Json();
   Json(const Json& other);
   Json(Json&& other) noexcept;
@@ -50,7 +51,7 @@ class Json {
 
   bool is_null() const { return std::holds_alternative<std::monostate>(value_); }
   bool is_bool() const { return std::holds_alternative<bool>(value_); }
-  bool is_integer() const;  // without fraction or exponent in the text, within int64/uint64
+  bool is_integer() const;  // no fraction or exponent in the text; int64 or uint64
   bool is_signed() const;   // an integer within int64
   bool is_number() const;
   bool is_big_integer() const { return std::holds_alternative<BigInteger>(value_); }
@@ -58,7 +59,7 @@ class Json {
   bool is_array() const { return std::holds_alternative<JsonArray>(value_); }
   bool is_object() const { return std::holds_alternative<JsonObject>(value_); }
 
-  // The value as a type; std::logic_error when it is another (callers check with is_* first).
+  // The value as a type; std::logic_error if it has another type (check with is_* first).
   bool as_bool() const;
   int64_t as_int() const;
   uint64_t as_uint() const;
@@ -70,7 +71,7 @@ class Json {
   const JsonObject& as_object() const;
   JsonObject& as_object();
 
-  /// Member of an object, nullptr when absent (or when this is no object).
+  /// A member; nullptr if it is absent or this is not an object.
   const Json* find(std::string_view key) const;
   /// Sets or appends a member; a null value becomes an object first.
   Json& operator[](std::string_view key);
@@ -78,8 +79,8 @@ class Json {
   void push_back(Json v);
 
   /// Text on one line (indent < 0) or indented. Doubles get the shortest text that reads back to
-  /// the same double; non-finite ones are written as null. UTF-8 is kept as it is, bytes that are
-  /// none become U+FFFD.
+  /// the same double; non-finite doubles are written as null. Valid UTF-8 is kept; invalid bytes
+  /// become U+FFFD.
   std::string dump(int indent = -1) const;
 
  private:
@@ -93,12 +94,12 @@ struct JsonLimits {
   int depth = 64;
 };
 
-/// Integers of more digits are refused, as Python refuses them.
+/// Longer integers are refused, as in Python.
 inline constexpr size_t kMaxIntegerDigits = 4300;
 
-/// Parses one JSON document. `source` names the file (and line) in messages. Refused with an input
-/// error: bad syntax, invalid UTF-8, duplicate keys, nesting deeper than the limit, numbers that
-/// overflow, anything after the document. Leading UTF-8 byte order mark: refused.
+/// Parses one JSON document. `source` names the file (and line) in messages. Input error for bad
+/// syntax, invalid UTF-8, a byte order mark, duplicate keys, nesting deeper than the limit, numbers
+/// that overflow, or text after the document.
 Json parse_json(std::string_view text, const std::string& source, JsonLimits limits = {});
 
 }  // namespace hearth

@@ -1,5 +1,5 @@
-// Lines for people, on stderr. Results go to stdout, events of a run to its journal; neither passes
-// here. One call is one line; lines of several threads do not mix. Colour only on a terminal.
+// Log lines on stderr. Results go to stdout and a run's events to its journal, not here. One call
+// writes one line; lines of several threads do not mix. Colour only on a terminal.
 #pragma once
 
 #include <functional>
@@ -14,12 +14,12 @@ enum class LogLevel {
   verbose,  // details too (--verbose)
 };
 
-/// Set once at the start; `normal` before.
+/// Call once at the start; the level is `normal` before.
 void set_log_level(LogLevel level);
 
-/// Takes every warning from now on in place of stderr: a run shows them beside its progress and keeps
-/// them for its journal. Called by the thread that warns. Empty: stderr again. Set where no thread
-/// warns.
+/// Sends warnings to `sink` instead of stderr; an empty sink restores stderr. A run shows them
+/// beside its progress and keeps them for its journal. The thread that warns calls the sink. Call
+/// this only while no other thread warns.
 void set_warning_sink(std::function<void(const std::string& message)> sink);
 
 void log_warning(const std::string& message);  // "warning: ..."

@@ -1,4 +1,4 @@
-// Texts for lines that people read.
+// Text on one line.
 #pragma once
 
 #include <string>
@@ -6,7 +6,8 @@
 
 namespace hearth {
 
-/// A text for one line: its line breaks and tabs as \n, \r and \t.
+/// The text with line breaks and tabs written as
+/// , \r and \t.
 inline std::string with_visible_breaks(std::string_view text) {
   std::string shown;
   for (const char c : text) {

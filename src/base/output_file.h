@@ -1,4 +1,4 @@
-// Files for writing: new ones, logs, and small ones that are replaced as a whole.
+// Files for writing: new files, logs, and small files that are replaced as a whole.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,9 @@
 
 namespace hearth {
 
-/// A new file (must not exist), written from start to end, then finished by close(): sync and close
-/// with both results checked. Destroying it unfinished closes the descriptor only; the owner of the
-/// temporary name removes the file.
+/// A new file (must not exist), written from start to end. close() finishes it: it syncs and
+/// closes, and checks both results. The destructor of an unfinished file only closes the
+/// descriptor; the owner of the temporary name removes the file.
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path);
@@ -29,8 +29,8 @@ class OutputFile {
   uint64_t offset_ = 0;
 };
 
-/// A log: opened to append, one write call a line, never truncated on open. Has one writer. A line
-/// that failed in the middle is cut off before the next one, so that the line can be tried again.
+/// A log with one writer: opened to append, never truncated on open, one write call per line. If a
+/// write fails halfway, the next write first cuts the torn line off, so the caller can retry.
 class AppendFile {
  public:
   explicit AppendFile(const std::string& path);
@@ -46,15 +46,15 @@ class AppendFile {
  private:
   std::string path_;
   int fd_ = -1;
-  uint64_t whole_ = 0;  // bytes of whole lines
-  bool torn_ = false;   // more than that may be in the file
+  uint64_t whole_ = 0;  // bytes of complete lines
+  bool torn_ = false;   // the file may hold more than whole_
 };
 
 /// Cuts a torn last line (no newline at the end) off a log. Does nothing if the file is missing.
 void cut_torn_line(const std::string& path);
 
-/// Writes a small file under a temporary name in the same directory (".tmp-NAME"), syncs, renames
-/// over the old one, syncs the directory. Nothing of a failed attempt stays.
+/// Replaces a small file: writes ".tmp-NAME" in the same directory, syncs it, renames it, syncs the
+/// directory. A failed attempt leaves nothing behind.
 void write_file_atomically(const std::string& path, std::string_view content);
 /// Copies a regular file's content to `to`, which must not exist, and syncs it.
 void copy_file(const std::string& from, const std::string& to);

@@ -1,4 +1,4 @@
-// Paths as texts.
+// Paths as text.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Bytes on their way between the memory of a place and the host.
+// Copies bytes between the memory of a place and the host.
 #pragma once
 
 #include <cstddef>
@@ -9,26 +9,26 @@
 
 namespace hearth {
 
-/// Whoever on the host reads or writes bytes of a place goes through this, unless the host reaches
-/// them: then they are used where they lie. Thread-safe. Calls block until the bytes are there;
-/// tasks of the schedule that touch them must have ended. Errors are those of the place's device.
+/// Host access to the memory of places. Memory that the host can access directly needs no copy.
+/// Thread-safe. Calls block until the copy is complete. Tasks that touch the bytes must have ended.
+/// Raises the errors of the place's device.
 class PlaceMemory {
  public:
   virtual ~PlaceMemory() = default;
 
-  /// Whether the host may read and write the bytes of the place; of the host it may.
+  /// Whether the host can access the memory of the place directly; true for the host itself.
   virtual bool host_reaches(Place place) const = 0;
-  /// Copies from memory of the place.
+  /// Copies from the memory of the place.
   virtual void read(Place place, const std::byte* source, std::span<std::byte> target) = 0;
-  /// Copies to memory of the place.
+  /// Copies to the memory of the place.
   virtual void write(Place place, std::byte* target, std::span<const std::byte> source) = 0;
 };
 
-/// Memory of a process that has no place but the host.
+/// For a process whose only place is the host.
 PlaceMemory& host_memory();
 
-/// Bytes of a place for the host to read: where they lie if it reaches them, else brought to
-/// `staging`, whose content they replace.
+/// Bytes of a place, readable by the host: in place if the host can access them, else a copy in
+/// `staging`, which is overwritten.
 std::span<const std::byte> host_bytes(PlaceMemory& memory, Place place,
                                       std::span<const std::byte> bytes,
                                       std::vector<std::byte>& staging);

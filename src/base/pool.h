@@ -1,4 +1,4 @@
-// The only place that makes compute threads: a team of workers that runs the tiles of an op.
+// The team of workers that runs the tiles of an op. Nothing else makes compute threads.
 #pragma once
 
 #include <atomic>
@@ -7,11 +7,11 @@
 
 namespace hearth {
 
-/// Lets the calling thread run on every CPU that the process might use at its start: for threads
-/// beside the workers, which inherit the binding of the worker that made them.
+/// Lets the calling thread run on every CPU that the process could use at its start. For helper
+/// threads, which otherwise inherit the binding of the worker that created them.
 void unbind_thread();
 
-/// A reference to a callable that lives at least as long as the call it is passed to.
+/// A reference to a callable, which must outlive the call that takes the reference.
 class TileFunction {
  public:
   template <class F>
@@ -26,23 +26,23 @@ class TileFunction {
   void (*call_)(const void*, int64_t, int);
 };
 
-/// An OpenMP team of a fixed size. An op is a set of tiles that shape alone cuts; which worker runs
-/// which tile is left open, so a tile must write what no other tile touches, and sums over tiles
-/// are formed afterwards in tile order. Then results do not depend on the number of workers.
+/// An OpenMP team of a fixed size. An op cuts its work into tiles by shape alone. Any worker may
+/// run any tile, so a tile must write only memory that no other tile touches. Sums over tiles are
+/// formed afterwards, in tile order. So results do not depend on the number of workers.
 ///
-/// Every worker has denormals flushed (FTZ and DAZ) and, where cores are given, is bound to its
-/// own. Libraries called inside a tile (oneDNN) run on that worker alone.
+/// Workers flush denormals (FTZ and DAZ). If cores are given, each worker is bound to its own core.
+/// Libraries called inside a tile (oneDNN) run only on that worker.
 class Pool {
  public:
-  /// `cores`: logical CPU numbers to bind to, one a worker; empty = unbound.
+  /// `cores`: logical CPU numbers to bind to, one per worker; empty = unbound.
   explicit Pool(int workers, std::vector<int> cores = {});
 
   int workers() const { return workers_; }
-  /// Seconds that workers have spent on tiles since the pool was made, summed over them.
+  /// Seconds that workers have spent on tiles since construction, summed over the workers.
   double busy_seconds() const { return 1e-9 * static_cast<double>(busy_.load()); }
 
-  /// Runs tile(i, worker) for every i in [0, tiles), worker in [0, workers()); returns when all are
-  /// done. The first exception of a tile is rethrown here, after all tiles have ended.
+  /// Runs tile(i, worker) for every i in [0, tiles), with worker in [0, workers()). Returns when
+  /// all have ended, then rethrows the first exception of a tile.
   void run(int64_t tiles, TileFunction tile) const;
 
  private:

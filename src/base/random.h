@@ -1,6 +1,6 @@
 // Random numbers from a counter: Philox4x32-10 (Salmon et al., SC 2011). A draw is a pure function
-// of (seed, site, coordinates), so there is no stream position to save and nothing that depends on
-// the number of threads or ranks.
+// of (seed, site, coordinates): no stream position to save, and no dependence on the number of
+// threads or ranks.
 #pragma once
 
 #include <array>
@@ -9,10 +9,10 @@
 
 namespace hearth {
 
-/// One block of four 32-bit numbers for a 128-bit counter under a 64-bit key.
+/// Four 32-bit numbers from a 128-bit counter and a 64-bit key.
 std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
 
-/// Where a draw is made. Add new sites at the end: numbers are part of saved runs.
+/// What draws. Saved runs depend on the numbers, so add new sites at the end.
 enum class RandomSite : uint32_t { init = 1, shuffle = 2, split = 3, sample = 4, dropout = 5 };
 
 /// A family of draws: key = seed mixed with the site, counter = (index, a, b).
@@ -34,7 +34,7 @@ class Random {
   uint32_t a_, b_;
 };
 
-/// A stable 64-bit key for a name (tensor names as sites).
+/// A stable 64-bit key of a name, such as a tensor's.
 uint64_t name_key(std::string_view name);
 
 }  // namespace hearth

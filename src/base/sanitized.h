@@ -1,5 +1,5 @@
-// Whether this build is instrumented by the address or thread sanitizer, where loops take ten times
-// as long: tests then repeat less, and times mean nothing.
+// Whether the address or thread sanitizer instruments this build. Loops then take ten times as
+// long, so tests repeat less, and timings mean nothing.
 #pragma once
 
 namespace hearth {

@@ -1,5 +1,5 @@
-// User settings that messages name. A lower room says what is wrong and which setting matters. Only
-// tools and src/setup know how the user writes the setting (`--seq-len`).
+// User settings that messages name. Lower rooms name a setting by this enum. Only tools and
+// src/setup know how the user writes it (`--seq-len`).
 #pragma once
 
 #include <cstdint>
@@ -53,12 +53,12 @@ enum class Setting : uint8_t {
 inline constexpr int kSettings = static_cast<int>(Setting::val_size) + 1;
 
 /// The setting in a message: "--seq-len" in the program; plain words ("the sequence length") if
-/// nobody said how settings are written.
+/// `spell_settings_by` was not called.
 std::string spelled(Setting setting);
 /// With a value: "--train-on last".
 std::string spelled(Setting setting, std::string_view value);
 
-/// Says how settings are written from now on; null: in plain words. Called once, before any thread.
+/// Sets how settings are written; null: plain words. Call once, before starting threads.
 void spell_settings_by(std::string (*spell)(Setting));
 
 }  // namespace hearth

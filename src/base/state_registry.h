@@ -1,5 +1,5 @@
-// What is not registered here does not exist after a resume. Saving, hashing and loading are the
-// registry's own (state/saved_state.h); components only show their memory.
+// The state that a resume restores. State that is not registered here is lost. Components only show
+// their memory; src/state saves, hashes and loads it (state/saved_state.h).
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,9 @@
 
 namespace hearth {
 
-/// A piece of state in the memory of a place: the slice [begin, end) of dimension 0 of a global tensor. One
-/// rank shows whole tensors; several show slices, and a load is byte-range arithmetic.
+/// A piece of state in the memory of a place: rows [begin, end) of dimension 0 of a global tensor.
+/// A single rank shows whole tensors. Several ranks would show slices, which a load finds by byte
+/// range.
 struct StateView {
   std::string name;  // global, unique within the component
   DType dtype = DType::u8;
@@ -26,9 +27,9 @@ struct StateView {
   Place place = kHostPlace;
   PlaceMemory* memory = &host_memory();
 
-  /// Whether the host uses the bytes where they lie.
+  /// Whether the host can access the bytes directly.
   bool direct() const { return memory->host_reaches(place); }
-  /// Bytes [at, at + n) for the host: where they lie, else in `staging`, whose content they replace.
+  /// Bytes [at, at + n): in place if direct, else a copy in `staging`, which is overwritten.
   std::span<const std::byte> read(size_t at, size_t n, std::vector<std::byte>& staging) const {
     return host_bytes(*memory, place, bytes.subspan(at, n), staging);
   }
@@ -38,32 +39,33 @@ struct StateView {
   }
 };
 
-/// One component of the run's state. `views` shows the live memory (called again at every save and
-/// load; shapes of a load are those of the file, so components of varying size resize in
-/// `prepare`). `restored` is called once after a load has filled the views.
+/// One component of the run's state. `views` shows the live memory; every save and load calls it
+/// again. A load uses the shapes in the file, so a component of varying size resizes in `prepare`.
+/// `restored` is called once after a load has filled the views.
 struct StateComponent {
   std::string name;
   std::function<std::vector<StateView>()> views;
   std::function<void(std::string_view view, uint64_t bytes)> prepare;  // optional, before a load
   std::function<void()> restored;                                      // optional, after a load
-  /// A save reads live memory while the run goes on (StateSave); this one is copied when it begins.
+  /// A save reads live memory while the run goes on (StateSave). If set, the save copies this
+  /// component when it begins.
   bool copied = false;
-  /// The format version of saved state that added the component. A state of an older version does
-  /// not hold it: a load then leaves it as the run begins it.
+  /// The format version of saved state that added the component. A load of an older state leaves
+  /// the component as the run initialised it.
   int64_t since = 1;
 };
 
-/// Called with every component that a registry gets from now on, before it is added; may wrap its
-/// functions. For tests, which see what a run is without a part of its state. An empty function
-/// ends it. Not while registries are filled.
+/// For tests that remove parts of the state: `decorate` is called with each new component before it
+/// is added, and may wrap its functions. An empty function ends this. Do not call while registries
+/// are being filled.
 void decorate_components(std::function<void(StateComponent&)> decorate);
 
-/// The list of components, in the order of registration. Owns none of the memory.
+/// The components in the order of registration. Does not own their memory.
 class StateRegistry {
  public:
-  /// Names are unique: they name the component's file in the saved state.
+  /// Names are unique; each names a file in the saved state.
   void add(StateComponent component);
-  /// A component that is one JSON or text blob: written by `save`, given back to `load`.
+  /// A component that is one text, such as JSON: `save` returns it, `load` receives it.
   void add_text(std::string name, std::function<std::string()> save,
                 std::function<void(const std::string&)> load);
   const std::vector<StateComponent>& components() const { return components_; }

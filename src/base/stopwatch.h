@@ -1,4 +1,4 @@
-// Seconds since a moment.
+// Measures elapsed seconds.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,7 @@ namespace hearth {
 class Stopwatch {
  public:
   void restart() { begin_ = Clock::now(); }
-  /// Since it was made or restarted.
+  /// Since construction or the last restart.
   double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
 
  private:

@@ -15,13 +15,13 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  /// Waits until everything issued so far has finished; raises the error of what failed.
+  /// Waits until everything issued so far has finished. Raises the error of a failed operation.
   virtual void synchronize() = 0;
   /// Memory that an op may use until it returns (host) or until its last kernel ends (device).
   virtual Scratch& scratch() = 0;
-  /// Seconds of compute so far, summed over the stream's workers.
+  /// Compute seconds so far, summed over the stream's workers.
   virtual double busy_seconds() const { return 0; }
-  /// Bytes of its scratch that are in memory now.
+  /// Bytes of the scratch that are resident now.
   virtual size_t resident_bytes() const { return 0; }
 };
 

@@ -1,4 +1,4 @@
-// What the system says about this process.
+// Memory of this process, from the system.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@ namespace hearth {
 uint64_t resident_bytes();
 uint64_t peak_resident_bytes();
 
-/// Makes the allocator predictable: few arenas whatever the number of threads, large blocks mapped
-/// and given back at once. Before the first thread.
+/// Makes the allocator predictable: few arenas for any number of threads; large blocks are mapped,
+/// and unmapped as soon as they are freed. Call before starting threads.
 void limit_allocator();
-/// Gives freed memory back to the system, so that `resident_bytes` counts what is in use.
+/// Returns freed memory to the system, so that `resident_bytes` counts only used memory.
 void release_freed_memory();
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// What the data of a run come to, for people and for plan.json.
+// Reports the size of the data of a run, for people and for plan.json.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace hearth {
 
-/// Lines without line breaks: the rows, and an epoch of them.
+/// Lines (without line breaks) about the rows and about an epoch.
 std::vector<std::string> data_lines(const DataShape& data, std::optional<int64_t> steps);
 
 /// The object `data` of plan.json; docs/planning.md names its keys.

@@ -1,4 +1,4 @@
-// The memory of a plan: a line for every use at every place, and after the run what was measured.
+// The memory of a plan: one line per use and place, with measurements after the run.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@
 namespace hearth {
 
 enum class MemoryUse : uint8_t {
-  program,      // and libraries
-  data,         // rows that are held
-  reading,      // buffers of reading files
-  staging,      // pinned, for parameters of devices
+  program,      // the program and its libraries
+  data,         // rows held in memory
+  reading,      // buffers for reading files
+  staging,      // pinned buffers, for parameters on devices
   parameters,   // `of` is a CopyRole
-  saving,       // names and digests of a save
+  saving,       // names and digests during a save
   activations,  // `of` is a Pass
-  scratch,      // of kernels
+  scratch,      // scratch memory of kernels
   schedules,    // tasks and their buffers
-  reached,      // `of` is a Place whose memory is the host's, too
-  allowance,    // for what has no line
+  reached,      // `of` is a Place that shares the host's memory
+  allowance,    // reserve for uses without a line
 };
 
-/// What a line is for. Lines of activations share an id: together they are one arena.
+/// The use of a line. All activation lines of a pass share an id, because one arena holds them.
 struct LineId {
   MemoryUse use = MemoryUse::program;
   int of = 0;
@@ -37,9 +37,9 @@ inline LineId parameters_of(CopyRole role) {
 }
 inline LineId activations_of(Pass pass) { return {MemoryUse::activations, static_cast<int>(pass)}; }
 
-/// One use: an estimate, what it rests on, and after the run what was measured. A basis begins with
-/// its kind: derived (arithmetic on known sizes), measured (in this process), data (from the lengths
-/// of the rows), policy (an allowance).
+/// One use: the estimate, its basis, and after the run the measurement. A basis begins with its
+/// kind: derived (arithmetic on known sizes), measured (in this process), data (from row lengths),
+/// policy (an allowance).
 struct MemoryLine {
   LineId id;
   std::string name;  // for people and JSON
@@ -48,7 +48,7 @@ struct MemoryLine {
   std::optional<uint64_t> measured = std::nullopt;
 };
 
-/// All lines of a place. All of them live at once.
+/// All lines of a place. Their memory is in use at the same time.
 struct PlaceLines {
   PlaceBudget budget;
   std::vector<MemoryLine> lines;
@@ -57,19 +57,19 @@ struct PlaceLines {
   bool fits() const { return peak <= budget.bytes; }
 };
 
-/// What an arena took of the memory of a place.
+/// The memory that an arena took at a place.
 struct MeasuredArena {
   LineId id;
   uint64_t bytes = 0;
   Place place = kHostPlace;
 };
 
-/// What the memory of a run was (Session::measured_memory).
+/// The measured memory of a run (Session::measured_memory).
 struct MeasuredMemory {
   std::vector<MeasuredArena> arenas;
   uint64_t schedules = 0;     // executors and their schedules
-  uint64_t read_buffers = 0;  // by how much reading weights raised the peak
-  uint64_t saving = 0;        // by how much beginning a save raised it
+  uint64_t read_buffers = 0;  // increase of the peak from reading weights
+  uint64_t saving = 0;        // increase from beginning a save
   uint64_t peak = 0;          // of the process
 };
 

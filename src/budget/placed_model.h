@@ -12,7 +12,7 @@
 
 namespace hearth {
 
-/// What the machine reaches.
+/// Measured rates of the machine.
 struct RunRates {
   MachineRates best;
   CostRates costs;
@@ -22,24 +22,24 @@ struct RunRates {
 struct PlacedModel {
   std::shared_ptr<const OpenedModel> opened;
   Placement placement;
-  ParameterTable table;  // its blocks are at their places; not bound to memory
+  ParameterTable table;  // with the place of each block; not bound to memory
   RunSettings settings;
-  std::optional<RunRates> rates;  // none: not asked for, or a device is too small to be measured
+  std::optional<RunRates> rates;  // none: not requested, or a device is too small to measure
   ProcessMemory process;          // when the plan was made
   Plan plan;
 };
 
 enum class Rates : uint8_t { none, measured };
 
-/// Places the blocks, resolves the compute type and plans the run with the process as it is. Rates
-/// are measured before the plan is made, because the process then holds what the measurement leaves.
+/// Places the blocks, resolves the compute type and plans the run in the current process. Measures
+/// rates before planning, so the plan counts the memory that the measurement leaves.
 PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates rates = Rates::none);
 
 /// For plans of the same model and process with other requests or budgets.
 PlanSubject subject_of(const PlacedModel& model);
 
-/// The names of the places that the run computes at, that of its dense parts first: "devices" of
-/// plans and journals.
+/// The names of the places that compute, the place of the dense parts first: "devices" in plans and
+/// journals.
 JsonArray devices_json(const PlacedModel& model);
 /// "the host with 8 workers", "cuda:0", "cuda:0, experts on the host with 8 workers".
 std::string places_text(const PlacedModel& model);

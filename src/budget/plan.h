@@ -1,5 +1,5 @@
-// The plan of a run: its schedules, and a line for every byte. A run that does not fit is refused
-// before anything is reserved.
+// The plan of a run: its schedules and all of its memory. A run that does not fit is refused before
+// it reserves memory.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,23 @@
 
 namespace hearth {
 
-/// Requirements of a run on its plan.
+/// What a run requires of its plan.
 struct PlanRequest {
   bool training = false;
   int64_t micro_batches = 1;
   int64_t tokens = 0;         // upper bound per training micro-batch; 0: no training
   int64_t longest = 0;        // upper bound per sequence
   int64_t eval_tokens = 0;    // upper bound per evaluation micro-batch; 0: no evaluation
-  int64_t decode_tokens = 0;  // new tokens at once, 0 = no decoding
+  int64_t decode_tokens = 0;  // most new tokens per call; 0: no decoding
   int64_t cache_rows = 0;
-  std::optional<bool> recompute = {};  // unset: only if it is needed
+  std::optional<bool> recompute = {};  // unset: only if needed
   std::optional<int64_t> group = {};   // micro-batches per group; unset: the largest that fits
   uint64_t data_bytes = 0;             // rows held in memory
-  std::string bounds_basis =
-      "lengths of the data";  // what `tokens` and `longest` are based on; printed
-  int64_t shortest = 1;       // the least sequence length that leaves enough trained tokens
+  std::string bounds_basis = "lengths of the data";  // source of `tokens` and `longest`; printed
+  int64_t shortest = 1;  // the least sequence length that leaves enough trained tokens
 };
 
-/// The process as it is when a plan is made.
+/// Memory of the process when a plan is made.
 struct ProcessMemory {
   uint64_t program = 0;  // resident bytes minus the data
   uint64_t data = 0;
@@ -38,11 +37,11 @@ struct ProcessMemory {
 };
 ProcessMemory measure_process(uint64_t data_bytes);
 
-/// What a plan is made for. Refers to objects of the caller.
+/// The model and machine of a plan. Refers to objects of the caller.
 struct PlanSubject {
   const ModelSpec& spec;
   const RunSettings& settings;
-  const ParameterTable& table;       // its blocks are at their places
+  const ParameterTable& table;       // with the place of each block
   std::vector<ComputePlace> places;  // the host, then the devices of the run
   Placement placement;
   std::string types_basis;

@@ -1,5 +1,5 @@
-// Changes of a run that make its plan fit, the smallest change first. Each change is planned as the
-// run would plan it.
+// Finds changes of a run that make its plan fit, the smallest first. Plans each change as the run
+// would.
 #pragma once
 
 #include <memory>
@@ -10,24 +10,23 @@
 
 namespace hearth {
 
-/// A change that fits. `options` are written as the user writes them, and replace the user's options
-/// of the same names.
+/// A change that fits. `options` are in the user's spelling, and replace options of the same names.
 struct PlanChange {
   std::string options;
-  uint64_t peak = 0;  // planned, of the place that has too little without the change
+  uint64_t peak = 0;  // planned peak of the place that was too small without the change
 };
 
-/// The changes that fit, least first; empty if none does or the plan fits. The order of the search
-/// is in docs/planning.md. It ends with the first that fits, and finds one if any of them fits.
+/// The changes that fit, the smallest first; empty if none fits or the plan fits unchanged. The
+/// search stops at the first change that fits. docs/planning.md lists its order.
 std::vector<PlanChange> changes_that_fit(const std::shared_ptr<const OpenedModel>& opened,
                                          const PlanSubject& subject, const PlanRequest& request,
                                          const TrainConfig& config);
 
-/// The least budget of every place with which the request fits unchanged.
+/// The smallest budget of every place with which the unchanged request fits.
 std::vector<uint64_t> needed_memory(const PlanSubject& subject, const PlanRequest& request);
 
 /// One line: how much memory is missing on which device, the smallest change that fits, and the
-/// options that give each short place what the unchanged run needs.
+/// options that raise each budget enough for the unchanged run.
 std::string refusal(const Plan& plan, const std::vector<PlanChange>& changes,
                     const std::vector<uint64_t>& needed);
 

@@ -1,4 +1,4 @@
-// --plan FILE: a plan that `hearth plan --json` printed, run exactly or refused by name.
+// --plan FILE: runs exactly the plan that `hearth plan --json` printed, or refuses.
 #pragma once
 
 #include "base/json.h"
@@ -6,13 +6,14 @@
 
 namespace hearth {
 
-/// Fills in what the options leave open from the plan file: workers, compute type, recompute, group.
-/// Without a plan file, returns the options as they are. An option that contradicts the plan stays;
-/// `require_planned` refuses it. Input error if the file is not a plan, or an older version made it.
+/// Sets unset options from the plan file: workers, compute type, recompute, group. Without a plan
+/// file, returns the options unchanged. Keeps an option that contradicts the plan;
+/// `require_planned` refuses it. Input error if the file is not a plan, or is from an older
+/// version.
 TrainConfig as_planned(const TrainConfig& options);
 
-/// Usage error naming the first field in which this run's plan (plan_json) differs from the file's:
-/// the method, the places, the schedule, and every byte that is not measured.
+/// Usage error that names the first field where this run's plan (plan_json) differs from the file.
+/// Compares the method, the places, the schedule, and all memory that is not measured.
 void require_planned(const TrainConfig& config, const Json& plan);
 
 }  // namespace hearth

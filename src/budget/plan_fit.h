@@ -10,10 +10,11 @@ namespace hearth {
 
 /// Whole MiB, rounded up.
 std::string whole_mebibytes(uint64_t bytes);
-/// "the plan needs 12 MiB of host memory and 10 MiB may be used", for every place with too little.
+/// "the plan needs 12 MiB of host memory and 10 MiB may be used", for every place that is too
+/// small.
 std::string what_is_missing(const Plan& plan);
-/// Usage error unless the plan fits, with what is missing. Training names the change that fits
-/// instead (budget/plan_changes.h).
+/// Usage error that names the missing memory, unless the plan fits. Training uses `refusal`
+/// (budget/plan_changes.h) instead.
 void require_fit(const Plan& plan);
 
 }  // namespace hearth

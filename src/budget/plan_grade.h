@@ -1,4 +1,4 @@
-// A plan compared with the measurements of its run.
+// Compares a plan with the measurements of its run.
 #pragma once
 
 #include <vector>

@@ -10,21 +10,21 @@
 
 namespace hearth {
 
-/// The plan that `train` would run: fits or not, memory lines, the printed schedule, the bound.
+/// The plan that `train` would run: whether it fits, memory, schedule, lower bound of the time.
 struct PlanReport {
   bool fits = false;
   std::string text;     // for people
   Json json;            // the keys of `plan --json`
-  std::string refusal;  // empty if it fits; else what is missing and the smallest change
+  std::string refusal;  // empty if it fits; else the missing memory and the smallest change
 };
-/// How much the text says of the schedule: a line per kind of task, or one per task.
+/// Detail of the schedule in the text: a line per kind of task, or per task.
 enum class PlanDetail : uint8_t { kinds, tasks };
-/// What `plan --json` prints, and plan.json (docs/planning.md lists the keys). `memory`: the places of
-/// the plan, or those with what the run measured.
+/// The content of plan.json and the output of `plan --json` (docs/planning.md lists the keys).
+/// `memory`: the places of the plan, or the result of `graded`.
 Json plan_json(const PlacedModel& model, const PlanTimes& times,
                const std::vector<PlaceLines>& memory);
 
-/// Memory by use, the schedule (a line per kind of task, or per task), time and bound.
+/// Memory by use, the schedule, the predicted time and its lower bound.
 std::string plan_text(const PlacedModel& model, const PlanTimes& times, PlanDetail detail);
 
 }  // namespace hearth

@@ -1,5 +1,4 @@
-// How long a planned run will take: predicted from a quick measurement of the machine, beside the
-// bound that no run here can pass.
+// Predicts the time of a planned run from a quick measurement of the machine, and a lower bound.
 #pragma once
 
 #include <optional>
@@ -13,14 +12,15 @@
 
 namespace hearth {
 
-/// Measures the machine for a placed model, before its plan is made and its memory reserved. Each
-/// measurement is made twice and the best of both is taken. They take a quarter of what the process
-/// may still take, or of the budget of the device, 192 MiB at most. Usage error if a device is too
-/// small for them.
+/// Measures the machine for a placed model. Call before planning and before memory is reserved.
+/// Measures compute twice and keeps the better rates; repeats of the same shapes in a process reuse
+/// them. Uses a quarter of the process's remaining budget, and of a device's budget, at most 192
+/// MiB. Usage error if a device is too small.
 RunRates measure_run(const PlacedModel& model, const PlanRequest& request);
 
-/// While one lives, `measure_run` takes round numbers for every machine and measures nothing. A
-/// measurement takes half a second; tests start hundreds of runs. No result of a run changes.
+/// RAII, for tests: while one exists, `measure_run` returns round numbers and measures nothing. A
+/// measurement takes half a second, and tests start hundreds of runs. Results of runs do not
+/// change.
 class AssumedRates {
  public:
   AssumedRates();
@@ -29,37 +29,37 @@ class AssumedRates {
   AssumedRates& operator=(const AssumedRates&) = delete;
 };
 
-/// What the data of a run come to.
+/// The size of the data of a run.
 struct DataShape {
-  RowSummary rows;        // all of them, those for evaluation included
-  int64_t eval_rows = 0;  // kept by --val-size
+  RowSummary rows;        // all rows, evaluation rows included
+  int64_t eval_rows = 0;  // rows that --val-size keeps for evaluation
   int64_t sequences = 0;  // of the first epoch
-  int64_t tokens = 0;     // likewise, copies by weight included
+  int64_t tokens = 0;     // of the first epoch, repeats by weight included
   int64_t trained_tokens = 0;
-  double fill = 0;   // tokens over what its sequences could hold
-  double steps = 0;  // of an epoch, not rounded
+  double fill = 0;   // tokens / capacity of the sequences
+  double steps = 0;  // per epoch, not rounded
 };
 
-/// A mean step: of the data where it is known, else full micro-batches.
+/// The work of a mean step: from the data if known, else full micro-batches.
 struct StepWork {
   std::vector<BatchWork> batches;
   std::string basis;
   std::optional<DataShape> data;
 };
 StepWork full_step(const PlanRequest& request);
-/// By the first epoch.
+/// The mean step of the first epoch.
 StepWork mean_step(const RunRows& rows, const SamplerOptions& options, const Sampler& sampler);
 
-/// `step`, `bound` and `trace` are empty where nothing was measured.
+/// `step`, `bound` and `trace` are empty if nothing was measured.
 struct PlanTimes {
   bool measured = true;
   StepCost step;
   StepBound bound;
-  double tokens = 0;  // of a step
-  std::string basis;  // of its work
+  double tokens = 0;  // per step
+  std::string basis;  // source of the step's work
   std::optional<int64_t> steps;
   std::optional<DataShape> data;
-  Trace trace;  // of a step, predicted
+  Trace trace;  // predicted trace of a step
 };
 PlanTimes predict(const PlacedModel& model, const StepWork& work, std::optional<int64_t> steps);
 

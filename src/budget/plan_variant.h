@@ -1,4 +1,4 @@
-// A run with some options changed, for the search for a run that fits.
+// A run with some changed options, for the search for a plan that fits.
 #pragma once
 
 #include <memory>
@@ -11,26 +11,27 @@
 
 namespace hearth {
 
-/// `options` is the change as the user writes it; `config` and `request` have it.
+/// `options` is the change in the user's spelling. `config` and `request` include it.
 struct PlanVariant {
   std::string options;
   TrainConfig config;
   PlanRequest request;
   Placement placement;
-  /// What is trained with `config`, made by the function that a run calls; shared by variants that
-  /// train the same.
+  /// The model that `config` trains, made as in a run. Variants that train the same tensors share
+  /// it.
   std::shared_ptr<const TrainedModel> model;
 
   void add(const std::string& option) { options += (options.empty() ? "" : " ") + option; }
   void add(Setting setting, int64_t value) { add(spelled(setting, std::to_string(value))); }
 
-  /// As many tokens per step in micro-batches of `sequences`.
+  /// Reduces the micro-batch to `sequences`, with the same number of tokens per step.
   void cut_micro_batch(int64_t sequences);
   void cut_sequences(int64_t length);
   void recompute_blocks();
   void drop_rounded_weights();
 
-  /// These change what is trained, and make the model again. False: a run refuses the options.
+  /// The functions below change what is trained, and remake the model. False if a run would refuse
+  /// the options.
   bool freeze(const std::string& glob);
   bool train_only(const std::string& glob);
   bool train_adapters();
@@ -38,7 +39,7 @@ struct PlanVariant {
   bool cut_rank(int64_t rank);
   bool choose_experts(double percent);
   bool adapt_attention_alone();
-  /// Makes `model` by `config`.
+  /// Makes `model` from `config`.
   bool remake();
 };
 

@@ -1,4 +1,4 @@
-// What a schedule takes of the memory of a place.
+// The memory that a schedule takes at a place.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@ namespace hearth {
 uint64_t arena_bytes(const Schedule& schedule, Place place);
 ScratchNeed scratch_of(const Schedule& schedule, Place place);
 
-/// What lies in the arena of a place when it is fullest, by use, and what is between its buffers.
-/// bounds: where the sizes come from.
+/// The content of a place's arena at its peak, by use, and the gaps between buffers. `bounds`: the
+/// source of the sizes.
 std::vector<MemoryLine> arena_lines(const Schedule& schedule, Place place,
                                     const std::string& bounds);
 
-/// Of the compute stream of a place.
+/// Bytes of scratch memory of a place's compute stream.
 uint64_t scratch_bytes(const ScratchNeed& need, const ComputePlace& place, int workers);
 
-/// Bytes of a schedule and of what an executor adds to it, in blocks of the allocator.
+/// Bytes of a schedule and its executor, in blocks of the allocator.
 uint64_t schedule_bytes(const Schedule& schedule);
 
 }  // namespace hearth

@@ -1,5 +1,5 @@
-// A Hugging Face checkpoint directory: config.json, safetensors in one file or in shards, and what
-// else is copied into a result.
+// A Hugging Face checkpoint directory: config.json, safetensors in one file or in shards, and
+// companion files that are copied into a result.
 #pragma once
 
 #include <map>
@@ -18,21 +18,21 @@
 
 namespace hearth {
 
-/// Where a tensor lies.
+/// Where a tensor is stored.
 struct TensorLocation {
   int file = 0;  // index into files()
   SafetensorsEntry entry;
 };
 
-/// Which tensors of a table are read.
+/// Which tensors of a table to read.
 enum class WeightSet : uint8_t { all, trained };
 
-/// Opened and checked: names against shards, every tensor of the table present with its shape in
-/// one layout, no unknown one. Reads no tensor data.
+/// An opened and checked checkpoint. The index matches the shards, every tensor of the table is
+/// present with its shape in one layout, and no tensor is unknown. Reads no tensor data.
 class Checkpoint {
  public:
-  /// Input errors name file, tensor or key. `follow_links`: links may lead anywhere
-  /// (else only to files in the directory or, in a hub cache, to its blobs).
+  /// Input errors name file, tensor or key. With `follow_links`, links may lead anywhere. Otherwise
+  /// they may lead only to files in the directory or, in a hub cache, to its blobs.
   explicit Checkpoint(const std::string& directory, bool follow_links = false);
 
   const std::string& directory() const { return directory_; }
@@ -43,30 +43,31 @@ class Checkpoint {
   const std::string& index_text() const { return index_text_; }
   /// The table of this checkpoint, with the stored types.
   ParameterTable make_table() const;
-  /// How the table's tensors are stored; its ids are those of `make_table`.
+  /// How the table's tensors are stored. Its ids are the ids in `make_table`'s result.
   const PublishedLayout& layout() const { return layout_; }
-  /// Of a published tensor.
+  /// By published name.
   const TensorLocation& location(const std::string& tensor) const;
 
-  /// Fills the home copy (master if present, else stored) of every tensor of the table, converting,
-  /// in pieces through a small buffer a worker; also working copies. Their versions become the
-  /// home's. A weight that is not finite is an input error naming tensor and index. So is a tied
-  /// head that is stored and differs from the embedding: transformers would then not tie them. Ends
-  /// with the error of base/stop.h when the process is asked to stop, as `digests` does. Of `trained`
-  /// tensors alone the homes are filled, nothing else changes.
+  /// Fills the home copy (master if present, else stored) and the working copy of every tensor of
+  /// the table. Converts in pieces, through a small buffer per worker. Working copies get the
+  /// home's version. Input error, naming tensor and index, for a weight that is not finite. Input
+  /// error for a tied head that is stored and differs from the embedding, because transformers
+  /// would not tie it. Stops on a signal with the error of base/stop.h, like `digests`.
+  /// WeightSet::trained fills only the homes of trained tensors.
   void read_weights(ParameterTable& table, const Pool& pool, WeightSet set = WeightSet::all) const;
 
-  /// Reads every weight and raises the input error of `read_weights` for one that is not finite.
+  /// Reads every weight, and raises the input error of `read_weights` if one is not finite.
   void check_finite() const;
-  /// Memory that reading weights takes besides the copies, on so many workers; `staged`: where the
-  /// host does not reach all of them.
+  /// Memory that `read_weights` takes besides the copies. `staged`: the host cannot access all
+  /// copies.
   static uint64_t read_buffer_bytes(int workers, bool staged = false);
 
-  /// Identity of the content: XXH3 of config.json, of every weight file and of every
-  /// companion file (a changed tokenizer is another run), by file name.
+  /// Identity of the content: XXH3 of config.json, every weight file and every companion file, by
+  /// file name. (A changed tokenizer makes a different run.)
   std::vector<std::pair<std::string, Digest>> digests() const;
-  /// Tokenizer files, generation_config.json and others that a result carries along (names). They
-  /// were opened and checked (regular files, links, no Git LFS pointers) by the constructor.
+  /// Names of the files that a result also contains, such as tokenizer files and
+  /// generation_config.json. The constructor opened and checked them (regular files, links, no Git
+  /// LFS pointers).
   const std::vector<std::string>& companion_files() const { return companions_; }
 
  private:
@@ -84,7 +85,7 @@ class Checkpoint {
   const Family* family_ = nullptr;
   ModelSpec spec_;
   std::string index_text_;
-  std::vector<std::pair<std::string, std::string>> weight_map_;  // of the index: tensor, file
+  std::vector<std::pair<std::string, std::string>> weight_map_;  // from the index: tensor, file
   std::vector<std::string> companions_;
   std::vector<std::unique_ptr<SafetensorsFile>> files_;
   std::map<std::string, TensorLocation> locations_;  // by published name

@@ -1,4 +1,4 @@
-// Writing a result: the base's files with other weights.
+// Writes a result: the base's files with new weights.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace hearth {
 
-/// Writes the table's weights as a checkpoint in the names, types, shapes, order and shard plan of
-/// `base`, with config.json, index and companion files copied (less `changes`), into `directory`: must
-/// not exist (usage error), is written as .tmp-NAME beside it, read back and compared, and appears by one
-/// rename, durable. Rounds once, from the master. Tensors of the base that are no part of the model
-/// are copied. A weight that is not finite in its stored type is a numeric error. Failing leaves
-/// nothing behind.
+/// Writes the table's weights as a checkpoint with the names, types, shapes, order and shards of
+/// `base`. Copies config.json, the index and companion files, with `changes`. Copies tensors of the
+/// base that are not part of the model. Rounds once, from the master. `directory` must not exist
+/// (usage error). It is written as .tmp-NAME beside the target, read back, compared and renamed,
+/// durably. Numeric error if a weight is not finite in its stored type. A failure leaves nothing
+/// behind.
 void write_checkpoint(const ParameterTable& table, const Checkpoint& base,
                       const std::string& directory, const FileChanges& changes = {});
 

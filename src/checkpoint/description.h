@@ -1,5 +1,5 @@
-// What a model directory says about a model whose weights need not be there: config.json and, if it
-// is there, model.safetensors.index.json. Enough to plan a run before the download.
+// Describes a model whose weights may be absent, from config.json and, if present,
+// model.safetensors.index.json. Enough to plan a run before the download.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@ struct ModelDescription {
   const Family* family = nullptr;
   ModelSpec spec;
   ParameterTable table;     // of the published layout, with the stored types
-  PublishedLayout layout;   // as the index names tensors; experts one by one without an index
-  std::string types_basis;  // what the stored types rest on, for people
+  PublishedLayout layout;   // from the names in the index; per expert without an index
+  std::string types_basis;  // how the stored types are known, for messages
 };
 
-/// Whether the directory lacks weights: neither model.safetensors, nor every shard that its index
-/// names, nor weights in another format (which a run would refuse by name).
+/// Whether the directory lacks weights. It has weights if it has model.safetensors, every shard of
+/// its index, or weights in another format, which a run refuses by name.
 bool weights_are_absent(const std::string& directory);
 
-/// Stored types come from the index's total_size where it has one (2 or 4 bytes a parameter), else
-/// from config.json (dtype or torch_dtype), else they are f32 as transformers takes them. Input
-/// errors name file and key.
+/// The stored type is config.json's dtype or torch_dtype, else f32, like transformers. If the
+/// index's total_size contradicts its size (2 or 4 bytes per parameter), the type is bf16 or f32.
+/// Input errors name file and key.
 ModelDescription describe_model(const std::string& directory, bool follow_links);
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// What `inspect` shows of a checkpoint.
+// The data that `inspect` shows of a checkpoint.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ struct ParameterGroup {
   int64_t blocks = 0;
   int64_t tensors = 0;
   int64_t parameters = 0;
-  int64_t trained = 0;  // of them
+  int64_t trained = 0;  // of the parameters
   int64_t bytes = 0;    // as stored
   std::string types;    // "BF16" or "BF16, F32"
 };
 
-/// Digests of named tensors and one over all of them, in the order of the names.
+/// Digests of tensors, sorted by name, and one digest over all of them.
 struct ContentDigest {
   std::vector<std::pair<std::string, Digest>> tensors;
   Digest root;
@@ -40,7 +40,7 @@ struct StoredTensorInfo {
 struct Inspection {
   ModelSpec spec;
   int64_t parameters = 0;
-  int64_t active_parameters = 0;  // of a token: without the experts that it does not visit
+  int64_t active_parameters = 0;  // per token: without the experts that it does not visit
   int64_t trained_parameters = 0;
   int64_t bytes = 0;
   int64_t files = 0;
@@ -49,14 +49,14 @@ struct Inspection {
   std::vector<StoredTensorInfo> tensors;  // in the order of the table
 };
 
-/// `table` is the checkpoint's, with what is trained marked.
+/// `table` is the checkpoint's table, with trained tensors marked.
 Inspection inspect_checkpoint(const Checkpoint& checkpoint, const ParameterTable& table);
 
-/// One digest a stored tensor: XXH3-128 of name, type, shape and bytes. Content alone counts: not
-/// the directory, the shard plan or the order in a file. Reads every tensor.
+/// One digest per stored tensor: XXH3-128 of name, type, shape and bytes. Independent of the
+/// directory, the shards and the order in a file. Reads every tensor.
 ContentDigest digest_checkpoint(const Checkpoint& checkpoint);
-/// The digest of a header entry, from which the caller goes on with the bytes; for saved states and
-/// adapters, whose digests follow the same rule.
+/// A hasher that has the header entry of a tensor; the caller adds the bytes. Saved states and
+/// adapters use the same rule.
 Hasher tensor_hasher(const std::string& name, const std::string& type,
                      const std::vector<int64_t>& shape);
 /// Sorts by name and sets the root.
@@ -64,7 +64,7 @@ ContentDigest content_digest(std::vector<std::pair<std::string, Digest>> tensors
 
 /// {"digest": {name: hex, ...}, "root": hex}
 Json digest_json(const ContentDigest& digest);
-/// "HEX  NAME" a line, the root last.
+/// "HEX  NAME" per line, the root last.
 std::string digest_text(const ContentDigest& digest);
 
 }  // namespace hearth

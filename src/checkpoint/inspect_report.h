@@ -1,4 +1,4 @@
-// What `inspect` prints of a checkpoint.
+// The output of `inspect` for a checkpoint.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace hearth {
 
-/// For people: sizes, a table with a line a group, one with a line for the tensors of all layers and
-/// experts that are alike.
+/// For people: sizes, a table with one line per group, and a table of tensors. Tensors that differ
+/// only by layer or expert share a line.
 std::string inspection_text(const Inspection& inspection);
 Json inspection_json(const Inspection& inspection);
 

@@ -1,5 +1,5 @@
-// A change of one member in the text of a JSON file that is otherwise kept byte for byte: numbers that
-// no double holds, escapes and the order of keys stay as they are.
+// Changes one member in the text of a JSON file and keeps all other bytes, such as escapes, the
+// order of keys and numbers beyond double precision.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace hearth {
 
-/// `text`, an object, with this value of a member of the outermost object, which is added at the end
-/// if it is not there. Input error, naming `source`, for a text that is no JSON object.
+/// Sets a member of the outermost object of `text`, and adds it at the end if absent. Input error,
+/// naming `source`, if `text` is not a JSON object.
 std::string with_member(const std::string& text, std::string_view key, const Json& value,
                         const std::string& source);
 

@@ -1,6 +1,6 @@
-// Layers for multi-token prediction that a checkpoint stores behind the model's own, as
-// model.layers.N (GLM, DeepSeek). They draft tokens for speculative decoding; transformers passes them
-// over.
+// Layers for multi-token prediction, which some checkpoints store after the model's own layers as
+// model.layers.N (GLM, DeepSeek). They draft tokens for speculative decoding; transformers ignores
+// them.
 #pragma once
 
 #include <functional>
@@ -11,9 +11,9 @@
 
 namespace hearth {
 
-/// Whether a tensor is of such a layer: one of the `num_nextn_predict_layers` of config.json, or one
-/// of which `stored` has `eh_proj`, the map of [embedding, hidden state] that no other layer has.
-/// Input error for a count that is none.
+/// Whether a tensor belongs to such a layer. Either config.json counts the layer
+/// (`num_nextn_predict_layers`), or the checkpoint stores the layer's `eh_proj`, the map of
+/// [embedding, hidden state], which no other layer has. Input error if the count is invalid.
 bool is_of_mtp_layer(const std::string& tensor, const Json& config, const std::string& source,
                      const ModelSpec& spec, const std::function<bool(const std::string&)>& stored);
 

@@ -1,4 +1,5 @@
-// A directory that appears whole: written under a temporary name, published by one rename.
+// A directory that appears complete: it is written under a temporary name and published by one
+// rename.
 #pragma once
 
 #include <string>
@@ -8,25 +9,25 @@ namespace hearth {
 
 class NewDirectory {
  public:
-  /// Makes PARENT/.tmp-NAME for the target PARENT/NAME (and PARENT), in place of what an earlier
-  /// try left. Usage error if the target exists.
+  /// Makes PARENT/.tmp-NAME for the target PARENT/NAME, and PARENT if missing. Removes the
+  /// leftovers of an earlier attempt. Usage error if the target exists.
   explicit NewDirectory(const std::string& target);
-  /// Removes what was not published.
+  /// Removes the directory if it was not published.
   ~NewDirectory();
   NewDirectory(const NewDirectory&) = delete;
   NewDirectory& operator=(const NewDirectory&) = delete;
 
-  /// Where to write; files must be synced by their writers.
+  /// Where to write. The writers sync their files.
   const std::string& path() const { return temporary_; }
-  /// Copies the file `from` to `name`, which may stand in a folder (`folder/name`); synced.
+  /// Copies the file `from` to `name`, which may be `folder/name`, and syncs it.
   void copy(const std::string& from, const std::string& name) const;
-  /// Writes a file of this content to `name`, as `copy` does.
+  /// Writes a file with this content to `name`, like `copy`.
   void write(const std::string& name, std::string_view content) const;
   /// Syncs the directory, renames it to the target (never over another), syncs the parent.
   void publish();
 
  private:
-  /// Makes the folder of `name`, if it has one, around `make`; synced afterwards.
+  /// Makes the folder of `name`, if it has one, calls `make`, and syncs the folder.
   template <typename Make>
   void in_folder(const std::string& name, const Make& make) const;
 

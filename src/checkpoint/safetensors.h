@@ -1,4 +1,4 @@
-// Safetensors files, read in place, and the types of the format.
+// Reads safetensors files in place; element types of the format.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace hearth {
 
-/// A safetensors file opened for reading; tensors are read in place by pread. Git LFS pointers and
-/// pickles are refused with a sentence of help; a file that shrinks later is an input error.
+/// A safetensors file opened for reading; pread reads the tensors. Git LFS pointers and pickles are
+/// refused with advice. Input error if the file shrinks later.
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::string& path);
@@ -28,13 +28,13 @@ class SafetensorsFile {
   SafetensorsHeader header_;
 };
 
-/// The format's name of an element type, and back (nullopt: a type this program does not compute
-/// with). `safetensors_bits` knows all types of the format: bits of an element.
+/// The format's name of an element type, and back (nullopt: this program does not compute with the
+/// type). `safetensors_bits` gives bits per element for all types of the format.
 std::string safetensors_name(DType type);
 std::optional<DType> safetensors_dtype(std::string_view name);
 std::optional<int> safetensors_bits(std::string_view name);
 
-/// Bytes of an entry by its type and shape; nullopt when they overflow or are no whole number.
+/// Bytes of an entry from its type and shape; nullopt if they overflow or are not a whole number.
 std::optional<uint64_t> safetensors_bytes(const SafetensorsEntry& entry);
 
 /// "[3, 4]", for messages.

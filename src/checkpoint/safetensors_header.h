@@ -1,4 +1,4 @@
-// The header of a safetensors file (research: format specification 2.1 and its checks).
+// The header of a safetensors file.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace hearth {
 
-/// An entry of a header. `dtype` is the format's name ("BF16"); offsets are from the start of the
-/// data.
+/// An entry of a header. `dtype` is the format's name ("BF16"); `begin` and `end` count from the
+/// start of the data.
 struct SafetensorsEntry {
   std::string name;
   std::string dtype;
@@ -20,19 +20,19 @@ struct SafetensorsEntry {
 };
 
 struct SafetensorsHeader {
-  std::vector<SafetensorsEntry> entries;  // in order of offset
+  std::vector<SafetensorsEntry> entries;  // by offset
   std::vector<std::pair<std::string, std::string>> metadata;
-  uint64_t data_begin = 0;  // in the file
+  uint64_t data_begin = 0;  // offset in the file
 };
 
-/// The format's limit of a header, in bytes.
+/// The format's limit on the size of a header, in bytes.
 inline constexpr uint64_t kMaxSafetensorsHeader = 100'000'000;
 
-/// Parses and checks a header: the whole file is `file_size` bytes, `text` the JSON. Raises an
-/// input error naming `source` and the tensor. Refused: what is not exactly the format's grammar,
-/// keys that come twice, types the format does not know, shapes whose bytes overflow or are not
-/// those of the offsets, data with holes, overlaps or bytes of no tensor, more than 64 dimensions.
-/// Takes memory in proportion to the text. Pure: the fuzz target calls it.
+/// Parses and checks a header: `text` is the JSON, `file_size` the size of the whole file in bytes.
+/// Input error, naming `source` and the tensor, for text outside the format's grammar, duplicate
+/// keys, unknown types, more than 64 dimensions, shapes whose bytes overflow or differ from the
+/// offsets, and data with holes, overlaps or bytes of no tensor. Takes memory in proportion to the
+/// text. Pure: the fuzz target calls it.
 SafetensorsHeader parse_safetensors_header(std::string_view text, uint64_t file_size,
                                            const std::string& source);
 

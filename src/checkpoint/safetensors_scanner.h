@@ -8,8 +8,8 @@
 
 namespace hearth {
 
-/// Entries in the order of the text and metadata, as `parse_safetensors_header` reads them before it
-/// checks names, sizes and offsets against each other and the file. The text is valid UTF-8.
+/// Entries, in the order of the text, and metadata. `parse_safetensors_header` then checks names,
+/// sizes and offsets against each other and the file. The text must be valid UTF-8.
 SafetensorsHeader scan_safetensors_header(std::string_view text, const std::string& source);
 
 }  // namespace hearth

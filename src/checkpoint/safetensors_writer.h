@@ -1,4 +1,4 @@
-// Safetensors files, written.
+// Writes safetensors files.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace hearth {
 
-/// Writes a safetensors file tensor by tensor, in the order given to the constructor, in pieces of
-/// any size. Offsets of the entries are set here; {"format": "pt"} is added to metadata without a
-/// format (transformers asks for it); the header is padded with spaces to a multiple of 8. The
-/// target must not exist. `close` checks that every byte came, syncs, and returns the digest of the
-/// whole file. With `chunk_bytes`, the digest of each such piece of the file (header included) is
-/// kept instead: `take_chunks`, after close, whose result is then that of no bytes.
+/// Writes a safetensors file, tensor by tensor in the order of `entries`, in pieces of any size.
+/// Sets the offsets of the entries. Adds {"format": "pt"} to metadata without a format, as
+/// transformers requires, and pads the header with spaces to a multiple of 8. The target must not
+/// exist. `close` checks that every byte was written, syncs, and returns the digest of the whole
+/// file. With `chunk_bytes`, it keeps a digest per chunk of the file (header included) instead;
+/// `take_chunks` returns them after `close`, whose own result is then the digest of no bytes.
 class SafetensorsWriter {
  public:
   SafetensorsWriter(const std::string& path, std::vector<SafetensorsEntry> entries,

@@ -1,4 +1,4 @@
-// Reading tokenizer.json strictly: what is not understood is named, never passed over.
+// Strict reading of JSON fields: names what it does not understand, never ignores it.
 #pragma once
 
 #include <initializer_list>
@@ -9,25 +9,25 @@
 
 namespace hearth {
 
-/// A value as messages quote it; lists and objects only by their kind.
+/// A value as error messages quote it; for lists and objects, only the kind.
 std::string shown(const Json& value);
 
-/// Input error: `where` (file: path of a field) has a value that this version does not read.
+/// Throws an input error: the value at `where` (file: path of a field) is not supported.
 [[noreturn]] void refuse_value(const std::string& where, const Json& value);
 
-/// The member of an object; input error when there is none.
+/// The member of an object; input error if it is missing.
 const Json& member(const Json& object, std::string_view key, const std::string& where);
-/// The member, or null when absent.
+/// The member, or null if it is missing.
 const Json& member_or_null(const Json& object, std::string_view key);
 
-/// Input error for a value that is no object, or has a key that is not listed.
+/// Input error if the value is not an object, or has a key that is not listed.
 void allow_keys(const Json& object, const std::string& where,
                 std::initializer_list<std::string_view> keys);
 
-// A member of that type; input error when it is of another. `absent`: what a missing one means.
+// A member of this type; input error for another type. `absent`: the value of a missing member.
 bool read_bool(const Json& object, std::string_view key, bool absent, const std::string& where);
 const std::string& read_string(const Json& object, std::string_view key, const std::string& where);
-/// An integer in [0, 2^24): ids of tokens index tables.
+/// An integer in [0, 2^24), bounded because token ids index tables.
 int32_t read_id(const Json& value, const std::string& where);
 
 }  // namespace hearth

@@ -8,15 +8,15 @@
 
 namespace hearth {
 
-/// Bytes reserved of a budget; a claim gives its bytes back when its last owner is gone. Owned by
-/// shared pointers only, as claims keep it alive. Thread-safe.
+/// A byte budget and its claims. A claim returns its bytes when its last owner is destroyed. Hold a
+/// Budget only by shared pointers, because claims keep it alive. Thread-safe.
 class Budget : public std::enable_shared_from_this<Budget> {
  public:
-  /// `memory`: whose it is ("host", "cuda:0"); `remedy`: what to do when it does not suffice
-  /// ("raise --cpu-memory").
+  /// `memory` names the memory ("host", "cuda:0"); `remedy` is the advice if the budget is too
+  /// small ("raise --cpu-memory").
   Budget(std::string memory, std::string remedy, uint64_t bytes);
 
-  /// Takes bytes for `name`; a usage error that names it when fewer are left.
+  /// Takes bytes for `name`. Usage error, naming `name`, if fewer are left.
   std::shared_ptr<void> claim(const std::string& name, uint64_t bytes);
   uint64_t bytes() const { return bytes_; }
   uint64_t used() const;

@@ -1,5 +1,5 @@
-// The calls of the CUDA runtime that the device uses, one function each, so that tests put a fake
-// runtime in their place and nothing above needs the headers of CUDA.
+// The CUDA runtime calls that a device uses, one function each. Tests put a fake runtime in their
+// place, and nothing above needs CUDA's headers.
 #pragma once
 
 #include <cstddef>
@@ -18,20 +18,20 @@ struct CudaDeviceInfo {
   std::string bus_id;  // domain:bus:device.function
   int major = 0, minor = 0;
   int processors = 0;       // SMs
-  size_t shared_bytes = 0;  // of a block at most
+  size_t shared_bytes = 0;  // limit per block
   size_t memory_bytes = 0;
 };
 
-/// As the functions of the same names in the runtime (cudaMalloc, ...), on the device that
-/// `set_device` made current for the calling thread. Pointers to void are the handles and
-/// addresses of the runtime. Thread-safe.
+/// Like the runtime's functions of the same names (cudaMalloc, ...), on the device that
+/// `set_device` made current for the calling thread. `void*` arguments are the runtime's handles
+/// and addresses. Thread-safe.
 class CudaCalls {
  public:
   virtual ~CudaCalls() = default;
 
   virtual std::string error_text(CudaCode code) = 0;
-  /// The error of the last failing call or kernel launch of this thread; forgets it where the device
-  /// is still usable.
+  /// The error of this thread's last failing call or kernel launch. Clears it if the device is
+  /// still usable.
   virtual CudaCode get_last_error() = 0;
 
   virtual CudaCode device_count(int* count) = 0;
@@ -50,7 +50,7 @@ class CudaCalls {
   virtual CudaCode host_register(void* address, size_t bytes) = 0;
   virtual CudaCode host_unregister(void* address) = 0;
 
-  /// The lowest and the highest priority; smaller numbers are higher.
+  /// The lowest and the highest priority; smaller numbers mean higher priority.
   virtual CudaCode priority_range(int* lowest, int* highest) = 0;
   /// A stream that does not wait for the default stream.
   virtual CudaCode stream_create(void** stream, int priority) = 0;
@@ -58,14 +58,14 @@ class CudaCalls {
   virtual CudaCode stream_synchronize(void* stream) = 0;
   virtual CudaCode stream_wait_event(void* stream, void* event) = 0;
 
-  /// An event on which the host waits without spinning.
+  /// An event. The host waits for it without spinning.
   virtual CudaCode event_create(void** event, bool timed) = 0;
   virtual CudaCode event_destroy(void* event) = 0;
   virtual CudaCode event_record(void* event, void* stream) = 0;
   virtual CudaCode event_synchronize(void* event) = 0;
   virtual CudaCode event_elapsed(float* milliseconds, void* begin, void* end) = 0;
 
-  /// Any direction within the host and the stream's device; asynchronous.
+  /// Between any two memories of the host and the stream's device; asynchronous.
   virtual CudaCode copy(void* target, const void* source, size_t bytes, void* stream) = 0;
   /// From one device to another; asynchronous.
   virtual CudaCode copy_peer(void* target, int target_device, const void* source, int source_device,

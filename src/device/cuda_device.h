@@ -1,4 +1,4 @@
-// CUDA devices over a table of runtime calls; the real table comes from device/cuda_runtime.h.
+// CUDA devices on top of CudaCalls; device/cuda_runtime.h has the real calls.
 #pragma once
 
 #include <cstdint>
@@ -14,23 +14,23 @@
 namespace hearth {
 
 struct CudaDeviceOptions {
-  int number = 0;                  // as CUDA counts
-  uint64_t budget = 0;             // bytes of its memory that may be reserved; 0: the default
-  std::shared_ptr<Budget> pinned;  // the host's budget, which pinned arenas take from; null: none
+  int number = 0;                  // CUDA's device number
+  uint64_t budget = 0;             // bytes of device memory; 0: default_gpu_budget
+  std::shared_ptr<Budget> pinned;  // host budget for pinned arenas; null: none
 };
 
-/// What a run may use of a GPU of so many bytes unless it is told: all but 5 %, at least 512 MiB
-/// left for what the driver and libraries take.
+/// The default budget of a GPU with so much memory. Leaves 5 %, but at least 512 MiB, to the driver
+/// and libraries.
 uint64_t default_gpu_budget(uint64_t memory_bytes);
 
 struct CudaDevices {
-  std::vector<std::unique_ptr<Device>> devices;  // as asked for, named "cuda:N"
-  std::vector<std::string> notes;                // lines for people: pairs without peer access
+  std::vector<std::unique_ptr<Device>> devices;  // in the order of `options`, named "cuda:N"
+  std::vector<std::string> notes;                // one message per pair without peer access
 };
 
-/// Starts the devices and gives every pair access to each other where the hardware can; `calls`
-/// outlives them. Errors: usage (2) for a number that is not there or given twice or a budget beyond
-/// the memory, device (6) for a call that fails.
+/// Starts the devices and enables peer access for every pair that supports it. `calls` must outlive
+/// the devices. Usage error (2) for a device that is missing or given twice, or a budget beyond its
+/// memory. Device error (6) if a call fails.
 CudaDevices make_cuda_devices(CudaCalls& calls, std::span<const CudaDeviceOptions> options);
 
 }  // namespace hearth

@@ -11,8 +11,8 @@
 
 namespace hearth {
 
-/// CUDA takes an event that was never recorded as reached; this one makes those who wait block until
-/// it has been recorded.
+/// CUDA treats an event that was never recorded as reached. This class blocks waiters until the
+/// event has been recorded.
 class CudaEvent final : public Event {
  public:
   CudaEvent(std::shared_ptr<CudaState> device, bool timed);
@@ -23,7 +23,8 @@ class CudaEvent final : public Event {
 
   void record(void* stream);
   void fail(std::exception_ptr error);
-  /// Blocks until it has been recorded or failed; the error if so. Returns the cudaEvent_t.
+  /// Blocks until the event has been recorded, and returns the cudaEvent_t. Raises the error if the
+  /// event failed.
   void* recorded();
   bool timed() const { return timed_; }
   const CudaState& device() const { return *device_; }

@@ -1,4 +1,4 @@
-// The CUDA runtime of this build: the real one, or the null back end that says why there is none.
+// The CUDA runtime of this build: the real runtime, or a null back end that says why there is none.
 #pragma once
 
 #include <string>
@@ -8,11 +8,12 @@
 
 namespace hearth {
 
-/// The runtime, which lives as long as the program; null, and the reason in `why_not`, where this
-/// build has none, the machine has no driver or one that is too old, or no GPU.
+/// The runtime, which lives as long as the program. Null, with the reason in `why_not`, if the
+/// build has no CUDA, the driver is missing or too old, or there is no GPU.
 CudaCalls* cuda_calls(std::string& why_not);
 
-/// The GPUs that this build has code for, as `missing_cuda_code` reads them; empty in the null back end.
+/// The architectures that this build has code for, as `missing_cuda_code` takes them; empty in the
+/// null back end.
 std::string_view cuda_architectures();
 
 }  // namespace hearth

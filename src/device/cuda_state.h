@@ -1,4 +1,4 @@
-// What a CUDA device shares with its streams, events and arenas: the calls, the first error, memory.
+// State that a CUDA device shares with its streams, events and arenas: calls, first error, memory.
 #pragma once
 
 #include <memory>
@@ -17,11 +17,11 @@ namespace hearth {
 struct CudaStateParts {
   CudaCalls& calls;
   int number = 0;
-  int node = -1;  // nearest NUMA node, -1: unknown or the only one
+  int node = -1;  // nearest NUMA node; -1: unknown or only one node
   std::shared_ptr<Budget> budget;
   std::shared_ptr<Budget> pinned_budget;  // null: none
   std::shared_ptr<MemoryMap> map;         // of all devices of the run
-  std::vector<int> devices;               // all of them
+  std::vector<int> devices;               // numbers of all devices of the run
 };
 
 /// Thread-safe.
@@ -35,20 +35,20 @@ class CudaState : public std::enable_shared_from_this<CudaState> {
   const std::string& name() const { return name_; }
   const CudaStateParts& parts() const { return parts_; }
 
-  /// Makes the call on this device; what it returns but success breaks the device: this call and all
-  /// later ones raise one and the same error. `label`: as CUDA calls the function.
+  /// Makes the call on this device. If it fails, the device is broken: this call and all later
+  /// calls raise the same error. `label` is CUDA's name of the function.
   template <class... P, class... A>
   void call(const char* label, CudaCode (CudaCalls::*function)(P...), A... arguments) {
     enter();
     check(label, (parts_.calls.*function)(arguments...));
   }
-  /// The same without errors, for releasing.
+  /// The same without errors, for releasing resources.
   template <class... P, class... A>
   void release(CudaCode (CudaCalls::*function)(P...), A... arguments) noexcept {
     parts_.calls.set_device(parts_.number);
     (parts_.calls.*function)(arguments...);
   }
-  /// Raises the first error, or makes this device the calling thread's.
+  /// Raises the first error if there is one. Makes this device current for the calling thread.
   void enter();
   void check(const char* label, CudaCode code);
 
@@ -61,7 +61,7 @@ class CudaState : public std::enable_shared_from_this<CudaState> {
   const CudaStateParts parts_;
   const std::string name_;
   void* service_ = nullptr;  // the stream that zeroes memory
-  std::mutex mutex_;         // of the error
+  std::mutex mutex_;         // guards error_
   std::optional<std::string> error_;
 };
 

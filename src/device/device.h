@@ -1,5 +1,5 @@
 // A device: memory spaces with byte budgets, ordered streams, events and asynchronous copies.
-// Behind it: `host`, `virtual` (virtual_device.h) and `cuda` (cuda_device.h).
+// Implementations: `host` (host_device.h), `virtual` (virtual_device.h) and `cuda` (cuda_device.h).
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ enum class StreamUse : uint8_t { compute, copy_in, copy_out };
 struct StreamOptions {
   std::string name = "compute";
   int workers = 1;
-  std::vector<int> cores;           // logical CPUs of the workers, empty = unbound
+  std::vector<int> cores;           // logical CPUs of the workers; empty = unbound
   size_t scratch_bytes = 0;         // shared by an op's tiles
   size_t worker_scratch_bytes = 0;  // for each worker
   StreamUse use = StreamUse::compute;
@@ -86,13 +86,13 @@ class Device {
   /// Seconds from one event to the other, both timed; blocks until both have been reached.
   virtual double seconds_between(Event& begin, Event& end) = 0;
   /// Copies between any two spaces that this device reaches, in the stream's order. On cuda the
-  /// copy is asynchronous; if host memory is not pinned, the driver decides. Copies are split into
-  /// pieces, so that copies of other streams can run between them. Both ranges must stay valid
-  /// until an event that was recorded after the copy is reached.
+  /// copy is asynchronous, unless host memory is unpinned; then the driver decides. Copies are
+  /// split into pieces, so that copies of other streams can run between them. Both ranges must stay
+  /// valid until an event that was recorded after the copy is reached.
   virtual void copy(Stream& stream, void* target, const void* source, size_t bytes) = 0;
   /// Sets every byte of a range of memory of this device, in the stream's order.
   virtual void fill(Stream& stream, void* target, std::byte value, size_t bytes) = 0;
-  /// Raises the device error of an operation that has failed by now.
+  /// Raises the device error if an operation has already failed.
   virtual void check() = 0;
   /// Fails an event and wakes its waiters with the error. Called when a stream's thread ends with
   /// an error.

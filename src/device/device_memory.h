@@ -11,12 +11,12 @@
 
 namespace hearth {
 
-/// Bytes pass pinned memory in pieces, on streams of their own beside those that compute: one piece
-/// is on the link while the host copies the other. Calls for one device take turns. A device whose
-/// memory the host reaches costs nothing; its bytes are copied at once.
+/// Copies pass through pinned memory in pieces, on separate copy streams: one piece is on the link
+/// while the host copies the other. Calls for one device take turns. Devices whose memory the host
+/// can access need no pinned memory.
 class DeviceMemory final : public PlaceMemory {
  public:
-  /// devices: of the places from 1 on, which outlive this.
+  /// `devices` are the places from 1 on. They must outlive this object.
   explicit DeviceMemory(std::span<Device* const> devices);
   ~DeviceMemory() override;
 
@@ -25,14 +25,14 @@ class DeviceMemory final : public PlaceMemory {
   void write(Place place, std::byte* target, std::span<const std::byte> source) override;
 
   static constexpr size_t kPieceBytes = size_t{2} << 20;
-  /// Pinned memory of the host that it takes for a device which the host does not reach.
+  /// Pinned host memory per device whose memory the host cannot access.
   static constexpr size_t kPinnedBytes = 2 * kPieceBytes;
 
  private:
-  class Link;  // to a device that the host does not reach
-  /// Null where the host reaches the place; a bug if there is no such place.
+  class Link;  // to a device whose memory the host cannot access
+  /// Null if the host can access the place; a bug if there is no such place.
   Link* link_to(Place place) const;
-  std::vector<std::unique_ptr<Link>> links_;  // by place; null where the host reaches it
+  std::vector<std::unique_ptr<Link>> links_;  // by place; null if the host can access it
 };
 
 }  // namespace hearth

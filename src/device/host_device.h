@@ -1,4 +1,4 @@
-// The host: its memory with a budget, its cores.
+// The host as a device: its cores, and its memory with a budget.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace hearth {
 
-/// Host memory and cores. `budget` in bytes bounds what arenas and streams hold at one time.
+/// `budget` bounds the bytes that arenas and streams hold at one time.
 std::unique_ptr<Device> make_host_device(uint64_t budget);
 
 }  // namespace hearth

@@ -1,4 +1,5 @@
-// The event of devices whose streams hold no queue (host, virtual): reached as soon as recorded.
+// The event of devices whose ops finish before they return (host, virtual): it is reached as soon
+// as it is recorded.
 #pragma once
 
 #include <chrono>
@@ -19,7 +20,7 @@ class HostEvent final : public Event {
     error_ = nullptr;
   }
   void synchronize() override { reached_at(); }
-  /// Blocks like `synchronize`; when it was reached.
+  /// Blocks like `synchronize`; returns when the event was reached.
   std::chrono::steady_clock::time_point reached_at() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return reached_ || error_; });

@@ -1,5 +1,5 @@
-// What devices have in common whose memory is the host's and whose streams hold no queue: ops have
-// finished when they return, so an event is reached as soon as it is recorded.
+// Base of devices that compute in host memory. Their ops finish before they return, so an event is
+// reached as soon as it is recorded.
 #pragma once
 
 #include "device/device.h"

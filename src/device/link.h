@@ -1,4 +1,4 @@
-// The time that copies take over links of a given bandwidth, for virtual devices.
+// Simulates how long copies take over links of a given bandwidth, for virtual devices.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace hearth {
 
-/// Seconds that pass, and waiting for them.
+/// A clock that copies read and wait on.
 class LinkClock {
  public:
   virtual ~LinkClock() = default;
@@ -17,13 +17,13 @@ class LinkClock {
 /// The system's steady clock.
 LinkClock& steady_link_clock();
 
-/// One direction of a link. What is booked passes one after the other at the link's bandwidth, so
-/// those who book small pieces in turn share it. Thread-safe.
+/// One direction of a link. Booked pieces pass one after the other at the link's bandwidth, so
+/// copies that book small pieces in turn share it. Thread-safe.
 class Link {
  public:
-  /// Bytes a second; 0: no limit.
+  /// Bytes per second; 0: no limit.
   explicit Link(double bandwidth) : bandwidth_(bandwidth) {}
-  /// When so many bytes that are there at `now` will have passed.
+  /// When `bytes` bytes that are ready at `now` will have passed.
   double book(double now, size_t bytes);
   double bandwidth() const { return bandwidth_; }
 
@@ -33,7 +33,7 @@ class Link {
   double free_at_ = 0;
 };
 
-/// What devices below one root complex share: each direction once.
+/// Devices below one root complex share one link per direction.
 struct RootComplex {
   explicit RootComplex(double bandwidth) : in(bandwidth), out(bandwidth) {}
   Link in, out;

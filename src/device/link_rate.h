@@ -1,15 +1,15 @@
-// What a link between a device and the host gives.
+// Rates of the link between a device and the host.
 #pragma once
 
 namespace hearth {
 
-/// One direction: a copy takes `latency_s`, and its bytes over `bytes_per_s`.
+/// One direction: a copy takes latency_s + bytes / bytes_per_s.
 struct LinkRate {
-  double bytes_per_s = 0;  // 0: no limit, as fast as memory is
+  double bytes_per_s = 0;  // 0: no limit, the speed of memory
   double latency_s = 0;
 };
 
-/// Of a device: towards it and from it.
+/// To the device and from it.
 struct LinkRates {
   LinkRate in, out;
 };

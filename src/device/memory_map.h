@@ -1,4 +1,4 @@
-// Which device owns a range of memory: devices look up where a copy goes from and to.
+// Which device owns a range of memory. Devices look up the two ends of a copy.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,12 @@
 
 namespace hearth {
 
-/// Ranges that do not overlap, each of one device. Thread-safe.
+/// Disjoint ranges, each owned by one device. Thread-safe.
 class MemoryMap {
  public:
   void add(const void* address, size_t bytes, int device);
   void remove(const void* address);
-  /// The device that owns this range, -1 for other memory. A bug if the range leaves its arena.
+  /// The device that owns this range; -1 if none does. A bug if the range leaves its arena.
   int owner(const void* address, size_t bytes) const;
 
  private:

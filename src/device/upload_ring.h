@@ -1,5 +1,5 @@
-// Small tables on their way to a stream's kernels: pinned memory that the host writes, and a twin on
-// the device that each table is copied to.
+// Uploads small tables for a stream's kernels: the host writes pinned memory, which is copied to a
+// twin buffer on the device.
 #pragma once
 
 #include <array>
@@ -13,13 +13,13 @@
 
 namespace hearth {
 
-/// Both are used in turn, from begin to end and again. The stream's order protects the twin. The host
-/// waits for the copies out of a segment before it writes there again.
+/// A ring buffer on each side. Stream order protects the twin. Before the host overwrites a segment
+/// of pinned memory, it waits for the copies out of that segment.
 class UploadRing {
  public:
-  static constexpr size_t kTable = size_t{256} << 10;  // bytes of one table at most
-  // A table, what a table that does not fit leaves unused at the end, and the tables after which the
-  // first may be overwritten; and one more for room.
+  static constexpr size_t kTable = size_t{256} << 10;  // most bytes of one table
+  // Four tables: a table, the gap that a table that does not fit leaves at the end, the further
+  // tables that must not overwrite the first (CudaStream::upload), and one as reserve.
   static constexpr size_t kBytes = 4 * kTable;
   static constexpr size_t kAlignment = 256;
 
@@ -35,7 +35,7 @@ class UploadRing {
   const std::unique_ptr<Arena> pinned_, twin_;
   std::array<std::unique_ptr<CudaEvent>, kSegments> copied_;  // made when a segment is first left
   size_t at_ = 0;                                             // next byte
-  size_t segment_ = 0;                                        // that the host may write
+  size_t segment_ = 0;                                        // segment that the host may write
 };
 
 }  // namespace hearth

@@ -1,5 +1,5 @@
-// A device for machines without one: host memory with a budget of its own, cores of its own, and
-// links to the host that are as slow as one likes.
+// A simulated device for machines without a GPU: host memory with its own budget, its own cores,
+// and links to the host of any chosen speed.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@ namespace hearth {
 
 struct VirtualOptions {
   std::string name = "virtual:0";
-  uint64_t memory = UINT64_MAX;  // budget in bytes, scratch of streams included
-  double h2d = 0, d2h = 0;       // bytes a second to the device and from it; 0: as memory is
-  double latency = 0;            // seconds, of each copy
-  std::vector<int> cores;        // logical CPUs of its compute streams; empty: as a stream asks
-  std::shared_ptr<RootComplex> root;  // shared with others; null: none
+  uint64_t memory = UINT64_MAX;       // budget in bytes; includes the scratch of streams
+  double h2d = 0, d2h = 0;            // bytes per second to and from the device; 0: no limit
+  double latency = 0;                 // seconds per copy
+  std::vector<int> cores;             // of compute streams; empty: as in StreamOptions
+  std::shared_ptr<RootComplex> root;  // may be shared; null: none
 };
 
-/// Its memory is the space `device`, which the host reaches, but who honours the contract copies.
-/// Its streams are host streams: ops of host back ends run there and have finished when they return,
-/// as have copies, which take the time that the links give them. A copy from another virtual device
-/// passes the link to the host of the device that carries it out. `clock` outlives the device.
+/// Its memory is the space `device`. The host can access it, but portable code copies instead. Its
+/// streams are host streams: ops and copies finish before they return, and copies take the
+/// simulated time of the links. A copy between two virtual devices uses the link of the device that
+/// carries it out. `clock` must outlive the device.
 std::unique_ptr<Device> make_virtual_device(const VirtualOptions& options,
                                             LinkClock& clock = steady_link_clock());
 

@@ -1,4 +1,4 @@
-// A template as a tree. Names are numbers of the template's table of names.
+// The syntax tree of a template. A name is an index into the template's table of names.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace hearth::jinja {
 struct Expression;
 using ExpressionPtr = std::unique_ptr<Expression>;
 
-/// What stands in the brackets of a call.
+/// The arguments of a call.
 struct CallNode {
   std::vector<ExpressionPtr> positional;
   std::vector<std::pair<std::string, ExpressionPtr>> named;
@@ -31,9 +31,9 @@ struct Expression {
     dict,       // parts: key, value, key, value, ...
     attribute,  // parts[0].text
     item,       // parts[0][parts[1]]
-    slice,      // parts[0][parts[1]:parts[2]:parts[3]], absent ones null
+    slice,      // parts[0][parts[1]:parts[2]:parts[3]]; an absent bound is null
     call,       // parts[0](call)
-    filter,     // parts[0] | text(call); parts[0] is null in blocks: their content
+    filter,     // parts[0] | text(call); parts[0] is null in a filter block: its content
     test,       // parts[0] is text(call)
     negate,     // -
     plus,       // +
@@ -41,10 +41,10 @@ struct Expression {
     logical_and,
     logical_or,
     binary,               // text: + - * / // % **
-    concat,               // ~ of all parts
+    concat,               // all parts, joined by ~
     comparison,           // parts[0] operators[0] parts[1] operators[1] ...
-    condition,            // parts[0] if parts[1] else parts[2] (null)
-    namespace_attribute,  // a target: name.text
+    condition,            // parts[0] if parts[1] else parts[2] (may be null)
+    namespace_attribute,  // an assignment target: name.text
   };
   Kind kind = Kind::constant;
   int line = 0;
@@ -66,7 +66,7 @@ struct Signature {
   std::string name;  // empty for a call block
   std::vector<int> parameters;
   std::vector<std::string> parameter_names;
-  std::vector<ExpressionPtr> defaults;  // of the last parameters
+  std::vector<ExpressionPtr> defaults;  // of the last parameters, in order
   bool takes_caller = false;            // the body names caller, varargs, kwargs
   bool takes_varargs = false;
   bool takes_kwargs = false;
@@ -88,7 +88,7 @@ struct Statement {
     generation,
     leave,  // break
     next,   // continue
-    scope,  // autoescape off, block: body in a scope of its own
+    scope,  // autoescape off, block: runs body in a scope of its own
   };
   Kind kind = Kind::text;
   int line = 0;

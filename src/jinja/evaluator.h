@@ -1,4 +1,4 @@
-// Renders a tree: statements write, expressions give values.
+// Renders a tree: statements write text, expressions return values.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@
 
 namespace hearth::jinja {
 
-/// Variables of a block; a macro keeps those around it alive.
+/// The variables of a block. A macro keeps the scopes around it alive.
 struct Scope {
   std::shared_ptr<Scope> parent;
   std::vector<std::pair<int, Value>> variables;
-  const Value* find(int name) const;  // here and around
+  const Value* find(int name) const;  // searches this scope, then its parents
   void set(int name, Value value);
 };
 
-/// A piece of the output, and the message whose turn of a loop wrote it (-1: none).
+/// Bytes [begin, end) of the output, and the message whose loop iteration wrote them (-1: none).
 struct Piece {
   int64_t message = -1;
   size_t begin = 0;
@@ -30,20 +30,20 @@ struct Piece {
 
 class Evaluator {
  public:
-  /// `date`: YYYY-MM-DD, what strftime_now takes for today.
+  /// `date`: YYYY-MM-DD, today's date for strftime_now.
   Evaluator(const Tree& tree, const std::string& date);
   ~Evaluator();
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;
 
-  void define(std::string_view name, Value value);  // a variable of the template
-  void run();                                       // once; TemplateError
-  int line() const { return line_; }                // where it is, or failed
+  void define(std::string_view name, Value value);  // sets a variable of the template
+  void run();                                       // call once; throws TemplateError
+  int line() const { return line_; }                // the line that runs, or that failed
 
   const std::string& output() const { return root_.text; }
   const std::vector<Piece>& pieces() const { return pieces_; }
-  /// Where {% generation %} blocks wrote; `generated_hidden`: one wrote into a macro or a variable,
-  /// whose place in the output is not known.
+  /// Byte ranges that {% generation %} blocks wrote. `generated_hidden`: a block wrote into a macro
+  /// or a variable, so its place in the output is unknown.
   const std::vector<std::pair<size_t, size_t>>& generated() const { return generated_; }
   bool generated_hidden() const { return generated_hidden_; }
 
@@ -55,7 +55,7 @@ class Evaluator {
   bool test(const std::string& name, const Value& input, const Arguments& arguments);
   Value call_macro(const Signature& signature, const std::shared_ptr<Scope>& around,
                    Arguments& arguments);
-  /// Keeps a namespace until the end, when what it holds is dropped: it may hold itself.
+  /// Keeps a namespace alive until the end, and clears it then: a namespace may contain itself.
   void keep(std::shared_ptr<Object> object) { kept_.push_back(std::move(object)); }
   const std::string& date() const { return date_; }
 
@@ -65,7 +65,7 @@ class Evaluator {
     std::string text;
     ~Output() { release_text(static_cast<int64_t>(text.size())); }
   };
-  struct Inner;  // a scope inside of the present one, while it lives
+  struct Inner;  // RAII: a scope inside the current scope
 
   // statements.cpp
   Flow execute(const Body& body);
@@ -96,12 +96,12 @@ class Evaluator {
   Output root_;
   Output* out_ = &root_;
   std::shared_ptr<Scope> scope_;
-  std::vector<std::shared_ptr<Scope>> captured_;  // that macros keep
+  std::vector<std::shared_ptr<Scope>> captured_;  // scopes that macros keep alive
   std::vector<std::shared_ptr<Object>> kept_;
   std::vector<Piece> pieces_;
   std::vector<std::pair<size_t, size_t>> generated_;
   bool generated_hidden_ = false;
-  int64_t message_ = -1;  // whose turn of a loop it is
+  int64_t message_ = -1;  // the message of the current loop iteration
   int line_ = 1;
 };
 

@@ -1,5 +1,5 @@
-// The filters that templates may name, and what their sources share: filters_text.cpp,
-// filters_sequence.cpp, filters_sorting.cpp, and filters.cpp for the rest.
+// The filters of templates, and helpers of their sources: filters_text.cpp, filters_sequence.cpp,
+// filters_sorting.cpp, and filters.cpp for the rest.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ namespace hearth::jinja {
 
 using Filter = Value (*)(Evaluator&, const Value& input, const Arguments& arguments);
 
-/// By name; null for none.
+/// The filter of this name, or null.
 Filter find_filter(std::string_view name);
 
 struct NamedFilter {
@@ -21,13 +21,13 @@ struct NamedFilter {
   Filter filter;
 };
 
-/// The tables of the sources, which find_filter looks through.
+/// One table per source file. find_filter searches them all.
 std::span<const NamedFilter> text_filters();
 std::span<const NamedFilter> sequence_filters();
 std::span<const NamedFilter> sorting_filters();
 std::span<const NamedFilter> number_filters();
 
-/// The argument, or its default where it is not given.
+/// The argument, or its default if it is absent.
 inline Value value_or(const Value* given, Value absent) {
   return given != nullptr ? *given : std::move(absent);
 }
@@ -36,8 +36,8 @@ inline bool truth_or(const Value* given, bool absent) {
 }
 inline bool is_given(const Value* value) { return value != nullptr && !value->is_none(); }
 
-/// item.a.b.0 for the attribute "a.b.0" or a number; the item itself without one. `absent` stands
-/// for what is undefined on the way.
+/// item.a.b.0 for the attribute "a.b.0" or a number; the item itself if `attribute` is null.
+/// `absent` replaces an undefined value on the path.
 Value attribute_path(Evaluator& e, const Value& item, const Value* attribute,
                      const Value* absent = nullptr);
 

@@ -7,7 +7,8 @@
 
 namespace hearth::jinja {
 
-/// {}, {0}, {name}, {name.attribute[item]!r:spec}, {{ and }}. TemplateError for a spec within a spec.
+/// Supports {}, {0}, {name}, {name.attribute[item]!r:spec}, {{ and }}. TemplateError for a nested
+/// spec.
 std::string format_braces(Evaluator& e, const std::string& format, const Arguments& arguments);
 
 }  // namespace hearth::jinja

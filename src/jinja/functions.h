@@ -9,7 +9,7 @@ namespace hearth::jinja {
 
 using Function = Value (*)(Evaluator&, const Arguments& arguments);
 
-/// By name (range, dict, namespace, ...); null for none.
+/// The function of this name (range, dict, namespace, ...), or null.
 Function find_function(const std::string& name);
 
 }  // namespace hearth::jinja

@@ -1,5 +1,5 @@
-// The template language of chat templates: a subset of Jinja, as transformers sets it up. Own
-// lexer, parser and evaluator; the rest of the room sees this file alone.
+// The template language of chat templates: a subset of Jinja, as transformers sets it up. With its
+// own lexer, parser and evaluator. Callers outside src/jinja include only this header.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ namespace hearth::jinja {
 
 struct Tree;
 
-/// What a template wrote.
+/// The output of a template.
 struct Rendered {
   std::string text;
-  std::vector<std::pair<size_t, size_t>> generated;  // {% generation %} blocks, bytes of the text
-  bool generated_hidden = false;                     // one wrote where its place is not known
-  struct Piece {  // of the text, by the turn of a loop over messages that wrote it
+  std::vector<std::pair<size_t, size_t>> generated;  // bytes of {% generation %} blocks
+  bool generated_hidden = false;                     // a block's place in the text is unknown
+  struct Piece {  // bytes that the loop over messages wrote for one message
     int64_t message = -1;
     size_t begin = 0;
     size_t end = 0;
@@ -32,20 +32,20 @@ struct Rendered {
 /// A parsed template. Immutable: threads may share it.
 class Template {
  public:
-  /// Input error naming `name` and the line for what cannot be parsed.
+  /// Input error with `name` and the line if the source cannot be parsed.
   Template(std::string_view source, std::string name);
   ~Template();
   Template(Template&&) noexcept;
   Template& operator=(Template&&) noexcept;
 
-  /// `variables` by name. Input error (name, line) for what the template raises, does wrong or
-  /// takes beyond the limits; it begins with `where`.
-  /// `limits.steps` is what is left afterwards.
+  /// `variables` by name. Throws an input error if the template raises, fails or exceeds the
+  /// limits. Its message starts with `where` and names template and line. Sets `limits.steps` to
+  /// the steps left.
   Rendered render(const std::vector<std::pair<std::string, Value>>& variables,
                   const std::string& date, const std::string& where, Limits& limits) const;
 
   bool marks_generation() const;
-  bool asks_date() const;  // names strftime_now
+  bool asks_date() const;  // whether it names strftime_now
 
  private:
   std::unique_ptr<const Tree> tree_;

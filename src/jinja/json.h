@@ -1,4 +1,4 @@
-// tojson as transformers sets it up: json.dumps without escapes for HTML, members in their order.
+// tojson as transformers configures it: json.dumps, no HTML escapes, members in insertion order.
 #pragma once
 
 #include <optional>
@@ -9,9 +9,9 @@
 namespace hearth::jinja {
 
 struct JsonStyle {
-  bool ascii = false;                 // \u escapes beyond ASCII
-  std::optional<std::string> indent;  // of one level; absent: one line
-  std::string between = ", ";         // members
+  bool ascii = false;                 // writes \u escapes for non-ASCII characters
+  std::optional<std::string> indent;  // per level; absent: all on one line
+  std::string between = ", ";         // between members
   std::string colon = ": ";
   bool sorted = false;
 };

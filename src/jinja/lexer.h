@@ -1,4 +1,4 @@
-// A Jinja template as tokens: literal text, and names, literals and operators inside of tags.
+// A Jinja template as tokens: text between tags; names, literals and operators inside tags.
 #pragma once
 
 #include <cstdint>
@@ -24,14 +24,14 @@ struct Token {
   };
   Kind kind = Kind::end;
   int line = 1;
-  std::string text;     // of strings: without quotes and escapes
-  int64_t integer = 0;  // of integers
-  double real = 0;      // of reals
+  std::string text;     // for a string: its content, unescaped
+  int64_t integer = 0;  // if kind is `integer`
+  double real = 0;      // if kind is `real`
 };
 
-/// Cuts a template as transformers sets Jinja up: trim_blocks and lstrip_blocks on, one newline at
-/// the end of the template dropped, "-" and "+" in tags as Jinja has them. Comments are left out,
-/// raw blocks are text. The last token is `end`. TemplateSyntaxError for what cannot be cut.
+/// Tokenises a template as transformers configures Jinja: trim_blocks and lstrip_blocks on, one
+/// newline at the end of the template dropped, Jinja's "-" and "+" in tags. Drops comments; raw
+/// blocks become text. The last token is `end`. Throws TemplateSyntaxError.
 std::vector<Token> cut(std::string_view source);
 
 /// A template that cannot be parsed.

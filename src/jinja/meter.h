@@ -1,4 +1,4 @@
-// What a template may use: steps and bytes of text, counted for the thread that renders.
+// Limits on what a template may use: steps and bytes of text, counted per rendering thread.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,13 @@ namespace hearth::jinja {
 
 struct Limits {
   int64_t steps = 50'000'000;  // a few seconds
-  /// Of the texts that it makes and that live at once: so much, and eight times what it is given.
+  /// Bytes of live text that the template made. Eight times the bytes of its input are added to
+  /// this.
   int64_t text_bytes = int64_t{32} << 20;
-  int depth = 700;  // of calls and expressions in one another
+  int depth = 700;  // of nested calls and expressions
 };
 
-/// While it lives, charges of this thread count against these limits.
+/// RAII: charges of this thread count against these limits until it is destroyed.
 class Meter {
  public:
   explicit Meter(const Limits& limits);
@@ -26,18 +27,18 @@ class Meter {
   Limits outer_;
 };
 
-/// Takes steps; TemplateError when there are none left.
+/// Uses up steps; TemplateError if none are left.
 void charge(int64_t steps);
-/// Work that touches so many bytes or so many values.
+/// Charge for work that touches this many bytes or values.
 inline void charge_bytes(size_t bytes) { charge(1 + static_cast<int64_t>(bytes / 64)); }
 inline void charge_values(size_t values) { charge(1 + static_cast<int64_t>(values)); }
 
-void hold_text(int64_t bytes);  // TemplateError above the limit; then nothing is held
+void hold_text(int64_t bytes);  // TemplateError above the limit; then counts nothing
 void release_text(int64_t bytes) noexcept;
-/// For a text that grows before it is held: TemplateError when it could not be held as it is.
+/// For a text that grows before hold_text: TemplateError if that many bytes would exceed the limit.
 void check_growing(size_t bytes);
 
-/// One level deeper; TemplateError at the limit.
+/// RAII: one level of nesting; TemplateError at the limit.
 class Level {
  public:
   Level();

@@ -1,4 +1,4 @@
-// Methods of dicts and lists, and the way to those of texts.
+// Methods of dicts, lists and texts.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@ namespace hearth::jinja {
 
 using Method = Value (*)(Evaluator&, const Value& self, const Arguments& arguments);
 
-/// The method of a text, a list or a dict; null for none. TemplateError for one of Python's that is
-/// not supported.
+/// The method of a text, a list or a dict, or null. TemplateError for a Python method that is not
+/// supported.
 Method find_method(const Value& self, const std::string& name);
-/// Whether a method of that name changes a list or a dict: templates may not.
+/// Whether a method of that name changes a list or a dict. Templates may not call these.
 bool is_mutator(const Value& self, const std::string& name);
 
 }  // namespace hearth::jinja

@@ -1,4 +1,4 @@
-// Private to the parser: counts how deep it is, so that a hostile template cannot exhaust the stack.
+// Private to the parser: bounds the recursion, so a hostile template cannot exhaust the stack.
 #pragma once
 
 #include <string>

@@ -50,20 +50,20 @@ struct NamespaceObject final : Object {
   Dict members;
 };
 
-/// `loop`: walks over the items that pass the filter of the loop, one ahead at most unless its
-/// length is asked for, as Jinja does.
+/// `loop`: walks over the items that pass the loop's filter. Like Jinja, it looks at most one item
+/// ahead, unless the template asks for the length.
 struct LoopObject final : Object, std::enable_shared_from_this<LoopObject> {
   std::string type_name() const override { return "LoopContext"; }
   bool callable() const override { return true; }
   Value call(Evaluator& e, Arguments& arguments) override;
   std::optional<Value> attribute(Evaluator& e, const std::string& name) override;
-  bool advance();  // to the next item; false behind the last
+  bool advance();  // to the next item; false after the last
   const Value& item() const { return current_; }
   Value cycle(const Arguments& arguments) const;
   Value changed(const Arguments& arguments);
 
   Values items;
-  bool sized = true;                         // has a length that is known without walking
+  bool sized = true;                         // its length is known without walking
   std::function<bool(const Value&)> passes;  // null: all
 
  private:

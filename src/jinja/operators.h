@@ -1,4 +1,4 @@
-// Operators of expressions, as Python has them.
+// Operators of expressions, with Python's semantics.
 #pragma once
 
 #include <string>
@@ -13,18 +13,19 @@ namespace hearth::jinja {
 void require_defined(const Value& value);
 
 bool equal(const Value& a, const Value& b);
-/// -1, 0, 1; 2 for a not-a-number. TemplateError for what has no order.
+/// Returns -1, 0 or 1; 2 if an operand is NaN. TemplateError if the types have no order.
 int compare(const Value& a, const Value& b, std::string_view op);
 bool contains(const Value& container, const Value& item);
-/// a op b of a comparison: == != < <= > >= in, not in.
+/// Evaluates a op b, for == != < <= > >= in, not in.
 bool compares(const Value& a, std::string_view op, const Value& b);
 
-/// + - * / // % **. Integers have 64 bits; a result that does not fit is an error. Integers beyond
-/// them (from data) are compared and negated, and take % of an integer and arithmetic with floats.
+/// Evaluates a op b, for + - * / // % **. Integers have 64 bits; a result that does not fit is an
+/// error. Larger integers (from data) support comparison, negation, % by an integer, and arithmetic
+/// with floats.
 Value arithmetic(std::string_view op, const Value& a, const Value& b);
 Value negated(const Value& value);
 
-/// An integer; TemplateError that names `what` otherwise.
+/// The value as an integer, or a TemplateError that names `what`.
 int64_t integer_of(const Value& value, const char* what);
 const std::string& text_of(const Value& value, const char* what);
 

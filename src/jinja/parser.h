@@ -11,13 +11,13 @@
 
 namespace hearth::jinja {
 
-/// Brackets and blocks nest so deep at most, and expressions (a chain of operators or filters is as
-/// deep as it is long) so deep.
+/// Limits on the nesting of brackets and blocks, and on the depth of expressions. A chain of
+/// operators or filters is as deep as it is long.
 inline constexpr int kMaxNesting = 120;
 inline constexpr int kMaxExpressionDepth = 400;
 
-/// The tree of a template. TemplateSyntaxError for what is not Jinja and for what this version
-/// leaves out: include, import, from, extends (there are no files), recursive loops.
+/// Parses a template. TemplateSyntaxError if it is not Jinja, or uses what is not supported:
+/// include, import, from, extends (there are no files), recursive loops.
 Tree parse(std::string_view source, std::string name);
 
 class Parser {
@@ -82,9 +82,9 @@ class Parser {
   std::string expect_name();
   bool at_tuple_end(std::string_view end) const;
   [[noreturn]] void fail(const std::string& message) const;
-  std::string shown() const;  // the present token, for messages
+  std::string shown() const;  // the current token, for messages
   ExpressionPtr make(Kind kind, int line) const;
-  ExpressionPtr done(ExpressionPtr expression) const;  // knows its depth, which is bounded
+  ExpressionPtr done(ExpressionPtr expression) const;  // sets its depth; checks the limit
   ExpressionPtr make_binary(Kind kind, std::string op, ExpressionPtr left, ExpressionPtr right);
   StatementPtr make_statement(Statement::Kind kind) const;
   int name_number(const std::string& name);
@@ -97,7 +97,7 @@ class Parser {
   int nodes_ = 0;
   Tree& tree_;
   std::map<std::string, int, std::less<>> numbers_;
-  std::vector<Signature*> macros_;  // around the present place, innermost last
+  std::vector<Signature*> macros_;  // that enclose the current token, innermost last
 };
 
 }  // namespace hearth::jinja

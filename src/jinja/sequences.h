@@ -1,4 +1,4 @@
-// What is walked over, counted, indexed and sliced.
+// Iterating, counting, indexing and slicing values.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace hearth::jinja {
 
-/// The items that a loop walks over; a generator is used up. Characters of a text, keys of a dict.
+/// The items of a loop over the value: characters of a text, keys of a dict. Consumes a generator.
 Values iterate(const Value& value);
-/// len(); TemplateError for what has none.
+/// len(); TemplateError for a value without a length.
 int64_t length_of(const Value& value);
 
-/// value[begin:end:step], each of them null for an absent one.
+/// value[begin:end:step]; an absent bound is null.
 Value slice(const Value& value, const Value* begin, const Value* end, const Value* step);
 /// value[index] of a text or a list; null for an index out of range.
 std::optional<Value> item_at(const Value& value, int64_t index);

@@ -1,4 +1,4 @@
-// Texts in pieces, as Python's str cuts them.
+// Splits texts as Python's str does.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace hearth::jinja {
 
-/// text.split and rsplit: `limit` -1 for all.
+/// text.split and rsplit; `limit`: most splits, -1 for all.
 Values split_at(const std::string& text, const std::string& separator, int64_t limit,
                 bool from_right);
 Values split_at_space(const std::string& text, int64_t limit, bool from_right);

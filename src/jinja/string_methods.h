@@ -1,4 +1,4 @@
-// Methods of texts: those of Python's str.
+// Methods of texts, as in Python's str.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace hearth::jinja {
 
-/// Null for what str has not; TemplateError for what it has and is not supported.
+/// Null if str has no such method; TemplateError if it has but the method is not supported.
 Method find_string_method(std::string_view name);
 
 }  // namespace hearth::jinja

@@ -9,7 +9,7 @@ namespace hearth::jinja {
 
 using Test = bool (*)(Evaluator&, const Value& input, const Arguments& arguments);
 
-/// By name; null for none.
+/// The test of this name, or null.
 Test find_test(std::string_view name);
 
 }  // namespace hearth::jinja

@@ -1,4 +1,4 @@
-// Values of the template language: Python's, as far as templates see them.
+// Values of the template language. They behave like Python's.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace hearth::jinja {
 
-/// What a template does wrong; the evaluator adds name and line.
+/// An error of a template. Template::render adds the template's name and the line.
 class TemplateError : public std::runtime_error {
  public:
   explicit TemplateError(const std::string& message) : std::runtime_error(message) {}
@@ -25,7 +25,7 @@ class Value;
 class Evaluator;
 
 /// A text. Positions and lengths in templates count characters; ASCII texts are indexed by byte.
-/// Its bytes are counted by the meter while it lives.
+/// The meter counts its bytes until it is destroyed.
 struct String {
   explicit String(std::string text, bool safe = false);
   ~String();
@@ -34,20 +34,20 @@ struct String {
 
   std::string bytes;  // UTF-8
   bool ascii = true;
-  bool safe = false;  // marked by the filters safe and escape: + escapes what is added
+  bool safe = false;  // from the filters safe and escape; + then escapes the other operand
 };
 
 struct Arguments;
 using Values = std::vector<Value>;
 
-/// What is iterated over. Generators (the results of map, select, items ...) are walked once, have
-/// no length and are always true, as in Python.
+/// Kinds of iterables. As in Python, generators (the results of map, select, items ...) can be
+/// walked once, have no length and are always true.
 enum class ListKind : uint8_t { list, tuple, range, generator, keys, values, items };
 
 struct List;
 struct Dict;
 
-/// Things with behaviour of their own: macros, methods, functions, loop, namespace, cycler, joiner.
+/// A value with its own behaviour: macro, method, function, loop, namespace, cycler, joiner.
 struct Object {
   virtual ~Object() = default;
   virtual std::string type_name() const = 0;
@@ -55,7 +55,7 @@ struct Object {
   virtual bool callable() const { return false; }
   virtual Value call(Evaluator&, Arguments& arguments);
   virtual std::string text() const;
-  int depth = 1;  // of the values it holds
+  int depth = 1;  // nesting depth, its content included
 };
 
 class Value {
@@ -84,7 +84,7 @@ class Value {
   static Value safe(std::string text);
   static Value list(Values items, ListKind kind = ListKind::list);
   static Value from_json(const Json& json);
-  /// An integer of any size by its decimal digits: a sign at most, no leading zeros.
+  /// An integer of any size from decimal digits, with an optional sign and no leading zeros.
   static Value integer(std::string digits);
 
   bool is_undefined() const { return std::holds_alternative<Undefined>(value_); }
@@ -92,8 +92,8 @@ class Value {
   bool is_bool() const { return std::holds_alternative<bool>(value_); }
   bool is_int() const { return std::holds_alternative<int64_t>(value_); }
   bool is_float() const { return std::holds_alternative<double>(value_); }
-  bool is_integral() const { return is_int() || is_bool(); }  // an int of Python within 64 bits
-  bool is_big() const { return std::holds_alternative<Big>(value_); }  // an int beyond 64 bits
+  bool is_integral() const { return is_int() || is_bool(); }  // a Python int that fits 64 bits
+  bool is_big() const { return std::holds_alternative<Big>(value_); }  // a larger Python int
   bool is_number() const { return is_integral() || is_float() || is_big(); }
   bool is_string() const { return std::holds_alternative<std::shared_ptr<const String>>(value_); }
   bool is_list() const { return std::holds_alternative<std::shared_ptr<List>>(value_); }
@@ -101,11 +101,11 @@ class Value {
   bool is_dict() const { return std::holds_alternative<std::shared_ptr<Dict>>(value_); }
   bool is_object() const { return std::holds_alternative<std::shared_ptr<Object>>(value_); }
 
-  // The value as a type that is_* has confirmed.
-  const std::string& why() const;  // of an undefined value: what a use of it is refused with
+  // Accessors. Check the type with is_* first.
+  const std::string& why() const;  // of an undefined value: the error message if it is used
   bool as_bool() const { return std::get<bool>(value_); }
   int64_t as_int() const { return is_bool() ? as_bool() : std::get<int64_t>(value_); }
-  /// Of a number. TemplateError for a big integer beyond the doubles, as in Python.
+  /// Of a number. TemplateError if a big integer is too large for a double, as in Python.
   double as_double() const;
   const std::string& digits() const { return std::get<Big>(value_).digits->bytes; }
   const String& as_string() const { return *std::get<std::shared_ptr<const String>>(value_); }
@@ -118,7 +118,8 @@ class Value {
   /// Python's name of the type, for messages.
   std::string type_name() const;
   int depth() const;
-  /// The same object in memory; of numbers, texts and none: the same value and type.
+  /// Whether both are the same object in memory; for numbers, texts and none, the same type and
+  /// value.
   bool same_as(const Value& other) const;
 
  private:
@@ -127,38 +128,38 @@ class Value {
       value_;
 };
 
-/// Values nest so deep at most; deeper ones are refused where they are made.
+/// Limit on nested values. Creating a deeper value is an error.
 inline constexpr int kMaxDepth = 200;
 
 struct List {
   ListKind kind = ListKind::list;
   Values items;
   int depth = 1;
-  bool used = false;             // a generator that was walked
+  bool used = false;             // a generator that is consumed
   int64_t range[3] = {0, 0, 1};  // start, stop, step of a range
   bool grouped = false;          // a pair of groupby: .grouper and .list
   bool has_length() const { return kind != ListKind::generator; }
   bool has_index() const { return kind <= ListKind::range; }
 };
 
-/// In order of insertion. Lookup is linear and charged by its callers.
+/// Keeps insertion order. Lookup is linear; callers charge the meter for it.
 struct Dict {
   std::vector<std::pair<Value, Value>> items;
   int depth = 1;
-  int64_t message = -1;  // the number of the message that this is
+  int64_t message = -1;  // if this dict is a message of the chat: its index
   const Value* find(const Value& key) const;
   const Value* find(std::string_view key) const;
   void set(const Value& key, Value value);
 };
 
-/// What a call gives.
+/// The arguments of a call.
 struct Arguments {
   Values positional;
   std::vector<std::pair<std::string, Value>> named;
 };
 
-/// The arguments in the order of `names`, null for those that are not given. Refuses what has no
-/// name there and, of the first `required` ones, what is missing.
+/// The arguments in the order of `names`; an absent argument is null. Refuses unknown names,
+/// surplus arguments, and a missing one of the first `required`.
 std::vector<const Value*> bind(const char* function, const Arguments& arguments,
                                const std::vector<const char*>& names, size_t required = 0);
 

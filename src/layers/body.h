@@ -1,9 +1,9 @@
 // What each kind of task computes: the contract between a schedule and the mathematics.
 //
-// A step is a schedule of tasks. A task has a kind, a layer, a micro-batch and a phase. The body of
-// its kind declares which values it reads and writes, which blocks it uses, how much scratch it
-// needs and how many floating-point operations it does. Then it runs the task. Planners turn the
-// values into buffers with addresses. A reader finds the model here: one file per kind of task.
+// A step is a schedule of tasks. A task has a kind, a layer, a micro-batch and a phase. Each kind
+// has a body. The body declares the values that the task reads and writes, its blocks, its scratch
+// and its floating-point operations, and it runs the task. Planners turn the values into buffers
+// with addresses. One file per kind of task; together they are the model.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ std::string_view name_of(Phase phase);
 /// loss and its gradient (train), the loss (eval), or the last token's logits (decode).
 enum class Pass : uint8_t { train, eval, decode };
 
-/// `update` reads and writes. A `temporary` lives within one task.
+/// `update`: read and written in place. `temporary`: lives within one task.
 enum class Access : uint8_t { read, write, update, temporary };
 
 /// A value that a body touches. Its shape is [rows_per_token * tokens + extra_rows, cols].
@@ -75,7 +75,7 @@ struct Work {
   int64_t window = 0;      // most keys that a query sees; 0: all keys before it
 };
 
-/// Everything that a body's declaration depends on.
+/// Everything that a body's declarations depend on.
 struct TaskShape {
   const ModelSpec& spec;
   const RunSettings& settings;
@@ -104,7 +104,7 @@ struct BoundPort {
   std::byte* data = nullptr;
 };
 
-/// What a body runs with. Its views have the rows of the actual micro-batch.
+/// The inputs of a body's run. Views have the rows of the actual micro-batch.
 class BodyContext {
  public:
   const OpSet& ops;
@@ -120,12 +120,12 @@ class BodyContext {
   std::span<const BlockUse> blocks;
   Place place = kHostPlace;
 
-  /// The view of a declared value. It is a bug to ask for a value that the body did not declare, or
-  /// to write (`out`) one that it declared as read.
+  /// The view of a declared value. It is a bug to ask for an undeclared value, or to ask with `out`
+  /// for a value that was declared as read.
   ConstView in(Value value, int32_t layer_offset = 0) const;
   View out(Value value, int32_t layer_offset = 0) const;
-  /// A value of one f64 that is always on the host (ValueInfo::host). A body must not look at other
-  /// values: they may be on a device.
+  /// A single f64 that is always on the host (ValueInfo::host). A body must not access the memory
+  /// of other values, which may be on a device.
   double scalar(Value value) const { return in(value).as<double>()[0]; }
   void set_scalar(Value value, double x) const { out(value).as<double>()[0] = x; }
   bool moe() const { return spec.has_experts(layer); }
@@ -145,8 +145,8 @@ class Body {
 
 /// The body of every task of this kind. A copy has none.
 const Body& body_of(TaskKind kind);
-/// Makes every task of this kind run `body`, and returns the body it replaces. Tests decorate
-/// bodies this way. Not while a schedule runs. `body` must outlive all schedules.
+/// Makes every task of this kind run `body`, and returns the previous body, so that tests can
+/// decorate it. Do not call while a schedule runs. `body` must outlive all schedules.
 const Body& replace_body(TaskKind kind, const Body& body);
 
 /// An [n, 1] value as the vector [1, n] that ops take.

@@ -1,4 +1,4 @@
-// The bodies, one a task kind; reached through body_of (layers/body.h).
+// The bodies, one per task kind; use them through body_of (layers/body.h).
 #pragma once
 
 #include <utility>
@@ -23,7 +23,8 @@ const Body& update_body();
 /// the cost of one forward without adapters. A backward adds the gradient of the input and, for
 /// matrices that train, the gradient of the weights. Adapters add their share; they always train.
 double matrix_work(const TaskShape& s, double forward, BlockId begin, BlockId end);
-/// Elements of the adapters of blocks [begin, end), divided by those of the blocks' matrices.
+/// Number of adapter elements of blocks [begin, end), divided by the number of elements of the
+/// blocks' matrices.
 double pair_share(const ParameterTable& table, BlockId begin, BlockId end);
 
 /// The blocks of [begin, end) that live at a place, as runs of neighbours.
@@ -63,7 +64,7 @@ inline Port scalar(Value value, Access access) {
 
 /// The RoutingView of a micro-batch from its declared values.
 RoutingView routing_of(const BodyContext& c);
-/// The three ports that it reads.
+/// Adds the three ports that `routing_of` reads.
 void add_routing_ports(const TaskShape& s, Access access, std::vector<Port>& ports);
 
 }  // namespace hearth

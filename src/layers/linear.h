@@ -1,4 +1,4 @@
-// The linear maps of a task with bias and adapter, and where their gradients go.
+// The linear maps of a task, with bias, adapter and gradients.
 #pragma once
 
 #include <optional>
@@ -7,8 +7,8 @@
 
 namespace hearth {
 
-/// A linear map of a block. Its low-rank pair, if it has one, gets this task's dropout. `rows` are
-/// names of the input's rows for dropout (Dropout::ids); empty: a row is named by its number.
+/// A linear map of a block. Its low-rank pair, if it has one, gets this task's dropout. `rows` has
+/// the ids of the input's rows for dropout (Dropout::ids); empty: an id is the row's number.
 LinearView linear_of(const BodyContext& c, BlockId block, Slot weight, std::optional<Slot> bias,
                      Compute compute, ConstView rows = {});
 
@@ -16,8 +16,8 @@ LinearView linear_of(const BodyContext& c, BlockId block, Slot weight, std::opti
 void add_linear_gradient(const BodyContext& c, BlockId block, Slot weight, std::optional<Slot> bias,
                          const LinearView& map, ConstView dy, ConstView x);
 
-/// Whether tasks of this pass apply dropout to the inputs of adapters. Such tasks declare the key
-/// of the random draws as a port.
+/// Whether tasks of this pass apply dropout to the inputs of adapters. Such tasks declare the
+/// dropout key as a port.
 bool has_dropout(const RunSettings& settings, Pass pass);
 void add_dropout_port(const TaskShape& s, std::vector<Port>& ports);
 

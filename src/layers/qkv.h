@@ -29,7 +29,7 @@ struct AttentionWeights {
   }
 };
 
-/// `saved` is the access of values that forward keeps for backward: write in forward and recompute,
+/// `saved` is the access to values that forward keeps for backward: write in forward and recompute,
 /// read in backward.
 void add_qkv_ports(const TaskShape& s, Access saved, std::vector<Port>& list);
 /// New keys and values are appended to the cached ones.

@@ -1,4 +1,4 @@
-// The router of a layer: which experts a token goes to, with which weight. Part of the attention
+// The router of a layer: chooses the experts of each token and their weights. Part of the attention
 // task.
 //
 // forward   logits = router(normed); probs = softmax(logits); choice, weight = top-k of probs
@@ -10,7 +10,7 @@
 
 namespace hearth {
 
-/// `saved` is the access of values that forward keeps for backward: write in forward and recompute,
+/// `saved` is the access to values that forward keeps for backward: write in forward and recompute,
 /// read in backward.
 void add_router_ports(const TaskShape& s, Access saved, std::vector<Port>& list);
 void router_forward(const BodyContext& c);

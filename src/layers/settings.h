@@ -1,5 +1,4 @@
-// What kernels and layers compute with, besides the model. Constant over a run and part of its
-// identity.
+// Settings of kernels and layers, besides the model. Constant over a run and part of its identity.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +21,11 @@ struct RunSettings {
   double lora_dropout = 0;  // rate of dropout of the inputs of adapters, in training
   uint64_t seed = 0;        // of dropout
 
-  AdamWOptions adamw;        // the options that are the same in every step
+  AdamWOptions adamw;        // the options that do not change between steps
   double max_grad_norm = 1;  // 0 = off
 
-  /// Compute type of the router and of the shared expert's gate: f32 whatever `compute` says,
-  /// because a rounding there changes which experts run and how much they count.
+  /// Compute type of the router and of the shared expert's gate. f32 even if `compute` is bf16,
+  /// because rounding there changes which experts run and how they are weighted.
   Compute router_compute() const { return activations == DType::f64 ? Compute::f64 : Compute::f32; }
 };
 

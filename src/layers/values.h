@@ -27,7 +27,7 @@ enum class Value : uint8_t {
   update_step,           // f64, number of the update, from 1
 
   // Forward, of a layer and a micro-batch.
-  residual,          // [T, H] that enters the layer
+  residual,          // [T, H] input of the layer
   input_rstd,        // [T] 1 / rms of `residual`
   q_raw,             // [T, heads * d] before its norm
   k_raw,             // [T, kv_heads * d] before its norm
@@ -61,7 +61,7 @@ enum class Value : uint8_t {
   expert_out,        // [R, H]
   mlp_gate,          // [T, I] of the dense MLP or the shared expert, before silu
   mlp_up,            // [T, I] of the dense MLP or the shared expert
-  mlp_logits,        // [T] whose sigmoid weighs the shared expert
+  mlp_logits,        // [T] its sigmoid weighs the shared expert
   mlp_out,           // [T, H]
 
   // Head, of a micro-batch.
@@ -71,7 +71,7 @@ enum class Value : uint8_t {
   dprobs,    // [MoE layers, E] gradient of the auxiliary loss
   logits,    // [1, V] of the last token, in decoding
 
-  // Backward, of a layer and a micro-batch: gradients of the values named.
+  // Backward, of a layer and a micro-batch: d_X is the gradient of X.
   d_residual,    // [T, H]
   d_expert_out,  // [R, H], not yet weighted
   d_rows,        // [R, H]
@@ -107,7 +107,7 @@ struct ValueInfo {
   std::string_view name;
   Scope scope;
   bool given = false;  // an input: filled before the step, not by a task
-  bool kept = false;   // a result: read after the step, so it ends on the host
+  bool kept = false;   // a result: read after the step, so it is brought to the host
   bool host = false;   // always on the host: bodies read it themselves
 };
 const ValueInfo& info_of(Value value);

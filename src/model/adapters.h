@@ -1,5 +1,5 @@
-// Adapters (LoRA, arXiv 2106.09685): which matrices of a model get a low-rank pair, of which rank
-// and scale. A pair adds scale * B A to its matrix; B A is never formed in training.
+// Adapters (LoRA, arXiv 2106.09685): which matrices of a model get a low-rank pair, with which rank
+// and scale. A pair adds scale * B A to its matrix; training never forms B A.
 #pragma once
 
 #include <cstdint>
@@ -12,48 +12,48 @@
 
 namespace hearth {
 
-/// The experts of each layer that get adapters; empty: all of them.
+/// The experts that get adapters, by layer; empty: all experts.
 using ExpertChoice = std::vector<std::vector<int32_t>>;
 
 struct AdapterOptions {
   int64_t rank = 16;
   int64_t expert_rank = 16;  // of routed experts
   double alpha = 32;
-  bool rslora = false;  // scale alpha / sqrt(rank) (arXiv 2312.03732), else alpha / rank
+  bool rslora = false;  // scale is alpha / sqrt(rank) (arXiv 2312.03732), else alpha / rank
   /// Groups (attention, experts, shared-experts, dense, router, head) or globs on tensor names.
   std::vector<std::string> targets = {"attention", "experts"};
-  std::vector<std::string> freeze = {};  // globs on tensor names: matrices that get none
+  std::vector<std::string> freeze = {};  // globs on the names of matrices that get no pair
   ExpertChoice experts = {};
 
   double scale_of(int64_t of_rank) const;
 };
 
-/// Adds the adapters of the targets to a table that has none. Globs see the names of the checkpoint
-/// and those of experts one by one, whatever the layout. Usage errors: a target that matches
-/// nothing, or a tensor that is no linear map; the head of a model whose head is its embedding; no
-/// target that is not frozen.
+/// Adds adapters for the targets to a table that has no adapters. Globs match the checkpoint's
+/// names, and the names of single experts in any layout. Usage error if a target matches nothing or
+/// a tensor that is not a linear map, if it is a head tied to the embedding, or if all targets are
+/// frozen.
 void add_adapters(ParameterTable& table, const PublishedLayout& layout,
                   const AdapterOptions& options);
 
-/// Fills the homes of all pairs: A uniform in +-1 / sqrt(in) (what PEFT draws from), by (seed, name
-/// of the tensor, index); B zero. The table is bound to memory.
+/// Initialises all pairs by (seed, tensor name, index): A uniform in +-1 / sqrt(in), like PEFT; B
+/// zero. The table must be bound to memory.
 void init_adapters(ParameterTable& table, uint64_t seed);
 
 /// Whether the table has adapters.
 bool has_adapters(const ParameterTable& table);
 
-/// The group of a tensor as users name it (attention, experts, ..., norms, head), that of its base
-/// for a pair's.
+/// The user's name for the group of a tensor (attention, experts, ..., norms, head). A pair belongs
+/// to its base's group.
 std::string_view report_group(const ParameterTable& table, const Tensor& tensor);
 
-/// A group of tensors, what it has, and what is trained of it.
+/// A group of tensors, with total and trained counts.
 struct TrainedGroup {
   std::string name;
   int64_t tensors = 0, parameters = 0;                  // of the model
-  int64_t trained_tensors = 0, trained_parameters = 0;  // of the model and of its adapters
+  int64_t trained_tensors = 0, trained_parameters = 0;  // of the model and its adapters
 };
-/// In the order embedding, attention, router, experts, shared-experts, dense, norms, head; those
-/// without a tensor left out.
+/// The groups that have tensors, in the order embedding, attention, router, experts,
+/// shared-experts, dense, norms, head.
 std::vector<TrainedGroup> trained_groups(const ParameterTable& table);
 
 }  // namespace hearth

@@ -1,5 +1,5 @@
-// Typed access to the keys of a config.json: every number with its type and limits, every message
-// with file, key, value and what was expected.
+// Typed access to the keys of a config.json. Checks the type and limits of every number. Messages
+// name the file, key, value and what was expected.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,19 @@ namespace hearth {
 
 class ConfigReader {
  public:
-  /// The object that keys are looked up in; `source` names it in messages. Both must outlive this.
-  /// Input error if `object` is none.
+  /// Reads keys of `object`; messages call it `source`. Both must outlive this reader. Input error
+  /// if `object` is not a JSON object.
   ConfigReader(const Json& object, const std::string& source);
 
-  /// A member that is there and not null, else nullptr: null counts as absent everywhere.
+  /// The member; nullptr if it is absent or null. null counts as absent.
   const Json* find(std::string_view key) const;
 
-  // Whether the key is there and null, and not there at all, for the few where that differs.
+  // For the few keys where null and absent differ.
   bool is_null(std::string_view key) const;
   bool is_absent(std::string_view key) const { return object_.find(key) == nullptr; }
 
-  // The value of a key, checked; input errors. Without `fallback` an absent key is one, too.
+  // The checked value of a key. Input error if it is wrong, or if it is absent and there is no
+  // `fallback`.
   int64_t integer(std::string_view key, int64_t min, int64_t max) const;
   int64_t integer(std::string_view key, int64_t min, int64_t max, int64_t fallback) const;
   double number(std::string_view key, double min, double max) const;
@@ -33,7 +34,7 @@ class ConfigReader {
   std::string text(std::string_view key) const;
   std::string text(std::string_view key, const std::string& fallback) const;
 
-  /// An input error naming the key and its value: "config.json: KEY is VALUE: " + what.
+  /// Raises the input error "config.json: KEY is VALUE: " + what.
   [[noreturn]] void refuse(std::string_view key, const std::string& what) const;
 
  private:
@@ -45,7 +46,7 @@ class ConfigReader {
   const std::string& source_;
 };
 
-/// eos_token_id of a config.json or generation_config.json: an id, a list of ids, or nothing.
+/// eos_token_id of a config.json or generation_config.json: one id, a list of ids, or absent.
 std::vector<int64_t> read_eos_ids(const Json& config, const std::string& source);
 
 }  // namespace hearth

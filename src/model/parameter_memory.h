@@ -1,4 +1,4 @@
-// Which copies of the parameters a run keeps, how large they are, and where they lie.
+// Which copies of the parameters a run keeps, their sizes, and their addresses.
 #pragma once
 
 #include <array>
@@ -10,17 +10,17 @@
 
 namespace hearth {
 
-/// Training keeps master, gradient and moments of each trained tensor, all of the type `master` (f32;
-/// f64 in gradient checks). For bf16 compute it also keeps a rounded working copy of each trained
-/// tensor that enters products. All other tensors are kept once, as stored.
+/// Training keeps master, gradient and moments of each trained tensor, all of type `master` (f32;
+/// f64 in gradient checks). With bf16 compute it also keeps a rounded working copy of each trained
+/// tensor that enters products. All other tensors have one copy, as stored.
 struct CopyPolicy {
   bool training = false;
   Compute compute = Compute::f32;
   DType master = DType::f32;
 };
 
-/// Within an arena tensors follow each other in table order, each at a multiple of this many
-/// elements, for any type. So neighbours form runs with the same layout in all arenas.
+/// An arena holds its tensors in table order, each at a multiple of this many elements, whatever
+/// the type. So neighbours form runs with the same layout in all arenas.
 inline constexpr int64_t kTensorAlignment = 64;
 
 /// One arena per place and role, in this order. Empty arenas are left out.
@@ -32,17 +32,17 @@ struct ParameterArena {
 };
 std::vector<ParameterArena> parameter_arenas(const ParameterTable& table, const CopyPolicy& policy);
 
-/// Where the arenas of a place lie, by role; null where there is none.
+/// Addresses of the arenas of a place, by role; null: no arena.
 using PlaceArenas = std::array<std::byte*, kCopyRoles>;
 
-/// Points the table's copies into the arenas, given by place.
+/// Points the table's copies into the arenas, which are indexed by place.
 void bind_parameters(ParameterTable& table, const CopyPolicy& policy,
                      std::span<const PlaceArenas> arenas);
-/// The same for a table whose blocks are all at the host.
+/// The same for a table whose blocks are all on the host.
 void bind_parameters(ParameterTable& table, const CopyPolicy& policy, const PlaceArenas& host);
 
-/// Neighbouring trained tensors of one place with equal decay that lie in one piece in every arena:
-/// the unit of the optimizer. Views are [1, n] and include the zero padding between tensors.
+/// The unit of the optimizer: neighbouring trained tensors of one place, with equal decay, that are
+/// contiguous in every arena. Views are [1, n] and include the zero padding between tensors.
 struct UpdateRun {
   TensorId begin = 0, end = 0;
   Place place = kHostPlace;

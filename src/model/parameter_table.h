@@ -1,5 +1,5 @@
-// The parameter table: every tensor once, with all its copies. Export, digest, saved state,
-// optimizer and residency walk it; no other list of tensors exists.
+// The parameter table lists every tensor once, with all its copies. Export, digests, saved state
+// and the optimizer walk it; no other list of tensors exists.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace hearth {
 using TensorId = int32_t;
 using BlockId = int32_t;
 
-/// A block is what is placed, moved and updated as one. An adapter is the low-rank pairs (LoRA) of
+/// A block is the unit that is placed and updated. An adapter holds the low-rank pairs (LoRA) for
 /// the matrices of another block, its base.
 enum class BlockKind : uint8_t {
   embedding,
@@ -52,32 +52,33 @@ enum class Slot : uint8_t {
   gate,         // of an expert, the shared expert or a dense MLP
   up,           // of an expert, the shared expert or a dense MLP
   down,         // of an expert, the shared expert or a dense MLP
-  shared_gate,  // of the shared expert: [1, hidden], its sigmoid weighs the expert
+  shared_gate,  // of the shared expert: [1, hidden]; the sigmoid of its output weighs the expert
   final_norm,   // of the head
   head,         // of the head
 };
 
-/// Of a tensor of an adapter: A [rank, in] or B [out, rank]; its slot is that of the base's matrix.
+/// Of an adapter's tensor: A [rank, in] or B [out, rank]. The tensor has the slot of the base's
+/// matrix.
 enum class Factor : uint8_t { none, a, b };
 
 struct Block {
   BlockKind kind = BlockKind::embedding;
-  int32_t layer = -1;   // -1: not of a layer
+  int32_t layer = -1;   // -1: outside the layers
   int32_t expert = -1;  // of an expert block
   TensorId begin = 0;   // tensors [begin, end) of the table
   TensorId end = 0;
   BlockId base = -1;         // of an adapter
-  double scale = 0;          // of an adapter: what B A is multiplied by
+  double scale = 0;          // of an adapter: the factor of B A
   Place place = kHostPlace;  // of all copies of its tensors; set before planning
 };
 
-/// What a copy is for. `stored`: as the checkpoint has it (frozen tensors, reading). `master`: the
-/// f32 weight that the optimizer updates. `working`: a rounded copy that products read; where it
-/// would equal the master it does not exist. `gradient`, `moment1`, `moment2`: of the optimizer.
+/// What a copy is for. `stored`: in the checkpoint's type (frozen tensors, reading). `master`: the
+/// f32 weight that the optimizer updates. `working`: a rounded copy that products read; absent if
+/// it would equal the master. `gradient`, `moment1`, `moment2`: for the optimizer.
 enum class CopyRole : uint8_t { stored, master, working, gradient, moment1, moment2 };
 inline constexpr int kCopyRoles = 6;
 
-/// A copy of a tensor in some memory that the table does not own. Layout is the published one,
+/// A copy of a tensor, in memory that the table does not own. The layout is the published layout,
 /// [out, in] row-major.
 struct Copy {
   View view;
@@ -86,22 +87,22 @@ struct Copy {
 };
 
 struct Tensor {
-  std::string name;  // the family's, experts one by one; model/published_layout.h: as stored
+  std::string name;  // the family's name, one per expert; published_layout.h has the stored names
   BlockId block = 0;
   Slot slot = Slot::embedding;
   Factor factor = Factor::none;
-  int64_t rows = 0;  // a vector of n is [1, n]
+  int64_t rows = 0;  // a vector of n elements is [1, n]
   int64_t cols = 0;
-  bool vector = false;        // published as one dimension
+  bool vector = false;        // the checkpoint's tensor has one dimension
   DType stored = DType::f32;  // type in the checkpoint
   bool trainable = false;
   bool decayed = false;  // weight decay applies (not to norms and biases)
-  uint64_t version = 1;  // of its home: master if present, else stored
+  uint64_t version = 1;  // version of its home
   Copy copies[kCopyRoles];
 
   int64_t size() const { return rows * cols; }
 
-  /// Where the weight lives: the master if present, else what is stored.
+  /// The copy that holds the current weight: the master if present, else the stored copy.
   const Copy& home() const {
     const Copy& master = copies[static_cast<int>(CopyRole::master)];
     return master.present() ? master : copies[static_cast<int>(CopyRole::stored)];
@@ -109,22 +110,25 @@ struct Tensor {
   Copy& home() { return const_cast<Copy&>(std::as_const(*this).home()); }
 };
 
-/// Filled by a family (blocks and tensors in table order: embedding, layers, head; the experts of a
-/// layer follow each other), then by adapters in the order of their bases (model/adapters.h), then
-/// bound to memory (model/parameter_memory.h). Adapters stand last, so that a model's tensors have
-/// the same ids with and without them.
+/// Filled in three stages:
+///   1. A family adds blocks and tensors: embedding, layers, head. Experts of a layer are adjacent.
+///   2. add_adapters (model/adapters.h) adds adapters, in the order of their bases. They come last,
+///      so that a model's tensors have the same ids with and without adapters.
+///   3. bind_parameters (model/parameter_memory.h) binds the table to memory.
 ///
-/// A copy whose version is not its home's is never read: `weight` checks it. Not thread-safe for
-/// changes; tasks that update a block and tasks that read it are ordered by the schedule.
+/// A copy whose version differs from its home's is stale and never read; `weight` checks this.
+/// Changes are not thread-safe. The schedule orders tasks that update a block and tasks that read
+/// it.
 class ParameterTable {
  public:
   BlockId add_block(BlockKind kind, int32_t layer = -1, int32_t expert = -1);
   /// Adds a tensor to the last block.
   TensorId add_tensor(std::string name, Slot slot, int64_t rows, int64_t cols, bool vector);
-  /// Adds the adapter of a block that has none.
+  /// Adds an adapter to a block that does not have an adapter.
   BlockId add_adapter(BlockId base, double scale);
-  /// Adds the pair of a matrix of the base to the last block, an adapter: f32, trainable. Names are
-  /// the matrix's with `.lora_A.weight` and `.lora_B.weight` for `.weight`.
+  /// Adds the pair of a matrix to the last block, which must be the adapter of the matrix's block.
+  /// The pair is f32 and trainable. Names: the matrix's, with `.lora_A.weight` and `.lora_B.weight`
+  /// instead of `.weight`.
   void add_low_rank(TensorId matrix, int64_t rank);
 
   const std::vector<Tensor>& tensors() const { return tensors_; }
@@ -135,41 +139,42 @@ class ParameterTable {
   const Block& block(BlockId id) const { return blocks_[static_cast<size_t>(id)]; }
 
   std::optional<TensorId> find(std::string_view name) const;
-  /// The block of a kind; layer and expert as in Block. A bug if there is none.
+  /// The block of this kind, layer and expert (as in Block). A bug if there is none.
   BlockId find_block(BlockKind kind, int32_t layer = -1, int32_t expert = -1) const;
-  /// The tensor of a block, nullopt if the block has no such slot.
+  /// The tensor in a slot of a block; nullopt if the block has no such slot.
   std::optional<TensorId> find_slot(BlockId block, Slot slot) const;
-  /// The adapter of a block.
+  /// The adapter of a block; nullopt if none.
   std::optional<BlockId> adapter_of(BlockId base) const;
-  /// The adapters of blocks [begin, end): blocks that follow each other; empty ranges are {0, 0}.
+  /// The range of adapter blocks of blocks [begin, end), which are neighbours; {0, 0} if none.
   std::pair<BlockId, BlockId> adapters_of(BlockId begin, BlockId end) const;
-  /// The largest rank of these adapters, 0 where there are none.
+  /// The largest rank of the adapters of blocks [begin, end); 0 if none.
   int64_t rank_of(BlockId begin, BlockId end) const;
 
   /// A copy for writing or for the optimizer; a bug if it is absent.
   View view(TensorId id, CopyRole role) const;
-  /// What forward and backward read: working, else master, else stored; of the home's version.
+  /// The copy that forward and backward read: working, else master, else stored. A bug if it is
+  /// stale.
   ConstView weight(TensorId id) const;
-  /// The weight of a slot as a linear map with its bias slot and low-rank pair, if any.
+  /// The weight of a slot as a linear map, with its bias and low-rank pair if present.
   LinearView linear(BlockId block, Slot weight, std::optional<Slot> bias, Compute compute) const;
-  /// Where the gradients of its parts go.
+  /// Where the gradients of the parts of `linear` go.
   LinearGradient linear_gradient(BlockId block, Slot weight, std::optional<Slot> bias) const;
-  /// The head's weight: its own, or the embedding's table when tied.
+  /// The head's weight; the embedding's table if tied.
   TensorId head_weight() const;
   /// Where gradients go; empty if the tensor is not trained.
   View gradient(TensorId id) const;
 
-  /// Before planning: a table that is bound to memory keeps its copies where they are.
+  /// Call before planning: on a table that is bound to memory it does not move the copies.
   void set_place(BlockId id, Place place) { blocks_[static_cast<size_t>(id)].place = place; }
-  /// Where a tensor lives, with all its copies.
+  /// The place of a tensor and all its copies.
   Place place(TensorId id) const { return block(tensor(id).block).place; }
-  /// Reaches the bytes of copies at any place; of a table that nobody gave one, the host's alone.
+  /// Accesses the bytes of copies at any place. Without `set_memory`, only those on the host.
   PlaceMemory& memory() const { return *memory_; }
-  /// Must outlive the table's copies.
+  /// `memory` must outlive the table's copies.
   void set_memory(PlaceMemory& memory) { memory_ = &memory; }
 
-  /// After the master was written: its copies that were written with it (`with_working`) stay
-  /// valid, others become stale.
+  /// Call after the master was written. `with_working`: the working copy was also written and stays
+  /// valid; otherwise it becomes stale.
   void mark_updated(TensorId id, bool with_working);
 
  private:

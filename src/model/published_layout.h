@@ -1,12 +1,12 @@
-// How a checkpoint stores the tensors of the parameter table: under which names, and which of them
-// together as one. The table has the experts of a layer one by one; a checkpoint has them one by
-// one, too, or fused as transformers 5 holds them in memory:
+// How a checkpoint stores the tensors of the parameter table: under which names, and which tensors
+// are fused into one. The table has one set of tensors per expert. A checkpoint has the same, or
+// fuses a layer's experts, as transformers 5 does in memory:
 //
 //   mlp.experts.gate_up_proj [experts, 2 * width, hidden]   of each expert gate, then up
 //   mlp.experts.down_proj    [experts, hidden, width]
 //
-// Reading, writing, inspection and the globs of users go by published tensors; layers, optimizer
-// and saved state know the table alone.
+// Reading, writing, inspection and user globs use published tensors. Layers, optimizer and saved
+// state use only the table.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +22,15 @@
 
 namespace hearth {
 
-/// A tensor as a checkpoint stores it: the elements of `parts`, each a whole tensor of the table,
-/// one after the other. All of one stored type.
+/// A tensor as a checkpoint stores it: the concatenated elements of `parts`, which are whole
+/// tensors of the table with one stored type.
 struct PublishedTensor {
   std::string name;
   std::vector<int64_t> shape;
   std::vector<TensorId> parts;
 };
 
-/// How the experts of a checkpoint are stored; layers may differ.
+/// How a checkpoint stores its experts. `mixed`: layers differ.
 enum class ExpertLayout : uint8_t { per_expert, fused, mixed };
 
 class PublishedLayout {
@@ -39,15 +39,15 @@ class PublishedLayout {
   using Stored = std::function<bool(const std::string&)>;
 
   PublishedLayout() = default;
-  /// Names alone decide, layer by layer; shapes are for the caller to check. What is not stored is
-  /// listed under the name that it should have. Input errors, naming `source` and the tensors: a
-  /// layer with experts in both layouts, a tensor under two names.
+  /// Decides by names, layer by layer; the caller checks shapes. A tensor that is not stored is
+  /// listed under its expected name. Input error, naming `source` and the tensors, if a layer has
+  /// experts in both layouts or a tensor has two names.
   PublishedLayout(const ParameterTable& table, const Family& family, const Stored& stored,
                   const std::string& source);
 
-  /// In the order of the table; every tensor of the table is a part of exactly one.
+  /// In table order. Every tensor of the table is a part of exactly one published tensor.
   const std::vector<PublishedTensor>& tensors() const { return tensors_; }
-  /// By published name; null if there is none.
+  /// By published name; null if absent.
   const PublishedTensor* find(std::string_view name) const;
   ExpertLayout experts() const;
 
@@ -61,8 +61,8 @@ class PublishedLayout {
   bool has_per_expert_ = false;
 };
 
-/// Upper bound on how many table tensors one stored tensor can expand to, by its name and first
-/// dimension. Uses only the header, which is not validated yet; never exceeds what the bytes allow.
+/// Upper bound on how many table tensors one stored tensor can expand to, from its name and first
+/// dimension. The header is not validated yet, so the bound never exceeds what `bytes` allow.
 int64_t parts_bound(const std::string& name, const std::vector<int64_t>& shape, uint64_t bytes);
 
 }  // namespace hearth

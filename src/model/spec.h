@@ -1,5 +1,5 @@
-// What a model is: the dimensions and switches that the layers compute by. A family makes it from
-// config.json; nothing above the family knows a published key or name.
+// ModelSpec: the dimensions and switches of a model. A family makes it from config.json; nothing
+// above the family knows a published key or name.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace hearth {
 
-/// RMSNorm of q and k before rope: of each head, or of a whole projection.
+/// RMSNorm of q and k before rope, over each head or over a whole projection.
 enum class QkNorm : uint8_t { none, head, whole };
 
 struct ModelSpec {
@@ -29,27 +29,27 @@ struct ModelSpec {
   int64_t kv_heads = 0;
   int64_t head_dim = 0;  // need not be hidden / heads
   QkNorm qk_norm = QkNorm::none;
-  double qkv_limit = 0;  // q, k and v are clamped to [-limit, limit] before rope; 0: they are not
+  double qkv_limit = 0;  // q, k and v are clamped to [-limit, limit] before rope; 0: no clamp
   bool qkv_bias = false;
   bool o_bias = false;
-  std::vector<int64_t> windows;  // of each layer; 0: full causal attention
+  std::vector<int64_t> windows;  // by layer; 0: full causal attention
   double rope_theta = 0;
 
-  // Feed-forward part: routed experts where moe[layer], else a dense MLP.
+  // Feed-forward part: routed experts if moe[layer], else a dense MLP.
   std::vector<bool> moe;
   int64_t dense_width = 0;
   int64_t experts = 0;
   int64_t experts_per_token = 0;
   int64_t expert_width = 0;
-  int64_t shared_width =
-      0;  // of the expert that every token visits, beside the routed ones; 0: none
-  bool normalize_weights = false;  // combine weights divided by their sum (norm_topk_prob)
-  double aux_loss = 0;             // config.json's coefficient of the auxiliary loss
+  int64_t shared_width = 0;        // of the shared expert, which every token visits; 0: none
+  bool normalize_weights = false;  // combine weights are divided by their sum (norm_topk_prob)
+  double aux_loss = 0;             // coefficient of the auxiliary loss in config.json
 
   std::vector<int64_t> eos_ids;
 
   int64_t moe_layers() const;
-  /// Whether the layer has routed experts, and a shared one beside them. False for what is no layer.
+  /// Whether the layer has routed experts; whether it also has a shared expert. False if there is
+  /// no such layer.
   bool has_experts(int64_t layer) const;
   bool has_shared_expert(int64_t layer) const { return shared_width > 0 && has_experts(layer); }
 };

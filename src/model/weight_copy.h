@@ -1,4 +1,4 @@
-// Pieces of tensors on their way between files and the table: how large, and whether finite.
+// Helpers for copying pieces of tensors between files and the table.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,14 @@
 
 namespace hearth {
 
-/// Elements a piece: buffers of 4 MiB for f32.
+/// Elements per piece: a buffer of 4 MiB for f32.
 inline constexpr int64_t kPieceElements = int64_t{1} << 20;
 
-/// The first of n elements that is NaN or infinite, n if all are finite. bf16, f16, f32 and f64.
+/// Index of the first of n elements that is NaN or infinite; n if all are finite. For bf16, f16,
+/// f32 and f64.
 int64_t find_not_finite(DType type, const void* data, int64_t n);
 
-/// Elements [begin, begin + n) of a contiguous array of a type.
+/// The address of element `begin` of a contiguous array.
 inline const void* elements_at(const void* data, DType type, int64_t begin) {
   return static_cast<const std::byte*>(data) + static_cast<size_t>(begin) * size_of(type);
 }

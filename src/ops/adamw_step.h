@@ -1,13 +1,13 @@
-// The constants of an AdamW update as loops in f32 take them: one rounding of each for every back end.
+// The f32 constants of an AdamW update, rounded in one place for every back end.
 #pragma once
 
 namespace hearth {
 
 struct AdamWOptions;
 
-/// Formed in f64 and rounded once. With g = gradient * gradient_scale:
-/// m = beta1 m + rest1 g;  v = beta2 v + rest2 g^2;
-/// w -= w decay + rate m / (sqrt(v) root_c2 + eps).
+/// Computed in f64 and rounded once. With g = gradient * gradient_scale:
+///   m = beta1 m + rest1 g;  v = beta2 v + rest2 g^2;
+///   w -= w decay + rate m / (sqrt(v) root_c2 + eps).
 struct AdamWStep {
   float gradient_scale, beta1, beta2;
   float rest1, rest2;  // 1 - beta

@@ -1,4 +1,4 @@
-// Which elements a dropout keeps: the same on every back end.
+// Decides which elements dropout keeps, identically on every back end.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 namespace hearth {
 
 /// to[i] = drop(from[i]) for columns [column, column + n) of a row; `column` is a multiple of four.
-/// Philox4x32-10 under the key, with the counter (column / 4, id of the row): one of its four
-/// numbers an element, which is kept unless the number is below rate * 2^32. `to` may be `from`.
+/// Each Philox4x32-10 block, with the key and the counter (column / 4, id of the row), serves four
+/// elements. An element is dropped if its number is below rate * 2^32. `to` may be `from`.
 template <class T>
 void drop_row(const Dropout& dropout, int64_t row, int64_t column, const T* from, T* to,
               int64_t n) {

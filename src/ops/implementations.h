@@ -1,5 +1,5 @@
-// Ordered lists of implementations: the first one that takes a problem computes it. The ops of a back
-// end are such lists (op.h), and so are the products inside its ops (libraries before own kernels).
+// Ordered lists of implementations: the first implementation that takes a problem computes it. Ops
+// are such lists (op.h), and so are the products inside ops (libraries before our own kernels).
 #pragma once
 
 #include <functional>
@@ -11,16 +11,16 @@ namespace hearth {
 
 using Say = std::function<void(const std::string&)>;
 
-/// Says "NAME not used: REASON". Each such line is said once in the process.
+/// Reports "NAME not used: REASON", once per process and line.
 void say_declined(const Say& say, std::string_view name, std::string_view reason);
-/// Says a line in the log.
+/// Writes a line to the log.
 void log_line(const std::string& line);
 
-/// The first implementation of the list that takes the problem, null if all decline. An
-/// implementation has a `name()` and `declines(arguments...)`, which returns a text: why it does not
-/// take the problem, or nothing. It decides by shapes and types alone, so that a repeated run makes the
-/// same choices. Without `say` no reason is said. An implementation that has `refused()` and returns true
-/// is passed over.
+/// The first implementation of the list that takes the problem; null if all decline. An
+/// implementation has a `name()`, and `declines(arguments...)`, which returns the reason to
+/// decline, or an empty text. It decides by shapes and types alone, so a repeated run makes the
+/// same choices. Reasons go to `say`, if set. An implementation with a `refused()` that returns
+/// true is skipped.
 template <class Kind, class... Arguments>
 const Kind* choose(std::span<const Kind* const> list, const Say& say, Arguments&&... arguments) {
   for (const Kind* one : list) {

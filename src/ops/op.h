@@ -1,7 +1,7 @@
 // One op: its signature, the check of its shapes, and an ordered list of implementations.
 //
-// A back end adds its implementations to an op table (op_table.h). A call takes the first one of the
-// list that does not decline; the reason of each that declines is printed once in the process.
+// A back end adds its implementations to an op table (op_table.h). A call runs the first
+// implementation that does not decline. Each reason to decline is logged once per process.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ class AnyOp {
   AnyOp& operator=(const AnyOp&) = delete;
   virtual ~AnyOp() = default;
   std::string_view name() const { return name_; }
-  /// Whether there is an implementation. An entry that only says why there is none does not count.
+  /// Whether there is an implementation. An entry added by `lacks` does not count.
   virtual bool is_there() const = 0;
 
  protected:
@@ -34,7 +34,7 @@ class AnyOp {
 template <class Signature>
 class Op;
 
-/// An op that runs on a stream. Calling it checks the shapes, then runs the first implementation that
+/// An op that runs on a stream. A call checks the shapes, then runs the first implementation that
 /// takes the arguments.
 template <class... P>
 class Op<void(Stream&, P...)> final : public AnyOp {
@@ -42,8 +42,8 @@ class Op<void(Stream&, P...)> final : public AnyOp {
   using Function = void(Stream&, P...);
   /// Whether the shapes of the arguments fit each other.
   using Shapes = bool(P...);
-  /// Why an implementation does not take these arguments; empty: it takes them. Decides by shapes and
-  /// types alone, so that a repeated run takes the same implementations.
+  /// Why an implementation does not take these arguments; empty: it takes them. It decides by
+  /// shapes and types alone, so a repeated run uses the same implementations.
   using Declines = std::string(P...);
 
   void declare(std::string_view name, Shapes* fit) {
@@ -54,7 +54,8 @@ class Op<void(Stream&, P...)> final : public AnyOp {
   void add(std::string_view back_end, Function* run, Declines* declines = nullptr) {
     list_.push_back({back_end, run, declines, {}});
   }
-  /// Says why the back end does not have this op. The next one in the list does it.
+  /// Records why the back end does not have this op. The next implementation in the list runs
+  /// instead.
   void lacks(std::string_view back_end, std::string reason) {
     list_.push_back({back_end, nullptr, nullptr, std::move(reason)});
   }
@@ -88,7 +89,7 @@ class Op<void(Stream&, P...)> final : public AnyOp {
   std::vector<Entry> list_;
 };
 
-/// A bound of the scratch that ops take. Calling it gives the largest need of all implementations.
+/// A bound of the scratch that an op takes. A call returns the largest need of all implementations.
 template <class Need, class... P>
 class Op<Need(P...)> final : public AnyOp {
  public:

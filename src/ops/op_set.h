@@ -1,4 +1,4 @@
-// An op set: the ops of one back end, and what is to be known about the back end.
+// An op set: the ops of one back end, and facts about the back end.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct OpLibrary {
   std::string name, version;
 };
 
-/// A back end derives from this, and its constructor adds its implementations to the table.
+/// A back end derives from this class. Its constructor adds its implementations to the table.
 class OpSet : public OpTable {
  public:
   virtual ~OpSet() = default;
@@ -23,15 +23,15 @@ class OpSet : public OpTable {
   virtual std::string instructions() const { return {}; }
   /// The libraries that ops call before their own kernels. The last bits of results depend on them.
   virtual std::vector<OpLibrary> libraries() const { return {}; }
-  /// Whether ops of this process call that library from now on; at the start they do, if it is
-  /// there. Call this only while no op runs.
+  /// Enables or disables calls to a library in this process. Libraries are enabled at the start, if
+  /// present. Call this only while no op runs.
   virtual void call_library(const std::string& name, bool called) const {
     static_cast<void>(name), static_cast<void>(called);
   }
-  /// Whether activations may have this type and products may be computed so.
+  /// Whether this type of activations and this compute type are supported together.
   virtual bool supports(DType activations, Compute compute) const = 0;
-  /// Whether the hardware computes such products faster than f32 (`--compute-dtype auto`). Emulation
-  /// does not count.
+  /// Whether the hardware supports products of this type (`--compute-dtype auto`). Emulation does
+  /// not count.
   virtual bool has_in_hardware(Compute compute) const { return compute == Compute::f32; }
 };
 

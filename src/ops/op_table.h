@@ -1,16 +1,18 @@
 // The ops: every mathematical operation of a training step, each with its backward.
 //
-// Each op is declared here and nowhere else. `OpTable` says its formula, types and aliasing;
-// op_table.cpp says its shapes, which are checked before any implementation runs. Back ends add
+// Each op is declared here and nowhere else. `OpTable` states its formula, types and aliasing;
+// op_table.cpp states its shapes, which are checked before any implementation runs. Back ends add
 // implementations (op.h): cpu_kernels/reference (plain loops, f32 and f64), cpu_kernels (packed
-// products, oneDNN for bf16) and gpu_kernels. One test definition per op (tests/ops) runs on all.
+// products, oneDNN for bf16) and gpu_kernels. Each op has one test definition (tests/ops), which
+// runs on all back ends.
 //
-// Conventions. T tokens, H hidden size, V vocabulary, E experts, k experts per token, R = T*k rows of
-// routed tokens, N sequences. Activations are f32 (f64 in checks by the reference); weights have any
-// stored type. Outputs are overwritten unless the comment says "adds to". Gradients of weights
-// are f32 and are always added to. Inputs and outputs never overlap unless the comment says so. An op
-// opens no threads: it cuts tiles by shape alone and the stream's pool runs them, so bits do not depend
-// on the number of workers. A wrong shape or type is a bug (std::logic_error), not an input error.
+// Conventions. T tokens, H hidden size, V vocabulary, E experts, k experts per token, R = T*k rows
+// of routed tokens, N sequences. Activations are f32 (f64 in checks by the reference); weights have
+// any stored type. Outputs are overwritten unless the comment says "adds to". Weight gradients are
+// f32; ops always add to them. Inputs and outputs never overlap unless the comment says so. An op
+// creates no threads: it cuts tiles by shape alone and the stream's pool runs them, so results do
+// not depend on the number of workers. A wrong shape or type is a bug (std::logic_error), not an
+// input error.
 #pragma once
 
 #include <span>
@@ -26,8 +28,8 @@
 
 namespace hearth {
 
-/// Scratch that an op takes: `shared` once, `per_worker` for each worker. The needs of ops that run one
-/// after the other combine by maximum.
+/// Scratch bytes that an op takes: `shared` once, `per_worker` for each worker. For ops that run
+/// one after the other, take the maximum.
 struct ScratchNeed {
   size_t shared = 0;
   size_t per_worker = 0;
@@ -37,25 +39,25 @@ inline ScratchNeed max_of(ScratchNeed a, ScratchNeed b) {
           a.per_worker > b.per_worker ? a.per_worker : b.per_worker};
 }
 
-/// Packed sequences: sequence n has the query rows [query[n], query[n+1]) and the key rows
-/// [key[n], key[n+1]), int32 [1, N+1]. Training has equal offsets; decoding has fewer queries, which
-/// are the last positions of their sequence.
+/// Packed sequences: sequence n has the query rows [query[n], query[n+1]) and the key rows [key[n],
+/// key[n+1]), int32 [1, N+1]. In training both offsets are equal. Decoding has fewer queries: the
+/// last positions of each sequence.
 struct SequenceOffsets {
   ConstView query, key;
   int64_t count() const { return query.cols - 1; }
 };
 
-/// Shape of an attention: `heads` query heads in groups over `kv_heads`, each of `head_dim`.
-/// `window` > 0: a query sees the last `window` keys up to itself, 0: all up to itself.
-/// `compute` bf16: operands of products (q, k, v, dout, and within the op softmax's weights and
-/// their gradients) may be rounded to bf16; sums, softmax and log_sum are f32. A back end may compute
-/// more exactly than asked.
+/// The shape of an attention op: `heads` query heads share `kv_heads` key-value heads, all of size
+/// `head_dim`. `window` > 0: a query sees the last `window` keys up to its own position; 0: all
+/// keys up to it. With `compute` bf16, operands of products may be rounded to bf16: q, k, v, dout,
+/// the softmax weights and their gradients. Sums, softmax and log_sum are f32. A back end may be
+/// more precise.
 struct AttentionShape {
   int64_t heads = 0;
   int64_t kv_heads = 0;
   int64_t head_dim = 0;
   int64_t window = 0;
-  double scale = 0;  // of q.k before softmax
+  double scale = 0;  // multiplies q.k before softmax
   Compute compute = Compute::f32;
 };
 
@@ -74,19 +76,18 @@ struct AdamWOptions {
   double gradient_scale = 1;  // the clip factor
 };
 
-/// What an AdamW update reads and writes of a tensor, or of a run of tensors: contiguous views of one
-/// shape. No two updates have overlapping views.
+/// The data of an AdamW update of one tensor, or of a run of tensors: contiguous views of one
+/// shape. Views of different updates do not overlap.
 struct AdamWTensors {
   View gradient, master, moment1, moment2;
   View working = {};  // may be empty
 };
 
-/// The labels of T rows: ids i32 [1, T], -100 = not trained. The caller may know from the data how few
-/// rows are trained. Then a device, which reports no counts to the host, does not have to treat all
-/// rows as trained.
+/// The labels of T rows: ids i32 [1, T], -100 = not trained. The caller can bound the number of
+/// trained rows. The bound saves work on a device, whose host does not know the actual number.
 struct Labels {
   ConstView ids;
-  int64_t most_trained;  // an upper bound; more trained rows are a bug
+  int64_t most_trained;  // upper bound; more trained rows are a bug
 
   Labels(ConstView labels) : Labels(labels, labels.cols) {}
   Labels(ConstView labels, int64_t most) : ids(labels), most_trained(most) {}
@@ -94,9 +95,9 @@ struct Labels {
 
 /// The router's losses over a micro-batch.
 struct RouterLosses {
-  bool pooled = false;    // one share and mean per expert over all layers, as transformers does
+  bool pooled = false;    // pool the layers, like transformers
   double tokens = 0;      // T, of the micro-batch
-  double aux_weight = 0;  // factor of the auxiliary loss in the differentiated loss
+  double aux_weight = 0;  // factor of the auxiliary loss in the total loss
 };
 
 class OpTable {
@@ -111,28 +112,28 @@ class OpTable {
   // ---- embedding -----------------------------------------------------------------------------
   /// out[t] = table[ids[t]]; ids i32 [1, T], table [V, H] of any stored type, out [T, H].
   Op<void(Stream&, ConstView ids, ConstView table, View out)> embedding_forward;
-  /// table_gradient[ids[t]] += dout[t], tokens in order. The row of the id `padding` (-1: none) gets
-  /// no gradient from lookups (torch's padding_idx).
+  /// table_gradient[ids[t]] += dout[t], tokens in order. The row of the id `padding` (-1: none)
+  /// gets no gradient from lookups (torch's padding_idx).
   Op<void(Stream&, ConstView ids, ConstView dout, int64_t padding, View table_gradient)>
       embedding_backward;
 
   // ---- norm ----------------------------------------------------------------------------------
-  /// y = x * rstd * weight, rstd = (mean(x^2) + eps)^-1/2 per row; x, y [M, D], weight [1, D] of any
-  /// stored type, rstd [1, M]. y may be x.
+  /// y = x * rstd * weight, rstd = (mean(x^2) + eps)^-1/2 per row; x, y [M, D], weight [1, D] of
+  /// any stored type, rstd [1, M]. y may be x.
   Op<void(Stream&, ConstView x, ConstView weight, double eps, View y, View rstd)> rmsnorm_forward;
-  /// dx from dy; adds to weight_gradient [1, D] unless it is empty. dx may be dy. Partial sums of
-  /// the weight gradient go over fixed blocks of rows.
+  /// dx from dy; adds to weight_gradient [1, D] unless it is empty. dx may be dy. The weight
+  /// gradient is summed in fixed blocks of rows.
   Op<void(Stream&, ConstView dy, ConstView x, ConstView weight, ConstView rstd, View dx,
           View weight_gradient)>
       rmsnorm_backward;
 
   // ---- linear --------------------------------------------------------------------------------
-  /// y = x W^T + b + scale * (drop(x) A^T) B^T, without the terms whose parts the map does not have;
+  /// y = x W^T + b + scale * (drop(x) A^T) B^T; absent parts of the map add nothing.
   /// x [M, in], y [M, out].
   Op<void(Stream&, ConstView x, const LinearView& w, View y)> linear_forward;
-  /// dx = dy W + drop(scale * (dy B) A), or dx += with `accumulate`; dy [M, out], dx [M, in].
+  /// dx = dy W + drop(scale * (dy B) A), or dx += ... with `accumulate`; dy [M, out], dx [M, in].
   Op<void(Stream&, ConstView dy, const LinearView& w, View dx, bool accumulate)> linear_dgrad;
-  /// Adds to the gradients that are there:
+  /// Adds to the gradients that are not empty:
   ///   W += dy^T x;  b += column sums of dy;  A += (scale * dy B)^T drop(x);
   ///   B += dy^T (scale * drop(x) A^T).
   /// f32 sums over fixed blocks of rows, in order.
@@ -142,13 +143,13 @@ class OpTable {
   // ---- rope ----------------------------------------------------------------------------------
   /// Rotates each head of x [T, heads * d] in place, halves convention: (x1, x2) becomes
   /// (x1 c - x2 s, x2 c + x1 s) with c, s = cosine, sine [positions, d/2] at row positions[t].
-  /// `inverse` rotates back: the backward.
+  /// `inverse` rotates back, for the backward.
   Op<void(Stream&, View x, int64_t heads, ConstView positions, ConstView cosine, ConstView sine,
           bool inverse)>
       rope;
 
   // ---- attention -----------------------------------------------------------------------------
-  /// Causal softmax attention within each sequence; the score matrix never exists as a whole. q, out
+  /// Causal softmax attention within each sequence; the full score matrix is never stored. q, out
   /// [Tq, heads * d]; k, v [Tk, kv_heads * d]; log_sum [Tq, heads] keeps log sum exp of the scaled
   /// scores for the backward. Query i of a sequence with n queries and m keys sees keys up to
   /// m - n + i.
@@ -165,8 +166,8 @@ class OpTable {
   /// index on ties; weight [T, k]: their probabilities, divided by their sum if `normalize`.
   Op<void(Stream&, ConstView logits, bool normalize, View probs, View choice, View weight)>
       router_forward;
-  /// dlogits [T, E] from dweight [T, k]; choices are constants. `dprobs` f32/f64 [1, E] is added to
-  /// every row's gradient of probs (the auxiliary loss), empty = none.
+  /// dlogits [T, E] from dweight [T, k]; choices are constants. `dprobs` f32/f64 [1, E], the
+  /// gradient of the auxiliary loss, is added to every row's gradient of probs; empty = none.
   Op<void(Stream&, ConstView dweight, ConstView probs, ConstView choice, bool normalize,
           ConstView dprobs, View dlogits)>
       router_backward;
@@ -174,20 +175,19 @@ class OpTable {
   /// probs[t, e]; both f64 [1, E], overwritten.
   Op<void(Stream&, ConstView probs, ConstView choice, View counts, View prob_sums)> router_sums;
 
-  /// Router z-loss (ST-MoE, arXiv 2202.08906, equation 5): log_sum [T, 1] is log sum exp of a row of
-  /// logits [T, E]; `squares` f64 [1, 1] the sum of their squares over the rows, overwritten.
+  /// Router z-loss (ST-MoE, arXiv 2202.08906, equation 5): log_sum [T, 1] is log sum exp of a row
+  /// of logits [T, E]; `squares` f64 [1, 1] the sum of their squares over the rows, overwritten.
   Op<void(Stream&, ConstView logits, View log_sum, View squares)> router_z_forward;
-  /// dlogits += scale * d squares / d logits; probs as of router_forward.
+  /// dlogits += scale * d squares / d logits; probs from router_forward.
   Op<void(Stream&, ConstView log_sum, ConstView probs, double scale, View dlogits)>
       router_z_backward;
 
   /// The losses of M layers, T tokens each, from their sums: counts[l] and prob_sums[l], f64 [1, E]
-  /// (router_sums), squares[l], f64 [1, 1] (router_z_forward; none: no z-loss). With f = counts / T,
-  /// P = prob_sums / T, both replaced by their mean over the layers if `pooled`:
+  /// (router_sums), squares[l], f64 [1, 1] (router_z_forward; none: no z-loss). With
+  /// f = counts / T, P = prob_sums / T, both replaced by their mean over the layers if `pooled`:
   ///   aux = E / M * sum over layers, in order, and experts of f P;   z = sum of squares / (M T)
-  /// both f64 [1, 1], zero where M is 0. dprobs [M, E] of the type of activations, unless it is
-  /// empty: the gradient of aux_weight * aux for every row of probs, choices being constants:
-  /// aux_weight * E / M * f / T.
+  /// both f64 [1, 1], zero if M is 0. Unless dprobs [M, E] (type of activations) is empty, it gets
+  /// the gradient of aux_weight * aux, equal for every row of probs: aux_weight * E / M * f / T.
   Op<void(Stream&, const RouterLosses&, std::span<const ConstView> counts,
           std::span<const ConstView> prob_sums, std::span<const ConstView> squares, View aux,
           View z, View dprobs)>
@@ -210,17 +210,16 @@ class OpTable {
   Op<void(Stream&, ConstView x, ConstView offsets, std::span<const ExpertView> experts, View gate,
           View up, View y)>
       experts_forward;
-  /// From dy [R, H], the gradient of the combined output at each row's token (not yet weighted),
-  /// and the combine weights row_weight [1, R]: dx [R, H]; drow_weight [1, R] =
-  /// <W_down^T dy, h> (so that y need not be kept); adds to the gradients that are there. gate and
-  /// up are overwritten.
+  /// Inputs: dy [R, H], the unweighted gradient of the combined output at each row's token, and the
+  /// combine weights row_weight [1, R]. Outputs: dx [R, H]; drow_weight [1, R] = <W_down^T dy, h>,
+  /// which does not need y. Adds to the gradients that are not empty. Overwrites gate and up.
   Op<void(Stream&, ConstView dy, ConstView row_weight, ConstView x, ConstView offsets,
           std::span<const ExpertView> experts, View gate, View up, View dx, View drow_weight,
           std::span<const ExpertGradient> gradients)>
       experts_backward;
-  /// rows[r] = values[source[r]]: combine weights [T, k] into expert order [1, R].
+  /// rows[r] = values[source[r]]: puts combine weights [T, k] into expert order [1, R].
   Op<void(Stream&, ConstView values, const RoutingView&, View rows)> to_expert_order;
-  /// values[source[r]] = rows[r]: their gradients back into token order.
+  /// values[source[r]] = rows[r]: puts their gradients back into token order.
   Op<void(Stream&, ConstView rows, const RoutingView&, View values)> to_token_order;
 
   // ---- elementwise ---------------------------------------------------------------------------
@@ -231,52 +230,51 @@ class OpTable {
   /// y[t] = sigmoid(logits[t]) * x[t]; logits [1, T], x, y [T, N]. y may be x.
   Op<void(Stream&, ConstView logits, ConstView x, View y)> sigmoid_gate_forward;
   /// From dy and the forward's y: dx[t] = sigmoid(logits[t]) * dy[t] and, because y = sigmoid * x,
-  /// dlogits[t] = (1 - sigmoid(logits[t])) * <dy[t], y[t]>. dx may be dy,
-  /// dlogits may be logits.
+  /// dlogits[t] = (1 - sigmoid(logits[t])) * <dy[t], y[t]>. dx may be dy, dlogits may be
+  /// logits.
   Op<void(Stream&, ConstView dy, ConstView logits, ConstView y, View dlogits, View dx)>
       sigmoid_gate_backward;
-  /// y = x, but at least -limit and at most limit (torch.clamp). y may be x.
+  /// y = min(max(x, -limit), limit) (torch.clamp). y may be x.
   Op<void(Stream&, ConstView x, double limit, View y)> clamp_forward;
-  /// dx = dy where |x| <= limit, elsewhere 0; x as before the clamp. dx may be dy.
+  /// dx = dy where |x| <= limit, else 0; x is the clamp's input. dx may be dy.
   Op<void(Stream&, ConstView dy, ConstView x, double limit, View dx)> clamp_backward;
   /// y = a + b; y may be a or b.
   Op<void(Stream&, ConstView a, ConstView b, View y)> add;
-  /// y = x in y's type.
+  /// y = x, converted to y's type.
   Op<void(Stream&, ConstView x, View y)> cast;
   /// x = 0, of any type.
   Op<void(Stream&, View x)> clear;
 
   // ---- loss ----------------------------------------------------------------------------------
-  /// Cross-entropy of x W^T against labels, in chunks of trained rows, so that the logits never exist
-  /// as a whole. loss f64 [1, 1] = sum over trained rows. Unless dx is empty:
-  /// dx [T, H] = gradient of scale * loss (zero where not trained), and the gradients that are
-  /// there are added to. A loss may be infinite or NaN while its gradient, made of
-  /// probabilities, is finite: then the first element of dx, and of the weight's gradient if there is
-  /// one, becomes NaN, so that the norm of the gradients shows it.
+  /// Cross-entropy of x W^T against labels, in chunks of trained rows: the full logits are never
+  /// stored. loss f64 [1, 1] = sum over trained rows. Unless dx is empty: dx [T, H] = gradient of
+  /// scale * loss (zero where not trained), and adds to the gradients that are not empty. If the
+  /// loss is infinite or NaN, its gradient, made of probabilities, can be finite. Then the first
+  /// elements of dx and of the weight's gradient become NaN, so that the gradient norm shows it.
   Op<void(Stream&, ConstView x, const LinearView& head, const Labels& labels, double scale,
           View loss, View dx, const LinearGradient& gradient)>
       cross_entropy;
 
   // ---- optimizer -----------------------------------------------------------------------------
   /// out[i] = sum of squares of x[i], in f64 over fixed blocks, added in order; out f64 [1, n].
-  /// Views are contiguous. Non-finite elements make a sum non-finite.
+  /// Views are contiguous. A non-finite element makes its sum non-finite.
   Op<void(Stream&, std::span<const ConstView> x, View out)> sum_squares;
-  /// For each tensor: updates master, moment1, moment2 (f32) from gradient, writes the
-  /// rounded weight to `working` unless it is empty, and clears the gradient. An element's result
-  /// does not depend on what else is in the list.
+  /// For each tensor: updates master, moment1 and moment2 (f32) from the gradient, writes the
+  /// rounded weight to `working` unless it is empty, and clears the gradient. Results do not depend
+  /// on how tensors are grouped into calls.
   Op<void(Stream&, const AdamWOptions&, std::span<const AdamWTensors> tensors)> adamw;
 
   // ---- scratch -------------------------------------------------------------------------------
-  // Bounds of the scratch that ops take, for any number of rows up to the given one. `rank`: the
-  // largest rank of the low-rank pairs, 0 if there are none. For attention, `tokens` bounds the query
-  // rows; there are at most as many key rows, or `longest` key rows of one sequence.
+  // Bounds of the scratch that ops take, for at most the given number of rows. `rank`: the largest
+  // rank of the low-rank pairs, 0 if there are none. For attention, `tokens` bounds the query rows,
+  // and max(tokens, longest) the key rows.
   Op<ScratchNeed(int64_t rows, int64_t out, int64_t in, int64_t rank)> linear_scratch;
   Op<ScratchNeed(int64_t rows, int64_t experts, int64_t hidden, int64_t width, int64_t rank)>
       experts_scratch;
   Op<ScratchNeed(const AttentionShape&, int64_t tokens, int64_t longest)> attention_scratch;
   Op<ScratchNeed(int64_t tokens, int64_t hidden, int64_t vocabulary, int64_t rank)>
       cross_entropy_scratch;
-  /// For sum_squares over `views` views with `elements` elements in all.
+  /// For sum_squares over `views` views with `elements` elements in total.
   Op<ScratchNeed(int64_t views, int64_t elements)> sum_squares_scratch;
   Op<ScratchNeed(int64_t layers, int64_t experts)> router_losses_scratch;
   /// For norms, embedding, elementwise ops, routing and adamw, on rows of `width` elements.
@@ -286,8 +284,8 @@ class OpTable {
   std::vector<const AnyOp*> all_;
 };
 
-/// The function type of an op: `OpFunction<&OpTable::rope> rope;` declares a function that implements
-/// it, for other ops of the same back end to call.
+/// The function type of an op. `OpFunction<&OpTable::rope> rope;` declares an implementation, so
+/// that other ops of the same back end can call it.
 template <auto Member>
 using OpFunction =
     typename std::remove_cvref_t<decltype(std::declval<OpTable&>().*Member)>::Function;

@@ -1,4 +1,4 @@
-// Back ends of the op set join here; tests run one definition on all of them.
+// The registry of op sets; tests run one definition on all of them.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace hearth {
 
-/// The op sets of this build: what `register_op_set` was called with, in that order.
+/// The registered op sets, in the order of registration.
 const std::vector<const OpSet*>& op_sets();
 void register_op_set(const OpSet& ops);
-/// By name ("reference", "cpu"); usage error naming the known ones.
+/// By name ("reference", "cpu"). Usage error that lists the known names.
 const OpSet& find_op_set(std::string_view name);
 
 }  // namespace hearth

@@ -11,7 +11,7 @@
 namespace hearth {
 
 /// A read-only matrix [rows, cols], row-major; `stride` elements from one row to the next. A vector
-/// of n is [1, n]. Rows of heads ([T, heads, d]) are passed as [T, heads * d].
+/// of n is [1, n]. Tensors [T, heads, d] are passed as [T, heads * d].
 struct ConstView {
   const void* data = nullptr;
   DType dtype = DType::f32;
@@ -81,13 +81,13 @@ struct View : ConstView {
 enum class Compute : uint8_t { f32, bf16, f64 };
 
 /// Dropout of an input [M, N]: an element becomes zero with probability `rate`, else is divided by
-/// 1 - rate. Which ones is a pure function of (key, id of the row, column), see ops/dropout.h, so
-/// that the backward drops the same.
+/// 1 - rate. The choice is a pure function of (key, id of the row, column), so the backward drops
+/// the same elements (ops/dropout.h).
 struct Dropout {
   double rate = 0;
   uint64_t key = 0;
-  ConstView ids;          // i32 [1, rows of the whole input]; empty: the row's number
-  int64_t first_row = 0;  // of the whole input: where this one begins
+  ConstView ids;          // i32 [1, rows of the whole input]; empty: the id is the row's number
+  int64_t first_row = 0;  // of this part, in the whole input
 
   explicit operator bool() const { return rate > 0; }
   int64_t id(int64_t row) const {
@@ -104,7 +104,7 @@ struct LowRank {
 
   explicit operator bool() const { return static_cast<bool>(a); }
   int64_t rank() const { return a.rows; }
-  /// For the rows of the input from this one on.
+  /// The pair for the input's rows from `row` on.
   LowRank from_row(int64_t row) const {
     LowRank rest = *this;
     rest.dropout.first_row += row;
@@ -112,8 +112,8 @@ struct LowRank {
   }
 };
 
-/// A linear map y = x W^T + b + low_rank(x). W is [out, in] in any stored type, b is [1, out] or
-/// absent, as is the low-rank pair.
+/// A linear map y = x W^T + b + low_rank(x). W is [out, in] in any stored type. b [1, out] and the
+/// low-rank pair may be absent.
 struct LinearView {
   ConstView weight;
   ConstView bias;
@@ -123,16 +123,16 @@ struct LinearView {
   int64_t in() const { return weight.cols; }
 };
 
-/// Where the gradients of a linear map are added, shaped as its parts, f32; empty for what is not
-/// trained or not there.
+/// Where ops add the gradients of a linear map: f32, with the shapes of its parts. Empty for parts
+/// that are absent or not trained.
 struct LinearGradient {
   View weight = {}, bias = {};
   View a = {}, b = {};  // of the low-rank pair
   explicit operator bool() const { return weight || bias || a || b; }
 };
 
-/// One expert's SwiGLU maps: gate and up [width, hidden], down [hidden, width]. A pointer an
-/// expert, so that a cached or received copy serves as well as its home.
+/// One expert's SwiGLU maps: gate and up [width, hidden], down [hidden, width]. Each expert has its
+/// own pointers, so ops can also use a cached or received copy.
 struct ExpertView {
   LinearView gate, up, down;
 };

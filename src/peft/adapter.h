@@ -16,52 +16,54 @@
 
 namespace hearth {
 
-/// How the pairs of experts are stored: one by one under the published names, or as PEFT has them
-/// on transformers 5, those of a layer packed into two.
+/// How a directory stores the pairs of experts: one pair per matrix under the published names, or,
+/// like PEFT on transformers 5, two fused pairs per layer.
 enum class AdapterLayout : uint8_t { per_expert, fused };
 
-/// Identity of a base: the root of `digest_checkpoint`. Reads every weight.
+/// Identity of a base model: the root of `digest_checkpoint`. Reads every weight.
 Digest base_digest(const Checkpoint& base);
 
 struct AdapterReadOptions {
   bool accept_other_base = false;
-  bool fused_as_peft = false;  // fused tensors are packed as PEFT does since 0.19.1, says the user
+  bool fused_as_peft = false;  // the user says: packed as PEFT does since 0.19.1
   bool follow_links = false;
-  std::optional<Digest> base_digest = {};  // where it is known already
+  std::optional<Digest> base_digest = {};  // if already known
 };
 
-/// An opened PEFT directory: this program's, or PEFT's in either layout.
+/// An opened PEFT directory, written by this program or by PEFT in either layout.
 class AdapterFile {
  public:
-  /// Opened and checked against its base; reads no tensor data but copies of
-  /// the base's tensors, and the base where its digest is asked for. Input errors name file and
-  /// setting or tensor: what AdapterConfig refuses, tensors that are unknown, without their other
-  /// half or of another shape than the base's matrices and the settings ask for, targets that are
-  /// not exactly the matrices with tensors, another base than the one it was trained on, fused
-  /// tensors whose packing nothing tells.
+  /// Opens the directory and checks it against its base. Reads no tensor data except copies of the
+  /// base's tensors, and reads the base if its digest is needed. Input error, naming file and
+  /// setting or tensor, for
+  ///   - settings that AdapterConfig refuses
+  ///   - unknown tensors, half a pair, and shapes that do not fit the base and the settings
+  ///   - targets that are not exactly the matrices with tensors
+  ///   - another base than the base of the training
+  ///   - fused tensors whose packing is unknown
   AdapterFile(const std::string& directory, const Checkpoint& base,
               const AdapterReadOptions& options = {});
 
   const std::string& directory() const { return directory_; }
   const AdapterConfig& config() const { return config_; }
-  /// Names of the files that it consists of, with the digests of their bytes.
+  /// The adapter's file names, with the digests of their bytes.
   std::vector<std::pair<std::string, Digest>> digests() const;
 
-  /// Adds the pairs to a table of the base that has no adapters yet. A block has one scale; where
-  /// the file has several in a block, `read` folds the rest into B.
+  /// Adds the pairs to a table of the base that has no adapters yet. A block has one scale; if the
+  /// file has several scales in a block, `read` folds the difference into B.
   void add_to(ParameterTable& table) const;
-  /// Fills the homes of the pairs of that table, bound to memory, and those of the model's tensors
-  /// that it replaces (modules_to_save; `add_to` marks them as trainable), so after the base's
-  /// weights were read. Input errors: a value that is not finite, one that should be zero (what
-  /// this program's own files fill up with).
+  /// Reads the pairs into that table, which must be bound to memory. Also reads the model's tensors
+  /// that the adapter replaces (modules_to_save; `add_to` marks them as trainable). So read the
+  /// base's weights first. Input error for a value that is not finite, or a padding value of this
+  /// program's files that is not zero.
   void read(ParameterTable& table) const;
 
  private:
   friend class AdapterOpener;
   void read_replaced(ParameterTable& table) const;
 
-  /// Elements of a stored tensor that make up one of the table's, from (row, column) on, columns
-  /// `step` apart; those of B times `factor`.
+  /// The elements of a stored tensor that form one tensor of the table: from (row, column) on,
+  /// columns `step` apart. Elements of B are multiplied by `factor`.
   struct Part {
     TensorId matrix = 0;
     bool is_b = false;
@@ -69,7 +71,7 @@ class AdapterFile {
     int64_t rows = 0, columns = 0;
     double factor = 1;
   };
-  /// A stored tensor. What no part covers is zero.
+  /// A stored tensor. Elements that no part covers must be zero.
   struct Source {
     size_t entry = 0;
     std::vector<Part> parts;
@@ -88,13 +90,13 @@ class AdapterFile {
   std::vector<std::pair<size_t, TensorId>> replaced_;  // entries, tensors of the model
 };
 
-/// An adapter in memory of its own, without the weights of its base: for write_merged and
+/// An adapter with its own memory, without the weights of its base. For write_merged and
 /// write_adapter.
 struct LoadedAdapter {
   ParameterTable table;
   std::vector<float> memory;
 
-  /// Homes for what is trained in a table that has adapters, zero.
+  /// Allocates zeroed homes for the trained tensors of a table that has adapters.
   explicit LoadedAdapter(ParameterTable trained);
   LoadedAdapter(const AdapterFile& file, const Checkpoint& base);
 };

@@ -1,4 +1,4 @@
-// README.md of an adapter directory: what the hub and people read.
+// README.md of an adapter directory, for the hub and for people.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace hearth {
 
-/// The base as loaders of the adapter find it.
+/// The base model, as loaders of the adapter find it.
 struct CardBase {
   std::string name;      // a path, or org/name of the hub
-  std::string revision;  // of the hub; empty: the newest
+  std::string revision;  // on the hub; empty: the newest
 };
 
 std::string adapter_card(const AdapterPlan& plan, const CardBase& base,

@@ -1,4 +1,4 @@
-// adapter_config.json of a PEFT directory: what it selects, and with which ranks and scales.
+// adapter_config.json of a PEFT directory: the modules that it selects, their ranks and scales.
 #pragma once
 
 #include <optional>
@@ -12,39 +12,41 @@
 
 namespace hearth {
 
-/// Which names the tensors of an adapter have; what a setting selects differs.
+/// The naming of an adapter's tensors. The same settings select different modules under each.
 enum class AdapterNames : uint8_t { transformers_4, transformers_5 };
 
 class AdapterConfig {
  public:
-  /// Every setting is applied exactly or an input error that names `source` and the setting: other
-  /// methods than LoRA, what changes the base (biases, initialisations such as pissa), variants of
-  /// LoRA (use_dora, ...), settings that PEFT 0.21 does not have.
+  /// Every setting is applied exactly or refused with an input error that names `source` and the
+  /// setting. Refused: methods other than LoRA, variants of LoRA (use_dora, ...), settings that
+  /// change the base (biases, initialisations such as pissa), and settings that PEFT 0.21 does not
+  /// have.
   AdapterConfig(const Json& json, const std::string& source);
 
-  /// Whether modules of these names get a pair; `moved`: PEFT rewrites targets of the published
+  /// For each module, whether it gets a pair. `moved`: PEFT rewrites targets that use the published
   /// names (peft_moves_targets).
   std::vector<bool> selected(const std::vector<AdapterModule>& modules, AdapterNames names,
                              bool moved) const;
-  /// Rank and scale of a pair. Of one of an expert in a fused parameter: of the parameter's.
+  /// Rank and scale of a module's pair. For an expert in a fused parameter: of the parameter's
+  /// pair.
   struct Size {
     double rank = 0;
     double scale = 0;
   };
   Size size_of(const AdapterModule& module, AdapterNames names, bool fused) const;
 
-  /// Whether fused pairs are packed as PEFT does since 0.19.1: its version says so, and no other
-  /// program left its mark.
+  /// Whether fused pairs have PEFT's packing since 0.19.1. True if the noted version is new enough
+  /// and no other program left its mark.
   bool packs_as_peft() const;
-  /// Whether PEFT takes a module as a whole from the file, by its name in transformers 5
-  /// (modules_to_save); such a module gets no pair.
+  /// Whether the file stores a module whole (modules_to_save), by its name in transformers 5. Such
+  /// a module gets no pair.
   bool saves(std::string_view module) const;
   std::set<std::string> saved() const;
-  /// Whether A of a module's pair may have as many rows, by what can be said without the base.
+  /// Whether A of a module's pair may have `rows` rows, as far as this is known without the base.
   bool may_have_rank(std::string_view module, int64_t rows) const;
-  /// Patterns to be tried for each module, at most.
+  /// Most patterns to try per module.
   size_t patterns() const { return ranks_.size() + alphas_.size(); }
-  // Without the patterns.
+  // The defaults, without the patterns.
   int64_t rank() const { return rank_; }
   double alpha() const { return alpha_; }
   bool rslora() const { return rslora_; }

@@ -1,4 +1,4 @@
-// What `inspect` shows of an adapter directory, without its base.
+// The data that `inspect` shows of an adapter directory, without its base.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace hearth {
 
-/// Stored tensors of one part of the model, as trained_groups names them; "other" where the name
-/// does not tell.
+/// Stored tensors of one group of the model, named like trained_groups; "other" if the name matches
+/// no group.
 struct AdapterGroup {
   std::string name;
   int64_t tensors = 0;
@@ -22,23 +22,23 @@ struct AdapterGroup {
 };
 
 struct AdapterInspection {
-  int64_t rank = 0;  // these of adapter_config.json, without its patterns
+  int64_t rank = 0;  // from adapter_config.json, without its patterns
   double alpha = 0, scale = 0;
   bool rslora = false;
   std::string layout;  // of experts: "per-expert", "fused" or "none"
   std::string base_name;
-  std::optional<Digest> base_digest;  // what this program notes
-  /// As the settings have them: a list, a pattern or null.
+  std::optional<Digest> base_digest;  // if this program wrote the file
+  /// As in adapter_config.json: a list, a pattern or null.
   Json target_modules, target_parameters, modules_to_save, rank_pattern, alpha_pattern;
-  int64_t without_pair = 0;  // matrices that are zeros in the file alone
+  int64_t without_pair = 0;  // matrices whose pair is padding zeros in the file
   AdapterGroup all;
   std::vector<AdapterGroup> groups;
 };
 
-/// Settings and headers are checked, no tensor is read. Input errors as check_adapter.
+/// Checks settings and headers; reads no tensor. Input errors as in check_adapter.
 AdapterInspection inspect_adapter(const std::string& directory, bool follow_links = false);
 
-/// For people: settings, and a table with a line a group.
+/// For people: settings, and a table with one line per group.
 std::string inspection_text(const AdapterInspection& inspection);
 Json inspection_json(const AdapterInspection& inspection);
 

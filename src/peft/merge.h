@@ -1,4 +1,4 @@
-// A checkpoint whose matrices have their adapters added.
+// Merges adapters into a checkpoint.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace hearth {
 
-/// Writes W + scale * B A as a checkpoint in the names, types, shapes, order and shard plan of
-/// `base`, with config.json, index and companion files copied (less `changes`). W is read from the base's files, in
-/// pieces, so the table needs no memory but that of its adapters and of what was trained beside
-/// them (trainable; written from its home), as LoadedAdapter has. Computed in f32, rounded once to
-/// the stored type. The result is read back and compared before it appears: every adapted tensor
-/// equals what was computed anew, all else the base. `directory` and errors as with
-/// write_checkpoint; a merged weight that is not finite is a numeric error.
+/// Writes W + scale * B A as a checkpoint with the names, types, shapes, order and shards of
+/// `base`. Copies config.json, the index and companion files, with `changes`. Reads W from the
+/// base's files in pieces. So the table needs memory only for adapters and other trained tensors
+/// (written from their homes), as in LoadedAdapter. Computes in f32, rounds once to the stored
+/// type. Before the result appears, it is read back: adapted tensors must equal a second
+/// computation, and all other tensors must equal the base. `directory` and errors as in
+/// write_checkpoint. Numeric error if a merged weight is not finite.
 void write_merged(const ParameterTable& table, const Checkpoint& base, const Pool& pool,
                   const std::string& directory, const FileChanges& changes = {});
 

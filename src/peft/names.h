@@ -1,4 +1,4 @@
-// Names of the tensors in a PEFT directory, and what this program notes in their file.
+// Names of the tensors in a PEFT directory, and this program's metadata notes in their file.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,17 @@ namespace hearth {
 inline constexpr std::string_view kAdapterPrefix = "base_model.model.";
 inline constexpr std::string_view kLoraA = ".lora_A.weight";
 inline constexpr std::string_view kLoraB = ".lora_B.weight";
-/// PEFT nests the fused pairs of a layer's experts: down outside, gate and up inside.
+/// PEFT nests a layer's two fused pairs: down is the outer pair, gate and up the inner pair.
 inline constexpr std::string_view kInnerPair = ".base_layer";
 
 inline constexpr const char* kAdapterConfig = "adapter_config.json";
 inline constexpr const char* kAdapterWeights = "adapter_model.safetensors";
 
-// Metadata of the weights: the base's digest; that of the file's own tensors; the ranks of the
-// modules that were filled up with zeros, as a JSON object (0: has no pair); that the halves of gate
-// and up do not share ranks.
+// Metadata of the weights file:
+//   kBaseNote     digest of the base
+//   kContentNote  digest of the file's own tensors
+//   kRanksNote    ranks of zero-padded modules, a JSON object (0: no pair)
+//   kGateUpNote   kBlockDiagonal: gate and up do not share ranks
 inline constexpr const char* kBaseNote = "hearth.base";
 inline constexpr const char* kContentNote = "hearth.content";
 inline constexpr const char* kRanksNote = "hearth.ranks";

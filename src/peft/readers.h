@@ -1,4 +1,4 @@
-// What programs that load PEFT directories make of one, for people.
+// Notes for people about programs that load PEFT directories.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace hearth {
 
-/// Which versions the directory of a table's adapters was checked with, and what others lose of it
-/// (docs/adapters.md, "Versions of PEFT"). Lines.
+/// Lines that say which versions were tested with such a directory, and what other versions lose
+/// (docs/adapters.md, "Versions of PEFT").
 std::vector<std::string> reader_notes(const ParameterTable& table, AdapterLayout layout);
 
 }  // namespace hearth

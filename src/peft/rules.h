@@ -1,4 +1,4 @@
-// What PEFT understands by a list of names or a regular expression in adapter_config.json.
+// How PEFT matches the lists of names and regular expressions in adapter_config.json.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace hearth {
 
-/// A pattern on whole names, as Python's re.fullmatch. Input errors, naming `where`: no valid
-/// pattern, one that is too long, one whose backtracking does not end soon.
+/// A pattern on whole names, like Python's re.fullmatch. Input error, naming `where`, if the
+/// pattern is invalid or too long, or needs too much backtracking.
 class NameRegex {
  public:
   NameRegex(const std::string& pattern, const std::string& where);
@@ -25,12 +25,12 @@ class NameRegex {
   Pattern pattern_;
 };
 
-/// Names in a list select what is called so or ends in a dot and them; a string is a pattern on
-/// whole names. Nothing or an empty list selects nothing.
+/// A list selects names that equal an entry or end in a dot and an entry. A string is a pattern on
+/// whole names. An absent value or an empty list selects nothing.
 class NameRule {
  public:
   NameRule() = default;
-  /// Input error naming `where` for anything else than nothing, a string, a list of strings.
+  /// `value` is null, a string or a list of strings; otherwise input error, naming `where`.
   NameRule(const Json* value, const std::string& where);
   explicit NameRule(std::unordered_set<std::string> names) : names_(std::move(names)) {}
 
@@ -44,12 +44,12 @@ class NameRule {
   std::shared_ptr<const NameRegex> regex_;
 };
 
-/// rank_pattern and alpha_pattern: the value of the first key that matches a name or what follows
-/// one of its dots.
+/// rank_pattern and alpha_pattern: the value of the first key that matches a name, or the part of
+/// the name after one of its dots.
 class ValuePattern {
  public:
   ValuePattern() = default;
-  /// Values are numbers above 0, `whole` ones if asked. Input errors name `where` and the key.
+  /// Values are numbers above 0; with `whole`, integers. Input errors name `where` and the key.
   ValuePattern(const Json* value, bool whole, const std::string& where);
   const double* find(std::string_view name) const;
   size_t size() const { return entries_.size(); }

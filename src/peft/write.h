@@ -1,4 +1,4 @@
-// Writing a PEFT directory.
+// Writes a PEFT directory.
 #pragma once
 
 #include <cstdint>
@@ -18,21 +18,21 @@ namespace hearth {
 struct AdapterFileOptions {
   AdapterLayout layout = AdapterLayout::per_expert;
   std::string base_name = {};              // base_model_name_or_path; empty: the base's directory
-  std::string revision = {};               // of a model of the hub; empty: none was asked for
-  std::optional<Digest> base_digest = {};  // where it is known already
-  /// Lines of the card, README.md: what was trained, on what, how. Names and values.
+  std::string revision = {};               // of a hub model; empty: not given
+  std::optional<Digest> base_digest = {};  // if already known
+  /// Names and values for the card (README.md): what was trained, on what data, how.
   std::vector<std::pair<std::string, std::string>> card = {};
-  FileChanges changes = {};  // of the base's companion files
+  FileChanges changes = {};  // to the base's companion files
 };
 
 /// Bytes of the tensors that write_adapter stores.
 uint64_t adapter_bytes(const ParameterTable& table, const Family& family, AdapterLayout layout);
 
-/// Writes the adapters of a table, which has their homes, as a PEFT directory: must not exist
-/// (usage error), appears by one rename, durable, with the companion files of the base. f32, one
-/// scale for all; experts of a layer get one rank (zeros fill up), and those without a pair zeros,
-/// because loaders stack all of them. Tensors of the model that are trained beside adapters stand
-/// there whole (modules_to_save). A value that is not finite is a numeric error.
+/// Writes the adapters of a table, whose homes must be in memory, as a PEFT directory with the
+/// base's companion files. `directory` must not exist (usage error); it appears by one rename,
+/// durably. All tensors are f32 and share one scale. Loaders stack a layer's experts, so these get
+/// one rank: smaller pairs are padded with zeros, and missing pairs are zeros. Other trained
+/// tensors of the model are stored whole (modules_to_save). Numeric error if a value is not finite.
 void write_adapter(const ParameterTable& table, const Checkpoint& base,
                    const AdapterFileOptions& options, const std::string& directory);
 

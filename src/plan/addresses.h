@@ -1,4 +1,4 @@
-// Where the buffers of a schedule lie in its arenas.
+// Assigns addresses in arenas to the buffers of a schedule.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// The lower bound of a step's time on this machine: all products at the best measured rate, then
-// the update at the measured rate of the optimizer.
+// A lower bound of a step's time on this machine: all products at the best measured rate, then the
+// update at the optimizer's measured rate.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace hearth {
 
-/// How fast a machine is, measured in the same process (runtime/machine_rates.h).
+/// The speed of this machine, measured by this process (runtime/machine_rates.h).
 struct MachineRates {
   double flops_per_s = 0;          // best product in the run's compute type, all workers
   double update_params_per_s = 0;  // AdamW sweep over memory
 };
 
-/// The work of a micro-batch, or the mean over many micro-batches; so counts may be fractions.
+/// The work of a micro-batch, or the mean over many micro-batches; so counts can be fractions.
 struct BatchWork {
   struct Documents {
     double length = 0;

@@ -25,7 +25,7 @@ struct RateCurve {
   double at(double rows) const;
 };
 
-/// How fast this machine runs the ops of a run's shapes.
+/// How fast this machine runs the ops on a run's shapes.
 struct CostRates {
   RateCurve linear_forward, linear_backward;    // by rows of the micro-batch
   RateCurve experts_forward, experts_backward;  // by rows of one expert

@@ -1,5 +1,6 @@
 // The schedule of a step: its tasks in order, the buffers that the tasks read and write, and the
-// addresses of the buffers. Planners (modes/) make it, the executor runs it. Neither knows the other.
+// addresses of the buffers. Planners (modes/) make it and the executor runs it, independently of
+// each other.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +26,8 @@ enum class BufferClass : uint8_t {
 inline constexpr int kBufferClasses = 5;
 std::string_view name_of(BufferClass c);
 
-/// One task writes a buffer; later tasks may update it in place. A recompute and a copy to another
-/// place write new buffers.
+/// One task writes a buffer; later tasks may update it in place. A recompute writes a new buffer,
+/// and so does a copy to another place.
 struct Buffer {
   Port port;           // its shape
   int32_t layer = -1;  // -1: the value does not belong to a layer (Scope)
@@ -35,8 +36,8 @@ struct Buffer {
   Place place = kHostPlace;
   size_t bytes = 0;    // for the largest micro-batch
   size_t address = 0;  // offset in the arena of its place
-  TaskId first = 0;    // the first task that touches it; of an input: the first of the schedule
-  TaskId last = 0;     // the last task that touches it; of a result: the last of the schedule
+  TaskId first = 0;    // first task that touches it; of an input: first of the schedule
+  TaskId last = 0;     // last task that touches it; of a result: last of the schedule
 };
 
 struct BufferUse {
@@ -85,9 +86,9 @@ struct Schedule {
 ///   - every buffer lies inside its arena, and no two buffers that are live at once overlap.
 void validate(const Schedule& schedule);
 
-/// For each task, the earlier tasks that it must follow; ascending, without duplicates. Derived from
-/// what tasks read and write: buffers by address, weights and gradients by block. So the reuse of an
-/// address is a dependency like any other.
+/// For each task, the earlier tasks that it must follow; ascending, without duplicates. Derived
+/// from what tasks read and write: buffers by address, weights and gradients by block. So the reuse
+/// of an address is a dependency like any other.
 std::vector<std::vector<TaskId>> dependencies(const Schedule& schedule);
 
 }  // namespace hearth

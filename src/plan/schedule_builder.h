@@ -1,6 +1,6 @@
-// Makes a schedule from tasks in order. A planner decides the order of the tasks and the place of
-// each. The builder asks the bodies which values they touch, makes the buffers with their lifetimes
-// and addresses, and inserts the copies between places. A task runs where its blocks live.
+// Makes a schedule from tasks in order. A planner decides the order of the tasks and their places.
+// The builder asks the bodies which values they touch, makes the buffers with their lifetimes and
+// addresses, and inserts copies between places.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace hearth {
 
-/// Inputs that all schedules of a run share. Holds references; the caller owns the objects.
+/// Inputs that all schedules of a run share. Does not own the objects that it refers to.
 struct PlanInput {
   const ModelSpec& spec;
   const RunSettings& settings;
@@ -26,9 +26,9 @@ class ScheduleBuilder {
  public:
   ScheduleBuilder(const PlanInput& input, Pass pass, int64_t cache_rows = 0);
 
-  /// Appends a task at a place. A write makes a new buffer at that place. A read uses the latest
-  /// version of the value; if that version is only at another place, a copy task is inserted first.
-  /// Input values are allocated on the host on first use.
+  /// Appends a task at a place. A write creates a buffer there. A read uses the latest version of
+  /// the value; if that version is only at another place, a copy task is inserted first. Input
+  /// values are allocated on the host on first use.
   void add(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch,
            Place place = kHostPlace);
   /// Whether a task of this kind would touch blocks at the place.

@@ -1,4 +1,4 @@
-// journal.jsonl: decisions and events of a run, {"event": NAME, "time": UTC, ...}.
+// journal.jsonl: decisions and events of a run, one {"event": NAME, "time": UTC, ...} per line.
 #pragma once
 
 #include <cstdint>
@@ -14,26 +14,26 @@ namespace hearth {
 class Journal {
  public:
   explicit Journal(const std::string& path) : log_(path) {}
-  /// Appends an event with its fields. Storage error when it cannot be written.
+  /// Appends an event with its fields. Storage error if it cannot be written.
   void event(std::string_view name, JsonObject fields = {});
 
  private:
   JsonLog log_;
 };
 
-/// What a journal says about its run. Missing and torn lines say nothing.
+/// What a journal records about its run. Ignores missing and torn lines.
 struct JournaledRun {
-  // Of a run that ended, and was not started or resumed since:
-  std::optional<int64_t> end;        // its last step
-  std::optional<Json> identity;      // the members of RunIdentity
-  std::optional<std::string> alarm;  // the reasons of the verdict, if it was an alarm
+  // Set if the run ended, and was not started or resumed since:
+  std::optional<int64_t> end;        // last step
+  std::optional<Json> identity;      // members of RunIdentity
+  std::optional<std::string> alarm;  // reasons of the verdict, if it was an alarm
 
-  std::map<int64_t, double> evaluation_losses;  // by step, the last of each; NaN: not finite
+  std::map<int64_t, double> evaluation_losses;  // by step, the last per step; NaN: not finite
 
   /// The loss of the evaluation at a step.
   std::optional<double> loss_at(int64_t step) const;
 };
-/// Reads a journal; of a file that does not exist, nothing.
+/// Reads a journal. A missing file gives an empty result.
 JournaledRun read_journaled_run(const std::string& path);
 
 /// The current time as "2024-06-07T12:34:56.789Z".

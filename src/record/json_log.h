@@ -1,4 +1,5 @@
-// A log of JSON Lines in the run directory: every line one appended write, whole after a crash.
+// A JSON Lines log in the run directory. Appends each line with one write, so a crash can tear only
+// the last line.
 #pragma once
 
 #include <string>
@@ -10,9 +11,9 @@ namespace hearth {
 
 class JsonLog {
  public:
-  /// Opens to append; a torn last line must have been cut off (RunDirectory::clean).
+  /// Opens to append. RunDirectory::clean must have removed a torn last line.
   explicit JsonLog(const std::string& path) : file_(path) {}
-  /// A line that cannot be written is tried once more; then a storage error.
+  /// Retries a failed write once; then throws a storage error.
   void append(const Json& line);
   void sync() { file_.sync(); }
 

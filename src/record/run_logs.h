@@ -1,4 +1,4 @@
-// The logs that a training run writes while it runs.
+// The logs of a training run.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ struct RunLogs {
   Journal journal;
   TensorBoardLog scalars;
 
-  /// Opens the logs of the directory, to append. The reporter must outlive them.
+  /// Opens the logs in the directory to append. The reporter must outlive them.
   RunLogs(const RunDirectory& directory, RunReporter& reporter);
-  /// Appends what was warned of since the last call to the journal.
+  /// Appends the warnings since the last call to the journal.
   void note_warnings(int64_t step);
 
  private:

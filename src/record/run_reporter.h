@@ -1,5 +1,5 @@
-// What a training run tells: everything goes on to its reporter, and warnings are kept for the
-// journal, those of the rooms below (base/log.h) among them. One thread speaks at a time.
+// The reporter of a training run. Forwards everything, and keeps all warnings for the journal,
+// log_warning (base/log.h) included. Thread-safe: forwards one call at a time.
 #pragma once
 
 #include <mutex>
@@ -12,7 +12,7 @@ namespace hearth {
 
 class RunReporter : public Reporter {
  public:
-  /// Hears the warnings of log_warning while it lives. One at a time.
+  /// Receives log_warning until destroyed. Only one may exist at a time.
   explicit RunReporter(Reporter& to);
   ~RunReporter() override;
   RunReporter(const RunReporter&) = delete;
@@ -23,9 +23,9 @@ class RunReporter : public Reporter {
   void progress(const std::string& what, uint64_t done, uint64_t total) override;
   void step(const StepMetrics& metrics, int64_t last) override;
 
-  /// A warning of something that has an event of its own in the journal: shown, not kept.
+  /// Shows a warning without keeping it, for an event that has its own line in the journal.
   void warn_of_event(const std::string& line);
-  /// The warnings kept since the last call.
+  /// Returns the warnings since the last call, and clears them.
   std::vector<std::string> take_warnings();
 
  private:

@@ -1,4 +1,4 @@
-// An axis of a chart: its range, where a value lies on it, and the values that are labelled.
+// An axis of a chart: its range, the position of a value, and labelled ticks.
 #pragma once
 
 #include <string>
@@ -13,14 +13,14 @@ struct Tick {
 
 class Axis {
  public:
-  /// Covers the values and a little more, to round numbers; `zero`: from 0 on.
+  /// Covers the values, extended to round numbers; `zero`: starts at 0.
   static Axis linear(double least, double most, bool zero);
-  /// Of values above 0.
+  /// For values above 0.
   static Axis logarithmic(double least, double most);
-  /// Exactly first to last; labels are whole steps.
+  /// Exactly `first` to `last`; labels are whole steps.
   static Axis steps(double first, double last);
 
-  double at(double value) const;  // 0 to 1, further out for values outside
+  double at(double value) const;  // 0 to 1; outside that for values outside the range
   const std::vector<Tick>& ticks() const { return ticks_; }
   double low() const { return low_; }
   double high() const { return high_; }

@@ -1,4 +1,4 @@
-// The parts of a chart that follow from its values. Private to line_chart.cpp.
+// The parts of a chart that depend on its values. Private to line_chart.cpp.
 #pragma once
 
 #include "report/axis.h"
@@ -6,16 +6,16 @@
 
 namespace hearth {
 
-// The drawing is stretched to the size of its place; strokes and letters are not.
+// Viewbox of the drawing. The browser stretches it to the page, but not strokes and letters.
 inline constexpr double kChartWidth = 1000, kChartHeight = 300;
 
-/// Least to greatest value of each bucket; empty where every bucket has one value at most.
+/// Area from the least to the greatest value of each bucket; empty if no bucket has several values.
 std::string band_svg(const ChartLine& line, const Axis& x, const Axis& y);
-/// The mean of each bucket.
+/// Line through the mean of each bucket.
 std::string line_svg(const ChartLine& line, const Axis& x, const Axis& y);
-/// A sentence that tells the chart: for those who do not see it.
+/// A sentence that describes the chart, for screen readers.
 std::string chart_summary(const LineChart& chart);
-/// Its values in at most `most` rows, folded away.
+/// A collapsed table of the values, at most `most` rows.
 std::string table_html(const LineChart& chart, int64_t most);
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// The page of two runs.
+// The page that compares two runs.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace hearth {
 
-/// Two runs over each other: curves in the same charts, figures and differing options side by side.
+/// Draws the curves of both runs in the same charts; figures and differing options side by side.
 std::string comparison_page(const RunHistory& a, const RunHistory& b,
                             const OptionDefaults& defaults);
 

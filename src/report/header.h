@@ -1,4 +1,4 @@
-// The head of the page: which run this is.
+// The head of the page.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace hearth {
 
 /// Name, state and figures of the run.
 std::string header_section(const RunHistory& run);
-/// What was trained on what, and where the files are.
+/// The model, the method, the data, and where the files are.
 std::string facts_section(const RunHistory& run);
 /// "finished", "stopped by a signal", ... as a badge.
 std::string state_badge(const RunHistory& run);

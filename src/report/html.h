@@ -7,11 +7,11 @@
 
 namespace hearth {
 
-/// Text from outside as the content of an element or of a quoted attribute: nothing in it is markup,
-/// invalid UTF-8 and control characters become U+FFFD.
+/// Escapes untrusted text for an element or a quoted attribute. Invalid UTF-8 and control
+/// characters become U+FFFD.
 std::string escaped(std::string_view text);
 
-/// JSON as the content of a script element: no "<" in it, which would let it end the element.
+/// Escapes "<" in JSON for a script element, because "</script>" would end the element.
 std::string script_safe(std::string json);
 
 /// "1 resume", "3 resumes".
@@ -23,6 +23,6 @@ std::string exact_number(double number);      // reads back to the same double; 
 std::string bytes_text(double bytes);         // "1.25 GiB"
 std::string duration_text(double seconds);    // "3.2 s", "4 min 5 s", "2 h 3 min", "5 d 6 h"
 std::string percent_text(double percent);     // "12.5 %"
-std::string date_text(std::string_view utc);  // "2024-06-07 12:34:56 UTC" of journal times
+std::string date_text(std::string_view utc);  // "2024-06-07 12:34:56 UTC" from journal times
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// A chart of quantities over steps: static SVG with its axes, a legend and a table of the values.
+// A chart over steps: static SVG with axes, a legend and a table of the values.
 #pragma once
 
 #include <optional>
@@ -13,27 +13,27 @@ struct ChartLine {
   std::string name;
   const Series* series = nullptr;
   int colour = 0;       // 0 to 3
-  bool dashed = false;  // told apart without colour, too
-  bool dots = false;    // a mark at every value
+  bool dashed = false;  // distinguishes lines without colour
+  bool dots = false;    // draw a mark at every value
 };
 
-/// A level that is drawn across ("clipped at").
+/// A horizontal line ("clipped at").
 struct ChartLevel {
   std::string name;
   double value = 0;
 };
 
-/// Steps that are marked on the axis.
+/// Steps to mark on the axis.
 struct ChartMarks {
   std::string name;
-  bool is_alarm = false;  // crosses; else dashed lines
+  bool is_alarm = false;  // drawn as crosses; else as dashed lines
   std::vector<int64_t> steps;
 };
 
 struct LineChart {
   std::string id;  // unique in the page
   std::string title;
-  std::string unit;   // what the vertical axis has
+  std::string unit;   // unit of the vertical axis
   std::string about;  // a sentence below the title
   std::vector<ChartLine> lines;
   std::vector<ChartLevel> levels = {};
@@ -42,11 +42,11 @@ struct LineChart {
   bool wide = false;
 };
 
-/// The figure; empty if no line has a value. Buckets of several steps are drawn as their mean, with
-/// the range from their least to their greatest value behind it.
+/// The figure; empty if no line has a value. Draws the mean of each bucket, over the range from its
+/// least to its greatest value.
 std::string chart_html(const LineChart& chart);
 
-/// The values of the charts for read-outs under the pointer: a JSON object by id.
+/// The values of the charts for pointer read-outs: a JSON object by id.
 std::string chart_data(const std::vector<LineChart>& charts);
 
 }  // namespace hearth

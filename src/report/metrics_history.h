@@ -1,4 +1,4 @@
-// What metrics.jsonl tells of a run.
+// The history of a run from metrics.jsonl.
 #pragma once
 
 #include <cstdint>
@@ -12,30 +12,30 @@
 namespace hearth {
 
 struct MetricsHistory {
-  StepAxis axis;         // of the lines; of expert_load a coarser one
-  int64_t steps = 0;     // with a line
-  int64_t repeated = 0;  // lines whose step stands again behind them: they do not count
+  StepAxis axis;         // of all series except expert_load, which is coarser
+  int64_t steps = 0;     // steps with a line
+  int64_t repeated = 0;  // lines whose step appears again later; they do not count
   int64_t last_step = 0;
 
   Series loss, aux_loss, z_loss, grad_norm, lr, tokens_per_s, bound_pct;
-  std::map<std::string, Series> busy;  // a resource, in percent of the step's time
+  std::map<std::string, Series> busy;  // by resource, in percent of the step's time
   std::map<std::string, double> busy_s;
-  std::vector<Series> expert_load;  // a MoE layer: tokens of the fullest expert over the mean
+  std::vector<Series> expert_load;  // by MoE layer: tokens of the busiest expert / mean
 
-  std::optional<double> first_loss, last_loss;  // of the first and last step where it is finite
+  std::optional<double> first_loss, last_loss;  // of the first and last step with a finite loss
   int64_t first_loss_step = 0, last_loss_step = 0;
   int64_t tokens = 0, trained_tokens = 0;
-  double time_s = 0;      // of the steps that count
-  double repeated_s = 0;  // of the others
+  double time_s = 0;      // of steps that count
+  double repeated_s = 0;  // of repeated lines
   uint64_t peak_rss_bytes = 0, peak_device_bytes = 0;
-  int64_t not_finite = 0;                 // steps
-  std::vector<int64_t> not_finite_steps;  // the first of them
+  int64_t not_finite = 0;                 // number of steps with a non-finite loss or gradient
+  std::vector<int64_t> not_finite_steps;  // the first 500 of them
 };
 
-/// Reads the log line by line, twice: memory depends on the number of layers, resources and resumes
-/// alone. A missing file is an empty log; a torn last line is left out. `first` and `last`: steps
-/// that the axis reaches at least (those of evaluations). Input error naming file and line for a line
-/// that is no JSON object with a step, or has a number where none belongs.
+/// Reads the log twice, line by line, so memory depends only on the number of layers, resources and
+/// resumes. A missing file is an empty log; ignores a torn last line. `first` and `last`: steps
+/// that the axis must cover, such as evaluations. Input error naming file and line if a line is not
+/// a JSON object with a step, or a field that should be a number is not.
 MetricsHistory read_metrics(const std::string& path, int64_t first, int64_t last);
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// The page of a run: one self-contained HTML file, drawn here, that reads without scripts.
+// The page of a run: one self-contained HTML file, readable without scripts.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace hearth {
 
 std::string report_page(const RunHistory& run, const OptionDefaults& defaults);
 
-/// The document around `body`. `charts` and `heat_maps` (a JSON object by id) are what the script
-/// reads out.
+/// The document around `body`. The script reads values from `charts` and `heat_maps` (a JSON object
+/// by id).
 std::string document(const std::string& title, const std::string& body,
                      const std::vector<LineChart>& charts, const std::string& heat_maps);
 

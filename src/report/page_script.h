@@ -2,7 +2,7 @@
 
 namespace hearth {
 
-/// Read-outs under the pointer; the page is whole without it.
+/// The script for pointer read-outs. The page is complete without it.
 const char* page_script();
 
 }  // namespace hearth

@@ -2,7 +2,7 @@
 
 namespace hearth {
 
-/// A style sheet, light and dark, for screens of any width and for paper.
+/// The style sheet: light and dark, for screens of any width and for paper.
 const char* page_style();
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// Which lines of metrics.jsonl count: steps that a resumed run repeats stand there again.
+// Decides which lines of metrics.jsonl count, because a resumed run writes repeated steps again.
 #pragma once
 
 #include <cstddef>
@@ -7,13 +7,13 @@
 
 namespace hearth {
 
-/// Of the lines with the same step the last one counts. Takes all steps in the order of the lines
-/// first (`add`), then tells for them in the same order whether they count (`counts`). Memory grows
-/// with the number of resumes, not with the number of lines.
+/// Among lines of the same step, the last one counts. First call `add` for every line in order,
+/// then `settle`, then `counts` for every line in the same order. Memory grows with the number of
+/// resumes, not of lines.
 class RepeatedSteps {
  public:
   void add(int64_t step);
-  /// Between the two walks.
+  /// Call between the two walks.
   void settle();
   bool counts(int64_t step);
 
@@ -21,11 +21,11 @@ class RepeatedSteps {
   struct Steps {
     int64_t first, last;
   };
-  std::vector<Steps> runs_;      // of lines whose steps follow one another
-  std::vector<Steps> counting_;  // parts of them that count, in the order of the lines
-  std::vector<size_t> begin_;    // of the parts of each run in counting_; one more at the end
-  size_t run_ = 0, part_ = 0;    // of the second walk
-  int64_t step_ = 0;             // the last one of it
+  std::vector<Steps> runs_;      // runs of lines with consecutive steps
+  std::vector<Steps> counting_;  // parts of runs_ that count, in line order
+  std::vector<size_t> begin_;    // first part of each run in counting_, and the end
+  size_t run_ = 0, part_ = 0;    // position of the second walk
+  int64_t step_ = 0;             // its last step
   bool begun_ = false;
 };
 

@@ -1,4 +1,4 @@
-// All that a report shows of a run directory, read from its files.
+// The content of a report, read from a run directory.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace hearth {
 
-/// A line of plan.json's memory.
+/// A memory line of plan.json.
 struct PlannedMemory {
   std::string name, basis;
   double bytes = 0;
@@ -27,7 +27,7 @@ struct PlannedPlace {
 };
 
 struct RunHistory {
-  std::string directory, name;  // as given; its last part
+  std::string directory, name;  // as given; its last component
   MetricsHistory metrics;
   JournalHistory journal;
   Json plan;  // plan.json, an object; null if there is none
@@ -37,15 +37,15 @@ struct RunHistory {
 
   /// The value of an option without quotes; empty if it is not recorded.
   std::string option(const std::string& key) const;
-  /// A number of plan.json.
+  /// A number in plan.json.
   std::optional<double> planned(const char* key) const;
-  /// The peak of the process: what plan.json measured at the end of the run; while it trains, the most
-  /// that a step has written. 0: not known.
+  /// The peak memory of the process: plan.json's measurement at the end of the run, else the
+  /// largest value in metrics.jsonl. 0: unknown.
   double peak_bytes() const;
 };
 
-/// Reads a run directory, while it is trained in or later; changes nothing. Input error when it is no
-/// directory, holds no file of a run, or a file breaks its format.
+/// Reads a run directory, during or after a run; changes nothing. Input error if it is not a
+/// directory, has no file of a run, or a file is malformed.
 RunHistory read_run(const std::string& directory);
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// A quantity over the steps of a run, of bounded size however long the run.
+// A quantity over the steps of a run, of bounded size for any number of steps.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace hearth {
 
-/// Steps first..last cut into equal buckets, one a step where there are few.
+/// Divides steps first..last into equal buckets; one bucket per step if there are few.
 struct StepAxis {
   int64_t first = 0;
   int64_t last = -1;  // below first: no steps
@@ -18,7 +18,7 @@ struct StepAxis {
   StepAxis(int64_t first_step, int64_t last_step, int64_t most);
 
   int64_t bucket_of(int64_t step) const { return (step - first) * buckets / (last - first + 1); }
-  /// The first step of a bucket; of `buckets` one behind the last.
+  /// The first step of a bucket; for `buckets`, the step after the last.
   int64_t begin_of(int64_t bucket) const;
   /// The middle of the steps of a bucket.
   double middle_of(int64_t bucket) const {
@@ -26,7 +26,7 @@ struct StepAxis {
   }
 };
 
-/// What a bucket holds: every value has its part in it, so that a spike of one step is seen.
+/// Summary of all values in a bucket. Minimum and maximum keep a spike of one step visible.
 struct Bucket {
   double min = std::numeric_limits<double>::infinity();
   double max = -std::numeric_limits<double>::infinity();
@@ -43,7 +43,7 @@ struct Series {
 
   Series() = default;
   explicit Series(const StepAxis& steps);
-  /// Values that are not finite leave a gap.
+  /// Ignores non-finite values, which leaves a gap.
   void add(int64_t step, double value);
   bool empty() const { return all.count == 0; }
 };

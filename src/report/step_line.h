@@ -10,7 +10,7 @@
 
 namespace hearth {
 
-/// NaN: null, as numbers that are not finite are written, or missing.
+/// A NaN field was missing or null; hearth writes non-finite numbers as null.
 struct StepLine {
   static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
@@ -23,15 +23,15 @@ struct StepLine {
   std::vector<double> expert_load;
 };
 
-/// Reads a line into `line`, whose memory is used again. Input error naming file and line when it is
-/// no JSON object with a step, or has something else where a number belongs. Lines as hearth writes
-/// them take a short way; all others that of parse_json, with the same result.
+/// Reads a line into `line`, and reuses its memory. Input error naming file and line if it is not a
+/// JSON object with a step, or a field that should be a number is not. Lines in hearth's own form
+/// take a fast path; others use parse_json, with the same result.
 void read_step_line(std::string_view text, const std::string& path, int64_t number, StepLine& line);
 
-/// The short way alone: false, with `line` in any state, where the text is not of that simple form.
+/// The fast path only. False, with `line` unspecified, if the text is not of that form.
 bool read_simple_line(std::string_view text, StepLine& line);
 
-/// The step alone, which hearth writes first.
+/// Only the step, which hearth writes first.
 int64_t step_of_line(std::string_view text, const std::string& path, int64_t number);
 
 }  // namespace hearth

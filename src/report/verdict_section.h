@@ -1,4 +1,4 @@
-// The verdict on the run, as the journal has it.
+// The verdict on the run, from the journal.
 #pragma once
 
 #include <string>

@@ -1,6 +1,7 @@
-// Runs a schedule. One thread per stream takes the stream's tasks in order, waits for the tasks of
-// other streams that they depend on, calls the body or makes the copy, and records the trace. The
-// executor never asks which mode made the schedule, or what kind of device a place is.
+// Runs a schedule. Each stream has one thread, which runs the stream's tasks in order. Before each
+// task the stream waits for the task's dependencies on other streams. The thread calls the body or
+// makes the copy, and records the trace. The executor knows neither the planner nor the kinds of
+// devices.
 #pragma once
 
 #include <functional>
@@ -15,7 +16,7 @@
 
 namespace hearth {
 
-/// What tasks compute with. Refers to objects of the caller, which must outlive the executor.
+/// What tasks compute with. The caller owns the objects, which must outlive the executor.
 struct PlaceParts {
   Device& device;
   const OpSet& ops;
@@ -30,24 +31,23 @@ struct ExecutorParts {
 
 /// How to run the schedule once.
 struct RunOptions {
-  Trace* trace =
-      nullptr;  // filled if set, sorted by begin; tasks of a device by the device's clock
-  /// Asked before every task until the first update, from the threads of all streams. If it returns
+  Trace* trace = nullptr;  // filled if set, sorted by begin; device tasks use the device's clock
+  /// Called before every task until the first update, by the threads of all streams. If it returns
   /// true, the step is abandoned: no weight has changed, and gradients are undefined.
   std::function<bool()> abandon = {};
-  /// Called before each update, on the thread of its stream, never twice at once. It may block: a
-  /// save may still be reading what the update changes.
+  /// Called before each update by the thread of its stream, never concurrently. It may block until
+  /// a save has read what the update will change.
   std::function<void(const Task&)> before_update = {};
-  /// For tests: runs the tasks in this order, on the calling thread. The order must be legal, and the
-  /// streams must be done with a task when its call returns.
+  /// For tests: runs the tasks in this order, on the calling thread. The order must respect the
+  /// dependencies, and the streams must finish a task before its call returns.
   std::vector<TaskId> order = {};
   /// For tests: overwrites every buffer with NaN patterns after its last use. Needs `order`, or a
   /// schedule of one stream.
   bool poison = false;
 };
 
-/// `run` allocates no buffer. Not thread-safe. If a body throws, all streams stop and `run` raises
-/// the exception; weights are then undefined, and the executor must not be used again.
+/// `run` allocates no buffer. Not thread-safe. If a body throws, all streams stop and `run`
+/// rethrows the exception; weights are then undefined, and the executor must not be used again.
 class Executor {
  public:
   Executor(const ExecutorParts& parts, const Schedule& schedule);
@@ -58,11 +58,11 @@ class Executor {
   /// The host's buffer of an input (to fill before a run) or of a result (to read after it), in its
   /// full size. It is a bug if the schedule has no such value.
   View value(Value value, int32_t layer = -1, int32_t micro_batch = -1) const;
-  /// An input or a result that is one f64.
+  /// An input or a result of type f64 [1].
   double& scalar(Value value, int32_t micro_batch = -1) const;
 
-  /// Runs the schedule once. batches[m] is the shape of micro-batch m, within the schedule's bounds.
-  /// Returns false if the step was abandoned.
+  /// Runs the schedule once. batches[m] is the shape of micro-batch m, within the schedule's
+  /// bounds. Returns false if the step was abandoned.
   bool run(std::span<const BatchShape> batches, const RunOptions& options = {});
 
  private:

@@ -1,4 +1,4 @@
-// Checks that the libraries that ops call compute the same as the ops' own kernels.
+// Checks that libraries compute the same results as our own kernels.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 namespace hearth {
 
 /// Runs small problems without any library, then with each library, and compares the results. The
-/// problems are dense maps, experts with uneven and with no rows, and attention over packed
-/// sequences, in f32 and bf16, forward and backward. If a library fails, or differs by more than
-/// rounding explains, this process does not call it again (OpSet::call_library). Returns one line for
-/// each such library. Uses a few MB of device memory, and the time that libraries need to prepare a
-/// dozen shapes. Blocks; not while ops run. Raises errors that break the device.
+/// problems are dense maps, experts with uneven or zero rows, and attention over packed sequences,
+/// in f32 and bf16, forward and backward. A library that fails, or differs by more than rounding
+/// explains, is disabled for this process (OpSet::call_library). Returns one line for each such
+/// library. Uses a few MB of device memory, and the time that libraries need to prepare a dozen
+/// shapes. Blocks. Do not call while ops run. Raises errors that break the device.
 std::vector<std::string> check_libraries(Device& device, const OpSet& ops);
 
 }  // namespace hearth

@@ -1,5 +1,5 @@
-// Measures how fast this machine runs the op set right now. Bounds and predictions are computed from
-// it. Only reports depend on the measurement, never a decision.
+// Measures how fast this machine runs the op set now, for bounds and predictions. Only reports use
+// the measurement; no decision depends on it.
 #pragma once
 
 #include <vector>
@@ -10,12 +10,12 @@
 
 namespace hearth {
 
-/// How to measure: with which ops, where, and within how much memory.
+/// How to measure.
 struct RateOptions {
   const OpSet& ops;
   Compute compute = Compute::f32;
   int workers = 1;
-  std::vector<int> cores;  // logical CPUs of the workers, empty = unbound
+  std::vector<int> cores;  // logical CPUs of the workers; empty = unbound
   uint64_t max_bytes = 0;  // most memory in use at any time
   int64_t parameters = 0;  // number of parameters that the run trains
 };

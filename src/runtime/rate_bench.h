@@ -11,9 +11,9 @@
 
 namespace hearth {
 
-/// Owns the stream and the matrices. Matrices are in the device's main memory and hold small numbers,
-/// not zeros: some loops skip zeros. The device fills them itself, so nothing passes the link to the
-/// host, which may be slow.
+/// Owns the stream and the matrices. Matrices are in the device's main memory. They hold small
+/// numbers, not zeros, because some loops skip zeros. The device fills them itself, so nothing
+/// passes the link to the host, which may be slow.
 class RateBench {
  public:
   RateBench(Device& device, const RateOptions& options, ScratchNeed need);

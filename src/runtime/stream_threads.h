@@ -1,5 +1,5 @@
-// Threads that issue the tasks of streams. They live as long as the executor and wait between steps,
-// because the workers of a stream belong to the thread that uses the stream.
+// Threads that issue the tasks of streams. They live as long as the executor and wait between
+// steps, because the workers of a stream belong to the thread that uses the stream.
 #pragma once
 
 #include <condition_variable>

@@ -19,7 +19,7 @@ class Trial {
 
   Trial(Device& device, ScratchNeed need);
 
-  /// Uniform in [-scale, scale). A trial that makes the same calls gets the same numbers.
+  /// Uniform in [-scale, scale). The same calls give the same numbers in every trial.
   View random(DType type, int64_t rows, int64_t cols, double scale = 1);
   View integers(const std::vector<int32_t>& values);
   /// An f32 output. Each run begins with zeros in it.
@@ -34,7 +34,7 @@ class Trial {
   void read(void* target, const void* source, size_t bytes);
 
   Device& device_;
-  std::unique_ptr<Arena> staging_;  // what the host reaches
+  std::unique_ptr<Arena> staging_;  // memory that the host can access
   std::vector<std::unique_ptr<Arena>> arenas_;
   std::unique_ptr<Stream> stream_;
   std::vector<View> outputs_;

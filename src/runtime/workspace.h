@@ -1,5 +1,5 @@
-// The memory and streams that the schedules of a run share. Schedules never run at the same time, so
-// each place has one arena, as large as the largest schedule needs.
+// The memory and streams that the schedules of a run share. Schedules never run at the same time,
+// so each place has one arena, as large as the largest schedule needs.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace hearth {
 
 struct Workspace {
   std::vector<std::unique_ptr<Arena>> arenas;    // by place; null if no schedule needs one
-  std::vector<std::unique_ptr<Stream>> streams;  // one each of Schedule::streams
+  std::vector<std::unique_ptr<Stream>> streams;  // one per element of Schedule::streams
 };
 
 /// What a workspace needs, before it is made.
@@ -22,12 +22,12 @@ struct WorkspaceNeed {
   std::vector<ScratchNeed> scratch;  // of a compute stream, by place
   std::vector<StreamPlan> streams;
 };
-/// All schedules are of one run, so they have the same places.
+/// All schedules must be of one run, so that they have the same places.
 WorkspaceNeed workspace_need(std::span<const Schedule* const> schedules);
 
-/// Reserves and touches all of it. `devices` are by place, the host first. If the host cannot reach a
-/// device's memory, the host's arena is pinned for that device. `cores` are the logical CPUs that
-/// workers are bound to; empty: unbound.
+/// Reserves and touches all memory. `devices` are by place, the host first. If the host cannot
+/// access a device's memory, the host's arena is pinned. `cores` are the logical CPUs that workers
+/// are bound to; empty: unbound.
 Workspace make_workspace(std::span<Device* const> devices, const WorkspaceNeed& need, int workers,
                          const std::vector<int>& cores);
 

@@ -1,4 +1,4 @@
-// `--compute-dtype`: the type in which products are computed.
+// `--compute-dtype`: the type of matrix products.
 #pragma once
 
 #include "layers/settings.h"
@@ -6,7 +6,7 @@
 
 namespace hearth {
 
-/// `auto` takes bf16 only where the hardware has its products and the checkpoint is stored so.
+/// `auto` is bf16 if the hardware has bf16 products and the checkpoint is stored in bf16, else f32.
 constexpr Compute choose_compute(ComputeChoice choice, bool stored_bf16, bool in_hardware) {
   if (choice == ComputeChoice::f32) return Compute::f32;
   if (choice == ComputeChoice::bf16) return Compute::bf16;

@@ -1,4 +1,4 @@
-// The resolved options of a run. The option table of tools/ fills it; nothing here parses.
+// The resolved options of a run. The option table in tools/ fills it; nothing here parses.
 #pragma once
 
 #include <cstdint>
@@ -27,41 +27,41 @@ struct LoraConfig {
   double lora_dropout = 0;
   bool rslora = false;
   std::vector<std::string> lora_targets = {"attention", "experts"};
-  double experts_top = 0;  // per cent of a layer's experts that get adapters; 0: all
+  double experts_top = 0;  // percent of a layer's experts that get adapters; 0: all
 };
 
-/// Every so many steps, or every so much time; neither = never.
+/// Every `steps` steps or `seconds` seconds; neither: never.
 struct Interval {
   std::optional<int64_t> steps;
   std::optional<double> seconds;
 };
 
-/// What model and data commands share. Defaults are those of `--help`.
+/// Options that model and data commands share. `--help` shows the same defaults.
 struct RunConfig {
   std::string model;               // directory
   std::string model_name = {};     // as the user gave it: a path, org/name, org/name@revision
-  std::string adapter;             // directory of one that is added to the model; empty: none
-  bool accept_other_base = false;  // than the one that the adapter was trained on
+  std::string adapter;             // directory of an adapter to add to the model; empty: none
+  bool accept_other_base = false;  // accept a base that the adapter was not trained on
   AdapterLayout adapter_layout = AdapterLayout::per_expert;
   std::vector<std::string> data;
   RowFormat format = RowFormat::automatic;
-  std::string chat_template;              // file or name, empty = the model's
-  std::string template_date;              // what templates take for today; empty = today
-  TrainOn train_on = TrainOn::automatic;  // of chats; text is trained as a whole
-  bool no_special_in_content = false;     // special tokens typed in messages are read as text
+  std::string chat_template;              // file or name; empty: the model's
+  std::string template_date;              // today's date for templates; empty: today
+  TrainOn train_on = TrainOn::automatic;  // for chats; every token of a text is trained
+  bool no_special_in_content = false;     // read special tokens in messages as text
   Overflow overflow = Overflow::truncate;
   int64_t skip_bad_rows = 0;
-  uint64_t data_cache = uint64_t{20} << 30;  // bytes of tokenised rows that are kept, of all runs
+  uint64_t data_cache = uint64_t{20} << 30;  // limit for cached rows of all runs, in bytes
 
   int64_t seq_len = 2048;
   int64_t micro_batch = 1;  // sequences
   bool packing = true;
 
-  int threads = 0;  // 0 = physical cores
+  int threads = 0;  // 0: one per physical core
   ComputeChoice compute = ComputeChoice::automatic;
-  std::string devices = "auto";  // a list that device/device_list.h reads
-  uint64_t cpu_memory = 0;       // bytes of the process, 0 = what the machine has
-  uint64_t gpu_memory = 0;       // bytes of each GPU, 0 = default_gpu_budget (device/cuda_device.h)
+  std::string devices = "auto";  // a list; device/device_list.h parses it
+  uint64_t cpu_memory = 0;       // bytes of the process; 0: memory of the machine
+  uint64_t gpu_memory = 0;       // bytes per GPU; 0: default_gpu_budget (device/cuda_device.h)
   AuxLossMode aux_mode = AuxLossMode::per_layer;
   uint64_t seed = 42;
   bool follow_links = false;
@@ -70,7 +70,7 @@ struct RunConfig {
 struct TrainConfig : RunConfig, LoraConfig {
   std::string out;
   std::vector<std::string> eval_data;
-  double val_size = 0;  // of the rows: a share below 1, or a number; 0: none
+  double val_size = 0;  // rows for evaluation: a share below 1, or a number; 0: none
   Method method = Method::full;
   std::vector<std::string> trainable;  // globs on published tensor names
   std::vector<std::string> freeze;
@@ -78,11 +78,11 @@ struct TrainConfig : RunConfig, LoraConfig {
   int64_t grad_accum = 8;
   bool shuffle = true;
   double epochs = 1;
-  std::optional<int64_t> steps;  // wins over epochs
+  std::optional<int64_t> steps;  // overrides epochs
 
   double lr = 1e-5;
   LrSchedule lr_schedule = LrSchedule::cosine;
-  std::optional<int64_t> warmup;  // steps; wins over the ratio
+  std::optional<int64_t> warmup;  // steps; overrides the ratio
   double warmup_ratio = 0.03;
   double weight_decay = 0;
   double beta1 = 0.9;
@@ -90,11 +90,11 @@ struct TrainConfig : RunConfig, LoraConfig {
   double eps = 1e-8;
   double max_grad_norm = 1;
   bool decay_all = false;
-  std::optional<double> router_aux_loss;  // unset: config.json's where the router trains
+  std::optional<double> router_aux_loss;  // unset: config.json's value if the router is trained
   double router_z_loss = 0;
   Recompute recompute = Recompute::automatic;
-  std::string plan_file;         // a plan to run exactly; empty: it is made at the start
-  std::optional<int64_t> group;  // micro-batches that pass a layer together: of the plan file
+  std::string plan_file;         // plan to run exactly; empty: plan at the start
+  std::optional<int64_t> group;  // micro-batches per group; from the plan file
 
   Interval save_every{500, std::nullopt};
   int64_t keep = 2;
@@ -104,31 +104,30 @@ struct TrainConfig : RunConfig, LoraConfig {
   std::vector<std::string> allow_change;
   std::optional<int64_t> eval_every;
   bool eval_at_start = false;
-  int64_t samples = 0;  // prompts that the model continues before and after training
-  bool strict = false;  // an alarm of the verdict is an exit code
+  int64_t samples = 0;  // number of prompts that the model continues before and after training
+  bool strict = false;  // an alarm of the verdict sets the exit code
   int64_t log_every = 1;
   std::optional<int64_t> digest_every = 100;  // steps; none: never
-  std::string trace;                          // Chrome trace of the last step
+  std::string trace;                          // file for a Chrome trace of the last step
 
-  /// The options as the table records them, in table order: config.yaml, and what a resume
-  /// compares. `value` is YAML on one line ("null" when unset); `may_change` marks those that a
-  /// resume may change.
+  /// The options in table order, for config.yaml and for the comparison at a resume. `value`: YAML
+  /// on one line ("null" if unset). `may_change`: a resume may change the option.
   struct Recorded {
     std::string name;
     std::string value;
     bool may_change = false;
-    bool is_default = false;  // so is one that an older version did not record
-    bool one_start = false;   // holds for one start alone: not written to config.yaml
+    bool is_default = false;  // also for an option that an older version did not record
+    bool one_start = false;   // applies to one start only: not in config.yaml
   };
   std::vector<Recorded> recorded;
 };
 
-/// What is generated, and how: the options that only `generate` has.
+/// The options that only `generate` has.
 struct GenerateOptions {
-  std::string prompt;         // or
+  std::string prompt;         // or messages_file
   std::string messages_file;  // a chat: JSON list of messages, or an object with "messages"
   int64_t max_new_tokens = 128;
-  double temperature = 0;  // 0 = greedy
+  double temperature = 0;  // 0: greedy
   double top_p = 1;
   bool kv_cache = true;
 };

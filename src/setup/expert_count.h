@@ -1,4 +1,4 @@
-// How many experts of a layer --experts top:P% selects, before it is known which.
+// How many experts per layer --experts top:P% selects.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace hearth {
 /// ceil(percent of `experts`), at least 1.
 int64_t chosen_experts(int64_t experts, double percent);
 
-/// The first `chosen_experts` of each MoE layer. A plan sizes adapters by this choice while the real
-/// one is not known yet.
+/// The first `chosen_experts` experts of each MoE layer. A plan uses it to size adapters before the
+/// real choice is known.
 ExpertChoice placeholder_experts(const ModelSpec& spec, double percent);
 
 }  // namespace hearth

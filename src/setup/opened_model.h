@@ -1,4 +1,4 @@
-// The first stage of a run: the model is open and the devices are started. Nothing is chosen yet.
+// The first stage of a run: the model is open and the devices are started.
 #pragma once
 
 #include <memory>
@@ -18,15 +18,15 @@ namespace hearth {
 struct OpenedModel {
   std::optional<Checkpoint> checkpoint;  // none without weights: planned from config.json
   ModelSpec spec;
-  ParameterTable base;         // of the checkpoint alone
-  PublishedLayout layout;      // stored names and layout of the tensors, as users see them
+  ParameterTable base;         // of the checkpoint, without adapters
+  PublishedLayout layout;      // stored names and layout of the tensors, for users
   std::string types_basis;     // explanation of the stored types, for messages
   uint64_t opening_bytes = 0;  // the most memory that opening the model took
   Topology topology;
   int workers = 1;
-  std::vector<int> cores;  // to bind workers to; empty if the user gave a number of threads
+  std::vector<int> cores;  // cores to bind workers to; empty if --threads is set
   RunDevices devices;
-  std::optional<AdapterFile> adapter;  // to run with, or to continue training
+  std::optional<AdapterFile> adapter;  // to run with, or to train further
 
   const ComputePlace& place(Place at) const { return devices.places[static_cast<size_t>(at)]; }
 };
@@ -34,13 +34,13 @@ struct OpenedModel {
 /// Whether each place of the placement has bf16 products in hardware.
 bool has_bf16(const std::vector<ComputePlace>& places, const Placement& placement);
 
-/// Name of the model, as written into files of the result.
+/// Name of the model in files of the result.
 ModelName model_name(const RunConfig& config);
 
 enum class Weights : uint8_t { needed, may_be_absent };
 
-/// Opens the checkpoint and the adapter, counts the workers and starts the devices. A plan needs no
-/// weights. Warnings for people go to the log.
+/// Opens the checkpoint and the adapter, counts the workers and starts the devices. `plan` does not
+/// need weights. Warnings go to the log.
 std::shared_ptr<const OpenedModel> open_model(const RunConfig& config,
                                               Weights weights = Weights::needed);
 

@@ -1,4 +1,4 @@
-// How much memory of a place a run may use, and how the user gives it more.
+// How much memory of a place a run may use, and the option that raises the limit.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace hearth {
 
 struct PlaceBudget {
   std::string name;    // "host", "cuda:0", "virtual:0"
-  uint64_t bytes = 0;  // of the host: of the process
+  uint64_t bytes = 0;  // for the host: limit of the process
   std::string remedy;  // the option that raises it, with {} for the size: "--cpu-memory {}"
 
   /// The option with a size in MiB: "--cpu-memory 512Mi".

@@ -1,5 +1,5 @@
-// What a run tells: to people on a console, to files in the run directory. The trainer calls it
-// from one thread.
+// Receives the progress of a run, for a console or for files in the run directory. The trainer
+// calls it from one thread.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ namespace hearth {
 /// One optimizer step (the keys of metrics.jsonl).
 struct StepMetrics {
   int64_t step = 0;
-  double loss = 0;               // cross-entropy a trained token
-  double aux_loss = 0;           // plain value, without the coefficient
-  std::optional<double> z_loss;  // likewise, where the router has one
+  double loss = 0;               // mean cross-entropy per trained token
+  double aux_loss = 0;           // without its coefficient
+  std::optional<double> z_loss;  // without its coefficient; none if not used
   double grad_norm = 0;          // before clipping
   double lr = 0;
   int64_t tokens = 0;
@@ -29,12 +29,12 @@ struct StepMetrics {
   uint64_t peak_device_bytes = 0;
   std::map<std::string, uint64_t> bytes;    // per link
   std::map<std::string, double> busy;       // per resource, seconds
-  std::vector<double> expert_load;          // max over mean, a MoE layer
+  std::vector<double> expert_load;          // per MoE layer: busiest expert / mean
   bool skipped = false;                     // loss or gradient not finite: no update
-  std::optional<std::string> state_digest;  // root of the state after the step, where it was taken
+  std::optional<std::string> state_digest;  // root digest of the state after the step, if computed
 };
 
-/// The object of metrics.jsonl.
+/// The step's object in metrics.jsonl.
 Json to_json(const StepMetrics& metrics);
 
 class Reporter {
@@ -43,12 +43,12 @@ class Reporter {
   /// A line for people (stderr).
   virtual void note(const std::string& line) = 0;
   virtual void warn(const std::string& line) = 0;
-  /// While something takes long before step 1: `done` of `total` bytes (0: not known). Called often;
-  /// at the end with an empty `what`.
+  /// Progress of long work before step 1: `done` of `total` bytes (0: unknown). Called often, at
+  /// the end with an empty `what`.
   virtual void progress(const std::string& what, uint64_t done, uint64_t total) {
     static_cast<void>(what), static_cast<void>(done), static_cast<void>(total);
   }
-  /// After each step; `last` is the number of steps of the run.
+  /// Called after each step. `last`: number of steps of the run.
   virtual void step(const StepMetrics& metrics, int64_t last) = 0;
 };
 

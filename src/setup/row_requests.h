@@ -1,4 +1,4 @@
-// How a run reads its data: the options of rows, batches and the cache.
+// Derives the options of rows, batches and the cache from the configuration.
 #pragma once
 
 #include "data/chat/chat_template.h"
@@ -13,18 +13,18 @@ namespace hearth {
 /// Which chat template the run uses.
 TemplateOptions template_options(const RunConfig& config);
 
-/// Warns of sequences that are longer than what the model was made for, and of a --seq-len that would
-/// allow them. `longest` of the data, in tokens.
+/// Warns if the data or --seq-len have longer sequences than the model was trained for. `longest`:
+/// longest sequence of the data, in tokens.
 void warn_of_positions(const RunConfig& config, const ModelSpec& spec, int64_t longest);
 
-/// How rows become samples. The vocabulary, by which ids in rows are checked, is left open.
+/// How rows become samples. Does not set `vocabulary`.
 RowOptions row_options(const RunConfig& config);
 
-/// How the rows of a run are read, but for the files: format, template, length, cache, and hooks that
-/// show progress and listen to signals.
+/// How the rows of a run are read: format, template, length, cache, and hooks for progress and
+/// signals. Does not set `files`.
 RunRowsRequest rows_request(const RunConfig& config, const ModelSpec& spec, Reporter& reporter);
 
-/// Packing and batch shape of the run.
+/// Packing and batch shape.
 SamplerOptions sampler_options(const RunConfig& config);
 SamplerOptions sampler_options(const TrainConfig& config);
 

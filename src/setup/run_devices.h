@@ -1,4 +1,4 @@
-// The devices of a run: started as --devices asks, with the op set that computes on each.
+// Starts the devices of --devices, each with its op set.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace hearth {
 
-/// A place of a run, with what computes there.
+/// A place of a run: its memory budget, device and op set.
 struct ComputePlace {
   PlaceBudget budget;
   std::shared_ptr<Device> device;
@@ -26,32 +26,32 @@ struct ComputePlace {
 
 struct RunDevices {
   std::vector<ComputePlace> places;  // the first is the host
-  Placement placement;               // of the parts of the model
+  Placement placement;               // of the model's parts
   std::vector<int> cores;            // logical CPUs of the host's workers; empty: unbound
 };
 
-/// Of the program: how CUDA is reached, and which op set computes there. Tests give fake ones.
+/// How the program reaches CUDA, and its op set there. Tests set fakes.
 struct CudaBackEnd {
-  /// Null, and the reason, where there is none; called where a GPU is asked for or looked for.
+  /// Returns null and sets the reason if CUDA is not available. Called only if a GPU is requested
+  /// or searched for.
   CudaCalls* (*calls)(std::string& why_not) = nullptr;
   std::string_view ops;
-  std::string_view architectures;  // that there is code for, as `missing_cuda_code` reads them
-  /// Files that show an NVIDIA driver: of its kernel module, and of Windows' subsystem for Linux.
+  std::string_view architectures;  // with compiled code, in the format of `missing_cuda_code`
+  /// Files that reveal an NVIDIA driver: of its kernel module, or in WSL.
   std::vector<std::string> driver_files = {"/proc/driver/nvidia/version", "/dev/dxg"};
 };
 void set_cuda_back_end(const CudaBackEnd& back_end);
 
 struct DeviceRequest {
   std::string devices = "auto";  // the value of --devices
-  uint64_t gpu_memory = 0;       // bytes of a GPU that may be used, 0: the default
+  uint64_t gpu_memory = 0;       // limit per GPU in bytes; 0: the default
   uint64_t host_budget = 0;
   std::vector<int> cores;  // of the host's workers
 };
 
-/// `auto` is `host`; if a driver shows a GPU, a line says how to ask for it. A device alone holds the
-/// whole model; a device and `host` keep the experts on the host. Errors: usage (2) for a list that
-/// makes no sense or names a device that does not exist, with the reason; device (6) for a device that
-/// does not start.
+/// `auto` means `host`; if a driver reveals a GPU, a note says how to use it. A single device holds
+/// the whole model. A device and `host` keep the experts on the host. Usage error (2) for an
+/// invalid list or a missing device, with the reason. Device error (6) if a device does not start.
 RunDevices open_devices(const DeviceRequest& request);
 
 }  // namespace hearth

@@ -1,13 +1,12 @@
-// The day that chat templates take for today: fixed at the first start of a run.
+// Fixes today's date for chat templates at the first start of a run.
 #pragma once
 
 #include "setup/config.h"
 
 namespace hearth {
 
-/// Where --template-date is not given, sets it, and its recorded value, to that of the saved state
-/// that the run will go on from, or to today's. So a run that goes on another day reads the same
-/// texts.
+/// If --template-date is unset, sets it and its recorded value to the date in the saved state to
+/// resume, or to today. So a run that resumes on another day reads the same texts.
 void fix_template_date(TrainConfig& config);
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// The second stage of a run: what is trained of an opened model.
+// The second stage of a run: marks what is trained in an opened model.
 #pragma once
 
 #include <memory>
@@ -18,37 +18,37 @@ struct TrainedModel {
   ComputeChoice compute = ComputeChoice::automatic;
 };
 
-/// The model as it is run without training, with its adapter.
+/// The model and its adapter, for a run without training.
 TrainedModel untrained_model(std::shared_ptr<const OpenedModel> opened, const RunConfig& config);
 
-/// Marks what is trained, adds adapters, and sets the optimizer and the auxiliary losses. `experts`:
-/// those that get adapters (empty: all). Usage errors for globs that match nothing, for freezing
-/// everything, and for options that exclude each other.
+/// Marks trained tensors, adds adapters, and sets the optimizer and the auxiliary losses.
+/// `experts`: experts that get adapters (empty: all). Usage errors: a glob that matches nothing,
+/// nothing left to train, options that exclude each other.
 TrainedModel trained_model(std::shared_ptr<const OpenedModel> opened, const TrainConfig& config,
                            const ExpertChoice& experts);
-/// The same before the experts of --experts are known: as many, the first of each layer. Sizes are
-/// those of the real choice.
+/// The same before the choice of --experts is known. Uses placeholder_experts, which has the same
+/// sizes.
 TrainedModel trained_model(std::shared_ptr<const OpenedModel> opened, const TrainConfig& config);
 
-/// Starts with everything trainable, freezes what `freeze` matches, then re-enables what `trainable`
-/// matches. With `trainable` alone, and with adapters (`lora`), only what it matches is trained.
-/// Globs see the names of the checkpoint: one that matches fused experts matches all experts of that
-/// layer.
+/// Starts with everything trainable, freezes what `freeze` matches, then re-enables what
+/// `trainable` matches. With only `trainable` set, or with adapters (`lora`), trains only what
+/// `trainable` matches. Globs match names in the checkpoint; a match of fused experts selects all
+/// experts of the layer.
 void select_trainable(ParameterTable& table, const PublishedLayout& layout, bool lora,
                       const std::vector<std::string>& trainable,
                       const std::vector<std::string>& freeze);
 
-/// The compute type of a run with this placement: `auto` takes bf16 if each of its places has bf16
-/// products in hardware and the checkpoint is stored in bf16.
+/// The compute type of a run with this placement. `auto` is bf16 if the hardware of every place has
+/// bf16 products and the checkpoint is stored in bf16.
 Compute resolved_compute(ComputeChoice choice, const ParameterTable& table,
                          const std::vector<ComputePlace>& places, const Placement& placement);
 
-/// The name of the compute type in reports and in the identity of a run.
+/// The name of a compute type in reports and in a run's identity.
 const char* name_of(Compute compute);
 
-/// Parameters of the model and of its adapters.
+/// Number of parameters of the model and its adapters.
 int64_t all_parameters(const ParameterTable& table);
-/// Parameters that are trained.
+/// Number of trained parameters.
 int64_t trained_parameters(const ParameterTable& table);
 
 }  // namespace hearth

@@ -6,9 +6,9 @@
 
 namespace hearth {
 
-/// Registers the masters and moments of a table that is bound to memory. Views are in the order of the
-/// table, which is the order of the updates. A load recomputes the working copies. The table must
-/// outlive the registry.
+/// Registers the masters and moments of a table that is bound to memory. Views are in the order of
+/// the table, which is the order of the updates. A load recomputes the working copies. The table
+/// must outlive the registry.
 void register_parameters(StateRegistry& registry, ParameterTable& table);
 
 }  // namespace hearth

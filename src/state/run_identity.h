@@ -1,5 +1,5 @@
-// What identifies a run. It is kept in the manifest of each saved state (member "extra") and compared
-// when a state is resumed: every field has a rule.
+// What identifies a run. The manifest of each saved state holds it (member "extra"). A resume
+// compares it; every field has a rule.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,22 @@
 
 namespace hearth {
 
-/// What a resume does if a field differs from the saved state.
+/// What a resume does if a field differs. "Refused" is a usage or an input error.
 enum class IdentityRule : uint8_t {
   options,     // an option that changed is refused (usage) unless --allow-change names it
   fixed,       // refused (usage), even if --allow-change names the option that changed it
   resolved,    // refused (usage) unless --allow-change names the option that resolves to it
   held_rows,   // refused (usage) unless --allow-change names the option; then a warning of a leak
   content,     // refused (input), naming the file, unless --allow-change let the option change
-  kept_files,  // the same; files that are named before and after the change keep their content
-  announced,   // may change: a warning says that the bits need not be the same
+  kept_files,  // the same; files named both before and after the change must keep their content
+  announced,   // may change: a warning says that results may differ in their bits
   recorded,    // not compared
 };
 
-/// What a resume does if a saved state has no such field, or none of this type.
+/// What a resume does if a saved state does not have this field with this type.
 enum class IdentityGap : uint8_t { not_compared, refused };
 
-/// A field of RunIdentity: its name in the manifest, its rule, the option that decides it.
+/// A field of RunIdentity: its name in the manifest, its rule, and the option that determines it.
 template <class T>
 struct IdentityField {
   const char* name;
@@ -35,7 +35,7 @@ struct IdentityField {
   const char* option = "";
   IdentityGap gap = IdentityGap::not_compared;
   std::optional<T> value = {};
-  bool malformed = false;  // the saved state has a member of this name, of another type
+  bool malformed = false;  // the saved state's member has another type
 
   IdentityField& operator=(T set) {
     value = std::move(set);
@@ -47,11 +47,11 @@ struct IdentityField {
 struct IdentityOption {
   std::string name;
   std::string value;        // empty in a saved state whose value is not text
-  bool is_default = false;  // of this run: a version that had no such option did the same
+  bool is_default = false;  // in this run: older versions without the option did the same
 };
 using IdentityOptions = std::vector<IdentityOption>;
 
-/// Files with the digest of their content, in the order in which the run reads them.
+/// A file with the digest of its content. Lists are in the order in which the run reads the files.
 struct FileDigest {
   std::string file;
   std::string digest;
@@ -67,8 +67,8 @@ struct IdentityFact {
 };
 using IdentityFacts = std::vector<IdentityFact>;
 
-/// The fields, in the order in which a resume checks them. To add one, declare it here with its rule
-/// and name it in `each`.
+/// The fields, in the order in which a resume checks them. To add one, declare it here with its
+/// rule and name it in `each`.
 struct RunIdentity {
   using Rule = IdentityRule;
   static constexpr IdentityGap kRefused = IdentityGap::refused;
@@ -85,8 +85,8 @@ struct RunIdentity {
   IdentityField<IdentityFacts> build{"build", Rule::announced};
   IdentityField<IdentityFacts> machine{"machine", Rule::announced};
   IdentityField<Json> lora{"lora", Rule::recorded};            // scales of the adapters
-  IdentityField<Json> experts{"experts", Rule::recorded};      // those that get adapters
-  IdentityField<Json> templates{"templates", Rule::recorded};  // of chats, that the result carries
+  IdentityField<Json> experts{"experts", Rule::recorded};      // experts that get adapters
+  IdentityField<Json> templates{"templates", Rule::recorded};  // chat templates in the result
   IdentityField<Json> determinism{"determinism", Rule::recorded};
 
   /// Calls visit(field, ...) for each field of one identity, or for the same field of several.
@@ -109,22 +109,22 @@ struct RunIdentity {
     visit(of.determinism...);
   }
 
-  /// The value of an option; nullopt if the identity has none, or none that is text.
+  /// The value of an option; nullopt if it is absent or is not text.
   std::optional<std::string> option(std::string_view name) const;
 };
 
-/// The members of "extra" in the manifest: fields that have a value.
+/// The members of "extra" in the manifest: the fields that have a value.
 Json to_json(const RunIdentity& identity);
-/// The identity in a manifest. Never fails: a member of another type has no value.
+/// The identity in a manifest. Never fails: a member of the wrong type yields no value.
 RunIdentity identity_in(const Json& extra);
 
-/// Compares a saved state with this run by the rules of the fields. Usage and input errors; a storage
-/// error naming `source` if a field is missing that must be there. Returns the allowed changes, for
-/// people: each one ends the promise of equal bits.
+/// Compares a saved state with this run by the rules of the fields. Raises usage and input errors.
+/// Storage error, naming `source`, if a required field is missing. Returns messages about the
+/// allowed changes; after any of them, results need not be bit-identical.
 std::vector<std::string> compare(const RunIdentity& saved, const RunIdentity& now,
                                  const std::vector<std::string>& allow_change,
                                  const std::string& source);
-/// Input error naming the file unless both have the same files with the same content.
+/// Input error, naming the file, unless both have the same files with the same content.
 void require_same_content(const IdentityField<FileDigests>& saved,
                           const IdentityField<FileDigests>& now, const std::string& advice);
 

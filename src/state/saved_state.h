@@ -2,8 +2,8 @@
 //
 //   RUN_DIR/state/step-00000100/   one safetensors file per component, manifest.json
 //
-// One rename publishes a complete, durable state; afterwards it never changes. A reader trusts it
-// only after it has checked every hash.
+// One rename publishes a complete, durable state, which never changes afterwards. Readers check
+// every hash before they trust it.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@ struct SavedState {
   std::string directory;
   int64_t step = 0;
   StateDigest digest;
-  Json extra;  // what the run recorded; not part of the digest
+  Json extra;  // the run's own record; not part of the digest
 };
 
-/// A storage error that says what is wrong with a state and names its file.
+/// A storage error that says what is wrong with a state and names the bad file.
 class DamagedState : public Error {
  public:
   DamagedState(const std::string& directory, std::string bad_file, std::string why);
@@ -32,9 +32,9 @@ class DamagedState : public Error {
   std::string reason;
 };
 
-/// Reads only the manifest. Of the digests, only the root is filled in. For readers that check the
-/// contents while they load them. DamagedState if the manifest cannot be read, NewerState for a
-/// newer format version.
+/// Reads only the manifest, and fills in only the root digest. For readers that check the content
+/// while loading. DamagedState if the manifest cannot be read, NewerState for a newer format
+/// version.
 SavedState open_state(const std::string& directory);
 
 /// Checks one state directory: the manifest, file sizes, the hash of every byte, and the content

@@ -1,4 +1,4 @@
-// Adapters of a saved state: what its manifest says about them beside their tensors.
+// The adapters of a saved state: their tensors, and their scales in the manifest.
 #pragma once
 
 #include "base/json.h"
@@ -8,13 +8,13 @@
 
 namespace hearth {
 
-/// The scales of the adapters of a table: {"scale": S, "scales": {NAME: S, ...}}. "scale" is that of
-/// most blocks; "scales" has the others, by the name of the block's first tensor. Ranks follow from
-/// the shapes of A.
+/// The scales of the adapters of a table: {"scale": S, "scales": {NAME: S, ...}}. "scale" is the
+/// most common scale; "scales" has the other blocks, by the name of the block's first tensor. Ranks
+/// follow from the shapes of A.
 Json adapter_scales(const ParameterTable& table);
 
-/// The table of `base` with the adapters that the weights file of a state holds. Tensors of the model
-/// that were trained beside the adapters are marked. The table is not bound to memory. Input errors
+/// The table of `base` with the adapters that the weights file of a state holds. Marks tensors of
+/// the model that were trained beside the adapters. The table is not bound to memory. Input errors
 /// name the file and the tensor that does not fit.
 ParameterTable saved_adapters(const Checkpoint& base, const SafetensorsFile& weights,
                               const Json& scales);

@@ -1,4 +1,4 @@
-// Digests of what a state registry shows (docs/checkpoint-format.md, "Digests").
+// Digests of a state's content (docs/checkpoint-format.md, "Digests").
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 namespace hearth {
 
 /// Digests of a state's content: of each tensor ("component/view"), of each component, and of all
-/// (root). They depend on names, types, shapes and bytes alone, so live memory and its saved state
-/// have the same digests.
+/// (root). They depend only on names, types, shapes and bytes, so live memory and its saved state
+/// have equal digests.
 struct StateDigest {
   struct Item {
     std::string name;
@@ -32,10 +32,10 @@ struct StateDigest {
 /// Digests of the live memory, on the workers of `pool` if given.
 StateDigest state_digest(const StateRegistry& registry, const Pool* pool = nullptr);
 
-/// A tensor as it enters a component's digest.
+/// A tensor's contribution to a component's digest.
 struct StateTensor {
   std::string name;
-  std::string dtype;  // the name in safetensors files
+  std::string dtype;  // the safetensors name
   std::vector<int64_t> shape;
   Digest digest;  // of its bytes
 };
@@ -53,7 +53,7 @@ class DigestBuilder {
 
 inline constexpr size_t kStatePiece = size_t{4} << 20;  // bytes hashed and moved at a time
 
-/// A component's views. Checks that they are whole tensors with unique names and fitting sizes.
+/// A component's views. Checks that they are whole tensors with unique names and correct sizes.
 std::vector<StateView> checked_views(const StateComponent& component);
 /// Calls f(index) for each view, on the workers of `pool` if given.
 template <class F>
@@ -66,8 +66,8 @@ void for_views(const std::vector<StateView>& views, const Pool* pool, const F& f
     for (int64_t i = 0; i < count; ++i) run(i, 0);
   }
 }
-/// Calls f(piece, offset) for the bytes of a view in order: all at once if the host can address them,
-/// else in pieces of kStatePiece.
+/// Calls f(piece, offset) for the bytes of a view in order: all at once if the host can access
+/// them, else in pieces of kStatePiece.
 template <class F>
 void for_pieces(const StateView& view, const F& f) {
   if (view.direct()) return f(std::span<const std::byte>(view.bytes), size_t{0});
@@ -79,8 +79,8 @@ void for_pieces(const StateView& view, const F& f) {
 /// Digests of views in memory, on the workers of `pool` if given.
 std::vector<StateTensor> digest_views(const std::vector<StateView>& views,
                                       const Pool* pool = nullptr);
-/// The same in one pass that also finds, for each view, its first element that is not finite (the
-/// number of its elements if all are finite).
+/// The same. In the same pass, finds the index of each view's first element that is not finite (the
+/// number of elements if all are finite).
 std::vector<StateTensor> digest_views(const std::vector<StateView>& views, const Pool* pool,
                                       std::vector<int64_t>& not_finite);
 

@@ -1,4 +1,4 @@
-// The states of a run directory: their names, and which ones stay.
+// The state directories of a run: their names and their removal.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@ namespace hearth {
 
 /// "step-00000100".
 std::string state_directory_name(int64_t step);
-/// The step of a path whose last part is such a name; nullopt for any other path.
+/// The step, if the path's last part is such a name; else nullopt.
 std::optional<int64_t> step_of_state_directory(const std::string& path);
 /// The folder of a run's states.
 inline std::string state_folder(const std::string& run_dir) { return run_dir + "/state"; }
 
-/// A state that a search passed over, and why. `file` is the bad file in the directory; it is empty
-/// if the directory itself is wrong.
+/// A state that a search skipped, and why. `file` is the bad file in the directory; empty if the
+/// directory itself is wrong.
 struct RejectedState {
   std::string directory;
   std::string file;
@@ -32,19 +32,19 @@ struct RejectedState {
 /// Call when a run continues from an older state. A save removes them once two newer states exist.
 void set_aside(const std::vector<RejectedState>& rejected);
 
-/// Removes all but the `keep` newest states; the newest was checked. Cleans up after a process that
-/// was killed between a save and its retention. What cannot be removed is a warning.
+/// Removes all but the `keep` newest states. The caller has checked the newest state. Cleans up
+/// after a process that was killed before it removed old states. A failed removal is a warning.
 void keep_newest_states(const std::string& run_dir, int keep);
 
-/// Removes the .tmp-* and .trash-* entries of a run directory and of its state folder: the leftovers
-/// of a killed process. The caller holds the run's lock.
+/// Removes the leftovers of a killed process: .tmp-* and .trash-* entries of the run directory and
+/// its state folder. The caller holds the run's lock.
 void remove_leftovers(const std::string& run_dir);
 
-/// Renames a directory to `hidden` before it removes it, so that nobody takes half of it for a state.
-/// What cannot be removed is a warning; the next start removes it.
+/// Renames a directory to `hidden` and then removes it, so that a half-removed directory is never
+/// taken for a state. A failed removal is a warning; the next start removes the directory.
 void discard_state(const std::string& directory, const std::string& hidden);
-/// Removes all but the newest `keep` states of the folder, and rejected states that two newer ones
-/// have replaced. What cannot be removed is a warning.
+/// Removes all but the newest `keep` states of the folder, and rejected states that two newer
+/// states have replaced. A failed removal is a warning.
 void remove_old_states(const std::string& folder, int keep);
 
 }  // namespace hearth

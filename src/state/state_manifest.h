@@ -14,16 +14,16 @@
 namespace hearth {
 
 inline constexpr char kManifestName[] = "manifest.json";
-/// The component of f32 masters. A model may not have weights that are not finite.
+/// The component of the f32 masters. Its values must be finite.
 inline constexpr std::string_view kWeights = "weights";
-inline constexpr uint64_t kStateChunk = uint64_t{64} << 20;   // bytes of a file under one hash
+inline constexpr uint64_t kStateChunk = uint64_t{64} << 20;   // bytes of a file per hash
 inline constexpr uint64_t kMaxManifest = uint64_t{32} << 20;  // enough for a state of 45 TB
 
 /// The format version that this program writes. It reads all versions up to it.
 inline constexpr int64_t kStateVersion = 1;
 
-/// A state of a version that this program does not read yet: a storage error that names both
-/// versions. A search for states does not pass it over.
+/// Storage error for a state of a newer format version; names both versions. A search for states
+/// does not skip such a state.
 class NewerState : public Error {
  public:
   explicit NewerState(const std::string& what) : Error(ExitCode::storage, what) {}
@@ -33,7 +33,7 @@ class NewerState : public Error {
 struct ManifestMember {
   std::string_view name;
   int64_t since = 1;               // the format version that added it
-  std::string_view if_older = {};  // what an older version means without it, as JSON
+  std::string_view if_older = {};  // its value in older versions, as JSON
 };
 /// Gives the manifest of an older version the members that later versions added.
 void add_newer_members(Json& manifest, int64_t version, std::span<const ManifestMember> members);
@@ -56,8 +56,8 @@ struct StateManifest {
 };
 
 std::string manifest_text(const StateManifest& manifest);
-/// Input error naming `source` for a text that no version of `manifest_text` wrote. NewerState for a
-/// version that this program does not read.
+/// Input error, naming `source`, if no version of `manifest_text` could have written the text.
+/// NewerState for a newer version.
 StateManifest parse_manifest(std::string_view text, const std::string& source);
 
 }  // namespace hearth

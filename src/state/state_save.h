@@ -1,4 +1,4 @@
-// Saving a state (docs/checkpoint-format.md, "Saving").
+// Saves a state (docs/checkpoint-format.md, "Saving").
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@
 
 namespace hearth {
 
-/// What is saved, and where: step `step` below run_dir/state. Afterwards all but the `keep` newest
-/// states are removed.
+/// What to save, and where: as step `step` below run_dir/state. Afterwards all but the `keep`
+/// newest states are removed.
 struct SaveRequest {
   std::string run_dir;
   int64_t step = 0;
@@ -28,17 +28,17 @@ struct SaveRequest {
   std::function<void()> before_publish = {};
 };
 
-/// One save in two halves, so that the second can run on another thread during the next steps.
+/// One save in two halves, so that the second half can run on another thread during the next steps.
 ///
-/// It writes the views side by side in the order of the registry: the first view of every component,
-/// then the second, and so on. The updates of the next step change them in the same order, and an
-/// update waits until what it changes is written (`wait_until_safe`). Only components that ask for it
-/// are copied.
+/// It writes the first view of every component, then the second view of every component, and so on.
+/// The updates of the next step change the views in the same order. Each update waits until the
+/// views that it changes are written (`wait_until_safe`). Only components with
+/// StateComponent::copied are copied.
 class StateSave {
  public:
-  /// Takes the digests of the live memory, on the workers of `pool` if given. What is written later
-  /// must match them. Writes nothing to the disk. The registry must outlive the save. Numeric error
-  /// for weights that are not finite, because such a state could not be loaded.
+  /// Computes the digests of the live memory, on the workers of `pool` if given. The bytes that
+  /// `write` writes must match them. Does not write to disk. The registry must outlive the save.
+  /// Numeric error if a weight is not finite, because such a state could not be loaded.
   StateSave(const StateRegistry& registry, SaveRequest request, const Pool* pool = nullptr);
   ~StateSave();
   StateSave(const StateSave&) = delete;
@@ -47,15 +47,15 @@ class StateSave {
   const StateDigest& digest() const { return digest_; }
   int64_t step() const { return request_.step; }
 
-  /// Writes and publishes the state, which is durable when this returns. Storage error if it cannot
-  /// be saved: then nothing of it stays and older states are whole. Old states that cannot be removed
-  /// are a warning. Call once, on any thread.
+  /// Writes and publishes the state, which is durable when this returns. On a storage error nothing
+  /// of it remains, and older states are intact. Failing to remove old states is a warning. Call
+  /// once, on any thread.
   SavedState write();
 
   /// Returns when the first `views` views of every component may change: they are written, or the
-  /// save has failed. Any thread.
+  /// save has failed. Call on any thread.
   void wait_until_safe(size_t views);
-  /// Seconds that all calls of `wait_until_safe` waited together.
+  /// Total seconds that calls of `wait_until_safe` have waited.
   double waited_s() const;
 
  private:
@@ -73,7 +73,7 @@ class StateSave {
 SavedState save_state(const StateRegistry& registry, const std::string& run_dir, int64_t step,
                       int keep, const Json& extra);
 
-/// The memory that a save takes, by what it saves.
+/// The memory that a save takes.
 uint64_t save_memory_bytes(size_t views, size_t name_bytes);
 
 }  // namespace hearth

@@ -6,8 +6,8 @@
 
 namespace hearth {
 
-/// The lowest memory limit in bytes of the control groups (v2 or v1) this process is in, 0 if none.
-/// `root` is the directory that stands for "/", for tests.
+/// The lowest memory limit, in bytes, of this process's control groups (v2 or v1); 0 if none. Tests
+/// pass a directory as `root` that stands for "/".
 uint64_t control_group_memory_limit(const std::string& root = "");
 
 }  // namespace hearth

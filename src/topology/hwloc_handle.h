@@ -1,4 +1,4 @@
-// hwloc's topology of this machine as an owned handle, for the sources of this room.
+// An owning handle of hwloc's topology, for this room.
 #pragma once
 
 #include <hwloc.h>

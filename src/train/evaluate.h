@@ -7,7 +7,8 @@
 
 namespace hearth {
 
-/// Returns what `eval --json` prints. Raises Error (base/error.h) with an exit code (docs/errors.md).
+/// Returns the output of `eval --json`. Raises Error (base/error.h) with an exit code
+/// (docs/errors.md).
 Json evaluate(const RunConfig& config, Reporter& reporter);
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// `export`: saved state as a checkpoint or an adapter, or a model with its adapter merged.
+// `export`: writes saved state as a checkpoint or an adapter, or merges an adapter into its model.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,12 @@
 namespace hearth {
 
 struct ExportConfig {
-  std::string from_state;                    // a state, or a run directory: its newest whole state
-  std::string model;                         // the base; empty: where the run found it
-  std::string out;                           // must not exist
-  std::optional<AdapterLayout> layout = {};  // of an adapter; unset: the run's
+  std::string from_state;  // a state, or a run directory for its newest intact state
+  std::string model;       // the base; empty: the run's --model
+  std::string out;         // must not exist
+  std::optional<AdapterLayout> layout = {};  // for an adapter; unset: the run's
   bool follow_links = false;
-  std::string model_name = {};  // the base as the user gave it; empty: as `model`
+  std::string model_name = {};  // the base as the user named it; empty: `model`
 };
 
 struct MergeConfig {
@@ -26,18 +26,17 @@ struct MergeConfig {
   bool follow_links = false;
 };
 
-/// Writes W + scale * B A for every adapted matrix of the model, all else as it is, in the names,
-/// types, shapes and shard plan of the model, verified before it appears. Takes memory of the
-/// adapter and some pieces. Errors as with export_state. Inputs never change.
+/// Writes W + scale * B A for every adapted matrix and copies all else, with the names, types,
+/// shapes and shards of the model. Verifies the result before it appears. Memory: the adapter and
+/// some buffers. Errors as in export_state. Never changes inputs.
 void export_merged(const MergeConfig& config, Reporter& reporter);
 
-/// Writes the trained weights of the state and the frozen ones of its base in the names, types,
-/// shapes and shard plan of the base, read back before they appear: the bytes that a run ending
-/// there writes. Takes memory of the size of the checkpoint. The state of a run that trained
-/// adapters becomes a PEFT directory, again the bytes that the run would write; that takes memory of
-/// what was trained. Usage error when `out` exists; input
-/// error for a base that is missing or not the one that was trained; storage error for damaged
-/// state. Inputs never change.
+/// Writes the result that the run would write if it ended at this state.
+/// Full runs: trained weights of the state and frozen weights of the base, with the names, types,
+/// shapes and shards of the base. Memory: the size of the checkpoint.
+/// Adapter runs: a PEFT directory. Memory: the trained tensors.
+/// Reads the result back before it appears. Usage error if `out` exists; input error if the base is
+/// missing or not the trained one; storage error for a damaged state. Never changes inputs.
 void export_state(const ExportConfig& config, Reporter& reporter);
 
 }  // namespace hearth

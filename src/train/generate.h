@@ -9,8 +9,8 @@
 
 namespace hearth {
 
-/// Calls `emit` with each piece of new text (whole UTF-8 sequences); returns the whole new text.
-/// Raises Error (base/error.h) with an exit code (docs/errors.md).
+/// Calls `emit` with each piece of new text (whole UTF-8 sequences); returns all new text. Raises
+/// Error (base/error.h) with an exit code (docs/errors.md).
 std::string generate(const GenerateConfig& config, Reporter& reporter,
                      const std::function<void(const std::string&)>& emit);
 

@@ -1,4 +1,4 @@
-// The fourth stage of a run: model, data, and the plan with its times.
+// The fourth stage of a run: model, data, and the plan with predicted times.
 #pragma once
 
 #include <memory>
@@ -11,18 +11,18 @@
 
 namespace hearth {
 
-/// Who asks for a plan: `plan` does not know which experts a run will choose.
+/// Purpose of a plan. `sizes`: assume placeholder experts. `run`: choose the experts.
 enum class Planning : uint8_t { sizes, run };
 
-/// A run as `plan` prints it and `train` runs it. Checked against --plan. The members are made in
-/// this order, and nothing changes afterwards but where the sampler of the data stands.
+/// A run that `plan` prints and `train` executes. Checked against --plan. Members are initialised
+/// in this order. Afterwards only the sampler's position in the data changes.
 struct PlannedRun {
   std::shared_ptr<const OpenedModel> opened;
-  std::optional<TrainingData> data;      // none: planned without --data
+  std::optional<TrainingData> data;      // none: no --data
   std::optional<ChosenExperts> experts;  // none: all experts
   PlanRequest request;
   PlacedModel model;
-  std::optional<int64_t> steps;  // of the run, if options or data say it
+  std::optional<int64_t> steps;  // of the run, if options or data determine it
   PlanTimes times;
 
   PlannedRun(const TrainConfig& config, std::shared_ptr<const OpenedModel> opened_model,
@@ -30,14 +30,14 @@ struct PlannedRun {
   const TrainingData* rows() const { return data ? &*data : nullptr; }
 };
 
-/// What would help a run that does not fit.
+/// Advice for a run that does not fit.
 struct PlanAdvice {
   std::vector<PlanChange> changes;
-  std::vector<uint64_t> needed;  // by place, for the run unchanged
+  std::vector<uint64_t> needed;  // per place, for the unchanged run
 };
 PlanAdvice advice_for(const PlannedRun& run, const TrainConfig& config);
 
-/// Usage error with the advice, unless the plan fits.
+/// Usage error with advice, unless the plan fits.
 void require_run_fits(const PlannedRun& run, const TrainConfig& config);
 
 }  // namespace hearth

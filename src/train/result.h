@@ -7,13 +7,13 @@
 
 namespace hearth {
 
-/// Writes the trained tensors of the table to the result of the directory. The result of an earlier
-/// end of the run is replaced, and stays until the new one is whole. `changes`: of the base's
-/// companion files. Storage errors; Error with ExitCode::stopped after a signal.
+/// Writes the trained tensors of the table as the result in the directory. An earlier result stays
+/// until the new one is complete, which then replaces it. `changes`: to the base's companion files.
+/// Storage errors; Error with ExitCode::stopped after a signal.
 void write_result(const ParameterTable& table, const Checkpoint& base, const TrainConfig& config,
                   const FileChanges& changes, const RunDirectory& directory);
 
-/// Notes where everything is, and the lines of Python that load the result.
+/// Notes where the files are, and Python code that loads the result.
 void tell_result(const ParameterTable& table, const TrainConfig& config,
                  const RunDirectory& directory, Reporter& reporter);
 

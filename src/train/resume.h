@@ -1,4 +1,4 @@
-// What identifies this run, for its saved states and for the comparison with one that it resumes.
+// Identifies a run, for its saved states and for the check at a resume.
 #pragma once
 
 #include <string>
@@ -12,17 +12,16 @@
 
 namespace hearth {
 
-/// The identity of a run: its options, the content of its model and data, and what was resolved.
+/// The identity of a run: its options, the content of its model and data, and resolved choices.
 RunIdentity identity_of_run(const TrainConfig& config, const PlacedModel& model,
                             const std::vector<std::pair<std::string, Digest>>& data,
                             const std::vector<std::pair<std::string, Digest>>& eval_data);
 
-/// What a run promises about its bits: {"level": "replay-exact", "changes": [...]}. Each change has
-/// the step after which it held. `from` is the state that the run resumes, if any.
+/// The run's promise of bit-exactness: {"level": "replay-exact", "changes": [...]}. Each change
+/// names the step after which it applied. `from`: the state that the run resumes, or null.
 Json determinism_record(const SavedState* from, const std::vector<std::string>& changes);
 
-/// Input error naming the file unless the checkpoint has the content that the run of the saved state
-/// trained.
+/// Input error that names the file, unless the checkpoint has the content that the run trained.
 void require_same_model(const SavedState& state, const Checkpoint& base);
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// Which saved state a run goes on from, if any.
+// Chooses the saved state that a run resumes, if any.
 #pragma once
 
 #include <optional>
@@ -13,42 +13,44 @@
 
 namespace hearth {
 
-/// Finds the state, refuses one of another run, and passes over damaged ones. Changes nothing on
+/// Finds the state, refuses a state of another run, and skips damaged states. Changes nothing on
 /// disk before `set_rejected_aside`.
 class ResumeChoice {
  public:
-  /// `steps` of the whole run. All references must outlive the choice. Warns of states that it passes
-  /// over.
+  /// `steps`: of the whole run. All references must outlive the choice. Warns about skipped states.
   ResumeChoice(const TrainConfig& config, const RunDirectory& directory, RunIdentity identity,
                int64_t steps, RunReporter& reporter);
 
-  /// The state to go on from, with only its manifest read; nullopt: from step 1. Usage or input error
-  /// if the state or the result in the directory is of another run. If the run has ended, reads the
-  /// whole state, because nothing else would, and falls back to an older one if it is damaged.
+  /// The state to resume, with only its manifest read; nullopt: start at step 1. Usage or input
+  /// error if the state or the result in the directory belongs to another run. If the run has
+  /// ended, verifies the whole state, because no resume will, and falls back to an older one if it
+  /// is damaged.
   std::optional<SavedState> choose();
-  /// Whether nothing is left to do: the result is there, and the newest state is of the last step,
-  /// or of an earlier one if the run ended without saving its last (--final-state off).
+  /// Whether nothing is left to do. The result must exist, and the state must be of the last step.
+  /// Without such a state (--final-state off), the journal must say that the run ended at that
+  /// step.
   bool has_ended(const std::optional<SavedState>& state) const;
-  /// Reads the content of a state, or of the next older one that is whole. Returns the state read.
+  /// Loads a state, or the next older intact one if it is damaged. Returns the loaded state.
   SavedState load(StateRegistry& registry, SavedState state);
-  /// Whether the state lies in this run directory, and not in one that --resume names.
+  /// Whether the state is in this run directory, not in another that --resume names.
   bool is_ours(const SavedState& state) const;
 
   bool has_rejected() const { return !rejected_.empty(); }
-  /// Renames the rejected states of this directory, and notes them in the journal. `resumed`: the
-  /// state that the run goes on from; if it is not ours, the rejected ones are not, either.
+  /// Renames the rejected states and writes them to the journal. `resumed`: the state that the run
+  /// resumes, or null. Does nothing if that state is in another directory; so are the rejected
+  /// ones.
   void set_rejected_aside(const SavedState* resumed, Journal& journal);
 
   const RunIdentity& identity() const { return identity_; }
-  /// Changes of options since the state that the run goes on from.
+  /// Changes of options since the resumed state.
   const std::vector<std::string>& changes() const { return changes_; }
 
  private:
   std::optional<SavedState> find();
-  /// Usage or input error unless a run with these options may go on from the state.
+  /// Usage or input error unless a run with these options may resume the state.
   void accept(const SavedState& state);
-  /// The same for a result without a saved state, as far as the journal tells whose it is. Usage
-  /// error if no run left it.
+  /// The same for a result without a saved state, if the journal identifies its run. Usage error if
+  /// no run left the result.
   void require_own_result();
 
   const TrainConfig& config_;

@@ -1,4 +1,4 @@
-// What a run needs of the disk before it starts.
+// Checks the disk before a run starts.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace hearth {
 
-/// Bytes on the disk that the run will write: the result, and as many states as it may have at once
-/// beyond those that are there. `steps` of the run, if known.
+/// Bytes that the run will need on disk: the result, and the most states it keeps at once, less the
+/// states already there. `steps`: of the run, if known.
 uint64_t disk_needed(const PlacedModel& model, const TrainConfig& config,
                      std::optional<int64_t> steps);
-/// Storage error unless the disk of --out has them.
+/// Storage error unless the disk of --out has disk_needed bytes free.
 void require_disk(const PlacedModel& model, const TrainConfig& config,
                   std::optional<int64_t> steps);
 
-/// Storage error unless the folder that --trace names is there: it is written at the end.
+/// Storage error unless the folder of --trace exists. The trace itself is written at the end.
 void require_folder_of_trace(const TrainConfig& config);
 
 }  // namespace hearth

@@ -1,5 +1,5 @@
-// When a run saves its state, and what becomes of each save. A state is written in the background
-// while the next steps run, one at a time.
+// Decides when a run saves its state, and records the outcome. A background thread writes one state
+// at a time while the next steps run.
 #pragma once
 
 #include <cstdint>
@@ -19,37 +19,37 @@ namespace hearth {
 
 class RunSaves {
  public:
-  /// What a save reads. Everything must outlive the RunSaves.
+  /// Inputs of a save. They must outlive the RunSaves.
   struct Source {
     const StateRegistry& registry;
     const Progress& progress;
-    std::function<Json()> extra;  // of the manifest: the identity of the run and more
+    std::function<Json()> extra;  // more members of the manifest, such as the run's identity
     const Pool* pool = nullptr;
   };
 
-  /// `saved_step`: of the newest state that the directory holds of this run; -1: none.
+  /// `saved_step`: step of this run's newest state in the directory; -1: none.
   RunSaves(const TrainConfig& config, const RunDirectory& directory, Source source, RunLogs& logs,
            RunReporter& reporter, int64_t saved_step);
 
-  /// Begins a save if one is due. Storage error when three saves in a row have failed.
+  /// Begins a save if one is due. Storage error after three failed saves in a row.
   void begin_if_due();
-  /// Begins to save the state of the last step, unless it is saved; waits for the save in flight
-  /// first.
+  /// Waits for the save in flight, then begins to save the state of the last step unless it is
+  /// saved.
   void begin();
-  /// Notes what became of the save in flight, if it has ended; with `wait`, when it has.
+  /// Records the outcome of the save in flight, if it has ended. With `wait`, waits for its end.
   void end(bool wait);
-  /// The state of the last step is durable when this returns; else a storage error.
+  /// Saves and waits: the state of the last step is durable on return. Storage error if it fails.
   void save_now();
-  /// Returns when `views` of the state may change (BackgroundSave::wait_until_safe).
+  /// Waits until the first `views` views of the state may change (BackgroundSave::wait_until_safe).
   void wait_until_safe(size_t views) { save_.wait_until_safe(views); }
 
-  /// The digest of the current state, if it was taken for the metrics: the next save must have it.
+  /// Sets the digest of the current state, if the metrics have one. The next save checks it.
   void expect(const std::optional<Digest>& root) { root_ = root; }
-  /// The reason why the last save failed; empty: it did not.
+  /// Why the last save failed; empty if it did not fail.
   const std::string& failure() const { return failure_; }
-  /// Memory that the largest save took.
+  /// Memory that saves took at most.
   uint64_t memory_bytes() const { return memory_bytes_; }
-  /// Seconds that saves took since the last call.
+  /// Seconds of saving since the last call.
   double take_seconds();
 
  private:
@@ -59,9 +59,9 @@ class RunSaves {
   RunLogs& logs_;
   RunReporter& reporter_;
 
-  int64_t saved_step_;     // of the newest durable state
-  Stopwatch since_begin_;  // of the last save
-  double begin_s_ = 0;     // that the run stood for the digests of the save in flight
+  int64_t saved_step_;     // step of the newest durable state
+  Stopwatch since_begin_;  // time since the last save began
+  double begin_s_ = 0;     // seconds that the run waited for digests of the save in flight
   double seconds_ = 0;
   int failed_ = 0;  // in a row
   std::string failure_;

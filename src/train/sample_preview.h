@@ -1,4 +1,4 @@
-// What people see of the data before step 1: one sample with what is trained marked.
+// Shows one sample of the data before step 1, with its trained parts marked.
 #pragma once
 
 #include "data/samples/row_set.h"
@@ -7,10 +7,10 @@
 
 namespace hearth {
 
-/// Notes the first row (of a thousand) with trained tokens, shortened, its trained spans between
-/// brackets; without tokenizer files, its ids. Warns when of these rows, as far as none was cut, not
-/// one ends its last trained token with what ends a turn: `end_ids` or the tokenizer's own end token.
-/// Such a model would never stop.
+/// Notes the first row with trained tokens, shortened, with trained spans in brackets; without
+/// tokenizer files, its ids. Then checks the first kRowsSeen rows, except cut rows and input_ids
+/// rows. Warns if in none of them the trained part ends with `end_ids` or the tokenizer's end
+/// token. Such a model would never stop.
 void preview_samples(const RowSet& rows, const RunConfig& config,
                      const std::vector<int64_t>& end_ids, Reporter& reporter);
 

@@ -1,4 +1,4 @@
-// The next token from logits.
+// Chooses the next token from logits.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,9 @@
 
 namespace hearth {
 
-/// Greedy (temperature 0: the largest, the lowest id on ties), or drawn from softmax(logits /
-/// temperature) cut to the smallest set of likeliest tokens with probability `top_p` together.
-/// `uniform` in [0, 1) decides the draw.
+/// Temperature 0: the token with the largest logit, the lowest id on ties. Else draws from
+/// softmax(logits / temperature), restricted to the smallest set of likeliest tokens with total
+/// probability >= `top_p`. `uniform` in [0, 1) decides the draw.
 int32_t next_token(std::span<const float> logits, double temperature, double top_p, double uniform);
 
 }  // namespace hearth

@@ -1,5 +1,5 @@
-// A planned run in memory: arenas reserved and touched, weights bound, executors ready. The
-// trainer, evaluation and generation drive it; it knows no files but the checkpoint.
+// A planned run in memory: arenas reserved and touched, weights bound, executors ready. Training,
+// evaluation and generation use it. The only files that it reads are the model and its adapter.
 #pragma once
 
 #include <functional>
@@ -16,25 +16,25 @@
 
 namespace hearth {
 
-/// What a training step gives back.
+/// The result of a training step.
 struct StepResult {
-  double loss_sum = 0;  // cross-entropies of the trained tokens
+  double loss_sum = 0;  // cross-entropy, summed over trained tokens
   double aux_loss = 0;  // mean over micro-batches, weighted by tokens
-  double z_loss = 0;    // router z-loss, same mean; 0 if not computed
+  double z_loss = 0;    // router z-loss, the same mean; 0 if not computed
   double grad_norm = 0;
-  bool finite = true;  // else no weight changed
+  bool finite = true;  // if false, no weight changed
   int64_t tokens = 0;
   int64_t trained_tokens = 0;
   std::vector<std::vector<double>> expert_tokens;  // [MoE layer][expert]: tokens
-  std::vector<BatchWork> work;                     // of the micro-batches
-  double busy_s = 0;                               // of compute, summed over the workers
-  std::map<std::string, uint64_t> link_bytes;      // copied, by "FROM->TO" of places
+  std::vector<BatchWork> work;                     // per micro-batch
+  double busy_s = 0;                               // compute time, summed over workers
+  std::map<std::string, uint64_t> link_bytes;      // bytes copied, by "FROM->TO" of places
 };
 
 /// Per MoE layer: tokens of the busiest expert divided by the mean.
 std::vector<double> expert_load(const std::vector<std::vector<double>>& expert_tokens);
 
-/// Number of the step among all steps, and among the steps that changed weights. Both start at 1.
+/// `step` counts all steps; `update` counts steps that changed weights. Both start at 1.
 struct StepNumbers {
   int64_t step = 1, update = 1;
   double lr = 0;
@@ -53,10 +53,10 @@ struct EvalResult {
 
 /// Callbacks of the training loop.
 struct StepHooks {
-  /// Asked before every task until the first update; true abandons the step.
+  /// Called before every task until the first update. If it returns true, the step is abandoned.
   std::function<bool()> abandon = {};
-  /// Called before an update changes any of the first `views` views of the state's components; may
-  /// wait.
+  /// Called before an update changes any of the first `views` views of the state's components. May
+  /// block.
   std::function<void(size_t views)> before_update = {};
 };
 
@@ -90,9 +90,9 @@ class Session {
   /// ids.
   const float* decode(std::span<const int32_t> ids, int64_t past);
 
-  /// Bytes of device memory that are held for the lifetime of the session.
+  /// Bytes of device memory that the session holds.
   uint64_t device_bytes() const { return device_bytes_; }
-  /// What its memory takes, as the system counts it.
+  /// The memory of the session, as the system counts it.
   MeasuredMemory measured_memory() const;
 
   /// Registers masters and moments. Views are in the order of the table, which is the order of
@@ -129,7 +129,7 @@ class Session {
   std::vector<PlacedArena> parameters_;
   Workspace workspace_;
   std::unique_ptr<Executor> train_, eval_, decode_;
-  const Executor* rope_of_ = nullptr;  // executor whose rope tables are loaded
+  const Executor* rope_of_ = nullptr;  // executor whose rope tables are in memory
   Trace trace_;
   uint64_t device_bytes_ = 0;
   uint64_t schedules_bytes_ = 0, read_bytes_ = 0;  // measured

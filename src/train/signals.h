@@ -3,14 +3,14 @@
 
 namespace hearth {
 
-/// While it lives, the first of these signals is the request of base/stop.h and a second one ends the
-/// process at once with exit code 75 (what was published stays whole), unless it comes within a tenth
-/// of a second: that is the first one sent twice. One at a time in a process.
+/// RAII: the first of these signals sets the stop request of base/stop.h. A second one ends the
+/// process at once with exit code 75; published files stay intact. A signal within 0.1 s of the
+/// first does not count, because some schedulers send one request twice. One instance per process.
 class StopSignals {
  public:
   StopSignals();
-  /// The request ends with it. The handler stays: a signal while the process ends, with its work
-  /// done and its code decided, must not replace that code.
+  /// Clears the request, but keeps the handler: a signal while the process exits must not replace
+  /// its exit code.
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;

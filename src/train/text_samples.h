@@ -1,4 +1,4 @@
-// Texts that a model in training writes behind rows of its data, to be read beside one another.
+// Texts that the model writes as continuations of rows during training, for comparison.
 #pragma once
 
 #include <functional>
@@ -14,20 +14,19 @@
 namespace hearth {
 
 inline constexpr int64_t kMostPromptTokens = 256;
-inline constexpr int64_t kSampleTokens = 64;  // that are written at most
+inline constexpr int64_t kSampleTokens = 64;  // most tokens to write
 
-/// The beginnings of the first rows: of a chat all before its first trained token, of a text that is
-/// trained as a whole the first half; of long ones the last kMostPromptTokens. Rows that give no
-/// prompt are passed over.
+/// Prompts from the first rows: the part before the first trained token, or the first half of a
+/// text that is trained as a whole. Keeps the last kMostPromptTokens. Skips rows without a prompt.
 std::vector<std::vector<int32_t>> sample_prompts(const RowSet& rows, int64_t count);
 
 class SampleWriter {
  public:
-  /// Reads the model's tokenizer; without one, texts are lists of ids.
+  /// Reads the model's tokenizer. Without a tokenizer, texts are lists of ids.
   SampleWriter(const RunConfig& config, const ModelSpec& spec);
 
-  /// What the likeliest tokens make behind a prompt, up to an end token or kSampleTokens; nullopt when
-  /// `stop` says so. Changes no weight.
+  /// Continues a prompt greedily, up to an end token or kSampleTokens. Nullopt if `stop` returns
+  /// true. Changes no weight.
   std::optional<std::string> continue_prompt(Session& session, const std::vector<int32_t>& prompt,
                                              const std::function<bool()>& stop) const;
   std::string text(const std::vector<int32_t>& ids) const;

@@ -1,4 +1,4 @@
-// Training: reads a resolved configuration; raises Error (base/error.h) with an exit code
+// Training of a resolved configuration. Raises Error (base/error.h) with an exit code
 // (docs/errors.md).
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace hearth {
 
-/// Fine-tunes, or resumes. Returns the exit code: done, stopped (state saved) after a signal, or with
-/// --strict numeric where the verdict on the run is an alarm.
+/// Starts or resumes a run. Returns the exit code: done; stopped, after a signal (state saved);
+/// numeric, with --strict if the verdict is an alarm.
 ExitCode train(const TrainConfig& config, Reporter& reporter);
 
 }  // namespace hearth

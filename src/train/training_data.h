@@ -1,4 +1,4 @@
-// The data of a training run, and what it asks of the plan.
+// The data of a training run, and the plan request that follows from it.
 #pragma once
 
 #include <optional>
@@ -11,27 +11,27 @@
 
 namespace hearth {
 
-/// Rows of training and evaluation, and what cuts batches from them.
+/// The rows of training and evaluation, and the samplers.
 struct TrainingData {
   RunRows rows;
-  std::optional<RunRows> eval_rows;  // of --eval-data; --val-size takes them from `rows`
+  std::optional<RunRows> eval_rows;  // of --eval-data; with --val-size they are in `rows`
   Sampler sampler;
   std::optional<EvalBatches> eval;
 
   TrainingData(const TrainConfig& config, const OpenedModel& opened, Reporter& reporter);
-  int64_t longest() const;  // row, in tokens
-  uint64_t bytes() const;   // in memory, orders included
+  int64_t longest() const;  // longest row, in tokens
+  uint64_t bytes() const;   // of memory, epoch orders included
 };
 
-/// What a training run asks of its plan: bounds from the data, or without data those of the options.
+/// The request for a plan, with bounds from the data, or without data from the options.
 PlanRequest training_request(const TrainConfig& config, const TrainingData* data);
 /// The work of a mean step.
 StepWork step_work(const TrainConfig& config, const PlanRequest& request, const TrainingData* data);
-/// How many steps the run has, if options or data say it.
+/// Number of steps of the run, if options or data determine it.
 std::optional<int64_t> steps_of_run(const TrainConfig& config, const TrainingData* data);
 
-/// The least --seq-len to advise: at least half of the rows keep a trained token. Reads the first
-/// thousand rows.
+/// The least --seq-len to advise: with it, at least half of the rows keep a trained token. Reads
+/// the first kRowsSeen rows.
 int64_t shortest_useful(const TrainConfig& config, const TrainingData* data);
 
 }  // namespace hearth

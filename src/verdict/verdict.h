@@ -1,5 +1,5 @@
-// The verdict on a run (docs/verdict.md): did it train what it was asked to train, and nothing else,
-// and did it go as planned? One word and its reasons.
+// The verdict on a run (docs/verdict.md): did it train exactly what was asked, and go as planned?
+// Either "ok" or "alarm" with reasons.
 #pragma once
 
 #include <cstdint>
@@ -13,30 +13,30 @@
 
 namespace hearth {
 
-/// What is known about a run at its end. Counts cover the whole run, also if it was resumed. Memory
-/// and time cover the process that ended it.
+/// Facts about a run at its end. Counts cover the whole run, resumed parts included. Memory and
+/// time cover only the process that ended it.
 struct RunFacts {
   const ParameterTable& table;
   const Routing& routing;
   int64_t experts_per_token = 0;
   FrozenContent frozen_at_start = {}, frozen_at_end = {};
   std::vector<TensorChange> changes = {};
-  std::string failure = {};  // why `changes` are unknown
+  std::string failure = {};  // why `changes` is unknown
   int64_t steps = 0, skipped = 0;
   bool rate_was_zero = false;  // the learning rate was 0 in every step
   int64_t tokens = 0, trained_tokens = 0;
-  std::string device = {};                                  // where the experts ran; empty: the CPU
-  bool experts_apart = false;                               // the rest of the model ran elsewhere
-  std::optional<double> loss_before = {}, loss_after = {};  // of evaluations; NaN: not finite
-  uint64_t planned_bytes = 0, measured_bytes = 0;           // peaks of memory
+  std::string device = {};     // of the experts; empty: the CPU
+  bool experts_apart = false;  // the rest of the model ran at another place
+  std::optional<double> loss_before = {}, loss_after = {};  // evaluation losses; NaN: not finite
+  uint64_t planned_bytes = 0, measured_bytes = 0;           // peak memory
   double predicted_s = 0;                                   // per step
-  std::optional<double> measured_s = {};                    // none: this process made no step
+  std::optional<double> measured_s = {};                    // none: this process ran no step
 };
 
 struct Verdict {
-  std::vector<std::string> alarms;  // none: ok
-  std::vector<std::string> lines;   // what was found, for people
-  Json json;                        // the fields of the journal's event
+  std::vector<std::string> alarms;  // empty: ok
+  std::vector<std::string> lines;   // findings, for people
+  Json json;                        // fields of the journal's event
 
   /// "ok", or "alarm: REASON; REASON".
   std::string text() const;

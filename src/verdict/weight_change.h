@@ -1,4 +1,4 @@
-// What training did to the weights: frozen ones keep their content, and how far trained ones moved.
+// Changes of the weights: whether frozen tensors are unchanged, and how far trained tensors moved.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace hearth {
 
-/// The content of all frozen tensors in memory.
+/// Digests of all frozen tensors in memory.
 struct FrozenContent {
   int64_t tensors = 0, parameters = 0;
   std::vector<Digest> digests;  // of the tensors, in the order of the table
@@ -23,17 +23,17 @@ FrozenContent frozen_content(const ParameterTable& table, const Pool& pool);
 std::vector<std::string> changed_tensors(const ParameterTable& table, const FrozenContent& before,
                                          const FrozenContent& after);
 
-/// How far a trained tensor is from its start.
+/// How far a trained tensor moved from its initial value.
 struct TensorChange {
   TensorId id = 0;
-  double start_square = 0;   // of the norm it began with
-  double update_square = 0;  // of the norm of the difference
-  /// Its weights differ from those that it began with, and it had a gradient in some step of the
-  /// run: a tensor that weight decay alone changed did not move.
+  double start_square = 0;   // squared norm of the initial value
+  double update_square = 0;  // squared norm of the difference
+  /// Its weights changed, and it had a gradient in some step. A tensor that only weight decay
+  /// changed did not move.
   bool moved = false;
 };
-/// The changes of all trained tensors, in the order of the table. The gradient buffers hold the
-/// weights that training began with (Session::read_start). Sums are f64 and have a fixed order.
+/// The changes of all trained tensors, in the order of the table. The gradient buffers must hold
+/// the initial weights (Session::read_start). Sums are f64 in a fixed order.
 std::vector<TensorChange> tensor_changes(const ParameterTable& table, const GradientRecord& record,
                                          const Pool& pool);
 

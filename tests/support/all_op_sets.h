@@ -1,4 +1,4 @@
-// The back ends of this build. A new one joins every op test by its line here.
+// The op sets of this build. An op set added here runs in every op test.
 #pragma once
 
 #include <cstdlib>
@@ -9,10 +9,10 @@
 #include "cpu_kernels/cpu_ops.h"
 #include "ops/registry.h"
 #include "reference/reference_ops.h"
-#ifdef HEARTH_EMULATED_OPS  // by linking hearth_gpu_emulated
+#ifdef HEARTH_EMULATED_OPS  // defined by linking hearth_gpu_emulated
 #include "cuda_emulator/emulated_ops.h"
 #endif
-#ifdef HEARTH_TEST_GPU  // by linking support/test_gpu.cpp
+#ifdef HEARTH_TEST_GPU  // defined by linking support/test_gpu.cpp
 #include "support/test_gpu.h"
 #endif
 
@@ -33,9 +33,8 @@ inline void register_all_op_sets() {
   static_cast<void>(registered);
 }
 
-/// All of them, or those that HEARTH_TEST_OP_SETS names ("cuda", "reference,cpu"): a machine with a
-/// GPU is checked in minutes. A name that is not there is an error, so that nothing passes by not
-/// having been run.
+/// All op sets, or only the sets in HEARTH_TEST_OP_SETS ("cuda", "reference,cpu"), for a quick
+/// check of one. An unknown name is an error, so no test passes without having run.
 inline const std::vector<const OpSet*>& all_op_sets() {
   register_all_op_sets();
   static const std::vector<const OpSet*> chosen = [] {

@@ -1,4 +1,4 @@
-// Holds a reader of outside input to memory and time that grow no faster than its input.
+// Checks that a reader of untrusted input needs memory and time at most linear in its input.
 #pragma once
 
 #include <cstddef>
@@ -7,15 +7,16 @@
 
 namespace hearth::test {
 
-/// The most that one call may take. Memory is what it holds at a time beyond what was held before.
+/// Limits of one call. Memory: the peak above what was held before.
+/// Bytes: times * input + bytes. Seconds: seconds + microseconds_a_byte * input.
 struct Limits {
-  double times = 4;  // bytes of memory a byte of input
+  double times = 4;  // bytes of memory per byte of input
   uint64_t bytes = uint64_t{1} << 20;
-  double seconds = 1;  // of this thread; instrumented builds and busy machines are slow
+  double seconds = 1;  // CPU time of this thread; instrumented builds are slow
   double microseconds_a_byte = 50;
 };
 
-/// Aborts with one line where the life of this took more. One at a time.
+/// RAII: its destructor aborts with one line if the scope exceeded the limits. One at a time.
 class Bounded {
  public:
   explicit Bounded(size_t input, const Limits& limits = {});

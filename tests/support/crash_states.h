@@ -1,7 +1,7 @@
-// What a disk may hold after the power was lost: any prefix of the changes, and of those that were
-// not synced by then any part. Data and entries of directories persist independently; renames and
-// removals in any order; a write whole, not at all, torn at a multiple of 512 bytes, or as zeros
-// where the file grew without its data.
+// Enumerates the disks that a power loss may leave. Take any prefix of the changes; each change
+// that was not synced by then may or may not be on the disk. File data and directory entries
+// persist independently, renames and removals in any order. A write persists whole, not at all,
+// torn at a multiple of 512 bytes, or as zeros if the file grew without its data.
 #pragma once
 
 #include <functional>
@@ -12,24 +12,24 @@
 namespace hearth::test {
 
 struct CrashBounds {
-  /// After each change: all combinations where there are at most so many; else all, nothing, each
-  /// one alone, each one missing, and so many drawn ones.
+  /// Limits the states after each change. Up to `exhaustive` combinations: tries all. Else: all
+  /// pending changes, none, each one alone, each one missing, and `draws` random combinations.
   int64_t exhaustive = 300;
   int64_t draws = 40;
   uint64_t seed = 1;
-  size_t first = 0;    // look at crashes after this many changes and later,
-  size_t stride = 1;   // after each stride-th
-  size_t alone = 100;  // each one alone or missing: of the last so many
+  size_t first = 0;    // try crashes after this many changes and later,
+  size_t stride = 1;   // after every stride-th change
+  size_t alone = 100;  // tries "alone" and "missing" only for this many last changes
 };
 
 struct CrashReport {
-  int64_t states = 0;    // looked at
-  int64_t distinct = 0;  // of other content, or with another promise
-  std::string fault;     // the first one found, with how to get there; empty: none
+  int64_t states = 0;    // tried
+  int64_t distinct = 0;  // with different content or promise
+  std::string fault;     // the first fault, with the way to reproduce it; empty: none
 };
 
-/// Hands each state to `judge` as a disk of its own, with what had been promised by then. `judge`
-/// returns what is wrong with it, or an empty text; the first fault ends the search.
+/// Passes each state to `judge` as a separate disk, with the promise made by then. `judge` returns
+/// a fault, or an empty text. The first fault ends the search.
 CrashReport crash_states(const MemoryDisk& disk, const CrashBounds& bounds,
                          const std::function<std::string(MemoryDisk&, int promised)>& judge);
 

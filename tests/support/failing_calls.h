@@ -1,4 +1,4 @@
-// File calls that fail the n-th one, or transfer in small pieces.
+// File calls that fail at the n-th call, or transfer small pieces.
 #pragma once
 
 #include <algorithm>
@@ -9,9 +9,9 @@
 
 namespace hearth::test {
 
-/// Counts the calls from 1 and fails number `fail_at` with `error` (0: none). `persistent`: all from
-/// then on. `piece` > 0: transfers move at most that many bytes; `interrupts`: every second call
-/// that may be interrupted is.
+/// Counts calls from 1, and fails call `fail_at` with `error` (0: none). `persistent`: fails all
+/// later calls. `piece` > 0: limits each transfer to that many bytes. `interrupts`: interrupts
+/// every second call that can be interrupted.
 class FailingCalls : public LayeredCalls {
  public:
   using LayeredCalls::LayeredCalls;
@@ -23,7 +23,7 @@ class FailingCalls : public LayeredCalls {
   bool interrupts = false;
 
   int count() const { return count_; }
-  /// A call that really failed was seen.
+  /// Whether a call failed.
   bool failed() const { return failed_; }
 
   int status(const char* path, bool follow_links, struct stat& status) override {
@@ -70,12 +70,12 @@ class FailingCalls : public LayeredCalls {
     if (const int e = next()) return e;
     return below_.truncate(fd, bytes);
   }
-  // Not carried out on the kernel: no power is lost here, and tests make thousands.
+  // Skips the kernel's sync: no power is lost here, and tests make thousands of calls.
   int sync(int fd) override {
     if (const int e = next()) return e;
     return &below_ == &kernel_calls() ? 0 : below_.sync(fd);
   }
-  // The descriptor is gone even when close fails.
+  // The descriptor is closed even if close fails.
   int close(int fd) override {
     const int e = next(false);
     const int result = below_.close(fd);

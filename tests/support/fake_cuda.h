@@ -1,12 +1,12 @@
 // A CUDA runtime without a GPU, for tests of everything above the runtime calls. It is as unhelpful
-// as a real one may be:
-// * device memory cannot be touched by the host, except by queued work while it runs; a host access
-//   ends the test with a segmentation fault, and so does one beyond the end of an allocation;
-// * queued work runs as late as it may: on the thread that synchronizes, only what that needs, or,
-//   with a seed, any order of streams that events allow;
-// * copies to and from pinned host memory read and write when they run; those of other host memory
-//   at the call, as the driver may;
-// * every call can be made to fail, as can queued work, after which all calls fail.
+// as a real runtime may be:
+// * Only queued work can access device memory, while it runs. A host access, or an access beyond
+//   the end of an allocation, is a segmentation fault.
+// * Queued work runs as late as possible, on the thread that synchronizes, and only as much as
+//   needed. With a seed, streams run in any order that events allow.
+// * Copies with pinned host memory access it when they run; copies with other host memory access it
+//   during the call, as the driver may.
+// * Tests can make any call fail, or queued work, after which all calls fail.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,15 @@
 
 namespace hearth::test {
 
-/// Emulated kernels: queues `work` on a stream of any FakeCuda. While it runs, the memory of the
-/// stream's device and of its peers can be touched, by any thread.
+/// For emulated kernels: queues `work` on a stream of any FakeCuda. While it runs, any thread can
+/// access the memory of the stream's device and its peers.
 void enqueue_on_fake_stream(void* stream, std::function<void()> work);
 
 struct FakeCudaOptions {
   int devices = 1;
-  size_t memory_bytes = size_t{1} << 30;  // of each
-  uint64_t seed = 0;                      // order of streams; 0: only what is waited for, latest
-  bool peer_access = true;                // what the hardware can
+  size_t memory_bytes = size_t{1} << 30;  // per device
+  uint64_t seed = 0;                      // random order of streams; 0: run only what is waited for
+  bool peer_access = true;                // whether the hardware supports it
   int major = 9, minor = 0;               // compute capability
 };
 
@@ -36,23 +36,23 @@ class FakeCuda final : public CudaCalls {
   explicit FakeCuda(const FakeCudaOptions& options = {});
   ~FakeCuda() override;
 
-  // What tests ask and plant.
+  // For tests.
 
-  /// How often a function was called ("copy", "malloc_device", ... as in CudaCalls).
+  /// Number of calls of a function ("copy", "malloc_device", ... as in CudaCalls).
   int64_t count(const std::string& function) const;
-  /// The `nth` call from now (1: the next) of the function returns `code`.
+  /// Makes the `nth` call of the function from now (1: the next) return `code`.
   void fail_call(const std::string& function, CudaCode code, int nth = 1);
-  /// The `nth` queued work from now does not run; all calls that could tell return `code` from the
-  /// moment at which it would have run, forever.
+  /// The `nth` piece of queued work from now does not run. From then on, all calls that can report
+  /// an error return `code`.
   void fail_work(CudaCode code, int nth = 1);
-  size_t largest_copy() const;            // bytes of one call
-  int64_t unpinned_copies() const;        // calls of copy with host memory that is not pinned
-  size_t device_bytes(int device) const;  // allocated now
-  size_t pinned_bytes() const;            // registered now
+  size_t largest_copy() const;            // in bytes
+  int64_t unpinned_copies() const;        // copies with host memory that is not pinned
+  size_t device_bytes(int device) const;  // currently allocated
+  size_t pinned_bytes() const;            // currently registered
   int64_t live_handles() const;           // streams and events not destroyed
-  /// Queued work that has not run.
+  /// Number of queued pieces of work that have not run.
   size_t waiting() const;
-  /// Order in which work ran: the numbers, from 1, in which it was queued.
+  /// The order in which work ran. Numbers count from 1 in the order of queueing.
   std::vector<int64_t> ran() const;
 
   std::string error_text(CudaCode code) override;

@@ -1,4 +1,4 @@
-// What the functions of the fake runtime share. Its members are used under `mutex`.
+// The state of the fake runtime. Lock `mutex` to use its members.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ struct FakeCuda::Impl {
     queues.run_work = [this](FakeStream& stream, FakeItem& item) { run(stream, item); };
   }
 
-  // The current device of the calling thread, of the runtime that set it last.
+  // The current device of the calling thread, and the runtime that set it last.
   struct Current {
     uint64_t runtime = 0;
     int device = 0;
@@ -34,7 +34,7 @@ struct FakeCuda::Impl {
   }
   int device() const { return current().runtime == id ? current().device : 0; }
 
-  // Counts a call; the code with which it must fail at once, or 0.
+  // Counts a call. Returns the code with which it must fail, or 0.
   CudaCode begin(const std::string& function) {
     ++counts[function];
     const auto planned = planned_calls.find(function);
@@ -93,7 +93,7 @@ struct FakeCuda::Impl {
       return at >= range.first && at + bytes <= range.first + range.second;
     });
   }
-  // A copy whose device memory belongs to the devices a (target) and b (source), -1: the host.
+  // Queues a copy from memory of device b (source) to memory of device a (target); -1: the host.
   CudaCode queue_copy(void* target, int a, const void* source, int b, size_t bytes,
                       FakeStream& stream) {
     if ((a >= 0 && !memory.holds(target, bytes)) || (b >= 0 && !memory.holds(source, bytes))) {
@@ -104,7 +104,7 @@ struct FakeCuda::Impl {
     const bool late_source = b >= 0 || is_pinned(source, bytes);
     if (!late_target || !late_source) ++unpinned_copies;
     const auto move = [this, target, source, bytes, a, b] {
-      // Copies reach both sides whatever kernels may.
+      // Copies can access both sides, even if kernels cannot.
       std::vector<int> sides;
       if (a >= 0) sides.push_back(a);
       if (b >= 0) sides.push_back(b);
@@ -137,7 +137,7 @@ struct FakeCuda::Impl {
   FakeQueues queues;
   std::map<void*, std::unique_ptr<FakeEvent>> events;
   std::map<std::byte*, size_t> pinned;
-  std::map<int, std::vector<int>> peers;  // what a device reaches beside itself
+  std::map<int, std::vector<int>> peers;  // the peers that a device can access
   std::map<std::string, int64_t> counts;
   std::map<std::string, Planned> planned_calls;
   Planned planned_work;

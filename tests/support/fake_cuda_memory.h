@@ -7,15 +7,15 @@
 
 namespace hearth::test {
 
-/// Each allocation is a mapping of its own with a page behind it that nobody may touch, and ends as
-/// near to that page as its alignment of 256 allows. Not thread-safe.
+/// Each allocation is its own mapping before a guard page, and ends as close to that page as its
+/// alignment of 256 allows. Not thread-safe.
 class FakeDeviceMemory {
  public:
   ~FakeDeviceMemory();
 
-  /// Filled with 0xcd; null when the system has no memory.
+  /// Returns memory filled with 0xcd; null if the system has no memory.
   void* allocate(int device, size_t bytes);
-  /// False when the address is not an allocation's.
+  /// False if the address is not an allocation.
   bool release(void* address);
   size_t bytes_of(int device) const;
 
@@ -24,7 +24,7 @@ class FakeDeviceMemory {
   /// Whether the range is inside one allocation.
   bool holds(const void* address, size_t bytes) const;
 
-  /// Lets anyone touch the memory of these devices until `close`.
+  /// Makes the memory of these devices accessible until `close`.
   void open(const std::vector<int>& devices);
   void close();
 

@@ -13,7 +13,7 @@ namespace hearth::test {
 /// One recording of an event.
 struct FakeRecord {
   bool reached = false;
-  double seconds = 0;  // of the fake clock, which counts work
+  double seconds = 0;  // on the fake clock, which counts work
   struct FakeStream* stream = nullptr;
 };
 
@@ -23,9 +23,9 @@ struct FakeEvent {
   std::shared_ptr<FakeRecord> last;  // null: never recorded
 };
 
-/// Work, or the recording of an event, or a wait for one.
+/// Work, the recording of an event, or a wait for an event.
 struct FakeItem {
-  int64_t number = 0;  // of work, from 1
+  int64_t number = 0;  // number of the work, from 1
   std::function<void()> work;
   std::shared_ptr<FakeRecord> record, wait;
 };
@@ -46,11 +46,12 @@ struct FakeQueues {
   int64_t next_number = 1;
   double clock = 0;
 
-  /// Runs what must run so that the record is reached, or the stream is empty (`until` null).
+  /// Runs only what is needed until the record is reached, or until the stream is empty (`until`
+  /// null).
   void advance(FakeStream& stream, const FakeRecord* until);
 
  private:
-  bool step(FakeStream& stream);  // false: empty, or its first item waits
+  bool step(FakeStream& stream);  // false: the stream is empty or its first item waits
   void stir();
 };
 

@@ -1,6 +1,5 @@
-// Faults of the file layer and of how a save uses it, planted by name (support/planted.h) without a
-// line in the product: the calls that a save with that fault would make. Without a fault planted all
-// is passed on.
+// Faults of the file layer and of saves, planted by name (support/planted.h), with no code in the
+// product. Makes the calls that a save with this fault would make, and passes all others on.
 #pragma once
 
 #include <map>
@@ -13,19 +12,19 @@
 namespace hearth::test {
 
 ///   skip-sync-component, -manifest, -temporary, -temporary-result, -parent, -log, -config
-///                            that sync is left out (temporary: .tmp-step-*, parent: state/)
-///   rename-before-sync       a state's files and directory are synced after its rename
-///   publish-before-manifest  a state has its name before its manifest is written
-///   manifest-before-data     the components are synced after the manifest
-///   retention-before-commit  the oldest state goes before the new one has its name
-///   trash-without-name       a state's files are removed under its name
-///   replace-existing-state   a rename replaces what is there
+///                            skips this sync (temporary: .tmp-step-*, parent: state/)
+///   rename-before-sync       syncs a state's files and directory after its rename
+///   publish-before-manifest  names a state before its manifest is written
+///   manifest-before-data     syncs the components after the manifest
+///   retention-before-commit  removes the oldest state before the new one has its name
+///   trash-without-name       removes a state's files under its name
+///   replace-existing-state   a rename replaces an existing state
 ///   ignore-short-write, ignore-failed-write, ignore-failed-close, ignore-failed-sync,
-///   retry-failed-sync        results that are not believed
-///   forget-lock              a lock is always given
-///   truncate-log             a log is cut to nothing when it is opened
-///   no-torn-line-cut, cut-too-far   of cut_torn_line
-///   leave-leftovers          nothing below .tmp-* is removed
+///   retry-failed-sync        handle these results wrongly
+///   forget-lock              a lock always succeeds
+///   truncate-log             opening a log empties it
+///   no-torn-line-cut, cut-too-far   in cut_torn_line
+///   leave-leftovers          removes nothing below .tmp-*
 class FaultyCalls : public LayeredCalls {
  public:
   using LayeredCalls::LayeredCalls;
@@ -51,9 +50,9 @@ class FaultyCalls : public LayeredCalls {
 
   std::string path_of(int fd);
 
-  std::mutex mutex_;  // of paths_: a save runs on a thread of its own
+  std::mutex mutex_;  // for paths_, because a save runs on its own thread
   std::map<int, std::string> paths_;
-  std::vector<std::string> postponed_;  // paths to sync later
+  std::vector<std::string> postponed_;  // to sync later
   std::string early_from_, early_to_;   // a directory that has its new name already
 };
 

@@ -1,5 +1,5 @@
-// Faults of what is read from a file, planted by name (support/planted.h) where the file is opened:
-// a program that ignores a key of a file does what one does that reads the file without the key.
+// Faults of file content, planted by name (support/planted.h) when a file is opened. A program that
+// ignores a key of a file behaves like a correct one that reads the file without the key.
 #pragma once
 
 #include <map>
@@ -11,12 +11,12 @@
 
 namespace hearth::test {
 
-///   sparse-step-from-the-front  of config.json: layers 0, n, 2n have experts, not those before
-///   b-scaled-twice              of an adapter: B is doubled when it is read
-///   expert-forgotten            of an adapter: the pairs of expert 1 are not there
-///   gate-up-swapped             of an adapter: pairs of gate and up change places
-///   one-too-few-kept            the old states that a save removes are one more
-///   of a tokenizer.json, also one in a golden file: first-of-equal-pairs-counts,
+///   sparse-step-from-the-front  config.json: layers 0, n, 2n have experts, not those before
+///   b-scaled-twice              an adapter: B is doubled when it is read
+///   expert-forgotten            an adapter: the pairs of expert 1 are missing
+///   gate-up-swapped             an adapter: pairs of gate and up are swapped
+///   one-too-few-kept            a save removes one old state too many
+///   in a tokenizer.json, also inside a golden file: first-of-equal-pairs-counts,
 ///   unknown-tokens-always-fused, first-scheme-always, invert-ignored, single-words-anywhere,
 ///   white-space-of-rstrip-stays, template-behind-only
 class FaultyFiles : public LayeredCalls {

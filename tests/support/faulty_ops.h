@@ -1,5 +1,5 @@
-// The ops of a task, some of which compute the wrong thing: faults of the mathematics, planted by
-// name (support/planted.h) at the boundary of an op, whoever implements it.
+// Ops with planted faults of the mathematics (support/planted.h). The faults are at the boundary of
+// an op, so they work with every op set.
 #pragma once
 
 #include <deque>
@@ -10,15 +10,15 @@
 
 namespace hearth::test {
 
-/// The elements, row by row.
+/// Copies the elements, row by row.
 std::vector<float> copy_of(ConstView v);
 
-/// Makes the first element NaN, so that whatever is computed from it is; an empty view stays.
+/// Sets the first element to NaN, which spreads to all results. Leaves an empty view as it is.
 void spoil(View v);
 
-/// The ops of one run of one body, for the thread that it lives on and in memory that the host reaches.
-/// It sees by the values of the task which call of an op a fault is about. An op without a fault
-/// below passes its arguments on.
+/// The ops for one run of one body, on its thread, in memory that the host can access. It
+/// recognises the faulty call of an op by the task's values. An op without a planted fault passes
+/// its arguments on.
 class FaultyTask {
  public:
   FaultyTask(const BodyContext& context, TaskKind kind);
@@ -26,9 +26,9 @@ class FaultyTask {
   FaultyTask(const FaultyTask&) = delete;
   FaultyTask& operator=(const FaultyTask&) = delete;
 
-  /// What the body computes with.
+  /// The op set that the body computes with.
   static const OpSet& ops();
-  /// The task that runs on this thread, and the ops that it would have without faults.
+  /// The running task of this thread, and its ops without faults.
   static const FaultyTask& current();
   const OpSet& right() const { return c_.ops; }
 
@@ -73,7 +73,7 @@ class FaultyTask {
   void adamw(Stream&, const AdamWOptions&, std::span<const AdamWTensors> tensors) const;
 
  private:
-  /// Whether the view begins where the task's value does.
+  /// Whether the view begins at the task's value.
   bool is(ConstView v, Value value, int32_t layer_offset = 0) const;
   /// Whether this is the weight of the attention block's slot.
   bool is_weight(ConstView v, Slot slot) const;
@@ -83,8 +83,8 @@ class FaultyTask {
 
   const BodyContext& c_;
   TaskKind kind_;
-  const FaultyTask* outer_;                        // of the thread, before
-  mutable std::deque<std::vector<float>> memory_;  // of views that are handed on
+  const FaultyTask* outer_;                        // the thread's previous task
+  mutable std::deque<std::vector<float>> memory_;  // holds views passed to ops
 };
 
 }  // namespace hearth::test

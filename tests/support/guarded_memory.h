@@ -1,5 +1,4 @@
-// Memory of a place that the host does not reach: addresses that fault at any access, bytes that only
-// PlaceMemory moves.
+// Memory that the host cannot access: its addresses fault, and only PlaceMemory moves its bytes.
 #pragma once
 
 #include <sys/mman.h>
@@ -14,7 +13,7 @@
 
 namespace hearth::test {
 
-/// Place 1 is such memory; the host is reached as always.
+/// Place 1 is such memory. The host's own memory works as usual.
 class GuardedMemory final : public PlaceMemory {
  public:
   explicit GuardedMemory(size_t bytes = size_t{64} << 20) : bytes_(bytes) {
@@ -24,7 +23,7 @@ class GuardedMemory final : public PlaceMemory {
   }
   ~GuardedMemory() override { munmap(addresses_, bytes_.size()); }
 
-  /// Zeroed bytes that stay until the end.
+  /// Reserves zeroed bytes, until this is destroyed.
   std::byte* reserve(size_t bytes) {
     std::byte* at = addresses_ + used_;
     used_ += (bytes + 4095) / 4096 * 4096;

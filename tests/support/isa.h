@@ -1,4 +1,4 @@
-// Instruction sets of this machine, for tests that run the program once with each.
+// The instruction sets of this machine, for tests that run the program with each.
 #pragma once
 
 #include <cstdlib>
@@ -8,7 +8,7 @@
 
 namespace hearth::test {
 
-/// Sets a variable of this process and of those that it starts, and puts back what was there.
+/// RAII: sets an environment variable, and restores its old value.
 class WithVariable {
  public:
   WithVariable(std::string name, const std::string& value) : name_(std::move(name)) {
@@ -26,7 +26,8 @@ class WithVariable {
   std::optional<std::string> before_;
 };
 
-/// The values of HEARTH_ISA that the machine has; `starts`: whether a program starts under one.
+/// The values of HEARTH_ISA that work here. `starts` returns whether the program starts with the
+/// current value.
 template <typename Starts>
 std::vector<std::string> isas_of_machine(const Starts& starts) {
   std::vector<std::string> names;

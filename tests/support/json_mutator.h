@@ -1,4 +1,4 @@
-// Mutations of JSON that stay JSON, so that fuzzing gets past the grammar.
+// Mutates JSON into other valid JSON, so fuzzing gets past the grammar.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,13 @@
 
 namespace hearth::test {
 
-/// Changes one or more fields of the text: a value, a key, a member taken out, doubled, moved or
-/// named twice. A text that is no JSON comes back as it is. The same for the same seed.
+/// Makes one or more changes: edits a value, adds a member under a changed key, removes, copies or
+/// swaps members, or repeats a key. Returns invalid JSON unchanged. Deterministic by seed.
 std::string mutate_json(std::string_view text, uint32_t seed);
 
-/// What LLVMFuzzerCustomMutator of a target is made of: half the time `change` of the whole input,
-/// else (and where its result does not fit) the engine's own mutation. Returns the new size.
+/// The body of a target's LLVMFuzzerCustomMutator. Half the time it applies `change` to the whole
+/// input. Else, or if the result does not fit or is unchanged, it uses the engine's own mutation.
+/// Returns the new size.
 template <class Change>
 size_t mutate_input(uint8_t* data, size_t size, size_t most, uint32_t seed, const Change& change);
 

@@ -1,4 +1,4 @@
-// File calls that pass everything on: the base of those that change some of it.
+// File calls that forward everything: the base class of calls that change some.
 #pragma once
 
 #include <string>

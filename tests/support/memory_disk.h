@@ -1,5 +1,5 @@
-// Files in memory that write down every change, so that tests can ask what a crash would leave
-// (support/crash_states.h). Tens of thousands of saves take seconds here.
+// Files in memory that record every change, so tests can try what a crash leaves
+// (support/crash_states.h). Tens of thousands of saves take seconds.
 #pragma once
 
 #include <map>
@@ -12,47 +12,48 @@
 
 namespace hearth::test {
 
-/// One change of a disk, or a sync. Nodes are numbers; names live in directories.
+/// One change of a disk, or a sync. `node` and `child` are indices of nodes; names are in
+/// directories.
 struct DiskChange {
   enum class Kind { write, resize, link, move, erase, sync };
   Kind kind = Kind::sync;
-  int node = 0;         // the file; for entries, the directory
-  uint64_t at = 0;      // offset of a write, new size
-  std::string data;     // written
+  int node = 0;         // the file; for an entry, its directory
+  uint64_t at = 0;      // offset of a write, or new size
+  std::string data;     // written bytes
   std::string name;     // of the entry
-  std::string to_name;  // of a move, which stays in its directory
+  std::string to_name;  // new name of a move, in the same directory
   int child = 0;        // the entry's node
 };
 
-/// Everything below `root` (a path that need not exist) is kept here, all else is the kernel's. For
-/// any number of threads. Locks are always given.
+/// Serves everything below `root` (a path that need not exist); passes all else to the kernel.
+/// Thread-safe. Locks always succeed.
 class MemoryDisk : public FileCalls {
  public:
   struct Node {
     bool directory = false;
-    std::shared_ptr<std::string> content;  // shared with other disks until it is changed
+    std::shared_ptr<std::string> content;  // shared with other disks until changed
     std::map<std::string, int> entries;
   };
 
   explicit MemoryDisk(std::string root);
-  /// A disk as a crash left it.
+  /// A disk after a crash.
   MemoryDisk(std::string root, std::vector<Node> nodes);
 
-  /// All there is becomes durable; changes are counted anew.
+  /// Makes everything durable, and clears the list of changes.
   void settle();
-  /// From here on the program may claim this (that a step is saved, say).
+  /// Records a promise of the program from here on, for example that a step is saved.
   void promise(int what);
-  /// What was claimed after so many changes.
+  /// The last promise after this many changes.
   int promised_at(size_t changes) const;
 
   const std::string& root() const { return root_; }
   const std::vector<DiskChange>& changes() const { return changes_; }
-  /// The nodes when all was durable, and those made since, empty.
+  /// The nodes at the last settle(), and empty nodes for those made since.
   std::vector<Node> durable_nodes() const;
-  /// The first `changes` changes, pending or not as they were: the disk of a process that was killed.
+  /// The disk after the first `changes` changes, synced or not: as a killed process leaves it.
   std::unique_ptr<MemoryDisk> killed_after(size_t changes) const;
 
-  /// Applies a change to nodes; of a write what `data` and `size` say.
+  /// Applies a change to nodes.
   static void apply(std::vector<Node>& nodes, const DiskChange& change);
   static std::string& content_of(Node& node);
 
@@ -78,7 +79,7 @@ class MemoryDisk : public FileCalls {
 
  private:
   struct Place {
-    int directory = -1;  // -1: there is none
+    int directory = -1;  // -1: not found
     std::string name;
     int node = -1;  // -1: no such entry
   };
@@ -95,7 +96,7 @@ class MemoryDisk : public FileCalls {
   std::vector<Node> base_, nodes_;
   std::vector<DiskChange> changes_;
   std::vector<std::pair<size_t, int>> promises_;
-  std::map<int, int> open_;  // descriptor to node
+  std::map<int, int> open_;  // by descriptor: node
   int next_descriptor_ = 1 << 20;
   mutable std::recursive_mutex mutex_;
 };

@@ -1,4 +1,4 @@
-// Packed files for tests.
+// Compresses data for tests.
 #pragma once
 
 #include <zlib.h>

@@ -1,4 +1,4 @@
-// File calls that know which file they are about, and let a test step in.
+// File calls that know the path of each file, and call hooks of a test.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace hearth::test {
 
-/// Called with the path before a file is written or read; a value below 0 is the result instead. From
-/// any thread.
+/// The hooks get the path before a write or read, on any thread. If a hook returns a value below 0,
+/// that is the result of the call.
 class PathCalls : public FileCalls {
  public:
   std::function<int(const std::string&path)> on_write, on_read;

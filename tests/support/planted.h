@@ -1,10 +1,9 @@
-// Plants faults in a test program: with the environment variable HEARTH_PLANTED, names separated by
-// commas, or for the life of a guard. What a fault does is said where it is made, at a seam of the
-// product that tests may change:
-//   faulty_bodies.cpp, faulty_ops.h    what tasks compute with, and ops that compute it (replace_body)
+// Plants faults in a test program: by the environment variable HEARTH_PLANTED, names separated by
+// commas, or by a guard object. These files make and describe the faults, at seams of the product:
+//   faulty_bodies.cpp, faulty_ops.h    bodies with wrong numbers, and wrong ops (replace_body)
 //   faulty_state.cpp                   components of saved state (decorate_components)
-//   faulty_calls.cpp, faulty_files.cpp calls that reach files, and what they read (FileCalls)
-// The few that have no such seam ask planted() in the product (base/planted.h).
+//   faulty_calls.cpp, faulty_files.cpp file calls, and the content that they read (FileCalls)
+// The few faults without such a seam call planted() in the product (base/planted.h).
 #pragma once
 
 #include <string>
@@ -13,7 +12,7 @@
 
 namespace hearth::test {
 
-/// Whether any fault is planted at all.
+/// Whether any fault is planted.
 bool any_planted();
 
 class PlantedFault {

@@ -1,4 +1,4 @@
-// Runs the built program as a user does, and keeps what it printed.
+// Runs the built program as a user does, and captures its output.
 #pragma once
 
 #include <fcntl.h>
@@ -18,10 +18,10 @@
 namespace hearth::test {
 
 struct ProgramResult {
-  int exit_code = -1;  // 128 + signal when one ended it
+  int exit_code = -1;  // 128 + signal if a signal ended it
   std::string out;
   std::string err;
-  uint64_t peak_bytes = 0;  // the largest resident set
+  uint64_t peak_bytes = 0;  // peak resident set
 };
 
 inline ProgramResult run_program(const std::string& program,

@@ -1,5 +1,5 @@
-// The configurations of published models, and how many parameters each has (their model cards round
-// them): sizes for plans and tables without a checkpoint.
+// Configurations and exact parameter counts of published models, to test plans and tables without a
+// checkpoint.
 #pragma once
 
 #include <cstdint>

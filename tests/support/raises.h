@@ -1,4 +1,4 @@
-// What an expression raises.
+// Captures the error that a function raises.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// File calls that write down what they were asked, so that tests can check the order.
+// File calls that record writes, syncs and renames, so tests can check their order.
 #pragma once
 
 #include <algorithm>
@@ -10,12 +10,12 @@
 
 namespace hearth::test {
 
-/// Lines "write PATH", "sync PATH", "rename FROM TO", in order. For one thread.
+/// Records lines "write PATH", "sync PATH", "rename FROM TO". Not thread-safe.
 class RecordingCalls : public FileCalls {
  public:
   std::vector<std::string> lines;
 
-  /// Index of the last such line; -1 if there is none.
+  /// Index of the last occurrence of the line; -1 if there is none.
   int64_t last(const std::string& line) const {
     const auto found = std::find(lines.rbegin(), lines.rend(), line);
     return static_cast<int64_t>(lines.rend() - found) - 1;

@@ -1,4 +1,4 @@
-// A file that loses its second half while it is read.
+// Simulates a file that loses its second half while it is read.
 #pragma once
 
 #include <unistd.h>
@@ -12,12 +12,12 @@
 
 namespace hearth::test {
 
-/// Before the n-th read (from 1) the file that is to be read is cut to half.
+/// Cuts a file to half before the n-th read (from 1), which reads it.
 class ShrinkingFile : public FileCalls {
  public:
   explicit ShrinkingFile(int at) : at_(at) {}
 
-  /// The file; empty if there were fewer reads.
+  /// Path of the cut file; empty if there were fewer reads.
   std::string path() const {
     const std::lock_guard lock(mutex_);
     return path_;

@@ -1,4 +1,4 @@
-// The mode `single` as tests of schedules call it.
+// The planner `single`, for tests of schedules.
 #pragma once
 
 #include "modes/single.h"

@@ -1,11 +1,11 @@
-// Settings in messages are written as the program writes them.
+// Spells settings in messages as the program does.
 #pragma once
 
 #include "options/setting_names.h"
 
 namespace hearth::test {
 
-/// While it lives, `spelled` gives flags ("--seq-len"), not plain words.
+/// RAII: `spelled` returns flags ("--seq-len") instead of plain words.
 struct SpelledAsFlags {
   SpelledAsFlags() { spell_settings_by(flag_of); }
   ~SpelledAsFlags() { spell_settings_by(nullptr); }

@@ -1,4 +1,4 @@
-// The tensors of a weight file in memory: to change one, or to store a checkpoint's experts fused.
+// Loads the tensors of a weight file, to edit them or to fuse experts.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ inline void store(const std::string& path, const std::vector<StoredTensor>& tens
   writer.close();
 }
 
-/// Rewrites model.safetensors of a checkpoint after `change` saw every tensor.
+/// Rewrites model.safetensors of a checkpoint with the tensors that `change` edited.
 inline void edit(const std::string& directory,
                  const std::function<void(std::vector<StoredTensor>&)>& change) {
   std::vector<StoredTensor> tensors = load(directory + "/model.safetensors");
@@ -46,8 +46,8 @@ inline void edit(const std::string& directory,
   store(directory + "/model.safetensors", tensors);
 }
 
-/// Experts one by one become fused, as transformers 5 holds them: [experts, 2 * width, hidden] with
-/// gate's rows before up's, and [experts, hidden, width]. Only of layers whose prefix
+/// Fuses the experts of a layer as transformers 5 stores them: [experts, 2 * width, hidden] with
+/// the rows of gate before up, and [experts, hidden, width]. Only for layers whose prefix
 /// ("model.layers.0.") passes `chosen`.
 inline void fuse(
     std::vector<StoredTensor>& tensors,
@@ -93,7 +93,7 @@ inline void fuse(
   tensors = std::move(kept);
 }
 
-/// The tensor of this name; a failure if there is none.
+/// The tensor of this name; fails the test if there is none.
 inline StoredTensor& named(std::vector<StoredTensor>& tensors, const std::string& name) {
   for (StoredTensor& tensor : tensors) {
     if (tensor.entry.name == name) return tensor;

@@ -1,4 +1,4 @@
-// Tensors of tests: owned memory with canaries around and between the rows.
+// Tensors for tests, which own memory with canaries around and between the rows.
 #pragma once
 
 #include <cmath>
@@ -14,9 +14,9 @@
 
 namespace hearth::test {
 
-/// A matrix whose rows lie `padding` elements apart. What is not an element is a canary: bytes 0xff,
-/// which read as NaN or -1, so an op that reads outside is seen in its results, and one that writes
-/// outside by `canaries_alive`. Elements start as canaries too.
+/// A matrix with `padding` elements between rows. All other bytes are canaries, 0xff, which read as
+/// NaN or -1. So reads outside show in results, and `canaries_alive` detects writes outside.
+/// Elements also start as 0xff.
 class Tensor {
  public:
   Tensor() = default;
@@ -61,7 +61,7 @@ class Tensor {
       default: HEARTH_CHECK(false, "test tensor: type");
     }
   }
-  /// Elements in row order.
+  /// Sets the elements, in row order.
   Tensor& assign(const std::vector<double>& elements) {
     HEARTH_CHECK(static_cast<int64_t>(elements.size()) == size(), "test tensor: assign");
     for (int64_t i = 0; i < size(); ++i) {
@@ -70,7 +70,7 @@ class Tensor {
     return *this;
   }
   Tensor& fill(double x) { return assign(std::vector<double>(static_cast<size_t>(size()), x)); }
-  /// Uniform in [-scale, scale), a pure function of name and index.
+  /// Fills with uniform values in [-scale, scale), a pure function of name and index.
   Tensor& fill_random(const std::string& name, double scale = 1) {
     const Random random(name_key(name), RandomSite::init);
     for (int64_t i = 0; i < size(); ++i) {
@@ -112,15 +112,15 @@ class Tensor {
 
   DType dtype_ = DType::f32;
   int64_t rows_ = 0, cols_ = 0, stride_ = 0;
-  // Of the default resource: op tests on a GPU put memory there that it reaches (test_gpu.h).
+  // Uses the default resource. Op tests on a GPU set it to pinned memory (test_gpu.h).
   std::pmr::vector<Line> lines_;
 };
 
 /// Tensors by name.
 using Tensors = std::map<std::string, Tensor>;
 
-/// Empty where `actual` equals `expected`: integers exactly, floats within `tolerance` times the
-/// root mean square of `expected`. Else a line that names the first and the worst element.
+/// Empty if `actual` equals `expected`: integers exactly, floats within `tolerance` *
+/// rms(expected). Else a line with the number of differences and the worst element.
 inline std::string difference(const Tensor& actual, const Tensor& expected, double tolerance) {
   if (actual.rows() != expected.rows() || actual.cols() != expected.cols()) return "other shape";
   double squares = 0;

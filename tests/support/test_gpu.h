@@ -1,6 +1,6 @@
-// The GPU that op tests run on. Tensors of tests then lie in pinned memory, which host and GPU reach
-// by the same address, and launches block (CUDA_LAUNCH_BLOCKING), so that tests read results as they
-// do on the host. Whole training steps in device memory are the parity tests' part.
+// The GPU of op tests. Test tensors are in pinned memory, at the same address for host and GPU, and
+// launches block (CUDA_LAUNCH_BLOCKING). So tests read results as on the host. The parity tests
+// cover whole training steps in device memory.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace hearth::test {
 
-/// Makes the op set "cuda" one of the tests' back ends. Empty, or why not: this build or this machine
-/// has none. The first call counts.
+/// Registers the op set "cuda" for tests. Returns an empty text, or the reason why this build or
+/// machine has none. Later calls return the first result.
 const std::string& register_gpu();
 
-/// The device, null where `register_gpu` found none.
+/// The device; null if `register_gpu` found none.
 Device* test_gpu();
 
 }  // namespace hearth::test

@@ -1,5 +1,5 @@
-// A stream with n workers and exactly the scratch that was declared, so that an op that takes more
-// fails: of the host, or of the GPU for its op set.
+// A stream with n workers and exactly the declared scratch memory, so an op that takes more fails.
+// On the host, or on the GPU for op set "cuda".
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 #include "device/device.h"
 #include "device/host_device.h"
 #include "ops/op_set.h"
-#ifdef HEARTH_TEST_GPU  // by linking support/test_gpu.cpp
+#ifdef HEARTH_TEST_GPU  // defined by linking support/test_gpu.cpp
 #include "support/test_gpu.h"
 #endif
 
@@ -16,7 +16,7 @@ namespace hearth::test {
 class TestStream {
  public:
   explicit TestStream(int workers = 1, ScratchNeed scratch = {}) { start(workers, scratch); }
-  /// For ops of this set.
+  /// A stream for ops of this set.
   TestStream(const OpSet& ops, int workers, ScratchNeed scratch) {
 #ifdef HEARTH_TEST_GPU
     if (ops.name() == "cuda") device_ = test_gpu();

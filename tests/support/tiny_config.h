@@ -7,7 +7,7 @@
 
 namespace hearth::test {
 
-/// config.json of two MoE layers of Qwen3-MoE, with some keys set otherwise.
+/// config.json of a Qwen3-MoE model with two MoE layers; `changes` overrides keys.
 inline std::string tiny_config(const JsonObject& changes = {}) {
   Json config = parse_json(R"({"model_type":"qwen3_moe","vocab_size":37,"hidden_size":24,
     "num_hidden_layers":2,"num_attention_heads":4,"num_key_value_heads":2,"head_dim":8,

@@ -1,5 +1,5 @@
-// A small random model in memory with everything that a schedule needs to run: for whole-model
-// checks in f32 and f64, on any back end.
+// A small random model in memory that can run schedules, for whole-model checks in f32 and f64 with
+// any op set.
 #pragma once
 
 #include <array>
@@ -23,8 +23,8 @@
 
 namespace hearth::test {
 
-/// Documents of these lengths, laid end to end; ids and labels drawn by `seed`, about a quarter of
-/// the labels not trained.
+/// Documents of these lengths, end to end. `seed` determines ids and labels; about a quarter of the
+/// labels are not trained.
 struct TinyBatch {
   std::vector<int32_t> ids, labels, positions, offsets{0};
 
@@ -51,7 +51,7 @@ struct TinyBatch {
   }
 };
 
-/// The devices of a run besides the host, and where blocks go.
+/// The devices besides the host, and a function that places blocks.
 struct TinyPlaces {
   std::vector<std::shared_ptr<Device>> devices;
   std::function<void(ParameterTable&)> place_blocks;
@@ -64,7 +64,7 @@ class TinyModel {
   RunSettings settings;
   const OpSet& ops;
 
-  /// `adapters`: targets that get low-rank pairs beside their trained weights.
+  /// `adapters`: targets that get adapters; their base weights are trained as well.
   TinyModel(const std::string& config, const OpSet& op_set, DType type, uint64_t seed = 1,
             const std::vector<std::string>& adapters = {}, const TinyPlaces& places = {})
       : ops(op_set), devices_{make_host_device(uint64_t{1} << 40)} {
@@ -97,7 +97,7 @@ class TinyModel {
     fill(seed);
   }
 
-  /// Weights large enough that routing is decided and every part matters; norms around one.
+  /// Weights large enough that routing is clear and every part matters; norm weights around one.
   void fill(uint64_t seed) {
     uint64_t tensor = 0;
     for (Tensor& t : table.tensors()) {
@@ -120,7 +120,7 @@ class TinyModel {
             tokens, longest,  micro_batches};
   }
 
-  /// An executor with memory of its own.
+  /// Makes an executor with its own memory.
   std::unique_ptr<Executor> executor(const Schedule& schedule, int workers = 1) {
     const Schedule* list[] = {&schedule};
     std::vector<Device*> devices;
@@ -137,10 +137,10 @@ class TinyModel {
     return executor;
   }
 
-  /// Of the newest executor.
+  /// The workspace of the newest executor.
   const Workspace& workspace() const { return *workspaces_.back(); }
 
-  /// Fills given values of micro-batch m; returns its shape.
+  /// Copies a batch into the inputs of micro-batch m; returns its shape.
   static BatchShape give(const Executor& executor, const TinyBatch& batch, int32_t m) {
     const auto copy = [&](Value value, const std::vector<int32_t>& from) {
       std::memcpy(executor.value(value, -1, m).raw(), from.data(), from.size() * 4);
@@ -155,7 +155,7 @@ class TinyModel {
     return {batch.tokens(), static_cast<int64_t>(batch.offsets.size()) - 1, 0};
   }
 
-  /// All copies of a role, byte by byte.
+  /// The bytes of all copies of a role.
   std::vector<std::byte> bytes(CopyRole role) const {
     std::vector<std::byte> all;
     for (const Tensor& t : table.tensors()) {
@@ -191,7 +191,7 @@ class TinyModel {
   std::vector<std::unique_ptr<Workspace>> workspaces_;
 };
 
-/// One in f32 on the CPU's op set, for tests that only plan.
+/// A shared model in f32 with op set "cpu", for tests that only plan.
 inline TinyModel& shared_tiny_model() {
   register_all_op_sets();
   static TinyModel tiny(tiny_config(), find_op_set("cpu"), DType::f32);

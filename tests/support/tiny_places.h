@@ -1,4 +1,4 @@
-// Placements of a model's blocks, for tests of lists over several places.
+// Placements of a model's blocks, for tests of schedules over several places.
 #pragma once
 
 #include "base/random.h"
@@ -8,8 +8,9 @@
 
 namespace hearth::test {
 
-/// Every part of every layer at one of `places` places by the seed. Gates stay with their attention,
-/// experts of a layer together, a tied head with the embedding, adapters with their bases.
+/// Puts every part of every layer at a random one of `places` places. Keeps routers with their
+/// attention, experts of a layer together, a tied head with the embedding, adapters with their
+/// bases.
 inline void place_at_random(ParameterTable& table, Place places, uint64_t seed) {
   const Random random(seed, RandomSite::shuffle, 3);
   const bool tied = table.tensor(table.head_weight()).slot == Slot::embedding;
@@ -23,7 +24,7 @@ inline void place_at_random(ParameterTable& table, Place places, uint64_t seed) 
   }
 }
 
-/// Virtual devices besides the host, with links as fast as memory.
+/// Makes virtual devices, with links as fast as memory.
 inline std::vector<std::shared_ptr<Device>> virtual_devices(int count) {
   std::vector<std::shared_ptr<Device>> devices;
   for (int i = 0; i < count; ++i) {

@@ -1,4 +1,4 @@
-// The words behind a command, split into options and operands.
+// Splits the words after a command into options and operands.
 #pragma once
 
 #include <string>
@@ -10,20 +10,20 @@
 
 namespace hearth {
 
-/// An option as it was given in one place, before its name is looked up.
+/// An option as the user gave it in one place, before its name is looked up.
 struct NamedValue {
-  ConfigEntry entry;  // key, texts or maps
+  ConfigEntry entry;  // key, and texts or maps
   std::string where;  // "--lr", "run.yaml:3: lr"
 };
 
 struct Arguments {
   std::vector<NamedValue> named;
   std::vector<std::string> operands;
-  std::vector<std::string> unknown;  // names, with their dashes
+  std::vector<std::string> unknown;  // names, with dashes
 };
 
-/// Knows the options of the command, those of other trainers where it takes a configuration, and
-/// those of later versions, so that their values are not taken for operands.
+/// Knows the options of the command, of later versions, and, if the command takes a configuration,
+/// of other trainers. So it does not take their values for operands.
 Arguments split_arguments(Command command, std::vector<std::string> words, Problems& problems);
 
 }  // namespace hearth

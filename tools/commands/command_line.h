@@ -1,4 +1,4 @@
-// From the arguments of the program, and a configuration file if one is named, to Options.
+// Parses the program's arguments, and a configuration file if one is named, into Options.
 #pragma once
 
 #include <optional>
@@ -12,13 +12,13 @@ namespace hearth {
 struct CommandLine {
   enum class Action { run, help, version };
   Action action = Action::run;
-  std::optional<Command> command;  // none: help of the program
-  Options options;                 // of `run`, with `recorded` filled for train and plan
-  std::vector<std::string> notes;  // for people: what the configuration says to no effect
+  std::optional<Command> command;  // none: the program's help
+  Options options;                 // for `run`; `recorded` is filled for train and plan
+  std::vector<std::string> notes;  // for people: settings of the configuration without effect
 };
 
-/// `arguments`: without the program's name. All problems are reported in one usage error; a file
-/// that is no configuration at all is an input error.
+/// `arguments`: without the program's name. Reports all problems in one usage error. Input error
+/// for a file that is not a configuration.
 CommandLine parse_command_line(const std::vector<std::string>& arguments);
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// The commands, one source file each: cmd_<name>.cpp.
+// The commands. Each is in its own file, cmd_<name>.cpp.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace hearth {
 
-/// Runs what the command line asks for; raises Error.
+/// Runs the command, or prints help or version. Raises Error.
 ExitCode run_command(const CommandLine& line);
 
 ExitCode run_train(const Options& options);
@@ -23,7 +23,7 @@ ExitCode run_verify(const Options& options);
 ExitCode run_init(const Options& options);
 ExitCode run_report(const Options& options);
 
-/// The settings of stderr for these options.
+/// The console settings for these options.
 ConsoleSettings console_settings(const Options& options);
 
 }  // namespace hearth

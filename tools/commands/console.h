@@ -1,5 +1,5 @@
-// What people see on stderr: a progress bar redrawn in place on a terminal, plain lines elsewhere
-// (no carriage return, no escape, so that logs stay readable).
+// Output on stderr: on a terminal, a progress bar redrawn in place; elsewhere plain lines, without
+// carriage returns or escapes, so logs stay readable.
 #pragma once
 
 #include <chrono>
@@ -12,20 +12,21 @@ namespace hearth {
 
 struct ConsoleSettings {
   bool quiet = false;     // warnings only
-  bool verbose = false;   // more numbers in a step's line, and lines beside the bar
-  int64_t log_every = 1;  // steps a line
-  bool terminal = false;  // bar; else lines
-  bool colour = false;    // escapes for colour; needs `terminal`
+  bool verbose = false;   // more numbers per step, and lines in addition to the bar
+  int64_t log_every = 1;  // steps per line
+  bool terminal = false;  // draw the bar; else print lines
+  bool colour = false;    // use colour escapes; needs `terminal`
   int width = 80;         // columns of the terminal
 };
 
-/// What stderr is: a terminal (unless TERM is "dumb"), its width, and colour unless NO_COLOR is set.
+/// Detects stderr: whether it is a terminal (not if TERM is "dumb"), its width, and colour unless
+/// NO_COLOR is set.
 ConsoleSettings console_settings(bool quiet, bool verbose, int64_t log_every);
 
 class Console : public Reporter {
  public:
   explicit Console(const ConsoleSettings& settings) : settings_(settings) {}
-  ~Console() override;  // ends the bar's line
+  ~Console() override;  // ends the line of the bar
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
 
@@ -42,12 +43,12 @@ class Console : public Reporter {
 
   ConsoleSettings settings_;
   double step_seconds_ = 0;  // smoothed
-  std::string under_way_;    // of progress
+  std::string under_way_;    // `what` of the current progress
   std::chrono::steady_clock::time_point began_, shown_;
-  std::string bar_;  // that stands in the current line; empty if none
+  std::string bar_;  // text of the bar on screen; empty if none
 };
 
-/// A step for people: "step 12/100  loss 2.3456  ...", without line break.
+/// A step as a line for people: "step 12/100 loss 2.3456 ...", without line break.
 std::string step_line(const StepMetrics& metrics, int64_t last, double seconds_left, bool verbose);
 /// "42s", "3m05s", "2h10m", "4d02h".
 std::string format_time_left(double seconds);

@@ -1,4 +1,4 @@
-// What a directory is: a checkpoint, an adapter, a saved state or a run directory.
+// Recognises a checkpoint, an adapter, a saved state or a run directory.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@ namespace hearth {
 
 enum class DirectoryKind : uint8_t { checkpoint, adapter, saved_state, run };
 
-/// By the files in it; input error when it is none of them, or no directory.
+/// Decides by the files in the directory, for a saved state also by its name. Input error if it is
+/// none of these kinds, or not a directory.
 DirectoryKind directory_kind(const std::string& path);
 
 }  // namespace hearth

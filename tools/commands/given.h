@@ -1,4 +1,4 @@
-// From names and texts, in flags or in a file, to options with their texts.
+// Looks up the names of flags or file keys in the option table.
 #pragma once
 
 #include <string>
@@ -14,25 +14,26 @@ struct Given {
   const Option* option = nullptr;
   std::string where;
   std::vector<std::string> texts;
-  bool foreign = false;  // under another trainer's name
+  bool foreign = false;  // given under another trainer's name
 };
 
-/// What one place (the flags, or the file) comes to.
+/// The options of one place: the flags, or the file.
 struct GivenPlace {
   std::vector<Given> given;
-  std::vector<std::string> notes;  // keys without effect, and null
+  std::vector<std::string> notes;  // about keys without effect and null values
 };
 
-/// Looks names up, translates those of other trainers, and adds what is wrong with them to
-/// `problems`. `dashes` stands before names in suggestions.
+/// Looks up names, translates names of other trainers, and adds errors to `problems`. `dashes`:
+/// prefix of names in suggestions.
 GivenPlace look_up(Command command, const std::vector<NamedValue>& named, const std::string& dashes,
                    Problems& problems);
-/// The keys of a configuration file, with their places.
+/// The keys of a configuration file, with their lines.
 std::vector<NamedValue> named_in_file(const std::string& path);
 
-/// What to say about a name that the command does not take.
+/// The message for a name that the command does not accept.
 std::string refusal(Command command, std::string_view name, const std::string& dashes);
-/// "; the nearest is --learning-rate (--lr)", with underscores if `name` has some; or where to look.
+/// "; the nearest is --learning-rate (--lr)", with underscores if `name` has any; else where to
+/// look.
 std::string suggestion(Command command, std::string_view name, const std::string& dashes);
 
 }  // namespace hearth

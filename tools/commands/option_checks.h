@@ -1,4 +1,4 @@
-// What no single option shows: missing ones, and those that contradict each other.
+// Checks of several options together: missing options and contradictions.
 #pragma once
 
 #include <vector>
@@ -8,16 +8,15 @@
 
 namespace hearth {
 
-/// Options of one place that say different things.
+/// Adds a problem if options of one place contradict each other.
 void check_contradictions(const std::vector<Given>& given, const Options& options,
                           Problems& problems);
 
-/// The options as they are resolved; also sets what follows from others.
+/// Checks the resolved options, and sets options that follow from others.
 void check_together(const CommandEntry& entry, const std::vector<Given>& flags, Options& options,
                     Problems& problems);
 
-/// Input errors for data that no command could read, known by their names: a directory, several
-/// files in one name.
+/// Input error for a data path that no command can read: a directory, or several files in one name.
 void check_data_paths(Command command, const Options& options);
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// Results on standard output.
+// Prints results to standard output.
 #pragma once
 
 #include <string_view>
@@ -7,11 +7,12 @@
 
 namespace hearth {
 
-/// The reader of standard output closed its end: the command ends without an error line.
+/// Thrown if the reader of standard output closed the pipe. The command then ends without an error
+/// line.
 struct ReaderGone {};
 
-/// Raise storage errors when standard output cannot be written (full disk), ReaderGone when a pipe
-/// has no reader any more.
+/// Raise a storage error if standard output cannot be written (full disk), ReaderGone if the pipe
+/// has no reader.
 void print(std::string_view text);
 void print_json(const Json& json);  // one document, indented, and a newline
 void flush_stdout();

@@ -1,12 +1,12 @@
-// hearth tokenize --data: samples as the trainer sees them.
+// hearth tokenize --data: prints samples as the trainer reads them.
 #pragma once
 
 #include "options/options.h"
 
 namespace hearth {
 
-/// JSON Lines with --json, else for people: the text with what is trained marked (by colour on a
-/// terminal). Row by row, as they are read.
+/// Prints JSON Lines with --json, else the text with trained parts marked (by colour on a
+/// terminal). Prints each row as it is read.
 void print_samples(const Options& options);
 
 }  // namespace hearth

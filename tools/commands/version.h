@@ -1,11 +1,11 @@
-// hearth --version: what was built, what it runs on, and the libraries in use.
+// hearth --version: the build, the machine, and the libraries in use.
 #pragma once
 
 #include <string>
 
 namespace hearth {
 
-/// What `hearth --version` prints.
+/// The output of `hearth --version`.
 std::string version_text();
 
 }  // namespace hearth

@@ -11,13 +11,13 @@ namespace hearth {
 
 struct ForeignDatasets {
   std::vector<std::string> files;
-  std::string format;  // of --format, where all that name one name the same; else empty
+  std::string format;  // for --format, if all datasets with a type agree; else empty
 };
 
-/// Whether maps may stand under this key (hyphens).
+/// Whether this key (with hyphens) may hold maps.
 bool is_dataset_key(const std::string& name);
 
-/// Adds a problem for each field without counterpart. `where` is the place of the key.
+/// Adds a problem for each field without counterpart. `where`: place of the key.
 ForeignDatasets translate_datasets(const ConfigEntry& entry, const std::string& where,
                                    Problems& problems);
 

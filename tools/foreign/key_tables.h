@@ -7,7 +7,7 @@ namespace hearth {
 
 using ForeignValues = std::vector<std::pair<std::string, std::string>>;
 
-// Values that ask for what is so anyway.
+// Values that have no effect here, because this program always behaves so.
 inline const ForeignValues kIfFalse{{"false", ""}, {"no", ""}, {"0", ""}, {"none", ""}};
 inline const ForeignValues kIfTrue{{"true", ""}, {"yes", ""}};
 inline const std::string kNoUpload =
@@ -15,7 +15,7 @@ inline const std::string kNoUpload =
 inline const std::string kReading =
     "rows are tokenized once, by all threads, and kept in the user's cache (data_cache)";
 
-std::vector<ForeignKey> foreign_keys_of_data();  // the model, what is trained of it, the rows
+std::vector<ForeignKey> foreign_keys_of_data();  // model, trained parts, rows
 std::vector<ForeignKey> foreign_keys_of_runs();  // batches, optimizer, memory, state, logs
 
 }  // namespace hearth

@@ -1,6 +1,6 @@
-// Keys of TRL (and transformers' TrainingArguments), axolotl and LLaMA-Factory that are no mere other
-// name of an option here (those are `aliases` in the option table): their values are mapped, or they
-// ask for what is the case anyway, or they have no counterpart, and then the table says what to do.
+// Translates configuration keys of TRL (and transformers' TrainingArguments), axolotl and
+// LLaMA-Factory. Mere other names of an option are `aliases` in the option table. For every other
+// key, this table maps its values, ignores it, or refuses it with advice.
 #pragma once
 
 #include <optional>
@@ -11,34 +11,35 @@
 
 namespace hearth {
 
-/// What becomes of a value that `values` does not name.
+/// Treatment of a value that is not in `values`.
 enum class OtherValue {
-  pass,    // the option judges it
-  ignore,  // no effect; `advice`, if there is one, is told as a note
-  refuse,  // a problem; `advice` says what to do
+  pass,    // pass it to the option
+  ignore,  // no effect; print `advice`, if any, as a note
+  refuse,  // an error; `advice` says what to do
 };
 
 struct ForeignKey {
-  std::string name;    // with hyphens; a * at the end stands for any characters
-  std::string option;  // that takes the mapped value; empty: none
-  /// Value there (in lower case), value here. An empty value here sets nothing: it is so anyway.
+  std::string name;    // with hyphens; a trailing * matches any characters
+  std::string option;  // the option for the mapped value; empty: none
+  /// Pairs: value there (in lower case), value here. An empty value here sets nothing.
   std::vector<std::pair<std::string, std::string>> values;
   OtherValue other = OtherValue::refuse;
   std::string advice;
-  bool commas = false;                     // one text holds several, separated by commas
-  std::vector<std::string> harmless = {};  // fields of a map that change nothing here
+  bool commas = false;                     // one text holds several values, separated by commas
+  std::vector<std::string> harmless = {};  // fields of a map without effect here
 };
 
 const std::vector<ForeignKey>& foreign_keys();
-/// By name, hyphens or underscores; a whole name before a pattern. nullptr if there is none.
+/// Finds a key by name, with hyphens or underscores. Prefers an exact name to a pattern. nullptr if
+/// there is none.
 const ForeignKey* find_foreign_key(std::string_view spelling);
 
-/// What a foreign key comes to.
+/// The translation of a foreign key.
 struct Translation {
-  std::string option;              // to set; empty: none
+  std::string option;              // option to set; empty: none
   std::vector<std::string> texts;  // its values
-  std::string note;                // for people; empty: nothing to say
-  std::string problem;             // empty: none
+  std::string note;                // for people; may be empty
+  std::string problem;             // error; empty: none
 };
 Translation translate(const ForeignKey& key, const std::vector<std::string>& texts);
 

@@ -8,14 +8,14 @@
 
 namespace hearth {
 
-/// A command as the help shows it.
+/// A command in the help.
 struct CommandEntry {
   Command command;
   std::string name;
   std::string operand;  // "DIR", "[CONFIG.yaml]", "" for none
   std::string summary;
-  std::vector<std::string> required;     // options
-  std::vector<std::string> one_of = {};  // options of which exactly one is given
+  std::vector<std::string> required;     // required options
+  std::vector<std::string> one_of = {};  // exactly one of these options is required
 };
 const std::vector<CommandEntry>& command_table();
 const CommandEntry& entry_of(Command command);

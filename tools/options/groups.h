@@ -1,5 +1,5 @@
-// The groups of the option table, in the order of the help: one source file each. A new option goes
-// into the file of its group.
+// The groups of the option table, in the order of the help. Each group has a source file, for its
+// options.
 #pragma once
 
 #include <vector>
@@ -18,7 +18,7 @@ void add_state(std::vector<Option>& table);
 void add_generation(std::vector<Option>& table);
 void add_output(std::vector<Option>& table);
 
-// Sets of commands that many options share.
+// Common sets of commands.
 inline constexpr CommandSet kTraining{Command::train, Command::plan};
 inline constexpr CommandSet kOnData{Command::train, Command::plan, Command::eval};
 inline constexpr CommandSet kRows{Command::train, Command::plan, Command::eval, Command::tokenize};

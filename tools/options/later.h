@@ -1,4 +1,4 @@
-// What the contract of the command line names and this version does not have.
+// Options and commands of the command-line contract that this version does not have.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace hearth {
 
-/// What the contract of the command line names and this version does not have: exit 2, "not in this
-/// version". An entry leaves here when its option or command comes.
+/// An option for a later version. Using it is an error: exit 2, "not in this version". Remove the
+/// entry when the option arrives.
 struct LaterOption {
   std::string name;
   bool flag = false;  // takes no value

@@ -1,4 +1,4 @@
-// Finding options in their table.
+// Finds options in the option table.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace hearth {
 
-/// By name or alias, written with hyphens or underscores; nullptr if there is none.
+/// Finds an option by name or alias, with hyphens or underscores; nullptr if there is none.
 const Option* find_option(std::string_view spelling);
 /// Every option of `train` with its value, in table order (TrainConfig::recorded).
 std::vector<TrainConfig::Recorded> recorded_options(const Options& options);
 
-/// Hyphens for underscores.
+/// Replaces underscores by hyphens.
 std::string with_hyphens(std::string_view name);
 
 }  // namespace hearth

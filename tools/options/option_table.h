@@ -1,5 +1,5 @@
-// The one table of all options: flags, `--help`, YAML keys and the recorded configuration come from
-// it and from nowhere else.
+// The table of all options, the only source of flags, `--help`, YAML keys and the recorded
+// configuration.
 #pragma once
 
 #include <cstdint>
@@ -27,43 +27,43 @@ class CommandSet {
   uint32_t bits_ = 0;
 };
 
-/// What an option means to some commands, if that is not what it means to `train`.
+/// The help of an option for commands where it means something else than for `train`.
 struct HelpFor {
   CommandSet commands;
   std::string help;
-  std::string default_text = {};  // empty: that of the option
-  std::string placeholder = {};   // empty: that of the value
+  std::string default_text = {};  // empty: the option's
+  std::string placeholder = {};   // empty: the value's
 };
 
-/// Another option, as one option needs or excludes it.
+/// Another option that an option needs or excludes.
 struct Relation {
   std::string option;
-  std::string value = {};  // empty: any but the default
-  std::string why = {};    // for people; empty: nothing to say
+  std::string value = {};  // empty: any value but the default
+  std::string why = {};    // reason, for people; may be empty
 };
 
 struct Option {
   std::string name;   // with hyphens; underscores are accepted everywhere
   std::string group;  // headline in the help
   CommandSet commands;
-  CommandSet idle = {};   // also accept it, without effect, as their help says
-  CommandSet later = {};  // will take it: not in this version
+  CommandSet idle = {};   // commands that accept it without effect
+  CommandSet later = {};  // commands that take it in a later version
   OptionValue value;
   std::string unit = {};
   std::string help = {};
-  std::string default_text = {};       // if the default is a rule; else the value's own is shown
-  std::vector<HelpFor> help_for = {};  // in place of `help`
-  // Hold if the option has another value than its default, among the options of the command.
-  std::vector<Relation> needs = {};     // one of these
-  std::vector<Relation> excludes = {};  // all of these
-  bool hidden = false;      // accepted, but absent from --help: it has no effect in this version
-  bool may_change = false;  // on resume
+  std::string default_text = {};       // if the default is a rule; else help shows the value
+  std::vector<HelpFor> help_for = {};  // replaces `help`
+  // Apply if the option differs from its default. Only options of the same command count.
+  std::vector<Relation> needs = {};     // at least one of these
+  std::vector<Relation> excludes = {};  // none of these
+  bool hidden = false;                  // accepted, but not in --help, because it has no effect yet
+  bool may_change = false;              // a resume may change it
   std::vector<std::string> aliases = {};  // names in TRL, axolotl and LLaMA-Factory, with hyphens
 
   bool taken_by(Command command) const {
     return commands.contains(command) || idle.contains(command);
   }
-  /// What the help of a command says of it.
+  /// The help of the option for a command.
   HelpFor help_of(Command command) const;
 };
 

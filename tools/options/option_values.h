@@ -1,4 +1,4 @@
-// Kinds of option values: how a text becomes a member of Options and back.
+// Kinds of option values: convert texts to members of Options and back.
 #pragma once
 
 #include <cstdint>
@@ -31,21 +31,21 @@ enum class OptionKind : uint8_t {
 struct OptionValue {
   OptionKind kind = OptionKind::text;
   std::string placeholder;  // for help: "N", "DIR", "on|off"; empty for a flag
-  std::string range;        // for help, empty where any text will do
-  /// Sets the member. A list takes any number of texts, a pair two, everything else one. Returns what
-  /// is wrong with them ("expected ..., found ..."), nullopt if nothing; then the member is set.
+  std::string range;        // for help; empty if any text is valid
+  /// Sets the member from texts: any number for a list, two for a pair, else one. Returns an error
+  /// ("expected ..., found ..."), or nullopt if the member was set.
   std::function<std::optional<std::string>(Options&, const std::vector<std::string>&)> set;
-  /// The member as YAML on one line, "null" when unset; `set` reads it back from a YAML file.
+  /// The member as YAML on one line, "null" if unset; `set` can read it back.
   std::function<std::string(const Options&)> get;
 };
 
 inline constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 
 OptionValue text_value(std::string Options::*member, std::string placeholder);
-/// Any number of texts; `commas`: one text may hold several, separated by commas.
+/// Any number of texts. `commas`: one text may hold several values, separated by commas.
 OptionValue list_value(std::vector<std::string> Options::*member, std::string placeholder,
                        bool commas = false);
-/// Two texts behind one name.
+/// Two texts after one name.
 OptionValue pair_value(std::vector<std::string> Options::*member, std::string placeholder);
 OptionValue integer_value(int64_t Options::*member, int64_t least, int64_t most = kNoLimit);
 OptionValue integer_value(int Options::*member, int least, int most);
@@ -57,7 +57,7 @@ OptionValue seed_value(uint64_t Options::*member);
 OptionValue size_value(uint64_t Options::*member);
 OptionValue interval_value(Interval Options::*member);
 
-/// Bounds of a number; each belongs to the range unless it is open.
+/// Bounds of a number. The range includes a bound unless it is open.
 struct NumberRange {
   double least = 0;
   double most = std::numeric_limits<double>::infinity();
@@ -69,12 +69,12 @@ OptionValue share_or_count_value(double Options::*member);
 OptionValue number_value(double Options::*member, NumberRange range);
 OptionValue number_value(std::optional<double> Options::*member, NumberRange range);
 
-/// Given by its name alone, or with on, off, true or false.
+/// A name without a value, or with on, off, true or false.
 OptionValue flag_value(bool Options::*member);
 /// on or off (true, false).
 OptionValue switch_value(bool Options::*member);
 
-/// One of the names; `later` are names that the contract has and this version has not.
+/// One of the names. `later`: names for a later version, which are an error now.
 OptionValue choice_value(std::vector<std::string> names, std::vector<std::string> later,
                          std::function<void(Options&, size_t)> set,
                          std::function<size_t(const Options&)> get);

@@ -1,4 +1,4 @@
-// What one call of the program was asked to do: the option table fills it, the commands read it.
+// The options of one call of the program. The option table fills them, the commands read them.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,17 @@ enum class Command : uint8_t {
   plan,
   inspect,
   tokenize,
-  export_,  // as export is a keyword
+  export_,  // `export` is a C++ keyword
   verify,
   init,
   report
 };
 
-/// The options of all commands; each command reads those that the table gives it.
+/// The options of all commands. Each command reads only its options in the table.
 struct Options : TrainConfig, GenerateOptions {
   std::string operand;  // CONFIG.yaml, DIR or FILE
 
-  // Without effect in this version: recorded, and accepted from older configurations.
+  // No effect in this version; recorded, and accepted from older configurations.
   std::string parallel = "single";
   int64_t logical_shards = 1;
   bool deterministic = false;
@@ -35,8 +35,8 @@ struct Options : TrainConfig, GenerateOptions {
   std::optional<int64_t> batch_tokens;  // sets grad_accum
 
   std::string from_state;            // export
-  bool layout_given = false;         // export: else that of the run
-  std::vector<std::string> compare;  // report: two run directories
+  bool layout_given = false;         // export: --adapter-layout was given; else the run's
+  std::vector<std::string> compare;  // report: the two run directories
 
   // init
   std::string model_config;

@@ -1,4 +1,4 @@
-// What is wrong with a configuration: gathered, and told at once.
+// Collects the errors of a configuration, to report them together.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace hearth {
 
-/// Several problems of one configuration: a usage error that `main` prints a line a problem.
+/// Several problems of one configuration: a usage error that `main` prints as one line per problem.
 class ConfigurationError : public Error {
  public:
   explicit ConfigurationError(std::vector<std::string> problems);
-  /// Each fit to be shown.
+  /// Each is safe to print.
   const std::vector<std::string>& problems() const { return problems_; }
 
  private:
@@ -22,14 +22,14 @@ class ConfigurationError : public Error {
 class Problems {
  public:
   void add(const std::string& problem) { list_.push_back(problem); }
-  /// Whether there are so many that a further one is counted, not told.
+  /// Whether further problems will only be counted, not shown.
   bool many() const { return list_.size() >= kMostTold; }
   /// Raises a usage error for one problem, a ConfigurationError for more.
   void raise() const;
 
  private:
   static constexpr size_t kMostTold = 100;
-  /// The first of them, and how many are left out.
+  /// The first kMostTold problems, and the number of omitted ones.
   std::vector<std::string> told() const;
 
   std::vector<std::string> list_;

@@ -1,4 +1,4 @@
-// How the user writes the settings that messages of the rooms below speak of.
+// The user's spelling of settings, for messages of src/.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace hearth {
 
-/// The option that sets it, without dashes.
+/// The name of the option, without dashes.
 std::string option_of(Setting setting);
-/// The flag: "--seq-len". What `main` gives to spell_settings_by.
+/// The flag: "--seq-len". `main` passes this function to spell_settings_by.
 std::string flag_of(Setting setting);
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// Values with a grammar of their own.
+// Values with their own grammar.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace hearth {
 
-/// Steps of the warm-up; of a number below 1 it says that --warmup-ratio takes that.
+/// Warm-up steps. For a number below 1, the error proposes --warmup-ratio.
 OptionValue warmup_value(int64_t most);
-/// 1; more are not in this version.
+/// Only 1 in this version.
 OptionValue logical_shards_value();
-/// A list of devices, as device/device_list.h reads it.
+/// A list of devices, parsed by device/device_list.h.
 OptionValue devices_value();
-/// all, or the share of experts as top:25%; 0 for all.
+/// `all` (stored as 0), or a share of experts: top:25%.
 OptionValue experts_value(double Options::*percent);
 /// A day, YYYY-MM-DD.
 OptionValue date_value(std::string Options::*member);

@@ -1,4 +1,4 @@
-// "Did you mean": the nearest of some names.
+// "Did you mean": finds the nearest name.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace hearth {
 
-/// The candidate that takes the fewest edits (a letter added, left out, changed, or two neighbours
-/// swapped), the first of equals; empty when even that one is mostly different.
+/// The candidate with the fewest edits (insert, delete, change a letter, or swap two neighbours),
+/// the first on ties. Empty if even the best differs in most letters.
 std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates);
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// What the kinds of option values are made of. Private to option_values.cpp and special_values.cpp.
+// Helpers of option_values.cpp and special_values.cpp. Private to them.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ inline std::string unexpected(const std::string& expected, std::string_view foun
   return "expected " + expected + ", found " + quoted(found);
 }
 
-/// A value with one text.
+/// Wraps the setter of a value that takes exactly one text.
 template <class Set>
 auto single(Set set) {
   return [set](Options& options, const std::vector<std::string>& texts) -> Problem {

@@ -1,4 +1,4 @@
-// libcublasLt, loaded when the program runs: the program starts where it is absent.
+// libcublasLt, loaded at run time, so that the program also starts without it.
 #pragma once
 
 #include <cublasLt.h>
@@ -7,7 +7,7 @@
 
 namespace hearth::HEARTH_GPU {
 
-/// The functions used. All are there or none.
+/// The functions that we use. Either all are present or none.
 struct CublasLt {
   decltype(&cublasLtCreate) create = nullptr;
   decltype(&cublasLtGetVersion) get_version = nullptr;
@@ -22,11 +22,11 @@ struct CublasLt {
   decltype(&cublasLtMatmulPreferenceSetAttribute) preference_set = nullptr;
   decltype(&cublasLtMatmulAlgoGetHeuristic) heuristic = nullptr;
 
-  std::string problem;  // why they are not there; empty: they are
-  std::string found;    // the file
+  std::string problem;  // why the functions are absent; empty: present
+  std::string found;    // the library's file
 };
 
-/// Loaded at the first call, from where library_search.h looks.
+/// Loaded at the first call (library_search.h).
 const CublasLt& cublaslt();
 
 }  // namespace hearth::HEARTH_GPU

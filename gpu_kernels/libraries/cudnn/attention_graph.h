@@ -1,5 +1,5 @@
-// One attention as a graph of cuDNN's frontend, whose headers only the source sees: they take a minute
-// to compile.
+// One attention op as a graph of cuDNN's frontend. Only the .cpp includes the frontend's headers,
+// which take a minute to compile.
 #pragma once
 
 #include <compare>
@@ -11,7 +11,7 @@
 
 namespace hearth::HEARTH_GPU {
 
-/// What a graph is built for: numbers of rows and sequences are the largest.
+/// What a graph is built for. Numbers of rows and sequences are upper bounds.
 struct AttentionGraphShape {
   bool backward = false;
   int64_t heads = 0, kv_heads = 0, head_dim = 0, window = 0;
@@ -21,8 +21,8 @@ struct AttentionGraphShape {
   auto operator<=>(const AttentionGraphShape&) const = default;
 };
 
-/// Device memory. bf16 but for log_sum, f32. Forward reads q, k, v and writes out and log_sum; backward
-/// reads all of these and dout and writes dq, dk, dv.
+/// Device memory; all bf16, except log_sum, which is f32. Forward reads q, k, v and writes out and
+/// log_sum. Backward reads these five and dout, and writes dq, dk, dv.
 struct AttentionGraphData {
   const void *q = nullptr, *k = nullptr, *v = nullptr, *dout = nullptr;
   void *out = nullptr, *log_sum = nullptr;
@@ -33,14 +33,14 @@ struct AttentionGraphData {
 
 class AttentionGraph {
  public:
-  /// For the device of a cudnnHandle_t. `cudnn()` has no problem.
+  /// For the device of a cudnnHandle_t. Requires that `cudnn()` has no problem.
   AttentionGraph(void* handle, const AttentionGraphShape& shape);
-  /// For a device that need not be there, described in the JSON of cuDNN's device properties and by its
-  /// architecture (90 is sm_90); it cannot run.
+  /// For a device that may be absent, given by the JSON of cuDNN's device properties and its
+  /// architecture (90 is sm_90). Such a graph cannot run.
   AttentionGraph(const std::string& device, int architecture, const AttentionGraphShape& shape);
   ~AttentionGraph();
 
-  /// Why it cannot be computed; empty: it can.
+  /// Why cuDNN cannot compute the graph; empty: it can.
   const std::string& problem() const { return problem_; }
   int64_t workspace_bytes() const { return workspace_; }
   /// Enqueues on the handle's stream.

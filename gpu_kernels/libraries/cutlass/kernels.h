@@ -1,5 +1,5 @@
-// The kernels that CUTLASS gives, one a file because each takes a minute to compile: for compute
-// capability 9.0 (hopper, whose machine code runs there alone) and for 8.x (ampere).
+// Kernels from CUTLASS, one per file because each takes a minute to compile. hopper: compute
+// capability 9.0 only. ampere: 8.x.
 #pragma once
 
 #include <string>
@@ -14,14 +14,15 @@ struct CutlassLaunch {
   int groups = 0;
   int multiprocessors = 0;  // of the device
   bool accumulate = false;
-  void* workspace = nullptr;  // of kCutlassWorkspace bytes; holds tensor maps, so 128-byte aligned
+  void* workspace = nullptr;  // kCutlassWorkspace bytes, 128-byte aligned for tensor maps
   void* stream = nullptr;
 };
 
-/// Of what a kernel keeps for each block, on devices of any number of multiprocessors today.
+/// Bytes for a kernel's data per block, enough for the number of multiprocessors of current
+/// devices.
 constexpr size_t kCutlassWorkspace = size_t{1} << 20;
 
-/// Enqueues; what CUTLASS says of a failure, empty for none.
+/// Enqueues the product. Returns CUTLASS's error text; empty: success.
 using CutlassRun = std::string (*)(const CutlassLaunch&);
 
 std::string hopper_forward(const CutlassLaunch& launch);

@@ -1,4 +1,4 @@
-// Which part of a rendered chat is trained.
+// Chooses which parts of a rendered chat are trained.
 #pragma once
 
 #include <cstdint>
@@ -12,36 +12,40 @@
 
 namespace hearth {
 
-/// `--train-on`: the turns of the assistant; the last of them; what answers the prompt (without a
-/// prompt part: the last turn); everything. automatic: what suits the kind of row (for a chat
-/// without a prompt part the turns of the assistant, with one the completion).
+/// `--train-on`:
+/// assistant: all turns of the assistant.
+/// last: the last of these turns.
+/// completion: everything after the prompt, or the last turn if the row has no prompt part.
+/// all: everything.
+/// automatic: completion if the row has a prompt part, else assistant.
 enum class TrainOn : uint8_t { automatic, assistant, last, completion, all };
 
-/// A chat as text, and the spans of it whose tokens are trained, in order, apart, none empty.
+/// A chat as text, and the spans whose tokens are trained: in order, disjoint, not empty.
 struct TrainedChat {
   std::string text;
   std::vector<TextSpan> trained;
-  std::string note;  // what a user should know once, the same for all rows that have it; or empty
+  std::string note;  // for the user, shown once for all rows with the same note; may be empty
 };
 
-/// Of a chat's renderings together: seconds.
+/// Limit on the template steps of all renderings of one chat; takes seconds.
 inline constexpr int64_t kMostSteps = 200'000'000;
 
-/// The rule: where the template has {% generation %} tags, what they mark. Else the span of turn i
-/// goes from the end of render(messages[:i], generation prompt) to the end of
-/// render(messages[:i+1]), if that is how the whole text begins; where the prompt is not a prefix
-/// (it opens a reasoning block), from where the two part, if render(messages[:i]) is one. Where the
-/// template rewrites earlier turns, what its loop wrote for the turn in the whole text, less the
-/// header (the generation prompt as far as it agrees), with a note.
+/// The first rule that applies gives the span of turn i:
+/// 1. {% generation %} tags: the text that they mark.
+/// 2. If render(messages[:i+1]) is a prefix of the whole text: from the end of render(messages[:i],
+/// generation prompt) to the end of that prefix. If the prompt is not a prefix (it may open a
+/// reasoning block) but render(messages[:i]) is: from the first difference.
+/// 3. If the template rewrites earlier turns: the text that its loop wrote for the turn, without
+/// the header that agrees with the generation prompt. Adds a note.
 ///
-/// Input error that starts with `where`: no turn of the assistant, a template that raises, and a
-/// turn that cannot be told apart; then the message says that `--train-on last` works. (It refuses
-/// one thing alone: words of others within the last turn, whose own words stand nowhere as given.)
+/// Input error that starts with `where`: no turn of the assistant, a template that raises, or a
+/// turn whose span is unclear. In the last case the message proposes `--train-on last`. That mode
+/// fails only if the last turn contains text of other turns and its own text is not found.
 TrainedChat render_trained(const ChatTemplate& chat_template, const Chat& chat, TrainOn train_on,
                            const std::string& where, int64_t steps = kMostSteps);
 
-/// Whether the last trained token ends a turn: it is one of `ends`, or only white space follows one
-/// that is. True without a trained token. Labels stand beside their ids.
+/// Whether the last trained token is one of `ends`, or white space after one of `ends`. True if no
+/// token is trained. Labels are not shifted: labels[i] belongs to ids[i].
 bool ends_turn(std::span<const int32_t> ids, std::span<const int32_t> labels,
                std::span<const int32_t> ends, const Tokenizer& tokenizer);
 

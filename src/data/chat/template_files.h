@@ -1,5 +1,4 @@
-// Where the chat templates of a model stand, how a result carries them, and the special tokens that
-// they may name.
+// Finds the chat templates and special tokens of a model, and writes templates into a result.
 #pragma once
 
 #include <string>
@@ -17,27 +16,27 @@ struct TemplateSource {
   std::string text;
 };
 
-/// The rule of ChatTemplate: one source under the name "default" for a choice, else all that the
-/// model has. Never empty.
+/// Searches as ChatTemplate does. A choice gives one source named "default", else returns all
+/// templates of the model. Never empty.
 std::vector<TemplateSource> find_templates(const TemplateOptions& options);
 
-/// The templates that a result carries in place of its base's: the --chat-template of the run, or
-/// those of the adapter that it went on from. Empty: the base's own.
+/// The templates that replace the base's in a result: the --chat-template of the run, or the
+/// templates of the adapter that the run continued. Empty: the base's own templates.
 std::vector<TemplateSource> carried_templates(const TemplateOptions& options);
 
-/// The files by which a result of the base in `model` carries these templates: chat_template.jinja and
-/// additional_chat_templates/, which transformers prefers, and the same in tokenizer_config.json for
-/// readers that know nothing else. No other template of the base is left to contradict them. Nothing
-/// for no templates.
+/// The file changes that put these templates into a result of the base in `model`:
+/// chat_template.jinja and additional_chat_templates/, which transformers prefers, and
+/// tokenizer_config.json for older readers. Removes the base's other templates. No templates: no
+/// changes.
 FileChanges template_changes(const std::vector<TemplateSource>& templates, const std::string& model,
                              bool follow_links);
 
-/// Templates in saved state. Reading: a storage error that starts with `where`.
+/// Templates in saved state. Reading throws a storage error that starts with `where`.
 Json templates_json(const std::vector<TemplateSource>& templates);
 std::vector<TemplateSource> read_templates(const Json& list, const std::string& where);
 
-/// bos_token, eos_token, ... of tokenizer_config.json (in files of older versions also of
-/// special_tokens_map.json) as an object of texts.
+/// bos_token, eos_token, ... as an object of texts: from tokenizer_config.json, and for older
+/// models also from special_tokens_map.json.
 Json find_special_tokens(const TemplateOptions& options);
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// Where the turns of a chat stand in its text: the rules of mask.h, one by one.
+// Finds the turns of a chat in its text, by the rules of mask.h.
 #pragma once
 
 #include <cstdint>
@@ -11,50 +11,52 @@
 
 namespace hearth {
 
-/// Renders the beginnings of one chat and compares them. All renderings together have `steps` steps
-/// of the template's evaluation. What a template raises for a beginning only means that nothing is
-/// known by it.
+/// Renders prefixes of one chat and compares them. All renderings share a budget of `steps`
+/// template steps. If the template raises for a prefix, the rules that need this prefix do not
+/// apply.
 class TurnFinder {
  public:
   TurnFinder(const ChatTemplate& chat_template, const Chat& chat, const std::string& where,
              int64_t steps);
 
-  /// The first `count` messages; null when the template raises.
+  /// The text of the first `count` messages; null if the template raises.
   const std::string* text_of(size_t count, bool prompt);
   const RenderedChat& whole() const { return whole_; }
 
-  /// Turn i of a text that begins with render(messages[:i+1]): from the end of the prompt before
-  /// it, or from where the prompt and the text part.
+  /// Turn i, if the whole text begins with render(messages[:i+1]). It begins at the end of the
+  /// prompt before it, or where prompt and text first differ.
   std::optional<TextSpan> by_prefix(size_t i);
-  /// The same for all that follows the first `i` messages.
+  /// Where everything after the first `i` messages begins, by the same rule.
   std::optional<size_t> begin_by_prefix(size_t i, const std::string& text);
-  /// What the template's loop wrote in the turn, less what agrees with the generation prompt.
+  /// The text that the template's loop wrote for the turn, without its common prefix with the
+  /// generation prompt.
   std::optional<TextSpan> by_piece(size_t i, const RenderedChat& of);
-  /// The last message of messages[:i+1], from where the text changes with its content on. No value
-  /// where the template raises for such a beginning or for another content.
+  /// The last message of messages[:i+1]: from the first byte that changes with its content to the
+  /// end. No value if the template raises for this prefix or for the changed content.
   std::optional<TextSpan> by_difference(size_t i);
-  /// The last place of the whole text where the content of turn i stands, apart from what the other
-  /// messages say; to the end of the text, if the turn is the last and nobody's words follow.
+  /// The last occurrence of turn i's content in the whole text that does not overlap the content of
+  /// other messages. Extends to the end of the text if the turn is the last message and no other
+  /// content follows.
   std::optional<TextSpan> by_content(size_t i);
 
-  /// Whether words of messages before `end` that the assistant did not write stand in these spans
-  /// of the whole text. `unknown`: the text is another one when their words change.
+  /// Whether these spans of the whole text contain content of other roles' messages before `end`.
+  /// `unknown`: the rest of the text depends on that content.
   enum class Words { apart, inside, unknown };
   Words foreign_words(const std::vector<TextSpan>& spans, size_t end);
 
-  /// No steps are left for more renderings: what is not known has this reason.
+  /// Whether the step budget ran out, which explains missing results.
   bool exhausted() const { return steps_ < 0; }
   int64_t steps_left() const { return steps_; }
 
-  /// By by_prefix: the text of the messages up to turn i is no beginning of the whole text.
+  /// Whether the text of the messages up to turn i is not a prefix of the whole text.
   bool rewrites(size_t i);
 
  private:
   std::optional<std::string> try_render(std::span<const Json> messages);
-  /// Where in the whole text the middles of the contents of these messages stand, in order; no
-  /// value where that cannot be told.
+  /// Offsets in the whole text of the middle of each of these messages' contents, in order of the
+  /// text. No value if they cannot be determined.
   std::optional<std::vector<size_t>> middles_of(const std::vector<bool>& which);
-  /// Where the contents of all messages but i stand, as far as they are found.
+  /// The spans of the contents of all messages except i, as far as they are found.
   std::vector<TextSpan> contents_but(size_t i);
 
   const ChatTemplate& template_;

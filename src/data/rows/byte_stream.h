@@ -1,4 +1,4 @@
-// The bytes of a data file or of standard input, unpacked on the way.
+// The bytes of a data file or of standard input, decompressed.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,27 @@
 
 namespace hearth {
 
-/// The end of a file's name from its last dot on, in lower case; empty without one.
+/// A file name from its last dot, in lower case; empty without a dot.
 std::string extension_of(const std::string& path);
 
-/// A data file's name for people: "standard input" for -.
+/// The name of a data file in messages: "standard input" for -.
 std::string shown_name(const std::string& path);
 
-/// Reads once, from start to end, in pieces. gzip and zstd are known by their first bytes.
+/// Reads once, from start to end, in pieces. Recognises gzip and zstd by their first bytes.
 class ByteStream {
  public:
-  /// `-` is standard input. Input error for what is no regular file, for a Git LFS pointer, a pickle,
-  /// Parquet and Arrow (by name too), and for a name that ends in .gz or .zst without reason.
+  /// `-` is standard input. Input error for anything but a regular file, and for an uncompressed
+  /// file named .gz or .zst. Input error for other formats: Git LFS pointer, pickle, xz, bzip2,
+  /// Parquet, Arrow; also CSV, Parquet and Arrow by name.
   explicit ByteStream(const std::string& path);
 
-  /// Appends up to `most` unpacked bytes to `text`; false at the end. Input error for a packed file
-  /// that is damaged or cut off.
+  /// Appends up to `most` decompressed bytes to `text`; false at the end. Input error if a
+  /// compressed file is damaged or truncated.
   bool append_to(std::string& text, size_t most);
 
-  const std::string& name() const { return name_; }   // for people
-  uint64_t bytes_read() const { return offset_; }     // of the file, packed
-  Digest digest() const { return hasher_.digest(); }  // of these
+  const std::string& name() const { return name_; }   // for messages
+  uint64_t bytes_read() const { return offset_; }     // of the file, before decompression
+  Digest digest() const { return hasher_.digest(); }  // of the bytes read
 
  private:
   size_t read_file(char* target, size_t most);
@@ -42,8 +43,8 @@ class ByteStream {
   std::optional<InputFile> file_;  // none: standard input
   uint64_t offset_ = 0;
   Hasher hasher_;
-  std::string piece_;      // of the file
-  std::string_view left_;  // of the piece: not given out, or not unpacked yet
+  std::string piece_;      // of the file, compressed
+  std::string_view left_;  // rest of piece_ that is not consumed yet
   std::unique_ptr<Unpacker> decoder_;
   bool unpacked_any_ = false;
 };

@@ -1,4 +1,4 @@
-// Rows of chats in the forms that datasets have, as one form: messages for a template.
+// Converts the chat rows of common datasets to one form: messages for a template.
 #pragma once
 
 #include <string>
@@ -16,14 +16,15 @@ Chat read_messages_row(const Json& row, const std::string& where);
 /// {"prompt": [...], "completion": [...], "tools"?: [...]} with lists of messages.
 Chat read_completion_row(const Json& row, const std::string& where);
 
-/// {"instruction", "input"?, "output", "system"?, "history"?: [[user, assistant], ...]}: the user
-/// says instruction and input, with a line break between where both are there. (LLaMA-Factory's
-/// rule; the answers in the history are turns as the output is.)
+/// {"instruction", "input"?, "output", "system"?, "history"?: [[user, assistant], ...]}. Joins
+/// instruction and input with a line break into one user message, as LLaMA-Factory does. The
+/// answers in the history become turns of the assistant.
 Chat read_alpaca_row(const Json& row, const std::string& where);
 
-/// {"conversations": [{"from", "value"}, ...], "system"?, "tools"?}. Those who speak: human or user,
-/// gpt or assistant, system, function_call (its value the JSON of one call or a list of them, each
-/// {"name", "arguments"}), observation or tool. Entries with role and content are messages.
+/// {"conversations": [{"from", "value"}, ...], "system"?, "tools"?}. `from` is human or user, gpt
+/// or assistant, system, function_call, observation or tool. The value of function_call is JSON:
+/// one call {"name", "arguments"}, or a list of calls. Accepts entries with role and content as
+/// messages.
 Chat read_sharegpt_row(const Json& row, const std::string& where);
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// Unpacking of gzip and zstd, in pieces.
+// Decompresses gzip and zstd, in pieces.
 #pragma once
 
 #include <memory>
@@ -8,25 +8,24 @@
 
 namespace hearth {
 
-/// A packed stream that is fed and drained piece by piece; memory does not grow with it.
+/// Decompresses a stream piece by piece; memory does not grow with the stream.
 class Unpacker {
  public:
   virtual ~Unpacker() = default;
-  /// Takes bytes from the front of `packed` and puts unpacked ones at the front of `room`, both of
-  /// which shrink. With nothing left to take it gives out what it still holds. Input error that
-  /// names the file for a damaged stream.
+  /// Decompresses from the front of `packed` to the front of `room`, and shrinks both. If `packed`
+  /// is empty, writes the bytes that it still holds. Input error that names the file for a damaged
+  /// stream.
   virtual void decode(std::string_view& packed, std::span<char>& room) = 0;
-  /// Whether the stream may end here: every member or frame so far is whole.
+  /// Whether the stream may end here: every member or frame so far is complete.
   virtual bool at_end() const = 0;
 };
 
-/// Largest window of a zstd frame that is read, as a power of two: 128 MiB, the limit of the zstd
-/// program too.
+/// Log2 of the largest zstd window that is accepted: 128 MiB, as in the zstd program.
 inline constexpr int kZstdWindowLog = 27;
 
-/// By the first bytes of a file: gzip (any number of members, zeros behind them) or zstd (any number
-/// of frames, checksums verified where there are some). nullptr for anything else. `name` starts the
-/// messages.
+/// Chooses by the first bytes of a file: gzip (any number of members, trailing zeros allowed) or
+/// zstd (any number of frames; verifies checksums that are present). nullptr for anything else.
+/// Messages start with `name`.
 std::unique_ptr<Unpacker> make_unpacker(std::string_view head, const std::string& name,
                                         int zstd_window_log = kZstdWindowLog);
 

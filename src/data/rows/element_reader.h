@@ -1,4 +1,4 @@
-// The elements of a JSON array, cut out one by one: the file is never in memory as a whole.
+// Reads the elements of a JSON array one by one, so the file is never in memory as a whole.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace hearth {
 
-/// Cuts by brackets and quotes alone; whether an element is JSON is its parser's to say. Holds one
+/// Splits by brackets and quotes only; does not check that an element is valid JSON. Holds one
 /// element, up to kMaxLine, and one piece of the text in memory.
 class ElementReader {
  public:
-  /// `head`: what was taken from the stream already. The text's first character, after a byte order
-  /// mark and blanks, is '['.
+  /// `head`: text already read from the stream. After a byte order mark and blanks, the first
+  /// character must be '['.
   explicit ElementReader(ByteStream& bytes, std::string head);
 
-  /// The text of the next element, valid until the next call; nullopt behind the last one. Input
-  /// error where the array itself is none: a comma or a bracket that is missing, something behind it.
+  /// The text of the next element, valid until the next call; nullopt after the last. Input error
+  /// if the array is malformed: a missing comma or bracket, or text after it.
   std::optional<std::string_view> next();
 
-  int64_t line() const { return element_line_; }  // of the first character of the element
+  int64_t line() const { return element_line_; }  // of the element's first character
 
  private:
   bool fill();
@@ -34,7 +34,7 @@ class ElementReader {
   ByteStream& bytes_;
   std::string buffer_;
   size_t at_ = 0;
-  int64_t line_ = 1;  // that buffer_[at_] stands in
+  int64_t line_ = 1;  // of buffer_[at_]
   int64_t element_line_ = 0;
   bool first_ = true;
 };

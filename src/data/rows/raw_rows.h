@@ -1,4 +1,4 @@
-// Data files to raw rows: where a row begins and ends, and where it stands. Nothing is parsed here.
+// Splits data files into raw rows and records their line numbers. Parses nothing.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,22 @@
 
 namespace hearth {
 
-/// One row as it stands in a file.
+/// One row of a file.
 struct RawRow {
-  std::string file;       // for people: shown_name
+  std::string file;       // name for messages (shown_name)
   int64_t line = 0;       // from 1, of its first character in the decompressed text
-  bool document = false;  // a plain text, not JSON
+  bool document = false;  // plain text, not JSON
   std::string text;       // neither checked nor parsed
   std::string where() const { return file + ":" + std::to_string(line); }
 };
 
-/// The rows of files, one file after the other. A file is JSON Lines (blank lines are passed over),
-/// or, named .json, an array of rows where its first character is '['; a .txt file is one document.
-/// Each may be packed as gzip or zstd and then be named .gz or .zst behind that. `-` is standard
-/// input: JSON Lines, packed or not. A byte order mark at the start is passed over.
+/// Reads the rows of files, one file after the other. A .txt file is one document. A .json file
+/// that starts with '[' is an array of rows. Every other file, and `-` (standard input), is JSON
+/// Lines; blank lines are skipped. Each may be compressed by gzip or zstd; .gz or .zst then follows
+/// its extension. A byte order mark at the start is skipped.
 ///
-/// Holds one row and one piece of a file in memory; no row has 48 MiB or more, nor has what is blank
-/// between rows (a million lines at most). For one thread.
+/// Holds one row and one piece of a file in memory. A row must be smaller than kMaxLine, and so
+/// must the blank lines between two rows, of which there may be a million. Not thread-safe.
 class RawRowSource {
  public:
   explicit RawRowSource(std::vector<std::string> files);
@@ -34,15 +34,15 @@ class RawRowSource {
   RawRowSource(RawRowSource&&) noexcept;
   RawRowSource& operator=(RawRowSource&&) noexcept;
 
-  /// False at the end. Input error where a file is missing or of another kind, and where one cannot
-  /// be cut into rows (a line that is too long, an array that is none, a packed file that is
-  /// damaged): no row is passed over for it.
+  /// False at the end. Input error if a file is missing, of another kind, or cannot be split into
+  /// rows (line too long, malformed array, damaged compression). --skip-bad-rows does not cover
+  /// these errors.
   bool next(RawRow& row);
 
-  /// Bytes taken from files so far, packed as they are: for a bar.
+  /// Bytes read from files so far, before decompression; for a progress bar.
   uint64_t bytes_read() const;
 
-  /// Path and XXH3 of the bytes of the files read to their end so far.
+  /// Path and XXH3 digest of each file that was read to its end.
   const std::vector<std::pair<std::string, Digest>>& digests() const;
 
  private:
@@ -50,8 +50,8 @@ class RawRowSource {
   std::unique_ptr<State> state_;
 };
 
-/// Opens every file, so that a missing one, or one of another kind, is known before the first is read:
-/// an input error. A usage error when standard input is named twice.
+/// Opens every file, so an error in any file appears before the first is read. Input error if a
+/// file is missing or of another kind. Usage error if standard input is named twice.
 void check_data_files(const std::vector<std::string>& files);
 
 }  // namespace hearth

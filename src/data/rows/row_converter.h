@@ -1,4 +1,4 @@
-// Raw rows to samples: fields, template, tokenizer and mask.
+// Converts raw rows to samples: fields, template, tokenizer and mask.
 #pragma once
 
 #include <exception>
@@ -10,33 +10,31 @@
 
 namespace hearth {
 
-/// What is wrong with one row, which --skip-bad-rows may pass over: an input error that begins with
-/// FILE:LINE. Errors of the model's files are none of these.
+/// An error of one row, which --skip-bad-rows may skip: an input error that starts with FILE:LINE.
+/// Errors of the model's files are plain input errors.
 class BadRow : public Error {
  public:
   explicit BadRow(const std::string& message) : Error(ExitCode::input, message) {}
 };
 
-/// A sample, or why there is none: what a pool of threads hands back for a row.
+/// A sample, or the error of its row. Worker threads return this.
 struct ConvertedRow {
   Sample sample;
   std::exception_ptr error;
 };
 
-/// Threads may share one. The tokenizer's files and the template are read once, when the first row
-/// needs them: input_ids rows need neither.
+/// Thread-safe. Reads the tokenizer's files and the template once, when a row first needs them;
+/// input_ids rows need neither.
 class RowConverter {
  public:
-  /// Of the options, seq_len, overflow and skip_bad_rows are RowIntake's and do not count here.
+  /// Ignores seq_len, overflow and skip_bad_rows; RowIntake applies them.
   explicit RowConverter(RowOptions options);
   ~RowConverter();
 
-  /// Throws BadRow, or the input error of a file of the model.
-  ///
-  /// Chats and texts without a trained token are refused (judged before a row is cut); input_ids
-  /// rows are not.
+  /// Throws BadRow, or an input error for a file of the model. A chat or text without a trained
+  /// token is a BadRow; this is checked before a row is cut. An input_ids row may have none.
   Sample convert(const RawRow& row) const;
-  /// The same with the error in the result.
+  /// Like `convert`, but returns the error.
   ConvertedRow try_convert(const RawRow& row) const;
 
  private:

@@ -1,4 +1,4 @@
-// What a row says, before it is tokens: the fields of JSON objects, checked.
+// Reads and checks the fields of a row's JSON object.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@
 
 namespace hearth {
 
-/// The format of a row by its keys (a null is no key). Input error when it is of none or of several.
+/// The format of a row by its keys; null members do not count. BadRow if no format or several fit.
 /// `where` is FILE:LINE.
 RowFormat detect_format(const Json& row, const std::string& where);
 
-/// Whether a row of prompt and completion has lists of messages, not strings; both must be alike.
+/// Whether prompt and completion are lists of messages, not strings. Both must be of one kind.
 bool completion_is_chat(const Json& row, const std::string& where);
 
-/// A member that is a string.
+/// The member, which must be a string.
 const std::string& read_text(const Json& row, const char* field, const std::string& where);
 
-/// The members input_ids and labels (absent: the ids). Ids lie in [0, vocabulary), or below 2^31
-/// where it is 0; labels there too, or are kIgnoredLabel.
+/// Reads input_ids and labels (default: the ids). Ids must be in [0, vocabulary), or below 2^31 if
+/// `vocabulary` is 0. So must labels, unless they are kIgnoredLabel.
 void read_tokens(const Json& row, int64_t vocabulary, const std::string& where,
                  std::vector<int32_t>& ids, std::vector<int32_t>& labels);
 

@@ -1,5 +1,5 @@
-// What the order of the rows decides: which bad ones are passed over, which long ones are cut, and
-// the totals. Rows may be converted by many threads; they are taken in here one by one, in order.
+// Applies --skip-bad-rows and --overflow, and counts totals. Threads may convert rows in any order;
+// this takes the rows one by one, in file order.
 #pragma once
 
 #include "data/rows/row_converter.h"
@@ -7,22 +7,22 @@
 
 namespace hearth {
 
-/// Whether --overflow leaves out a row of `length` ids.
+/// Whether --overflow drops a row of `length` ids.
 bool is_dropped(const RowOptions& options, int64_t length);
-/// Input error naming FILE:LINE where --overflow makes the row one.
+/// Input error naming FILE:LINE if the row is too long and --overflow says `error`.
 void check_length(const RowOptions& options, int64_t length, const std::string& file, int64_t line);
 
-/// --skip-bad-rows for one more bad row, `bad` having been passed over: counts it, with a warning; an
-/// input error, which is `message`, where it is one too many.
+/// Skips one more bad row: increments `bad` and warns. Throws `message` as an input error if that
+/// exceeds --skip-bad-rows.
 void pass_over_bad_row(const RowOptions& options, int64_t& bad, const std::string& message);
 
 class RowIntake {
  public:
-  /// Of the options, seq_len, overflow and skip_bad_rows count.
+  /// Uses only seq_len, overflow and skip_bad_rows.
   explicit RowIntake(const RowOptions& options) : options_(options) {}
 
-  /// Takes the next row. True: its sample, cut to seq_len, is one of the run's. False: it is left out
-  /// (too long, or bad and passed over with a warning). Throws its error where it is not tolerated.
+  /// Takes the next row and cuts its sample to seq_len. False if the row is dropped: too long, or
+  /// bad and skipped with a warning. Throws the row's error if it may not be skipped.
   bool take(ConvertedRow& row);
 
   const RowTotals& totals() const { return totals_; }
@@ -32,7 +32,7 @@ class RowIntake {
   RowTotals totals_;
 };
 
-/// Input error when there is no row or no trained token.
+/// Input error if there is no row or no trained token.
 void require_trained_rows(const RowTotals& totals, const std::vector<std::string>& files);
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// Data files to samples: rows of JSON Lines, or plain text files, as ids and labels.
+// Reads data files as samples: ids and labels of JSON rows or plain text files.
 #pragma once
 
 #include <cstdint>
@@ -15,54 +15,54 @@ namespace hearth {
 
 enum class RowFormat { automatic, text, messages, completion, alpaca, sharegpt, tokens };
 
-/// What happens to a row longer than seq_len: cut at the end, left out, or an input error.
+/// Treatment of a row longer than seq_len: cut its end, drop it, or throw an input error.
 enum class Overflow { truncate, drop, error };
 
 struct RowOptions {
-  std::string model;  // directory of the tokenizer files; not touched by input_ids rows
+  std::string model;  // directory of the tokenizer files; input_ids rows do not need it
   RowFormat format = RowFormat::automatic;
-  TrainOn train_on = TrainOn::automatic;  // of chats and completions; text is trained as a whole
-  bool follow_links = false;              // of the model directory
+  TrainOn train_on = TrainOn::automatic;  // for chats; every token of a text is trained
+  bool follow_links = false;              // in the model directory
   std::string chat_template;              // TemplateOptions::choice
   std::string template_date;              // TemplateOptions::date
   std::string adapter;                    // TemplateOptions::adapter
-  bool no_special_in_content = false;     // special tokens typed in messages are read as text
-  int64_t skip_bad_rows = 0;              // so many bad rows are passed over, each with a warning
+  bool no_special_in_content = false;     // read special tokens in messages as text
+  int64_t skip_bad_rows = 0;              // how many bad rows may be skipped, each with a warning
   int64_t seq_len = 0;                    // 0: any length
   Overflow overflow = Overflow::truncate;
-  int64_t vocabulary = 0;  // rows of the embedding: ids are below; 0: not known, not checked
+  int64_t vocabulary = 0;  // rows of the embedding, upper bound of ids; 0: do not check
 };
 
 /// One row, ready for training.
 struct Sample {
   std::string file;
   int64_t line = 0;  // from 1; 1 for a plain text file
-  std::string text;  // exactly what was encoded; empty for input_ids rows
+  std::string text;  // the text that was encoded; empty for input_ids rows
   std::vector<int32_t> ids;
-  std::vector<int32_t> labels;  // beside their ids (not shifted); kIgnoredLabel where not trained
-  bool encoded = false;         // here, from a text or a chat; not an input_ids row
-  std::vector<TextSpan> spans;  // of text, one an id; empty for input_ids rows, an added end token
+  std::vector<int32_t> labels;  // of the ids (not shifted); kIgnoredLabel: not trained
+  bool encoded = false;         // from a text or a chat; false for an input_ids row
+  std::vector<TextSpan> spans;  // of text, one per id; empty for input_ids rows, an added end token
                                 // has an empty span at the end
-  /// One entry an id: this token is a target that counts (never the first).
+  /// Per id: whether this token is a trained target. The first token never is.
   std::vector<uint8_t> trained() const;
 };
 
 struct RowTotals {
-  int64_t rows = 0;  // given out
+  int64_t rows = 0;  // returned
   int64_t tokens = 0;
   int64_t trained_tokens = 0;
   int64_t truncated = 0;         // rows cut
-  int64_t truncated_tokens = 0;  // ids cut off them
-  int64_t dropped = 0;           // rows left out
-  int64_t untrained = 0;         // rows given out without a trained token
-  int64_t bad = 0;               // rows passed over (skip_bad_rows)
+  int64_t truncated_tokens = 0;  // ids cut off from them
+  int64_t dropped = 0;           // rows that --overflow drops
+  int64_t untrained = 0;         // rows returned without a trained token
+  int64_t bad = 0;               // rows skipped (skip_bad_rows)
 
-  /// Counts a row of `whole` ids of which `given` are given out, `trained` of these as targets.
+  /// Counts a row of `whole` ids: `given` ids are returned, `trained` of these are targets.
   void count(int64_t whole, int64_t given, int64_t trained);
 };
 
-/// The simple way: RawRowSource, RowConverter and RowIntake one after the other, in one thread.
-/// Errors name FILE:LINE and the field.
+/// RawRowSource, RowConverter and RowIntake in sequence, in one thread. Errors name FILE:LINE and
+/// the field.
 class RowReader {
  public:
   RowReader(std::vector<std::string> files, const RowOptions& options);
@@ -70,7 +70,7 @@ class RowReader {
 
   bool next(Sample& sample);  // false at the end
   const RowTotals& totals() const;
-  /// Path and XXH3 of the bytes of the files read to their end so far.
+  /// Path and XXH3 digest of each file that was read to its end.
   const std::vector<std::pair<std::string, Digest>>& digests() const;
 
  private:

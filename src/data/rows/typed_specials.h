@@ -1,5 +1,4 @@
-// Special tokens that somebody typed into a message (--no-special-in-content): kept apart from those
-// that the template writes.
+// --no-special-in-content: tells special tokens typed into a message from the template's own.
 #pragma once
 
 #include <string>
@@ -11,33 +10,33 @@
 
 namespace hearth {
 
-/// What special tokens a tokenizer has. Immutable: threads may share it.
+/// The special tokens of a tokenizer. Immutable: threads may share it.
 class SpecialTokens {
  public:
   explicit SpecialTokens(const Tokenizer& tokenizer);
-  /// The special token that starts at `at`, the longest; empty when none does.
+  /// The longest special token that starts at `at`; empty if there is none.
   std::string_view at(std::string_view text, size_t at) const;
 
  private:
-  std::vector<std::string> tokens_;  // the longest first
+  std::vector<std::string> tokens_;  // longest first
 };
 
-/// Takes them out of a chat before it is rendered, and puts them back behind it, so that it is known
-/// where in the text they stand: where the template wrote the stand-in, nowhere else.
+/// Replaces typed special tokens by placeholders before a chat is rendered, and restores them in
+/// the rendered text. The positions of the placeholders are the positions of the typed tokens.
 class TypedSpecials {
  public:
-  /// Puts a stand-in for each special token in the texts of the messages (but their roles).
+  /// Replaces each special token in the texts of the messages, except in roles.
   TypedSpecials(const SpecialTokens& tokens, Chat& chat);
 
-  /// Puts the tokens back into the text, moves the trained spans along, and returns where the tokens
-  /// stand, in order.
+  /// Restores the tokens, moves the trained spans accordingly, and returns the spans of the tokens,
+  /// in order.
   std::vector<TextSpan> restore(TrainedChat& chat) const;
 
  private:
   void hide(const SpecialTokens& tokens, Json& value);
   std::string stand_in(size_t number) const;
 
-  std::string mark_;                 // a private character that the chat does not have
+  std::string mark_;                 // a private-use character that the chat does not contain
   std::vector<std::string> hidden_;  // by number
 };
 

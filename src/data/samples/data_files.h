@@ -1,4 +1,4 @@
-// The names of data files as they are given: FILE or FILE:weight.
+// Data files on the command line: FILE or FILE:weight.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@ namespace hearth {
 
 struct DataFile {
   std::string path;   // "-" is standard input
-  double passes = 1;  // an epoch
+  double passes = 1;  // per epoch
 };
 
-/// A name that exists as it stands is a file; else what follows the last colon is its weight, if it is
-/// a number. Usage errors, naming the option: a weight that is not above 0 (and at most 1000), a
-/// weight where none is allowed, standard input twice.
+/// If the whole text is an existing path, it is a file without weight. Else a number after the last
+/// colon is the weight. Usage errors that name the option: a weight outside (0, 1000], a weight
+/// where none is allowed, standard input twice.
 std::vector<DataFile> parse_data_files(const std::vector<std::string>& given,
                                        const std::string& option, bool weights_allowed);
 
-/// Input error, naming the option: a directory, or what looks like several files in one name.
+/// Input error that names the option: a directory, or several files in one argument.
 void check_data_files(const std::vector<DataFile>& files, const std::string& option);
 
 }  // namespace hearth

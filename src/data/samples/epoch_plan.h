@@ -1,4 +1,4 @@
-// The order of an epoch and its packing.
+// The order and packing of an epoch.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@
 namespace hearth {
 
 struct SamplerOptions {
-  int64_t seq_len = 0;      // most tokens in a packed sequence; no row is longer
+  int64_t seq_len = 0;      // most tokens in a sequence; no row is longer
   int64_t micro_batch = 1;  // sequences in a micro-batch
   int64_t grad_accum = 1;   // micro-batches in a step
-  bool packing = true;      // off: one row a sequence
+  bool packing = true;      // off: one row per sequence
   bool shuffle = true;      // off: file order
   uint64_t seed = 0;
 };
 
-/// The sequences of one epoch: lists of rows. Up to 12 bytes a row.
+/// The sequences of one epoch: lists of rows. Takes up to 12 bytes per row.
 struct EpochPlan {
   std::vector<uint32_t> rows;   // every row of the epoch, sequence after sequence
-  std::vector<uint32_t> ends;   // of the sequences in rows; empty: one row a sequence
-  std::vector<uint32_t> order;  // in which sequences are trained; empty: as they lie
+  std::vector<uint32_t> ends;   // end of each sequence in `rows`; empty: one row per sequence
+  std::vector<uint32_t> order;  // training order of sequences; empty: as in `rows`
   int64_t sequences() const {
     return static_cast<int64_t>(ends.empty() ? rows.size() : ends.size());
   }
@@ -38,10 +38,10 @@ struct EpochPlan {
   }
 };
 
-/// Shuffling draws one permutation of the rows, an epoch, and after packing one of the sequences.
-/// Packing is best-fit decreasing over windows of the row order: documents, the longest first, go
-/// to the fullest sequence that still has room; none is split. Documents of a sequence, and without
-/// shuffling the sequences themselves, keep the row order (of their first document).
+/// Shuffling draws one permutation of the rows per epoch, and after packing one of the sequences.
+/// Packing is best-fit decreasing over windows of the row order: takes documents longest first, and
+/// puts each into the fullest sequence with room. Never splits a document. Documents in a sequence
+/// keep the row order. Without shuffling, sequences are in the order of their first documents.
 EpochPlan plan_epoch(const RowSet& rows, const SamplerOptions& options, int64_t epoch);
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// Tokenised rows of data files, kept below the user's cache directory for the next start.
+// The cache of tokenised rows, in the user's cache directory.
 #pragma once
 
 #include <cstdint>
@@ -13,36 +13,37 @@
 
 namespace hearth {
 
-/// XDG_CACHE_HOME, else .cache in HOME, with /hearth/rows; empty where neither is an absolute path.
+/// $XDG_CACHE_HOME/hearth/rows, else $HOME/.cache/hearth/rows; empty if neither is an absolute
+/// path.
 std::string row_cache_directory();
 
-/// A folder of entries KEY.rows (token stores as files), each the rows of one data file under one
-/// key. Entries appear by one rename, whole, and never change. Processes may share the folder: who
-/// makes an entry holds a lock of its key (.lock-NN, which stay), and writes .tmp-KEY beside it.
-/// Entries may vanish at any time; who has one open keeps reading it.
+/// A folder of token stores KEY.rows, one per data file and key. A rename publishes an entry; then
+/// it never changes. Processes may share the folder. A writer holds the lock of the key (.lock-NN,
+/// never removed) and writes .tmp-KEY. Entries may be removed at any time; a process that has one
+/// open keeps reading it.
 class RowCache {
  public:
-  /// Makes the folder, for its user alone, and removes what killed processes left in it. Storage
-  /// errors.
+  /// Makes the folder, private to the user, and removes leftovers of killed processes. Throws
+  /// storage errors.
   RowCache(std::string directory, uint64_t most_bytes);
 
-  /// The entry of a key, checked as a whole and marked as used. Nullopt where there is none; one that
-  /// is damaged is removed, with a warning.
+  /// Opens the entry of a key, verifies all of it, and marks it as used. Nullopt if there is none.
+  /// Removes a damaged entry, with a warning.
   std::optional<TokenStore::Opened> find(const Digest& key, int64_t limit,
                                          int64_t vocabulary) const;
 
-  /// The right to make an entry. Waits while another process has it: calls `wait` (which may throw)
-  /// several times a second.
+  /// Locks a key for writing. While another process holds the lock, calls `wait` (which may throw)
+  /// several times per second.
   std::unique_ptr<FileLock> lock(const Digest& key, const std::function<void()>& wait) const;
 
-  // With the lock held:
-  /// Lets the store write into a new file.
+  // The next three functions need the lock:
+  /// Makes the store write into a new file.
   void begin(const Digest& key, TokenStore& store) const;
-  /// Completes the file and publishes it, then removes the entries that were not used for the longest
-  /// time until the folder holds at most most_bytes. A store that is larger by itself is not kept:
-  /// false; it stays readable.
+  /// Completes and publishes the file, then removes the least recently used entries until the
+  /// folder holds at most most_bytes. False if the store itself is larger: it is not kept, but
+  /// stays readable.
   bool publish(const Digest& key, TokenStore& store, const std::string& notes) const;
-  /// Removes what an attempt left.
+  /// Removes the file of a failed attempt.
   void abandon(const Digest& key) const;
 
  private:
@@ -56,8 +57,8 @@ class RowCache {
   uint64_t most_bytes_;
 };
 
-/// Lets a store write into a file that has no name any more: nothing stays of it, however the process
-/// ends. In the first of the directories that takes it; a storage error if none does.
+/// Moves a store into an unlinked file, which disappears when the process ends. Uses the first
+/// directory that works; storage error if none does.
 void move_to_nameless_file(TokenStore& store, const std::vector<std::string>& directories);
 
 }  // namespace hearth

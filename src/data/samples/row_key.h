@@ -1,4 +1,4 @@
-// What decides how a data file becomes tokens, as one digest: the key of its cached rows.
+// The key of cached rows: a digest of everything that determines them.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,14 @@
 
 namespace hearth {
 
-/// Of everything but the data: this program, the tokenizer files of the model, its template, and
-/// those options that decide about ids and labels (not how long rows are cut, nor how many bad ones
-/// are passed over).
+/// Digest of everything except the data: this program, the model's tokenizer files and template,
+/// and the options that determine ids and labels. Ignores the cut length and skip_bad_rows.
 Digest conversion_key(const RowOptions& options);
 
-/// With the data: the bytes of the file, and how its name says to read them.
+/// Adds the digest of the file's bytes, and the format that its name implies.
 Digest row_key(const Digest& conversion, const Digest& content, const std::string& path);
 
-/// The bytes of a file. `piece` is called with the bytes read so far.
+/// Digest of a file's bytes. Calls `piece` with the bytes read so far.
 Digest digest_of_file(const std::string& path, const std::function<void(uint64_t)>& piece);
 
 }  // namespace hearth

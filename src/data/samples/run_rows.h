@@ -1,4 +1,4 @@
-// All rows of a run: read, cut to length, weighed, split.
+// All rows of a run: reads the files, cuts rows to length, applies weights and --val-size.
 #pragma once
 
 #include <cstdint>
@@ -16,25 +16,25 @@ namespace hearth {
 struct RunRowsRequest {
   std::vector<DataFile> files;
   RowOptions rows;      // with seq_len and overflow
-  double val_size = 0;  // below 1 a share of the rows, else their number; 0: none
-  uint64_t seed = 0;    // of the split
+  double val_size = 0;  // below 1: share of the rows; else their number; 0: none
+  uint64_t seed = 0;    // for the split
   RowCacheOptions cache;
   ReadingHooks hooks;
 };
 
-/// What the rows of a run are like.
+/// Statistics of the rows of a run.
 struct RowSummary {
-  RowTotals totals;                                // rows as they are given; each once
-  int64_t truncated_trained_tokens = 0;            // labels that counted and were cut off
-  int64_t p50 = 0, p90 = 0, p99 = 0, longest = 0;  // ids of a row before it is cut or left out
+  RowTotals totals;                                // rows after cutting; counts each row once
+  int64_t truncated_trained_tokens = 0;            // trained targets that were cut off
+  int64_t p50 = 0, p90 = 0, p99 = 0, longest = 0;  // ids per row before it is cut or dropped
 };
 
-/// Reads everything when it is made. Input errors: no row, no trained token, a row longer than
-/// seq_len where that is an error. Usage error: a split that leaves nothing to train on.
+/// The constructor reads everything. Input errors: no row, no trained token, a row longer than
+/// seq_len with --overflow error. Usage error: a split that leaves no row to train on.
 ///
-/// Of the rows that are left after `drop`, val_size are kept for evaluation (a share is rounded up):
-/// a choice by the seed among the rows of all files, before packing and weights. It is a function of
-/// the data and these options alone, so every start makes the same one.
+/// Draws val_size of the rows for evaluation (a share rounds up), among the rows of all files that
+/// `drop` leaves, before packing and weights. The draw depends only on the data and these options,
+/// so every start repeats it.
 class RunRows {
  public:
   RunRows(const RunRowsRequest& request, const Pool& pool);
@@ -44,9 +44,9 @@ class RunRows {
   const RowSet& training() const { return training_; }
   const RowSet& validation() const { return validation_; }  // empty without val_size
   const RowSummary& summary() const { return summary_; }
-  /// Path and XXH3 of every file, in order.
+  /// Path and XXH3 digest of every file, in order.
   const std::vector<std::pair<std::string, Digest>>& digests() const { return digests_; }
-  /// Of the rows kept for evaluation: another split has another digest.
+  /// Digest of the choice of rows for evaluation.
   Digest split() const { return split_; }
   /// Bytes that the rows take in memory.
   int64_t bytes() const;
@@ -56,7 +56,7 @@ class RunRows {
   void divide(const RunRowsRequest& request);
   void measure_lengths();
 
-  std::deque<TokenStore> stores_;  // stay where they are
+  std::deque<TokenStore> stores_;  // a deque, because row sets point to them
   RowSet training_, validation_;
   RowSummary summary_;
   std::vector<std::pair<std::string, Digest>> digests_;

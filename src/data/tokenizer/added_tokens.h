@@ -1,4 +1,4 @@
-// Added tokens: texts that are found before a text is cut into words.
+// Added tokens: matched before a text is split into words.
 #pragma once
 
 #include <array>
@@ -19,19 +19,19 @@ namespace hearth {
 struct AddedToken {
   int32_t id = 0;
   std::string content;
-  std::string decoded;  // what decoders see: the normal form of a normalized token
+  std::string decoded;  // input of decoders: the normal form if `normalized`
   bool special = false;
-  bool normalized = false;   // found in the normalized text, by its own normal form
-  bool single_word = false;  // not beside a character of a word
-  bool lstrip = false;       // takes the white space before it
-  bool rstrip = false;       // and behind it
+  bool normalized = false;   // match its normal form in the normalized text
+  bool single_word = false;  // match only if no word character is beside it
+  bool lstrip = false;       // the match includes white space before it
+  bool rstrip = false;       // the match includes white space after it
 };
 
 class AddedTokens {
  public:
-  /// From the list `added_tokens` (null: none). Input error for two with one content or id, and for
-  /// an id that the official library would not give: a token of the vocabulary keeps its id, others
-  /// are numbered on from the vocabulary's size.
+  /// Reads the list `added_tokens` (null: none). Input error for a duplicate content or id, and for
+  /// an id that the official library would not assign. It keeps the ids of the vocabulary, and
+  /// numbers other tokens after it.
   AddedTokens(const Json& list, const Bpe& bpe, const Normalizer& normalizer,
               const std::string& source);
 
@@ -41,14 +41,14 @@ class AddedTokens {
     TextSpan span;
     const AddedToken* token;
   };
-  /// The tokens in a text in order: the leftmost, and of those that begin there the longest; then on
-  /// from its end. `as_text(token, span)` says that a match is to be passed over. `normalized`
-  /// chooses which tokens are looked for. lstrip and rstrip are in the spans.
+  /// Finds tokens from left to right; among matches at one position, the longest. Skips a match if
+  /// `as_text(token, span)` is true. `normalized` chooses which tokens to look for. The spans
+  /// include white space that lstrip and rstrip take.
   std::vector<Match> find(std::string_view text, bool normalized,
                           const std::function<bool(const AddedToken&, TextSpan)>& as_text) const;
 
  private:
-  // A trie of contents: the child of a node by (node, byte), and the token that ends in a node.
+  // A trie of contents: (node, byte) -> child, and per node the token that ends there, or -1.
   struct Trie {
     std::unordered_map<uint64_t, uint32_t> children;
     std::vector<int32_t> ends = {-1};

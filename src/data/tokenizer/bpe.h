@@ -17,18 +17,18 @@ namespace hearth {
 /// The vocabulary and its merges. Immutable: threads may share it.
 class Bpe {
  public:
-  /// From the object `model`; `source` names the file in messages. `byte_words`: words will come as
-  /// bytes that stand for characters of the byte-level alphabet, if takes_bytes().
+  /// Reads the object `model`; `source` names the file in messages. `byte_words`: if takes_bytes(),
+  /// the caller passes words as raw bytes instead of byte-level characters.
   Bpe(const Json& model, const std::string& source, bool byte_words);
   Bpe(Bpe&&) = default;
-  Bpe(const Bpe&) = delete;  // the maps look into tokens_
+  Bpe(const Bpe&) = delete;  // the maps point into tokens_
 
-  /// Whether words are read as bytes: asked for, and every byte has a token of its own.
+  /// Whether words are raw bytes: `byte_words` was set, and every byte has its own token.
   bool takes_bytes() const { return takes_bytes_; }
 
-  /// Appends the ids of a word, and their spans in it moved by `offset`. Starts from the characters
-  /// (or bytes); one that the vocabulary lacks becomes its bytes (`byte_fallback`), the unknown
-  /// token, or nothing. Merges by lowest rank, leftmost first; time n log n.
+  /// Appends the ids of a word, and their spans moved by `offset`. Starts from characters (or
+  /// bytes). A character outside the vocabulary becomes its bytes (`byte_fallback`), the unknown
+  /// token, or nothing. Merges by lowest rank, leftmost first, in O(n log n).
   void encode(std::string_view word, uint32_t offset, Encoding& out) const;
 
   /// In the order of the file.
@@ -40,7 +40,7 @@ class Bpe {
   std::optional<int32_t> id_of(std::string_view text) const;
 
  private:
-  // Where a token begins in a word that is being merged; tokens are indices into tokens_.
+  // A token in a word during merging, in a linked list. `token` is an index into tokens_.
   struct Symbol {
     int32_t token, previous, next;
     uint32_t begin, end;
@@ -74,20 +74,20 @@ class Bpe {
   std::vector<Token> tokens_;
   std::unordered_map<std::string_view, int32_t> by_text_;
   std::unordered_map<std::string, int32_t> by_bytes_;  // with takes_bytes_ and ignore_merges_
-  std::array<int32_t, 256> byte_tokens_{};      // of the alphabet; -1: the vocabulary lacks it
-  std::array<int32_t, 256> fallback_tokens_{};  // <0xNN>; the same
-  std::vector<int32_t> character_tokens_;       // of the characters below U+10000; -1: none
-  // Whether two characters stand side by side in a token that a merge makes: one bit for a hash of
-  // them. Between others a word can be cut: no merge ever reaches across. Empty: never cut.
+  std::array<int32_t, 256> byte_tokens_{};  // by byte of the alphabet; -1: not in the vocabulary
+  std::array<int32_t, 256> fallback_tokens_{};  // <0xNN>, likewise
+  std::vector<int32_t> character_tokens_;       // by character below U+10000; -1: none
+  // A Bloom filter: whether two characters are adjacent in a token that a merge makes. If not, no
+  // merge joins them, so a word can be cut between them. Empty: never cut.
   std::vector<bool> neighbours_;
   std::vector<Merge> merges_;    // open addressing, at most half full
-  std::string prefix_, suffix_;  // of inner characters, of the last one
+  std::string prefix_, suffix_;  // of inner characters; of the last character
   int32_t unknown_ = -1;
   bool takes_bytes_ = false;
   bool byte_fallback_ = false;
   bool fuse_unknown_ = false;
-  bool ignore_merges_ = false;  // a word that is a token is that token
-  uint64_t serial_ = 0;         // tells the thread's cache of words whose they are
+  bool ignore_merges_ = false;  // a word that is a token is not merged
+  uint64_t serial_ = 0;         // identifies this model in the thread's WordCache
 };
 
 }  // namespace hearth

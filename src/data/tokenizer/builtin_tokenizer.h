@@ -1,4 +1,4 @@
-// The tokenizer that `init` gives a random checkpoint: one token a byte.
+// The tokenizer that `init` writes for a random checkpoint: one token per byte.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace hearth {
 inline constexpr int64_t kBuiltinVocabulary = 259;
 
 /// Writes tokenizer.json and tokenizer_config.json (ChatML template, eos <|im_end|>, pad
-/// <|endoftext|>) into an existing directory. transformers loads them and gives the same ids and
-/// texts. Neither file may exist.
+/// <|endoftext|>) into an existing directory. transformers loads both files with the same ids and
+/// texts. Neither file may exist yet.
 void write_builtin_tokenizer(const std::string& directory);
 
 }  // namespace hearth

@@ -1,5 +1,5 @@
-// The byte-level alphabet of GPT-2: each byte as a printable character. Bytes that Latin-1 prints
-// stand for themselves, the others, in order, for U+0100 and the characters behind it.
+// The byte-level alphabet of GPT-2: one printable character per byte. Printable Latin-1 bytes map
+// to themselves; the others, in order, to U+0100 and up.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace hearth {
 /// The character that stands for a byte, as UTF-8.
 std::string alphabet_character(uint8_t byte);
 
-/// The bytes that a text in the alphabet stands for; nullopt when it has a character outside.
+/// Decodes a text in the alphabet to bytes; nullopt if it contains another character.
 std::optional<std::string> bytes_of_alphabet(std::string_view text);
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// The stages of decoders.cpp, each as the official library's component works on a list of tokens.
+// The stages of decoders.cpp. Each behaves like the component of the official library.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,23 @@
 
 namespace hearth {
 
-/// Puts a space between tokens: what the official library does without a decoder.
+/// Puts a space between tokens, as the official library does without a decoder.
 std::unique_ptr<DecodeStage> join_stage();
-/// The bytes of the alphabet that all tokens together are, U+FFFD for what is no UTF-8.
+/// Decodes the byte-level alphabet over all tokens; invalid UTF-8 becomes U+FFFD.
 std::unique_ptr<DecodeStage> byte_level_stage();
-/// Runs of tokens <0xNN> are bytes; a run that is no UTF-8 becomes one U+FFFD a byte.
+/// Decodes runs of tokens <0xNN> to bytes; a run of invalid UTF-8 becomes one U+FFFD per byte.
 std::unique_ptr<DecodeStage> byte_fallback_stage();
 std::unique_ptr<DecodeStage> fuse_stage();
-/// The mark is a space, in the first token none where a prefix was added.
+/// Replaces `mark` by a space, and in the first token by nothing if `prefixed`.
 std::unique_ptr<DecodeStage> metaspace_stage(const std::string& mark, bool prefixed);
-/// `matcher` and `room`, which bounds what it makes of the tokens, must outlive the stage.
+/// Replaces matches by `content`. `room` bounds the output. `matcher` and `room` must outlive the
+/// stage.
 std::unique_ptr<DecodeStage> replace_stage(const Matcher& matcher, const std::string& content,
                                            TextRoom& room);
-/// Takes away up to `start` and `stop` characters `content` at the ends of each token.
+/// Strips up to `start` and `stop` copies of `content` from the ends of each token.
 std::unique_ptr<DecodeStage> strip_stage(const std::string& content, uint32_t start, uint32_t stop);
-/// A suffix ends a word: a space, none behind the last token. `room` as above.
+/// Replaces the suffix that ends a word by a space, after the last token by nothing. `room` as
+/// above.
 std::unique_ptr<DecodeStage> suffix_stage(const std::string& suffix, TextRoom& room);
 
 }  // namespace hearth

@@ -1,4 +1,4 @@
-// The decoder of tokenizer.json: from tokens to text, in stages that work as the tokens come.
+// The decoder of tokenizer.json: turns tokens into text, in streaming stages.
 #pragma once
 
 #include <functional>
@@ -12,11 +12,11 @@
 
 namespace hearth {
 
-/// A part of a token on its way through the stages. Fuse and ByteLevel make one long token of all
-/// that comes: its parts are given on at once. Each part is whole UTF-8 characters.
+/// A part of a token between two stages. Fuse and ByteLevel join all input to one long token, and
+/// pass its parts on at once. Each part consists of whole UTF-8 characters.
 struct TokenPart {
   std::string_view text;
-  bool begins = true;  // a token
+  bool begins = true;  // this part begins a token
   bool ends = true;
 };
 
@@ -34,15 +34,15 @@ class DecodeStage {
   virtual void finish(const Sink&) {}
 };
 
-/// ByteLevel, ByteFallback, Fuse, Metaspace, Replace, Strip, BPEDecoder, and Sequences of them; null
-/// puts a space between tokens. Immutable: threads may share it.
+/// Supports ByteLevel, ByteFallback, Fuse, Metaspace, Replace, Strip, BPEDecoder, and Sequences of
+/// them; null puts a space between tokens. Immutable: threads may share it.
 class Decoder {
  public:
-  /// From the value of `decoder`; `source` names the file in messages. Input error for a component
-  /// or a key that is not known.
+  /// Reads the value of `decoder`; `source` names the file in messages. Input error for an unknown
+  /// component or key.
   Decoder(const Json& description, const std::string& source);
 
-  /// Decodes one text; the decoder must outlive it. Input error: a Replace makes too much of it.
+  /// Decodes one text; the decoder must outlive it. Input error if the text expands too much.
   class Run {
    public:
     explicit Run(const Decoder& decoder);

@@ -1,4 +1,4 @@
-// What Split and Replace look for in a text: a pattern, or characters of a class.
+// The matches of Split and Replace in a text: a regex, a string, or a class of characters.
 #pragma once
 
 #include <string>
@@ -15,14 +15,14 @@ class Matcher {
  public:
   using CharClass = bool (*)(uint32_t code);
 
-  /// From `{"String": text}` or `{"Regex": pattern}`; `where` is its path in messages.
+  /// Reads `{"String": text}` or `{"Regex": pattern}`; `where` is its path in messages.
   Matcher(const Json& pattern, const std::string& where);
   explicit Matcher(Regex regex) : kind_(std::move(regex)) {}
   explicit Matcher(std::string text) : kind_(std::move(text)) {}
   explicit Matcher(CharClass is_match) : kind_(is_match) {}  // each character is a match
 
-  /// Calls `match(TextSpan)` for the matches in order, as Rust's iterators give them: an empty match
-  /// right behind another match is none. An empty text has no match.
+  /// Calls `match(TextSpan)` for the matches in order. Like Rust's iterators, skips an empty match
+  /// right after another match. An empty text has no match.
   template <class F>
   void for_each(std::string_view text, const F& match) const {
     if (text.empty()) return;
@@ -66,16 +66,16 @@ class Matcher {
   std::variant<Regex, std::string, CharClass> kind_;
 };
 
-/// What becomes of matches and of what lies between them (names of tokenizer.json).
+/// How matches and the text between them become pieces (names of tokenizer.json).
 enum class SplitBehavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
 struct SplitRule {
   Matcher matcher;
   SplitBehavior behavior;
-  bool invert = false;  // matches are what lies between
+  bool invert = false;  // the text between matches counts as the matches
 };
 
-/// Appends the pieces of a text, moved by `offset`; none is empty.
+/// Appends the spans of the pieces of a text, moved by `offset`. No piece is empty.
 void split(std::string_view text, const SplitRule& rule, uint32_t offset,
            std::vector<TextSpan>& pieces);
 

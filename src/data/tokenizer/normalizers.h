@@ -1,4 +1,4 @@
-// The normalizer of tokenizer.json: what is done to a text before it is cut.
+// The normalizer of tokenizer.json: rewrites a text before it is split.
 #pragma once
 
 #include <functional>
@@ -10,12 +10,12 @@
 
 namespace hearth {
 
-/// NFC, NFD, NFKC, NFKD, Lowercase, Strip, StripAccents, Nmt, Prepend, Replace, ByteLevel, and
-/// Sequences of them; null does nothing. Immutable: threads may share it.
+/// Supports NFC, NFD, NFKC, NFKD, Lowercase, Strip, StripAccents, Nmt, Prepend, Replace, ByteLevel,
+/// and Sequences of them; null does nothing. Immutable: threads may share it.
 class Normalizer {
  public:
-  /// From the value of `normalizer`; `source` names the file in messages. Input error for a component
-  /// or a key that is not known.
+  /// Reads the value of `normalizer`; `source` names the file in messages. Input error for an
+  /// unknown component or key.
   Normalizer(const Json& description, const std::string& source);
 
   void apply(AlignedText& text) const {

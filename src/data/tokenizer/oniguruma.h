@@ -1,4 +1,4 @@
-// Patterns of tokenizer.json are written for Oniguruma; here is what PCRE2 reads the same way.
+// Translates Oniguruma patterns of tokenizer.json for PCRE2.
 #pragma once
 
 #include <string>
@@ -6,10 +6,10 @@
 
 namespace hearth {
 
-/// The pattern in PCRE2's dialect (PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE). `where` (file and field)
-/// starts the messages: input error for what the two engines would read in different ways and is not
-/// rewritten here: escapes such as \h, \v and \b, nested classes, `&&`, groups other than (...),
-/// (?:...), (?i:...), (?i), lookaround and (?>...).
+/// The pattern in PCRE2's dialect (PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE). Input error that
+/// starts with `where` (file and field) for syntax that the engines read differently and this
+/// function does not rewrite. Examples: escapes such as \h, \v and \b, nested classes, `&&`.
+/// Supported groups: (...), (?:...), (?i:...), (?i), lookaround and (?>...).
 std::string from_oniguruma(std::string_view pattern, const std::string& where);
 
 }  // namespace hearth

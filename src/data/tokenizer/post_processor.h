@@ -1,4 +1,4 @@
-// The post-processor of tokenizer.json: ids before and behind those of a text.
+// The post-processor of tokenizer.json: adds ids before and after a text.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace hearth {
 
-/// TemplateProcessing (its `single`), BertProcessing, RobertaProcessing, ByteLevel (which adds
-/// nothing), and Sequences of them; null adds nothing.
+/// Supports TemplateProcessing (its `single`), BertProcessing, RobertaProcessing, ByteLevel (which
+/// adds nothing), and Sequences of them; null adds nothing.
 struct PostProcessor {
   std::vector<int32_t> before, behind;
 
-  /// From the value of `post_processor`; `source` names the file in messages. Input error for a
-  /// component or a key that is not known, and a template that has the text not once.
+  /// Reads the value of `post_processor`; `source` names the file in messages. Input error for an
+  /// unknown component or key, and for a template that does not contain the text exactly once.
   PostProcessor(const Json& description, const std::string& source);
 
  private:

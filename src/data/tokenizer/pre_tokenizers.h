@@ -1,4 +1,4 @@
-// The pre-tokenizer of tokenizer.json: cutting a text into words.
+// The pre-tokenizer of tokenizer.json: splits a text into words.
 #pragma once
 
 #include <functional>
@@ -12,31 +12,32 @@
 
 namespace hearth {
 
-/// A text and the words in it, in order and apart; what lies between them was removed.
+/// A text and its words, in order and disjoint. Text between the words is dropped.
 struct Words {
   AlignedText text;
   std::vector<TextSpan> spans;
-  /// Whether the word that begins at a byte of the text as it was given begins the whole document.
+  /// Whether a word at this byte of the original text begins the document.
   std::function<bool(uint32_t begin)> begins_document;
 
-  /// `room` bounds the edits of the text where given.
+  /// `room`, if given, bounds the edits of the text.
   explicit Words(std::string_view from, TextRoom* room = nullptr);
-  /// Replaces the text: `rewrite(word, begin, edit)` may edit each word, which begins at `begin`.
+  /// Calls `rewrite(word, begin, edit)` for each word, which begins at `begin`; it may edit the
+  /// word.
   void edit(const std::function<void(std::string_view, uint32_t, TextEdit&)>& rewrite);
   void split(const SplitRule& rule);
 };
 
-/// Split, ByteLevel, Metaspace, Digits, Punctuation, Whitespace, WhitespaceSplit, BertPreTokenizer,
-/// CharDelimiterSplit, and Sequences of them, each on the words of the one before; null leaves one
-/// word. Immutable: threads may share it.
+/// Supports Split, ByteLevel, Metaspace, Digits, Punctuation, Whitespace, WhitespaceSplit,
+/// BertPreTokenizer, CharDelimiterSplit, and Sequences of them; null leaves one word. Immutable:
+/// threads may share it.
 class PreTokenizer {
  public:
-  /// From the value of `pre_tokenizer`; `source` names the file in messages. Input error for a
-  /// component or a key that is not known.
+  /// Reads the value of `pre_tokenizer`; `source` names the file in messages. Input error for an
+  /// unknown component or key.
   PreTokenizer(const Json& description, const std::string& source);
 
-  /// Where the last component is ByteLevel its words are left as bytes; `spell` writes them in the
-  /// byte-level alphabet instead.
+  /// If the last component is ByteLevel, leaves its words as raw bytes; with `spell`, writes them
+  /// in the byte-level alphabet.
   void apply(Words& words, bool spell) const;
   bool gives_bytes() const { return gives_bytes_; }
 

@@ -12,14 +12,15 @@ namespace hearth {
 
 /// A compiled pattern. Immutable: threads may share it.
 ///
-/// tokenizer.json means Oniguruma's dialect; see from_oniguruma for what is read.
+/// tokenizer.json uses Oniguruma's dialect; from_oniguruma lists what is supported.
 class Regex {
  public:
-  /// `where` (file and field) starts the messages. Input error for a pattern that is not read.
+  /// Input error that starts with `where` (file and field) for an unsupported pattern.
   Regex(const std::string& pattern, const std::string& where);
 
-  /// The leftmost match in valid UTF-8 from `start` on, nullopt without one. Input error when a
-  /// limit on backtracking is reached, or calls take seconds: a hostile pattern ends in bounded time.
+  /// The leftmost match at or after `start`, or nullopt. The text must be valid UTF-8. Input error
+  /// if backtracking reaches its limit or calls take seconds, so a hostile pattern ends in bounded
+  /// time.
   std::optional<TextSpan> find(std::string_view text, uint32_t start) const;
 
  private:

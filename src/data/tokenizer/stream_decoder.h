@@ -1,4 +1,4 @@
-// Ids to text, one at a time.
+// Decodes ids to text, one at a time.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace hearth {
 
-/// Decodes ids as they come (`generate`): gives out whole UTF-8 characters only, keeps the bytes of
-/// an unfinished one. All of it together is the text that `decode` gives.
+/// Decodes ids as `generate` produces them. Returns only whole UTF-8 characters, and keeps the
+/// bytes of an unfinished one. All pieces joined equal the text of `decode`.
 class StreamDecoder {
  public:
-  /// `skip_special`: special tokens give no text. The tokenizer must outlive this.
+  /// `skip_special`: omit special tokens. The tokenizer must outlive this.
   StreamDecoder(const Tokenizer& tokenizer, bool skip_special);
   ~StreamDecoder();
   StreamDecoder(const StreamDecoder&) = delete;
   StreamDecoder& operator=(const StreamDecoder&) = delete;
-  std::string push(int32_t id);  // an id that no token has gives nothing
-  std::string finish();          // what is left, unfinished bytes as U+FFFD
+  std::string push(int32_t id);  // empty for an id without a token
+  std::string finish();          // the rest; unfinished bytes become U+FFFD
 
  private:
   struct State;

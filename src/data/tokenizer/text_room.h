@@ -1,4 +1,4 @@
-// A bound on what the parts of a tokenizer.json may make of a text.
+// Bounds how much a tokenizer.json may expand a text.
 #pragma once
 
 #include <cstddef>
@@ -7,17 +7,17 @@
 
 namespace hearth {
 
-/// How much memory the edits of a text may take beyond the text itself: normalizers and decoders of
-/// a hostile file multiply (ten Replaces, each by ten). One for each text; for one thread.
+/// A memory budget for edits of a text, beyond the text itself. Normalizers and decoders of a
+/// hostile file multiply (ten Replaces, each by ten). One per text; not thread-safe.
 class TextRoom {
  public:
-  /// `where` (file and part) starts the message. Room for `factor` bytes per byte of the text.
+  /// The message starts with `where` (file and part). Allows `factor` bytes per byte of the text.
   explicit TextRoom(std::string where, uint64_t factor = 64)
       : where_(std::move(where)), factor_(factor) {}
 
-  /// The text has `bytes` (more).
+  /// Adds `bytes` of text, which enlarge the budget.
   void add_text(uint64_t bytes);
-  /// Input error if an edit under way needs more than is left.
+  /// Input error if fewer than `bytes` are left.
   void require(uint64_t bytes) const {
     if (bytes > left_) refuse();
   }
@@ -36,7 +36,7 @@ class TextRoom {
   uint64_t left_ = kSlack;
 };
 
-/// Components of one kind in a file: each is a pass over every text.
+/// Limit on components of one kind in a file, because each is a pass over every text.
 inline constexpr size_t kMaxComponents = 1000;
 [[noreturn]] void refuse_components(const std::string& where);
 

@@ -1,4 +1,4 @@
-// What a Tokenizer is made of. Private to src/data/tokenizer/.
+// The members of a Tokenizer. Private to src/data/tokenizer/.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// The ids of short words, kept from word to word: most words of a text come again and again.
+// Caches the ids of short words, because most words of a text repeat.
 #pragma once
 
 #include <array>
@@ -9,8 +9,7 @@
 
 namespace hearth {
 
-/// Each word has one slot, where the last word with that hash stays: bounded, and quick to look up.
-/// One a thread.
+/// A direct-mapped cache: one slot per hash, which keeps the last word. One cache per thread.
 class WordCache {
  public:
   static constexpr size_t kLongestWord = 24;
@@ -24,14 +23,14 @@ class WordCache {
     std::array<int32_t, kMostIds> ids{};
   };
 
-  /// Empties the cache when the words were another model's (`owner` is a number of its own).
+  /// Clears the cache if it belongs to another model. `owner` identifies the model.
   void belong_to(uint64_t owner) {
     if (owner == owner_) return;
     owner_ = owner;
     slots_.assign(kSlots, Entry());
   }
 
-  /// The slot of a word of 1 to kLongestWord bytes; it holds that word only if holds() says so.
+  /// The slot for a word of 1 to kLongestWord bytes. It may hold another word; check with holds().
   Entry& slot(std::string_view word) { return slots_[hash(word) & (kSlots - 1)]; }
   static bool holds(const Entry& entry, std::string_view word) {
     return entry.length == word.size() &&

@@ -1,5 +1,5 @@
-// The tensors of decoder-only MoE models in their published layout: what the families' files share.
-// A family of this layout reads its config.json and, where its experts are called otherwise, says how.
+// The published tensor names of decoder-only MoE models. A family of this layout only reads its
+// config.json and overrides the names of its experts if they differ.
 #pragma once
 
 #include "model/family.h"

@@ -1,4 +1,4 @@
-// The families there are; model/family.cpp lists them.
+// All families; model/family.cpp lists them.
 #pragma once
 
 #include "model/family.h"

@@ -1,5 +1,5 @@
-// A mode of running a model (one planner per mode): where blocks go, and the schedules of a run. The
-// rest of the program asks the table of planners and names no mode.
+// A planner places the blocks and writes the schedules of a run. Each mode of running a model is
+// one planner. The rest of the program uses the table of planners and names no mode.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,20 @@
 
 namespace hearth {
 
-/// Where the parts of a model lie: the routed experts at one place, all else at another or the same.
+/// The places of a model: one for the routed experts, one for everything else.
 struct Placement {
   Place dense = kHostPlace;
   Place experts = kHostPlace;
 };
 
-/// The schedule of a training step, and what was chosen for it.
+/// The schedule of a training step, and its parameters.
 struct TrainSchedule {
   Schedule schedule;
   int64_t group = 1;       // micro-batches that pass each layer together
-  bool recompute = false;  // blocks are computed again in backward instead of kept
+  bool recompute = false;  // backward recomputes activations instead of keeping them
 };
 
-/// Whether a run with this schedule stays within every budget.
+/// Whether a run with this schedule fits every budget.
 using FitTest = std::function<bool(const TrainSchedule&)>;
 
 class Planner {
@@ -34,18 +34,19 @@ class Planner {
   /// The name in plans and journals.
   virtual std::string_view name() const = 0;
 
-  /// Sets the place of every block. Adapters go with their bases.
+  /// Sets the place of every block. Adapters get the places of their bases.
   virtual void place_blocks(ParameterTable& table, const Placement& placement) const = 0;
 
   /// The schedule for a given group and recompute.
   virtual TrainSchedule train(const PlanInput& input, int64_t group, bool recompute) const = 0;
-  /// The largest group that fits. If `recompute` is unset, blocks are recomputed only if a group of 1
-  /// does not fit otherwise. If nothing fits: the schedule that needs least; the caller checks.
+  /// The schedule with the largest group that fits. If `recompute` is unset, it recomputes only if
+  /// a group of 1 does not fit otherwise. If nothing fits, returns the schedule that needs least;
+  /// the caller checks.
   virtual TrainSchedule train_within(const PlanInput& input, std::optional<bool> recompute,
                                      const FitTest& fits) const = 0;
   /// Forward and loss of one micro-batch.
   virtual Schedule eval(const PlanInput& input) const = 0;
-  /// Forward of new tokens behind at most `cache_rows` cached ones; logits of the last token.
+  /// Forward of new tokens after at most `cache_rows` cached tokens; logits of the last token.
   virtual Schedule decode(const PlanInput& input, int64_t cache_rows) const = 0;
 };
 

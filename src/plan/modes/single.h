@@ -14,8 +14,8 @@ namespace hearth {
 /// a layer's weights are used by consecutive tasks. Activations grow with the group.
 const Planner& single_planner();
 
-/// `train_within` for budgets of the arenas alone, in bytes by place; places beyond them have no
-/// bound.
+/// `train_within` for given arena budgets, in bytes by place. Places beyond the end of `budgets`
+/// have no limit.
 TrainSchedule single_train_within(const PlanInput& input, std::optional<bool> recompute,
                                   const std::vector<uint64_t>& budgets);
 

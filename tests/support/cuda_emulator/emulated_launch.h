@@ -1,4 +1,4 @@
-// What gpu_kernels/launch.h gives to kernels that the host's compiler compiles.
+// The content of gpu_kernels/launch.h for kernels that the host compiler compiles.
 #pragma once
 
 #include "base/error.h"
@@ -7,8 +7,7 @@
 
 namespace hearth::cuda_emulator {
 
-/// Runs the grid in the call where `stream` is null, else as work of that stream of a fake CUDA
-/// runtime.
+/// Runs the grid at once if `stream` is null; else queues it on this stream of a fake CUDA runtime.
 void enqueue_grid(void* stream, const GridShape& shape, std::function<void()> kernel);
 
 }  // namespace hearth::cuda_emulator
@@ -40,7 +39,7 @@ T* shared_memory() {
 template <class... P, class... A>
 void launch(void (*kernel)(P...), const Grid& grid, int threads, size_t shared_bytes, void* stream,
             A... arguments) {
-  constexpr size_t kLargestShared = 227 << 10;  // of an sm_90 block
+  constexpr size_t kLargestShared = 227 << 10;  // limit of an sm_90 block
   HEARTH_CHECK(shared_bytes <= kLargestShared, "launch: shared memory");
   cuda_emulator::enqueue_grid(
       stream, {grid.blocks, static_cast<unsigned>(threads), shared_bytes, grid.function},

@@ -1,4 +1,4 @@
-// The op set "cuda-emulated": the kernels of "cuda", run by the host.
+// The op set "cuda-emulated": the kernels of "cuda", run on the host.
 #pragma once
 
 #include "cuda_emulator/engine.h"
@@ -7,7 +7,7 @@
 namespace hearth::test {
 
 const OpSet& emulated_ops();
-/// The same under the name of the real one, for programs that look for that.
+/// The same op set under the name "cuda", for programs that look it up.
 const OpSet& emulated_ops_as_cuda();
 
 }  // namespace hearth::test

@@ -1,6 +1,5 @@
-// Runs grids of emulated kernels: blocks one after the other, the threads of a block as fibers that
-// switch only where they wait for each other. A kernel whose threads never do costs no more than a
-// loop over them.
+// Runs grids of emulated kernels: blocks in sequence, the threads of a block as fibers. Fibers
+// switch only when they wait for each other, so a kernel without waits costs no more than a loop.
 #pragma once
 
 #include <cstddef>
@@ -18,17 +17,17 @@ struct GridShape {
   Index blocks{1, 1, 1};
   unsigned threads = 1;
   size_t shared_bytes = 0;
-  const char* name = "";  // of the function that launches, for errors
+  const char* name = "";  // name of the launching function, for errors
 };
 
-/// An emulated thread, while it runs.
+/// The state of an emulated thread.
 struct Thread {
   Index index;  // threadIdx
   unsigned number = 0;
   unsigned lane() const { return number % 32; }
   unsigned warp() const { return number / 32; }
 
-  /// Copies of cp.async that have not arrived.
+  /// A cp.async copy that has not arrived.
   struct Copy {
     void* to = nullptr;
     const void* from = nullptr;
@@ -36,9 +35,9 @@ struct Thread {
     int64_t group = 0;
   };
   std::vector<Copy> copies;
-  int64_t group = 0;  // the open one
+  int64_t group = 0;  // the open group of copies
 
-  // Where it waits.
+  // The operation that it waits at, and its place in the source.
   const char* what = nullptr;
   const char* file = "";
   int line = 0;
@@ -47,22 +46,22 @@ struct Thread {
 
 extern Thread* current;       // the running thread
 extern Index block_index;     // blockIdx
-extern GridShape grid_shape;  // of the running grid
+extern GridShape grid_shape;  // shape of the running grid
 extern std::byte* dynamic_shared;
 
-/// Runs all blocks. One grid at a time: other host threads wait. Raises what a thread raises, and
-/// std::logic_error for threads that wait for each other in vain.
+/// Runs all blocks. One grid at a time: other host threads wait. Rethrows exceptions of threads;
+/// throws std::logic_error for a deadlock.
 void run_grid(const GridShape& shape, const std::function<void()>& kernel);
 
-/// Blocks and threads in the opposite order from now on: what depends on an order that CUDA does not
-/// give differs then.
+/// Runs blocks and threads in reverse order from now on. Results change if a kernel depends on an
+/// order that CUDA does not guarantee.
 void run_backwards(bool backwards);
 
-/// Waits for all threads of the block, of which none may have ended and all must come to this line.
+/// Waits for all threads of the block. None may have ended, and all must reach this line.
 void sync_block(const char* file, int line);
 
-/// Waits until all lanes of the mask are at the same operation; then one of them runs `act`, with
-/// the argument of each lane.
+/// Waits until all lanes of the mask reach the same operation. Then one lane runs `act` with the
+/// arguments of all lanes.
 void sync_warp(const char* what, unsigned mask, void* argument,
                void (*act)(void* const* arguments, unsigned mask));
 

@@ -1,23 +1,24 @@
-// Fibers: stacks of their own, switched to and from without the system. x86-64, as is the program.
+// Fibers: separate stacks, switched without system calls. x86-64 only.
 #pragma once
 
 #include <cstddef>
 
 namespace hearth::cuda_emulator {
 
-/// A stack and where it was left. The calling thread itself is one, too, made with no stack.
+/// A stack and its saved position. A default-constructed fiber represents the calling thread.
 class Fiber {
  public:
-  /// `main` never returns. It begins at the first switch to the fiber.
+  /// `main` starts at the first switch to the fiber, and must never return.
   explicit Fiber(void (*main)());
   Fiber() = default;
   ~Fiber();
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  /// Leaves the running fiber `from` for this one; returns when someone switches back to `from`.
+  /// Switches from the running fiber `from` to this one. Returns when a fiber switches back to
+  /// `from`.
   void run(Fiber& from);
-  /// Forgets where the fiber was left: it begins anew. Objects on its stack are not destroyed.
+  /// Restarts the fiber from `main`. Does not destroy objects on its stack.
   void reset();
 
  private:
@@ -25,7 +26,7 @@ class Fiber {
 
   void (*main_)() = nullptr;
   void* mapping_ = nullptr;
-  void* top_ = nullptr;          // of what is saved
+  void* top_ = nullptr;          // saved stack pointer
   const void* stack_ = nullptr;  // lowest byte, for the address sanitizer
   size_t stack_bytes_ = 0;
   void* fake_stack_ = nullptr;

@@ -1,5 +1,4 @@
-// The words and functions of CUDA's language, for the compiler of the host. In the global namespace,
-// as CUDA has them.
+// The keywords and functions of CUDA for the host compiler. In the global namespace, as in CUDA.
 #pragma once
 
 #include <algorithm>
@@ -95,7 +94,7 @@ inline void __syncthreads(const char* file = __builtin_FILE(), int line = __buil
 inline void __threadfence() {}
 inline void __threadfence_block() {}
 
-// Fibers switch at barriers and warp operations alone, so a plain update is atomic.
+// Fibers switch only at barriers and warp operations, so a plain update is atomic.
 #define HEARTH_EMULATED_ATOMIC(name, expression)     \
   template <class T>                                 \
   requires std::is_integral_v<T> T name(T* p, T x) { \
@@ -115,11 +114,11 @@ HEARTH_EMULATED_ATOMIC(atomicExch, x)
 
 namespace hearth::cuda_emulator {
 
-/// What a lane brings to a shuffle, and what it gets.
+/// The input and result of a lane in a shuffle.
 template <class T>
 struct Shuffle {
   T value;
-  unsigned source;  // lane
+  unsigned source;  // source lane
   T result;
 };
 
@@ -130,7 +129,7 @@ T shuffle(const char* what, unsigned mask, T value, unsigned source) {
     for (unsigned l = 0; l < 32; ++l) {
       if ((in >> l & 1) == 0) continue;
       auto& to = *static_cast<Shuffle<T>*>(lanes[l]);
-      // Of a lane that takes no part, CUDA gives anything.
+      // CUDA leaves values from a lane outside the mask undefined.
       if ((in >> to.source & 1) != 0) {
         to.result = static_cast<Shuffle<T>*>(lanes[to.source])->value;
       } else {

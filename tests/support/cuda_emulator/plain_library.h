@@ -1,6 +1,5 @@
-// Libraries for the emulated GPU in the places of cuBLASLt (plain_library.cpp) and CUTLASS
-// (emulated_grouped.cpp): plain loops, so that what calls a library is tested, too; or faulty ones.
-// Absent unless a test asks for them.
+// Replaces cuBLASLt (plain_library.cpp) and CUTLASS (emulated_grouped.cpp) on the emulated GPU by
+// plain loops or faulty code, to test the callers of libraries. Absent by default.
 #pragma once
 
 #include <functional>
@@ -8,12 +7,12 @@
 namespace hearth::test {
 
 enum class PlainLibrary { absent, right, wrong, failing };
-/// Not while ops run; `before` each dense product that it computes. HEARTH_PLAIN_LIBRARY=right in the
-/// environment is where it begins.
+/// Do not call while ops run. The library calls `before` before each dense product. The environment
+/// variable HEARTH_PLAIN_LIBRARY=right sets the initial state.
 void set_plain_library(PlainLibrary library, std::function<void()> before = {});
 PlainLibrary plain_library();
 
-/// So while it lives, then absent.
+/// RAII: sets the library, and makes it absent when destroyed.
 struct WithPlainLibrary {
   explicit WithPlainLibrary(PlainLibrary library) { set_plain_library(library); }
   ~WithPlainLibrary() { set_plain_library(PlainLibrary::absent); }

@@ -29,6 +29,14 @@ TEST_CASE("a list where one value belongs is refused, of one value, too") {
   CHECK(problems_of("model: m\ndata: [d]\nout: o\nseed: 1\n").empty());
 }
 
+TEST_CASE("a null in a list is a problem, reported with the others") {
+  const auto problems = problems_of(kNeeded + std::string("lr: [~]\nfreeze: [null]\nseed: [1]\n"));
+  REQUIRE(problems.size() == 3);
+  CHECK(problems[0].find("c.yaml:4: lr: expected values in the list, found null") !=
+        std::string::npos);
+  CHECK(problems[1].find("c.yaml:5: freeze") != std::string::npos);
+}
+
 TEST_CASE("null is told to be not given, but for options whose default it is") {
   const CommandLine line =
       parsed_yaml(kNeeded + std::string("lr: null\nseed: ~\nrouter-aux-loss: null\nsteps:\n"));

@@ -54,7 +54,9 @@ class LookUp {
       if (!recorded) place_.notes.push_back(named.where + ": null: not given");
       return;
     }
-    if (asks_for_adapters(entry)) {
+    if (entry.has_null && (foreign || option)) {
+      problems_.add(named.where + ": expected values in the list, found null");
+    } else if (asks_for_adapters(entry)) {
       place_.given.push_back({find_option("method"), named.where, {"lora"}, true});
     } else if (option && !entry.maps.empty() && is_dataset_key(with_hyphens(entry.key))) {
       add_datasets(named, *option);

@@ -120,15 +120,11 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   void add(const YAML::Mark& mark, const std::shared_ptr<Node>& node) {
-    const bool is_null = node->kind == Node::Kind::null;
     if (open_.empty()) {
-      if (is_null) return;  // an empty document
+      if (node->kind == Node::Kind::null) return;  // an empty document
       refuse(mark, "expected 'name: value' lines, found " + quoted(node->text));
     }
     Open& in = open_.back();
-    if (in.node->kind == Node::Kind::list && is_null) {
-      refuse(mark, "expected values in a list, found null");
-    }
     if (in.expects_key()) check_key(mark, *node);
     in.node->items.push_back(node);
     in.node->cost += node->cost;
@@ -240,7 +236,10 @@ class EntryReader {
     entry.is_null = value.kind == Node::Kind::null;
     entry.is_list = value.kind == Node::Kind::list;
     if (!entry.is_list) return add(entry, value, maps);
-    for (const NodePointer& item : value.items) add(entry, *item, maps);
+    for (const NodePointer& item : value.items) {
+      if (item->kind == Node::Kind::null) entry.has_null = true;
+      add(entry, *item, maps);
+    }
   }
 
   void add(ConfigEntry& entry, const Node& value, int maps) const {

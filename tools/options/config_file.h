@@ -13,6 +13,7 @@ struct ConfigEntry {
   bool is_null = false;             // keep the default
   int line = 0;                     // from 1
   bool is_list = false;             // written as a list, even of one value
+  bool has_null = false;            // a list with a null in it
 
   /// The value if it is a map, or the maps if it is a list of maps; `values` is then empty. Only
   /// keys of other trainers take maps. Keeps one more level of maps inside these; sets only

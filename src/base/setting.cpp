@@ -23,6 +23,7 @@ std::string in_words(Setting setting) {
     case Setting::gpu_memory: return "the memory of a GPU";
     case Setting::grad_accum: return "the micro-batches per step";
     case Setting::json: return "as JSON";
+    case Setting::lora_alpha: return "the scale of the adapters, alpha";
     case Setting::lora_r: return "the adapter rank";
     case Setting::lora_targets: return "the adapter targets";
     case Setting::lr: return "the learning rate";

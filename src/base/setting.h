@@ -27,6 +27,7 @@ enum class Setting : uint8_t {
   gpu_memory,
   grad_accum,
   json,
+  lora_alpha,
   lora_r,
   lora_targets,
   lr,

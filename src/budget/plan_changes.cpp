@@ -176,10 +176,10 @@ class Search {
       all.emplace_back([=](PlanVariant& v) { return before(v) && v.choose_experts(share); });
     }
     for (const int64_t rank : kRanks) {
-      all.emplace_back([=](PlanVariant& v) { return before(v) && v.cut_expert_rank(rank); });
+      all.emplace_back([=](PlanVariant& v) { return before(v) && v.cut_rank(rank); });
     }
     for (const int64_t rank : kRanks) {
-      all.emplace_back([=](PlanVariant& v) { return before(v) && v.cut_rank(rank); });
+      all.emplace_back([=](PlanVariant& v) { return before(v) && v.cut_expert_rank(rank); });
     }
     all.emplace_back([=](PlanVariant& v) { return before(v) && v.freeze("*.experts.*"); });
     all.emplace_back([=](PlanVariant& v) { return before(v) && v.adapt_attention_alone(); });
@@ -298,9 +298,7 @@ std::string refusal(const Plan& plan, const std::vector<PlanChange>& changes,
               (at == kHostPlace ? std::string("the machine") : place.budget.name);
   }
   const bool several = places.find(" and ") != std::string::npos;
-  return text +
-         (changes.empty() ? "; no smaller change that fits was found, more memory does: "
-                          : "; or ") +
+  return text + (changes.empty() ? "; no smaller change fits, but more memory does: " : "; or ") +
          options + ", if " + places + (several ? " have it" : " has it");
 }
 

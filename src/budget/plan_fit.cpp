@@ -14,10 +14,10 @@ std::string what_is_missing(const Plan& plan) {
   for (size_t place = 0; place < plan.places.size(); ++place) {
     const PlaceLines& of = plan.places[place];
     if (of.fits()) continue;
-    text += text.empty() ? "the plan needs " : ", and ";
+    text += text.empty() ? "the plan needs " : "; it needs ";
     text += whole_mebibytes(of.peak) + " MiB of " +
             (place == kHostPlace ? std::string("host memory") : "the memory of " + of.budget.name) +
-            " and " + whole_mebibytes(of.budget.bytes) + " MiB may be used";
+            ", but may use only " + whole_mebibytes(of.budget.bytes) + " MiB";
   }
   return text;
 }

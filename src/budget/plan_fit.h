@@ -10,7 +10,7 @@ namespace hearth {
 
 /// Whole MiB, rounded up.
 std::string whole_mebibytes(uint64_t bytes);
-/// "the plan needs 12 MiB of host memory and 10 MiB may be used", for every place that is too
+/// "the plan needs 12 MiB of host memory, but may use only 10 MiB", for every place that is too
 /// small.
 std::string what_is_missing(const Plan& plan);
 /// Usage error that names the missing memory, unless the plan fits. Training uses `refusal`

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 
@@ -69,7 +70,7 @@ bool PlanVariant::train_adapters() {
 }
 
 bool PlanVariant::cut_expert_rank(int64_t rank) {
-  if (config.expert_rank.value_or(config.lora_rank) <= rank) return false;
+  if (!config.expert_rank || *config.expert_rank <= rank) return false;
   config.expert_rank = rank;
   add(Setting::expert_r, rank);
   return remake();
@@ -77,8 +78,11 @@ bool PlanVariant::cut_expert_rank(int64_t rank) {
 
 bool PlanVariant::cut_rank(int64_t rank) {
   if (config.lora_rank <= rank) return false;
+  const double part = static_cast<double>(rank) / static_cast<double>(config.lora_rank);
+  config.lora_alpha *= config.rslora ? std::sqrt(part) : part;
   config.lora_rank = rank;
   add(Setting::lora_r, rank);
+  add(spelled(Setting::lora_alpha, fmt::format("{}", config.lora_alpha)));
   return remake();
 }
 

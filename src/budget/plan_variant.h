@@ -35,7 +35,9 @@ struct PlanVariant {
   bool freeze(const std::string& glob);
   bool train_only(const std::string& glob);
   bool train_adapters();
+  /// Only of a run that gives the experts a rank of their own.
   bool cut_expert_rank(int64_t rank);
+  /// Alpha falls with the rank, so that the scale of the pairs stays.
   bool cut_rank(int64_t rank);
   bool choose_experts(double percent);
   bool adapt_attention_alone();

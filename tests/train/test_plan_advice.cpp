@@ -78,6 +78,8 @@ TrainConfig changed(TrainConfig config, const std::string& options) {
   number("--micro-batch", config.micro_batch);
   number("--grad-accum", config.grad_accum);
   number("--lora-r", config.lora_rank);
+  const std::string alpha = value_of(options, "--lora-alpha");
+  if (!alpha.empty()) config.lora_alpha = std::stod(alpha);
   number("--expert-r", config.expert_rank);
   const std::string experts = value_of(options, "--experts");
   if (!experts.empty()) config.experts_top = std::stod(experts.substr(4));
@@ -93,6 +95,10 @@ TrainConfig changed(TrainConfig config, const std::string& options) {
   const std::string devices = value_of(options, "--devices");
   if (!devices.empty()) config.devices = devices;
   return config;
+}
+
+double scale_of(const TrainConfig& config) {
+  return config.lora_alpha / static_cast<double>(config.lora_rank);
 }
 
 bool fits(const Subject& s, uint64_t budget) { return make_plan(s.with(budget), s.request).fits(); }
@@ -133,6 +139,7 @@ TEST_CASE("plan advice: every change is accepted in place of the options, and fi
       const Subject then(changed(s.config, options));
       CHECK(fits(then, budget));
       CHECK(then.config.seq_len >= 64);
+      CHECK(scale_of(then.config) == scale_of(s.config));
     }
     CHECK(advised > 2);
   }

@@ -102,11 +102,11 @@ TEST_CASE("plan places: each place is held against its own budget") {
   CHECK(small.short_place() == kDevice);
   const std::string missing = what_is_missing(small);
   INFO(missing);
-  CHECK(has(missing, "MiB of the memory of cuda:0 and "));
+  CHECK(has(missing, "MiB of the memory of cuda:0, but may use only "));
   CHECK_FALSE(has(missing, "host memory"));
   const Plan both = make_plan(p.with(uint64_t{1} << 20, device / 2), p.request);
   CHECK(both.short_place() == kHostPlace);
-  CHECK(has(what_is_missing(both), "MiB of host memory and 1 MiB may be used, and "));
+  CHECK(has(what_is_missing(both), "MiB of host memory, but may use only 1 MiB; it needs "));
   CHECK(has(what_is_missing(both), "cuda:0"));
 }
 

@@ -24,6 +24,7 @@ std::string option_of(Setting setting) {
     case Setting::gpu_memory: return "gpu-memory";
     case Setting::grad_accum: return "grad-accum";
     case Setting::json: return "json";
+    case Setting::lora_alpha: return "lora-alpha";
     case Setting::lora_r: return "lora-r";
     case Setting::lora_targets: return "lora-targets";
     case Setting::lr: return "lr";

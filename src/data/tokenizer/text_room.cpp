@@ -11,8 +11,8 @@ void TextRoom::add_text(uint64_t bytes) {
 
 void TextRoom::refuse() const {
   throw input_error(where_ + ": expands a text of " + std::to_string(text_) +
-                    " bytes beyond its limit of " + std::to_string(factor_ * text_ + kSlack) +
-                    " more; look for a Replace or Prepend that multiplies");
+                    " bytes by more than " + std::to_string(factor_ * text_ + kSlack) +
+                    " bytes, the limit; look for a Replace or Prepend that multiplies");
 }
 
 void refuse_components(const std::string& where) {

@@ -38,7 +38,7 @@ FAULTS = [
     Fault("cached-words-of-any-length", TOKENIZER + "word_cache.h",
           "return entry.length == word.size() &&",
           "return entry.length >= word.size() &&",
-          units=(TOKENIZER + "bpe_encode.cpp",)),
+          units=(TOKENIZER + "bpe_encode.cpp", "tests/data/test_tokenizer_words.cpp")),
     Fault("merged-with-previous-twice", TOKENIZER + "matcher.cpp",
           "is_match && !last_ ? extend(part)",
           "is_match ? extend(part)"),

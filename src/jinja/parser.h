@@ -16,8 +16,8 @@ namespace hearth::jinja {
 inline constexpr int kMaxNesting = 120;
 inline constexpr int kMaxExpressionDepth = 400;
 
-/// Parses a template. TemplateSyntaxError if it is not Jinja, or uses what is not supported:
-/// include, import, from, extends (there are no files), recursive loops.
+/// Parses a template. TemplateSyntaxError if it is not Jinja, or if it uses include, import, from or
+/// extends (there are no files), or a recursive loop.
 Tree parse(std::string_view source, std::string name);
 
 class Parser {

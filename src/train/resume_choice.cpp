@@ -39,8 +39,8 @@ std::optional<SavedState> ResumeChoice::find() {
   if (step_of_state_directory(from)) {
     if (file_info(from).kind == FileKind::none) {
       throw usage_error(named +
-                        ": no such state; 'hearth inspect' of its run directory lists those that "
-                        "are there");
+                        ": no such state; 'hearth inspect' of its run directory lists the "
+                        "states that are there");
     }
     search_.reset();
     return open_state(from);

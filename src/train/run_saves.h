@@ -44,7 +44,7 @@ class RunSaves {
   void wait_until_safe(size_t views) { save_.wait_until_safe(views); }
 
   /// Sets the digest of the current state, if the metrics have one. The next save checks it.
-  void expect(const std::optional<Digest>& root) { root_ = root; }
+  void expect_root(const std::optional<Digest>& root) { root_ = root; }
   /// Why the last save failed; empty if it did not fail.
   const std::string& failure() const { return failure_; }
   /// Memory that saves took at most.

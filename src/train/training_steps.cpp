@@ -78,7 +78,7 @@ void TrainingRun::record(const StepResult& result) {
     root = state_digest(registry_, &session_->pool()).root;
     m.state_digest = root->hex();
   }
-  saves_->expect(root);
+  saves_->expect_root(root);
   logs_->metrics.append(m);
   logs_->scalars.step(m);
   log_s_ = writing.seconds();

@@ -9,7 +9,6 @@ cmake_minimum_required(VERSION 3.25)
 #   * belongs to a family: sources that do the same kind of thing, with one header that
 #     lists them all.
 # Kernels (*.cu) are left out: several of them share a header.
-include("${CMAKE_CURRENT_LIST_DIR}/source_scan.cmake")
 
 # The families: the sources, the header that they include, and how the header names a source.
 set(families

@@ -44,8 +44,10 @@ void encode(const Tokenizer& tokenizer, std::string_view text) {
   for (size_t i = 0; i < encoding.ids.size(); ++i) {
     const TextSpan span = encoding.spans[i];
     check(span.begin <= span.end && span.end <= text.size());
-    streamed += decoder.push(encoding.ids[i]);
-    check(find_invalid_utf8(streamed) == std::string_view::npos);
+    // Piece by piece: a decoder may write much for each id, and the whole text is long then.
+    const std::string piece = decoder.push(encoding.ids[i]);
+    check(find_invalid_utf8(piece) == std::string_view::npos);
+    streamed += piece;
   }
   check(streamed + decoder.finish() == tokenizer.decode(encoding.ids));
   tokenizer.encode(text, {.add_special = true});

@@ -99,15 +99,15 @@ int compare_digits(std::string_view a, std::string_view b) {
   return order == 0 ? 0 : order < 0 ? -sign : sign;
 }
 
-// An integer against a float, exactly as Python compares them; 2 if there is no order.
+// A big integer against a float, exactly as Python compares them; 2 if there is no order. A float
+// of that size has no fraction.
 int compare_with_float(const std::string& integer, double value) {
   if (std::isnan(value)) return 2;
   if (std::isinf(value)) return value > 0 ? -1 : 1;
   const double floor = std::floor(value);
   std::array<char, 320> text;  // every digit of the largest double
   const int length = std::snprintf(text.data(), text.size(), "%.0f", floor == 0 ? 0.0 : floor);
-  const int order = compare_digits(integer, {text.data(), static_cast<size_t>(length)});
-  return order == 0 && floor < value ? -1 : order;
+  return compare_digits(integer, {text.data(), static_cast<size_t>(length)});
 }
 
 // Of numbers with a big integer among them.

@@ -137,3 +137,42 @@ TEST_CASE("what holds itself is dropped in the end") {
   few.steps = 10;
   CHECK(has(refusal("{{ 1 + 1 + 1 + 1 + 1 + 1 + 1 }}", few), "too many steps"));
 }
+
+TEST_CASE("integers beyond 64 bits are compared exactly, and computed with in few ways") {
+  const auto big = jinja::Value::from_json(parse_json("18446744073709551616", "big"));
+  const auto rendered = [&](const std::string& expression) -> std::string {
+    try {
+      jinja::Limits limits = few_steps();
+      return jinja::Template("{{ " + expression + " }}", "NAME")
+          .render({{"big", big}}, "2026-01-31", "FILE:1", limits)
+          .text;
+    } catch (const Error& error) {
+      CHECK(error.code() == ExitCode::input);
+      return error.what();
+    }
+  };
+  CHECK(rendered("big == 18446744073709551616.0") == "True");
+  CHECK(rendered("big < 18446744073709555712.0") == "True");  // the next double
+  CHECK(rendered("18446744073709547520.0 < big") == "True");  // the one before
+  CHECK(rendered("0.5 < big") == "True");
+  CHECK(rendered("big < -0.5") == "False");
+  CHECK(rendered("('inf'|float) > big") == "True");
+  // No order with what is no number.
+  for (const char* comparison : {"nan < big", "nan > big", "nan == big", "big < nan"}) {
+    INFO(comparison);
+    std::string with_nan = comparison;
+    with_nan.replace(with_nan.find("nan"), 3, "('nan'|float)");
+    CHECK(rendered(with_nan) == "False");
+  }
+  CHECK(rendered("big % 10") == "6");
+  CHECK(has(rendered("big % big"), "an integer beyond 64 bits (%) is not supported"));
+  CHECK(has(rendered("5 % big"), "an integer beyond 64 bits (%) is not supported"));
+  CHECK(has(rendered("big + 1"), "an integer beyond 64 bits (+) is not supported"));
+}
+
+TEST_CASE("formats of integers have no precision") {
+  for (const char* format : {"'{:.2d}'.format(5)", "'%.3d' % 5", "'{:.1x}'.format(5)"}) {
+    INFO(format);
+    CHECK(has(refusal(std::string("{{ ") + format + " }}"), "an integer has no precision"));
+  }
+}

@@ -92,9 +92,9 @@ const Named* find_named(const std::optional<std::vector<Named>>& list, std::stri
 
 // For people.
 
-/// An option's value without the quotes of YAML.
+/// An option's value, not empty, without the quotes of YAML.
 std::string plain(const std::string& yaml) {
-  if (yaml.empty() || yaml[0] != '"') return yaml;
+  if (yaml[0] != '"') return yaml;
   try {
     return parse_json(yaml, "option").as_string();
   } catch (const std::exception&) {

@@ -16,6 +16,7 @@
 #include "support/temporary_directory.h"
 #include "train/resume.h"
 #include "train/state_fixture.h"
+#include "train/training_fixture.h"
 
 namespace hearth::test {
 namespace {
@@ -74,6 +75,10 @@ TEST_CASE("identity: members that are missing or of another kind") {
   CHECK(has(compared(with("options", R"({"lr": 5, "model": "m"})")), "--lr was 'unset'"));
   CHECK(has(compared(with("options", R"({"lr": 5, "model": "m"})"), {"lr"}), "lr: unset -> 1"));
   CHECK(has(compared(with("build", R"({"version": "0"})")), "build version"));
+  // Facts of another kind are shown as they stand.
+  CHECK(compared(with("build", R"({"version": 5})")) == "build version: '5' -> '1'\n");
+  CHECK(compared(with("build", R"({"version": ""})")) == "build version: '' -> '1'\n");
+  CHECK(compared(with("build", R"({"version": ["1"]})")) == "build version: '1' -> '1'\n");
   // The values of five options, the names of all.
   const std::string seven =
       R"({"a": "1", "b": "1", "c": "1", "d": "1", "e": "1", "f": "1", "g": "1"})";
@@ -196,13 +201,36 @@ TEST_CASE("identity: that of a state of the first version of the program") {
   trained["trained"] = "0";
   trained["options"]["lora-r"] = "8";
   CHECK(has(compared(saved, {"lora-r"}, trained), "--lora-r: cannot change on a resume"));
+  // Of several changes, those that choose what is trained.
+  trained["options"]["freeze"] = "[\"x\"]";
+  trained["options"]["lr"] = "0.01";
+  const std::string told = compared(saved, {"lora-r", "freeze", "lr"}, trained);
+  CHECK((told.starts_with("--lora-r, --freeze: cannot change on a resume") ||
+         told.starts_with("--freeze, --lora-r: cannot change on a resume")));
+  // None of them: the model has other content.
+  Json other = saved;
+  other["trained"] = "0";
+  other["model"].as_array()[0]["xxh3"] = "0";
+  CHECK(has(compared(saved, {}, other), "model changed since the saved state"));
 }
 
 TEST_CASE("identity: changes of earlier resumes are kept where they can be read") {
   SavedState state{"d", 7, {}, parse_json(R"({"determinism": {"changes": ["x"]}})", "extra")};
   CHECK(determinism_record(&state, {"y"}).find("changes")->as_array().size() == 2);
-  state.extra = parse_json(R"({"determinism": {"changes": 5}})", "extra");
-  CHECK(determinism_record(&state, {"y"}).find("changes")->as_array().size() == 1);
+  for (const char* none : {R"({"determinism": {"changes": 5}})", R"({"determinism": {}})", "{}"}) {
+    INFO(none);
+    state.extra = parse_json(none, "extra");
+    CHECK(determinism_record(&state, {"y"}).find("changes")->as_array().size() == 1);
+  }
+}
+
+TEST_CASE("identity: a state that does not say of which model it is fits none") {
+  const TrainingFixture f;
+  const Checkpoint base(f.dir / "base");
+  const SavedState state{"d", 7, {}, parse_json("{}", "extra")};
+  const Raised raised = raised_by([&] { require_same_model(state, base); });
+  CHECK(raised.code == ExitCode::storage);
+  CHECK(raised.message == "d/manifest.json: lacks 'model'");
 }
 
 TEST_CASE("identity: the date of templates is that of a state that has one") {

@@ -40,6 +40,37 @@ TEST_CASE("own directory: a result without a state is that of the run that ended
   CHECK(f.result("run") == result);
 }
 
+TEST_CASE("own directory: metrics without a journal are a run's, too") {
+  TrainingFixture f;
+  TrainConfig config = f.config("run");
+  config.steps = 2;
+  config.final_state = false;
+  REQUIRE(f.run(config) == ExitCode::done);
+  const std::string result = f.result("run");
+  remove_file(f.dir / "run/journal.jsonl");
+  REQUIRE(file_info(f.dir / "run/metrics.jsonl").kind == FileKind::regular);
+  RecordingReporter reporter;
+  CHECK(train(config, reporter) == ExitCode::done);
+  CHECK(reporter.steps.size() == 2);
+  CHECK(f.result("run") == result);
+}
+
+TEST_CASE("own directory: a finished run that names a state of another run has ended") {
+  TrainingFixture f;
+  REQUIRE(f.run(f.config("other")) == ExitCode::done);
+  TrainConfig config = f.config("run");
+  config.final_state = false;
+  REQUIRE(f.run(config) == ExitCode::done);
+  const std::string result = f.result("run"), other = f.root("other");
+  config.resume = ResumeMode::from_directory;
+  config.resume_from = f.dir / "other";
+  RecordingReporter reporter;
+  CHECK(train(config, reporter) == ExitCode::done);
+  CHECK(reporter.steps.empty());
+  CHECK(f.result("run") == result);
+  CHECK(f.root("other") == other);
+}
+
 TEST_CASE("own directory: a run that would end before its saved state is refused") {
   TrainingFixture f;
   TrainConfig config = f.config("run");

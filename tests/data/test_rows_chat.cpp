@@ -24,6 +24,17 @@ TEST_CASE("chats train the turns of the assistant") {
   CHECK(trained_text(samples[0]) == ids_as_text(samples[0]).substr(3));
 }
 
+TEST_CASE("a weight of 0 is refused where it asks for something: on turns of the assistant") {
+  const RowFixture fixture;
+  const auto chat = [](const std::string& user, const std::string& assistant) {
+    return R"({"messages": [{"role": "user", "content": "Q")" + user +
+           R"(}, {"role": "assistant", "content": "A")" + assistant + "}]}";
+  };
+  const std::string none = R"(, "weight": 0)", one = R"(, "weight": 1)";
+  CHECK(trained_text(fixture.read_row(chat(none, one))) == "A</S>\n");
+  fixture.refused(chat(one, none), {"messages[1].weight: weights of turns are not supported"});
+}
+
 TEST_CASE("a token that covers a part of a trained span is trained") {
   RowFixture fixture;
   fixture.options.model = HEARTH_TEST_DATA "/tokenizer/qwen";

@@ -33,6 +33,16 @@ TEST_CASE("plain text files") {
   CHECK(has(fixture.refusal(std::string_view("a\n\n\0", 4), "a.txt"), "a.txt:3: a NUL byte"));
 }
 
+TEST_CASE("a text that begins as files of bzip2 do is a text") {
+  const RowFixture fixture;
+  for (const std::string text : {"BZh", "BZh9", "BZh is no word"}) {
+    INFO(text);
+    const auto samples = fixture.read({fixture.file("a.txt", text)});
+    CHECK(ids_as_text(samples.at(0)) == text + "</S>");
+  }
+  CHECK(has(fixture.refusal("BZh91AY&SY", "a.txt"), "packed by bzip2, which is not read"));
+}
+
 TEST_CASE("files that are something else are refused") {
   RowFixture fixture;
   CHECK(has(fixture.refusal("PAR1", "a.jsonl"), "read_parquet"));
@@ -41,6 +51,8 @@ TEST_CASE("files that are something else are refused") {
   CHECK(has(fixture.refusal(std::string_view("\xff\xff\xff\xff\x10\x02\0\0", 8), "a.jsonl"),
             "Arrow"));
   CHECK(has(fixture.refusal("{}", "a.arrow"), "Arrow"));
+  CHECK(has(fixture.refusal("a,b\n1,2\n", "a.csv"), "read_csv"));
+  CHECK(has(fixture.refusal("a\tb\n1\t2\n", "a.tsv"), "read_csv"));
   CHECK(has(fixture.refusal("{}", "a.jsonl.gz"), ".gz"));
   CHECK(has(fixture.refusal("{}", "a.jsonl.zst"), ".zst"));
   CHECK(has(fixture.refusal("version https://git-lfs.github.com/spec/v1\n", "a.jsonl"), "git lfs"));

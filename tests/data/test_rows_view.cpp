@@ -29,6 +29,7 @@ TEST_CASE("trained spans stand between marks") {
   CHECK(shown(tokenizer, "\u00e9x", {0, 1, 0}) == "[\u00e9]x");
   CHECK(shown(tokenizer, "\u00e9x", {1, 0, 0}) == "\u00e9x");
   CHECK(shown(tokenizer, "a\x1b[2J\tb", {0, 0, 0, 0, 0, 0, 0}) == "a\ufffd[2J\tb");
+  CHECK(shown(tokenizer, "a\x7f\r\nb", {0, 0, 0, 0, 0}) == "a\ufffd\ufffd\nb");
   const std::vector<int32_t> ids{7, 8, 9};
   CHECK(marked_ids(ids, std::vector<uint8_t>{0, 1, 1}, kBrackets) == "7[ 8 9]");
   const Sample sample = f.read_row(

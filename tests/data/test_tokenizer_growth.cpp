@@ -149,4 +149,11 @@ TEST_CASE("added tokens that a normalizer makes long, and endless lists, are ref
           {"normalizer.normalizers[1000]", "more than 1000 components"});
   refused([](Json& json) { json["decoder"] = replaces("decoders", 100'000, "a", "b"); },
           {"decoder.decoders[1000]", "more than 1000 components"});
+  refused(
+      [](Json& json) {
+        const Json digits = JsonObject{{"type", "Digits"}, {"individual_digits", true}};
+        json["pre_tokenizer"] =
+            JsonObject{{"type", "Sequence"}, {"pretokenizers", JsonArray(1001, digits)}};
+      },
+      {"pre_tokenizer.pretokenizers[1000]", "more than 1000 components"});
 }

@@ -151,6 +151,40 @@ TEST_CASE("adapter forms: what comes twice under two names is refused", "[adapte
   });
 }
 
+TEST_CASE("adapter forms: a copy of the base's tensor is passed over, another one refused",
+          "[adapter]") {
+  const AdapterCase c;
+  const std::string norm = "model.norm.weight";
+  const auto with_norm = [&](const std::function<void(StoredTensor&)>& change) {
+    return c.with_tensors([&](std::vector<StoredTensor>& all) {
+      std::vector<StoredTensor> base = load(c.base().directory() + "/model.safetensors");
+      StoredTensor copy = named(base, norm);
+      copy.entry.name = kPrefix + norm;
+      change(copy);
+      all.push_back(std::move(copy));
+    });
+  };
+  CHECK(with_norm([](StoredTensor&) {}).empty());
+  CHECK_THAT(with_norm([](StoredTensor& copy) { copy.data[3] ^= 1; }),
+             ContainsSubstring("tensor '" + kPrefix + norm + "' is not the tensor of " +
+                               c.base().directory() + ", and modules_to_save does not name it"));
+}
+
+TEST_CASE("adapter forms: fused pairs that are read in several pieces", "[adapter]") {
+  const TemporaryDirectory directory;
+  make_checkpoint(changed(small_config(), "hidden_size", 512), directory / "base");
+  const Checkpoint base(directory / "base");
+  AdapterOptions options;
+  options.rank = options.expert_rank = 1024;  // rows of the three experts: 1.5 M elements
+  options.targets = {"experts"};
+  const AdapterTable adapters = make_adapters(base, options);
+  AdapterFileOptions files;
+  files.layout = AdapterLayout::fused;
+  write_adapter(adapters.table, base, files, directory / "adapter");
+  const LoadedAdapter back = read_adapter(directory / "adapter", base);
+  CHECK(distance(adapters.table, back.table) < 1e-3);
+}
+
 TEST_CASE("adapter forms: ranks that the settings do not say", "[adapter]") {
   const AdapterCase c;
   // Of gate and up together, so half of it each.

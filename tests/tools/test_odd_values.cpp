@@ -59,6 +59,14 @@ TEST_CASE("odd values of options") {
            {train({"--warmup", "0"}), ""},
            {train({"--warmup", "-0.5"}), "--warmup"},
            {train({"--warmup", "0.5"}), "--warmup-ratio 0.5"},
+           {train({"--warmup", "few"}), "expected a whole number"},
+           {train({"--warmup", "0.5", "--warmup", "0.5"}), "expected one value, found 2"},
+           {train({"--method", "lora", "--experts", "top:25"}), "expected all or top:P%"},
+           {train({"--method", "lora", "--experts", "25%"}), "expected all or top:P%"},
+           {train({"--method", "lora", "--experts", "top:x%"}), "expected all or top:P%"},
+           {train({"--method", "lora", "--experts", "top:0%"}), "P above 0"},
+           {train({"--method", "lora", "--experts", "top:101%"}), "at most 100"},
+           {train({"--method", "lora", "--experts", "top:100%"}), ""},
            {train({"--template-date", "2026-02-30"}), "YYYY-MM-DD"},
            {train({"--template-date", "2026/02-03"}), "YYYY-MM-DD"},
            {train({"--template-date", "2026-02/03"}), "YYYY-MM-DD"},
@@ -90,6 +98,7 @@ TEST_CASE("odd values of options") {
            {{"tokenize", "--model", "m", "x", "--overflow", "drop"}, "--overflow needs --data"},
            {{"tokenize", "--model", "m", "x", "--data", "y"}, "found both"},
            {{"tokenize", "--model", "m", "--data", "y", "--no-special"}, "does not go with"},
+           {{"export", "--adapter", "a", "--out", "o"}, "--adapter needs --model"},
            {{"export", "--from-state", "run//", "--model", "m", "--out", "run/x"}, "lies in"},
            {{"export", "--from-state", "run", "--model", "m", "--out", "m"}, "lies in"},
            {{"export", "--from-state", "/", "--model", "m", "--out", "/x"}, "lies in"},
@@ -199,6 +208,11 @@ TEST_CASE("odd values of other trainers' keys") {
            {rows + "model_config: {output_router_logits: true, a: 1, b: 1}\n", "config.json"},
            {rows + "model_config: [[1]]\n", "config.json"},
            {rows + "max_steps: {a: 1}\n", "expected a value"},
+           // Lists: of values of their own, too, and with a null in them.
+           {rows + "max_steps: [5]\n", "expected one value, found a list"},
+           {rows + "max_steps: [-1, 5]\n", "expected one value, found a list"},
+           {rows + "lora_target_modules: [null]\n", "expected values in the list, found null"},
+           {rows + "frobnicate: [null]\n", "unknown key"},
            {rows + "max_steps: [[1]]\n", "expected a value"}}) {
     const std::string message = with(c.yaml);
     INFO(c.yaml << "-> " << message);
@@ -222,6 +236,33 @@ TEST_CASE("odd values of other trainers' keys") {
             "contradict each other"));
 }
 
+TEST_CASE("a second operand: rows that the shell split off, or anything else") {
+  const auto with = [](const std::string& operand) {
+    try {
+      parsed_yaml("model: m\ndata: d.jsonl\nout: o\n", {operand});
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  CHECK(has(with("more.jsonl"), "unexpected argument 'more.jsonl': expected a configuration"));
+  CHECK(has(with("more.jsonl:2"), "repeat --data for each file of rows"));
+  CHECK(has(with("more.yaml"), "unexpected argument 'more.yaml'"));
+  CHECK_FALSE(has(with("more.yaml"), "repeat --data"));
+}
+
+TEST_CASE("adapter: lora names a directory where there is one") {
+  const TemporaryDirectory directory;
+  const std::string yaml = "base_model: m\ndata: d.jsonl\noutput_dir: o\nadapter: lora\n";
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(directory.path());
+  CHECK(parsed_yaml(yaml).options.adapter.empty());
+  CHECK(parsed_yaml(yaml).options.method == Method::lora);
+  std::filesystem::create_directory(directory / "lora");
+  CHECK(parsed_yaml(yaml, {"--method", "lora"}).options.adapter == "lora");
+  std::filesystem::current_path(before);
+}
+
 TEST_CASE("a configuration's maps are kept to a bound, and none below lists of lists") {
   std::string deep;
   for (int i = 0; i < 12; ++i) deep += "{a: ";
@@ -243,7 +284,15 @@ TEST_CASE("what a directory is for verify and others") {
   CHECK(directory_kind(made("b", "model")) == DirectoryKind::run);
   CHECK(directory_kind(made("c", ".lock")) == DirectoryKind::run);
   CHECK(directory_kind(made("d", "config.json")) == DirectoryKind::checkpoint);
+  CHECK(directory_kind(made("result", "adapter")) == DirectoryKind::run);
   CHECK(raised_by([&] { directory_kind(made("e", "x")); }).code == ExitCode::input);
+  // Weights beside an adapter's files, in one file or several, are a checkpoint's.
+  made("f", "config.json");
+  CHECK(directory_kind(made("f", "adapter_config.json")) == DirectoryKind::adapter);
+  CHECK(directory_kind(made("f", "model.safetensors.index.json")) == DirectoryKind::checkpoint);
+  made("g", "config.json");
+  made("g", "model.safetensors");
+  CHECK(directory_kind(made("g", "adapter_model.safetensors")) == DirectoryKind::checkpoint);
   CHECK(raised_by([&] { directory_kind(directory / "none"); }).code == ExitCode::input);
   for (const std::string run : {"a", "c"}) {
     Options options;

@@ -62,9 +62,6 @@ class Registry {
     }
     for (const LaterOption& later : later_options()) {
       add(later.name, later.flag ? Arity::none : Arity::one);
-      for (const std::string& alias : later.aliases) {
-        add(alias, later.flag ? Arity::none : Arity::one);
-      }
     }
     if (command != Command::train && command != Command::plan) return;
     for (const ForeignKey& key : foreign_keys()) {

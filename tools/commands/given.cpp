@@ -100,7 +100,7 @@ class LookUp {
   /// A list, of one value, too, where one value belongs: a problem.
   bool is_list_for_value(const NamedValue& named, const Option& option) {
     const OptionKind kind = option.value.kind;
-    if (!named.entry.is_list || kind == OptionKind::list || kind == OptionKind::pair) return false;
+    if (!named.entry.is_list || kind == OptionKind::list) return false;
     problems_.add(named.where + ": expected one value, found a list");
     return true;
   }

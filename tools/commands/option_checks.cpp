@@ -39,7 +39,8 @@ bool holds(const Relation& relation, const Options& options) {
                                 : option.value.get(options) == relation.value;
 }
 
-/// What the row of an option says of other options that the command takes.
+/// What the row of an option says of other options. An option that the command does not take cannot
+/// be needed, and has its default, which excludes nothing.
 void check_relations(const Option& option, Command command, const Options& options,
                      Problems& problems) {
   std::string needed;
@@ -54,9 +55,7 @@ void check_relations(const Option& option, Command command, const Options& optio
     return;
   }
   for (const Relation& relation : option.excludes) {
-    if (!find_option(relation.option)->commands.contains(command) || !holds(relation, options)) {
-      continue;
-    }
+    if (!holds(relation, options)) continue;
     problems.add("--" + option.name + " does not go with " + flag_of(relation) +
                  (relation.why.empty() ? "; give one of the two" : ": " + relation.why));
   }

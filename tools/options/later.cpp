@@ -1,7 +1,5 @@
 #include "options/later.h"
 
-#include <algorithm>
-
 #include "options/option_lookup.h"
 
 namespace hearth {
@@ -58,10 +56,7 @@ const std::vector<LaterOption>& later_options() {
 const LaterOption* find_later_option(std::string_view spelling) {
   const std::string name = with_hyphens(spelling);
   for (const LaterOption& option : later_options()) {
-    const auto& aliases = option.aliases;
-    if (option.name == name || std::find(aliases.begin(), aliases.end(), name) != aliases.end()) {
-      return &option;
-    }
+    if (option.name == name) return &option;
   }
   return nullptr;
 }

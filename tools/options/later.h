@@ -12,7 +12,6 @@ namespace hearth {
 struct LaterOption {
   std::string name;
   bool flag = false;  // takes no value
-  std::vector<std::string> aliases = {};
 };
 const std::vector<LaterOption>& later_options();
 const LaterOption* find_later_option(std::string_view spelling);

@@ -39,8 +39,9 @@ endif()
 
 if(HEARTH_COVERAGE)
   # Counters in the rooms that scripts/coverage reports of, wherever their headers are compiled;
-  # paths relative to the source folder, as clones share the cache.
-  add_compile_options(-fprofile-instr-generate -fcoverage-mapping
+  # paths relative to the source folder, as clones share the cache. Atomic: threads lose no counts,
+  # and neither do exceptions that leave a loop, whose counts are else added at its end.
+  add_compile_options(-fprofile-instr-generate -fprofile-update=atomic -fcoverage-mapping
                       "-fprofile-list=${PROJECT_SOURCE_DIR}/cmake/coverage_rooms.txt"
                       "-fcoverage-prefix-map=${PROJECT_SOURCE_DIR}=." -Wno-pass-failed)
   add_link_options(-fprofile-instr-generate)

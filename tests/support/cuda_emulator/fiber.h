@@ -29,7 +29,7 @@ class Fiber {
   void* top_ = nullptr;          // saved stack pointer
   const void* stack_ = nullptr;  // lowest byte, for the address sanitizer
   size_t stack_bytes_ = 0;
-  void* fake_stack_ = nullptr;
+  [[maybe_unused]] void* fake_stack_ = nullptr;  // for the address sanitizer
 };
 
 }  // namespace hearth::cuda_emulator

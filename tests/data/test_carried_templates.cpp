@@ -132,8 +132,9 @@ TEST_CASE("carried templates: what a saved state says of them") {
   CHECK(back[1].name == "rag");
   CHECK(back[1].text == "b");
   CHECK(back[1].where == "manifest.json");
-  for (const char* text : {"5", "{}", "[5]", R"([{"name": "x"}])", R"([{"template": "x"}])",
-                           R"([{"name": 5, "template": "x"}])", R"([{"name": "x", "template": 5}])"}) {
+  for (const char* text :
+       {"5", "{}", "[5]", R"([{"name": "x"}])", R"([{"template": "x"}])",
+        R"([{"name": 5, "template": "x"}])", R"([{"name": "x", "template": 5}])"}) {
     INFO(text);
     const Raised raised =
         raised_by([&] { read_templates(parse_json(text, "list"), "manifest.json"); });

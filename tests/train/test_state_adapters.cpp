@@ -90,8 +90,7 @@ TEST_CASE("state adapters: tensors that do not fit the model are refused by name
   unfit(kQuery + kA, {0, 32});
   unfit(kQuery + kA, {2, 31});
   unfit("model.norm." + kA, {1, 32});
-  CHECK(has(f.refusal({f.zeros(kQuery + kA, {2, 32})}),
-            "tensor '" + kQuery + kB + "' is missing"));
+  CHECK(has(f.refusal({f.zeros(kQuery + kA, {2, 32})}), "tensor '" + kQuery + kB + "' is missing"));
 }
 
 }  // namespace

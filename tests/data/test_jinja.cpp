@@ -168,6 +168,7 @@ TEST_CASE("integers beyond 64 bits are compared exactly, and computed with in fe
   CHECK(has(rendered("big % big"), "an integer beyond 64 bits (%) is not supported"));
   CHECK(has(rendered("5 % big"), "an integer beyond 64 bits (%) is not supported"));
   CHECK(has(rendered("big + 1"), "an integer beyond 64 bits (+) is not supported"));
+  CHECK(has(rendered("'%.2d' % big"), "an integer has no precision"));
 }
 
 TEST_CASE("formats of integers have no precision") {

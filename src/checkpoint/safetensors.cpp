@@ -63,11 +63,9 @@ uint64_t read_length(const InputFile& file) {
 }  // namespace
 
 std::string safetensors_name(DType type) {
-  for (const auto& t : kComputed) {
-    if (t.type == type) return std::string(t.name);
-  }
-  HEARTH_CHECK(false, "safetensors: type without a name");
-  return {};
+  const auto* const named = std::ranges::find(kComputed, type, &NamedType::type);
+  HEARTH_CHECK(named != std::end(kComputed), "safetensors: type without a name");
+  return std::string(named->name);
 }
 
 std::optional<DType> safetensors_dtype(std::string_view name) {

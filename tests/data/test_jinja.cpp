@@ -171,6 +171,15 @@ TEST_CASE("integers beyond 64 bits are compared exactly, and computed with in fe
   CHECK(has(rendered("'%.2d' % big"), "an integer has no precision"));
 }
 
+TEST_CASE("a dict is searched by keys of both kinds") {
+  const std::string dict = "{1: 'a', '1': 'b', 'x': 'c'}";
+  CHECK(refusal("{{ " + dict + "[1] }}") == "rendered a");
+  CHECK(refusal("{{ " + dict + "['1'] }}") == "rendered b");
+  CHECK(refusal("{{ " + dict + "['x'] }}") == "rendered c");
+  CHECK(refusal("{{ " + dict + ".x }}") == "rendered c");
+  CHECK(refusal("{{ " + dict + ".y is defined }}") == "rendered False");
+}
+
 TEST_CASE("formats of integers have no precision") {
   for (const char* format : {"'{:.2d}'.format(5)", "'%.3d' % 5", "'{:.1x}'.format(5)"}) {
     INFO(format);

@@ -78,6 +78,9 @@ TEST_CASE("what is no map of values is refused with its line") {
                     "\nb: " + std::string(7, '[') + "*x" + std::string(7, ']') + "\n",
                 "c.yaml:2: more than 16 levels"));
   CHECK(refused("a: 1\nb: *a\n", "c.yaml:2"));
+  CHECK(refused("a: 1\n\"b\\N4\": 2\n", "c.yaml:2: the escapes \\N and \\_ are not read"));
+  CHECK(refused("a: [1, \"\\_\"]\n", "write the character itself"));
+  CHECK(refused("a: 1\nb: \"x\\0y\"\n", "c.yaml:2: a text with a zero byte"));
   CHECK(refused("a: 1\n---\nb: 1\n", "second"));
   CHECK(refused("? [a]\n: 1\n", "a list can only be"));
   CHECK(refused("~: 1\n", "found null"));

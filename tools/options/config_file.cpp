@@ -61,6 +61,7 @@ class TreeBuilder : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& text) override {
     refuse_tag(mark, tag);
+    refuse_escapes(mark, text);
     const auto node = make(mark, Node::Kind::scalar, anchor);
     node->text = text;
     node->plain = tag == "?";
@@ -178,6 +179,15 @@ class TreeBuilder : public YAML::EventHandler {
     if (!tag.empty() && tag != "?" && tag != "!") {
       refuse(mark, "tags (!name) are not read, found " + quoted(tag));
     }
+  }
+
+  // The file has neither, so an escape gave it: yaml-cpp reads \N and \_ as one byte each, which is
+  // not UTF-8, and a path would end at a zero byte.
+  void refuse_escapes(const YAML::Mark& mark, const std::string& text) const {
+    if (find_invalid_utf8(text) != std::string::npos) {
+      refuse(mark, "the escapes \\N and \\_ are not read: write the character itself");
+    }
+    if (text.find('\0') != std::string::npos) refuse(mark, "a text with a zero byte (\\0)");
   }
 
   std::string source_;

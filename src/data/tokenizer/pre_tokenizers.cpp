@@ -45,7 +45,8 @@ std::string read_character(const Json& description, const char* key, const std::
 }  // namespace
 
 Words::Words(std::string_view from, TextRoom* room) : text(from, room) {
-  if (!from.empty()) spans.push_back({0, static_cast<uint32_t>(from.size())});
+  HEARTH_CHECK(!from.empty(), "words of a text");
+  spans.push_back({0, static_cast<uint32_t>(from.size())});
 }
 
 void Words::edit(const std::function<void(std::string_view, uint32_t, TextEdit&)>& rewrite) {

@@ -19,7 +19,7 @@ struct Words {
   /// Whether a word at this byte of the original text begins the document.
   std::function<bool(uint32_t begin)> begins_document;
 
-  /// `room`, if given, bounds the edits of the text.
+  /// One word: all of `from`, which is not empty. `room`, if given, bounds the edits of the text.
   explicit Words(std::string_view from, TextRoom* room = nullptr);
   /// Calls `rewrite(word, begin, edit)` for each word, which begins at `begin`; it may edit the
   /// word.

@@ -90,7 +90,7 @@ std::string named(const TrainConfig& config) {
       named(config), field, quoted(there), quoted(here));
 }
 
-/// The places of a plan, but for their lines: what each may use, and its link.
+/// The places of a plan, but for their lines: what each may use, its link and its cost table.
 std::vector<std::pair<std::string, Json>> places_of(const Json& plan) {
   std::vector<std::pair<std::string, Json>> places;
   const Json* memory = plan.find("memory");
@@ -98,7 +98,7 @@ std::vector<std::pair<std::string, Json>> places_of(const Json& plan) {
   for (const Json& place : memory->as_array()) {
     const Json* name = place.is_object() ? place.find("place") : nullptr;
     if (!name || !name->is_string()) continue;
-    for (const char* key : {"budget_bytes", "links"}) {
+    for (const char* key : {"budget_bytes", "links", "costs"}) {
       const Json* value = place.find(key);
       places.emplace_back("memory of '" + name->as_string() + "': " + key,
                           value ? *value : Json(nullptr));

@@ -71,6 +71,9 @@ JsonArray memory_json(const OpenedModel& opened, const std::vector<PlaceLines>& 
     of["budget_bytes"] = place.budget.bytes;
     const auto links = opened.devices.places[places.size()].device->link_rates();
     if (links) of["links"] = links_json(*links);
+    if (const auto& costs = opened.devices.places[places.size()].costs) {
+      of["costs"] = costs->digest().hex();
+    }
     if (place.measured_peak) of["measured_peak_bytes"] = *place.measured_peak;
     JsonArray lines;
     for (const MemoryLine& line : place.lines) {
@@ -148,16 +151,20 @@ std::string kinds_of_tasks(const Schedule& schedule) {
   return text;
 }
 
-std::string time_text(const PlanTimes& times) {
+std::string time_text(const PlacedModel& model, const PlanTimes& times) {
   const double step = times.step.total_s(), bound = times.bound.total_s();
   std::string text = "\n";
+  for (const std::string& line : paced_lines(model)) text += line + "\n";
   if (times.data) {
     for (const std::string& line : data_lines(*times.data, times.steps)) text += line + "\n";
   }
-  if (!times.measured)
-    return text + "time of a step: not predicted, too little memory to measure\n";
+  if (!times.known) {
+    return text + "time of a step: not predicted, " +
+           (times.source == "cost tables" ? "the cost tables have none of its tasks\n"
+                                          : "too little memory to measure\n");
+  }
   text += "time of a step (" + times.basis + ", " +
-          format("%.0f tokens), predicted from a quick measurement: ", times.tokens) +
+          format("%.0f tokens), predicted from ", times.tokens) + times.source + ": " +
           duration(step) + ", " + format("%.4g tokens/s", times.tokens / step) + "; limited by " +
           times.step.limit() + "\n ";
   for (const auto& [phase, seconds] : times.step.phases) {
@@ -182,7 +189,7 @@ Json plan_json(const PlacedModel& model, const PlanTimes& times,
                const std::vector<PlaceLines>& memory) {
   const Plan& plan = model.plan;
   const double step = times.step.total_s();
-  const auto known = [&](Json value) { return times.measured ? std::move(value) : Json(nullptr); };
+  const auto known = [&](Json value) { return times.known ? std::move(value) : Json(nullptr); };
   Json json;
   json["fits"] = plan.fits();
   json["time_s"] = known(step);
@@ -236,7 +243,7 @@ std::string plan_text(const PlacedModel& model, const PlanTimes& times, PlanDeta
          counted(schedule.tokens, "token") + ", groups of " + std::to_string(plan.train->group) +
          (plan.train->recompute ? ", blocks recomputed" : "") + "\n" +
          (detail == PlanDetail::tasks ? every_task(schedule) : kinds_of_tasks(schedule)) +
-         time_text(times);
+         time_text(model, times);
 }
 
 }  // namespace hearth

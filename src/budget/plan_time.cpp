@@ -80,7 +80,7 @@ std::atomic<int> assumed{0};
 
 RunRates round_rates() {
   const RateCurve curve{{{1, 1e10}}};
-  return {{1e10, 1e9}, {curve, curve, curve, curve, 1e10, 1e10, 1e10, 1e10, 1e9, 1e9, {}}};
+  return {{1e10, 1e9}, {curve, curve, curve, curve, 1e10, 1e10, 1e10, 1e10, 1e9, 1e9, {}, {}}};
 }
 
 /// What the measurements are a function of, but for the memory that they may take.
@@ -148,8 +148,10 @@ std::vector<LinkRates> links_of(const PlacedModel& model, uint64_t most) {
 AssumedRates::AssumedRates() { ++assumed; }
 AssumedRates::~AssumedRates() { --assumed; }
 
-RunRates measure_run(const PlacedModel& model, const PlanRequest& request) {
-  if (assumed > 0) return round_rates();
+namespace {
+
+/// The rates of places that compute and have no table. Rates that nobody needs stay 0.
+RunRates measure_places(const PlacedModel& model, const PlanRequest& request) {
   const uint64_t now = resident_bytes(), budget = model.opened->place(kHostPlace).budget.bytes;
   const uint64_t most =
       std::min<uint64_t>(uint64_t{192} << 20, budget > now ? (budget - now) / 4 : 0);
@@ -163,16 +165,73 @@ RunRates measure_run(const PlacedModel& model, const PlanRequest& request) {
         model.opened->cores, memory_for(place, most), trained_parameters(model.table)};
     return measure_place(place, options, shapes);
   };
-  RunRates rates = rates_at(model.placement.dense);
+  const auto has_table = [&](Place at) { return model.opened->place(at).costs != nullptr; };
+  const Placement& at = model.placement;
+  RunRates rates;
+  if (!has_table(at.dense)) rates = rates_at(at.dense);
+  if (has_table(at.dense) && !has_table(at.experts)) rates = rates_at(at.experts);
   rates.costs.links = links_of(model, most);
-  if (model.placement.experts == model.placement.dense) return rates;
-  const RunRates apart = rates_at(model.placement.experts);
+  if (at.experts == at.dense || has_table(at.dense) || has_table(at.experts)) return rates;
+  const RunRates apart = rates_at(at.experts);
   rates.costs.experts_forward = apart.costs.experts_forward;
   rates.costs.experts_backward = apart.costs.experts_backward;
   // Most parameters are the experts', so their place decides what the update takes.
   rates.costs.norm_params_per_s = apart.costs.norm_params_per_s;
   rates.costs.update_params_per_s = apart.costs.update_params_per_s;
   return rates;
+}
+
+std::string source_of_times(const PlacedModel& model) {
+  bool measured = false, tables = false;
+  for (const Place at : {model.placement.dense, model.placement.experts}) {
+    (model.opened->place(at).costs ? tables : measured) = true;
+  }
+  if (!tables) return "a quick measurement";
+  return measured ? "cost tables and a quick measurement" : "cost tables";
+}
+
+}  // namespace
+
+std::vector<PlaceCosts> cost_tables(const PlacedModel& model) {
+  std::vector<PlaceCosts> costs;
+  for (const ComputePlace& place : model.opened->devices.places) {
+    const int workers = place.workers > 0 ? place.workers : model.opened->workers;
+    costs.push_back({place.costs, workers, model.settings.compute});
+  }
+  return costs;
+}
+
+std::vector<std::string> paced_lines(const PlacedModel& model) {
+  std::vector<std::string> lines;
+  const std::vector<PlaceCosts> costs = cost_tables(model);
+  for (size_t at = 0; at < costs.size(); ++at) {
+    if (!costs[at].table) continue;
+    const auto place = static_cast<Place>(at);
+    const std::string untimed =
+        untimed_tasks(costs[at], place, model.plan.train->schedule, model.opened->spec);
+    lines.push_back(model.opened->place(place).budget.name + ": paced by its cost table" +
+                    (untimed.empty() ? ""
+                                     : "; it has no times for " + untimed +
+                                           ": they take their real time, and the plan counts "
+                                           "them as 0"));
+  }
+  return lines;
+}
+
+RunRates measure_run(const PlacedModel& model, const PlanRequest& request) {
+  RunRates rates = assumed > 0 ? round_rates() : measure_places(model, request);
+  rates.costs.tables = cost_tables(model);
+  return rates;
+}
+
+StepBound bound_of(const PlacedModel& model, std::span<const BatchWork> batches) {
+  const Schedule& schedule = model.plan.train->schedule;
+  const std::vector<PlaceCosts>& tables = model.rates->costs.tables;
+  if (std::any_of(tables.begin(), tables.end(), [](const PlaceCosts& c) { return c.table; })) {
+    return step_bound_by_tables(schedule, batches, model.opened->spec, model.table,
+                                model.rates->best, tables);
+  }
+  return step_bound(schedule, batches, model.rates->best, trained_parameters(model.table));
 }
 
 StepWork full_step(const PlanRequest& request) {
@@ -222,10 +281,13 @@ PlanTimes predict(const PlacedModel& model, const StepWork& work, std::optional<
   times.basis = work.basis;
   times.steps = steps;
   times.data = work.data;
-  times.measured = rates.has_value();
+  times.source = source_of_times(model);
+  times.known = false;
   if (!rates) return times;
   times.step = step_cost(schedule, work.batches, model.opened->spec, model.table, rates->costs);
-  times.bound = step_bound(schedule, work.batches, rates->best, trained_parameters(model.table));
+  times.known = times.step.total_s() > 0;
+  if (!times.known) return times;
+  times.bound = bound_of(model, work.batches);
   times.trace =
       predicted_trace(schedule, work.batches, model.opened->spec, model.table, rates->costs);
   return times;

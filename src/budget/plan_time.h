@@ -2,7 +2,9 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "budget/placed_model.h"
 #include "data/samples/run_rows.h"
@@ -12,7 +14,8 @@
 
 namespace hearth {
 
-/// Measures the machine for a placed model. Call before planning and before memory is reserved.
+/// Measures the machine for a placed model, apart from places with cost tables, and adds the tables.
+/// Call before planning and before memory is reserved.
 /// Measures compute twice and keeps the better rates; repeats of the same shapes in a process reuse
 /// them. Uses a quarter of the process's remaining budget, and of a device's budget, at most 192
 /// MiB. Usage error if a device is too small.
@@ -50,9 +53,18 @@ StepWork full_step(const PlanRequest& request);
 /// The mean step of the first epoch.
 StepWork mean_step(const RunRows& rows, const SamplerOptions& options, const Sampler& sampler);
 
-/// `step`, `bound` and `trace` are empty if nothing was measured.
+/// The tables of a placed model, by place.
+std::vector<PlaceCosts> cost_tables(const PlacedModel& model);
+/// A line for each place with a table; it names the tasks that the table does not time. The model
+/// must have a training schedule.
+std::vector<std::string> paced_lines(const PlacedModel& model);
+/// A lower bound of a training step of this work. The model must have rates.
+StepBound bound_of(const PlacedModel& model, std::span<const BatchWork> batches);
+
+/// `step`, `bound` and `trace` are empty if nothing is known of the places that compute.
 struct PlanTimes {
-  bool measured = true;
+  bool known = true;
+  std::string source;  // of the times: "a quick measurement", "cost tables"
   StepCost step;
   StepBound bound;
   double tokens = 0;  // per step

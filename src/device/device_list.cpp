@@ -52,12 +52,28 @@ double rate(std::string_view value, std::string_view key, std::string_view item)
   return static_cast<double>(*bytes);
 }
 
-void set_key(VirtualKeys& keys, std::string_view key, std::string_view value,
+// A path may have any character but a comma, which ends the item. A line may print it.
+bool is_plain_path(std::string_view path) {
+  return !path.empty() && std::none_of(path.begin(), path.end(),
+                                       [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+}
+
+void set_key(DeviceKeys& keys, DeviceKind kind, std::string_view key, std::string_view value,
              std::string_view item) {
   const auto expected = [&](const std::string& what) {
     refuse(item, fmt::format("{}=: expected {}, found {}", key, what, quoted(value)));
   };
-  if (key == "mem") {
+  const bool host = kind == DeviceKind::host;
+  if (key == "cores") {
+    const auto cores = parse_count(value);
+    if (!cores || *cores < 1 || *cores > 1 << 16) expected("a number of cores, at least 1");
+    keys.cores = static_cast<int>(*cores);
+  } else if (key == "costs") {
+    if (!is_plain_path(value)) expected("the path of a cost table");
+    keys.costs = value;
+  } else if (host) {
+    refuse(item, fmt::format("unknown key {}; the host has cores, costs", quoted(key)));
+  } else if (key == "mem") {
     const auto bytes = parse_size(value);
     if (!bytes || *bytes == 0) expected("bytes, such as 8G");
     keys.memory = *bytes;
@@ -69,10 +85,6 @@ void set_key(VirtualKeys& keys, std::string_view key, std::string_view value,
     const auto seconds = parse_latency(value);
     if (!seconds || *seconds > kMostLatency) expected("a time, such as 10us, at most a minute");
     keys.latency = *seconds;
-  } else if (key == "cores") {
-    const auto cores = parse_count(value);
-    if (!cores || *cores < 1 || *cores > 1 << 16) expected("a number of cores, at least 1");
-    keys.cores = static_cast<int>(*cores);
   } else if (key == "root") {
     const bool plain = std::all_of(value.begin(), value.end(), [](unsigned char c) {
       return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -82,20 +94,30 @@ void set_key(VirtualKeys& keys, std::string_view key, std::string_view value,
     keys.root = value;
   } else if (key == "root-bw") {
     keys.root_bandwidth = rate(value, key, item);
-  } else if (key == "costs") {
-    refuse(item, "costs= is not in this version");
   } else {
     refuse(item,
            fmt::format("unknown key {}; a virtual device has mem, h2d, d2h, latency, cores, root, "
-                       "root-bw",
+                       "root-bw, costs",
                        quoted(key)));
   }
 }
 
-VirtualKeys parse_keys(std::string_view text, std::string_view item) {
-  VirtualKeys keys;
+// costs= comes last, since its path may have slashes.
+std::vector<std::string_view> split_keys(std::string_view text) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const bool is_path = text.starts_with("costs=");
+    const size_t end = is_path ? text.size() : std::min(text.find('/'), text.size());
+    parts.push_back(text.substr(0, end));
+    if (end == text.size()) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+DeviceKeys parse_keys(std::string_view text, DeviceKind kind, std::string_view item) {
+  DeviceKeys keys;
   std::vector<std::string_view> seen;
-  for (const std::string_view part : split(text, '/')) {
+  for (const std::string_view part : split_keys(text)) {
     const size_t equals = part.find('=');
     if (equals == std::string_view::npos) {
       refuse(item, fmt::format("expected key=value between slashes, found {}", quoted(part)));
@@ -105,7 +127,7 @@ VirtualKeys parse_keys(std::string_view text, std::string_view item) {
       refuse(item, fmt::format("{} is given twice", quoted(key)));
     }
     seen.push_back(key);
-    set_key(keys, key, part.substr(equals + 1), item);
+    set_key(keys, kind, key, part.substr(equals + 1), item);
   }
   return keys;
 }
@@ -123,7 +145,13 @@ DeviceItem parse_item(std::string_view text, std::string_view whole) {
     item.number = static_cast<int>(*number);
   } else if (text == "virtual" || text.starts_with("virtual:")) {
     item.kind = DeviceKind::virtual_device;
-    if (text != "virtual") item.keys = parse_keys(text.substr(8), whole);
+    if (text != "virtual") item.keys = parse_keys(text.substr(8), item.kind, whole);
+  } else if (text.starts_with("host:")) {
+    if (parse_count(text.substr(5))) {
+      refuse(whole, "NUMA nodes as places are not in this version; host means all nodes");
+    }
+    item.kind = DeviceKind::host;
+    item.keys = parse_keys(text.substr(5), item.kind, whole);
   } else {
     refuse(whole, "expected auto, host, cuda:N or virtual[:key=value/...]");
   }
@@ -198,21 +226,23 @@ VirtualShares share_host(std::span<const DeviceItem> items, std::vector<int> cpu
   VirtualShares shares;
   std::map<std::string, std::shared_ptr<RootComplex>> roots;
   for (const DeviceItem& item : items) {
-    const VirtualKeys& keys = item.keys;
+    const DeviceKeys& keys = item.keys;
     if (!keys.root.empty() && keys.root_bandwidth > 0) {
       roots.try_emplace(keys.root, std::make_shared<RootComplex>(keys.root_bandwidth));
     }
   }
   const size_t all = cpus.size();
+  const DeviceItem* host = nullptr;
   for (const DeviceItem& item : items) {
+    if (item.kind == DeviceKind::host) host = &item;
     if (item.kind != DeviceKind::virtual_device) continue;
-    const VirtualKeys& keys = item.keys;
+    const DeviceKeys& keys = item.keys;
     VirtualOptions& device = shares.devices.emplace_back();
     device.name = item.name();
     if (keys.memory > 0) device.memory = keys.memory;
     device.h2d = keys.h2d;
     device.d2h = keys.d2h;
-    device.latency = keys.latency;
+    device.latency = keys.latency.value_or(0);
     if (!keys.root.empty()) device.root = roots.at(keys.root);
     const auto own = static_cast<size_t>(keys.cores);
     if (own == 0) continue;
@@ -223,6 +253,19 @@ VirtualShares share_host(std::span<const DeviceItem> items, std::vector<int> cpu
     }
     device.cores.assign(cpus.end() - static_cast<std::ptrdiff_t>(own), cpus.end());
     cpus.resize(cpus.size() - own);
+  }
+  if (host != nullptr && host->keys.cores > 0) {
+    const auto own = static_cast<size_t>(host->keys.cores);
+    if (cpus.empty()) {
+      throw usage_error("{}: cores= of the host needs a core for each worker; use fewer workers",
+                        spelled(Setting::devices));
+    }
+    if (own > cpus.size()) {
+      throw usage_error("{}: the host asks for {}, but has {}; ask for fewer",
+                        spelled(Setting::devices), counted(host->keys.cores, "core"),
+                        std::to_string(cpus.size()));
+    }
+    cpus.resize(own);
   }
   shares.host_cpus = std::move(cpus);
   return shares;

@@ -6,15 +6,17 @@
 
 namespace hearth {
 
-/// A clock that copies read and wait on.
+/// A clock that paced copies and tasks read and wait on.
 class LinkClock {
  public:
   virtual ~LinkClock() = default;
   virtual double now() = 0;
+  /// Returns when it is `seconds`, or a little later.
   virtual void sleep_until(double seconds) = 0;
 };
 
-/// The system's steady clock.
+/// The system's steady clock. A thread that sleeps wakes some microseconds late on a quiet machine:
+/// it asks the kernel not to bundle its timers.
 LinkClock& steady_link_clock();
 
 /// One direction of a link. Booked pieces pass one after the other at the link's bandwidth, so

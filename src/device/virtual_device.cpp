@@ -35,8 +35,8 @@ class VirtualDevice final : public HostMemoryDevice {
 
   std::optional<LinkRates> link_rates() const override {
     const RootComplex* root = options_.root.get();
-    return LinkRates{rate_of(in_, root == nullptr ? nullptr : &root->in),
-                     rate_of(out_, root == nullptr ? nullptr : &root->out)};
+    return LinkRates{rate_of(in_, root == nullptr ? nullptr : &root->in, latency(true)),
+                     rate_of(out_, root == nullptr ? nullptr : &root->out, latency(false))};
   }
 
   std::unique_ptr<Arena> reserve(const std::string& arena, SpaceKind space, size_t bytes) override {
@@ -80,7 +80,7 @@ class VirtualDevice final : public HostMemoryDevice {
                                             : &options_.root->out;
     auto* to = static_cast<std::byte*>(target);
     const auto* from = static_cast<const std::byte*>(source);
-    double at = clock_.now() + options_.latency;
+    double at = clock_.now() + latency(in);
     for (size_t begin = 0; begin < bytes; begin += kPiece) {
       const size_t n = std::min(kPiece, bytes - begin);
       const double end = std::max(link.book(at, n), shared != nullptr ? shared->book(at, n) : at);
@@ -91,12 +91,15 @@ class VirtualDevice final : public HostMemoryDevice {
   }
 
  private:
+  double latency(bool in) const {
+    return in || options_.d2h_latency < 0 ? options_.latency : options_.d2h_latency;
+  }
   /// Of a link that has `shared`, where there is one, to itself.
-  LinkRate rate_of(const Link& link, const Link* shared) const {
+  LinkRate rate_of(const Link& link, const Link* shared, double latency) const {
     double rate = link.bandwidth();
     const double most = shared == nullptr ? 0 : shared->bandwidth();
     if (most > 0) rate = rate > 0 ? std::min(rate, most) : most;
-    return {rate, options_.latency};
+    return {rate, latency};
   }
 
   const VirtualOptions options_;

@@ -17,6 +17,7 @@ struct VirtualOptions {
   uint64_t memory = UINT64_MAX;       // budget in bytes; includes the scratch of streams
   double h2d = 0, d2h = 0;            // bytes per second to and from the device; 0: no limit
   double latency = 0;                 // seconds per copy
+  double d2h_latency = -1;            // seconds per copy from the device; below 0: as `latency`
   std::vector<int> cores;             // of compute streams; empty: as in StreamOptions
   std::shared_ptr<RootComplex> root;  // may be shared; null: none
 };

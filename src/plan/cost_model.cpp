@@ -55,22 +55,10 @@ TaskCost copy_cost(const Schedule& schedule, const Task& task, double tokens,
   cost.link_s = link.latency_s;
   if (link.bytes_per_s > 0) {
     cost.link_s += bytes / link.bytes_per_s;
-  } else {
+  } else if (rates.row_bytes_per_s > 0) {
     cost.memory_s = row_bytes(task, tokens) / rates.row_bytes_per_s;
   }
   return cost;
-}
-
-double trained_parameters(const Task& task, const ParameterTable& table) {
-  double n = 0;
-  for (const BlockUse& use : task.blocks) {
-    for (BlockId b = use.begin; b < use.end; ++b) {
-      for (TensorId id = table.block(b).begin; id < table.block(b).end; ++id) {
-        if (table.tensor(id).trainable) n += static_cast<double>(table.tensor(id).size());
-      }
-    }
-  }
-  return n;
 }
 
 const char* phase_of(const Task& task) {
@@ -99,15 +87,21 @@ double RateCurve::at(double rows) const {
 TaskCost task_cost(const Schedule& schedule, const Task& task, const BatchWork& batch,
                    const ModelSpec& spec, const ParameterTable& table, const CostRates& rates) {
   TaskCost cost;
+  if (task.kind == TaskKind::copy) return copy_cost(schedule, task, batch.tokens, rates);
+  const auto at = static_cast<size_t>(task.place);
+  if (at < rates.tables.size() && rates.tables[at].table) {
+    const CostEntry* entry = cost_entry(rates.tables[at], task, spec);
+    if (entry != nullptr) cost.compute_s = predicted_seconds(*entry, task, batch, spec, table);
+    return cost;
+  }
   if (task.kind == TaskKind::norm) {
-    cost.memory_s = trained_parameters(task, table) / rates.norm_params_per_s;
+    cost.memory_s = task_parameters(task, table) / rates.norm_params_per_s;
     return cost;
   }
   if (task.kind == TaskKind::update) {
-    cost.memory_s = trained_parameters(task, table) / rates.update_params_per_s;
+    cost.memory_s = task_parameters(task, table) / rates.update_params_per_s;
     return cost;
   }
-  if (task.kind == TaskKind::copy) return copy_cost(schedule, task, batch.tokens, rates);
   if (batch.tokens <= 0) return cost;
   const bool backward = task.phase == Phase::backward;
   if (task.work.per_token > 0) {

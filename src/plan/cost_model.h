@@ -1,5 +1,6 @@
-// Predicts how long a step takes: the time of each task from measured rates
-// (runtime/machine_rates.h). Pure functions of the schedule, the rates and the work; no clocks.
+// Predicts how long a step takes: the time of each task from the cost table of its place
+// (plan/task_costs.h), or from measured rates (runtime/machine_rates.h). Pure functions of the
+// schedule, the rates and the work; no clocks.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,7 @@
 
 #include "device/link_rate.h"
 #include "plan/bound.h"
+#include "plan/task_costs.h"
 #include "plan/trace.h"
 
 namespace hearth {
@@ -25,7 +27,8 @@ struct RateCurve {
   double at(double rows) const;
 };
 
-/// How fast this machine runs the ops on a run's shapes.
+/// How fast this machine runs the ops on a run's shapes. Rates are 0, and curves empty, if every
+/// place that computes has a table.
 struct CostRates {
   RateCurve linear_forward, linear_backward;    // by rows of the micro-batch
   RateCurve experts_forward, experts_backward;  // by rows of one expert
@@ -36,6 +39,7 @@ struct CostRates {
   double norm_params_per_s = 0;    // sum of squares
   double update_params_per_s = 0;  // optimizer sweep
   std::vector<LinkRates> links;    // by place; empty: copies run at the speed of memory
+  std::vector<PlaceCosts> tables;  // by place; a place with a table takes its times; may be empty
 };
 
 /// Seconds of a step: by phase (forward, recompute, backward, loss, update, copy), by task kind,
@@ -60,7 +64,9 @@ struct TaskCost {
 };
 
 /// The cost of a task of the schedule; `batch` is the work of its micro-batch. Rows count as evenly
-/// spread over the experts. A copy costs the link's latency plus its bytes over the link's rate.
+/// spread over the experts. A copy costs the link's latency plus its bytes over the link's rate. A
+/// task that the table of its place does not time costs nothing; a copy at the speed of memory costs
+/// nothing if that was not measured.
 TaskCost task_cost(const Schedule& schedule, const Task& task, const BatchWork& batch,
                    const ModelSpec& spec, const ParameterTable& table, const CostRates& rates);
 

@@ -102,6 +102,21 @@ double distance(const CostEntry& e, int64_t cores, const CostShape& shape) {
 /// For equally near entries: the one that states more comes first.
 int left_open(const CostEntry& e) { return (e.cores ? 0 : 1) + (e.shape ? 0 : 1); }
 
+/// The link of this name, or else the only one that fits.
+template <class Fits>
+const CostLink* the_link(const std::vector<CostLink>& links, const std::string& name,
+                         const Fits& fits) {
+  const CostLink* only = nullptr;
+  int64_t count = 0;
+  for (const CostLink& link : links) {
+    if (link.link == name) return &link;
+    if (!fits(link.link)) continue;
+    only = &link;
+    ++count;
+  }
+  return count == 1 ? only : nullptr;
+}
+
 void add_double(Hasher& hasher, double value) {
   hasher.update_u64(std::bit_cast<uint64_t>(value + 0.0));  // -0 as 0
 }
@@ -169,10 +184,14 @@ std::optional<double> CostTable::seconds(TaskKind kind, Phase phase, Compute dty
   return entry->at(units, pairs);
 }
 
-const CostLink* CostTable::link(std::string_view name) const {
-  const auto it = std::find_if(links_.begin(), links_.end(),
-                               [&](const CostLink& link) { return link.link == name; });
-  return it == links_.end() ? nullptr : &*it;
+const CostLink* CostTable::link_to(const std::string& place) const {
+  return the_link(links_, "host->" + place,
+                  [](std::string_view name) { return name.starts_with("host->"); });
+}
+
+const CostLink* CostTable::link_from(const std::string& place) const {
+  return the_link(links_, place + "->host",
+                  [](std::string_view name) { return name.ends_with("->host"); });
 }
 
 Digest CostTable::digest() const {

@@ -67,8 +67,12 @@ class CostTable {
   /// sum of its calls, one for each expert that has tokens.
   std::optional<double> seconds(TaskKind kind, Phase phase, Compute dtype, int64_t cores,
                                 const CostShape& shape, double units, double pairs = 0) const;
-  /// Null if the table does not have it.
-  const CostLink* link(std::string_view name) const;
+  /// The link from the host to a place, by the name of the place. If the table has no such link, the
+  /// only link from the host in the table: tables are also used for places with other names. Null if
+  /// there is none.
+  const CostLink* link_to(const std::string& place) const;
+  /// The same for the link to the host.
+  const CostLink* link_from(const std::string& place) const;
 
   /// Sorted, so that tables of equal content are equal in any order of entries.
   const std::vector<CostEntry>& entries() const { return entries_; }

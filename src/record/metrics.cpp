@@ -33,6 +33,10 @@ Json to_json(const StepMetrics& metrics) {
       {"expert_load", Json(std::move(expert_load))},
       {"expert_hit_rate", nullptr},  // of an expert cache: none here
   };
+  if (metrics.paced_late) {
+    object.emplace_back("paced_late", *metrics.paced_late);
+    object.emplace_back("paced_late_s", object_of(metrics.paced_late_s));
+  }
   if (metrics.z_loss) object.emplace_back("z_loss", *metrics.z_loss);
   if (metrics.state_digest) object.emplace_back("state_digest", *metrics.state_digest);
   return Json(std::move(object));

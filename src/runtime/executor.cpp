@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstring>
 #include <exception>
 #include <mutex>
@@ -14,10 +13,6 @@
 namespace hearth {
 
 namespace {
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 /// Which buffer of the host holds a value: the first one made for it. The layer and the micro-batch
 /// matter only if the value belongs to one.
@@ -74,7 +69,7 @@ class TaskTimes {
       : schedule_(schedule), parts_(parts), workspace_(workspace), times_(schedule.tasks.size()) {}
 
   void start() {
-    start_ = now();
+    start_ = parts_.clock.now();
     bases_.clear();
     bases_.resize(parts_.places.size());
     for (size_t s = 0; s < schedule_.streams.size(); ++s) {
@@ -84,7 +79,7 @@ class TaskTimes {
       base.event = device(plan.place).create_event(true);
       device(plan.place).record(*base.event, *workspace_.streams[s]);
       base.event->synchronize();  // nothing runs yet
-      base.at = now() - start_;
+      base.at = parts_.clock.now() - start_;
     }
   }
   void begin(TaskId id) { mark(id, times_[static_cast<size_t>(id)].begin); }
@@ -124,7 +119,7 @@ class TaskTimes {
   void mark(TaskId id, Mark& mark) {
     const Task& task = schedule_.tasks[static_cast<size_t>(id)];
     if (device(task.place).host_reaches()) {
-      mark.at = now() - start_;
+      mark.at = parts_.clock.now() - start_;
       return;
     }
     if (mark.event) {
@@ -147,6 +142,16 @@ class TaskTimes {
   std::vector<Base> bases_;  // by place
   std::vector<Times> times_;
 };
+
+std::vector<PlaceCosts> costs_of(const ExecutorParts& parts) {
+  std::vector<PlaceCosts> costs;
+  for (const PlaceParts& place : parts.places) {
+    HEARTH_CHECK(!place.costs.table || place.device.host_reaches(),
+                 "executor: only the host and virtual devices can be paced");
+    costs.push_back(place.costs);
+  }
+  return costs;
+}
 
 /// Whether the step is abandoned or its updates have begun. Whichever comes first wins.
 class StepFate {
@@ -201,6 +206,7 @@ struct Executor::Impl {
   std::vector<std::vector<TaskId>> by_stream;
   StreamThreads threads;
   TaskTimes times;
+  Pacer pacer;
 
   Impl(const ExecutorParts& p, const Schedule& s)
       : parts(p),
@@ -210,7 +216,8 @@ struct Executor::Impl {
         events(s.tasks.size()),
         by_stream(s.streams.size()),
         threads(s.streams.size()),
-        times(s, parts, parts.workspace) {
+        times(s, parts, parts.workspace),
+        pacer(s, costs_of(parts), p.spec, p.table, p.clock) {
     HEARTH_CHECK(s.arena_bytes.size() <= p.places.size() &&
                      s.arena_bytes.size() <= p.workspace.arenas.size() &&
                      s.streams.size() <= p.workspace.streams.size(),
@@ -244,11 +251,23 @@ struct Executor::Impl {
     return *parts.workspace.streams[static_cast<size_t>(task.stream)];
   }
 
+  /// Runs the task, and holds it if its place is paced.
+  void run_in_time(TaskId id, std::span<const BatchShape> batches) {
+    if (!pacer.paces(id)) return run_task(id, batches);
+    const double begin = parts.clock.now();
+    run_task(id, batches);
+    const auto index = static_cast<size_t>(id);
+    pacer.hold(id, begin, batch_of(schedule.tasks[index], batches), ports[index]);
+  }
+
+  static BatchShape batch_of(const Task& task, std::span<const BatchShape> batches) {
+    return task.micro_batch >= 0 ? batches[static_cast<size_t>(task.micro_batch)] : BatchShape{};
+  }
+
   void run_task(TaskId id, std::span<const BatchShape> batches) const {
     const auto index = static_cast<size_t>(id);
     const Task& task = schedule.tasks[index];
-    const BatchShape batch =
-        task.micro_batch >= 0 ? batches[static_cast<size_t>(task.micro_batch)] : BatchShape{};
+    const BatchShape batch = batch_of(task, batches);
     HEARTH_CHECK(batch.tokens <= schedule.tokens, "executor: micro-batch over its bound");
     const std::vector<BoundPort>& bound = ports[index];
     if (task.kind == TaskKind::copy) {  // as many rows as the micro-batch has
@@ -281,6 +300,8 @@ View Executor::value(Value value, int32_t layer, int32_t micro_batch) const {
   const Port& port = impl_->schedule.buffers[static_cast<size_t>(id)].port;
   return {impl_->address(id), port.dtype, port.rows(impl_->schedule.tokens), port.cols};
 }
+
+const std::vector<PacedTasks>& Executor::paced() const { return impl_->pacer.counts(); }
 
 double& Executor::scalar(Value v, int32_t micro_batch) const {
   return *value(v, -1, micro_batch).as<double>();
@@ -328,7 +349,7 @@ bool Executor::run(std::span<const BatchShape> batches, const RunOptions& option
       if (update) fate.begin_updates();
       if (!ended && !fate.abandoned()) {
         if (options.trace != nullptr) impl.times.begin(id);
-        impl.run_task(id, batches);
+        impl.run_in_time(id, batches);
         if (options.trace != nullptr) impl.times.end(id);
         if (poison) poison->after(task, [&](BufferId b) { return impl.address(b); });
       }
@@ -348,6 +369,7 @@ bool Executor::run(std::span<const BatchShape> batches, const RunOptions& option
       fail(nullptr, device);
     }
   };
+  impl.pacer.start();
   if (options.trace != nullptr) {
     options.trace->clear();
     impl.times.start();

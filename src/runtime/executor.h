@@ -1,6 +1,7 @@
 // Runs a schedule. Each stream has one thread, which runs the stream's tasks in order. Before each
 // task the stream waits for the task's dependencies on other streams. The thread calls the body or
-// makes the copy, and records the trace. The executor knows neither the planner nor the kinds of
+// makes the copy, and records the trace. At a place with a cost table, it then waits until the
+// table's time is over (runtime/pacer.h). The executor knows neither the planner nor the kinds of
 // devices.
 #pragma once
 
@@ -12,6 +13,7 @@
 #include "device/device.h"
 #include "plan/schedule.h"
 #include "plan/trace.h"
+#include "runtime/pacer.h"
 #include "runtime/workspace.h"
 
 namespace hearth {
@@ -20,6 +22,7 @@ namespace hearth {
 struct PlaceParts {
   Device& device;
   const OpSet& ops;
+  PlaceCosts costs = {};  // paces the tasks, if there is a table
 };
 struct ExecutorParts {
   std::vector<PlaceParts> places;  // the host, then the devices of the run
@@ -27,6 +30,7 @@ struct ExecutorParts {
   const ModelSpec& spec;
   const RunSettings& settings;
   ParameterTable& table;
+  LinkClock& clock = steady_link_clock();  // of pacing, and of the trace
 };
 
 /// How to run the schedule once.
@@ -64,6 +68,8 @@ class Executor {
   /// Runs the schedule once. batches[m] is the shape of micro-batch m, within the schedule's
   /// bounds. Returns false if the step was abandoned.
   bool run(std::span<const BatchShape> batches, const RunOptions& options = {});
+  /// What was paced in the last run, by place.
+  const std::vector<PacedTasks>& paced() const;
 
  private:
   struct Impl;

@@ -27,10 +27,13 @@ struct StepMetrics {
   double bound_pct = 0;  // lower bound of the step's time over the measured time, in percent
   uint64_t peak_rss_bytes = 0;
   uint64_t peak_device_bytes = 0;
-  std::map<std::string, uint64_t> bytes;    // per link
-  std::map<std::string, double> busy;       // per resource, seconds
-  std::vector<double> expert_load;          // per MoE layer: busiest expert / mean
-  bool skipped = false;                     // loss or gradient not finite: no update
+  std::map<std::string, uint64_t> bytes;  // per link
+  std::map<std::string, double> busy;     // per resource, seconds
+  std::vector<double> expert_load;        // per MoE layer: busiest expert / mean
+  /// Tasks that took longer than the cost table of their place says; none without a table.
+  std::optional<int64_t> paced_late;
+  std::map<std::string, double> paced_late_s;  // by how much in all, by place
+  bool skipped = false;                        // loss or gradient not finite: no update
   std::optional<std::string> state_digest;  // root digest of the state after the step, if computed
 };
 

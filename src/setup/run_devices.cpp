@@ -11,6 +11,7 @@
 #include "device/device_list.h"
 #include "ops/registry.h"
 #include "runtime/library_check.h"
+#include "setup/place_costs.h"
 
 namespace hearth {
 namespace {
@@ -84,12 +85,21 @@ ComputePlace cuda_place(CudaCalls& calls, int number, const DeviceRequest& reque
 }
 
 /// The list of --devices with another size of the virtual device. All else stays as it was written.
+/// A path (costs=, always the last key) may read like anything else.
 std::string list_with_memory(const std::string& list, const std::string& size) {
-  const size_t item = list.find("virtual");
+  size_t item = 0;
+  while (list.compare(item, 7, "virtual") != 0) {
+    const size_t count = list.find_first_not_of("0123456789", item);
+    if (count > item && list.compare(count, 8, "xvirtual") == 0) {
+      item = count + 1;
+    } else {
+      item = list.find(',', item) + 1;
+    }
+  }
   const size_t end = std::min(list.find(',', item), list.size());
   std::string keys = list.substr(item + 7, end - item - 7);
-  const size_t mem = keys.find("mem=");
-  if (mem != std::string::npos) {
+  const size_t mem = keys.find("mem="), path = keys.find("costs=");
+  if (mem < path) {
     const size_t past = std::min(keys.find('/', mem), keys.size());
     keys.replace(mem, past - mem, "mem=" + size);
   } else {
@@ -98,12 +108,13 @@ std::string list_with_memory(const std::string& list, const std::string& size) {
   return list.substr(0, item + 7) + keys + list.substr(end);
 }
 
-ComputePlace virtual_place(const std::vector<DeviceItem>& items, const DeviceRequest& request,
-                           std::vector<int>& cores) {
-  VirtualShares shares = share_host(items, cores);
-  cores = std::move(shares.host_cpus);
+ComputePlace virtual_place(const DeviceItem& item, VirtualOptions options,
+                           const DeviceRequest& request, const ListedTables& tables) {
   ComputePlace place;
-  place.device = make_virtual_device(shares.devices.front());
+  place.costs = tables.of(item);
+  if (place.costs) take_links(*place.costs, item.keys, options);
+  place.workers = static_cast<int>(options.cores.size());
+  place.device = make_virtual_device(options);
   place.budget.name = place.device->name();
   place.host_reaches = place.device->host_reaches();
   place.ops = &find_op_set("cpu");
@@ -147,10 +158,14 @@ RunDevices open_devices(const DeviceRequest& request) {
                         SpaceKind::host});
   const std::vector<DeviceItem> items = read_list(request.devices);
   if (request.gpu_memory > 0) warn_of_idle_gpu_memory(items);
+  const ListedTables tables(items);
   std::vector<DeviceItem> devices;
   bool with_host = false;
   for (const DeviceItem& item : items) {
-    with_host |= item.kind == DeviceKind::host;
+    if (item.kind == DeviceKind::host) {
+      with_host = true;
+      run.places[kHostPlace].costs = tables.of(item);
+    }
     if (item.kind == DeviceKind::automatic) {
       say_how_to_ask_for_a_gpu();
     } else if (item.kind != DeviceKind::host) {
@@ -161,10 +176,12 @@ RunDevices open_devices(const DeviceRequest& request) {
     throw usage_error("--devices " + quoted(request.devices) +
                       ": more than one device beside the host is not in this version");
   }
+  VirtualShares shares = share_host(items, std::move(run.cores));
+  run.cores = std::move(shares.host_cpus);
   if (devices.empty()) return run;
   const DeviceItem& item = devices.front();
   if (item.kind == DeviceKind::virtual_device) {
-    run.places.push_back(virtual_place(items, request, run.cores));
+    run.places.push_back(virtual_place(item, shares.devices.front(), request, tables));
   } else {
     std::string why_not;
     CudaCalls* calls = find_cuda(why_not);

@@ -11,6 +11,7 @@
 #include "device/device.h"
 #include "modes/planner.h"
 #include "ops/op_set.h"
+#include "plan/cost_table.h"
 #include "setup/place_budget.h"
 
 namespace hearth {
@@ -21,7 +22,9 @@ struct ComputePlace {
   std::shared_ptr<Device> device;
   const OpSet* ops = nullptr;
   SpaceKind memory = SpaceKind::host;
-  bool host_reaches = true;  // Device::host_reaches
+  bool host_reaches = true;                     // Device::host_reaches
+  int workers = 0;                              // of a compute stream; 0: as many as the host's
+  std::shared_ptr<const CostTable> costs = {};  // paces the place; null: none
 };
 
 struct RunDevices {
@@ -50,8 +53,10 @@ struct DeviceRequest {
 };
 
 /// `auto` means `host`; if a driver reveals a GPU, a note says how to use it. A single device holds
-/// the whole model. A device and `host` keep the experts on the host. Usage error (2) for an
-/// invalid list or a missing device, with the reason. Device error (6) if a device does not start.
+/// the whole model. A device and `host` keep the experts on the host. Reads the cost tables of the
+/// list; a virtual device has the links of its table. Usage error (2) for an invalid list or a
+/// missing device, with the reason. Input error (3) if a table cannot be read. Device error (6) if a
+/// device does not start.
 RunDevices open_devices(const DeviceRequest& request);
 
 }  // namespace hearth

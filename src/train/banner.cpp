@@ -76,12 +76,13 @@ void describe(const PlannedRun& run, const TrainConfig& config, int64_t warmup, 
   if (fresh) {
     preview_samples(run.data->rows.training(), config, model.opened->spec.eos_ids, reporter);
   }
-  reporter.note(
-      fmt::format("{}, {} of them warm-up; coefficient of the auxiliary loss {}; plan: {} MiB of "
-                  "memory, {:.0f} "
-                  "tokens/s",
-                  counted(*run.steps, "step"), warmup, Json(model.settings.aux_loss).dump(),
-                  model.plan.host().peak >> 20, run.times.tokens / run.times.step.total_s()));
+  const PlanTimes& times = run.times;
+  reporter.note(fmt::format(
+      "{}, {} of them warm-up; coefficient of the auxiliary loss {}; plan: {} MiB of memory{}",
+      counted(*run.steps, "step"), warmup, Json(model.settings.aux_loss).dump(),
+      model.plan.host().peak >> 20,
+      times.known ? fmt::format(", {:.0f} tokens/s", times.tokens / times.step.total_s()) : ""));
+  for (const std::string& line : paced_lines(model)) reporter.note(line);
   reporter.note(
       "reproducible: a repeat on this machine and build gives the same bits, with any number of "
       "threads");

@@ -12,7 +12,7 @@ PlanReport report_plan(const TrainConfig& options, Reporter& reporter, PlanDetai
   const PlannedRun run(config, open_model(config, Weights::may_be_absent), reporter);
   const Plan& plan = run.model.plan;
   if (!config.out.empty()) require_disk(run.model, config, run.steps);
-  if (!config.trace.empty() && run.times.measured) {
+  if (!config.trace.empty() && run.times.known) {
     write_file_atomically(config.trace, chrome_trace(plan.train->schedule, run.times.trace));
   }
   PlanReport report{plan.fits(), plan_text(run.model, run.times, detail),

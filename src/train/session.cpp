@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "base/system.h"
+#include "budget/plan_time.h"
 #include "budget/schedule_memory.h"
 #include "layers/linear.h"
 
@@ -55,9 +56,10 @@ Session::Session(const PlacedModel& model)
   const std::vector<ComputePlace>& places = opened_.devices.places;
   std::vector<Device*> devices;
   std::vector<PlaceParts> parts;
+  const std::vector<PlaceCosts> costs = cost_tables(model);
   for (const ComputePlace& place : places) {
+    parts.push_back({*place.device, *place.ops, costs[devices.size()]});
     devices.push_back(place.device.get());
-    parts.push_back({*place.device, *place.ops});
   }
   memory_ = std::make_unique<DeviceMemory>(std::span(devices).subspan(1));
   table_.set_memory(*memory_);
@@ -206,6 +208,10 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
   if (!train_->run(shapes, options)) return std::nullopt;
   result.busy_s = busy_seconds() - busy;
   result.link_bytes = link_bytes(plan_.train->schedule, shapes, opened_.devices.places);
+  for (size_t at = 0; at < opened_.devices.places.size(); ++at) {
+    const ComputePlace& place = opened_.devices.places[at];
+    if (place.costs) result.paced[place.budget.name] = train_->paced()[at];
+  }
 
   for (size_t m = 0; m < batches.size(); ++m) {
     const auto id = static_cast<int32_t>(m);

@@ -29,6 +29,7 @@ struct StepResult {
   std::vector<BatchWork> work;                     // per micro-batch
   double busy_s = 0;                               // compute time, summed over workers
   std::map<std::string, uint64_t> link_bytes;      // bytes copied, by "FROM->TO" of places
+  std::map<std::string, PacedTasks> paced;         // by place; only places with cost tables
 };
 
 /// Per MoE layer: tokens of the busiest expert divided by the mean.

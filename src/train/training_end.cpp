@@ -1,4 +1,7 @@
 // The end of a run: after a signal, after an error, after the last step with result and verdict.
+#include <cstdio>
+
+#include "base/counted.h"
 #include "base/file_ops.h"
 #include "base/stop.h"
 #include "budget/plan_grade.h"
@@ -43,6 +46,7 @@ ExitCode TrainingRun::finish() {
                           chrome_trace(model_.plan.train->schedule, session_->trace()));
   }
   facts->measured_bytes = grade_plan();
+  note_paces();
   const bool ok = give_verdict(*facts);
   logs_->journal.event("finished", {{"step", progress_.step}, {"run", to_json(identity_)}});
   tell_result(model_.table, config_, directory_, reporter_);
@@ -79,6 +83,16 @@ RunFacts TrainingRun::examine() {
   facts.predicted_s = run_.times.step.total_s();
   if (steps_here_ > 0) facts.measured_s = step_seconds_ / static_cast<double>(steps_here_);
   return facts;
+}
+
+void TrainingRun::note_paces() const {
+  for (const auto& [place, tasks] : paced_) {
+    char by[32] = "";
+    if (tasks.late > 0) std::snprintf(by, sizeof by, ", by %.3g s in all", tasks.late_s);
+    reporter_.note(place + ": " + std::to_string(tasks.late) + " of " +
+                   counted(tasks.tasks, "paced task") + " took longer than the cost table says" +
+                   by);
+  }
 }
 
 uint64_t TrainingRun::grade_plan() {

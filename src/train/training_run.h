@@ -1,6 +1,7 @@
 // A training run, driven by the loop in trainer.cpp. Private to src/train/.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -68,6 +69,8 @@ class TrainingRun {
   void count_skipped(const StepMetrics& metrics);
   /// The facts of the verdict, without measured memory.
   RunFacts examine();
+  /// Reports how well the places with cost tables kept their times.
+  void note_paces() const;
   /// Adds measurements to plan.json. Returns the measured peak of the host.
   uint64_t grade_plan();
   /// Writes the verdict to the journal and the reporter. Returns whether it is ok.
@@ -101,7 +104,8 @@ class TrainingRun {
   int64_t evaluated_step_ = -1;                // last evaluated step
   double step_seconds_ = 0, best_step_s_ = 0;  // over the steps of this process
   int64_t steps_here_ = 0;
-  std::unique_ptr<RunSaves> saves_;  // last: it reads the members above until it ends
+  std::map<std::string, PacedTasks> paced_;  // by place, over the steps of this process
+  std::unique_ptr<RunSaves> saves_;          // last: it reads the members above until it ends
 };
 
 }  // namespace hearth

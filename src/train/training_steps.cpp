@@ -60,12 +60,16 @@ void TrainingRun::record(const StepResult& result) {
   m.trained_tokens = result.trained_tokens;
   m.time_s = step_time_.seconds();
   m.tokens_per_s = static_cast<double>(result.tokens) / m.time_s;
-  const StepBound bound = step_bound(model_.plan.train->schedule, result.work, model_.rates->best,
-                                     trained_parameters(model_.table));
+  const StepBound bound = bound_of(model_, result.work);
   m.bound_pct = 100 * bound.total_s() / m.time_s;
   m.peak_rss_bytes = peak_resident_bytes();
   m.peak_device_bytes = session_->device_bytes();
   m.bytes = result.link_bytes;
+  for (const auto& [place, tasks] : result.paced) {
+    m.paced_late = m.paced_late.value_or(0) + tasks.late;
+    m.paced_late_s[place] = tasks.late_s;
+    paced_[place] += tasks;
+  }
   m.busy = {{"cpu", result.busy_s}, {"io", log_s_ + saves_->take_seconds()}};
   ++steps_here_;
   step_seconds_ += m.time_s;

@@ -40,7 +40,7 @@ TEST_CASE("a virtual device is read with all its keys") {
       "virtual:mem=8Gi/h2d=12G/d2h=10.5G/latency=10us/cores=2/root=left/root-bw=20G");
   REQUIRE(items.size() == 1);
   CHECK(items[0].kind == DeviceKind::virtual_device);
-  const VirtualKeys& keys = items[0].keys;
+  const DeviceKeys& keys = items[0].keys;
   CHECK(keys.memory == uint64_t{8} << 30);
   CHECK(keys.h2d == 12e9);
   CHECK(keys.d2h == 10.5e9);
@@ -92,8 +92,36 @@ TEST_CASE("device lists that make no sense are refused with what is wrong") {
   CHECK(is_refused("virtual:root=a", "root 'a': no root-bw"));
   CHECK(is_refused("virtual:root-bw=1G", "virtual:0: root-bw= without root="));
   CHECK(is_refused("virtual:root=a/root-bw=1G,virtual:root=a/root-bw=2G", "two values"));
-  CHECK(is_refused("virtual:costs=table.json", "costs= is not in this version"));
-  CHECK(is_refused("virtual:costs=/a/b=c/table.json", "costs= is not in this version"));
+  for (const char* item : {"virtual", "host"}) {
+    const std::string key = std::string(item) + ":costs=";
+    CHECK(is_refused(key, "costs=: expected the path of a cost table"));
+    CHECK(is_refused(key + "a\nb", "costs=: expected the path of a cost table"));
+    CHECK(is_refused(std::string(item) + ":costs", "expected key=value"));
+  }
+  CHECK(is_refused("virtual:cost=a", "unknown key 'cost'"));
+  CHECK(is_refused("host:mem=1G", "unknown key 'mem'; the host has cores, costs"));
+  CHECK(is_refused("host:cores=0", "cores=: expected a number of cores"));
+  CHECK(is_refused("host:cores=1/cores=1", "'cores' is given twice"));
+  CHECK(is_refused("host:", "expected key=value"));
+  CHECK(is_refused("host:1", "NUMA nodes as places are not in this version"));
+  CHECK(is_refused("host:cores=1,host", "host twice"));
+}
+
+TEST_CASE("costs= is the last key of its item, up to the comma") {
+  const auto items = parse_device_list(
+      "virtual:mem=8G/costs=/a/b=c/mem=2 ä.json,host:cores=2/costs=../h.json,virtual:costs=costs=");
+  REQUIRE(items.size() == 3);
+  CHECK(items[0].keys.memory == uint64_t{8000000000});
+  CHECK(items[0].keys.costs == "/a/b=c/mem=2 ä.json");
+  CHECK(items[1].kind == DeviceKind::host);
+  CHECK(items[1].name() == "host");
+  CHECK(items[1].keys.cores == 2);
+  CHECK(items[1].keys.costs == "../h.json");
+  CHECK(items[2].keys.costs == "costs=");
+  for (const DeviceItem& item : parse_device_list("3xvirtual:costs=t.json")) {
+    CHECK(item.keys.costs == "t.json");
+  }
+  CHECK(parse_device_list("host")[0].keys.costs.empty());
 }
 
 TEST_CASE("virtual devices take cores from the host, and share what they name alike") {
@@ -118,6 +146,16 @@ TEST_CASE("virtual devices take cores from the host, and share what they name al
         test::raised_by([&] { share_host(parse_device_list("virtual:cores=2"), cpus); });
     return raised.code == ExitCode::usage && raised.says(part);
   };
+  CHECK(share_host(parse_device_list("host:cores=2"), {0, 1, 2}).host_cpus ==
+        std::vector<int>{0, 1});
+  const auto both = share_host(parse_device_list("virtual:cores=2,host:cores=1"), {0, 1, 2, 3});
+  CHECK(both.devices[0].cores == std::vector<int>{2, 3});
+  CHECK(both.host_cpus == std::vector<int>{0});
+  const auto too_many = test::raised_by([&] {
+    share_host(parse_device_list("virtual:cores=2,host:cores=2"), {0, 1, 2});
+  });
+  CHECK(too_many.code == ExitCode::usage);
+  CHECK(too_many.says("the host asks for 2 cores, but has 1; ask for fewer"));
   CHECK(refused({0, 1}, "the virtual devices ask for all cores (2 cores); leave"));
   CHECK(refused({0}, "the virtual devices ask for all cores (1 core); leave"));
 }

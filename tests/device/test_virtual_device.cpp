@@ -1,4 +1,6 @@
 // Virtual devices: memory with a budget, cores, and links against a clock that only copies move.
+#include <sys/prctl.h>
+
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
@@ -89,6 +91,24 @@ TEST_CASE("copies take the time of their direction, and no byte is lost") {
   CHECK_THROWS_AS(device->copy(*stream, there->data() + 1, from.data(), bytes), std::logic_error);
 }
 
+TEST_CASE("copies in the other direction may have another latency") {
+  FakeClock clock;
+  VirtualOptions options;
+  options.h2d = options.d2h = 1e6;
+  options.latency = 0.25;
+  options.d2h_latency = 0;
+  const auto device = make_virtual_device(options, clock);
+  const auto stream = device->create_stream({});
+  const auto there = device->reserve("there", SpaceKind::device, 1'000'000);
+  std::vector<unsigned char> host(1'000'000);
+  device->copy(*stream, there->data(), host.data(), host.size());
+  CHECK(is_near(clock.seconds, 101.25));
+  device->copy(*stream, host.data(), there->data(), host.size());
+  CHECK(is_near(clock.seconds, 102.25));
+  CHECK(device->link_rates()->in.latency_s == 0.25);
+  CHECK(device->link_rates()->out.latency_s == 0);
+}
+
 TEST_CASE("without limits a copy takes no time of the clock") {
   FakeClock clock;
   const auto device = make_virtual_device({}, clock);
@@ -129,6 +149,18 @@ TEST_CASE("devices on one root complex share its bandwidth in each direction") {
   clock.seconds = 100;
   second->copy(*other_stream, host.data(), other->data(), host.size());
   CHECK(is_near(clock.seconds, 102));  // the other direction was free
+}
+
+TEST_CASE("a thread that waits for the real clock has precise timers") {
+  int slack = 0;
+  std::thread([&] {
+    LinkClock& clock = steady_link_clock();
+    const double until = clock.now() + 1e-4;
+    clock.sleep_until(until);
+    slack = clock.now() >= until ? prctl(PR_GET_TIMERSLACK) : -1;
+    clock.sleep_until(-1e300);  // long over
+  }).join();
+  CHECK(slack == 1);  // nanosecond
 }
 
 TEST_CASE("the real clock holds copies back") {

@@ -121,9 +121,17 @@ TEST_CASE("cost table: the order of entries changes neither times nor digest") {
                          {{"virtual:0->host", 1e9, 0, 1e9}, kLink});
   CHECK(turned.digest() == table.digest());
   CHECK(found(turned, 4) == found(table, 4));
-  REQUIRE(table.link("host->virtual:0") != nullptr);
-  CHECK(table.link("host->virtual:0")->together == 5e8);
-  CHECK(table.link("host->virtual:1") == nullptr);
+  REQUIRE(table.link_to("virtual:0") != nullptr);
+  CHECK(table.link_to("virtual:0")->together == 5e8);
+  CHECK(table.link_to("virtual:1") == table.link_to("virtual:0"));  // the only one
+  CHECK(table.link_from("virtual:0")->together == 1e9);
+  CHECK(table.link_from("cuda:3") == table.link_from("virtual:0"));
+  CostLink other = kLink;
+  other.link = "host->virtual:2";
+  const CostTable two(entries, {kLink, other, {"virtual:0->virtual:2", 1e9, 0, 1e9}});
+  CHECK(two.link_to("virtual:2")->link == other.link);
+  CHECK(two.link_to("virtual:1") == nullptr);
+  CHECK(two.link_from("virtual:0") == nullptr);
 }
 
 TEST_CASE("cost table: every value that gives a time is part of the digest") {

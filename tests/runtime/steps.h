@@ -37,6 +37,9 @@ class Steps {
   bool recompute = false;
   std::vector<std::string> adapters;
   TinyPlaces places;
+  std::vector<PlaceCosts> costs;  // by place
+  LinkClock* clock = &steady_link_clock();
+  std::vector<PacedTasks> paced;  // of the last step, by place
   RunOptions options;
   std::function<void(Schedule&)> change_list;
 
@@ -45,6 +48,8 @@ class Steps {
     Schedule list =
         single_train_schedule(model.input(kTokens, kTokens, kMicroBatches), group, recompute);
     if (change_list) change_list(list);
+    model.costs = costs;
+    model.clock = clock;
     const auto executor = model.executor(list, workers);
     Outcome outcome;
     for (int step = 1; step <= count; ++step) {
@@ -62,6 +67,7 @@ class Steps {
       executor->scalar(Value::lr) = 1e-2;
       executor->scalar(Value::update_step) = step;
       if (!executor->run(shapes, options)) break;
+      paced = executor->paced();
       for (int32_t m = 0; m < kMicroBatches; ++m) {
         outcome.loss += executor->scalar(Value::loss, m);
         outcome.aux_loss += executor->scalar(Value::aux_loss, m);

@@ -63,6 +63,8 @@ class TinyModel {
   ParameterTable table;
   RunSettings settings;
   const OpSet& ops;
+  std::vector<PlaceCosts> costs;            // of new executors, by place; may be empty
+  LinkClock* clock = &steady_link_clock();  // of new executors
 
   /// `adapters`: targets that get adapters; their base weights are trained as well.
   TinyModel(const std::string& config, const OpSet& op_set, DType type, uint64_t seed = 1,
@@ -128,10 +130,11 @@ class TinyModel {
     for (const auto& device : devices_) {
       devices.push_back(device.get());
       places.push_back({*device, ops});
+      if (places.size() <= costs.size()) places.back().costs = costs[places.size() - 1];
     }
     workspaces_.push_back(
         std::make_unique<Workspace>(make_workspace(devices, workspace_need(list), workers, {})));
-    const ExecutorParts parts{places, *workspaces_.back(), spec, settings, table};
+    const ExecutorParts parts{places, *workspaces_.back(), spec, settings, table, *clock};
     auto executor = std::make_unique<Executor>(parts, schedule);
     fill_rope(*executor);
     return executor;

@@ -78,3 +78,47 @@ TEST_CASE("--plan: a plan for another memory or other links is refused by the ke
   CHECK(refused("virtual:mem=1Gi/h2d=2G,host", "2Gi", "memory of 'virtual:0': links"));
   CHECK(refused("virtual:mem=1Gi/h2d=1G,host", "3Gi", "memory of 'host': budget_bytes"));
 }
+
+TEST_CASE("--plan: a plan of another cost table is refused by the key") {
+  const Workplace w;
+  const auto table = [](const std::string& seconds, const std::string& made) {
+    return R"({"format": "hearth-costs-1", "device": "host", "machine": "m", "made": ")" + made +
+           R"(", "entries": [{"kind": "head", "phase": "forward", "dtype": "f32", "units": [1],
+              "seconds": [)" +
+           seconds + R"(]}], "links": []})";
+  };
+  write(w.d / "a.json", table("1e-9", "today"));
+  write(w.d / "same #1: é.json", table("0.000000001", "yesterday"));
+  write(w.d / "b.json", table("2e-9", "today"));
+  const auto with = [&](const std::string& file) {
+    return std::vector<std::string>{"--devices", "host:costs=" + (w.d / file), "--plan",
+                                    w.d / "p.json"};
+  };
+  const ProgramResult printed = w.run(w.plan({"--devices", "host:costs=" + (w.d / "a.json")}));
+  INFO(printed.err);
+  REQUIRE(printed.exit_code == 0);
+  write(w.d / "p.json", printed.out);
+  const Json plan = parse_json(printed.out, "plan");
+  const std::string digest = plan.find("memory")->as_array()[0].find("costs")->as_string();
+  CHECK(digest.size() == 32);
+  const auto refused = [&](const std::vector<std::string>& more) {
+    return one_line(w.run(w.train("other", more)), 2,
+                    "memory of 'host': costs: the plan has '\"" + digest);
+  };
+  CHECK(refused(with("b.json")));
+  CHECK(refused({"--plan", w.d / "p.json"}));  // none
+  CHECK_FALSE(fs::exists(w.d / "other"));
+  CHECK(one_line(w.run(w.train("other", with("absent.json"))), 3, "absent.json"));
+  // A table of the same times is the same table.
+  const ProgramResult r = w.run(w.train("run", with("same #1: é.json")));
+  INFO(r.err);
+  REQUIRE(r.exit_code == 0);
+  CHECK(r.err.find("host: paced by its cost table; it has no times for") != std::string::npos);
+  const Json ran = parse_json(content(w.d / "run/plan.json"), "plan");
+  CHECK(ran.find("memory")->as_array()[0].find("costs")->as_string() == digest);
+  for (const Json& line : lines_of(w.d / "run/metrics.jsonl")) {
+    CHECK(line.find("paced_late")->as_int() >= 0);
+  }
+  // The recorded configuration runs again.
+  CHECK(w.run({"plan", w.d / "run/config.yaml", "--json"}).exit_code == 0);
+}

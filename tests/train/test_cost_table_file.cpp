@@ -67,7 +67,7 @@ TEST_CASE("cost table file: every field is read") {
   CHECK_FALSE(experts.cores);
   CHECK_FALSE(experts.shape);
   CHECK(experts.pairs.empty());
-  const CostLink* link = table.link("host->cuda:0");
+  const CostLink* link = table.link_to("cuda:0");
   REQUIRE(link != nullptr);
   CHECK(link->bytes_per_s == 2.5e10);
   CHECK(link->latency_s == 1e-5);

@@ -22,8 +22,9 @@ void add_run(std::vector<Option>& table) {
         .help = "where to compute. auto means host in this version; cuda:0 asks for the first GPU, "
                 "cuda:0,host leaves the experts to the host. virtual is host memory that acts as a "
                 "device, with mem (bytes), h2d, d2h, root-bw (bytes/s), latency (seconds, or with us "
-                "ms s), cores (number), root (name). 3x before an item repeats it; this version "
-                "takes one device beside the host"},
+                "ms s), cores (number), root (name), costs (file). cores of the host: how many it uses. "
+                "costs is the last key of its item: a cost table that paces the place. 3x before an "
+                "item repeats it; this version takes one device beside the host"},
        {.name = "cpu-memory", .group = group, .commands = kModel,
         .value = size_value(&Options::cpu_memory), .unit = "bytes, or with k M G T Ki Mi Gi Ti (64GiB, too)",
         .help = "memory that the process may use", .default_text = "all that the machine has"},

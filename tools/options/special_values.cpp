@@ -95,8 +95,22 @@ OptionValue experts_value(double Options::*percent) {
           }};
 }
 
+namespace {
+
+/// YAML may read characters of a path another way. The other characters of a list are plain.
+std::string yaml_devices(const std::string& list) {
+  const bool plain = std::all_of(list.begin(), list.end(), [](unsigned char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           std::string_view(",:=/.-_+").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  return plain ? list : yaml_text(list);
+}
+
+}  // namespace
+
 OptionValue devices_value() {
-  return {OptionKind::text, "LIST", "auto, host, cuda:N, virtual[:key=value/...], commas between",
+  return {OptionKind::text, "LIST",
+          "auto, host[:cores=N/costs=FILE], cuda:N, virtual[:key=value/...], commas between",
           single([](Options& options, const std::string& text) -> Problem {
             try {
               parse_device_list(text);
@@ -106,8 +120,7 @@ OptionValue devices_value() {
             options.devices = text;
             return std::nullopt;
           }),
-          // No list has a character that YAML would read another way.
-          [](const Options& options) { return options.devices; }};
+          [](const Options& options) { return yaml_devices(options.devices); }};
 }
 
 }  // namespace hearth

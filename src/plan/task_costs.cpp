@@ -1,0 +1,166 @@
+#include "plan/task_costs.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace hearth {
+
+namespace {
+
+bool has_parameters(TaskKind kind) { return kind == TaskKind::norm || kind == TaskKind::update; }
+
+/// The least seconds of an experts task with so many rows in all. No row takes less than the least
+/// seconds per row of any call, and on a line between two points that is at one of them.
+double least_experts_seconds(const CostEntry& entry, const BatchWork& batch,
+                             const ModelSpec& spec) {
+  const double most = std::max(1.0, batch.tokens);  // rows of one call
+  double least = entry.at(most) / most;
+  least = std::min(least, entry.at(1));
+  for (const int64_t units : entry.units) {
+    const auto rows = static_cast<double>(units);
+    if (rows < most) least = std::min(least, entry.at(rows) / rows);
+  }
+  return least * batch.tokens * static_cast<double>(spec.experts_per_token);
+}
+
+/// Seconds that a place needs for its tasks.
+struct PlaceBound {
+  double products_s = 0, update_s = 0;
+  double total_s() const { return products_s + update_s; }
+};
+
+}  // namespace
+
+CostShape cost_shape(const Task& task, const ModelSpec& spec) {
+  switch (task.kind) {
+    case TaskKind::experts: return {spec.hidden, spec.expert_width};
+    case TaskKind::mlp:
+      return {spec.hidden,
+              spec.has_shared_expert(task.layer) ? spec.shared_width : spec.dense_width};
+    case TaskKind::attention: return {spec.hidden, spec.heads * spec.head_dim};
+    case TaskKind::embed:
+    case TaskKind::head: return {spec.hidden, spec.vocabulary};
+    case TaskKind::dispatch:
+    case TaskKind::combine:
+    case TaskKind::norm:
+    case TaskKind::clip:
+    case TaskKind::update:
+    case TaskKind::copy: break;
+  }
+  return {spec.hidden, spec.hidden};
+}
+
+const CostEntry* cost_entry(const PlaceCosts& costs, const Task& task, const ModelSpec& spec) {
+  if (!costs.table || task.kind == TaskKind::clip || task.kind == TaskKind::copy) return nullptr;
+  return costs.table->find(task.kind, task.phase, costs.compute, costs.cores,
+                           cost_shape(task, spec));
+}
+
+std::string untimed_tasks(const PlaceCosts& costs, Place place, const Schedule& schedule,
+                          const ModelSpec& spec) {
+  std::string names;
+  if (!costs.table) return names;
+  std::set<std::pair<TaskKind, Phase>> named;
+  for (const Task& task : schedule.tasks) {
+    if (task.place != place || task.kind == TaskKind::clip || task.kind == TaskKind::copy) continue;
+    if (cost_entry(costs, task, spec) != nullptr) continue;
+    if (!named.emplace(task.kind, task.phase).second) continue;
+    names += names.empty() ? "" : ", ";
+    names += name_of(task.kind);
+    if (!has_parameters(task.kind)) names.append(" ").append(name_of(task.phase));
+  }
+  return names;
+}
+
+double task_parameters(const Task& task, const ParameterTable& table) {
+  double n = 0;
+  for (const BlockUse& use : task.blocks) {
+    for (BlockId b = use.begin; b < use.end; ++b) {
+      for (TensorId id = table.block(b).begin; id < table.block(b).end; ++id) {
+        if (table.tensor(id).trainable) n += static_cast<double>(table.tensor(id).size());
+      }
+    }
+  }
+  return n;
+}
+
+double experts_seconds(const CostEntry& entry, std::span<const int32_t> offsets) {
+  double sum = 0;
+  for (size_t e = 0; e + 1 < offsets.size(); ++e) {
+    const int32_t rows = offsets[e + 1] - offsets[e];
+    if (rows > 0) sum += entry.at(rows);
+  }
+  return sum;
+}
+
+double pairs_of(std::span<const int32_t> query_offsets, std::span<const int32_t> key_offsets,
+                int64_t window) {
+  double sum = 0;
+  for (size_t i = 0; i + 1 < query_offsets.size(); ++i) {
+    const int64_t queries = query_offsets[i + 1] - query_offsets[i];
+    const int64_t keys = key_offsets[i + 1] - key_offsets[i];
+    const int64_t most = window > 0 ? window : keys;
+    // Query q sees past + 1 + q keys, `most` at most. The first `rising` queries see fewer.
+    const int64_t past = keys - queries;
+    const int64_t rising = std::clamp<int64_t>(most - past, 0, queries);
+    sum += static_cast<double>(rising) *
+           (static_cast<double>(past) + (static_cast<double>(rising) + 1) / 2);
+    sum += static_cast<double>(queries - rising) * static_cast<double>(most);
+  }
+  return sum;
+}
+
+double predicted_seconds(const CostEntry& entry, const Task& task, const BatchWork& batch,
+                         const ModelSpec& spec, const ParameterTable& table) {
+  if (has_parameters(task.kind)) {
+    const double parameters = task_parameters(task, table);
+    return parameters > 0 ? entry.at(parameters) : 0;
+  }
+  if (batch.tokens <= 0) return 0;
+  if (task.kind == TaskKind::experts) {
+    const double rows = batch.tokens * static_cast<double>(spec.experts_per_token);
+    const double calls = std::min(rows, static_cast<double>(spec.experts));
+    return calls * entry.at(rows / calls);
+  }
+  const bool pairs = task.kind == TaskKind::attention;
+  return entry.at(batch.tokens, pairs ? batch.pairs(task.work.window) : 0);
+}
+
+StepBound step_bound_by_tables(const Schedule& schedule, std::span<const BatchWork> batches,
+                               const ModelSpec& spec, const ParameterTable& table,
+                               const MachineRates& rates, std::span<const PlaceCosts> places) {
+  StepBound bound;
+  std::vector<PlaceBound> of_places(places.size());
+  for (const Task& task : schedule.tasks) {
+    if (task.phase == Phase::recompute || task.kind == TaskKind::copy) continue;
+    const auto at = static_cast<size_t>(task.place);
+    const bool in_batch = task.micro_batch >= 0;
+    const BatchWork batch = in_batch ? batches[static_cast<size_t>(task.micro_batch)] : BatchWork{};
+    const double flops = in_batch ? flops_of(task.work, batch) : 0;
+    bound.flops += flops;
+    PlaceBound& place = of_places[at];
+    if (!places[at].table) {
+      if (flops > 0) place.products_s += flops / rates.flops_per_s;
+      if (task.kind == TaskKind::update) {
+        place.update_s += task_parameters(task, table) / rates.update_params_per_s;
+      }
+      continue;
+    }
+    const CostEntry* entry = cost_entry(places[at], task, spec);
+    if (entry == nullptr) continue;
+    const double seconds = task.kind == TaskKind::experts
+                               ? least_experts_seconds(*entry, batch, spec)
+                               : predicted_seconds(*entry, task, batch, spec, table);
+    (has_parameters(task.kind) ? place.update_s : place.products_s) += seconds;
+  }
+  PlaceBound most;
+  for (const PlaceBound& place : of_places) {
+    if (place.total_s() > most.total_s()) most = place;
+  }
+  bound.products_s = most.products_s;
+  bound.update_s = most.update_s;
+  return bound;
+}
+
+}  // namespace hearth

@@ -10,7 +10,7 @@ namespace hearth {
 
 namespace {
 
-constexpr double kMostSleep = 1e9;  // seconds; fits the clock
+constexpr double kMostSleep = 1e9;  // seconds; the sum with now fits the clock
 
 }  // namespace
 
@@ -33,7 +33,7 @@ LinkClock& steady_link_clock() {
       // The kernel may wake a thread 50 us late by default, so that it bundles timers.
       thread_local const int precise = prctl(PR_SET_TIMERSLACK, 1UL);
       static_cast<void>(precise);  // where the call fails, sleeps are less precise
-      seconds = std::min(seconds, now() + kMostSleep);
+      seconds = std::clamp(seconds, 0.0, now() + kMostSleep);
       std::this_thread::sleep_until(Clock::time_point(
           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))));
     }

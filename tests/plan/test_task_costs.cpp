@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <cmath>
 
 #include "plan/cost_model.h"
 #include "support/tiny_places.h"

@@ -1,6 +1,7 @@
 // Runs with cost tables (costs=): the same bits, the table's times in the plan, and what is refused.
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <cmath>
 
 #include "setup/run_devices.h"
 #include "support/has.h"

@@ -1,18 +1,26 @@
 #include "budget/placed_model.h"
 
 #include "base/counted.h"
+#include "budget/placement_plan.h"
 #include "budget/plan_time.h"
 
 namespace hearth {
+
+/// One stage at each place, until the cut is known.
+static std::vector<Stage> stages_at(const std::vector<Place>& places) {
+  std::vector<Stage> stages;
+  for (const Place place : places) stages.push_back({.place = place});
+  return stages;
+}
 
 PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates rates) {
   PlacedModel placed{
       std::move(model.opened), {}, std::move(model.table), model.settings, {}, {}, {}};
   const RunDevices& devices = placed.opened->devices;
-  placed.placement = devices.placement;
-  default_planner().place_blocks(placed.table, placed.placement);
+  // What computes where, for the measurement. The plan decides which layers.
+  placed.placement = Placement(stages_at(devices.of_model.dense), devices.of_model.experts);
   placed.settings.compute =
-      resolved_compute(model.compute, placed.table, devices.places, placed.placement);
+      resolved_compute(model.compute, placed.table, devices.places, devices.of_model);
   std::optional<Error> too_small;
   if (rates == Rates::measured) {
     try {
@@ -23,7 +31,10 @@ PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates ra
     }
   }
   placed.process = measure_process(request.data_bytes);
-  placed.plan = make_plan(subject_of(placed), request);
+  PlacementPlan found = plan_placement(subject_of(placed), request);
+  placed.placement = std::move(found.placement);
+  placed.table = std::move(found.table);
+  placed.plan = std::move(found.plan);
   // If the plan does not fit either, it says so, and what would fit.
   if (too_small && placed.plan.fits()) throw Error(*too_small);
   return placed;
@@ -31,16 +42,16 @@ PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates ra
 
 PlanSubject subject_of(const PlacedModel& model) {
   const OpenedModel& opened = *model.opened;
-  return {opened.spec,           model.settings,  model.table,
-          opened.devices.places, model.placement, opened.types_basis,
-          opened.opening_bytes,  opened.workers,  model.process};
+  return {opened.spec,           model.settings,          model.table,
+          opened.devices.places, opened.devices.of_model, opened.devices.planner,
+          opened.types_basis,    opened.opening_bytes,    opened.workers,
+          model.process};
 }
 
 JsonArray devices_json(const PlacedModel& model) {
-  const auto name = [&](Place at) { return Json(model.opened->place(at).budget.name); };
-  JsonArray names{name(model.placement.dense)};
-  if (model.placement.experts != model.placement.dense) {
-    names.push_back(name(model.placement.experts));
+  JsonArray names;
+  for (const Place at : model.placement.places()) {
+    names.push_back(Json(model.opened->place(at).budget.name));
   }
   return names;
 }
@@ -50,8 +61,14 @@ std::string places_text(const PlacedModel& model) {
     if (at != kHostPlace) return model.opened->place(at).budget.name;
     return "the host with " + counted(model.opened->workers, "worker");
   };
-  const Placement& at = model.placement;
-  return text(at.dense) + (at.experts == at.dense ? "" : ", experts on " + text(at.experts));
+  std::string dense, experts;
+  for (const Stage& stage : model.placement.stages) {
+    dense += (dense.empty() ? "" : ", ") + text(stage.place);
+  }
+  for (const Place at : model.placement.experts) {
+    experts += (experts.empty() ? ", experts on " : ", ") + text(at);
+  }
+  return dense + experts;
 }
 
 }  // namespace hearth

@@ -21,7 +21,7 @@ struct RunRates {
 /// Made once, with its plan, by place_model.
 struct PlacedModel {
   std::shared_ptr<const OpenedModel> opened;
-  Placement placement;
+  Placement placement;   // of the blocks, as the plan has them
   ParameterTable table;  // with the place of each block; not bound to memory
   RunSettings settings;
   std::optional<RunRates> rates;  // none: not requested, or a device is too small to measure

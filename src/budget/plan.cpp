@@ -70,7 +70,7 @@ uint64_t sum_of(const std::vector<MemoryLine>& lines) {
 class PlanMaker {
  public:
   PlanMaker(const PlanSubject& subject, const PlanRequest& request)
-      : subject_(subject), request_(request), planner_(default_planner()) {
+      : subject_(subject), request_(request), planner_(*subject.planner) {
     plan_.policy = {request.training, subject.settings.compute, DType::f32};
     for (const ComputePlace& place : subject.places) plan_.places.push_back({place.budget, {}, 0});
   }
@@ -127,8 +127,15 @@ class PlanMaker {
   PlanInput input(int64_t tokens, int64_t micro_batches) const {
     std::vector<const OpSet*> ops;
     for (const ComputePlace& place : subject_.places) ops.push_back(place.ops);
-    return {subject_.spec, subject_.settings, subject_.table, std::move(ops),
-            tokens,        request_.longest,  micro_batches};
+    return {subject_.spec,
+            subject_.settings,
+            subject_.table,
+            std::move(ops),
+            tokens,
+            request_.longest,
+            micro_batches,
+            1,
+            static_cast<int32_t>(subject_.places[kHostPlace].teams.size())};
   }
 
   void make_schedules() {
@@ -188,9 +195,9 @@ class PlanMaker {
       places[at].lines.push_back(
           {{MemoryUse::scratch},
            "scratch of kernels",
-           scratch_bytes(scratch, of, subject_.workers),
+           scratch_bytes(scratch, of),
            "derived: declared by kernels" +
-               (of.host_reaches ? ", " + counted(subject_.workers, "worker") : "")});
+               (of.host_reaches ? ", " + counted(workers_of(of), "worker") : "")});
     }
     uint64_t bytes = 0;
     for (const Schedule* schedule : schedules) bytes += schedule_bytes(*schedule);

@@ -41,14 +41,20 @@ ProcessMemory measure_process(uint64_t data_bytes);
 struct PlanSubject {
   const ModelSpec& spec;
   const RunSettings& settings;
-  const ParameterTable& table;       // with the place of each block
+  const ParameterTable& table;
   std::vector<ComputePlace> places;  // the host, then the devices of the run
-  Placement placement;
+  ModelPlaces of_model;
+  const Planner* planner = nullptr;
   std::string types_basis;
   uint64_t opening_bytes = 0;
   int workers = 1;
   ProcessMemory process;
 
+  /// The same with another table.
+  PlanSubject with_table(const ParameterTable& other) const {
+    return {spec,    settings,    other,         places,  of_model,
+            planner, types_basis, opening_bytes, workers, process};
+  }
   PlaceBudget& host_budget() { return places[kHostPlace].budget; }
 };
 
@@ -67,7 +73,8 @@ struct Plan {
   std::vector<const Schedule*> schedules() const;
 };
 
-/// A pure function of its arguments. It takes the largest group whose plan fits, so a plan that
+/// The plan of a model whose blocks have their places. (budget/placement_plan.h places them.) A pure
+/// function of its arguments. It takes the largest group whose plan fits, so a plan that
 /// fits a budget fits every larger one. If the budget of the host is tight, the allowance may
 /// shrink to half, so a plan that needs P bytes also fits a budget of exactly P.
 Plan make_plan(const PlanSubject& subject, const PlanRequest& request);

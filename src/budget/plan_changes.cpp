@@ -32,8 +32,8 @@ class Search {
     for (ComputePlace& place : subject_.places) {
       place.budget.bytes -= std::min(place.budget.bytes, kMargin);
     }
-    short_place_ = make_plan(subject, request).short_place().value_or(kHostPlace);
-    start_ = {"", config, request, subject.placement,
+    short_place_ = plan_placement(subject, request).plan.short_place().value_or(kHostPlace);
+    start_ = {"", config, request, subject.of_model,
               std::make_shared<const TrainedModel>(trained_model(opened, config))};
   }
 
@@ -48,19 +48,25 @@ class Search {
 
  private:
   std::optional<uint64_t> peak_if_fits(const PlanVariant& v, bool one_micro_batch = false) const {
-    ParameterTable table = v.model->table;
-    default_planner().place_blocks(table, v.placement);
+    const ParameterTable& table = v.model->table;
     RunSettings settings = v.model->settings;
-    settings.compute = resolved_compute(v.model->compute, table, subject_.places, v.placement);
-    const PlanSubject subject{subject_.spec,          settings,         table,
-                              subject_.places,        v.placement,      subject_.types_basis,
-                              subject_.opening_bytes, subject_.workers, subject_.process};
+    settings.compute = resolved_compute(v.model->compute, table, subject_.places, v.places);
+    const PlanSubject subject{subject_.spec,
+                              settings,
+                              table,
+                              subject_.places,
+                              v.places,
+                              subject_.planner,
+                              subject_.types_basis,
+                              subject_.opening_bytes,
+                              subject_.workers,
+                              subject_.process};
     PlanRequest request = v.request;
     if (request.micro_batches > std::max(request_.micro_batches, kMostMicroBatches)) {
       return std::nullopt;
     }
     if (one_micro_batch) request.micro_batches = 1;
-    const Plan plan = make_plan(subject, request);
+    const Plan plan = plan_placement(subject, request).plan;
     if (!plan.fits()) return std::nullopt;
     return plan.places[static_cast<size_t>(short_place_)].peak;
   }
@@ -100,12 +106,12 @@ class Search {
     return take(v);
   }
 
-  /// If a device holds everything: its experts go to the host.
+  /// If devices hold everything: their experts go to the host.
   bool experts_on_host() {
+    if (!experts_may_move()) return false;
     PlanVariant v = start_;
-    const Place from = v.placement.experts;
-    if (from == kHostPlace) return false;
-    v.placement.experts = kHostPlace;
+    const Place from = v.places.dense.front();
+    v.places.experts = {kHostPlace};
     // As it was given, with its keys.
     if (config_.devices == "auto") {
       v.config.devices = subject_.places[static_cast<size_t>(from)].budget.name;
@@ -245,7 +251,9 @@ class Search {
              return peak_if_fits(v, true).has_value();
            });
   }
-  bool experts_may_move() const { return start_.placement.experts != kHostPlace; }
+  bool experts_may_move() const {
+    return start_.places.experts.empty() && start_.places.dense.front() != kHostPlace;
+  }
 
   PlanSubject subject_;  // with a little less memory
   const PlanRequest& request_;
@@ -254,13 +262,6 @@ class Search {
   Place short_place_ = kHostPlace;
   std::vector<PlanChange> found_;
 };
-
-/// The same run in a process of its own: what a program has resident differs from start to start, by
-/// some hundred KiB.
-PlanSubject at_another_start(PlanSubject subject) {
-  subject.process.program += uint64_t{2} << 20;
-  return subject;
-}
 
 }  // namespace
 
@@ -271,14 +272,6 @@ std::vector<PlanChange> changes_that_fit(const std::shared_ptr<const OpenedModel
   if (subject.process.peak > subject.places[kHostPlace].budget.bytes) return {};
   const PlanSubject then = at_another_start(subject);
   return Search(opened, then, request, config).run();
-}
-
-std::vector<uint64_t> needed_memory(const PlanSubject& subject, const PlanRequest& request) {
-  PlanSubject least = at_another_start(subject);
-  for (ComputePlace& of : least.places) of.budget.bytes = 0;
-  std::vector<uint64_t> needed;
-  for (const PlaceLines& place : make_plan(least, request).places) needed.push_back(place.peak);
-  return needed;
 }
 
 std::string refusal(const Plan& plan, const std::vector<PlanChange>& changes,

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "budget/plan.h"
+#include "budget/placement_plan.h"
 
 namespace hearth {
 
@@ -21,9 +21,6 @@ struct PlanChange {
 std::vector<PlanChange> changes_that_fit(const std::shared_ptr<const OpenedModel>& opened,
                                          const PlanSubject& subject, const PlanRequest& request,
                                          const TrainConfig& config);
-
-/// The smallest budget of every place with which the unchanged request fits.
-std::vector<uint64_t> needed_memory(const PlanSubject& subject, const PlanRequest& request);
 
 /// One line: how much memory is missing on which device, the smallest change that fits, and the
 /// options that raise each budget enough for the unchanged run.

@@ -209,7 +209,7 @@ Json plan_json(const PlacedModel& model, const PlanTimes& times,
   if (times.data) json["data"] = data_json(*times.data, times.steps);
   json["memory"] = memory_json(*model.opened, memory);
   json["method"] = has_adapters(model.table) ? "lora" : "full";
-  json["parallel"] = std::string(default_planner().name());
+  json["parallel"] = std::string(model.opened->devices.planner->name());
   json["devices"] = devices_json(model);
   json["workers"] = static_cast<int64_t>(model.opened->workers);
   json["compute_dtype"] = name_of(model.settings.compute);

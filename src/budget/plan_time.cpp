@@ -135,8 +135,9 @@ RunRates measure_place(const ComputePlace& place, const RateOptions& options,
 /// Of the devices that the run computes at, by place.
 std::vector<LinkRates> links_of(const PlacedModel& model, uint64_t most) {
   std::vector<LinkRates> links(model.opened->devices.places.size());
+  const std::vector<Place> used = model.placement.places();
   for (Place at = kHostPlace + 1; static_cast<size_t>(at) < links.size(); ++at) {
-    if (at != model.placement.dense && at != model.placement.experts) continue;
+    if (std::find(used.begin(), used.end(), at) == used.end()) continue;
     const ComputePlace& place = model.opened->place(at);
     links[static_cast<size_t>(at)] = measure_links(*place.device, memory_for(place, most));
   }
@@ -160,19 +161,21 @@ RunRates measure_places(const PlacedModel& model, const PlanRequest& request) {
                          experts.trained,    request.tokens, request.longest};
   const auto rates_at = [&](Place at) {
     const ComputePlace& place = model.opened->place(at);
-    const RateOptions options{
-        *place.ops,          model.settings.compute,  model.opened->workers,
-        model.opened->cores, memory_for(place, most), trained_parameters(model.table)};
+    const StreamTeam& team = place.teams.front();
+    const RateOptions options{*place.ops, model.settings.compute,  team.workers,
+                              team.cores, memory_for(place, most), trained_parameters(model.table)};
     return measure_place(place, options, shapes);
   };
   const auto has_table = [&](Place at) { return model.opened->place(at).costs != nullptr; };
-  const Placement& at = model.placement;
+  // Stages are measured at the first of them, experts at the first of their places.
+  const Place dense = model.placement.stages.front().place;
+  const Place apart_at = model.placement.experts_apart() ? model.placement.experts.front() : dense;
   RunRates rates;
-  if (!has_table(at.dense)) rates = rates_at(at.dense);
-  if (has_table(at.dense) && !has_table(at.experts)) rates = rates_at(at.experts);
+  if (!has_table(dense)) rates = rates_at(dense);
+  if (has_table(dense) && !has_table(apart_at)) rates = rates_at(apart_at);
   rates.costs.links = links_of(model, most);
-  if (at.experts == at.dense || has_table(at.dense) || has_table(at.experts)) return rates;
-  const RunRates apart = rates_at(at.experts);
+  if (apart_at == dense || has_table(dense) || has_table(apart_at)) return rates;
+  const RunRates apart = rates_at(apart_at);
   rates.costs.experts_forward = apart.costs.experts_forward;
   rates.costs.experts_backward = apart.costs.experts_backward;
   // Most parameters are the experts', so their place decides what the update takes.
@@ -183,7 +186,7 @@ RunRates measure_places(const PlacedModel& model, const PlanRequest& request) {
 
 std::string source_of_times(const PlacedModel& model) {
   bool measured = false, tables = false;
-  for (const Place at : {model.placement.dense, model.placement.experts}) {
+  for (const Place at : model.placement.places()) {
     (model.opened->place(at).costs ? tables : measured) = true;
   }
   if (!tables) return "a quick measurement";
@@ -195,8 +198,7 @@ std::string source_of_times(const PlacedModel& model) {
 std::vector<PlaceCosts> cost_tables(const PlacedModel& model) {
   std::vector<PlaceCosts> costs;
   for (const ComputePlace& place : model.opened->devices.places) {
-    const int workers = place.workers > 0 ? place.workers : model.opened->workers;
-    costs.push_back({place.costs, workers, model.settings.compute});
+    costs.push_back({place.costs, place.teams.front().workers, model.settings.compute});
   }
   return costs;
 }
@@ -227,7 +229,9 @@ RunRates measure_run(const PlacedModel& model, const PlanRequest& request) {
 StepBound bound_of(const PlacedModel& model, std::span<const BatchWork> batches) {
   const Schedule& schedule = model.plan.train->schedule;
   const std::vector<PlaceCosts>& tables = model.rates->costs.tables;
-  if (std::any_of(tables.begin(), tables.end(), [](const PlaceCosts& c) { return c.table; })) {
+  const bool paced =
+      std::any_of(tables.begin(), tables.end(), [](const PlaceCosts& c) { return c.table; });
+  if (paced || model.placement.places().size() > 1) {  // places compute at the same time
     return step_bound_by_tables(schedule, batches, model.opened->spec, model.table,
                                 model.rates->best, tables);
   }

@@ -16,7 +16,7 @@ struct PlanVariant {
   std::string options;
   TrainConfig config;
   PlanRequest request;
-  Placement placement;
+  ModelPlaces places;
   /// The model that `config` trains, made as in a run. Variants that train the same tensors share
   /// it.
   std::shared_ptr<const TrainedModel> model;

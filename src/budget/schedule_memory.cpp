@@ -64,12 +64,23 @@ std::vector<MemoryLine> arena_lines(const Schedule& schedule, Place place,
   return lines;
 }
 
-uint64_t scratch_bytes(const ScratchNeed& need, const ComputePlace& place, int workers) {
-  StreamOptions options;
-  options.workers = workers;
-  options.scratch_bytes = need.shared;
-  options.worker_scratch_bytes = need.per_worker;
-  return place.host_reaches ? HostStream::memory_bytes(options) : CudaStream::memory_bytes(options);
+uint64_t scratch_bytes(const ScratchNeed& need, const ComputePlace& place) {
+  uint64_t bytes = 0;
+  for (const StreamTeam& team : place.teams) {
+    StreamOptions options;
+    options.workers = team.workers;
+    options.scratch_bytes = need.shared;
+    options.worker_scratch_bytes = need.per_worker;
+    bytes +=
+        place.host_reaches ? HostStream::memory_bytes(options) : CudaStream::memory_bytes(options);
+  }
+  return bytes;
+}
+
+int workers_of(const ComputePlace& place) {
+  int workers = 0;
+  for (const StreamTeam& team : place.teams) workers += team.workers;
+  return workers;
 }
 
 uint64_t schedule_bytes(const Schedule& schedule) {

@@ -18,8 +18,11 @@ ScratchNeed scratch_of(const Schedule& schedule, Place place);
 std::vector<MemoryLine> arena_lines(const Schedule& schedule, Place place,
                                     const std::string& bounds);
 
-/// Bytes of scratch memory of a place's compute stream.
-uint64_t scratch_bytes(const ScratchNeed& need, const ComputePlace& place, int workers);
+/// Bytes of scratch memory of a place's compute streams.
+uint64_t scratch_bytes(const ScratchNeed& need, const ComputePlace& place);
+
+/// Workers of a place's compute streams together.
+int workers_of(const ComputePlace& place);
 
 /// Bytes of a schedule and its executor, in blocks of the allocator.
 uint64_t schedule_bytes(const Schedule& schedule);

@@ -75,6 +75,14 @@ struct Work {
   int64_t window = 0;      // most keys that a query sees; 0: all keys before it
 };
 
+/// Experts [begin, end) of a layer; of all, if empty.
+struct ExpertRange {
+  int32_t begin = 0;
+  int32_t end = 0;
+  bool all() const { return begin == end; }
+  friend bool operator==(const ExpertRange&, const ExpertRange&) = default;
+};
+
 /// Everything that a body's declarations depend on.
 struct TaskShape {
   const ModelSpec& spec;
@@ -87,6 +95,7 @@ struct TaskShape {
   int64_t longest = 0;       // most tokens of a sequence, cached keys included
   int64_t cache_rows = 0;    // rows of the key-value cache; 0: no cache
   Place place = kHostPlace;  // where the task runs
+  ExpertRange experts = {};  // of E
   bool moe() const { return spec.has_experts(layer); }
   bool shared() const { return spec.has_shared_expert(layer); }
 };
@@ -119,6 +128,7 @@ class BodyContext {
   std::span<const BoundPort> ports;
   std::span<const BlockUse> blocks;
   Place place = kHostPlace;
+  ExpertRange experts = {};
 
   /// The view of a declared value. It is a bug to ask for an undeclared value, or to ask with `out`
   /// for a value that was declared as read.

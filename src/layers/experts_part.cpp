@@ -51,50 +51,52 @@ class ExpertsPart final : public Body {
   }
 
   std::vector<BlockUse> blocks(const TaskShape& s) const override {
-    const BlockId begin = s.table.find_block(BlockKind::expert, s.layer, 0);
-    const BlockId end = begin + static_cast<BlockId>(s.spec.experts);
+    const auto [begin, end] = blocks_of(s);
     std::vector<BlockUse> uses;
     add_block_uses(s, begin, end, uses);
     return uses;
   }
 
   ScratchNeed scratch(const TaskShape& s, const OpSet& ops) const override {
-    const BlockId begin = s.table.find_block(BlockKind::expert, s.layer, 0);
-    const int64_t rank = s.table.rank_of(begin, begin + static_cast<BlockId>(s.spec.experts));
+    const auto [begin, end] = blocks_of(s);
+    const int64_t rank = s.table.rank_of(begin, end);
     return ops.experts_scratch(s.tokens * s.spec.experts_per_token, s.spec.experts, s.spec.hidden,
                                s.spec.expert_width, rank);
   }
+  /// A part counts as if the rows were spread evenly over the experts.
   Work work(const TaskShape& s) const override {
+    const auto [begin, end] = blocks_of(s);
     const double forward = 6.0 * static_cast<double>(s.spec.experts_per_token) *
                            static_cast<double>(s.spec.hidden) *
-                           static_cast<double>(s.spec.expert_width);
-    const BlockId begin = s.table.find_block(BlockKind::expert, s.layer, 0);
-    return {matrix_work(s, forward, begin, begin + static_cast<BlockId>(s.spec.experts)), 0, 0};
+                           static_cast<double>(s.spec.expert_width) *
+                           static_cast<double>(end - begin) / static_cast<double>(s.spec.experts);
+    return {matrix_work(s, forward, begin, end), 0, 0};
   }
 
   void run(const BodyContext& c) const override {
-    const BlockId first = c.table.find_block(BlockKind::expert, c.layer, 0);
+    const auto [first, last] = blocks_of(c);
     // A row is known by its token and which of the token's choices it is.
     const ConstView ids =
         has_dropout(c.settings, c.pass) ? row_vector(c.in(Value::route_source)) : ConstView();
     std::vector<ExpertView> experts;
-    for (int64_t e = 0; e < c.spec.experts; ++e) {
+    for (BlockId expert = first; expert < last; ++expert) {
       const auto map = [&](Slot slot) {
-        return linear_of(c, first + static_cast<BlockId>(e), slot, std::nullopt, c.settings.compute,
-                         ids);
+        return linear_of(c, expert, slot, std::nullopt, c.settings.compute, ids);
       };
       experts.push_back({map(Slot::gate), map(Slot::up), map(Slot::down)});
     }
-    const ConstView offsets = row_vector(c.in(Value::route_offsets));
+    // The rows of a part lie where they lie in the whole.
+    const ConstView offsets =
+        row_vector(c.in(Value::route_offsets).slice(c.experts.begin, last - first + 1));
     if (c.phase != Phase::backward) {
       c.ops.experts_forward(c.stream, c.in(Value::rows), offsets, experts, c.out(Value::gate),
                             c.out(Value::up), c.out(Value::expert_out));
       return;
     }
     std::vector<ExpertGradient> gradients;
-    for (int64_t e = 0; e < c.spec.experts; ++e) {
+    for (BlockId expert = first; expert < last; ++expert) {
       const auto gradient = [&](Slot slot) {
-        return c.table.linear_gradient(first + static_cast<BlockId>(e), slot, std::nullopt);
+        return c.table.linear_gradient(expert, slot, std::nullopt);
       };
       gradients.push_back({gradient(Slot::gate), gradient(Slot::up), gradient(Slot::down)});
     }
@@ -102,6 +104,16 @@ class ExpertsPart final : public Body {
                            c.in(Value::rows), offsets, experts, c.out(Value::gate),
                            c.out(Value::up), c.out(Value::d_rows),
                            row_vector(c.out(Value::d_row_weight)), gradients);
+  }
+
+ private:
+  /// The blocks of the task's experts.
+  template <class Of>
+  static std::pair<BlockId, BlockId> blocks_of(const Of& of) {
+    const BlockId first = of.table.find_block(BlockKind::expert, of.layer, 0);
+    const auto count = static_cast<BlockId>(of.spec.experts);
+    return of.experts.all() ? std::pair{first, first + count}
+                            : std::pair{first + of.experts.begin, first + of.experts.end};
   }
 };
 

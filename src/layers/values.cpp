@@ -9,7 +9,7 @@ namespace {
 constexpr auto kInfo = [] {
   std::array<ValueInfo, kValues> table{};
   const auto set = [&](Value v, std::string_view name, Scope scope, bool given = false) {
-    table[static_cast<size_t>(v)] = {name, scope, given, false, false};
+    table[static_cast<size_t>(v)] = {name, scope, given};
   };
   const auto layer = [&](Value v, std::string_view name) { set(v, name, Scope::layer); };
   set(Value::ids, "ids", Scope::micro_batch, true);
@@ -96,6 +96,10 @@ constexpr auto kInfo = [] {
                         Value::trained_tokens, Value::tokens, Value::lr, Value::update_step,
                         Value::grad_norm, Value::clip, Value::finite}) {
     table[static_cast<size_t>(v)].host = true;
+  }
+  for (const Value v : {Value::row_weight, Value::rows, Value::gate, Value::up, Value::expert_out,
+                        Value::d_expert_out, Value::d_rows, Value::d_row_weight}) {
+    table[static_cast<size_t>(v)].routed = true;
   }
   return table;
 }();

@@ -106,9 +106,10 @@ enum class Scope : uint8_t { layer, micro_batch, step };
 struct ValueInfo {
   std::string_view name;
   Scope scope;
-  bool given = false;  // an input: filled before the step, not by a task
-  bool kept = false;   // a result: read after the step, so it is brought to the host
-  bool host = false;   // always on the host: bodies read it themselves
+  bool given = false;   // an input: filled before the step, not by a task
+  bool kept = false;    // a result: read after the step, so it is brought to the host
+  bool host = false;    // always on the host: bodies read it themselves
+  bool routed = false;  // a row per choice, by expert; parts of it can be at different places
 };
 const ValueInfo& info_of(Value value);
 

@@ -70,6 +70,17 @@ View run_view(const ParameterTable& table, TensorId begin, int64_t n, CopyRole r
 
 }  // namespace
 
+size_t parameter_bytes(const ParameterTable& table, TensorId id, const CopyPolicy& policy) {
+  const Tensor& t = table.tensor(id);
+  size_t bytes = 0;
+  for (int r = 0; r < kCopyRoles; ++r) {
+    const auto role = static_cast<CopyRole>(r);
+    if (!needs_copy(table, id, role, policy)) continue;
+    bytes += size_of(type_of(t, role, policy)) * static_cast<size_t>(t.size());
+  }
+  return bytes;
+}
+
 std::vector<ParameterArena> parameter_arenas(const ParameterTable& table,
                                              const CopyPolicy& policy) {
   std::vector<ParameterArena> arenas;

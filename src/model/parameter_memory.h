@@ -32,6 +32,9 @@ struct ParameterArena {
 };
 std::vector<ParameterArena> parameter_arenas(const ParameterTable& table, const CopyPolicy& policy);
 
+/// Bytes of all copies of a tensor, without padding.
+size_t parameter_bytes(const ParameterTable& table, TensorId id, const CopyPolicy& policy);
+
 /// Addresses of the arenas of a place, by role; null: no arena.
 using PlaceArenas = std::array<std::byte*, kCopyRoles>;
 

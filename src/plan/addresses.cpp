@@ -137,7 +137,8 @@ size_t largest_first(Order order, size_t base) {
   return end;
 }
 
-size_t assign_arena(const Order& buffers, TaskId end) {
+/// Returns the end of the buffers' addresses, which begin at `base`.
+size_t assign_arena(const Order& buffers, TaskId end, size_t base) {
   Order to_the_end, others, brief;
   for (Buffer* b : buffers) {
     if (b->last - b->first < kShort) {
@@ -147,7 +148,7 @@ size_t assign_arena(const Order& buffers, TaskId end) {
     }
   }
   return largest_first(std::move(brief),
-                       in_order_of_time(std::move(others), side_by_side(to_the_end, 0)));
+                       in_order_of_time(std::move(others), side_by_side(to_the_end, base)));
 }
 
 bool overlap(std::vector<const Buffer*> births) {
@@ -175,13 +176,16 @@ bool overlap(std::vector<const Buffer*> births) {
 
 std::vector<size_t> assign_addresses(std::vector<Buffer>& buffers, size_t places) {
   TaskId end = 0;
-  std::vector<Order> of_place(places);
+  std::map<std::pair<Place, int32_t>, Order> lanes;
   for (Buffer& b : buffers) {
     end = std::max(end, b.last);
-    of_place[static_cast<size_t>(b.place)].push_back(&b);
+    lanes[{b.place, b.lane}].push_back(&b);
   }
-  std::vector<size_t> sizes;
-  for (const Order& order : of_place) sizes.push_back(assign_arena(order, end));
+  std::vector<size_t> sizes(places);
+  for (const auto& [key, order] : lanes) {
+    size_t& size = sizes[static_cast<size_t>(key.first)];
+    size = assign_arena(order, end, size);
+  }
   return sizes;
 }
 

@@ -27,6 +27,10 @@ std::string describe(const Task& task) {
     text += " layer " + std::to_string(task.layer);
   }
   if (task.micro_batch >= 0) text += " micro-batch " + std::to_string(task.micro_batch);
+  if (!task.experts.all()) {
+    text += " experts " + std::to_string(task.experts.begin) + " to " +
+            std::to_string(task.experts.end - 1);
+  }
   if (task.place != kHostPlace) text += " at place " + std::to_string(task.place);
   return text;
 }
@@ -48,7 +52,10 @@ void validate_places(const Schedule& s, const Task& task) {
     return s.buffers[static_cast<size_t>(task.uses[use].buffer)];
   };
   if (task.kind == TaskKind::copy) {
-    HEARTH_CHECK(task.uses.size() == 2 && task.uses[0].port.access == Access::read &&
+    const bool part = !task.experts.all();
+    HEARTH_CHECK(task.uses.size() == (part ? 3 : 2) && task.uses[0].port.access == Access::read &&
+                     (!part || (buffer(2).place == kHostPlace &&
+                                buffer(2).port.value == Value::route_offsets)) &&
                      task.uses[1].port.access == Access::write &&
                      task.uses[0].port.value == task.uses[1].port.value &&
                      buffer(0).bytes == buffer(1).bytes && buffer(0).place != buffer(1).place &&
@@ -66,8 +73,43 @@ void validate_places(const Schedule& s, const Task& task) {
 
 }  // namespace
 
+/// Which experts' rows of the buffers were written; of a buffer that is written whole, none.
+class WrittenParts {
+ public:
+  explicit WrittenParts(const Schedule& s) : parts_(s.buffers.size()) {
+    for (const Task& task : s.tasks) experts_ = std::max(experts_, task.experts.end);
+  }
+  void write(const BufferUse& use) {
+    std::vector<ExpertRange>& parts = parts_[static_cast<size_t>(use.buffer)];
+    if (use.part.all()) {
+      parts.clear();
+    } else {
+      parts.push_back(use.part);
+    }
+  }
+  /// Whether everything that the use reads was written: parts join without gap or overlap.
+  bool has(const BufferUse& use) const {
+    std::vector<ExpertRange> parts = parts_[static_cast<size_t>(use.buffer)];
+    if (parts.empty()) return true;
+    if (!use.part.all()) return std::find(parts.begin(), parts.end(), use.part) != parts.end();
+    std::sort(parts.begin(), parts.end(),
+              [](const ExpertRange& a, const ExpertRange& b) { return a.begin < b.begin; });
+    int32_t end = 0;
+    for (const ExpertRange& part : parts) {
+      if (part.begin != end) return false;
+      end = part.end;
+    }
+    return end == experts_;
+  }
+
+ private:
+  int32_t experts_ = 0;  // of a layer
+  std::vector<std::vector<ExpertRange>> parts_;
+};
+
 void validate(const Schedule& s) {
   std::vector<bool> written(s.buffers.size());
+  WrittenParts parts(s);
   for (size_t i = 0; i < s.buffers.size(); ++i) {
     const Buffer& b = s.buffers[i];
     written[i] = b.use == BufferClass::given || b.use == BufferClass::cache;
@@ -81,10 +123,12 @@ void validate(const Schedule& s) {
       const auto id = static_cast<size_t>(use.buffer);
       const Access access = use.port.access;
       if (access == Access::read || access == Access::update) {
-        HEARTH_CHECK(written[id], "schedule: read before written: " + describe(task) + ", " +
-                                      std::string(info_of(use.port.value).name));
+        HEARTH_CHECK(written[id] && parts.has(use),
+                     "schedule: read before written: " + describe(task) + ", " +
+                         std::string(info_of(use.port.value).name));
       } else {
         written[id] = true;
+        parts.write(use);
       }
     }
   }
@@ -93,21 +137,44 @@ void validate(const Schedule& s) {
 
 namespace {
 
-/// Who last wrote a piece of memory, and who has read it since.
-struct Accesses {
-  TaskId writer = -1;
-  std::vector<TaskId> readers;
+/// Who last wrote a piece of memory, and who has read it since. Writers of different parts of one
+/// buffer follow what came before all of them, but not each other.
+class Accesses {
+ public:
+  void read(TaskId task, std::vector<TaskId>& after, const BufferUse* use = nullptr) {
+    for (const Writer& w : writers_) {
+      if (use == nullptr || use->part.all() || w.part.all() || w.part == use->part) {
+        after.push_back(w.task);
+      }
+    }
+    readers_.push_back(task);
+  }
+  void write(TaskId task, std::vector<TaskId>& after, const BufferUse* use = nullptr) {
+    if (use == nullptr || !joins(*use)) {
+      before_ = std::move(readers_);
+      for (const Writer& w : writers_) before_.push_back(w.task);
+      readers_.clear();
+      writers_.clear();
+    }
+    after.insert(after.end(), before_.begin(), before_.end());
+    writers_.push_back({task, use == nullptr ? BufferId{-1} : use->buffer,
+                        use == nullptr ? ExpertRange{} : use->part});
+  }
 
-  void read(TaskId task, std::vector<TaskId>& after) {
-    if (writer >= 0) after.push_back(writer);
-    readers.push_back(task);
+ private:
+  struct Writer {
+    TaskId task;
+    BufferId buffer;
+    ExpertRange part;
+  };
+  bool joins(const BufferUse& use) const {
+    if (use.part.all() || writers_.empty() || !readers_.empty()) return false;
+    return std::all_of(writers_.begin(), writers_.end(), [&](const Writer& w) {
+      return w.buffer == use.buffer && !w.part.all() && w.part != use.part;
+    });
   }
-  void write(TaskId task, std::vector<TaskId>& after) {
-    if (writer >= 0) after.push_back(writer);
-    after.insert(after.end(), readers.begin(), readers.end());
-    readers.clear();
-    writer = task;
-  }
+  std::vector<Writer> writers_;
+  std::vector<TaskId> before_, readers_;  // `before_`: what the writers follow
 };
 
 /// The arenas as pieces [key, next key), split where a buffer begins or ends.
@@ -120,13 +187,14 @@ class AddressMap {
       arena[b.address + b.bytes];
     }
   }
-  void access(const Buffer& b, bool writes, TaskId task, std::vector<TaskId>& after) {
+  void access(const Buffer& b, const BufferUse& use, TaskId task, std::vector<TaskId>& after) {
+    const bool writes = use.port.access != Access::read;
     std::map<size_t, Accesses>& arena = pieces_[static_cast<size_t>(b.place)];
     for (auto it = arena.find(b.address); it->first < b.address + b.bytes; ++it) {
       if (writes) {
-        it->second.write(task, after);
+        it->second.write(task, after, &use);
       } else {
-        it->second.read(task, after);
+        it->second.read(task, after, &use);
       }
     }
   }
@@ -150,8 +218,7 @@ std::vector<std::vector<TaskId>> dependencies(const Schedule& s) {
     const auto task = static_cast<TaskId>(i);
     std::vector<TaskId>& after = result[i];
     for (const BufferUse& use : s.tasks[i].uses) {
-      memory.access(s.buffers[static_cast<size_t>(use.buffer)], use.port.access != Access::read,
-                    task, after);
+      memory.access(s.buffers[static_cast<size_t>(use.buffer)], use, task, after);
     }
     for (const BlockUse& use : s.tasks[i].blocks) {
       for (auto b = static_cast<size_t>(use.begin); b < static_cast<size_t>(use.end); ++b) {

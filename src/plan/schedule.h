@@ -34,6 +34,7 @@ struct Buffer {
   int32_t micro_batch = -1;
   BufferClass use = BufferClass::flow;
   Place place = kHostPlace;
+  int32_t lane = 0;    // of the compute stream that touches it (StreamPlan)
   size_t bytes = 0;    // for the largest micro-batch
   size_t address = 0;  // offset in the arena of its place
   TaskId first = 0;    // first task that touches it; of an input: first of the schedule
@@ -43,6 +44,9 @@ struct Buffer {
 struct BufferUse {
   BufferId buffer = 0;
   Port port;  // as this task declares it
+  /// Of a routed value (ValueInfo::routed): the rows of these experts alone. They lie where they lie
+  /// in the whole value. Tasks that write different parts of a buffer do not wait for each other.
+  ExpertRange part = {};
 };
 
 struct Task {
@@ -52,6 +56,7 @@ struct Task {
   Phase phase = Phase::forward;
   int32_t layer = -1;
   int32_t micro_batch = -1;
+  ExpertRange experts = {};  // of E and of copies of a part: the experts; all of them if empty
   std::vector<BufferUse> uses;
   std::vector<BlockUse> blocks;
   Work work;
@@ -64,6 +69,7 @@ struct StreamPlan {
   std::string name = "compute";
   Place place = kHostPlace;
   StreamUse use = StreamUse::compute;
+  int32_t lane = 0;  // of compute streams at the same place: the device that it works for, from 0
 };
 
 struct Schedule {
@@ -82,7 +88,7 @@ struct Schedule {
 /// Raises std::logic_error unless
 ///   - every value that is read is an input or was written before,
 ///   - every task touches only buffers at its own place, or values that always live on the host,
-///   - every copy joins two places,
+///   - every copy joins two places; a copy of a part also reads the offsets on the host,
 ///   - every buffer lies inside its arena, and no two buffers that are live at once overlap.
 void validate(const Schedule& schedule);
 

@@ -1,6 +1,8 @@
 #include "plan/schedule_builder.h"
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 
 #include "base/arena.h"
 #include "plan/addresses.h"
@@ -9,21 +11,24 @@ namespace hearth {
 
 namespace {
 
-// The streams of a schedule: one for the host, then three for each device.
-constexpr int32_t kStreamsOfDevice = 3;
-
-int32_t stream_of(Place place, StreamUse use) {
-  if (place == kHostPlace) return 0;
-  return 1 + kStreamsOfDevice * (place - 1) + static_cast<int32_t>(use);
+// After the host's own compute streams, each place has its compute streams, then one for copies in
+// and one for copies out.
+int32_t lanes_at(const PlanInput& input, Place place) {
+  return place < input.hosts ? input.host_lanes : 1;
 }
 
-std::vector<StreamPlan> streams_of(size_t places) {
-  std::vector<StreamPlan> streams = {StreamPlan{}};
-  for (Place place = 1; static_cast<size_t>(place) < places; ++place) {
-    const std::string device = "place " + std::to_string(place);
-    streams.push_back({device + " compute", place, StreamUse::compute});
-    streams.push_back({device + " copy in", place, StreamUse::copy_in});
-    streams.push_back({device + " copy out", place, StreamUse::copy_out});
+std::vector<StreamPlan> streams_of(const PlanInput& input) {
+  std::vector<StreamPlan> streams;
+  for (Place place = kHostPlace; place < std::ssize(input.ops); ++place) {
+    const std::string at = place == kHostPlace ? "" : "place " + std::to_string(place) + " ";
+    const int32_t lanes = lanes_at(input, place);
+    for (int32_t lane = 0; lane < lanes; ++lane) {
+      const std::string of = lanes == 1 ? "" : " for place " + std::to_string(input.hosts + lane);
+      streams.push_back({at + "compute" + of, place, StreamUse::compute, lane});
+    }
+    if (place == kHostPlace) continue;
+    streams.push_back({at + "copy in", place, StreamUse::copy_in});
+    streams.push_back({at + "copy out", place, StreamUse::copy_out});
   }
   return streams;
 }
@@ -39,7 +44,7 @@ ScheduleBuilder::ScheduleBuilder(const PlanInput& input, Pass pass, int64_t cach
   schedule_.tokens = input.tokens;
   schedule_.longest = input.longest;
   schedule_.cache_rows = cache_rows;
-  schedule_.streams = streams_of(input.ops.size());
+  schedule_.streams = streams_of(input);
   schedule_.scratch.resize(input.ops.size());
 }
 
@@ -59,14 +64,35 @@ BufferId ScheduleBuilder::new_buffer(const Port& port, const Key& key, BufferCla
   return id;
 }
 
-ScheduleBuilder::Key ScheduleBuilder::key_of(const Port& port, int32_t layer,
-                                             int32_t micro_batch) const {
-  const Scope scope = info_of(port.value).scope;
-  return {port.value, scope == Scope::layer ? layer + port.layer_offset : -1,
-          scope == Scope::step ? -1 : micro_batch};
+ScheduleBuilder::Key ScheduleBuilder::key_of(const Port& port, const Task& task) const {
+  const ValueInfo& info = info_of(port.value);
+  return {port.value, info.scope == Scope::layer ? task.layer + port.layer_offset : -1,
+          info.scope == Scope::step ? -1 : task.micro_batch,
+          info.routed && !task.experts.all() ? task.experts.begin : kWhole};
 }
 
-void ScheduleBuilder::add_copy(BufferId from, const Key& key, Phase phase, Place place) {
+int32_t ScheduleBuilder::stream_of(Place place, StreamUse use, Place for_place) const {
+  const bool on_host = place < input_.hosts;
+  const int32_t lane = on_host && input_.host_lanes > 1 ? std::max(0, for_place - input_.hosts) : 0;
+  for (size_t s = 0; s < schedule_.streams.size(); ++s) {
+    const StreamPlan& stream = schedule_.streams[s];
+    if (stream.place != place || stream.use != use) continue;
+    if (use != StreamUse::compute || stream.lane == lane) return static_cast<int32_t>(s);
+  }
+  HEARTH_CHECK(false, "schedule: a place has no such stream");
+  return 0;
+}
+
+/// The stream of a copy, and its place. A device carries what comes and goes; between two devices,
+/// the one that receives. Between two nodes of the host it is the node that is not the first.
+int32_t ScheduleBuilder::carrier_of(Place from, Place to, Place& carrier) const {
+  const bool in = to >= input_.hosts || (from < input_.hosts && to != kHostPlace);
+  carrier = in ? to : from;
+  return stream_of(carrier, in ? StreamUse::copy_in : StreamUse::copy_out, carrier);
+}
+
+/// Of a part of a routed value, also the offsets on the host, which say where its rows are.
+void ScheduleBuilder::add_copy(BufferId from, BufferId to, Phase phase, ExpertRange part) {
   const Buffer source = schedule_.buffers[static_cast<size_t>(from)];
   Port port = source.port;
   port.layer_offset = 0;
@@ -75,23 +101,30 @@ void ScheduleBuilder::add_copy(BufferId from, const Key& key, Phase phase, Place
   task.phase = phase;
   task.layer = source.layer;
   task.micro_batch = source.micro_batch;
-  // A copy to a device runs on that device's stream, a copy to the host on the stream of the device
-  // that holds the value.
-  task.place = place == kHostPlace ? source.place : place;
+  task.experts = part;
   task.stream =
-      stream_of(task.place, place == kHostPlace ? StreamUse::copy_out : StreamUse::copy_in);
+      carrier_of(source.place, schedule_.buffers[static_cast<size_t>(to)].place, task.place);
   port.access = Access::read;
-  task.uses.push_back({from, port});
+  task.uses.push_back({from, port, part});
   port.access = Access::write;
-  task.uses.push_back({new_buffer(port, key, BufferClass::flow, place), port});
+  task.uses.push_back({to, port, part});
+  if (!part.all()) {
+    const Key key{Value::route_offsets, source.layer, source.micro_batch, kWhole};
+    const BufferId offsets = newest_.at(key).at(kHostPlace);
+    Port reads = schedule_.buffers[static_cast<size_t>(offsets)].port;
+    reads.layer_offset = 0;
+    reads.access = Access::read;
+    task.uses.push_back({offsets, reads, {}});
+  }
   schedule_.tasks.push_back(std::move(task));
 }
 
-/// Makes sure that the latest version of a value that a task reads is at the place.
-void ScheduleBuilder::bring(const Port& port, const Key& key, Phase phase, Place place) {
+void ScheduleBuilder::bring(const Port& port, const Key& key, const Task& task, Place place) {
   if (port.access == Access::temporary || port.access == Access::write) return;
+  if (std::get<3>(key) != kWhole) return bring_part(key, task, place);
   auto it = newest_.find(key);
-  if (it == newest_.end()) {
+  if (it == newest_.end() || it->second.empty()) {
+    if (info_of(port.value).routed) return gather_parts(key, task.phase, place);
     if (place == kHostPlace || !info_of(port.value).given) return;
     Port given = port;
     given.access = Access::read;
@@ -99,13 +132,73 @@ void ScheduleBuilder::bring(const Port& port, const Key& key, Phase phase, Place
     it = newest_.find(key);
   }
   if (it->second.contains(place)) return;
-  add_copy(it->second.begin()->second, key, phase, place);
+  const BufferId from = it->second.begin()->second;
+  const Port whole = schedule_.buffers[static_cast<size_t>(from)].port;
+  add_copy(from, new_buffer(whole, key, BufferClass::flow, place), task.phase);
+}
+
+/// Where the whole value is, nothing is copied: a part lies where it lies in the whole.
+void ScheduleBuilder::bring_part(const Key& key, const Task& task, Place place) {
+  std::map<Place, BufferId>& part = newest_[key];
+  if (part.contains(place)) return;
+  Key whole = key;
+  std::get<3>(whole) = kWhole;
+  const std::map<Place, BufferId>& at = newest_.at(whole);
+  if (const auto here = at.find(place); here != at.end()) {
+    part[place] = here->second;
+    return;
+  }
+  const Port offsets{.value = Value::route_offsets};
+  bring(offsets, {Value::route_offsets, std::get<1>(key), std::get<2>(key), kWhole}, task,
+        kHostPlace);
+  const BufferId from = at.begin()->second;
+  const Port copied = schedule_.buffers[static_cast<size_t>(from)].port;
+  add_copy(from, new_buffer(copied, key, BufferClass::flow, place), task.phase, task.experts);
+}
+
+/// The whole of a value that was written in parts: the other parts join the part at this place.
+void ScheduleBuilder::gather_parts(const Key& key, Phase phase, Place place) {
+  std::vector<std::pair<BufferId, ExpertRange>> elsewhere;
+  std::optional<BufferId> whole;
+  Key part = key;
+  std::get<3>(part) = 0;
+  Key end = key;
+  std::get<3>(end) = std::numeric_limits<int32_t>::max();
+  for (auto it = newest_.lower_bound(part); it != newest_.end() && it->first < end; ++it) {
+    if (const auto here = it->second.find(place); here != it->second.end()) {
+      whole = here->second;
+    } else {
+      elsewhere.emplace_back(it->second.begin()->second, part_of_.at(it->first));
+    }
+  }
+  HEARTH_CHECK(!elsewhere.empty(), "schedule: a routed value is read before its parts are written");
+  if (!whole) {
+    const Port port = schedule_.buffers[static_cast<size_t>(elsewhere.front().first)].port;
+    whole = new_buffer(port, key, BufferClass::flow, place);
+  }
+  for (const auto& [from, experts] : elsewhere) add_copy(from, *whole, phase, experts);
+  newest_[key] = {{place, *whole}};
+}
+
+/// Before a value, or a part of it, is written: what came before is no longer its latest version.
+void ScheduleBuilder::forget_versions(const Key& key) {
+  newest_[key].clear();
+  if (!info_of(std::get<0>(key)).routed) return;
+  if (std::get<3>(key) != kWhole) {
+    Key whole = key;
+    std::get<3>(whole) = kWhole;
+    newest_.erase(whole);
+    return;
+  }
+  Key end = key;
+  std::get<3>(end) = std::numeric_limits<int32_t>::max();
+  newest_.erase(newest_.upper_bound(key), newest_.lower_bound(end));
 }
 
 BufferId ScheduleBuilder::buffer_of(const Port& port, const Key& key, Place place) {
   const ValueInfo& info = info_of(port.value);
   if (port.access == Access::temporary || port.access == Access::write) {
-    newest_[key].clear();
+    forget_versions(key);
     return new_buffer(port, key,
                       port.access == Access::write ? BufferClass::flow : BufferClass::temporary,
                       place);
@@ -122,9 +215,10 @@ BufferId ScheduleBuilder::buffer_of(const Port& port, const Key& key, Place plac
   return new_buffer(port, key, info.given ? BufferClass::given : BufferClass::cache, place);
 }
 
-TaskShape ScheduleBuilder::shape_of(Phase phase, int32_t layer, Place place) const {
-  return {input_.spec, input_.settings, input_.table,   schedule_.pass,       phase,
-          layer,       input_.tokens,   input_.longest, schedule_.cache_rows, place};
+TaskShape ScheduleBuilder::shape_of(Phase phase, int32_t layer, Place place,
+                                    ExpertRange experts) const {
+  return {input_.spec,   input_.settings, input_.table,         schedule_.pass, phase,  layer,
+          input_.tokens, input_.longest,  schedule_.cache_rows, place,          experts};
 }
 
 bool ScheduleBuilder::has_blocks(TaskKind kind, Phase phase, int32_t layer, Place place) const {
@@ -132,33 +226,49 @@ bool ScheduleBuilder::has_blocks(TaskKind kind, Phase phase, int32_t layer, Plac
 }
 
 void ScheduleBuilder::add(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch,
-                          Place place) {
-  const TaskShape shape = shape_of(phase, layer, place);
+                          Place place, Place for_place) {
+  append(kind, shape_of(phase, layer, place), micro_batch, for_place);
+}
+
+void ScheduleBuilder::add_experts(Phase phase, int32_t layer, int32_t micro_batch, Place dense,
+                                  std::span<const ExpertPart> parts) {
+  for (const ExpertPart& part : parts) {
+    const ExpertRange experts = parts.size() == 1 ? ExpertRange{} : part.experts;
+    append(TaskKind::experts, shape_of(phase, layer, part.place, experts), micro_batch, dense);
+  }
+}
+
+void ScheduleBuilder::append(TaskKind kind, const TaskShape& shape, int32_t micro_batch,
+                             Place for_place) {
   const Body& body = body_of(kind);
   Task task;
   task.kind = kind;
-  task.place = place;
-  task.stream = stream_of(place, StreamUse::compute);
-  task.phase = phase;
-  task.layer = layer;
+  task.place = shape.place;
+  task.stream = stream_of(shape.place, StreamUse::compute, for_place);
+  task.phase = shape.phase;
+  task.layer = shape.layer;
   task.micro_batch = micro_batch;
+  task.experts = shape.experts;
   task.blocks = body.blocks(shape);
   task.work = body.work(shape);
   for (const BlockUse& use : task.blocks) {
     for (BlockId b = use.begin; b < use.end; ++b) {
-      HEARTH_CHECK(input_.table.block(b).place == place,
+      HEARTH_CHECK(input_.table.block(b).place == shape.place,
                    "schedule: a block is at another place than its task: " + describe(task));
     }
   }
   const std::vector<Port> ports = body.ports(shape);
   for (const Port& port : ports) {
-    bring(port, key_of(port, layer, micro_batch), phase, place_of_value(port.value, place));
+    bring(port, key_of(port, task), task, place_of_value(port.value, shape.place));
   }
   for (const Port& port : ports) {
-    const Key key = key_of(port, layer, micro_batch);
-    task.uses.push_back({buffer_of(port, key, place_of_value(port.value, place)), port});
+    const Key key = key_of(port, task);
+    const bool part = std::get<3>(key) != kWhole;
+    if (part) part_of_[key] = task.experts;
+    task.uses.push_back({buffer_of(port, key, place_of_value(port.value, shape.place)), port,
+                         part ? task.experts : ExpertRange{}});
   }
-  const auto at = static_cast<size_t>(place);
+  const auto at = static_cast<size_t>(shape.place);
   schedule_.scratch[at] = max_of(schedule_.scratch[at], body.scratch(shape, *input_.ops[at]));
   schedule_.tasks.push_back(std::move(task));
 }
@@ -172,6 +282,9 @@ void ScheduleBuilder::set_lifetimes() {
     for (const BufferUse& use : task.uses) {
       const auto b = static_cast<size_t>(use.buffer);
       buffers[b].last = id;
+      if (task.place == buffers[b].place) {
+        buffers[b].lane = schedule_.streams[static_cast<size_t>(task.stream)].lane;
+      }
       if (use.port.access == Access::write) {
         made_forward[b] = task.phase != Phase::backward && task.kind != TaskKind::head;
       } else if (task.phase == Phase::backward && made_forward[b]) {
@@ -191,7 +304,9 @@ void ScheduleBuilder::set_lifetimes() {
 Schedule ScheduleBuilder::finish() {
   for (auto& [key, places] : newest_) {
     if (!info_of(std::get<0>(key)).kept || places.contains(kHostPlace)) continue;
-    add_copy(places.begin()->second, key, Phase::forward, kHostPlace);
+    const BufferId from = places.begin()->second;
+    const Port port = schedule_.buffers[static_cast<size_t>(from)].port;
+    add_copy(from, new_buffer(port, key, BufferClass::flow, kHostPlace), Phase::forward);
   }
   set_lifetimes();
   schedule_.arena_bytes = assign_addresses(schedule_.buffers, input_.ops.size());

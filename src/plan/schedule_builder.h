@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -16,10 +17,20 @@ struct PlanInput {
   const ModelSpec& spec;
   const RunSettings& settings;
   const ParameterTable& table;
-  std::vector<const OpSet*> ops;  // by place: the host, then the devices of the run
+  std::vector<const OpSet*> ops;  // by place: the host's NUMA nodes, then the devices of the run
   int64_t tokens = 0;             // upper bound per micro-batch
   int64_t longest = 0;            // upper bound per sequence
   int64_t micro_batches = 1;      // per step
+  int32_t hosts = 1;              // places that are the host's: the host, then further NUMA nodes
+  /// Compute streams of each of the host's places. 1: one for all work. Else one per device, for
+  /// the work that the host does for that device, so that two devices do not wait for each other.
+  int32_t host_lanes = 1;
+};
+
+/// The experts of a layer that a place computes.
+struct ExpertPart {
+  Place place = kHostPlace;
+  ExpertRange experts = {};
 };
 
 class ScheduleBuilder {
@@ -30,7 +41,16 @@ class ScheduleBuilder {
   /// the value; if that version is only at another place, a copy task is inserted first. Input
   /// values are allocated on the host on first use.
   void add(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch,
-           Place place = kHostPlace);
+           Place place = kHostPlace) {
+    add(kind, phase, layer, micro_batch, place, place);
+  }
+  /// The same, where a task at the host works for the device at `for_place`.
+  void add(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch, Place place,
+           Place for_place);
+  /// Appends an experts task for every part, which together must have every expert once. The routed
+  /// values are whole at `dense`: each part's rows are copied to its place, and its results back.
+  void add_experts(Phase phase, int32_t layer, int32_t micro_batch, Place dense,
+                   std::span<const ExpertPart> parts);
   /// Whether a task of this kind would touch blocks at the place.
   bool has_blocks(TaskKind kind, Phase phase, int32_t layer, Place place) const;
 
@@ -39,19 +59,31 @@ class ScheduleBuilder {
   Schedule finish();
 
  private:
-  using Key = std::tuple<Value, int32_t, int32_t>;
-  TaskShape shape_of(Phase phase, int32_t layer, Place place) const;
-  Key key_of(const Port& port, int32_t layer, int32_t micro_batch) const;
+  /// A value of a layer and a micro-batch; of a part of a routed value, the first expert (else -1).
+  using Key = std::tuple<Value, int32_t, int32_t, int32_t>;
+  static constexpr int32_t kWhole = -1;
+
+  TaskShape shape_of(Phase phase, int32_t layer, Place place, ExpertRange experts = {}) const;
+  Key key_of(const Port& port, const Task& task) const;
+  void append(TaskKind kind, const TaskShape& shape, int32_t micro_batch, Place for_place);
   BufferId buffer_of(const Port& port, const Key& key, Place place);
   BufferId new_buffer(const Port& port, const Key& key, BufferClass use, Place place);
-  void bring(const Port& port, const Key& key, Phase phase, Place place);
-  void add_copy(BufferId from, const Key& key, Phase phase, Place place);
+  /// Of a value that a task reads: makes sure that its latest version is at the place.
+  void bring(const Port& port, const Key& key, const Task& task, Place place);
+  void bring_part(const Key& key, const Task& task, Place place);
+  void gather_parts(const Key& key, Phase phase, Place place);
+  void forget_versions(const Key& key);
+  void add_copy(BufferId from, BufferId to, Phase phase, ExpertRange part = {});
   void set_lifetimes();
+
+  int32_t stream_of(Place place, StreamUse use, Place for_place) const;
+  int32_t carrier_of(Place from, Place to, Place& carrier) const;
 
   const PlanInput& input_;
   Schedule schedule_;
   std::map<Key, std::map<Place, BufferId>>
-      newest_;  // buffers with the latest version of a value, by place
+      newest_;                          // buffers with the latest version of a value, by place
+  std::map<Key, ExpertRange> part_of_;  // of keys of parts
 };
 
 }  // namespace hearth

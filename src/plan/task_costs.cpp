@@ -24,6 +24,13 @@ double least_experts_seconds(const CostEntry& entry, const BatchWork& batch,
   return least * batch.tokens * static_cast<double>(spec.experts_per_token);
 }
 
+/// The share of a layer's experts that an experts task computes.
+double share_of_experts(const Task& task, const ModelSpec& spec) {
+  if (task.experts.all()) return 1;
+  return static_cast<double>(task.experts.end - task.experts.begin) /
+         static_cast<double>(spec.experts);
+}
+
 /// Seconds that a place needs for its tasks.
 struct PlaceBound {
   double products_s = 0, update_s = 0;
@@ -121,7 +128,7 @@ double predicted_seconds(const CostEntry& entry, const Task& task, const BatchWo
   if (task.kind == TaskKind::experts) {
     const double rows = batch.tokens * static_cast<double>(spec.experts_per_token);
     const double calls = std::min(rows, static_cast<double>(spec.experts));
-    return calls * entry.at(rows / calls);
+    return share_of_experts(task, spec) * calls * entry.at(rows / calls);
   }
   const bool pairs = task.kind == TaskKind::attention;
   return entry.at(batch.tokens, pairs ? batch.pairs(task.work.window) : 0);
@@ -149,9 +156,10 @@ StepBound step_bound_by_tables(const Schedule& schedule, std::span<const BatchWo
     }
     const CostEntry* entry = cost_entry(places[at], task, spec);
     if (entry == nullptr) continue;
-    const double seconds = task.kind == TaskKind::experts
-                               ? least_experts_seconds(*entry, batch, spec)
-                               : predicted_seconds(*entry, task, batch, spec, table);
+    const double seconds =
+        task.kind == TaskKind::experts
+            ? share_of_experts(task, spec) * least_experts_seconds(*entry, batch, spec)
+            : predicted_seconds(*entry, task, batch, spec, table);
     (has_parameters(task.kind) ? place.update_s : place.products_s) += seconds;
   }
   PlaceBound most;

@@ -264,15 +264,29 @@ struct Executor::Impl {
     return task.micro_batch >= 0 ? batches[static_cast<size_t>(task.micro_batch)] : BatchShape{};
   }
 
+  /// The bytes that a copy carries: the rows that the micro-batch has, of a part the rows of its
+  /// experts, which the offsets on the host tell.
+  static std::pair<size_t, size_t> copied_range(const Task& task, std::span<const BoundPort> bound,
+                                                int64_t tokens) {
+    const Port& port = bound[0].port;
+    if (task.experts.all()) return {0, port.bytes(tokens)};
+    const auto* offsets = reinterpret_cast<const int32_t*>(bound[2].data);
+    const size_t row = static_cast<size_t>(port.cols) * size_of(port.dtype);
+    const auto begin = static_cast<size_t>(offsets[task.experts.begin]);
+    const auto end = static_cast<size_t>(offsets[task.experts.end]);
+    return {begin * row, (end - begin) * row};
+  }
+
   void run_task(TaskId id, std::span<const BatchShape> batches) const {
     const auto index = static_cast<size_t>(id);
     const Task& task = schedule.tasks[index];
     const BatchShape batch = batch_of(task, batches);
     HEARTH_CHECK(batch.tokens <= schedule.tokens, "executor: micro-batch over its bound");
     const std::vector<BoundPort>& bound = ports[index];
-    if (task.kind == TaskKind::copy) {  // as many rows as the micro-batch has
-      const size_t bytes = bound[0].port.bytes(batch.tokens);
-      if (bytes > 0) device_of(task).copy(stream_of(task), bound[1].data, bound[0].data, bytes);
+    if (task.kind == TaskKind::copy) {
+      const auto [begin, bytes] = copied_range(task, bound, batch.tokens);
+      if (bytes == 0) return;
+      device_of(task).copy(stream_of(task), bound[1].data + begin, bound[0].data + begin, bytes);
       return;
     }
     const BodyContext context{parts.places[static_cast<size_t>(task.place)].ops,
@@ -286,7 +300,8 @@ struct Executor::Impl {
                               batch,
                               bound,
                               task.blocks,
-                              task.place};
+                              task.place,
+                              task.experts};
     body_of(task.kind).run(context);
   }
 };
@@ -337,8 +352,11 @@ bool Executor::run(std::span<const BatchShape> batches, const RunOptions& option
     Device& device = impl.device_of(task);
     Event* event = impl.events[static_cast<size_t>(id)].get();
     try {
+      const bool part = task.kind == TaskKind::copy && !task.experts.all();
       for (const TaskId before : impl.waits[static_cast<size_t>(id)]) {
-        device.wait(stream, *impl.events[static_cast<size_t>(before)]);
+        Event& earlier = *impl.events[static_cast<size_t>(before)];
+        device.wait(stream, earlier);
+        if (part) earlier.synchronize();  // the host reads the offsets when it issues the copy
       }
       const bool update = task.kind == TaskKind::update;
       if (update && options.before_update && !ended && !fate.abandoned()) {

@@ -29,6 +29,14 @@ Pacer::Pacer(const Schedule& schedule, std::span<const PlaceCosts> places, const
 
 void Pacer::start() { counts_.assign(counts_.size(), {}); }
 
+std::span<const int32_t> Pacer::offsets_of(const Task& task,
+                                           std::span<const BoundPort> ports) const {
+  const auto all = ints_of(ports, Value::route_offsets, experts_ + 1);
+  if (task.experts.all()) return all;
+  return all.subspan(static_cast<size_t>(task.experts.begin),
+                     static_cast<size_t>(task.experts.end - task.experts.begin + 1));
+}
+
 double Pacer::seconds_of(TaskId id, const BatchShape& batch,
                          std::span<const BoundPort> ports) const {
   const auto index = static_cast<size_t>(id);
@@ -37,8 +45,7 @@ double Pacer::seconds_of(TaskId id, const BatchShape& batch,
   switch (task.kind) {
     case TaskKind::norm:
     case TaskKind::update: return parameters_[index] > 0 ? entry.at(parameters_[index]) : 0;
-    case TaskKind::experts:
-      return experts_seconds(entry, ints_of(ports, Value::route_offsets, experts_ + 1));
+    case TaskKind::experts: return experts_seconds(entry, offsets_of(task, ports));
     default: break;
   }
   double pairs = 0;

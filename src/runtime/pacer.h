@@ -42,6 +42,8 @@ class Pacer {
   const std::vector<PacedTasks>& counts() const { return counts_; }
 
  private:
+  /// Offsets of the rows of an experts task's experts.
+  std::span<const int32_t> offsets_of(const Task& task, std::span<const BoundPort> ports) const;
   double seconds_of(TaskId task, const BatchShape& batch, std::span<const BoundPort> ports) const;
 
   const Schedule& schedule_;

@@ -37,30 +37,46 @@ std::unique_ptr<Arena> reserve(std::span<Device* const> devices, size_t place, s
 
 }  // namespace
 
-Workspace make_workspace(std::span<Device* const> devices, const WorkspaceNeed& need, int workers,
-                         const std::vector<int>& cores) {
+Workspace make_workspace(std::span<Device* const> devices, const WorkspaceNeed& need,
+                         std::span<const std::vector<StreamTeam>> teams) {
   HEARTH_CHECK(need.arena_bytes.size() <= devices.size(), "workspace: a schedule of more places");
+  const auto team_of = [&](size_t place, size_t lane) {
+    return place < teams.size() && lane < teams[place].size() ? teams[place][lane] : StreamTeam{};
+  };
   Workspace workspace;
   for (size_t place = 0; place < need.arena_bytes.size(); ++place) {
     auto& arena = workspace.arenas.emplace_back();
     if (need.arena_bytes[place] == 0) continue;
     arena = reserve(devices, place, need.arena_bytes[place]);
-    arena->touch(Pool(workers, cores));
+    const StreamTeam team = team_of(place, 0);
+    arena->touch(Pool(team.workers, team.cores));
   }
   for (const StreamPlan& plan : need.streams) {
     const auto place = static_cast<size_t>(plan.place);
+    const StreamTeam team = team_of(place, static_cast<size_t>(plan.lane));
     StreamOptions options;
     options.name = plan.name;
     options.use = plan.use;
-    options.cores = cores;
+    options.cores = team.cores;
     if (plan.use == StreamUse::compute) {
-      options.workers = workers;
+      options.workers = team.workers;
       options.scratch_bytes = need.scratch[place].shared;
       options.worker_scratch_bytes = need.scratch[place].per_worker;
     }
     workspace.streams.push_back(devices[place]->create_stream(options));
   }
   return workspace;
+}
+
+Workspace make_workspace(std::span<Device* const> devices, const WorkspaceNeed& need, int workers,
+                         const std::vector<int>& cores) {
+  size_t lanes = 1;
+  for (const StreamPlan& stream : need.streams) {
+    lanes = std::max(lanes, static_cast<size_t>(stream.lane) + 1);
+  }
+  const std::vector<StreamTeam> of_place(lanes, StreamTeam{workers, cores});
+  return make_workspace(devices, need,
+                        std::vector<std::vector<StreamTeam>>(devices.size(), of_place));
 }
 
 }  // namespace hearth

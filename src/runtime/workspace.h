@@ -8,6 +8,7 @@
 
 #include "device/device.h"
 #include "plan/schedule.h"
+#include "runtime/stream_team.h"
 
 namespace hearth {
 
@@ -26,8 +27,11 @@ struct WorkspaceNeed {
 WorkspaceNeed workspace_need(std::span<const Schedule* const> schedules);
 
 /// Reserves and touches all memory. `devices` are by place, the host first. If the host cannot
-/// access a device's memory, the host's arena is pinned. `cores` are the logical CPUs that workers
-/// are bound to; empty: unbound.
+/// access a device's memory, the host's arena is pinned. `teams`: of the compute streams of each
+/// place, by lane; places without one have one worker.
+Workspace make_workspace(std::span<Device* const> devices, const WorkspaceNeed& need,
+                         std::span<const std::vector<StreamTeam>> teams);
+/// The same with equal teams.
 Workspace make_workspace(std::span<Device* const> devices, const WorkspaceNeed& need, int workers,
                          const std::vector<int>& cores);
 

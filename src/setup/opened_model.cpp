@@ -8,11 +8,11 @@
 
 namespace hearth {
 
-bool has_bf16(const std::vector<ComputePlace>& places, const Placement& placement) {
-  const auto has = [&](Place at) {
+bool has_bf16(const std::vector<ComputePlace>& places, const ModelPlaces& of_model) {
+  const std::vector<Place> all = of_model.all();
+  return std::all_of(all.begin(), all.end(), [&](Place at) {
     return places[static_cast<size_t>(at)].ops->has_in_hardware(Compute::bf16);
-  };
-  return has(placement.dense) && has(placement.experts);
+  });
 }
 
 ModelName model_name(const RunConfig& config) {
@@ -53,13 +53,12 @@ std::shared_ptr<const OpenedModel> open_model(const RunConfig& config, Weights w
   std::vector<int> bound =
       model->workers <= cores ? model->topology.worker_cpus(model->workers) : std::vector<int>{};
   const uint64_t budget = config.cpu_memory > 0 ? config.cpu_memory : model->topology.total_memory;
-  model->devices = open_devices({config.devices, config.gpu_memory, budget, std::move(bound)});
+  model->devices = open_devices({config.devices, config.parallel, config.gpu_memory, budget,
+                                 std::move(bound), model->workers});
   model->cores = model->devices.cores;  // fewer if a virtual device has its own
-  if (!model->cores.empty()) {
-    model->workers = std::min(model->workers, static_cast<int>(model->cores.size()));
-  }
+  model->workers = model->devices.workers;
   if (config.compute == ComputeChoice::bf16 &&
-      !has_bf16(model->devices.places, model->devices.placement)) {
+      !has_bf16(model->devices.places, model->devices.of_model)) {
     log_warning(
         "--compute-dtype bf16: this CPU has no bf16 products; operands are rounded and "
         "multiplied in f32, which is slower than f32");

@@ -31,8 +31,8 @@ struct OpenedModel {
   const ComputePlace& place(Place at) const { return devices.places[static_cast<size_t>(at)]; }
 };
 
-/// Whether each place of the placement has bf16 products in hardware.
-bool has_bf16(const std::vector<ComputePlace>& places, const Placement& placement);
+/// Whether each place that computes has bf16 products in hardware.
+bool has_bf16(const std::vector<ComputePlace>& places, const ModelPlaces& of_model);
 
 /// Name of the model in files of the result.
 ModelName model_name(const RunConfig& config);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/error_format.h"
 #include "base/file_ops.h"
 #include "base/log.h"
 #include "device/cuda_code.h"
@@ -12,11 +13,10 @@
 #include "ops/registry.h"
 #include "runtime/library_check.h"
 #include "setup/place_costs.h"
+#include "setup/stream_teams.h"
 
 namespace hearth {
 namespace {
-
-constexpr Place kDevice = 1;  // of the one device beside the host
 
 CudaBackEnd& back_end() {
   static CudaBackEnd one;
@@ -84,41 +84,64 @@ ComputePlace cuda_place(CudaCalls& calls, int number, const DeviceRequest& reque
   return place;
 }
 
-/// The list of --devices with another size of the virtual device. All else stays as it was written.
-/// A path (costs=, always the last key) may read like anything else.
-std::string list_with_memory(const std::string& list, const std::string& size) {
-  size_t item = 0;
-  while (list.compare(item, 7, "virtual") != 0) {
-    const size_t count = list.find_first_not_of("0123456789", item);
-    if (count > item && list.compare(count, 8, "xvirtual") == 0) {
-      item = count + 1;
-    } else {
-      item = list.find(',', item) + 1;
-    }
-  }
-  const size_t end = std::min(list.find(',', item), list.size());
-  std::string keys = list.substr(item + 7, end - item - 7);
-  const size_t mem = keys.find("mem="), path = keys.find("costs=");
+/// An item of --devices, "virtual:cores=2", with another size of the device. All else stays as it was
+/// written. A path (costs=, always the last key) may read like anything else.
+std::string with_memory(std::string item, const std::string& size) {
+  const size_t mem = item.find("mem="), path = item.find("costs=");
   if (mem < path) {
-    const size_t past = std::min(keys.find('/', mem), keys.size());
-    keys.replace(mem, past - mem, "mem=" + size);
-  } else {
-    keys = ":mem=" + size + (keys.empty() ? "" : "/" + keys.substr(1));
+    const size_t past = std::min(item.find('/', mem), item.size());
+    return item.replace(mem, past - mem, "mem=" + size);
   }
-  return list.substr(0, item + 7) + keys + list.substr(end);
+  if (item == "virtual") return "virtual:mem=" + size;
+  return "virtual:mem=" + size + "/" + item.substr(std::string_view("virtual:").size());
+}
+
+/// The list of --devices with another size of one virtual device, counted from 0. A count of several
+/// devices ("3xvirtual") is split around it.
+std::string list_with_memory(const std::string& list, size_t device, const std::string& size) {
+  std::string result;
+  size_t before = 0;  // virtual devices
+  for (size_t begin = 0; begin <= list.size();) {
+    const size_t end = std::min(list.find(',', begin), list.size());
+    std::string item = list.substr(begin, end - begin);
+    begin = end + 1;
+    size_t count = 1;
+    const size_t digits = item.find_first_not_of("0123456789");
+    if (digits != std::string::npos && digits > 0 && item[digits] == 'x') {
+      count = std::stoul(item.substr(0, digits));
+      item = item.substr(digits + 1);
+    }
+    const auto add = [&](size_t times, const std::string& text) {
+      if (times == 0) return;
+      result += (result.empty() ? "" : ",") + (times > 1 ? std::to_string(times) + "x" : "") + text;
+    };
+    const bool here = item.starts_with("virtual") && before <= device && device < before + count;
+    if (here) {
+      add(device - before, item);
+      add(1, with_memory(item, size));
+      add(before + count - device - 1, item);
+    } else {
+      add(count, item);
+    }
+    if (item.starts_with("virtual")) before += count;
+  }
+  return result;
 }
 
 ComputePlace virtual_place(const DeviceItem& item, VirtualOptions options,
                            const DeviceRequest& request, const ListedTables& tables) {
+  const auto number = static_cast<size_t>(item.number);
   ComputePlace place;
   place.costs = tables.of(item);
   if (place.costs) take_links(*place.costs, item.keys, options);
-  place.workers = static_cast<int>(options.cores.size());
+  if (!options.cores.empty()) {
+    place.teams = {{static_cast<int>(options.cores.size()), options.cores}};
+  }
   place.device = make_virtual_device(options);
   place.budget.name = place.device->name();
   place.host_reaches = place.device->host_reaches();
   place.ops = &find_op_set("cpu");
-  place.budget.remedy = "--devices " + list_with_memory(request.devices, "{}");
+  place.budget.remedy = "--devices " + list_with_memory(request.devices, number, "{}");
   place.memory = SpaceKind::device;
   return place;
 }
@@ -144,7 +167,68 @@ void take_budget(ComputePlace& place) {
   }
 }
 
+ComputePlace started(const DeviceItem& item, const VirtualShares& shares,
+                     const DeviceRequest& request, const ListedTables& tables) {
+  if (item.kind == DeviceKind::virtual_device) {
+    return virtual_place(item, shares.devices[static_cast<size_t>(item.number)], request, tables);
+  }
+  std::string why_not;
+  CudaCalls* calls = find_cuda(why_not);
+  if (calls != nullptr) why_not = missing_code(*calls, item.number);
+  if (!why_not.empty()) throw usage_error("--devices " + item.name() + ": " + why_not);
+  return cuda_place(*calls, item.number, request);
+}
+
+const Planner& planner_for(const DeviceRequest& request, size_t devices) {
+  if (request.parallel.empty()) return planner_of(devices > 1 ? "pipeline" : "single");
+  const std::string given = "--parallel " + request.parallel;
+  if (request.parallel == "pipeline" && devices == 0) {
+    throw usage_error("{}: --devices {} names no device; name at least one beside the host", given,
+                      quoted(request.devices));
+  }
+  if (request.parallel == "single" && devices > 1) {
+    throw usage_error("{}: --devices {} names {} devices; leave --parallel out, or name one", given,
+                      quoted(request.devices), devices);
+  }
+  return planner_of(request.parallel);
+}
+
+/// Workers for the compute streams that have none of their own: of devices whose memory the host
+/// reaches, and of the host. Where the host has experts of several devices, it has a stream for each.
+/// A host that holds nothing of the model has one worker, which rarely runs.
+void assign_teams(RunDevices& run) {
+  const std::vector<Place> computing = run.of_model.all();
+  const bool host_computes =
+      std::find(computing.begin(), computing.end(), kHostPlace) != computing.end();
+  const size_t lanes = run.of_model.experts.empty() ? 1 : run.of_model.dense.size();
+  std::vector<TeamRequest> requests(host_computes ? lanes : 0);
+  std::vector<size_t> without;
+  for (size_t at = 1; at < run.places.size(); ++at) {
+    if (!run.places[at].host_reaches) run.places[at].teams = {{}};  // a thread issues its work
+    if (run.places[at].teams.empty()) without.push_back(at);
+  }
+  requests.resize(requests.size() + without.size());
+  StreamTeams shared = share_workers(requests, run.cores, run.workers);
+  if (!shared.warning.empty()) log_warning(shared.warning);
+  auto next = shared.teams.begin();
+  std::vector<StreamTeam>& host = run.places[kHostPlace].teams;
+  host.assign(1, StreamTeam{});
+  if (host_computes) {
+    host.assign(next, next + static_cast<std::ptrdiff_t>(lanes));
+    next += static_cast<std::ptrdiff_t>(lanes);
+  }
+  for (const size_t at : without) run.places[at].teams = {*next++};
+}
+
 }  // namespace
+
+std::vector<Place> ModelPlaces::all() const {
+  std::vector<Place> places = dense;
+  for (const Place place : experts) {
+    if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(place);
+  }
+  return places;
+}
 
 void set_cuda_back_end(const CudaBackEnd& given) { back_end() = given; }
 
@@ -172,25 +256,21 @@ RunDevices open_devices(const DeviceRequest& request) {
       devices.push_back(item);
     }
   }
-  if (devices.size() > 1) {
-    throw usage_error("--devices " + quoted(request.devices) +
-                      ": more than one device beside the host is not in this version");
-  }
+  run.planner = &planner_for(request, devices.size());
+  run.workers = request.workers;
   VirtualShares shares = share_host(items, std::move(run.cores));
   run.cores = std::move(shares.host_cpus);
-  if (devices.empty()) return run;
-  const DeviceItem& item = devices.front();
-  if (item.kind == DeviceKind::virtual_device) {
-    run.places.push_back(virtual_place(item, shares.devices.front(), request, tables));
-  } else {
-    std::string why_not;
-    CudaCalls* calls = find_cuda(why_not);
-    if (calls != nullptr) why_not = missing_code(*calls, item.number);
-    if (!why_not.empty()) throw usage_error("--devices " + item.name() + ": " + why_not);
-    run.places.push_back(cuda_place(*calls, item.number, request));
+  if (!run.cores.empty()) {
+    run.workers = std::min(run.workers, static_cast<int>(run.cores.size()));
   }
-  take_budget(run.places.back());
-  run.placement = {kDevice, with_host ? kHostPlace : kDevice};
+  if (!devices.empty()) run.of_model.dense.clear();
+  for (const DeviceItem& item : devices) {
+    run.of_model.dense.push_back(static_cast<Place>(run.places.size()));
+    run.places.push_back(started(item, shares, request, tables));
+    take_budget(run.places.back());
+  }
+  if (with_host && !devices.empty()) run.of_model.experts = {kHostPlace};
+  assign_teams(run);
   return run;
 }
 

@@ -12,6 +12,7 @@
 #include "modes/planner.h"
 #include "ops/op_set.h"
 #include "plan/cost_table.h"
+#include "runtime/stream_team.h"
 #include "setup/place_budget.h"
 
 namespace hearth {
@@ -23,14 +24,29 @@ struct ComputePlace {
   const OpSet* ops = nullptr;
   SpaceKind memory = SpaceKind::host;
   bool host_reaches = true;                     // Device::host_reaches
-  int workers = 0;                              // of a compute stream; 0: as many as the host's
+  std::vector<StreamTeam> teams = {};           // of its compute streams, by lane
   std::shared_ptr<const CostTable> costs = {};  // paces the place; null: none
 };
 
+/// The places that may hold the parts of a model.
+struct ModelPlaces {
+  std::vector<Place> dense = {kHostPlace};  // all dense parts, or a stage at each
+  std::vector<Place> experts = {};  // what routed experts are divided among; empty: as dense
+
+  /// Every place that computes, once: those of the dense parts first.
+  std::vector<Place> all() const;
+  friend bool operator==(const ModelPlaces&, const ModelPlaces&) = default;
+};
+
 struct RunDevices {
-  std::vector<ComputePlace> places;  // the first is the host
-  Placement placement;               // of the model's parts
+  std::vector<ComputePlace> places;  // the host, then the devices in the order of the list
+  ModelPlaces of_model;
+  const Planner* planner = nullptr;  // of the mode that runs the model
   std::vector<int> cores;            // logical CPUs of the host's workers; empty: unbound
+  int workers = 1;                   // of the host, its streams' together
+
+  /// Compute streams of each of the host's places (PlanInput::host_lanes).
+  int32_t host_lanes() const { return static_cast<int32_t>(places[kHostPlace].teams.size()); }
 };
 
 /// How the program reaches CUDA, and its op set there. Tests set fakes.
@@ -47,13 +63,15 @@ void set_cuda_back_end(const CudaBackEnd& back_end);
 
 struct DeviceRequest {
   std::string devices = "auto";  // the value of --devices
+  std::string parallel;          // the mode; empty: pipeline with several devices, else single
   uint64_t gpu_memory = 0;       // limit per GPU in bytes; 0: the default
   uint64_t host_budget = 0;
   std::vector<int> cores;  // of the host's workers
+  int workers = 1;         // of the host
 };
 
 /// `auto` means `host`; if a driver reveals a GPU, a note says how to use it. A single device holds
-/// the whole model. A device and `host` keep the experts on the host. Reads the cost tables of the
+/// the whole model, several hold a stage each. Devices and `host` keep the experts on the host. Reads the cost tables of the
 /// list; a virtual device has the links of its table. Usage error (2) for an invalid list or a
 /// missing device, with the reason. Input error (3) if a table cannot be read. Device error (6) if a
 /// device does not start.

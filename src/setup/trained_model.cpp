@@ -49,10 +49,10 @@ int64_t trained_parameters(const ParameterTable& table) {
 }
 
 Compute resolved_compute(ComputeChoice choice, const ParameterTable& table,
-                         const std::vector<ComputePlace>& places, const Placement& placement) {
+                         const std::vector<ComputePlace>& places, const ModelPlaces& of_model) {
   const bool stored_bf16 = std::any_of(table.tensors().begin(), table.tensors().end(),
                                        [](const Tensor& t) { return t.stored == DType::bf16; });
-  return choose_compute(choice, stored_bf16, has_bf16(places, placement));
+  return choose_compute(choice, stored_bf16, has_bf16(places, of_model));
 }
 
 TrainedModel untrained_model(std::shared_ptr<const OpenedModel> opened, const RunConfig& config) {

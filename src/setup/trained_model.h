@@ -38,10 +38,10 @@ void select_trainable(ParameterTable& table, const PublishedLayout& layout, bool
                       const std::vector<std::string>& trainable,
                       const std::vector<std::string>& freeze);
 
-/// The compute type of a run with this placement. `auto` is bf16 if the hardware of every place has
+/// The compute type of a run at these places. `auto` is bf16 if the hardware of every place has
 /// bf16 products and the checkpoint is stored in bf16.
 Compute resolved_compute(ComputeChoice choice, const ParameterTable& table,
-                         const std::vector<ComputePlace>& places, const Placement& placement);
+                         const std::vector<ComputePlace>& places, const ModelPlaces& of_model);
 
 /// The name of a compute type in reports and in a run's identity.
 const char* name_of(Compute compute);

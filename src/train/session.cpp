@@ -72,8 +72,9 @@ Session::Session(const PlacedModel& model)
     parameters_.push_back({arena.place, arena.role, std::move(reserved)});
   }
   bind_parameters(table_, plan_.policy, arenas);
-  workspace_ =
-      make_workspace(devices, workspace_need(plan_.schedules()), opened_.workers, opened_.cores);
+  std::vector<std::vector<StreamTeam>> teams;
+  for (const ComputePlace& place : places) teams.push_back(place.teams);
+  workspace_ = make_workspace(devices, workspace_need(plan_.schedules()), teams);
   const uint64_t before = resident_bytes();
   const ExecutorParts with{parts, workspace_, opened_.spec, model_.settings, table_};
   if (plan_.train) train_ = std::make_unique<Executor>(with, plan_.train->schedule);

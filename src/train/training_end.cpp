@@ -72,10 +72,11 @@ RunFacts TrainingRun::examine() {
   facts.rate_was_zero = largest_learning_rate(config_, *run_.steps, warmup_) == 0;
   facts.tokens = progress_.tokens;
   facts.trained_tokens = progress_.trained_tokens;
-  if (const Place at = model_.placement.experts; at != kHostPlace) {
+  if (const Place at = model_.placement.expert(0, 0, model_.opened->spec.experts);
+      at != kHostPlace) {
     facts.device = model_.opened->place(at).budget.name;
   }
-  facts.experts_apart = model_.placement.experts != model_.placement.dense;
+  facts.experts_apart = model_.placement.experts_apart();
   const JournaledRun journaled = read_journaled_run(directory_.journal());
   facts.loss_before = journaled.loss_at(0);
   facts.loss_after = journaled.loss_at(progress_.step);

@@ -121,7 +121,7 @@ void TrainingRun::open_logs(const SavedState* state) {
     journal.event("experts", run_.experts->record.as_object());
   }
   const Plan& plan = model_.plan;
-  journal.event("plan", {{"parallel", std::string(default_planner().name())},
+  journal.event("plan", {{"parallel", std::string(model_.opened->devices.planner->name())},
                          {"devices", devices_json(model_)},
                          {"workers", int64_t{model_.opened->workers}},
                          {"compute_dtype", name_of(model_.settings.compute)},

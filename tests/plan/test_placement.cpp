@@ -29,7 +29,7 @@ PlacedModel placed(const Placement& placement, int devices = 1) {
   return {{}, devices, [=](ParameterTable& table) { place_blocks(table, placement); }};
 }
 
-constexpr Placement kMixed{1, kHostPlace};
+const Placement kMixed{1, kHostPlace};
 
 std::multiset<std::string> copies_of(const Schedule& list) {
   std::multiset<std::string> copies;

@@ -33,7 +33,7 @@ TEST_CASE("places: a step gives the same bits wherever it runs") {
   REQUIRE(std::isfinite(expected.norm));
   REQUIRE(expected.aux_loss > 0);
   for (const Placement& placement : placements()) {
-    INFO("dense at " << placement.dense << ", experts at " << placement.experts);
+    INFO("dense at " << placement.dense(0) << ", experts at " << placement.expert(0, 0, 1));
     for (const int64_t group : {1, 4}) {
       for (const bool recompute : {false, true}) {
         Steps steps = steps_on(placement);

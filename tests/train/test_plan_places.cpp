@@ -31,7 +31,7 @@ struct Placed {
     request.longest = config.seq_len;
     request.tokens = config.seq_len * config.micro_batch;
     model.placement = {everything ? kDevice : kHostPlace, kDevice};
-    default_planner().place_blocks(model.table, model.placement);
+    place_blocks(model.table, model.opened->spec, model.placement);
   }
   PlanSubject with(uint64_t host, uint64_t device) const {
     PlanSubject subject = subject_of(model);
@@ -43,7 +43,10 @@ struct Placed {
                               nullptr,
                               subject.places.front().ops,
                               SpaceKind::device,
-                              false});
+                              false,
+                              {{}}});
+    subject.of_model.dense = {model.placement.dense(0)};
+    subject.of_model.experts = model.placement.experts;
     return subject;
   }
 };

@@ -28,7 +28,6 @@ struct Options : TrainConfig, GenerateOptions {
   std::string operand;  // CONFIG.yaml, DIR or FILE
 
   // No effect in this version; recorded, and accepted from older configurations.
-  std::string parallel = "single";
   int64_t logical_shards = 1;
   bool deterministic = false;
 

@@ -13,10 +13,10 @@ void add_run(std::vector<Option>& table) {
   table.insert(
       table.end(),
       {{.name = "parallel", .group = group, .commands = kModel,
-        .value = choice_value(&Options::parallel, NamedValues<std::string>{{"single", "single"}},
-                              {"pipeline", "ep", "dp", "zebra", "hybrid-ep", "chunked",
-                               "data-centric", "model-centric"}),
-        .help = "how the run is spread over ranks", .hidden = true},
+        .value = parallel_value(),
+        .help = "how the run is spread. single: over one device and the host; pipeline: layers are "
+                "cut into stages, one per device, and micro-batches pass through them",
+        .default_text = "pipeline with several devices, else single", .may_change = true},
        {.name = "devices", .group = group, .commands = kModel,
         .value = devices_value(),
         .help = "where to compute. auto means host in this version; cuda:0 asks for the first GPU, "
@@ -24,7 +24,8 @@ void add_run(std::vector<Option>& table) {
                 "device, with mem (bytes), h2d, d2h, root-bw (bytes/s), latency (seconds, or with us "
                 "ms s), cores (number), root (name), costs (file). cores of the host: how many it uses. "
                 "costs is the last key of its item: a cost table that paces the place. 3x before an "
-                "item repeats it; this version takes one device beside the host"},
+                "item repeats it. Several devices each hold a stage of the layers; with host in the list, the "
+                "experts are on the host"},
        {.name = "cpu-memory", .group = group, .commands = kModel,
         .value = size_value(&Options::cpu_memory), .unit = "bytes, or with k M G T Ki Mi Gi Ti (64GiB, too)",
         .help = "memory that the process may use", .default_text = "all that the machine has"},

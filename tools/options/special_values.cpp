@@ -108,6 +108,21 @@ std::string yaml_devices(const std::string& list) {
 
 }  // namespace
 
+OptionValue parallel_value() {
+  const std::vector<std::string> names{"single", "pipeline"};
+  return choice_value(
+      names, {"ep", "dp", "zebra", "hybrid-ep", "chunked", "data-centric", "model-centric"},
+      [names](Options& options, size_t i) { options.parallel = names[i]; },
+      [names](const Options& options) -> size_t {
+        if (!options.parallel.empty()) return options.parallel == names[1] ? 1 : 0;
+        const std::vector<DeviceItem> items = parse_device_list(options.devices);
+        const auto devices = std::count_if(items.begin(), items.end(), [](const DeviceItem& item) {
+          return item.kind == DeviceKind::cuda || item.kind == DeviceKind::virtual_device;
+        });
+        return devices > 1 ? 1 : 0;
+      });
+}
+
 OptionValue devices_value() {
   return {OptionKind::text, "LIST",
           "auto, host[:cores=N/costs=FILE], cuda:N, virtual[:key=value/...], commas between",

@@ -1,12 +1,63 @@
 #include "modes/planner.h"
 
+#include <algorithm>
+
+#include "modes/pipeline.h"
 #include "modes/single.h"
 
 namespace hearth {
 
+TrainSchedule Planner::train_within(const PlanInput& input, std::optional<bool> recompute,
+                                    const FitTest& fits) const {
+  const bool again = recompute.value_or(false);
+  TrainSchedule whole = train(input, input.micro_batches, again);
+  if (fits(whole)) return whole;
+  TrainSchedule best = train(input, 1, again);
+  if (!fits(best)) return recompute ? std::move(best) : train(input, 1, true);
+  // Memory grows with the group: bisect for the largest that fits.
+  int64_t low = 1, high = input.micro_batches - 1;
+  while (low < high) {
+    const int64_t middle = (low + high + 1) / 2;
+    TrainSchedule candidate = train(input, middle, again);
+    if (fits(candidate)) {
+      best = std::move(candidate);
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return best;
+}
+
+void place_blocks(ParameterTable& table, const ModelSpec& spec, const Placement& placement) {
+  const auto head = static_cast<int32_t>(spec.layers);
+  for (BlockId id = 0; id < std::ssize(table.blocks()); ++id) {
+    const Block& own = table.block(id);
+    const Block& block = own.kind == BlockKind::adapter ? table.block(own.base) : own;
+    Place place = kHostPlace;
+    switch (block.kind) {
+      case BlockKind::expert:
+        place = placement.expert(block.layer, block.expert, spec.experts);
+        break;
+      case BlockKind::embedding: place = placement.dense(spec.tied_head ? head : -1); break;
+      case BlockKind::head: place = placement.dense(head); break;
+      default: place = placement.dense(block.layer);
+    }
+    table.set_place(id, place);
+  }
+}
+
 std::span<const Planner* const> planners() {
-  static const Planner* const all[] = {&single_planner()};
+  static const Planner* const all[] = {&single_planner(), &pipeline_planner()};
   return all;
+}
+
+const Planner& planner_of(std::string_view name) {
+  const auto all = planners();
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const Planner* p) { return p->name() == name; });
+  HEARTH_CHECK(found != all.end(), "planner: no such mode");
+  return **found;
 }
 
 }  // namespace hearth

@@ -8,20 +8,15 @@
 #include <span>
 #include <string_view>
 
+#include "modes/placement.h"
 #include "plan/schedule_builder.h"
 
 namespace hearth {
 
-/// The places of a model: one for the routed experts, one for everything else.
-struct Placement {
-  Place dense = kHostPlace;
-  Place experts = kHostPlace;
-};
-
 /// The schedule of a training step, and its parameters.
 struct TrainSchedule {
   Schedule schedule;
-  int64_t group = 1;       // micro-batches that pass each layer together
+  int64_t group = 1;       // micro-batches that are in work at one time
   bool recompute = false;  // backward recomputes activations instead of keeping them
 };
 
@@ -34,24 +29,26 @@ class Planner {
   /// The name in plans and journals.
   virtual std::string_view name() const = 0;
 
-  /// Sets the place of every block. Adapters get the places of their bases.
-  virtual void place_blocks(ParameterTable& table, const Placement& placement) const = 0;
-
   /// The schedule for a given group and recompute.
   virtual TrainSchedule train(const PlanInput& input, int64_t group, bool recompute) const = 0;
   /// The schedule with the largest group that fits. If `recompute` is unset, it recomputes only if
   /// a group of 1 does not fit otherwise. If nothing fits, returns the schedule that needs least;
-  /// the caller checks.
-  virtual TrainSchedule train_within(const PlanInput& input, std::optional<bool> recompute,
-                                     const FitTest& fits) const = 0;
+  /// the caller checks. Memory must not fall as the group grows.
+  TrainSchedule train_within(const PlanInput& input, std::optional<bool> recompute,
+                             const FitTest& fits) const;
   /// Forward and loss of one micro-batch.
   virtual Schedule eval(const PlanInput& input) const = 0;
   /// Forward of new tokens after at most `cache_rows` cached tokens; logits of the last token.
   virtual Schedule decode(const PlanInput& input, int64_t cache_rows) const = 0;
 };
 
-/// Every planner; the first is the default.
+/// Sets the place of every block. Adapters get the places of their bases. An embedding that is also
+/// the head is placed with the head.
+void place_blocks(ParameterTable& table, const ModelSpec& spec, const Placement& placement);
+
+/// Every planner.
 std::span<const Planner* const> planners();
-inline const Planner& default_planner() { return *planners().front(); }
+/// The planner of a mode; a bug if there is none.
+const Planner& planner_of(std::string_view name);
 
 }  // namespace hearth

@@ -1,0 +1,227 @@
+#include "budget/placement_plan.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/error_format.h"
+#include "base/setting.h"
+#include "budget/schedule_memory.h"
+#include "modes/stage_cut.h"
+#include "plan/task_costs.h"
+
+namespace hearth {
+
+namespace {
+
+constexpr int kMostTries = 8;
+
+PlacementPlan planned(const PlanSubject& subject, const Placement& placement,
+                      const PlanRequest& request) {
+  PlacementPlan result{placement, subject.table, {}};
+  place_blocks(result.table, subject.spec, placement);
+  result.plan = make_plan(subject.with_table(result.table), request);
+  return result;
+}
+
+/// How many bytes all places lack.
+uint64_t shortage(const Plan& plan) {
+  uint64_t bytes = 0;
+  for (const PlaceLines& place : plan.places) {
+    bytes += place.peak - std::min(place.peak, place.budget.bytes);
+  }
+  return bytes;
+}
+
+/// The bytes that the parameters of each unit have on its device: embedding, layers, head. Experts
+/// that are elsewhere do not count.
+std::vector<uint64_t> unit_bytes(const PlanSubject& subject, bool training) {
+  std::vector<uint64_t> bytes(static_cast<size_t>(subject.spec.layers) + 2);
+  const CopyPolicy policy{training, subject.settings.compute, DType::f32};
+  for (const Block& block : subject.table.blocks()) {
+    const Block& base = block.kind == BlockKind::adapter ? subject.table.block(block.base) : block;
+    if (base.kind == BlockKind::expert && !subject.of_model.experts.empty()) continue;
+    const bool with_head = base.kind == BlockKind::head ||
+                           (base.kind == BlockKind::embedding && subject.spec.tied_head);
+    const size_t unit = with_head ? bytes.size() - 1 : static_cast<size_t>(base.layer + 1);
+    for (TensorId id = block.begin; id < block.end; ++id) {
+      bytes[unit] += parameter_bytes(subject.table, id, policy);
+    }
+  }
+  return bytes;
+}
+
+/// Seconds of a micro-batch in a layer by the cost table of a place.
+double table_seconds(const PlanInput& input, int32_t layer, const BatchWork& batch,
+                     const PlaceCosts& costs) {
+  const auto layers = static_cast<int32_t>(input.spec.layers);
+  double sum = 0;
+  const auto add = [&](TaskKind kind, Phase phase) {
+    Task task;
+    task.kind = kind;
+    task.phase = phase;
+    task.layer = std::clamp(layer, 0, layers);
+    const CostEntry* entry = cost_entry(costs, task, input.spec);
+    if (entry) sum += predicted_seconds(*entry, task, batch, input.spec, input.table);
+  };
+  if (layer == layers) {
+    add(TaskKind::head, Phase::forward);
+    return sum;
+  }
+  for (const Phase phase : {Phase::forward, Phase::backward}) {
+    if (layer < 0) {
+      add(TaskKind::embed, phase);
+      continue;
+    }
+    add(TaskKind::attention, phase);
+    const bool moe = input.spec.has_experts(layer);
+    if (!moe || input.spec.has_shared_expert(layer)) add(TaskKind::mlp, phase);
+    if (!moe) continue;
+    for (const TaskKind kind : {TaskKind::dispatch, TaskKind::experts, TaskKind::combine}) {
+      add(kind, phase);
+    }
+  }
+  return sum;
+}
+
+std::vector<std::vector<double>> unit_seconds(const PlanSubject& subject,
+                                              const PlanRequest& request) {
+  const ModelPlaces& places = subject.of_model;
+  const int64_t tokens = std::max({request.tokens, request.eval_tokens, request.decode_tokens});
+  const PlanInput input{subject.spec, subject.settings, subject.table, {}, tokens, request.longest};
+  const BatchWork batch = full_batch(tokens, std::max<int64_t>(1, request.longest));
+  const bool tables = std::all_of(places.dense.begin(), places.dense.end(), [&](Place at) {
+    return subject.places[static_cast<size_t>(at)].costs != nullptr;
+  });
+  std::vector<std::vector<double>> seconds;
+  for (const Place at : places.dense) {
+    const ComputePlace& place = subject.places[static_cast<size_t>(at)];
+    const PlaceCosts costs{place.costs, workers_of(place), subject.settings.compute};
+    std::vector<double>& of_place = seconds.emplace_back();
+    for (int32_t layer = -1; layer <= subject.spec.layers; ++layer) {
+      const StageTime flops = layer_flops(input, layer, batch);
+      of_place.push_back(tables ? table_seconds(input, layer, batch, costs)
+                                : flops.forward + flops.backward);
+    }
+  }
+  return seconds;
+}
+
+/// Looks for a cut whose plan fits, each try with what the plan before showed of activations.
+class StageSearch {
+ public:
+  StageSearch(const PlanSubject& subject, const PlanRequest& request)
+      : subject_(subject), places_(subject.of_model), request_(request) {
+    cut_.devices = places_.dense;
+    cut_.seconds = unit_seconds(subject, request);
+    cut_.bytes = unit_bytes(subject, request.training);
+    for (const Place at : places_.dense) {
+      cut_.room.push_back(subject.places[static_cast<size_t>(at)].budget.bytes);
+    }
+  }
+
+  PlacementPlan run(std::optional<bool> recompute) {
+    PlanRequest request = request_;
+    request.recompute = recompute;
+    cut_.unit_bytes.assign(places_.dense.size(), 0);
+    std::optional<PlacementPlan> best;
+    std::vector<Placement> tried;
+    for (int i = 0; i < kMostTries; ++i) {
+      const Placement placement(stages(), places_.experts);
+      if (std::find(tried.begin(), tried.end(), placement) != tried.end()) break;
+      tried.push_back(placement);
+      PlacementPlan next = planned(subject_, placement, request);
+      learn_from(next);
+      if (!best || shortage(next.plan) < shortage(best->plan)) best = std::move(next);
+      if (best->plan.fits()) break;
+    }
+    return std::move(*best);
+  }
+
+ private:
+  std::vector<Stage> stages() const {
+    if (auto cut = cut_stages(cut_)) return *cut;
+    throw usage_error("{}: {} devices for {} layers, the embedding and the head; name at most {}",
+                      spelled(Setting::devices), cut_.devices.size(), subject_.spec.layers,
+                      cut_.bytes.size());
+  }
+
+  /// What a device has besides parameters counts for each of its units.
+  void learn_from(const PlacementPlan& plan) {
+    for (size_t d = 0; d < cut_.devices.size(); ++d) {
+      const Stage& stage = plan.placement.stages[d];
+      uint64_t parameters = 0;
+      for (int32_t layer = stage.first; layer <= stage.last; ++layer) {
+        parameters += cut_.bytes[static_cast<size_t>(layer + 1)];
+      }
+      const uint64_t peak = plan.plan.places[static_cast<size_t>(stage.place)].peak;
+      const auto units = static_cast<uint64_t>(stage.last - stage.first + 1);
+      cut_.unit_bytes[d] = (peak - std::min(peak, parameters)) / units;
+    }
+  }
+
+  const PlanSubject& subject_;
+  const ModelPlaces& places_;
+  const PlanRequest& request_;
+  StageCutInput cut_;
+};
+
+/// The least budget of a place with which the request fits, the others being as they are; at most
+/// `most`, with which it fits.
+uint64_t least_budget(PlanSubject subject, const PlanRequest& request, size_t at, uint64_t most) {
+  uint64_t& budget = subject.places[at].budget.bytes;
+  uint64_t least = 0;  // does not fit
+  while (most - least > std::max<uint64_t>(most / 256, 4096)) {
+    budget = least + (most - least) / 2;
+    (plan_placement(subject, request).plan.fits() ? most : least) = budget;
+  }
+  return most;
+}
+
+}  // namespace
+
+PlanSubject at_another_start(PlanSubject subject) {
+  subject.process.program += uint64_t{2} << 20;
+  return subject;
+}
+
+PlacementPlan plan_placement(const PlanSubject& subject, const PlanRequest& request) {
+  const ModelPlaces& places = subject.of_model;
+  if (places.dense.size() == 1) {
+    Placement placement({{.place = places.dense.front()}}, places.experts);
+    return planned(subject, placement, request);
+  }
+  StageSearch search(subject, request);
+  if (request.recompute || !request.training) return search.run(request.recompute);
+  PlacementPlan kept = search.run(false);
+  if (kept.plan.fits()) return kept;
+  return search.run(true);
+}
+
+std::vector<uint64_t> needed_memory(const PlanSubject& subject, const PlanRequest& request) {
+  PlanSubject least = at_another_start(subject);
+  std::vector<uint64_t> needed;
+  if (subject.of_model.dense.size() == 1) {
+    for (ComputePlace& of : least.places) of.budget.bytes = 0;
+    for (const PlaceLines& place : plan_placement(least, request).plan.places) {
+      needed.push_back(place.peak);
+    }
+    return needed;
+  }
+  constexpr uint64_t kAny = std::numeric_limits<uint64_t>::max();
+  PlanRequest small = request;
+  if (request.training && !request.group) small.group = 1;  // what needs least
+  const Plan now = plan_placement(least, request).plan;
+  for (const PlaceLines& place : now.places) needed.push_back(place.budget.bytes);
+  for (size_t at = 0; at < needed.size(); ++at) {
+    if (!now.places[at].fits()) least.places[at].budget.bytes = kAny;
+  }
+  for (size_t at = needed.size(); at-- > 0;) {  // the host last: devices may be its memory
+    if (now.places[at].fits()) continue;
+    const uint64_t most = plan_placement(least, small).plan.places[at].peak;
+    needed[at] = at == kHostPlace ? most : least_budget(least, small, at, most);
+    least.places[at].budget.bytes = needed[at];
+  }
+  return needed;
+}
+
+}  // namespace hearth

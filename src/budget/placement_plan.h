@@ -1,0 +1,30 @@
+// Where the blocks of a model go, and the plan for it: the cut into stages whose plan fits.
+#pragma once
+
+#include "budget/plan.h"
+
+namespace hearth {
+
+struct PlacementPlan {
+  Placement placement;
+  ParameterTable table;  // with the place of each block; not bound to memory
+  Plan plan;
+};
+
+/// Places a model and plans it. One place for the dense parts leaves nothing to decide. Several get
+/// a stage each: the cut whose slowest stage is fastest, among those whose plan fits; without
+/// recompute if possible. If none fits, the cut that lacks the least memory. A function of its
+/// arguments alone; times are those of cost tables if every device has one, else floating-point
+/// operations. The places of the subject's table are ignored. Usage error if there are more devices
+/// than layers, embedding and head.
+PlacementPlan plan_placement(const PlanSubject& subject, const PlanRequest& request);
+
+/// The least budget of every place with which the request fits: of a place that has too little, all
+/// other places being as they are. Other places keep their budget.
+std::vector<uint64_t> needed_memory(const PlanSubject& subject, const PlanRequest& request);
+
+/// The same run in a process of its own: what a program has resident differs from start to start, by
+/// some hundred KiB.
+PlanSubject at_another_start(PlanSubject subject);
+
+}  // namespace hearth

@@ -1,0 +1,122 @@
+#include "modes/layer_tasks.h"
+
+#include <set>
+
+namespace hearth {
+
+namespace {
+
+/// A layer has a dense MLP, or routed experts with or without a shared expert.
+bool has_mlp(const ModelSpec& spec, int32_t layer) {
+  return !spec.has_experts(layer) || spec.has_shared_expert(layer);
+}
+
+/// The runs of a layer's experts at one place, in the order of their numbers.
+std::vector<ExpertPart> parts_of(const ParameterTable& table, const ModelSpec& spec,
+                                 int32_t layer) {
+  std::vector<ExpertPart> parts;
+  const BlockId first = table.find_block(BlockKind::expert, layer, 0);
+  for (int32_t e = 0; e < spec.experts; ++e) {
+    const Place place = table.block(first + e).place;
+    if (parts.empty() || parts.back().place != place) parts.push_back({place, {e, e}});
+    parts.back().experts.end = e + 1;
+  }
+  return parts;
+}
+
+}  // namespace
+
+LayerTasks::LayerTasks(const PlanInput& input, Pass pass, int64_t cache_rows)
+    : input_(input), builder_(input, pass, cache_rows) {
+  for (int32_t layer = 0; layer < input.spec.layers; ++layer) {
+    parts_.push_back(input.spec.has_experts(layer) ? parts_of(input.table, input.spec, layer)
+                                                   : std::vector<ExpertPart>{});
+  }
+}
+
+Place LayerTasks::dense_place(int32_t layer) const {
+  const ParameterTable& table = input_.table;
+  const auto of_block = [&](BlockKind kind) {
+    const bool in_layer = kind == BlockKind::attention;
+    return table.block(table.find_block(kind, in_layer ? layer : -1)).place;
+  };
+  if (layer < 0) return of_block(BlockKind::embedding);
+  if (layer >= input_.spec.layers) return of_block(BlockKind::head);
+  return of_block(BlockKind::attention);
+}
+
+void LayerTasks::add(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch) {
+  Place place = dense_place(layer);
+  if (kind == TaskKind::mlp) {
+    const BlockKind of =
+        input_.spec.has_shared_expert(layer) ? BlockKind::shared : BlockKind::dense;
+    place = input_.table.block(input_.table.find_block(of, layer)).place;
+  }
+  builder_.add(kind, phase, layer, micro_batch, place);
+}
+
+void LayerTasks::add_embed(Phase phase, int32_t micro_batch) {
+  builder_.add(TaskKind::embed, phase, 0, micro_batch, dense_place(-1));
+}
+
+void LayerTasks::add_head(int32_t micro_batch) {
+  add(TaskKind::head, Phase::forward, static_cast<int32_t>(input_.spec.layers), micro_batch);
+}
+
+void LayerTasks::add_experts(Phase phase, int32_t layer, int32_t micro_batch) {
+  builder_.add_experts(phase, layer, micro_batch, dense_place(layer),
+                       parts_[static_cast<size_t>(layer)]);
+}
+
+void LayerTasks::add_layer(Phase phase, int32_t layer, int32_t micro_batch) {
+  add(TaskKind::attention, phase, layer, micro_batch);
+  if (has_mlp(input_.spec, layer)) add(TaskKind::mlp, phase, layer, micro_batch);
+  if (input_.spec.has_experts(layer)) {
+    add(TaskKind::dispatch, phase, layer, micro_batch);
+    add_experts(phase, layer, micro_batch);
+  }
+  if (phase == Phase::forward) add(TaskKind::combine, phase, layer, micro_batch);
+}
+
+void LayerTasks::add_layer_backward(int32_t layer, int32_t micro_batch) {
+  if (has_mlp(input_.spec, layer)) add(TaskKind::mlp, Phase::backward, layer, micro_batch);
+  if (input_.spec.has_experts(layer)) {
+    add(TaskKind::combine, Phase::backward, layer, micro_batch);
+    add_experts(Phase::backward, layer, micro_batch);
+    add(TaskKind::dispatch, Phase::backward, layer, micro_batch);
+  }
+  add(TaskKind::attention, Phase::backward, layer, micro_batch);
+}
+
+void LayerTasks::add_updates() {
+  std::set<Place> trained, all;
+  for (const Tensor& t : input_.table.tensors()) {
+    const Place place = input_.table.block(t.block).place;
+    all.insert(place);
+    if (t.trainable) trained.insert(place);
+  }
+  for (const Place place : trained) builder_.add(TaskKind::norm, Phase::forward, place, -1, place);
+  builder_.add(TaskKind::clip, Phase::forward, 0, -1);
+  for (int32_t layer = -1; layer <= input_.spec.layers; ++layer) {
+    for (const Place place : all) {
+      if (!builder_.has_blocks(TaskKind::update, Phase::forward, layer, place)) continue;
+      builder_.add(TaskKind::update, Phase::forward, layer, -1, place, dense_place(layer));
+    }
+  }
+}
+
+bool embedding_waits_for_heads(const PlanInput& input) {
+  return input.spec.tied_head && input.table.tensor(input.table.head_weight()).trainable;
+}
+
+Schedule forward_schedule(const PlanInput& input, Pass pass, int64_t cache_rows) {
+  LayerTasks tasks(input, pass, cache_rows);
+  tasks.add_embed(Phase::forward, 0);
+  for (int32_t layer = 0; layer < input.spec.layers; ++layer) {
+    tasks.add_layer(Phase::forward, layer, 0);
+  }
+  tasks.add_head(0);
+  return tasks.finish();
+}
+
+}  // namespace hearth

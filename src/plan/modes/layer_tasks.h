@@ -1,0 +1,49 @@
+// The tasks of a model's layers, added to a schedule at the places of their blocks. Planners decide
+// the order; which tasks a layer has is the same in every mode.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/schedule_builder.h"
+
+namespace hearth {
+
+/// Dispatch and combine have no blocks; they run where attention runs. The routed experts of a layer
+/// may be divided among places: each has an experts task of its own.
+class LayerTasks {
+ public:
+  LayerTasks(const PlanInput& input, Pass pass, int64_t cache_rows = 0);
+
+  void add_embed(Phase phase, int32_t micro_batch);
+  void add_head(int32_t micro_batch);
+  /// The forward tasks of a layer for one micro-batch. A recompute runs those whose values backward
+  /// reads; the layer's output is not among them.
+  void add_layer(Phase phase, int32_t layer, int32_t micro_batch);
+  void add_layer_backward(int32_t layer, int32_t micro_batch);
+  /// A norm task for every place with trained tensors, the clip task, and for each layer an update
+  /// task for every place with blocks of that layer.
+  void add_updates();
+
+  /// Where the dense parts of a layer are. Layer -1 is the embedding, the number of layers the head.
+  Place dense_place(int32_t layer) const;
+  Schedule finish() { return builder_.finish(); }
+
+ private:
+  void add(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch);
+  void add_experts(Phase phase, int32_t layer, int32_t micro_batch);
+
+  const PlanInput& input_;
+  ScheduleBuilder builder_;
+  std::vector<std::vector<ExpertPart>> parts_;  // by layer; empty for layers without experts
+};
+
+/// Whether the head reads the embedding's table and the table is trained. Then all heads of a step
+/// add to its gradient before any embedding does, so that the order of these additions, and with it
+/// the gradient's bits, is the same for every group and mode.
+bool embedding_waits_for_heads(const PlanInput& input);
+
+/// Forward of one micro-batch through all layers.
+Schedule forward_schedule(const PlanInput& input, Pass pass, int64_t cache_rows);
+
+}  // namespace hearth

@@ -1,0 +1,37 @@
+// The planner `pipeline`: stages of layers on several devices, whose weights stay there.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "modes/planner.h"
+
+namespace hearth {
+
+/// Each device computes its stage for one micro-batch after the other, while the devices beside it
+/// compute others. Backward goes first: a stage begins a forward only if no backward is ready, or if
+/// it can begin earlier. `group` bounds the micro-batches that a stage has begun and not ended, and
+/// with them its activations. Every stage takes micro-batches in order, in both directions, so
+/// gradients are summed in the order of one device.
+const Planner& pipeline_planner();
+
+/// One pass of a micro-batch through a stage.
+struct StagePass {
+  int32_t stage = 0;
+  int32_t micro_batch = 0;
+  bool backward = false;
+  friend bool operator==(const StagePass&, const StagePass&) = default;
+};
+
+/// Seconds (or any unit) of a micro-batch in a stage.
+struct StageTime {
+  double forward = 1;
+  double backward = 1;
+};
+
+/// The passes of a step in the order in which they begin, as described above. Each pass comes after
+/// what it needs. Pure: equal arguments give equal orders.
+std::vector<StagePass> pipeline_order(std::span<const StageTime> stages, int32_t micro_batches,
+                                      int32_t group);
+
+}  // namespace hearth

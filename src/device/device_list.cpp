@@ -231,6 +231,7 @@ VirtualShares share_host(std::span<const DeviceItem> items, std::vector<int> cpu
       roots.try_emplace(keys.root, std::make_shared<RootComplex>(keys.root_bandwidth));
     }
   }
+  const auto fabric = std::make_shared<Fabric>();
   const size_t all = cpus.size();
   const DeviceItem* host = nullptr;
   for (const DeviceItem& item : items) {
@@ -239,6 +240,7 @@ VirtualShares share_host(std::span<const DeviceItem> items, std::vector<int> cpu
     const DeviceKeys& keys = item.keys;
     VirtualOptions& device = shares.devices.emplace_back();
     device.name = item.name();
+    device.fabric = fabric;
     if (keys.memory > 0) device.memory = keys.memory;
     device.h2d = keys.h2d;
     device.d2h = keys.d2h;

@@ -49,8 +49,8 @@ struct VirtualShares {
   std::vector<int> host_cpus;
 };
 /// Gives virtual devices CPUs of their own from the end of `cpus`, one per core, and the host its
-/// own from the front. Devices that name the same root share a root complex. Usage error if no CPU
-/// is left for the host, or fewer than it asks for.
+/// own from the front. The devices share a fabric, and those that name the same root share a root
+/// complex. Usage error if no CPU is left for the host, or fewer than it asks for.
 VirtualShares share_host(std::span<const DeviceItem> items, std::vector<int> cpus);
 
 }  // namespace hearth

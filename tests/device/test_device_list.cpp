@@ -137,6 +137,8 @@ TEST_CASE("virtual devices take cores from the host, and share what they name al
   CHECK(shares.devices[0].root != nullptr);
   CHECK(shares.devices[0].root == shares.devices[1].root);
   CHECK(shares.devices[2].root == nullptr);
+  CHECK(shares.devices[0].fabric != nullptr);
+  CHECK(shares.devices[0].fabric == shares.devices[3].fabric);
   CHECK(shares.devices[0].memory == UINT64_MAX);
   CHECK(shares.devices[1].memory == 5);
   CHECK(shares.devices[2].h2d == 7);

@@ -8,8 +8,6 @@
 #include <optional>
 #include <unordered_map>
 
-#include "runtime/stream_threads.h"
-
 namespace hearth {
 
 namespace {
@@ -204,7 +202,6 @@ struct Executor::Impl {
   std::vector<std::vector<TaskId>> waits;      // of each task
   std::vector<std::unique_ptr<Event>> events;  // of tasks that others wait for
   std::vector<std::vector<TaskId>> by_stream;
-  StreamThreads threads;
   TaskTimes times;
   Pacer pacer;
 
@@ -215,7 +212,6 @@ struct Executor::Impl {
         waits(waits_of(s)),
         events(s.tasks.size()),
         by_stream(s.streams.size()),
-        threads(s.streams.size()),
         times(s, parts, parts.workspace),
         pacer(s, costs_of(parts), p.spec, p.table, p.clock) {
     HEARTH_CHECK(s.arena_bytes.size() <= p.places.size() &&
@@ -375,7 +371,7 @@ bool Executor::run(std::span<const BatchShape> batches, const RunOptions& option
     impl.times.start();
   }
   if (options.order.empty()) {
-    impl.threads.run([&](size_t s) {
+    impl.parts.workspace.threads->run(schedule.streams.size(), [&](size_t s) {
       for (const TaskId id : impl.by_stream[s]) run_one(id);
       finish_stream(s);
     });

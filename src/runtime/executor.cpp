@@ -58,9 +58,9 @@ std::vector<std::vector<TaskId>> waits_of(const Schedule& s) {
   return waits;
 }
 
-/// Begin and end of the tasks of a run, in seconds from its start. On devices whose work is done when
-/// a call returns, the times are the host clock's. On other devices they come from events, which are
-/// read after the run.
+/// Begin and end of the tasks of a run, in seconds from its start, with what copies carried and what
+/// workers computed. On devices whose work is done when a call returns, the times are the host
+/// clock's. On other devices they come from events, which are read after the run.
 class TaskTimes {
  public:
   TaskTimes(const Schedule& schedule, const ExecutorParts& parts, const Workspace& workspace)
@@ -80,10 +80,18 @@ class TaskTimes {
       base.at = parts_.clock.now() - start_;
     }
   }
-  void begin(TaskId id) { mark(id, times_[static_cast<size_t>(id)].begin); }
-  void end(TaskId id) {
-    mark(id, times_[static_cast<size_t>(id)].end);
-    times_[static_cast<size_t>(id)].ran = true;
+  void begin(TaskId id) {
+    Times& times = times_[static_cast<size_t>(id)];
+    times.cpu_s = -stream_of(id).busy_seconds();
+    mark(id, times.begin);
+  }
+  /// `bytes`: what a copy carried.
+  void end(TaskId id, uint64_t bytes) {
+    Times& times = times_[static_cast<size_t>(id)];
+    mark(id, times.end);
+    times.cpu_s += stream_of(id).busy_seconds();
+    times.bytes = bytes;
+    times.ran = true;
   }
 
   /// The tasks that ran, sorted by begin.
@@ -93,8 +101,8 @@ class TaskTimes {
       Times& times = times_[t];
       if (!times.ran) continue;
       const Place place = schedule_.tasks[t].place;
-      result.push_back(
-          {static_cast<TaskId>(t), resolve(times.begin, place), resolve(times.end, place)});
+      result.push_back({static_cast<TaskId>(t), resolve(times.begin, place),
+                        resolve(times.end, place), times.bytes, times.cpu_s});
       times.ran = false;
     }
     std::sort(result.begin(), result.end(),
@@ -110,9 +118,15 @@ class TaskTimes {
   using Base = Mark;
   struct Times {
     Mark begin, end;
+    uint64_t bytes = 0;
+    double cpu_s = 0;
     bool ran = false;
   };
 
+  Stream& stream_of(TaskId id) const {
+    const Task& task = schedule_.tasks[static_cast<size_t>(id)];
+    return *workspace_.streams[static_cast<size_t>(task.stream)];
+  }
   Device& device(Place place) const { return parts_.places[static_cast<size_t>(place)].device; }
   void mark(TaskId id, Mark& mark) {
     const Task& task = schedule_.tasks[static_cast<size_t>(id)];
@@ -125,7 +139,7 @@ class TaskTimes {
     } else {
       mark.event = device(task.place).create_event(true);
     }
-    device(task.place).record(*mark.event, *workspace_.streams[static_cast<size_t>(task.stream)]);
+    device(task.place).record(*mark.event, stream_of(id));
   }
   double resolve(Mark& mark, Place place) {
     if (!mark.event) return mark.at;
@@ -247,20 +261,22 @@ struct Executor::Impl {
     return *parts.workspace.streams[static_cast<size_t>(task.stream)];
   }
 
-  /// Runs the task, and holds it if its place is paced.
-  void run_in_time(TaskId id, std::span<const BatchShape> batches) {
+  /// Runs the task, and holds it if its place is paced. Returns the bytes of a copy.
+  uint64_t run_in_time(TaskId id, std::span<const BatchShape> batches) {
     if (!pacer.paces(id)) return run_task(id, batches);
     const double begin = parts.clock.now();
-    run_task(id, batches);
+    const uint64_t bytes = run_task(id, batches);
     const auto index = static_cast<size_t>(id);
     pacer.hold(id, begin, batch_of(schedule.tasks[index], batches), ports[index]);
+    return bytes;
   }
 
   static BatchShape batch_of(const Task& task, std::span<const BatchShape> batches) {
     return task.micro_batch >= 0 ? batches[static_cast<size_t>(task.micro_batch)] : BatchShape{};
   }
 
-  void run_task(TaskId id, std::span<const BatchShape> batches) const {
+  /// Returns the bytes of a copy.
+  uint64_t run_task(TaskId id, std::span<const BatchShape> batches) const {
     const auto index = static_cast<size_t>(id);
     const Task& task = schedule.tasks[index];
     const BatchShape batch = batch_of(task, batches);
@@ -269,7 +285,7 @@ struct Executor::Impl {
     if (task.kind == TaskKind::copy) {  // as many rows as the micro-batch has
       const size_t bytes = bound[0].port.bytes(batch.tokens);
       if (bytes > 0) device_of(task).copy(stream_of(task), bound[1].data, bound[0].data, bytes);
-      return;
+      return bytes;
     }
     const BodyContext context{parts.places[static_cast<size_t>(task.place)].ops,
                               stream_of(task),
@@ -284,6 +300,7 @@ struct Executor::Impl {
                               task.blocks,
                               task.place};
     body_of(task.kind).run(context);
+    return 0;
   }
 };
 
@@ -345,8 +362,8 @@ bool Executor::run(std::span<const BatchShape> batches, const RunOptions& option
       if (update) fate.begin_updates();
       if (!ended && !fate.abandoned()) {
         if (options.trace != nullptr) impl.times.begin(id);
-        impl.run_in_time(id, batches);
-        if (options.trace != nullptr) impl.times.end(id);
+        const uint64_t bytes = impl.run_in_time(id, batches);
+        if (options.trace != nullptr) impl.times.end(id, bytes);
         if (poison) poison->after(task, [&](BufferId b) { return impl.address(b); });
       }
       if (event != nullptr) device.record(*event, stream);

@@ -148,6 +148,12 @@ void take_budget(ComputePlace& place) {
 
 void set_cuda_back_end(const CudaBackEnd& given) { back_end() = given; }
 
+std::vector<std::string> RunDevices::names() const {
+  std::vector<std::string> names;
+  for (const ComputePlace& place : places) names.push_back(place.budget.name);
+  return names;
+}
+
 RunDevices open_devices(const DeviceRequest& request) {
   RunDevices run;
   run.cores = request.cores;

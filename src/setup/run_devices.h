@@ -31,6 +31,9 @@ struct RunDevices {
   std::vector<ComputePlace> places;  // the first is the host
   Placement placement;               // of the model's parts
   std::vector<int> cores;            // logical CPUs of the host's workers; empty: unbound
+
+  /// Of the places, in order: "host", "cuda:0".
+  std::vector<std::string> names() const;
 };
 
 /// How the program reaches CUDA, and its op set there. Tests set fakes.

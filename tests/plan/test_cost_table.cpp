@@ -1,6 +1,7 @@
 // Cost tables: interpolation, the entry that fits, digests, and what a table refuses.
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <cmath>
 #include <functional>
 
 #include "plan/cost_table.h"

@@ -55,17 +55,17 @@ class VirtualDevice final : public HostMemoryDevice {
       ~Memory() { fabric->memory().remove(pages.data()); }
     };
     Arena pages(arena, bytes, budget_->claim(arena, bytes));
-    const int workers = std::max(1, static_cast<int>(options_.cores.size()));
-    pages.touch(Pool(workers, options_.cores));  // as memory of a device, there from the start
+    pages.touch(Pool(std::max(1, workers()),
+                     options_.cores));  // as memory of a device, there from the start
     const auto memory = std::make_shared<Memory>(std::move(pages), fabric_, number_);
     return std::make_unique<Arena>(arena, memory->pages.data(), bytes, memory);
   }
 
   std::unique_ptr<Stream> create_stream(const StreamOptions& asked) override {
     StreamOptions options = asked;
-    if (asked.use == StreamUse::compute && !options_.cores.empty()) {
+    if (asked.use == StreamUse::compute && workers() > 0) {
       options.cores = options_.cores;
-      options.workers = static_cast<int>(options_.cores.size());
+      options.workers = workers();
     }
     auto claim =
         budget_->claim("scratch of stream " + options.name, HostStream::memory_bytes(options));
@@ -89,6 +89,10 @@ class VirtualDevice final : public HostMemoryDevice {
   }
 
  private:
+  /// Of compute streams; 0: as they ask for.
+  int workers() const {
+    return options_.workers > 0 ? options_.workers : static_cast<int>(options_.cores.size());
+  }
   static LinkRates links_of(const VirtualOptions& o) {
     return {{o.h2d, o.latency}, {o.d2h, o.d2h_latency < 0 ? o.latency : o.d2h_latency}};
   }

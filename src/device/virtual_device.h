@@ -14,11 +14,12 @@ namespace hearth {
 
 struct VirtualOptions {
   std::string name = "virtual:0";
-  uint64_t memory = UINT64_MAX;       // budget in bytes; includes the scratch of streams
-  double h2d = 0, d2h = 0;            // bytes per second to and from the device; 0: no limit
-  double latency = 0;                 // seconds per copy
-  double d2h_latency = -1;            // seconds per copy from the device; below 0: as `latency`
-  std::vector<int> cores;             // of compute streams; empty: as in StreamOptions
+  uint64_t memory = UINT64_MAX;  // budget in bytes; includes the scratch of streams
+  double h2d = 0, d2h = 0;       // bytes per second to and from the device; 0: no limit
+  double latency = 0;            // seconds per copy
+  double d2h_latency = -1;       // seconds per copy from the device; below 0: as `latency`
+  int workers = 0;               // of compute streams; 0: one per core of `cores`
+  std::vector<int> cores;        // of these workers; empty: if workers is 0, as in StreamOptions
   std::shared_ptr<RootComplex> root;  // may be shared; null: none
   std::shared_ptr<Fabric> fabric;     // all virtual devices of a run share one; null: its own
 };

@@ -169,6 +169,10 @@ RunDevices open_devices(const DeviceRequest& request) {
   bool with_host = false;
   for (const DeviceItem& item : items) {
     if (item.kind == DeviceKind::host) {
+      if (item.number != kAllNodes) {
+        throw usage_error("--devices " + item.name() +
+                          ": NUMA nodes as places are not in this version; host means all nodes");
+      }
       with_host = true;
       run.places[kHostPlace].costs = tables.of(item);
     }

@@ -59,6 +59,13 @@ TEST_CASE("compute streams of a virtual device run on its cores") {
   CHECK(host_stream(*device->create_stream(stream)).pool().workers() == 1);
   stream.use = StreamUse::copy_in;
   CHECK(host_stream(*device->create_stream(stream)).pool().workers() == 5);
+  // So many workers that they have to share cores.
+  options.cores.clear();
+  options.workers = 3;
+  const auto sharing = make_virtual_device(options);
+  CHECK(host_stream(*sharing->create_stream(stream)).pool().workers() == 5);
+  stream.use = StreamUse::compute;
+  CHECK(host_stream(*sharing->create_stream(stream)).pool().workers() == 3);
 }
 
 TEST_CASE("copies take the time of their direction, and no byte is lost") {

@@ -132,10 +132,29 @@ DeviceKeys parse_keys(std::string_view text, DeviceKind kind, std::string_view i
   return keys;
 }
 
+/// Takes the "1" or the "1:" of a NUMA node off the front of what follows "host:". kAllNodes if keys
+/// stand there.
+int take_node(std::string_view& rest, std::string_view whole) {
+  const size_t end = std::min(rest.find(':'), rest.size());
+  const std::string_view first = rest.substr(0, end);
+  if (first.find_first_not_of("0123456789") != std::string_view::npos || first.empty()) {
+    return kAllNodes;
+  }
+  const auto number = parse_count(first);
+  if (!number || *number > kMostNumber) {
+    refuse(whole, fmt::format("expected host:N, N from 0 to {}", kMostNumber));
+  }
+  const bool has_keys = end < rest.size();
+  rest.remove_prefix(has_keys ? end + 1 : end);
+  if (has_keys && rest.empty()) refuse(whole, "expected key=value behind the last colon");
+  return static_cast<int>(*number);
+}
+
 DeviceItem parse_item(std::string_view text, std::string_view whole) {
   DeviceItem item;
   if (text == "auto" || text == "host") {
     item.kind = text == "auto" ? DeviceKind::automatic : DeviceKind::host;
+    if (item.kind == DeviceKind::host) item.number = kAllNodes;
   } else if (text.starts_with("cuda:")) {
     const auto number = parse_count(text.substr(5));
     if (!number || *number < 0 || *number > kMostNumber) {
@@ -147,11 +166,12 @@ DeviceItem parse_item(std::string_view text, std::string_view whole) {
     item.kind = DeviceKind::virtual_device;
     if (text != "virtual") item.keys = parse_keys(text.substr(8), item.kind, whole);
   } else if (text.starts_with("host:")) {
-    if (parse_count(text.substr(5))) {
-      refuse(whole, "NUMA nodes as places are not in this version; host means all nodes");
-    }
     item.kind = DeviceKind::host;
-    item.keys = parse_keys(text.substr(5), item.kind, whole);
+    std::string_view rest = text.substr(5);
+    item.number = take_node(rest, whole);
+    if (!rest.empty() || item.number == kAllNodes) {
+      item.keys = parse_keys(rest, item.kind, whole);
+    }
   } else {
     refuse(whole, "expected auto, host, cuda:N or virtual[:key=value/...]");
   }
@@ -162,9 +182,17 @@ DeviceItem parse_item(std::string_view text, std::string_view whole) {
 void check_together(const std::vector<DeviceItem>& items) {
   std::map<std::string, double> roots;
   std::vector<std::string> names;
+  const auto is_whole_host = [](const DeviceItem& item) {
+    return item.kind == DeviceKind::host && item.number == kAllNodes;
+  };
+  const bool all_nodes = std::any_of(items.begin(), items.end(), is_whole_host);
   for (const DeviceItem& item : items) {
     if (item.kind == DeviceKind::automatic && items.size() > 1) {
       throw usage_error("auto stands alone; name the devices instead");
+    }
+    if (all_nodes && item.kind == DeviceKind::host && !is_whole_host(item)) {
+      throw usage_error("host and {}: host means all NUMA nodes; list host or its nodes",
+                        item.name());
     }
     const std::string name = item.name();
     if (std::find(names.begin(), names.end(), name) != names.end()) {
@@ -196,7 +224,7 @@ void check_together(const std::vector<DeviceItem>& items) {
 std::string DeviceItem::name() const {
   switch (kind) {
     case DeviceKind::automatic: return "auto";
-    case DeviceKind::host: return "host";
+    case DeviceKind::host: return number == kAllNodes ? "host" : "host:" + std::to_string(number);
     case DeviceKind::cuda: return "cuda:" + std::to_string(number);
     case DeviceKind::virtual_device: return "virtual:" + std::to_string(number);
   }
@@ -222,23 +250,57 @@ std::vector<DeviceItem> parse_device_list(std::string_view text) {
   return items;
 }
 
-VirtualShares share_host(std::span<const DeviceItem> items, std::vector<int> cpus) {
-  VirtualShares shares;
+namespace {
+
+std::map<std::string, std::shared_ptr<RootComplex>> roots_of(std::span<const DeviceItem> items) {
   std::map<std::string, std::shared_ptr<RootComplex>> roots;
   for (const DeviceItem& item : items) {
     const DeviceKeys& keys = item.keys;
-    if (!keys.root.empty() && keys.root_bandwidth > 0) {
-      roots.try_emplace(keys.root, std::make_shared<RootComplex>(keys.root_bandwidth));
-    }
+    if (keys.root.empty() || keys.root_bandwidth <= 0) continue;
+    roots.try_emplace(keys.root, std::make_shared<RootComplex>(keys.root_bandwidth));
   }
-  const size_t all = cpus.size();
-  const DeviceItem* host = nullptr;
+  return roots;
+}
+
+/// Workers that are not given away yet, each with a CPU of its own or none with one.
+class WorkersLeft {
+ public:
+  WorkersLeft(std::vector<int> cpus, int workers) : cpus_(std::move(cpus)) {
+    count_ = workers > 0 ? static_cast<size_t>(workers) : cpus_.size();
+    if (count_ > cpus_.size()) cpus_.clear();
+    if (!cpus_.empty()) cpus_.resize(count_);
+  }
+  size_t count() const { return count_; }
+  /// The CPUs of the last `n` workers, in order.
+  std::vector<int> take(size_t n) {
+    count_ -= n;
+    if (cpus_.empty()) return {};
+    const std::vector<int> taken(cpus_.end() - static_cast<std::ptrdiff_t>(n), cpus_.end());
+    cpus_.resize(count_);
+    return taken;
+  }
+
+ private:
+  std::vector<int> cpus_;  // one per worker; empty: unbound
+  size_t count_ = 0;
+};
+
+}  // namespace
+
+VirtualShares share_host(std::span<const DeviceItem> items, std::vector<int> cpus, int workers) {
+  VirtualShares shares;
+  const auto roots = roots_of(items);
+  const auto fabric = std::make_shared<Fabric>();
+  WorkersLeft left(std::move(cpus), workers);
+  const size_t all = left.count();
+  size_t of_host = 0;  // what it asks for
   for (const DeviceItem& item : items) {
-    if (item.kind == DeviceKind::host) host = &item;
-    if (item.kind != DeviceKind::virtual_device) continue;
     const DeviceKeys& keys = item.keys;
+    if (item.kind == DeviceKind::host) of_host += static_cast<size_t>(keys.cores);
+    if (item.kind != DeviceKind::virtual_device) continue;
     VirtualOptions& device = shares.devices.emplace_back();
     device.name = item.name();
+    device.fabric = fabric;
     if (keys.memory > 0) device.memory = keys.memory;
     device.h2d = keys.h2d;
     device.d2h = keys.d2h;
@@ -246,28 +308,22 @@ VirtualShares share_host(std::span<const DeviceItem> items, std::vector<int> cpu
     if (!keys.root.empty()) device.root = roots.at(keys.root);
     const auto own = static_cast<size_t>(keys.cores);
     if (own == 0) continue;
-    if (own >= cpus.size()) {
+    if (own >= left.count()) {
       throw usage_error(
           "{}: the virtual devices ask for all cores ({}); leave the host at least one",
           spelled(Setting::devices), counted(static_cast<int64_t>(all), "core"));
     }
-    device.cores.assign(cpus.end() - static_cast<std::ptrdiff_t>(own), cpus.end());
-    cpus.resize(cpus.size() - own);
+    device.workers = keys.cores;
+    device.cores = left.take(own);
   }
-  if (host != nullptr && host->keys.cores > 0) {
-    const auto own = static_cast<size_t>(host->keys.cores);
-    if (cpus.empty()) {
-      throw usage_error("{}: cores= of the host needs a core for each worker; use fewer workers",
-                        spelled(Setting::devices));
-    }
-    if (own > cpus.size()) {
-      throw usage_error("{}: the host asks for {}, but has {}; ask for fewer",
-                        spelled(Setting::devices), counted(host->keys.cores, "core"),
-                        std::to_string(cpus.size()));
-    }
-    cpus.resize(own);
+  if (of_host > left.count()) {
+    throw usage_error("{}: the host asks for {}, but has {}; ask for fewer",
+                      spelled(Setting::devices), counted(static_cast<int64_t>(of_host), "core"),
+                      std::to_string(left.count()));
   }
-  shares.host_cpus = std::move(cpus);
+  if (of_host > 0) left.take(left.count() - of_host);
+  shares.host_workers = static_cast<int>(left.count());
+  shares.host_cpus = left.take(left.count());
   return shares;
 }
 

@@ -28,29 +28,39 @@ struct DeviceKeys {
   double root_bandwidth = 0;      // bytes per second, equal for all devices of the root
 };
 
+/// The number of an item `host`: all NUMA nodes.
+inline constexpr int kAllNodes = -1;
+
 struct DeviceItem {
   DeviceKind kind = DeviceKind::host;
-  int number = 0;   // cuda: CUDA's number; virtual: from 0 in the order of the list
+  /// cuda: CUDA's number; virtual: from 0 in the order of the list; host: the system's number of a
+  /// NUMA node, or kAllNodes.
+  int number = 0;
   DeviceKeys keys;  // virtual and host only
-  /// "host", "cuda:1", "virtual:0"; "auto".
+  /// "host", "host:1", "cuda:1", "virtual:0"; "auto".
   std::string name() const;
 };
 
 /// Parses items separated by commas: `auto` (only item), `host[:cores=N/costs=FILE]` (once),
+/// `host:N` with the same keys behind another colon (a NUMA node; each once, never beside `host`),
 /// `cuda:N` (each once) or `virtual[:key=value/key=value...]`. `costs=` is the last key of its item:
 /// everything up to the comma is the path. `3x` before an item repeats it. Never empty. A usage
 /// error names the item and its fault, without the name of the option. Apart from paths, which have
 /// no control characters, an accepted list contains only letters, digits and , : = / . - _ +.
 std::vector<DeviceItem> parse_device_list(std::string_view text);
 
-/// The resources of the virtual devices of a list, and the CPUs that the host keeps.
+/// The resources of the virtual devices of a list, and what the host keeps.
 struct VirtualShares {
   std::vector<VirtualOptions> devices;  // in the order of the list
-  std::vector<int> host_cpus;
+  std::vector<int> host_cpus;           // of its workers; empty: unbound
+  int host_workers = 0;                 // at least one
 };
-/// Gives virtual devices CPUs of their own from the end of `cpus`, one per core, and the host its
-/// own from the front. Devices that name the same root share a root complex. Usage error if no CPU
-/// is left for the host, or fewer than it asks for.
-VirtualShares share_host(std::span<const DeviceItem> items, std::vector<int> cpus);
+/// Gives virtual devices workers of their own, as many as `cores` says, and the host the rest, or
+/// fewer if it has `cores`. If every worker has a CPU, the devices take theirs from the end of
+/// `cpus`, one per core, and the host its own from the front. More `workers` than CPUs share all
+/// CPUs, unbound. `workers` 0: one per CPU. The devices share a fabric, and those that name the same
+/// root share a root complex. Usage error if no worker is left for the host, or fewer than it asks
+/// for.
+VirtualShares share_host(std::span<const DeviceItem> items, std::vector<int> cpus, int workers = 0);
 
 }  // namespace hearth

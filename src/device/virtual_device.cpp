@@ -7,9 +7,9 @@
 #include "base/pool.h"
 #include "base/setting.h"
 #include "device/budget.h"
+#include "device/fabric.h"
 #include "device/host_memory_device.h"
 #include "device/host_stream.h"
-#include "device/memory_map.h"
 
 namespace hearth {
 namespace {
@@ -22,8 +22,8 @@ class VirtualDevice final : public HostMemoryDevice {
   VirtualDevice(const VirtualOptions& options, LinkClock& clock)
       : options_(options),
         clock_(clock),
-        in_(options.h2d),
-        out_(options.d2h),
+        fabric_(options.fabric ? options.fabric : std::make_shared<Fabric>()),
+        number_(fabric_->add({links_of(options), options.root})),
         budget_(std::make_shared<Budget>(options.name,
                                          "raise mem= of the device in " + spelled(Setting::devices),
                                          options.memory)) {}
@@ -34,9 +34,11 @@ class VirtualDevice final : public HostMemoryDevice {
   }
 
   std::optional<LinkRates> link_rates() const override {
-    const RootComplex* root = options_.root.get();
-    return LinkRates{rate_of(in_, root == nullptr ? nullptr : &root->in, latency(true)),
-                     rate_of(out_, root == nullptr ? nullptr : &root->out, latency(false))};
+    LinkRates rates = links_of(options_);
+    if (options_.root == nullptr) return rates;
+    rates.in.bytes_per_s = slower(rates.in.bytes_per_s, options_.root->in.bandwidth());
+    rates.out.bytes_per_s = slower(rates.out.bytes_per_s, options_.root->out.bandwidth());
+    return rates;
   }
 
   std::unique_ptr<Arena> reserve(const std::string& arena, SpaceKind space, size_t bytes) override {
@@ -45,24 +47,25 @@ class VirtualDevice final : public HostMemoryDevice {
 
     struct Memory {
       Arena pages;
-      std::shared_ptr<MemoryMap> map;
-      Memory(Arena p, std::shared_ptr<MemoryMap> m) : pages(std::move(p)), map(std::move(m)) {
-        map->add(pages.data(), pages.size(), 0);
+      std::shared_ptr<Fabric> fabric;
+      Memory(Arena p, std::shared_ptr<Fabric> f, int device)
+          : pages(std::move(p)), fabric(std::move(f)) {
+        fabric->memory().add(pages.data(), pages.size(), device);
       }
-      ~Memory() { map->remove(pages.data()); }
+      ~Memory() { fabric->memory().remove(pages.data()); }
     };
     Arena pages(arena, bytes, budget_->claim(arena, bytes));
-    const int workers = std::max(1, static_cast<int>(options_.cores.size()));
-    pages.touch(Pool(workers, options_.cores));  // as memory of a device, there from the start
-    const auto memory = std::make_shared<Memory>(std::move(pages), map_);
+    pages.touch(Pool(std::max(1, workers()),
+                     options_.cores));  // as memory of a device, there from the start
+    const auto memory = std::make_shared<Memory>(std::move(pages), fabric_, number_);
     return std::make_unique<Arena>(arena, memory->pages.data(), bytes, memory);
   }
 
   std::unique_ptr<Stream> create_stream(const StreamOptions& asked) override {
     StreamOptions options = asked;
-    if (asked.use == StreamUse::compute && !options_.cores.empty()) {
+    if (asked.use == StreamUse::compute && workers() > 0) {
       options.cores = options_.cores;
-      options.workers = static_cast<int>(options_.cores.size());
+      options.workers = workers();
     }
     auto claim =
         budget_->claim("scratch of stream " + options.name, HostStream::memory_bytes(options));
@@ -70,20 +73,15 @@ class VirtualDevice final : public HostMemoryDevice {
   }
 
   void copy(Stream& stream, void* target, const void* source, size_t bytes) override {
-    const bool in = map_->owner(target, bytes) >= 0;
-    if (in == (map_->owner(source, bytes) >= 0)) {  // within the device, or within the host
-      return HostMemoryDevice::copy(stream, target, source, bytes);
-    }
-    Link& link = in ? in_ : out_;
-    Link* shared = options_.root == nullptr ? nullptr
-                   : in                     ? &options_.root->in
-                                            : &options_.root->out;
+    const MemoryMap& memory = fabric_->memory();
+    const LinkPath path = fabric_->path(memory.owner(source, bytes), memory.owner(target, bytes));
+    if (path.count == 0) return HostMemoryDevice::copy(stream, target, source, bytes);
     auto* to = static_cast<std::byte*>(target);
     const auto* from = static_cast<const std::byte*>(source);
-    double at = clock_.now() + latency(in);
+    double at = clock_.now() + path.latency;
     for (size_t begin = 0; begin < bytes; begin += kPiece) {
       const size_t n = std::min(kPiece, bytes - begin);
-      const double end = std::max(link.book(at, n), shared != nullptr ? shared->book(at, n) : at);
+      const double end = path.book(at, n);
       HostMemoryDevice::copy(stream, to + begin, from + begin, n);
       clock_.sleep_until(end);
       at = end;
@@ -91,22 +89,23 @@ class VirtualDevice final : public HostMemoryDevice {
   }
 
  private:
-  double latency(bool in) const {
-    return in || options_.d2h_latency < 0 ? options_.latency : options_.d2h_latency;
+  /// Of compute streams; 0: as they ask for.
+  int workers() const {
+    return options_.workers > 0 ? options_.workers : static_cast<int>(options_.cores.size());
   }
-  /// Of a link that has `shared`, where there is one, to itself.
-  LinkRate rate_of(const Link& link, const Link* shared, double latency) const {
-    double rate = link.bandwidth();
-    const double most = shared == nullptr ? 0 : shared->bandwidth();
-    if (most > 0) rate = rate > 0 ? std::min(rate, most) : most;
-    return {rate, latency};
+  static LinkRates links_of(const VirtualOptions& o) {
+    return {{o.h2d, o.latency}, {o.d2h, o.d2h_latency < 0 ? o.latency : o.d2h_latency}};
+  }
+  /// Of two limits in bytes per second; 0: none.
+  static double slower(double a, double b) {
+    return a > 0 && b > 0 ? std::min(a, b) : std::max(a, b);
   }
 
   const VirtualOptions options_;
   LinkClock& clock_;
-  Link in_, out_;
+  const std::shared_ptr<Fabric> fabric_;
+  const int number_;  // in the fabric
   const std::shared_ptr<Budget> budget_;
-  const std::shared_ptr<MemoryMap> map_ = std::make_shared<MemoryMap>();
 };
 
 }  // namespace

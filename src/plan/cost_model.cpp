@@ -155,7 +155,9 @@ Trace predicted_trace(const Schedule& schedule, std::span<const BatchWork> batch
         task.micro_batch >= 0 ? batches[static_cast<size_t>(task.micro_batch)] : BatchWork{};
     const double begin = now;
     now += task_cost(schedule, task, batch, spec, table, rates).total_s();
-    trace.push_back({static_cast<TaskId>(t), begin, now});
+    const bool is_copy = task.kind == TaskKind::copy;
+    const double bytes = is_copy ? bytes_of(task.uses.front().port, batch.tokens) : 0;
+    trace.push_back({static_cast<TaskId>(t), begin, now, static_cast<uint64_t>(bytes)});
   }
   return trace;
 }

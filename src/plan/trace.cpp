@@ -3,17 +3,42 @@
 #include "base/json.h"
 
 namespace hearth {
+namespace {
 
-std::string chrome_trace(const Schedule& schedule, const Trace& trace) {
+/// The name of a process or a thread.
+Json name_event(const char* kind, Place place, size_t stream, const std::string& name) {
+  Json event;
+  event["name"] = kind;
+  event["ph"] = "M";
+  event["pid"] = static_cast<int64_t>(place);
+  event["tid"] = static_cast<int64_t>(stream);
+  event["args"]["name"] = name;
+  return event;
+}
+
+}  // namespace
+
+std::string link_name(Place from, Place to, std::span<const std::string> places) {
+  return places[static_cast<size_t>(from)] + "->" + places[static_cast<size_t>(to)];
+}
+
+std::string link_name(const Schedule& schedule, const Task& copy,
+                      std::span<const std::string> places) {
+  const auto place_of = [&](const BufferUse& use) {
+    return schedule.buffers[static_cast<size_t>(use.buffer)].place;
+  };
+  return link_name(place_of(copy.uses.front()), place_of(copy.uses.back()), places);
+}
+
+std::string chrome_trace(const Schedule& schedule, const Trace& trace,
+                         std::span<const std::string> places) {
   JsonArray events;
+  for (size_t place = 0; place < places.size(); ++place) {
+    events.push_back(name_event("process_name", static_cast<Place>(place), 0, places[place]));
+  }
   for (size_t s = 0; s < schedule.streams.size(); ++s) {
-    Json name;
-    name["name"] = "thread_name";
-    name["ph"] = "M";
-    name["pid"] = static_cast<int64_t>(schedule.streams[s].place);
-    name["tid"] = static_cast<int64_t>(s);
-    name["args"]["name"] = schedule.streams[s].name;
-    events.push_back(std::move(name));
+    const StreamPlan& stream = schedule.streams[s];
+    events.push_back(name_event("thread_name", stream.place, s, stream.name));
   }
   for (const TaskTime& time : trace) {
     const Task& task = schedule.tasks[static_cast<size_t>(time.task)];
@@ -26,6 +51,12 @@ std::string chrome_trace(const Schedule& schedule, const Trace& trace) {
     event["ts"] = time.begin * 1e6;
     event["dur"] = (time.end - time.begin) * 1e6;
     event["args"]["task"] = static_cast<int64_t>(time.task);
+    if (task.kind == TaskKind::copy) {
+      event["args"]["link"] = link_name(schedule, task, places);
+      event["args"]["bytes"] = time.bytes;
+      event["args"]["block"] = nullptr;  // copies of this version carry values
+      event["args"]["value"] = info_of(task.uses.front().port.value).name;
+    }
     events.push_back(std::move(event));
   }
   Json document;

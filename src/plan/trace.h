@@ -1,6 +1,9 @@
-// The timeline of a schedule, in Chrome's trace event format (chrome://tracing, Perfetto).
+// The timeline of a schedule, executed or predicted, in Chrome's trace event format
+// (chrome://tracing, Perfetto).
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,10 +16,21 @@ struct TaskTime {
   TaskId task = 0;
   double begin = 0;
   double end = 0;
+  uint64_t bytes = 0;  // of a copy: its payload
+  double cpu_s = 0;    // seconds of workers on the host's cores, summed; 0 if predicted
 };
 using Trace = std::vector<TaskTime>;
 
+/// "FROM->TO" by names of places. `places`: the host, then the devices.
+std::string link_name(Place from, Place to, std::span<const std::string> places);
+/// The link that a copy uses.
+std::string link_name(const Schedule& schedule, const Task& copy,
+                      std::span<const std::string> places);
+
 /// The JSON document: one complete event per task, one process per place, one thread per stream.
-std::string chrome_trace(const Schedule& schedule, const Trace& trace);
+/// The category is the kind of the task. A copy names its link, its bytes, and the block or the
+/// value that it carries.
+std::string chrome_trace(const Schedule& schedule, const Trace& trace,
+                         std::span<const std::string> places);
 
 }  // namespace hearth

@@ -10,6 +10,12 @@ Json object_of(const std::map<std::string, T>& values) {
   return Json(std::move(object));
 }
 
+/// Of one device a number, of several an object.
+Json bytes_of(const std::map<std::string, uint64_t>& devices) {
+  if (devices.size() > 1) return object_of(devices);
+  return Json(devices.empty() ? uint64_t{0} : devices.begin()->second);
+}
+
 }  // namespace
 
 Json to_json(const StepMetrics& metrics) {
@@ -27,9 +33,12 @@ Json to_json(const StepMetrics& metrics) {
       {"tokens_per_s", metrics.tokens_per_s},
       {"bound_pct", metrics.bound_pct},
       {"peak_rss_bytes", metrics.peak_rss_bytes},
-      {"peak_device_bytes", metrics.peak_device_bytes},
+      {"peak_device_bytes", bytes_of(metrics.peak_device_bytes)},
       {"bytes", object_of(metrics.bytes)},
       {"busy", object_of(metrics.busy)},
+      {"limit", metrics.limit},
+      {"stall_s", object_of(metrics.stall_s)},
+      {"cpu_s", object_of(metrics.cpu_s)},
       {"expert_load", Json(std::move(expert_load))},
       {"expert_hit_rate", nullptr},  // of an expert cache: none here
   };

@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kBuckets = 500;      // two pixels each in the widest chart
 constexpr int64_t kHeatBuckets = 120;  // columns of the heat map
 constexpr int64_t kMostSteps = 99'999'999;
-constexpr size_t kMostLayers = 1024, kMostResources = 64, kMostNotFinite = 500;
+constexpr size_t kMostLayers = 1024, kMostResources = 512, kMostNotFinite = 500;
 
 int64_t count_of(double value) {
   return value >= 0 && value < 0x1p62 ? static_cast<int64_t>(value) : 0;
@@ -23,6 +23,12 @@ int64_t count_of(double value) {
 void refuse_many(size_t count, size_t most, const char* what) {
   if (count > most) {
     throw input_error(std::string("more than ") + std::to_string(most) + " " + what);
+  }
+}
+
+void add_all(const StepLine::Named& values, std::map<std::string, double>& sums) {
+  for (const auto& [name, value] : values) {
+    if (std::isfinite(value)) sums[name] += value;
   }
 }
 
@@ -61,9 +67,15 @@ void take(MetricsHistory& history, const StepAxis& heat, const StepLine& line) {
   for (const auto& [name, seconds] : line.busy) {
     history.busy.try_emplace(name, history.axis)
         .first->second.add(step, 100 * seconds / line.time_s);
-    if (std::isfinite(seconds)) history.busy_s[name] += seconds;
   }
+  add_all(line.busy, history.busy_s);
+  add_all(line.stall_s, history.stall_s);
+  add_all(line.cpu_s, history.cpu_s);
+  if (!line.limit.empty()) ++history.limits[line.limit];
   refuse_many(history.busy.size(), kMostResources, "resources in busy");
+  refuse_many(history.stall_s.size(), kMostResources, "resources in stall_s");
+  refuse_many(history.cpu_s.size(), kMostResources, "kinds in cpu_s");
+  refuse_many(history.limits.size(), kMostResources, "resources in limit");
   refuse_many(line.expert_load.size(), kMostLayers, "layers in expert_load");
   while (history.expert_load.size() < line.expert_load.size()) {
     history.expert_load.emplace_back(heat);

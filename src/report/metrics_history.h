@@ -18,8 +18,10 @@ struct MetricsHistory {
   int64_t last_step = 0;
 
   Series loss, aux_loss, z_loss, grad_norm, lr, tokens_per_s, bound_pct;
-  std::map<std::string, Series> busy;  // by resource, in percent of the step's time
-  std::map<std::string, double> busy_s;
+  std::map<std::string, Series> busy;             // by resource, in percent of the step's time
+  std::map<std::string, double> busy_s, stall_s;  // by resource, in all
+  std::map<std::string, int64_t> limits;          // by resource: steps that it bounded
+  std::map<std::string, double> cpu_s;            // of workers, by what they did
   std::vector<Series> expert_load;  // by MoE layer: tokens of the busiest expert / mean
 
   std::optional<double> first_loss, last_loss;  // of the first and last step with a finite loss

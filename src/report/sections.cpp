@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "base/counted.h"
 #include "report/html.h"
@@ -88,6 +89,27 @@ std::string evaluations_section(const RunHistory& run) {
          th("perplexity") + "</tr></thead><tbody>" + rows + "</tbody></table></section>\n";
 }
 
+/// "Bounded by cpu in 12 steps, by host->cuda:0 in 8 steps." The most frequent comes first.
+static std::string limits_text(const MetricsHistory& m) {
+  std::vector<std::pair<std::string, int64_t>> limits(m.limits.begin(), m.limits.end());
+  std::ranges::stable_sort(limits, std::greater(), &std::pair<std::string, int64_t>::second);
+  std::string text;
+  for (const auto& [name, steps] : limits) {
+    text += (text.empty() ? "Bounded by <code>" : ", by <code>") + escaped(name) + "</code> in " +
+            plural_text(steps, "step");
+  }
+  return text.empty() ? "" : "<p>" + text + ".</p>";
+}
+
+/// "Workers, summed: products 12 s, sweeps 3 s, waiting 1 s."
+static std::string workers_text(const MetricsHistory& m) {
+  std::string text;
+  for (const auto& [kind, seconds] : m.cpu_s) {
+    text += (text.empty() ? "" : ", ") + escaped(kind) + " " + duration_text(seconds);
+  }
+  return text.empty() ? "" : "<p>Workers, summed: " + text + ".</p>";
+}
+
 std::string resources_section(const RunHistory& run) {
   const MetricsHistory& m = run.metrics;
   if (m.busy_s.empty() || m.time_s <= 0) return "";
@@ -95,7 +117,8 @@ std::string resources_section(const RunHistory& run) {
   for (const auto& [name, seconds] : m.busy_s) {
     const double percent = 100 * seconds / m.time_s;
     rows += "<tr><th scope=\"row\">" + escaped(name) + bar_html(0, percent, 100) + "</th><td>" +
-            duration_text(seconds) + "</td><td>" + percent_text(percent) + "</td></tr>";
+            duration_text(seconds) + "</td><td>" + percent_text(percent) + "</td><td>" +
+            (m.stall_s.contains(name) ? duration_text(m.stall_s.at(name)) : "") + "</td></tr>";
   }
   const auto predicted = run.planned("time_s"), measured = run.planned("measured_time_s");
   std::string plan;
@@ -110,8 +133,9 @@ std::string resources_section(const RunHistory& run) {
   return "<section class=\"card\"><h2>Time by resource</h2><p>Steps took " +
          duration_text(m.time_s) +
          " in all. Resources work at the same time, so their shares need not add up to 100 %.</p>" +
-         plan + "<table class=\"memory\"><thead><tr>" + th("resource") + th("busy") +
-         th("of the steps") + "</tr></thead><tbody>" + rows + "</tbody></table></section>\n";
+         plan + limits_text(m) + workers_text(m) + "<table class=\"memory\"><thead><tr>" +
+         th("resource") + th("busy") + th("of the steps") + th("waited") + "</tr></thead><tbody>" +
+         rows + "</tbody></table></section>\n";
 }
 
 std::string memory_section(const RunHistory& run) {

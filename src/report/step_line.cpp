@@ -35,11 +35,24 @@ double StepLine::*member_of(std::string_view key) {
   return nullptr;
 }
 
+StepLine::Named* named_of(std::string_view key, StepLine& line) {
+  if (key == "busy") return &line.busy;
+  if (key == "stall_s") return &line.stall_s;
+  if (key == "cpu_s") return &line.cpu_s;
+  return nullptr;
+}
+
+/// Of one device a number, of several an object.
+constexpr std::string_view kDeviceBytes = "peak_device_bytes";
+
 void clear(StepLine& line) {
   line.step = 0;
   for (const Field& field : kNumbers) line.*field.member = StepLine::kNone;
   line.is_finite = true;
   line.busy.clear();
+  line.stall_s.clear();
+  line.cpu_s.clear();
+  line.limit.clear();
   line.expert_load.clear();
 }
 
@@ -126,24 +139,30 @@ class Scanner {
         if (!number(value, is_null)) return false;
         if (key == "expert_load") line.expert_load.push_back(value);
       } while (take(','));
-      return take(']') && !member_of(key) && key != "busy";
+      return take(']') && !member_of(key) && !named_of(key, line);
     }
     if (take('{')) {
+      if (key == kDeviceBytes) line.peak_device_bytes = 0;
       if (take('}')) return true;
+      StepLine::Named* const named = named_of(key, line);
       do {
         std::string_view name;
         if (!string(name) || !take(':') || !number(value, is_null)) return false;
-        if (key == "busy") line.busy.emplace_back(name, value);
+        if (named) named->emplace_back(name, value);
+        if (key == kDeviceBytes) line.peak_device_bytes += value;
       } while (take(','));
-      return take('}') && !member_of(key) && key != "expert_load";
+      return take('}') && (!member_of(key) || key == kDeviceBytes) && key != "expert_load";
     }
+    const bool is_number = !named_of(key, line) && key != "expert_load";
     if (at_ < end_ && *at_ == '"') {
-      std::string_view ignored;
-      return string(ignored) && !member_of(key) && key != "busy" && key != "expert_load";
+      std::string_view text;
+      if (!string(text) || member_of(key) || !is_number) return false;
+      if (key == "limit") line.limit = text;
+      return true;
     }
     if (!number(value, is_null)) return false;
     set(line, key, value, is_null);
-    return is_null || (key != "busy" && key != "expert_load");
+    return is_null || is_number;
   }
 
   const char* at_;
@@ -169,11 +188,18 @@ void read_tree(const Json& json, const std::string& path, int64_t number, StepLi
   for (const auto& [key, value] : json.as_object()) {
     if (key == "step") {
       line.step = value.is_signed() ? value.as_int() : 0;
-    } else if (key == "busy" && !value.is_null()) {
-      if (!value.is_object()) refuse(path, number, "busy: expected an object");
+    } else if (StepLine::Named* const named = named_of(key, line); named && !value.is_null()) {
+      if (!value.is_object()) refuse(path, number, key + ": expected an object");
       for (const auto& [name, seconds] : value.as_object()) {
-        line.busy.emplace_back(name, number_of(seconds, key, path, number));
+        named->emplace_back(name, number_of(seconds, key, path, number));
       }
+    } else if (key == kDeviceBytes && value.is_object()) {
+      line.peak_device_bytes = 0;
+      for (const auto& [name, bytes] : value.as_object()) {
+        line.peak_device_bytes += number_of(bytes, key, path, number);
+      }
+    } else if (key == "limit") {
+      if (value.is_string()) line.limit = value.as_string();
     } else if (key == "expert_load" && !value.is_null()) {
       if (!value.is_array()) refuse(path, number, "expert_load: expected an array");
       for (const Json& load : value.as_array()) {

@@ -17,9 +17,12 @@ struct StepLine {
   int64_t step = 0;
   double loss = kNone, aux_loss = kNone, z_loss = kNone, grad_norm = kNone, lr = kNone;
   double tokens = kNone, trained_tokens = kNone, time_s = kNone, tokens_per_s = kNone;
-  double bound_pct = kNone, peak_rss_bytes = kNone, peak_device_bytes = kNone;
-  bool is_finite = true;  // neither loss nor gradient norm is null
-  std::vector<std::pair<std::string, double>> busy;
+  double bound_pct = kNone, peak_rss_bytes = kNone;
+  double peak_device_bytes = kNone;  // of all devices
+  bool is_finite = true;             // neither loss nor gradient norm is null
+  using Named = std::vector<std::pair<std::string, double>>;
+  Named busy, stall_s, cpu_s;
+  std::string limit;  // empty if there is none
   std::vector<double> expert_load;
 };
 

@@ -8,8 +8,6 @@
 #include <optional>
 #include <unordered_map>
 
-#include "runtime/stream_threads.h"
-
 namespace hearth {
 
 namespace {
@@ -60,9 +58,9 @@ std::vector<std::vector<TaskId>> waits_of(const Schedule& s) {
   return waits;
 }
 
-/// Begin and end of the tasks of a run, in seconds from its start. On devices whose work is done when
-/// a call returns, the times are the host clock's. On other devices they come from events, which are
-/// read after the run.
+/// Begin and end of the tasks of a run, in seconds from its start, with what copies carried and what
+/// workers computed. On devices whose work is done when a call returns, the times are the host
+/// clock's. On other devices they come from events, which are read after the run.
 class TaskTimes {
  public:
   TaskTimes(const Schedule& schedule, const ExecutorParts& parts, const Workspace& workspace)
@@ -82,10 +80,18 @@ class TaskTimes {
       base.at = parts_.clock.now() - start_;
     }
   }
-  void begin(TaskId id) { mark(id, times_[static_cast<size_t>(id)].begin); }
-  void end(TaskId id) {
-    mark(id, times_[static_cast<size_t>(id)].end);
-    times_[static_cast<size_t>(id)].ran = true;
+  void begin(TaskId id) {
+    Times& times = times_[static_cast<size_t>(id)];
+    times.cpu_s = -stream_of(id).busy_seconds();
+    mark(id, times.begin);
+  }
+  /// `bytes`: what a copy carried.
+  void end(TaskId id, uint64_t bytes) {
+    Times& times = times_[static_cast<size_t>(id)];
+    mark(id, times.end);
+    times.cpu_s += stream_of(id).busy_seconds();
+    times.bytes = bytes;
+    times.ran = true;
   }
 
   /// The tasks that ran, sorted by begin.
@@ -95,8 +101,8 @@ class TaskTimes {
       Times& times = times_[t];
       if (!times.ran) continue;
       const Place place = schedule_.tasks[t].place;
-      result.push_back(
-          {static_cast<TaskId>(t), resolve(times.begin, place), resolve(times.end, place)});
+      result.push_back({static_cast<TaskId>(t), resolve(times.begin, place),
+                        resolve(times.end, place), times.bytes, times.cpu_s});
       times.ran = false;
     }
     std::sort(result.begin(), result.end(),
@@ -112,9 +118,15 @@ class TaskTimes {
   using Base = Mark;
   struct Times {
     Mark begin, end;
+    uint64_t bytes = 0;
+    double cpu_s = 0;
     bool ran = false;
   };
 
+  Stream& stream_of(TaskId id) const {
+    const Task& task = schedule_.tasks[static_cast<size_t>(id)];
+    return *workspace_.streams[static_cast<size_t>(task.stream)];
+  }
   Device& device(Place place) const { return parts_.places[static_cast<size_t>(place)].device; }
   void mark(TaskId id, Mark& mark) {
     const Task& task = schedule_.tasks[static_cast<size_t>(id)];
@@ -127,7 +139,7 @@ class TaskTimes {
     } else {
       mark.event = device(task.place).create_event(true);
     }
-    device(task.place).record(*mark.event, *workspace_.streams[static_cast<size_t>(task.stream)]);
+    device(task.place).record(*mark.event, stream_of(id));
   }
   double resolve(Mark& mark, Place place) {
     if (!mark.event) return mark.at;
@@ -204,7 +216,6 @@ struct Executor::Impl {
   std::vector<std::vector<TaskId>> waits;      // of each task
   std::vector<std::unique_ptr<Event>> events;  // of tasks that others wait for
   std::vector<std::vector<TaskId>> by_stream;
-  StreamThreads threads;
   TaskTimes times;
   Pacer pacer;
 
@@ -215,7 +226,6 @@ struct Executor::Impl {
         waits(waits_of(s)),
         events(s.tasks.size()),
         by_stream(s.streams.size()),
-        threads(s.streams.size()),
         times(s, parts, parts.workspace),
         pacer(s, costs_of(parts), p.spec, p.table, p.clock) {
     HEARTH_CHECK(s.arena_bytes.size() <= p.places.size() &&
@@ -251,13 +261,14 @@ struct Executor::Impl {
     return *parts.workspace.streams[static_cast<size_t>(task.stream)];
   }
 
-  /// Runs the task, and holds it if its place is paced.
-  void run_in_time(TaskId id, std::span<const BatchShape> batches) {
+  /// Runs the task, and holds it if its place is paced. Returns the bytes of a copy.
+  uint64_t run_in_time(TaskId id, std::span<const BatchShape> batches) {
     if (!pacer.paces(id)) return run_task(id, batches);
     const double begin = parts.clock.now();
-    run_task(id, batches);
+    const uint64_t bytes = run_task(id, batches);
     const auto index = static_cast<size_t>(id);
     pacer.hold(id, begin, batch_of(schedule.tasks[index], batches), ports[index]);
+    return bytes;
   }
 
   static BatchShape batch_of(const Task& task, std::span<const BatchShape> batches) {
@@ -277,7 +288,8 @@ struct Executor::Impl {
     return {begin * row, (end - begin) * row};
   }
 
-  void run_task(TaskId id, std::span<const BatchShape> batches) const {
+  /// Returns the bytes of a copy.
+  uint64_t run_task(TaskId id, std::span<const BatchShape> batches) const {
     const auto index = static_cast<size_t>(id);
     const Task& task = schedule.tasks[index];
     const BatchShape batch = batch_of(task, batches);
@@ -285,9 +297,9 @@ struct Executor::Impl {
     const std::vector<BoundPort>& bound = ports[index];
     if (task.kind == TaskKind::copy) {
       const auto [begin, bytes] = copied_range(task, bound, batch.tokens);
-      if (bytes == 0) return;
+      if (bytes == 0) return 0;
       device_of(task).copy(stream_of(task), bound[1].data + begin, bound[0].data + begin, bytes);
-      return;
+      return bytes;
     }
     const BodyContext context{parts.places[static_cast<size_t>(task.place)].ops,
                               stream_of(task),
@@ -303,6 +315,7 @@ struct Executor::Impl {
                               task.place,
                               task.experts};
     body_of(task.kind).run(context);
+    return 0;
   }
 };
 
@@ -367,8 +380,8 @@ bool Executor::run(std::span<const BatchShape> batches, const RunOptions& option
       if (update) fate.begin_updates();
       if (!ended && !fate.abandoned()) {
         if (options.trace != nullptr) impl.times.begin(id);
-        impl.run_in_time(id, batches);
-        if (options.trace != nullptr) impl.times.end(id);
+        const uint64_t bytes = impl.run_in_time(id, batches);
+        if (options.trace != nullptr) impl.times.end(id, bytes);
         if (poison) poison->after(task, [&](BufferId b) { return impl.address(b); });
       }
       if (event != nullptr) device.record(*event, stream);
@@ -393,7 +406,7 @@ bool Executor::run(std::span<const BatchShape> batches, const RunOptions& option
     impl.times.start();
   }
   if (options.order.empty()) {
-    impl.threads.run([&](size_t s) {
+    impl.parts.workspace.threads->run(schedule.streams.size(), [&](size_t s) {
       for (const TaskId id : impl.by_stream[s]) run_one(id);
       finish_stream(s);
     });

@@ -1,8 +1,8 @@
-// Runs a schedule. Each stream has one thread, which runs the stream's tasks in order. Before each
-// task the stream waits for the task's dependencies on other streams. The thread calls the body or
-// makes the copy, and records the trace. At a place with a cost table, it then waits until the
-// table's time is over (runtime/pacer.h). The executor knows neither the planner nor the kinds of
-// devices.
+// Runs a schedule. Each stream has one thread of the workspace, which runs the stream's tasks in
+// order. Before each task the stream waits for the task's dependencies on other streams. The thread
+// calls the body or makes the copy, and records the trace. At a place with a cost table, it then
+// waits until the table's time is over (runtime/pacer.h). The executor knows neither the planner nor
+// the kinds of devices.
 #pragma once
 
 #include <functional>

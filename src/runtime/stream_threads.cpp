@@ -1,5 +1,7 @@
 #include "runtime/stream_threads.h"
 
+#include "base/error.h"
+
 namespace hearth {
 
 StreamThreads::StreamThreads(size_t streams) {
@@ -17,11 +19,14 @@ StreamThreads::~StreamThreads() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void StreamThreads::run(const std::function<void(size_t)>& f) {
+void StreamThreads::run(size_t streams, const std::function<void(size_t)>& f) {
+  HEARTH_CHECK(streams >= 1 && streams <= threads_.size() + 1, "stream threads: too many streams");
+  if (streams == 1) return f(0);
   {
     const std::lock_guard lock(mutex_);
     work_ = &f;
-    running_ = threads_.size();
+    streams_ = streams;
+    running_ = streams - 1;
     ++round_;
   }
   start_.notify_all();
@@ -39,6 +44,7 @@ void StreamThreads::serve(size_t stream) {
       start_.wait(lock, [&] { return ending_ || round_ != seen; });
       if (ending_) return;
       seen = round_;
+      if (stream >= streams_) continue;
       work = work_;
     }
     (*work)(stream);

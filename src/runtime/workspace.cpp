@@ -65,6 +65,7 @@ Workspace make_workspace(std::span<Device* const> devices, const WorkspaceNeed& 
     }
     workspace.streams.push_back(devices[place]->create_stream(options));
   }
+  workspace.threads = std::make_unique<StreamThreads>(workspace.streams.size());
   return workspace;
 }
 

@@ -1,4 +1,4 @@
-// The memory and streams that the schedules of a run share. Schedules never run at the same time,
+// The memory, streams and threads that the schedules of a run share. Schedules never run at the same time,
 // so each place has one arena, as large as the largest schedule needs.
 #pragma once
 
@@ -9,12 +9,14 @@
 #include "device/device.h"
 #include "plan/schedule.h"
 #include "runtime/stream_team.h"
+#include "runtime/stream_threads.h"
 
 namespace hearth {
 
 struct Workspace {
   std::vector<std::unique_ptr<Arena>> arenas;    // by place; null if no schedule needs one
   std::vector<std::unique_ptr<Stream>> streams;  // one per element of Schedule::streams
+  std::unique_ptr<StreamThreads> threads;        // one per stream
 };
 
 /// What a workspace needs, before it is made.
@@ -26,7 +28,7 @@ struct WorkspaceNeed {
 /// All schedules must be of one run, so that they have the same places.
 WorkspaceNeed workspace_need(std::span<const Schedule* const> schedules);
 
-/// Reserves and touches all memory. `devices` are by place, the host first. If the host cannot
+/// Reserves and touches all memory, and starts the threads. `devices` are by place, the host first. If the host cannot
 /// access a device's memory, the host's arena is pinned. `teams`: of the compute streams of each
 /// place, by lane; places without one have one worker.
 Workspace make_workspace(std::span<Device* const> devices, const WorkspaceNeed& need,

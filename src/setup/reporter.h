@@ -26,9 +26,12 @@ struct StepMetrics {
   double tokens_per_s = 0;
   double bound_pct = 0;  // lower bound of the step's time over the measured time, in percent
   uint64_t peak_rss_bytes = 0;
-  uint64_t peak_device_bytes = 0;
-  std::map<std::string, uint64_t> bytes;  // per link
-  std::map<std::string, double> busy;     // per resource, seconds
+  std::map<std::string, uint64_t> peak_device_bytes;  // by device
+  std::map<std::string, uint64_t> bytes;              // per link
+  std::map<std::string, double> busy;                 // per resource, seconds
+  std::string limit;                                  // the resource that bounded the step
+  std::map<std::string, double> stall_s;  // per resource: seconds in which its work waited
+  std::map<std::string, double> cpu_s;    // workers' seconds: products, sweeps, waiting
   std::vector<double> expert_load;        // per MoE layer: busiest expert / mean
   /// Tasks that took longer than the cost table of their place says; none without a table.
   std::optional<int64_t> paced_late;

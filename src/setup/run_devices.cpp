@@ -134,9 +134,7 @@ ComputePlace virtual_place(const DeviceItem& item, VirtualOptions options,
   ComputePlace place;
   place.costs = tables.of(item);
   if (place.costs) take_links(*place.costs, item.keys, options);
-  if (!options.cores.empty()) {
-    place.teams = {{static_cast<int>(options.cores.size()), options.cores}};
-  }
+  if (options.workers > 0) place.teams = {{options.workers, options.cores}};
   place.device = make_virtual_device(options);
   place.budget.name = place.device->name();
   place.host_reaches = place.device->host_reaches();
@@ -232,6 +230,12 @@ std::vector<Place> ModelPlaces::all() const {
 
 void set_cuda_back_end(const CudaBackEnd& given) { back_end() = given; }
 
+std::vector<std::string> RunDevices::names() const {
+  std::vector<std::string> names;
+  for (const ComputePlace& place : places) names.push_back(place.budget.name);
+  return names;
+}
+
 RunDevices open_devices(const DeviceRequest& request) {
   RunDevices run;
   run.cores = request.cores;
@@ -247,6 +251,10 @@ RunDevices open_devices(const DeviceRequest& request) {
   bool with_host = false;
   for (const DeviceItem& item : items) {
     if (item.kind == DeviceKind::host) {
+      if (item.number != kAllNodes) {
+        throw usage_error("--devices " + item.name() +
+                          ": NUMA nodes as places are not in this version; host means all nodes");
+      }
       with_host = true;
       run.places[kHostPlace].costs = tables.of(item);
     }
@@ -257,12 +265,9 @@ RunDevices open_devices(const DeviceRequest& request) {
     }
   }
   run.planner = &planner_for(request, devices.size());
-  run.workers = request.workers;
-  VirtualShares shares = share_host(items, std::move(run.cores));
+  VirtualShares shares = share_host(items, std::move(run.cores), request.workers);
   run.cores = std::move(shares.host_cpus);
-  if (!run.cores.empty()) {
-    run.workers = std::min(run.workers, static_cast<int>(run.cores.size()));
-  }
+  run.workers = shares.host_workers;
   if (!devices.empty()) run.of_model.dense.clear();
   for (const DeviceItem& item : devices) {
     run.of_model.dense.push_back(static_cast<Place>(run.places.size()));

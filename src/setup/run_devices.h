@@ -47,6 +47,9 @@ struct RunDevices {
 
   /// Compute streams of each of the host's places (PlanInput::host_lanes).
   int32_t host_lanes() const { return static_cast<int32_t>(places[kHostPlace].teams.size()); }
+
+  /// Of the places, in order: "host", "cuda:0".
+  std::vector<std::string> names() const;
 };
 
 /// How the program reaches CUDA, and its op set there. Tests set fakes.

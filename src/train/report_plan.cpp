@@ -13,7 +13,8 @@ PlanReport report_plan(const TrainConfig& options, Reporter& reporter, PlanDetai
   const Plan& plan = run.model.plan;
   if (!config.out.empty()) require_disk(run.model, config, run.steps);
   if (!config.trace.empty() && run.times.known) {
-    write_file_atomically(config.trace, chrome_trace(plan.train->schedule, run.times.trace));
+    write_file_atomically(config.trace, chrome_trace(plan.train->schedule, run.times.trace,
+                                                     run.model.opened->devices.names()));
   }
   PlanReport report{plan.fits(), plan_text(run.model, run.times, detail),
                     plan_json(run.model, run.times, plan.places), ""};

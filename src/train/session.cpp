@@ -6,9 +6,11 @@
 #include <limits>
 
 #include "base/random.h"
+#include "base/stopwatch.h"
 #include "base/system.h"
 #include "budget/plan_time.h"
 #include "budget/schedule_memory.h"
+#include "device/host_stream.h"
 #include "layers/linear.h"
 
 namespace hearth {
@@ -81,9 +83,11 @@ Session::Session(const PlacedModel& model)
   if (plan_.eval) eval_ = std::make_unique<Executor>(with, *plan_.eval);
   if (plan_.decode) decode_ = std::make_unique<Executor>(with, *plan_.decode);
   schedules_bytes_ = resident_bytes() - std::min(resident_bytes(), before);
+  for (size_t at = 1; at < places.size(); ++at) device_bytes_[places[at].budget.name] = 0;
   if (places.size() == 1) return;
   for (const MeasuredArena& arena : measured_memory().arenas) {
-    if (arena.place != kHostPlace) device_bytes_ += arena.bytes;
+    if (arena.place == kHostPlace) continue;
+    device_bytes_[places[static_cast<size_t>(arena.place)].budget.name] += arena.bytes;
   }
 }
 
@@ -115,29 +119,14 @@ MeasuredMemory Session::measured_memory() const {
   return measured;
 }
 
-/// What the copies of a schedule carry for micro-batches of these shapes.
-static std::map<std::string, uint64_t> link_bytes(const Schedule& schedule,
-                                                  const std::vector<BatchShape>& shapes,
-                                                  const std::vector<ComputePlace>& places) {
-  std::map<std::string, uint64_t> links;
-  for (const Task& task : schedule.tasks) {
-    if (task.kind != TaskKind::copy) continue;
-    const auto name_of_place = [&](const BufferUse& use) {
-      const Buffer& buffer = schedule.buffers[static_cast<size_t>(use.buffer)];
-      return places[static_cast<size_t>(buffer.place)].budget.name;
-    };
-    const auto m = static_cast<size_t>(task.micro_batch);
-    const int64_t tokens = task.micro_batch >= 0 ? shapes[m].tokens : schedule.tokens;
-    links[name_of_place(task.uses.front()) + "->" + name_of_place(task.uses.back())] +=
-        task.uses.front().port.bytes(tokens);
+int Session::workers() const {
+  const std::vector<StreamPlan> streams = workspace_need(plan_.schedules()).streams;
+  int workers = 0;
+  for (size_t s = 0; s < streams.size(); ++s) {
+    const auto* host = dynamic_cast<const HostStream*>(workspace_.streams[s].get());
+    if (host != nullptr && streams[s].use == StreamUse::compute) workers += host->pool().workers();
   }
-  return links;
-}
-
-double Session::busy_seconds() const {
-  double sum = 0;
-  for (const auto& stream : workspace_.streams) sum += stream->busy_seconds();
-  return sum;
+  return workers;
 }
 
 void Session::fill_rope(const Executor& executor) {
@@ -203,12 +192,14 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
   options.trace = &trace_;
   options.abandon = hooks.abandon;
   if (hooks.before_update) {
-    options.before_update = [&](const Task& task) { hooks.before_update(views_through(task)); };
+    options.before_update = [&](const Task& task) {
+      const Stopwatch waiting;
+      hooks.before_update(views_through(task));
+      result.save_wait_s += waiting.seconds();
+    };
   }
-  const double busy = busy_seconds();
   if (!train_->run(shapes, options)) return std::nullopt;
-  result.busy_s = busy_seconds() - busy;
-  result.link_bytes = link_bytes(plan_.train->schedule, shapes, opened_.devices.places);
+  result.use = use_of(plan_.train->schedule, trace_, opened_.devices.names());
   for (size_t at = 0; at < opened_.devices.places.size(); ++at) {
     const ComputePlace& place = opened_.devices.places[at];
     if (place.costs) result.paced[place.budget.name] = train_->paced()[at];

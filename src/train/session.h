@@ -12,6 +12,7 @@
 #include "data/samples/sampler.h"
 #include "device/device_memory.h"
 #include "plan/bound.h"
+#include "plan/step_use.h"
 #include "runtime/executor.h"
 
 namespace hearth {
@@ -27,8 +28,8 @@ struct StepResult {
   int64_t trained_tokens = 0;
   std::vector<std::vector<double>> expert_tokens;  // [MoE layer][expert]: tokens
   std::vector<BatchWork> work;                     // per micro-batch
-  double busy_s = 0;                               // compute time, summed over workers
-  std::map<std::string, uint64_t> link_bytes;      // bytes copied, by "FROM->TO" of places
+  StepUse use;                                     // of devices, links and workers
+  double save_wait_s = 0;                          // updates waited for a save
   std::map<std::string, PacedTasks> paced;         // by place; only places with cost tables
 };
 
@@ -91,8 +92,10 @@ class Session {
   /// ids.
   const float* decode(std::span<const int32_t> ids, int64_t past);
 
-  /// Bytes of device memory that the session holds.
-  uint64_t device_bytes() const { return device_bytes_; }
+  /// Bytes of memory that the session holds on each device, by name.
+  const std::map<std::string, uint64_t>& device_bytes() const { return device_bytes_; }
+  /// Workers of all compute streams on the cores of the host.
+  int workers() const;
   /// The memory of the session, as the system counts it.
   MeasuredMemory measured_memory() const;
 
@@ -108,7 +111,6 @@ class Session {
   void fill_rope(const Executor& executor);
   std::vector<std::vector<double>> expert_tokens(const Executor& executor,
                                                  int32_t micro_batches) const;
-  double busy_seconds() const;
   /// Number of views of a component, up to the last tensor that the task updates.
   size_t views_through(const Task& update) const;
 
@@ -132,7 +134,7 @@ class Session {
   std::unique_ptr<Executor> train_, eval_, decode_;
   const Executor* rope_of_ = nullptr;  // executor whose rope tables are in memory
   Trace trace_;
-  uint64_t device_bytes_ = 0;
+  std::map<std::string, uint64_t> device_bytes_;
   uint64_t schedules_bytes_ = 0, read_bytes_ = 0;  // measured
 };
 

@@ -66,6 +66,8 @@ class TrainingRun {
   /// Opens the logs and reports how the run begins. `state`: the state to resume, or null.
   void open_logs(const SavedState* state);
   void count(const StepResult& result, const std::vector<MicroBatch>& batches);
+  /// Sets busy, limit, stall_s and cpu_s.
+  void record_use(const StepResult& result, StepMetrics& metrics);
   void count_skipped(const StepMetrics& metrics);
   /// The facts of the verdict, without measured memory.
   RunFacts examine();

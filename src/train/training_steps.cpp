@@ -64,13 +64,13 @@ void TrainingRun::record(const StepResult& result) {
   m.bound_pct = 100 * bound.total_s() / m.time_s;
   m.peak_rss_bytes = peak_resident_bytes();
   m.peak_device_bytes = session_->device_bytes();
-  m.bytes = result.link_bytes;
+  m.bytes = result.use.bytes;
   for (const auto& [place, tasks] : result.paced) {
     m.paced_late = m.paced_late.value_or(0) + tasks.late;
     m.paced_late_s[place] = tasks.late_s;
     paced_[place] += tasks;
   }
-  m.busy = {{"cpu", result.busy_s}, {"io", log_s_ + saves_->take_seconds()}};
+  record_use(result, m);
   ++steps_here_;
   step_seconds_ += m.time_s;
   best_step_s_ = steps_here_ == 1 ? m.time_s : std::min(best_step_s_, m.time_s);
@@ -88,6 +88,20 @@ void TrainingRun::record(const StepResult& result) {
   log_s_ = writing.seconds();
   reporter_.step(m, *run_.steps);
   if (m.skipped) count_skipped(m);
+}
+
+void TrainingRun::record_use(const StepResult& result, StepMetrics& m) {
+  const StepUse& use = result.use;
+  m.limit = use.limit();
+  if (result.save_wait_s > use.busy.at(m.limit)) m.limit = "io";
+  m.busy = use.busy;
+  m.busy[kCpu] = use.products_s + use.sweeps_s;
+  m.busy["io"] = log_s_ + saves_->take_seconds();
+  m.stall_s = use.stall;
+  m.stall_s["io"] = result.save_wait_s;
+  const double idle = session_->workers() * m.time_s - m.busy[kCpu];
+  m.cpu_s = {
+      {"products", use.products_s}, {"sweeps", use.sweeps_s}, {"waiting", std::max(0.0, idle)}};
 }
 
 void TrainingRun::count_skipped(const StepMetrics& m) {

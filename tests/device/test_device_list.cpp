@@ -103,8 +103,35 @@ TEST_CASE("device lists that make no sense are refused with what is wrong") {
   CHECK(is_refused("host:cores=0", "cores=: expected a number of cores"));
   CHECK(is_refused("host:cores=1/cores=1", "'cores' is given twice"));
   CHECK(is_refused("host:", "expected key=value"));
-  CHECK(is_refused("host:1", "NUMA nodes as places are not in this version"));
   CHECK(is_refused("host:cores=1,host", "host twice"));
+  CHECK(is_refused("host:1,host:1", "host:1 twice"));
+  CHECK(is_refused("2xhost:1", "host:1 twice"));
+  for (const char* list : {"host,host:1", "host:1,virtual,host:cores=2"}) {
+    CHECK(is_refused(list, "host and host:1: host means all NUMA nodes; list host or its nodes"));
+  }
+  for (const char* text : {"host:1024", "host:99999999999999999999", "host:1024:cores=1"}) {
+    CHECK(is_refused(text, "expected host:N, N from 0 to 1023"));
+  }
+  for (const char* text : {"host:-1", "host:1x", "host:1.5", "host::", "host:1:", "host:1:2",
+                           "host:1:cores", "host:1/cores=1", "host: 1"}) {
+    CHECK(is_refused(text, "expected key=value"));
+  }
+  CHECK(is_refused("host:1:mem=1G", "unknown key 'mem'; the host has cores, costs"));
+}
+
+TEST_CASE("NUMA nodes of the host are places of their own") {
+  CHECK(names_of("host:0,host:3") == "host:0 host:3 ");
+  CHECK(names_of("virtual,host:1023") == "virtual:0 host:1023 ");
+  const auto items = parse_device_list("host:1:cores=2/costs=a:1/b.json,host:007,virtual");
+  REQUIRE(items.size() == 3);
+  CHECK(items[0].kind == DeviceKind::host);
+  CHECK(items[0].number == 1);
+  CHECK(items[0].keys.cores == 2);
+  CHECK(items[0].keys.costs == "a:1/b.json");
+  CHECK(items[1].name() == "host:7");
+  CHECK(is_refused("host:7,host:007", "host:7 twice"));
+  CHECK(parse_device_list("host")[0].number == kAllNodes);
+  CHECK(parse_device_list("host:cores=1")[0].number == kAllNodes);
 }
 
 TEST_CASE("costs= is the last key of its item, up to the comma") {
@@ -124,6 +151,33 @@ TEST_CASE("costs= is the last key of its item, up to the comma") {
   CHECK(parse_device_list("host")[0].keys.costs.empty());
 }
 
+TEST_CASE("more workers than cores share the cores, and named numbers hold all the same") {
+  const auto share = [](const std::string& list, int workers) {
+    return share_host(parse_device_list(list), {0, 1}, workers);
+  };
+  const VirtualShares shares = share("virtual:cores=3,virtual,host", 8);
+  CHECK(shares.devices[0].workers == 3);
+  CHECK(shares.devices[0].cores.empty());  // unbound
+  CHECK(shares.devices[1].workers == 0);
+  CHECK(shares.host_workers == 5);
+  CHECK(shares.host_cpus.empty());
+  CHECK(share("virtual:cores=3,host:cores=2", 8).host_workers == 2);
+  CHECK(share("host", 8).host_workers == 8);
+  // Fewer workers than cores have the first ones.
+  CHECK(share("host", 1).host_cpus == std::vector<int>{0});
+  CHECK(share("virtual:cores=1", 2).devices[0].cores == std::vector<int>{1});
+  CHECK(share("virtual:cores=1", 2).devices[0].workers == 1);
+  CHECK(share("virtual:cores=1", 2).host_workers == 1);
+  const auto refused = [&](const std::string& list, int workers, const std::string& part) {
+    const auto raised = test::raised_by([&] { share(list, workers); });
+    INFO(raised.message);
+    return raised.code == ExitCode::usage && raised.says(part);
+  };
+  CHECK(refused("virtual:cores=8", 8, "the virtual devices ask for all cores (8 cores); leave"));
+  CHECK(refused("virtual:cores=1", 1, "the virtual devices ask for all cores (1 core); leave"));
+  CHECK(refused("virtual:cores=4,host:cores=5", 8, "the host asks for 5 cores, but has 4"));
+}
+
 TEST_CASE("virtual devices take cores from the host, and share what they name alike") {
   const auto items = parse_device_list(
       "virtual:cores=2/root=a/root-bw=1G,host,virtual:root=a/mem=5,2xvirtual:cores=1/h2d=7");
@@ -137,6 +191,8 @@ TEST_CASE("virtual devices take cores from the host, and share what they name al
   CHECK(shares.devices[0].root != nullptr);
   CHECK(shares.devices[0].root == shares.devices[1].root);
   CHECK(shares.devices[2].root == nullptr);
+  CHECK(shares.devices[0].fabric != nullptr);
+  CHECK(shares.devices[0].fabric == shares.devices[3].fabric);
   CHECK(shares.devices[0].memory == UINT64_MAX);
   CHECK(shares.devices[1].memory == 5);
   CHECK(shares.devices[2].h2d == 7);

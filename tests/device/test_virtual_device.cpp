@@ -59,6 +59,13 @@ TEST_CASE("compute streams of a virtual device run on its cores") {
   CHECK(host_stream(*device->create_stream(stream)).pool().workers() == 1);
   stream.use = StreamUse::copy_in;
   CHECK(host_stream(*device->create_stream(stream)).pool().workers() == 5);
+  // So many workers that they have to share cores.
+  options.cores.clear();
+  options.workers = 3;
+  const auto sharing = make_virtual_device(options);
+  CHECK(host_stream(*sharing->create_stream(stream)).pool().workers() == 5);
+  stream.use = StreamUse::compute;
+  CHECK(host_stream(*sharing->create_stream(stream)).pool().workers() == 3);
 }
 
 TEST_CASE("copies take the time of their direction, and no byte is lost") {
@@ -149,6 +156,94 @@ TEST_CASE("devices on one root complex share its bandwidth in each direction") {
   clock.seconds = 100;
   second->copy(*other_stream, host.data(), other->data(), host.size());
   CHECK(is_near(clock.seconds, 102));  // the other direction was free
+}
+
+TEST_CASE("a copy between two devices goes through the host, over both links at once") {
+  FakeClock clock;
+  VirtualOptions options;
+  options.fabric = std::make_shared<Fabric>();
+  options.h2d = 8e6;
+  options.d2h = 1e6;
+  options.latency = 0.25;
+  options.d2h_latency = 0.5;
+  const auto first = make_virtual_device(options, clock);
+  options.h2d = 2e6;
+  options.d2h = 4e6;
+  options.latency = options.d2h_latency = 0.125;
+  const auto second = make_virtual_device(options, clock);
+  const auto stream = second->create_stream({});
+  const size_t bytes = 4'000'000;  // in several pieces
+  const auto here = first->reserve("here", SpaceKind::device, bytes);
+  const auto there = second->reserve("there", SpaceKind::device, bytes);
+  for (size_t i = 0; i < bytes; ++i) here->data()[i] = static_cast<std::byte>(i % 251);
+
+  second->copy(*stream, there->data(), here->data(), bytes);
+  CHECK(is_near(clock.seconds, 100 + 0.5 + 0.125 + 4));  // the link out of the first is slower
+  CHECK(std::equal(here->data(), here->data() + bytes, there->data()));
+  // Either device may carry the copy out; the way back has links of its own.
+  clock.seconds = 100;
+  first->copy(*stream, here->data(), there->data(), bytes);
+  CHECK(is_near(clock.seconds, 100 + 0.125 + 0.25 + 1));
+
+  // A copy to the host at the same time has to share the link out of the first, and a copy from the
+  // host the link into the second. Links in other directions are free.
+  std::vector<unsigned char> host(bytes);
+  for (const bool out : {true, false}) {
+    clock.seconds = out ? 200 : 300;
+    const double begin = clock.seconds;
+    second->copy(*stream, there->data(), here->data(), bytes);
+    clock.seconds = begin;
+    if (out) {
+      first->copy(*stream, host.data(), here->data(), bytes);
+      CHECK(is_near(clock.seconds, begin + 0.5 + 0.125 + 4 + 4));
+    } else {
+      second->copy(*stream, there->data(), host.data(), bytes);
+      const double before_last = 3.0 * (1 << 20);  // bytes; the last piece passes this link faster
+      CHECK(is_near(clock.seconds,
+                    begin + 0.5 + 0.125 + before_last / 1e6 + (4e6 - before_last) / 2e6 + 2));
+    }
+    clock.seconds = begin;
+    first->copy(*stream, here->data(), host.data(), bytes);
+    CHECK(is_near(clock.seconds, begin + 0.25 + 0.5));
+  }
+}
+
+TEST_CASE("a copy between two devices passes their root complexes, the own one twice") {
+  FakeClock clock;
+  const auto fabric = std::make_shared<Fabric>();
+  const auto left = std::make_shared<RootComplex>(2e6), right = std::make_shared<RootComplex>(1e6);
+  std::vector<std::unique_ptr<Device>> devices;
+  for (const auto& root : {left, left, right}) {
+    VirtualOptions options;
+    options.root = root;
+    options.fabric = fabric;
+    devices.push_back(make_virtual_device(options, clock));
+  }
+  const auto stream = devices[0]->create_stream({});
+  std::vector<std::unique_ptr<Arena>> arenas;
+  for (const auto& device : devices) {
+    arenas.push_back(device->reserve("memory", SpaceKind::device, 2'000'000));
+  }
+  const auto took = [&](size_t from, size_t to) {
+    const double begin = clock.seconds;
+    devices[to]->copy(*stream, arenas[to]->data(), arenas[from]->data(), 2'000'000);
+    return clock.seconds - begin;
+  };
+  CHECK(is_near(took(0, 1), 1));
+  CHECK(is_near(took(0, 2), 2));
+  CHECK(is_near(took(2, 1), 2));
+  // Both directions of the left root complex were in use until 101.
+  std::vector<unsigned char> host(2'000'000);
+  for (const bool in : {true, false}) {
+    clock.seconds = in ? 200 : 300;
+    const double begin = clock.seconds;
+    took(0, 1);
+    clock.seconds = begin;
+    devices[0]->copy(*stream, in ? arenas[0]->data() : reinterpret_cast<std::byte*>(host.data()),
+                     in ? reinterpret_cast<std::byte*>(host.data()) : arenas[0]->data(),
+                     host.size());
+    CHECK(is_near(clock.seconds, begin + 2));
+  }
 }
 
 TEST_CASE("a thread that waits for the real clock has precise timers") {

@@ -46,7 +46,8 @@ std::vector<std::string> whole_lines(const std::string& path) {
 // A line of metrics without what is of this machine's time and memory.
 std::string lasting_part(const Json& line) {
   static const std::set<std::string> passing{"time_s", "tokens_per_s",   "bound_pct",
-                                             "busy",   "peak_rss_bytes", "peak_device_bytes"};
+                                             "busy",   "limit",          "stall_s",
+                                             "cpu_s",  "peak_rss_bytes", "peak_device_bytes"};
   Json lasting = JsonObject{};
   for (const auto& [key, value] : line.as_object()) {
     if (!passing.contains(key)) lasting[key] = value;

@@ -315,9 +315,13 @@ TEST_CASE("placement: the planner keeps every place within its budget") {
 
 TEST_CASE("placement: a trace has a process a place") {
   const Schedule list = placed(kMixed).train();
-  const Json trace = parse_json(chrome_trace(list, {{0, 0.5, 0.75}, {11, 0.75, 1.5}}), "trace");
-  const JsonArray& events = trace.find("traceEvents")->as_array();
-  REQUIRE(events.size() == 6);  // four streams, two tasks
+  const std::string places[] = {"host", "cuda:0"};
+  const Json trace =
+      parse_json(chrome_trace(list, {{0, 0.5, 0.75, 640}, {11, 0.75, 1.5}}, places), "trace");
+  const JsonArray& all = trace.find("traceEvents")->as_array();
+  REQUIRE(all.size() == 8);  // two places, four streams, two tasks
+  CHECK(all[1].find("args")->find("name")->as_string() == "cuda:0");
+  const std::span events = std::span(all).subspan(2);
   const auto number = [](const Json& event, const char* key) {
     return static_cast<int>(event.find(key)->as_double());
   };
@@ -325,6 +329,13 @@ TEST_CASE("placement: a trace has a process a place") {
   CHECK(number(events[3], "pid") == 1);
   CHECK(number(events[4], "pid") == 1);  // a copy to the device
   CHECK(number(events[4], "tid") == 2);
+  CHECK(events[4].find("cat")->as_string() == "copy");
+  const Json& carried = *events[4].find("args");
+  CHECK(carried.find("task")->as_int() == 0);
+  CHECK(carried.find("link")->as_string() == "host->cuda:0");
+  CHECK(carried.find("bytes")->as_int() == 640);
+  CHECK(carried.find("block")->is_null());
+  CHECK(carried.find("value")->as_string() == "ids");
   CHECK(number(events[5], "pid") == 0);  // E
 }
 

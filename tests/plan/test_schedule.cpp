@@ -143,12 +143,19 @@ TEST_CASE("schedule: updates follow the norm, the norm follows every gradient") 
 
 TEST_CASE("schedule: a trace is Chrome's format") {
   const Schedule list = train_list();
-  const Json trace = parse_json(chrome_trace(list, {{0, 0.5, 0.75}, {1, 0.75, 1.5}}), "trace");
+  const std::string places[] = {"host"};
+  const Json trace =
+      parse_json(chrome_trace(list, {{0, 0.5, 0.75}, {1, 0.75, 1.5}}, places), "trace");
   const JsonArray& events = trace.find("traceEvents")->as_array();
-  REQUIRE(events.size() == 3);  // the stream's name and two tasks
-  CHECK(events[1].find("ph")->as_string() == "X");
-  CHECK(events[1].find("ts")->as_double() == 500000);
-  CHECK(events[2].find("dur")->as_double() == 750000);
+  REQUIRE(events.size() == 4);  // the names of the place and its stream, and two tasks
+  CHECK(events[0].find("name")->as_string() == "process_name");
+  CHECK(events[0].find("args")->find("name")->as_string() == "host");
+  CHECK(events[1].find("name")->as_string() == "thread_name");
+  CHECK(events[2].find("ph")->as_string() == "X");
+  CHECK(events[2].find("ts")->as_double() == 500000);
+  CHECK(events[2].find("cat")->as_string() == "embed");
+  CHECK(events[2].find("args")->find("link") == nullptr);
+  CHECK(events[3].find("dur")->as_double() == 750000);
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ inline std::string metrics_line(int64_t step, const std::string& loss, double ra
          R"(, "aux_loss": 1.25, "grad_norm": 0.75, "lr": )" + std::to_string(rate) +
          R"(, "tokens": 100, "trained_tokens": 60, "time_s": 0.5, "tokens_per_s": 200.0, )"
          R"("bound_pct": 40.0, "peak_rss_bytes": 1048576, "peak_device_bytes": 0, "bytes": {}, )"
-         R"("busy": {"cpu": 0.25, "io": 0.125}, "expert_load": [1.5, 2.5], )"
+         R"("busy": {"cpu": 0.25, "io": 0.125}, "limit": "cpu", "stall_s": {"cpu": 0.0625}, )"
+         R"("cpu_s": {"products": 0.25, "sweeps": 0.125, "waiting": 0.5}, "expert_load": [1.5, 2.5], )"
          R"("expert_hit_rate": null, "state_digest": "00ff"})"
          "\n";
 }

@@ -49,6 +49,7 @@ TEST_CASE("a page has every series of the run, with the numbers of its metrics")
        {"nats per token", ">step<", "Values as a table", "step not finite, skipped", "resumed",
         "clipped above", "qwen3_moe", "1,000, of them trained 250 (25.0 %)", "a warning of the run",
         "master weights", "derived: 250 of 4 bytes", "1.00 MiB", "512 KiB", "some/model",
+        "Bounded by <code>cpu</code> in 4 steps.", "Workers, summed: products 1 s",
         "2026-01-02 03:04:05 UTC", "finished at step 4", "from 4.75 at step 0"}) {
     INFO(part);
     CHECK(has(html, part) == (std::string(part) != "clipped above"));  // no such option here
@@ -137,9 +138,10 @@ TEST_CASE("nothing that files hold becomes markup") {
   const std::string json = Json(evil).dump();
   RunFiles f;
   f.write_run();
-  f.write("metrics.jsonl", R"({"step": 1, "loss": 2, "time_s": 1, "busy": {)" + json + ": 0.5}}\n" +
-                               R"({"step": 2, "loss": 3, "time_s": 1, "busy": {)" + json +
-                               ": 0.25}}\n");
+  f.write("metrics.jsonl",
+          R"({"step": 1, "loss": 2, "time_s": 1, "busy": {)" + json + R"(: 0.5}, "limit": )" +
+              json + R"(, "cpu_s": {)" + json + R"(: 1}, "stall_s": {)" + json + ": 1}}\n" +
+              R"({"step": 2, "loss": 3, "time_s": 1, "busy": {)" + json + ": 0.25}}\n");
   f.write("journal.jsonl",
           "{\"event\": " + json + ", \"time\": " + json + ", \"message\": " + json + ", " + json +
               ": " + json + "}\n{\"event\": \"plan\", \"family\": " + json +

@@ -28,6 +28,9 @@ TEST_CASE("a finished run") {
   CHECK(m.loss.all.count == 3);
   CHECK(m.busy.at("io").all.mean() == 25);
   CHECK(m.busy_s.at("cpu") == 1);
+  CHECK(m.stall_s.at("cpu") == 0.25);
+  CHECK(m.cpu_s.at("sweeps") == 0.5);
+  CHECK(m.limits == std::map<std::string, int64_t>{{"cpu", 4}});
   REQUIRE(m.expert_load.size() == 2);
   CHECK(m.expert_load[1].all.mean() == 2.5);
   const JournalHistory& j = run.journal;

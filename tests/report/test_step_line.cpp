@@ -28,7 +28,9 @@ bool same(const StepLine& a, const StepLine& b) {
          same(a.tokens, b.tokens) && same(a.trained_tokens, b.trained_tokens) &&
          same(a.time_s, b.time_s) && same(a.tokens_per_s, b.tokens_per_s) &&
          same(a.bound_pct, b.bound_pct) && same(a.peak_rss_bytes, b.peak_rss_bytes) &&
-         a.is_finite == b.is_finite && a.busy == b.busy && a.expert_load == b.expert_load;
+         same(a.peak_device_bytes, b.peak_device_bytes) && a.is_finite == b.is_finite &&
+         a.busy == b.busy && a.stall_s == b.stall_s && a.cpu_s == b.cpu_s && a.limit == b.limit &&
+         a.expert_load == b.expert_load;
 }
 
 std::string whole_line() {
@@ -47,6 +49,10 @@ TEST_CASE("a line as hearth writes it") {
   CHECK(line.trained_tokens == 60);
   CHECK(line.peak_rss_bytes == 1048576);
   CHECK(line.busy == std::vector<std::pair<std::string, double>>{{"cpu", 0.25}, {"io", 0.125}});
+  CHECK(line.stall_s == std::vector<std::pair<std::string, double>>{{"cpu", 0.0625}});
+  CHECK(line.cpu_s.size() == 3);
+  CHECK(line.limit == "cpu");
+  CHECK(line.peak_device_bytes == 0);
   CHECK(line.expert_load == std::vector<double>{1.5, 2.5});
   CHECK(line.is_finite);
   CHECK(std::isnan(line.z_loss));
@@ -84,6 +90,10 @@ TEST_CASE("what no line of a run is, is refused by file and line") {
                            R"({"step": 1, "busy": 3})",
                            R"({"step": 1, "busy": [3]})",
                            R"({"step": 1, "busy": {"cpu": "x"}})",
+                           R"({"step": 1, "stall_s": 3})",
+                           R"({"step": 1, "cpu_s": "x"})",
+                           R"({"step": 1, "peak_device_bytes": {"a": "x"}})",
+                           R"({"step": 1, "peak_device_bytes": [1]})",
                            R"({"step": 1, "expert_load": {"a": 1}})",
                            R"({"step": 1, "expert_load": [[1]]})",
                            R"({"step": 1, "expert_load": "x"})",
@@ -93,6 +103,20 @@ TEST_CASE("what no line of a run is, is refused by file and line") {
     const Raised raised = raised_by([&] { read(text); });
     CHECK(raised.code == ExitCode::input);
     CHECK(raised.says("metrics.jsonl:7: "));
+  }
+}
+
+TEST_CASE("the memory of several devices is read as its sum") {
+  for (const std::string front : {"", "\t"}) {  // a tab sends it the long way
+    const auto bytes = [&](const std::string& value) {
+      return read(front + R"({"step": 1, "peak_device_bytes": )" + value + "}").peak_device_bytes;
+    };
+    CHECK(bytes(R"({"cuda:0": 5, "cuda:1": 7})") == 12);
+    CHECK(bytes("{}") == 0);
+    CHECK(bytes("9") == 9);
+    CHECK(std::isnan(bytes("null")));
+    CHECK(read(front + R"({"step": 1, "limit": "host->cuda:0"})").limit == "host->cuda:0");
+    CHECK(read(front + R"({"step": 1, "limit": null})").limit.empty());
   }
 }
 

@@ -110,6 +110,8 @@ TEST_CASE("places: a copy has the rows of its micro-batch and no more") {
   executor->scalar(Value::trained_tokens) = static_cast<double>(batch.trained());
   // An order that ends behind the copy of the experts' rows: the arenas stay as they are then.
   RunOptions options;
+  Trace trace;
+  options.trace = &trace;
   const Task* copy = nullptr;
   for (size_t t = 0; copy == nullptr; ++t) {
     options.order.push_back(static_cast<TaskId>(t));
@@ -127,6 +129,8 @@ TEST_CASE("places: a copy has the rows of its micro-batch and no more") {
   executor->run({&shape, 1}, options);
   const auto rows = static_cast<size_t>(batch.tokens() * model.spec.experts_per_token);
   const size_t copied = rows * static_cast<size_t>(model.spec.hidden) * sizeof(float);
+  REQUIRE_FALSE(trace.empty());
+  CHECK(std::ranges::max(trace, {}, &TaskTime::task).bytes == copied);
   REQUIRE(copied < to.size());
   CHECK(std::ranges::equal(from.first(copied), to.first(copied)));
   CHECK(std::ranges::all_of(to.subspan(copied), [](std::byte b) { return b == std::byte{0x5a}; }));
@@ -147,6 +151,11 @@ TEST_CASE("places: the trace has every task once, after what it waits for") {
     CHECK(of[t].task == static_cast<TaskId>(t));
     CHECK(of[t].begin <= of[t].end);
     for (const TaskId b : before[t]) CHECK(of[static_cast<size_t>(b)].end <= of[t].begin);
+    // Each stream has one worker here.
+    CHECK(of[t].cpu_s >= 0);
+    CHECK(of[t].cpu_s <= of[t].end - of[t].begin);
+    CHECK((of[t].bytes > 0) == (list.tasks[t].kind == TaskKind::copy));
+    if (list.tasks[t].kind == TaskKind::experts) CHECK(of[t].cpu_s > 0);
   }
 }
 

@@ -1,6 +1,7 @@
 // Runs on a device beside the host. A virtual device computes what the host computes, so wherever the
 // parts of the model lie, the bits are the same.
 #include <catch2/catch_test_macros.hpp>
+#include <cmath>
 
 #include "base/log.h"
 #include "setup/run_devices.h"
@@ -143,9 +144,9 @@ TEST_CASE("devices: metrics say what crossed the links and what a device's memor
   const StepMetrics on_host = last_step("host"), whole = last_step("virtual"),
                     mixed = last_step("virtual,host");
   CHECK(on_host.bytes.empty());
-  CHECK(on_host.peak_device_bytes == 0);
-  CHECK(whole.peak_device_bytes > mixed.peak_device_bytes);
-  CHECK(mixed.peak_device_bytes > 0);
+  CHECK(on_host.peak_device_bytes.empty());
+  CHECK(whole.peak_device_bytes.at("virtual:0") > mixed.peak_device_bytes.at("virtual:0"));
+  CHECK(mixed.peak_device_bytes.at("virtual:0") > 0);
   // Rows of f32 go to the experts in forward and their gradients in backward, for each of the two
   // experts of a token, in the one layer that has them; and as much comes back.
   const auto rows = static_cast<uint64_t>(mixed.tokens) * 2 * 32 * 4 * 2;
@@ -153,6 +154,72 @@ TEST_CASE("devices: metrics say what crossed the links and what a device's memor
     INFO(link);
     CHECK(mixed.bytes.at(link) > rows);
     CHECK(whole.bytes.at(link) < rows);
+  }
+}
+
+TEST_CASE("devices: metrics say how long each resource was busy, and which bounded the step") {
+  TrainingFixture f;
+  TrainConfig config = f.config("run");
+  config.steps = 3;
+  config.trace = f.dir / "trace.json";
+  config.devices = "virtual:cores=1/h2d=20M/d2h=10M/latency=1ms,host";
+  RecordingReporter reporter;
+  REQUIRE(train(config, reporter) == ExitCode::done);
+  for (const StepMetrics& m : reporter.steps) {
+    INFO(to_json(m).dump());
+    const auto in = static_cast<double>(m.bytes.at("host->virtual:0"));
+    const auto out = static_cast<double>(m.bytes.at("virtual:0->host"));
+    CHECK(m.busy.at("host->virtual:0") >= in / 20e6);
+    CHECK(m.busy.at("virtual:0->host") >= out / 10e6);
+    CHECK(m.busy.at("virtual:0") > 0);
+    for (const auto& [name, seconds] : m.busy) {
+      if (name == "cpu") {
+        CHECK(seconds <= config.threads * m.time_s);
+      } else if (name != "io") {
+        CHECK(seconds <= m.time_s);
+      }
+    }
+    CHECK(m.stall_s.size() == 3);
+    CHECK(m.stall_s.at("virtual:0") + m.busy.at("virtual:0") <= m.time_s);
+    CHECK(m.cpu_s.at("products") > 0);
+    CHECK(m.cpu_s.at("sweeps") > 0);
+    const double cpu = m.cpu_s.at("products") + m.cpu_s.at("sweeps");
+    CHECK(cpu == m.busy.at("cpu"));
+    CHECK(std::abs(cpu + m.cpu_s.at("waiting") - config.threads * m.time_s) < 1e-9);
+    CHECK(m.limit == "virtual:0->host");  // by far the slowest part
+  }
+
+  // The copies of the trace are the bytes of its step, the last one, at the speed of their link.
+  const Json trace = parse_json(read_file(config.trace), "trace.json");
+  std::map<std::string, uint64_t> bytes;
+  for (const Json& event : trace.find("traceEvents")->as_array()) {
+    const Json* kind = event.find("cat");
+    if (kind == nullptr || kind->as_string() != "copy") continue;
+    const Json& copy = *event.find("args");
+    const std::string link = copy.find("link")->as_string();
+    const auto carried = static_cast<double>(copy.find("bytes")->as_int());
+    bytes[link] += static_cast<uint64_t>(carried);
+    INFO(event.dump());
+    const double least = 1e-3 + carried / (link == "host->virtual:0" ? 20e6 : 10e6);
+    CHECK(event.find("dur")->as_double() * 1e-6 >= least - 1e-9);
+  }
+  CHECK(bytes == reporter.steps.back().bytes);
+}
+
+TEST_CASE("devices: a step on the host is bounded by its workers") {
+  TrainingFixture f;
+  TrainConfig config = f.config("run");
+  config.steps = 2;
+  RecordingReporter reporter;
+  REQUIRE(train(config, reporter) == ExitCode::done);
+  for (const StepMetrics& m : reporter.steps) {
+    INFO(to_json(m).dump());
+    CHECK(m.limit == "cpu");
+    CHECK(m.busy.size() == 2);
+    CHECK(m.cpu_s.at("products") > m.cpu_s.at("sweeps"));
+    CHECK(m.cpu_s.at("sweeps") > 0);
+    CHECK(m.cpu_s.at("waiting") >= 0);
+    CHECK(m.stall_s.at("cpu") < m.time_s);
   }
 }
 

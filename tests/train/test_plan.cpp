@@ -215,6 +215,7 @@ TEST_CASE("plan: a run grades every line of its plan") {
     CHECK(m.busy.at("cpu") > 0);
     CHECK(m.busy.at("cpu") <= config.threads * m.time_s * 1.01);
     CHECK(m.busy.at("io") >= 0);
+    CHECK(m.busy.contains(m.limit));
   }
 }
 

@@ -219,6 +219,7 @@ TEST_CASE("a line of metrics has the keys of the contract") {
   m.grad_norm = std::numeric_limits<double>::quiet_NaN();
   m.bytes = {{"disk", 7}};
   m.busy = {{"host", 0.5}};
+  m.limit = "host";
   m.expert_load = {1.5, 2};
   const Json json = parse_json(to_json(m).dump(), "metrics");
   std::vector<std::string> keys;
@@ -226,13 +227,24 @@ TEST_CASE("a line of metrics has the keys of the contract") {
   CHECK(keys == std::vector<std::string>{"step", "loss", "aux_loss", "grad_norm", "lr", "tokens",
                                          "trained_tokens", "time_s", "tokens_per_s", "bound_pct",
                                          "peak_rss_bytes", "peak_device_bytes", "bytes", "busy",
-                                         "expert_load", "expert_hit_rate"});
+                                         "limit", "stall_s", "cpu_s", "expert_load",
+                                         "expert_hit_rate"});
   CHECK(json.find("step")->as_int() == 3);
   CHECK(json.find("loss")->as_double() == 0.1);
   CHECK(json.find("grad_norm")->is_null());
   CHECK(json.find("bytes")->find("disk")->as_int() == 7);
   CHECK(json.find("expert_load")->as_array().size() == 2);
   CHECK(json.find("expert_hit_rate")->is_null());
+  CHECK(json.find("limit")->as_string() == "host");
+
+  const auto device_bytes = [&m](const std::map<std::string, uint64_t>& devices) {
+    m.peak_device_bytes = devices;
+    return to_json(m).find("peak_device_bytes")->dump();
+  };
+  CHECK(device_bytes({}) == "0");
+  CHECK(device_bytes({{"virtual:0", 7}}) == "7");
+  CHECK(device_bytes({{"virtual:0", 7}, {"virtual:1", 0}}) ==
+        R"({"virtual:0": 7, "virtual:1": 0})");
 }
 
 TEST_CASE("a line that cannot be written is tried once more") {

@@ -1,0 +1,73 @@
+#include "plan/step_use.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace hearth {
+namespace {
+
+/// Adds up time that tasks, sorted by begin, cover.
+class Cover {
+ public:
+  void add(double begin, double end) {
+    begin = std::max(begin, end_);
+    if (end <= begin) return;
+    seconds_ += end - begin;
+    end_ = end;
+  }
+  double seconds() const { return seconds_; }
+  /// Time before the end of the last task that no task covers.
+  double gaps() const { return end_ - seconds_; }
+
+ private:
+  double seconds_ = 0, end_ = 0;
+};
+
+std::string resource_of(Place place, std::span<const std::string> places) {
+  return place == kHostPlace ? kCpu : places[static_cast<size_t>(place)];
+}
+
+}  // namespace
+
+const std::string& StepUse::limit() const {
+  HEARTH_CHECK(!busy.empty(), "step use: a run without resources");
+  return std::ranges::max_element(busy, {}, [](const auto& entry) { return entry.second; })->first;
+}
+
+StepUse use_of(const Schedule& schedule, const Trace& trace, std::span<const std::string> places) {
+  StepUse use;
+  for (size_t place = 1; place < places.size(); ++place) {
+    use.bytes[link_name(kHostPlace, static_cast<Place>(place), places)];
+    use.bytes[link_name(static_cast<Place>(place), kHostPlace, places)];
+  }
+  for (const Task& task : schedule.tasks) {
+    if (task.kind == TaskKind::copy) use.bytes[link_name(schedule, task, places)];
+  }
+  std::map<std::string, Cover> covers, links;
+  for (size_t place = 0; place < places.size(); ++place) {
+    covers[resource_of(static_cast<Place>(place), places)];
+  }
+  for (const auto& [link, bytes] : use.bytes) links[link];
+  for (const TaskTime& time : trace) {
+    const Task& task = schedule.tasks[static_cast<size_t>(time.task)];
+    const bool is_copy = task.kind == TaskKind::copy;
+    const bool is_sweep = task.kind == TaskKind::norm || task.kind == TaskKind::update;
+    (is_copy || is_sweep ? use.sweeps_s : use.products_s) += time.cpu_s;
+    if (is_copy) {
+      const std::string link = link_name(schedule, task, places);
+      use.bytes[link] += time.bytes;
+      links[link].add(time.begin, time.end);
+    } else {
+      covers[resource_of(task.place, places)].add(time.begin, time.end);
+    }
+  }
+  for (const auto& [name, cover] : covers) {
+    use.busy[name] = cover.seconds();
+    use.stall[name] = cover.gaps();
+  }
+  for (const auto& [name, cover] : links) use.busy[name] = cover.seconds();
+  return use;
+}
+
+}  // namespace hearth

@@ -3,95 +3,199 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <iterator>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "topology/control_group.h"
-#include "topology/hwloc_handle.h"
+#include "topology/hwloc_pci.h"
+#include "topology/hwloc_xml.h"
+#include "topology/machine_xml.h"
 
 namespace hearth {
 namespace {
 
-HwlocHandle load() {
-  hwloc_topology_t raw = nullptr;
-  if (hwloc_topology_init(&raw) != 0) throw storage_error("topology: hwloc does not start");
-  HwlocHandle handle(raw);
-  // Only what this process may use: affinity (RESTRICT_TO_CPUBINDING), and what hwloc leaves out by
-  // itself: CPUs and nodes that the control group does not allow.
-  if (hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM |
-                                        HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING) != 0 ||
-      hwloc_topology_load(raw) != 0) {
-    throw storage_error("topology: hwloc cannot read this machine; is /sys mounted?");
+/// One logical CPU of each core that `belongs`, of at most `n` cores; of all if n <= 0.
+template <class Belongs>
+std::vector<int> first_cpus(const std::vector<TopologyCore>& cores, int n, Belongs belongs) {
+  std::vector<int> cpus;
+  for (const TopologyCore& core : cores) {
+    if (n > 0 && cpus.size() == static_cast<size_t>(n)) break;
+    if (belongs(core)) cpus.push_back(core.cpus.front());
   }
-  return handle;
+  return cpus;
 }
 
-std::vector<int> numbers(hwloc_const_bitmap_t set) {
-  std::vector<int> result;
-  for (int i = hwloc_bitmap_first(set); i >= 0; i = hwloc_bitmap_next(set, i)) result.push_back(i);
-  return result;
+bool contains(const std::vector<int>& numbers, int number) {
+  return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
 }
 
-int package_of(hwloc_topology_t topology, hwloc_obj_t object) {
-  const hwloc_obj_t package = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_PACKAGE, object);
-  return package ? static_cast<int>(package->logical_index) : 0;
+int node_of(const Topology& t, const TopologyCore& core) {
+  return core.node >= 0 ? core.node : t.nodes.front().number;
 }
 
-int nearest_node(hwloc_obj_t object) {
-  const int first = object->nodeset ? hwloc_bitmap_first(object->nodeset) : -1;
-  return std::max(first, 0);
-}
-
-std::string cpu_model(hwloc_topology_t topology) {
-  for (const hwloc_obj_type_t type : {HWLOC_OBJ_PACKAGE, HWLOC_OBJ_MACHINE}) {
-    const hwloc_obj_t object = hwloc_get_obj_by_type(topology, type, 0);
-    const char* model = object ? hwloc_obj_get_info_by_name(object, "CPUModel") : nullptr;
-    if (model) return model;
+// Divides the cores into contiguous runs. Devices belong to no node in particular.
+void divide_nodes(Topology& t, const std::string& wanted) {
+  const auto count = parse_count(wanted);
+  const auto cores = static_cast<int64_t>(t.cores.size());
+  if (!count || *count < 1 || *count > cores) {
+    throw usage_error("HEARTH_NODES: " + quoted(wanted) + " is not a number from 1 to " +
+                      std::to_string(cores) + ", the cores of this machine");
   }
-  return {};
+  const std::string model = t.cpu_model;
+  t.packages.clear();
+  t.nodes.clear();
+  t.distances.clear();
+  t.has_real_nodes = false;
+  std::vector<int> all;
+  for (int i = 0; i < *count; ++i) {
+    t.packages.push_back({i, model});
+    t.nodes.push_back({i, t.total_memory / static_cast<uint64_t>(*count), i});
+    all.push_back(i);
+  }
+  for (int64_t i = 0; i < cores; ++i) {
+    TopologyCore& core = t.cores[static_cast<size_t>(i)];
+    core.package = core.node = static_cast<int>(i * *count / cores);
+  }
+  const std::optional<int> package = *count == 1 ? std::optional(0) : std::nullopt;
+  for (TopologyRoot& root : t.roots) root = {root.name, package, all};
+  for (auto* devices : {&t.accelerators, &t.nics}) {
+    for (PciDevice& device : *devices) {
+      device.package = package;
+      device.nodes = all;
+    }
+  }
+}
+
+// Virtual machines that lend memory back show nodes that shrink and grow; the system's own total
+// stays, and plans must not depend on the moment.
+void settle_memory(Topology& t) {
+  const auto system_total =
+      static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  t.total_memory = std::max(t.total_memory, system_total);
+  if (t.nodes.size() == 1) t.nodes.front().memory = t.total_memory;
+  const uint64_t limit = control_group_memory_limit();
+  if (limit > 0 && (t.total_memory == 0 || limit < t.total_memory)) t.total_memory = limit;
+}
+
+// Whether the devices that both topologies know agree.
+bool same_devices(const std::vector<PciDevice>& a, const std::vector<PciDevice>& b) {
+  if (a.empty() || b.empty()) return true;  // of one they may not have been looked for
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const PciDevice& x, const PciDevice& y) {
+                      return x.address == y.address && x.class_code == y.class_code;
+                    });
 }
 
 }  // namespace
 
-std::vector<int> Topology::worker_cpus(int n) const {
-  std::vector<int> result;
-  for (const TopologyCore& core : cores) {
-    if (n > 0 && result.size() == static_cast<size_t>(n)) break;
-    result.push_back(core.cpus.front());
-  }
-  return result;
+int Topology::cpus() const {
+  size_t count = 0;
+  for (const TopologyCore& core : cores) count += core.cpus.size();
+  return static_cast<int>(count);
 }
 
-Topology detect_topology() {
-  const HwlocHandle handle = load();
-  const hwloc_topology_t hwloc = handle.get();
-  Topology result;
-  result.cpu_model = cpu_model(hwloc);
-  result.packages = std::max(1, hwloc_get_nbobjs_by_type(hwloc, HWLOC_OBJ_PACKAGE));
+std::vector<int> Topology::worker_cpus(int n) const {
+  return first_cpus(cores, n, [](const TopologyCore&) { return true; });
+}
 
-  for (hwloc_obj_t node = nullptr;
-       (node = hwloc_get_next_obj_by_type(hwloc, HWLOC_OBJ_NUMANODE, node));) {
-    result.nodes.push_back({static_cast<int>(node->os_index), node->attr->numanode.local_memory});
-    result.total_memory += node->attr->numanode.local_memory;
+std::vector<int> Topology::worker_cpus_of_node(int number) const {
+  return first_cpus(cores, 0, [&](const TopologyCore& c) { return node_of(*this, c) == number; });
+}
+
+std::vector<int> Topology::worker_cpus_near_root(std::string_view name) const {
+  const TopologyRoot* root = find_root(name);
+  if (root == nullptr) return worker_cpus();
+  const auto of_nodes = [&](const std::vector<int>& numbers) {
+    return first_cpus(cores, 0,
+                      [&](const TopologyCore& c) { return contains(numbers, node_of(*this, c)); });
+  };
+  std::vector<int> cpus = of_nodes(root->nodes);
+  if (!cpus.empty() || distances.empty()) return cpus.empty() ? worker_cpus() : cpus;
+  // The root complex has memory but no cores: take those of the nearest nodes that have some.
+  std::vector<std::pair<double, int>> by_distance;
+  for (size_t from = 0; from < nodes.size(); ++from) {
+    if (!contains(root->nodes, nodes[from].number)) continue;
+    for (size_t to = 0; to < nodes.size(); ++to) {
+      if (!worker_cpus_of_node(nodes[to].number).empty()) {
+        by_distance.emplace_back(distances[from][to], nodes[to].number);
+      }
+    }
   }
-  // Virtual machines may show no cores, only logical CPUs.
-  const bool has_cores = hwloc_get_nbobjs_by_type(hwloc, HWLOC_OBJ_CORE) > 0;
-  const hwloc_obj_type_t type = has_cores ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
-  for (hwloc_obj_t core = nullptr; (core = hwloc_get_next_obj_by_type(hwloc, type, core));) {
-    result.cores.push_back({package_of(hwloc, core), nearest_node(core), numbers(core->cpuset)});
+  if (by_distance.empty()) return worker_cpus();
+  const double least = std::min_element(by_distance.begin(), by_distance.end())->first;
+  std::vector<int> nearest;
+  for (const auto& [distance, number] : by_distance) {
+    if (distance <= least) nearest.push_back(number);
   }
-  if (result.cores.empty() || result.nodes.empty()) {
-    throw storage_error("topology: hwloc shows no CPU or no memory; is /sys mounted?");
+  return of_nodes(nearest);
+}
+
+const NumaNode* Topology::find_node(int number) const {
+  const auto at = std::find_if(nodes.begin(), nodes.end(),
+                               [&](const NumaNode& n) { return n.number == number; });
+  return at != nodes.end() ? &*at : nullptr;
+}
+
+const TopologyRoot* Topology::find_root(std::string_view name) const {
+  const auto at = std::find_if(roots.begin(), roots.end(),
+                               [&](const TopologyRoot& r) { return r.name == name; });
+  return at != roots.end() ? &*at : nullptr;
+}
+
+const PciDevice* Topology::find_device(std::string_view pci_address) const {
+  const auto address = normal_pci_address(pci_address);
+  for (const auto* devices : {&accelerators, &nics}) {
+    for (const PciDevice& device : *devices) {
+      if (device.address == address) return &device;
+    }
   }
-  // Virtual machines that lend memory back show nodes that shrink and grow; the system's own total
-  // stays, and plans must not depend on the moment.
-  const auto system_total =
-      static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  result.total_memory = std::max(result.total_memory, system_total);
-  const uint64_t limit = control_group_memory_limit();
-  if (limit > 0 && (result.total_memory == 0 || limit < result.total_memory)) {
-    result.total_memory = limit;
+  return nullptr;
+}
+
+const PciDevice* Topology::accelerator(size_t n) const {
+  return n < accelerators.size() ? &accelerators[n] : nullptr;
+}
+
+Topology detect_topology(Devices devices) {
+  const MachineXml machine = read_machine(devices == Devices::look);
+  Topology t;
+  try {
+    t = parse_topology(machine.text, "machine", &machine.cpus);
+  } catch (const Error& error) {  // not the user's file
+    throw storage_error(std::string("topology: hwloc describes this machine in a way that is not "
+                                    "read: ") +
+                        error.what());
   }
-  return result;
+  t.has_real_nodes = true;
+  settle_memory(t);
+  if (const char* wanted = std::getenv("HEARTH_NODES"); wanted != nullptr) divide_nodes(t, wanted);
+  return t;
+}
+
+bool is_same_machine(const Topology& a, const Topology& b) {
+  const auto same_node = [](const NumaNode& x, const NumaNode& y) {
+    return x.number == y.number && x.package == y.package;
+  };
+  const auto same_package = [](const TopologyPackage& x, const TopologyPackage& y) {
+    return x.index == y.index && x.model == y.model;
+  };
+  if (a.cpu_model != b.cpu_model || !same_devices(a.accelerators, b.accelerators) ||
+      !std::equal(a.nodes.begin(), a.nodes.end(), b.nodes.begin(), b.nodes.end(), same_node) ||
+      !std::equal(a.packages.begin(), a.packages.end(), b.packages.begin(), b.packages.end(),
+                  same_package)) {
+    return false;
+  }
+  // A CPU that both know is on cores that agree as far as both know them.
+  for (const TopologyCore& x : a.cores) {
+    for (const TopologyCore& y : b.cores) {
+      const bool meet =
+          std::any_of(x.cpus.begin(), x.cpus.end(), [&](int cpu) { return contains(y.cpus, cpu); });
+      if (meet && (x.package != y.package || x.node != y.node)) return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace hearth

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
 
 #include "base/error.h"
+#include "support/raises.h"
 #include "support/temporary_directory.h"
 #include "topology/control_group.h"
 #include "topology/topology.h"
@@ -42,10 +44,12 @@ void write(const std::string& path, const std::string& text) {
 TEST_CASE("the machine is what the process may use") {
   const Topology t = detect_topology();
   CHECK(cpus_of(t) == allowed_cpus());
-  CHECK(t.packages >= 1);
+  CHECK(t.has_real_nodes);
+  CHECK(t.cpus() == static_cast<int>(allowed_cpus().size()));
   CHECK(t.total_memory > uint64_t{64} << 20);
   for (const TopologyCore& core : t.cores) {
-    CHECK(core.package < t.packages);
+    CHECK(std::any_of(t.packages.begin(), t.packages.end(),
+                      [&](const TopologyPackage& p) { return p.index == core.package; }));
     CHECK(std::any_of(t.nodes.begin(), t.nodes.end(),
                       [&](const NumaNode& n) { return n.number == core.node; }));
   }
@@ -64,6 +68,38 @@ TEST_CASE("a narrower affinity narrows the machine") {
   sched_setaffinity(0, sizeof before, &before);
   CHECK(cpus_of(t) == std::set<int>{last});
   CHECK(t.worker_cpus() == std::vector<int>{last});
+}
+
+TEST_CASE("a test can divide the machine into nodes") {
+  const Topology whole = detect_topology();
+  const auto cores = static_cast<int>(whole.cores.size());
+  for (int n = 1; n <= cores; ++n) {
+    setenv("HEARTH_NODES", std::to_string(n).c_str(), 1);
+    const Topology t = detect_topology(Devices::look);
+    CHECK_FALSE(t.has_real_nodes);
+    CHECK(cpus_of(t) == cpus_of(whole));
+    REQUIRE(t.nodes.size() == static_cast<size_t>(n));
+    CHECK(t.packages.size() == static_cast<size_t>(n));
+    size_t seen = 0;
+    for (int i = 0; i < n; ++i) {
+      const NumaNode& node = t.nodes[static_cast<size_t>(i)];
+      CHECK(node.number == i);
+      CHECK(node.package == i);
+      CHECK(node.memory == whole.total_memory / static_cast<uint64_t>(n));
+      const size_t own = t.worker_cpus_of_node(i).size();
+      CHECK(own >= whole.cores.size() / static_cast<size_t>(n));
+      seen += own;
+    }
+    CHECK(seen == whole.cores.size());
+    for (const TopologyRoot& root : t.roots) CHECK(root.nodes.size() == t.nodes.size());
+  }
+  for (const std::string bad : {"0", "-1", "x", "", "2.5"}) {
+    setenv("HEARTH_NODES", bad.c_str(), 1);
+    CHECK(test::raised_by([] { detect_topology(); }).code == ExitCode::usage);
+  }
+  setenv("HEARTH_NODES", std::to_string(cores + 1).c_str(), 1);
+  CHECK(test::raised_by([] { detect_topology(); }).says("HEARTH_NODES"));
+  unsetenv("HEARTH_NODES");
 }
 
 TEST_CASE("the lowest limit of the control groups counts") {

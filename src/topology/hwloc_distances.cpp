@@ -1,0 +1,134 @@
+#include "topology/hwloc_distances.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "base/error.h"
+#include "base/numbers.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint64_t kMostNodes = 1024;  // of a matrix
+constexpr uint64_t kMeansLatency = 4;  // bit of a matrix's kind
+
+/// Latencies by the numbers of nodes.
+struct Matrix {
+  std::vector<uint64_t> nodes;
+  std::vector<double> values;  // row by row
+};
+
+// Numbers separated by spaces.
+void append_numbers(std::string_view text, std::vector<uint64_t>& numbers) {
+  const auto is_space = [](char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; };
+  while (true) {
+    while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+    uint64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc()) return;
+    numbers.push_back(number);
+    text.remove_prefix(static_cast<size_t>(end - text.data()));
+  }
+}
+
+uint64_t matrix_size(const HwlocObjects& objects, const XmlElement& element) {
+  const auto size = parse_seed(objects.document().attribute(element, "nbobjs").value_or(""));
+  if (!size || *size == 0 || *size > kMostNodes) {
+    objects.refuse(element, "distances need their nbobjs, from 1 to " + std::to_string(kMostNodes));
+  }
+  return *size;
+}
+
+// Version 2: <distances2 type="NUMANode" nbobjs="2" kind="5" indexing="os"> with indexes and values.
+Matrix read_version_2(const HwlocObjects& objects, uint32_t index) {
+  const std::vector<XmlElement>& elements = objects.document().elements();
+  const XmlElement& element = elements[index];
+  const auto size = matrix_size(objects, element);
+  Matrix matrix;
+  std::vector<uint64_t> values;
+  for (uint32_t i = index + 1; i < element.end; i = elements[i].end) {
+    if (elements[i].name == "indexes") append_numbers(elements[i].text, matrix.nodes);
+    if (elements[i].name == "u64values") append_numbers(elements[i].text, values);
+  }
+  if (matrix.nodes.size() != size || values.size() != size * size) {
+    objects.refuse(element, "distances of other than " + std::to_string(size) + " objects");
+  }
+  matrix.values.assign(values.begin(), values.end());
+  return matrix;
+}
+
+// Version 1: inside of the machine, of all objects at a depth, which are the nodes if they are as
+// many.
+Matrix read_version_1(const HwlocObjects& objects, uint32_t index) {
+  const std::vector<XmlElement>& elements = objects.document().elements();
+  const XmlElement& element = elements[index];
+  const auto size = matrix_size(objects, element);
+  const XmlDocument& document = objects.document();
+  const double base =
+      parse_number(document.attribute(element, "latency_base").value_or("1")).value_or(1);
+  Matrix matrix;
+  for (const HwlocObject& object : objects.all()) {
+    if (object.kind == HwlocKind::node)
+      matrix.nodes.push_back(static_cast<uint64_t>(object.number));
+  }
+  for (uint32_t i = index + 1; i < element.end; i = elements[i].end) {
+    if (elements[i].name != "latency") continue;
+    const auto value = parse_number(document.attribute(elements[i], "value").value_or(""));
+    if (!value) objects.refuse(elements[i], "a latency without its value");
+    matrix.values.push_back(*value * base);
+  }
+  if (matrix.values.size() != size * size) {
+    objects.refuse(element, "distances of other than " + std::to_string(size) + " objects");
+  }
+  if (matrix.nodes.size() != size) matrix.nodes.clear();
+  return matrix;
+}
+
+// Empty if the matrix lacks a node.
+std::vector<std::vector<double>> in_order(const Matrix& matrix,
+                                          const std::vector<NumaNode>& nodes) {
+  std::vector<size_t> place;
+  for (const NumaNode& node : nodes) {
+    const auto at =
+        std::find(matrix.nodes.begin(), matrix.nodes.end(), static_cast<uint64_t>(node.number));
+    if (at == matrix.nodes.end()) return {};
+    place.push_back(static_cast<size_t>(at - matrix.nodes.begin()));
+  }
+  std::vector<std::vector<double>> rows;
+  for (const size_t from : place) {
+    std::vector<double>& row = rows.emplace_back();
+    for (const size_t to : place) row.push_back(matrix.values[from * matrix.nodes.size() + to]);
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::vector<std::vector<double>> read_node_distances(const HwlocObjects& objects,
+                                                     const std::vector<NumaNode>& nodes) {
+  const XmlDocument& document = objects.document();
+  const std::vector<XmlElement>& elements = document.elements();
+  std::vector<std::vector<double>> found;
+  const bool version_1 = objects.version_1();
+  const uint32_t above = version_1 ? objects.all().front().element : 0;
+  for (uint32_t i = above + 1; i < elements[above].end; i = elements[i].end) {
+    const XmlElement& element = elements[i];
+    if (element.name != (version_1 ? "distances" : "distances2")) continue;
+    if (version_1) {
+      const Matrix matrix = read_version_1(objects, i);
+      if (found.empty()) found = in_order(matrix, nodes);
+      continue;
+    }
+    const Matrix matrix = read_version_2(objects, i);
+    const auto attribute = [&](std::string_view name) {
+      return document.attribute(element, name).value_or("");
+    };
+    const bool of_latency = (parse_seed(attribute("kind")).value_or(0) & kMeansLatency) != 0;
+    const bool of_nodes = attribute("type") == "NUMANode" && attribute("indexing") == "os";
+    if (of_latency && of_nodes && found.empty()) found = in_order(matrix, nodes);
+  }
+  return found;
+}
+
+}  // namespace hearth

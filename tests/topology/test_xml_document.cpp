@@ -1,0 +1,183 @@
+#include <catch2/catch_test_macros.hpp>
+#include <string>
+
+#include "base/stopwatch.h"
+#include "support/raises.h"
+#include "topology/hwloc_xml.h"
+#include "topology/number_set.h"
+#include "topology/xml_document.h"
+
+using namespace hearth;
+using hearth::test::Raised;
+using hearth::test::raised_by;
+
+namespace {
+
+Raised refused(const std::string& text, const XmlLimits& limits = {}) {
+  const Stopwatch watch;
+  Raised raised = raised_by([&] { XmlDocument(text, "f.xml", limits); });
+  CHECK(watch.seconds() < 5);
+  CHECK(raised.code == ExitCode::input);
+  CHECK(raised.message.starts_with("f.xml: line "));
+  return raised;
+}
+
+std::string repeated(const std::string& text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("elements come in the order of their tags") {
+  const std::string text =
+      "\xEF\xBB\xBF<?xml version=\"1.0\"?>\n<!-- a <b> c -->\n<!DOCTYPE a SYSTEM \"a.dtd\">\n"
+      "<a x='1' y = \"&lt;&#65;&#x20AC;&quot;'\"> t &amp; u<b/><![CDATA[<c>]]>\n<c><d z=''/></c >\n"
+      "</a>\n<!-- end -->";
+  const XmlDocument document(text, "f.xml");
+  const auto& e = document.elements();
+  REQUIRE(e.size() == 4);
+  CHECK(e[0].name == "a");
+  CHECK(e[0].end == 4);
+  CHECK(e[0].text == " t &amp; u");
+  CHECK(e[0].line == 4);
+  CHECK(e[1].name == "b");
+  CHECK(e[1].end == 2);
+  CHECK(e[2].name == "c");
+  CHECK(e[2].end == 4);
+  CHECK(e[2].line == 5);
+  CHECK(e[3].name == "d");
+  CHECK(document.attribute(e[0], "x") == "1");
+  CHECK(document.attribute(e[0], "y") == "<A\xE2\x82\xAC\"'");
+  CHECK_FALSE(document.attribute(e[0], "z"));
+  CHECK(document.attribute(e[3], "z") == "");
+  CHECK(document.attributes(e[0]).size() == 2);
+  const std::string odd = "<a x=\"\xFF\"/>";
+  const XmlDocument other(odd, "f.xml");
+  CHECK(other.attribute(other.elements()[0], "x") == "\xEF\xBF\xBD");
+}
+
+TEST_CASE("what is not well-formed is refused") {
+  for (const std::string text : {"",
+                                 " ",
+                                 "a",
+                                 "<",
+                                 "<a",
+                                 "<a>",
+                                 "<a></b>",
+                                 "<a/><b/>",
+                                 "<a/>x",
+                                 "<a b/>",
+                                 "<a b=c/>",
+                                 "<a b=\"c/>",
+                                 "<a b='1' b='2'/>",
+                                 "<a b='1'c='2'/>",
+                                 "<a b='<'/>",
+                                 "<1a",
+                                 "</a>",
+                                 "<a/ >",
+                                 "<a><!-- </a>",
+                                 "<a><![CDATA[</a>",
+                                 "<?xml <a/>",
+                                 "<a><!ELEMENT b></a>",
+                                 "< a/>",
+                                 "<a/><!DOCTYPE a>",
+                                 "<!DOCTYPE a>",
+                                 "<a>\n\n</a\n"}) {
+    CAPTURE(text);
+    refused(text);
+  }
+  CHECK(refused("<a>\n<b>\n</a>").says("line 3: element 'b' is ended by 'a'"));
+  CHECK(refused(std::string("<a\0/>", 5)).says("line 1"));
+}
+
+TEST_CASE("entities do not grow") {
+  for (const std::string entity : {"&b;", "&", "&;", "&#;", "&#0;", "&#xD800;", "&#x110000;", "&#9",
+                                   "&amp", "&#-1;", "&#x;", "&#99999999999999999999;"}) {
+    CAPTURE(entity);
+    CHECK(refused("<a b='" + entity + "'/>").says("entity"));
+    CHECK(refused("<a>" + entity + "</a>").says("entity"));
+  }
+  std::string bomb = "<!DOCTYPE topology [<!ENTITY a \"aaaaaaaaaa\">";
+  for (char c = 'b'; c < 'k'; ++c) {
+    bomb += std::string("<!ENTITY ") + c + " \"" +
+            repeated(std::string("&") + static_cast<char>(c - 1) + ";", 10) + "\">";
+  }
+  CHECK(refused(bomb + "]><topology>&j;</topology>").says("declarations of its own"));
+  CHECK(refused("<!DOCTYPE a SYSTEM 'file:///etc/passwd' [<!ENTITY % x SYSTEM 'y'> %x;]><a/>")
+            .says("declarations of its own"));
+}
+
+TEST_CASE("depth, size and counts have limits") {
+  CHECK_NOTHROW(XmlDocument(repeated("<a>", 256) + repeated("</a>", 256), "f.xml"));
+  CHECK(refused(repeated("<a>", 257) + repeated("</a>", 257)).says("deeper than 256"));
+  CHECK(refused(repeated("<a>", 1000000)).says("deeper than 256"));
+  CHECK(refused("<a>" + repeated("<b/>", 10) + "</a>", {.elements = 10}).says("10 elements"));
+  CHECK(refused("<a>" + repeated("<b/>", 1 << 20) + "</a>").says("1048576 elements"));
+  std::string many = "<a";
+  for (int i = 0; i < 65; ++i) many += " b" + std::to_string(i) + "=''";
+  CHECK(refused(many + "/>").says("64 attributes"));
+  CHECK(refused("<a>" + std::string(1 << 22, '\n') + "<b" + std::string(1 << 22, ' '))
+            .says("ends in a tag"));
+  CHECK(refused("<a b='" + std::string(1 << 22, 'x')).says("does not end"));
+}
+
+TEST_CASE("hostile topologies end in time") {
+  const auto head = [](const std::string& attributes) {
+    return "<topology version=\"2.0\"><object type=\"Machine\" " + attributes + ">";
+  };
+  const std::string tail = "</object></topology>";
+  const auto raised = [](const std::string& text) {
+    const Stopwatch watch;
+    Raised r = raised_by([&] { parse_topology(text, "f.xml"); });
+    CHECK(watch.seconds() < 10);
+    return r;
+  };
+  // A set of far too many CPUs, and one of all that there are.
+  CHECK(raised(head("cpuset=\"" + repeated("0xffffffff,", 100000) + "0x1\"") + tail)
+            .says("no set of numbers"));
+  CHECK(raised(head("cpuset=\"0xf...f\"") + tail).says("no CPU that may be used"));
+  // As many objects as elements may be.
+  const std::string node = "<object type=\"NUMANode\" os_index=\"0\" cpuset=\"0xf...f\"/>";
+  std::string cpus, nodes;
+  for (int i = 0; i < kMostCpus; ++i) {
+    const std::string number = std::to_string(i);
+    cpus += "<object type=\"PU\" os_index=\"" + number + "\" cpuset=\"0x1\"/>";
+    nodes += "<object type=\"NUMANode\" os_index=\"" + number + "\" cpuset=\"0xf...f\"/>";
+  }
+  CHECK(raised(head("cpuset=\"0xf...f\"") + node + cpus + tail).code == ExitCode::done);
+  CHECK(raised(head("cpuset=\"0xf...f\"") + cpus + nodes + tail).says("NUMA nodes"));
+  CHECK(raised(head("cpuset=\"0xf...f\"") + cpus + "<object type=\"PU\" os_index=\"65536\" " +
+               "cpuset=\"0x1\"/>" + tail)
+            .says("number"));
+}
+
+TEST_CASE("sets of numbers") {
+  const auto has = [](const char* text, int number) {
+    const auto set = NumberSet::parse(text);
+    REQUIRE(set);
+    return set->contains(number);
+  };
+  CHECK(has("0x00000005", 0));
+  CHECK_FALSE(has("0x00000005", 1));
+  CHECK(has("0x00000005", 2));
+  CHECK(has("0x1,0x0", 32));
+  CHECK(has("0x1,,0x80000000", 64));
+  CHECK(has("0x1,,0x80000000", 31));
+  CHECK_FALSE(has("0x1,,0x80000000", 32));
+  CHECK_FALSE(has("0x1", 1000));
+  CHECK_FALSE(has("0x1", -1));
+  CHECK(has("0xf...f", 0));
+  CHECK(has("0xf...f", 65535));
+  CHECK(has("0xf...f,0x0", 32));
+  CHECK_FALSE(has("0xf...f,0x0", 31));
+  CHECK(NumberSet::parse("0x6")->first() == 1);
+  CHECK(NumberSet::parse("0x0")->first() == -1);
+  CHECK(NumberSet::parse("0xf...f,0x0")->first() == 32);
+  for (const char* text :
+       {"", "x", "0x", "0xg", "0x1 ", "0x100000000", "-1", "0x1;0x2", "0xf...g"}) {
+    CAPTURE(text);
+    CHECK_FALSE(NumberSet::parse(text));
+  }
+}

@@ -75,6 +75,12 @@ struct Work {
   int64_t window = 0;      // most keys that a query sees; 0: all keys before it
 };
 
+/// Experts [begin, end) of a layer.
+struct ExpertRange {
+  int64_t begin = 0;
+  int64_t end = -1;  // -1: to the layer's last
+};
+
 /// Everything that a body's declarations depend on.
 struct TaskShape {
   const ModelSpec& spec;
@@ -87,6 +93,7 @@ struct TaskShape {
   int64_t longest = 0;       // most tokens of a sequence, cached keys included
   int64_t cache_rows = 0;    // rows of the key-value cache; 0: no cache
   Place place = kHostPlace;  // where the task runs
+  ExpertRange experts = {};  // that a task of kind `experts` computes
   bool moe() const { return spec.has_experts(layer); }
   bool shared() const { return spec.has_shared_expert(layer); }
 };

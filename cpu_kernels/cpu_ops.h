@@ -11,8 +11,9 @@ namespace hearth {
 ///
 /// Tiles are cut by shape alone and every element is summed in one fixed order, so results do not
 /// depend on the number of workers. They can depend on the machine's instruction set, which
-/// oneDNN's choices follow. A row's results can depend on the number of rows, which decides the
-/// kind of product.
+/// oneDNN's choices follow. A row's results of linear maps can depend on the number of rows, which
+/// decides the kind of product; those of experts depend on the rows of their segment alone
+/// (ExpertRows).
 const OpSet& cpu_ops();
 
 /// Registers the op set for `find_op_set`. Call once (tools/commands/commands.cpp).

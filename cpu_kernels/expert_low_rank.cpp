@@ -24,14 +24,13 @@ void ExpertLowRank::make(const ExpertChunks& chunk, std::span<const Product> pro
     const LinearView& map = map_of(product.map, block.expert);
     if (!map.low_rank) return;
     const Range rows = block.rows;
-    const int64_t begin = product.of_chunk ? rows.begin - chunk.rows().begin : rows.begin;
-    const ConstView from = product.from.slice(begin, rows.count);
+    const Operand from = rows_of(product.from, {rows.begin - product.first, rows.count});
     const View to = at(chunk, product.map, product.output, block.expert, rows);
     Scratch& own = host_.worker_scratch(worker);
     if (product.output) {
       low_rank_output(own, from, map.low_rank, map.compute, to);
     } else {
-      low_rank_input(own, from, map.low_rank.from_row(rows.begin), map.compute, to);
+      low_rank_input(own, from, map.low_rank.from_row(rows.begin, block.segment), map.compute, to);
     }
   });
 }

@@ -18,12 +18,12 @@ inline constexpr std::array kExpertGradients = {&ExpertGradient::gate, &ExpertGr
 class ExpertLowRank {
  public:
   /// A product for each expert's rows: scale * drop(from) A^T of a map, or, with `output`, scale *
-  /// from B. `of_chunk`: `from` has only the rows of the chunk, else the rows of all chunks.
+  /// from B. `from` begins with the row `first` of the views.
   struct Product {
     int map;
     bool output;
-    ConstView from;
-    bool of_chunk;
+    Operand from;
+    int64_t first = 0;
   };
 
   ExpertLowRank(HostStream& host, Scratch& scratch, std::span<const ExpertView> experts,

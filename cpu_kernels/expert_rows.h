@@ -1,5 +1,13 @@
-// Cuts the rows of all experts into chunks whose intermediate rows fit the scratch. Each chunk is
-// cut into row blocks, which form tiles.
+// Cuts the rows of experts into chunks whose intermediate rows fit the scratch, and chunks into
+// pieces and row blocks, which form tiles.
+//
+//   expert 4 .......................  expert 7 ......    experts of the call, in its order
+//   segment 0 ...... segment 1 .....  segment 0, 1       ExpertRows: micro-batches of an expert
+//   piece .... .... | piece ........  piece, piece       weight gradients sum over one at a time
+//   block ... ... ... ... ... ......  block ...          the other products' rows
+//
+// Pieces are cut by the rows of their segment alone. So an expert's gradients are the same sums
+// whatever else the call has.
 #pragma once
 
 #include <span>
@@ -14,21 +22,30 @@ struct ExpertBlock {
   /// Most rows of a block: enough to pay for packing the weights, few enough for many tiles.
   static constexpr int64_t kLargest = 512;
   int64_t expert;
+  int64_t segment;  // of its first row
   Range rows;
   int64_t group_begin;  // the group's first block, in the chunk
   int64_t group_size;
 };
 
-/// All rows of one expert in a chunk.
+/// Some rows of one segment of an expert: what one product of a weight gradient sums over.
+struct ExpertPiece {
+  int64_t segment;
+  Range rows;
+};
+
+/// All pieces of one expert in a chunk.
 struct ExpertGroup {
   int64_t expert;
-  Range rows;
+  std::span<const ExpertPiece> pieces;
 };
 
 /// Walks the chunks. Its lists are in the given scratch.
 class ExpertChunks {
  public:
-  ExpertChunks(Scratch& scratch, ConstView offsets, int64_t experts, int64_t width);
+  /// `all_rows`: of the views.
+  ExpertChunks(Scratch& scratch, const ExpertRows& rows, std::span<const ExpertView> experts,
+               int64_t width, int64_t all_rows);
 
   /// Moves to the next chunk; false after the last.
   bool next();
@@ -39,29 +56,45 @@ class ExpertChunks {
     return {groups_, static_cast<size_t>(group_count_)};
   }
 
-  /// Most rows of a chunk with `width` floats per row.
+  /// Most rows of a piece, and of a chunk, with `width` floats per row.
+  static int64_t piece_rows(int64_t width);
   static int64_t most_rows(int64_t rows, int64_t width);
-  static int64_t most_blocks(int64_t rows, int64_t experts);
+  static size_t scratch_bytes(int64_t rows, int64_t segments);
 
  private:
+  static int64_t most_pieces(int64_t rows, int64_t segments);
+  static int64_t most_blocks(int64_t rows, int64_t segments);
+  bool blocks_cross_segments(const ExpertView& expert) const;
+  void add_piece(const ExpertPiece& piece);
+  void cut_blocks();
+
+  std::span<const ExpertView> experts_;
   const int32_t* offsets_;
-  int64_t experts_, most_;
-  int64_t expert_ = 0, block_ = 0;  // position of the next block
+  int64_t segments_, segment_count_, largest_, most_;
+  int64_t segment_ = 0, piece_ = 0;  // position of the next piece; segments of all experts
   Range rows_;
   ExpertBlock* blocks_;
+  ExpertPiece* pieces_;
   ExpertGroup* groups_;
-  int64_t count_ = 0, group_count_ = 0;
+  int64_t count_ = 0, piece_count_ = 0, group_count_ = 0;
 };
 
 /// Tile `tile` of blocks x `columns` column blocks. A group's tiles go column by column, so that
-/// all row blocks of an expert read the same piece of its weights in succession.
+/// all row blocks of an expert, of all its segments, read the same piece of its weights in
+/// succession.
 struct ExpertTile {
   const ExpertBlock& block;
   int64_t column;
   ExpertTile(std::span<const ExpertBlock> blocks, int64_t columns, int64_t tile);
 };
 
-/// Scratch bound of experts_forward and experts_backward.
-ScratchNeed expert_scratch(int64_t rows, int64_t experts, int64_t width, int64_t rank);
+/// The rows of x or dy, in the order of the experts' rows.
+inline Operand expert_operand(const ConstView& x, const ExpertRows& rows, int64_t all_rows) {
+  if (!rows.source) return x;
+  return {x, RowIndex{rows.source.as<int32_t>(), rows.choices}, all_rows};
+}
+
+/// Scratch bound of the expert ops; `segments` of all experts.
+ScratchNeed expert_scratch(int64_t rows, int64_t segments, int64_t width, int64_t rank);
 
 }  // namespace hearth

@@ -15,15 +15,24 @@ HEARTH_CLONES void scale_row(float scale, const float* from, float* to, int64_t 
   for (int64_t i = 0; i < n; ++i) to[i] = scale * from[i];
 }
 
+// The operands of a backward pass, or of one of its halves.
+struct Operands {
+  Operand dy;
+  ConstView row_weight;            // data half
+  Operand x;                       // weight half
+  View gate, up;                   // the data half makes them their gradients
+  View h = {};                     // row_weight * silu(gate) * up; empty: in the scratch
+  View dx = {}, drow_weight = {};  // data half
+  std::span<const ExpertGradient> gradients = {};  // weight half
+};
+
 // One backward pass: the operands, and what lives from phase to phase of a chunk.
 struct Backward {
   HostStream& host;
-  ConstView dy, row_weight, x;
   std::span<const ExpertView> experts;
-  View gate, up, dx, drow_weight;
-  std::span<const ExpertGradient> gradients;
+  Operands of;
   Blocks inner, outer;  // of the experts' width, of the hidden size
-  float* h;             // row_weight * silu(gate) * up, the chunk's rows
+  float* h;             // as Operands::h, the chunk's rows
   float* partial;       // [inner blocks, rows of the chunk]: sums of drow_weight
   const ExpertLowRank& low_rank;
 
@@ -36,9 +45,15 @@ struct Backward {
     return {chunk.blocks(), columns, std::min(i + host.pool().workers(), tiles - 1)};
   }
 
-  // h of the chunk's rows.
+  // The row of the views that h begins with.
+  int64_t first_of_h(const ExpertChunks& chunk) const { return of.h ? 0 : chunk.rows().begin; }
+  // h of some of the chunk's rows.
   View h_rows(const ExpertChunks& chunk, Range rows) const {
+    if (of.h) return of.h.slice(rows.begin, rows.count);
     return {h + (rows.begin - chunk.rows().begin) * inner.size, DType::f32, rows.count, inner.size};
+  }
+  View all_of_h(const ExpertChunks& chunk) const {
+    return of.h ? of.h : h_rows(chunk, chunk.rows());
   }
   // to += what the tile's map gives through its low-rank pair.
   void add_pair(Scratch& scratch, const ExpertChunks& chunk, int map, const ExpertTile& tile,
@@ -47,7 +62,7 @@ struct Backward {
     if (!w.low_rank) return;
     const Range rows = tile.block.rows;
     add_low_rank_gradient(scratch, low_rank.output(chunk, map, tile.block.expert, rows),
-                          w.low_rank.from_row(rows.begin), w.compute, cols, to);
+                          w.low_rank.from_row(rows.begin, tile.block.segment), w.compute, cols, to);
   }
 
   // With z = dy W_down: drow_weight = <z, h> in parts, dh = row_weight * z, and from it dgate and
@@ -60,16 +75,16 @@ struct Backward {
     const View z(scratch.take<float>(rows.count * cols.count), DType::f32, rows.count, cols.count);
     const ExpertTile next = after(chunk, inner.count(), i);
     const Operand coming = dgrad_weight(expert_of(next).down, block_of(inner, next.column));
-    dgrad_tile(scratch, dy.slice(rows.begin, rows.count), expert_of(tile).down, cols, z, false,
-               &coming);
+    dgrad_tile(scratch, rows_of(of.dy, rows), expert_of(tile).down, cols, z, false, &coming);
     add_pair(scratch, chunk, 2, tile, cols, z);
+    const View h_tile = h_rows(chunk, rows);
     for (int64_t r = 0; r < rows.count; ++r) {
       const int64_t row = rows.begin + r, in_chunk = row - chunk.rows().begin;
-      const float weight = row_weight.as<float>()[row];
-      float* to = h + in_chunk * inner.size + cols.begin;
+      const float weight = of.row_weight.as<float>()[row];
+      float* to = h_tile.row<float>(r) + cols.begin;
       scale_row(weight, z.row<float>(r), to, cols.count);
-      swiglu_gradient(to, gate.row<float>(row) + cols.begin, up.row<float>(row) + cols.begin, to,
-                      cols.count);
+      swiglu_gradient(to, of.gate.row<float>(row) + cols.begin, of.up.row<float>(row) + cols.begin,
+                      to, cols.count);
       partial[tile.column * chunk.rows().count + in_chunk] =
           static_cast<float>(dot(z.row<float>(r), to, cols.count));
       scale_row(weight, to, to, cols.count);
@@ -81,14 +96,15 @@ struct Backward {
     const ExpertTile tile(chunk.blocks(), outer.count(), i);
     const Range rows = tile.block.rows, cols = block_of(outer, tile.column);
     const ExpertView& expert = expert_of(tile);
-    const View target = columns(dx.slice(rows.begin, rows.count), cols);
+    const View target = columns(of.dx.slice(rows.begin, rows.count), cols);
     Scratch& scratch = host.worker_scratch(worker);
     const ExpertTile next = after(chunk, outer.count(), i);
     const Operand second = dgrad_weight(expert.up, cols);
     const Operand coming = dgrad_weight(expert_of(next).gate, block_of(outer, next.column));
-    dgrad_tile(scratch, gate.slice(rows.begin, rows.count), expert.gate, cols, target, false,
+    dgrad_tile(scratch, of.gate.slice(rows.begin, rows.count), expert.gate, cols, target, false,
                &second);
-    dgrad_tile(scratch, up.slice(rows.begin, rows.count), expert.up, cols, target, true, &coming);
+    dgrad_tile(scratch, of.up.slice(rows.begin, rows.count), expert.up, cols, target, true,
+               &coming);
     add_pair(scratch, chunk, 0, tile, cols, target);
     add_pair(scratch, chunk, 1, tile, cols, target);
     if (tile.column > 0) return;
@@ -97,12 +113,13 @@ struct Backward {
       for (int64_t b = 0; b < inner.count(); ++b) {
         sum += partial[b * chunk.rows().count + row - chunk.rows().begin];
       }
-      drow_weight.as<float>()[row] = static_cast<float>(sum);
+      of.drow_weight.as<float>()[row] = static_cast<float>(sum);
     }
   }
 
   // One tile of one of an expert's three weight gradients: a block of the outputs by one of the
-  // inputs. Those of the first column and row make that of the low-rank pair's B and A, too.
+  // inputs. Those of the first column and row make that of the low-rank pair's B and A, too. The
+  // pieces of the expert's rows are added in their order.
   void weight_gradient(const ExpertChunks& chunk, int64_t i, int worker) const {
     const int64_t tiles = inner.count() * outer.count();
     const ExpertGroup& group = chunk.groups()[static_cast<size_t>(i / (3 * tiles))];
@@ -111,78 +128,130 @@ struct Backward {
     const int64_t outer_block = i % tiles / inner.count(), inner_block = i % tiles % inner.count();
     const Range across = block_of(outer, outer_block), along = block_of(inner, inner_block);
     const Range out = is_down ? across : along, in = is_down ? along : across;
-    const auto of = [&](const ConstView& v) { return v.slice(group.rows.begin, group.rows.count); };
-    const ConstView d_out = of(is_down ? dy : map == 0 ? gate : up);
-    const ConstView input = is_down ? h_rows(chunk, group.rows) : of(x);
     const auto m = static_cast<size_t>(map), e = static_cast<size_t>(group.expert);
     const LinearView& w = experts[e].*kExpertMaps[m];
-    const LinearGradient& to = gradients[e].*kExpertGradients[m];
+    const LinearGradient& to = of.gradients[e].*kExpertGradients[m];
     Scratch& scratch = host.worker_scratch(worker);
-    if (to.weight) wgrad_tile(scratch, d_out, input, w.compute, out, in, to.weight);
-    if (to.a && out.begin == 0) {
-      low_rank_a_tile(scratch, low_rank.output(chunk, map, group.expert, group.rows), input,
-                      w.low_rank.from_row(group.rows.begin), w.compute, in, to.a);
-    }
-    if (to.b && in.begin == 0) {
-      low_rank_b_tile(scratch, d_out, low_rank.input(chunk, map, group.expert, group.rows),
-                      w.compute, out, to.b);
+    for (const auto& [segment, rows] : group.pieces) {
+      const Operand d_out = rows_of(is_down ? of.dy : Operand(map == 0 ? of.gate : of.up), rows);
+      const Operand input = is_down ? Operand(h_rows(chunk, rows)) : rows_of(of.x, rows);
+      if (to.weight) wgrad_tile(scratch, d_out, input, w.compute, out, in, to.weight);
+      if (to.a && out.begin == 0) {
+        low_rank_a_tile(scratch, low_rank.output(chunk, map, group.expert, rows), input,
+                        w.low_rank.from_row(rows.begin, segment), w.compute, in, to.a);
+      }
+      if (to.b && in.begin == 0) {
+        low_rank_b_tile(scratch, d_out, low_rank.input(chunk, map, group.expert, rows), w.compute,
+                        out, to.b);
+      }
     }
   }
 };
 
-void experts_backward(Stream& stream, ConstView dy, ConstView row_weight, ConstView x,
-                      ConstView offsets, std::span<const ExpertView> experts, View gate, View up,
-                      View dx, View drow_weight, std::span<const ExpertGradient> gradients) {
-  const int64_t width = gate.cols;
+enum class Half { data, weights, both };
+
+// A chunk of rows at a time, in two phases: what the hidden rows get, then all that follows.
+void run_backward(Half half, Stream& stream, const ExpertRows& all,
+                  std::span<const ExpertView> experts, const Operands& of) {
+  const bool data = half != Half::weights, weights = half != Half::data;
+  const int64_t width = of.gate.cols, rows = of.gate.rows;
   HostStream& host = host_stream(stream);
   Scratch& scratch = stream.scratch();
   Scratch::Frame frame(scratch);
-  ExpertChunks chunks(scratch, offsets, static_cast<int64_t>(experts.size()), width);
-  const int64_t chunk_rows = ExpertChunks::most_rows(x.rows, width);
-  const Blocks inner(width), outer(x.cols);
+  ExpertChunks chunks(scratch, all, experts, width, rows);
+  const int64_t chunk_rows = ExpertChunks::most_rows(rows, width);
+  const Blocks inner(width), outer(of.dy.cols());
   const ExpertLowRank low_rank(host, scratch, experts, chunk_rows);
   using Product = ExpertLowRank::Product;
   const Backward pass{host,
-                      dy,
-                      row_weight,
-                      x,
                       experts,
-                      gate,
-                      up,
-                      dx,
-                      drow_weight,
-                      gradients,
+                      of,
                       inner,
                       outer,
-                      scratch.take<float>(chunk_rows * width),
-                      scratch.take<float>(chunk_rows * inner.count()),
+                      of.h ? nullptr : scratch.take<float>(chunk_rows * width),
+                      data ? scratch.take<float>(chunk_rows * inner.count()) : nullptr,
                       low_rank};
 
   while (chunks.next()) {
     const int64_t blocks = std::ssize(chunks.blocks()), groups = std::ssize(chunks.groups());
-    low_rank.make(chunks, std::array{Product{2, true, dy, false}, Product{0, false, x, false},
-                                     Product{1, false, x, false}});
-    host.pool().run(blocks * inner.count(),
-                    [&](int64_t tile, int worker) { pass.hidden_gradient(chunks, tile, worker); });
-    low_rank.make(chunks, std::array{Product{0, true, gate, false}, Product{1, true, up, false},
-                                     Product{2, false, pass.h_rows(chunks, chunks.rows()), true}});
+    const int64_t data_tiles = data ? blocks * outer.count() : 0;
+    const int64_t weight_tiles = weights ? groups * 3 * inner.count() * outer.count() : 0;
+    const std::array before = {Product{2, true, of.dy}, Product{0, false, of.x},
+                               Product{1, false, of.x}};
+    low_rank.make(chunks, std::span(before).first(weights ? 3 : 1));
+    if (data) {
+      host.pool().run(blocks * inner.count(), [&](int64_t tile, int worker) {
+        pass.hidden_gradient(chunks, tile, worker);
+      });
+    }
+    const std::array then = {Product{0, true, of.gate}, Product{1, true, of.up},
+                             Product{2, false, pass.all_of_h(chunks), pass.first_of_h(chunks)}};
+    low_rank.make(chunks, std::span(then).first(weights ? 3 : 2));
     // Neither reads what the other writes: one run, so that no worker waits in between.
-    const int64_t data_tiles = blocks * outer.count();
-    host.pool().run(data_tiles + groups * 3 * inner.count() * outer.count(),
-                    [&](int64_t tile, int worker) {
-                      if (tile < data_tiles) {
-                        pass.data_gradient(chunks, tile, worker);
-                      } else {
-                        pass.weight_gradient(chunks, tile - data_tiles, worker);
-                      }
-                    });
+    host.pool().run(data_tiles + weight_tiles, [&](int64_t tile, int worker) {
+      if (tile < data_tiles) {
+        pass.data_gradient(chunks, tile, worker);
+      } else {
+        pass.weight_gradient(chunks, tile - data_tiles, worker);
+      }
+    });
   }
+}
+
+void experts_backward(Stream& stream, ConstView dy, ConstView row_weight, ConstView x,
+                      const ExpertRows& rows, std::span<const ExpertView> experts, View gate,
+                      View up, View dx, View drow_weight,
+                      std::span<const ExpertGradient> gradients) {
+  run_backward(Half::both, stream, rows, experts,
+               {.dy = expert_operand(dy, rows, gate.rows),
+                .row_weight = row_weight,
+                .x = expert_operand(x, rows, gate.rows),
+                .gate = gate,
+                .up = up,
+                .dx = dx,
+                .drow_weight = drow_weight,
+                .gradients = gradients});
+}
+
+void experts_dgrad(Stream& stream, ConstView dy, ConstView row_weight, const ExpertRows& rows,
+                   std::span<const ExpertView> experts, View gate, View up, View h, View dx,
+                   View drow_weight) {
+  const Operand d_out = expert_operand(dy, rows, gate.rows);
+  run_backward(Half::data, stream, rows, experts,
+               {.dy = d_out,
+                .row_weight = row_weight,
+                .x = d_out,  // not read
+                .gate = gate,
+                .up = up,
+                .h = h,
+                .dx = dx,
+                .drow_weight = drow_weight});
+}
+
+// The weight half writes none of the views.
+View unchanged(const ConstView& v) {
+  return {const_cast<void*>(v.data), v.dtype, v.rows, v.cols, v.stride};
+}
+
+void experts_wgrad(Stream& stream, ConstView dy, ConstView x, const ExpertRows& rows,
+                   std::span<const ExpertView> experts, ConstView dgate, ConstView dup, ConstView h,
+                   std::span<const ExpertGradient> gradients) {
+  run_backward(Half::weights, stream, rows, experts,
+               {.dy = expert_operand(dy, rows, dgate.rows),
+                .row_weight = {},
+                .x = expert_operand(x, rows, dgate.rows),
+                .gate = unchanged(dgate),
+                .up = unchanged(dup),
+                .h = unchanged(h),
+                .gradients = gradients});
 }
 
 }  // namespace
 
 void cpu::add_experts_backward(OpTable& ops) {
   ops.experts_backward.add(CpuOps::kName, experts_backward);
+  ops.experts_dgrad.add(CpuOps::kName, experts_dgrad);
+  ops.experts_wgrad.add(CpuOps::kName, experts_wgrad);
 }
 
 }  // namespace hearth

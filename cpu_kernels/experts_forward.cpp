@@ -10,14 +10,15 @@ namespace {
 
 // A chunk of rows at a time, in two phases: gate, up and h = silu(gate) * up, then down. Where maps
 // have a low-rank pair, its product with A is made before each phase.
-void experts_forward(Stream& stream, ConstView x, ConstView offsets,
+void experts_forward(Stream& stream, ConstView x, const ExpertRows& all,
                      std::span<const ExpertView> experts, View gate, View up, View y) {
   const int64_t width = gate.cols;
+  const Operand input = expert_operand(x, all, gate.rows);
   HostStream& host = host_stream(stream);
   Scratch::Frame frame(stream.scratch());
-  ExpertChunks chunks(stream.scratch(), offsets, static_cast<int64_t>(experts.size()), width);
+  ExpertChunks chunks(stream.scratch(), all, experts, width, gate.rows);
   const Blocks inner(width), outer(x.cols);
-  const int64_t chunk_rows = ExpertChunks::most_rows(x.rows, width);
+  const int64_t chunk_rows = ExpertChunks::most_rows(gate.rows, width);
   float* const h = stream.scratch().take<float>(chunk_rows * width);
   const ExpertLowRank low_rank(host, stream.scratch(), experts, chunk_rows);
   using Product = ExpertLowRank::Product;
@@ -43,13 +44,13 @@ void experts_forward(Stream& stream, ConstView x, ConstView offsets,
       add_low_rank(scratch, low_rank.input(chunks, map, e, tile.block.rows), w.low_rank, w.compute,
                    cols, to);
     };
-    low_rank.make(chunks, std::array{Product{0, false, x, false}, Product{1, false, x, false}});
+    low_rank.make(chunks, std::array{Product{0, false, input}, Product{1, false, input}});
     host.pool().run(std::ssize(blocks) * inner.count(), [&](int64_t i, int worker) {
       const ExpertTile tile(blocks, inner.count(), i), next = after(inner.count(), i);
       const Range rows = tile.block.rows, cols = block_of(inner, tile.column);
       const ExpertView& expert = expert_of(tile);
       Scratch& scratch = host.worker_scratch(worker);
-      const ConstView in = x.slice(rows.begin, rows.count);
+      const Operand in = rows_of(input, rows);
       const Operand second = forward_weight(expert.up, cols);
       const Operand coming = forward_weight(expert_of(next).gate, block_of(inner, next.column));
       forward_tile(scratch, in, expert.gate, cols, gate.slice(rows.begin, rows.count), &second);
@@ -64,7 +65,7 @@ void experts_forward(Stream& stream, ConstView x, ConstView offsets,
       }
     });
     const View h_chunk = h_rows(chunks.rows());
-    low_rank.make(chunks, std::array{Product{2, false, h_chunk, true}});
+    low_rank.make(chunks, std::array{Product{2, false, h_chunk, chunks.rows().begin}});
     host.pool().run(std::ssize(blocks) * outer.count(), [&](int64_t i, int worker) {
       const ExpertTile tile(blocks, outer.count(), i), next = after(outer.count(), i);
       const Range rows = tile.block.rows;

@@ -21,7 +21,7 @@ void scale_rows(float scale, const View& v) {
 }
 
 // drop(x[rows, cols]) in `piece`.
-View drop(const ConstView& x, const Dropout& dropout, Range rows, Range cols, float* piece) {
+View drop(const Operand& x, const Dropout& dropout, Range rows, Range cols, float* piece) {
   const View kept(piece, DType::f32, rows.count, cols.count);
   for (int64_t r = 0; r < rows.count; ++r) {
     drop_row(dropout, rows.begin + r, cols.begin, x.row<float>(rows.begin + r) + cols.begin,
@@ -43,13 +43,14 @@ void for_pieces(Range rows, Range cols, const F& f) {
 
 }  // namespace
 
-void low_rank_input(Scratch& scratch, ConstView x, const LowRank& pair, Compute compute, View u) {
+void low_rank_input(Scratch& scratch, const Operand& x, const LowRank& pair, Compute compute,
+                    View u) {
   if (!pair.dropout) {
     multiply(scratch, in_bf16(compute), x, Operand(pair.a, true), u.as<float>(), u.stride, false);
   } else {
     Scratch::Frame frame(scratch);
     float* const piece = scratch.take<float>(kPieceRows * kPieceColumns);
-    for_pieces({0, x.rows}, {0, x.cols}, [&](Range rows, Range cols, bool first) {
+    for_pieces({0, x.rows()}, {0, x.cols()}, [&](Range rows, Range cols, bool first) {
       multiply(scratch, in_bf16(compute), drop(x, pair.dropout, rows, cols, piece),
                Operand(columns(pair.a, cols), true), u.row<float>(rows.begin), u.stride, !first);
     });
@@ -57,7 +58,8 @@ void low_rank_input(Scratch& scratch, ConstView x, const LowRank& pair, Compute 
   scale_rows(static_cast<float>(pair.scale), u);
 }
 
-void low_rank_output(Scratch& scratch, ConstView dy, const LowRank& pair, Compute compute, View v) {
+void low_rank_output(Scratch& scratch, const Operand& dy, const LowRank& pair, Compute compute,
+                     View v) {
   multiply(scratch, in_bf16(compute), dy, pair.b, v.as<float>(), v.stride, false);
   scale_rows(static_cast<float>(pair.scale), v);
 }
@@ -88,7 +90,7 @@ void add_low_rank_gradient(Scratch& scratch, ConstView v, const LowRank& pair, C
   });
 }
 
-void low_rank_a_tile(Scratch& scratch, ConstView v, ConstView x, const LowRank& pair,
+void low_rank_a_tile(Scratch& scratch, ConstView v, const Operand& x, const LowRank& pair,
                      Compute compute, Range in, View da) {
   if (!pair.dropout) {
     multiply(scratch, in_bf16(compute), Operand(v, true), columns(x, in), da.as<float>() + in.begin,
@@ -97,7 +99,7 @@ void low_rank_a_tile(Scratch& scratch, ConstView v, ConstView x, const LowRank& 
   }
   Scratch::Frame frame(scratch);
   float* const piece = scratch.take<float>(kPieceRows * kPieceColumns);
-  for_pieces({0, x.rows}, in, [&](Range rows, Range cols, bool) {
+  for_pieces({0, x.rows()}, in, [&](Range rows, Range cols, bool) {
     multiply(scratch, in_bf16(compute), Operand(v.slice(rows.begin, rows.count), true),
              drop(x, pair.dropout, rows, cols, piece), da.as<float>() + cols.begin, da.stride,
              true);
@@ -105,7 +107,7 @@ void low_rank_a_tile(Scratch& scratch, ConstView v, ConstView x, const LowRank& 
 }
 
 // Formed as its transpose, which has few rows and reads dy where it stands.
-void low_rank_b_tile(Scratch& scratch, ConstView dy, ConstView u, Compute compute, Range out,
+void low_rank_b_tile(Scratch& scratch, const Operand& dy, ConstView u, Compute compute, Range out,
                      View db) {
   Scratch::Frame frame(scratch);
   float* const sums = scratch.take<float>(u.cols * out.count);

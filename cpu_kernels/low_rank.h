@@ -8,9 +8,11 @@ namespace hearth {
 
 /// u [m, rank] = scale * drop(x) A^T; x holds the first m rows of the pair's input
 /// (LowRank::from_row).
-void low_rank_input(Scratch& scratch, ConstView x, const LowRank& pair, Compute compute, View u);
+void low_rank_input(Scratch& scratch, const Operand& x, const LowRank& pair, Compute compute,
+                    View u);
 /// v [m, rank] = scale * dy B.
-void low_rank_output(Scratch& scratch, ConstView dy, const LowRank& pair, Compute compute, View v);
+void low_rank_output(Scratch& scratch, const Operand& dy, const LowRank& pair, Compute compute,
+                     View v);
 
 /// y[:, out] += u B[out]^T; y holds all columns.
 void add_low_rank(Scratch& scratch, ConstView u, const LowRank& pair, Compute compute, Range out,
@@ -20,10 +22,10 @@ void add_low_rank_gradient(Scratch& scratch, ConstView v, const LowRank& pair, C
                            Range in, View dx);
 
 /// da[:, in] += v^T drop(x[:, in]) over any number of rows, in order.
-void low_rank_a_tile(Scratch& scratch, ConstView v, ConstView x, const LowRank& pair,
+void low_rank_a_tile(Scratch& scratch, ConstView v, const Operand& x, const LowRank& pair,
                      Compute compute, Range in, View da);
 /// db[out] += dy[:, out]^T u.
-void low_rank_b_tile(Scratch& scratch, ConstView dy, ConstView u, Compute compute, Range out,
+void low_rank_b_tile(Scratch& scratch, const Operand& dy, ConstView u, Compute compute, Range out,
                      View db);
 
 /// Upper bound of the worker scratch that any of these takes; 0 for rank 0.

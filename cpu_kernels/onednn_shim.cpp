@@ -158,10 +158,10 @@ bf16* to_dense(const Operand& x, bf16* target, float* row) {
   for (int64_t r = 0; r < m.rows; ++r) {
     bf16* to = target + r * width;
     if (m.dtype == DType::bf16) {
-      std::memcpy(to, m.row<bf16>(r), static_cast<size_t>(m.cols) * sizeof(bf16));
+      std::memcpy(to, x.row<bf16>(r), static_cast<size_t>(m.cols) * sizeof(bf16));
     } else {
       const auto* from = static_cast<const std::byte*>(m.data) +
-                         static_cast<size_t>(r * m.stride) * size_of(m.dtype);
+                         static_cast<size_t>(x.index(r) * m.stride) * size_of(m.dtype);
       load_row(m.dtype, from, true, row, m.cols);
       for (int64_t i = 0; i < m.cols; ++i) {
         to[i].bits = static_cast<uint16_t>(std::bit_cast<uint32_t>(row[i]) >> 16);

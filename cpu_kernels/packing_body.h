@@ -22,15 +22,27 @@ struct Reader {
   }
 };
 
-// target[p * target_stride + i] = source[i * stride + p] for i < m <= kLanes, p < k. Writes a whole
+// The rows of an operand's memory.
+template <class T>
+struct SourceRows {
+  const T* data;
+  int64_t stride;
+  RowIndex index;
+
+  explicit SourceRows(const Operand& x)
+      : data(static_cast<const T*>(x.memory.data)), stride(x.memory.stride), index(x.index) {}
+  const T* operator[](int64_t r) const { return data + index(r) * stride; }
+};
+
+// target[p * target_stride + i] = source[first + i][p] for i < m <= kLanes, p < k. Writes a whole
 // vector for each p. Reads each cache line of the source once, even if rows share cache sets.
 template <class R>
-HEARTH_TARGET void transpose_rows(const typename R::Element* source, int64_t stride, int64_t m,
-                                  int64_t k, float* target, int64_t target_stride) {
+HEARTH_TARGET void transpose_rows(const SourceRows<typename R::Element>& source, int64_t first,
+                                  int64_t m, int64_t k, float* target, int64_t target_stride) {
   constexpr int kLanes = Vector::kLanes;
   Vector::Register r[kLanes];
   const typename R::Element* row[kLanes];
-  for (int i = 0; i < kLanes; ++i) row[i] = source + (i < m ? i : m - 1) * stride;
+  for (int i = 0; i < kLanes; ++i) row[i] = source[first + (i < m ? i : m - 1)];
   int64_t p = 0;
   for (; p + kLanes <= k; p += kLanes) {
     HEARTH_UNROLL(16)
@@ -51,19 +63,20 @@ constexpr int64_t kRowsAhead = 4;
 // Copies strips of `width` columns of a source [k, n], row by row. A strip has `vectors` vectors
 // per row; strips are `strip` floats apart. Reads each row of the source in one pass.
 template <class R>
-HEARTH_TARGET void copy_columns(const typename R::Element* source, int64_t stride, int64_t k,
-                                int64_t n, int64_t width, int64_t vectors, int64_t strip,
-                                float* target) {
+HEARTH_TARGET void copy_columns(const SourceRows<typename R::Element>& source, int64_t k, int64_t n,
+                                int64_t width, int64_t vectors, int64_t strip, float* target) {
   constexpr int64_t kLanes = Vector::kLanes;
   for (int64_t p = 0; p < k; ++p) {
-    const typename R::Element* from = source + p * stride;
+    const typename R::Element* from = source[p];
+    const auto ahead =
+        (source.index(p + kRowsAhead < k ? p + kRowsAhead : p) - source.index(p)) * source.stride;
     float* to = target + p * vectors * kLanes;
     for (int64_t c = 0; c < n; c += width, to += strip) {
       for (int64_t v = 0; v < vectors; ++v) {
         const int64_t left = n - c - v * kLanes;
         if (left <= 0) break;
         const auto* at = from + c + v * kLanes;
-        __builtin_prefetch(at + kRowsAhead * stride);
+        __builtin_prefetch(at + ahead);
         Vector::store(to + v * kLanes, left >= kLanes ? R::load(at) : R::load(at, left));
       }
     }
@@ -72,24 +85,24 @@ HEARTH_TARGET void copy_columns(const typename R::Element* source, int64_t strid
 
 template <class R>
 HEARTH_TARGET void pack_left_as(const Operand& a, int64_t rows, float* target) {
-  const auto* source = static_cast<const typename R::Element*>(a.memory.data);
-  const int64_t m = a.rows(), k = a.cols(), stride = a.memory.stride;
+  const SourceRows<typename R::Element> source(a);
+  const int64_t m = a.rows(), k = a.cols();
   const int64_t strip = (k + 1) * Vector::kLanes;  // MicroKernel::left_strip
-  if (a.transposed) return copy_columns<R>(source, stride, k, m, rows, 1, strip, target);
+  if (a.transposed) return copy_columns<R>(source, k, m, rows, 1, strip, target);
   for (int64_t i = 0; i < m; i += rows) {
-    transpose_rows<R>(source + i * stride, stride, std::min(rows, m - i), k,
-                      target + i / rows * strip, Vector::kLanes);
+    transpose_rows<R>(source, i, std::min(rows, m - i), k, target + i / rows * strip,
+                      Vector::kLanes);
   }
 }
 
 template <class R>
 HEARTH_TARGET void pack_right_as(const Operand& b, int64_t strip, float* target) {
-  const auto* source = static_cast<const typename R::Element*>(b.memory.data);
+  const SourceRows<typename R::Element> source(b);
   constexpr int64_t kLanes = 2 * Vector::kLanes;
-  const int64_t k = b.rows(), n = b.cols(), stride = b.memory.stride;
-  if (!b.transposed) return copy_columns<R>(source, stride, k, n, kLanes, 2, strip, target);
+  const int64_t k = b.rows(), n = b.cols();
+  if (!b.transposed) return copy_columns<R>(source, k, n, kLanes, 2, strip, target);
   for (int64_t c = 0; c < n; c += Vector::kLanes) {
-    transpose_rows<R>(source + c * stride, stride, std::min<int64_t>(Vector::kLanes, n - c), k,
+    transpose_rows<R>(source, c, std::min<int64_t>(Vector::kLanes, n - c), k,
                       target + c / kLanes * strip + c % kLanes, kLanes);
   }
 }

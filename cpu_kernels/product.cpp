@@ -34,6 +34,9 @@ struct Panel {
 class Fetch {
  public:
   Fetch() = default;
+  explicit Fetch(const Operand& x, bool rows_are_long) : Fetch(x.memory, rows_are_long) {
+    if (x.index) rows_ = 0;  // its rows are apart
+  }
   Fetch(const ConstView& v, bool rows_are_long)
       : data_(static_cast<const std::byte*>(v.data)),
         row_(v.stride * static_cast<int64_t>(size_of(v.dtype))),
@@ -88,6 +91,7 @@ class PanelPacker {
 
   // The next piece: rows are long where B is transposed, and read some columns at a time.
   Ahead ahead() const {
+    if (b_.index) return {};
     const ConstView piece = next().memory;
     const auto row = piece.stride * static_cast<int64_t>(size_of(piece.dtype));
     const auto* at = static_cast<const std::byte*>(piece.data);
@@ -142,7 +146,7 @@ void multiply_strips(const MicroKernel& kernel, const Operand& a, bool round, co
     kernel.pack_left(a.block(i, some * rows, 0, k), round, rows, left);
     const int64_t after = i + some * rows;
     const Operand next = a.block(after, std::min(group * rows, m - after), 0, k);
-    Fetch fetch(next.memory, !a.transposed);
+    Fetch fetch(next, !a.transposed);
     for (int64_t l = 0; l < some; ++l, ++s, i += rows) {
       for (int64_t j = 0; j < panel.n; j += kernel.lanes) {
         const Ahead ahead = !packer.done()  ? packer.ahead()
@@ -194,6 +198,8 @@ class OnednnProducts final : public ProductImplementation {
     onednn_multiply_bf16(scratch, p.a, p.b, p.c, p.ldc, p.accumulate);
   }
   size_t scratch_bytes() const override { return onednn_multiply_scratch(); }
+  /// The library chooses its blocking by the number of rows.
+  bool keeps_rows_apart() const override { return false; }
 };
 
 /// f32 with B as it stands in memory: packing it does not pay if few strips of A use it.
@@ -201,7 +207,8 @@ class ProductsInPlace final : public ProductImplementation {
  public:
   std::string_view name() const override { return "f32 in place"; }
   std::string_view declines(const MatrixProduct& p) const override {
-    if (p.b.transposed || p.b.memory.dtype != DType::f32) return "B is not f32 in rows";
+    if (p.b.transposed || p.b.index || p.b.memory.dtype != DType::f32)
+      return "B is not f32 in rows";
     return p.a.rows() <= 2 * micro_kernel().rows ? "" : "more than two strips of rows";
   }
   void run(Scratch& scratch, const MatrixProduct& p) const override {
@@ -252,7 +259,7 @@ void PackedProducts::run(Scratch& scratch, const MatrixProduct& product) const {
         packer = PanelPacker(block_of_right(b, j + 1, 0), bf16, right[1], calls);
       } else if (coming) {
         const Blocks rows(coming->rows(), kDepthBlock), cols(coming->cols(), kPanelColumns);
-        next = {coming->block(0, rows.step, 0, cols.step).memory, coming->transposed};
+        next = Fetch(coming->block(0, rows.step, 0, cols.step), coming->transposed);
       }
       multiply_strips(kernel, a.block(0, m, p, k), bf16, panel, accumulate || d > 0, left,
                       kLeftPanelFloats, packer, next);
@@ -308,6 +315,12 @@ void multiply(Scratch& scratch, bool bf16, const Operand& a, const Operand& b, f
   const MatrixProduct product{bf16, a, b, c, ldc, accumulate, coming};
   // Shapes decline in every run, so nothing is said of them.
   choose(usable_implementations(bf16), {}, product)->run(scratch, product);
+}
+
+bool multiply_keeps_rows_apart(bool bf16) {
+  return std::ranges::all_of(usable_implementations(bf16), [](const ProductImplementation* one) {
+    return one->keeps_rows_apart();
+  });
 }
 
 size_t multiply_scratch() {

@@ -54,6 +54,8 @@ class ProductImplementation {
   virtual void run(Scratch& scratch, const MatrixProduct& product) const = 0;
   /// An upper bound of the worker scratch that `run` takes.
   virtual size_t scratch_bytes() const = 0;
+  /// Whether the bits of a row of C are the same whatever other rows the product has.
+  virtual bool keeps_rows_apart() const { return true; }
 };
 
 /// All implementations for bf16 or f32 operands; the preferred implementation comes first.
@@ -65,6 +67,9 @@ std::span<const ProductImplementation* const> product_implementations(bool bf16)
 /// are missing.
 void multiply(Scratch& scratch, bool bf16, const Operand& a, const Operand& b, float* c,
               int64_t ldc, bool accumulate, const Operand* coming = nullptr);
+
+/// Whether all implementations that `multiply` may run keep rows apart.
+bool multiply_keeps_rows_apart(bool bf16);
 
 /// An upper bound of the worker scratch that `multiply` takes.
 size_t multiply_scratch();

@@ -23,7 +23,7 @@ Operand forward_weight(const LinearView& w, Range out) {
 
 Operand dgrad_weight(const LinearView& w, Range in) { return columns(w.weight, in); }
 
-void forward_tile(Scratch& scratch, ConstView x, const LinearView& w, Range out, View y,
+void forward_tile(Scratch& scratch, const Operand& x, const LinearView& w, Range out, View y,
                   const Operand* coming) {
   float* const to = y.as<float>() + out.begin;
   multiply(scratch, w.compute == Compute::bf16, x, forward_weight(w, out), to, y.stride, false,
@@ -32,20 +32,20 @@ void forward_tile(Scratch& scratch, ConstView x, const LinearView& w, Range out,
   Scratch::Frame frame(scratch);
   float* bias = scratch.take<float>(out.count);
   load_row(w.bias.dtype, columns(w.bias, out).data, false, bias, out.count);
-  for (int64_t r = 0; r < x.rows; ++r) {
+  for (int64_t r = 0; r < x.rows(); ++r) {
     for (int64_t i = 0; i < out.count; ++i) to[r * y.stride + i] += bias[i];
   }
 }
 
-void dgrad_tile(Scratch& scratch, ConstView dy, const LinearView& w, Range in, View dx,
+void dgrad_tile(Scratch& scratch, const Operand& dy, const LinearView& w, Range in, View dx,
                 bool accumulate, const Operand* coming) {
   multiply(scratch, w.compute == Compute::bf16, dy, dgrad_weight(w, in), dx.as<float>(), dx.stride,
            accumulate, coming);
 }
 
-void wgrad_tile(Scratch& scratch, ConstView dy, ConstView x, Compute compute, Range out, Range in,
-                View gradient) {
-  multiply(scratch, compute == Compute::bf16, Operand(columns(dy, out), true), columns(x, in),
+void wgrad_tile(Scratch& scratch, const Operand& dy, const Operand& x, Compute compute, Range out,
+                Range in, View gradient) {
+  multiply(scratch, compute == Compute::bf16, columns(dy, out).transpose(), columns(x, in),
            gradient.row<float>(out.begin) + in.begin, gradient.stride, true);
 }
 

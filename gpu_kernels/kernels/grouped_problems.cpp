@@ -28,6 +28,7 @@ GroupedProblemArgs grouped_problem_args(const GroupedProduct& product, const Pro
   args.group_count = static_cast<int32_t>(product.groups.size());
   args.groups = groups;
   args.offsets = product.offsets;
+  args.offset_step = product.offset_step;
   args.a = product.a;
   args.b = product.b;
   args.c = product.c;

@@ -20,7 +20,8 @@ __global__ void __launch_bounds__(kThreads)
   const int g = static_cast<int>(blockIdx.x * kThreads + threadIdx.x);
   if (g >= args.group_count) return;
   const ProductGroup& group = args.groups[g];
-  const int first = args.offsets[g], rows = args.offsets[g + 1] - first;
+  const int32_t* const offsets = args.offsets + g * args.offset_step;
+  const int first = offsets[0], rows = offsets[1] - first;
   const bool wgrad = args.form == Form::wgrad;
   GroupedShape shape{wgrad ? group.rows : rows, group.columns,
                      wgrad ? rows : group.depth[args.segment]};

@@ -38,6 +38,7 @@ struct GroupedProblemArgs {
   int32_t group_count = 0;
   const ProductGroup* groups = nullptr;
   const int32_t* offsets = nullptr;
+  int32_t offset_step = 1;
   Operand a, b;
   float* c = nullptr;
   int64_t c_stride = 0;

@@ -65,6 +65,7 @@ struct ProductArgs {
   DropoutRule dropout;                    // of forward and dgrad: c += drop(scale * the sum)
   const TilePlace* tiles = nullptr;       // forward, dgrad; null: one group of all rows
   const int32_t* offsets = nullptr;       // wgrad: rows of the groups; null: one group of all rows
+  int32_t offset_step = 1;                // group g has the rows from offsets[g * offset_step] on
   int32_t group_count = 1;
   int32_t row_tiles = 0;     // forward, dgrad: upper bound; wgrad: of the largest c
   int32_t column_tiles = 0;  // of the largest c

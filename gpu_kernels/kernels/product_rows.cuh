@@ -60,7 +60,8 @@ __device__ inline void for_quads(int64_t columns, const F& f) {
 }
 
 __device__ inline bool row_is_used(const RowGroups& groups, int64_t row) {
-  return groups.offsets == nullptr || row < groups.offsets[groups.count];
+  return groups.offsets == nullptr ||
+         (row >= groups.offsets[0] && row < groups.offsets[groups.count]);
 }
 
 constexpr int kPlanThreads = 256;
@@ -98,7 +99,8 @@ __global__ void prepare_rows(const __grid_constant__ PrepareArgs args) {
   const int64_t row = blockIdx.x;
   if (!row_is_used(args.groups, row)) return;
   const DropoutRule* const rule = rule_of_row(args.groups, args.dropouts, row);
-  const float* const from = args.from + row * args.from_stride;
+  const int64_t source = args.source != nullptr ? args.source[row] / args.choices : row;
+  const float* const from = args.from + source * args.from_stride;
   for_quads(args.columns, [&](int64_t c, int n) {
     float x[kQuad];
     get_quad(from + c, n, x);
@@ -151,7 +153,7 @@ __global__ void swiglu_gradient_rows(const __grid_constant__ SwigluGradientArgs 
     const int64_t at = row * args.operand_stride + c;
     if (args.gate_operand != nullptr) put_quad(args.gate_operand, Stored::bf16, at, n, gate);
     if (args.up_operand != nullptr) put_quad(args.up_operand, Stored::bf16, at, n, up);
-    put_quad(args.h, args.stored, at, n, h);
+    put_quad(args.h, args.h_stored, row * args.h_stride + c, n, h);
     if (args.h_dropped != nullptr) {
       drop_quad(rule, row, c / kQuad, h);
       put_quad(args.h_dropped, args.stored, at, n, h);

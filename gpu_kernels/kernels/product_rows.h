@@ -14,6 +14,8 @@ struct RowGroups {
 struct PrepareArgs {
   const float* from = nullptr;
   int64_t from_stride = 0;
+  const int32_t* source = nullptr;  // row r is row source[r] / choices of `from`; null: row r
+  int32_t choices = 1;
   void* to = nullptr;
   int64_t to_stride = 0;
   Stored stored = Stored::f32;  // of `to`: f32 or bf16
@@ -39,8 +41,11 @@ struct SwigluGradientArgs {
   float *gate = nullptr, *up = nullptr, *drow_weight = nullptr;
   int64_t gate_stride = 0, up_stride = 0;
   void *gate_operand = nullptr, *up_operand = nullptr;  // bf16; null: not needed
-  void *h = nullptr, *h_dropped = nullptr;              // of type `stored`; h_dropped may be null
-  int64_t operand_stride = 0;                           // of the four outputs above
+  void* h = nullptr;
+  int64_t h_stride = 0;
+  Stored h_stored = Stored::f32;
+  void* h_dropped = nullptr;   // of type `stored`; null: not needed
+  int64_t operand_stride = 0;  // of h_dropped, gate_operand and up_operand
   Stored stored = Stored::f32;
   int64_t rows = 0, columns = 0;
   RowGroups groups;

@@ -40,9 +40,10 @@ __device__ inline ProductTile product_tile(const ProductArgs& args, int block) {
     tile.group = block / tiles;
     const ProductGroup& group = args.groups != nullptr ? args.groups[tile.group] : args.one;
     const BandPlace place = band_place(block % tiles, args.row_tiles, args.column_tiles);
-    tile.first = args.offsets != nullptr ? args.offsets[tile.group] : 0;
+    const int at = tile.group * args.offset_step;
+    tile.first = args.offsets != nullptr ? args.offsets[at] : 0;
     tile.depth =
-        (args.offsets != nullptr ? int64_t{args.offsets[tile.group + 1]} : args.rows) - tile.first;
+        (args.offsets != nullptr ? int64_t{args.offsets[at + 1]} : args.rows) - tile.first;
     tile.row = int64_t{place.row} * kRows;
     tile.rows = tile.depth > 0 ? clamp_int(group.rows - place.row * kRows, 0, kRows) : 0;
     tile.column = place.column * kColumns;

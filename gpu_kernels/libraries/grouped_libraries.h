@@ -18,9 +18,10 @@ struct GroupedProduct {
   Operand a;                             // activations of the segment
   Operand b;                             // wgrad: the activations on the right
   std::span<const ProductGroup> groups;  // host memory
-  const int32_t* offsets = nullptr;      // device memory: the groups' rows
-  int64_t rows = 0;                      // of the activations
-  float* c = nullptr;                    // forward, dgrad
+  const int32_t* offsets = nullptr;      // device memory: the groups' rows (ProductArgs)
+  int32_t offset_step = 1;
+  int64_t rows = 0;    // of the activations
+  float* c = nullptr;  // forward, dgrad
   int64_t c_stride = 0;
   bool accumulate = false;  // c +=; always set in wgrad
   /// Returns `groups` in device memory. Called only if a library takes the product.

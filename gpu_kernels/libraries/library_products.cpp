@@ -69,6 +69,7 @@ bool run_grouped_by_library(GpuStream& stream, const SegmentProduct& p, const in
   if (p.form == Form::wgrad) {
     product.a = p.args.a[0];
     product.b = p.args.a[1];
+    product.offset_step = p.args.offset_step;
     product.accumulate = true;
   } else {
     product.a = p.args.a[p.segment];

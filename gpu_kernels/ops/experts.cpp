@@ -1,5 +1,6 @@
 // The experts of a layer: each product one launch over all of them.
 #include <array>
+#include <deque>
 
 #include "gpu_kernels/libraries/grouped_libraries.h"
 #include "gpu_kernels/ops/gpu_op_set.h"
@@ -12,23 +13,25 @@ namespace {
 using Map = LinearView ExpertView::*;
 using Gradient = LinearGradient ExpertGradient::*;
 
-// The maps of the experts by kind, and what is common to the passes.
+// The maps of the experts by kind, and what is common to the passes. Each segment of an expert is a
+// group of the products.
 class Experts {
  public:
-  Experts(GpuStream& gpu, ConstView x, ConstView offsets, std::span<const ExpertView> experts,
-          const View& gate)
-      : gpu_(gpu) {
-    const auto count = static_cast<int64_t>(experts.size());
+  Experts(GpuStream& gpu, const ExpertRows& rows, std::span<const ExpertView> experts,
+          int64_t hidden, const ConstView& gate)
+      : gpu_(gpu), segments_(rows.segments) {
+    const int64_t count = std::ssize(experts) * segments_;
     compute_ = experts.empty() ? Compute::f32 : experts[0].gate.compute;
     for (const ExpertView& expert : experts) {
-      add(expert.gate, gate.cols, x.cols, gate_);
-      add(expert.up, gate.cols, x.cols, up_);
-      add(expert.down, x.cols, gate.cols, down_);
+      add(expert.gate, gate.cols, hidden, gate_);
+      add(expert.up, gate.cols, hidden, up_);
+      add(expert.down, hidden, gate.cols, down_);
     }
-    rows_.rows = x.rows;
+    rows_.rows = gate.rows;
     rows_.groups = static_cast<int32_t>(count);
-    rows_.offsets = offsets.as<int32_t>();
-    rows_.tile_count = static_cast<int32_t>(GroupedRows::most_tiles(x.rows, count));
+    rows_.segments = static_cast<int32_t>(segments_);
+    rows_.offsets = rows.offsets.as<int32_t>();
+    rows_.tile_count = static_cast<int32_t>(GroupedRows::most_tiles(gate.rows, count));
     auto* const tiles = gpu.scratch().take<TilePlace>(rows_.tile_count);
     plan_tiles_on(gpu.handle(), rows_.offsets, rows_.groups, tiles, rows_.tile_count);
     rows_.tiles = tiles;
@@ -44,10 +47,20 @@ class Experts {
     HEARTH_CHECK(
         map.compute == compute_ && has_shape(map.weight, out, in) && !map.bias && fits(map),
         "experts: maps");
-    to.push_back(&map);
+    for (int64_t segment = 0; segment < segments_; ++segment) {
+      if (segments_ == 1 && map.low_rank.dropout.segment_keys.empty()) {
+        to.push_back(&map);
+        continue;
+      }
+      LinearView& copy = copies_.emplace_back(map);
+      copy.low_rank = map.low_rank.from_row(0, segment);
+      to.push_back(&copy);
+    }
   }
 
   GpuStream& gpu_;
+  int64_t segments_;
+  std::deque<LinearView> copies_;  // with the segments' dropout
   GroupedRows rows_;
   Compute compute_ = Compute::f32;
   std::vector<const LinearView*> gate_, up_, down_;
@@ -68,18 +81,20 @@ void low_rank_wgrad(Products& products, Maps maps, const Operand& dy, const Oper
   products.wgrad(dy, products.low_rank_input(x, maps), [&](int g) { return of(g).b; });
 }
 
-void experts_forward(Stream& stream, ConstView x, ConstView offsets,
+void experts_forward(Stream& stream, ConstView x, const ExpertRows& rows,
                      std::span<const ExpertView> experts, View gate, View up, View y) {
-  if (x.rows == 0 || experts.empty()) return;
+  if (gate.rows == 0 || experts.empty()) return;
   GpuStream gpu = gpu_stream(stream);
   Scratch::Frame frame(gpu.scratch());
-  const Experts all(gpu, x, offsets, experts, gate);
+  const Experts all(gpu, rows, experts, x.cols, gate);
   Products products = all.products();
-  const Operand a = products.operand(x);
+  const Activations input(x, rows);
+  const Operand a = products.operand(input);
   const auto product = [&](Maps maps, const View& to) {
     Scratch::Frame inner(gpu.scratch());
-    const Operand u =
-        has_pair(maps) ? products.low_rank_input(products.dropped(x, maps, a), maps) : Operand();
+    const Operand u = has_pair(maps)
+                          ? products.low_rank_input(products.dropped(input, maps, a), maps)
+                          : Operand();
     products.forward(a, u, maps, to, false);
   };
   product(all.gate(), gate);
@@ -91,7 +106,7 @@ void experts_forward(Stream& stream, ConstView x, ConstView offsets,
   swiglu.gate_stride = gate.stride;
   swiglu.up_stride = up.stride;
   swiglu.stored = products.stored();
-  swiglu.rows = x.rows;
+  swiglu.rows = gate.rows;
   swiglu.columns = gate.cols;
   swiglu.groups = products.row_groups();
   const auto hidden = [&](const DropoutRule* dropouts) {
@@ -108,77 +123,151 @@ void experts_forward(Stream& stream, ConstView x, ConstView offsets,
   products.forward(h, products.low_rank_input(kept, all.down()), all.down(), y, false);
 }
 
+// The views of a backward pass, or of one of its halves.
+struct BackwardViews {
+  ConstView dy, row_weight = {};
+  ConstView x = {};  // weight half
+  View gate, up;     // the data half makes them their gradients
+  View h = {};       // between the halves; empty: within the op
+  View dx = {}, drow_weight = {};
+  std::span<const ExpertGradient> gradients = {};  // weight half
+};
+
+enum class Half { data, weights, both };
+
 // With z = dy W_down: the combine weight's gradient is <z, h>, dh is weight * z, and the gradient
 // of W_down is dy^T (weight * h).
-void experts_backward(Stream& stream, ConstView dy, ConstView row_weight, ConstView x,
-                      ConstView offsets, std::span<const ExpertView> experts, View gate, View up,
-                      View dx, View drow_weight, std::span<const ExpertGradient> gradients) {
-  if (x.rows == 0 || experts.empty()) return;
+void run_backward(Half half, Stream& stream, const ExpertRows& rows,
+                  std::span<const ExpertView> experts, const BackwardViews& of) {
+  if (of.gate.rows == 0 || experts.empty()) return;
+  const bool data = half != Half::weights, weights = half != Half::data;
   GpuStream gpu = gpu_stream(stream);
   Scratch& scratch = gpu.scratch();
   Scratch::Frame frame(scratch);
-  const Experts all(gpu, x, offsets, experts, gate);
+  const Experts all(gpu, rows, experts, of.dy.cols, of.gate);
   Products products = all.products();
-  const int64_t width = gate.cols;
+  const int64_t width = of.gate.cols;
   const auto weight_gradient = [&](Gradient kind) {
-    return [&gradients, kind](int g) { return (gradients[static_cast<size_t>(g)].*kind).weight; };
+    return [&of, kind](int g) { return (of.gradients[static_cast<size_t>(g)].*kind).weight; };
   };
 
-  const Operand d_out = products.operand(dy);
-  const View z(scratch.take<float>(x.rows * width), DType::f32, x.rows, width);
+  const Operand d_out = products.operand(Activations(of.dy, rows));
   const Operand v_down = products.low_rank_output(d_out, all.down());
   const bool drops = has_dropout(all.down());
-  products.dgrad(d_out, drops ? Operand() : v_down, all.down(), z, false);
-  if (drops) products.add_low_rank_gradient(v_down, all.down(), z);
+  Operand h, h_kept, d_gate, d_up;
+  if (data) {
+    const View z(scratch.take<float>(of.gate.rows * width), DType::f32, of.gate.rows, width);
+    products.dgrad(d_out, drops ? Operand() : v_down, all.down(), z, false);
+    if (drops) products.add_low_rank_gradient(v_down, all.down(), z);
 
-  const Operand h = products.take(width);
-  const Operand h_kept = drops ? products.take(width) : h;
-  const Operand d_gate = products.bf16() ? products.take(width) : operand_of(gate);
-  const Operand d_up = products.bf16() ? products.take(width) : operand_of(up);
-  SwigluGradientArgs hidden;
-  hidden.z = z.as<float>();
-  hidden.z_stride = z.stride;
-  hidden.row_weight = row_weight.as<float>();
-  hidden.drow_weight = drow_weight.as<float>();
-  hidden.gate = gate.as<float>();
-  hidden.up = up.as<float>();
-  hidden.gate_stride = gate.stride;
-  hidden.up_stride = up.stride;
-  hidden.gate_operand = products.bf16() ? const_cast<void*>(d_gate.data) : nullptr;
-  hidden.up_operand = products.bf16() ? const_cast<void*>(d_up.data) : nullptr;
-  hidden.h = const_cast<void*>(h.data);
-  hidden.h_dropped = drops ? const_cast<void*>(h_kept.data) : nullptr;
-  hidden.operand_stride = h.stride;
-  hidden.stored = products.stored();
-  hidden.rows = x.rows;
-  hidden.columns = width;
-  hidden.groups = products.row_groups();
-  hidden.dropouts = drops ? products.dropouts(all.down()) : nullptr;
-  swiglu_gradient_rows_on(gpu.handle(), hidden);
-
-  products.dgrad_of_two(d_gate, all.gate(), d_up, all.up(), dx);
-  products.wgrad(d_out, h, weight_gradient(&ExpertGradient::down));
-  low_rank_wgrad(
-      products, all.down(), d_out, v_down, [&] { return h_kept; }, &ExpertGradient::down,
-      gradients);
-  const Operand a = products.operand(x);
+    h = of.h ? operand_of(of.h) : products.take(width);
+    h_kept = drops && weights ? products.take(width) : h;
+    d_gate = products.bf16() ? products.take(width) : operand_of(of.gate);
+    d_up = products.bf16() ? products.take(width) : operand_of(of.up);
+    SwigluGradientArgs hidden;
+    hidden.z = z.as<float>();
+    hidden.z_stride = z.stride;
+    hidden.row_weight = of.row_weight.as<float>();
+    hidden.drow_weight = of.drow_weight.as<float>();
+    hidden.gate = of.gate.as<float>();
+    hidden.up = of.up.as<float>();
+    hidden.gate_stride = of.gate.stride;
+    hidden.up_stride = of.up.stride;
+    hidden.gate_operand = products.bf16() ? const_cast<void*>(d_gate.data) : nullptr;
+    hidden.up_operand = products.bf16() ? const_cast<void*>(d_up.data) : nullptr;
+    hidden.h = const_cast<void*>(h.data);
+    hidden.h_stride = h.stride;
+    hidden.h_stored = h.stored;
+    hidden.h_dropped = drops && weights ? const_cast<void*>(h_kept.data) : nullptr;
+    hidden.operand_stride = products.bf16() ? d_gate.stride : width;
+    hidden.stored = products.stored();
+    hidden.rows = of.gate.rows;
+    hidden.columns = width;
+    hidden.groups = products.row_groups();
+    hidden.dropouts = drops && weights ? products.dropouts(all.down()) : nullptr;
+    swiglu_gradient_rows_on(gpu.handle(), hidden);
+    products.dgrad_of_two(d_gate, all.gate(), d_up, all.up(), of.dx);
+  } else {
+    d_gate = products.operand(of.gate);
+    d_up = products.operand(of.up);
+    h = products.operand(of.h);
+    h_kept = products.dropped(of.h, all.down(), h);
+  }
+  if (weights) {
+    products.wgrad(d_out, h, weight_gradient(&ExpertGradient::down));
+    low_rank_wgrad(
+        products, all.down(), d_out, v_down, [&] { return h_kept; }, &ExpertGradient::down,
+        of.gradients);
+  }
+  // dy is not read again: x may take its place.
+  const Activations input(of.x, rows);
+  const Operand a = weights ? products.operand(input, rows.source ? d_out : Operand()) : Operand();
   const auto of_inner = [&](Maps maps, const Operand& d, Gradient kind) {
     Scratch::Frame inner(scratch);
-    products.wgrad(d, a, weight_gradient(kind));
+    if (weights) products.wgrad(d, a, weight_gradient(kind));
     const Operand v = products.low_rank_output(d, maps);
-    products.add_low_rank_gradient(v, maps, dx);
-    low_rank_wgrad(
-        products, maps, d, v, [&] { return products.dropped(x, maps, a); }, kind, gradients);
+    if (data) products.add_low_rank_gradient(v, maps, of.dx);
+    if (weights) {
+      low_rank_wgrad(
+          products, maps, d, v, [&] { return products.dropped(input, maps, a); }, kind,
+          of.gradients);
+    }
   };
   of_inner(all.gate(), d_gate, &ExpertGradient::gate);
   of_inner(all.up(), d_up, &ExpertGradient::up);
 }
 
-/// z; in bf16 x, dy, h and the gradients of gate and up as operands, in f32 h alone; h again where it
-/// is dropped; of pairs drop(x) and four [rows, rank]; a library's workspace.
-ScratchNeed experts_scratch(int64_t rows, int64_t experts, int64_t hidden, int64_t width,
+void experts_backward(Stream& stream, ConstView dy, ConstView row_weight, ConstView x,
+                      const ExpertRows& rows, std::span<const ExpertView> experts, View gate,
+                      View up, View dx, View drow_weight,
+                      std::span<const ExpertGradient> gradients) {
+  run_backward(Half::both, stream, rows, experts,
+               {.dy = dy,
+                .row_weight = row_weight,
+                .x = x,
+                .gate = gate,
+                .up = up,
+                .dx = dx,
+                .drow_weight = drow_weight,
+                .gradients = gradients});
+}
+
+void experts_dgrad(Stream& stream, ConstView dy, ConstView row_weight, const ExpertRows& rows,
+                   std::span<const ExpertView> experts, View gate, View up, View h, View dx,
+                   View drow_weight) {
+  run_backward(Half::data, stream, rows, experts,
+               {.dy = dy,
+                .row_weight = row_weight,
+                .gate = gate,
+                .up = up,
+                .h = h,
+                .dx = dx,
+                .drow_weight = drow_weight});
+}
+
+// The weight half writes none of the views.
+View unchanged(const ConstView& v) {
+  return {const_cast<void*>(v.data), v.dtype, v.rows, v.cols, v.stride};
+}
+
+void experts_wgrad(Stream& stream, ConstView dy, ConstView x, const ExpertRows& rows,
+                   std::span<const ExpertView> experts, ConstView dgate, ConstView dup, ConstView h,
+                   std::span<const ExpertGradient> gradients) {
+  run_backward(Half::weights, stream, rows, experts,
+               {.dy = dy,
+                .x = x,
+                .gate = unchanged(dgate),
+                .up = unchanged(dup),
+                .h = unchanged(h),
+                .gradients = gradients});
+}
+
+/// z; in bf16 x, dy, h and the gradients of gate and up as operands; in f32 h alone, and x or dy where
+/// an index has their rows; h again where it is dropped; of pairs drop(x) and four [rows, rank]; a
+/// library's workspace.
+ScratchNeed experts_scratch(int64_t rows, int64_t segments, int64_t hidden, int64_t width,
                             int64_t rank) {
-  const auto tiles = static_cast<size_t>(GroupedRows::most_tiles(rows, experts));
+  const auto tiles = static_cast<size_t>(GroupedRows::most_tiles(rows, segments));
   const size_t pairs = rank == 0 ? 0
                                  : operand_bytes(rows, hidden, sizeof(float)) +
                                        4 * operand_bytes(rows, rank, sizeof(float));
@@ -186,7 +275,7 @@ ScratchNeed experts_scratch(int64_t rows, int64_t experts, int64_t hidden, int64
               2 * operand_bytes(rows, hidden, sizeof(bf16)) +
               operand_bytes(rows, width, sizeof(float)) +
               4 * operand_bytes(rows, width, sizeof(bf16)) + pairs +
-              most_scratch_bytes(grouped_libraries(), experts),
+              most_scratch_bytes(grouped_libraries(), segments),
           0};
 }
 
@@ -195,6 +284,8 @@ ScratchNeed experts_scratch(int64_t rows, int64_t experts, int64_t hidden, int64
 void add_experts(OpTable& ops) {
   ops.experts_forward.add(GpuOps::kName, experts_forward);
   ops.experts_backward.add(GpuOps::kName, experts_backward);
+  ops.experts_dgrad.add(GpuOps::kName, experts_dgrad);
+  ops.experts_wgrad.add(GpuOps::kName, experts_wgrad);
   ops.experts_scratch.add(experts_scratch);
 }
 

@@ -69,10 +69,12 @@ Operand Products::take(int64_t columns) {
   return {data, stride, stored()};
 }
 
-Operand Products::operand(const ConstView& x) {
-  HEARTH_CHECK(x.dtype == DType::f32, "gpu: activations are f32");
-  if (!bf16_) return operand_of(x);
-  return dropped(x, {}, {});
+Operand Products::operand(const Activations& x, const Operand& reuse) {
+  HEARTH_CHECK(x.view.dtype == DType::f32, "gpu: activations are f32");
+  if (!bf16_ && x.source == nullptr) return operand_of(x.view);
+  const Operand to = !bf16_ && reuse.data != nullptr ? reuse : take(x.view.cols);
+  prepare(x, nullptr, to);
+  return to;
 }
 
 const DropoutRule* Products::dropouts(Maps maps) {
@@ -84,25 +86,33 @@ const DropoutRule* Products::dropouts(Maps maps) {
   return static_cast<const DropoutRule*>(stream_.upload(std::as_bytes(std::span(rules))));
 }
 
-Operand Products::dropped(const ConstView& x, Maps maps, const Operand& plain) {
-  if (!maps.empty() && !has_dropout(maps)) return plain;
-  const Operand to = take(x.cols);
-  PrepareArgs args;
-  args.from = x.as<float>();
-  args.from_stride = x.stride;
-  args.to = const_cast<void*>(to.data);
-  args.to_stride = to.stride;
-  args.stored = to.stored;
-  args.rows = x.rows;
-  args.columns = x.cols;
-  args.groups = row_groups();
-  args.dropouts = dropouts(maps);
-  prepare_rows_on(stream_.handle(), args);
+Operand Products::dropped(const Activations& x, Maps maps, const Operand& plain) {
+  if (!has_dropout(maps)) return plain;
+  const Operand to = take(x.view.cols);
+  prepare(x, dropouts(maps), to);
   return to;
 }
 
+void Products::prepare(const Activations& x, const DropoutRule* dropouts, const Operand& to) {
+  PrepareArgs args;
+  args.from = x.view.as<float>();
+  args.from_stride = x.view.stride;
+  args.source = x.source;
+  args.choices = static_cast<int32_t>(x.choices);
+  args.to = const_cast<void*>(to.data);
+  args.to_stride = to.stride;
+  args.stored = to.stored;
+  args.rows = rows_.rows;
+  args.columns = x.view.cols;
+  args.groups = row_groups();
+  args.dropouts = dropouts;
+  prepare_rows_on(stream_.handle(), args);
+}
+
 void Products::run(Form form, ProductArgs args, const Fill& fill) {
-  std::vector<ProductGroup> groups(static_cast<size_t>(rows_.groups));
+  // In wgrad a segment of each gradient's groups at a time.
+  const int32_t count = form == Form::wgrad ? rows_.groups / rows_.segments : rows_.groups;
+  std::vector<ProductGroup> groups(static_cast<size_t>(count));
   int64_t columns = 0, rows = 0;
   for (size_t g = 0; g < groups.size(); ++g) {
     fill(g, groups[g]);
@@ -111,7 +121,7 @@ void Products::run(Form form, ProductArgs args, const Fill& fill) {
   }
   if (columns == 0 || (form == Form::wgrad && rows == 0)) return;
   args.rows = rows_.rows;
-  args.group_count = rows_.groups;
+  args.group_count = count;
   if (run_by_library(form, args, groups)) return;
   const bool copied = std::all_of(groups.begin(), groups.end(), [](const ProductGroup& group) {
     return group.columns == 0 || (may_be_copied(group, 0) && may_be_copied(group, 1));
@@ -121,9 +131,7 @@ void Products::run(Form form, ProductArgs args, const Fill& fill) {
   } else {
     args.one = groups[0];
   }
-  if (form == Form::wgrad) {
-    args.offsets = rows_.offsets;
-  } else {
+  if (form != Form::wgrad) {
     args.tiles = rows_.tiles;
     args.row_tiles = rows_.tile_count;
   }
@@ -145,7 +153,9 @@ bool Products::run_by_library(Form form, ProductArgs& args, std::vector<ProductG
   const auto takes = [&](int segment) {
     const SegmentProduct product{form, args, groups, segment};
     return rows_.offsets != nullptr
-               ? run_grouped_by_library(stream_, product, rows_.offsets, on_device)
+               ? run_grouped_by_library(stream_, product,
+                                        form == Form::wgrad ? args.offsets : rows_.offsets,
+                                        on_device)
                : run_dense_by_library(stream_, product);
   };
   if (!takes(0)) return false;
@@ -257,14 +267,18 @@ void Products::wgrad(const Operand& dy, const Operand& x,
   ProductArgs args;
   args.a[0] = dy;
   args.a[1] = x;
-  run(Form::wgrad, args, [&](size_t g, ProductGroup& group) {
-    const View to = gradient(static_cast<int>(g));
-    if (!to) return;
-    group.rows = static_cast<int32_t>(to.rows);
-    group.columns = static_cast<int32_t>(to.cols);
-    group.c = to.as<float>();
-    group.c_stride = to.stride;
-  });
+  args.offset_step = rows_.segments;
+  for (int32_t segment = 0; segment < rows_.segments; ++segment) {
+    args.offsets = rows_.offsets == nullptr ? nullptr : rows_.offsets + segment;
+    run(Form::wgrad, args, [&](size_t g, ProductGroup& group) {
+      const View to = gradient(static_cast<int>(g));
+      if (!to) return;
+      group.rows = static_cast<int32_t>(to.rows);
+      group.columns = static_cast<int32_t>(to.cols);
+      group.c = to.as<float>();
+      group.c_stride = to.stride;
+    });
+  }
 }
 
 size_t operand_bytes(int64_t rows, int64_t columns, size_t element) {

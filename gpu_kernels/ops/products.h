@@ -9,7 +9,7 @@
 #include "gpu_kernels/gpu_stream.h"
 #include "gpu_kernels/kernels/product_launches.h"
 #include "gpu_kernels/kernels/product_rows.h"
-#include "ops/view.h"
+#include "ops/op_table.h"
 
 namespace hearth::HEARTH_GPU {
 
@@ -17,14 +17,29 @@ namespace hearth::HEARTH_GPU {
 using Maps = std::span<const LinearView* const>;
 
 /// How the rows of activations are split into groups: one group, or by `offsets` in device memory.
+/// `segments` neighbouring groups have one gradient, to which wgrad adds one after the other.
 struct GroupedRows {
   int64_t rows = 0;
   int32_t groups = 1;
+  int32_t segments = 1;
   const int32_t* offsets = nullptr;
   const TilePlace* tiles = nullptr;
   int32_t tile_count = 0;
 
   static int64_t most_tiles(int64_t rows, int64_t groups) { return rows / kTileRows + groups; }
+};
+
+/// Activations: a row for each of GroupedRows, or through an index in device memory (ExpertRows).
+struct Activations {
+  ConstView view;
+  const int32_t* source = nullptr;
+  int64_t choices = 1;
+
+  Activations(const ConstView& rows) : view(rows) {}  // NOLINT: implicit
+  Activations(const ConstView& rows, const ExpertRows& index)
+      : view(rows),
+        source(index.source ? index.source.as<int32_t>() : nullptr),
+        choices(index.choices) {}
 };
 
 Stored stored_of(DType type);
@@ -45,12 +60,13 @@ class Products {
 
   /// Takes an uninitialised [rows, columns] of the operands' type.
   Operand take(int64_t columns);
-  /// x as an operand: x itself for f32, a rounded copy for bf16.
-  Operand operand(const ConstView& x);
+  /// x as an operand: x itself for f32, a rounded copy for bf16, and a copy where an index has its
+  /// rows. An f32 copy goes to `reuse`, if that has data: an operand of as many columns.
+  Operand operand(const Activations& x, const Operand& reuse = {});
   /// The dropouts of the maps' pairs in device memory, by group; null if no map has dropout.
   const DropoutRule* dropouts(Maps maps);
   /// drop(x) as an operand; `plain`, the operand of x, if no map has dropout.
-  Operand dropped(const ConstView& x, Maps maps, const Operand& plain);
+  Operand dropped(const Activations& x, Maps maps, const Operand& plain);
 
   /// scale * drop(x) A^T (`kept` is drop(x)), and scale * dy B. No data if no map has a pair.
   Operand low_rank_input(const Operand& kept, Maps maps);
@@ -64,7 +80,7 @@ class Products {
   void dgrad_of_two(const Operand& dy, Maps maps, const Operand& dy2, Maps maps2, const View& dx);
   /// dx += drop(v A).
   void add_low_rank_gradient(const Operand& v, Maps maps, const View& dx);
-  /// gradient(group) += dy^T x, if it is not empty.
+  /// gradient(group / segments) += dy^T x, if it is not empty.
   void wgrad(const Operand& dy, const Operand& x, const std::function<View(int)>& gradient);
 
  private:
@@ -72,6 +88,7 @@ class Products {
   void run(Form form, ProductArgs args, const Fill& fill);
   bool run_by_library(Form form, ProductArgs& args, std::vector<ProductGroup>& groups);
   Operand low_rank(Form form, const Operand& from, Maps maps);
+  void prepare(const Activations& x, const DropoutRule* dropouts, const Operand& to);
   void product(Form form, const Operand& from, const Operand& low_rank, Maps maps, const View& to,
                bool accumulate);
 

@@ -1,10 +1,27 @@
-// E: the routed experts of a layer over the rows that were dispatched to them.
+// E: the routed experts of a layer over the rows that were dispatched to them. A task computes all
+// experts of the layer, or neighbours among them (TaskShape::experts): its blocks say which. Views
+// have the rows of all experts; the task touches those of its own.
 #include "layers/kinds.h"
 #include "layers/linear.h"
 
 namespace hearth {
 
 namespace {
+
+/// The blocks of experts, and the number of the first in its layer.
+struct Experts {
+  BlockId begin = 0, end = 0;
+  int64_t first = 0;
+  int64_t count() const { return end - begin; }
+};
+
+/// Those of a task, from its shape or its context.
+template <class Of>
+Experts experts_of(const Of& of) {
+  const BlockId layer = of.table.find_block(BlockKind::expert, of.layer, 0);
+  const int32_t last = of.experts.all() ? static_cast<int32_t>(of.spec.experts) : of.experts.end;
+  return {layer + of.experts.begin, layer + last, of.experts.begin};
+}
 
 class ExpertsPart final : public Body {
  public:
@@ -51,69 +68,56 @@ class ExpertsPart final : public Body {
   }
 
   std::vector<BlockUse> blocks(const TaskShape& s) const override {
-    const auto [begin, end] = blocks_of(s);
+    const Experts experts = experts_of(s);
     std::vector<BlockUse> uses;
-    add_block_uses(s, begin, end, uses);
+    add_block_uses(s, experts.begin, experts.end, uses);
     return uses;
   }
 
   ScratchNeed scratch(const TaskShape& s, const OpSet& ops) const override {
-    const auto [begin, end] = blocks_of(s);
-    const int64_t rank = s.table.rank_of(begin, end);
-    return ops.experts_scratch(s.tokens * s.spec.experts_per_token, s.spec.experts, s.spec.hidden,
-                               s.spec.expert_width, rank);
+    const Experts experts = experts_of(s);
+    return ops.experts_scratch(s.tokens * s.spec.experts_per_token, experts.count(), s.spec.hidden,
+                               s.spec.expert_width, s.table.rank_of(experts.begin, experts.end));
   }
-  /// A part counts as if the rows were spread evenly over the experts.
+  /// As if all experts got equally many rows.
   Work work(const TaskShape& s) const override {
-    const auto [begin, end] = blocks_of(s);
-    const double forward = 6.0 * static_cast<double>(s.spec.experts_per_token) *
+    const Experts experts = experts_of(s);
+    const double share = static_cast<double>(experts.count()) / static_cast<double>(s.spec.experts);
+    const double forward = 6.0 * share * static_cast<double>(s.spec.experts_per_token) *
                            static_cast<double>(s.spec.hidden) *
-                           static_cast<double>(s.spec.expert_width) *
-                           static_cast<double>(end - begin) / static_cast<double>(s.spec.experts);
-    return {matrix_work(s, forward, begin, end), 0, 0};
+                           static_cast<double>(s.spec.expert_width);
+    return {matrix_work(s, forward, experts.begin, experts.end), 0, 0};
   }
 
   void run(const BodyContext& c) const override {
-    const auto [first, last] = blocks_of(c);
+    const Experts blocks = experts_of(c);
     // A row is known by its token and which of the token's choices it is.
     const ConstView ids =
         has_dropout(c.settings, c.pass) ? row_vector(c.in(Value::route_source)) : ConstView();
     std::vector<ExpertView> experts;
-    for (BlockId expert = first; expert < last; ++expert) {
+    for (BlockId block = blocks.begin; block < blocks.end; ++block) {
       const auto map = [&](Slot slot) {
-        return linear_of(c, expert, slot, std::nullopt, c.settings.compute, ids);
+        return linear_of(c, block, slot, std::nullopt, c.settings.compute, ids);
       };
       experts.push_back({map(Slot::gate), map(Slot::up), map(Slot::down)});
     }
-    // The rows of a part lie where they lie in the whole.
-    const ConstView offsets =
-        row_vector(c.in(Value::route_offsets).slice(c.experts.begin, last - first + 1));
+    const ExpertRows rows = ExpertRows(row_vector(c.in(Value::route_offsets)))
+                                .part(blocks.first, blocks.first + blocks.count());
     if (c.phase != Phase::backward) {
-      c.ops.experts_forward(c.stream, c.in(Value::rows), offsets, experts, c.out(Value::gate),
+      c.ops.experts_forward(c.stream, c.in(Value::rows), rows, experts, c.out(Value::gate),
                             c.out(Value::up), c.out(Value::expert_out));
       return;
     }
     std::vector<ExpertGradient> gradients;
-    for (BlockId expert = first; expert < last; ++expert) {
+    for (BlockId block = blocks.begin; block < blocks.end; ++block) {
       const auto gradient = [&](Slot slot) {
-        return c.table.linear_gradient(expert, slot, std::nullopt);
+        return c.table.linear_gradient(block, slot, std::nullopt);
       };
       gradients.push_back({gradient(Slot::gate), gradient(Slot::up), gradient(Slot::down)});
     }
     c.ops.experts_backward(c.stream, c.in(Value::d_expert_out), row_vector(c.in(Value::row_weight)),
-                           c.in(Value::rows), offsets, experts, c.out(Value::gate),
-                           c.out(Value::up), c.out(Value::d_rows),
-                           row_vector(c.out(Value::d_row_weight)), gradients);
-  }
-
- private:
-  /// The blocks of the task's experts.
-  template <class Of>
-  static std::pair<BlockId, BlockId> blocks_of(const Of& of) {
-    const BlockId first = of.table.find_block(BlockKind::expert, of.layer, 0);
-    const auto count = static_cast<BlockId>(of.spec.experts);
-    return of.experts.all() ? std::pair{first, first + count}
-                            : std::pair{first + of.experts.begin, first + of.experts.end};
+                           c.in(Value::rows), rows, experts, c.out(Value::gate), c.out(Value::up),
+                           c.out(Value::d_rows), row_vector(c.out(Value::d_row_weight)), gradients);
   }
 };
 

@@ -18,10 +18,12 @@ bool fit(const AttentionShape& shape, const SequenceOffsets& offsets, const Cons
          has_shape(offsets.key, 1, n + 1);
 }
 
-bool fit(const ConstView& x, const ConstView& offsets, std::span<const ExpertView> experts,
-         const ConstView& gate, const ConstView& up) {
-  return has_shape(offsets, 1, std::ssize(experts) + 1) && gate.rows == x.rows &&
-         same_shape(up, gate);
+// x, or dy, is a view of all rows, or the index has them.
+bool fit(const ExpertRows& rows, size_t experts, const ConstView& x, const ConstView& gate) {
+  return rows.segments >= 1 &&
+         has_shape(rows.offsets, 1, static_cast<int64_t>(experts) * rows.segments + 1) &&
+         (rows.source ? has_shape(rows.source, 1, gate.rows) && rows.choices >= 1
+                      : x.rows == gate.rows);
 }
 
 bool is_one_run(const AdamWTensors& t) {
@@ -31,6 +33,14 @@ bool is_one_run(const AdamWTensors& t) {
 }
 
 }  // namespace
+
+ExpertRows ExpertRows::part(int64_t begin, int64_t end) const {
+  const int64_t first = begin * segments, last = end * segments + 1;
+  HEARTH_CHECK(0 <= begin && begin <= end && last <= offsets.cols, "experts: a part of the rows");
+  ExpertRows rows = *this;
+  rows.offsets = {offsets.as<int32_t>() + first, DType::i32, 1, last - first};
+  return rows;
+}
 
 OpTable::OpTable() {
   const auto op = [this](std::string_view name, auto& member, auto* shapes) {
@@ -160,16 +170,35 @@ OpTable::OpTable() {
 
   op(
       "experts_forward", experts_forward,
-      +[](ConstView x, ConstView offsets, std::span<const ExpertView> experts, View gate, View up,
-          View y) { return fit(x, offsets, experts, gate, up) && same_shape(y, x); });
+      +[](ConstView x, const ExpertRows& rows, std::span<const ExpertView> experts, View gate,
+          View up, View y) {
+        return fit(rows, experts.size(), x, gate) && same_shape(up, gate) &&
+               has_shape(y, gate.rows, x.cols);
+      });
   op(
       "experts_backward", experts_backward,
-      +[](ConstView dy, ConstView row_weight, ConstView x, ConstView offsets,
+      +[](ConstView dy, ConstView row_weight, ConstView x, const ExpertRows& rows,
           std::span<const ExpertView> experts, View gate, View up, View dx, View drow_weight,
           std::span<const ExpertGradient> gradients) {
-        return fit(x, offsets, experts, gate, up) && same_shape(dy, x) && same_shape(dx, x) &&
-               has_shape(row_weight, 1, x.rows) && has_shape(drow_weight, 1, x.rows) &&
-               gradients.size() == experts.size();
+        return fit(rows, experts.size(), x, gate) && same_shape(up, gate) && same_shape(dy, x) &&
+               has_shape(dx, gate.rows, x.cols) && has_shape(row_weight, 1, gate.rows) &&
+               has_shape(drow_weight, 1, gate.rows) && gradients.size() == experts.size();
+      });
+  op(
+      "experts_dgrad", experts_dgrad,
+      +[](ConstView dy, ConstView row_weight, const ExpertRows& rows,
+          std::span<const ExpertView> experts, View gate, View up, View h, View dx,
+          View drow_weight) {
+        return fit(rows, experts.size(), dy, gate) && same_shape(up, gate) && same_shape(h, gate) &&
+               has_shape(dx, gate.rows, dy.cols) && has_shape(row_weight, 1, gate.rows) &&
+               has_shape(drow_weight, 1, gate.rows);
+      });
+  op(
+      "experts_wgrad", experts_wgrad,
+      +[](ConstView dy, ConstView x, const ExpertRows& rows, std::span<const ExpertView> experts,
+          ConstView dgate, ConstView dup, ConstView h, std::span<const ExpertGradient> gradients) {
+        return fit(rows, experts.size(), x, dgate) && same_shape(dup, dgate) &&
+               same_shape(h, dgate) && same_shape(dy, x) && gradients.size() == experts.size();
       });
   op(
       "to_expert_order", to_expert_order,

@@ -68,6 +68,35 @@ struct RoutingView {
   ConstView row_of;   // i32 [T, k]: the row of choice (t, j)
 };
 
+/// The rows of the experts that an op computes: all experts of a layer or any of them, in any order.
+/// Expert i of the call has its rows in segments, one for each micro-batch: segment s is the rows
+/// [offsets[i * segments + s], offsets[i * segments + s + 1]) of the views. The first offset need
+/// not be 0: ops neither read nor write the rows before the first offset and behind the last, so a
+/// part of a layer's experts takes its piece of the layer's offsets and the views of all rows.
+///
+/// A segment is the unit of rounding: no product sums a weight gradient over two. An expert's
+/// weight gradients and a row's results have the same bits whatever other experts, segments and
+/// rows are in the call.
+struct ExpertRows {
+  ConstView offsets;  // i32 [1, experts * segments + 1]
+  int64_t segments = 1;
+  /// The indexed form: row r of x and of dy is their row source[r] / choices (RoutingView::source
+  /// with the experts per token), so that nobody copies them into expert order. i32 [1, R].
+  ConstView source = {};
+  int64_t choices = 1;
+
+  ExpertRows(ConstView of_experts, int64_t segments_each = 1)
+      : offsets(of_experts), segments(segments_each) {}
+  ExpertRows indexed(ConstView by_source, int64_t choices_each) const {
+    ExpertRows rows = *this;
+    rows.source = by_source;
+    rows.choices = choices_each;
+    return rows;
+  }
+  /// Those of experts [begin, end) of the call.
+  ExpertRows part(int64_t begin, int64_t end) const;
+};
+
 /// One AdamW update (torch.optim.AdamW's rule): decoupled decay lr*wd*w, then
 /// w -= lr * (m / c1) / (sqrt(v / c2) + eps) with c1 = 1 - beta1^step, c2 = 1 - beta2^step.
 struct AdamWOptions {
@@ -206,17 +235,30 @@ class OpTable {
 
   // ---- experts -------------------------------------------------------------------------------
   /// SwiGLU of each expert over its rows: y = down(silu(gate(x)) * up(x)). x, y [R, H]; gate and up
-  /// [R, I] keep gate(x) and up(x) for the backward. Any expert may have no rows.
-  Op<void(Stream&, ConstView x, ConstView offsets, std::span<const ExpertView> experts, View gate,
-          View up, View y)>
+  /// [R, I] keep gate(x) and up(x) for the backward. Any expert may have no rows. In the indexed
+  /// form x has any number of rows, and so has dy below.
+  Op<void(Stream&, ConstView x, const ExpertRows& rows, std::span<const ExpertView> experts,
+          View gate, View up, View y)>
       experts_forward;
   /// Inputs: dy [R, H], the unweighted gradient of the combined output at each row's token, and the
   /// combine weights row_weight [1, R]. Outputs: dx [R, H]; drow_weight [1, R] = <W_down^T dy, h>,
   /// which does not need y. Adds to the gradients that are not empty. Overwrites gate and up.
-  Op<void(Stream&, ConstView dy, ConstView row_weight, ConstView x, ConstView offsets,
+  Op<void(Stream&, ConstView dy, ConstView row_weight, ConstView x, const ExpertRows& rows,
           std::span<const ExpertView> experts, View gate, View up, View dx, View drow_weight,
           std::span<const ExpertGradient> gradients)>
       experts_backward;
+  /// The data half of experts_backward. Leaves the gradients of gate(x) and up(x) in gate and up,
+  /// and row_weight * silu(gate) * up in h [R, I], for experts_wgrad. Rows may be computed in
+  /// several calls.
+  Op<void(Stream&, ConstView dy, ConstView row_weight, const ExpertRows& rows,
+          std::span<const ExpertView> experts, View gate, View up, View h, View dx,
+          View drow_weight)>
+      experts_dgrad;
+  /// The weight half, from what experts_dgrad left. Both halves give the bits of experts_backward.
+  Op<void(Stream&, ConstView dy, ConstView x, const ExpertRows& rows,
+          std::span<const ExpertView> experts, ConstView dgate, ConstView dup, ConstView h,
+          std::span<const ExpertGradient> gradients)>
+      experts_wgrad;
   /// rows[r] = values[source[r]]: puts combine weights [T, k] into expert order [1, R].
   Op<void(Stream&, ConstView values, const RoutingView&, View rows)> to_expert_order;
   /// values[source[r]] = rows[r]: puts their gradients back into token order.
@@ -267,9 +309,10 @@ class OpTable {
   // ---- scratch -------------------------------------------------------------------------------
   // Bounds of the scratch that ops take, for at most the given number of rows. `rank`: the largest
   // rank of the low-rank pairs, 0 if there are none. For attention, `tokens` bounds the query rows,
-  // and max(tokens, longest) the key rows.
+  // and max(tokens, longest) the key rows. For experts, `segments` bounds those of all experts, and
+  // `rows` the rows of the views.
   Op<ScratchNeed(int64_t rows, int64_t out, int64_t in, int64_t rank)> linear_scratch;
-  Op<ScratchNeed(int64_t rows, int64_t experts, int64_t hidden, int64_t width, int64_t rank)>
+  Op<ScratchNeed(int64_t rows, int64_t segments, int64_t hidden, int64_t width, int64_t rank)>
       experts_scratch;
   Op<ScratchNeed(const AttentionShape&, int64_t tokens, int64_t longest)> attention_scratch;
   Op<ScratchNeed(int64_t tokens, int64_t hidden, int64_t vocabulary, int64_t rank)>

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 
 #include "base/dtype.h"
@@ -83,11 +84,16 @@ enum class Compute : uint8_t { f32, bf16, f64 };
 /// Dropout of an input [M, N]: an element becomes zero with probability `rate`, else is divided by
 /// 1 - rate. The choice is a pure function of (key, id of the row, column), so the backward drops
 /// the same elements (ops/dropout.h).
+///
+/// The rows of experts may be of several micro-batches (ExpertRows), each with a key of its own. Their
+/// ids must say which row it is within its micro-batch whatever its place in the call: the number of
+/// the routed choice, token * k + j (RoutingView::source).
 struct Dropout {
   double rate = 0;
   uint64_t key = 0;
   ConstView ids;          // i32 [1, rows of the whole input]; empty: the id is the row's number
   int64_t first_row = 0;  // of this part, in the whole input
+  std::span<const uint64_t> segment_keys = {};  // of each segment; empty: `key` for all
 
   explicit operator bool() const { return rate > 0; }
   int64_t id(int64_t row) const {
@@ -104,10 +110,13 @@ struct LowRank {
 
   explicit operator bool() const { return static_cast<bool>(a); }
   int64_t rank() const { return a.rows; }
-  /// The pair for the input's rows from `row` on.
-  LowRank from_row(int64_t row) const {
+  /// The pair for the input's rows from `row` on, of a segment.
+  LowRank from_row(int64_t row, int64_t segment = 0) const {
     LowRank rest = *this;
     rest.dropout.first_row += row;
+    if (!dropout.segment_keys.empty()) {
+      rest.dropout.key = dropout.segment_keys[static_cast<size_t>(segment)];
+    }
     return rest;
   }
 };

@@ -100,33 +100,86 @@ TEST_CASE("large: experts with several row blocks, one row and none") {
       1e-4);
 }
 
-TEST_CASE("large: every row is in one block of one chunk") {
-  const std::vector<int32_t> offsets = {0, 0, 5, 705, 705, 1405, 1406, 1700};
-  std::vector<std::byte> memory(1 << 16);
-  Scratch scratch(memory.data(), memory.size());
-  const int64_t width = int64_t{16} << 20 >> 9;  // chunks of 512 rows
-  ExpertChunks chunks(scratch, ConstView(offsets.data(), DType::i32, 1, std::ssize(offsets)),
-                      std::ssize(offsets) - 1, width);
-  int64_t row = 0, count = 0;
-  for (; chunks.next(); ++count) {
+namespace {
+
+/// The pieces of experts with these segments, and whether all lies where it should.
+struct CutRows {
+  std::vector<std::vector<ExpertPiece>> pieces;  // of each segment of each expert
+  int64_t chunks = 0;
+};
+
+CutRows cut(const std::vector<int32_t>& offsets, int64_t segments, int64_t width) {
+  const int64_t runs = std::ssize(offsets) - 1, first = offsets.front(), all = offsets.back();
+  std::vector<std::byte> memory(ExpertChunks::scratch_bytes(all - first, runs) + 64);
+  Scratch scratch(memory.data() + 64 - reinterpret_cast<uintptr_t>(memory.data()) % 64,
+                  memory.size() - 64);
+  const std::vector<ExpertView> experts(static_cast<size_t>(runs / segments));
+  ExpertChunks chunks(scratch, {ConstView(offsets.data(), DType::i32, 1, runs + 1), segments},
+                      experts, width, all);
+  CutRows result;
+  result.pieces.resize(static_cast<size_t>(runs));
+  int64_t row = first;
+  for (; chunks.next(); ++result.chunks) {
     CHECK(chunks.rows().begin == row);
-    CHECK(chunks.rows().count <= ExpertChunks::most_rows(1700, width));
-    int64_t group_row = row;
+    CHECK((chunks.rows().count > 0 && chunks.rows().count <= ExpertChunks::piece_rows(width)));
+    int64_t in_pieces = row;
+    size_t block = 0;
     for (const ExpertGroup& group : chunks.groups()) {
-      CHECK(group.rows.begin == group_row);
-      group_row += group.rows.count;
+      int64_t in_blocks = in_pieces;
+      for (const ExpertPiece& piece : group.pieces) {
+        const auto run = static_cast<size_t>(group.expert * segments + piece.segment);
+        CHECK(piece.rows.begin == in_pieces);
+        CHECK((piece.rows.count > 0 && piece.rows.begin >= offsets[run]));
+        in_pieces += piece.rows.count;
+        CHECK(in_pieces <= offsets[run + 1]);
+        result.pieces[run].push_back(piece);
+      }
+      for (; in_blocks < in_pieces; ++block) {
+        REQUIRE(block < chunks.blocks().size());
+        const ExpertBlock& b = chunks.blocks()[block];
+        CHECK((b.expert == group.expert && b.rows.begin == in_blocks));
+        CHECK((b.rows.count > 0 && b.rows.count <= ExpertBlock::kLargest));
+        in_blocks += b.rows.count;
+      }
+      CHECK(in_blocks == in_pieces);
     }
-    for (const ExpertBlock& block : chunks.blocks()) {
-      CHECK(block.rows.begin == row);
-      CHECK((block.rows.count > 0 && block.rows.count <= ExpertBlock::kLargest));
-      CHECK(block.rows.begin >= offsets[static_cast<size_t>(block.expert)]);
-      row += block.rows.count;
-      CHECK(row <= offsets[static_cast<size_t>(block.expert) + 1]);
-    }
-    CHECK(group_row == row);
+    CHECK(block == chunks.blocks().size());
+    row += chunks.rows().count;
+    CHECK(in_pieces == row);
   }
-  CHECK(row == 1700);
-  CHECK(count > 3);
+  CHECK(row == all);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("large: every row is in one block and one piece of one chunk") {
+  const int64_t width = int64_t{16} << 20 >> 9;  // chunks of 512 rows
+  CHECK(ExpertChunks::piece_rows(width) == 512);
+  for (const int64_t segments : {1, 2, 4}) {
+    const auto result = cut({0, 0, 5, 705, 705, 1405, 1406, 1700, 1700}, segments, width);
+    CHECK(result.chunks > 3);
+  }
+  CHECK(cut({7, 7}, 1, width).chunks == 0);
+  CHECK(cut({20, 620}, 1, width).chunks == 2);
+}
+
+TEST_CASE("large: pieces are cut by the rows of their segment alone") {
+  const int64_t width = 14336;  // chunks of 1,024 rows
+  const std::vector<int64_t> lengths = {700, 900, 0, 1400, 30, 512, 2100, 1025, 1};
+  for (const int64_t segments : {1, 3, 9}) {
+    std::vector<int32_t> offsets = {40};
+    for (const int64_t n : lengths) offsets.push_back(offsets.back() + static_cast<int32_t>(n));
+    const CutRows together = cut(offsets, segments, width);
+    for (size_t run = 0; run < lengths.size(); ++run) {
+      const CutRows alone = cut({0, static_cast<int32_t>(lengths[run])}, 1, width);
+      REQUIRE(alone.pieces[0].size() == together.pieces[run].size());
+      for (size_t i = 0; i < alone.pieces[0].size(); ++i) {
+        const Range &a = alone.pieces[0][i].rows, &b = together.pieces[run][i].rows;
+        CHECK((a.begin == b.begin - offsets[run] && a.count == b.count));
+      }
+    }
+  }
 }
 
 TEST_CASE("large: attention over several blocks of keys and queries") {

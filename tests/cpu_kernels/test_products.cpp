@@ -109,25 +109,80 @@ TEST_CASE("products: several panels of columns and blocks of depth, with what co
 }
 
 TEST_CASE("products: a row's bits do not depend on how rows and columns are cut") {
+  CHECK(multiply_keeps_rows_apart(false));
   const Tensor a = side("a", DType::f32, 300, 900, false);
-  const Tensor b = side("b", DType::f32, 900, 300, true);
   Memory memory(multiply_scratch());
-  const auto product = [&](int64_t m, int64_t n) {
-    Tensor to(DType::f32, 300, 300);
-    for (int64_t i = 0; i < 300; i += m) {
-      for (int64_t j = 0; j < 300; j += n) {
-        const int64_t rows = std::min(m, 300 - i), cols = std::min(n, 300 - j);
-        multiply(memory.scratch, false, Operand(a.view()).block(i, rows, 0, 900),
-                 Operand(b.view(), true).block(0, 900, j, cols), to.view().row<float>(i) + j, 300,
-                 false);
+  for (const bool bf16 : {false, true}) {
+    if (!multiply_keeps_rows_apart(bf16)) continue;
+    for (const bool transposed : {false, true}) {  // in rows, few rows of A leave B where it stands
+      const Tensor b = side("b", DType::f32, 900, 300, transposed);
+      const auto product = [&](int64_t m, int64_t n) {
+        Tensor to(DType::f32, 300, 300);
+        for (int64_t i = 0; i < 300; i += m) {
+          for (int64_t j = 0; j < 300; j += n) {
+            const int64_t rows = std::min(m, 300 - i), cols = std::min(n, 300 - j);
+            multiply(memory.scratch, bf16, Operand(a.view()).block(i, rows, 0, 900),
+                     Operand(b.view(), transposed).block(0, 900, j, cols),
+                     to.view().row<float>(i) + j, 300, false);
+          }
+        }
+        return to;
+      };
+      const Tensor whole = product(300, 300);
+      CHECK(whole.same_bits(product(1, 300)));
+      CHECK(whole.same_bits(product(17, 47)));
+      CHECK(whole.same_bits(product(300, 3)));
+    }
+  }
+}
+
+TEST_CASE("products: rows through an index are as good as a copy of them") {
+  constexpr int64_t kChoices = 3;
+  const auto check_indexed = [&](size_t bytes, const auto& run) {
+    for (const DType type : {DType::f32, DType::bf16, DType::f16}) {
+      for (const int64_t rows : {1, 5, 40, 530}) {
+        CAPTURE(rows, hearth::name_of(type));
+        const Tensor all = side("all", type, 37, 90, false);
+        std::vector<int32_t> source;
+        Tensor copy(type, rows, 90);
+        for (int64_t r = 0; r < rows; ++r) {
+          source.push_back(static_cast<int32_t>(r * 71 % (37 * kChoices)));
+          for (int64_t c = 0; c < 90; ++c) copy.set(r, c, all.get(source.back() / kChoices, c));
+        }
+        const Operand indexed(all.view(), RowIndex{source.data(), kChoices}, rows);
+        const Operand whole(copy.view());
+        const Tensor other = side("other", DType::f32, rows, 33, false);
+        const Tensor weight = side("weight", DType::f32, 60, 33, false);
+        Memory memory(bytes);
+        const auto product = [&](const Operand& a, const Operand& b) {
+          Tensor to(DType::f32, a.rows(), b.cols());
+          run(memory.scratch, a, b, to);
+          return to;
+        };
+        const auto part = [&](const Operand& x) { return x.block(0, rows, 20, 60); };
+        CHECK(product(part(indexed), weight.view()).same_bits(product(part(whole), weight.view())));
+        CHECK(product(part(indexed).transpose(), other.view())
+                  .same_bits(product(part(whole).transpose(), other.view())));
+        CHECK(product(Operand(other.view(), true), part(indexed))
+                  .same_bits(product(Operand(other.view(), true), part(whole))));
+        const Operand last = indexed.block(rows - 1, 1, 0, 90),
+                      same = whole.block(rows - 1, 1, 0, 90);
+        CHECK(product(last.transpose(), other.view().slice(0, 1))
+                  .same_bits(product(same.transpose(), other.view().slice(0, 1))));
       }
     }
-    return to;
   };
-  const Tensor whole = product(300, 300);
-  CHECK(whole.same_bits(product(1, 300)));
-  CHECK(whole.same_bits(product(17, 47)));
-  CHECK(whole.same_bits(product(300, 3)));
+  for (const bool bf16 : {false, true}) {
+    check_indexed(
+        multiply_scratch(), [&](Scratch& scratch, const Operand& a, const Operand& b, Tensor& to) {
+          multiply(scratch, bf16, a, b, to.view().as<float>(), to.view().stride, false, &b);
+        });
+  }
+  if (!onednn_has_avx512()) return;
+  check_indexed(onednn_multiply_scratch(), [&](Scratch& scratch, const Operand& a, const Operand& b,
+                                               Tensor& to) {
+    onednn_multiply_bf16(scratch, a, b, to.view().as<float>(), to.view().stride, false);
+  });
 }
 
 TEST_CASE("products: oneDNN's bf16 rounds its operands as the f32 way does") {

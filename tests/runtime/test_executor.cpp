@@ -56,6 +56,52 @@ TEST_CASE("executor: group size and recompute change no bit") {
   }
 }
 
+// Runs the experts of a layer as two tasks would that divide them: each knows its own by its blocks.
+class DividedExperts final : public Body {
+ public:
+  DividedExperts() : whole_(replace_body(TaskKind::experts, *this)) {}
+  ~DividedExperts() override { replace_body(TaskKind::experts, whole_); }
+  std::vector<Port> ports(const TaskShape& s) const override { return whole_.ports(s); }
+  std::vector<BlockUse> blocks(const TaskShape& s) const override { return whole_.blocks(s); }
+  ScratchNeed scratch(const TaskShape& s, const OpSet& ops) const override {
+    return whole_.scratch(s, ops);
+  }
+  Work work(const TaskShape& s) const override { return whole_.work(s); }
+  void run(const BodyContext& c) const override {
+    const BlockId first = c.table.find_block(BlockKind::expert, c.layer, 0);
+    const auto count = static_cast<BlockId>(c.spec.experts);
+    for (const auto& [begin, end] : {std::pair<BlockId, BlockId>{1, count}, {0, 0}, {0, 1}}) {
+      std::vector<BlockUse> uses;
+      for (BlockUse use : c.blocks) {
+        if (c.table.block(use.begin).kind == BlockKind::expert) {
+          use.begin = first + begin;
+          use.end = first + end;
+        }
+        uses.push_back(use);
+      }
+      BodyContext part = c;
+      part.blocks = uses;
+      whole_.run(part);
+      ++runs;
+    }
+  }
+  mutable int runs = 0;
+
+ private:
+  const Body& whole_;
+};
+
+TEST_CASE("executor: experts divided between tasks give the same bits") {
+  for (const bool with_adapters : {false, true}) {
+    Steps steps;
+    if (with_adapters) steps.adapters = {"experts"};
+    const Outcome expected = steps.run();
+    const DividedExperts divided;
+    CHECK(steps.run() == expected);
+    CHECK(divided.runs > 0);
+  }
+}
+
 TEST_CASE("executor: the number of workers changes no bit") {
   Steps steps;
   const Outcome expected = steps.run();

@@ -72,15 +72,15 @@ void FaultyTask::combine(Stream& stream, ConstView rows, const RoutingView& rout
   right().combine(stream, rows, routing, weight, base, out);
 }
 
-void FaultyTask::experts_forward(Stream& stream, ConstView x, ConstView offsets,
+void FaultyTask::experts_forward(Stream& stream, ConstView x, const ExpertRows& rows,
                                  std::span<const ExpertView> experts, View gate, View up,
                                  View y) const {
-  right().experts_forward(stream, x, offsets, wrong(experts), gate, up, y);
+  right().experts_forward(stream, x, rows, wrong(experts), gate, up, y);
 }
 
 void FaultyTask::experts_backward(Stream& stream, ConstView dy, ConstView row_weight, ConstView x,
-                                  ConstView offsets, std::span<const ExpertView> experts, View gate,
-                                  View up, View dx, View drow_weight,
+                                  const ExpertRows& rows, std::span<const ExpertView> experts,
+                                  View gate, View up, View dx, View drow_weight,
                                   std::span<const ExpertGradient> gradients) const {
   std::vector<ExpertGradient> to(gradients.begin(), gradients.end());
   for (ExpertGradient& g : to) {
@@ -93,7 +93,7 @@ void FaultyTask::experts_backward(Stream& stream, ConstView dy, ConstView row_we
     std::vector<float>& ones = memory_.emplace_back(static_cast<size_t>(row_weight.cols), 1.0f);
     row_weight = {ones.data(), DType::f32, 1, row_weight.cols};
   }
-  right().experts_backward(stream, dy, row_weight, x, offsets, wrong(experts), gate, up, dx,
+  right().experts_backward(stream, dy, row_weight, x, rows, wrong(experts), gate, up, dx,
                            drow_weight, to);
   if (planted("nan-gradient-of-an-expert")) spoil(gradients.back().down.weight);
 }

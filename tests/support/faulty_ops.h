@@ -56,11 +56,12 @@ class FaultyTask {
                      View aux, View z, View dprobs) const;
   void combine(Stream&, ConstView rows, const RoutingView&, ConstView weight, ConstView base,
                View out) const;
-  void experts_forward(Stream&, ConstView x, ConstView offsets, std::span<const ExpertView> experts,
-                       View gate, View up, View y) const;
-  void experts_backward(Stream&, ConstView dy, ConstView row_weight, ConstView x, ConstView offsets,
-                        std::span<const ExpertView> experts, View gate, View up, View dx,
-                        View drow_weight, std::span<const ExpertGradient> gradients) const;
+  void experts_forward(Stream&, ConstView x, const ExpertRows& rows,
+                       std::span<const ExpertView> experts, View gate, View up, View y) const;
+  void experts_backward(Stream&, ConstView dy, ConstView row_weight, ConstView x,
+                        const ExpertRows& rows, std::span<const ExpertView> experts, View gate,
+                        View up, View dx, View drow_weight,
+                        std::span<const ExpertGradient> gradients) const;
   void swiglu_backward(Stream&, ConstView dh, View gate, View up, View h) const;
   void sigmoid_gate_forward(Stream&, ConstView logits, ConstView x, View y) const;
   void sigmoid_gate_backward(Stream&, ConstView dy, ConstView logits, ConstView y, View dlogits,

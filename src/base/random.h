@@ -13,7 +13,15 @@ namespace hearth {
 std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
 
 /// What draws. Saved runs depend on the numbers, so add new sites at the end.
-enum class RandomSite : uint32_t { init = 1, shuffle = 2, split = 3, sample = 4, dropout = 5 };
+enum class RandomSite : uint32_t {
+  init = 1,
+  shuffle = 2,
+  split = 3,
+  sample = 4,
+  dropout = 5,
+  routing = 6,
+  predictor = 7
+};
 
 /// A family of draws: key = seed mixed with the site, counter = (index, a, b).
 class Random {

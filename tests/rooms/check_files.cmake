@@ -29,6 +29,6 @@ expect_not_found("${forbidden}" "is no use of a file" "Opened TokenStore::open(p
     "file.read(to, 3)\\;" "remove(address, hole)\\;" "rename_no_replace(from, to)\\;"
     "file_calls().unlink(path)\\;")
 
-list_sources(src tools cpu_kernels)
+list_sources(src tools cpu_kernels predictor)
 expect_no_use("${sources}" "${forbidden}" "${allowed}" "past FileCalls")
 message(STATUS "${count} sources reach files through FileCalls only")

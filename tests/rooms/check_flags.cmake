@@ -27,7 +27,7 @@ expect_found("${forbidden}" "throw usage_error(\"--seq-len: too long\")\\;"
 expect_not_found("${forbidden}" "is no option in a string" "call(\"hf download --revision \")\\;"
     "if (f(\"x\")) --keep\\;" "// says \"--seq-len\"")
 
-list_sources(src cpu_kernels gpu_kernels)
+list_sources(src cpu_kernels gpu_kernels predictor)
 list(FILTER sources EXCLUDE REGEX "/src/setup/")
 expect_no_use("${sources}" "${forbidden}" "" "spells an option")
 message(STATUS "${count} sources below tools and setup spell no option")

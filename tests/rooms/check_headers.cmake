@@ -88,7 +88,7 @@ function(check_tree root)
   set(found "")
   set(spread "")  # HEADER:CLASS of members; their sources are in sources_of_HEADER:CLASS
   file(GLOB_RECURSE all RELATIVE "${root}" "${root}/src/*.h" "${root}/tools/*.h"
-       "${root}/cpu_kernels/*.h" "${root}/gpu_kernels/*.h")
+       "${root}/cpu_kernels/*.h" "${root}/gpu_kernels/*.h" "${root}/predictor/*.h")
   foreach(header IN LISTS all)
     get_filename_component(name "${header}" NAME)
     list(APPEND headers_named_${name} "${header}")
@@ -100,7 +100,8 @@ function(check_tree root)
   endforeach()
 
   file(GLOB_RECURSE all RELATIVE "${root}" "${root}/src/*.cpp" "${root}/tools/*.cpp"
-       "${root}/cpu_kernels/*.cpp" "${root}/gpu_kernels/*.cpp")
+       "${root}/cpu_kernels/*.cpp" "${root}/gpu_kernels/*.cpp"
+       "${root}/predictor/*.cpp")
   list(LENGTH all number)
   foreach(name IN LISTS all)
     get_filename_component(folder "${name}" DIRECTORY)

@@ -204,20 +204,29 @@ TEST_CASE("what may change on resume is marked, and nothing else") {
 }
 
 TEST_CASE("names are unique, written with hyphens, and described") {
-  std::set<std::string> names;
-  const auto add = [&](const std::string& name) {
-    INFO(name);
-    CHECK(names.insert(name).second);
-    CHECK(name.find('_') == std::string::npos);
-  };
-  for (const Option& option : option_table()) {
-    add(option.name);
-    for (const std::string& alias : option.aliases) add(alias);
-    CHECK_FALSE(option.help.empty());
+  for (const CommandEntry& entry : command_table()) {
+    std::set<std::string> names;
+    const auto add = [&](const std::string& name) {
+      INFO(entry.name << " " << name);
+      CHECK(names.insert(name).second);
+      CHECK(name.find('_') == std::string::npos);
+    };
+    for (const Option& option : option_table()) {
+      if (!option.taken_by(entry.command) && !option.later.contains(entry.command)) continue;
+      add(option.name);
+      for (const std::string& alias : option.aliases) add(alias);
+      CHECK_FALSE(option.help.empty());
+      // No two rows of a name: the one that the command takes is found.
+      CHECK((option.later.contains(entry.command) ||
+             find_option(option.name, entry.command) == &option));
+    }
+    for (const LaterOption& later : later_options()) {
+      add(later.name);
+    }
   }
-  for (const LaterOption& later : later_options()) {
-    add(later.name);
-  }
+  // A row for each meaning of a name.
+  CHECK(find_option("experts") == find_option("experts", Command::train));
+  CHECK(find_option("experts", Command::simulate)->value.kind == OptionKind::integer);
 }
 
 TEST_CASE("help shows every option of a command with unit, default and range") {

@@ -56,6 +56,7 @@ ExitCode run_command(const CommandLine& line) {
     case Command::verify: return run_verify(options);
     case Command::init: return run_init(options);
     case Command::report: return run_report(options);
+    case Command::simulate: return run_simulate(options);
   }
   HEARTH_CHECK(false, "a command without a function");
 }

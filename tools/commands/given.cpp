@@ -45,7 +45,7 @@ class LookUp {
     const ForeignKey* foreign =
         reads_configurations(command_) ? find_foreign_key(entry.key) : nullptr;
     const bool exact = foreign && foreign->name == with_hyphens(entry.key);
-    const Option* option = find_option(entry.key);
+    const Option* option = find_option(entry.key, command_);
     if (option && !option->taken_by(command_)) option = nullptr;
     if (entry.is_null && (foreign || option || find_later_option(entry.key))) {
       // A recorded configuration has null for own options without a value, which needs no word.
@@ -171,12 +171,12 @@ std::string suggestion(Command command, std::string_view name, const std::string
       std::replace(option.begin(), option.end(), '-', '_');
     return dashes + option;
   };
-  const std::string& own = find_option(nearest)->name;
+  const std::string& own = find_option(nearest, command)->name;
   return "; the nearest is " + spelled(nearest) + (nearest == own ? "" : " (" + spelled(own) + ")");
 }
 
 std::string refusal(Command command, std::string_view name, const std::string& dashes) {
-  const Option* option = find_option(name);
+  const Option* option = find_option(name, command);
   if (find_later_option(name) || (option && option->later.contains(command))) {
     return "not in this version";
   }

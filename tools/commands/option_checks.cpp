@@ -18,8 +18,8 @@ const Given* find_given(const std::vector<Given>& given, const std::string& name
   return it == given.end() ? nullptr : &*it;
 }
 
-bool is_missing(const std::string& name, const Options& options) {
-  const std::string value = find_option(name)->value.get(options);
+bool is_missing(const std::string& name, Command command, const Options& options) {
+  const std::string value = find_option(name, command)->value.get(options);
   return value == "null" || value == "[]";
 }
 
@@ -141,6 +141,32 @@ void check_data(Command command, const Options& options, Problems& problems) {
   }
 }
 
+constexpr int64_t kMostSimulatedCounts = int64_t{1} << 24;  // steps x layers x experts
+
+void check_simulate(const Options& options, Problems& problems) {
+  if (options.operand == "step" || options.operand == "figure") {
+    problems.add("'simulate " + options.operand + "' is not in this version, which has routing");
+  } else if (!options.operand.empty() && options.operand != "routing") {
+    problems.add("expected routing, found " + quoted(options.operand));
+  }
+  if (!options.simulated_experts) return;
+  const int64_t experts = *options.simulated_experts;
+  if (options.top_k > experts) {
+    problems.add("--top-k " + std::to_string(options.top_k) + ": expected at most --experts, " +
+                 std::to_string(experts));
+  }
+  const double least = 1 / static_cast<double>(experts);
+  if (options.skew && *options.skew < least) {
+    problems.add("--skew " + format_number(*options.skew) + ": expected at least 1/E, " +
+                 format_number(least) + " with --experts " + std::to_string(experts));
+  }
+  const int64_t most = kMostSimulatedCounts / experts / options.layers;  // steps
+  if (options.steps.value_or(1) > most) {
+    problems.add("--steps " + std::to_string(*options.steps) + ": expected at most " +
+                 std::to_string(most) + " with these --layers and --experts");
+  }
+}
+
 void check_training(const std::vector<Given>& flags, Options& options, Problems& problems) {
   for (std::string& name : options.allow_change) {
     const Option* option = find_option(name);
@@ -190,7 +216,7 @@ void check_data_paths(Command command, const Options& options) {
 void check_together(const CommandEntry& entry, const std::vector<Given>& flags, Options& options,
                     Problems& problems) {
   for (const std::string& name : entry.required) {
-    if (is_missing(name, options)) problems.add("--" + name + " is missing");
+    if (is_missing(name, entry.command, options)) problems.add("--" + name + " is missing");
   }
   check_one_of(entry.one_of, flags, problems);
   for (const Option& option : option_table()) {
@@ -202,12 +228,14 @@ void check_together(const CommandEntry& entry, const std::vector<Given>& flags, 
     problems.add("expected RUN_DIR or --compare RUN RUN, found both");
   }
   if (!entry.operand.empty() && entry.operand[0] != '[' && options.operand.empty() && !compares) {
-    problems.add("expected a directory: hearth " + entry.name + " " + entry.operand);
+    const std::string what = entry.operand.ends_with("DIR") ? "a directory" : entry.operand;
+    problems.add("expected " + what + ": hearth " + entry.name + " " + entry.operand);
   }
   check_data(entry.command, options, problems);
   if (entry.command == Command::generate) check_generate(flags, options, problems);
   if (entry.command == Command::tokenize) check_tokenize(flags, options, problems);
   if (entry.command == Command::export_) check_export(flags, options, problems);
+  if (entry.command == Command::simulate) check_simulate(options, problems);
   check_training(flags, options, problems);
 }
 

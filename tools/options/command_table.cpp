@@ -56,6 +56,11 @@ const std::vector<CommandEntry>& command_table() {
        "RUN_DIR",
        "write one HTML page of a run: curves, throughput, expert load, memory, events, options",
        {}},
+      {simulate,
+       "simulate",
+       "STUDY",
+       "study without a checkpoint. STUDY is routing: tokens per expert, with a given skew",
+       {"experts", "skew"}},
   };
   return table;
 }

@@ -16,6 +16,7 @@ void add_data(std::vector<Option>& table);
 void add_run(std::vector<Option>& table);
 void add_state(std::vector<Option>& table);
 void add_generation(std::vector<Option>& table);
+void add_simulation(std::vector<Option>& table);
 void add_output(std::vector<Option>& table);
 
 // Common sets of commands.
@@ -24,9 +25,10 @@ inline constexpr CommandSet kOnData{Command::train, Command::plan, Command::eval
 inline constexpr CommandSet kRows{Command::train, Command::plan, Command::eval, Command::tokenize};
 inline constexpr CommandSet kModel{Command::train, Command::plan, Command::eval, Command::generate};
 inline constexpr CommandSet kIdleOutsideTraining{Command::eval, Command::generate};
-inline constexpr CommandSet kAll{
-    Command::train,    Command::eval,    Command::generate, Command::plan, Command::inspect,
-    Command::tokenize, Command::export_, Command::verify,   Command::init, Command::report};
+inline constexpr CommandSet kAll{Command::train,   Command::eval,    Command::generate,
+                                 Command::plan,    Command::inspect, Command::tokenize,
+                                 Command::export_, Command::verify,  Command::init,
+                                 Command::report,  Command::simulate};
 
 inline constexpr int64_t kMaxSteps = 99'999'999;  // the directory of a saved state has eight digits
 

@@ -20,7 +20,6 @@ const std::vector<LaterOption>& later_options() {
       {.name = "tokens-by-expert"},
       {.name = "system"},
       {.name = "stop"},
-      {.name = "top-k"},
       {.name = "min-p"},
       {.name = "repetition-penalty"},
       {.name = "gguf"},
@@ -62,8 +61,7 @@ const LaterOption* find_later_option(std::string_view spelling) {
 }
 
 bool is_later_command(std::string_view name) {
-  return name == "profile" || name == "doctor" || name == "simulate" || name == "chat" ||
-         name == "migrate";
+  return name == "profile" || name == "doctor" || name == "chat" || name == "migrate";
 }
 
 }  // namespace hearth

@@ -10,15 +10,29 @@ std::string with_hyphens(std::string_view name) {
   return result;
 }
 
+namespace {
+
+bool has_name(const Option& option, const std::string& name) {
+  const auto& aliases = option.aliases;
+  return option.name == name || std::find(aliases.begin(), aliases.end(), name) != aliases.end();
+}
+
+}  // namespace
+
 const Option* find_option(std::string_view spelling) {
   const std::string name = with_hyphens(spelling);
   for (const Option& option : option_table()) {
-    const auto& aliases = option.aliases;
-    if (option.name == name || std::find(aliases.begin(), aliases.end(), name) != aliases.end()) {
-      return &option;
-    }
+    if (has_name(option, name)) return &option;
   }
   return nullptr;
+}
+
+const Option* find_option(std::string_view spelling, Command command) {
+  const std::string name = with_hyphens(spelling);
+  for (const Option& option : option_table()) {
+    if (option.taken_by(command) && has_name(option, name)) return &option;
+  }
+  return find_option(spelling);
 }
 
 std::vector<TrainConfig::Recorded> recorded_options(const Options& options) {

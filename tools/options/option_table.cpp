@@ -15,6 +15,7 @@ const std::vector<Option>& option_table() {
     add_run(t);
     add_state(t);
     add_generation(t);
+    add_simulation(t);
     add_output(t);
     return t;
   }();

@@ -20,7 +20,8 @@ enum class Command : uint8_t {
   export_,  // `export` is a C++ keyword
   verify,
   init,
-  report
+  report,
+  simulate
 };
 
 /// The options of all commands. Each command reads only its options in the table.
@@ -40,6 +41,15 @@ struct Options : TrainConfig, GenerateOptions {
   // init
   std::string model_config;
   std::string tokenizer;
+
+  // simulate
+  std::optional<int64_t> simulated_experts;
+  int64_t top_k = 2;
+  std::optional<double> skew;
+  int64_t simulated_tokens = 8192;
+  int64_t layers = 1;
+  double persistence = 0.73;
+  std::optional<double> token_hit;
 
   bool digest = false;      // inspect
   bool no_special = false;  // tokenize

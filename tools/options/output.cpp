@@ -22,7 +22,7 @@ void add_output(std::vector<Option>& table) {
         .help = "show two runs on one page, instead of RUN_DIR; the page goes into the first run "
                 "unless --out is given",
         .default_text = "none"},
-       {.name = "json", .group = group, .commands = {eval, plan, inspect, tokenize},
+       {.name = "json", .group = group, .commands = {eval, plan, inspect, tokenize, simulate},
         .value = flag_value(&Options::json), .help = "print one JSON document",
         .help_for = {{{tokenize}, "with --data: print one JSON object per row"}}},
        {.name = "quiet", .group = group, .commands = kAll,
@@ -30,7 +30,8 @@ void add_output(std::vector<Option>& table) {
         .excludes = {{"verbose"}}, .may_change = true},
        {.name = "verbose", .group = group, .commands = kAll,
         .value = flag_value(&Options::verbose), .help = "print more on stderr",
-        .help_for = {{{plan}, "print more on stderr, and every task of the schedule"}},
+        .help_for = {{{plan}, "print more on stderr, and every task of the schedule"},
+                     {{simulate}, "print more on stderr, and the counts of every step and layer"}},
         .may_change = true}});
 }
 // clang-format on

@@ -55,10 +55,11 @@ void add_state(std::vector<Option>& table) {
         .value = integer_or_off_value(&Options::digest_every), .unit = "steps",
         .help = "record the digest of the whole state in metrics.jsonl this often; 0 = never",
         .may_change = true},
-       {.name = "trace", .group = group, .commands = kTraining,
+       {.name = "trace", .group = group, .commands = {train, plan, simulate},
         .value = text_value(&Options::trace, "FILE"),
         .help = "write the tasks of the last step as a Chrome trace", .default_text = "none",
-        .help_for = {{{plan}, "write the predicted tasks of a step as a Chrome trace"}},
+        .help_for = {{{plan}, "write the predicted tasks of a step as a Chrome trace"},
+                     {{simulate}, "write the tokens of each expert, step by step, as a Chrome trace"}},
         .may_change = true}});
 }
 // clang-format on

@@ -42,9 +42,16 @@ PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates ra
 
 PlanSubject subject_of(const PlacedModel& model) {
   const OpenedModel& opened = *model.opened;
-  return {opened.spec,           model.settings,          model.table,
-          opened.devices.places, opened.devices.of_model, opened.devices.planner,
-          opened.types_basis,    opened.opening_bytes,    opened.workers,
+  return {opened.spec,
+          model.settings,
+          model.table,
+          opened.devices.places,
+          opened.devices.hosts,
+          opened.devices.of_model,
+          opened.devices.planner,
+          opened.types_basis,
+          opened.opening_bytes,
+          opened.workers,
           model.process};
 }
 

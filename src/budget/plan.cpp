@@ -134,7 +134,7 @@ class PlanMaker {
             tokens,
             request_.longest,
             micro_batches,
-            1,
+            subject_.hosts,
             static_cast<int32_t>(subject_.places[kHostPlace].teams.size())};
   }
 

@@ -43,6 +43,7 @@ struct PlanSubject {
   const RunSettings& settings;
   const ParameterTable& table;
   std::vector<ComputePlace> places;  // the host, then the devices of the run
+  int32_t hosts = 1;                 // places of the host
   ModelPlaces of_model;
   const Planner* planner = nullptr;
   std::string types_basis;
@@ -52,7 +53,7 @@ struct PlanSubject {
 
   /// The same with another table.
   PlanSubject with_table(const ParameterTable& other) const {
-    return {spec,    settings,    other,         places,  of_model,
+    return {spec,    settings,    other,         places,  hosts,  of_model,
             planner, types_basis, opening_bytes, workers, process};
   }
   PlaceBudget& host_budget() { return places[kHostPlace].budget; }

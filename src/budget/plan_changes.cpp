@@ -55,6 +55,7 @@ class Search {
                               settings,
                               table,
                               subject_.places,
+                              subject_.hosts,
                               v.places,
                               subject_.planner,
                               subject_.types_basis,

@@ -26,7 +26,9 @@ namespace {
 /// Memory for the activations of a place.
 std::unique_ptr<Arena> reserve(std::span<Device* const> devices, size_t place, size_t bytes) {
   constexpr const char* kName = "activations";
-  if (place != static_cast<size_t>(kHostPlace)) {
+  const std::vector<MemorySpace> spaces = devices[place]->spaces();
+  const auto is_own = [](const MemorySpace& space) { return space.kind == SpaceKind::device; };
+  if (std::any_of(spaces.begin(), spaces.end(), is_own)) {
     return devices[place]->reserve(kName, SpaceKind::device, bytes);
   }
   for (Device* device : devices) {

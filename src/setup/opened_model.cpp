@@ -53,8 +53,8 @@ std::shared_ptr<const OpenedModel> open_model(const RunConfig& config, Weights w
   std::vector<int> bound =
       model->workers <= cores ? model->topology.worker_cpus(model->workers) : std::vector<int>{};
   const uint64_t budget = config.cpu_memory > 0 ? config.cpu_memory : model->topology.total_memory;
-  model->devices = open_devices({config.devices, config.parallel, config.gpu_memory, budget,
-                                 std::move(bound), model->workers});
+  model->devices = open_devices({config.devices, config.gpu_memory, budget, std::move(bound),
+                                 model->workers, config.parallel, &model->topology});
   model->cores = model->devices.cores;  // fewer if a virtual device has its own
   model->workers = model->devices.workers;
   if (config.compute == ComputeChoice::bf16 &&

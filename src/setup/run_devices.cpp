@@ -12,6 +12,7 @@
 #include "device/device_list.h"
 #include "ops/registry.h"
 #include "runtime/library_check.h"
+#include "setup/host_nodes.h"
 #include "setup/place_costs.h"
 #include "setup/stream_teams.h"
 
@@ -177,6 +178,33 @@ ComputePlace started(const DeviceItem& item, const VirtualShares& shares,
   return cuda_place(*calls, item.number, request);
 }
 
+/// A NUMA node as a place; the first is the host itself, whose budget is the process's.
+ComputePlace host_place(const HostNode& node, const RunDevices& run, const DeviceRequest& request) {
+  // The plan checks the host's budget; the device holds reservations to the machine.
+  constexpr uint64_t kAny = std::numeric_limits<uint64_t>::max();
+  const int bound = node.bind ? node.number : -1;
+  ComputePlace place;
+  place.ops = &find_op_set("cpu");
+  place.memory = SpaceKind::host;
+  if (run.places.empty()) {
+    place.budget = {"host", request.host_budget, "--cpu-memory {}"};
+    place.device = make_host_device(kAny, "host", bound);
+    return place;
+  }
+  place.budget = {"host:" + std::to_string(node.number), kAny, "--cpu-memory {}"};
+  place.device = make_host_device(kAny, place.budget.name, bound);
+  return place;
+}
+
+/// Gives the table of an item to its node, or to all of them.
+void take_table(RunDevices& run, std::span<const HostNode> nodes, const DeviceItem& item,
+                const ListedTables& tables) {
+  for (size_t at = 0; at < nodes.size(); ++at) {
+    if (item.number != kAllNodes && item.number != nodes[at].number) continue;
+    run.places[at].costs = tables.of(item);
+  }
+}
+
 const Planner& planner_for(const DeviceRequest& request, size_t devices) {
   if (request.parallel.empty()) return planner_of(devices > 1 ? "pipeline" : "single");
   const std::string given = "--parallel " + request.parallel;
@@ -189,33 +217,6 @@ const Planner& planner_for(const DeviceRequest& request, size_t devices) {
                       quoted(request.devices), devices);
   }
   return planner_of(request.parallel);
-}
-
-/// Workers for the compute streams that have none of their own: of devices whose memory the host
-/// reaches, and of the host. Where the host has experts of several devices, it has a stream for each.
-/// A host that holds nothing of the model has one worker, which rarely runs.
-void assign_teams(RunDevices& run) {
-  const std::vector<Place> computing = run.of_model.all();
-  const bool host_computes =
-      std::find(computing.begin(), computing.end(), kHostPlace) != computing.end();
-  const size_t lanes = run.of_model.experts.empty() ? 1 : run.of_model.dense.size();
-  std::vector<TeamRequest> requests(host_computes ? lanes : 0);
-  std::vector<size_t> without;
-  for (size_t at = 1; at < run.places.size(); ++at) {
-    if (!run.places[at].host_reaches) run.places[at].teams = {{}};  // a thread issues its work
-    if (run.places[at].teams.empty()) without.push_back(at);
-  }
-  requests.resize(requests.size() + without.size());
-  StreamTeams shared = share_workers(requests, run.cores, run.workers);
-  if (!shared.warning.empty()) log_warning(shared.warning);
-  auto next = shared.teams.begin();
-  std::vector<StreamTeam>& host = run.places[kHostPlace].teams;
-  host.assign(1, StreamTeam{});
-  if (host_computes) {
-    host.assign(next, next + static_cast<std::ptrdiff_t>(lanes));
-    next += static_cast<std::ptrdiff_t>(lanes);
-  }
-  for (const size_t at : without) run.places[at].teams = {*next++};
 }
 
 }  // namespace
@@ -238,44 +239,41 @@ std::vector<std::string> RunDevices::names() const {
 
 RunDevices open_devices(const DeviceRequest& request) {
   RunDevices run;
-  run.cores = request.cores;
-  // The plan checks the host's budget; the device holds reservations to the machine.
-  run.places.push_back({{"host", request.host_budget, "--cpu-memory {}"},
-                        make_host_device(std::numeric_limits<uint64_t>::max()),
-                        &find_op_set("cpu"),
-                        SpaceKind::host});
   const std::vector<DeviceItem> items = read_list(request.devices);
   if (request.gpu_memory > 0) warn_of_idle_gpu_memory(items);
   const ListedTables tables(items);
+  const Topology topology = request.topology != nullptr ? *request.topology : Topology{};
+  VirtualShares shares =
+      share_host(items, cpus_of_listed_nodes(items, topology, request.cores), request.workers);
+  run.cores = std::move(shares.host_cpus);
+  run.workers = shares.host_workers;
+  const std::vector<HostNode> nodes = host_nodes(items, topology, run.cores, run.workers);
+  for (const HostNode& node : nodes) run.places.push_back(host_place(node, run, request));
+  run.hosts = static_cast<int32_t>(nodes.size());
+
   std::vector<DeviceItem> devices;
   bool with_host = false;
   for (const DeviceItem& item : items) {
     if (item.kind == DeviceKind::host) {
-      if (item.number != kAllNodes) {
-        throw usage_error("--devices " + item.name() +
-                          ": NUMA nodes as places are not in this version; host means all nodes");
-      }
       with_host = true;
-      run.places[kHostPlace].costs = tables.of(item);
-    }
-    if (item.kind == DeviceKind::automatic) {
+      take_table(run, nodes, item, tables);
+    } else if (item.kind == DeviceKind::automatic) {
       say_how_to_ask_for_a_gpu();
-    } else if (item.kind != DeviceKind::host) {
+    } else {
       devices.push_back(item);
     }
   }
   run.planner = &planner_for(request, devices.size());
-  VirtualShares shares = share_host(items, std::move(run.cores), request.workers);
-  run.cores = std::move(shares.host_cpus);
-  run.workers = shares.host_workers;
   if (!devices.empty()) run.of_model.dense.clear();
   for (const DeviceItem& item : devices) {
     run.of_model.dense.push_back(static_cast<Place>(run.places.size()));
     run.places.push_back(started(item, shares, request, tables));
     take_budget(run.places.back());
   }
-  if (with_host && !devices.empty()) run.of_model.experts = {kHostPlace};
-  assign_teams(run);
+  if (devices.empty() ? run.hosts > 1 : with_host) {
+    for (Place node = 0; node < run.hosts; ++node) run.of_model.experts.push_back(node);
+  }
+  assign_teams(run, nodes);
   return run;
 }
 

@@ -14,6 +14,7 @@
 #include "plan/cost_table.h"
 #include "runtime/stream_team.h"
 #include "setup/place_budget.h"
+#include "topology/topology.h"
 
 namespace hearth {
 
@@ -39,14 +40,13 @@ struct ModelPlaces {
 };
 
 struct RunDevices {
-  std::vector<ComputePlace> places;  // the host, then the devices in the order of the list
+  /// The host, its further NUMA nodes, then the devices in the order of the list.
+  std::vector<ComputePlace> places;
+  int32_t hosts = 1;  // places of the host
   ModelPlaces of_model;
   const Planner* planner = nullptr;  // of the mode that runs the model
   std::vector<int> cores;            // logical CPUs of the host's workers; empty: unbound
   int workers = 1;                   // of the host, its streams' together
-
-  /// Compute streams of each of the host's places (PlanInput::host_lanes).
-  int32_t host_lanes() const { return static_cast<int32_t>(places[kHostPlace].teams.size()); }
 
   /// Of the places, in order: "host", "cuda:0".
   std::vector<std::string> names() const;
@@ -66,15 +66,17 @@ void set_cuda_back_end(const CudaBackEnd& back_end);
 
 struct DeviceRequest {
   std::string devices = "auto";  // the value of --devices
-  std::string parallel;          // the mode; empty: pipeline with several devices, else single
   uint64_t gpu_memory = 0;       // limit per GPU in bytes; 0: the default
   uint64_t host_budget = 0;
-  std::vector<int> cores;  // of the host's workers
-  int workers = 1;         // of the host
+  std::vector<int> cores;     // of the host's workers
+  int workers = 0;            // of the host; 0: one per core
+  std::string parallel = {};  // the mode; empty: pipeline with several devices, else single
+  const Topology* topology = nullptr;  // of this machine; null: one NUMA node
 };
 
 /// `auto` means `host`; if a driver reveals a GPU, a note says how to use it. A single device holds
-/// the whole model, several hold a stage each. Devices and `host` keep the experts on the host. Reads the cost tables of the
+/// the whole model, several hold a stage each. Devices and `host` keep the experts on the host. Experts
+/// on the host are divided among its NUMA nodes. Reads the cost tables of the
 /// list; a virtual device has the links of its table. Usage error (2) for an invalid list or a
 /// missing device, with the reason. Input error (3) if a table cannot be read. Device error (6) if a
 /// device does not start.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/counted.h"
+#include "base/log.h"
 
 namespace hearth {
 
@@ -44,6 +45,35 @@ StreamTeams share_workers(const std::vector<TeamRequest>& streams, const std::ve
     result.teams.push_back(std::move(team));
   }
   return result;
+}
+
+void assign_teams(RunDevices& run, std::span<const HostNode> nodes) {
+  const std::vector<Place> computing = run.of_model.all();
+  const size_t devices = run.of_model.dense.size();
+  const size_t lanes = run.of_model.experts.empty() ? 1 : devices;
+  for (size_t at = nodes.size(); at < run.places.size(); ++at) {
+    if (!run.places[at].host_reaches) run.places[at].teams = {{}};  // a thread issues its work
+  }
+  for (size_t node = 0; node < nodes.size(); ++node) {
+    const bool computes =
+        std::find(computing.begin(), computing.end(), static_cast<Place>(node)) != computing.end();
+    std::vector<size_t> guests;  // devices that share the node's workers
+    for (size_t at = nodes.size(); at < run.places.size(); ++at) {
+      const bool here = (at - nodes.size()) % nodes.size() == node;
+      if (here && run.places[at].teams.empty()) guests.push_back(at);
+    }
+    const std::vector<TeamRequest> requests((computes ? lanes : 0) + guests.size());
+    StreamTeams shared = share_workers(requests, nodes[node].cpus, nodes[node].workers);
+    if (!shared.warning.empty()) {
+      log_warning(run.places[node].budget.name + ": " + shared.warning);
+    }
+    std::vector<StreamTeam>& host = run.places[node].teams;
+    host.assign(lanes, StreamTeam{});
+    if (computes) std::copy_n(shared.teams.begin(), lanes, host.begin());
+    for (size_t g = 0; g < guests.size(); ++g) {
+      run.places[guests[g]].teams = {shared.teams[(computes ? lanes : 0) + g]};
+    }
+  }
 }
 
 }  // namespace hearth

@@ -1,10 +1,12 @@
 // Divides the CPUs of a run among its compute streams.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
-#include "runtime/stream_team.h"
+#include "setup/host_nodes.h"
+#include "setup/run_devices.h"
 
 namespace hearth {
 
@@ -23,5 +25,11 @@ struct StreamTeams {
 /// warning. `cpus` are the CPUs to bind to; empty: `workers` unbound workers.
 StreamTeams share_workers(const std::vector<TeamRequest>& streams, const std::vector<int>& cpus,
                           int workers);
+
+/// Gives every place of a run the teams of its compute streams. A device that has workers of its own
+/// keeps them. The other devices whose memory the host reaches, and the host's streams, share the
+/// workers of their NUMA node. Where the host has experts of several devices, each of its nodes has a
+/// stream for each. A host that holds nothing of the model has one worker, which rarely runs.
+void assign_teams(RunDevices& run, std::span<const HostNode> nodes);
 
 }  // namespace hearth

@@ -1,0 +1,88 @@
+#include "setup/host_nodes.h"
+
+#include <algorithm>
+
+#include "base/error_format.h"
+
+namespace hearth {
+
+namespace {
+
+/// The numbers of `host:N` items, in the order of the list; empty: all nodes.
+std::vector<int> listed_nodes(std::span<const DeviceItem> items) {
+  std::vector<int> numbers;
+  for (const DeviceItem& item : items) {
+    if (item.kind == DeviceKind::host && item.number != kAllNodes) numbers.push_back(item.number);
+  }
+  return numbers;
+}
+
+/// Nodes with cores, by number.
+std::vector<int> nodes_with_cores(const Topology& topology) {
+  std::vector<int> numbers;
+  for (const NumaNode& node : topology.nodes) {
+    if (!topology.worker_cpus_of_node(node.number).empty()) numbers.push_back(node.number);
+  }
+  return numbers;
+}
+
+std::vector<int> both(const std::vector<int>& some, const std::vector<int>& others) {
+  std::vector<int> result;
+  for (const int cpu : some) {
+    if (std::find(others.begin(), others.end(), cpu) != others.end()) result.push_back(cpu);
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<int> cpus_of_listed_nodes(std::span<const DeviceItem> items, const Topology& topology,
+                                      const std::vector<int>& cpus) {
+  const std::vector<int> listed = listed_nodes(items);
+  if (listed.empty()) return cpus;
+  std::vector<int> result;
+  for (const int number : listed) {
+    if (topology.find_node(number) == nullptr) {
+      std::string there;
+      for (const NumaNode& node : topology.nodes) {
+        there += (there.empty() ? "" : ", ") + std::to_string(node.number);
+      }
+      throw usage_error("--devices host:{}: no such NUMA node; this machine has {}", number, there);
+    }
+    const std::vector<int> near = topology.worker_cpus_of_node(number);
+    if (near.empty()) {
+      throw usage_error("--devices host:{}: no core of this process is near that node; leave it out",
+                        number);
+    }
+    const std::vector<int> own = both(near, cpus);
+    result.insert(result.end(), own.begin(), own.end());
+  }
+  return result;
+}
+
+std::vector<HostNode> host_nodes(std::span<const DeviceItem> items, const Topology& topology,
+                                 const std::vector<int>& cpus, int workers) {
+  const std::vector<int> listed = listed_nodes(items);
+  const std::vector<int> numbers = listed.empty() ? nodes_with_cores(topology) : listed;
+  std::vector<HostNode> nodes;
+  const auto count = static_cast<int>(numbers.size());
+  for (int i = 0; i < count; ++i) {
+    HostNode node{numbers[static_cast<size_t>(i)], topology.has_real_nodes && count > 1, {}, 0};
+    if (cpus.empty()) {
+      node.workers = (workers + count - 1 - i) / count;
+    } else {
+      node.cpus = both(cpus, topology.worker_cpus_of_node(node.number));
+      node.workers = static_cast<int>(node.cpus.size());
+    }
+    if (node.workers > 0) {
+      nodes.push_back(std::move(node));
+    } else if (!listed.empty()) {
+      throw usage_error("--devices host:{}: no worker is left for that node; use more workers, or "
+                        "fewer cores of virtual devices", node.number);
+    }
+  }
+  if (nodes.empty()) nodes.push_back({0, false, cpus, workers});
+  return nodes;
+}
+
+}  // namespace hearth

@@ -10,7 +10,6 @@
 #include "base/system.h"
 #include "budget/plan_time.h"
 #include "budget/schedule_memory.h"
-#include "device/host_stream.h"
 #include "layers/linear.h"
 
 namespace hearth {
@@ -120,11 +119,11 @@ MeasuredMemory Session::measured_memory() const {
 }
 
 int Session::workers() const {
-  const std::vector<StreamPlan> streams = workspace_need(plan_.schedules()).streams;
   int workers = 0;
-  for (size_t s = 0; s < streams.size(); ++s) {
-    const auto* host = dynamic_cast<const HostStream*>(workspace_.streams[s].get());
-    if (host != nullptr && streams[s].use == StreamUse::compute) workers += host->pool().workers();
+  for (const Place at : opened_.devices.of_model.all()) {
+    const ComputePlace& place = opened_.place(at);
+    if (!place.host_reaches) continue;
+    for (const StreamTeam& team : place.teams) workers += team.workers;
   }
   return workers;
 }

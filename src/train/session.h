@@ -94,7 +94,7 @@ class Session {
 
   /// Bytes of memory that the session holds on each device, by name.
   const std::map<std::string, uint64_t>& device_bytes() const { return device_bytes_; }
-  /// Workers of all compute streams on the cores of the host.
+  /// Workers on the cores of the host, of all places that compute.
   int workers() const;
   /// The memory of the session, as the system counts it.
   MeasuredMemory measured_memory() const;

@@ -210,14 +210,28 @@ std::vector<uint64_t> needed_memory(const PlanSubject& subject, const PlanReques
   constexpr uint64_t kAny = std::numeric_limits<uint64_t>::max();
   PlanRequest small = request;
   if (request.training && !request.group) small.group = 1;  // what needs least
-  const Plan now = plan_placement(least, request).plan;
+  const Plan now = plan_placement(least, small).plan;
   for (const PlaceLines& place : now.places) needed.push_back(place.budget.bytes);
+  const auto raised = [&](size_t at) {  // what the place needs once nothing else limits it
+    least.places[at].budget.bytes = kAny;
+    return plan_placement(least, small).plan;
+  };
+  for (const Place device : subject.of_model.dense) {
+    const auto at = static_cast<size_t>(device);
+    if (now.places[at].fits()) continue;
+    const Plan alone = raised(at);
+    if (alone.fits()) {
+      needed[at] = least_budget(least, small, at, alone.places[at].peak);
+      return needed;
+    }
+    least.places[at].budget.bytes = needed[at];
+  }
   for (size_t at = 0; at < needed.size(); ++at) {
     if (!now.places[at].fits()) least.places[at].budget.bytes = kAny;
   }
   for (size_t at = needed.size(); at-- > 0;) {  // the host last: devices may be its memory
     if (now.places[at].fits()) continue;
-    const uint64_t most = plan_placement(least, small).plan.places[at].peak;
+    const uint64_t most = raised(at).places[at].peak;
     needed[at] = at == kHostPlace ? most : least_budget(least, small, at, most);
     least.places[at].budget.bytes = needed[at];
   }

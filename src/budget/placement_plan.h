@@ -19,8 +19,10 @@ struct PlacementPlan {
 /// than layers, embedding and head.
 PlacementPlan plan_placement(const PlanSubject& subject, const PlanRequest& request);
 
-/// The least budget of every place with which the request fits: of a place that has too little, all
-/// other places being as they are. Other places keep their budget.
+/// The budget of every place with which the request fits, if what is above the present budgets is
+/// raised to it. With one place for the dense parts, the least of every place. With several stages,
+/// the least of the first device that alone makes the plan fit, the others being as they are; if no
+/// device does, of every place that is short.
 std::vector<uint64_t> needed_memory(const PlanSubject& subject, const PlanRequest& request);
 
 /// The same run in a process of its own: what a program has resident differs from start to start, by

@@ -15,16 +15,10 @@ namespace {
 constexpr uint64_t kMaxPlanBytes = uint64_t{16} << 20;
 
 /// What makes a schedule, in the order in which a difference is reported.
-constexpr const char* kFields[] = {"method",
-                                   "parallel",
-                                   "devices",
-                                   "workers",
-                                   "compute_dtype",
-                                   "micro_batches",
-                                   "tokens_per_micro_batch",
-                                   "recompute",
-                                   "group",
-                                   "tasks"};
+constexpr const char* kFields[] = {"method",        "parallel",      "policy",
+                                   "devices",       "stages",        "workers",
+                                   "compute_dtype", "micro_batches", "tokens_per_micro_batch",
+                                   "recompute",     "group",         "tasks"};
 /// Every version of the program has written these.
 constexpr const char* kAlwaysThere[] = {"fits", "memory", "parallel", "devices", "workers"};
 

@@ -8,6 +8,7 @@
 
 #include "base/counted.h"
 #include "budget/data_report.h"
+#include "budget/placement_report.h"
 #include "model/adapters.h"
 
 namespace hearth {
@@ -210,7 +211,11 @@ Json plan_json(const PlacedModel& model, const PlanTimes& times,
   json["memory"] = memory_json(*model.opened, memory);
   json["method"] = has_adapters(model.table) ? "lora" : "full";
   json["parallel"] = std::string(model.opened->devices.planner->name());
+  json["policy"] = "auto";
+  json["bits"] = bits_of(model);
   json["devices"] = devices_json(model);
+  json["places"] = places_json(model);
+  json["stages"] = stages_json(model);
   json["workers"] = static_cast<int64_t>(model.opened->workers);
   json["compute_dtype"] = name_of(model.settings.compute);
   if (plan.train) {
@@ -235,8 +240,10 @@ std::string streams_text(const Schedule& schedule) {
 std::string plan_text(const PlacedModel& model, const PlanTimes& times, PlanDetail detail) {
   const Plan& plan = model.plan;
   const Schedule& schedule = plan.train->schedule;
-  return memory_text(plan) +
-         "\nstep: " + counted(static_cast<int64_t>(schedule.tasks.size()), "task") + " in " +
+  std::string stages;
+  for (const std::string& line : stage_lines(model)) stages += line + "\n";
+  return memory_text(plan) + "\n" + stages +
+         "step: " + counted(static_cast<int64_t>(schedule.tasks.size()), "task") + " in " +
          streams_text(schedule) + " on " + places_text(model) + ", " +
          std::to_string(schedule.micro_batches) +
          (schedule.micro_batches == 1 ? " micro-batch" : " micro-batches") + " of at most " +

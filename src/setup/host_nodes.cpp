@@ -51,8 +51,8 @@ std::vector<int> cpus_of_listed_nodes(std::span<const DeviceItem> items, const T
     }
     const std::vector<int> near = topology.worker_cpus_of_node(number);
     if (near.empty()) {
-      throw usage_error("--devices host:{}: no core of this process is near that node; leave it out",
-                        number);
+      throw usage_error(
+          "--devices host:{}: no core of this process is near that node; leave it out", number);
     }
     const std::vector<int> own = both(near, cpus);
     result.insert(result.end(), own.begin(), own.end());
@@ -67,7 +67,13 @@ std::vector<HostNode> host_nodes(std::span<const DeviceItem> items, const Topolo
   std::vector<HostNode> nodes;
   const auto count = static_cast<int>(numbers.size());
   for (int i = 0; i < count; ++i) {
-    HostNode node{numbers[static_cast<size_t>(i)], topology.has_real_nodes && count > 1, {}, 0};
+    const int number = numbers[static_cast<size_t>(i)];
+    const NumaNode* found = topology.find_node(number);
+    HostNode node{number,
+                  found != nullptr ? found->package : std::nullopt,
+                  topology.has_real_nodes && count > 1,
+                  {},
+                  0};
     if (cpus.empty()) {
       node.workers = (workers + count - 1 - i) / count;
     } else {
@@ -77,11 +83,13 @@ std::vector<HostNode> host_nodes(std::span<const DeviceItem> items, const Topolo
     if (node.workers > 0) {
       nodes.push_back(std::move(node));
     } else if (!listed.empty()) {
-      throw usage_error("--devices host:{}: no worker is left for that node; use more workers, or "
-                        "fewer cores of virtual devices", node.number);
+      throw usage_error(
+          "--devices host:{}: no worker is left for that node; use more workers, or "
+          "fewer cores of virtual devices",
+          node.number);
     }
   }
-  if (nodes.empty()) nodes.push_back({0, false, cpus, workers});
+  if (nodes.empty()) nodes.push_back({0, std::nullopt, false, cpus, workers});
   return nodes;
 }
 

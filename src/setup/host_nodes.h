@@ -1,6 +1,7 @@
 // Which NUMA nodes of the host are places of a run, and the CPUs of each.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,10 +13,11 @@ namespace hearth {
 
 /// A NUMA node that computes. The first of a run is its place `host`.
 struct HostNode {
-  int number = 0;          // the system's
-  bool bind = false;       // whether memory can be bound to it
-  std::vector<int> cpus;   // one per core, as many as the host has left; empty: unbound
-  int workers = 1;         // of all its compute streams together
+  int number = 0;  // the system's
+  std::optional<int> package = {};
+  bool bind = false;      // whether memory can be bound to it
+  std::vector<int> cpus;  // one per core, as many as the host has left; empty: unbound
+  int workers = 1;        // of all its compute streams together
 };
 
 /// The CPUs that the nodes of a list of --devices have: of `host:N` items, those nodes alone; else

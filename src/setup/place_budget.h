@@ -2,21 +2,30 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace hearth {
 
 struct PlaceBudget {
   std::string name;    // "host", "cuda:0", "virtual:0"
   uint64_t bytes = 0;  // for the host: limit of the process
-  std::string remedy;  // the option that raises it, with {} for the size: "--cpu-memory {}"
+  /// The option that raises it, with {} for the size: "--cpu-memory {}". Of a virtual device:
+  /// --devices with the whole list.
+  std::string remedy;
+  std::optional<size_t> in_list = {};  // of a virtual device: its number in the list, from 0
 
   /// The option with a size in MiB: "--cpu-memory 512Mi".
-  std::string raised_to(const std::string& mebibytes) const {
-    std::string text = remedy;
-    const size_t at = text.find("{}");
-    return at == std::string::npos ? text : text.replace(at, 2, mebibytes + "Mi");
-  }
+  std::string raised_to(const std::string& mebibytes) const;
 };
+
+/// A budget to raise, and its new size in whole MiB.
+struct RaisedBudget {
+  PlaceBudget budget;
+  std::string mebibytes;
+};
+/// The options that raise these budgets together: virtual devices share one list.
+std::string options_that_raise(const std::vector<RaisedBudget>& budgets);
 
 }  // namespace hearth

@@ -85,53 +85,8 @@ ComputePlace cuda_place(CudaCalls& calls, int number, const DeviceRequest& reque
   return place;
 }
 
-/// An item of --devices, "virtual:cores=2", with another size of the device. All else stays as it was
-/// written. A path (costs=, always the last key) may read like anything else.
-std::string with_memory(std::string item, const std::string& size) {
-  const size_t mem = item.find("mem="), path = item.find("costs=");
-  if (mem < path) {
-    const size_t past = std::min(item.find('/', mem), item.size());
-    return item.replace(mem, past - mem, "mem=" + size);
-  }
-  if (item == "virtual") return "virtual:mem=" + size;
-  return "virtual:mem=" + size + "/" + item.substr(std::string_view("virtual:").size());
-}
-
-/// The list of --devices with another size of one virtual device, counted from 0. A count of several
-/// devices ("3xvirtual") is split around it.
-std::string list_with_memory(const std::string& list, size_t device, const std::string& size) {
-  std::string result;
-  size_t before = 0;  // virtual devices
-  for (size_t begin = 0; begin <= list.size();) {
-    const size_t end = std::min(list.find(',', begin), list.size());
-    std::string item = list.substr(begin, end - begin);
-    begin = end + 1;
-    size_t count = 1;
-    const size_t digits = item.find_first_not_of("0123456789");
-    if (digits != std::string::npos && digits > 0 && item[digits] == 'x') {
-      count = std::stoul(item.substr(0, digits));
-      item = item.substr(digits + 1);
-    }
-    const auto add = [&](size_t times, const std::string& text) {
-      if (times == 0) return;
-      result += (result.empty() ? "" : ",") + (times > 1 ? std::to_string(times) + "x" : "") + text;
-    };
-    const bool here = item.starts_with("virtual") && before <= device && device < before + count;
-    if (here) {
-      add(device - before, item);
-      add(1, with_memory(item, size));
-      add(before + count - device - 1, item);
-    } else {
-      add(count, item);
-    }
-    if (item.starts_with("virtual")) before += count;
-  }
-  return result;
-}
-
 ComputePlace virtual_place(const DeviceItem& item, VirtualOptions options,
                            const DeviceRequest& request, const ListedTables& tables) {
-  const auto number = static_cast<size_t>(item.number);
   ComputePlace place;
   place.costs = tables.of(item);
   if (place.costs) take_links(*place.costs, item.keys, options);
@@ -140,7 +95,8 @@ ComputePlace virtual_place(const DeviceItem& item, VirtualOptions options,
   place.budget.name = place.device->name();
   place.host_reaches = place.device->host_reaches();
   place.ops = &find_op_set("cpu");
-  place.budget.remedy = "--devices " + list_with_memory(request.devices, number, "{}");
+  place.budget.remedy = "--devices " + request.devices;
+  place.budget.in_list = static_cast<size_t>(item.number);
   place.memory = SpaceKind::device;
   return place;
 }
@@ -186,6 +142,7 @@ ComputePlace host_place(const HostNode& node, const RunDevices& run, const Devic
   ComputePlace place;
   place.ops = &find_op_set("cpu");
   place.memory = SpaceKind::host;
+  place.seat = {"", node.package, {node.number}};
   if (run.places.empty()) {
     place.budget = {"host", request.host_budget, "--cpu-memory {}"};
     place.device = make_host_device(kAny, "host", bound);
@@ -265,15 +222,21 @@ RunDevices open_devices(const DeviceRequest& request) {
   }
   run.planner = &planner_for(request, devices.size());
   if (!devices.empty()) run.of_model.dense.clear();
-  for (const DeviceItem& item : devices) {
-    run.of_model.dense.push_back(static_cast<Place>(run.places.size()));
-    run.places.push_back(started(item, shares, request, tables));
+  const std::vector<PlaceSeat> seats = device_seats(devices, topology, request.seats_by_address);
+  for (size_t i = 0; i < devices.size(); ++i) {
+    run.places.push_back(started(devices[i], shares, request, tables));
+    run.places.back().seat = seats[i];
     take_budget(run.places.back());
   }
+  DeviceOrder order = order_of_stages(devices, seats);
+  for (const size_t i : order.order) {
+    run.of_model.dense.push_back(run.hosts + static_cast<Place>(i));
+  }
+  run.stage_order = std::move(order.reason);
   if (devices.empty() ? run.hosts > 1 : with_host) {
     for (Place node = 0; node < run.hosts; ++node) run.of_model.experts.push_back(node);
   }
-  assign_teams(run, nodes);
+  assign_teams(run, nodes, topology);
   return run;
 }
 

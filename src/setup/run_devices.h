@@ -14,6 +14,7 @@
 #include "plan/cost_table.h"
 #include "runtime/stream_team.h"
 #include "setup/place_budget.h"
+#include "setup/place_seat.h"
 #include "topology/topology.h"
 
 namespace hearth {
@@ -24,8 +25,9 @@ struct ComputePlace {
   std::shared_ptr<Device> device;
   const OpSet* ops = nullptr;
   SpaceKind memory = SpaceKind::host;
-  bool host_reaches = true;                     // Device::host_reaches
-  std::vector<StreamTeam> teams = {};           // of its compute streams, by lane
+  bool host_reaches = true;            // Device::host_reaches
+  std::vector<StreamTeam> teams = {};  // of its compute streams, by lane
+  PlaceSeat seat = {};
   std::shared_ptr<const CostTable> costs = {};  // paces the place; null: none
 };
 
@@ -44,6 +46,7 @@ struct RunDevices {
   std::vector<ComputePlace> places;
   int32_t hosts = 1;  // places of the host
   ModelPlaces of_model;
+  std::string stage_order;           // why stages are on devices in this order; empty: no choice
   const Planner* planner = nullptr;  // of the mode that runs the model
   std::vector<int> cores;            // logical CPUs of the host's workers; empty: unbound
   int workers = 1;                   // of the host, its streams' together
@@ -68,9 +71,10 @@ struct DeviceRequest {
   std::string devices = "auto";  // the value of --devices
   uint64_t gpu_memory = 0;       // limit per GPU in bytes; 0: the default
   uint64_t host_budget = 0;
-  std::vector<int> cores;     // of the host's workers
-  int workers = 0;            // of the host; 0: one per core
-  std::string parallel = {};  // the mode; empty: pipeline with several devices, else single
+  std::vector<int> cores;         // of the host's workers
+  int workers = 0;                // of the host; 0: one per core
+  std::string parallel = {};      // the mode; empty: pipeline with several devices, else single
+  bool seats_by_address = false;  // virtual devices stand in the places of accelerators
   const Topology* topology = nullptr;  // of this machine; null: one NUMA node
 };
 

@@ -22,6 +22,24 @@ std::vector<int> take(std::vector<int>& free, const std::vector<int>& near, size
   return own;
 }
 
+/// The CPUs near a device; empty: any.
+std::vector<int> near(const ComputePlace& device, const Topology& topology) {
+  if (topology.find_root(device.seat.root) == nullptr) return {};
+  return topology.worker_cpus_near_root(device.seat.root);
+}
+
+/// Whose workers the streams of a device share: position of the node near it, else in turn.
+size_t home_node(const RunDevices& run, std::span<const HostNode> nodes, size_t at) {
+  for (size_t node = 0; node < nodes.size(); ++node) {
+    const std::vector<int>& seats = run.places[at].seat.nodes;
+    const bool one = seats.size() < nodes.size();  // all nodes: near none in particular
+    if (one && std::find(seats.begin(), seats.end(), nodes[node].number) != seats.end()) {
+      return node;
+    }
+  }
+  return (at - nodes.size()) % nodes.size();
+}
+
 }  // namespace
 
 StreamTeams share_workers(const std::vector<TeamRequest>& streams, const std::vector<int>& cpus,
@@ -47,7 +65,7 @@ StreamTeams share_workers(const std::vector<TeamRequest>& streams, const std::ve
   return result;
 }
 
-void assign_teams(RunDevices& run, std::span<const HostNode> nodes) {
+void assign_teams(RunDevices& run, std::span<const HostNode> nodes, const Topology& topology) {
   const std::vector<Place> computing = run.of_model.all();
   const size_t devices = run.of_model.dense.size();
   const size_t lanes = run.of_model.experts.empty() ? 1 : devices;
@@ -59,10 +77,15 @@ void assign_teams(RunDevices& run, std::span<const HostNode> nodes) {
         std::find(computing.begin(), computing.end(), static_cast<Place>(node)) != computing.end();
     std::vector<size_t> guests;  // devices that share the node's workers
     for (size_t at = nodes.size(); at < run.places.size(); ++at) {
-      const bool here = (at - nodes.size()) % nodes.size() == node;
-      if (here && run.places[at].teams.empty()) guests.push_back(at);
+      if (home_node(run, nodes, at) == node && run.places[at].teams.empty()) guests.push_back(at);
     }
-    const std::vector<TeamRequest> requests((computes ? lanes : 0) + guests.size());
+    std::vector<TeamRequest> requests;
+    for (size_t lane = 0; computes && lane < lanes; ++lane) {
+      const auto device = nodes.size() + lane;
+      requests.push_back(
+          {device < run.places.size() ? near(run.places[device], topology) : std::vector<int>{}});
+    }
+    for (const size_t at : guests) requests.push_back({near(run.places[at], topology)});
     StreamTeams shared = share_workers(requests, nodes[node].cpus, nodes[node].workers);
     if (!shared.warning.empty()) {
       log_warning(run.places[node].budget.name + ": " + shared.warning);

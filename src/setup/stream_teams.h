@@ -28,8 +28,9 @@ StreamTeams share_workers(const std::vector<TeamRequest>& streams, const std::ve
 
 /// Gives every place of a run the teams of its compute streams. A device that has workers of its own
 /// keeps them. The other devices whose memory the host reaches, and the host's streams, share the
-/// workers of their NUMA node. Where the host has experts of several devices, each of its nodes has a
+/// workers of a NUMA node: the one near their root complex, else in turn. What works for a device
+/// gets the cores near it first. Where the host has experts of several devices, each of its nodes has a
 /// stream for each. A host that holds nothing of the model has one worker, which rarely runs.
-void assign_teams(RunDevices& run, std::span<const HostNode> nodes);
+void assign_teams(RunDevices& run, std::span<const HostNode> nodes, const Topology& topology);
 
 }  // namespace hearth

@@ -6,6 +6,7 @@
 
 #include "base/counted.h"
 #include "budget/data_report.h"
+#include "budget/placement_report.h"
 #include "model/adapters.h"
 #include "peft/write.h"
 #include "train/sample_preview.h"
@@ -82,6 +83,7 @@ void describe(const PlannedRun& run, const TrainConfig& config, int64_t warmup, 
       counted(*run.steps, "step"), warmup, Json(model.settings.aux_loss).dump(),
       model.plan.host().peak >> 20,
       times.known ? fmt::format(", {:.0f} tokens/s", times.tokens / times.step.total_s()) : ""));
+  for (const std::string& line : stage_lines(model)) reporter.note(line);
   for (const std::string& line : paced_lines(model)) reporter.note(line);
   reporter.note(
       "reproducible: a repeat on this machine and build gives the same bits, with any number of "

@@ -21,7 +21,11 @@ PlanReport report_plan(const TrainConfig& options, Reporter& reporter, PlanDetai
   if (plan.fits()) return report;
   const PlanAdvice advice = advice_for(run, config);
   report.refusal = refusal(plan, advice.changes, advice.needed);
-  report.json["needed_bytes"] = advice.needed[static_cast<size_t>(*plan.short_place())];
+  for (size_t at = plan.places.size(); at-- > 0;) {  // the first that the line names
+    if (advice.needed[at] > plan.places[at].budget.bytes) {
+      report.json["needed_bytes"] = advice.needed[at];
+    }
+  }
   JsonArray changes;
   for (const PlanChange& change : advice.changes) {
     changes.push_back(JsonObject{{"options", change.options}, {"peak_bytes", change.peak}});

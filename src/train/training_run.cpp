@@ -2,6 +2,7 @@
 #include "train/training_run.h"
 
 #include "base/version.h"
+#include "budget/placement_report.h"
 #include "setup/row_requests.h"
 #include "train/banner.h"
 #include "train/lr_schedule.h"
@@ -119,6 +120,9 @@ void TrainingRun::open_logs(const SavedState* state) {
   }
   if (run_.experts && !(state != nullptr && resume_->is_ours(*state))) {
     journal.event("experts", run_.experts->record.as_object());
+  }
+  for (JsonObject& event : placement_events(model_, progress_.step)) {
+    journal.event("placement", std::move(event));
   }
   const Plan& plan = model_.plan;
   journal.event("plan", {{"parallel", std::string(model_.opened->devices.planner->name())},

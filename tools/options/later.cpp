@@ -25,7 +25,6 @@ const std::vector<LaterOption>& later_options() {
       {.name = "gguf"},
       // Devices, policies, foresight.
       {.name = "policy"},
-      {.name = "topology"},
       {.name = "predictor"},
       {.name = "equation"},
       {.name = "phases"},

@@ -26,6 +26,11 @@ void add_run(std::vector<Option>& table) {
                 "costs is the last key of its item: a cost table that paces the place. 3x before an "
                 "item repeats it. Several devices each hold a stage of the layers; with host in the list, the "
                 "experts are on the host"},
+       {.name = "topology", .group = group, .commands = kModel,
+        .value = text_value(&Options::topology, "FILE.xml"),
+        .help = "the machine, as hwloc's XML (lstopo FILE.xml). Virtual devices stand in the places of its "
+                "accelerators, by PCI address. train binds nothing if FILE is another machine",
+        .default_text = "this machine", .may_change = true},
        {.name = "cpu-memory", .group = group, .commands = kModel,
         .value = size_value(&Options::cpu_memory), .unit = "bytes, or with k M G T Ki Mi Gi Ti (64GiB, too)",
         .help = "memory that the process may use", .default_text = "all that the machine has"},

@@ -1,0 +1,128 @@
+#include "budget/placement_report.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace hearth {
+
+namespace {
+
+Json known(bool condition, Json value) { return condition ? std::move(value) : Json(nullptr); }
+
+Json package_json(const PlaceSeat& seat) {
+  return seat.package ? Json(int64_t{*seat.package}) : Json(nullptr);
+}
+
+JsonArray nodes_json(const PlaceSeat& seat) {
+  JsonArray nodes;
+  for (const int node : seat.nodes) nodes.push_back(int64_t{node});
+  return nodes;
+}
+
+/// CPUs of the compute streams that work at a place or, on the host, for a device.
+JsonArray cpus_json(const PlacedModel& model, Place at) {
+  std::vector<int> cpus;
+  for (const StreamTeam& team : model.opened->place(at).teams) {
+    cpus.insert(cpus.end(), team.cores.begin(), team.cores.end());
+  }
+  std::sort(cpus.begin(), cpus.end());
+  cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
+  JsonArray list;
+  for (const int cpu : cpus) list.push_back(int64_t{cpu});
+  return list;
+}
+
+/// The layers of a stage; {n, n - 1} if it has none.
+std::pair<int64_t, int64_t> layers_of(const PlacedModel& model, const Stage& stage) {
+  const int64_t count = model.opened->spec.layers;
+  const int64_t first = std::clamp<int64_t>(stage.first, 0, count);
+  return {first, std::clamp<int64_t>(stage.last, first - 1, count - 1)};
+}
+
+JsonObject stage_json(const PlacedModel& model, size_t number) {
+  const Stage& stage = model.placement.stages[number];
+  const auto [first, last] = layers_of(model, stage);
+  return {{"stage", static_cast<int64_t>(number)},
+          {"device", model.opened->place(stage.place).budget.name},
+          {"layers", JsonArray{first, last}}};
+}
+
+}  // namespace
+
+JsonArray places_json(const PlacedModel& model) {
+  JsonArray list;
+  const std::vector<ComputePlace>& places = model.opened->devices.places;
+  for (size_t at = 0; at < places.size(); ++at) {
+    const ComputePlace& place = places[at];
+    const LinkRates links = place.device->link_rates().value_or(LinkRates{});
+    const uint64_t memory = place.budget.bytes;
+    list.push_back(JsonObject{
+        {"place", place.budget.name},
+        {"root", known(!place.seat.root.empty(), place.seat.root)},
+        {"package", package_json(place.seat)},
+        {"nodes", nodes_json(place.seat)},
+        {"cpus", cpus_json(model, static_cast<Place>(at))},
+        {"mem_bytes", known(memory < std::numeric_limits<uint64_t>::max(), Json(memory))},
+        {"h2d", known(links.in.bytes_per_s > 0, links.in.bytes_per_s)},
+        {"d2h", known(links.out.bytes_per_s > 0, links.out.bytes_per_s)},
+        {"latency_s", std::max(links.in.latency_s, links.out.latency_s)}});
+  }
+  return list;
+}
+
+JsonArray stages_json(const PlacedModel& model) {
+  JsonArray list;
+  for (size_t s = 0; s < model.placement.stages.size(); ++s) {
+    list.push_back(stage_json(model, s));
+  }
+  return list;
+}
+
+std::vector<JsonObject> placement_events(const PlacedModel& model, int64_t step) {
+  std::vector<JsonObject> events;
+  for (size_t s = 0; s < model.placement.stages.size(); ++s) {
+    const Place at = model.placement.stages[s].place;
+    const PlaceSeat& seat = model.opened->place(at).seat;
+    JsonObject event{{"step", step}};
+    for (auto& field : stage_json(model, s)) event.push_back(std::move(field));
+    event.emplace_back("root", known(!seat.root.empty(), seat.root));
+    event.emplace_back("package", package_json(seat));
+    event.emplace_back("nodes", nodes_json(seat));
+    event.emplace_back("cpus", cpus_json(model, at));
+    events.push_back(std::move(event));
+  }
+  return events;
+}
+
+const char* bits_of(const PlacedModel& model) {
+  const OpSet* host = model.opened->place(kHostPlace).ops;
+  const std::vector<Place> all = model.placement.places();
+  const bool same = std::all_of(all.begin(), all.end(), [&](Place at) {
+    return model.opened->place(at).ops == host;
+  });
+  return same ? "same" : "bounded";
+}
+
+std::vector<std::string> stage_lines(const PlacedModel& model) {
+  std::vector<std::string> lines;
+  const std::vector<Stage>& stages = model.placement.stages;
+  if (stages.size() < 2) return lines;
+  const auto layers = static_cast<int32_t>(model.opened->spec.layers);
+  for (size_t s = 0; s < stages.size(); ++s) {
+    const auto [first, last] = layers_of(model, stages[s]);
+    std::string holds = stages[s].first < 0 ? "embedding" : "";
+    const auto add = [&](const std::string& text) { holds += (holds.empty() ? "" : ", ") + text; };
+    if (first == last) add("layer " + std::to_string(first));
+    if (first < last) add("layers " + std::to_string(first) + " to " + std::to_string(last));
+    if (stages[s].last >= layers) add("head");
+    lines.push_back("stage " + std::to_string(s) + " on " +
+                    model.opened->place(stages[s].place).budget.name + ": " + holds);
+  }
+  if (!model.opened->devices.stage_order.empty()) {
+    lines.push_back("order of the devices: " + model.opened->devices.stage_order);
+  }
+  return lines;
+}
+
+}  // namespace hearth

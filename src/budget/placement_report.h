@@ -1,0 +1,28 @@
+// What plans and journals say of the places and stages of a run.
+#pragma once
+
+#include "base/json.h"
+#include "budget/placed_model.h"
+
+namespace hearth {
+
+/// One object per place: "place", "root", "package", "nodes", "cpus", "mem_bytes", "h2d", "d2h",
+/// "latency_s". Null: unknown, or no limit.
+JsonArray places_json(const PlacedModel& model);
+
+/// One object per stage, in forward order: "stage", "device", "layers" [first, last]. A stage that
+/// holds the embedding or the head alone has no layer: its last is below its first.
+JsonArray stages_json(const PlacedModel& model);
+
+/// Fields of the journal's `placement` events, one object per stage: those of stages_json, and where
+/// the device is.
+std::vector<JsonObject> placement_events(const PlacedModel& model, int64_t step);
+
+/// "same" if the run gives the bits of the host alone; "bounded" if rounding may differ: places
+/// compute by different op sets.
+const char* bits_of(const PlacedModel& model);
+
+/// Lines for people: the cut into stages and why devices are in this order. Empty with one stage.
+std::vector<std::string> stage_lines(const PlacedModel& model);
+
+}  // namespace hearth

@@ -1,0 +1,69 @@
+#include "setup/place_seat.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/error_format.h"
+#include "plan/stage_mapping.h"
+
+namespace hearth {
+
+namespace {
+
+PlaceSeat seat_below(const std::string& root, const Topology& topology) {
+  PlaceSeat seat{root, std::nullopt, {}};
+  if (const TopologyRoot* found = topology.find_root(root)) {
+    seat.package = found->package;
+    seat.nodes = found->nodes;
+  }
+  return seat;
+}
+
+}  // namespace
+
+std::vector<PlaceSeat> device_seats(std::span<const DeviceItem> devices, const Topology& topology,
+                                    bool by_address) {
+  std::vector<PlaceSeat> seats;
+  size_t standing_in = 0;
+  for (const DeviceItem& item : devices) {
+    const bool is_virtual = item.kind == DeviceKind::virtual_device;
+    if (is_virtual && !item.keys.root.empty()) {
+      seats.push_back(seat_below(item.keys.root, topology));
+    } else if (is_virtual && by_address) {
+      const PciDevice* accelerator = topology.accelerator(standing_in++);
+      if (accelerator == nullptr) {
+        throw usage_error("--devices: {} stands in the place of accelerator {}, but {} has {}",
+                          item.name(), standing_in, topology.source,
+                          topology.accelerators.size());
+      }
+      seats.push_back({accelerator->root, accelerator->package, accelerator->nodes});
+    } else {
+      seats.push_back({});
+    }
+  }
+  return seats;
+}
+
+DeviceOrder order_of_stages(std::span<const DeviceItem> devices, std::span<const PlaceSeat> seats) {
+  std::map<std::string, double> roots;
+  for (const DeviceItem& item : devices) {
+    double& rate = roots[item.keys.root];
+    rate = std::max(rate, item.keys.root_bandwidth);
+  }
+  std::vector<StageDevice> mapped;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const DeviceKeys& keys = devices[i].keys;
+    const double rate = keys.h2d > 0 && keys.d2h > 0 ? std::min(keys.h2d, keys.d2h)
+                                                     : std::max(keys.h2d, keys.d2h);
+    mapped.push_back({seats[i].root, rate, keys.root.empty() ? 0 : roots[keys.root]});
+  }
+  DeviceOrder result;
+  if (devices.empty()) return result;
+  if (devices.size() == 1) return {{0}, ""};
+  const StageMapping mapping = map_stages(mapped, static_cast<int>(devices.size()));
+  result.order.assign(mapping.order.begin(), mapping.order.end());
+  result.reason = mapping.reason;
+  return result;
+}
+
+}  // namespace hearth

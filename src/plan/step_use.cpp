@@ -24,10 +24,6 @@ class Cover {
   double seconds_ = 0, end_ = 0;
 };
 
-std::string resource_of(Place place, std::span<const std::string> places) {
-  return place == kHostPlace ? kCpu : places[static_cast<size_t>(place)];
-}
-
 }  // namespace
 
 const std::string& StepUse::limit() const {
@@ -35,19 +31,21 @@ const std::string& StepUse::limit() const {
   return std::ranges::max_element(busy, {}, [](const auto& entry) { return entry.second; })->first;
 }
 
-StepUse use_of(const Schedule& schedule, const Trace& trace, std::span<const std::string> places) {
+StepUse use_of(const Schedule& schedule, const Trace& trace, std::span<const std::string> places,
+               int32_t hosts) {
+  const auto resource_of = [&](Place place) {
+    return place < hosts ? std::string(kCpu) : places[static_cast<size_t>(place)];
+  };
   StepUse use;
-  for (size_t place = 1; place < places.size(); ++place) {
-    use.bytes[link_name(kHostPlace, static_cast<Place>(place), places)];
-    use.bytes[link_name(static_cast<Place>(place), kHostPlace, places)];
+  for (Place device = hosts; device < std::ssize(places); ++device) {
+    use.bytes[link_name(kHostPlace, device, places)];
+    use.bytes[link_name(device, kHostPlace, places)];
   }
   for (const Task& task : schedule.tasks) {
     if (task.kind == TaskKind::copy) use.bytes[link_name(schedule, task, places)];
   }
   std::map<std::string, Cover> covers, links;
-  for (size_t place = 0; place < places.size(); ++place) {
-    covers[resource_of(static_cast<Place>(place), places)];
-  }
+  for (Place place = 0; place < std::ssize(places); ++place) covers[resource_of(place)];
   for (const auto& [link, bytes] : use.bytes) links[link];
   for (const TaskTime& time : trace) {
     const Task& task = schedule.tasks[static_cast<size_t>(time.task)];
@@ -59,7 +57,7 @@ StepUse use_of(const Schedule& schedule, const Trace& trace, std::span<const std
       use.bytes[link] += time.bytes;
       links[link].add(time.begin, time.end);
     } else {
-      covers[resource_of(task.place, places)].add(time.begin, time.end);
+      covers[resource_of(task.place)].add(time.begin, time.end);
     }
   }
   for (const auto& [name, cover] : covers) {

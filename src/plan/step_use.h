@@ -10,8 +10,9 @@
 
 namespace hearth {
 
-/// Resources are the host (`cpu`), each device by name (its compute streams) and each link
-/// ("FROM->TO" by names of places). Every resource of the run is there, unused ones with 0.
+/// Resources are the host with all its NUMA nodes (`cpu`), each device by name (its compute streams)
+/// and each link ("FROM->TO" by names of places). Every resource of the run is there, unused ones
+/// with 0.
 struct StepUse {
   std::map<std::string, uint64_t> bytes;  // by link: payload of the copies
   /// Seconds in which a task of the resource ran: of a link, a copy in flight. Tasks that overlap
@@ -30,8 +31,10 @@ struct StepUse {
 
 inline constexpr const char* kCpu = "cpu";
 
-/// `places`: names of the places, the host first. The trace must be sorted by begin. The links of a
-/// run are those between the host and each device, and those that the schedule's copies use.
-StepUse use_of(const Schedule& schedule, const Trace& trace, std::span<const std::string> places);
+/// `places`: names of the places; the first `hosts` are those of the host. The trace must be sorted
+/// by begin. The links of a run are those between the host and each device, and those that the
+/// schedule's copies use.
+StepUse use_of(const Schedule& schedule, const Trace& trace, std::span<const std::string> places,
+               int32_t hosts = 1);
 
 }  // namespace hearth

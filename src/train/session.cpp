@@ -82,10 +82,13 @@ Session::Session(const PlacedModel& model)
   if (plan_.eval) eval_ = std::make_unique<Executor>(with, *plan_.eval);
   if (plan_.decode) decode_ = std::make_unique<Executor>(with, *plan_.decode);
   schedules_bytes_ = resident_bytes() - std::min(resident_bytes(), before);
-  for (size_t at = 1; at < places.size(); ++at) device_bytes_[places[at].budget.name] = 0;
-  if (places.size() == 1) return;
+  const Place first_device = opened_.devices.hosts;
+  for (Place at = first_device; at < std::ssize(places); ++at) {
+    device_bytes_[opened_.place(at).budget.name] = 0;
+  }
+  if (device_bytes_.empty()) return;
   for (const MeasuredArena& arena : measured_memory().arenas) {
-    if (arena.place == kHostPlace) continue;
+    if (arena.place < first_device) continue;
     device_bytes_[places[static_cast<size_t>(arena.place)].budget.name] += arena.bytes;
   }
 }
@@ -198,7 +201,8 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
     };
   }
   if (!train_->run(shapes, options)) return std::nullopt;
-  result.use = use_of(plan_.train->schedule, trace_, opened_.devices.names());
+  result.use =
+      use_of(plan_.train->schedule, trace_, opened_.devices.names(), opened_.devices.hosts);
   for (size_t at = 0; at < opened_.devices.places.size(); ++at) {
     const ComputePlace& place = opened_.devices.places[at];
     if (place.costs) result.paced[place.budget.name] = train_->paced()[at];

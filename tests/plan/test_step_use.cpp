@@ -31,7 +31,7 @@ struct Drawn {
       schedule.buffers.emplace_back().place = place;
     }
   }
-  StepUse use() const { return use_of(schedule, trace, kPlaces); }
+  StepUse use(int32_t hosts = 1) const { return use_of(schedule, trace, kPlaces, hosts); }
 };
 
 TEST_CASE("step use: every resource of the run is named, used or not") {
@@ -75,6 +75,31 @@ TEST_CASE("step use: tasks count for their place, copies for their link") {
   // Before its last task, the second device waited for the first, and the host for all.
   CHECK(use.stall == Seconds{{"cpu", 8.25}, {"gpu", 0.5}, {"far", 3}});
   CHECK(use.limit() == "far");
+}
+
+TEST_CASE("step use: NUMA nodes of the host are one resource, with links between them") {
+  Drawn step;
+  step.add(TaskKind::experts, 0, 0, 2, 4);
+  step.add(TaskKind::experts, 1, 1, 4, 6);  // the node "gpu", as it were
+  step.copy(1, 0, 4, 5, 7);
+  step.add(TaskKind::combine, 0, 6, 7, 1);
+  const StepUse use = step.use(2);
+  CHECK(use.bytes == Bytes{{"gpu->host", 7}, {"host->far", 0}, {"far->host", 0}});
+  CHECK(use.busy ==
+        Seconds{{"cpu", 5}, {"far", 0}, {"gpu->host", 1}, {"host->far", 0}, {"far->host", 0}});
+  CHECK(use.stall == Seconds{{"cpu", 2}, {"far", 0}});
+  CHECK(use.products_s == 11);
+}
+
+TEST_CASE("step use: a copy of some experts' rows also reads their offsets on the host") {
+  Drawn step;
+  step.copy(1, 2, 0, 1, 500);
+  step.schedule.tasks.back().experts = {0, 4};
+  step.schedule.tasks.back().uses.push_back(
+      {static_cast<BufferId>(step.schedule.buffers.size()), Port{}});
+  step.schedule.buffers.emplace_back().place = kHostPlace;
+  CHECK(step.use().bytes.at("gpu->far") == 500);
+  CHECK(step.use().bytes.at("gpu->host") == 0);
 }
 
 TEST_CASE("step use: what takes longest limits the step, a link too") {

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "base/error.h"
-#include "machine_file.h"
+#include "support/machine_file.h"
 #include "support/raises.h"
 #include "support/temporary_directory.h"
 #include "topology/hwloc_xml.h"

@@ -31,7 +31,7 @@ std::string row(const std::string& head, const std::string& text) {
 }
 
 std::string package_of(const std::optional<int>& package) {
-  return package ? fmt::format("package {}", *package) : "all packages";
+  return package ? fmt::format("package {}", *package) : "several packages";
 }
 
 std::string nodes_of(const std::vector<int>& nodes) {

@@ -76,7 +76,8 @@ TEST_CASE("a file about a machine is described, and nothing is measured") {
   for (const std::string part :
        {"machine       a.xml\n", "cores         4 cores, 8 logical CPUs\n",
         "memory        128.0 GiB\n", "  0           2 cores  Model \"X\" @ 2.0GHz\n",
-        "  1           64.0 GiB  2 cores  package 1\n", "  0000-e0     all packages  nodes 0 1\n",
+        "  1           64.0 GiB  2 cores  package 1\n",
+        "  0000-e0     several packages  nodes 0 1\n",
         "  0000:17:00.0  class 0302  root complex 0000-16   node 0  link 31.5 GB/s  cuda0  10de\n",
         "  0000:e1:00.0  class 0200  root complex 0000-e0   nodes 0 1  link unknown  10de\n",
         "warnings\n  0000:98:00.0: its link has 15.8 GB/s"}) {

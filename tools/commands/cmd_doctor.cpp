@@ -13,6 +13,8 @@
 #include "doctor/diagnosis.h"
 #include "doctor/diagnosis_json.h"
 #include "doctor/diagnosis_text.h"
+#include "setup/host_nodes.h"
+#include "setup/place_costs.h"
 #include "topology/hwloc_xml.h"
 
 namespace hearth {
@@ -39,7 +41,7 @@ double nominal_of(const Topology& topology, const std::string& bus_id) {
   return link ? link->bytes_per_s() : device->link_bytes_per_s;
 }
 
-void open_gpus(std::vector<int> numbers, bool all, const Topology& topology, Measured& measured,
+void open_gpus(std::vector<int> numbers, bool all, Topology& topology, Measured& measured,
                std::vector<Warning>& warnings) {
   std::string why_not;
   CudaCalls* calls = cuda_calls(why_not);
@@ -63,6 +65,7 @@ void open_gpus(std::vector<int> numbers, bool all, const Topology& topology, Mea
   for (size_t i = 0; i < started.devices.size(); ++i) {
     CudaDeviceInfo info;
     if (calls->device_info(numbers[i], &info) != kCudaOk) info = {};
+    topology.add_accelerator(info.bus_id, "cuda" + std::to_string(numbers[i]));
     const double nominal = nominal_of(topology, info.bus_id);
     measured.add(std::move(started.devices[i]), nominal, nominal);
   }
@@ -71,7 +74,7 @@ void open_gpus(std::vector<int> numbers, bool all, const Topology& topology, Mea
 // The lower of two rates, 0 meaning no limit.
 double lower(double a, double b) { return a <= 0 ? b : b <= 0 ? a : std::min(a, b); }
 
-Measured open_devices_to_measure(const Options& options, const Topology& topology,
+Measured open_devices_to_measure(const Options& options, Topology& topology,
                                  std::vector<Warning>& warnings) {
   std::vector<DeviceItem> items;
   try {
@@ -87,27 +90,24 @@ Measured open_devices_to_measure(const Options& options, const Topology& topolog
   }
   if (all || !gpus.empty()) open_gpus(gpus, all, topology, measured, warnings);
   size_t next = 0;
-  const VirtualShares shares = share_host(items, topology.worker_cpus());
+  const ListedTables tables(items);
+  VirtualShares shares =
+      share_host(items, cpus_of_listed_nodes(items, topology, topology.worker_cpus()));
   for (const DeviceItem& item : items) {
     if (item.kind != DeviceKind::virtual_device) continue;
+    VirtualOptions& device = shares.devices[next++];
+    if (const auto table = tables.of(item)) take_links(*table, item.keys, device);
     const double root = item.keys.root_bandwidth;
-    measured.add(make_virtual_device(shares.devices[next++]), lower(item.keys.h2d, root),
-                 lower(item.keys.d2h, root));
+    measured.add(make_virtual_device(device), lower(device.h2d, root), lower(device.d2h, root));
   }
   return measured;
 }
 
-MachineFindings examine(const Options& options, const Topology& topology) {
+/// Adds to the topology what devices show when they start.
+MachineFindings examine(const Options& options, Topology& topology) {
   MachineFindings found;
   found.isa = cpu_isa();
   found.limits = read_machine_limits();
-  for (const auto* devices : {&topology.accelerators, &topology.nics}) {
-    for (const PciDevice& device : *devices) {
-      if (const auto link = read_pci_link(device.address)) {
-        found.pci_links.emplace_back(device.address, *link);
-      }
-    }
-  }
   const MeasurementBounds memory{kMemorySeconds,
                                  std::min(uint64_t{512} << 20, topology.total_memory / 16)};
   const MeasurementBounds device{kDeviceSeconds, memory.bytes};
@@ -117,6 +117,13 @@ MachineFindings examine(const Options& options, const Topology& topology) {
   }
   for (LinkMeasurement& link : measure_memory(topology, memory)) {
     found.links.push_back(std::move(link));
+  }
+  for (const auto* devices : {&topology.accelerators, &topology.nics}) {
+    for (const PciDevice& seen : *devices) {
+      if (const auto link = read_pci_link(seen.address)) {
+        found.pci_links.emplace_back(seen.address, *link);
+      }
+    }
   }
   found.mpi = find_mpi();
   found.nccl = find_nccl();
@@ -132,6 +139,9 @@ ExitCode run_doctor(const Options& options) {
     topology = detect_topology(Devices::look);
     machine = examine(options, topology);
   } else {
+    if (options.devices != "auto") {
+      throw usage_error("--devices: nothing is measured with --topology; leave out one of them");
+    }
     topology = read_topology(options.topology);
   }
   const Diagnosis diagnosis = diagnose(std::move(topology), std::move(machine));

@@ -2,31 +2,16 @@
 // on the way from the process's group to the root counts.
 #include "topology/control_group.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "topology/system_file.h"
+
 namespace hearth {
 namespace {
-
-// Files of /proc and /sys: small, of size 0 to stat, and fine to be missing. (Not the file
-// operations of base: those are for disks.)
-std::string read_system_file(const std::string& path) {
-  std::string content;
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return content;
-  char piece[4096];
-  for (ssize_t n; (n = ::read(fd, piece, sizeof piece)) > 0;) {
-    content.append(piece, static_cast<size_t>(n));
-  }
-  ::close(fd);
-  return content;
-}
 
 // Bytes in a limit file; 0 for "max", a missing file, or the "no limit" of version 1 (near 2^63).
 uint64_t limit_in(const std::string& path) {

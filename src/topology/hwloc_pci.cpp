@@ -80,7 +80,7 @@ class PciReader {
       return a.name < b.name;
     };
     std::stable_sort(topology_.roots.begin(), topology_.roots.end(), by_name);
-    for (auto* devices : {&topology_.accelerators, &topology_.nics}) {
+    for (auto* devices : {&topology_.accelerators, &topology_.nics, &topology_.graphics}) {
       std::stable_sort(
           devices->begin(), devices->end(),
           [](const PciDevice& a, const PciDevice& b) { return a.address < b.address; });
@@ -140,14 +140,18 @@ class PciReader {
       connects |= kind == kNetwork || kind == kOpenFabrics;
       if (auto name = objects_.attribute(at(i), "name")) device.names.push_back(std::move(*name));
     }
-    if (!computes && !connects) return;
+    const bool displays = base == 0x03;
+    if (!computes && !connects && !displays) return;
     for (int i = object.parent; i >= 0 && device.root.empty(); i = at(i).parent) {
       if (const auto root = root_of_.find(i); root != root_of_.end()) device.root = root->second;
     }
     place(index, device.package, device.nodes);
     const auto speed = parse_number(objects_.attribute(object, "pci_link_speed").value_or(""));
     if (speed && *speed > 0 && *speed < 1e6) device.link_bytes_per_s = *speed * 1e9;  // of GB/s
-    (computes ? topology_.accelerators : topology_.nics).push_back(std::move(device));
+    (computes   ? topology_.accelerators
+     : connects ? topology_.nics
+                : topology_.graphics)
+        .push_back(std::move(device));
   }
 
   // A device of CUDA, OpenCL, NVML, RSMI or Level Zero. hwloc 1.x says so in its infos.

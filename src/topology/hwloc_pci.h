@@ -1,4 +1,4 @@
-// Root complexes, accelerators and NICs among the objects of hwloc's XML.
+// Root complexes, accelerators, NICs and graphics cards among the objects of hwloc's XML.
 #pragma once
 
 #include <functional>

@@ -60,7 +60,7 @@ void divide_nodes(Topology& t, const std::string& wanted) {
   }
   const std::optional<int> package = *count == 1 ? std::optional(0) : std::nullopt;
   for (TopologyRoot& root : t.roots) root = {root.name, package, all};
-  for (auto* devices : {&t.accelerators, &t.nics}) {
+  for (auto* devices : {&t.accelerators, &t.nics, &t.graphics}) {
     for (PciDevice& device : *devices) {
       device.package = package;
       device.nodes = all;
@@ -146,12 +146,24 @@ const TopologyRoot* Topology::find_root(std::string_view name) const {
 
 const PciDevice* Topology::find_device(std::string_view pci_address) const {
   const auto address = normal_pci_address(pci_address);
-  for (const auto* devices : {&accelerators, &nics}) {
+  for (const auto* devices : {&accelerators, &nics, &graphics}) {
     for (const PciDevice& device : *devices) {
       if (device.address == address) return &device;
     }
   }
   return nullptr;
+}
+
+void Topology::add_accelerator(std::string_view pci_address, const std::string& name) {
+  const auto address = normal_pci_address(pci_address);
+  const auto card = std::find_if(graphics.begin(), graphics.end(),
+                                 [&](const PciDevice& d) { return d.address == address; });
+  if (card == graphics.end()) return;
+  card->names.push_back(name);
+  const auto later = std::find_if(accelerators.begin(), accelerators.end(),
+                                  [&](const PciDevice& d) { return d.address > card->address; });
+  accelerators.insert(later, std::move(*card));
+  graphics.erase(card);
 }
 
 const PciDevice* Topology::accelerator(size_t n) const {

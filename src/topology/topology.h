@@ -37,7 +37,7 @@ struct TopologyRoot {
   std::vector<int> nodes;      // numbers of the NUMA nodes near it, ascending; all if of no package
 };
 
-/// An accelerator or a NIC.
+/// An accelerator, a NIC or a graphics card.
 struct PciDevice {
   std::string address;             // "0000:3b:00.0"
   std::string class_code;          // four hex digits
@@ -58,6 +58,8 @@ struct Topology {
   std::vector<TopologyRoot> roots;        // by name
   std::vector<PciDevice> accelerators;    // by address
   std::vector<PciDevice> nics;            // by address
+  // Graphics cards (class 03xx) for which no compute interface was seen, by address.
+  std::vector<PciDevice> graphics;
   // Latency between nodes, in the order of `nodes`, in units of the machine; empty if unknown.
   std::vector<std::vector<double>> distances;
   uint64_t total_memory = 0;  // bytes of RAM, or the control group's limit if lower
@@ -77,9 +79,12 @@ struct Topology {
 
   const NumaNode* find_node(int number) const;
   const TopologyRoot* find_root(std::string_view name) const;
-  /// The accelerator or NIC at a PCI address, however it is written ("0000:3B:00.0", "3b:00.0",
-  /// "00000000:3B:00.0"); null if there is none.
+  /// The accelerator, NIC or graphics card at a PCI address, however it is written
+  /// ("0000:3B:00.0", "3b:00.0", "00000000:3B:00.0"); null if there is none.
   const PciDevice* find_device(std::string_view pci_address) const;
+  /// Makes the graphics card at an address an accelerator, because a compute interface has found
+  /// it, which calls it `name`. No effect on other devices.
+  void add_accelerator(std::string_view pci_address, const std::string& name);
   /// The N-th accelerator by PCI address, from 0, in whose place a virtual device stands; null if
   /// there are fewer.
   const PciDevice* accelerator(size_t n) const;

@@ -46,6 +46,7 @@ void check(const Topology& t) {
   for (const TopologyRoot& root : t.roots) require(!t.worker_cpus_near_root(root.name).empty());
   for (const PciDevice& device : t.accelerators) check_device(t, device);
   for (const PciDevice& device : t.nics) check_device(t, device);
+  for (const PciDevice& device : t.graphics) check_device(t, device);
   require(t.distances.empty() || t.distances.size() == t.nodes.size());
   require(is_same_machine(t, t));
 }

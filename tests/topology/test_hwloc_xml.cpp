@@ -6,7 +6,7 @@
 #include <map>
 
 #include "base/error.h"
-#include "machine_file.h"
+#include "support/machine_file.h"
 #include "support/raises.h"
 #include "support/temporary_directory.h"
 #include "topology/hwloc_xml.h"
@@ -230,6 +230,23 @@ TEST_CASE("an accelerator is what computes") {
   CHECK(kind("0300", os_device(false, "opencl0d0", 5)) == std::string("accelerator"));
   CHECK(kind("0300", os_device(false, ":0.0", 1, "Display")) == std::string("none"));
   CHECK(kind("ff00", os_device(false, "ib0", 3)) == std::string("nic"));
+}
+
+TEST_CASE("a graphics card is an accelerator once something computes with it") {
+  FileMachine m;
+  m.bridges = {{0, "0000:[10-1f]", {{"0000:11:00.0", "0302"}, {"0000:13:00.0", "0302"}}},
+               {1, "0000:[20-2f]", {{"0000:12:00.0", "0300"}, {"0000:01:00.0", "0300"}}}};
+  Topology t = parse_topology(machine_file(m), "file");
+  REQUIRE(t.graphics.size() == 2);
+  CHECK(t.find_device("12:00.0")->root == "0000-20");
+  t.add_accelerator("00000000:12:00.0", "cuda0");
+  t.add_accelerator("0000:11:00.0", "cuda1");  // known already
+  t.add_accelerator("nonsense", "cuda2");
+  REQUIRE(t.accelerators.size() == 3);
+  CHECK(t.accelerators[1].address == "0000:12:00.0");
+  CHECK(t.accelerators[1].names == std::vector<std::string>{"cuda0"});
+  CHECK(t.accelerators[0].names.empty());
+  CHECK(t.graphics.size() == 1);
 }
 
 TEST_CASE("memory beside the cores' own has no cores") {

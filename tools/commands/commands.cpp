@@ -57,6 +57,7 @@ ExitCode run_command(const CommandLine& line) {
     case Command::init: return run_init(options);
     case Command::report: return run_report(options);
     case Command::simulate: return run_simulate(options);
+    case Command::doctor: return run_doctor(options);
   }
   HEARTH_CHECK(false, "a command without a function");
 }

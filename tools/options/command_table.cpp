@@ -61,6 +61,12 @@ const std::vector<CommandEntry>& command_table() {
        "STUDY",
        "study without a checkpoint. STUDY is routing: tokens per expert, with a given skew",
        {"experts", "skew"}},
+      {doctor,
+       "doctor",
+       "",
+       "show what this machine is and what its links reach, and warn of what is slower than it "
+       "should be",
+       {}},
   };
   return table;
 }

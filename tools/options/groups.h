@@ -28,7 +28,7 @@ inline constexpr CommandSet kIdleOutsideTraining{Command::eval, Command::generat
 inline constexpr CommandSet kAll{Command::train,   Command::eval,    Command::generate,
                                  Command::plan,    Command::inspect, Command::tokenize,
                                  Command::export_, Command::verify,  Command::init,
-                                 Command::report,  Command::simulate};
+                                 Command::report,  Command::simulate, Command::doctor};
 
 inline constexpr int64_t kMaxSteps = 99'999'999;  // the directory of a saved state has eight digits
 

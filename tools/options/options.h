@@ -21,7 +21,8 @@ enum class Command : uint8_t {
   verify,
   init,
   report,
-  simulate
+  simulate,
+  doctor
 };
 
 /// The options of all commands. Each command reads only its options in the table.

@@ -17,7 +17,7 @@ void add_run(std::vector<Option>& table) {
         .help = "how the run is spread. single: over one device and the host; pipeline: layers are "
                 "cut into stages, one per device, and micro-batches pass through them",
         .default_text = "pipeline with several devices, else single", .may_change = true},
-       {.name = "devices", .group = group, .commands = kModel,
+       {.name = "devices", .group = group, .commands = {train, plan, eval, generate, doctor},
         .value = devices_value(),
         .help = "where to compute. auto means host in this version; cuda:0 asks for the first GPU, "
                 "cuda:0,host leaves the experts to the host. virtual is host memory that acts as a "
@@ -25,12 +25,17 @@ void add_run(std::vector<Option>& table) {
                 "ms s), cores (number), root (name), costs (file). cores of the host: how many it uses. "
                 "costs is the last key of its item: a cost table that paces the place. 3x before an "
                 "item repeats it. Several devices each hold a stage of the layers; with host in the list, the "
-                "experts are on the host"},
-       {.name = "topology", .group = group, .commands = kModel,
+                "experts are on the host",
+        .help_for = {{{doctor}, "devices whose links are measured: cuda:0, or virtual as for train. "
+                                "auto means every GPU; a GPU asked for by number must be there"}}},
+       {.name = "topology", .group = group, .commands = {train, plan, eval, generate, doctor},
         .value = text_value(&Options::topology, "FILE.xml"),
         .help = "the machine, as hwloc's XML (lstopo FILE.xml). Virtual devices stand in the places of its "
                 "accelerators, by PCI address. train binds nothing if FILE is another machine",
-        .default_text = "this machine", .may_change = true},
+        .default_text = "this machine",
+        .help_for = {{{doctor}, "describe the machine of this file instead, hwloc's XML (lstopo FILE.xml); "
+                                "measures nothing"}},
+        .may_change = true},
        {.name = "cpu-memory", .group = group, .commands = kModel,
         .value = size_value(&Options::cpu_memory), .unit = "bytes, or with k M G T Ki Mi Gi Ti (64GiB, too)",
         .help = "memory that the process may use", .default_text = "all that the machine has"},

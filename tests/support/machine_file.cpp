@@ -1,4 +1,4 @@
-#include "machine_file.h"
+#include "support/machine_file.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,143 @@
+#include "doctor/diagnosis_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/counted.h"
+#include "base/error.h"
+
+namespace hearth {
+namespace {
+
+// Text from a file or the system on one line.
+std::string plain(const std::string& text) {
+  const std::string in_quotes = quoted(text);
+  return in_quotes.substr(1, in_quotes.size() - 2);
+}
+
+std::string gib(uint64_t bytes) {
+  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / 1073741824.0);
+}
+
+std::string rate(double bytes_per_s) {
+  if (bytes_per_s <= 0) return "?";
+  const double gb = bytes_per_s / 1e9;
+  return gb < 1 ? fmt::format("{:.3f}", gb) : fmt::format("{:.1f}", gb);
+}
+
+std::string row(const std::string& head, const std::string& text) {
+  return fmt::format("{:<14}{}\n", head, text);
+}
+
+std::string package_of(const std::optional<int>& package) {
+  return package ? fmt::format("package {}", *package) : "several packages";
+}
+
+std::string nodes_of(const std::vector<int>& nodes) {
+  if (nodes.empty()) return "no node that may be used";
+  std::string text = nodes.size() == 1 ? "node" : "nodes";
+  for (const int number : nodes) text += fmt::format(" {}", number);
+  return text;
+}
+
+int64_t cores_that(const Topology& t, const auto& belongs) {
+  return std::count_if(t.cores.begin(), t.cores.end(), belongs);
+}
+
+std::string device_rows(const char* headline, const std::vector<PciDevice>& devices) {
+  std::string text = fmt::format("\n{}\n", headline);
+  if (devices.empty()) return text + "  none\n";
+  for (const PciDevice& d : devices) {
+    text += fmt::format("  {:<14}class {}  root complex {:<9} {}  link {}", d.address, d.class_code,
+                        d.root.empty() ? "unknown" : d.root, nodes_of(d.nodes),
+                        d.link_bytes_per_s > 0 ? rate(d.link_bytes_per_s) + " GB/s" : "unknown");
+    for (const std::string& name : d.names) text += "  " + plain(name);
+    if (!d.vendor.empty()) text += "  " + plain(d.vendor);
+    text += "\n";
+  }
+  return text;
+}
+
+std::string topology_rows(const Topology& t) {
+  std::string text = "packages\n";
+  for (const TopologyPackage& p : t.packages) {
+    const auto cores = cores_that(t, [&](const TopologyCore& c) { return c.package == p.index; });
+    text += fmt::format("  {:<12}{}  {}\n", p.index, counted(cores, "core"),
+                        p.model.empty() ? "unknown processor" : plain(p.model));
+  }
+  text += "\nNUMA nodes\n";
+  for (const NumaNode& n : t.nodes) {
+    const auto cores = cores_that(t, [&](const TopologyCore& c) { return c.node == n.number; });
+    text += fmt::format("  {:<12}{}  {}  {}\n", n.number, gib(n.memory), counted(cores, "core"),
+                        package_of(n.package));
+  }
+  text += "\nroot complexes\n";
+  if (t.roots.empty()) text += "  none found\n";
+  for (const TopologyRoot& r : t.roots) {
+    text += fmt::format("  {:<12}{}  {}\n", r.name, package_of(r.package), nodes_of(r.nodes));
+  }
+  return text + device_rows("accelerators", t.accelerators) + device_rows("NICs", t.nics);
+}
+
+std::string link_rows(const std::vector<LinkMeasurement>& links) {
+  std::string text =
+      fmt::format("\n{:<24}{:>10}{:>10}{:>10}\n", "links, in GB/s", "nominal", "alone", "together");
+  if (links.empty()) text += "  none measured\n";
+  for (const LinkMeasurement& l : links) {
+    text += fmt::format("  {:<22}{:>10}{:>10}{:>10}\n", l.link, rate(l.nominal), rate(l.alone),
+                        rate(l.together));
+  }
+  return text;
+}
+
+std::string bytes_or_no_limit(const std::optional<uint64_t>& bytes) {
+  if (!bytes) return "no limit";
+  return *bytes < (uint64_t{1} << 30) ? fmt::format("{} KiB", *bytes / 1024) : gib(*bytes);
+}
+
+std::string limit_rows(const MachineLimits& limits) {
+  std::string text = "\nlimits\n";
+  text += "  " + row("locked memory", "  " + bytes_or_no_limit(limits.locked_memory));
+  text += "  " + row("address space", "  " + bytes_or_no_limit(limits.address_space));
+  text += "  " + row("open files", "  " + (limits.open_files ? std::to_string(*limits.open_files)
+                                                             : std::string("no limit")));
+  for (const HugePages& p : limits.huge_pages) {
+    text += "  " + row("huge pages",
+                       fmt::format("  {} of {} free, of {} KiB", p.free, p.total, p.bytes / 1024));
+  }
+  text += "  " + row("transparent", "  " +
+                                        (limits.transparent_huge_pages.empty()
+                                             ? std::string("unknown")
+                                             : plain(limits.transparent_huge_pages)) +
+                                        " (transparent huge pages)");
+  return text;
+}
+
+std::string library_text(const std::optional<FoundLibrary>& library) {
+  if (!library) return "not found";
+  return library->file + (library->version.empty() ? "" : ": " + library->version);
+}
+
+}  // namespace
+
+std::string diagnosis_text(const Diagnosis& diagnosis) {
+  const Topology& t = diagnosis.topology;
+  const auto& machine = diagnosis.machine;
+  std::string text = row("machine", machine ? "this one" : plain(t.source));
+  text += row("cores", fmt::format("{}, {}", counted(static_cast<int64_t>(t.cores.size()), "core"),
+                                   counted(t.cpus(), "logical CPU")));
+  text += row("memory", gib(t.total_memory));
+  if (machine) text += row("ISA", machine->isa);
+  text += "\n" + topology_rows(t);
+  if (machine) {
+    text += link_rows(machine->links) + limit_rows(machine->limits) + "\n";
+    text += row("MPI", library_text(machine->mpi)) + row("NCCL", library_text(machine->nccl));
+  }
+  text += "\nwarnings\n";
+  if (diagnosis.warnings.empty()) text += "  none\n";
+  for (const Warning& w : diagnosis.warnings) text += "  " + plain(w.about) + ": " + w.text + "\n";
+  return text;
+}
+
+}  // namespace hearth

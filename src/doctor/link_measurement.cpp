@@ -1,0 +1,248 @@
+#include "doctor/link_measurement.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "base/stopwatch.h"
+
+namespace hearth {
+namespace {
+
+/// Moves bytes over a link in pieces. The pieces are done when it returns, and it says how many
+/// bytes they were.
+using Mover = std::function<uint64_t()>;
+
+/// A link's movers, one thread each.
+struct Traffic {
+  std::vector<Mover> movers;
+};
+
+/// Runs all traffic at once for some seconds: bytes per second of each.
+std::vector<double> run_at_once(const std::vector<const Traffic*>& links, double seconds) {
+  struct Result {
+    double rate = 0;
+    std::exception_ptr error;
+  };
+  std::vector<std::vector<Result>> results(links.size());
+  std::vector<std::thread> threads;
+  std::atomic<size_t> waiting{0};
+  size_t count = 0;
+  for (const Traffic* link : links) count += link->movers.size();
+  for (size_t i = 0; i < links.size(); ++i) {
+    results[i].resize(links[i]->movers.size());
+    for (size_t m = 0; m < results[i].size(); ++m) {
+      threads.emplace_back([&, i, m] {
+        Result& result = results[i][m];
+        try {
+          links[i]->movers[m]();  // warms the link
+          ++waiting;
+          while (waiting < count) std::this_thread::yield();
+          const Stopwatch watch;
+          uint64_t bytes = 0;
+          do {
+            bytes += links[i]->movers[m]();
+          } while (watch.seconds() < seconds);
+          result.rate = static_cast<double>(bytes) / watch.seconds();
+        } catch (...) {
+          result.error = std::current_exception();
+          ++waiting;
+        }
+      });
+    }
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::vector<double> rates;
+  for (const auto& of_link : results) {
+    double rate = 0;
+    for (const Result& result : of_link) {
+      if (result.error) std::rethrow_exception(result.error);
+      rate += result.rate;
+    }
+    rates.push_back(rate);
+  }
+  return rates;
+}
+
+constexpr double kLongest = 0.3;  // seconds for each measurement; rates settle sooner
+
+constexpr int kRuns = 3;
+
+/// Each link alone, then each group of links at once.
+void measure(const std::vector<Traffic>& traffic, std::vector<LinkMeasurement>& links,
+             const std::vector<std::vector<size_t>>& groups, double seconds) {
+  const double each =
+      std::min(kLongest, seconds / static_cast<double>(links.size() + groups.size() + 1));
+  for (size_t i = 0; i < links.size(); ++i) {
+    for (int run = 0; run < kRuns; ++run) {  // the best: other programs run, too
+      links[i].alone = std::max(links[i].alone, run_at_once({&traffic[i]}, each / kRuns).front());
+    }
+  }
+  for (const std::vector<size_t>& group : groups) {
+    std::vector<const Traffic*> at_once;
+    for (const size_t i : group) at_once.push_back(&traffic[i]);
+    const std::vector<double> rates = run_at_once(at_once, each);
+    for (size_t i = 0; i < group.size(); ++i) links[group[i]].together = rates[i];
+  }
+}
+
+// ---- devices
+
+constexpr uint64_t kMostPiece = uint64_t{32} << 20;
+constexpr double kPieceSeconds = 0.02;  // of a piece at the link's nominal speed
+
+/// One direction of a device's link with its memory.
+struct DeviceDirection {
+  std::unique_ptr<Arena> here, there;
+  std::unique_ptr<Stream> stream;
+};
+
+size_t piece_of(const DeviceLinks& links, double nominal, uint64_t share) {
+  uint64_t bytes = std::min(kMostPiece, share);
+  for (const MemorySpace& space : links.device->spaces()) {
+    if (space.kind == SpaceKind::device) bytes = std::min(bytes, space.budget / 4);
+  }
+  if (nominal > 0) bytes = std::min(bytes, static_cast<uint64_t>(nominal * kPieceSeconds));
+  return static_cast<size_t>(std::max<uint64_t>(bytes, 64));
+}
+
+// ---- memory of the host
+
+constexpr size_t kMostThreads = 16;  // of a node; fewer saturate its memory
+constexpr uint64_t kLeastBuffer = uint64_t{4} << 20;
+
+void bind_thread(int cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (cpu >= 0 && cpu < CPU_SETSIZE) CPU_SET(static_cast<size_t>(cpu), &set);
+  sched_setaffinity(0, sizeof set, &set);  // a wish
+}
+
+/// Buffers of some bytes in all, made resident by a thread on each CPU.
+std::vector<std::shared_ptr<Arena>> buffers_on(const std::vector<int>& cpus, uint64_t bytes) {
+  std::vector<std::shared_ptr<Arena>> buffers;
+  for (const int cpu : cpus) {
+    const auto buffer =
+        std::make_shared<Arena>("measurement", static_cast<size_t>(bytes / cpus.size()));
+    std::thread([&] {
+      bind_thread(cpu);
+      std::memset(buffer->data(), 1, buffer->size());
+    }).join();
+    buffers.push_back(buffer);
+  }
+  return buffers;
+}
+
+Traffic copies(const std::vector<int>& cpus, const std::vector<std::shared_ptr<Arena>>& from,
+               const std::vector<std::shared_ptr<Arena>>& to) {
+  Traffic traffic;
+  for (size_t i = 0; i < cpus.size(); ++i) {
+    traffic.movers.push_back([cpu = cpus[i], source = from[i % from.size()], target = to[i]] {
+      bind_thread(cpu);
+      const size_t bytes = std::min(source->size(), target->size());
+      std::memcpy(target->data(), source->data(), bytes);
+      return bytes;
+    });
+  }
+  return traffic;
+}
+
+/// A memory of the host: its name as a place, and CPUs beside it.
+struct HostMemory {
+  std::string name;
+  std::vector<int> cpus;
+};
+
+std::vector<HostMemory> memories_of(const Topology& topology) {
+  std::vector<HostMemory> memories;
+  if (topology.has_real_nodes && topology.nodes.size() > 1) {
+    for (const NumaNode& node : topology.nodes) {
+      std::vector<int> cpus = topology.worker_cpus_of_node(node.number);
+      if (!cpus.empty()) memories.push_back({"host:" + std::to_string(node.number), cpus});
+    }
+  } else {
+    memories.push_back({"host", topology.worker_cpus()});
+  }
+  for (HostMemory& memory : memories) {
+    memory.cpus.resize(std::min(memory.cpus.size(), kMostThreads));
+  }
+  return memories;
+}
+
+}  // namespace
+
+std::vector<LinkMeasurement> measure_device_links(std::span<const DeviceLinks> devices,
+                                                  const MeasurementBounds& bounds) {
+  std::vector<LinkMeasurement> links;
+  if (devices.empty()) return links;
+  std::vector<Traffic> traffic;
+  std::vector<size_t> all;
+  for (const DeviceLinks& of : devices) {
+    for (const bool in : {true, false}) {
+      const double nominal = in ? of.nominal_in : of.nominal_out;
+      const size_t bytes = piece_of(of, nominal, bounds.bytes / (2 * devices.size()));
+      StreamOptions options;
+      options.name = "measurement";
+      options.use = in ? StreamUse::copy_in : StreamUse::copy_out;
+      const auto d = std::make_shared<DeviceDirection>();
+      d->here = of.device->reserve("measurement", SpaceKind::pinned, bytes);
+      d->there = of.device->reserve("measurement", SpaceKind::device, bytes);
+      d->stream = of.device->create_stream(options);
+      if (of.device->host_reaches()) std::memset(d->there->data(), 1, bytes);
+      std::memset(d->here->data(), 1, bytes);
+      Device& device = *of.device;
+      traffic.push_back({{[d, in, bytes, &device]() -> uint64_t {
+        std::byte* here = d->here->data();
+        std::byte* there = d->there->data();
+        device.copy(*d->stream, in ? there : here, in ? here : there, bytes);
+        d->stream->synchronize();
+        return bytes;
+      }}});
+      all.push_back(links.size());
+      const std::string& name = device.name();
+      links.push_back({in ? "host->" + name : name + "->host", nominal, 0, 0});
+    }
+  }
+  measure(traffic, links, {all}, bounds.seconds);
+  return links;
+}
+
+std::vector<LinkMeasurement> measure_memory(const Topology& topology,
+                                            const MeasurementBounds& bounds) {
+  const std::vector<HostMemory> memories = memories_of(topology);
+  const uint64_t each = bounds.bytes / (2 * memories.size());  // sources and targets
+  std::vector<std::vector<std::shared_ptr<Arena>>> from, to;
+  for (HostMemory memory : memories) {
+    const uint64_t most = std::max<uint64_t>(each / kLeastBuffer, 1);
+    memory.cpus.resize(std::min<size_t>(memory.cpus.size(), most));
+    from.push_back(buffers_on(memory.cpus, each));
+    to.push_back(buffers_on(memory.cpus, each));
+  }
+  std::vector<Traffic> traffic;
+  std::vector<LinkMeasurement> links;
+  std::vector<std::vector<size_t>> groups(1);  // the first: every node within its own memory
+  for (size_t a = 0; a < memories.size(); ++a) {
+    for (size_t b = 0; b < memories.size(); ++b) {
+      std::vector<int> cpus = memories[b].cpus;
+      cpus.resize(to[b].size());
+      traffic.push_back(copies(cpus, from[a], to[b]));
+      const size_t index = links.size();
+      links.push_back({memories[a].name + "->" + memories[b].name, 0, 0, 0});
+      if (a == b) {
+        groups[0].push_back(index);
+      } else if (a < b) {
+        groups.push_back({index, b * memories.size() + a});  // with the way back
+      }
+    }
+  }
+  measure(traffic, links, groups, bounds.seconds);
+  return links;
+}
+
+}  // namespace hearth

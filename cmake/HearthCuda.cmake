@@ -5,7 +5,7 @@
 # are built.
 set(HEARTH_CUDA AUTO CACHE STRING "CUDA back end: AUTO, ON or OFF")
 set_property(CACHE HEARTH_CUDA PROPERTY STRINGS AUTO ON OFF)
-set(HEARTH_CUDA_ARCHITECTURES 80-real 89-real 90a-real 90-virtual
+set(HEARTH_CUDA_ARCHITECTURES 80-real 89-real 90a-real 120-real 90-virtual
     CACHE STRING "GPUs that there is code for; -virtual: PTX, which newer ones compile")
 set(hearth_cuda_oldest 12.8)
 

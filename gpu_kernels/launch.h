@@ -35,7 +35,8 @@ namespace hearth::HEARTH_GPU {
 //   struct Grid: blocks, Grid(x, y = 1, z = 1) from int64_t, by implicit conversion;
 //   template <class T> __device__ T* shared_memory(): the dynamic shared memory, 128-byte aligned;
 //   void launch(kernel, Grid grid, int threads, size_t shared_bytes, void* stream, arguments...):
-//     enqueues; raises a device error if the launch is refused. Grids of no blocks are a bug.
+//     enqueues; if the launch is refused, raises a device error that stays (refuse_launch). Grids of
+//     no blocks are a bug.
 
 /// How many parts of size `part` cover n.
 constexpr int64_t parts_over(int64_t n, int64_t part) { return (n + part - 1) / part; }

@@ -3,9 +3,8 @@
 
 #include <cuda_runtime.h>
 
-#include <string>
-
 #include "base/error.h"
+#include "device/refused_launch.h"
 
 namespace hearth::HEARTH_GPU {
 
@@ -27,24 +26,19 @@ __device__ inline T* shared_memory() {
   return reinterpret_cast<T*>(hearth_shared_memory);
 }
 
-inline void check_launch(const char* function, cudaError_t code) {
-  if (code == cudaSuccess) return;
-  throw device_error(std::string("cuda: launch by ") + function + ": " + cudaGetErrorString(code) +
-                     " (" + std::to_string(static_cast<int>(code)) + ")");
-}
-
 template <class... P, class... A>
 void launch(void (*kernel)(P...), const Grid& grid, int threads, size_t shared_bytes, void* stream,
             A... arguments) {
   constexpr size_t kWithoutAsking = 48 << 10;
   if (shared_bytes > kWithoutAsking) {
-    check_launch(grid.function,
-                 cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                      static_cast<int>(shared_bytes)));
+    const cudaError_t code = cudaFuncSetAttribute(
+        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes));
+    if (code != cudaSuccess) refuse_launch(stream, grid.function, code);
   }
   kernel<<<grid.blocks, static_cast<unsigned>(threads), shared_bytes,
            static_cast<cudaStream_t>(stream)>>>(arguments...);
-  check_launch(grid.function, cudaGetLastError());
+  const cudaError_t code = cudaGetLastError();
+  if (code != cudaSuccess) refuse_launch(stream, grid.function, code);
 }
 
 }  // namespace hearth::HEARTH_GPU

@@ -41,7 +41,7 @@ class Machine:
     def __init__(self):
         self.python, self.no_python = peer_python()
         self.driver_folder = None   # of libcuda.so.1, where the loader does not find it by itself
-        self.names, self.why_not = [], ""
+        self.names, self.why_not, self.gpu_bytes = [], "", 0  # memory of the first one
         try:
             self._ask_driver()
         except OSError as error:
@@ -65,7 +65,9 @@ class Machine:
         if not count.value:
             self.why_not = "the driver finds no GPU"
         for number in range(count.value):
-            self.names.append(self._name(cuda, number))
+            name, memory = self._name(cuda, number)
+            self.names.append(name)
+            self.gpu_bytes = self.gpu_bytes or memory
 
     def _driver(self):
         try:
@@ -90,7 +92,7 @@ class Machine:
         memory = ctypes.c_size_t()
         cuda.cuDeviceTotalMem_v2(ctypes.byref(memory), device)
         return (f"{name.value.decode()}, sm_{major.value}{minor.value}, {units.value} units, "
-                f"{memory.value / 2**30:.1f} GiB")
+                f"{memory.value / 2**30:.1f} GiB"), memory.value
 
     def _library_folders(self):
         found = []

@@ -3,6 +3,7 @@ import argparse
 import lzma
 import os
 import shutil
+import signal
 import sys
 import tarfile
 import tempfile
@@ -14,27 +15,32 @@ import part_bench
 import part_sanitizer
 import part_tests
 import part_training
-from check import Check
+from check import Check, Ended
 from machine import Machine
 from place import Place
 from table import FAILED, MEASURED, NOT_RUN, PASSED, REHEARSED, Log, table
 
-# Name, what runs, seconds at most, seconds that earlier parts leave to it.
-PARTS = (("machine", part_tests.machine, 30, 10),
-         ("programs", part_tests.programs, 60, 20),
-         ("ops", part_tests.ops, 110, 40),
-         ("parity", part_tests.parity, 70, 30),
-         ("resume", part_training.resume, 90, 40),
-         ("host", part_training.against_host, 30, 15),
-         ("device", part_tests.device, 30, 10),
-         ("rates", part_bench.rates, 40, 25),
-         ("moe", part_bench.moe, 100, 60),
-         ("step", part_bench.step, 150, 90),
-         ("attention", part_bench.attention, 60, 30),
-         ("bandwidth", part_bench.bandwidth, 40, 15),
-         ("products", part_bench.products, 40, 15),
-         ("memcheck", part_sanitizer.memcheck, 90, 40),
-         ("racecheck", part_sanitizer.racecheck, 90, 40))
+# Name, what runs, seconds at most, seconds that earlier parts leave to it, both of a call of BUDGET
+# seconds. What tells most of code that never ran on a GPU comes first: whether it starts, whether each
+# op and whole runs are right, whether bits survive a stop, whether accesses are clean; then speed.
+BUDGET = 540
+PARTS = (("machine", part_tests.machine, 30, 8),
+         ("programs", part_tests.programs, 40, 10),
+         ("start", part_tests.start, 60, 20),
+         ("device", part_tests.device, 30, 8),
+         ("ops", part_tests.ops, 120, 40),
+         ("parity", part_tests.parity, 90, 40),
+         ("resume", part_training.resume, 60, 30),
+         ("host", part_training.against_host, 30, 12),
+         ("memcheck", part_sanitizer.memcheck, 60, 30),
+         ("racecheck", part_sanitizer.racecheck, 60, 30),
+         ("rates", part_bench.rates, 40, 20),
+         ("moe", part_bench.moe, 90, 50),
+         ("step", part_bench.step, 130, 80),
+         ("attention", part_bench.attention, 50, 25),
+         ("bandwidth", part_bench.bandwidth, 35, 12),
+         ("products", part_bench.products, 35, 12))
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGALRM)
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -44,7 +50,8 @@ def arguments():
     parser.add_argument("--rehearse", action="store_true")
     parser.add_argument("--only", type=names, default=[part[0] for part in PARTS])
     parser.add_argument("--skip", type=names, default=[])
-    parser.add_argument("--budget", type=float, default=540)
+    parser.add_argument("--budget", type=float, default=BUDGET)
+    parser.add_argument("--jobs", type=int, default=0)
     parser.add_argument("--log", type=Path)
     parser.add_argument("--build", type=Path)
     parser.add_argument("--list", action="store_true")
@@ -117,27 +124,44 @@ def head(check, asked_to_rehearse):
     log.say(f"gpu_check, {time.strftime('%F %T UTC', time.gmtime())}; hearth "
             f"{place.revision(check.environment())}, {'a bundle' if place.bundle else place.build}")
     if check.rehearsing and not asked_to_rehearse:
-        for name, *_ in PARTS:
-            log.say(f"{name}: not run on a GPU: {machine.why_not}")
+        log.say(f"no part ran on a GPU: {machine.why_not}")
     if check.rehearsing:
         log.say("A REHEARSAL: nothing below ran on a GPU, and no figure below is a measurement.")
     log.say(f"peers: {machine.python or machine.no_python}")
 
 
 def run_parts(check, options):
+    """Each part gets its limit, as long as the least of all later ones is left. A part that uses less
+    than its limit leaves the rest to the others."""
     chosen = [part for part in PARTS if part[0] in options.only and part[0] not in options.skip]
+    scale = min(1.0, options.budget / BUDGET)
     for number, (name, part, limit, _) in enumerate(chosen):
-        kept = sum(reserve for *_, reserve in chosen[number + 1:])
-        check.part_end = min(time.monotonic() + limit, check.end - kept)
+        kept = scale * sum(reserve for *_, reserve in chosen[number + 1:])
+        check.part_begin = time.monotonic()
+        check.part_end = min(check.part_begin + limit, check.end - kept)
         check.log.say(f"{name} ({check.log.seconds():.0f} s so far, {check.left():.0f} s at most)")
         if check.left() < 3:
             check.not_run(name, "no time left")
             continue
         try:
             part(check)
+        except Ended as end:
+            check.end_all()
+            check.failed(name, f"cut off: {end}")
+            for later, *_ in chosen[number + 1:]:
+                check.not_run(later, f"not reached: {end}")
+            return
         except Exception as error:  # a fault of this script is a failed row, not a missing table
             check.log.note(traceback.format_exc())
             check.failed(name, f"gpu_check itself: {type(error).__name__}: {error}")
+
+
+def end_by(number, _):
+    """A signal asks for the table now. The alarm comes a little after the end of the last part, for
+    what no part's limit has ended."""
+    for other in SIGNALS:
+        signal.signal(other, signal.SIG_IGN)
+    raise Ended("its time was up" if number == signal.SIGALRM else signal.Signals(number).name)
 
 
 def verdict(check, asked_to_rehearse):
@@ -162,6 +186,9 @@ def main():
             print(f"{name:10} {reserve} to {limit} s")
         return 0
     end = time.monotonic() + options.budget
+    for number in SIGNALS:
+        signal.signal(number, end_by)
+    signal.setitimer(signal.ITIMER_REAL, options.budget + 5)
     work = Path(tempfile.mkdtemp(prefix="hearth-gpu-check-"))
     try:
         place = find_place(options, work)
@@ -169,6 +196,7 @@ def main():
         rehearsing = options.rehearse or not machine.gpu
         log = Log(log_path(options, place, rehearsing))
         check = Check(place, machine, log, work, rehearsing, end)
+        check.jobs = options.jobs or check.jobs
         trouble = place.choose_libraries()
         if rehearsing:
             check.device = rehearsal_device(check)
@@ -176,7 +204,11 @@ def main():
         if trouble:
             log.say(trouble)
         run_parts(check, options)
+        signal.setitimer(signal.ITIMER_REAL, 0)
         return verdict(check, options.rehearse)
+    except Ended as end:
+        print(f"gpu_check: ended before its first part: {end}", file=sys.stderr)
+        return 1
     finally:
         shutil.rmtree(work, ignore_errors=True)
 

@@ -1,8 +1,11 @@
 """Parts: what machine this is, that programs start, and the project's own tests on the device."""
+import json
 import re
 import subprocess
 
 import fatbin
+import part_sanitizer
+from check import Ended
 from table import FAILED, NOT_RUN, PASSED
 
 
@@ -86,24 +89,79 @@ def first_failure(done):
     return f", the first at {place.group(1)}" + (f": {said.group(1) or said.group(2)}" if said else "")
 
 
+class Outcome:
+    """What one run of a test program says: how many cases passed, or what is wrong."""
+
+    def __init__(self, label, done):
+        self.label, self.seconds = label, done.seconds
+        self.passed, failed, self.skipped, self.checks = counts(done.out)
+        self.skipped_reason = skipped_reason(done.out) if self.skipped else ""
+        self.wrong, self.nothing, self.cut_off = "", "", done.timed_out
+        if done.timed_out:
+            self.wrong = f"cut off after {done.seconds:.0f} s"
+        elif done.code < 0 or failed:
+            self.wrong = f"{failed} of {self.passed + failed} cases failed{first_failure(done)}"
+        elif self.passed == 0 and done.code in (0, 4):  # 4: Catch2 where all were skipped
+            self.nothing = self.skipped_reason or done.last()
+        elif self.passed == 0 and done.code == 2:  # Catch2 where no case has the name
+            self.nothing = done.last()
+        elif done.code not in (0, 4):
+            self.wrong = f"exit {done.code}: {done.last()}"
+
+
 def catch(check, part, name, words=(), **variables):
     """Runs one of the test programs; a row says how many cases passed, or why none ran."""
+    catch_all(check, part, name, [("", words)], **variables)
+
+
+def catch_all(check, part, name, jobs, **variables):
+    """The same for several runs side by side, each with its label and words. A run that fails has a
+    row of its own."""
     if not check.place.program(name):
         check.not_run(part, f"{name} was not built")
         return
-    done = check.own(name, *words, **variables)
-    passed, failed, skipped, checks = counts(done.out)
-    if done.timed_out:
-        check.failed(part, f"cut off after {done.seconds:.0f} s")
-    elif done.code < 0 or failed:
-        check.failed(part, f"{failed} of {passed + failed} cases failed{first_failure(done)}")
-    elif passed == 0:
-        check.not_run(part, skipped_reason(done.out) if skipped else done.last())
-    elif done.code not in (0, 4):  # 4: Catch2 where all were skipped
-        check.failed(part, f"exit {done.code}: {done.last()}")
+    variables = {"HEARTH_RATES": "assumed", **variables}
+    ran = []
+
+    def run_one(label, words):
+        if check.left() < 1:
+            return
+        outcome = Outcome(label, check.own(name, *words, **variables))
+        ran.append(outcome)
+        if label and outcome.wrong and not outcome.cut_off:
+            check.failed(f"{part}: {label}", outcome.wrong)
+    try:
+        results = check.side_by_side([lambda job=job: run_one(*job) for job in jobs])
+    except Ended:
+        check.end_all()
+        check.failed(part, f"cut off, {summary(check, ran, jobs)}")
+        raise
+    for fault in results:
+        if fault is not None:
+            raise fault
+    passed, wrong = sum(outcome.passed for outcome in ran), [o for o in ran if o.wrong]
+    if len(ran) < len(jobs) or any(outcome.cut_off for outcome in ran):
+        check.failed(part, f"cut off after {check.spent():.0f} s" + (
+            f", {summary(check, ran, jobs)}" if len(jobs) > 1 else ""))
+    elif wrong:
+        check.failed(part, wrong[0].wrong if len(jobs) == 1 else summary(check, ran, jobs))
+    elif not passed:
+        check.not_run(part, ran[0].nothing)
     else:
-        check.add(part, PASSED, figure=f"{passed} cases", against=f"{checks} checks",
-                  reason=f"{skipped} skipped: {skipped_reason(done.out)}" if skipped else "")
+        skipped = [outcome for outcome in ran if outcome.skipped]
+        notes = [f"{sum(o.skipped for o in skipped)} skipped: {skipped[0].skipped_reason}"
+                 if skipped else "", summary(check, ran, jobs) if len(jobs) > 1 else ""]
+        check.add(part, PASSED, figure=f"{passed} cases",
+                  against=f"{sum(outcome.checks for outcome in ran)} checks",
+                  reason="; ".join(filter(None, notes)))
+
+
+def summary(check, ran, jobs):
+    """Of runs side by side: how many were right, and what they took."""
+    right = [outcome for outcome in ran if not outcome.wrong]
+    seconds = [outcome.seconds for outcome in ran] or [0]
+    return (f"{len(right)} of {len(jobs)} runs right, {check.workers(len(jobs))} at a time, "
+            f"{max(seconds):.1f} s the longest, {sum(seconds):.1f} s in all")
 
 
 def device(check):
@@ -121,14 +179,72 @@ def ops(check):
             message = re.search(r"no op set.*", probe.stdout).group(0)
             check.add("op tests", NOT_RUN if check.rehearsing else FAILED, reason=message)
             return
-    catch(check, f"op tests, {name}", "test_ops", HEARTH_TEST_OP_SETS=name)
-    catch(check, "op tests, own kernels", "test_ops", ["linear*,experts*,attention*"],
-          HEARTH_TEST_OP_SETS=name, HEARTH_WITHOUT="cuBLASLt,CUTLASS,cuDNN")
+    # The references compute on the CPU, so shards share the cores.
+    shards = check.workers(16)
+    for part, words, without in (("", [], {}), (", own kernels", ["linear*,experts*,attention*"],
+                                               {"HEARTH_WITHOUT": part_sanitizer.LIBRARIES})):
+        jobs = [(f"shard {i}", [*words, "--shard-count", str(shards), "--shard-index", str(i),
+                                "--allow-running-no-tests"]) for i in range(shards)]
+        catch_all(check, f"op tests, {name}{part}", "test_ops", jobs, HEARTH_TEST_OP_SETS=name,
+                  **without)
+
+
+def start(check):
+    """One step of a tiny model: whether the program starts on the device at all. The first start also
+    compares the libraries with own kernels; the second one remembers that."""
+    part = "first start"
+    if not check.place.program("hearth"):
+        check.not_run(part, "hearth was not built")
+        return
+    seconds, said = [], []
+    for turn in ("first", "second"):
+        words = part_sanitizer.command(check, f"start-{turn}", *part_sanitizer.CASES[0], check.device)
+        words = [word for word in words if word != "--quiet"]  # what it says of libraries is wanted
+        done = check.run(words, check.environment(HEARTH_RATES="assumed"))
+        if done.timed_out or done.code != 0:
+            check.failed(part, "cut off" if done.timed_out else f"exit {done.code}: {done.last()}")
+            return
+        seconds.append(done.seconds)
+        said.append(done.out)
+    check.add(part, PASSED, figure=f"{seconds[0]:.2f} s", against=f"{seconds[1]:.2f} s the second")
+    calls = [re.search(r"ops call (.*)", out) for out in said]
+    refused = re.findall(r"\S+ is not used: .*", said[0])
+    for line in refused:
+        check.failed("library check", line)
+    if not calls[0]:
+        check.not_run("library check", "no library was found: own kernels alone")
+    elif not refused and "an earlier start" not in calls[1].group(1):
+        check.failed("library check", "the second start did not remember it")
+    elif not refused:
+        check.add("library check", PASSED, figure=f"{seconds[0] - seconds[1]:.2f} s", reason=
+                  calls[0].group(1))
+
+
+# The programs of tests/parity by kind of case: its folder, the test's name, whether a case has bf16.
+PARITY = (("parity", "Recorded runs of transformers and AdamW are repeated", False),
+          ("lora", "Recorded adapters of PEFT and AdamW are repeated", False),
+          ("parity", "Training in bf16 strays from f64 no farther than torch does", True))
+
+
+def parity_jobs(check):
+    """One run a case: its label, and the words that choose it."""
+    jobs = []
+    for folder, test, bf16 in PARITY:
+        for path in sorted(check.place.data(folder).glob("*/case.json")):
+            computes = json.loads(path.read_text())["train"].get("compute_dtype")
+            if (computes == "bf16") == bf16 or folder == "lora":
+                jobs.append((f"{folder} {path.parent.name}", [test, "-c", path.parent.name]))
+    return jobs
 
 
 def parity(check):
-    """The recorded runs of transformers, PEFT and torch.optim.AdamW, on the device."""
-    catch(check, f"parity, {check.device}", "test_parity", ["Recorded*,Training in bf16*"],
-          HEARTH_TEST_DEVICES=check.device, HEARTH_PARITY_CASES=str(check.place.data("parity")),
-          HEARTH_LORA_CASES=str(check.place.data("lora")),
-          HEARTH_TEST_PROGRAM=str(check.place.program("hearth")))
+    """The recorded runs of transformers, PEFT and torch.optim.AdamW, on the device: a case starts the
+    program up to five times, and all cases side by side."""
+    jobs = parity_jobs(check)
+    memory = {"HEARTH_TEST_GPU_MEMORY": check.gpu_memory(len(jobs))}
+    catch_all(check, f"parity, {check.device}", "test_parity", jobs,
+              HEARTH_TEST_DEVICES=check.device,
+              HEARTH_PARITY_CASES=str(check.place.data("parity")),
+              HEARTH_LORA_CASES=str(check.place.data("lora")),
+              HEARTH_TEST_PROGRAM=str(check.place.program("hearth")),
+              **{key: value for key, value in memory.items() if value})

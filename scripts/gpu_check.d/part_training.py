@@ -61,15 +61,17 @@ def digests(check, out):
             for path in sorted(folder.iterdir()) if path.is_file()}
 
 
+def environment(check):
+    return check.environment(HEARTH_RATES="assumed")
+
+
 def stop_after(check, command, out, lines):
     """Starts a run and stops it, as Ctrl-C does, once it has taken so many steps."""
     command = [str(word) for word in command]
-    check.log.note("$ " + " ".join(command) + f"   # stopped after {lines} steps")
     path = check.work / out / "metrics.jsonl"
     errors = check.work / (out + ".stderr")
-    with open(errors, "w") as file:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file,
-                                   env=check.environment(), cwd=check.work)
+    with open(errors, "w") as file, check.started(command, environment(check), stdout=file,
+                                                  stderr=file) as process:
         while process.poll() is None and check.left() > 0:
             if path.exists() and path.read_bytes().count(b"\n") >= lines:
                 process.send_signal(signal.SIGTERM)
@@ -78,8 +80,6 @@ def stop_after(check, command, out, lines):
         try:
             code = process.wait(timeout=max(0.1, check.left()))
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
             raise Wrong("cut off: the stopped run did not end in time")
     said = errors.read_text()
     check.log.note(said + f"# exit {code}")
@@ -90,7 +90,7 @@ def stop_after(check, command, out, lines):
 
 
 def finished(check, command, what):
-    done = check.run(command, check.environment())
+    done = check.run(command, environment(check))
     if done.timed_out:
         raise Wrong(f"cut off: {what} did not end in time")
     if done.code != 0:
@@ -119,21 +119,32 @@ def resume_one(check, form, steps):
     return stopped, expected
 
 
+def resume_form(check, form, steps):
+    part = f"train and resume, {form}"
+    if check.left() < 5:
+        check.not_run(part, "no time left")
+        return
+    try:
+        stopped, lines = resume_one(check, form, steps)
+    except Wrong as wrong:
+        check.failed(part, str(wrong))
+        return
+    check.add(part, PASSED, figure=f"{steps} steps", against="uninterrupted",
+              reason=f"stopped after {stopped}, same bits; loss {lines[0]['loss']:.3f} -> "
+                     f"{lines[-1]['loss']:.3f}")
+
+
+def all_of(check, tasks):
+    """Side by side; a fault of this script shows."""
+    prepare(check)
+    for result in check.side_by_side(tasks):
+        if isinstance(result, BaseException):
+            raise result
+
+
 def resume(check):
     steps = 12 if check.rehearsing else 90
-    for form in FORMS:
-        part = f"train and resume, {form}"
-        if check.left() < 5:
-            check.not_run(part, "no time left")
-            continue
-        try:
-            stopped, lines = resume_one(check, form, steps)
-        except Wrong as wrong:
-            check.failed(part, str(wrong))
-            continue
-        check.add(part, PASSED, figure=f"{steps} steps", against="uninterrupted",
-                  reason=f"stopped after {stopped}, same bits; loss {lines[0]['loss']:.3f} -> "
-                         f"{lines[-1]['loss']:.3f}")
+    all_of(check, [lambda form=form: resume_form(check, form, steps) for form in FORMS])
 
 
 def against_host(check):
@@ -142,20 +153,24 @@ def against_host(check):
     if check.device == "host":
         check.not_run("losses against the host", "the host is what a rehearsal runs on")
         return
+    all_of(check, [lambda form=form, bound=bound: against_host_form(check, form, bound)
+                   for form, bound in (("full, f32", 1e-4), ("lora, bf16", 5e-3))])
+
+
+def against_host_form(check, form, bound):
     hearth, steps = check.place.program("hearth"), 6
-    for form, bound in (("full, f32", 1e-4), ("lora, bf16", 5e-3)):
-        part = f"losses against the host, {form}"
-        try:
-            for out, device in (("near", check.device), ("far", "host")):
-                command = [hearth, *words(check, f"{out}-{form[:4]}", form, steps, device)]
-                finished(check, command, f"the run on {device}")
-        except Wrong as wrong:
-            check.failed(part, str(wrong))
-            continue
-        pairs = zip(metrics(check, f"near-{form[:4]}"), metrics(check, f"far-{form[:4]}"))
-        worst = max(abs(a["loss"] - b["loss"]) / b["loss"] for a, b in pairs)
-        text = dict(figure=f"{worst:.1e}", against=f"{bound:.0e}", reason=f"{steps} steps")
-        if worst <= bound:
-            check.add(part, PASSED, **text)
-        else:
-            check.failed(part, f"losses differ by {worst:.1e}, allowed {bound:.0e}")
+    part = f"losses against the host, {form}"
+    try:
+        for out, device in (("near", check.device), ("far", "host")):
+            command = [hearth, *words(check, f"{out}-{form[:4]}", form, steps, device)]
+            finished(check, command, f"the run on {device}")
+    except Wrong as wrong:
+        check.failed(part, str(wrong))
+        return
+    pairs = zip(metrics(check, f"near-{form[:4]}"), metrics(check, f"far-{form[:4]}"))
+    worst = max(abs(a["loss"] - b["loss"]) / b["loss"] for a, b in pairs)
+    if worst <= bound:
+        check.add(part, PASSED, figure=f"{worst:.1e}", against=f"{bound:.0e}",
+                  reason=f"{steps} steps")
+    else:
+        check.failed(part, f"losses differ by {worst:.1e}, allowed {bound:.0e}")

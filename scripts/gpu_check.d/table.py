@@ -1,4 +1,5 @@
 """Results: one row a part of a check, one table at the end, all of it in the log."""
+import threading
 import time
 
 # What a row can say. Only `passed` and `measured` speak of a GPU.
@@ -42,7 +43,7 @@ class Log:
     """What is printed goes to the file, too; what programs say goes to the file alone."""
 
     def __init__(self, path):
-        self.path, self.begin = path, time.monotonic()
+        self.path, self.begin, self.lock = path, time.monotonic(), threading.Lock()
         path.parent.mkdir(parents=True, exist_ok=True)
         self.file = open(path, "w")
 
@@ -51,8 +52,15 @@ class Log:
         self.note(text)
 
     def note(self, text):
-        self.file.write(text + "\n")
-        self.file.flush()
+        with self.lock:
+            self.file.write(text + "\n")
+            self.file.flush()
+
+    def table_so_far(self, rows):
+        """The file beside the log that has the table even of a call that was killed."""
+        temporary = self.path.with_suffix(".table.tmp")
+        temporary.write_text(table(rows) + "\n")
+        temporary.replace(self.path.with_suffix(".table"))
 
     def seconds(self):
         return time.monotonic() - self.begin

@@ -1,6 +1,7 @@
 #include "base/file_times.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file_failure.h"
 #include "base/file_ops.h"
@@ -17,6 +18,13 @@ int64_t modified_time(const std::string& path) {
 bool touch_file(const std::string& path) {
   system_path(path);
   return retried([&] { return file_calls().touch(path.c_str()); }) >= 0;
+}
+
+bool is_own_file(const std::string& path) {
+  struct stat status;
+  system_path(path);
+  if (retried([&] { return file_calls().status(path.c_str(), false, status); }) < 0) return false;
+  return S_ISREG(status.st_mode) && status.st_uid == geteuid();
 }
 
 void make_private_directory(const std::string& path) {

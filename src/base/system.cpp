@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <cstdio>
+#include <string>
 #include <string_view>
 
 namespace hearth {
@@ -28,6 +29,16 @@ uint64_t status_field(std::string_view field) {
 }
 
 }  // namespace
+
+std::string first_line_of_system_file(const std::string& path) {
+  std::FILE* file = std::fopen(path.c_str(), "re");
+  if (file == nullptr) return {};
+  char line[1001] = "";
+  if (std::fgets(line, sizeof line, file) == nullptr) line[0] = '\0';
+  std::fclose(file);
+  const std::string_view text(line);
+  return std::string(text.substr(0, text.find('\n')));
+}
 
 void limit_allocator() {
   mallopt(M_ARENA_MAX, 2);

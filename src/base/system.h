@@ -1,13 +1,17 @@
-// Memory of this process, from the system.
+// What the system says of this process and this machine.
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace hearth {
 
 /// Memory of the process now, and its peak so far (VmRSS, VmHWM), in bytes.
 uint64_t resident_bytes();
 uint64_t peak_resident_bytes();
+
+/// The first line of a file of /proc or /sys, at most 1,000 bytes; empty if there is none.
+std::string first_line_of_system_file(const std::string& path);
 
 /// Makes the allocator predictable: few arenas for any number of threads; large blocks are mapped,
 /// and unmapped as soon as they are freed. Call before starting threads.

@@ -18,7 +18,8 @@ namespace hearth {
 /// Call before planning and before memory is reserved.
 /// Measures compute twice and keeps the better rates; repeats of the same shapes in a process reuse
 /// them. Uses a quarter of the process's remaining budget, and of a device's budget, at most 192
-/// MiB. Usage error if a device is too small.
+/// MiB; of a GPU's budget at most 8 GiB. Usage error if a device is too small. With
+/// HEARTH_RATES=assumed in the environment it returns round numbers and measures nothing.
 RunRates measure_run(const PlacedModel& model, const PlanRequest& request);
 
 /// RAII, for tests: while one exists, `measure_run` returns round numbers and measures nothing. A
@@ -64,7 +65,7 @@ StepBound bound_of(const PlacedModel& model, std::span<const BatchWork> batches)
 /// `step`, `bound` and `trace` are empty if nothing is known of the places that compute.
 struct PlanTimes {
   bool known = true;
-  std::string source;  // of the times: "a quick measurement", "cost tables"
+  std::string source;  // of the times: "a quick measurement", "cost tables", "assumed rates"
   StepCost step;
   StepBound bound;
   double tokens = 0;  // per step

@@ -36,6 +36,10 @@ class CudaCalls {
 
   virtual CudaCode device_count(int* count) = 0;
   virtual CudaCode device_info(int device, CudaDeviceInfo* info) = 0;
+  /// Versions of the driver, as text.
+  virtual CudaCode driver_version(std::string* text) = 0;
+  /// Starts a device. From then on the host sleeps while it waits for the device.
+  virtual CudaCode start_device(int device) = 0;
   virtual CudaCode set_device(int device) = 0;
   /// Waits for everything enqueued to the current device.
   virtual CudaCode device_synchronize() = 0;

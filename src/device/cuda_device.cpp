@@ -22,6 +22,8 @@ class CudaDevice final : public Device {
   explicit CudaDevice(const CudaStateParts& parts) : state_(std::make_shared<CudaState>(parts)) {}
 
   const std::string& name() const override { return state_->name(); }
+  const std::string& identity() const override { return state_->parts().identity; }
+  bool has_own_clock() const override { return true; }
   std::vector<MemorySpace> spaces() const override {
     const CudaStateParts& parts = state_->parts();
     std::vector<MemorySpace> spaces{{SpaceKind::device, 0, parts.budget->bytes()}};
@@ -174,11 +176,16 @@ CudaDevices make_cuda_devices(CudaCalls& calls, std::span<const CudaDeviceOption
       throw usage_error("{}: {} bytes, but {} has {}; ask for less", spelled(Setting::gpu_memory),
                         o.budget, name, info.memory_bytes);
     }
+    std::string driver;
+    require(calls, o.number, "cudaDriverGetVersion", calls.driver_version(&driver));
+    require(calls, o.number, "cudaInitDevice", calls.start_device(o.number));
     const uint64_t budget = o.budget > 0 ? o.budget : default_gpu_budget(info.memory_bytes);
     result.devices.push_back(std::make_unique<CudaDevice>(CudaStateParts{
         calls, o.number, numa_node_of_pci(info.bus_id),
         std::make_shared<Budget>(name, "raise " + spelled(Setting::gpu_memory), budget), o.pinned,
-        map, numbers}));
+        map, numbers,
+        fmt::format("{}, compute capability {}.{}, {}", info.model, info.major, info.minor,
+                    driver)}));
   }
   for (size_t i = 0; i < numbers.size(); ++i) {
     for (size_t k = i + 1; k < numbers.size(); ++k) {

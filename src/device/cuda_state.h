@@ -22,6 +22,7 @@ struct CudaStateParts {
   std::shared_ptr<Budget> pinned_budget;  // null: none
   std::shared_ptr<MemoryMap> map;         // of all devices of the run
   std::vector<int> devices;               // numbers of all devices of the run
+  std::string identity;                   // Device::identity
 };
 
 /// Thread-safe.

@@ -25,9 +25,11 @@ CudaStream::CudaStream(std::shared_ptr<CudaState> device, const StreamOptions& o
   device_->call("cudaDeviceGetStreamPriorityRange", &CudaCalls::priority_range, &lowest, &highest);
   device_->call("cudaStreamCreateWithPriority", &CudaCalls::stream_create, &handle_,
                 compute ? highest : lowest);
+  target_.emplace(handle_, *device_);
 }
 
 CudaStream::~CudaStream() {
+  target_.reset();  // the next stream may get the same handle
   device_->release(&CudaCalls::stream_synchronize, handle_);
   device_->release(&CudaCalls::stream_destroy, handle_);
 }
@@ -48,10 +50,6 @@ void* CudaStream::handle() {
 const void* CudaStream::upload(std::span<const std::byte> table) {
   HEARTH_CHECK(ring_ != nullptr, "a table for a stream of copies");
   return ring_->upload(table, handle_);
-}
-
-void CudaStream::check_launch(const char* kernel) {
-  device_->check(kernel, device_->parts().calls.get_last_error());
 }
 
 CudaStream& cuda_stream(Stream& stream) {

@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "base/stream.h"
 #include "device/device.h"
+#include "device/refused_launch.h"
 
 namespace hearth {
 
@@ -29,7 +31,8 @@ class CudaStream final : public Stream {
   Scratch& scratch() override { return scratch_; }
   size_t resident_bytes() const override;
 
-  /// The cudaStream_t. Makes its device current for the calling thread, as launches require.
+  /// The cudaStream_t. Makes its device current for the calling thread, as launches require. A
+  /// refused launch is reported by `refuse_launch`.
   void* handle();
   /// Copies `table`, at most kUploadBytes, to device memory (256-byte aligned) for the work
   /// enqueued after this call. Reads `table` before it returns. The copy stays valid until
@@ -38,9 +41,6 @@ class CudaStream final : public Stream {
   const void* upload(std::span<const std::byte> table);
   static constexpr size_t kUploadBytes = size_t{256} << 10;
 
-  /// Call after a kernel launch: raises an error, with the name `kernel`, if the launch was
-  /// refused.
-  void check_launch(const char* kernel);
   const CudaState& device() const { return *device_; }
 
  private:
@@ -49,6 +49,7 @@ class CudaStream final : public Stream {
   Scratch scratch_;
   void* handle_ = nullptr;
   std::unique_ptr<UploadRing> ring_;  // only on compute streams
+  std::optional<LaunchTarget> target_;
 };
 
 /// Downcasts the stream; a bug if it belongs to another kind of device.

@@ -63,6 +63,15 @@ class Device {
   virtual ~Device() = default;
 
   virtual const std::string& name() const = 0;
+  /// Names what the device computes with: model, compute capability, driver. Two devices of one
+  /// identity compute the same results. Empty on host and virtual devices.
+  virtual const std::string& identity() const {
+    static const std::string none;
+    return none;
+  }
+  /// Whether work runs beside the host and is timed by the device's own clock (`seconds_between`).
+  /// If not, an op has run when its call returns.
+  virtual bool has_own_clock() const { return false; }
   virtual std::vector<MemorySpace> spaces() const = 0;
   /// Whether the host can access the space `device`. It can always access the other spaces.
   virtual bool host_reaches() const = 0;

@@ -184,4 +184,20 @@ std::vector<std::string> check_libraries(Device& device, const OpSet& ops) {
   return LibraryCheck(device, ops).run();
 }
 
+LibraryVerdict check_libraries_once(Device& device, const OpSet& ops,
+                                    const RememberedChecks& checks) {
+  std::string subject;  // on its own lines: what computes, where, and by which libraries
+  for (const OpLibrary& library : ops.libraries()) {
+    subject += '\n' + library.name + ' ' + library.version;
+  }
+  if (subject.empty()) return {};
+  const bool known = !device.identity().empty();
+  subject = "libraries of the op set " + std::string(ops.name()) + "\n" + device.identity() + "\n" +
+            identity_of_program() + subject;
+  if (known && checks.has_passed(subject)) return {{}, true};
+  LibraryVerdict verdict{check_libraries(device, ops), false};
+  if (known && verdict.lines.empty()) checks.remember(subject);
+  return verdict;
+}
+
 }  // namespace hearth

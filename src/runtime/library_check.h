@@ -6,6 +6,7 @@
 
 #include "device/device.h"
 #include "ops/op_set.h"
+#include "runtime/remembered_checks.h"
 
 namespace hearth {
 
@@ -16,5 +17,15 @@ namespace hearth {
 /// library. Uses a few MB of device memory, and the time that libraries need to prepare a dozen
 /// shapes. Blocks. Do not call while ops run. Raises errors that break the device.
 std::vector<std::string> check_libraries(Device& device, const OpSet& ops);
+
+/// What `check_libraries` returns, unless `checks` remembers that these libraries of this program
+/// have passed on a device of this identity. If nothing is said against any of them, it is
+/// remembered. A device without an identity is always checked.
+struct LibraryVerdict {
+  std::vector<std::string> lines;
+  bool remembered = false;
+};
+LibraryVerdict check_libraries_once(Device& device, const OpSet& ops,
+                                    const RememberedChecks& checks);
 
 }  // namespace hearth

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "device/device.h"
+#include "ops/op_set.h"
 #include "plan/bound.h"
-#include "plan/cost_model.h"
 
 namespace hearth {
 
@@ -21,23 +21,10 @@ struct RateOptions {
 };
 
 /// Measures products of 1,024 x 512 with 256 to 1,024 rows, and optimizer sweeps over the number of
-/// parameters that the run trains, at most 4 million (64 MiB). Takes the best of several runs of
-/// each. Needs a fraction of a second.
+/// parameters that the run trains, at most 4 million (64 MiB). On a device with a clock of its own,
+/// products of up to 8,192 x 8,192 with 8,192 rows, as large as it needs to fill the device, and
+/// sweeps of up to 64 million parameters. Takes the best of several runs of each. Needs a fraction
+/// of a second.
 MachineRates measure_rates(Device& device, const RateOptions& options);
-
-/// The shapes that `measure_costs` measures.
-struct RunShapes {
-  const ModelSpec& spec;
-  DType linear_weights = DType::f32;  // type of the weights that products read
-  DType expert_weights = DType::f32;
-  bool linear_trained = true;
-  bool experts_trained = true;
-  int64_t tokens = 0;   // most tokens of a micro-batch
-  int64_t longest = 0;  // most tokens of a document
-};
-
-/// Measures every op of the step on the run's shapes. Needs about a second: a shape that would take
-/// more than a few hundredths of a second is cut, and the cut shape's rate stands for the full one.
-CostRates measure_costs(Device& device, const RateOptions& options, const RunShapes& shapes);
 
 }  // namespace hearth

@@ -24,11 +24,15 @@ class RateBench {
   View positive(int64_t rows, int64_t cols);
   View integers(const std::vector<int32_t>& values);
 
-  /// Runs f twice and returns the shorter time in seconds, measured until the device is done. The
-  /// first run warms the caches.
+  /// Runs f, which enqueues work on the stream, several times. Returns its shortest time in seconds.
+  /// The first run only warms caches if the device has a clock of its own. Then the device times the
+  /// work between two events, while it has work in front of them: neither launches nor waits of the
+  /// host count.
   double shortest(const std::function<void()>& f);
 
  private:
+  double by_host_clock(const std::function<void()>& f);
+  double by_device_clock(const std::function<void()>& f);
   std::byte* reserve(size_t bytes);
   void fill(std::byte* target, std::byte value, size_t bytes);
 

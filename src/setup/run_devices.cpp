@@ -7,6 +7,7 @@
 #include "base/error_format.h"
 #include "base/file_ops.h"
 #include "base/log.h"
+#include "base/user_cache.h"
 #include "device/cuda_code.h"
 #include "device/cuda_device.h"
 #include "device/device_list.h"
@@ -53,16 +54,23 @@ void say_how_to_ask_for_a_gpu() {
   }
 }
 
+std::string check_directory() {
+  const std::string cache = user_cache_directory();
+  return cache.empty() ? cache : cache + "/checks";
+}
+
 // A library that computes something else than our own kernels is not called.
 void check_libraries_of(const ComputePlace& place) {
-  for (const std::string& line : check_libraries(*place.device, *place.ops)) {
-    log_warning(place.budget.name + ": " + line);
-  }
+  const RememberedChecks checks(check_directory());
+  const LibraryVerdict verdict = check_libraries_once(*place.device, *place.ops, checks);
+  for (const std::string& line : verdict.lines) log_warning(place.budget.name + ": " + line);
   std::string called;
   for (const OpLibrary& library : place.ops->libraries()) {
     called += (called.empty() ? "" : ", ") + library.name + ' ' + library.version;
   }
-  if (!called.empty()) log_info(place.budget.name + ": ops call " + called);
+  if (called.empty()) return;
+  log_info(place.budget.name + ": ops call " + called +
+           (verdict.remembered ? "; an earlier start checked them" : ""));
 }
 
 ComputePlace cuda_place(CudaCalls& calls, int number, const DeviceRequest& request) {

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "cuda/cuda_fixture.h"
+#include "support/raises.h"
 
 namespace hearth::test {
 namespace {
@@ -27,6 +28,16 @@ TEST_CASE("cuda: a model trains on a GPU as on the host, experts there or not") 
     CHECK(f.cuda.unpinned_copies() == 0);
   }
   CHECK(f.root("cuda:0") != f.root("host"));  // sums in another order
+}
+
+TEST_CASE("cuda: a refused launch ends the run with the error of its device") {
+  CudaFixture f;
+  f.cuda.fail_call("launch", 701, 5);
+  const auto raised = raised_by([&] { f.run(f.short_run("refused", "cuda:0")); });
+  CHECK(raised.code == ExitCode::device);
+  INFO(raised.message);
+  CHECK(raised.says("cuda:0: launch by "));
+  CHECK(raised.says("(701)"));
 }
 
 TEST_CASE("cuda: bf16 products") {

@@ -11,9 +11,9 @@ bool runs(const char* architectures, int major, int minor) {
 }
 
 TEST_CASE("cuda code: machine code runs on its major version, PTX on all later ones") {
-  constexpr const char* kOurs = "80-real,89-real,90a-real,90-virtual";
+  constexpr const char* kOurs = "80-real,89-real,90a-real,120-real,90-virtual";
   for (const auto& [major, minor] :
-       {std::pair(8, 0), {8, 6}, {8, 7}, {8, 9}, {9, 0}, {10, 0}, {12, 1}}) {
+       {std::pair(8, 0), {8, 6}, {8, 7}, {8, 9}, {9, 0}, {10, 0}, {12, 0}, {12, 1}}) {
     INFO(major << '.' << minor);
     CHECK(runs(kOurs, major, minor));
   }

@@ -39,6 +39,25 @@ TEST_CASE("a GPU's memory is zeroed, out of the host's reach, and given back") {
   CHECK(device.reserve("nothing", SpaceKind::device, 0)->size() == 0);
 }
 
+TEST_CASE("a GPU is started once, and known by model and driver") {
+  FakeCudaOptions options;
+  options.devices = 2;
+  FakeGpus gpus(options);
+  CHECK(gpus.cuda.count("start_device") == 2);
+  CHECK(gpus.device().has_own_clock());
+  CHECK(gpus.device(0).identity() == "fake GPU, compute capability 9.0, fake driver 1");
+  CHECK(gpus.device(1).identity() == gpus.device(0).identity());
+  options.driver = "fake driver 2";
+  CHECK(FakeGpus(options).device().identity() != gpus.device().identity());
+
+  FakeCuda cuda;
+  cuda.fail_call("start_device", 801);
+  const CudaDeviceOptions gpu;
+  CHECK(raises(ExitCode::device, "cuda:0: cudaInitDevice: fake error 801 (801)", [&] {
+    make_cuda_devices(cuda, {&gpu, 1});
+  }));
+}
+
 TEST_CASE("what exceeds the budget of a GPU is refused by name") {
   FakeGpus gpus({}, 1 << 20);
   Device& device = gpus.device();

@@ -31,8 +31,9 @@ struct Work {
     device.copy(*stream, arena->data(), pinned->data(), 1000);
     device.fill(*stream, arena->data(), std::byte{1}, 1000);
     cuda_stream(*stream).upload(table);
-    test::enqueue_on_fake_stream(cuda_stream(*stream).handle(), [] {});
-    cuda_stream(*stream).check_launch("rmsnorm");
+    void* handle = cuda_stream(*stream).handle();
+    const CudaCode code = test::enqueue_on_fake_stream(handle, [] {});
+    if (code != kCudaOk) refuse_launch(handle, "rmsnorm", code);
     device.record(*event, *stream);
     device.wait(*stream, *event);
     event->synchronize();
@@ -47,7 +48,7 @@ TEST_CASE("any failing call of a GPU is a device error that stays") {
   const std::vector<std::pair<std::string, std::string>> calls{
       {"copy", "cudaMemcpyAsync"},
       {"fill", "cudaMemsetAsync"},
-      {"launch", "rmsnorm"},
+      {"launch", "launch by rmsnorm"},
       {"event_record", "cudaEventRecord"},
       {"stream_wait_event", "cudaStreamWaitEvent"},
       {"event_synchronize", "cudaEventSynchronize"},
@@ -70,6 +71,20 @@ TEST_CASE("any failing call of a GPU is a device error that stays") {
     CHECK(raises(ExitCode::device, line, [&] { work.device.create_event(); }));
     CHECK(raises(ExitCode::device, line, [&] { cuda_stream(*work.stream).handle(); }));
   }
+}
+
+TEST_CASE("a launch that is refused breaks the device of its stream alone") {
+  test::FakeCudaOptions options;
+  options.devices = 2;
+  FakeGpus gpus(options);
+  const auto first = gpus.device(0).create_stream({}), second = gpus.device(1).create_stream({});
+  void* handle = cuda_stream(*second).handle();
+  CHECK(raises(ExitCode::device, "cuda:1: launch by rope: fake error 701 (701)",
+               [&] { refuse_launch(handle, "rope", 701); }));
+  CHECK(raises(ExitCode::device, "(701)", [&] { gpus.device(1).check(); }));
+  CHECK_NOTHROW(gpus.device(0).check());
+  CHECK_NOTHROW(first->synchronize());
+  CHECK_THROWS_AS(refuse_launch(nullptr, "rope", 701), std::logic_error);
 }
 
 TEST_CASE("work that fails later ends every call after it, and nothing is leaked") {

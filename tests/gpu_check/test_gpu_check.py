@@ -6,6 +6,7 @@ usage: test_gpu_check.py PATH_OF_THE_SOURCES
 import io
 import os
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -57,7 +58,10 @@ class FakePlace:
 
 class FakeMachine:
     gpu, names, why_not, python, no_python = False, [], "no driver", None, "no Python with torch"
-    library_folders, driver_folder = [], None
+    library_folders, driver_folder, gpu_bytes = [], None, 0
+
+    def tool(self, name):
+        return None
 
 
 class Case(unittest.TestCase):
@@ -187,7 +191,7 @@ class Time(Case):
 
     def test_a_fault_of_a_part_is_a_row(self):
         c = self.make()
-        options = mock.Mock(only=["boom", "next"], skip=[])
+        options = mock.Mock(only=["boom", "next"], skip=[], budget=540)
         parts = (("boom", lambda check: 1 / 0, 5, 1), ("next", lambda check: check.add("b", PASSED), 5, 1))
         with mock.patch.object(main, "PARTS", parts):
             main.run_parts(c, options)
@@ -195,11 +199,153 @@ class Time(Case):
 
     def test_parts_without_time_are_named(self):
         c = self.make(seconds=0)
-        main.run_parts(c, mock.Mock(only=["moe"], skip=[]))
+        main.run_parts(c, mock.Mock(only=["moe"], skip=[], budget=540))
         self.assertEqual((c.rows[0].part, c.rows[0].result), ("moe", NOT_RUN))
 
     def test_reserves_fit_the_budget(self):
-        self.assertLess(sum(reserve for *_, reserve in main.PARTS), 540)
+        self.assertLess(sum(reserve for *_, reserve in main.PARTS), main.BUDGET)
+
+    def test_a_small_budget_leaves_every_part_its_share(self):
+        c = self.make(seconds=54)
+        limits = []
+        parts = tuple((str(i), lambda check: limits.append(check.left()), 500, 60) for i in range(8))
+        with mock.patch.object(main, "PARTS", parts):
+            main.run_parts(c, mock.Mock(only=[p[0] for p in parts], skip=[], budget=54))
+        self.assertEqual(len(limits), 8)
+        self.assertAlmostEqual(limits[0], 54 - 7 * 6, delta=1)
+
+    def test_a_signal_ends_what_runs_and_names_what_was_not_reached(self):
+        c = self.make(test_ops="sleep 60 & sleep 60", test_device="echo never")
+        parts = (("ops", lambda check: part_tests.catch_all(
+            check, "ops", "test_ops", [("a", []), ("b", [])]), 50, 1),
+            ("device", part_tests.device, 5, 1))
+        signal.signal(signal.SIGALRM, main.end_by)
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        begin = time.monotonic()
+        try:
+            with mock.patch.object(main, "PARTS", parts):
+                main.run_parts(c, mock.Mock(only=["ops", "device"], skip=[], budget=540))
+        finally:
+            for number in main.SIGNALS:
+                signal.signal(number, signal.SIG_DFL)
+        self.assertLess(time.monotonic() - begin, 10)
+        self.assertEqual([(row.part, row.result) for row in c.rows],
+                         [("ops", FAILED), ("ops", FAILED), ("device", NOT_RUN)])
+        self.assertIn("0 of 2 runs", c.rows[0].reason)
+        self.assertIn("not reached", c.rows[2].reason)
+        while c._running and time.monotonic() < begin + 10:
+            time.sleep(0.05)
+        self.assertEqual(c._running, set())
+
+    def test_the_table_is_there_before_the_end(self):
+        c = self.make()
+        c.add("early", PASSED, figure="1 x")
+        self.assertIn("early", (self.folder / "log.table").read_text())
+        c.failed("late", "why")
+        self.assertIn("late", (self.folder / "log.table").read_text())
+
+
+class SideBySide(Case):
+    def test_runs_share_the_machine_and_their_cases_are_added(self):
+        c = self.make(test_ops="sleep 0.5; echo 'All tests passed (12 assertions in 3 test cases)'")
+        c.jobs = 8
+        begin = time.monotonic()
+        part_tests.catch_all(c, "ops", "test_ops", [(str(i), []) for i in range(8)])
+        self.assertLess(time.monotonic() - begin, 3)
+        self.assertEqual([(row.result, row.figure, row.against) for row in c.rows],
+                         [(PASSED, "24 cases", "96 checks")])
+
+    def test_no_more_at_a_time_than_asked(self):
+        c = self.make(test_ops="""
+mkdir "$1" 2> /dev/null || { echo 'a.cpp:1: FAILED:'; exit 1; }
+sleep 0.1; rmdir "$1"; echo 'All tests passed (1 assertion in 1 test case)'""")
+        c.jobs = 1
+        part_tests.catch_all(c, "ops", "test_ops", [(str(i), [self.folder / "lock"]) for i in range(5)])
+        self.assertEqual([row.result for row in c.rows], [PASSED])
+
+    def test_a_gpu_has_room_for_so_many(self):
+        c = self.make()
+        c.jobs, c.machine = 64, FakeMachine()
+        c.machine.gpu_bytes = 12 << 30
+        self.assertEqual(c.workers(100), 6)
+        self.assertEqual(c.workers(3), 3)
+        self.assertEqual(int(c.gpu_memory(100)), int(0.8 * (12 << 30) / 6))
+        c.machine.gpu_bytes = 1 << 28
+        self.assertEqual(c.workers(100), 1)
+
+    def test_a_run_that_fails_has_a_row_of_its_own(self):
+        c = self.make(test_ops="""
+if [ "$1" = 2 ]; then echo 'b.cpp:9: FAILED:'; echo 'test cases: 3 | 2 passed | 1 failed'; exit 1; fi
+echo 'All tests passed (4 assertions in 2 test cases)'""")
+        part_tests.catch_all(c, "ops", "test_ops", [(f"case {i}", [str(i)]) for i in range(4)])
+        self.assertEqual([(row.part, row.result) for row in c.rows],
+                         [("ops: case 2", FAILED), ("ops", FAILED)])
+        self.assertIn("b.cpp:9", c.rows[0].reason)
+        self.assertIn("3 of 4 runs right", c.rows[1].reason)
+
+    def test_runs_without_time_are_counted_as_cut_off(self):
+        c = self.make(seconds=2, test_ops="sleep 60")
+        c.jobs = 2
+        part_tests.catch_all(c, "ops", "test_ops", [(str(i), []) for i in range(9)])
+        self.assertEqual([row.result for row in c.rows], [FAILED])
+        self.assertIn("cut off", c.rows[0].reason)
+        self.assertIn("0 of 9", c.rows[0].reason)
+
+    def test_a_shard_without_cases_is_fine(self):
+        c = self.make(test_ops="""
+if [ "$1" = 1 ]; then echo 'No tests ran'; exit 0; fi
+echo 'All tests passed (4 assertions in 2 test cases)'""")
+        part_tests.catch_all(c, "ops", "test_ops", [(str(i), [str(i)]) for i in range(3)])
+        self.assertEqual([(row.result, row.figure) for row in c.rows], [(PASSED, "4 cases")])
+
+    def test_every_case_of_parity_is_one_run(self):
+        c = self.make()
+        c.place.data = lambda name: ROOT / "tests/golden" / name
+        jobs = part_tests.parity_jobs(c)
+        cases = [path for folder in ("parity", "lora")
+                 for path in (ROOT / "tests/golden" / folder).iterdir() if path.is_dir()]
+        self.assertEqual(len(jobs), len(cases))
+        self.assertEqual(len({label for label, _ in jobs}), len(cases))
+        words = dict(jobs)
+        self.assertIn("bf16", words["parity bf16_compute_12"][0])
+        self.assertEqual(words["lora olmoe-fused"][1:], ["-c", "olmoe-fused"])
+        text = (ROOT / "tests/parity/test_recorded.cpp").read_text()
+        text += (ROOT / "tests/parity/test_recorded_lora.cpp").read_text()
+        for test, *_ in words.values():
+            self.assertIn(f'TEST_CASE("{test}")', text)
+
+
+class Start(Case):
+    CASE = '{"train": {"seq_len": 8}}'
+
+    def rows(self, said, second=None):
+        second = said if second is None else second
+        c = self.make(hearth=f"""
+[ "$HEARTH_RATES" = assumed ] || exit 9
+if [ -e began ]; then echo '{second}'; else touch began; echo '{said}'; fi""")
+        case = self.folder / "bin/parity/base"
+        case.mkdir(parents=True)
+        (case / "case.json").write_text(self.CASE)
+        part_tests.start(c)
+        return c.rows
+
+    def test_libraries_are_checked_once(self):
+        rows = self.rows("cuda:0: ops call cuBLASLt 13", "cuda:0: ops call cuBLASLt 13; an earlier start"
+                         " checked them")
+        self.assertEqual([(row.part, row.result) for row in rows],
+                         [("first start", PASSED), ("library check", PASSED)])
+
+    def test_a_check_that_is_not_remembered_fails(self):
+        self.assertEqual(self.rows("cuda:0: ops call cuBLASLt 13")[1].result, FAILED)
+
+    def test_a_library_that_is_wrong_fails(self):
+        rows = self.rows("cuda:0: cuDNN is not used: results of attention in bf16 differ\n"
+                         "cuda:0: ops call cuBLASLt 13")
+        self.assertEqual(rows[1].result, FAILED)
+        self.assertIn("cuDNN is not used: results", rows[1].reason)
+
+    def test_without_libraries_nothing_is_claimed(self):
+        self.assertEqual(self.rows("nothing")[1].result, NOT_RUN)
 
 
 class Resume(Case):

@@ -25,6 +25,11 @@ std::string run_case(const RecordedCase& c, std::vector<std::string> words,
                      const std::vector<std::string>& options) {
   words.insert(words.end(), {"--threads", "1"});
   if (!c.devices.empty()) words.insert(words.end(), {"--devices", c.devices});
+  // Where many of these runs share a GPU.
+  const char* memory = std::getenv("HEARTH_TEST_GPU_MEMORY");
+  if (memory != nullptr && c.devices.starts_with("cuda")) {
+    words.insert(words.end(), {"--gpu-memory", memory});
+  }
   for (const std::string& word : c.flags(options)) words.push_back(word);
   return run(words);
 }

@@ -153,18 +153,20 @@ void check_runs_in_bf16(const std::vector<RecordedCase>& cases) {
   int compared = 0;
   for (const RecordedCase& c : cases) {
     if (!c.computes_bf16()) continue;
-    const TemporaryDirectory directory;
-    const std::string out = directory / "run";
-    train_case(c, out);
-    check_beside_torch(c, "loss", step_error(c, out, "loss"));
-    check_beside_torch(c, "grad_norm", step_error(c, out, "grad_norm"));
-    Elements actual, expected;  // of all tensors together
-    for (const Update& update : read_updates(c, out)) {
-      actual.insert(actual.end(), update.actual.begin(), update.actual.end());
-      expected.insert(expected.end(), update.expected.begin(), update.expected.end());
-    }
-    check_beside_torch(c, "update", relative_error(actual, expected));
     ++compared;
+    DYNAMIC_SECTION(c.name) {
+      const TemporaryDirectory directory;
+      const std::string out = directory / "run";
+      train_case(c, out);
+      check_beside_torch(c, "loss", step_error(c, out, "loss"));
+      check_beside_torch(c, "grad_norm", step_error(c, out, "grad_norm"));
+      Elements actual, expected;  // of all tensors together
+      for (const Update& update : read_updates(c, out)) {
+        actual.insert(actual.end(), update.actual.begin(), update.actual.end());
+        expected.insert(expected.end(), update.expected.begin(), update.expected.end());
+      }
+      check_beside_torch(c, "update", relative_error(actual, expected));
+    }
   }
   CHECK(compared > 0);
 }

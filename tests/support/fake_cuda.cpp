@@ -94,6 +94,19 @@ CudaCode FakeCuda::device_info(int device, CudaDeviceInfo* info) {
   return kCudaOk;
 }
 
+CudaCode FakeCuda::driver_version(std::string* text) {
+  const std::lock_guard lock(impl_->mutex);
+  if (const CudaCode code = impl_->begin("driver_version")) return code;
+  *text = impl_->options.driver;
+  return kCudaOk;
+}
+
+CudaCode FakeCuda::start_device(int device) {
+  const std::lock_guard lock(impl_->mutex);
+  if (const CudaCode code = impl_->begin("start_device")) return code;
+  return impl_->done(device >= 0 && device < impl_->options.devices ? kCudaOk : kInvalidDevice);
+}
+
 CudaCode FakeCuda::set_device(int device) {
   const std::lock_guard lock(impl_->mutex);
   if (const CudaCode code = impl_->begin("set_device")) return code;

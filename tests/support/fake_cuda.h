@@ -20,8 +20,9 @@
 namespace hearth::test {
 
 /// For emulated kernels: queues `work` on a stream of any FakeCuda. While it runs, any thread can
-/// access the memory of the stream's device and its peers.
-void enqueue_on_fake_stream(void* stream, std::function<void()> work);
+/// access the memory of the stream's device and its peers. Returns the code of a refused launch, else
+/// 0.
+CudaCode enqueue_on_fake_stream(void* stream, std::function<void()> work);
 
 struct FakeCudaOptions {
   int devices = 1;
@@ -29,6 +30,8 @@ struct FakeCudaOptions {
   uint64_t seed = 0;                      // random order of streams; 0: run only what is waited for
   bool peer_access = true;                // whether the hardware supports it
   int major = 9, minor = 0;               // compute capability
+  std::string driver = "fake driver 1";
+  double seconds_per_work = 1e-3;  // by the device's clock
 };
 
 class FakeCuda final : public CudaCalls {
@@ -59,6 +62,8 @@ class FakeCuda final : public CudaCalls {
   CudaCode get_last_error() override;
   CudaCode device_count(int* count) override;
   CudaCode device_info(int device, CudaDeviceInfo* info) override;
+  CudaCode driver_version(std::string* text) override;
+  CudaCode start_device(int device) override;
   CudaCode set_device(int device) override;
   CudaCode device_synchronize() override;
   CudaCode can_access_peer(int* can, int device, int peer) override;
@@ -84,7 +89,7 @@ class FakeCuda final : public CudaCalls {
   CudaCode fill(void* target, int value, size_t bytes, void* stream) override;
 
  private:
-  friend void enqueue_on_fake_stream(void* stream, std::function<void()> work);
+  friend CudaCode enqueue_on_fake_stream(void* stream, std::function<void()> work);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -20,6 +20,7 @@ struct FakeCuda::Impl {
   explicit Impl(const FakeCudaOptions& o) : options(o) {
     queues.seed = o.seed;
     queues.random.seed(o.seed);
+    queues.seconds_per_work = o.seconds_per_work;
     queues.run_work = [this](FakeStream& stream, FakeItem& item) { run(stream, item); };
   }
 

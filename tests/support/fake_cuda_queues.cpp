@@ -12,7 +12,7 @@ bool FakeQueues::step(FakeStream& stream) {
   FakeItem item = std::move(first);
   stream.items.pop_front();  // before it runs: what throws has ended
   if (item.work) {
-    clock += 1e-3;
+    clock += seconds_per_work;
     run_work(stream, item);
   }
   if (item.record) {

@@ -45,6 +45,7 @@ struct FakeQueues {
   std::vector<std::unique_ptr<FakeStream>> streams;
   int64_t next_number = 1;
   double clock = 0;
+  double seconds_per_work = 1e-3;
 
   /// Runs only what is needed until the record is reached, or until the stream is empty (`until`
   /// null).

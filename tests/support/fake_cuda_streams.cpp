@@ -3,16 +3,16 @@
 
 namespace hearth::test {
 
-void enqueue_on_fake_stream(void* stream, std::function<void()> work) {
+CudaCode enqueue_on_fake_stream(void* stream, std::function<void()> work) {
   auto& impl = *static_cast<FakeCuda::Impl*>(static_cast<FakeStream*>(stream)->runtime);
   const std::lock_guard lock(impl.mutex);
-  if (impl.begin("launch") != kCudaOk) return;
+  if (const CudaCode code = impl.begin("launch")) return code;
   FakeStream* own = impl.stream_of(stream);
   if (own == nullptr || own->device != impl.device()) {
-    impl.last_error = kInvalidHandle;
-    return;
+    return impl.done(kInvalidHandle);
   }
   impl.queue(*own, std::move(work));
+  return kCudaOk;
 }
 
 CudaCode FakeCuda::priority_range(int* lowest, int* highest) {

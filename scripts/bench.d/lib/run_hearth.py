@@ -63,14 +63,17 @@ def train(program, checkpoint, rows, out, steps, *words, environment=None, limit
         process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL,
                                    stderr=errors, env=environment)
         lines, peak, first = [], 0, None
-        while len(lines) < steps and process.poll() is None and time.perf_counter() < begin + limit:
-            time.sleep(0.01)
-            peak = peak_bytes(process.pid) or peak
-            lines = metrics.read_text().splitlines() if metrics.exists() else []
-            if lines and first is None:
-                first = time.perf_counter() - begin
-        process.kill()
-        process.wait()
+        try:
+            while (len(lines) < steps and process.poll() is None
+                   and time.perf_counter() < begin + limit):
+                time.sleep(0.01)
+                peak = peak_bytes(process.pid) or peak
+                lines = metrics.read_text().splitlines() if metrics.exists() else []
+                if lines and first is None:
+                    first = time.perf_counter() - begin
+        finally:  # also where the caller is interrupted
+            process.kill()
+            process.wait()
         if len(lines) < steps:
             if time.perf_counter() >= begin + limit:
                 raise Failed(f"cut off: {len(lines)} of {steps} steps in {limit:.0f} s")

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <thread>
 
 #include "base/error.h"
 #include "base/file_times.h"
 #include "base/log.h"
+#include "base/user_cache.h"
 
 namespace hearth {
 namespace {
@@ -19,11 +19,6 @@ constexpr const char* kEnding = ".rows";
 constexpr const char* kTemporary = ".tmp-";
 constexpr const char* kNameless = ".tmp-nameless-";
 constexpr auto kPoll = std::chrono::milliseconds(200);
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr && value[0] == '/' ? value : "";
-}
 
 bool is_entry(const std::string& name) {
   return name.ends_with(kEnding) && Digest::from_hex(name.substr(0, name.size() - 5));
@@ -38,9 +33,8 @@ void give_new_file(TokenStore& store, const std::string& path) {
 }  // namespace
 
 std::string row_cache_directory() {
-  const std::string cache = variable("XDG_CACHE_HOME"), home = variable("HOME");
-  if (!cache.empty()) return cache + "/hearth/rows";
-  return home.empty() ? "" : home + "/.cache/hearth/rows";
+  const std::string cache = user_cache_directory();
+  return cache.empty() ? "" : cache + "/rows";
 }
 
 RowCache::RowCache(std::string directory, uint64_t most_bytes)

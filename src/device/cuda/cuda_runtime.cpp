@@ -2,6 +2,7 @@
 // program runs on machines without one.
 #include <cuda_runtime_api.h>
 
+#include "base/system.h"
 #include "device/cuda_runtime.h"
 
 namespace hearth {
@@ -12,6 +13,16 @@ static_assert(kCudaOk == cudaSuccess && kCudaOutOfMemory == cudaErrorMemoryAlloc
 
 cudaStream_t stream_of(void* handle) { return static_cast<cudaStream_t>(handle); }
 cudaEvent_t event_of(void* handle) { return static_cast<cudaEvent_t>(handle); }
+
+std::string version_text(int version) {  // 13000 is 13.0
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+/// What a driver calls itself, after a comma: one CUDA version has many releases of the driver.
+std::string driver_release() {
+  const std::string line = first_line_of_system_file("/proc/driver/nvidia/version");
+  return line.empty() ? line : ", " + line;
+}
 
 class RuntimeCalls final : public CudaCalls {
  public:
@@ -34,6 +45,16 @@ class RuntimeCalls final : public CudaCalls {
              properties.sharedMemPerBlockOptin,
              properties.totalGlobalMem};
     return kCudaOk;
+  }
+  CudaCode driver_version(std::string* text) override {
+    int version = 0;
+    if (const CudaCode code = cudaDriverGetVersion(&version)) return code;
+    *text = "driver for CUDA " + version_text(version) + driver_release();
+    return kCudaOk;
+  }
+  // A wait that spins would take a core from the experts on the host.
+  CudaCode start_device(int device) override {
+    return cudaInitDevice(device, cudaDeviceScheduleBlockingSync, cudaInitDeviceFlagsAreValid);
   }
   CudaCode set_device(int device) override { return cudaSetDevice(device); }
   CudaCode device_synchronize() override { return cudaDeviceSynchronize(); }
@@ -97,10 +118,6 @@ class RuntimeCalls final : public CudaCalls {
     return cudaMemsetAsync(target, value, bytes, stream_of(stream));
   }
 };
-
-std::string version_text(int version) {  // 13000 is 13.0
-  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
-}
 
 std::string reason_of(cudaError_t code) {
   int driver = 0, runtime = 0;

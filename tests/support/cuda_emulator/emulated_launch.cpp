@@ -1,4 +1,5 @@
 #include "cuda_emulator/engine.h"
+#include "device/refused_launch.h"
 #include "support/fake_cuda.h"
 
 namespace hearth::cuda_emulator {
@@ -7,8 +8,9 @@ void enqueue_grid(void* stream, const GridShape& shape, std::function<void()> ke
   if (stream == nullptr) {
     run_grid(shape, kernel);
   } else {
-    test::enqueue_on_fake_stream(stream,
-                                 [shape, kernel = std::move(kernel)] { run_grid(shape, kernel); });
+    const CudaCode code = test::enqueue_on_fake_stream(
+        stream, [shape, kernel = std::move(kernel)] { run_grid(shape, kernel); });
+    if (code != kCudaOk) refuse_launch(stream, shape.function, code);
   }
 }
 

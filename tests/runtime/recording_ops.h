@@ -37,15 +37,15 @@ class RecordingOps final : public OpSet {
                      [](Stream& s, ConstView, const LinearView&, View, bool) { work(s); });
     linear_wgrad.add("recording", [](Stream& s, ConstView, ConstView, const LinearView&,
                                      const LinearGradient&) { work(s); });
-    experts_forward.add("recording", [](Stream& s, ConstView x, ConstView,
+    experts_forward.add("recording", [](Stream& s, ConstView x, const ExpertRows&,
                                         std::span<const ExpertView> experts, View, View, View) {
       keep(seen_sizes().expert_rows, x.rows);
       keep(seen_sizes().experts, std::ssize(experts));
       work(s);
     });
-    experts_backward.add("recording", [](Stream& s, ConstView, ConstView, ConstView, ConstView,
-                                         std::span<const ExpertView>, View, View, View, View,
-                                         std::span<const ExpertGradient>) { work(s); });
+    experts_backward.add("recording", [](Stream& s, ConstView, ConstView, ConstView,
+                                         const ExpertRows&, std::span<const ExpertView>, View, View,
+                                         View, View, std::span<const ExpertGradient>) { work(s); });
     attention_forward.add("recording",
                           [](Stream& s, const AttentionShape& shape, const SequenceOffsets& at,
                              ConstView q, ConstView, ConstView, View, View) {

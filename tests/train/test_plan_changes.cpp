@@ -92,9 +92,8 @@ TEST_CASE("plan: a change is named whenever all of them together fit") {
   ParameterTable attention = s.model.table;
   for (Tensor& t : attention.tensors()) t.trainable = glob_matches("*.self_attn.*", t.name);
   const PlanSubject given = s.with(0);
-  const PlanSubject least{given.spec,      given.settings,    attention, given.places,
-                          given.placement, given.types_basis, 0,         given.workers,
-                          given.process};
+  PlanSubject least = given.with_table(attention);
+  least.opening_bytes = 0;
   PlanRequest smallest = s.request;
   smallest.micro_batches = 16;
   smallest.tokens = smallest.longest = 1;

@@ -103,7 +103,7 @@ struct DeviceDirection {
   std::unique_ptr<Stream> stream;
 };
 
-size_t piece_of(const DeviceLinks& links, double nominal, uint64_t share) {
+size_t piece_of(const MeasuredDevice& links, double nominal, uint64_t share) {
   uint64_t bytes = std::min(kMostPiece, share);
   for (const MemorySpace& space : links.device->spaces()) {
     if (space.kind == SpaceKind::device) bytes = std::min(bytes, space.budget / 4);
@@ -177,13 +177,13 @@ std::vector<HostMemory> memories_of(const Topology& topology) {
 
 }  // namespace
 
-std::vector<LinkMeasurement> measure_device_links(std::span<const DeviceLinks> devices,
+std::vector<LinkMeasurement> measure_device_links(std::span<const MeasuredDevice> devices,
                                                   const MeasurementBounds& bounds) {
   std::vector<LinkMeasurement> links;
   if (devices.empty()) return links;
   std::vector<Traffic> traffic;
   std::vector<size_t> all;
-  for (const DeviceLinks& of : devices) {
+  for (const MeasuredDevice& of : devices) {
     for (const bool in : {true, false}) {
       const double nominal = in ? of.nominal_in : of.nominal_out;
       const size_t bytes = piece_of(of, nominal, bounds.bytes / (2 * devices.size()));

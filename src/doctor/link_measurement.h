@@ -19,7 +19,7 @@ struct LinkMeasurement {
 };
 
 /// A device whose links are measured. Rates that are 0 are unknown.
-struct DeviceLinks {
+struct MeasuredDevice {
   Device* device = nullptr;
   double nominal_in = 0, nominal_out = 0;
 };
@@ -32,7 +32,7 @@ struct MeasurementBounds {
 };
 
 /// Both links of each device, "host->NAME" and "NAME->host".
-std::vector<LinkMeasurement> measure_device_links(std::span<const DeviceLinks> devices,
+std::vector<LinkMeasurement> measure_device_links(std::span<const MeasuredDevice> devices,
                                                   const MeasurementBounds& bounds);
 
 /// Copies within the memory of each NUMA node by its own cores ("host->host"; with several nodes

@@ -78,7 +78,7 @@ TEST_CASE("links of devices reach their speed, and share their root complex") {
   const auto first = make_virtual_device(options);
   options.name = "virtual:1";
   const auto second = make_virtual_device(options);
-  const std::vector<DeviceLinks> devices{{first.get(), 4e6, 2e6}, {second.get(), 4e6, 2e6}};
+  const std::vector<MeasuredDevice> devices{{first.get(), 4e6, 2e6}, {second.get(), 4e6, 2e6}};
   const std::vector<LinkMeasurement> links = measure_device_links(devices, {2, 8 << 20});
   REQUIRE(links.size() == 4);
   CHECK(links[0].link == "host->virtual:0");
@@ -101,7 +101,7 @@ TEST_CASE("a small or slow device is measured, too") {
   options.memory = 4096;
   options.h2d = 2000;  // bytes per second
   const auto device = make_virtual_device(options);
-  const std::vector<DeviceLinks> devices{{device.get(), 2000, 0}};
+  const std::vector<MeasuredDevice> devices{{device.get(), 2000, 0}};
   const Stopwatch watch;
   const auto links = measure_device_links(devices, {1, 1 << 20});
   CHECK(watch.seconds() < 10);

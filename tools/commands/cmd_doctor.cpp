@@ -26,7 +26,7 @@ constexpr double kDeviceSeconds = 8, kMemorySeconds = 4;
 /// Devices with what is known of their links.
 struct Measured {
   std::vector<std::unique_ptr<Device>> devices;
-  std::vector<DeviceLinks> links;
+  std::vector<MeasuredDevice> links;
 
   void add(std::unique_ptr<Device> device, double nominal_in, double nominal_out) {
     links.push_back({device.get(), nominal_in, nominal_out});

@@ -51,10 +51,12 @@ struct TinyBatch {
   }
 };
 
-/// The devices besides the host, and a function that places blocks.
+/// The places besides the host, and a function that places blocks.
 struct TinyPlaces {
-  std::vector<std::shared_ptr<Device>> devices;
+  std::vector<std::shared_ptr<Device>> devices;  // further nodes of the host first
   std::function<void(ParameterTable&)> place_blocks;
+  int32_t hosts = 1;       // as in PlanInput
+  int32_t host_lanes = 1;  // as in PlanInput
 };
 
 class TinyModel {
@@ -69,7 +71,10 @@ class TinyModel {
   /// `adapters`: targets that get adapters; their base weights are trained as well.
   TinyModel(const std::string& config, const OpSet& op_set, DType type, uint64_t seed = 1,
             const std::vector<std::string>& adapters = {}, const TinyPlaces& places = {})
-      : ops(op_set), devices_{make_host_device(uint64_t{1} << 40)} {
+      : ops(op_set),
+        devices_{make_host_device(uint64_t{1} << 40)},
+        hosts_(places.hosts),
+        host_lanes_(places.host_lanes) {
     devices_.insert(devices_.end(), places.devices.begin(), places.devices.end());
     const Json json = parse_json(config, "config.json");
     const Family& family = family_of(json, "config.json");
@@ -118,8 +123,9 @@ class TinyModel {
   }
 
   PlanInput input(int64_t tokens, int64_t longest, int64_t micro_batches = 1) const {
-    return {spec,   settings, table,        std::vector<const OpSet*>(devices_.size(), &ops),
-            tokens, longest,  micro_batches};
+    return {spec,       settings, table,         std::vector<const OpSet*>(devices_.size(), &ops),
+            tokens,     longest,  micro_batches, hosts_,
+            host_lanes_};
   }
 
   /// Makes an executor with its own memory.
@@ -190,6 +196,7 @@ class TinyModel {
 
   CopyPolicy policy_;
   std::vector<std::shared_ptr<Device>> devices_;  // by place
+  int32_t hosts_, host_lanes_;
   std::vector<std::unique_ptr<Arena>> memory_;
   std::vector<std::unique_ptr<Workspace>> workspaces_;
 };

@@ -24,6 +24,56 @@ inline void place_at_random(ParameterTable& table, Place places, uint64_t seed) 
   }
 }
 
+/// A run's places, and where the blocks of a model are.
+struct PartsCase {
+  int32_t hosts = 1;
+  int32_t devices = 2;
+  uint64_t seed = 1;
+  int32_t places() const { return hosts + devices; }
+};
+
+/// Puts the dense parts of each layer at a random place, and divides the experts of each layer among
+/// one to three random places, in contiguous runs of random lengths. A tied head is with the
+/// embedding, adapters are with their bases.
+inline void place_in_parts(ParameterTable& table, const PartsCase& of) {
+  const Random random(of.seed, RandomSite::shuffle, 5);
+  const bool tied = table.tensor(table.head_weight()).slot == Slot::embedding;
+  int64_t experts = 0, layers = 0;
+  for (const Block& block : table.blocks()) {
+    experts = std::max<int64_t>(experts, block.expert + 1);
+    layers = std::max<int64_t>(layers, block.layer + 1);
+  }
+  const auto places = static_cast<uint64_t>(of.places());
+  const auto dense = [&](int64_t layer) {
+    return static_cast<Place>(random.below(static_cast<uint64_t>(layer + 1), places));
+  };
+  const auto expert = [&](int64_t layer, int64_t number) {
+    const auto draw = 1000 * static_cast<uint64_t>(layer + 1);
+    const uint64_t parts = std::min<uint64_t>(1 + random.below(draw, 3), places);
+    const uint64_t first = random.below(draw + 1, places);
+    // Runs of at least one expert: part p ends behind a random one of those left to it.
+    uint64_t part = 0, end = 0;
+    while (true) {
+      const uint64_t left = static_cast<uint64_t>(experts) - end - (parts - part - 1);
+      end = part + 1 == parts ? static_cast<uint64_t>(experts)
+                              : end + 1 + random.below(draw + 2 + part, left);
+      if (static_cast<uint64_t>(number) < end) break;
+      ++part;
+    }
+    return static_cast<Place>((first + part) % places);
+  };
+  for (BlockId id = 0; id < static_cast<BlockId>(table.blocks().size()); ++id) {
+    const Block& own = table.block(id);
+    const Block& block = own.kind == BlockKind::adapter ? table.block(own.base) : own;
+    switch (block.kind) {
+      case BlockKind::expert: table.set_place(id, expert(block.layer, block.expert)); break;
+      case BlockKind::embedding: table.set_place(id, dense(tied ? layers : -1)); break;
+      case BlockKind::head: table.set_place(id, dense(layers)); break;
+      default: table.set_place(id, dense(block.layer));
+    }
+  }
+}
+
 /// Makes virtual devices, with links as fast as memory.
 inline std::vector<std::shared_ptr<Device>> virtual_devices(int count) {
   std::vector<std::shared_ptr<Device>> devices;
@@ -33,6 +83,19 @@ inline std::vector<std::shared_ptr<Device>> virtual_devices(int count) {
     devices.push_back(make_virtual_device(options));
   }
   return devices;
+}
+
+/// The places of a case; `host_lanes`: one stream of the host for each device.
+inline TinyPlaces places_of(const PartsCase& of, bool host_lanes) {
+  TinyPlaces places;
+  for (int32_t node = 1; node < of.hosts; ++node) {
+    places.devices.push_back(make_host_device(uint64_t{1} << 40, "host:" + std::to_string(node)));
+  }
+  for (auto& device : virtual_devices(of.devices)) places.devices.push_back(std::move(device));
+  places.place_blocks = [of](ParameterTable& table) { place_in_parts(table, of); };
+  places.hosts = of.hosts;
+  places.host_lanes = host_lanes ? of.devices : 1;
+  return places;
 }
 
 }  // namespace hearth::test

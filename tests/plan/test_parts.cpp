@@ -1,0 +1,227 @@
+// Experts divided among places in schedules: which parts are copied, who waits for whom, what
+// validation refuses.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <map>
+#include <set>
+
+#include "modes/pipeline.h"
+#include "support/tiny_places.h"
+
+namespace hearth::test {
+namespace {
+
+/// A model whose dense parts are at one place and whose experts are divided among others.
+struct DividedModel {
+  TinyModel model;
+  DividedModel(Place dense, std::vector<Place> experts, int devices, int32_t hosts = 1,
+               const JsonObject& config = {})
+      : model(tiny_config(config), cpu_ops(), DType::f32, 1, {},
+              places(dense, std::move(experts), devices, hosts)) {}
+
+  Schedule train(int64_t micro_batches = 1, bool recompute = false) const {
+    return pipeline_planner()
+        .train(model.input(32, 32, micro_batches), micro_batches, recompute)
+        .schedule;
+  }
+
+ private:
+  static const OpSet& cpu_ops() {
+    register_all_op_sets();
+    return find_op_set("cpu");
+  }
+  static TinyPlaces places(Place dense, std::vector<Place> experts, int devices, int32_t hosts) {
+    TinyPlaces result = places_of({hosts, devices, 1}, devices > 1);
+    result.place_blocks = [=](ParameterTable& table) {
+      place_blocks(table, Placement({{.place = dense}}, experts));
+    };
+    return result;
+  }
+};
+
+const Task& first_of(const Schedule& list, TaskKind kind, int32_t begin = -1) {
+  return *std::ranges::find_if(list.tasks, [=](const Task& t) {
+    return t.kind == kind && (begin < 0 || t.experts.begin == begin);
+  });
+}
+
+TEST_CASE("parts: each place has a task for its experts, and copies carry its part alone") {
+  // Three of five experts stay with the dense parts on device 1; two are on device 2.
+  const DividedModel divided(1, {1, 2}, 2);
+  const Schedule list = divided.train(1, true);
+  std::map<Place, std::multiset<std::string>> tasks;
+  for (const Task& task : list.tasks) {
+    if (task.kind != TaskKind::experts || task.layer != 0) continue;
+    tasks[task.place].insert(std::string(name_of(task.phase)) + " " +
+                             std::to_string(task.experts.begin) + " " +
+                             std::to_string(task.experts.end));
+  }
+  CHECK(tasks[1] == std::multiset<std::string>{"backward 0 3", "forward 0 3", "recompute 0 3"});
+  CHECK(tasks[2] == std::multiset<std::string>{"backward 3 5", "forward 3 5", "recompute 3 5"});
+  std::multiset<std::string> copies;
+  for (const Task& task : list.tasks) {
+    if (task.kind != TaskKind::copy || task.layer != 0 || task.experts.all()) continue;
+    CHECK(task.experts == ExpertRange{3, 5});
+    REQUIRE(task.uses.size() == 3);
+    CHECK(task.uses[0].part == task.experts);
+    CHECK(task.uses[1].part == task.experts);
+    CHECK(task.uses[2].port.value == Value::route_offsets);
+    const auto place = [&](size_t use) {
+      return list.buffers[static_cast<size_t>(task.uses[use].buffer)].place;
+    };
+    copies.insert(std::string(name_of(task.phase)) + " " +
+                  std::string(info_of(task.uses[0].port.value).name) + " " +
+                  std::to_string(place(0)) + " " + std::to_string(place(1)));
+  }
+  const std::multiset<std::string> expected = {
+      "forward rows 1 2",         "forward expert_out 2 1",    "recompute rows 1 2",
+      "backward row_weight 1 2",  "backward d_expert_out 1 2", "backward d_rows 2 1",
+      "backward d_row_weight 2 1"};
+  CHECK(copies == expected);
+}
+
+TEST_CASE("parts: the rows of a place cross its link once in each direction, counted in bytes") {
+  // Every choice of a token is one of five experts: rows of parts add up to all rows.
+  for (const int32_t hosts : {1, 2}) {
+    std::vector<Place> places(static_cast<size_t>(hosts + 2));
+    for (size_t i = 0; i < places.size(); ++i) places[i] = static_cast<Place>(i);
+    const Place dense = hosts;
+    DividedModel divided(dense, {static_cast<Place>(hosts + 1), 0}, 2, hosts);
+    const Schedule list = divided.train();
+    const auto executor = divided.model.executor(list);
+    const TinyBatch batch({5, 4}, divided.model.spec.vocabulary, 3);
+    const BatchShape shape = TinyModel::give(*executor, batch, 0);
+    executor->scalar(Value::tokens) = static_cast<double>(batch.tokens());
+    executor->scalar(Value::trained_tokens) = static_cast<double>(batch.trained());
+    executor->scalar(Value::lr) = 1e-3;
+    executor->scalar(Value::update_step) = 1;
+    Trace trace;
+    RunOptions options;
+    options.trace = &trace;
+    REQUIRE(executor->run({&shape, 1}, options));
+    std::map<std::string, uint64_t> bytes;
+    for (const TaskTime& time : trace) {
+      const Task& task = list.tasks[static_cast<size_t>(time.task)];
+      if (task.kind != TaskKind::copy || task.layer != 0 || task.experts.all()) continue;
+      bytes[std::string(info_of(task.uses[0].port.value).name)] += time.bytes;
+    }
+    const auto rows = static_cast<uint64_t>(batch.tokens() * divided.model.spec.experts_per_token);
+    const uint64_t wide = rows * static_cast<uint64_t>(divided.model.spec.hidden) * sizeof(float);
+    for (const char* value : {"rows", "expert_out", "d_expert_out", "d_rows"}) {
+      INFO(value);
+      CHECK(bytes[value] == wide);
+    }
+    CHECK(bytes["row_weight"] == rows * sizeof(float));
+    CHECK(bytes["d_row_weight"] == rows * sizeof(float));
+  }
+}
+
+TEST_CASE("parts: tasks that write different parts do not wait for each other") {
+  const DividedModel divided(1, {1, 2, 3}, 3);
+  const Schedule list = divided.train();
+  const auto before = dependencies(list);
+  std::vector<TaskId> copies, combines;
+  for (size_t t = 0; t < list.tasks.size(); ++t) {
+    const Task& task = list.tasks[t];
+    if (task.phase != Phase::forward || task.layer != 0) continue;
+    const auto id = static_cast<TaskId>(t);
+    const bool own = task.kind == TaskKind::experts && task.place == 1;
+    const bool back = task.kind == TaskKind::copy && !task.experts.all() &&
+                      task.uses[0].port.value == Value::expert_out;
+    if (own || back) copies.push_back(id);
+    if (task.kind == TaskKind::combine) combines.push_back(id);
+  }
+  REQUIRE(copies.size() == 3);  // writers of the parts of one buffer
+  REQUIRE(combines.size() == 1);
+  // Of two writers none is before the other, not even by way of others.
+  std::vector<std::set<TaskId>> all(list.tasks.size());
+  for (size_t t = 0; t < list.tasks.size(); ++t) {
+    for (const TaskId b : before[t]) {
+      all[t].insert(b);
+      all[t].insert(all[static_cast<size_t>(b)].begin(), all[static_cast<size_t>(b)].end());
+    }
+  }
+  for (const TaskId a : copies) {
+    for (const TaskId b : copies) CHECK_FALSE(all[static_cast<size_t>(a)].contains(b));
+    CHECK(all[static_cast<size_t>(combines[0])].contains(a));
+  }
+}
+
+TEST_CASE("parts: validation refuses gaps, overlaps, and parts without offsets") {
+  const DividedModel divided(1, {1, 2, 3}, 3);
+  const Schedule good = divided.train();
+  CHECK_NOTHROW(validate(good));
+  const auto refused = [&](const std::function<void(Schedule&)>& change) {
+    Schedule list = good;
+    change(list);
+    CHECK_THROWS_AS(validate(list), std::logic_error);
+  };
+  // The copies that bring results to the dense parts, by their first expert.
+  const auto result_copy = [](Schedule& list, int32_t begin) -> Task& {
+    return *std::ranges::find_if(list.tasks, [=](const Task& t) {
+      return t.kind == TaskKind::copy && t.uses[0].port.value == Value::expert_out &&
+             t.experts.begin == begin;
+    });
+  };
+  const auto set_part = [](Task& copy, ExpertRange part) {
+    copy.experts = copy.uses[1].part = part;
+  };
+  const Task& middle = first_of(good, TaskKind::experts, 2);  // experts 2 and 3 of 5
+  REQUIRE(middle.experts == ExpertRange{2, 4});
+  refused([&](Schedule& list) { set_part(result_copy(list, 2), {3, 4}); });  // expert 2 lacks
+  refused([&](Schedule& list) { set_part(result_copy(list, 2), {1, 4}); });  // expert 1 twice
+  refused([&](Schedule& list) { set_part(result_copy(list, 4), {4, 6}); });  // beyond the last
+  refused([&](Schedule& list) {  // the last part is not brought
+    Task& copy = result_copy(list, 4);
+    list.tasks.erase(list.tasks.begin() + (&copy - list.tasks.data()));
+  });
+  refused([&](Schedule& list) { result_copy(list, 2).uses.pop_back(); });  // no offsets
+  refused([&](Schedule& list) {  // a task that reads a part which nobody brought
+    for (Task& task : list.tasks) {
+      if (task.kind == TaskKind::experts && task.experts.begin == 2) {
+        task.uses.front().part = {1, 4};
+      }
+    }
+  });
+}
+
+TEST_CASE("parts: random stages and parts make valid lists for every pass") {
+  register_all_op_sets();
+  for (uint64_t seed = 1; seed <= 24; ++seed) {
+    const PartsCase of{.hosts = 1 + static_cast<int32_t>(seed % 2),
+                       .devices = 1 + static_cast<int32_t>(seed % 3),
+                       .seed = seed};
+    INFO("seed " << seed);
+    const TinyModel model(tiny_config({{"num_hidden_layers", 3}, {"num_experts", 7}}),
+                          find_op_set("cpu"), DType::f32, 1, {}, places_of(of, seed % 4 < 2));
+    for (const Planner* planner : planners()) {
+      for (const bool recompute : {false, true}) {
+        CHECK_NOTHROW(planner->train(model.input(32, 32, 3), 2, recompute));
+      }
+      CHECK_NOTHROW(planner->eval(model.input(32, 32)));
+      CHECK_NOTHROW(planner->decode(model.input(1, 32), 32));
+    }
+  }
+}
+
+TEST_CASE("parts: work of the host for two devices has a stream for each") {
+  register_all_op_sets();
+  TinyPlaces places = places_of({2, 2, 1}, true);
+  places.place_blocks = [](ParameterTable& table) {
+    place_blocks(table, Placement({{2, -1, 0}, {3, 1, 9}}, {0, 1}));
+  };
+  const TinyModel model(tiny_config(), find_op_set("cpu"), DType::f32, 1, {}, places);
+  const Schedule list = pipeline_planner().train(model.input(32, 32, 4), 4, false).schedule;
+  std::map<std::pair<Place, int32_t>, std::set<int32_t>> lanes;  // of experts, by place and layer
+  for (const Task& task : list.tasks) {
+    if (task.kind != TaskKind::experts) continue;
+    const StreamPlan& stream = list.streams[static_cast<size_t>(task.stream)];
+    CHECK(stream.place == task.place);
+    lanes[{task.place, task.layer}].insert(stream.lane);
+  }
+  REQUIRE(lanes.size() == 4);
+  for (const auto& [at, of] : lanes) CHECK(of == std::set<int32_t>{at.second});
+}
+
+}  // namespace
+}  // namespace hearth::test

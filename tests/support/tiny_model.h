@@ -55,6 +55,7 @@ struct TinyBatch {
 struct TinyPlaces {
   std::vector<std::shared_ptr<Device>> devices;
   std::function<void(ParameterTable&)> place_blocks;
+  std::shared_ptr<Device> host = make_host_device(uint64_t{1} << 40);
 };
 
 class TinyModel {
@@ -69,7 +70,7 @@ class TinyModel {
   /// `adapters`: targets that get adapters; their base weights are trained as well.
   TinyModel(const std::string& config, const OpSet& op_set, DType type, uint64_t seed = 1,
             const std::vector<std::string>& adapters = {}, const TinyPlaces& places = {})
-      : ops(op_set), devices_{make_host_device(uint64_t{1} << 40)} {
+      : ops(op_set), devices_{places.host} {
     devices_.insert(devices_.end(), places.devices.begin(), places.devices.end());
     const Json json = parse_json(config, "config.json");
     const Family& family = family_of(json, "config.json");

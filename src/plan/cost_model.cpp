@@ -59,18 +59,23 @@ LinkRate link_alone(const Route& route, std::span<const LinkRates> links) {
   return alone;
 }
 
+/// What a copy carries for so many tokens. Rows count as evenly spread over the experts.
+double copied_bytes(const Task& copy, double tokens, const ModelSpec& spec) {
+  return share_of_experts(copy, spec) * bytes_of(copy.uses.front().port, tokens);
+}
+
 /// A copy of what a task before it wrote. `tokens`: of its micro-batch.
-TaskCost copy_cost(const Schedule& schedule, const Task& task, double tokens,
+TaskCost copy_cost(const Schedule& schedule, const Task& task, double tokens, const ModelSpec& spec,
                    const CostRates& rates) {
   TaskCost cost;
-  const double bytes = bytes_of(task.uses.front().port, tokens);
+  const double bytes = copied_bytes(task, tokens, spec);
   if (bytes <= 0) return cost;
   const LinkRate link = link_alone(copy_route(schedule, task), rates.links);
   cost.link_s = link.latency_s;
   if (link.bytes_per_s > 0) {
     cost.link_s += bytes / link.bytes_per_s;
   } else if (rates.row_bytes_per_s > 0) {
-    cost.memory_s = row_bytes(task, tokens) / rates.row_bytes_per_s;
+    cost.memory_s = share_of_experts(task, spec) * row_bytes(task, tokens) / rates.row_bytes_per_s;
   }
   return cost;
 }
@@ -101,7 +106,7 @@ double RateCurve::at(double rows) const {
 TaskCost task_cost(const Schedule& schedule, const Task& task, const BatchWork& batch,
                    const ModelSpec& spec, const ParameterTable& table, const CostRates& rates) {
   TaskCost cost;
-  if (task.kind == TaskKind::copy) return copy_cost(schedule, task, batch.tokens, rates);
+  if (task.kind == TaskKind::copy) return copy_cost(schedule, task, batch.tokens, spec, rates);
   const auto at = static_cast<size_t>(task.place);
   if (at < rates.tables.size() && rates.tables[at].table) {
     const CostEntry* entry = cost_entry(rates.tables[at], task, spec);
@@ -172,7 +177,7 @@ std::vector<TaskDemand> task_demands(const Schedule& schedule, std::span<const B
       demands.push_back({cost.total_s(), 0});
       continue;
     }
-    const double bytes = bytes_of(task.uses.front().port, batch.tokens);
+    const double bytes = copied_bytes(task, batch.tokens, spec);
     const double latency = bytes > 0 ? copy_latency(copy_route(schedule, task), rates.links) : 0;
     demands.push_back({latency + cost.memory_s, bytes});
   }

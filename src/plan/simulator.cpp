@@ -30,7 +30,7 @@ Route copy_route(const Schedule& schedule, const Task& copy) {
   const auto place = [&](const BufferUse& use) {
     return schedule.buffers[static_cast<size_t>(use.buffer)].place;
   };
-  return {place(copy.uses.front()), place(copy.uses.back())};
+  return {place(copy.uses[0]), place(copy.uses[1])};
 }
 
 double copy_latency(const Route& route, std::span<const LinkRates> links) {

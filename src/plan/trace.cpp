@@ -27,7 +27,8 @@ std::string link_name(const Schedule& schedule, const Task& copy,
   const auto place_of = [&](const BufferUse& use) {
     return schedule.buffers[static_cast<size_t>(use.buffer)].place;
   };
-  return link_name(place_of(copy.uses.front()), place_of(copy.uses.back()), places);
+  return link_name(place_of(copy.uses[0]), place_of(copy.uses[1]),
+                   places);  // then offsets of a part
 }
 
 std::string chrome_trace(const Schedule& schedule, const Trace& trace,

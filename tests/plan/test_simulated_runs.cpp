@@ -5,6 +5,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cstdlib>
 
+#include "modes/pipeline.h"
 #include "plan/cost_model.h"
 #include "plan/simulator.h"
 #include "support/model_time.h"
@@ -25,7 +26,9 @@ class DrawnRun {
  public:
   explicit DrawnRun(uint64_t seed) : random_(seed, RandomSite::shuffle, 77) {
     places_ = static_cast<Place>(1 + below(4));
-    const auto layers = static_cast<int64_t>(1 + below(3));
+    const auto layers = static_cast<int64_t>(1 + below(4));
+    // Stages on all devices, one after the other, or everything anywhere.
+    const bool staged = places_ > 1 && layers >= places_ - 1 && below(2) == 0;
     JsonObject config = {{"num_hidden_layers", layers}};
     if (layers > 1 && below(3) == 0) config.emplace_back("mlp_only_layers", JsonArray{0});
     if (below(4) == 0) {
@@ -40,14 +43,24 @@ class DrawnRun {
     const auto fabric = std::make_shared<Fabric>();
     for (Place p = 1; p < places_; ++p) at.devices.push_back(device(p, root, fabric));
     const auto placed = below(1000);
-    at.place_blocks = [this, placed](ParameterTable& table) {
-      place_at_random(table, places_, placed);
+    const bool experts_apart = below(2) == 0;
+    at.place_blocks = [=, this](ParameterTable& table) {
+      if (!staged) return place_at_random(table, places_, placed);
+      std::vector<Stage> stages;
+      for (Place p = 1; p < places_; ++p) {
+        const auto end = static_cast<int32_t>(layers * p / (places_ - 1));
+        const int32_t first = stages.empty() ? -1 : stages.back().last + 1;
+        stages.push_back({p, first, end - (p + 1 < places_)});
+      }
+      place_blocks(table, {stages, experts_apart ? std::vector{kHostPlace} : std::vector<Place>{}});
     };
     model_ = std::make_unique<TinyModel>(tiny_config(config), cpu(), DType::f32, 1, adapters, at);
     micro_batches_ = static_cast<int32_t>(1 + below(4));
     const auto group = static_cast<int64_t>(1 + below(static_cast<uint64_t>(micro_batches_)));
-    schedule_ =
-        single_train_schedule(model_->input(kMost, kMost, micro_batches_), group, below(2) == 0);
+    PlanInput input = model_->input(kMost, kMost, micro_batches_);
+    if (staged) input.host_lanes = places_ - 1;
+    const Planner& planner = staged ? pipeline_planner() : single_planner();
+    schedule_ = planner.train(input, group, below(2) == 0).schedule;
     rates_.links.emplace_back();
     for (const auto& d : at.devices) rates_.links.push_back(*d->link_rates());
     for (Place p = 0; p < places_; ++p) rates_.tables.push_back(table());

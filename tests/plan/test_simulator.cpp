@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <map>
 
 #include "plan/cost_model.h"
 #include "plan/simulator.h"
@@ -288,6 +289,36 @@ TEST_CASE("simulator: no step is below its bound, above its sum, or slower with 
     CHECK(step.run().time_s <= last);
     CHECK(step.run().time_s >= bound());
   }
+}
+
+TEST_CASE("simulator: a copy of a part uses the link of its place, and carries its share") {
+  const TinyModel model(tiny_config(), PlacedStep::cpu(), DType::f32, 1, {},
+                        {virtual_devices(2), [](ParameterTable& table) {
+                           place_blocks(table, {{{.place = 1}}, {kHostPlace, 2}});
+                         }});
+  const Schedule schedule = single_train_schedule(model.input(32, 32, 1), 1, false);
+  CostRates rates;
+  rates.links = {{}, {{1e6, 0.5}, {1e6, 0.5}}, {{1e6, 0}, {1e6, 0}}};
+  rates.tables.assign(3, {std::make_shared<const CostTable>(), 1, Compute::f32});
+  const std::vector<BatchWork> batches = {full_batch(32, 32)};
+  const auto demands = task_demands(schedule, batches, model.spec, model.table, rates);
+  const std::vector<std::string> names = {"host", "a", "b"};
+  const double rows = 32.0 * static_cast<double>(model.spec.experts_per_token) *
+                      static_cast<double>(model.spec.hidden) * 4;
+  std::map<std::string, double> of_link;
+  for (size_t t = 0; t < schedule.tasks.size(); ++t) {
+    const Task& task = schedule.tasks[t];
+    const Value value = task.kind == TaskKind::copy ? task.uses[0].port.value : Value::ids;
+    if (value != Value::rows && value != Value::expert_out) continue;
+    CHECK_FALSE(task.experts.all());
+    const auto experts = static_cast<double>(task.experts.end - task.experts.begin);
+    CHECK(demands[t].bytes == Approx(rows * experts / static_cast<double>(model.spec.experts)));
+    of_link[link_name(schedule, task, names)] += demands[t].bytes;
+  }
+  const auto layers = static_cast<double>(model.spec.layers);
+  CHECK(of_link.size() == 4);
+  CHECK(of_link["a->host"] + of_link["a->b"] == Approx(layers * rows));
+  CHECK(of_link["host->a"] + of_link["b->a"] == Approx(layers * rows));
 }
 
 TEST_CASE("simulator: a step at one place takes the sum of its tasks, in their order") {

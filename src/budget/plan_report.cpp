@@ -152,8 +152,13 @@ std::string kinds_of_tasks(const Schedule& schedule) {
   return text;
 }
 
+/// Whether tasks run at the same time.
+bool plan_overlaps(const PlanTimes& times) {
+  return times.step.time_s < 0.995 * times.work.total_s();
+}
+
 std::string time_text(const PlacedModel& model, const PlanTimes& times) {
-  const double step = times.step.total_s(), bound = times.bound.total_s();
+  const double step = times.step.time_s, bound = times.bound.total_s();
   std::string text = "\n";
   for (const std::string& line : paced_lines(model)) text += line + "\n";
   if (times.data) {
@@ -167,9 +172,12 @@ std::string time_text(const PlacedModel& model, const PlanTimes& times) {
   text += "time of a step (" + times.basis + ", " +
           format("%.0f tokens), predicted from ", times.tokens) + times.source + ": " +
           duration(step) + ", " + format("%.4g tokens/s", times.tokens / step) + "; limited by " +
-          times.step.limit() + "\n ";
-  for (const auto& [phase, seconds] : times.step.phases) {
-    text += " " + phase + format(" %.0f %%", 100 * seconds / step);
+          times.use.limit() + "\n ";
+  for (const auto& [phase, seconds] : times.work.phases) {
+    text += " " + phase + format(" %.0f %%", 100 * seconds / times.work.total_s());
+  }
+  if (plan_overlaps(times)) {
+    text += "; " + duration(times.work.total_s()) + " of tasks, beside each other";
   }
   text += "\nbound of that step: " + duration(bound) +
           format(" (%.0f %% of the prediction): products ", 100 * bound / step) +
@@ -189,19 +197,19 @@ std::string time_text(const PlacedModel& model, const PlanTimes& times) {
 Json plan_json(const PlacedModel& model, const PlanTimes& times,
                const std::vector<PlaceLines>& memory) {
   const Plan& plan = model.plan;
-  const double step = times.step.total_s();
+  const double step = times.step.time_s;
   const auto known = [&](Json value) { return times.known ? std::move(value) : Json(nullptr); };
   Json json;
   json["fits"] = plan.fits();
   json["time_s"] = known(step);
   json["bound_s"] = known(times.bound.total_s());
-  json["limit"] = known(times.step.limit());
+  json["limit"] = times.known ? Json(times.use.limit()) : Json(nullptr);
   json["tokens_per_step"] = times.tokens;
   json["tokens_per_s"] = known(times.tokens / step);
   json["time_basis"] = times.basis;
   JsonObject phases, kinds;
-  for (const auto& [name, seconds] : times.step.phases) phases.emplace_back(name, seconds);
-  for (const auto& [name, seconds] : times.step.kinds) kinds.emplace_back(name, seconds);
+  for (const auto& [name, seconds] : times.work.phases) phases.emplace_back(name, seconds);
+  for (const auto& [name, seconds] : times.work.kinds) kinds.emplace_back(name, seconds);
   json["phases"] = std::move(phases);
   json["kinds"] = std::move(kinds);
   json["steps"] = times.steps ? Json(*times.steps) : Json(nullptr);

@@ -316,12 +316,14 @@ PlanTimes predict(const PlacedModel& model, const StepWork& work, std::optional<
   times.source = source_of_times(model);
   times.known = false;
   if (!rates) return times;
-  times.step = step_cost(schedule, work.batches, model.opened->spec, model.table, rates->costs);
-  times.known = times.step.total_s() > 0;
+  times.work = step_cost(schedule, work.batches, model.opened->spec, model.table, rates->costs);
+  times.known = times.work.total_s() > 0;
   if (!times.known) return times;
   times.bound = bound_of(model, work.batches);
-  times.trace =
-      predicted_trace(schedule, work.batches, model.opened->spec, model.table, rates->costs);
+  times.step =
+      Simulator(schedule, rates->costs.links)
+          .run(task_demands(schedule, work.batches, model.opened->spec, model.table, rates->costs));
+  times.use = use_of(schedule, times.step.trace, model.opened->devices.names());
   return times;
 }
 

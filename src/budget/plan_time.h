@@ -1,4 +1,5 @@
-// Predicts the time of a planned run from a quick measurement of the machine, and a lower bound.
+// Predicts the time of a planned run: it simulates a step with the times of cost tables, or of a quick
+// measurement of the machine. Also a lower bound.
 #pragma once
 
 #include <optional>
@@ -10,6 +11,7 @@
 #include "data/samples/run_rows.h"
 #include "data/samples/sampler.h"
 #include "plan/cost_model.h"
+#include "plan/step_use.h"
 #include "runtime/machine_rates.h"
 
 namespace hearth {
@@ -62,17 +64,18 @@ std::vector<std::string> paced_lines(const PlacedModel& model);
 /// A lower bound of a training step of this work. The model must have rates.
 StepBound bound_of(const PlacedModel& model, std::span<const BatchWork> batches);
 
-/// `step`, `bound` and `trace` are empty if nothing is known of the places that compute.
+/// `work`, `step`, `use` and `bound` are empty if nothing is known of the places that compute.
 struct PlanTimes {
   bool known = true;
   std::string source;  // of the times: "a quick measurement", "cost tables", "assumed rates"
-  StepCost step;
+  StepCost work;       // the tasks of a step, added up
+  SimulatedStep step;  // how they run beside each other
+  StepUse use;         // of resources, in that step
   StepBound bound;
   double tokens = 0;  // per step
   std::string basis;  // source of the step's work
   std::optional<int64_t> steps;
   std::optional<DataShape> data;
-  Trace trace;  // predicted trace of a step
 };
 PlanTimes predict(const PlacedModel& model, const StepWork& work, std::optional<int64_t> steps);
 

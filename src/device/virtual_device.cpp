@@ -35,7 +35,8 @@ class VirtualDevice final : public HostMemoryDevice {
 
   std::optional<LinkRates> link_rates() const override {
     LinkRates rates = links_of(options_);
-    if (options_.root == nullptr) return rates;
+    rates.root = options_.root.get();
+    if (rates.root == nullptr) return rates;
     rates.in.bytes_per_s = slower(rates.in.bytes_per_s, options_.root->in.bandwidth());
     rates.out.bytes_per_s = slower(rates.out.bytes_per_s, options_.root->out.bandwidth());
     return rates;

@@ -41,22 +41,41 @@ double row_bytes(const Task& task, double tokens) {
   return bytes;
 }
 
+/// Of the links that a copy passes while no other copy does.
+LinkRate link_alone(const Route& route, std::span<const LinkRates> links) {
+  LinkRate alone;
+  const auto pass = [&](const LinkRate& link) {
+    if (link.bytes_per_s <= 0) return;
+    if (alone.bytes_per_s <= 0 || link.bytes_per_s < alone.bytes_per_s) {
+      alone.bytes_per_s = link.bytes_per_s;
+    }
+  };
+  const auto has_link = [&](Place place) {
+    return place != kHostPlace && static_cast<size_t>(place) < links.size();
+  };
+  if (has_link(route.from)) pass(links[static_cast<size_t>(route.from)].out);
+  if (has_link(route.to)) pass(links[static_cast<size_t>(route.to)].in);
+  alone.latency_s = copy_latency(route, links);
+  return alone;
+}
+
+/// What a copy carries for so many tokens. Rows count as evenly spread over the experts.
+double copied_bytes(const Task& copy, double tokens, const ModelSpec& spec) {
+  return share_of_experts(copy, spec) * bytes_of(copy.uses.front().port, tokens);
+}
+
 /// A copy of what a task before it wrote. `tokens`: of its micro-batch.
-TaskCost copy_cost(const Schedule& schedule, const Task& task, double tokens,
+TaskCost copy_cost(const Schedule& schedule, const Task& task, double tokens, const ModelSpec& spec,
                    const CostRates& rates) {
   TaskCost cost;
-  const double bytes = bytes_of(task.uses.front().port, tokens);
+  const double bytes = copied_bytes(task, tokens, spec);
   if (bytes <= 0) return cost;
-  LinkRate link;
-  if (const auto place = static_cast<size_t>(task.place); place < rates.links.size()) {
-    const bool out = schedule.streams[static_cast<size_t>(task.stream)].use == StreamUse::copy_out;
-    link = out ? rates.links[place].out : rates.links[place].in;
-  }
+  const LinkRate link = link_alone(copy_route(schedule, task), rates.links);
   cost.link_s = link.latency_s;
   if (link.bytes_per_s > 0) {
     cost.link_s += bytes / link.bytes_per_s;
   } else if (rates.row_bytes_per_s > 0) {
-    cost.memory_s = row_bytes(task, tokens) / rates.row_bytes_per_s;
+    cost.memory_s = share_of_experts(task, spec) * row_bytes(task, tokens) / rates.row_bytes_per_s;
   }
   return cost;
 }
@@ -87,7 +106,7 @@ double RateCurve::at(double rows) const {
 TaskCost task_cost(const Schedule& schedule, const Task& task, const BatchWork& batch,
                    const ModelSpec& spec, const ParameterTable& table, const CostRates& rates) {
   TaskCost cost;
-  if (task.kind == TaskKind::copy) return copy_cost(schedule, task, batch.tokens, rates);
+  if (task.kind == TaskKind::copy) return copy_cost(schedule, task, batch.tokens, spec, rates);
   const auto at = static_cast<size_t>(task.place);
   if (at < rates.tables.size() && rates.tables[at].table) {
     const CostEntry* entry = cost_entry(rates.tables[at], task, spec);
@@ -124,18 +143,19 @@ TaskCost task_cost(const Schedule& schedule, const Task& task, const BatchWork& 
   return cost;
 }
 
-const char* StepCost::limit() const {
-  if (link_s > std::max(compute_s, memory_s)) return "link";
-  return memory_s > compute_s ? "memory bandwidth" : "compute";
+namespace {
+
+BatchWork batch_of(const Task& task, std::span<const BatchWork> batches) {
+  return task.micro_batch >= 0 ? batches[static_cast<size_t>(task.micro_batch)] : BatchWork{};
 }
+
+}  // namespace
 
 StepCost step_cost(const Schedule& schedule, std::span<const BatchWork> batches,
                    const ModelSpec& spec, const ParameterTable& table, const CostRates& rates) {
   StepCost sum;
   for (const Task& task : schedule.tasks) {
-    const BatchWork batch =
-        task.micro_batch >= 0 ? batches[static_cast<size_t>(task.micro_batch)] : BatchWork{};
-    const TaskCost cost = task_cost(schedule, task, batch, spec, table, rates);
+    const TaskCost cost = task_cost(schedule, task, batch_of(task, batches), spec, table, rates);
     sum.compute_s += cost.compute_s;
     sum.memory_s += cost.memory_s;
     sum.link_s += cost.link_s;
@@ -145,21 +165,23 @@ StepCost step_cost(const Schedule& schedule, std::span<const BatchWork> batches,
   return sum;
 }
 
-Trace predicted_trace(const Schedule& schedule, std::span<const BatchWork> batches,
-                      const ModelSpec& spec, const ParameterTable& table, const CostRates& rates) {
-  Trace trace;
-  double now = 0;
-  for (size_t t = 0; t < schedule.tasks.size(); ++t) {
-    const Task& task = schedule.tasks[t];
-    const BatchWork batch =
-        task.micro_batch >= 0 ? batches[static_cast<size_t>(task.micro_batch)] : BatchWork{};
-    const double begin = now;
-    now += task_cost(schedule, task, batch, spec, table, rates).total_s();
-    const bool is_copy = task.kind == TaskKind::copy;
-    const double bytes = is_copy ? bytes_of(task.uses.front().port, batch.tokens) : 0;
-    trace.push_back({static_cast<TaskId>(t), begin, now, static_cast<uint64_t>(bytes)});
+std::vector<TaskDemand> task_demands(const Schedule& schedule, std::span<const BatchWork> batches,
+                                     const ModelSpec& spec, const ParameterTable& table,
+                                     const CostRates& rates) {
+  std::vector<TaskDemand> demands;
+  demands.reserve(schedule.tasks.size());
+  for (const Task& task : schedule.tasks) {
+    const BatchWork batch = batch_of(task, batches);
+    const TaskCost cost = task_cost(schedule, task, batch, spec, table, rates);
+    if (task.kind != TaskKind::copy) {
+      demands.push_back({cost.total_s(), 0});
+      continue;
+    }
+    const double bytes = copied_bytes(task, batch.tokens, spec);
+    const double latency = bytes > 0 ? copy_latency(copy_route(schedule, task), rates.links) : 0;
+    demands.push_back({latency + cost.memory_s, bytes});
   }
-  return trace;
+  return demands;
 }
 
 }  // namespace hearth

@@ -1,6 +1,7 @@
-// Predicts how long a step takes: the time of each task from the cost table of its place
-// (plan/task_costs.h), or from measured rates (runtime/machine_rates.h). Pure functions of the
-// schedule, the rates and the work; no clocks.
+// Predicts how long the tasks of a step take: from the cost table of their place
+// (plan/task_costs.h), or from measured rates (runtime/machine_rates.h). The simulator
+// (plan/simulator.h) makes the time of the step from them. Pure functions of the schedule, the rates
+// and the work; no clocks.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@
 
 #include "device/link_rate.h"
 #include "plan/bound.h"
+#include "plan/simulator.h"
 #include "plan/task_costs.h"
-#include "plan/trace.h"
 
 namespace hearth {
 
@@ -38,21 +39,20 @@ struct CostRates {
   double row_bytes_per_s = 0;      // of ops on rows; bytes read plus bytes written
   double norm_params_per_s = 0;    // sum of squares
   double update_params_per_s = 0;  // optimizer sweep
-  std::vector<LinkRates> links;    // by place; empty: copies run at the speed of memory
+  std::vector<LinkRates> links;    // by place; copies over links that are not there, or without
+                                   // limits, run at the speed of memory
   std::vector<PlaceCosts> tables;  // by place; a place with a table takes its times; may be empty
 };
 
-/// Seconds of a step: by phase (forward, recompute, backward, loss, update, copy), by task kind,
-/// and by the resource that limits them.
+/// Seconds of the tasks of a step, added up: by phase (forward, recompute, backward, loss, update,
+/// copy), by task kind, and by what limits them. Tasks that run at the same time all count.
 struct StepCost {
   std::map<std::string, double> phases;
   std::map<std::string, double> kinds;
   double compute_s = 0;  // products
   double memory_s = 0;   // ops on rows, norm and update
-  double link_s = 0;     // copies between places
+  double link_s = 0;     // copies between places, each alone on its links
   double total_s() const { return compute_s + memory_s + link_s; }
-  /// The resource that takes most of the time: "compute", "memory bandwidth" or "link".
-  const char* limit() const;
 };
 
 /// Seconds of a task, by the resource that limits it.
@@ -64,8 +64,8 @@ struct TaskCost {
 };
 
 /// The cost of a task of the schedule; `batch` is the work of its micro-batch. Rows count as evenly
-/// spread over the experts. A copy costs the link's latency plus its bytes over the link's rate. A
-/// task that the table of its place does not time costs nothing; a copy at the speed of memory costs
+/// spread over the experts. A copy that has its links to itself costs their latency plus its bytes
+/// over the slower rate. A task that the table of its place does not time costs nothing; a copy at the speed of memory costs
 /// nothing if that was not measured.
 TaskCost task_cost(const Schedule& schedule, const Task& task, const BatchWork& batch,
                    const ModelSpec& spec, const ParameterTable& table, const CostRates& rates);
@@ -74,8 +74,9 @@ TaskCost task_cost(const Schedule& schedule, const Task& task, const BatchWork& 
 StepCost step_cost(const Schedule& schedule, std::span<const BatchWork> batches,
                    const ModelSpec& spec, const ParameterTable& table, const CostRates& rates);
 
-/// The predicted timeline. It shows tasks one after the other, although streams overlap.
-Trace predicted_trace(const Schedule& schedule, std::span<const BatchWork> batches,
-                      const ModelSpec& spec, const ParameterTable& table, const CostRates& rates);
+/// What each task of the schedule takes, for the simulator.
+std::vector<TaskDemand> task_demands(const Schedule& schedule, std::span<const BatchWork> batches,
+                                     const ModelSpec& spec, const ParameterTable& table,
+                                     const CostRates& rates);
 
 }  // namespace hearth

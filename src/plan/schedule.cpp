@@ -1,7 +1,6 @@
 #include "plan/schedule.h"
 
 #include <algorithm>
-#include <map>
 
 #include "plan/addresses.h"
 
@@ -144,19 +143,19 @@ class Accesses {
   void read(TaskId task, std::vector<TaskId>& after, const BufferUse* use = nullptr) {
     for (const Writer& w : writers_) {
       if (use == nullptr || use->part.all() || w.part.all() || w.part == use->part) {
-        after.push_back(w.task);
+        add(w.task, after);
       }
     }
     readers_.push_back(task);
   }
   void write(TaskId task, std::vector<TaskId>& after, const BufferUse* use = nullptr) {
     if (use == nullptr || !joins(*use)) {
-      before_ = std::move(readers_);
+      before_.swap(readers_);  // keeps the memory of both
       for (const Writer& w : writers_) before_.push_back(w.task);
       readers_.clear();
       writers_.clear();
     }
-    after.insert(after.end(), before_.begin(), before_.end());
+    for (const TaskId before : before_) add(before, after);
     writers_.push_back({task, use == nullptr ? BufferId{-1} : use->buffer,
                         use == nullptr ? ExpertRange{} : use->part});
   }
@@ -167,6 +166,10 @@ class Accesses {
     BufferId buffer;
     ExpertRange part;
   };
+  /// The pieces of a buffer mostly have the same tasks.
+  static void add(TaskId before, std::vector<TaskId>& after) {
+    if (after.empty() || after.back() != before) after.push_back(before);
+  }
   bool joins(const BufferUse& use) const {
     if (use.part.all() || writers_.empty() || !readers_.empty()) return false;
     return std::all_of(writers_.begin(), writers_.end(), [&](const Writer& w) {
@@ -177,30 +180,42 @@ class Accesses {
   std::vector<TaskId> before_, readers_;  // `before_`: what the writers follow
 };
 
-/// The arenas as pieces [key, next key), split where a buffer begins or ends.
+/// The arenas as pieces from one edge to the next. Every address where a buffer begins or ends is an
+/// edge.
 class AddressMap {
  public:
-  explicit AddressMap(const Schedule& s) : pieces_(s.arena_bytes.size()) {
+  explicit AddressMap(const Schedule& s) : arenas_(s.arena_bytes.size()) {
     for (const Buffer& b : s.buffers) {
-      std::map<size_t, Accesses>& arena = pieces_[static_cast<size_t>(b.place)];
-      arena[b.address];
-      arena[b.address + b.bytes];
+      std::vector<size_t>& edges = arenas_[static_cast<size_t>(b.place)].edges;
+      edges.push_back(b.address);
+      edges.push_back(b.address + b.bytes);
+    }
+    for (Arena& arena : arenas_) {
+      std::sort(arena.edges.begin(), arena.edges.end());
+      arena.edges.erase(std::unique(arena.edges.begin(), arena.edges.end()), arena.edges.end());
+      arena.pieces.resize(arena.edges.size());
     }
   }
   void access(const Buffer& b, const BufferUse& use, TaskId task, std::vector<TaskId>& after) {
     const bool writes = use.port.access != Access::read;
-    std::map<size_t, Accesses>& arena = pieces_[static_cast<size_t>(b.place)];
-    for (auto it = arena.find(b.address); it->first < b.address + b.bytes; ++it) {
+    Arena& arena = arenas_[static_cast<size_t>(b.place)];
+    const auto first = std::lower_bound(arena.edges.begin(), arena.edges.end(), b.address);
+    auto at = static_cast<size_t>(first - arena.edges.begin());
+    for (; arena.edges[at] < b.address + b.bytes; ++at) {
       if (writes) {
-        it->second.write(task, after, &use);
+        arena.pieces[at].write(task, after, &use);
       } else {
-        it->second.read(task, after, &use);
+        arena.pieces[at].read(task, after, &use);
       }
     }
   }
 
  private:
-  std::vector<std::map<size_t, Accesses>> pieces_;  // by place
+  struct Arena {
+    std::vector<size_t> edges;     // rising
+    std::vector<Accesses> pieces;  // each from the edge of its position
+  };
+  std::vector<Arena> arenas_;  // by place
 };
 
 }  // namespace

@@ -24,20 +24,19 @@ double least_experts_seconds(const CostEntry& entry, const BatchWork& batch,
   return least * batch.tokens * static_cast<double>(spec.experts_per_token);
 }
 
-/// The share of a layer's experts that an experts task computes.
-double share_of_experts(const Task& task, const ModelSpec& spec) {
-  if (task.experts.all()) return 1;
-  return static_cast<double>(task.experts.end - task.experts.begin) /
-         static_cast<double>(spec.experts);
-}
-
-/// Seconds that a place needs for its tasks.
-struct PlaceBound {
+/// Seconds that a stream needs for its tasks.
+struct StreamBound {
   double products_s = 0, update_s = 0;
   double total_s() const { return products_s + update_s; }
 };
 
 }  // namespace
+
+double share_of_experts(const Task& task, const ModelSpec& spec) {
+  if (task.experts.all()) return 1;
+  return static_cast<double>(task.experts.end - task.experts.begin) /
+         static_cast<double>(spec.experts);
+}
 
 CostShape cost_shape(const Task& task, const ModelSpec& spec) {
   switch (task.kind) {
@@ -138,7 +137,7 @@ StepBound step_bound_by_tables(const Schedule& schedule, std::span<const BatchWo
                                const ModelSpec& spec, const ParameterTable& table,
                                const MachineRates& rates, std::span<const PlaceCosts> places) {
   StepBound bound;
-  std::vector<PlaceBound> of_places(places.size());
+  std::vector<StreamBound> of_streams(schedule.streams.size());
   for (const Task& task : schedule.tasks) {
     if (task.phase == Phase::recompute || task.kind == TaskKind::copy) continue;
     const auto at = static_cast<size_t>(task.place);
@@ -146,11 +145,11 @@ StepBound step_bound_by_tables(const Schedule& schedule, std::span<const BatchWo
     const BatchWork batch = in_batch ? batches[static_cast<size_t>(task.micro_batch)] : BatchWork{};
     const double flops = in_batch ? flops_of(task.work, batch) : 0;
     bound.flops += flops;
-    PlaceBound& place = of_places[at];
+    StreamBound& stream = of_streams[static_cast<size_t>(task.stream)];
     if (!places[at].table) {
-      if (flops > 0) place.products_s += flops / rates.flops_per_s;
+      if (flops > 0) stream.products_s += flops / rates.flops_per_s;
       if (task.kind == TaskKind::update) {
-        place.update_s += task_parameters(task, table) / rates.update_params_per_s;
+        stream.update_s += task_parameters(task, table) / rates.update_params_per_s;
       }
       continue;
     }
@@ -160,11 +159,11 @@ StepBound step_bound_by_tables(const Schedule& schedule, std::span<const BatchWo
         task.kind == TaskKind::experts
             ? share_of_experts(task, spec) * least_experts_seconds(*entry, batch, spec)
             : predicted_seconds(*entry, task, batch, spec, table);
-    (has_parameters(task.kind) ? place.update_s : place.products_s) += seconds;
+    (has_parameters(task.kind) ? stream.update_s : stream.products_s) += seconds;
   }
-  PlaceBound most;
-  for (const PlaceBound& place : of_places) {
-    if (place.total_s() > most.total_s()) most = place;
+  StreamBound most;
+  for (const StreamBound& stream : of_streams) {
+    if (stream.total_s() > most.total_s()) most = stream;
   }
   bound.products_s = most.products_s;
   bound.update_s = most.update_s;

@@ -37,6 +37,9 @@ const CostEntry* cost_entry(const PlaceCosts& costs, const Task& task, const Mod
 std::string untimed_tasks(const PlaceCosts& costs, Place place, const Schedule& schedule,
                           const ModelSpec& spec);
 
+/// The share of a layer's experts that a task computes, or whose rows it copies.
+double share_of_experts(const Task& task, const ModelSpec& spec);
+
 /// The trained parameters that a norm or update task works on.
 double task_parameters(const Task& task, const ParameterTable& table);
 
@@ -53,8 +56,8 @@ double pairs_of(std::span<const int32_t> query_offsets, std::span<const int32_t>
 double predicted_seconds(const CostEntry& entry, const Task& task, const BatchWork& batch,
                          const ModelSpec& spec, const ParameterTable& table);
 
-/// A lower bound of a step with tables, as step_bound is one without. No place can take less than
-/// its tasks take one after the other, so the slowest place is the bound. Where a place has a table,
+/// A lower bound of a step with tables, as step_bound is one without. No stream can take less than
+/// its tasks take one after the other, so the slowest stream is the bound. Where a place has a table,
 /// a task takes the table's time, and experts run at the best rate of their entry, because any
 /// expert may get any number of rows. Where it has none, `rates` hold. Recompute does not count.
 StepBound step_bound_by_tables(const Schedule& schedule, std::span<const BatchWork> batches,

@@ -82,7 +82,7 @@ void describe(const PlannedRun& run, const TrainConfig& config, int64_t warmup, 
       "{}, {} of them warm-up; coefficient of the auxiliary loss {}; plan: {} MiB of memory{}",
       counted(*run.steps, "step"), warmup, Json(model.settings.aux_loss).dump(),
       model.plan.host().peak >> 20,
-      times.known ? fmt::format(", {:.0f} tokens/s", times.tokens / times.step.total_s()) : ""));
+      times.known ? fmt::format(", {:.0f} tokens/s", times.tokens / times.step.time_s) : ""));
   for (const std::string& line : stage_lines(model)) reporter.note(line);
   for (const std::string& line : paced_lines(model)) reporter.note(line);
   reporter.note(

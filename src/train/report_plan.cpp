@@ -13,7 +13,7 @@ PlanReport report_plan(const TrainConfig& options, Reporter& reporter, PlanDetai
   const Plan& plan = run.model.plan;
   if (!config.out.empty()) require_disk(run.model, config, run.steps);
   if (!config.trace.empty() && run.times.known) {
-    write_file_atomically(config.trace, chrome_trace(plan.train->schedule, run.times.trace,
+    write_file_atomically(config.trace, chrome_trace(plan.train->schedule, run.times.step.trace,
                                                      run.model.opened->devices.names()));
   }
   PlanReport report{plan.fits(), plan_text(run.model, run.times, detail),

@@ -82,7 +82,7 @@ RunFacts TrainingRun::examine() {
   facts.loss_before = journaled.loss_at(0);
   facts.loss_after = journaled.loss_at(progress_.step);
   facts.planned_bytes = model_.plan.host().peak;
-  facts.predicted_s = run_.times.step.total_s();
+  facts.predicted_s = run_.times.step.time_s;
   if (steps_here_ > 0) facts.measured_s = step_seconds_ / static_cast<double>(steps_here_);
   return facts;
 }

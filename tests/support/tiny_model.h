@@ -57,6 +57,7 @@ struct TinyPlaces {
   std::function<void(ParameterTable&)> place_blocks;
   int32_t hosts = 1;       // as in PlanInput
   int32_t host_lanes = 1;  // as in PlanInput
+  std::shared_ptr<Device> host = make_host_device(uint64_t{1} << 40);
 };
 
 class TinyModel {
@@ -72,7 +73,7 @@ class TinyModel {
   TinyModel(const std::string& config, const OpSet& op_set, DType type, uint64_t seed = 1,
             const std::vector<std::string>& adapters = {}, const TinyPlaces& places = {})
       : ops(op_set),
-        devices_{make_host_device(uint64_t{1} << 40)},
+        devices_{places.host},
         hosts_(places.hosts),
         host_lanes_(places.host_lanes) {
     devices_.insert(devices_.end(), places.devices.begin(), places.devices.end());

@@ -98,9 +98,8 @@ std::vector<JsonObject> placement_events(const PlacedModel& model, int64_t step)
 const char* bits_of(const PlacedModel& model) {
   const OpSet* host = model.opened->place(kHostPlace).ops;
   const std::vector<Place> all = model.placement.places();
-  const bool same = std::all_of(all.begin(), all.end(), [&](Place at) {
-    return model.opened->place(at).ops == host;
-  });
+  const bool same = std::all_of(all.begin(), all.end(),
+                                [&](Place at) { return model.opened->place(at).ops == host; });
   return same ? "same" : "bounded";
 }
 

@@ -72,10 +72,7 @@ class TinyModel {
   /// `adapters`: targets that get adapters; their base weights are trained as well.
   TinyModel(const std::string& config, const OpSet& op_set, DType type, uint64_t seed = 1,
             const std::vector<std::string>& adapters = {}, const TinyPlaces& places = {})
-      : ops(op_set),
-        devices_{places.host},
-        hosts_(places.hosts),
-        host_lanes_(places.host_lanes) {
+      : ops(op_set), devices_{places.host}, hosts_(places.hosts), host_lanes_(places.host_lanes) {
     devices_.insert(devices_.end(), places.devices.begin(), places.devices.end());
     const Json json = parse_json(config, "config.json");
     const Family& family = family_of(json, "config.json");

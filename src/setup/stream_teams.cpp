@@ -45,6 +45,7 @@ size_t home_node(const RunDevices& run, std::span<const HostNode> nodes, size_t 
 StreamTeams share_workers(const std::vector<TeamRequest>& streams, const std::vector<int>& cpus,
                           int workers) {
   StreamTeams result;
+  workers = std::max(1, workers);
   const auto count = static_cast<int>(streams.size());
   if (count > 1 && workers < count) {
     result.teams.assign(streams.size(), StreamTeam{workers, cpus});

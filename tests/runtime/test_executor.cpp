@@ -68,19 +68,10 @@ class DividedExperts final : public Body {
   }
   Work work(const TaskShape& s) const override { return whole_.work(s); }
   void run(const BodyContext& c) const override {
-    const BlockId first = c.table.find_block(BlockKind::expert, c.layer, 0);
-    const auto count = static_cast<BlockId>(c.spec.experts);
-    for (const auto& [begin, end] : {std::pair<BlockId, BlockId>{1, count}, {0, 0}, {0, 1}}) {
-      std::vector<BlockUse> uses;
-      for (BlockUse use : c.blocks) {
-        if (c.table.block(use.begin).kind == BlockKind::expert) {
-          use.begin = first + begin;
-          use.end = first + end;
-        }
-        uses.push_back(use);
-      }
+    const auto count = static_cast<int32_t>(c.spec.experts);
+    for (const ExpertRange& experts : {ExpertRange{1, count}, ExpertRange{0, 1}}) {
       BodyContext part = c;
-      part.blocks = uses;
+      part.experts = experts;
       whole_.run(part);
       ++runs;
     }

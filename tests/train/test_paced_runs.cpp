@@ -219,7 +219,7 @@ TEST_CASE("paced runs: the memory of a device is raised in its item, whatever pa
   CHECK(raised("virtual:mem=2M/" + path) == "--devices virtual:mem=13Mi/" + path);
   CHECK(raised("host:" + path + ",virtual") == "--devices host:" + path + ",virtual:mem=13Mi");
   CHECK(raised("host:" + path + ",1xvirtual:mem=1M/h2d=1G") ==
-        "--devices host:" + path + ",1xvirtual:mem=13Mi/h2d=1G");
+        "--devices host:" + path + ",virtual:mem=13Mi/h2d=1G");
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ class Steps {
   bool recompute = false;
   std::vector<std::string> adapters;
   TinyPlaces places;
+  const Planner* planner = &single_planner();
   std::vector<PlaceCosts> costs;  // by place
   LinkClock* clock = &steady_link_clock();
   std::vector<PacedTasks> paced;  // of the last step, by place
@@ -45,8 +46,7 @@ class Steps {
 
   Outcome run() {
     TinyModel model(tiny_config(config_), cpu(), DType::f32, 1, adapters, places);
-    Schedule list =
-        single_train_schedule(model.input(kTokens, kTokens, kMicroBatches), group, recompute);
+    Schedule list = schedule_of(model);
     if (change_list) change_list(list);
     model.costs = costs;
     model.clock = clock;
@@ -84,10 +84,15 @@ class Steps {
 
   Schedule list() const {
     TinyModel model(tiny_config(config_), cpu(), DType::f32, 1, adapters, places);
-    return single_train_schedule(model.input(kTokens, kTokens, kMicroBatches), group, recompute);
+    return schedule_of(model);
   }
 
  private:
+  Schedule schedule_of(const TinyModel& model) const {
+    const PlanInput input = model.input(kTokens, kTokens, kMicroBatches);
+    return planner->train(input, group, recompute).schedule;
+  }
+
   JsonObject config_;
 };
 

@@ -1,0 +1,183 @@
+// Steps whose experts are divided among places, in random stages: the bits of one place in any legal
+// order, and faults of copies and dependencies that change them.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <set>
+
+#include "modes/pipeline.h"
+#include "steps.h"
+#include "support/tiny_places.h"
+
+namespace hearth::test {
+namespace {
+
+struct ModelCase {
+  JsonObject config;
+  std::vector<std::string> adapters;
+};
+
+/// Every kind of block: a dense layer, a tied head, a shared expert; with and without adapters.
+std::vector<ModelCase> models() {
+  return {{{{"num_hidden_layers", 3}, {"mlp_only_layers", JsonArray{1}}}, {}},
+          {{{"tie_word_embeddings", true}, {"num_experts", 7}}, {"attention", "experts"}},
+          {{{"model_type", "qwen2_moe"}, {"shared_expert_intermediate_size", 9}}, {"experts"}}};
+}
+
+/// Further nodes of the host, devices and lanes, different for each seed.
+PartsCase case_of(uint64_t seed) {
+  return {.hosts = 1 + static_cast<int32_t>(seed % 2),
+          .devices = 2 + static_cast<int32_t>(seed / 2 % 2),
+          .seed = seed};
+}
+
+Steps steps_of(const ModelCase& model, uint64_t seed) {
+  Steps steps(model.config);
+  steps.adapters = model.adapters;
+  steps.places = places_of(case_of(seed), seed % 3 != 0);
+  steps.planner = seed % 4 == 0 ? &single_planner() : &pipeline_planner();
+  steps.group = 1 + static_cast<int64_t>(seed % 4);
+  steps.recompute = seed % 5 < 2;
+  return steps;
+}
+
+Outcome on_host(const ModelCase& model) {
+  Steps steps(model.config);
+  steps.adapters = model.adapters;
+  return steps.run();
+}
+
+bool has_parts(const Schedule& list) {
+  return std::ranges::any_of(list.tasks, [](const Task& t) { return !t.experts.all(); });
+}
+
+void compare_random_cuts(uint64_t first, uint64_t last, int orders) {
+  for (const ModelCase& model : models()) {
+    const Outcome expected = on_host(model);
+    REQUIRE(std::isfinite(expected.norm));
+    int divided = 0;
+    for (uint64_t seed = first; seed <= last; ++seed) {
+      INFO("seed " << seed);
+      Steps steps = steps_of(model, seed);
+      CHECK(steps.run() == expected);  // by the threads of all streams
+      const Schedule list = steps.list();
+      divided += has_parts(list);
+      steps.options.poison = true;
+      for (int order = 0; order < orders; ++order) {
+        steps.options.order = random_order(list, 100 * seed + static_cast<uint64_t>(order));
+        REQUIRE(steps.options.order.size() == list.tasks.size());
+        CHECK(steps.run() == expected);
+      }
+    }
+    CHECK(2 * divided > static_cast<int>(last - first));
+  }
+}
+
+TEST_CASE("parts: random stages and parts, any legal order, give the bits of one place") {
+  compare_random_cuts(1, 12, 2);
+}
+TEST_CASE("parts: many random stages and parts", "[.long]") { compare_random_cuts(13, 200, 4); }
+
+/// Whether some legal order of the changed list gives other bits, or is refused.
+bool caught(const ModelCase& model, uint64_t seed, const std::function<void(Schedule&)>& change) {
+  const Outcome expected = on_host(model);
+  Steps steps = steps_of(model, seed);
+  steps.change_list = change;
+  steps.options.poison = true;
+  Schedule list = steps.list();
+  change(list);
+  for (uint64_t order = 1; order <= 8; ++order) {
+    steps.options.order = random_order(list, order);
+    if (steps.options.order.size() != list.tasks.size()) return true;
+    if (!(steps.run() == expected)) return true;
+  }
+  return false;
+}
+
+/// The first copy of a part of a value in a phase.
+Task* part_copy(Schedule& list, Value value, Phase phase) {
+  for (Task& task : list.tasks) {
+    if (task.kind == TaskKind::copy && !task.experts.all() && task.phase == phase &&
+        task.uses[0].port.value == value) {
+      return &task;
+    }
+  }
+  return nullptr;
+}
+
+TEST_CASE("parts: a copy of a part with other rows changes the bits") {
+  int planted = 0;
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    const ModelCase model = models()[0];
+    const Schedule list = steps_of(model, seed).list();
+    for (const auto& [value, phase] :
+         {std::pair(Value::rows, Phase::forward), std::pair(Value::expert_out, Phase::forward),
+          std::pair(Value::d_expert_out, Phase::backward),
+          std::pair(Value::d_rows, Phase::backward)}) {
+      Schedule probe = list;
+      if (part_copy(probe, value, phase) == nullptr) continue;
+      ++planted;
+      INFO("seed " << seed << ", " << info_of(value).name);
+      CHECK(caught(model, seed, [&, value = value, phase = phase](Schedule& changed) {
+        for (Task& task : changed.tasks) {
+          if (task.kind != TaskKind::copy || task.experts.all() || task.phase != phase ||
+              task.uses[0].port.value != value) {
+            continue;
+          }
+          task.experts.end = task.experts.begin;  // which would be all: the first alone at most
+          task.experts.end += 1;
+          if (task.uses[0].part.end - task.uses[0].part.begin == 1) {
+            const int32_t other = task.experts.begin == 0 ? 1 : 0;
+            task.experts = {other, other + 1};
+          }
+        }
+      }));
+    }
+  }
+  CHECK(planted >= 6);
+}
+
+TEST_CASE("parts: a part that does not wait for its rows changes the bits") {
+  int planted = 0;
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    const ModelCase model = models()[0];
+    Schedule probe = steps_of(model, seed).list();
+    if (part_copy(probe, Value::rows, Phase::forward) == nullptr) continue;
+    ++planted;
+    INFO("seed " << seed);
+    // The experts that read the copied rows claim another part, so nothing orders them.
+    const auto drop = [](Schedule& changed) {
+      std::set<BufferId> copied;
+      for (Task& task : changed.tasks) {
+        if (task.kind == TaskKind::copy && !task.experts.all() &&
+            task.uses[0].port.value == Value::rows) {
+          copied.insert(task.uses[1].buffer);
+        }
+        if (task.kind != TaskKind::experts || task.phase != Phase::forward) continue;
+        for (BufferUse& use : task.uses) {
+          if (copied.contains(use.buffer)) use.part = {use.part.end, use.part.end + 1};
+        }
+      }
+    };
+    CHECK(caught(model, seed, drop));
+  }
+  CHECK(planted >= 2);
+}
+
+TEST_CASE("parts: a result that is gathered without one of its parts changes the bits") {
+  int planted = 0;
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    const ModelCase model = models()[0];
+    Schedule probe = steps_of(model, seed).list();
+    if (part_copy(probe, Value::expert_out, Phase::forward) == nullptr) continue;
+    ++planted;
+    INFO("seed " << seed);
+    CHECK(caught(model, seed, [](Schedule& changed) {
+      part_copy(changed, Value::expert_out, Phase::forward)->uses[0].port.cols = 0;
+    }));
+  }
+  CHECK(planted >= 2);
+}
+
+}  // namespace
+}  // namespace hearth::test

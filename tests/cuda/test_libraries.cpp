@@ -1,7 +1,6 @@
 // Libraries that ops call: held to our own kernels when a GPU is opened, and part of what a run is.
 #include <catch2/catch_test_macros.hpp>
 
-#include "base/file_ops.h"
 #include "base/sanitized.h"
 #include "cuda/cuda_fixture.h"
 #include "cuda_emulator/plain_library.h"
@@ -67,55 +66,6 @@ TEST_CASE("libraries: one that breaks the GPU is named, and how to do without it
   CHECK(raised.says("cuBLASLt broke the device in a trial of a linear map"));
   CHECK(raised.says("HEARTH_WITHOUT=cuBLASLt"));
   CHECK(raised.says("716"));
-}
-
-TEST_CASE("libraries: a start remembers what an earlier one checked on the same machine") {
-  if (kSanitized) SKIP("takes a minute where instrumented");
-  const Library library(PlainLibrary::right);
-  const TemporaryDirectory directory;
-  const RememberedChecks checks(directory / "checks");
-  // Whether a start on a machine with these facts computes anything.
-  const auto computes = [&](const FakeCudaOptions& options) {
-    FakeCuda cuda(options);
-    const CudaDeviceOptions gpu;
-    const CudaDevices made = make_cuda_devices(cuda, {&gpu, 1});
-    const LibraryVerdict verdict =
-        check_libraries_once(*made.devices.front(), emulated_ops(), checks);
-    CHECK(verdict.lines.empty());
-    CHECK(verdict.remembered == (cuda.count("launch") == 0));
-    return cuda.count("launch") > 0;
-  };
-  CHECK(computes({}));
-  CHECK_FALSE(computes({}));
-  FakeCudaOptions other;
-  other.driver = "fake driver 2";
-  CHECK(computes(other));
-  CHECK_FALSE(computes(other));
-  CHECK_FALSE(computes({}));
-  other = {};
-  other.minor = 1;
-  CHECK(computes(other));
-  emulated_ops().call_library("CUTLASS", false);  // as with HEARTH_WITHOUT
-  CHECK(computes({}));
-  emulated_ops().call_library("CUTLASS", true);
-  CHECK_FALSE(computes({}));
-}
-
-TEST_CASE("libraries: a check that refuses one is made at every start") {
-  const Library library(PlainLibrary::failing);
-  const TemporaryDirectory directory;
-  const RememberedChecks checks(directory / "checks");
-  for (int start = 0; start < 2; ++start) {
-    for (const char* name : {"cuBLASLt", "CUTLASS"}) emulated_ops().call_library(name, true);
-    FakeCuda cuda;
-    const CudaDeviceOptions gpu;
-    const CudaDevices made = make_cuda_devices(cuda, {&gpu, 1});
-    const LibraryVerdict verdict =
-        check_libraries_once(*made.devices.front(), emulated_ops(), checks);
-    CHECK(verdict.lines.size() == 2);
-    CHECK_FALSE(verdict.remembered);
-  }
-  CHECK(file_info(directory / "checks").kind == FileKind::none);
 }
 
 TEST_CASE("libraries: a run is the same to rounding with one, and its state says so") {

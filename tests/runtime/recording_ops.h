@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "device/cuda_stream.h"
 #include "ops/op_set.h"
 #include "support/fake_cuda.h"
@@ -92,10 +93,24 @@ class RecordingOps final : public OpSet {
   }
   std::string_view name() const override { return "recording"; }
   bool supports(DType, Compute) const override { return true; }
+  std::vector<OpLibrary> libraries() const override { return listed; }
+  void call_library(const std::string&, bool called) const override { calls_library() = called; }
+
+  std::vector<OpLibrary> listed;  // that it says it found
+  /// Whether a library is called now; and whether it fails then.
+  static bool& calls_library() {
+    static bool one = true;
+    return one;
+  }
+  static bool& library_fails() {
+    static bool one = false;
+    return one;
+  }
 
  private:
   static void keep(int64_t& most, int64_t now) { most = std::max(most, now); }
   static void work(Stream& stream) {
+    if (calls_library() && library_fails()) throw device_error("the library fails");
     enqueue_on_fake_stream(cuda_stream(stream).handle(), [] {});
   }
 };

@@ -10,7 +10,7 @@ void enqueue_grid(void* stream, const GridShape& shape, std::function<void()> ke
   } else {
     const CudaCode code = test::enqueue_on_fake_stream(
         stream, [shape, kernel = std::move(kernel)] { run_grid(shape, kernel); });
-    if (code != kCudaOk) refuse_launch(stream, shape.function, code);
+    if (code != kCudaOk) refuse_launch(stream, shape.name, code);
   }
 }
 

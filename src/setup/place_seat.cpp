@@ -33,8 +33,7 @@ std::vector<PlaceSeat> device_seats(std::span<const DeviceItem> devices, const T
       const PciDevice* accelerator = topology.accelerator(standing_in++);
       if (accelerator == nullptr) {
         throw usage_error("--devices: {} stands in the place of accelerator {}, but {} has {}",
-                          item.name(), standing_in, topology.source,
-                          topology.accelerators.size());
+                          item.name(), standing_in, topology.source, topology.accelerators.size());
       }
       seats.push_back({accelerator->root, accelerator->package, accelerator->nodes});
     } else {
@@ -53,8 +52,8 @@ DeviceOrder order_of_stages(std::span<const DeviceItem> devices, std::span<const
   std::vector<StageDevice> mapped;
   for (size_t i = 0; i < devices.size(); ++i) {
     const DeviceKeys& keys = devices[i].keys;
-    const double rate = keys.h2d > 0 && keys.d2h > 0 ? std::min(keys.h2d, keys.d2h)
-                                                     : std::max(keys.h2d, keys.d2h);
+    const double rate =
+        keys.h2d > 0 && keys.d2h > 0 ? std::min(keys.h2d, keys.d2h) : std::max(keys.h2d, keys.d2h);
     mapped.push_back({seats[i].root, rate, keys.root.empty() ? 0 : roots[keys.root]});
   }
   DeviceOrder result;

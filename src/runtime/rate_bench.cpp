@@ -4,15 +4,11 @@
 #include <span>
 
 #include "base/stopwatch.h"
+#include "runtime/bench_memory.h"
 
 namespace hearth {
 
 namespace {
-
-// Floats, of whatever type, whose bytes are all the same: in f32 and bf16 4e-5; and 0.001 to 0.09 of
-// both signs, about zero on average, so many that rows of usual lengths differ.
-constexpr unsigned char kPositive = 0x38;
-constexpr unsigned char kElements[] = {0x3d, 0xbc, 0x3c, 0xbd, 0x3d, 0x3c, 0xba};
 
 // A device's clock has steps of about half a microsecond. Work is repeated until it takes longer.
 constexpr double kTick = 5e-7, kLeastTimed = 1e-3, kMostTimes = 20;
@@ -33,22 +29,14 @@ RateBench::RateBench(Device& device, const RateOptions& options, ScratchNeed nee
 View RateBench::matrix(DType type, int64_t rows, int64_t cols) {
   const auto bytes = static_cast<size_t>(rows * cols) * size_of(type);
   std::byte* data = reserve(bytes);
-  size_t done = 0;
-  for (const unsigned char value : kElements) {
-    const size_t n = std::min(size_of(type), bytes - done);
-    fill(data + done, std::byte{value}, n);
-    done += n;
-  }
-  for (; done < bytes; done += std::min(done, bytes - done)) {
-    device_.copy(*stream_, data + done, data, std::min(done, bytes - done));
-  }
+  fill_small(device_, *stream_, data, bytes, type);
   return {data, type, rows, cols};
 }
 
 View RateBench::positive(int64_t rows, int64_t cols) {
   const auto bytes = static_cast<size_t>(rows * cols) * size_of(DType::f32);
   std::byte* data = reserve(bytes);
-  fill(data, std::byte{kPositive}, bytes);
+  fill_positive(device_, *stream_, data, bytes);
   return {data, DType::f32, rows, cols};
 }
 

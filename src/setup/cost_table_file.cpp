@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/file_ops.h"
 #include "base/json.h"
 #include "checkpoint/model_files.h"
 
@@ -165,7 +166,9 @@ auto read_all(const Fields& table, std::string_view key, const Read& read) {
 
 }  // namespace
 
-CostTable parse_cost_table(std::string_view text, const std::string& source) {
+namespace {
+
+CostTableFile parse_file(std::string_view text, const std::string& source) {
   const Json json = parse_json(text, source);
   // Another format may have other keys, so it is named before they are.
   const Json* format = json.find("format");
@@ -183,11 +186,65 @@ CostTable parse_cost_table(std::string_view text, const std::string& source) {
   if (!table.at("made").is_string() && !table.at("made").is_number()) {
     table.refuse("made", "expected a text or a number");
   }
-  return {read_all(table, "entries", read_entry), read_all(table, "links", read_link), source};
+  return {CostTable(read_all(table, "entries", read_entry), read_all(table, "links", read_link),
+                    source),
+          {table.text("device"), table.at("machine"), table.at("made")}};
 }
 
-CostTable read_cost_table(const std::string& path) {
-  return parse_cost_table(read_text_file(path, kMaxCostTableBytes), path);
+template <class T>
+Json list_json(const std::vector<T>& values) {
+  JsonArray list;
+  for (const T value : values) list.emplace_back(value);
+  return list;
+}
+
+Json entry_json(const CostEntry& e) {
+  Json json;
+  json["kind"] = name_of(e.kind);
+  json["phase"] = name_of(e.phase);
+  json["dtype"] = e.dtype == Compute::f32 ? "f32" : "bf16";
+  if (e.cores) json["cores"] = *e.cores;
+  if (e.shape) json["shape"] = JsonObject{{"hidden", e.shape->hidden}, {"width", e.shape->width}};
+  json["units"] = list_json(e.units);
+  if (!e.pairs.empty()) json["pairs"] = list_json(e.pairs);
+  json["seconds"] = list_json(e.seconds);
+  return json;
+}
+
+}  // namespace
+
+CostTable parse_cost_table(std::string_view text, const std::string& source) {
+  return parse_file(text, source).table;
+}
+
+CostTableFile read_cost_table_file(const std::string& path) {
+  return parse_file(read_text_file(path, kMaxCostTableBytes), path);
+}
+
+CostTable read_cost_table(const std::string& path) { return read_cost_table_file(path).table; }
+
+Json cost_table_json(const CostTable& table, const CostTableOrigin& origin) {
+  JsonArray entries, links;
+  for (const CostEntry& e : table.entries()) entries.push_back(entry_json(e));
+  for (const CostLink& l : table.links()) {
+    links.push_back(JsonObject{{"link", l.link},
+                               {"bytes_per_s", l.bytes_per_s},
+                               {"latency_s", l.latency_s},
+                               {"together", l.together}});
+  }
+  Json json;
+  json["format"] = kCostFormat;
+  json["device"] = origin.device;
+  json["machine"] = origin.machine;
+  json["made"] = origin.made;
+  json["entries"] = std::move(entries);
+  json["links"] = std::move(links);
+  return json;
+}
+
+void write_cost_table(const std::string& path, const CostTable& table,
+                      const CostTableOrigin& origin) {
+  write_file_atomically(path, cost_table_json(table, origin).dump(1) + "\n");
 }
 
 }  // namespace hearth

@@ -1,10 +1,11 @@
-// Reads cost tables from files (format: docs/cost-tables.md).
+// Reads and writes files of cost tables (format: docs/cost-tables.md).
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "base/json.h"
 #include "plan/cost_table.h"
 
 namespace hearth {
@@ -15,7 +16,28 @@ inline constexpr uint64_t kMaxCostTableBytes = uint64_t{16} << 20;
 /// the field, for anything that the format does not allow.
 CostTable read_cost_table(const std::string& path);
 
-/// The same for text; messages start with `source`.
+/// What a file says of its table, for people.
+struct CostTableOrigin {
+  std::string device;  // the place: "host", "cuda:0"
+  Json machine;        // a text or an object
+  Json made;           // a text or a number
+};
+
+/// The document of a table. Reading it gives the same entries and links, to the bit.
+Json cost_table_json(const CostTable& table, const CostTableOrigin& origin);
+/// Replaces the file.
+void write_cost_table(const std::string& path, const CostTable& table,
+                      const CostTableOrigin& origin);
+
+/// A table with its origin, as in the file.
+struct CostTableFile {
+  CostTable table;
+  CostTableOrigin origin;
+};
+/// Errors as read_cost_table.
+CostTableFile read_cost_table_file(const std::string& path);
+
+/// A table from text; messages start with `source`.
 CostTable parse_cost_table(std::string_view text, const std::string& source);
 
 }  // namespace hearth

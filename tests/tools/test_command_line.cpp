@@ -190,7 +190,7 @@ TEST_CASE("commands take their options only") {
   CHECK(e.says("one of --prompt and --messages"));
   e = raised_by([] { parsed({"trian"}); });
   CHECK(e.says("the nearest is train"));
-  for (const char* later : {"profile", "chat", "migrate"}) {
+  for (const char* later : {"chat", "migrate"}) {
     CHECK(raised_by([&] { parsed({later, "x"}); }).says("is not in this version"));
   }
   CHECK(raised_by([] { parsed({}); }).code == ExitCode::usage);

@@ -1,5 +1,9 @@
 // Reading cost tables: what the format allows, and every refusal, with the file's name.
+#include <algorithm>
+#include <bit>
 #include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <random>
 #include <string>
 
 #include "base/json.h"
@@ -187,6 +191,64 @@ TEST_CASE("cost table file: only a regular file of at most 16 MiB is read") {
   CHECK(refused("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"));
   CHECK(raised_by([&] { read_cost_table(directory.path()); }).code == ExitCode::input);
   CHECK(raised_by([&] { read_cost_table(path + ".absent"); }).code == ExitCode::input);
+}
+
+/// A table of random entries that the format allows.
+CostTable random_table(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto any = [&] {  // any positive double
+    while (true) {
+      const double x = std::bit_cast<double>(random() >> 1);
+      if (std::isfinite(x) && x > 0) return x;
+    }
+  };
+  std::vector<CostEntry> entries;
+  for (const TaskKind kind : {TaskKind::experts, TaskKind::attention, TaskKind::update}) {
+    for (int64_t cores = 0; cores < 3; ++cores) {
+      CostEntry e;
+      e.kind = kind;
+      e.phase = random() % 2 ? Phase::backward : Phase::recompute;
+      e.dtype = random() % 2 ? Compute::f32 : Compute::bf16;
+      if (cores > 0) e.cores = cores;
+      if (random() % 2) e.shape = CostShape{1 + static_cast<int64_t>(random() % 9), 7};
+      int64_t units = 0;
+      for (size_t i = 0; i < 1 + random() % 5; ++i) {
+        e.units.push_back(units += 1 + static_cast<int64_t>(random() >> 8));
+        if (kind == TaskKind::attention) e.pairs.push_back(units);
+        e.seconds.push_back(i == 0 && random() % 3 == 0 ? 0 : any());
+      }
+      std::sort(e.seconds.begin(), e.seconds.end());
+      entries.push_back(e);
+    }
+  }
+  return {entries, {{"host->a \"b\"", any(), any(), any()}, {"a->host", any(), 0, any()}}};
+}
+
+TEST_CASE("cost table file: what was written is read, to the bit") {
+  const test::TemporaryDirectory directory;
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    INFO(seed);
+    const CostTable table = random_table(seed);
+    const CostTableOrigin origin{"cuda:0", JsonObject{{"cpu", "x"}}, 1.5e9};
+    write_cost_table(directory / "t.json", table, origin);
+    const CostTableFile again = read_cost_table_file(directory / "t.json");
+    CHECK(again.table.digest() == table.digest());
+    REQUIRE(again.table.entries().size() == table.entries().size());
+    for (size_t i = 0; i < table.entries().size(); ++i) {
+      const CostEntry &a = table.entries()[i], &b = again.table.entries()[i];
+      CHECK((a.kind == b.kind && a.phase == b.phase && a.dtype == b.dtype && a.cores == b.cores));
+      CHECK((a.shape == b.shape && a.units == b.units && a.pairs == b.pairs));
+      CHECK(a.seconds == b.seconds);
+    }
+    for (size_t i = 0; i < table.links().size(); ++i) {
+      const CostLink &a = table.links()[i], &b = again.table.links()[i];
+      CHECK((a.link == b.link && a.bytes_per_s == b.bytes_per_s && a.latency_s == b.latency_s &&
+             a.together == b.together));
+    }
+    CHECK(again.origin.device == "cuda:0");
+    CHECK(again.origin.machine.find("cpu")->as_string() == "x");
+    CHECK(again.origin.made.as_double() == 1.5e9);
+  }
 }
 
 }  // namespace

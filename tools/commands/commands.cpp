@@ -58,6 +58,7 @@ ExitCode run_command(const CommandLine& line) {
     case Command::report: return run_report(options);
     case Command::simulate: return run_simulate(options);
     case Command::doctor: return run_doctor(options);
+    case Command::profile: return run_profile(options);
   }
   HEARTH_CHECK(false, "a command without a function");
 }

@@ -24,6 +24,7 @@ ExitCode run_init(const Options& options);
 ExitCode run_report(const Options& options);
 ExitCode run_simulate(const Options& options);
 ExitCode run_doctor(const Options& options);
+ExitCode run_profile(const Options& options);
 
 /// The console settings for these options.
 ConsoleSettings console_settings(const Options& options);

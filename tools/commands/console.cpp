@@ -156,6 +156,23 @@ void Console::progress(const std::string& what, uint64_t done, uint64_t total) {
   }
 }
 
+void Console::show_share(const std::string& what, double share) {
+  if (settings_.quiet) return;
+  if (what.empty()) {
+    end_bar();
+    return;
+  }
+  const auto now = std::chrono::steady_clock::now();
+  if (now - shown_ < (settings_.terminal ? kBarPause : kLinePause)) return;
+  shown_ = now;
+  const std::string text = fmt::format("{}, {:.0f} %", harmless(what), 100 * share);
+  if (settings_.terminal) {
+    show_bar(share, text);
+  } else {
+    write_line(text);
+  }
+}
+
 void Console::step(const StepMetrics& metrics, int64_t last) {
   if (settings_.quiet) return;
   step_seconds_ = step_seconds_ == 0

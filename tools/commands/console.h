@@ -34,6 +34,9 @@ class Console : public Reporter {
   void warn(const std::string& line) override;
   void progress(const std::string& what, uint64_t done, uint64_t total) override;
   void step(const StepMetrics& metrics, int64_t last) override;
+  /// Progress of work with a time limit: `share` of it is over, 0 to 1. `what` may change. Call at
+  /// the end with an empty `what`.
+  void show_share(const std::string& what, double share);
 
  private:
   void write_line(const std::string& line);

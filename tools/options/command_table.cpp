@@ -67,6 +67,11 @@ const std::vector<CommandEntry>& command_table() {
        "show what this machine is and what its links reach, and warn of what is slower than it "
        "should be",
        {}},
+      {profile,
+       "profile",
+       "",
+       "measure cost tables: times of tasks by size, place, cores and type, and rates of links",
+       {}},
   };
   return table;
 }

@@ -60,7 +60,7 @@ const LaterOption* find_later_option(std::string_view spelling) {
 }
 
 bool is_later_command(std::string_view name) {
-  return name == "profile" || name == "chat" || name == "migrate";
+  return name == "chat" || name == "migrate";
 }
 
 }  // namespace hearth

@@ -193,6 +193,20 @@ OptionValue size_value(uint64_t Options::*member) {
           [member](const Options& options) { return std::to_string(options.*member); }};
 }
 
+OptionValue duration_value(double Options::*member, double least, double most) {
+  const std::string range = format_number(least) + "s to " + format_number(most) + "s";
+  return {OptionKind::interval, "TIME", range,
+          single([=](Options& options, const std::string& text) -> Problem {
+            const auto seconds = parse_duration(text);
+            if (!seconds || *seconds < least || *seconds > most) {
+              return unexpected("a time such as 90s, 30m or 1h, " + range, text);
+            }
+            options.*member = *seconds;
+            return std::nullopt;
+          }),
+          [member](const Options& options) { return format_number(options.*member) + "s"; }};
+}
+
 OptionValue interval_value(Interval Options::*member) {
   return {OptionKind::interval, "N|TIME", "steps, at least 0, or a time with s, m or h",
           single([member](Options& options, const std::string& text) -> Problem {

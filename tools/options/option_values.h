@@ -55,6 +55,8 @@ OptionValue integer_value(std::optional<int64_t> Options::*member, int64_t least
 OptionValue integer_or_off_value(std::optional<int64_t> Options::*member);
 OptionValue seed_value(uint64_t Options::*member);
 OptionValue size_value(uint64_t Options::*member);
+/// A time such as 90s or 5m, in seconds.
+OptionValue duration_value(double Options::*member, double least, double most);
 OptionValue interval_value(Interval Options::*member);
 
 /// Bounds of a number. The range includes a bound unless it is open.

@@ -22,7 +22,8 @@ enum class Command : uint8_t {
   init,
   report,
   simulate,
-  doctor
+  doctor,
+  profile
 };
 
 /// The options of all commands. Each command reads only its options in the table.
@@ -51,6 +52,8 @@ struct Options : TrainConfig, GenerateOptions {
   int64_t layers = 1;
   double persistence = 0.73;
   std::optional<double> token_hit;
+
+  double budget_s = 60;  // profile
 
   bool digest = false;      // inspect
   bool no_special = false;  // tokenize

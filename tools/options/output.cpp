@@ -22,7 +22,7 @@ void add_output(std::vector<Option>& table) {
         .help = "show two runs on one page, instead of RUN_DIR; the page goes into the first run "
                 "unless --out is given",
         .default_text = "none"},
-       {.name = "json", .group = group, .commands = {eval, plan, inspect, tokenize, simulate, doctor},
+       {.name = "json", .group = group, .commands = {eval, plan, inspect, tokenize, simulate, doctor, profile},
         .value = flag_value(&Options::json), .help = "print one JSON document",
         .help_for = {{{tokenize}, "with --data: print one JSON object per row"}}},
        {.name = "quiet", .group = group, .commands = kAll,

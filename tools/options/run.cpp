@@ -17,7 +17,7 @@ void add_run(std::vector<Option>& table) {
         .help = "how the run is spread. single: over one device and the host; pipeline: layers are "
                 "cut into stages, one per device, and micro-batches pass through them",
         .default_text = "pipeline with several devices, else single", .may_change = true},
-       {.name = "devices", .group = group, .commands = {train, plan, eval, generate, doctor},
+       {.name = "devices", .group = group, .commands = {train, plan, eval, generate, doctor, profile},
         .value = devices_value(),
         .help = "where to compute. auto means host in this version; cuda:0 asks for the first GPU, "
                 "cuda:0,host leaves the experts to the host. virtual is host memory that acts as a "
@@ -27,7 +27,9 @@ void add_run(std::vector<Option>& table) {
                 "item repeats it. Several devices each hold a stage of the layers; with host in the list, the "
                 "experts are on the host",
         .help_for = {{{doctor}, "devices whose links are measured: cuda:0, or virtual as for train. "
-                                "auto means every GPU; a GPU asked for by number must be there"}}},
+                                "auto means every GPU; a GPU asked for by number must be there"},
+                     {{profile}, "places to measure: cuda:0, or virtual as for train. The host is "
+                                 "always measured"}}},
        {.name = "topology", .group = group, .commands = {train, plan, eval, generate, doctor},
         .value = text_value(&Options::topology, "FILE.xml"),
         .help = "the machine, as hwloc's XML (lstopo FILE.xml). Virtual devices stand in the places of its "
@@ -36,14 +38,15 @@ void add_run(std::vector<Option>& table) {
         .help_for = {{{doctor}, "describe the machine of this file instead, hwloc's XML (lstopo FILE.xml); "
                                 "measures nothing"}},
         .may_change = true},
-       {.name = "cpu-memory", .group = group, .commands = kModel,
+       {.name = "cpu-memory", .group = group, .commands = kModelOrProfile,
         .value = size_value(&Options::cpu_memory), .unit = "bytes, or with k M G T Ki Mi Gi Ti (64GiB, too)",
-        .help = "memory that the process may use", .default_text = "all that the machine has"},
-       {.name = "gpu-memory", .group = group, .commands = kModel,
+        .help = "memory that the process may use", .default_text = "all that the machine has",
+        .help_for = {{{profile}, "memory that the process may use", "1Gi more than at the start"}}},
+       {.name = "gpu-memory", .group = group, .commands = kModelOrProfile,
         .value = size_value(&Options::gpu_memory), .unit = "bytes, or with k M G T Ki Mi Gi Ti (64GiB, too)",
         .help = "memory to use of each GPU",
         .default_text = "all but 5 % or 512 MiB, whichever is more"},
-       {.name = "threads", .group = group, .commands = kModel,
+       {.name = "threads", .group = group, .commands = kModelOrProfile,
         .value = integer_value(&Options::threads, 0, 4096), .unit = "threads",
         .help = "worker threads (0 = one per physical core); results are identical for any value",
         .may_change = true},
@@ -73,7 +76,7 @@ void add_run(std::vector<Option>& table) {
                 "name what differs",
         .default_text = "planned at the start"},
        {.name = "follow-links", .group = group,
-        .commands = {train, plan, eval, generate, inspect, tokenize, export_, verify},
+        .commands = {train, plan, eval, generate, inspect, tokenize, export_, verify, profile},
         .value = flag_value(&Options::follow_links),
         .help = "read links in a model directory that lead out of it"}});
 }

@@ -33,7 +33,10 @@ void add_simulation(std::vector<Option>& table) {
        {.name = "token-hit", .group = group, .commands = {simulate},
         .value = number_value(&Options::token_hit, {.most = 1}), .unit = "share of choices",
         .help = "also simulate a predictor that foretells this share of the choices",
-        .default_text = "no predictor"}});
+        .default_text = "no predictor"},
+       {.name = "budget", .group = "measurement", .commands = {profile},
+        .value = duration_value(&Options::budget_s, 1, 86400), .unit = "time with s, m or h",
+        .help = "how long to measure"}});
 }
 // clang-format on
 

@@ -13,13 +13,16 @@ void add_what(std::vector<Option>& table) {
                            "- is stdin; repeatable";
   table.insert(
       table.end(),
-      {{.name = "model", .group = group, .commands = {train, plan, eval, generate, tokenize, export_},
+      {{.name = "model", .group = group, .commands = {train, plan, eval, generate, tokenize, export_, profile},
         .value = text_value(&Options::model, "DIR|ORG/NAME"),
         .help = "checkpoint in the Hugging Face layout: a directory, or org/name (or "
                 "org/name@revision) in the local hub cache",
         .help_for = {{{export_}, "base checkpoint: a directory, or org/name in the local hub cache; "
                                  "required with --adapter",
-                      "with --from-state the base of the run"}},
+                      "with --from-state the base of the run"},
+                     {{profile}, "take the shapes of this model: a directory, or org/name in the "
+                                 "local hub cache; weights may be absent",
+                      "shapes of a common size"}},
         .aliases = {"model-name-or-path", "base-model"}},
        {.name = "data", .group = group, .commands = kRows, .idle = {generate},
         .value = list_value(&Options::data, "FILE[:WEIGHT]"), .unit = "WEIGHT: passes per epoch, above 0",
@@ -34,13 +37,17 @@ void add_what(std::vector<Option>& table) {
                 "step; repeatable",
         .default_text = "none",
         .aliases = {"eval-dataset", "eval-file", "validation-file", "test-datasets"}},
-       {.name = "out", .group = group, .commands = {train, plan, init, export_, report},
+       {.name = "out", .group = group, .commands = {train, plan, init, export_, report, profile},
         .value = text_value(&Options::out, "DIR"),
         .help = "run directory: logs, saved states and the result",
         .help_for = {{{plan}, "run directory; if given, its disk space is checked", "none"},
                      {{init}, "directory of the new checkpoint; must not exist yet"},
                      {{export_}, "directory of the new checkpoint or adapter; must not exist yet"},
-                     {{report}, "HTML file to write", "report.html in RUN_DIR", "FILE"}},
+                     {{report}, "HTML file to write", "report.html in RUN_DIR", "FILE"},
+                     {{profile}, "also write the tables here: a directory gets a file per place, a "
+                                 "name that ends in .json is the file of the only place; a page "
+                                 "with curves lies beside them",
+                      "the user's cache alone", "DIR|FILE"}},
         .aliases = {"output-dir"}},
        {.name = "method", .group = group, .commands = kTraining,
         .value = choice_value(&Options::method, NamedValues<Method>{{"full", Method::full},

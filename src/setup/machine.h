@@ -1,0 +1,18 @@
+// What a run needs of the machine, with or without a model: workers and devices.
+#pragma once
+
+#include <memory>
+
+#include "setup/opened_model.h"
+
+namespace hearth {
+
+/// Detects the topology, counts the workers and starts the devices, as the options say. Errors as
+/// open_devices.
+void start_machine(const RunConfig& config, OpenedModel& model);
+
+/// A model that is nothing but its shapes, on a started machine: for measurements.
+std::shared_ptr<const OpenedModel> open_shapes(const RunConfig& config, ModelSpec spec,
+                                               ParameterTable table);
+
+}  // namespace hearth

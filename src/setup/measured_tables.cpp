@@ -1,0 +1,167 @@
+#include "setup/measured_tables.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/stopwatch.h"
+#include "runtime/link_profile.h"
+#include "runtime/place_profile.h"
+
+namespace hearth {
+namespace {
+
+constexpr double kLinkShare = 0.08;  // of the time, if there are links
+constexpr uint64_t kMostDeviceBytes = uint64_t{4} << 30;
+constexpr uint64_t kCopyBytes = uint64_t{32} << 20;  // of copies beside the tasks
+
+/// A part of the time of a place.
+struct Round {
+  Compute dtype;
+  int workers;
+  double weight;
+};
+
+std::vector<Round> rounds_of(const TableRequest& request, int workers, bool fewer_cores) {
+  std::vector<Round> rounds;
+  for (const Compute dtype : request.dtypes) rounds.push_back({dtype, workers, 3});
+  if (!fewer_cores) return rounds;
+  for (int w = workers / 2; w > 0; w /= 2) rounds.push_back({request.dtypes.front(), w, 1});
+  return rounds;
+}
+
+/// The workers of a place: all of the host's, or a device's own.
+StreamTeam team_of(const OpenedModel& machine, Place at) {
+  const ComputePlace& place = machine.place(at);
+  if (at == kHostPlace || place.teams.empty()) return {machine.workers, machine.cores};
+  return place.teams.front();
+}
+
+BenchPlace bench_place(const OpenedModel& machine, Place at, int workers) {
+  const ComputePlace& place = machine.place(at);
+  const std::vector<int> cores = team_of(machine, at).cores;
+  BenchPlace bench{*place.device, *place.ops, place.memory, at, workers, {}};
+  if (cores.size() >= static_cast<size_t>(workers)) {
+    bench.cores.assign(cores.begin(), cores.begin() + workers);
+  }
+  return bench;
+}
+
+std::optional<double> weighted_mean(const std::vector<std::pair<double, int64_t>>& values) {
+  double sum = 0, weights = 0;
+  for (const auto& [value, weight] : values) {
+    sum += value * static_cast<double>(weight);
+    weights += static_cast<double>(weight);
+  }
+  return weights > 0 ? std::optional(sum / weights) : std::nullopt;
+}
+
+class TableMaker {
+ public:
+  TableMaker(const OpenedModel& machine, const TableRequest& request)
+      : machine_(machine), request_(request) {
+    for (size_t at = 1; at < machine.devices.places.size(); ++at) {
+      devices_.push_back(machine.devices.places[at].device.get());
+    }
+  }
+
+  std::vector<MeasuredTable> make() {
+    std::vector<CostLink> links;
+    uint64_t host_bytes = request_.host_bytes;
+    double seconds = request_.seconds;
+    if (!devices_.empty()) {
+      report("links");
+      links = measure_link_costs(devices_, kLinkShare * seconds, std::min(kCopyBytes, host_bytes));
+      seconds *= 1 - kLinkShare;
+      host_bytes -= std::min(kCopyBytes, host_bytes);
+    }
+    std::vector<MeasuredTable> tables;
+    const std::optional<BackgroundCopies> copies =
+        devices_.empty() ? std::nullopt
+                         : std::optional<BackgroundCopies>(std::in_place, devices_, kCopyBytes);
+    const size_t places = machine_.devices.places.size();
+    for (size_t at = 0; at < places && !ended_; ++at) {
+      const ComputePlace& place = machine_.devices.places[at];
+      const uint64_t bytes = place.memory == SpaceKind::host
+                                 ? host_bytes
+                                 : std::min(place.budget.bytes / 2, kMostDeviceBytes);
+      tables.push_back(
+          measure(static_cast<Place>(at), seconds / static_cast<double>(places), bytes, links));
+    }
+    return tables;
+  }
+
+ private:
+  bool report(const std::string& what) {
+    if (!request_.progress) return true;
+    return request_.progress(what, std::min(1.0, watch_.seconds() / request_.seconds));
+  }
+
+  MeasuredTable measure(Place at, double seconds, uint64_t bytes,
+                        const std::vector<CostLink>& links) {
+    const ComputePlace& place = machine_.place(at);
+    const auto rounds = rounds_of(request_, team_of(machine_, at).workers,
+                                  at == kHostPlace && request_.fewer_cores);
+    double weights = 0;
+    for (const Round& round : rounds) weights += round.weight;
+    MeasuredTable made;
+    made.place = place.budget.name;
+    std::vector<CostEntry> entries;
+    std::vector<std::pair<double, int64_t>> spreads;  // with their points
+    for (const Round& round : rounds) {
+      if (ended_) break;
+      const PlaceProfile profile =
+          profile_round(at, round, seconds * round.weight / weights, bytes);
+      entries.insert(entries.end(), profile.entries.begin(), profile.entries.end());
+      made.points += profile.points;
+      made.samples += profile.samples;
+      if (profile.spread) spreads.emplace_back(*profile.spread, profile.points);
+    }
+    made.spread = weighted_mean(spreads);
+    std::vector<CostLink> own;
+    for (const CostLink& link : links) {
+      if (link.link == "host->" + made.place || link.link == made.place + "->host") {
+        own.push_back(link);
+      }
+    }
+    made.table = CostTable(std::move(entries), std::move(own), made.place);
+    return made;
+  }
+
+  PlaceProfile profile_round(Place at, const Round& round, double seconds, uint64_t bytes) {
+    const BenchPlace place = bench_place(machine_, at, round.workers);
+    const bool main = round.workers == team_of(machine_, at).workers;
+    BenchSubject subject{{}, request_.settings, {true, round.dtype, DType::f32}, request_.longest};
+    subject.settings.compute = round.dtype;
+    // The rest is for values and scratch.
+    subject.model = bench_model(request_.spec, request_.table, subject.policy, at, bytes / 2);
+    ProfileOptions options;
+    options.seconds = seconds;
+    options.max_bytes = bytes;
+    options.most_tokens = request_.most_tokens;
+    options.all_experts = main;
+    // The cores of a GPU are not the host's.
+    if (place.device.host_reaches()) options.cores = round.workers;
+    const std::string what = machine_.place(at).budget.name + ", " +
+                             (round.dtype == Compute::f32 ? "f32" : "bf16") +
+                             (options.cores ? ", cores " + std::to_string(round.workers) : "");
+    options.progress = [&](double) {
+      ended_ = !report(what);
+      return !ended_;
+    };
+    return profile_place(place, subject, options);
+  }
+
+  const OpenedModel& machine_;
+  const TableRequest& request_;
+  std::vector<Device*> devices_;
+  Stopwatch watch_;
+  bool ended_ = false;
+};
+
+}  // namespace
+
+std::vector<MeasuredTable> measure_tables(const OpenedModel& machine, const TableRequest& request) {
+  return TableMaker(machine, request).make();
+}
+
+}  // namespace hearth

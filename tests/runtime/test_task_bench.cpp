@@ -1,0 +1,339 @@
+// Measured tasks: the model that they are cut from, what they compute on, and what a table says.
+#include <algorithm>
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <set>
+#include <thread>
+
+#include "device/host_device.h"
+#include "device/virtual_device.h"
+#include "runtime/link_profile.h"
+#include "runtime/place_profile.h"
+#include "runtime/steps.h"
+#include "support/raises.h"
+
+namespace hearth::test {
+namespace {
+
+using Catch::Approx;
+
+constexpr uint64_t kPlenty = uint64_t{64} << 20;
+
+/// The shapes of a tiny model, all of it trained.
+struct Shapes {
+  ModelSpec spec;
+  ParameterTable table;
+
+  explicit Shapes(const JsonObject& changes = {}, const std::vector<std::string>& adapters = {}) {
+    TinyModel model(tiny_config(changes), cpu(), DType::f32, 1, adapters);
+    spec = model.spec;
+    table = model.table;
+  }
+
+  BenchSubject subject(Compute compute = Compute::f32, Place place = kHostPlace,
+                       uint64_t bytes = kPlenty) const {
+    BenchSubject s{{}, {}, {true, compute, DType::f32}, 16};
+    s.settings.compute = compute;
+    s.settings.aux_loss = .01;
+    s.model = bench_model(spec, table, s.policy, place, bytes);
+    return s;
+  }
+};
+
+const CostEntry* find(const PlaceProfile& profile, TaskKind kind, Phase phase) {
+  for (const CostEntry& e : profile.entries) {
+    if (e.kind == kind && e.phase == phase) return &e;
+  }
+  return nullptr;
+}
+
+/// Runs another body first, or something else.
+class Decorated final : public Body {
+ public:
+  Decorated(TaskKind kind, std::function<void(const BodyContext&)> before, bool runs = true)
+      : kind_(kind), before_(std::move(before)), runs_(runs), body_(replace_body(kind, *this)) {}
+  ~Decorated() override { replace_body(kind_, body_); }
+  Decorated(const Decorated&) = delete;
+  Decorated& operator=(const Decorated&) = delete;
+
+  std::vector<Port> ports(const TaskShape& s) const override { return body_.ports(s); }
+  std::vector<BlockUse> blocks(const TaskShape& s) const override { return body_.blocks(s); }
+  ScratchNeed scratch(const TaskShape& s, const OpSet& o) const override {
+    return body_.scratch(s, o);
+  }
+  Work work(const TaskShape& s) const override { return body_.work(s); }
+  void run(const BodyContext& c) const override {
+    before_(c);
+    if (runs_) body_.run(c);
+  }
+
+ private:
+  TaskKind kind_;
+  std::function<void(const BodyContext&)> before_;
+  bool runs_;
+  const Body& body_;
+};
+
+TEST_CASE("bench model: one layer of each kind, cut until it fits") {
+  const Shapes shapes;  // two layers with five experts, no dense one
+  const BenchModel whole = shapes.subject().model;
+  CHECK(whole.moe_layer == 0);
+  CHECK(whole.dense_layer == 1);
+  CHECK(whole.held_experts == 5);
+  CHECK(whole.head_share == 1);
+  CHECK(whole.spec.layers == 2);
+  CHECK(whole.spec.moe == std::vector<bool>{true, false});
+  CHECK(whole.spec.dense_width == 2 * 12);  // as wide as the experts of a token
+  for (const Block& block : whole.table.blocks()) CHECK(block.place == kHostPlace);
+
+  const uint64_t all = parameter_bytes(shapes.subject());
+  for (const uint64_t bytes : {all * 3 / 4, all * 11 / 20}) {
+    const BenchSubject cut = shapes.subject(Compute::f32, kHostPlace, bytes);
+    INFO(bytes);
+    CHECK(parameter_bytes(cut) <= bytes);
+    CHECK((cut.model.held_experts < 5 || cut.model.spec.vocabulary < 37));
+    CHECK(cut.model.held_experts >= 1);
+    CHECK(cut.model.head_share == Approx(static_cast<double>(cut.model.spec.vocabulary) / 37));
+    CHECK(cut.model.spec.experts == 5);  // the router has all
+  }
+  CHECK(raised_by([&] { shapes.subject(Compute::f32, kHostPlace, 1000); }).code == ExitCode::usage);
+}
+
+TEST_CASE("bench model: dense layers and adapters are the model's own") {
+  const Shapes mixed({{"mlp_only_layers", JsonArray{0}}});
+  const BenchModel model = mixed.subject().model;
+  CHECK(model.spec.dense_width == 20);
+  CHECK(model.table.find("model.layers.0.mlp.gate_proj.weight"));
+  CHECK(model.table.find("model.layers.1.mlp.experts.4.down_proj.weight"));
+  const Shapes adapted({}, {"attention", "experts"});
+  const BenchModel with = adapted.subject().model;
+  const BlockId expert = with.table.find_block(BlockKind::expert, 0, 2);
+  CHECK(with.table.rank_of(expert, expert + 1) == 3);
+  const BlockId attention = with.table.find_block(BlockKind::attention, 0);
+  CHECK(with.table.rank_of(attention, attention + 1) == 2);
+}
+
+TEST_CASE("task bench: tasks compute on what a step gives them") {
+  const Shapes shapes;
+  BenchSubject subject = shapes.subject();
+  const auto device = make_host_device(kPlenty);
+  const BenchPlace place{*device, cpu()};
+  int calls = 0;
+  const Decorated experts(TaskKind::experts, [&](const BodyContext& c) {
+    ++calls;
+    const ConstView offsets = c.in(Value::route_offsets);
+    REQUIRE(offsets.rows == c.spec.experts + 1);
+    for (int64_t e = 0; e <= c.spec.experts; ++e) {
+      CHECK(offsets.as<int32_t>()[e] == e * c.batch.tokens / c.spec.experts);
+    }
+    const ConstView rows = c.in(Value::rows);
+    std::set<float> values(rows.as<float>(), rows.as<float>() + rows.size());
+    CHECK(values.size() >= 5);
+    CHECK(*values.rbegin() < .1);
+  });
+  const Decorated dispatch(TaskKind::dispatch, [&](const BodyContext& c) {
+    ++calls;
+    const ConstView choice = c.in(Value::choice);
+    for (int64_t t = 0; t < choice.rows; ++t) {
+      const std::set<int32_t> distinct(choice.row<int32_t>(t),
+                                       choice.row<int32_t>(t) + choice.cols);
+      REQUIRE(std::ssize(distinct) == choice.cols);
+      CHECK((*distinct.begin() >= 0 && *distinct.rbegin() < c.spec.experts));
+    }
+  });
+  const Decorated attention(TaskKind::attention, [&](const BodyContext& c) {
+    ++calls;
+    CHECK(c.batch.sequences == (c.batch.tokens + 15) / 16);
+    const ConstView offsets = c.in(Value::query_offsets);
+    CHECK(offsets.as<int32_t>()[c.batch.sequences] == c.batch.tokens);
+    CHECK(offsets.as<int32_t>()[1] == std::min<int64_t>(16, c.batch.tokens));
+  });
+  std::vector<TaskSize> sizes;
+  for (const Phase phase : {Phase::forward, Phase::backward}) {
+    sizes.push_back({TaskKind::experts, phase, 0, 12, 3});
+    sizes.push_back({TaskKind::attention, phase, 0, 40});
+  }
+  sizes.push_back({TaskKind::dispatch, Phase::forward, 0, 7});
+  TaskBench bench(place, subject, sizes);
+  for (const TaskSize& size : sizes) {
+    const std::vector<double> seconds = bench.run(size, 3);
+    REQUIRE(seconds.size() == 3);
+    for (const double s : seconds) CHECK((s > 0 && s < 10));
+  }
+  CHECK(calls == 5 * 4);
+  // What was not planned has no memory.
+  CHECK_THROWS_AS(bench.run({TaskKind::attention, Phase::backward, 0, 400}, 1), std::logic_error);
+}
+
+TEST_CASE("place profile: a table of every kind, experts at twenty numbers of tokens") {
+  const Shapes shapes;
+  for (const Compute compute : {Compute::f32, Compute::bf16}) {
+    for (const bool on_device : {false, true}) {
+      INFO(on_device);
+      const auto device = on_device ? make_virtual_device({}) : make_host_device(kPlenty);
+      const Place at = on_device ? 1 : kHostPlace;
+      BenchSubject subject = shapes.subject(compute, at);
+      BenchPlace place{*device, cpu(), on_device ? SpaceKind::device : SpaceKind::host, at};
+      ProfileOptions options{.seconds = .2, .max_bytes = kPlenty, .most_tokens = 64, .cores = 1};
+      double last = 0;
+      options.progress = [&](double share) {
+        CHECK((share >= last && share <= 1));
+        last = share;
+        return true;
+      };
+      const PlaceProfile profile = profile_place(place, subject, options);
+      // What a file may say.
+      const CostTable table(profile.entries, {}, "measured");
+      CHECK(table.entries().size() == profile.entries.size());
+      for (const TaskKind kind : {TaskKind::embed, TaskKind::attention, TaskKind::mlp,
+                                  TaskKind::dispatch, TaskKind::experts, TaskKind::combine}) {
+        for (const Phase phase : {Phase::forward, Phase::backward}) {
+          INFO(name_of(kind));
+          REQUIRE(find(profile, kind, phase) != nullptr);
+        }
+      }
+      for (const TaskKind kind : {TaskKind::head, TaskKind::norm, TaskKind::update}) {
+        REQUIRE(find(profile, kind, Phase::forward) != nullptr);
+      }
+      const CostEntry& experts = *find(profile, TaskKind::experts, Phase::backward);
+      CHECK(experts.units.size() >= 20);
+      CHECK(experts.dtype == compute);
+      CHECK(experts.cores == 1);
+      CHECK(experts.shape == CostShape{24, 12});
+      CHECK(find(profile, TaskKind::head, Phase::forward)->shape == CostShape{24, 37});
+      const CostEntry& attention = *find(profile, TaskKind::attention, Phase::forward);
+      CHECK(attention.shape == CostShape{24, 32});
+      REQUIRE(attention.pairs.size() == attention.units.size());
+      for (size_t i = 0; i < attention.units.size(); ++i) {
+        const int64_t n = attention.units[i], whole = n / 16, rest = n % 16;
+        CHECK(attention.pairs[i] == whole * 16 * 17 / 2 + rest * (rest + 1) / 2);
+      }
+      const CostEntry& norm = *find(profile, TaskKind::norm, Phase::forward);
+      double parameters = 0;
+      for (const Tensor& t : subject.model.table.tensors())
+        parameters += static_cast<double>(t.size());
+      CHECK(norm.units == std::vector{static_cast<int64_t>(parameters)});
+      CHECK(find(profile, TaskKind::update, Phase::forward)->units.size() >= 3);
+    }
+  }
+}
+
+TEST_CASE("place profile: times are those of the tasks") {
+  const Shapes shapes;
+  BenchSubject subject = shapes.subject();
+  const auto device = make_host_device(kPlenty);
+  const auto wait = [](double seconds) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  };
+  // Ten milliseconds for each expert that is called, and 50 microseconds for each of its tokens.
+  const Decorated experts(
+      TaskKind::experts,
+      [&](const BodyContext& c) {
+        const double each = 1e-2 + 5e-5 * static_cast<double>(c.batch.tokens / c.spec.experts);
+        wait(static_cast<double>(c.spec.experts) * each);
+      },
+      false);
+  const Decorated combine(
+      TaskKind::combine, [&](const BodyContext&) { wait(3e-3); }, false);
+  const BenchPlace place{*device, cpu()};
+  const PlaceProfile profile =
+      profile_place(place, subject, {.seconds = 2, .max_bytes = kPlenty, .most_tokens = 256});
+  const CostEntry& e = *find(profile, TaskKind::experts, Phase::forward);
+  for (size_t i = 0; i < e.units.size(); ++i) {
+    const double seconds = 1e-2 + 5e-5 * static_cast<double>(e.units[i]);
+    INFO(e.units[i]);
+    CHECK(e.seconds[i] > .97 * seconds);
+    CHECK(e.seconds[i] < 1.9 * seconds + 25e-3);  // other programs take their part
+  }
+  const CostEntry& c = *find(profile, TaskKind::combine, Phase::backward);
+  CHECK(c.seconds.front() > 2.9e-3);
+  CHECK(c.seconds.back() < 100e-3);
+  CHECK(profile.samples >= profile.points);
+  CHECK_FALSE(c.cores);
+}
+
+TEST_CASE("place profile: the time is bounded, and every curve has a point") {
+  const Shapes shapes;
+  BenchSubject subject = shapes.subject();
+  const auto device = make_host_device(kPlenty);
+  // Tasks that would take a minute in all.
+  const Decorated mlp(
+      TaskKind::mlp,
+      [&](const BodyContext& c) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(c.batch.tokens));
+      },
+      false);
+  const auto begin = std::chrono::steady_clock::now();
+  const BenchPlace place{*device, cpu()};
+  const PlaceProfile profile =
+      profile_place(place, subject, {.seconds = 1, .max_bytes = kPlenty, .most_tokens = 8192});
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  CHECK(took.count() < 6);
+  const CostEntry& e = *find(profile, TaskKind::mlp, Phase::forward);
+  CHECK(e.units.front() == 1);
+  CHECK(e.units.back() < 1024);
+  // An end by the caller, after the first measurement.
+  int calls = 0;
+  ProfileOptions ended{.seconds = 1, .max_bytes = kPlenty};
+  ended.progress = [&](double) { return ++calls < 3; };
+  profile_place(place, subject, ended);
+  CHECK(calls == 3);
+}
+
+TEST_CASE("place profile: memory stays within its limit") {
+  const Shapes shapes;
+  const uint64_t most = uint64_t{8} << 20;
+  BenchSubject subject = shapes.subject(Compute::f32, 1, most / 2);
+  VirtualOptions options;
+  options.memory = most + (uint64_t{1} << 20);  // arenas are aligned
+  const auto device = make_virtual_device(options);
+  const BenchPlace place{*device, cpu(), SpaceKind::device, 1};
+  const PlaceProfile profile =
+      profile_place(place, subject, {.seconds = .1, .max_bytes = most, .most_tokens = 1 << 16});
+  CHECK(find(profile, TaskKind::attention, Phase::forward)->units.back() < 1 << 16);
+  CHECK(raised_by([&] {
+          profile_place(place, subject, {.seconds = .1, .max_bytes = uint64_t{1} << 20});
+        }).code == ExitCode::usage);
+}
+
+TEST_CASE("links: what a device states, alone and together") {
+  VirtualOptions options;
+  options.h2d = 400e6;
+  options.d2h = 200e6;
+  options.latency = 1e-4;
+  options.root = std::make_shared<RootComplex>(300e6);  // of each direction
+  const auto one = make_virtual_device(options);
+  options.name = "virtual:1";
+  const auto other = make_virtual_device(options);
+  Device* const devices[] = {one.get(), other.get()};
+  const std::vector<CostLink> links = measure_link_costs(devices, .6, 32 << 20);
+  REQUIRE(links.size() == 4);
+  CHECK(links[0].link == "host->virtual:0");
+  CHECK(links[3].link == "virtual:1->host");
+  CHECK(links[0].bytes_per_s == 300e6);
+  CHECK(links[1].bytes_per_s == 200e6);
+  CHECK(links[1].latency_s == 1e-4);
+  // Two share 300 MB/s.
+  for (const CostLink& link : links) {
+    INFO(link.link << " " << link.together);
+    CHECK(link.together <= link.bytes_per_s);
+    CHECK((link.together > 2e7 && link.together < 190e6));
+  }
+  CHECK(raised_by([&] { measure_link_costs(devices, .1, 1000); }).code == ExitCode::usage);
+  CHECK(measure_link_costs({}, .1, 0).empty());
+  // Without a limit the rate is measured.
+  const auto plain = make_virtual_device({});
+  Device* const unlimited[] = {plain.get()};
+  for (const CostLink& link : measure_link_costs(unlimited, .2, 8 << 20)) {
+    CHECK(std::isfinite(link.bytes_per_s));
+    CHECK(link.bytes_per_s > 1e7);
+    CHECK((link.together > 0 && link.together <= link.bytes_per_s));
+  }
+}
+
+}  // namespace
+}  // namespace hearth::test

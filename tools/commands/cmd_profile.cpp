@@ -1,0 +1,149 @@
+// hearth profile: measures the cost tables of the places of --devices.
+#include <algorithm>
+
+#include "base/error_format.h"
+#include "base/file_ops.h"
+#include "base/paths.h"
+#include "base/stop.h"
+#include "base/stopwatch.h"
+#include "base/system.h"
+#include "checkpoint/description.h"
+#include "commands/commands.h"
+#include "commands/output.h"
+#include "commands/profile_report.h"
+#include "model/family.h"
+#include "setup/cost_cache.h"
+#include "setup/machine.h"
+#include "train/signals.h"
+
+namespace hearth {
+namespace {
+
+constexpr uint64_t kUsualBytes = uint64_t{1} << 30;
+constexpr uint64_t kOther = uint64_t{64} << 20;  // of --cpu-memory: for what is not measured
+
+/// Shapes where no model is given: those of OLMoE-1B-7B.
+constexpr const char* kUsualShapes = R"({"model_type": "olmoe", "vocab_size": 50304,
+  "hidden_size": 2048, "intermediate_size": 1024, "num_hidden_layers": 1,
+  "num_attention_heads": 16, "num_key_value_heads": 16, "num_experts": 64,
+  "num_experts_per_tok": 8, "norm_topk_prob": false, "hidden_act": "silu", "rms_norm_eps": 1e-5,
+  "max_position_embeddings": 4096, "rope_theta": 10000.0, "router_aux_loss_coef": 0.01})";
+
+std::shared_ptr<const OpenedModel> open_subject(const Options& options) {
+  if (!options.model.empty()) {
+    ModelDescription found = describe_model(options.model, options.follow_links);
+    return open_shapes(options, std::move(found.spec), std::move(found.table));
+  }
+  const Json config = parse_json(kUsualShapes, "the usual shapes");
+  const Family& family = family_of(config, "the usual shapes");
+  ModelSpec spec = family.read_config(config, "the usual shapes");
+  ParameterTable table = family.make_table(spec);
+  return open_shapes(options, std::move(spec), std::move(table));
+}
+
+/// Where the files go.
+struct Outputs {
+  std::string directory;  // of a file per place; empty: none
+  std::string file;       // of the only place; empty: none
+  std::string page;
+};
+
+Outputs outputs_of(const Options& options, const OpenedModel& machine) {
+  Outputs out;
+  const std::string path = without_trailing_slashes(options.out);
+  if (path.empty()) return out;
+  const bool directory = file_info(path).kind == FileKind::directory;
+  if (directory || !path.ends_with(".json")) {
+    out.directory = path;
+    out.page = path + "/profile.html";
+    return out;
+  }
+  if (machine.devices.places.size() > 1) {
+    throw usage_error(
+        "--out {}: {} places have a table each; name a directory, or a place alone in --devices",
+        quoted(options.out), machine.devices.places.size());
+  }
+  out.file = path;
+  out.page = path.substr(0, path.size() - 5) + ".html";
+  return out;
+}
+
+uint64_t host_bytes_of(const Options& options, const Topology& topology) {
+  if (options.cpu_memory == 0) return std::min(kUsualBytes, topology.total_memory / 2);
+  const uint64_t taken = resident_bytes() + kOther;
+  return options.cpu_memory - std::min(options.cpu_memory, taken);
+}
+
+}  // namespace
+
+ExitCode run_profile(const Options& options) {
+  const StopSignals signals;
+  Console console(console_settings(options));
+  const auto machine = open_subject(options);
+  const Outputs out = outputs_of(options, *machine);
+  const std::string cache = cost_cache_directory(machine->topology);
+  if (cache.empty() && options.out.empty()) {
+    throw usage_error("give --out: neither XDG_CACHE_HOME nor HOME is an absolute path");
+  }
+  if (!out.directory.empty()) make_directory(out.directory);
+
+  ParameterTable table = machine->base;
+  for (Tensor& t : table.tensors()) t.trainable = true;
+  RunSettings settings;
+  settings.aux_loss = machine->spec.aux_loss;
+  TableRequest request{machine->spec, table, settings, {Compute::f32}};
+  const auto& places = machine->devices.places;
+  if (std::all_of(places.begin(), places.end(), [](const ComputePlace& place) {
+        return place.ops->has_in_hardware(Compute::bf16);
+      })) {
+    request.dtypes.push_back(Compute::bf16);
+  }
+  request.longest = std::clamp<int64_t>(machine->spec.max_positions, 1, 2048);
+  request.seconds = options.budget_s;
+  request.host_bytes = host_bytes_of(options, machine->topology);
+  request.progress = [&](const std::string& what, double share) {
+    console.show_share("measuring " + what, share);
+    return stop_signal() == 0;
+  };
+  const Stopwatch watch;
+  std::vector<MeasuredTable> measured = measure_tables(*machine, request);
+  const double seconds = watch.seconds();
+  console.show_share("", 1);
+  if (stop_signal() != 0) return ExitCode::stopped;
+
+  std::vector<ProfiledTable> tables;
+  for (MeasuredTable& one : measured) {
+    CostTableOrigin origin{one.place, machine_json(machine->topology), seconds_now()};
+    origin.machine["spread"] = one.spread ? Json(*one.spread) : Json();
+    origin.machine["noisy"] = one.noisy();
+    if (!one.spread) {
+      console.warn(one.place + ": too few runs to know how noisy the machine is; raise --budget");
+    } else if (one.noisy()) {
+      console.warn(one.place +
+                   ": the machine is noisy: repeated runs differ by more than 10 %; close other "
+                   "programs and measure again");
+    }
+    std::vector<std::string> files;
+    if (!out.directory.empty()) files.push_back(table_path(out.directory, one.place));
+    if (!out.file.empty()) files.push_back(out.file);
+    if (!cache.empty()) {
+      make_directory(cache);
+      files.push_back(table_path(cache, one.place));
+    }
+    for (const std::string& file : files) write_cost_table(file, one.table, origin);
+    Json document = cost_table_json(one.table, origin);
+    tables.push_back({std::move(one), std::move(document), std::move(files)});
+  }
+  if (!out.page.empty()) {
+    write_file_atomically(out.page, profile_page(tables, machine->topology.cpu_model));
+    tables.back().files.push_back(out.page);
+  }
+  if (options.json) {
+    print_json(profile_json(tables, seconds));
+  } else {
+    print(profile_text(tables, seconds));
+  }
+  return ExitCode::done;
+}
+
+}  // namespace hearth

@@ -3,6 +3,7 @@
 #include "base/counted.h"
 #include "budget/placement_plan.h"
 #include "budget/plan_time.h"
+#include "budget/schedule_memory.h"
 
 namespace hearth {
 
@@ -66,7 +67,7 @@ JsonArray devices_json(const PlacedModel& model) {
 std::string places_text(const PlacedModel& model) {
   const auto text = [&](Place at) {
     if (at != kHostPlace) return model.opened->place(at).budget.name;
-    return "the host with " + counted(model.opened->workers, "worker");
+    return "the host with " + counted(workers_of(model.opened->place(kHostPlace)), "worker");
   };
   std::string dense, experts;
   for (const Stage& stage : model.placement.stages) {

@@ -193,8 +193,14 @@ PlacementPlan plan_placement(const PlanSubject& subject, const PlanRequest& requ
   StageSearch search(subject, request);
   if (request.recompute || !request.training) return search.run(request.recompute);
   PlacementPlan kept = search.run(false);
-  if (kept.plan.fits()) return kept;
-  return search.run(true);
+  const bool all_overlap =
+      kept.plan.train->group >= std::min<int64_t>(std::ssize(places.dense), request.micro_batches);
+  if (kept.plan.fits() && all_overlap) return kept;
+  PlacementPlan again = search.run(true);
+  if (!kept.plan.fits()) return again;
+  // A small group leaves devices idle; recompute may cost less.
+  const bool faster = again.plan.fits() && again.plan.train->span < kept.plan.train->span;
+  return faster ? std::move(again) : std::move(kept);
 }
 
 std::vector<uint64_t> needed_memory(const PlanSubject& subject, const PlanRequest& request) {

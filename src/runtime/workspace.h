@@ -1,5 +1,5 @@
-// The memory, streams and threads that the schedules of a run share. Schedules never run at the same time,
-// so each place has one arena, as large as the largest schedule needs.
+// The memory, streams and threads that the schedules of a run share. Schedules never run at the same
+// time, so each place has one arena, as large as the largest schedule needs.
 #pragma once
 
 #include <memory>
@@ -28,9 +28,9 @@ struct WorkspaceNeed {
 /// All schedules must be of one run, so that they have the same places.
 WorkspaceNeed workspace_need(std::span<const Schedule* const> schedules);
 
-/// Reserves and touches all memory, and starts the threads. `devices` are by place, the host first. If the host cannot
-/// access a device's memory, the host's arena is pinned. `teams`: of the compute streams of each
-/// place, by lane; places without one have one worker.
+/// Reserves and touches all memory, and starts the threads. `devices` are by place, the host first.
+/// If the host cannot access a device's memory, the host's arena is pinned. `teams`: of the compute
+/// streams of each place, by lane; places without one have one worker.
 Workspace make_workspace(std::span<Device* const> devices, const WorkspaceNeed& need,
                          std::span<const std::vector<StreamTeam>> teams);
 /// The same with equal teams.

@@ -69,11 +69,12 @@ std::vector<HostNode> host_nodes(std::span<const DeviceItem> items, const Topolo
   for (int i = 0; i < count; ++i) {
     const int number = numbers[static_cast<size_t>(i)];
     const NumaNode* found = topology.find_node(number);
-    HostNode node{number,
-                  found != nullptr ? found->package : std::nullopt,
-                  topology.has_real_nodes && count > 1,
-                  {},
-                  0};
+    HostNode node{
+        number,
+        found != nullptr ? found->package : std::nullopt,
+        topology.has_real_nodes && topology.nodes.size() > 1 && (count > 1 || !listed.empty()),
+        {},
+        0};
     if (cpus.empty()) {
       node.workers = (workers + count - 1 - i) / count;
     } else {

@@ -79,11 +79,11 @@ struct DeviceRequest {
 };
 
 /// `auto` means `host`; if a driver reveals a GPU, a note says how to use it. A single device holds
-/// the whole model, several hold a stage each. Devices and `host` keep the experts on the host. Experts
-/// on the host are divided among its NUMA nodes. Reads the cost tables of the
-/// list; a virtual device has the links of its table. Usage error (2) for an invalid list or a
-/// missing device, with the reason. Input error (3) if a table cannot be read. Device error (6) if a
-/// device does not start.
+/// the whole model, several hold a stage each. Devices and `host` keep the experts on the host.
+/// Experts on the host are divided among its NUMA nodes. Reads the cost tables of the list; a virtual
+/// device has the links of its table. Usage error (2) for an invalid list or a missing device, with
+/// the reason. Input error (3) if a table cannot be read. Device error (6) if a device does not
+/// start.
 RunDevices open_devices(const DeviceRequest& request);
 
 }  // namespace hearth

@@ -50,6 +50,7 @@ FOREIGN_OPTIONS = {
     "--dump-resource-usage": "cuobjdump",
     "--durations": "Catch2",
     "--logdir": "tensorboard",
+    "--of": "lstopo",
     "--sync-tensorboard": "wandb",
 }
 

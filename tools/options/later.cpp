@@ -59,8 +59,6 @@ const LaterOption* find_later_option(std::string_view spelling) {
   return nullptr;
 }
 
-bool is_later_command(std::string_view name) {
-  return name == "chat" || name == "migrate";
-}
+bool is_later_command(std::string_view name) { return name == "chat" || name == "migrate"; }
 
 }  // namespace hearth

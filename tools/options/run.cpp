@@ -20,12 +20,13 @@ void add_run(std::vector<Option>& table) {
        {.name = "devices", .group = group, .commands = {train, plan, eval, generate, doctor, profile},
         .value = devices_value(),
         .help = "where to compute. auto means host in this version; cuda:0 asks for the first GPU, "
-                "cuda:0,host leaves the experts to the host. virtual is host memory that acts as a "
-                "device, with mem (bytes), h2d, d2h, root-bw (bytes/s), latency (seconds, or with us "
-                "ms s), cores (number), root (name), costs (file). cores of the host: how many it uses. "
-                "costs is the last key of its item: a cost table that paces the place. 3x before an "
-                "item repeats it. Several devices each hold a stage of the layers; with host in the list, the "
-                "experts are on the host",
+                "cuda:0,host leaves the experts to the host. host is the CPU with all its NUMA nodes, "
+                "host:1 is node 1 alone. virtual is host memory that acts as a device, with mem "
+                "(bytes), h2d, d2h, root-bw (bytes/s), latency (seconds, or with us ms s), cores "
+                "(number), root (name), costs (file). cores of the host: how many it uses. costs is "
+                "the last key of its item: a cost table that paces the place. 3x before an item "
+                "repeats it. Several devices hold a stage of the layers each; with host in the list, "
+                "the experts are on the host",
         .help_for = {{{doctor}, "devices whose links are measured: cuda:0, or virtual as for train. "
                                 "auto means every GPU; a GPU asked for by number must be there"},
                      {{profile}, "places to measure: cuda:0, or virtual as for train. The host is "

@@ -125,7 +125,7 @@ OptionValue parallel_value() {
 
 OptionValue devices_value() {
   return {OptionKind::text, "LIST",
-          "auto, host[:cores=N/costs=FILE], cuda:N, virtual[:key=value/...], commas between",
+          "auto, host[:N][:cores=N/costs=FILE], cuda:N, virtual[:key=value/...], commas between",
           single([](Options& options, const std::string& text) -> Problem {
             try {
               parse_device_list(text);

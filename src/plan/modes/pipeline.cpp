@@ -25,6 +25,9 @@ class Wavefront {
     }
   }
 
+  /// When the last pass ends: a backward of the first stage.
+  double end() const { return stages_.front().free; }
+
   std::vector<StagePass> order() {
     std::vector<StagePass> passes;
     while (std::optional<StagePass> next = first_to_begin()) {
@@ -171,12 +174,13 @@ class PipelinePlanner final : public Planner {
 
   TrainSchedule train(const PlanInput& input, int64_t group, bool recompute) const override {
     StageTasks tasks(input, recompute);
+    double span = 0;
     for (const StagePass& pass :
          pipeline_order(tasks.times(input), static_cast<int32_t>(input.micro_batches),
-                        static_cast<int32_t>(group))) {
+                        static_cast<int32_t>(group), &span)) {
       tasks.add(pass);
     }
-    return {tasks.finish(), group, recompute};
+    return {tasks.finish(), group, recompute, span};
   }
 
   Schedule eval(const PlanInput& input) const override {
@@ -190,8 +194,11 @@ class PipelinePlanner final : public Planner {
 }  // namespace
 
 std::vector<StagePass> pipeline_order(std::span<const StageTime> stages, int32_t micro_batches,
-                                      int32_t group) {
-  return Wavefront(stages, micro_batches, group).order();
+                                      int32_t group, double* span) {
+  Wavefront wavefront(stages, micro_batches, group);
+  std::vector<StagePass> order = wavefront.order();
+  if (span != nullptr) *span = wavefront.end();
+  return order;
 }
 
 const Planner& pipeline_planner() {

@@ -30,8 +30,8 @@ struct StageTime {
 };
 
 /// The passes of a step in the order in which they begin, as described above. Each pass comes after
-/// what it needs. Pure: equal arguments give equal orders.
+/// what it needs. Pure: equal arguments give equal orders. Sets `span` to the end of the last pass.
 std::vector<StagePass> pipeline_order(std::span<const StageTime> stages, int32_t micro_batches,
-                                      int32_t group);
+                                      int32_t group, double* span = nullptr);
 
 }  // namespace hearth

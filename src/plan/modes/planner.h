@@ -18,6 +18,7 @@ struct TrainSchedule {
   Schedule schedule;
   int64_t group = 1;       // micro-batches that are in work at one time
   bool recompute = false;  // backward recomputes activations instead of keeping them
+  double span = 0;         // of a pipeline: operations of its longest chain of passes; else 0
 };
 
 /// Whether a run with this schedule fits every budget.

@@ -288,7 +288,7 @@ TEST_CASE("devices: a step over slow links is predicted by what its copies take"
 TEST_CASE("devices: lists that this version cannot run are refused") {
   TrainingFixture f;
   for (const auto& [list, part] :
-       {std::pair("9xvirtual", "9 devices for 3 layers, the embedding and the head"),
+       {std::pair("9xvirtual", "9 devices for 2 layers, the embedding and the head"),
         {"cuda:0", "this program has no CUDA"},
         {"virtual,cuda:0", "this program has no CUDA"}}) {
     TrainConfig config = f.config("run");

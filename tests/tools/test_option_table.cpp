@@ -77,6 +77,7 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"data-cache", {"1Gi", "1073741824"}},
     {"parallel", {"single", "single"}},
     {"devices", {"host", "host"}},
+    {"topology", {"t.xml", "\"t.xml\""}},
     {"cpu-memory", {"1.5Gi", "1610612736"}},
     {"gpu-memory", {"70G", "70000000000"}},
     {"threads", {"2", "2"}},

@@ -266,7 +266,7 @@ std::map<std::string, std::shared_ptr<RootComplex>> roots_of(std::span<const Dev
 class WorkersLeft {
  public:
   WorkersLeft(std::vector<int> cpus, int workers) : cpus_(std::move(cpus)) {
-    count_ = workers > 0 ? static_cast<size_t>(workers) : cpus_.size();
+    count_ = workers > 0 ? static_cast<size_t>(workers) : std::max<size_t>(1, cpus_.size());
     if (count_ > cpus_.size()) cpus_.clear();
     if (!cpus_.empty()) cpus_.resize(count_);
   }

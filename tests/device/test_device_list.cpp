@@ -163,6 +163,7 @@ TEST_CASE("more workers than cores share the cores, and named numbers hold all t
   CHECK(shares.host_cpus.empty());
   CHECK(share("virtual:cores=3,host:cores=2", 8).host_workers == 2);
   CHECK(share("host", 8).host_workers == 8);
+  CHECK(share_host(parse_device_list("virtual"), {}).host_workers == 1);  // never none
   // Fewer workers than cores have the first ones.
   CHECK(share("host", 1).host_cpus == std::vector<int>{0});
   CHECK(share("virtual:cores=1", 2).devices[0].cores == std::vector<int>{1});

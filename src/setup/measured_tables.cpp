@@ -29,11 +29,15 @@ std::vector<Round> rounds_of(const TableRequest& request, int workers, bool fewe
   return rounds;
 }
 
-/// The workers of a place: all of the host's, or a device's own.
+/// The workers of a place, those of all its compute streams together.
 StreamTeam team_of(const OpenedModel& machine, Place at) {
-  const ComputePlace& place = machine.place(at);
-  if (at == kHostPlace || place.teams.empty()) return {machine.workers, machine.cores};
-  return place.teams.front();
+  StreamTeam all{0, {}};
+  for (const StreamTeam& team : machine.place(at).teams) {
+    all.workers += team.workers;
+    all.cores.insert(all.cores.end(), team.cores.begin(), team.cores.end());
+  }
+  if (all.workers == 0) return {machine.workers, machine.cores};
+  return all;
 }
 
 BenchPlace bench_place(const OpenedModel& machine, Place at, int workers) {
@@ -60,7 +64,9 @@ class TableMaker {
   TableMaker(const OpenedModel& machine, const TableRequest& request)
       : machine_(machine), request_(request) {
     for (size_t at = 1; at < machine.devices.places.size(); ++at) {
-      devices_.push_back(machine.devices.places[at].device.get());
+      // A NUMA node is memory of the host, and has no link.
+      const ComputePlace& place = machine.devices.places[at];
+      if (place.memory != SpaceKind::host) devices_.push_back(place.device.get());
     }
   }
 

@@ -157,15 +157,25 @@ OpTest experts(const Case& c) {
   return test;
 }
 
-// Eight experts with as many rows each.
+// Eight experts with as many rows each; few rows also in each of eight segments.
 const bool added = [] {
   for (const auto& [stored, compute] :
        {std::pair{DType::f32, Compute::f32}, {DType::bf16, Compute::bf16}}) {
-    for (const int64_t rows : {1, 16, 64, 128, 256, 512}) {
-      const Case c{
-          .rows = std::vector<int64_t>(8, rows), .hidden = 2048, .width = 768, .stored = stored};
+    const auto add = [compute = compute](const Case& c) {
       add_perf_cases({{[c] { return experts(c); }, compute}});
+    };
+    Case c{.rows = {}, .hidden = 2048, .width = 768, .stored = stored};
+    for (const int64_t rows : {1, 16, 64, 128, 256, 512}) {
+      c.rows.assign(8, rows);
+      add(c);
     }
+    c.rows.assign(8, 256);
+    c.indexed = true;
+    add(c);
+    c.rows.assign(64, 16);
+    c.indexed = false;
+    c.segments = 8;
+    add(c);
   }
   return true;
 }();

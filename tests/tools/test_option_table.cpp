@@ -201,7 +201,7 @@ TEST_CASE("what may change on resume is marked, and nothing else") {
   }
   CHECK(names == std::set<std::string>{"threads", "save-every", "keep", "log-every", "eval-every",
                                        "trace", "quiet", "verbose", "resume", "out", "allow-change",
-                                       "data-cache", "digest-every", "deterministic"});
+                                       "data-cache", "digest-every", "deterministic", "parallel"});
 }
 
 TEST_CASE("names are unique, written with hyphens, and described") {
@@ -252,7 +252,7 @@ TEST_CASE("help shows every option of a command with unit, default and range") {
     }
     CHECK(program_help().find("\n  " + entry.name) != std::string::npos);
   }
-  for (const char* name : {"deterministic", "logical-shards", "parallel"}) {
+  for (const char* name : {"deterministic", "logical-shards"}) {
     INFO(name);
     CHECK(find_option(name)->hidden);
   }

@@ -37,8 +37,7 @@ void add_run(std::vector<Option>& table) {
                 "accelerators, by PCI address. train binds nothing if FILE is another machine",
         .default_text = "this machine",
         .help_for = {{{doctor}, "describe the machine of this file instead, hwloc's XML (lstopo FILE.xml); "
-                                "measures nothing"}},
-        .may_change = true},
+                                "measures nothing"}}},
        {.name = "cpu-memory", .group = group, .commands = kModelOrProfile,
         .value = size_value(&Options::cpu_memory), .unit = "bytes, or with k M G T Ki Mi Gi Ti (64GiB, too)",
         .help = "memory that the process may use", .default_text = "all that the machine has",

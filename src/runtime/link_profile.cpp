@@ -41,11 +41,14 @@ struct LinkEnds {
   }
 };
 
-size_t bytes_of_a_link(size_t links, uint64_t max_bytes) {
-  const uint64_t each = max_bytes / links;
+/// Of the memory at each end; an eighth of a device's at most.
+size_t bytes_of_a_link(std::span<Device* const> devices, uint64_t max_bytes) {
+  const size_t links = 2 * devices.size();
+  uint64_t each = max_bytes / links;
+  for (Device* device : devices) each = std::min(each, device->spaces().front().budget / 8);
   if (each < kLeastBytes) {
-    throw usage_error("measuring {} links needs {} bytes of memory, {} are free", links,
-                      links * kLeastBytes, max_bytes);
+    throw usage_error("measuring links needs {} bytes of memory at both ends of each, {} are free",
+                      kLeastBytes, each);
   }
   return static_cast<size_t>(std::min(each, kMostBytes));
 }
@@ -91,7 +94,7 @@ struct BackgroundCopies::Lane {
 
 BackgroundCopies::BackgroundCopies(std::span<Device* const> devices, uint64_t max_bytes) {
   if (devices.empty()) return;
-  const size_t bytes = bytes_of_a_link(2 * devices.size(), max_bytes);
+  const size_t bytes = bytes_of_a_link(devices, max_bytes);
   for (Device* device : devices) {
     for (const bool in : {true, false}) {
       lanes_.push_back(std::make_unique<Lane>(*device, in, bytes));
@@ -126,7 +129,7 @@ std::vector<CostLink> measure_link_costs(std::span<Device* const> devices, doubl
                                          uint64_t max_bytes) {
   std::vector<CostLink> links;
   if (devices.empty()) return links;
-  const size_t bytes = bytes_of_a_link(2 * devices.size(), max_bytes);
+  const size_t bytes = bytes_of_a_link(devices, max_bytes);
   const double each = seconds / 2 / static_cast<double>(2 * devices.size());
   for (Device* device : devices) {
     for (const bool in : {true, false}) links.push_back(alone(LinkEnds(*device, in, bytes), each));

@@ -236,6 +236,7 @@ TEST_CASE("help shows every option of a command with unit, default and range") {
     for (const Option& option : option_table()) {
       INFO(entry.name << " " << option.name);
       const bool shown = help.find("\n  --" + option.name + " ") != std::string::npos;
+      if (&option != find_option(option.name, entry.command)) continue;  // the other row's name
       CHECK(shown == (option.commands.contains(entry.command) && !option.hidden));
       const bool named = help_words(help.substr(std::min(help.find(kIdle), help.size())))
                              .contains("--" + option.name);

@@ -163,6 +163,7 @@ void Console::show_share(const std::string& what, double share) {
     return;
   }
   const auto now = std::chrono::steady_clock::now();
+  if (shown_ == std::chrono::steady_clock::time_point{}) shown_ = now;
   if (now - shown_ < (settings_.terminal ? kBarPause : kLinePause)) return;
   shown_ = now;
   const std::string text = fmt::format("{}, {:.0f} %", harmless(what), 100 * share);

@@ -162,7 +162,7 @@ void check_simulate(const Options& options, Problems& problems) {
   }
   const int64_t most = kMostSimulatedCounts / experts / options.layers;  // steps
   if (options.steps.value_or(1) > most) {
-    problems.add("--steps " + std::to_string(*options.steps) + ": expected at most " +
+    problems.add("--steps " + std::to_string(options.steps.value_or(1)) + ": expected at most " +
                  std::to_string(most) + " with these --layers and --experts");
   }
 }

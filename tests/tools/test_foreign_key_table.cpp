@@ -27,7 +27,7 @@ TEST_CASE("foreign keys: the table is sound") {
     if (key.other == OtherValue::refuse) CHECK_FALSE(key.advice.empty());
     if (key.other == OtherValue::pass) CHECK_FALSE(key.option.empty());
     // Where a name is an alias as well, both lead to one option.
-    const Option* alias = find_option(key.name);
+    const Option* alias = find_option(key.name, Command::train);
     if (alias) CHECK(alias->name == key.option);
     const Option* option = key.option.empty() ? nullptr : find_option(key.option);
     if (!key.option.empty()) REQUIRE(option);

@@ -119,5 +119,5 @@ TEST_CASE("profile: a table paces a run, and says how long its steps take") {
   INFO("planned " << planned << " s, took " << median(seconds) << " s");
   // Other programs on the machine make tasks late, never early.
   CHECK(median(seconds) > .7 * planned);
-  CHECK(median(on_time) < 3 * planned + 30e-3);  // the executor waits for the machine, too
+  CHECK(median(on_time) <= median(seconds));
 }

@@ -83,7 +83,8 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
       {"skip-bad-rows", {another, {"--skip-bad-rows", "3"}}},
       {"val-size", {another, {"--val-size", "2"}}},
       {"data-cache", {harmless, {"--data-cache", "1M"}}},
-      {"parallel", {only_value, {}}},
+      {"parallel", {harmless, {"--parallel", "single"}}},
+      {"topology", {another, {"--topology", f.dir / "machine.xml"}}},
       {"devices", {another, {"--devices", "host"}}},
       {"cpu-memory", {another, {"--cpu-memory", "8G"}}},
       {"gpu-memory", {another, {"--gpu-memory", "8G"}}},
@@ -110,6 +111,16 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
       {"verbose", {harmless, {"--verbose"}}},
   };
 }
+
+/// A machine of one core, in hwloc's format.
+constexpr const char* kOneCore =
+    R"(<topology version="2.0"><object type="Machine" os_index="0" gp_index="1" cpuset="0x1"
+ complete_cpuset="0x1" allowed_cpuset="0x1" nodeset="0x1" complete_nodeset="0x1"
+ allowed_nodeset="0x1"><object type="NUMANode" os_index="0" gp_index="2" cpuset="0x1"
+ complete_cpuset="0x1" nodeset="0x1" complete_nodeset="0x1" local_memory="68719476736"/>
+<object type="Core" os_index="0" gp_index="3" cpuset="0x1" complete_cpuset="0x1" nodeset="0x1"
+ complete_nodeset="0x1"><object type="PU" os_index="0" gp_index="4" cpuset="0x1"
+ complete_cpuset="0x1" nodeset="0x1" complete_nodeset="0x1"/></object></object></topology>)";
 
 /// A run that was stopped at step 3 of 6, its directory put back before each start.
 struct StoppedRun {
@@ -143,6 +154,7 @@ struct StoppedRun {
       words.erase(at, at + 2);
     }
     TrainingFixture::write(f.dir / "plan.json", plan_of(config({})).json.dump());
+    TrainingFixture::write(f.dir / "machine.xml", kOneCore);
     TrainConfig whole = config({"--out", f.dir / "whole"});
     REQUIRE(f.run(whole) == ExitCode::done);
     root = f.root("whole");

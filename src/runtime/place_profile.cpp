@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "base/error_format.h"
 #include "base/stopwatch.h"
@@ -57,6 +58,7 @@ class Profiler {
     for (const Curve& curve : curves_) {
       for (const Point& point : curve.points) sizes.push_back(point.size);
     }
+    planned_ = most_memory(sizes);
     TaskBench bench(place_, subject_, sizes);
     watch_.restart();
     fit_experts(bench);
@@ -109,8 +111,22 @@ class Profiler {
     return curves_.back();
   }
 
+  /// Once memory is reserved, each part of it must be enough.
   bool fits(const TaskSize& size) const {
-    return task_memory(subject_, place_, size).bytes(place_.workers) <= values_;
+    const TaskMemory memory = task_memory(subject_, place_, size);
+    if (!planned_) return memory.bytes(place_.workers) <= values_;
+    return memory.values <= planned_->values && memory.scratch.shared <= planned_->scratch.shared &&
+           memory.scratch.per_worker <= planned_->scratch.per_worker;
+  }
+
+  TaskMemory most_memory(const std::vector<TaskSize>& sizes) const {
+    TaskMemory most;
+    for (const TaskSize& size : sizes) {
+      const TaskMemory memory = task_memory(subject_, place_, size);
+      most.values = std::max(most.values, memory.values);
+      most.scratch = max_of(most.scratch, memory.scratch);
+    }
+    return most;
   }
 
   void add_tokens(TaskKind kind, Phase phase, int32_t layer, const std::vector<int64_t>& tokens) {
@@ -242,7 +258,7 @@ class Profiler {
         if (known.units == point.units) point.samples = known.samples;
       }
     }
-    curve = std::move(shorter);  // the memory is that of the longest
+    curve = std::move(shorter);
   }
 
   /// If the time was too short for most points, small ones have to do: a table has them all.
@@ -326,7 +342,8 @@ class Profiler {
   const BenchPlace& place_;
   BenchSubject& subject_;
   const ProfileOptions& options_;
-  uint64_t values_ = 0;  // bytes for values and scratch
+  uint64_t values_ = 0;                // bytes for values and scratch
+  std::optional<TaskMemory> planned_;  // what was reserved, by part
   std::vector<Curve> curves_;
   Stopwatch watch_;
   bool ended_ = false;

@@ -83,7 +83,7 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
       {"skip-bad-rows", {another, {"--skip-bad-rows", "3"}}},
       {"val-size", {another, {"--val-size", "2"}}},
       {"data-cache", {harmless, {"--data-cache", "1M"}}},
-      {"parallel", {harmless, {"--parallel", "single"}}},
+      {"parallel", {only_value, {}}},  // of one device
       {"topology", {another, {"--topology", f.dir / "machine.xml"}}},
       {"devices", {another, {"--devices", "host"}}},
       {"cpu-memory", {another, {"--cpu-memory", "8G"}}},

@@ -1,0 +1,187 @@
+// Runs of one model on different sets of devices, to compare their bits.
+#pragma once
+
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "budget/placement_plan.h"
+#include "budget/plan_time.h"
+#include "train/planned_run.h"
+#include "train/training_fixture.h"
+
+namespace hearth::test {
+
+inline const std::vector<std::string> kFamilies = {"qwen3_moe", "olmoe", "mixtral", "qwen2_moe",
+                                                   "tied"};
+
+/// What is trained, and with which numbers. The bits depend on these.
+struct TrainedWith {
+  std::string family = "qwen3_moe";
+  std::optional<double> lora_dropout = {};  // none: full training
+  ComputeChoice compute = ComputeChoice::f32;
+  auto operator<=>(const TrainedWith&) const = default;
+};
+
+/// Where and how a run computes. The bits do not depend on these.
+struct RunsOn {
+  int devices = 0;        // virtual ones
+  std::string host = {};  // item of the list: "", "host" or "host:1"
+  int nodes = 1;          // emulated
+  Recompute recompute = Recompute::automatic;
+  std::optional<int64_t> group = {};
+  bool least = false;  // each device has the least memory that the plan accepts
+};
+
+inline std::string text_of(const TrainedWith& with, const RunsOn& on) {
+  return with.family +
+         (with.lora_dropout ? " lora dropout " + std::to_string(*with.lora_dropout) : " full") +
+         (with.compute == ComputeChoice::f32 ? " f32, " : " bf16, ") + std::to_string(on.devices) +
+         " devices, host item '" + on.host + "', " + std::to_string(on.nodes) +
+         " nodes, recompute " + std::to_string(static_cast<int>(on.recompute)) + ", group " +
+         std::to_string(on.group.value_or(0)) + (on.least ? ", least memory" : "");
+}
+
+inline int cores_here() {
+  static const auto cores = static_cast<int>(detect_topology().cores.size());
+  return cores;
+}
+
+/// RAII: this machine has so many NUMA nodes.
+class EmulatedNodes {
+ public:
+  explicit EmulatedNodes(int nodes) {
+    if (nodes > 1) setenv("HEARTH_NODES", std::to_string(nodes).c_str(), 1);
+  }
+  ~EmulatedNodes() { unsetenv("HEARTH_NODES"); }
+  EmulatedNodes(const EmulatedNodes&) = delete;
+  EmulatedNodes& operator=(const EmulatedNodes&) = delete;
+};
+
+/// "virtual:mem=M0,virtual:mem=M1,host"; a device without an element of `memory` has no limit.
+inline std::string device_list(const RunsOn& on, const std::vector<uint64_t>& memory = {}) {
+  std::string list;
+  for (int d = 0; d < on.devices; ++d) {
+    list += list.empty() ? "virtual" : ",virtual";
+    const auto at = static_cast<size_t>(d);
+    if (at < memory.size()) list += ":mem=" + std::to_string(memory[at]);
+  }
+  if (!on.host.empty()) list += (list.empty() ? "" : ",") + on.host;
+  return list.empty() ? "host" : list;
+}
+
+/// What a run left.
+struct RunBits {
+  std::vector<std::tuple<double, double, double>> steps;  // loss, aux loss, gradient norm
+  std::string root, result;
+  friend bool operator==(const RunBits&, const RunBits&) = default;
+};
+
+class SameBitsFixture : public TrainingFixture {
+ public:
+  AssumedRates quick;
+
+  SameBitsFixture() {
+    for (const std::string& family : kFamilies) {
+      Json config = parse_json(R"({"vocab_size": 259, "hidden_size": 16, "num_hidden_layers": 3,
+        "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 8, "hidden_act": "silu",
+        "num_experts_per_tok": 2, "max_position_embeddings": 128, "rms_norm_eps": 1e-6,
+        "rope_theta": 10000.0, "router_aux_loss_coef": 0.01, "initializer_range": 0.2,
+        "torch_dtype": "float32"})",
+                               family);
+      const auto add = [&](const JsonObject& keys) {
+        for (const auto& [key, value] : keys) config[key] = value;
+      };
+      const Json one = int64_t{1};
+      if (family == "olmoe") {
+        add({{"num_experts", int64_t{5}},
+             {"intermediate_size", int64_t{12}},
+             {"clip_qkv", 0.5},
+             {"num_key_value_heads", int64_t{2}}});
+      } else if (family == "mixtral") {
+        add({{"num_local_experts", int64_t{4}}, {"intermediate_size", int64_t{12}}});
+      } else {
+        add({{"num_experts", int64_t{6}},
+             {"moe_intermediate_size", int64_t{12}},
+             {"intermediate_size", int64_t{20}}});
+      }
+      if (family == "qwen2_moe") add({{"shared_expert_intermediate_size", int64_t{24}}});
+      if (family == "qwen3_moe") add({{"mlp_only_layers", JsonArray{one}}});
+      add({{"tie_word_embeddings", family == "tied"}});
+      add({{"model_type", family == "tied" ? "qwen3_moe" : family}});
+      write(dir / (family + ".json"), config.dump());
+      init_checkpoint(dir / (family + ".json"), dir / family, 5, dir / "tokenizer");
+    }
+  }
+
+  /// Three steps of three micro-batches, with an evaluation at the end.
+  TrainConfig config_of(const TrainedWith& with, const std::string& out) const {
+    TrainConfig c = config(out);
+    c.model = dir / with.family;
+    c.steps = 3;
+    c.seq_len = 64;
+    c.compute = with.compute;
+    c.eval_data = {dir / "rows.jsonl"};
+    if (with.lora_dropout) {
+      c.method = Method::lora;
+      c.lora_rank = 3;
+      c.expert_rank = 2;
+      c.lora_dropout = *with.lora_dropout;
+      c.recorded.push_back({"method", "lora", false});
+    }
+    return c;
+  }
+
+  /// The list of a case, as --devices has it. The environment must have the nodes.
+  std::string list_of(const TrainConfig& config, const RunsOn& on) const {
+    if (!on.least || on.devices == 0) return device_list(on);
+    const auto count = static_cast<size_t>(on.devices);
+    const std::vector<uint64_t> small(count, 4096);
+    TrainConfig asked = config;
+    asked.devices = device_list(on, small);
+    return device_list(on, devices_need(asked));
+  }
+
+  /// The least memory of each virtual device of a list of devices that are all too small.
+  std::vector<uint64_t> devices_need(const TrainConfig& config) const {
+    RecordingReporter reporter;
+    const PlannedRun run(config, open_model(config), reporter);
+    const std::vector<uint64_t> needed = needed_memory(subject_of(run.model), run.request);
+    return {needed.begin() + run.opened->devices.hosts, needed.end()};
+  }
+
+  RunBits run_on(const TrainedWith& with, const RunsOn& on) {
+    const EmulatedNodes nodes(on.nodes);
+    const std::string out = "run" + std::to_string(runs_++);
+    TrainConfig config = config_of(with, out);
+    config.recompute = on.recompute;
+    config.group = on.group;
+    config.devices = list_of(config, on);
+    RecordingReporter reporter;
+    RunBits bits;
+    if (train(config, reporter) != ExitCode::done) return bits;
+    for (const StepMetrics& m : reporter.steps) {
+      bits.steps.emplace_back(m.loss, m.aux_loss, m.grad_norm);
+    }
+    bits.root = root(out);
+    bits.result = result(out);
+    remove_tree(dir / out);
+    return bits;
+  }
+
+  /// The run on one host, made once for each kind of training.
+  const RunBits& on_host(const TrainedWith& with) {
+    const auto at = on_host_.find(with);
+    if (at != on_host_.end()) return at->second;
+    return on_host_[with] = run_on(with, {});
+  }
+
+ private:
+  int runs_ = 0;
+  std::map<TrainedWith, RunBits> on_host_;
+};
+
+}  // namespace hearth::test

@@ -1,0 +1,228 @@
+// Plans of several devices and NUMA nodes: memory of each place beside what a run measured, refusals
+// that name the device that is short, and what more memory changes.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+
+#include "support/has.h"
+#include "support/spelled_as_flags.h"
+#include "train/same_bits.h"
+
+namespace hearth::test {
+namespace {
+
+/// Sets of devices and nodes whose plans differ. Two nodes need two cores.
+std::vector<RunsOn> sets() {
+  const int two = std::min(2, cores_here());
+  return {{.devices = 2},
+          {.devices = 4},
+          {.devices = 2, .host = "host"},
+          {.devices = 3, .host = "host", .nodes = two},
+          {.devices = 2, .nodes = two},
+          {.host = "host", .nodes = two}};
+}
+
+bool within_a_percent(double a, double b) { return std::abs(a - b) <= 0.01 * std::max(a, b); }
+
+TEST_CASE("device plans: every place takes the memory that was planned, line by line") {
+  SameBitsFixture f;
+  int runs = 0;
+  for (const TrainedWith& with :
+       {TrainedWith{"qwen3_moe", {}}, TrainedWith{"qwen2_moe", 0.0, ComputeChoice::bf16}}) {
+    for (const RunsOn& on : sets()) {
+      const EmulatedNodes nodes(on.nodes);
+      INFO(text_of(with, on));
+      const std::string out = "measured" + std::to_string(runs++);
+      TrainConfig config = f.config_of(with, out);
+      config.devices = device_list(on);
+      REQUIRE(f.run(config) == ExitCode::done);
+      const Json plan = parse_json(read_file(f.dir / (out + "/plan.json")), "plan.json");
+      const JsonArray& places = plan.find("memory")->as_array();
+      REQUIRE(places.size() == static_cast<size_t>(on.devices + on.nodes));
+      for (size_t at = 0; at < places.size(); ++at) {
+        INFO(places[at].dump());
+        const double peak = places[at].find("peak_bytes")->as_double();
+        const double measured = places[at].find("measured_peak_bytes")->as_double();
+        if (at == 0) {
+          CHECK(measured <= peak);
+        } else {
+          CHECK(within_a_percent(measured, peak));
+        }
+        for (const Json& line : places[at].find("lines")->as_array()) {
+          INFO(line.dump());
+          REQUIRE(line.find("measured") != nullptr);
+          const std::string& name = line.find("name")->as_string();
+          const bool arena = name.ends_with("weights") || name.ends_with("moments") ||
+                             name == "gradients" || name.starts_with("activations") ||
+                             name.starts_with("scratch") || name.starts_with("memory of ");
+          if (at > 0 || arena) {
+            CHECK(within_a_percent(line.find("measured")->as_double(),
+                                   line.find("bytes")->as_double()));
+          }
+        }
+      }
+    }
+  }
+}
+
+/// A plan and what it needs, without advice.
+struct Planned {
+  std::optional<Place> short_place;
+  std::vector<uint64_t> needed;  // of the devices
+  TrainSchedule train;
+};
+Planned planned(const TrainConfig& config) {
+  RecordingReporter reporter;
+  const PlannedRun run(config, open_model(config), reporter);
+  Planned result;
+  result.short_place = run.model.plan.short_place();
+  if (result.short_place) {
+    const auto needed = needed_memory(subject_of(run.model), run.request);
+    result.needed = {needed.begin() + run.opened->devices.hosts, needed.end()};
+  }
+  result.train = *run.model.plan.train;
+  return result;
+}
+
+/// Devices that are all too small, alone or together, and what the plan says that they need.
+void check_least_memory(SameBitsFixture& f, const TrainedWith& with, const RunsOn& on,
+                        Recompute recompute) {
+  const EmulatedNodes nodes(on.nodes);
+  INFO(text_of(with, on));
+  TrainConfig config = f.config_of(with, "x");
+  config.recompute = recompute;
+  const auto devices = static_cast<size_t>(on.devices);
+  const auto plan_with = [&](const std::vector<uint64_t>& memory) {
+    config.devices = device_list(on, memory);
+    return planned(config);
+  };
+  const std::vector<uint64_t> needed = plan_with(std::vector<uint64_t>(devices, 4096)).needed;
+  REQUIRE(needed.size() == devices);
+  CHECK_FALSE(plan_with(needed).short_place);
+  for (size_t d = 0; d < devices; ++d) {
+    INFO("virtual:" << d << " needs " << needed[d]);
+    std::vector<uint64_t> less = needed;
+    less[d] = less[d] * 97 / 100;
+    CHECK(plan_with(less).short_place.has_value());
+  }
+  // One alone is short: the others have no limit.
+  for (size_t d = 0; d < devices; ++d) {
+    std::vector<uint64_t> memory(devices, uint64_t{1} << 40);
+    memory[d] = 4096;
+    const Planned small = plan_with(memory);
+    const auto at = small.short_place;
+    REQUIRE(at == static_cast<Place>(on.nodes + static_cast<int>(d)));
+    memory[d] = small.needed[d];
+    INFO("virtual:" << d << " alone needs " << memory[d]);
+    CHECK(memory[d] <= needed[d]);
+    CHECK_FALSE(plan_with(memory).short_place);
+    memory[d] = memory[d] * 97 / 100;
+    CHECK(plan_with(memory).short_place == at);
+  }
+}
+
+TEST_CASE("device plans: what a device needs is accepted, and 3 % less is not") {
+  SameBitsFixture f;
+  check_least_memory(f, {"qwen3_moe"}, {.devices = 2}, Recompute::automatic);
+  check_least_memory(f, {"tied"}, {.devices = 3}, Recompute::none);
+  check_least_memory(f, {"mixtral", 0.0, ComputeChoice::bf16}, {.devices = 2, .host = "host"},
+                     Recompute::automatic);
+}
+
+TEST_CASE("device plans: what devices need, for every family and set", "[.long]") {
+  SameBitsFixture f;
+  for (const std::string& family : kFamilies) {
+    for (const std::optional<double> dropout : {std::optional<double>(), std::optional(0.2)}) {
+      for (const RunsOn& on : sets()) {
+        if (on.devices == 0) continue;
+        for (const Recompute recompute : {Recompute::none, Recompute::blocks}) {
+          check_least_memory(f, {family, dropout}, on, recompute);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("device plans: a refusal names the device that is short, and what it needs") {
+  const SpelledAsFlags flags;
+  SameBitsFixture f;
+  TrainConfig config = f.config_of({"qwen3_moe"}, "run");
+  config.devices = "virtual,virtual:mem=64Ki,virtual";
+  const PlanReport report = plan_of(config);
+  REQUIRE_FALSE(report.fits);
+  INFO(report.refusal);
+  CHECK(has(report.refusal, "of the memory of virtual:1, but may use only 1 MiB"));
+  CHECK_FALSE(has(report.refusal, "virtual:0"));
+  CHECK_FALSE(has(report.refusal, "virtual:2"));
+  CHECK(has(report.refusal, "--devices virtual,virtual:mem="));
+  const Raised refused = raised_by([&] { f.run(config); });
+  CHECK(refused.code == ExitCode::usage);
+  CHECK(refused.message == report.refusal);
+  const int64_t needed = report.json.find("needed_bytes")->as_int();
+  const auto fits_with = [&](int64_t bytes) {
+    config.devices = "virtual,virtual:mem=" + std::to_string(bytes) + ",virtual";
+    return plan_of(config).fits;
+  };
+  CHECK(fits_with(needed));
+  CHECK_FALSE(fits_with(needed * 97 / 100));
+}
+
+TEST_CASE("device plans: more memory never makes a plan worse") {
+  SameBitsFixture f;
+  for (const RunsOn& on : {RunsOn{.devices = 2}, RunsOn{.devices = 3, .host = "host"}}) {
+    TrainConfig config = f.config_of({"qwen3_moe"}, "x");
+    config.grad_accum = 4;
+    const auto devices = static_cast<size_t>(on.devices);
+    config.devices = device_list(on, std::vector<uint64_t>(devices, 4096));
+    const std::vector<uint64_t> needed = planned(config).needed;
+    bool fits = false, recomputes = true;
+    int64_t group = 0;
+    for (int percent = 80; percent <= 300; percent += percent < 130 ? 5 : 17) {
+      std::vector<uint64_t> memory = needed;
+      for (uint64_t& bytes : memory) bytes = bytes * static_cast<uint64_t>(percent) / 100;
+      config.devices = device_list(on, memory);
+      INFO(config.devices << ", " << percent << " %");
+      const Planned plan = planned(config);
+      const bool now = !plan.short_place;
+      CHECK((now || !fits));
+      CHECK(now == (percent >= 100));
+      fits = now;
+      if (!fits) continue;
+      CHECK((recomputes || !plan.train.recompute));
+      if (recomputes == plan.train.recompute) CHECK(plan.train.group >= group);
+      recomputes = plan.train.recompute;
+      group = plan.train.group;
+    }
+    CHECK(fits);
+    CHECK_FALSE(recomputes);
+    CHECK(group == 4);
+  }
+}
+
+TEST_CASE("device plans: a plan file runs on the devices that it was made for") {
+  SameBitsFixture f;
+  const TrainedWith with{"qwen2_moe"};
+  const int two = std::min(2, cores_here());
+  for (const RunsOn& on :
+       {RunsOn{.devices = 2, .host = "host", .nodes = two}, RunsOn{.devices = 3}}) {
+    const EmulatedNodes nodes(on.nodes);
+    const std::string out = "by-plan" + std::to_string(on.devices);
+    TrainConfig config = f.config_of(with, out);
+    config.devices = device_list(on);
+    const PlanReport report = plan_of(config);
+    REQUIRE(report.fits);
+    f.write(f.dir / "plan.json", report.json.dump());
+    config.plan_file = f.dir / "plan.json";
+    REQUIRE(f.run(config) == ExitCode::done);
+    CHECK(f.root(out) == f.on_host(with).root);
+    config.out = f.dir / "elsewhere";
+    config.devices = device_list({.devices = on.devices + 1, .host = on.host, .nodes = on.nodes});
+    const Raised refused = raised_by([&] { f.run(config); });
+    INFO(refused.message);
+    CHECK(refused.code == ExitCode::usage);
+    CHECK(refused.says("devices"));
+  }
+}
+
+}  // namespace
+}  // namespace hearth::test

@@ -21,15 +21,11 @@ void start_machine(const RunConfig& config, OpenedModel& model) {
     }
   }
   const auto cores = static_cast<int>(model.topology.cores.size());
-  model.workers = config.threads > 0 ? config.threads : cores;
-  // Binding helps if every worker has a core of its own; more workers than cores must share.
-  std::vector<int> bound = here && model.workers <= cores
-                               ? model.topology.worker_cpus(model.workers)
-                               : std::vector<int>{};
+  const std::vector<int> cpus = here ? model.topology.worker_cpus() : std::vector<int>{};
+  const int workers = config.threads > 0 || here ? config.threads : cores;
   const uint64_t budget = config.cpu_memory > 0 ? config.cpu_memory : model.topology.total_memory;
-  model.devices =
-      open_devices({config.devices, config.gpu_memory, budget, std::move(bound), model.workers,
-                    config.parallel, !config.topology.empty(), &model.topology});
+  model.devices = open_devices({config.devices, config.gpu_memory, budget, cpus, workers,
+                                config.parallel, !config.topology.empty(), &model.topology});
   model.cores = model.devices.cores;  // fewer if a virtual device has its own
   model.workers = model.devices.workers;
 }

@@ -208,12 +208,9 @@ RunDevices open_devices(const DeviceRequest& request) {
   if (request.gpu_memory > 0) warn_of_idle_gpu_memory(items);
   const ListedTables tables(items);
   const Topology topology = request.topology != nullptr ? *request.topology : Topology{};
-  std::vector<int> cpus = cpus_of_listed_nodes(items, topology, request.cores);
   // Nodes that the list leaves out take their workers with them.
-  const int workers = cpus.size() < request.cores.size()
-                          ? std::min(request.workers, static_cast<int>(cpus.size()))
-                          : request.workers;
-  VirtualShares shares = share_host(items, std::move(cpus), workers);
+  VirtualShares shares =
+      share_host(items, cpus_of_listed_nodes(items, topology, request.cores), request.workers);
   run.cores = std::move(shares.host_cpus);
   run.workers = shares.host_workers;
   const std::vector<HostNode> nodes = host_nodes(items, topology, run.cores, run.workers);

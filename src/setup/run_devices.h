@@ -71,8 +71,8 @@ struct DeviceRequest {
   std::string devices = "auto";  // the value of --devices
   uint64_t gpu_memory = 0;       // limit per GPU in bytes; 0: the default
   uint64_t host_budget = 0;
-  std::vector<int> cores;         // of the host's workers
-  int workers = 0;                // of the host; 0: one per core
+  std::vector<int> cores;         // a CPU of each core that the run may use; empty: unbound
+  int workers = 0;                // in all; 0: one per core
   std::string parallel = {};      // the mode; empty: pipeline with several devices, else single
   bool seats_by_address = false;  // virtual devices stand in the places of accelerators
   const Topology* topology = nullptr;  // of this machine; null: one NUMA node

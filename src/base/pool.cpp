@@ -50,9 +50,11 @@ const cpu_set_t& all_cpus() {
   return cpus;
 }
 
-// Threads of a team live on between regions: bound once, until a pool with another core comes.
+// The CPU that this thread is bound to; -1: none. Threads of a team live on between regions: they are
+// bound once, until a pool with another core comes.
+thread_local int bound = -1;
+
 void bind_to(int core) {
-  static thread_local int bound = -1;
   if (bound == core) return;
   all_cpus();
   cpu_set_t set;
@@ -90,6 +92,7 @@ class FirstException {
 void unbind_thread() {
   // As good as it goes: a thread that stays bound computes the same.
   sched_setaffinity(0, sizeof(cpu_set_t), &all_cpus());
+  bound = -1;
 }
 
 Pool::Pool(int workers, std::vector<int> cores) : workers_(workers), cores_(std::move(cores)) {

@@ -1,6 +1,7 @@
 #include "runtime/stream_threads.h"
 
 #include "base/error.h"
+#include "base/pool.h"
 
 namespace hearth {
 
@@ -36,6 +37,7 @@ void StreamThreads::run(size_t streams, const std::function<void(size_t)>& f) {
 }
 
 void StreamThreads::serve(size_t stream) {
+  unbind_thread();  // the thread that made this one may be bound: it has touched arenas
   uint64_t seen = 0;
   for (;;) {
     const std::function<void(size_t)>* work = nullptr;

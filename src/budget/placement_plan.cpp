@@ -14,6 +14,7 @@ namespace hearth {
 namespace {
 
 constexpr int kMostTries = 8;
+constexpr int kMostRaises = 128;  // by 1/64 each: to seven times the memory
 
 PlacementPlan planned(const PlanSubject& subject, const Placement& placement,
                       const PlanRequest& request) {
@@ -165,14 +166,22 @@ class StageSearch {
   StageCutInput cut_;
 };
 
-/// The least budget of a place with which the request fits, the others being as they are; at most
-/// `most`, with which it fits.
+/// The least budget of a place with which the request fits, the others being as they are. `most`:
+/// what the place takes without a limit.
 uint64_t least_budget(PlanSubject subject, const PlanRequest& request, size_t at, uint64_t most) {
-  uint64_t& budget = subject.places[at].budget.bytes;
+  const auto fits = [&](uint64_t bytes) {
+    subject.places[at].budget.bytes = bytes;
+    return plan_placement(subject, request).plan.fits();
+  };
   uint64_t least = 0;  // does not fit
+  // A limit changes which cuts are tried, so the cut that was found without one may not be.
+  for (int i = 0; i < kMostRaises && !fits(most); ++i) {
+    least = most;
+    most += most / 64 + 1;
+  }
   while (most - least > std::max<uint64_t>(most / 256, 4096)) {
-    budget = least + (most - least) / 2;
-    (plan_placement(subject, request).plan.fits() ? most : least) = budget;
+    const uint64_t middle = least + (most - least) / 2;
+    (fits(middle) ? most : least) = middle;
   }
   return most;
 }

@@ -208,6 +208,7 @@ RunDevices open_devices(const DeviceRequest& request) {
   if (request.gpu_memory > 0) warn_of_idle_gpu_memory(items);
   const ListedTables tables(items);
   const Topology topology = request.topology != nullptr ? *request.topology : Topology{};
+  // Nodes that the list leaves out take their workers with them.
   VirtualShares shares =
       share_host(items, cpus_of_listed_nodes(items, topology, request.cores), request.workers);
   run.cores = std::move(shares.host_cpus);

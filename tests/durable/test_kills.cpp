@@ -18,6 +18,13 @@ constexpr int kEveryLora = 4;  // one run of so many trains adapters
 
 const std::vector<std::string> kLora{"--method",       "lora", "--lora-r",    "4",
                                      "--lora-dropout", "0.1",  "--trainable", "*norm.weight"};
+const std::vector<std::string> kOnTwo{"--devices", "2xvirtual,host"};
+
+std::vector<std::string> joined(std::vector<std::string> some,
+                                const std::vector<std::string>& others) {
+  some.insert(some.end(), others.begin(), others.end());
+  return some;
+}
 
 int64_t calls_of(const TinyRun& tiny, Start start) {
   start.environment["HEARTH_CALL_LOG"] = tiny.d / "calls";
@@ -43,11 +50,15 @@ struct Whole {
 };
 
 /// Kills runs of every --keep and --save-every until `kills` of them died.
-void kill_and_compare(int kills) {
+void kill_and_compare(int kills, const std::vector<std::string>& devices = {}) {
   const TinyRun tiny;
   Seeded random(20261122);
   INFO("HEARTH_SEED=" << random.seed);
-  const Whole full(tiny, "full", {}), lora(tiny, "lora", kLora);
+  const Whole full(tiny, "full", devices), lora(tiny, "lora", joined(kLora, devices));
+  if (!devices.empty()) {  // which change no bit
+    REQUIRE(tiny.run(tiny.train("host")).code == 0);
+    REQUIRE(tiny.outcome("host").root == full.expected.root);
+  }
   const auto base = content_below(tiny.d / "model");
 
   int killed = 0;
@@ -99,13 +110,19 @@ void kill_and_compare(int kills) {
 
 TEST_CASE("kill -9: a hundred kills, the same bits") { kill_and_compare(kSanitized ? 20 : 100); }
 
+TEST_CASE("kill -9: of runs on two devices and the host") {
+  kill_and_compare(kSanitized ? 6 : 24, kOnTwo);
+}
 TEST_CASE("kill -9: a thousand kills, the same bits", "[.long]") { kill_and_compare(1000); }
+TEST_CASE("kill -9: three hundred kills on two devices", "[.long]") {
+  kill_and_compare(300, kOnTwo);
+}
 
 /// Kills a run at every `stride`-th file operation of a fresh start, the writing of
 /// the data cache, of states, their retention and the result among them.
-void sweep(int64_t stride) {
+void sweep(int64_t stride, const std::vector<std::string>& devices = {}) {
   const TinyRun tiny;
-  const std::vector<std::string> options{"--keep", "1"};
+  const std::vector<std::string> options = joined({"--keep", "1"}, devices);
   REQUIRE(tiny.run(tiny.train("whole", options)).code == 0);
   const Outcome expected = tiny.outcome("whole");
   Start counted = tiny.train("counted", options);
@@ -129,6 +146,9 @@ void sweep(int64_t stride) {
 
 TEST_CASE("kill -9: at file operations all over a run") { sweep(kSanitized ? 300 : 40); }
 
+TEST_CASE("kill -9: at file operations of a run on two devices") {
+  sweep(kSanitized ? 600 : 120, kOnTwo);
+}
 TEST_CASE("kill -9: at every file operation of a run", "[.long]") { sweep(1); }
 
 }  // namespace

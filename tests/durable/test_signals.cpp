@@ -45,19 +45,20 @@ bool may_end(int code, int signal, bool nothing_written) {
   return code == 75 || code == 0 || (code == 128 + signal && nothing_written);
 }
 
-void stop_at_instants(int instants) {
+void stop_at_instants(int instants, const std::vector<std::string>& devices = {}) {
   const TinyRun tiny;
   Seeded random(40);
   INFO("HEARTH_SEED=" << random.seed);
-  const Ended whole = tiny.run(tiny.train("whole"));
+  const Ended whole = tiny.run(tiny.train("whole", devices));
   REQUIRE(whole.code == 0);
   const Outcome expected = tiny.outcome("whole");
 
   int sent = 0, stopped = 0;
   for (int r = 0; sent < instants; ++r) {
     const std::string out = "run" + std::to_string(r);
-    const std::vector<std::string> options{"--save-every", random.chance(0.5) ? "0" : "2",
-                                           "--threads", random.chance(0.3) ? "2" : "1"};
+    std::vector<std::string> options{"--save-every", random.chance(0.5) ? "0" : "2", "--threads",
+                                     random.chance(0.3) ? "2" : "1"};
+    options.insert(options.end(), devices.begin(), devices.end());
     const Start start = tiny.train(out, options);
     std::string story = out + ", save-every " + options[1];
     bool ended = false;
@@ -89,7 +90,13 @@ void stop_at_instants(int instants) {
 
 TEST_CASE("signals: forty instants") { stop_at_instants(kSanitized ? 12 : 40); }
 
+TEST_CASE("signals: at instants of runs on two devices and the host") {
+  stop_at_instants(kSanitized ? 4 : 16, {"--devices", "2xvirtual,host"});
+}
 TEST_CASE("signals: two hundred instants", "[.long]") { stop_at_instants(200); }
+TEST_CASE("signals: a hundred instants on two devices", "[.long]") {
+  stop_at_instants(100, {"--devices", "2xvirtual"});
+}
 
 /// A signal before every `stride`-th file operation: while model and data are read, the data cache,
 /// a state or the result is written, older states are removed.

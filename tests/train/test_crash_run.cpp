@@ -56,7 +56,8 @@ std::string whole_or_missing(const std::string& path, const std::string& end) {
 
 class CrashedRun {
  public:
-  CrashedRun() : promising_(disk_), calls_(promising_) {
+  explicit CrashedRun(const std::string& devices = "host") : promising_(disk_), calls_(promising_) {
+    config_.devices = devices;
     config_.steps = 4;
     config_.save_every.steps = 2;
     config_.keep = 1;
@@ -65,6 +66,8 @@ class CrashedRun {
     root_ = root();
     result_ = read_file(kWholeRun + "/model/model.safetensors");
   }
+
+  const std::string& final_root() const { return root_; }
 
   /// Judges crashes at any time of the run; of each `resumed`-th state the run goes on to its end.
   CrashReport judge(const CrashBounds& bounds, int64_t resumed) {
@@ -143,6 +146,17 @@ TEST_CASE("crash states of a run: lines before states, and the same end after a 
   const CrashReport report = CrashedRun().judge(bounds, 400);
   CHECK(report.fault == "");
   CHECK(report.states > 300);
+}
+
+TEST_CASE("crash states of a run on two devices: as on the host") {
+  CrashBounds bounds{16, 2, 2};
+  bounds.alone = 2;
+  bounds.stride = 27;
+  CrashedRun two("2xvirtual,host");
+  CHECK(two.final_root() == CrashedRun().final_root());
+  const CrashReport report = two.judge(bounds, 200);
+  CHECK(report.fault == "");
+  CHECK(report.states > 50);
 }
 
 TEST_CASE("crash states of a run, more of them", "[.long]") {

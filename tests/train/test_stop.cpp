@@ -42,8 +42,9 @@ class SignallingCalls : public FailingCalls {
 };
 
 /// A run with states, evaluation and a result that is there already.
-TrainConfig busy(const TrainingFixture& f, const std::string& out) {
+TrainConfig busy(const TrainingFixture& f, const std::string& out, const std::string& devices) {
   TrainConfig config = f.config(out);
+  config.devices = devices;
   config.steps = 4;
   config.save_every.steps = 2;
   config.eval_data = {f.dir / "rows.jsonl"};
@@ -60,11 +61,13 @@ ExitCode ended(TrainingFixture& f, const TrainConfig& config) {
 }
 
 /// Stops runs at so many file operations, spread over a run.
-void stop_at(int instants) {
+void stop_at(int instants, const std::string& devices = "host") {
   TrainingFixture f;
+  REQUIRE(f.run(busy(f, "whole", "host")) == ExitCode::done);
   FailingCalls counted;  // whose syncs are free
   const FileCallsOverride quick(counted);
-  REQUIRE(f.run(busy(f, "whole")) == ExitCode::done);
+  REQUIRE(f.run(busy(f, "counted", devices)) == ExitCode::done);
+  CHECK(f.root("counted") == f.root("whole"));
   const int operations = counted.count();
   int stopped = 0;
   for (int n = 1; n < operations; n += operations / instants) {
@@ -73,7 +76,7 @@ void stop_at(int instants) {
     {
       SignallingCalls calls(n);
       const FileCallsOverride guard(calls);
-      const ExitCode code = ended(f, busy(f, out));
+      const ExitCode code = ended(f, busy(f, out, devices));
       calls.no_more();
       CHECK((code == ExitCode::stopped || code == ExitCode::done));
       stopped += code == ExitCode::stopped;
@@ -83,7 +86,7 @@ void stop_at(int instants) {
         if (steps > 0) CHECK(f.root(out).starts_with(std::to_string(steps) + " "));
       }
     }
-    REQUIRE(f.run(busy(f, out)) == ExitCode::done);
+    REQUIRE(f.run(busy(f, out, devices)) == ExitCode::done);
     CHECK(f.root(out) == f.root("whole"));
     CHECK(f.result(out) == f.result("whole"));
     CHECK(f.lines(out + "/metrics.jsonl").size() == 4);
@@ -93,6 +96,9 @@ void stop_at(int instants) {
 }
 
 TEST_CASE("stop: at any file operation of a run") { stop_at(kSanitized ? 6 : 16); }
+TEST_CASE("stop: at file operations of a run on two devices and the host") {
+  stop_at(kSanitized ? 3 : 8, "2xvirtual,host");
+}
 TEST_CASE("stop: at file operations close to each other", "[.long]") { stop_at(300); }
 
 TEST_CASE("stop: while weights or a state are read nothing is written") {

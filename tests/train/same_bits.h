@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/pool.h"
 #include "budget/placement_plan.h"
 #include "budget/plan_time.h"
 #include "train/planned_run.h"
@@ -46,19 +47,26 @@ inline std::string text_of(const TrainedWith& with, const RunsOn& on) {
 }
 
 inline int cores_here() {
-  static const auto cores = static_cast<int>(detect_topology().cores.size());
-  return cores;
+  unbind_thread();  // a run may have left it bound to one core
+  return static_cast<int>(detect_topology().cores.size());
 }
 
 /// RAII: this machine has so many NUMA nodes.
 class EmulatedNodes {
  public:
   explicit EmulatedNodes(int nodes) {
-    if (nodes > 1) setenv("HEARTH_NODES", std::to_string(nodes).c_str(), 1);
+    if (const char* before = std::getenv("HEARTH_NODES")) before_ = before;
+    set(nodes > 1 ? std::to_string(nodes) : "");
   }
-  ~EmulatedNodes() { unsetenv("HEARTH_NODES"); }
+  ~EmulatedNodes() { set(before_); }
   EmulatedNodes(const EmulatedNodes&) = delete;
   EmulatedNodes& operator=(const EmulatedNodes&) = delete;
+
+ private:
+  static void set(const std::string& nodes) {
+    nodes.empty() ? unsetenv("HEARTH_NODES") : setenv("HEARTH_NODES", nodes.c_str(), 1);
+  }
+  std::string before_;
 };
 
 /// "virtual:mem=M0,virtual:mem=M1,host"; a device without an element of `memory` has no limit.
@@ -135,6 +143,16 @@ class SameBitsFixture : public TrainingFixture {
     return c;
   }
 
+  // A run may leave this thread bound to a core; the next one would see no other.
+  ExitCode run(const TrainConfig& config) {
+    unbind_thread();
+    return TrainingFixture::run(config);
+  }
+  ExitCode run_until(const TrainConfig& config, int64_t step) {
+    unbind_thread();
+    return TrainingFixture::run_until(config, step);
+  }
+
   /// The list of a case, as --devices has it. The environment must have the nodes.
   std::string list_of(const TrainConfig& config, const RunsOn& on) const {
     if (!on.least || on.devices == 0) return device_list(on);
@@ -147,6 +165,7 @@ class SameBitsFixture : public TrainingFixture {
 
   /// The least memory of each virtual device of a list of devices that are all too small.
   std::vector<uint64_t> devices_need(const TrainConfig& config) const {
+    unbind_thread();
     RecordingReporter reporter;
     const PlannedRun run(config, open_model(config), reporter);
     const std::vector<uint64_t> needed = needed_memory(subject_of(run.model), run.request);
@@ -160,6 +179,7 @@ class SameBitsFixture : public TrainingFixture {
     config.recompute = on.recompute;
     config.group = on.group;
     config.devices = list_of(config, on);
+    unbind_thread();
     RecordingReporter reporter;
     RunBits bits;
     if (train(config, reporter) != ExitCode::done) return bits;

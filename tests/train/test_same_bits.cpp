@@ -117,10 +117,12 @@ TEST_CASE("same bits: evaluation and generation on several devices and nodes") {
     config.max_new_tokens = 12;
     const auto results = [&](const RunsOn& on) {
       const EmulatedNodes nodes(on.nodes);
+      unbind_thread();
       RecordingReporter reporter;
       config.devices = device_list(on);
       std::string text = evaluate(config, reporter).dump();
       for (const bool cached : {true, false}) {
+        unbind_thread();
         config.kv_cache = cached;
         text += generate(config, reporter, [](const std::string&) {});
       }

@@ -105,11 +105,14 @@ TEST_CASE("host nodes: all that have cores, or those of the list, each with its 
   CHECK(listed[0].number == 2);
   CHECK(listed[0].cpus == cpus);
 
-  // Real nodes are bound to, but not if one node is all there is.
+  // Memory is bound to real nodes, but not if one node is all that the machine has.
   Topology real = machine_of({2, 2});
   real.has_real_nodes = true;
   for (const HostNode& node : nodes_of("host", real, first_cpus(4), 4)) CHECK(node.bind);
-  CHECK_FALSE(nodes_of("host:1", real, {2, 3}, 2)[0].bind);
+  CHECK(nodes_of("host:1", real, {2, 3}, 2)[0].bind);
+  Topology one = machine_of({2});
+  one.has_real_nodes = true;
+  CHECK_FALSE(nodes_of("host", one, first_cpus(2), 2)[0].bind);
 
   // Unbound workers are divided, and their sum stays.
   const auto unbound = nodes_of("host", real, {}, 5);

@@ -1,5 +1,7 @@
 #include "doctor/diagnosis_json.h"
 
+#include "doctor/cores_that.h"
+
 #include <algorithm>
 
 namespace hearth {
@@ -24,10 +26,6 @@ Json list(const std::vector<Value>& values) {
   JsonArray items;
   for (const Value& value : values) items.emplace_back(value);
   return items;
-}
-
-int64_t cores_that(const Topology& t, const auto& belongs) {
-  return std::count_if(t.cores.begin(), t.cores.end(), belongs);
 }
 
 Json devices(const std::vector<PciDevice>& devices) {

@@ -6,6 +6,7 @@
 
 #include "base/counted.h"
 #include "base/error.h"
+#include "doctor/cores_that.h"
 
 namespace hearth {
 namespace {
@@ -20,7 +21,7 @@ std::string gib(uint64_t bytes) {
   return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / 1073741824.0);
 }
 
-std::string rate(double bytes_per_s) {
+std::string rate_text(double bytes_per_s) {
   if (bytes_per_s <= 0) return "?";
   const double gb = bytes_per_s / 1e9;
   return gb < 1 ? fmt::format("{:.3f}", gb) : fmt::format("{:.1f}", gb);
@@ -41,17 +42,14 @@ std::string nodes_of(const std::vector<int>& nodes) {
   return text;
 }
 
-int64_t cores_that(const Topology& t, const auto& belongs) {
-  return std::count_if(t.cores.begin(), t.cores.end(), belongs);
-}
-
 std::string device_rows(const char* headline, const std::vector<PciDevice>& devices) {
   std::string text = fmt::format("\n{}\n", headline);
   if (devices.empty()) return text + "  none\n";
   for (const PciDevice& d : devices) {
-    text += fmt::format("  {:<14}class {}  root complex {:<9} {}  link {}", d.address, d.class_code,
-                        d.root.empty() ? "unknown" : d.root, nodes_of(d.nodes),
-                        d.link_bytes_per_s > 0 ? rate(d.link_bytes_per_s) + " GB/s" : "unknown");
+    text +=
+        fmt::format("  {:<14}class {}  root complex {:<9} {}  link {}", d.address, d.class_code,
+                    d.root.empty() ? "unknown" : d.root, nodes_of(d.nodes),
+                    d.link_bytes_per_s > 0 ? rate_text(d.link_bytes_per_s) + " GB/s" : "unknown");
     for (const std::string& name : d.names) text += "  " + plain(name);
     if (!d.vendor.empty()) text += "  " + plain(d.vendor);
     text += "\n";
@@ -85,8 +83,8 @@ std::string link_rows(const std::vector<LinkMeasurement>& links) {
       fmt::format("\n{:<24}{:>10}{:>10}{:>10}\n", "links, in GB/s", "nominal", "alone", "together");
   if (links.empty()) text += "  none measured\n";
   for (const LinkMeasurement& l : links) {
-    text += fmt::format("  {:<22}{:>10}{:>10}{:>10}\n", l.link, rate(l.nominal), rate(l.alone),
-                        rate(l.together));
+    text += fmt::format("  {:<22}{:>10}{:>10}{:>10}\n", l.link, rate_text(l.nominal),
+                        rate_text(l.alone), rate_text(l.together));
   }
   return text;
 }

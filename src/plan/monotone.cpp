@@ -8,27 +8,27 @@
 namespace hearth {
 
 std::vector<double> never_falling(std::span<const double> values) {
-  struct Pool {
+  struct Run {
     double sum;  // of logarithms
     size_t count;
     double mean() const { return sum / static_cast<double>(count); }
   };
-  std::vector<Pool> pools;
+  std::vector<Run> runs;
   for (const double value : values) {
     HEARTH_CHECK(value > 0, "never_falling: a value that is not above 0");
-    pools.push_back({std::log(value), 1});
-    while (pools.size() > 1 && pools[pools.size() - 2].mean() > pools.back().mean()) {
-      const Pool last = pools.back();
-      pools.pop_back();
-      pools.back().sum += last.sum;
-      pools.back().count += last.count;
+    runs.push_back({std::log(value), 1});
+    while (runs.size() > 1 && runs[runs.size() - 2].mean() > runs.back().mean()) {
+      const Run last = runs.back();
+      runs.pop_back();
+      runs.back().sum += last.sum;
+      runs.back().count += last.count;
     }
   }
   std::vector<double> result;
-  for (const Pool& pool : pools) {
+  for (const Run& run : runs) {
     // A value that no neighbour moved stays as it is, to the bit.
-    const double mean = pool.count == 1 ? values[result.size()] : std::exp(pool.mean());
-    result.insert(result.end(), pool.count, mean);
+    const double mean = run.count == 1 ? values[result.size()] : std::exp(run.mean());
+    result.insert(result.end(), run.count, mean);
   }
   // Rounding of exp and log must not make a curve fall.
   for (size_t i = 1; i < result.size(); ++i) result[i] = std::max(result[i], result[i - 1]);

@@ -11,8 +11,8 @@
 namespace hearth {
 namespace {
 
-constexpr uint64_t kLeastBytes = uint64_t{1} << 20, kMostBytes = uint64_t{16} << 20;
-constexpr size_t kSmall = 64;  // bytes, of a copy that is all latency
+constexpr uint64_t kLeastProfiled = uint64_t{1} << 20, kMostProfiled = uint64_t{16} << 20;
+constexpr size_t kLatencyBytes = 64;  // bytes, of a copy that is all latency
 
 /// Memory at both ends of a link, and a stream that copies.
 struct LinkEnds {
@@ -46,11 +46,11 @@ size_t bytes_of_a_link(std::span<Device* const> devices, uint64_t max_bytes) {
   const size_t links = 2 * devices.size();
   uint64_t each = max_bytes / links;
   for (Device* device : devices) each = std::min(each, device->spaces().front().budget / 8);
-  if (each < kLeastBytes) {
+  if (each < kLeastProfiled) {
     throw usage_error("measuring links needs {} bytes of memory at both ends of each, {} are free",
-                      kLeastBytes, each);
+                      kLeastProfiled, each);
   }
-  return static_cast<size_t>(std::min(each, kMostBytes));
+  return static_cast<size_t>(std::min(each, kMostProfiled));
 }
 
 double median(std::vector<double> values) {
@@ -76,7 +76,7 @@ CostLink alone(const LinkEnds& ends, double seconds) {
   link.link = ends.in ? "host->" + name : name + "->host";
   const auto rates = ends.device.link_rates();
   const LinkRate known = !rates ? LinkRate{} : ends.in ? rates->in : rates->out;
-  link.latency_s = rates ? known.latency_s : time_of(ends, kSmall, seconds / 4);
+  link.latency_s = rates ? known.latency_s : time_of(ends, kLatencyBytes, seconds / 4);
   link.bytes_per_s = known.bytes_per_s;
   if (link.bytes_per_s > 0) return link;
   const double all = time_of(ends, ends.bytes, seconds);

@@ -12,7 +12,7 @@ namespace hearth {
 namespace {
 
 constexpr const char* kEnding = ".passed";
-constexpr uint64_t kMostBytes = 1 << 14;
+constexpr uint64_t kMostRecord = 1 << 14;
 
 // The file says which check it is of. It is compared as a whole, never parsed.
 std::string content_of(const std::string& subject) { return "hearth check 1\n" + subject + "\n"; }
@@ -29,7 +29,7 @@ bool RememberedChecks::has_passed(const std::string& subject) const {
   if (directory_.empty()) return false;
   try {
     const std::string path = path_of(subject);
-    return is_own_file(path) && read_file(path, kMostBytes) == content_of(subject);
+    return is_own_file(path) && read_file(path, kMostRecord) == content_of(subject);
   } catch (const Error&) {
     return false;
   }
@@ -37,7 +37,7 @@ bool RememberedChecks::has_passed(const std::string& subject) const {
 
 void RememberedChecks::remember(const std::string& subject) const {
   const std::string content = content_of(subject);
-  if (directory_.empty() || content.size() > kMostBytes) return;
+  if (directory_.empty() || content.size() > kMostRecord) return;
   try {
     make_private_directory(directory_);
     const std::vector<std::string> names = list_directory(directory_);

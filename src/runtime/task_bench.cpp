@@ -11,7 +11,7 @@
 namespace hearth {
 namespace {
 
-constexpr size_t kStaging = size_t{1} << 20;
+constexpr size_t kStagingBytes = size_t{1} << 20;
 constexpr size_t kAlignment = 256;  // of values, as in a schedule
 
 ModelSpec spec_of(const BenchSubject& subject, const TaskSize& size) {
@@ -105,7 +105,7 @@ TaskBench::TaskBench(const BenchPlace& place, BenchSubject& subject,
   stream_ = device.create_stream(options);
   values_ = device.reserve("measured values", place.memory, values);
   const SpaceKind pinned = has_space(device, SpaceKind::host) ? SpaceKind::host : SpaceKind::pinned;
-  staging_ = device.reserve("measurement", pinned, kStaging);
+  staging_ = device.reserve("measurement", pinned, kStagingBytes);
 
   std::vector<PlaceArenas> addresses(static_cast<size_t>(place.place) + 1, PlaceArenas{});
   for (const ParameterArena& a : parameter_arenas(subject.model.table, subject.policy)) {
@@ -162,8 +162,8 @@ void TaskBench::give(const Bound& bound, bool all) {
       if (!bytes.empty()) std::memcpy(b.data, bytes.data(), bytes.size());
       continue;
     }
-    for (size_t done = 0; done < bytes.size(); done += kStaging) {
-      const size_t n = std::min(kStaging, bytes.size() - done);
+    for (size_t done = 0; done < bytes.size(); done += kStagingBytes) {
+      const size_t n = std::min(kStagingBytes, bytes.size() - done);
       std::memcpy(staging_->data(), bytes.data() + done, n);
       device.copy(*stream_, b.data + done, staging_->data(), n);
       stream_->synchronize();

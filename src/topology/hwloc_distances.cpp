@@ -11,7 +11,7 @@ namespace hearth {
 namespace {
 
 constexpr uint64_t kMostInMatrix = 1024;  // of a matrix
-constexpr uint64_t kMeansLatency = 4;  // bit of a matrix's kind
+constexpr uint64_t kMeansLatency = 4;     // bit of a matrix's kind
 
 /// Latencies by the numbers of nodes.
 struct Matrix {
@@ -35,7 +35,8 @@ void append_numbers(std::string_view text, std::vector<uint64_t>& numbers) {
 uint64_t matrix_size(const HwlocObjects& objects, const XmlElement& element) {
   const auto size = parse_seed(objects.document().attribute(element, "nbobjs").value_or(""));
   if (!size || *size == 0 || *size > kMostInMatrix) {
-    objects.refuse(element, "distances need their nbobjs, from 1 to " + std::to_string(kMostInMatrix));
+    objects.refuse(element,
+                   "distances need their nbobjs, from 1 to " + std::to_string(kMostInMatrix));
   }
   return *size;
 }

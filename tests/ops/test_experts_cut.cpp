@@ -20,8 +20,8 @@ struct Shape {
   double dropout;
 };
 
-constexpr int64_t kExperts = 5, kSegments = 3, kTokens = 60, kChoices = 2;
-constexpr const char* kMaps[] = {"gate", "up", "down"};
+constexpr int64_t kExperts = 5, kSegments = 3, kTokens = 60, kCutChoices = 2;
+constexpr const char* kCutMaps[] = {"gate", "up", "down"};
 constexpr uint64_t kKeys[3][kSegments] = {{1, 2, 3}, {4, 5, 6}, {7, 8, 9}};
 
 class Draw {
@@ -49,7 +49,7 @@ struct Call {
 };
 
 std::string name_of(const std::string& what, int map, int64_t expert) {
-  return what + kMaps[map] + std::to_string(expert);
+  return what + kCutMaps[map] + std::to_string(expert);
 }
 
 /// The rows of all experts and segments, and what is computed of them.
@@ -60,7 +60,7 @@ class Whole {
     begin_ = {0};
     for (const int64_t n : lengths) begin_.push_back(begin_.back() + n);
     for (int64_t row = 0; row < rows(); ++row) {
-      choice_.push_back(draw.below(kTokens * kChoices));
+      choice_.push_back(draw.below(kTokens * kCutChoices));
       id_.push_back(draw.below(1000));
     }
     add("x", kTokens, shape.hidden);
@@ -114,7 +114,7 @@ class Whole {
       t["weight"].set(0, to, tensors_["weight"].get(0, which[i]));
       for (const char* name : {"x", "dy"}) {
         for (int64_t c = 0; c < shape_.hidden; ++c) {
-          t[name].set(to, c, tensors_[name].get(choice_[row] / kChoices, c));
+          t[name].set(to, c, tensors_[name].get(choice_[row] / kCutChoices, c));
         }
       }
     }
@@ -124,7 +124,7 @@ class Whole {
                       ops.experts_scratch(all, most, shape_.hidden, shape_.width, shape_.rank));
     Stream& s = stream;
     ExpertRows rows(t["offsets"].view(), call.last - call.first);
-    if (call.indexed) rows = rows.indexed(t["source"].view(), kChoices);
+    if (call.indexed) rows = rows.indexed(t["source"].view(), kCutChoices);
     const ConstView x = (call.indexed ? tensors_ : t)["x"].view();
     const ConstView dy = (call.indexed ? tensors_ : t)["dy"].view();
     std::vector<ExpertView> experts;

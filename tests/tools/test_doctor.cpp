@@ -23,7 +23,7 @@ Json document(const ProgramResult& r) {
   return parse_json(r.out, "stdout");
 }
 
-void write(const std::string& path, const std::string& text) {
+void write_text(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
@@ -88,7 +88,7 @@ TEST_CASE("doctor describes another machine from a file") {
   const TemporaryDirectory d;
   FileMachine m{.packages = 4};
   m.bridges = {{1, "0000:[16-2a]", {{"0000:17:00.0"}}}};
-  write(d / "m.xml", machine_file(m));
+  write_text(d / "m.xml", machine_file(m));
   const Json json = document(doctor({"--topology", d / "m.xml", "--json"}));
   CHECK(at(json, {"topology", "source"}).as_string() == d / "m.xml");
   CHECK(at(json, {"topology", "packages"}).as_array().size() == 4);
@@ -120,7 +120,7 @@ TEST_CASE("doctor refuses what is missing or cannot be read") {
 
   const std::string path = d / "bad.xml";
   const auto refuses = [&](const std::string& text) {
-    write(path, text);
+    write_text(path, text);
     const Stopwatch watch;
     refused(doctor({"--topology", path}), 3, path);
     CHECK(watch.seconds() < 30);

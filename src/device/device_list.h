@@ -58,9 +58,9 @@ struct VirtualShares {
 /// Gives virtual devices workers of their own, as many as `cores` says, and the host the rest, or
 /// fewer if it has `cores`. If every worker has a CPU, the devices take theirs from the end of
 /// `cpus`, one per core, and the host its own from the front. More `workers` than CPUs share all
-/// CPUs, unbound. `workers` 0: one per CPU, at least one. The devices share a fabric, and those that name the same
-/// root share a root complex. Usage error if no worker is left for the host, or fewer than it asks
-/// for.
+/// CPUs, unbound. `workers` 0: one per CPU, at least one. The devices share a fabric. Devices that
+/// name the same root share a root complex. Usage error if no worker is left for the host, or fewer
+/// than it asks for.
 VirtualShares share_host(std::span<const DeviceItem> items, std::vector<int> cpus, int workers = 0);
 
 }  // namespace hearth

@@ -137,17 +137,16 @@ namespace {
 uint64_t memory_for(const ComputePlace& place, uint64_t most) {
   constexpr uint64_t kMostOfDevice = uint64_t{8} << 30;  // problems of the run's own size
   if (place.device->has_own_clock()) return std::min(kMostOfDevice, place.budget.bytes / 4);
-  return place.memory == SpaceKind::host ? most : std::min(most, place.budget.bytes / 4);
+  return place.host_reaches ? most : std::min(most, place.budget.bytes / 4);
 }
 
 /// What one place reaches, measured twice: what a neighbour takes from one of them does not count.
-RunRates measure_place(const ComputePlace& place, const RateOptions& options,
+RunRates measure_place(const ComputePlace& place, Device& device, const RateOptions& options,
                        const RunShapes& shapes) {
   // What was measured for another run of these shapes in this process is not measured again.
   static std::map<std::pair<std::string, std::vector<int64_t>>, RunRates> measured;
   std::pair key{place.budget.name, measured_by(options, shapes)};
   if (const auto known = measured.find(key); known != measured.end()) return known->second;
-  Device& device = *place.device;
   const auto measure = [&] {
     const MachineRates best = measure_rates(device, options);
     return RunRates{best, measure_costs(device, options, shapes, best)};
@@ -188,9 +187,11 @@ RunRates measure_places(const PlacedModel& model, const PlanRequest& request) {
   const auto rates_at = [&](Place at) {
     const ComputePlace& place = model.opened->place(at);
     const StreamTeam& team = place.teams.front();
+    // A device in the host's memory computes as the host does; its own budget is the run's.
+    Device& device = place.host_reaches ? *model.opened->place(kHostPlace).device : *place.device;
     const RateOptions options{*place.ops, model.settings.compute,  team.workers,
                               team.cores, memory_for(place, most), trained_parameters(model.table)};
-    return measure_place(place, options, shapes);
+    return measure_place(place, device, options, shapes);
   };
   const auto has_table = [&](Place at) { return model.opened->place(at).costs != nullptr; };
   // Stages are measured at the first of them, experts at the first of their places.

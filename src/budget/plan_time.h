@@ -19,9 +19,10 @@ namespace hearth {
 /// Measures the machine for a placed model, apart from places with cost tables, and adds the tables.
 /// Call before planning and before memory is reserved.
 /// Measures compute twice and keeps the better rates; repeats of the same shapes in a process reuse
-/// them. Uses a quarter of the process's remaining budget, and of a device's budget, at most 192
-/// MiB; of a GPU's budget at most 8 GiB. Usage error if a device is too small. With
-/// HEARTH_RATES=assumed in the environment it returns round numbers and measures nothing.
+/// them. Uses a quarter of the process's remaining budget, at most 192 MiB, and of a GPU's budget a
+/// quarter, at most 8 GiB. A device in the host's memory gives none of its budget. Usage error if a
+/// device is too small. With HEARTH_RATES=assumed in the environment it returns round numbers and
+/// measures nothing.
 RunRates measure_run(const PlacedModel& model, const PlanRequest& request);
 
 /// RAII, for tests: while one exists, `measure_run` returns round numbers and measures nothing. A

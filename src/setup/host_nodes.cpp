@@ -71,6 +71,7 @@ std::vector<HostNode> host_nodes(std::span<const DeviceItem> items, const Topolo
     const NumaNode* found = topology.find_node(number);
     HostNode node{
         number,
+        found != nullptr ? found->memory : 0,
         found != nullptr ? found->package : std::nullopt,
         topology.has_real_nodes && topology.nodes.size() > 1 && (count > 1 || !listed.empty()),
         {},
@@ -90,7 +91,7 @@ std::vector<HostNode> host_nodes(std::span<const DeviceItem> items, const Topolo
           node.number);
     }
   }
-  if (nodes.empty()) nodes.push_back({0, std::nullopt, false, cpus, workers});
+  if (nodes.empty()) nodes.push_back({0, 0, std::nullopt, false, cpus, workers});
   return nodes;
 }
 

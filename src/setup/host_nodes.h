@@ -13,7 +13,8 @@ namespace hearth {
 
 /// A NUMA node that computes. The first of a run is its place `host`.
 struct HostNode {
-  int number = 0;  // the system's
+  int number = 0;       // the system's
+  uint64_t memory = 0;  // bytes; 0: unknown
   std::optional<int> package = {};
   bool bind = false;      // whether memory can be bound to it
   std::vector<int> cpus;  // one per core, as many as the host has left; empty: unbound

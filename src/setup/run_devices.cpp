@@ -156,7 +156,8 @@ ComputePlace host_place(const HostNode& node, const RunDevices& run, const Devic
     place.device = make_host_device(kAny, "host", bound);
     return place;
   }
-  place.budget = {"host:" + std::to_string(node.number), kAny, "--cpu-memory {}"};
+  const uint64_t memory = node.memory > 0 ? node.memory : kAny;
+  place.budget = {"host:" + std::to_string(node.number), memory, "--cpu-memory {}"};
   place.device = make_host_device(kAny, place.budget.name, bound);
   return place;
 }

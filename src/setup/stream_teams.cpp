@@ -48,7 +48,11 @@ StreamTeams share_workers(const std::vector<TeamRequest>& streams, const std::ve
   workers = std::max(1, workers);
   const auto count = static_cast<int>(streams.size());
   if (count > 1 && workers < count) {
-    result.teams.assign(streams.size(), StreamTeam{workers, cpus});
+    for (size_t s = 0; s < streams.size(); ++s) {  // one worker each, in turn on the cores
+      StreamTeam team;
+      if (!cpus.empty()) team.cores = {cpus[s % cpus.size()]};
+      result.teams.push_back(std::move(team));
+    }
     result.warning = counted(count, "compute stream") + " share " + counted(workers, "core") +
                      ": they wait for each other";
     return result;

@@ -21,8 +21,8 @@ struct StreamTeams {
 };
 
 /// Gives each stream an even share of the CPUs, so that the workers of all streams together are no
-/// more than `workers`. If there are fewer workers than streams, all streams share them, with a
-/// warning. `cpus` are the CPUs to bind to; empty: `workers` unbound workers.
+/// more than `workers`. If there are fewer workers than streams, each stream has one worker and
+/// they share cores, with a warning. `cpus` are the CPUs to bind to; empty: `workers` unbound workers.
 StreamTeams share_workers(const std::vector<TeamRequest>& streams, const std::vector<int>& cpus,
                           int workers);
 

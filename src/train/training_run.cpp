@@ -124,6 +124,9 @@ void TrainingRun::open_logs(const SavedState* state) {
   for (JsonObject& event : placement_events(model_, progress_.step)) {
     journal.event("placement", std::move(event));
   }
+  if (const std::string& reason = model_.opened->devices.stage_order; !reason.empty()) {
+    journal.event("stage_order", {{"step", progress_.step}, {"reason", reason}});
+  }
   const Plan& plan = model_.plan;
   journal.event("plan", {{"parallel", std::string(model_.opened->devices.planner->name())},
                          {"devices", devices_json(model_)},

@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/counted.h"
 #include "base/error_format.h"
 #include "base/numbers.h"
@@ -262,28 +264,46 @@ std::map<std::string, std::shared_ptr<RootComplex>> roots_of(std::span<const Dev
   return roots;
 }
 
-/// Workers that are not given away yet, each with a CPU of its own or none with one.
-class WorkersLeft {
+/// The workers of a run, each with a CPU of its own or none with one.
+class Workers {
  public:
-  WorkersLeft(std::vector<int> cpus, int workers) : cpus_(std::move(cpus)) {
+  Workers(std::vector<int> cpus, int workers) : cpus_(std::move(cpus)) {
     count_ = workers > 0 ? static_cast<size_t>(workers) : std::max<size_t>(1, cpus_.size());
     if (count_ > cpus_.size()) cpus_.clear();
     if (!cpus_.empty()) cpus_.resize(count_);
+    left_ = count_;
   }
   size_t count() const { return count_; }
-  /// The CPUs of the last `n` workers, in order.
+  /// The CPUs of the last `n` workers that are left, in order. If fewer are left, the workers of the
+  /// whole run are there once more. Empty: unbound.
   std::vector<int> take(size_t n) {
-    count_ -= n;
-    if (cpus_.empty()) return {};
-    const std::vector<int> taken(cpus_.end() - static_cast<std::ptrdiff_t>(n), cpus_.end());
-    cpus_.resize(count_);
-    return taken;
+    if (n > left_) left_ = count_;
+    if (cpus_.empty() || n > count_) return {};
+    left_ -= n;
+    const auto begin = cpus_.begin() + static_cast<std::ptrdiff_t>(left_);
+    return {begin, begin + static_cast<std::ptrdiff_t>(n)};
+  }
+  /// The CPUs of the first `n` workers.
+  std::vector<int> first(size_t n) const {
+    if (cpus_.empty() || n > count_) return {};
+    return {cpus_.begin(), cpus_.begin() + static_cast<std::ptrdiff_t>(n)};
   }
 
  private:
   std::vector<int> cpus_;  // one per worker; empty: unbound
   size_t count_ = 0;
+  size_t left_ = 0;
 };
+
+/// What the items of a kind ask for by name. NUMA nodes are not counted: each has its own cores.
+size_t asked_cores(std::span<const DeviceItem> items, DeviceKind kind) {
+  size_t cores = 0;
+  for (const DeviceItem& item : items) {
+    if (item.kind != kind || (kind == DeviceKind::host && item.number != kAllNodes)) continue;
+    cores += static_cast<size_t>(item.keys.cores);
+  }
+  return cores;
+}
 
 }  // namespace
 
@@ -291,12 +311,12 @@ VirtualShares share_host(std::span<const DeviceItem> items, std::vector<int> cpu
   VirtualShares shares;
   const auto roots = roots_of(items);
   const auto fabric = std::make_shared<Fabric>();
-  WorkersLeft left(std::move(cpus), workers);
-  const size_t all = left.count();
-  size_t of_host = 0;  // what it asks for
+  Workers all(std::move(cpus), workers);
+  const size_t of_devices = asked_cores(items, DeviceKind::virtual_device);
+  const size_t of_host = asked_cores(items, DeviceKind::host);
+  const size_t asked = of_devices + std::max<size_t>(1, of_host);
   for (const DeviceItem& item : items) {
     const DeviceKeys& keys = item.keys;
-    if (item.kind == DeviceKind::host) of_host += static_cast<size_t>(keys.cores);
     if (item.kind != DeviceKind::virtual_device) continue;
     VirtualOptions& device = shares.devices.emplace_back();
     device.name = item.name();
@@ -308,22 +328,18 @@ VirtualShares share_host(std::span<const DeviceItem> items, std::vector<int> cpu
     if (!keys.root.empty()) device.root = roots.at(keys.root);
     const auto own = static_cast<size_t>(keys.cores);
     if (own == 0) continue;
-    if (own >= left.count()) {
-      throw usage_error(
-          "{}: the virtual devices ask for all cores ({}); leave the host at least one",
-          spelled(Setting::devices), counted(static_cast<int64_t>(all), "core"));
-    }
     device.workers = keys.cores;
-    device.cores = left.take(own);
+    device.cores = all.take(own);
   }
-  if (of_host > left.count()) {
-    throw usage_error("{}: the host asks for {}, but has {}; ask for fewer",
-                      spelled(Setting::devices), counted(static_cast<int64_t>(of_host), "core"),
-                      std::to_string(left.count()));
+  if (asked > all.count()) {
+    shares.warning = fmt::format("{}: {} asked for, of {}: places share cores and wait for each other",
+                                 spelled(Setting::devices),
+                                 counted(static_cast<int64_t>(asked), "core"), all.count());
   }
-  if (of_host > 0) left.take(left.count() - of_host);
-  shares.host_workers = static_cast<int>(left.count());
-  shares.host_cpus = left.take(left.count());
+  const size_t left = all.count() > of_devices ? all.count() - of_devices : 1;
+  const size_t host = of_host > 0 ? of_host : left;
+  shares.host_workers = static_cast<int>(host);
+  shares.host_cpus = all.first(host);
   return shares;
 }
 

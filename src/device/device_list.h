@@ -54,13 +54,14 @@ struct VirtualShares {
   std::vector<VirtualOptions> devices;  // in the order of the list
   std::vector<int> host_cpus;           // of its workers; empty: unbound
   int host_workers = 0;                 // at least one
+  std::string warning = {};             // not empty if places share CPUs
 };
-/// Gives virtual devices workers of their own, as many as `cores` says, and the host the rest, or
-/// fewer if it has `cores`. If every worker has a CPU, the devices take theirs from the end of
-/// `cpus`, one per core, and the host its own from the front. More `workers` than CPUs share all
-/// CPUs, unbound. `workers` 0: one per CPU, at least one. The devices share a fabric. Devices that
-/// name the same root share a root complex. Usage error if no worker is left for the host, or fewer
-/// than it asks for.
+/// Gives virtual devices workers of their own, as many as `cores` says, and the host the rest, or as
+/// many as an item `host` asks for (an item `host:N` asks for cores of its node: host_nodes). If every worker has a CPU, the devices take theirs from the end of `cpus`, one
+/// per core, and the host its own from the front. More `workers` than CPUs share all CPUs, unbound.
+/// `workers` 0: one per CPU, at least one. The host has at least one worker. Counts asked for by name
+/// hold: if they are more than there are workers, places share CPUs. The devices share a fabric.
+/// Devices that name the same root share a root complex.
 VirtualShares share_host(std::span<const DeviceItem> items, std::vector<int> cpus, int workers = 0);
 
 }  // namespace hearth

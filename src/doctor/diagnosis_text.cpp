@@ -42,14 +42,29 @@ std::string nodes_of(const std::vector<int>& nodes) {
   return text;
 }
 
-std::string device_rows(const char* headline, const std::vector<PciDevice>& devices) {
+using PciLinks = std::vector<std::pair<std::string, PciLink>>;
+
+// "31.5 GB/s (x16, PCIe 4)"; the machine alone knows lanes and generation, a file does not.
+std::string link_text(const PciDevice& device, const PciLinks& links) {
+  std::string text =
+      device.link_bytes_per_s > 0 ? rate_text(device.link_bytes_per_s) + " GB/s" : "unknown";
+  for (const auto& [address, link] : links) {
+    if (address != device.address) continue;
+    text += fmt::format(" (x{}", link.lanes);
+    if (link.lanes < link.most_lanes) text += fmt::format(" of x{}", link.most_lanes);
+    if (link.generation() > 0) text += fmt::format(", PCIe {}", link.generation());
+    text += ")";
+  }
+  return text;
+}
+
+std::string device_rows(const char* headline, const std::vector<PciDevice>& devices,
+                        const PciLinks& links) {
   std::string text = fmt::format("\n{}\n", headline);
   if (devices.empty()) return text + "  none\n";
   for (const PciDevice& d : devices) {
-    text +=
-        fmt::format("  {:<14}class {}  root complex {:<9} {}  link {}", d.address, d.class_code,
-                    d.root.empty() ? "unknown" : d.root, nodes_of(d.nodes),
-                    d.link_bytes_per_s > 0 ? rate_text(d.link_bytes_per_s) + " GB/s" : "unknown");
+    text += fmt::format("  {:<14}class {}  root complex {:<9} {}  link {}", d.address, d.class_code,
+                        d.root.empty() ? "unknown" : d.root, nodes_of(d.nodes), link_text(d, links));
     for (const std::string& name : d.names) text += "  " + plain(name);
     if (!d.vendor.empty()) text += "  " + plain(d.vendor);
     text += "\n";
@@ -57,7 +72,21 @@ std::string device_rows(const char* headline, const std::vector<PciDevice>& devi
   return text;
 }
 
-std::string topology_rows(const Topology& t) {
+// The machine's own table of how far each node is from each.
+std::string distance_rows(const Topology& t) {
+  if (t.nodes.size() < 2 || t.distances.size() != t.nodes.size()) return {};
+  std::string text = fmt::format("\n{:<14}", "distances");
+  for (const NumaNode& n : t.nodes) text += fmt::format("{:>6}", n.number);
+  text += "\n";
+  for (size_t from = 0; from < t.nodes.size(); ++from) {
+    text += fmt::format("  {:<12}", t.nodes[from].number);
+    for (const double distance : t.distances[from]) text += fmt::format("{:>6.0f}", distance);
+    text += "\n";
+  }
+  return text;
+}
+
+std::string topology_rows(const Topology& t, const PciLinks& links) {
   std::string text = "packages\n";
   for (const TopologyPackage& p : t.packages) {
     const auto cores = cores_that(t, [&](const TopologyCore& c) { return c.package == p.index; });
@@ -70,12 +99,13 @@ std::string topology_rows(const Topology& t) {
     text += fmt::format("  {:<12}{}  {}  {}\n", n.number, gib(n.memory), counted(cores, "core"),
                         package_of(n.package));
   }
-  text += "\nroot complexes\n";
+  text += distance_rows(t) + "\nroot complexes\n";
   if (t.roots.empty()) text += "  none found\n";
   for (const TopologyRoot& r : t.roots) {
     text += fmt::format("  {:<12}{}  {}\n", r.name, package_of(r.package), nodes_of(r.nodes));
   }
-  return text + device_rows("accelerators", t.accelerators) + device_rows("NICs", t.nics);
+  return text + device_rows("accelerators", t.accelerators, links) +
+         device_rows("NICs", t.nics, links);
 }
 
 std::string link_rows(const std::vector<LinkMeasurement>& links) {
@@ -127,7 +157,7 @@ std::string diagnosis_text(const Diagnosis& diagnosis) {
                                    counted(t.cpus(), "logical CPU")));
   text += row("memory", gib(t.total_memory));
   if (machine) text += row("ISA", machine->isa);
-  text += "\n" + topology_rows(t);
+  text += "\n" + topology_rows(t, machine ? machine->pci_links : PciLinks{});
   if (machine) {
     text += link_rows(machine->links) + limit_rows(machine->limits) + "\n";
     text += row("MPI", library_text(machine->mpi)) + row("NCCL", library_text(machine->nccl));

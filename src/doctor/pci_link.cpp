@@ -1,5 +1,8 @@
 #include "doctor/pci_link.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/numbers.h"
 #include "topology/system_file.h"
 
@@ -32,6 +35,12 @@ double payload_share(double transfers_per_s) {
 
 double PciLink::bytes_per_s() const {
   return lanes * transfers_per_s * payload_share(transfers_per_s) / 8;
+}
+
+int PciLink::generation() const {
+  constexpr double kTransfers[] = {2.5e9, 5e9, 8e9, 16e9, 32e9, 64e9};
+  const auto* found = std::find(std::begin(kTransfers), std::end(kTransfers), transfers_per_s);
+  return found == std::end(kTransfers) ? 0 : static_cast<int>(found - kTransfers) + 1;
 }
 
 std::optional<PciLink> read_pci_link(const std::string& address, const std::string& root) {

@@ -12,6 +12,7 @@ struct PciLink {
   /// Payload of all lanes in use, one way, at the device's best speed: an idle GPU slows its link
   /// down, but keeps its lanes.
   double bytes_per_s() const;
+  int generation() const;  // 1 to 6; 0: of a speed that no generation has
 };
 
 /// The link of the PCI device at an address; nothing if the system does not say. Tests pass a

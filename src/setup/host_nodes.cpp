@@ -2,7 +2,11 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "base/counted.h"
 #include "base/error_format.h"
+#include "base/log.h"
 
 namespace hearth {
 
@@ -32,6 +36,26 @@ std::vector<int> both(const std::vector<int>& some, const std::vector<int>& othe
     if (std::find(others.begin(), others.end(), cpu) != others.end()) result.push_back(cpu);
   }
   return result;
+}
+
+/// The cores that an item `host:N` asks for; 0: all that are left.
+int asked_of_node(std::span<const DeviceItem> items, int number) {
+  for (const DeviceItem& item : items) {
+    if (item.kind == DeviceKind::host && item.number == number) return item.keys.cores;
+  }
+  return 0;
+}
+
+/// Workers that a node asks for by name hold. If it has fewer CPUs, they are unbound.
+void take_asked(HostNode& node, int asked) {
+  if (asked == 0) return;
+  const bool fits = asked <= static_cast<int>(node.cpus.size());
+  if (!fits && !node.cpus.empty()) {
+    log_warning(fmt::format("--devices host:{} asks for {} of {}: they wait for each other",
+                            node.number, counted(asked, "core"), node.cpus.size()));
+  }
+  node.cpus.resize(fits ? static_cast<size_t>(asked) : 0);
+  node.workers = asked;
 }
 
 }  // namespace
@@ -82,6 +106,7 @@ std::vector<HostNode> host_nodes(std::span<const DeviceItem> items, const Topolo
       node.cpus = both(cpus, topology.worker_cpus_of_node(node.number));
       node.workers = static_cast<int>(node.cpus.size());
     }
+    if (node.workers > 0) take_asked(node, asked_of_node(items, number));
     if (node.workers > 0) {
       nodes.push_back(std::move(node));
     } else if (!listed.empty()) {

@@ -27,8 +27,8 @@ std::vector<int> cpus_of_listed_nodes(std::span<const DeviceItem> items, const T
                                       const std::vector<int>& cpus);
 
 /// The nodes that compute, with what the host keeps beside virtual devices: its CPUs, or unbound
-/// workers. A node that is left no worker computes nothing. Never empty. Usage error if that is a
-/// node of the list.
+/// workers; of `host:N` items with `cores`, as many of the node's. A node that is left no worker computes
+/// nothing. Never empty. Usage error if that is a node of the list.
 std::vector<HostNode> host_nodes(std::span<const DeviceItem> items, const Topology& topology,
                                  const std::vector<int>& cpus, int workers);
 

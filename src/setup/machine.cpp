@@ -7,7 +7,8 @@
 namespace hearth {
 
 void start_machine(const RunConfig& config, OpenedModel& model) {
-  model.topology = detect_topology();
+  const bool gpus = config.devices.find("cuda") != std::string::npos;
+  model.topology = detect_topology(gpus ? Devices::look : Devices::skip);
   bool here = true;  // whether the topology is this machine's
   if (!config.topology.empty()) {
     Topology given = read_topology(config.topology);

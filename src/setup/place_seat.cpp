@@ -22,10 +22,11 @@ PlaceSeat seat_below(const std::string& root, const Topology& topology) {
 }  // namespace
 
 std::vector<PlaceSeat> device_seats(std::span<const DeviceItem> devices, const Topology& topology,
-                                    bool by_address) {
+                                    bool by_address, std::span<const std::string> addresses) {
   std::vector<PlaceSeat> seats;
   size_t standing_in = 0;
-  for (const DeviceItem& item : devices) {
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const DeviceItem& item = devices[i];
     const bool is_virtual = item.kind == DeviceKind::virtual_device;
     if (is_virtual && !item.keys.root.empty()) {
       seats.push_back(seat_below(item.keys.root, topology));
@@ -37,7 +38,10 @@ std::vector<PlaceSeat> device_seats(std::span<const DeviceItem> devices, const T
       }
       seats.push_back({accelerator->root, accelerator->package, accelerator->nodes});
     } else {
+      const bool known = i < addresses.size() && !addresses[i].empty();
+      const PciDevice* gpu = known ? topology.find_device(addresses[i]) : nullptr;
       seats.push_back({});
+      if (gpu != nullptr) seats.back() = {gpu->root, gpu->package, gpu->nodes, gpu->link_bytes_per_s};
     }
   }
   return seats;
@@ -54,7 +58,8 @@ DeviceOrder order_of_stages(std::span<const DeviceItem> devices, std::span<const
     const DeviceKeys& keys = devices[i].keys;
     const double rate =
         keys.h2d > 0 && keys.d2h > 0 ? std::min(keys.h2d, keys.d2h) : std::max(keys.h2d, keys.d2h);
-    mapped.push_back({seats[i].root, rate, keys.root.empty() ? 0 : roots[keys.root]});
+    mapped.push_back({seats[i].root, rate > 0 ? rate : seats[i].link_bytes_per_s,
+                      keys.root.empty() ? 0 : roots[keys.root]});
   }
   DeviceOrder result;
   if (devices.empty()) return result;

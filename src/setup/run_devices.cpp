@@ -73,25 +73,56 @@ void check_libraries_of(const ComputePlace& place) {
            (verdict.remembered ? "; an earlier start checked them" : ""));
 }
 
-ComputePlace cuda_place(CudaCalls& calls, int number, const DeviceRequest& request) {
-  CudaDeviceOptions options;
-  options.number = number;
-  options.budget = request.gpu_memory;
-  CudaDevices started = make_cuda_devices(calls, {&options, 1});
-  for (const std::string& note : started.notes) log_info(note);
-  ComputePlace place;
-  place.device = std::move(started.devices.front());
-  place.budget.name = place.device->name();
-  place.host_reaches = place.device->host_reaches();
-  log_warning(place.budget.name +
-              ": the GPU code of this version has run on an emulator only, not yet on a GPU; "
-              "scripts/gpu_check compares its results with the CPU's (docs/gpu.md)");
-  place.ops = &find_op_set(back_end().ops);
-  check_libraries_of(place);
-  place.budget.remedy = "--gpu-memory {}";
-  place.memory = SpaceKind::device;
-  return place;
+CudaCalls& cuda_for(const DeviceItem& item) {
+  std::string why_not;
+  CudaCalls* calls = find_cuda(why_not);
+  if (calls != nullptr) why_not = missing_code(*calls, item.number);
+  if (!why_not.empty()) throw usage_error("--devices " + item.name() + ": " + why_not);
+  return *calls;
 }
+
+/// The GPUs of a list, started together: each knows whom it can copy to.
+class ListedGpus {
+ public:
+  ListedGpus(std::span<const DeviceItem> devices, const DeviceRequest& request) {
+    for (const DeviceItem& item : devices) {
+      addresses_.emplace_back();
+      if (item.kind != DeviceKind::cuda) continue;
+      calls_ = &cuda_for(item);
+      CudaDeviceInfo info;
+      if (calls_->device_info(item.number, &info) == kCudaOk) addresses_.back() = info.bus_id;
+      CudaDeviceOptions& gpu = options_.emplace_back();
+      gpu.number = item.number;
+      gpu.budget = request.gpu_memory;
+    }
+    if (options_.empty()) return;
+    started_ = make_cuda_devices(*calls_, options_);
+    for (const std::string& note : started_.notes) log_info(note);
+  }
+  /// PCI addresses in the order of the list; empty: no GPU, or unknown.
+  std::span<const std::string> addresses() const { return addresses_; }
+  ComputePlace take_next() {
+    ComputePlace place;
+    place.device = std::move(started_.devices[next_++]);
+    place.budget.name = place.device->name();
+    place.host_reaches = place.device->host_reaches();
+    log_warning(place.budget.name +
+                ": the GPU code of this version has run on an emulator only, not yet on a GPU; "
+                "scripts/gpu_check compares its results with the CPU's (docs/gpu.md)");
+    place.ops = &find_op_set(back_end().ops);
+    check_libraries_of(place);
+    place.budget.remedy = "--gpu-memory {}";
+    place.memory = SpaceKind::device;
+    return place;
+  }
+
+ private:
+  CudaCalls* calls_ = nullptr;
+  std::vector<CudaDeviceOptions> options_;
+  std::vector<std::string> addresses_;
+  CudaDevices started_;
+  size_t next_ = 0;
+};
 
 ComputePlace virtual_place(const DeviceItem& item, VirtualOptions options,
                            const DeviceRequest& request, const ListedTables& tables) {
@@ -128,18 +159,6 @@ void take_budget(ComputePlace& place) {
   for (const MemorySpace& space : place.device->spaces()) {
     if (space.kind == place.memory) place.budget.bytes = space.budget;
   }
-}
-
-ComputePlace started(const DeviceItem& item, const VirtualShares& shares,
-                     const DeviceRequest& request, const ListedTables& tables) {
-  if (item.kind == DeviceKind::virtual_device) {
-    return virtual_place(item, shares.devices[static_cast<size_t>(item.number)], request, tables);
-  }
-  std::string why_not;
-  CudaCalls* calls = find_cuda(why_not);
-  if (calls != nullptr) why_not = missing_code(*calls, item.number);
-  if (!why_not.empty()) throw usage_error("--devices " + item.name() + ": " + why_not);
-  return cuda_place(*calls, item.number, request);
 }
 
 /// A NUMA node as a place; the first is the host itself, whose budget is the process's.
@@ -212,6 +231,7 @@ RunDevices open_devices(const DeviceRequest& request) {
   // Nodes that the list leaves out take their workers with them.
   VirtualShares shares =
       share_host(items, cpus_of_listed_nodes(items, topology, request.cores), request.workers);
+  if (!shares.warning.empty()) log_warning(shares.warning);
   run.cores = std::move(shares.host_cpus);
   run.workers = shares.host_workers;
   const std::vector<HostNode> nodes = host_nodes(items, topology, run.cores, run.workers);
@@ -232,9 +252,15 @@ RunDevices open_devices(const DeviceRequest& request) {
   }
   run.planner = &planner_for(request, devices.size());
   if (!devices.empty()) run.of_model.dense.clear();
-  const std::vector<PlaceSeat> seats = device_seats(devices, topology, request.seats_by_address);
+  ListedGpus gpus(devices, request);
+  const std::vector<PlaceSeat> seats =
+      device_seats(devices, topology, request.seats_by_address, gpus.addresses());
   for (size_t i = 0; i < devices.size(); ++i) {
-    run.places.push_back(started(devices[i], shares, request, tables));
+    const DeviceItem& item = devices[i];
+    run.places.push_back(item.kind == DeviceKind::cuda
+                             ? gpus.take_next()
+                             : virtual_place(item, shares.devices[static_cast<size_t>(item.number)],
+                                             request, tables));
     run.places.back().seat = seats[i];
     take_budget(run.places.back());
   }

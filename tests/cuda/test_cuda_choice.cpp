@@ -85,5 +85,32 @@ TEST_CASE("cuda choice: auto is the host, and says how to ask for a GPU if there
         }).says("--devices cuda:0: the driver is too old"));
 }
 
+TEST_CASE("cuda choice: a GPU is where its PCI address is, and neighbours in the pipeline apart") {
+  FakeCudaOptions three;
+  three.devices = 3;
+  three.bus_ids = {"00000000:17:00.0", "0000:18:00.0", "0000:98:00.0"};
+  CudaFixture f(three);
+  Topology machine;
+  machine.nodes = {{0, 0, 0}, {1, 0, 1}};
+  machine.roots = {{"0000-16", 0, {0}}, {"0000-97", 1, {1}}};
+  machine.accelerators = {{"0000:17:00.0", "0302", "", "0000-16", 0, {0}, 31.5e9, {}},
+                          {"0000:18:00.0", "0302", "", "0000-16", 0, {0}, 31.5e9, {}},
+                          {"0000:98:00.0", "0302", "", "0000-97", 1, {1}, 31.5e9, {}}};
+  DeviceRequest all = request("cuda:0,cuda:1,cuda:2");
+  all.topology = &machine;
+  all.cores = {};
+  const RunDevices run = open_devices(all);
+  REQUIRE(run.places.size() == static_cast<size_t>(run.hosts) + 3);
+  const auto seat = [&](size_t gpu) { return run.places[static_cast<size_t>(run.hosts) + gpu].seat; };
+  CHECK(seat(0).root == "0000-16");
+  CHECK(seat(1).root == "0000-16");
+  CHECK(seat(2).root == "0000-97");
+  CHECK(seat(2).package == 1);
+  CHECK(seat(2).nodes == std::vector<int>{1});
+  // cuda:2 is alone below its root complex, so it stands between the two others.
+  CHECK(run.of_model.dense.at(1) == run.hosts + 2);
+  CHECK_FALSE(run.stage_order.empty());
+}
+
 }  // namespace
 }  // namespace hearth::test

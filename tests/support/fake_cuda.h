@@ -32,6 +32,7 @@ struct FakeCudaOptions {
   int major = 9, minor = 0;               // compute capability
   std::string driver = "fake driver 1";
   double seconds_per_work = 1e-3;  // by the device's clock
+  std::vector<std::string> bus_ids = {};  // by number; of others: of no machine
 };
 
 class FakeCuda final : public CudaCalls {

@@ -105,6 +105,16 @@ TEST_CASE("host nodes: all that have cores, or those of the list, each with its 
   CHECK(listed[0].number == 2);
   CHECK(listed[0].cpus == cpus);
 
+  // Each node has the cores that its item asks for.
+  const auto some = nodes_of("host:0:cores=1,host:2:cores=2", topology, first_cpus(5), 5);
+  REQUIRE(some.size() == 2);
+  CHECK(some[0].cpus == std::vector<int>{0});
+  CHECK(some[1].cpus == std::vector<int>{2, 3});
+  const auto crowded = nodes_of("host:0:cores=3,host:2", topology, first_cpus(5), 5);
+  CHECK(crowded[0].workers == 3);  // of two cores: unbound
+  CHECK(crowded[0].cpus.empty());
+  CHECK(crowded[1].workers == 3);
+
   // Memory is bound to real nodes, but not if one node is all that the machine has.
   Topology real = machine_of({2, 2});
   real.has_real_nodes = true;
@@ -207,7 +217,10 @@ TEST_CASE("stream teams: counts by name are honoured") {
   CHECK(team(0, 0).workers == 1);
   CHECK(team(0, 1).workers == 1);
   CHECK(two.workers == 2);
-  CHECK(raised_by([&] { open_on("virtual:cores=8,host", topology); }).code == ExitCode::usage);
+  // More than there are: they hold all the same, and places share cores.
+  const RunDevices crowded = open_on("virtual:cores=8,host", topology).run;
+  CHECK(crowded.places.at(1).teams.at(0).workers == 8);
+  CHECK(crowded.workers == 1);
 }
 
 TEST_CASE("stream teams: devices share the nodes, and streams that share cores are told") {

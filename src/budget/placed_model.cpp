@@ -1,5 +1,8 @@
 #include "budget/placed_model.h"
 
+#include <algorithm>
+
+#include "base/arena.h"
 #include "base/counted.h"
 #include "budget/placement_plan.h"
 #include "budget/plan_time.h"
@@ -14,9 +17,17 @@ static std::vector<Stage> stages_at(const std::vector<Place>& places) {
   return stages;
 }
 
+/// Up to whole pieces of 4 MiB: what a process takes differs by some hundred kB from start to start.
+uint64_t in_pieces(uint64_t bytes) { return align_up(bytes, size_t{4} << 20); }
+
+bool all_have_tables(const RunDevices& devices) {
+  return std::all_of(devices.places.begin(), devices.places.end(),
+                     [](const ComputePlace& place) { return place.costs != nullptr; });
+}
+
 PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates rates) {
   PlacedModel placed{
-      std::move(model.opened), {}, std::move(model.table), model.settings, {}, {}, {}};
+      std::move(model.opened), {}, std::move(model.table), model.settings, {}, {}, {}, {}};
   const RunDevices& devices = placed.opened->devices;
   // What computes where, for the measurement. The plan decides which layers.
   placed.placement = Placement(stages_at(devices.of_model.dense), devices.of_model.experts);
@@ -32,6 +43,11 @@ PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates ra
     }
   }
   placed.process = measure_process(request.data_bytes);
+  placed.opening_bytes = placed.opened->opening_bytes;
+  if (all_have_tables(devices)) {  // equal commands print equal numbers
+    placed.process.program = in_pieces(placed.process.program);
+    placed.opening_bytes = in_pieces(placed.opening_bytes);
+  }
   PlacementPlan found = plan_placement(subject_of(placed), request);
   placed.placement = std::move(found.placement);
   placed.table = std::move(found.table);
@@ -51,7 +67,7 @@ PlanSubject subject_of(const PlacedModel& model) {
           opened.devices.of_model,
           opened.devices.planner,
           opened.types_basis,
-          opened.opening_bytes,
+          model.opening_bytes,
           opened.workers,
           model.process};
 }

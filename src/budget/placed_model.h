@@ -25,7 +25,10 @@ struct PlacedModel {
   ParameterTable table;  // with the place of each block; not bound to memory
   RunSettings settings;
   std::optional<RunRates> rates;  // none: not requested, or a device is too small to measure
-  ProcessMemory process;          // when the plan was made
+  // When the plan was made. If every place has a cost table, in whole pieces of 4 MiB, so that equal
+  // commands print equal plans.
+  ProcessMemory process;
+  uint64_t opening_bytes = 0;  // the most memory that opening the model took
   Plan plan;
 };
 

@@ -283,18 +283,8 @@ std::string refusal(const Plan& plan, const std::vector<PlanChange>& changes,
     text += "; the smallest change that fits: " + changes.front().options + " (" +
             whole_mebibytes(changes.front().peak) + " MiB)";
   }
-  std::vector<RaisedBudget> raised;
-  std::string places;
-  for (size_t at = 0; at < plan.places.size(); ++at) {
-    const PlaceBudget& budget = plan.places[at].budget;
-    if (needed[at] <= budget.bytes) continue;
-    raised.push_back({budget, whole_mebibytes(needed[at])});
-    places += (places.empty() ? "" : " and ") +
-              (at == kHostPlace ? std::string("the machine") : budget.name);
-  }
-  const bool several = places.find(" and ") != std::string::npos;
   return text + (changes.empty() ? "; no smaller change fits, but more memory does: " : "; or ") +
-         options_that_raise(raised) + ", if " + places + (several ? " have it" : " has it");
+         options_that_fit(plan, needed);
 }
 
 }  // namespace hearth

@@ -2,6 +2,7 @@
 
 #include "base/error_format.h"
 #include "base/setting.h"
+#include "budget/placement_plan.h"
 
 namespace hearth {
 
@@ -15,18 +16,37 @@ std::string what_is_missing(const Plan& plan) {
     const PlaceLines& of = plan.places[place];
     if (of.fits()) continue;
     text += text.empty() ? "the plan needs " : "; it needs ";
-    text += whole_mebibytes(of.peak) + " MiB of " +
+    const bool tell_apart = whole_mebibytes(of.peak) != whole_mebibytes(of.budget.bytes);
+    const auto size = [&](uint64_t bytes) {
+      return tell_apart ? whole_mebibytes(bytes) + " MiB" : std::to_string(bytes) + " bytes";
+    };
+    text += size(of.peak) + " of " +
             (place == kHostPlace ? std::string("host memory") : "the memory of " + of.budget.name) +
-            ", but may use only " + whole_mebibytes(of.budget.bytes) + " MiB";
+            ", but may use only " + size(of.budget.bytes);
   }
   return text;
 }
 
-void require_fit(const Plan& plan) {
-  if (plan.fits()) return;
-  throw usage_error("{}; a smaller {}, {} or {} needs less", what_is_missing(plan),
-                    spelled(Setting::micro_batch), spelled(Setting::seq_len),
-                    spelled(Setting::max_new_tokens));
+std::string options_that_fit(const Plan& plan, const std::vector<uint64_t>& needed) {
+  std::vector<RaisedBudget> raised;
+  std::string places;
+  for (size_t at = 0; at < plan.places.size(); ++at) {
+    const PlaceBudget& budget = plan.places[at].budget;
+    if (needed[at] <= budget.bytes) continue;
+    raised.push_back({budget, whole_mebibytes(needed[at])});
+    places += (places.empty() ? "" : " and ") +
+              (at == kHostPlace ? std::string("the machine") : budget.name);
+  }
+  const bool several = places.find(" and ") != std::string::npos;
+  return options_that_raise(raised) + ", if " + places + (several ? " have it" : " has it");
+}
+
+void require_fit(const PlacedModel& model, const PlanRequest& request) {
+  if (model.plan.fits()) return;
+  throw usage_error("{}; a smaller {}, {} or {} needs less, and more memory fits: {}",
+                    what_is_missing(model.plan), spelled(Setting::micro_batch),
+                    spelled(Setting::seq_len), spelled(Setting::max_new_tokens),
+                    options_that_fit(model.plan, needed_memory(subject_of(model), request)));
 }
 
 }  // namespace hearth

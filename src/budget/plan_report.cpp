@@ -63,13 +63,16 @@ Json links_json(const LinkRates& links) {
   return JsonObject{{"to_device", way(links.in)}, {"from_device", way(links.out)}};
 }
 
+/// null: no limit.
+Json bytes_or_null(uint64_t bytes) { return bytes == std::numeric_limits<uint64_t>::max() ? Json(nullptr) : Json(bytes); }
+
 JsonArray memory_json(const OpenedModel& opened, const std::vector<PlaceLines>& of_places) {
   JsonArray places;
   for (const PlaceLines& place : of_places) {
     Json of;
     of["place"] = place.budget.name;
     of["peak_bytes"] = place.peak;
-    of["budget_bytes"] = place.budget.bytes;
+    of["budget_bytes"] = bytes_or_null(place.budget.bytes);
     const auto links = opened.devices.places[places.size()].device->link_rates();
     if (links) of["links"] = links_json(*links);
     if (const auto& costs = opened.devices.places[places.size()].costs) {

@@ -41,8 +41,9 @@ std::string place_html(const PlannedPlace& place) {
             bytes_text(line.bytes) + "</td><td>" +
             (line.measured ? bytes_text(*line.measured) : "\u2013") + "</td></tr>";
   }
-  rows += "<tr class=\"sum\"><th scope=\"row\">peak<small>budget " +
-          bytes_text(place.budget_bytes) + "</small></th><td>" + bytes_text(place.peak_bytes) +
+  const std::string budget =
+      place.budget_bytes > 0 ? "budget " + bytes_text(place.budget_bytes) : "no limit";
+  rows += "<tr class=\"sum\"><th scope=\"row\">peak<small>" + budget + "</small></th><td>" + bytes_text(place.peak_bytes) +
           "</td><td>" +
           (place.measured_peak_bytes ? bytes_text(*place.measured_peak_bytes) : "\u2013") +
           "</td></tr>";

@@ -22,7 +22,7 @@ Json evaluate(const RunConfig& config, Reporter& reporter) {
   request.eval_tokens = batches.max_tokens_per_micro_batch();
   request.data_bytes = static_cast<uint64_t>(rows.bytes() + batches.bytes());
   const PlacedModel model = place_model(untrained_model(opened, config), request);
-  require_fit(model.plan);
+  require_fit(model, request);
   Session session(model);
   session.read_weights();
   reporter.note("evaluating " + counted(rows.training().rows(), "row") + ", " +

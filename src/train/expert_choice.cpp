@@ -124,7 +124,7 @@ SampleCounts count_expert_tokens(const std::shared_ptr<const OpenedModel>& opene
   request.eval_tokens = Sampler(rows, sampler_options(config)).max_tokens_per_micro_batch();
   request.data_bytes = data_bytes;
   const PlacedModel base = place_model(untrained_model(opened, config), request);
-  require_fit(base.plan);
+  require_fit(base, request);
   Session session(base);
   session.read_weights();
   EvalResult result =

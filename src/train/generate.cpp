@@ -66,7 +66,7 @@ std::string generate(const GenerateConfig& config, Reporter& reporter,
   request.cache_rows = longest;
   request.decode_tokens = config.kv_cache ? std::min(longest, kPromptPiece) : longest;
   const PlacedModel model = place_model(untrained_model(opened, config), request);
-  require_fit(model.plan);
+  require_fit(model, request);
   Session session(model);
   session.read_weights();
   reporter.note("the prompt has " + counted(prompt_tokens, "token") + "; generating up to " +

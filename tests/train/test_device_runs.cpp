@@ -75,8 +75,10 @@ TEST_CASE("devices: adapters are trained on a virtual device as on the host") {
   }
 }
 
-TEST_CASE("devices: evaluation and generation are the same on a virtual device") {
-  TrainingFixture f;
+namespace {
+
+/// Evaluates the rows of a fixture, and continues a prompt.
+GenerateConfig after_training(const TrainingFixture& f) {
   GenerateConfig config;
   config.model = f.dir / "base";
   config.data = {f.dir / "rows.jsonl"};
@@ -85,6 +87,14 @@ TEST_CASE("devices: evaluation and generation are the same on a virtual device")
   config.data_cache = 0;
   config.prompt = "What is 3?";
   config.max_new_tokens = 12;
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("devices: evaluation and generation are the same on a virtual device") {
+  TrainingFixture f;
+  GenerateConfig config = after_training(f);
   const auto results = [&](const std::string& devices) {
     RecordingReporter reporter;
     config.devices = devices;
@@ -122,6 +132,30 @@ TEST_CASE("devices: a plan says what lies where, and a device too small is refus
   const int64_t needed = report.json.find("needed_bytes")->as_int();
   config.devices = "virtual:mem=" + std::to_string(needed);
   CHECK(report_plan(config, reporter, PlanDetail::kinds).fits);
+}
+
+TEST_CASE("devices: a refused evaluation or generation names memory that does") {
+  TrainingFixture f;
+  const auto check = [](const std::function<void(const std::string& devices)>& run) {
+    const auto raised = raised_by([&] { run("virtual:mem=64Ki"); });
+    INFO(raised.message);
+    CHECK(raised.code == ExitCode::usage);
+    const std::string before = "more memory fits: --devices ";
+    const size_t at = raised.message.find(before);
+    REQUIRE(at != std::string::npos);
+    const size_t begin = at + before.size();
+    run(raised.message.substr(begin, raised.message.find(',', begin) - begin));
+  };
+  RecordingReporter reporter;
+  GenerateConfig config = after_training(f);
+  check([&](const std::string& devices) {
+    config.devices = devices;
+    evaluate(config, reporter);
+  });
+  check([&](const std::string& devices) {
+    config.devices = devices;
+    generate(config, reporter, [](const std::string&) {});
+  });
 }
 
 TEST_CASE("devices: memory of a virtual device is memory of the process, planned and measured") {

@@ -213,12 +213,6 @@ void check_together(const std::vector<DeviceItem>& items) {
     }
     bandwidth = item.keys.root_bandwidth;
   }
-  for (const auto& [root, bandwidth] : roots) {
-    if (bandwidth == 0) {
-      throw usage_error("root {}: no root-bw; give the bytes per second that it shares out",
-                        quoted(root));
-    }
-  }
 }
 
 }  // namespace
@@ -325,7 +319,7 @@ VirtualShares share_host(std::span<const DeviceItem> items, std::vector<int> cpu
     device.h2d = keys.h2d;
     device.d2h = keys.d2h;
     device.latency = keys.latency.value_or(0);
-    if (!keys.root.empty()) device.root = roots.at(keys.root);
+    if (const auto root = roots.find(keys.root); root != roots.end()) device.root = root->second;
     const auto own = static_cast<size_t>(keys.cores);
     if (own == 0) continue;
     device.workers = keys.cores;

@@ -60,6 +60,10 @@ class XmlParser {
 
   void parse() {
     if (rest().starts_with("\xEF\xBB\xBF")) at_ += 3;
+    if (const size_t nul = text_.find('\0'); nul != std::string_view::npos) {
+      at_ = nul;
+      refuse("not XML: a NUL byte");
+    }
     skip_between(true);
     if (at_ == text_.size() || text_[at_] != '<') refuse("not XML: no element");
     count_lines();

@@ -89,7 +89,6 @@ TEST_CASE("device lists that make no sense are refused with what is wrong") {
   CHECK(is_refused("virtual:root=/root-bw=1G", "root=: expected a name"));
   CHECK(is_refused("virtual:root=a b/root-bw=1G", "root=: expected a name"));
   CHECK(is_refused("virtual:root=\xc3\xa4/root-bw=1G", "root=: expected a name"));
-  CHECK(is_refused("virtual:root=a", "root 'a': no root-bw"));
   CHECK(is_refused("virtual:root-bw=1G", "virtual:0: root-bw= without root="));
   CHECK(is_refused("virtual:root=a/root-bw=1G,virtual:root=a/root-bw=2G", "two values"));
   for (const char* item : {"virtual", "host"}) {
@@ -194,6 +193,8 @@ TEST_CASE("virtual devices take cores from the host, and share what they name al
   CHECK(shares.devices[0].root != nullptr);
   CHECK(shares.devices[0].root == shares.devices[1].root);
   CHECK(shares.devices[2].root == nullptr);
+  const VirtualShares named = share_host(parse_device_list("2xvirtual:root=a"), {0});
+  CHECK(named.devices[0].root == nullptr);  // a place alone, without a limit
   CHECK(shares.devices[0].fabric != nullptr);
   CHECK(shares.devices[0].fabric == shares.devices[3].fabric);
   CHECK(shares.devices[0].memory == UINT64_MAX);

@@ -1,18 +1,18 @@
 cmake_minimum_required(VERSION 3.25)
 
-# Plants an include of every room into every other one and compiles it with that room's real include
-# path: a room below or beside must fail for want of the header, a direct dependency must compile.
-# Then reads the sources, because the compiler also looks beside the including file: a room could
-# otherwise reach into a room inside its own folder, or out through "..".
+# Compiles a source for each room with the room's real include path: a header of a room below or
+# beside must be out of reach, a direct dependency must compile. Then reads the sources, because the
+# compiler also looks beside the including file: a room could otherwise reach into a room inside its own
+# folder, or out through "..".
 include("${WALLS}")
 
 set(faults "")
 set(refused 0)
 set(allowed 0)
 
-# Compiles `#include "<header>"` as a source of `room`; sets `status` and `message`.
-function(plant room header)
-  file(WRITE "${SCRATCH}/planted.cpp" "#include \"${header}\"\n")
+# Compiles `text` as a source of `room`; sets `status` and `message`.
+function(compile room text)
+  file(WRITE "${SCRATCH}/planted.cpp" "${text}")
   list(TRANSFORM include_path_${room} PREPEND -I OUTPUT_VARIABLE flags)
   execute_process(
     COMMAND "${compiler}" -std=c++20 -fsyntax-only ${flags} "${SCRATCH}/planted.cpp"
@@ -50,28 +50,37 @@ foreach(room IN LISTS rooms)
 endforeach()
 
 foreach(room IN LISTS rooms)
+  set(text "")
   foreach(other IN LISTS rooms)
     if(other STREQUAL room OR NOT header_${other})
       continue()
     endif()
-    if(other IN_LIST visible_${room} AND NOT other IN_LIST direct_${room})
-      continue()
-    endif()
-    plant(${room} ${header_${other}})
     if(other IN_LIST direct_${room})
       math(EXPR allowed "${allowed} + 1")
-      if(NOT status EQUAL 0)
-        list(APPEND faults "${room} may include ${header_${other}} but it does not compile:\n${message}")
-      endif()
-    else()
+      string(APPEND text "#include \"${header_${other}}\"\n")
+    elseif(NOT other IN_LIST visible_${room})
       math(EXPR refused "${refused} + 1")
-      if(status EQUAL 0)
-        list(APPEND faults "${room} can include ${header_${other}}")
-      elseif(NOT message MATCHES "${header_${other}}.*(No such file|not found)")
-        list(APPEND faults "${room} with ${header_${other}} failed for another reason:\n${message}")
-      endif()
+      string(APPEND text "#if __has_include(\"${header_${other}}\")\n"
+                         "#error \"${room} can include ${header_${other}}\"\n#endif\n")
     endif()
   endforeach()
+  compile(${room} "${text}")
+  if(NOT status EQUAL 0)
+    list(APPEND faults "${room} and its neighbours:\n${message}")
+  endif()
+endforeach()
+# The compiler must be able to tell: what can be included is found.
+foreach(room IN LISTS rooms)
+  if(direct_${room} AND NOT told)
+    list(GET direct_${room} 0 other)
+    if(header_${other})
+      compile(${room} "#if __has_include(\"${header_${other}}\")\n#error found\n#endif\n")
+      if(NOT message MATCHES "error.*found")
+        list(APPEND faults "the compiler does not find ${header_${other}} in ${room}:\n${message}")
+      endif()
+      set(told yes)
+    endif()
+  endif()
 endforeach()
 
 foreach(room IN LISTS rooms)

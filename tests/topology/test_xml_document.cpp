@@ -89,7 +89,8 @@ TEST_CASE("what is not well-formed is refused") {
     refused(text);
   }
   CHECK(refused("<a>\n<b>\n</a>").says("line 3: element 'b' is ended by 'a'"));
-  CHECK(refused(std::string("<a\0/>", 5)).says("line 1"));
+  CHECK(refused(std::string("<a\0/>", 5)).says("line 1: not XML: a NUL byte"));
+  CHECK(refused(std::string("<a>\n</a>\n\0", 10)).says("line 3: not XML: a NUL byte"));
 }
 
 TEST_CASE("entities do not grow") {

@@ -64,7 +64,9 @@ Json links_json(const LinkRates& links) {
 }
 
 /// null: no limit.
-Json bytes_or_null(uint64_t bytes) { return bytes == std::numeric_limits<uint64_t>::max() ? Json(nullptr) : Json(bytes); }
+Json bytes_or_null(uint64_t bytes) {
+  return bytes == std::numeric_limits<uint64_t>::max() ? Json(nullptr) : Json(bytes);
+}
 
 JsonArray memory_json(const OpenedModel& opened, const std::vector<PlaceLines>& of_places) {
   JsonArray places;

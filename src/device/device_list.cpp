@@ -326,9 +326,9 @@ VirtualShares share_host(std::span<const DeviceItem> items, std::vector<int> cpu
     device.cores = all.take(own);
   }
   if (asked > all.count()) {
-    shares.warning = fmt::format("{}: {} asked for, of {}: places share cores and wait for each other",
-                                 spelled(Setting::devices),
-                                 counted(static_cast<int64_t>(asked), "core"), all.count());
+    shares.warning = fmt::format(
+        "{}: {} asked for, of {}: places share cores and wait for each other",
+        spelled(Setting::devices), counted(static_cast<int64_t>(asked), "core"), all.count());
   }
   const size_t left = all.count() > of_devices ? all.count() - of_devices : 1;
   const size_t host = of_host > 0 ? of_host : left;

@@ -63,8 +63,9 @@ std::string device_rows(const char* headline, const std::vector<PciDevice>& devi
   std::string text = fmt::format("\n{}\n", headline);
   if (devices.empty()) return text + "  none\n";
   for (const PciDevice& d : devices) {
-    text += fmt::format("  {:<14}class {}  root complex {:<9} {}  link {}", d.address, d.class_code,
-                        d.root.empty() ? "unknown" : d.root, nodes_of(d.nodes), link_text(d, links));
+    text +=
+        fmt::format("  {:<14}class {}  root complex {:<9} {}  link {}", d.address, d.class_code,
+                    d.root.empty() ? "unknown" : d.root, nodes_of(d.nodes), link_text(d, links));
     for (const std::string& name : d.names) text += "  " + plain(name);
     if (!d.vendor.empty()) text += "  " + plain(d.vendor);
     text += "\n";

@@ -23,6 +23,8 @@ Json to_json(const StepMetrics& metrics) {
   for (const double load : metrics.expert_load) expert_load.emplace_back(load);
   JsonObject object{
       {"step", metrics.step},
+      {"time", metrics.time},
+      {"epoch", metrics.epoch},
       {"loss", metrics.loss},
       {"aux_loss", metrics.aux_loss},
       {"grad_norm", metrics.grad_norm},
@@ -46,6 +48,7 @@ Json to_json(const StepMetrics& metrics) {
     object.emplace_back("paced_late", *metrics.paced_late);
     object.emplace_back("paced_late_s", object_of(metrics.paced_late_s));
   }
+  if (metrics.eval_loss) object.emplace_back("eval_loss", *metrics.eval_loss);
   if (metrics.z_loss) object.emplace_back("z_loss", *metrics.z_loss);
   if (metrics.state_digest) object.emplace_back("state_digest", *metrics.state_digest);
   return Json(std::move(object));

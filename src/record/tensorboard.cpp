@@ -106,13 +106,10 @@ void TensorBoardLog::scalars(int64_t step,
 
 void TensorBoardLog::step(const StepMetrics& metrics) {
   std::vector<std::pair<std::string, double>> values = {
-      {"train/loss", metrics.loss},
-      {"train/aux_loss", metrics.aux_loss},
-      {"train/grad_norm", metrics.grad_norm},
-      {"train/learning_rate", metrics.lr},
-      {"train/tokens_per_s", metrics.tokens_per_s},
-      {"train/time_s", metrics.time_s},
-      {"train/bound_pct", metrics.bound_pct}};
+      {"train/loss", metrics.loss},         {"train/epoch", metrics.epoch},
+      {"train/aux_loss", metrics.aux_loss}, {"train/grad_norm", metrics.grad_norm},
+      {"train/learning_rate", metrics.lr},  {"train/tokens_per_s", metrics.tokens_per_s},
+      {"train/time_s", metrics.time_s},     {"train/bound_pct", metrics.bound_pct}};
   if (metrics.z_loss) values.emplace_back("train/z_loss", *metrics.z_loss);
   scalars(metrics.step, values);
 }

@@ -20,7 +20,7 @@ struct PlannedMemory {
   std::optional<double> measured;
 };
 struct PlannedPlace {
-  std::string place;  // "host", a device
+  std::string place;                        // "host", a device
   double peak_bytes = 0, budget_bytes = 0;  // no budget: 0
   std::optional<double> measured_peak_bytes;
   std::vector<PlannedMemory> lines;

@@ -43,8 +43,8 @@ std::string place_html(const PlannedPlace& place) {
   }
   const std::string budget =
       place.budget_bytes > 0 ? "budget " + bytes_text(place.budget_bytes) : "no limit";
-  rows += "<tr class=\"sum\"><th scope=\"row\">peak<small>" + budget + "</small></th><td>" + bytes_text(place.peak_bytes) +
-          "</td><td>" +
+  rows += "<tr class=\"sum\"><th scope=\"row\">peak<small>" + budget + "</small></th><td>" +
+          bytes_text(place.peak_bytes) + "</td><td>" +
           (place.measured_peak_bytes ? bytes_text(*place.measured_peak_bytes) : "\u2013") +
           "</td></tr>";
   return "<table class=\"memory\"><caption>" + escaped(place.place) + "</caption><thead><tr>" +

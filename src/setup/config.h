@@ -12,7 +12,7 @@
 
 namespace hearth {
 
-enum class LrSchedule : uint8_t { constant, linear, cosine };
+enum class LrSchedule : uint8_t { constant, linear, cosine, cosine_with_min_lr, inverse_sqrt, wsd };
 enum class ComputeChoice : uint8_t { automatic, f32, bf16 };
 enum class Recompute : uint8_t { none, blocks, automatic };
 enum class ResumeMode : uint8_t { automatic, never, from_directory };
@@ -30,10 +30,12 @@ struct LoraConfig {
   double experts_top = 0;  // percent of a layer's experts that get adapters; 0: all
 };
 
-/// Every `steps` steps or `seconds` seconds; neither: never.
+/// Every `steps` steps or `seconds` seconds, or at the last step of each epoch; none of them: never.
 struct Interval {
   std::optional<int64_t> steps;
   std::optional<double> seconds;
+  bool epoch = false;
+  bool is_set() const { return steps || seconds || epoch; }
 };
 
 /// Options that model and data commands share. `--help` shows the same defaults.
@@ -86,6 +88,7 @@ struct TrainConfig : RunConfig, LoraConfig {
   LrSchedule lr_schedule = LrSchedule::cosine;
   std::optional<int64_t> warmup;  // steps; overrides the ratio
   double warmup_ratio = 0.03;
+  std::optional<double> min_lr_ratio;  // unset: 0.1, of wsd 0
   double weight_decay = 0;
   double beta1 = 0.9;
   double beta2 = 0.999;
@@ -98,13 +101,15 @@ struct TrainConfig : RunConfig, LoraConfig {
   std::string plan_file;         // plan to run exactly; empty: plan at the start
   std::optional<int64_t> group;  // micro-batches per group; from the plan file
 
-  Interval save_every{500, std::nullopt};
+  Interval save_every{std::nullopt, 30 * 60};
+  std::optional<double>
+      max_time;  // seconds of one start, after which the run stops and resumes later
   int64_t keep = 2;
   bool final_state = true;
   ResumeMode resume = ResumeMode::automatic;
   std::string resume_from;
   std::vector<std::string> allow_change;
-  std::optional<int64_t> eval_every;
+  Interval eval_every;
   bool eval_at_start = false;
   int64_t samples = 0;  // number of prompts that the model continues before and after training
   bool strict = false;  // an alarm of the verdict sets the exit code

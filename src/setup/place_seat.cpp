@@ -41,7 +41,8 @@ std::vector<PlaceSeat> device_seats(std::span<const DeviceItem> devices, const T
       const bool known = i < addresses.size() && !addresses[i].empty();
       const PciDevice* gpu = known ? topology.find_device(addresses[i]) : nullptr;
       seats.push_back({});
-      if (gpu != nullptr) seats.back() = {gpu->root, gpu->package, gpu->nodes, gpu->link_bytes_per_s};
+      if (gpu != nullptr)
+        seats.back() = {gpu->root, gpu->package, gpu->nodes, gpu->link_bytes_per_s};
     }
   }
   return seats;

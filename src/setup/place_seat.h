@@ -13,9 +13,9 @@ namespace hearth {
 
 /// Where a place is in the machine.
 struct PlaceSeat {
-  std::string root;            // of a device: name of its root complex; empty: unknown
-  std::optional<int> package;  // nothing: unknown, or of several packages
-  std::vector<int> nodes;      // numbers of the NUMA nodes near it; of a host's place, its own
+  std::string root;             // of a device: name of its root complex; empty: unknown
+  std::optional<int> package;   // nothing: unknown, or of several packages
+  std::vector<int> nodes;       // numbers of the NUMA nodes near it; of a host's place, its own
   double link_bytes_per_s = 0;  // of a GPU, as the system says; 0: unknown
 };
 

@@ -15,10 +15,13 @@ namespace hearth {
 /// One optimizer step (the keys of metrics.jsonl).
 struct StepMetrics {
   int64_t step = 0;
-  double loss = 0;               // mean cross-entropy per trained token
-  double aux_loss = 0;           // without its coefficient
-  std::optional<double> z_loss;  // without its coefficient; none if not used
-  double grad_norm = 0;          // before clipping
+  std::string time;                 // when the step had ended, in UTC, as in journal.jsonl
+  double epoch = 0;                 // passes over the data so far, fractions included
+  std::optional<double> eval_loss;  // of an evaluation after the step
+  double loss = 0;                  // mean cross-entropy per trained token
+  double aux_loss = 0;              // without its coefficient
+  std::optional<double> z_loss;     // without its coefficient; none if not used
+  double grad_norm = 0;             // before clipping
   double lr = 0;
   int64_t tokens = 0;
   int64_t trained_tokens = 0;

@@ -14,7 +14,7 @@ namespace {
 /// The most states that a run saves; one more than it keeps is there for a moment.
 int64_t most_states(const TrainConfig& config, std::optional<int64_t> steps) {
   const Interval& every = config.save_every;
-  if (every.seconds || !steps) return config.keep + 1;
+  if (every.seconds || every.epoch || !steps) return config.keep + 1;
   const int64_t by_steps = every.steps && *every.steps > 0 ? *steps / *every.steps : 0;
   const bool at_end = every.steps && *every.steps > 0 && *steps % *every.steps == 0;
   return std::min(config.keep + 1, by_steps + (config.final_state && !at_end ? 1 : 0));

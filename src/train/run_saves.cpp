@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/system.h"
+#include "train/due.h"
 
 namespace hearth {
 
@@ -25,11 +26,10 @@ RunSaves::RunSaves(const TrainConfig& config, const RunDirectory& directory, Sou
 
 void RunSaves::begin_if_due() {
   end(false);
-  const Interval& every = config_.save_every;
-  const int64_t step = source_.progress.step;
-  const bool by_steps = every.steps && *every.steps > 0 && step % *every.steps == 0;
-  const bool by_time = every.seconds && since_begin_.seconds() >= *every.seconds;
-  if (by_steps || by_time) begin();
+  if (is_due(config_.save_every, source_.progress.step, source_.sampler.ended_epoch(),
+             since_begin_.seconds())) {
+    begin();
+  }
 }
 
 void RunSaves::begin() {

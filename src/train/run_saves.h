@@ -23,6 +23,7 @@ class RunSaves {
   struct Source {
     const StateRegistry& registry;
     const Progress& progress;
+    const Sampler& sampler;
     std::function<Json()> extra;  // more members of the manifest, such as the run's identity
     const Pool* pool = nullptr;
   };

@@ -14,7 +14,7 @@ namespace hearth {
 
 namespace {
 
-constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1};
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP};
 /// `timeout` and some schedulers send one request twice, to the process and to its group: what comes
 /// within this time of the first is no second signal.
 constexpr int64_t kOneRequest = 100'000'000;  // ns
@@ -43,7 +43,13 @@ StopSignals::StopSignals() {
   action.sa_handler = on_stop_signal;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
-  for (const int signal : kSignals) sigaction(signal, &action, nullptr);
+  for (const int signal : kSignals) {
+    struct sigaction before = {};
+    sigaction(signal, nullptr, &before);
+    // What started the program may have it ignore a lost terminal (nohup): it goes on then.
+    if (signal == SIGHUP && before.sa_handler == SIG_IGN) continue;
+    sigaction(signal, &action, nullptr);
+  }
 }
 
 StopSignals::~StopSignals() { set_stop_signal(0); }

@@ -1,4 +1,5 @@
-// Signals that ask a run to stop: SIGINT, SIGTERM, SIGUSR1.
+// Signals that ask a run to stop: SIGINT, SIGTERM, SIGUSR1, SIGUSR2, and SIGHUP unless it is ignored
+// (nohup).
 #pragma once
 
 namespace hearth {

@@ -4,7 +4,6 @@
 #include <new>
 
 #include "base/file_ops.h"
-#include "base/stop.h"
 #include "budget/plan_file.h"
 #include "train/training_run.h"
 
@@ -22,10 +21,10 @@ ExitCode run_steps(TrainingRun& run, const TrainConfig& config,
   while (run.has_steps_left()) {
     const std::optional<StepResult> result = run.step();
     if (!result) return run.stop();  // a signal: the step was abandoned
-    run.record(*result);
     if (run.evaluation_due()) run.evaluate("step");
+    run.record(*result);
     run.save_if_due();
-    if (stop_signal() != 0 && run.has_steps_left()) return run.stop();
+    if (run.must_stop() && run.has_steps_left()) return run.stop();
   }
   return run.finish();
 }

@@ -61,7 +61,7 @@ PlanRequest training_request(const TrainConfig& config, const TrainingData* data
     request.longest = std::max(request.longest, request.cache_rows);
   }
   if (data == nullptr) {
-    if (config.eval_every || config.eval_at_start || config.val_size > 0)
+    if (config.eval_every.is_set() || config.eval_at_start || config.val_size > 0)
       request.eval_tokens = request.tokens;
     return request;
   }

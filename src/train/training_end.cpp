@@ -5,17 +5,22 @@
 #include "base/file_ops.h"
 #include "base/stop.h"
 #include "budget/plan_grade.h"
-#include "train/lr_schedule.h"
 #include "train/result.h"
 #include "train/training_run.h"
 
 namespace hearth {
 
 ExitCode TrainingRun::stop() {
-  logs_->journal.event("signal", {{"signal", stop_signal()}, {"step", progress_.step}});
+  const bool signal = stop_signal() != 0;
+  if (signal) {
+    logs_->journal.event("signal", {{"signal", stop_signal()}, {"step", progress_.step}});
+  } else {
+    logs_->journal.event("max_time", {{"seconds", *config_.max_time}, {"step", progress_.step}});
+  }
   if (progress_.step > 0) saves_->save_now();
   reporter_.note(
-      "stopped by a signal after step " + std::to_string(progress_.step) +
+      (signal ? "stopped by a signal after step " : "the time is over after step ") +
+      std::to_string(progress_.step) +
       (progress_.step > 0 ? ", the state is saved; the same command resumes from there" : ""));
   return ExitCode::stopped;
 }
@@ -70,7 +75,7 @@ RunFacts TrainingRun::examine() {
   }
   facts.steps = progress_.step;
   facts.skipped = progress_.skipped;
-  facts.rate_was_zero = largest_learning_rate(config_, *run_.steps, warmup_) == 0;
+  facts.rate_was_zero = largest_learning_rate(config_, course_) == 0;
   facts.tokens = progress_.tokens;
   facts.trained_tokens = progress_.trained_tokens;
   if (const Place at = model_.placement.expert(0, 0, model_.opened->spec.experts);

@@ -5,7 +5,6 @@
 #include "budget/placement_report.h"
 #include "setup/row_requests.h"
 #include "train/banner.h"
-#include "train/lr_schedule.h"
 #include "train/run_disk.h"
 
 namespace hearth {
@@ -33,7 +32,7 @@ TrainingRun::TrainingRun(const TrainConfig& config, RunReporter& reporter)
       run_(config, open_model(config), reporter, Planning::run),
       model_(run_.model),
       data_(*run_.data),
-      warmup_(warmup_steps(config, *run_.steps)),
+      course_(lr_course(config, *run_.steps)),
       templates_(carried_templates(template_options(config))),
       result_changes_(template_changes(templates_, config.model, config.follow_links)),
       routing_(model_.opened->spec),
@@ -83,7 +82,7 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
   directory_.write_plan(plan_json(model_, run_.times, model_.plan.places));
   open_logs(from);
   if (ours) keep_newest_states(directory_.path(), static_cast<int>(config_.keep));
-  describe(run_, config_, warmup_, progress_.step == 0, reporter_);
+  describe(run_, config_, course_.warmup, progress_.step == 0, reporter_);
   for (const std::string& change : resume_->changes()) {
     reporter_.warn_of_event(
         "changed since the saved state: " + change +
@@ -100,7 +99,8 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
     return json;
   };
   saves_ = std::make_unique<RunSaves>(
-      config_, directory_, RunSaves::Source{registry_, progress_, extra, &session_->pool()}, *logs_,
+      config_, directory_,
+      RunSaves::Source{registry_, progress_, data_.sampler, extra, &session_->pool()}, *logs_,
       reporter_, ours ? progress_.step : -1);
   step_time_.restart();
 }

@@ -10,6 +10,7 @@
 #include "base/stopwatch.h"
 #include "data/chat/template_files.h"
 #include "record/run_logs.h"
+#include "train/lr_schedule.h"
 #include "train/planned_run.h"
 #include "train/progress.h"
 #include "train/resume_choice.h"
@@ -50,9 +51,11 @@ class TrainingRun {
   bool evaluation_due() const;
   /// With --samples, lets the model continue the first rows. `when`: for the journal.
   void write_samples(const char* when);
+  /// Whether a signal came or --max-time is over.
+  bool must_stop() const;
   /// RunSaves::begin_if_due.
   void save_if_due() { saves_->begin_if_due(); }
-  /// After a signal: saves the state of the last whole step.
+  /// After a signal, or when the time is over: saves the state of the last whole step.
   ExitCode stop();
   /// Saves the last state and writes the result. Numeric error if no step updated weights, or if
   /// the last step was not finite. After a signal, leaves the result to the next start.
@@ -86,7 +89,7 @@ class TrainingRun {
   PlannedRun run_;
   const PlacedModel& model_;
   TrainingData& data_;
-  const int64_t warmup_;
+  const LrCourse course_;
 
   std::vector<TemplateSource> templates_;  // chat templates of the result; empty: the base's
   FileChanges result_changes_;             // to the base's companion files, for templates_
@@ -101,7 +104,11 @@ class TrainingRun {
   std::unique_ptr<RunLogs> logs_;
 
   double step_lr_ = 0;
+  Stopwatch start_;  // of this start of the run
   Stopwatch step_time_;
+  double step_s_ = 0;
+  Stopwatch since_evaluation_;
+  std::optional<double> eval_loss_;            // of evaluated_step_
   double log_s_ = 0;                           // time to write the last line of the logs
   int64_t evaluated_step_ = -1;                // last evaluated step
   double step_seconds_ = 0, best_step_s_ = 0;  // over the steps of this process

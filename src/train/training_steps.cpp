@@ -9,7 +9,7 @@
 #include "base/stop.h"
 #include "base/system.h"
 #include "state/state_digest.h"
-#include "train/lr_schedule.h"
+#include "train/due.h"
 #include "train/text_samples.h"
 
 namespace hearth {
@@ -18,11 +18,12 @@ std::optional<StepResult> TrainingRun::step() {
   step_time_.restart();
   const SamplerCursor before = data_.sampler.cursor();
   const std::vector<MicroBatch> batches = data_.sampler.next_step();
-  step_lr_ = learning_rate(config_.lr_schedule, config_.lr, progress_.step, *run_.steps, warmup_);
+  step_lr_ = config_.lr * lr_factor(course_, progress_.step);
   const StepHooks hooks{[] { return stop_signal() != 0; },
                         [this](size_t views) { saves_->wait_until_safe(views); }};
   auto result =
       session_->train_step(batches, {progress_.step + 1, progress_.updates + 1, step_lr_}, hooks);
+  step_s_ = step_time_.seconds();
   if (result) {
     count(*result, batches);
   } else {
@@ -50,6 +51,9 @@ void TrainingRun::count(const StepResult& result, const std::vector<MicroBatch>&
 void TrainingRun::record(const StepResult& result) {
   StepMetrics m;
   m.step = progress_.step;
+  m.time = utc_now();
+  m.epoch = data_.sampler.epochs();
+  if (evaluated_step_ == progress_.step) m.eval_loss = eval_loss_;
   m.loss =
       result.trained_tokens > 0 ? result.loss_sum / static_cast<double>(result.trained_tokens) : 0;
   m.aux_loss = result.aux_loss;
@@ -58,7 +62,7 @@ void TrainingRun::record(const StepResult& result) {
   m.lr = step_lr_;
   m.tokens = result.tokens;
   m.trained_tokens = result.trained_tokens;
-  m.time_s = step_time_.seconds();
+  m.time_s = step_s_;
   m.tokens_per_s = static_cast<double>(result.tokens) / m.time_s;
   const StepBound bound = bound_of(model_, result.work);
   m.bound_pct = 100 * bound.total_s() / m.time_s;
@@ -117,7 +121,12 @@ void TrainingRun::count_skipped(const StepMetrics& m) {
 }
 
 bool TrainingRun::evaluation_due() const {
-  return config_.eval_every && progress_.step % *config_.eval_every == 0;
+  return is_due(config_.eval_every, progress_.step, data_.sampler.ended_epoch(),
+                since_evaluation_.seconds());
+}
+
+bool TrainingRun::must_stop() const {
+  return stop_signal() != 0 || (config_.max_time && start_.seconds() >= *config_.max_time);
 }
 
 void TrainingRun::evaluate(const char* when) {
@@ -125,6 +134,8 @@ void TrainingRun::evaluate(const char* when) {
   const EvalResult result = session_->evaluate(*data_.eval, [] { return stop_signal() != 0; });
   if (stop_signal() != 0) return;
   evaluated_step_ = progress_.step;
+  eval_loss_ = result.loss();
+  since_evaluation_.restart();
   logs_->journal.event("eval", {{"step", progress_.step},
                                 {"when", when},
                                 {"loss", result.loss()},

@@ -101,7 +101,9 @@ TEST_CASE("cuda choice: a GPU is where its PCI address is, and neighbours in the
   all.cores = {};
   const RunDevices run = open_devices(all);
   REQUIRE(run.places.size() == static_cast<size_t>(run.hosts) + 3);
-  const auto seat = [&](size_t gpu) { return run.places[static_cast<size_t>(run.hosts) + gpu].seat; };
+  const auto seat = [&](size_t gpu) {
+    return run.places[static_cast<size_t>(run.hosts) + gpu].seat;
+  };
   CHECK(seat(0).root == "0000-16");
   CHECK(seat(1).root == "0000-16");
   CHECK(seat(2).root == "0000-97");

@@ -118,7 +118,8 @@ TEST_CASE("what a machine itself tells is written, too") {
              R"("huge_pages":[{"bytes":2097152,"total":10,"free":4}],)"
              R"("transparent_huge_pages":"never"})"));
   std::string printed = diagnosis_text(d);
-  for (const std::string part : {"link 31.5 GB/s (x8 of x16, PCIe 4)  cuda0", "link 15.8 GB/s (x16, PCIe 4)"}) {
+  for (const std::string part :
+       {"link 31.5 GB/s (x8 of x16, PCIe 4)  cuda0", "link 15.8 GB/s (x16, PCIe 4)"}) {
     CAPTURE(printed, part);
     CHECK(printed.find(part) != std::string::npos);
   }
@@ -128,7 +129,7 @@ TEST_CASE("what a machine itself tells is written, too") {
   printed = diagnosis_text(far);
   CAPTURE(printed);
   CHECK(printed.find("\ndistances          0     1\n  0               10    21\n"
-                  "  1               21    10\n") != std::string::npos);
+                     "  1               21    10\n") != std::string::npos);
   CHECK(at(json, {"mpi"}).is_null());
   CHECK(at(json, {"nccl"}).dump() == same(R"({"library":"libnccl.so.2","version":"2.23.4"})"));
   const std::string text = diagnosis_text(d);

@@ -92,7 +92,7 @@ Process::Process(const std::string& program, const Start& start) : begin_(now())
   if (id_ < 0) throw std::runtime_error("no process can be started");
   if (id_ > 0) return;
 
-  for (const int stop : {SIGINT, SIGTERM, SIGUSR1}) std::signal(stop, SIG_DFL);
+  for (const int stop : {SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP}) std::signal(stop, SIG_DFL);
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
   if (start.nobody) {
     or_die(::setgroups(0, nullptr) == 0 && ::setgid(65534) == 0 && ::setuid(65534) == 0);

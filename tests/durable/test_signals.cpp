@@ -1,4 +1,4 @@
-// SIGTERM, SIGINT and SIGUSR1 at any instant: a state of the last whole step, code 75, and the bits
+// Signals that ask to stop at any instant: a state of the last whole step, code 75, and the bits
 // of an uninterrupted run from the same command.
 #include <algorithm>
 #include <array>
@@ -14,7 +14,7 @@
 namespace hearth::test {
 namespace {
 
-constexpr std::array kStops = {SIGTERM, SIGINT, SIGUSR1};
+constexpr std::array kStops = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
 
 int64_t last_metrics_step(const std::string& run) {
   const std::vector<std::string> lines = metrics_lines(run);

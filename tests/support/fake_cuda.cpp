@@ -91,8 +91,13 @@ CudaCode FakeCuda::device_info(int device, CudaDeviceInfo* info) {
   if (device < 0 || device >= impl_->options.devices) return impl_->done(kInvalidDevice);
   const std::vector<std::string>& ids = impl_->options.bus_ids;
   const auto at = static_cast<size_t>(device);
-  *info = {"fake GPU", at < ids.size() ? ids[at] : "ffff:ff:1f.0",    impl_->options.major,       impl_->options.minor,
-           4,          size_t{227} << 10, impl_->options.memory_bytes};
+  *info = {"fake GPU",
+           at < ids.size() ? ids[at] : "ffff:ff:1f.0",
+           impl_->options.major,
+           impl_->options.minor,
+           4,
+           size_t{227} << 10,
+           impl_->options.memory_bytes};
   return kCudaOk;
 }
 

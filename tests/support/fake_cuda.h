@@ -31,7 +31,7 @@ struct FakeCudaOptions {
   bool peer_access = true;                // whether the hardware supports it
   int major = 9, minor = 0;               // compute capability
   std::string driver = "fake driver 1";
-  double seconds_per_work = 1e-3;  // by the device's clock
+  double seconds_per_work = 1e-3;         // by the device's clock
   std::vector<std::string> bus_ids = {};  // by number; of others: of no machine
 };
 

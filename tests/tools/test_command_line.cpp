@@ -80,6 +80,9 @@ TEST_CASE("what would have no effect on adapters is refused") {
   const auto problem = [](const std::vector<std::string>& more) {
     return raised_by([&] { parsed(train_with(more)); });
   };
+  CHECK(parsed(train_with({})).lr == 1e-5);
+  CHECK(parsed(train_with({"--method", "lora"})).lr == 1e-4);
+  CHECK(parsed(train_with({"--method", "lora", "--lr", "1e-5"})).lr == 1e-5);
   CHECK(problem({"--lora-r", "4"}).says("--lora-r needs --method lora"));
   CHECK(problem({"--rslora"}).code == ExitCode::usage);
   CHECK(problem({"--method", "lora", "--adapter", "a", "--lora-targets", "attention"})

@@ -60,7 +60,7 @@ eval_steps: 500
   CHECK(o.epochs == 3);
   CHECK(o.warmup_ratio == 0.1);
   CHECK(o.compute == ComputeChoice::bf16);
-  CHECK(o.eval_every == 500);
+  CHECK(o.eval_every.steps == 500);
   CHECK(o.log_every == 10);
   CHECK(o.resume == ResumeMode::automatic);
   // What has no effect is told, once each; what is so anyway is not.
@@ -207,7 +207,7 @@ optimizer: paged_adamw_8bit
 lora_target_linear: true
 val_set_size: 0.05
 evals_per_epoch: 2
-saves_per_epoch: 1
+saves_per_epoch: 3
 special_tokens:
   eos_token: x
 neftune_noise_alpha: 5
@@ -224,7 +224,7 @@ sequnce_len: 9
         "load_in_4bit: 'true': quantized weights are not supported",
         "optimizer: 'paged_adamw_8bit': the optimizer is AdamW",
         "lora_target_linear: 'true': use lora_targets: groups",
-        "evals_per_epoch: '2': use eval_every", "saves_per_epoch: '1': use save_every",
+        "evals_per_epoch: '2': use eval_every", "saves_per_epoch: '3': use save_every",
         "special_tokens: the model's tokenizer files", "neftune_noise_alpha",
         "model_config: change the model's config.json", "max_samples: '1000': all rows are read",
         "stage: 'dpo'", "fp16: 'true': matrix products",

@@ -57,6 +57,7 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"lr-schedule", {"linear", "linear"}},
     {"warmup", {"0", "0"}},
     {"warmup-ratio", {"0.1", "0.1"}},
+    {"min-lr-ratio", {"0.2", "0.2"}},
     {"weight-decay", {"0.01", "0.01"}},
     {"beta1", {"0.8", "0.8"}},
     {"beta2", {"0.95", "0.95"}},
@@ -87,8 +88,9 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"logical-shards", {"1", "1"}},
     {"plan", {"p.json", "\"p.json\""}},
     {"follow-links", {"on", "on"}},
-    {"save-every", {"30m", "1800s"}},
+    {"save-every", {"20m", "1200s"}},
     {"keep", {"7", "7"}},
+    {"max-time", {"90m", "5400s"}},
     {"final-state", {"off", "off"}},
     {"resume", {"old/run", "\"old/run\""}},
     {"allow-change", {"max_steps", "[\"steps\"]"}},
@@ -182,7 +184,7 @@ TEST_CASE("the values arrive in the members") {
   CHECK(o.resume == ResumeMode::from_directory);
   CHECK(o.resume_from == "x");
   CHECK(o.allow_change == std::vector<std::string>{"steps", "lr"});
-  CHECK_FALSE(o.eval_every);
+  CHECK_FALSE(o.eval_every.is_set());
   CHECK(o.cpu_memory == 2000);
   CHECK(o.freeze == std::vector<std::string>{"a", "b"});
   CHECK(o.decay_all);
@@ -191,6 +193,9 @@ TEST_CASE("the values arrive in the members") {
   const Options defaults = parsed(train_with({"--save-every", "0"}));
   CHECK_FALSE(defaults.save_every.steps);
   CHECK_FALSE(defaults.save_every.seconds);
+  CHECK(parsed(train_with({})).save_every.seconds == 1800);
+  CHECK(parsed(train_with({"--save-every", "epoch", "--eval-data", "e", "--eval-every", "10m"}))
+            .save_every.epoch);
   CHECK_FALSE(defaults.router_aux_loss);
 }
 
@@ -199,9 +204,10 @@ TEST_CASE("what may change on resume is marked, and nothing else") {
   for (const auto& r : parsed(train_with({})).recorded) {
     if (r.may_change) names.insert(r.name);
   }
-  CHECK(names == std::set<std::string>{"threads", "save-every", "keep", "log-every", "eval-every",
-                                       "trace", "quiet", "verbose", "resume", "out", "allow-change",
-                                       "data-cache", "digest-every", "deterministic", "parallel"});
+  CHECK(names == std::set<std::string>{"threads", "save-every", "keep", "max-time", "log-every",
+                                       "eval-every", "trace", "quiet", "verbose", "resume", "out",
+                                       "allow-change", "data-cache", "digest-every",
+                                       "deterministic", "parallel"});
 }
 
 TEST_CASE("names are unique, written with hyphens, and described") {

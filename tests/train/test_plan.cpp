@@ -194,7 +194,7 @@ TEST_CASE("plan: a run grades every line of its plan") {
   TrainingFixture f;
   TrainConfig config = f.config("run");
   config.eval_data = config.data;
-  config.eval_every = 4;
+  config.eval_every.steps = 4;
   RecordingReporter reporter;
   REQUIRE(train(config, reporter) == ExitCode::done);
   const Json plan = parse_json(read_file(f.dir / "run/plan.json"), "plan.json");

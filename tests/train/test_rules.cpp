@@ -12,14 +12,31 @@ namespace hearth::test {
 namespace {
 
 TEST_CASE("learning rate: warm-up from 0, then the schedule") {
-  CHECK(learning_rate(LrSchedule::linear, 2.0, 0, 10, 4) == 0);
-  CHECK(learning_rate(LrSchedule::linear, 2.0, 3, 10, 4) == 1.5);
-  CHECK(learning_rate(LrSchedule::linear, 2.0, 4, 10, 4) == 2.0);
-  CHECK(learning_rate(LrSchedule::linear, 2.0, 7, 10, 4) == 1.0);
-  CHECK(learning_rate(LrSchedule::constant, 2.0, 9, 10, 4) == 2.0);
-  CHECK(std::abs(learning_rate(LrSchedule::cosine, 2.0, 7, 10, 4) - 1.0) < 1e-15);
-  CHECK(learning_rate(LrSchedule::cosine, 2.0, 0, 10, 0) == 2.0);
-  CHECK(learning_rate(LrSchedule::linear, 2.0, 3, 3, 3) == 2.0);  // nothing but warm-up
+  const auto rate = [](LrSchedule schedule, int64_t s, int64_t n, int64_t w, double least = 0) {
+    return lr_factor({schedule, n, w, least}, s);
+  };
+  CHECK(rate(LrSchedule::linear, 0, 10, 4) == 0);
+  CHECK(rate(LrSchedule::linear, 3, 10, 4) == 0.75);
+  CHECK(rate(LrSchedule::linear, 4, 10, 4) == 1);
+  CHECK(rate(LrSchedule::linear, 7, 10, 4) == 0.5);
+  CHECK(rate(LrSchedule::constant, 9, 10, 4) == 1);
+  CHECK(std::abs(rate(LrSchedule::cosine, 7, 10, 4) - 0.5) < 1e-15);
+  CHECK(rate(LrSchedule::cosine, 0, 10, 0) == 1);
+  CHECK(rate(LrSchedule::linear, 3, 3, 3) == 1);  // nothing but warm-up
+  // transformers 4.57: get_cosine_with_min_lr_schedule_with_warmup, get_inverse_sqrt_schedule,
+  // get_wsd_schedule (linear), with 10 steps, 4 of warm-up.
+  CHECK(std::abs(rate(LrSchedule::cosine_with_min_lr, 7, 10, 4, 0.1) - 0.55) < 1e-15);
+  CHECK(rate(LrSchedule::cosine_with_min_lr, 4, 10, 4, 0.1) == 1);
+  CHECK(rate(LrSchedule::inverse_sqrt, 2, 100, 4) == 0.5);
+  CHECK(rate(LrSchedule::inverse_sqrt, 4, 100, 4) == 1);
+  CHECK(rate(LrSchedule::inverse_sqrt, 16, 100, 4) == 0.5);
+  CHECK(rate(LrSchedule::inverse_sqrt, 30'000, 100'000, 0) == 0.5);
+  CHECK(rate(LrSchedule::wsd, 5, 100, 10, 0) == 0.5);
+  CHECK(std::abs(rate(LrSchedule::wsd, 5, 100, 10, 0.2) - 0.6) < 1e-15);
+  CHECK(rate(LrSchedule::wsd, 10, 100, 10) == 1);
+  CHECK(rate(LrSchedule::wsd, 90, 100, 10) == 1);
+  CHECK(std::abs(rate(LrSchedule::wsd, 95, 100, 10, 0.2) - 0.6) < 1e-15);
+  CHECK(std::abs(rate(LrSchedule::wsd, 99, 100, 10) - 0.1) < 1e-15);
 }
 
 TEST_CASE("warm-up: steps win over the ratio, which is rounded up") {

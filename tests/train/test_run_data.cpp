@@ -154,7 +154,7 @@ TEST_CASE("the rows kept for evaluation stay so after a resume") {
   TrainingFixture f;
   TrainConfig config = f.config("run");
   config.val_size = 0.25;
-  config.eval_every = 4;
+  config.eval_every.steps = 4;
   config.recorded.push_back({"seed", "42", false});
   config.recorded.push_back({"val-size", "0.25", false});
   REQUIRE(f.run_until(config, 3) == ExitCode::stopped);
@@ -170,7 +170,7 @@ TEST_CASE("the rows kept for evaluation stay so after a resume") {
 
   TrainConfig straight = f.config("straight");
   straight.val_size = 0.25;
-  straight.eval_every = 4;
+  straight.eval_every.steps = 4;
   RecordingReporter reporter;
   REQUIRE(train(straight, reporter) == ExitCode::done);
   int evaluations = 0;

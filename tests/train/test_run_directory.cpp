@@ -224,10 +224,26 @@ TEST_CASE("a line of metrics has the keys of the contract") {
   const Json json = parse_json(to_json(m).dump(), "metrics");
   std::vector<std::string> keys;
   for (const auto& [key, value] : json.as_object()) keys.push_back(key);
-  CHECK(keys == std::vector<std::string>{"step", "loss", "aux_loss", "grad_norm", "lr", "tokens",
-                                         "trained_tokens", "time_s", "tokens_per_s", "bound_pct",
-                                         "peak_rss_bytes", "peak_device_bytes", "bytes", "busy",
-                                         "limit", "stall_s", "cpu_s", "expert_load",
+  CHECK(keys == std::vector<std::string>{"step",
+                                         "time",
+                                         "epoch",
+                                         "loss",
+                                         "aux_loss",
+                                         "grad_norm",
+                                         "lr",
+                                         "tokens",
+                                         "trained_tokens",
+                                         "time_s",
+                                         "tokens_per_s",
+                                         "bound_pct",
+                                         "peak_rss_bytes",
+                                         "peak_device_bytes",
+                                         "bytes",
+                                         "busy",
+                                         "limit",
+                                         "stall_s",
+                                         "cpu_s",
+                                         "expert_load",
                                          "expert_hit_rate"});
   CHECK(json.find("step")->as_int() == 3);
   CHECK(json.find("loss")->as_double() == 0.1);

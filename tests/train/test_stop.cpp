@@ -48,7 +48,7 @@ TrainConfig busy(const TrainingFixture& f, const std::string& out, const std::st
   config.steps = 4;
   config.save_every.steps = 2;
   config.eval_data = {f.dir / "rows.jsonl"};
-  config.eval_every = 2;
+  config.eval_every.steps = 2;
   config.eval_at_start = true;
   return config;
 }

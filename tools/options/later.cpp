@@ -7,12 +7,10 @@ namespace hearth {
 const std::vector<LaterOption>& later_options() {
   static const std::vector<LaterOption> options{
       // Training and generation.
-      {.name = "max-time"},
       {.name = "keep-best"},
       {.name = "metric"},
       {.name = "early-stopping"},
       {.name = "load-best", .flag = true},
-      {.name = "min-lr-ratio"},
       {.name = "lora-plus-ratio"},
       {.name = "neftune"},
       {.name = "columns"},

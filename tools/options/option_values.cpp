@@ -207,16 +207,34 @@ OptionValue duration_value(double Options::*member, double least, double most) {
           [member](const Options& options) { return format_number(options.*member) + "s"; }};
 }
 
+OptionValue duration_value(std::optional<double> Options::*member) {
+  return {OptionKind::interval, "TIME", "a time with s, m or h",
+          single([=](Options& options, const std::string& text) -> Problem {
+            const auto seconds = parse_duration(text);
+            if (!seconds || *seconds <= 0) {
+              return unexpected("a time such as 90s, 30m or 1h", text);
+            }
+            options.*member = *seconds;
+            return std::nullopt;
+          }),
+          [member](const Options& options) -> std::string {
+            return options.*member ? format_number(*(options.*member)) + "s" : "null";
+          }};
+}
+
 OptionValue interval_value(Interval Options::*member) {
-  return {OptionKind::interval, "N|TIME", "steps, at least 0, or a time with s, m or h",
+  return {OptionKind::interval, "N|TIME|epoch", "steps, at least 0, or a time with s, m or h",
           single([member](Options& options, const std::string& text) -> Problem {
             const auto seconds = parse_duration(text);
             const auto steps = count_within(text, 0, kNoLimit);
-            if (!steps && !(seconds && *seconds > 0)) {
-              return unexpected("a number of steps, or a time such as 90s, 30m or 1h", text);
+            const bool epoch = text == "epoch";
+            if (!epoch && !steps && !(seconds && *seconds > 0)) {
+              return unexpected("a number of steps, a time such as 90s, 30m or 1h, or epoch", text);
             }
             options.*member = Interval{};
-            if (!steps) {
+            if (epoch) {
+              (options.*member).epoch = true;
+            } else if (!steps) {
               (options.*member).seconds = *seconds;
             } else if (*steps > 0) {
               (options.*member).steps = *steps;
@@ -225,6 +243,7 @@ OptionValue interval_value(Interval Options::*member) {
           }),
           [member](const Options& options) {
             const Interval& interval = options.*member;
+            if (interval.epoch) return std::string("epoch");
             if (interval.seconds) return format_number(*interval.seconds) + "s";
             return std::to_string(interval.steps.value_or(0));
           }};

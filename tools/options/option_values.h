@@ -57,6 +57,9 @@ OptionValue seed_value(uint64_t Options::*member);
 OptionValue size_value(uint64_t Options::*member);
 /// A time such as 90s or 5m, in seconds.
 OptionValue duration_value(double Options::*member, double least, double most);
+/// A time above 0; unset by default.
+OptionValue duration_value(std::optional<double> Options::*member);
+/// Steps, a time, or the end of each epoch.
 OptionValue interval_value(Interval Options::*member);
 
 /// Bounds of a number. The range includes a bound unless it is open.

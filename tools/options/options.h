@@ -35,6 +35,7 @@ struct Options : TrainConfig, GenerateOptions {
   bool deterministic = false;
 
   std::optional<int64_t> batch_tokens;  // sets grad_accum
+  bool lr_given = false;                // else the method decides
 
   std::string from_state;            // export
   bool layout_given = false;         // export: --adapter-layout was given; else the run's

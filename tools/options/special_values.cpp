@@ -22,6 +22,15 @@ OptionValue logical_shards_value() {
           [](const Options& options) { return std::to_string(options.logical_shards); }};
 }
 
+OptionValue lr_value(double most) {
+  OptionValue rate = number_value(&Options::lr, {.most = most});
+  rate.set = [set = rate.set](Options& options, const std::vector<std::string>& texts) -> Problem {
+    options.lr_given = true;
+    return set(options, texts);
+  };
+  return rate;
+}
+
 OptionValue warmup_value(int64_t most) {
   OptionValue steps = integer_value(&Options::warmup, 0, most);
   // Newer versions of other trainers take a part of the run under the same name.

@@ -8,6 +8,8 @@
 
 namespace hearth {
 
+/// A learning rate; remembers that it was given.
+OptionValue lr_value(double most);
 /// Warm-up steps. For a number below 1, the error proposes --warmup-ratio.
 OptionValue warmup_value(int64_t most);
 /// Only 1 in this version.

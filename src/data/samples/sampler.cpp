@@ -125,6 +125,12 @@ void Sampler::seek(SamplerCursor cursor) {
   cursor_ = cursor;
 }
 
+double Sampler::epochs() const {
+  const auto part = static_cast<double>(cursor_.sequence);
+  return static_cast<double>(cursor_.epoch) +
+         part / static_cast<double>(sequences_in_epoch(cursor_.epoch));
+}
+
 int64_t Sampler::sequences_in_epoch(int64_t epoch) const {
   if (!options_.packing) return rows_.rows_in_epoch();
   return plan(!options_.shuffle && rows_.epochs_alike() ? 0 : epoch).sequences();

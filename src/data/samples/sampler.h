@@ -45,6 +45,10 @@ class Sampler {
   std::vector<MicroBatch> next_step();
 
   SamplerCursor cursor() const { return cursor_; }
+  /// Passes over the data up to the cursor, fractions included.
+  double epochs() const;
+  /// Whether the step before the cursor was the last of an epoch.
+  bool ended_epoch() const { return cursor_.epoch > 0 && cursor_.sequence < sequences_per_step(); }
   /// Moves to a cursor of the same rows and options, for a resume. Input error if it is out of
   /// range.
   void seek(SamplerCursor cursor);

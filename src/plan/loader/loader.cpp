@@ -257,8 +257,8 @@ void Loader::updated(ItemId item, bool is_zero) {
 
 void Loader::bring_home(ItemId item) {
   Entry& e = entry(item);
-  if (!e.is_dirty) {
-    tell(CommandKind::at_home, item, DropReason::evicted, e.bytes);
+  if (!e.is_dirty) {  // unless a shutdown has discarded it
+    if (e.at_home == e.latest) tell(CommandKind::at_home, item, DropReason::evicted, e.bytes);
     return;
   }
   e.go_home = true;

@@ -76,7 +76,8 @@ class Loader {
 
   /// Home has a new version, or zeros. No use may hold the item, and no slot what is newer.
   void updated(ItemId item, bool is_zero = false);
-  /// Writes back what is newer than home, once nobody holds it; it stays in its slot. Says at_home.
+  /// Writes back what is newer than home, once nobody holds it; it stays in its slot. Says at_home,
+  /// unless a shutdown discards what is newer.
   void bring_home(ItemId item);
   void finished(int32_t ticket);
   /// The open slots shall take `budget` bytes at most: empties and closes the cheapest.

@@ -169,7 +169,8 @@ void Loader::evict(ItemId item, DropReason reason) {
 void Loader::vacate(ItemId item) {
   Entry& e = entry(item);
   const SlotId slot = e.slot;
-  tell(CommandKind::dropped, item, e.reason, e.bytes);
+  const bool has_begun = e.state != State::coming || e.issued > 0;
+  if (has_begun) tell(CommandKind::dropped, item, e.reason, e.bytes);
   e.slot = kNone;
   e.leave = false;
   if (e.go_home && e.at_home == e.latest) tell(CommandKind::at_home, item, e.reason, e.bytes);

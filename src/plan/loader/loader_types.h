@@ -119,7 +119,7 @@ struct Command {
 enum class Where : uint8_t {
   home,    // there alone, and nobody asked for it
   queued,  // at home, to be loaded
-  coming,  // some of its pieces are issued or done
+  coming,  // it has a slot; its pieces are issued one by one
   here,    // in a slot
   leaving  // on its way home, or its load is being cancelled
 };

@@ -317,6 +317,7 @@ void LoaderWorld::start(const Piece& piece) {
   must(bytes_in_flight_[d] <= case_.settings.window_bytes, "more bytes than the window");
   must(static_cast<int32_t>(flying_[d].size()) < case_.settings.window_pieces,
        "more pieces than the window");
+  pieces_[d].push_back(piece.item);
   Flying& flying = flying_[d].emplace_back();
   flying.piece = piece;
   if (!reads_late_) read_source(flying);
@@ -360,7 +361,9 @@ void LoaderWorld::take_commands() {
                           static_cast<uint64_t>(command->piece.item))) *
               0x9e3779b97f4a7c15u;
     digest_ ^= digest_ >> 29;
-    must(!has_ended_, "a command after the end");
+    must(!has_ended_ || command->kind == CommandKind::refused ||
+             command->kind == CommandKind::at_home,
+         "a command after the end");
     switch (command->kind) {
       case CommandKind::piece: start(command->piece); continue;
       case CommandKind::wake: wake(command->use); continue;

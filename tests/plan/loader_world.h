@@ -66,7 +66,10 @@ class LoaderWorld {
   uint64_t events() const { return events_; }
   /// Items by the beginnings of their loads.
   const std::vector<ItemId>& loads() const { return loads_; }
+  /// Items by the beginnings of their pieces, of a direction.
+  const std::vector<ItemId>& pieces(bool in) const { return pieces_[in ? 1 : 0]; }
   const std::vector<Command>& told() const { return told_; }  // all but pieces and wakes
+  /// No piece goes before a more urgent one. Only where no load has to wait for its slot.
   void check_order(bool is_strict) { is_strict_ = is_strict; }
   void check_books(bool checks) { checks_books_ = checks; }
 
@@ -118,6 +121,7 @@ class LoaderWorld {
   std::vector<Cell> arena_;
   std::vector<Flying> flying_[2];
   std::vector<ItemId> loads_;
+  std::vector<ItemId> pieces_[2];
   std::vector<Command> told_;
   std::vector<uint64_t> use_orders_;
   size_t bytes_in_flight_[2] = {};

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 
 namespace hearth {
 
@@ -16,12 +17,13 @@ class QueueTurns {
   /// The queues in the order in which to try them.
   std::array<int, N> order() const {
     std::array<int, N> result{};
-    int n = 0;
-    for (int q = 0; q < N; ++q) {
-      if (given_way_[q] >= patience_) result[n++] = q;
-    }
-    for (int q = 0; q < N; ++q) {
-      if (given_way_[q] < patience_) result[n++] = q;
+    for (int q = 0; q < N; ++q) result[q] = q;
+    // Those that have given way for long enough first, the longest of them before all.
+    const auto rank = [&](int q) { return given_way_[q] >= patience_ ? -given_way_[q] : 1; };
+    for (int i = 1; i < N; ++i) {
+      for (int j = i; j > 0 && rank(result[j]) < rank(result[j - 1]); --j) {
+        std::swap(result[j], result[j - 1]);
+      }
     }
     return result;
   }

@@ -151,7 +151,10 @@ class Explorer {
 
   void fail(const std::string& what) const {
     std::string order;
-    for (const int actor : path_) order += " " + std::to_string(actor);
+    for (const int actor : path_) {
+      order += ' ';
+      order += std::to_string(actor);
+    }
     FAIL(what << "; actors:" << order);
   }
 
@@ -297,7 +300,7 @@ void explore_random_cases(uint64_t cases, uint64_t first, int preemptions) {
 }
 
 TEST_CASE("loader interleavings: random scripts", "[loader]") {
-  explore_random_cases(20, 1, kSanitized ? 1 : 2);
+  explore_random_cases(8, 1, kSanitized ? 1 : 2);
 }
 TEST_CASE("loader interleavings: many random scripts", "[.long]") {
   explore_random_cases(500, 1'000, 3);

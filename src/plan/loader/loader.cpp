@@ -1,5 +1,6 @@
 #include "plan/loader/loader.h"
 
+#include <algorithm>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -12,6 +13,12 @@ void expect_caller(bool holds, const char* what) {
   if (!holds) throw std::logic_error(std::string("loader: ") + what);
 }
 
+size_t count_slots(std::span<const SlotClass> classes) {
+  size_t slots = 0;
+  for (const SlotClass& c : classes) slots += static_cast<size_t>(std::max(c.slots, 0));
+  return slots;
+}
+
 }  // namespace
 
 Loader::Loader(std::span<const LoadItem> items, std::span<const SlotClass> classes,
@@ -19,6 +26,7 @@ Loader::Loader(std::span<const LoadItem> items, std::span<const SlotClass> class
     : settings_(settings),
       queues_(items.size(), kPriorities * (classes.size() + 1) + 2),
       uses_(items.size(), uses),
+      ranking_(count_slots(classes)),
       window_(settings),
       in_turns_(settings.patience),
       out_turns_(settings.patience) {
@@ -49,7 +57,14 @@ Loader::Loader(std::span<const LoadItem> items, std::span<const SlotClass> class
       }
     }
     expect_caller(e.slot_class >= 0, "an item fits no slot");
+    for (const bool is_zero : {false, true}) {
+      for (const bool is_dirty : {false, true}) {
+        ranking_.add_cost(static_cast<size_t>(e.slot_class),
+                          rebuild_seconds(e.bytes, is_zero, is_dirty));
+      }
+    }
   }
+  ranking_.finish_costs();
 }
 
 LoadKey Loader::key_of(ItemId item) const {
@@ -75,7 +90,8 @@ void Loader::key_changed(ItemId item) {
       if (key.any()) {
         if (e.promised >= 0) {  // the write-back that it waits for may have become urgent
           const ItemId leaving = slot_at(e.promised).item;
-          if (leaving >= 0 && entry(leaving).state == State::leaving) enqueue_store(leaving);
+          if (entry(leaving).state == State::leaving) enqueue_store(leaving);
+          rank(e.promised);
           return;
         }
         queues_.erase(item);
@@ -87,7 +103,7 @@ void Loader::key_changed(ItemId item) {
       e.state = State::home;
       return;
     case State::coming:
-      if (queues_.queue_of(item) == LoadQueues::kNone) return;  // all of it is issued
+      if (queues_.queue_of(item) == kNoQueue) return;  // all of it is issued
       queues_.erase(item);
       if (key.any()) {
         queues_.push(issue_queue(key.queue), item, key);
@@ -150,6 +166,7 @@ void Loader::drop(ItemId item) {
     evict(item, DropReason::unwanted);
   } else if (e.state == State::coming || e.state == State::here || e.state == State::leaving) {
     e.leave = true;
+    touch(e);
     if (e.state == State::here && e.pins == 0) rest(item);
   }
 }

@@ -18,10 +18,11 @@
 #include <span>
 #include <vector>
 
+#include "plan/loader/indexed_queues.h"
 #include "plan/loader/link_window.h"
-#include "plan/loader/load_queues.h"
 #include "plan/loader/loader_types.h"
 #include "plan/loader/queue_turns.h"
+#include "plan/loader/slot_ranking.h"
 #include "plan/loader/use_table.h"
 
 namespace hearth {
@@ -61,7 +62,7 @@ class Loader {
   /// When the item will be used next. Unknown (kNever) or past: it is evicted first.
   void expect(ItemId item, Position next_use);
   /// The position that the tasks have reached.
-  void advance(Position now) { now_ = now; }
+  void advance(Position now);
 
   // Events: uses.
 
@@ -105,6 +106,7 @@ class Loader {
 
   enum class State : uint8_t { home, queued, coming, cancelling, here, leaving };
   static constexpr int32_t kNone = -1;
+  static constexpr int32_t kNoQueue = IndexedQueues<LoadKey>::kNone;
 
   struct Entry {
     size_t bytes = 0;
@@ -143,16 +145,6 @@ class Loader {
     LoadKey refused;  // of a claim that failed: less urgent ones fail, too, until something changes
   };
 
-  /// What a claim or a shrink takes; the smallest is the cheapest.
-  struct Victim {
-    int rank = 0;
-    LoadKey key;       // of what is asked for; the least urgent goes first
-    double score = 0;  // seconds to rebuild per position until the next use
-    bool is_dirty = false;
-    uint64_t last_use = 0;
-    SlotId slot = kNone;
-    bool is_better_than(const Victim& other) const;
-  };
   enum class Claim : uint8_t { taken, promised, refused };
 
   Entry& entry(ItemId item) { return entries_.at(static_cast<size_t>(item)); }
@@ -171,9 +163,10 @@ class Loader {
   void rest(ItemId item);
 
   // loader_slots.cpp
-  void touch(const Entry& e) { classes_[static_cast<size_t>(e.slot_class)].refused = {}; }
+  void touch(const Entry& e);
+  void rank(SlotId slot);
   void unblock_all();
-  double rebuild_seconds(const Entry& e) const;
+  double rebuild_seconds(size_t bytes, bool is_zero, bool is_dirty) const;
   std::optional<Victim> victim_in(SlotId slot, const LoadKey* claimed_by) const;
   Claim claim(ItemId item);
   void take_slot(ItemId item, SlotId slot);
@@ -203,14 +196,16 @@ class Loader {
   std::vector<Entry> entries_;
   std::vector<SlotEntry> slots_;
   std::vector<ClassEntry> classes_;
-  LoadQueues queues_;
+  IndexedQueues<LoadKey> queues_;
   UseTable uses_;
+  SlotRanking ranking_;
   LinkWindow window_;
   QueueTurns<kPriorities> in_turns_;
   QueueTurns<2> out_turns_;
   std::vector<Command> told_;  // from told_begin_ on
   size_t told_begin_ = 0;
   std::vector<UseId> complete_;
+  std::vector<SlotId> best_;
   size_t arena_bytes_ = 0, open_bytes_ = 0, promised_bytes_ = 0;
   int32_t occupied_ = 0, closing_ = 0;
   uint64_t order_ = 0, ticks_ = 0;

@@ -1,6 +1,8 @@
 #include "plan/loader/loader_check.h"
 
 #include <algorithm>
+#include <optional>
+#include <ranges>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -36,7 +38,7 @@ void LoaderCheck::validate_items(const Loader& loader) {
     const bool asked = loader.key_of(item).any();
     must(!asked || e.state != State::home, "a wanted item is in no queue", item);
     must(asked || e.state != State::queued, "an item that nobody wants is queued", item);
-    const bool in_queue = loader.queues_.queue_of(item) != LoadQueues::kNone;
+    const bool in_queue = loader.queues_.queue_of(item) != Loader::kNoQueue;
     const bool shall =
         (e.state == State::queued && e.promised < 0) ||
         ((e.state == State::coming || e.state == State::leaving) && e.issued < e.pieces);
@@ -57,6 +59,7 @@ void LoaderCheck::validate_items(const Loader& loader) {
 void LoaderCheck::validate_slots(const Loader& loader) {
   size_t open_bytes = 0, promised_bytes = 0;
   int32_t occupied = 0, closing = 0;
+  size_t of = 0;
   for (const Loader::ClassEntry& c : loader.classes_) {
     int32_t open = 0;
     for (SlotId s = c.begin; s < c.end; ++s) {
@@ -69,6 +72,10 @@ void LoaderCheck::validate_slots(const Loader& loader) {
         must(e.bytes <= c.bytes, "an item is larger than its slot", s);
         ++occupied;
       }
+      const std::optional<Victim> victim = loader.victim_in(s, nullptr);
+      const bool is_taken = victim && victim->rank != Victim::empty && victim->rank != Victim::held;
+      must(is_taken ? loader.ranking_.is_ranked_as(of, *victim) : !loader.ranking_.is_ranked(s),
+           "a slot is ranked by what it was", s);
       if (slot.claimant >= 0) {
         must(slot.item >= 0 && !slot.is_closing, "an empty slot is promised", s);
         must(loader.entry(slot.claimant).promised == s, "a promise is forgotten", s);
@@ -78,6 +85,7 @@ void LoaderCheck::validate_slots(const Loader& loader) {
       if (slot.is_closing) ++closing;
       if (!slot.is_closed && !slot.is_closing) ++open;
     }
+    ++of;
     must(open == c.open && open >= c.least, "a wrong number of open slots", open);
   }
   must(open_bytes == loader.open_bytes_, "a wrong number of open bytes", 0);
@@ -86,9 +94,32 @@ void LoaderCheck::validate_slots(const Loader& loader) {
   must(closing == loader.closing_, "a wrong number of closing slots", closing);
 }
 
+void LoaderCheck::validate_ranking(const Loader& loader) {
+  std::vector<SlotId> tops;
+  for (size_t of = 0; of < loader.classes_.size(); ++of) {
+    const Loader::ClassEntry& c = loader.classes_[of];
+    const auto best_of = [&](auto begin, auto end) {
+      std::optional<Victim> best;
+      for (auto s = begin; s != end; ++s) {
+        const std::optional<Victim> victim = loader.victim_in(*s, nullptr);
+        if (!victim || victim->rank == Victim::empty || victim->rank == Victim::held) continue;
+        if (!best || victim->is_better_than(*best)) best = victim;
+      }
+      return best;
+    };
+    const auto slots = std::views::iota(c.begin, c.end);
+    const std::optional<Victim> best = best_of(slots.begin(), slots.end());
+    if (!best) continue;
+    loader.ranking_.best(of, tops);
+    const std::optional<Victim> found = best_of(tops.begin(), tops.end());
+    must(found && !best->is_better_than(*found), "a better slot is overlooked", best->slot);
+  }
+}
+
 void LoaderCheck::validate(const Loader& loader) {
   validate_items(loader);
   validate_slots(loader);
+  validate_ranking(loader);
 }
 
 }  // namespace hearth

@@ -13,6 +13,7 @@ struct LoaderCheck {
  private:
   static void validate_items(const Loader& loader);
   static void validate_slots(const Loader& loader);
+  static void validate_ranking(const Loader& loader);
 };
 
 }  // namespace hearth

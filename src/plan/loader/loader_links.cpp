@@ -37,6 +37,7 @@ void Loader::start_leaving(ItemId item, DropReason reason) {
   e.store_order = order_++;
   enqueue_store(item);
   refresh(item);
+  rank(e.slot);
 }
 
 void Loader::arrived(ItemId item) {

@@ -5,42 +5,43 @@
 #include "plan/loader/loader.h"
 
 namespace hearth {
-namespace {
 
-// What a claim may take, the cheapest first.
-enum Rank : int { empty, given_up, unasked, asked_for, held };
+// Something about an item or its slot has changed: claims may succeed that were refused.
+void Loader::touch(const Entry& e) {
+  classes_[static_cast<size_t>(e.slot_class)].refused = {};
+  if (e.slot >= 0) rank(e.slot);
+}
 
-}  // namespace
+void Loader::rank(SlotId slot) {
+  const std::optional<Victim> victim = victim_in(slot, nullptr);
+  if (!victim || victim->rank == Victim::empty || victim->rank == Victim::held) {
+    ranking_.remove(slot);
+  } else {
+    ranking_.rank(static_cast<size_t>(entry(slot_at(slot).item).slot_class), *victim);
+  }
+}
 
-bool Loader::Victim::is_better_than(const Victim& other) const {
-  if (rank != other.rank) return rank < other.rank;
-  if (key != other.key) return key > other.key;
-  if (score != other.score) return score < other.score;
-  if (is_dirty != other.is_dirty) return other.is_dirty;
-  return last_use < other.last_use;  // equals: the first slot
+void Loader::advance(Position now) {
+  now_ = std::max(now_, now);
+  while (const std::optional<SlotId> slot = ranking_.expired(now_)) rank(*slot);
 }
 
 void Loader::unblock_all() {
   for (ClassEntry& c : classes_) c.refused = {};
 }
 
-// What it would take to have the copy again, and to get rid of it.
-double Loader::rebuild_seconds(const Entry& e) const {
+// What it would take to have a copy again, and to get rid of it.
+double Loader::rebuild_seconds(size_t bytes, bool is_zero, bool is_dirty) const {
+  const auto amount = static_cast<double>(bytes);
   double seconds = 0;
-  if (!e.is_zero || e.is_dirty) {
-    const bool is_whole = e.state != State::coming || e.done == e.pieces;
-    const size_t bytes =
-        is_whole ? e.bytes
-                 : std::min(e.bytes, static_cast<size_t>(e.issued) * settings_.piece_bytes);
-    seconds += static_cast<double>(bytes) / settings_.in_bytes_per_s;
-  }
-  if (e.is_dirty) seconds += static_cast<double>(e.bytes) / settings_.out_bytes_per_s;
+  if (!is_zero || is_dirty) seconds += amount / settings_.in_bytes_per_s;
+  if (is_dirty) seconds += amount / settings_.out_bytes_per_s;
   return seconds;
 }
 
 /// What taking the slot would cost; nothing if it cannot be taken. `claimed_by`: the key of the
 /// load that asks; null: the budget, which takes everything.
-std::optional<Loader::Victim> Loader::victim_in(SlotId id, const LoadKey* claimed_by) const {
+std::optional<Victim> Loader::victim_in(SlotId id, const LoadKey* claimed_by) const {
   const SlotEntry& slot = slot_at(id);
   if (slot.is_closing || slot.is_closed) return {};
   Victim victim;
@@ -49,25 +50,27 @@ std::optional<Loader::Victim> Loader::victim_in(SlotId id, const LoadKey* claime
   const Entry& e = entry(slot.item);
   if (slot.claimant >= 0) {  // the slot was given up for another load
     if (claimed_by && key_of(slot.claimant) < *claimed_by) return {};
-    victim.rank = given_up;
+    victim.rank = Victim::given_up;
     victim.key = key_of(slot.claimant);
     return victim;
   }
   if (e.state == State::cancelling || (e.state == State::leaving && e.leave)) {
-    victim.rank = given_up;
+    victim.rank = Victim::given_up;
     return victim;
   }
   if (e.pins > 0) {
     if (claimed_by) return {};
-    victim.rank = held;
+    victim.rank = Victim::held;
     victim.last_use = e.last_use;
     return victim;
   }
   victim.key = key_of(slot.item);
   if (victim.key.any() && claimed_by && victim.key < *claimed_by) return {};
-  victim.rank = victim.key.any() ? asked_for : unasked;
+  victim.rank = victim.key.any() ? Victim::asked_for : Victim::unasked;
+  victim.cost = rebuild_seconds(e.bytes, e.is_zero, e.is_dirty);
+  victim.next_use = e.next_use;
   if (e.next_use != kNever && e.next_use >= now_) {
-    victim.score = rebuild_seconds(e) / static_cast<double>(e.next_use - now_ + 1);
+    victim.score = victim.cost / (static_cast<double>(e.next_use - now_) + 1);
   }
   victim.is_dirty = e.is_dirty;
   victim.last_use = e.last_use;
@@ -86,7 +89,8 @@ Loader::Claim Loader::claim(ItemId item) {
     return Claim::taken;
   }
   std::optional<Victim> best;
-  for (SlotId s = of.begin; s < of.end; ++s) {
+  ranking_.best(static_cast<size_t>(e.slot_class), best_);
+  for (const SlotId s : best_) {
     const std::optional<Victim> victim = victim_in(s, &key);
     if (victim && (!best || victim->is_better_than(*best))) best = victim;
   }
@@ -115,12 +119,14 @@ void Loader::promise(ItemId item, SlotId slot) {
   promised_bytes_ += class_of(e).bytes;
   const ItemId holder = slot_at(slot).item;
   if (entry(holder).state == State::leaving) enqueue_store(holder);
+  rank(slot);
 }
 
 /// The item is queued without a slot again.
 void Loader::break_promise(ItemId item) {
   Entry& e = entry(item);
   slot_at(e.promised).claimant = kNone;
+  rank(e.promised);
   e.promised = kNone;
   promised_bytes_ -= class_of(e).bytes;
   unblock_all();
@@ -138,6 +144,7 @@ void Loader::take_slot(ItemId item, SlotId slot) {
   ++occupied_;
   e.state = State::coming;
   e.slot = slot;
+  e.last_use = ++ticks_;
   e.loaded = e.latest;
   e.pieces = e.is_zero ? 1 : count_pieces(e.bytes, settings_.piece_bytes);
   e.issued = e.done = 0;
@@ -162,6 +169,7 @@ void Loader::evict(ItemId item, DropReason reason) {
   } else {
     e.state = State::cancelling;
     refresh(item);
+    rank(e.slot);
   }
 }
 
@@ -187,6 +195,7 @@ void Loader::fill(SlotId id) {
   SlotEntry& slot = slot_at(id);
   const auto of = std::ranges::find_if(classes_, [&](const ClassEntry& c) { return id < c.end; });
   of->refused = {};
+  ranking_.remove(id);
   if (slot.is_closing) {
     slot.is_closing = false;
     slot.is_closed = true;
@@ -210,6 +219,7 @@ void Loader::close_cheapest(ClassEntry& of, SlotId id) {
   --of.open;
   ++closing_;
   slot.is_closing = true;
+  ranking_.remove(id);
   if (slot.item < 0) {
     std::erase(of.empty, id);
     fill(id);

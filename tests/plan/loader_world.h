@@ -3,12 +3,20 @@
 #pragma once
 
 #include <optional>
-#include <string>
+#include <stdexcept>
 #include <vector>
 
 #include "plan/loader/loader.h"
 
 namespace hearth::test {
+
+inline Need reads(ItemId item) { return {item, Access::read}; }
+inline Need writes(ItemId item) { return {item, Access::write}; }
+
+/// std::runtime_error if something does not hold.
+inline void must(bool holds, const char* what) {
+  if (!holds) throw std::runtime_error(what);
+}
 
 struct LoaderCase {
   std::vector<LoadItem> items;

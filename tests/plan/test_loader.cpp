@@ -9,8 +9,6 @@
 namespace hearth::test {
 namespace {
 
-constexpr Need reads(ItemId item) { return {item, Access::read}; }
-constexpr Need writes(ItemId item) { return {item, Access::write}; }
 using UseState = LoaderWorld::UseState;
 
 /// A use of one item that ends at once.

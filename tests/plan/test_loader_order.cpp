@@ -10,8 +10,6 @@
 namespace hearth::test {
 namespace {
 
-constexpr Need reads(ItemId item) { return {item, Access::read}; }
-
 TEST_CASE("loader: loads begin in the order of their urgency", "[loader]") {
   for (uint64_t seed = 1; seed <= 2000; ++seed) {
     const Random random(seed, RandomSite::shuffle, 28);

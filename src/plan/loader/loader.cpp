@@ -264,24 +264,6 @@ void Loader::rest(ItemId item) {
   }
 }
 
-void Loader::updated(ItemId item, bool is_zero) {
-  Entry& e = entry(item);
-  expect_caller(e.pins == 0 && !e.is_dirty, "home is updated while its copy is held or newer");
-  e.at_home = ++e.latest;
-  e.is_zero = is_zero;
-  if (e.state == State::coming || e.state == State::here) evict(item, DropReason::stale);
-}
-
-void Loader::bring_home(ItemId item) {
-  Entry& e = entry(item);
-  if (!e.is_dirty) {  // unless a shutdown has discarded it
-    if (e.at_home == e.latest) tell(CommandKind::at_home, item, DropReason::evicted, e.bytes);
-    return;
-  }
-  e.go_home = true;
-  if (e.state == State::here && e.pins == 0) rest(item);
-}
-
 void Loader::shut_down(Ending ending) {
   is_shutting_ = true;
   discards_ = discards_ || ending == Ending::discard;

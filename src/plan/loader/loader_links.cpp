@@ -1,6 +1,7 @@
-// What crosses the links: which piece is next, and what follows when one has ended.
+// Homes and links: what is newer where, which piece is next, and what follows when one has ended.
 #include <algorithm>
 #include <array>
+#include <stdexcept>
 
 #include "plan/loader/loader.h"
 
@@ -77,6 +78,26 @@ void Loader::finished(int32_t ticket) {
       stored(piece.item);
     }
   }
+}
+
+void Loader::updated(ItemId item, bool is_zero) {
+  Entry& e = entry(item);
+  if (e.pins > 0 || e.is_dirty) {
+    throw std::logic_error("loader: home is updated while its copy is held or newer");
+  }
+  e.at_home = ++e.latest;
+  e.is_zero = is_zero;
+  if (e.state == State::coming || e.state == State::here) evict(item, DropReason::stale);
+}
+
+void Loader::bring_home(ItemId item) {
+  Entry& e = entry(item);
+  if (!e.is_dirty) {  // unless a shutdown has discarded it
+    if (e.at_home == e.latest) tell(CommandKind::at_home, item, DropReason::evicted, e.bytes);
+    return;
+  }
+  e.go_home = true;
+  if (e.state == State::here && e.pins == 0) rest(item);
 }
 
 /// The most urgent load of a queue that has a slot, or may claim one; kNone if there is none.

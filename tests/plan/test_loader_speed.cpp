@@ -101,7 +101,7 @@ class LargeModel {
   uint64_t events_ = 0, bytes_ = 0;
 };
 
-TEST_CASE("loader: events per second of a large model", "[loader]") {
+TEST_CASE("loader: events per second of a large model", "[.long]") {
   LargeModel model;
   model.step(0);
   const std::clock_t begin = std::clock();

@@ -122,6 +122,13 @@ std::string file_at(const FileDigests& files, size_t at) {
   return at < files.size() && !files[at].file.empty() ? quoted(files[at].file) : "a file";
 }
 
+/// Whether a run with both values of an option gives the same bits. The order of all sums is the
+/// same at every place, but a GPU's kernels sum in another.
+bool keeps_bits(const std::string& option, const std::string& both_values) {
+  if (option == "devices") return both_values.find("cuda") == std::string::npos;
+  return option == "topology" || option == "cpu-memory" || option == "gpu-memory";
+}
+
 const std::string kGiveBack =
     "restore the files of the first start, or start a new run in another directory";
 
@@ -137,7 +144,7 @@ class Comparison {
   Comparison(const std::vector<std::string>& allow_change, const std::string& source)
       : allowed_(allow_change), source_(source) {}
 
-  std::vector<std::string> take() { return std::move(changes_); }
+  std::vector<IdentityChange> take() { return std::move(changes_); }
 
   template <class T>
   void operator()(const IdentityField<T>& was, const IdentityField<T>& now) {
@@ -158,9 +165,9 @@ class Comparison {
     return std::find(changed_.begin(), changed_.end(), option) != changed_.end();
   }
   /// Notes an allowed change; `option` is what --allow-change named.
-  void note(const std::string& option, const std::string& text) {
+  void note(const std::string& option, const std::string& text, bool keeps_bits = false) {
     changed_.push_back(option);
-    changes_.push_back(text);
+    changes_.push_back({text, keeps_bits});
   }
 
   void compare(const IdentityField<IdentityOptions>& was,
@@ -173,7 +180,8 @@ class Comparison {
       if (!is_allowed(option.name) && !planted("option-change-ignored")) {
         refused.push_back(&option);
       }
-      note(option.name, option.name + ": " + plain(before) + " -> " + plain(&option));
+      note(option.name, option.name + ": " + plain(before) + " -> " + plain(&option),
+           keeps_bits(option.name, plain(before) + plain(&option)));
     }
     if (!refused.empty()) refuse_options(refused, was.value);
   }
@@ -252,7 +260,7 @@ class Comparison {
         "time, so its evaluation losses leak and look better than they are";
     const auto at = std::find(changed_.begin(), changed_.end(), option);
     if (at == changed_.end()) return note(option, option + ": " + leak);
-    changes_[static_cast<size_t>(at - changed_.begin())] += " (" + leak + ")";
+    changes_[static_cast<size_t>(at - changed_.begin())].text += " (" + leak + ")";
   }
 
   void compare(const IdentityField<FileDigests>& was, const IdentityField<FileDigests>& now) {
@@ -276,7 +284,7 @@ class Comparison {
       const std::string change = quoted(plain(*before)) + " -> " + quoted(plain(fact));
       const auto option = std::find(changed_.begin(), changed_.end(), fact.name);
       if (fact.name == "devices" && option != changed_.end()) {  // one change, told once
-        changes_[static_cast<size_t>(option - changed_.begin())] +=
+        changes_[static_cast<size_t>(option - changed_.begin())].text +=
             " (the model's place: " + change + ")";
       } else {
         note(std::string(now.name) + " " + fact.name,
@@ -289,7 +297,8 @@ class Comparison {
 
   const std::vector<std::string>& allowed_;
   const std::string& source_;
-  std::vector<std::string> changed_, changes_;  // names, and the texts about them
+  std::vector<std::string> changed_;     // names
+  std::vector<IdentityChange> changes_;  // of these names
 };
 
 }  // namespace
@@ -321,9 +330,9 @@ RunIdentity identity_in(const Json& extra) {
   return identity;
 }
 
-std::vector<std::string> compare(const RunIdentity& saved, const RunIdentity& now,
-                                 const std::vector<std::string>& allow_change,
-                                 const std::string& source) {
+std::vector<IdentityChange> compare(const RunIdentity& saved, const RunIdentity& now,
+                                    const std::vector<std::string>& allow_change,
+                                    const std::string& source) {
   Comparison comparison(allow_change, source);
   const auto visit = [&](const auto& was, const auto& is) { comparison(was, is); };
   RunIdentity::each(visit, saved, now);

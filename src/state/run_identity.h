@@ -118,12 +118,18 @@ Json to_json(const RunIdentity& identity);
 /// The identity in a manifest. Never fails: a member of the wrong type yields no value.
 RunIdentity identity_in(const Json& extra);
 
+/// A change that was allowed.
+struct IdentityChange {
+  std::string text;
+  /// Whether results stay bit-identical: another place, but none on a GPU, or another budget.
+  bool keeps_bits = false;
+};
+
 /// Compares a saved state with this run by the rules of the fields. Raises usage and input errors.
-/// Storage error, naming `source`, if a required field is missing. Returns messages about the
-/// allowed changes; after any of them, results need not be bit-identical.
-std::vector<std::string> compare(const RunIdentity& saved, const RunIdentity& now,
-                                 const std::vector<std::string>& allow_change,
-                                 const std::string& source);
+/// Storage error, naming `source`, if a required field is missing. Returns the allowed changes.
+std::vector<IdentityChange> compare(const RunIdentity& saved, const RunIdentity& now,
+                                    const std::vector<std::string>& allow_change,
+                                    const std::string& source);
 /// Input error, naming the file, unless both have the same files with the same content.
 void require_same_content(const IdentityField<FileDigests>& saved,
                           const IdentityField<FileDigests>& now, const std::string& advice);

@@ -88,7 +88,7 @@ RunIdentity identity_of_run(const TrainConfig& config, const PlacedModel& model,
   return identity;
 }
 
-Json determinism_record(const SavedState* from, const std::vector<std::string>& changes) {
+Json determinism_record(const SavedState* from, const std::vector<IdentityChange>& changes) {
   JsonArray list;
   if (from != nullptr) {
     const RunIdentity before = identity_in(from->extra);
@@ -96,8 +96,9 @@ Json determinism_record(const SavedState* from, const std::vector<std::string>& 
         before.determinism.value ? before.determinism.value->find("changes") : nullptr;
     if (kept != nullptr && kept->is_array()) list = kept->as_array();
   }
-  for (const std::string& change : changes) {
-    list.push_back(JsonObject{{"after_step", from->step}, {"change", change}});
+  for (const IdentityChange& change : changes) {
+    if (change.keeps_bits) continue;
+    list.push_back(JsonObject{{"after_step", from->step}, {"change", change.text}});
   }
   return JsonObject{{"level", "replay-exact"}, {"changes", std::move(list)}};
 }

@@ -19,7 +19,7 @@ RunIdentity identity_of_run(const TrainConfig& config, const PlacedModel& model,
 
 /// The run's promise of bit-exactness: {"level": "replay-exact", "changes": [...]}. Each change
 /// names the step after which it applied. `from`: the state that the run resumes, or null.
-Json determinism_record(const SavedState* from, const std::vector<std::string>& changes);
+Json determinism_record(const SavedState* from, const std::vector<IdentityChange>& changes);
 
 /// Input error that names the file, unless the checkpoint has the content that the run trained.
 void require_same_model(const SavedState& state, const Checkpoint& base);

@@ -43,7 +43,7 @@ class ResumeChoice {
 
   const RunIdentity& identity() const { return identity_; }
   /// Changes of options since the resumed state.
-  const std::vector<std::string>& changes() const { return changes_; }
+  const std::vector<IdentityChange>& changes() const { return changes_; }
 
  private:
   std::optional<SavedState> find();
@@ -60,7 +60,7 @@ class ResumeChoice {
   RunReporter& reporter_;
   std::optional<StateSearch> search_;  // none if --resume names one state
   std::vector<RejectedState> rejected_;
-  std::vector<std::string> changes_;
+  std::vector<IdentityChange> changes_;
 };
 
 }  // namespace hearth

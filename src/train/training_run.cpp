@@ -83,10 +83,14 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
   open_logs(from);
   if (ours) keep_newest_states(directory_.path(), static_cast<int>(config_.keep));
   describe(run_, config_, course_.warmup, progress_.step == 0, reporter_);
-  for (const std::string& change : resume_->changes()) {
-    reporter_.warn_of_event(
-        "changed since the saved state: " + change +
-        "; the result may differ in its bits from that of an uninterrupted run");
+  for (const IdentityChange& change : resume_->changes()) {
+    const std::string text = "changed since the saved state: " + change.text;
+    if (change.keeps_bits) {
+      reporter_.note(text + "; the bits stay the same");
+    } else {
+      reporter_.warn_of_event(
+          text + "; the result may differ in its bits from that of an uninterrupted run");
+    }
   }
   if (progress_.step > 0) {
     reporter_.note("resumed after step " + std::to_string(progress_.step) + " of " +
@@ -111,7 +115,7 @@ void TrainingRun::open_logs(const SavedState* state) {
   resume_->set_rejected_aside(state, journal);
   if (state != nullptr) {
     JsonArray list;
-    for (const std::string& change : resume_->changes()) list.push_back(change);
+    for (const IdentityChange& change : resume_->changes()) list.push_back(change.text);
     journal.event(
         "resume",
         {{"step", progress_.step}, {"state", state->directory}, {"changes", std::move(list)}});

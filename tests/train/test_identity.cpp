@@ -48,14 +48,28 @@ std::string compared(const Json& saved, const std::vector<std::string>& allowed 
   std::string told;
   const Raised raised = raised_by([&] {
     const RunIdentity was = identity_in(saved), now = identity_in(current);
-    for (const std::string& change : compare(was, now, allowed, "manifest.json")) {
-      told += change + "\n";
+    for (const IdentityChange& change : compare(was, now, allowed, "manifest.json")) {
+      told += change.text + (change.keeps_bits ? " (same bits)\n" : "\n");
     }
   });
   return told + raised.message;
 }
 
 }  // namespace
+
+TEST_CASE("identity: another place keeps the bits, but not one on a GPU") {
+  const auto moved = [](const std::string& was, const std::string& now) {
+    const auto with_devices = [](const std::string& list) {
+      Json changed = identity();
+      changed["options"]["devices"] = list;
+      return changed;
+    };
+    return compared(with_devices(was), {"devices"}, with_devices(now));
+  };
+  CHECK(has(moved("host", "2xvirtual,host"), "devices: host -> 2xvirtual,host (same bits)"));
+  CHECK_FALSE(has(moved("host", "cuda:0,host"), "same bits"));
+  CHECK_FALSE(has(moved("cuda:0", "virtual"), "same bits"));
+}
 
 TEST_CASE("identity: members that are missing or of another kind") {
   CHECK(compared(identity()).empty());
@@ -216,11 +230,11 @@ TEST_CASE("identity: that of a state of the first version of the program") {
 
 TEST_CASE("identity: changes of earlier resumes are kept where they can be read") {
   SavedState state{"d", 7, {}, parse_json(R"({"determinism": {"changes": ["x"]}})", "extra")};
-  CHECK(determinism_record(&state, {"y"}).find("changes")->as_array().size() == 2);
+  CHECK(determinism_record(&state, {{"y"}}).find("changes")->as_array().size() == 2);
   for (const char* none : {R"({"determinism": {"changes": 5}})", R"({"determinism": {}})", "{}"}) {
     INFO(none);
     state.extra = parse_json(none, "extra");
-    CHECK(determinism_record(&state, {"y"}).find("changes")->as_array().size() == 1);
+    CHECK(determinism_record(&state, {{"y"}}).find("changes")->as_array().size() == 1);
   }
 }
 

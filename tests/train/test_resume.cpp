@@ -245,16 +245,17 @@ TEST_CASE("resume: another build or machine is told and kept, not refused") {
   Json other = state.extra;
   other["machine"]["instructions"] = "another";
   other["build"]["compiler"] = "another";
-  const std::vector<std::string> changes = compare(identity_in(other), now, {}, "manifest.json");
+  const std::vector<IdentityChange> changes = compare(identity_in(other), now, {}, "manifest.json");
   REQUIRE(changes.size() == 2);
-  CHECK(changes[0].starts_with("build compiler: 'another' -> "));
-  CHECK(changes[1].starts_with("machine instructions: 'another' -> "));
+  CHECK(changes[0].text.starts_with("build compiler: 'another' -> "));
+  CHECK(changes[1].text.starts_with("machine instructions: 'another' -> "));
 
   // Changes stay in the record of all later states.
   SavedState second = state;
   second.extra["determinism"] = determinism_record(&state, changes);
   second.step = 7;
-  const Json record = determinism_record(&second, {"lr: 1 -> 2"});
+  const Json record =
+      determinism_record(&second, {{"lr: 1 -> 2"}, {"devices: host -> virtual", true}});
   const JsonArray& list = record.find("changes")->as_array();
   REQUIRE(list.size() == 3);
   CHECK(list[0].find("after_step")->as_int() == 3);

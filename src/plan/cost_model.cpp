@@ -42,7 +42,8 @@ double row_bytes(const Task& task, double tokens) {
 }
 
 /// Of the links that a copy passes while no other copy does.
-LinkRate link_alone(const Route& route, std::span<const LinkRates> links) {
+LinkRate link_alone(const Schedule& schedule, const Route& route,
+                    std::span<const LinkRates> links) {
   LinkRate alone;
   const auto pass = [&](const LinkRate& link) {
     if (link.bytes_per_s <= 0) return;
@@ -51,11 +52,11 @@ LinkRate link_alone(const Route& route, std::span<const LinkRates> links) {
     }
   };
   const auto has_link = [&](Place place) {
-    return place != kHostPlace && static_cast<size_t>(place) < links.size();
+    return !schedule.is_host(place) && static_cast<size_t>(place) < links.size();
   };
   if (has_link(route.from)) pass(links[static_cast<size_t>(route.from)].out);
   if (has_link(route.to)) pass(links[static_cast<size_t>(route.to)].in);
-  alone.latency_s = copy_latency(route, links);
+  alone.latency_s = copy_latency(schedule, route, links);
   return alone;
 }
 
@@ -70,7 +71,7 @@ TaskCost copy_cost(const Schedule& schedule, const Task& task, double tokens, co
   TaskCost cost;
   const double bytes = copied_bytes(task, tokens, spec);
   if (bytes <= 0) return cost;
-  const LinkRate link = link_alone(copy_route(schedule, task), rates.links);
+  const LinkRate link = link_alone(schedule, copy_route(schedule, task), rates.links);
   cost.link_s = link.latency_s;
   if (link.bytes_per_s > 0) {
     cost.link_s += bytes / link.bytes_per_s;
@@ -178,7 +179,8 @@ std::vector<TaskDemand> task_demands(const Schedule& schedule, std::span<const B
       continue;
     }
     const double bytes = copied_bytes(task, batch.tokens, spec);
-    const double latency = bytes > 0 ? copy_latency(copy_route(schedule, task), rates.links) : 0;
+    const double latency =
+        bytes > 0 ? copy_latency(schedule, copy_route(schedule, task), rates.links) : 0;
     demands.push_back({latency + cost.memory_s, bytes});
   }
   return demands;

@@ -26,6 +26,20 @@ enum class BufferClass : uint8_t {
 inline constexpr int kBufferClasses = 5;
 std::string_view name_of(BufferClass c);
 
+/// A memory with what computes beside it: the host of a rank, a further NUMA node of it, or a device.
+struct SchedulePlace {
+  int32_t rank = 0;
+  /// Of its rank: the values that bodies look at, given and kept ones lie there.
+  Place host = kHostPlace;
+  bool device = false;
+  int32_t lanes = 1;  // compute streams
+  int32_t lane = 0;   // of a device: the compute stream of its host's places that works for it
+};
+/// The places of a run of one rank: its host, the further nodes of it, then devices. `host_lanes`:
+/// compute streams of each of the host's places; 1: one for all work. Else one per device, for the
+/// work that the host does for that device, so that two devices do not wait for each other.
+std::vector<SchedulePlace> places_of_rank(size_t places, int32_t nodes = 1, int32_t host_lanes = 1);
+
 /// One task writes a buffer; later tasks may update it in place. A recompute writes a new buffer,
 /// and so does a copy to another place.
 struct Buffer {
@@ -74,6 +88,7 @@ struct StreamPlan {
 
 struct Schedule {
   Pass pass = Pass::train;
+  std::vector<SchedulePlace> places = {SchedulePlace{}};
   std::vector<StreamPlan> streams = {StreamPlan{}};
   std::vector<Buffer> buffers;
   std::vector<Task> tasks;
@@ -83,12 +98,16 @@ struct Schedule {
   int64_t tokens = 0;   // most tokens of a micro-batch
   int64_t longest = 0;  // most tokens of a sequence; rows of the rope tables
   int64_t cache_rows = 0;
+
+  Place host_of(Place place) const { return places[static_cast<size_t>(place)].host; }
+  bool is_host(Place place) const { return host_of(place) == place; }
+  bool is_device(Place place) const { return places[static_cast<size_t>(place)].device; }
 };
 
 /// Raises std::logic_error unless
 ///   - every value that is read is an input or was written before,
-///   - every task touches only buffers at its own place, or values that always live on the host,
-///   - every copy joins two places; a copy of a part also reads the offsets on the host,
+///   - every task touches only buffers at its own place, or values that always live on its host,
+///   - every copy joins two places; a copy of a part also reads the offsets on its host,
 ///   - every buffer lies inside its arena, and no two buffers that are live at once overlap.
 void validate(const Schedule& schedule);
 

@@ -11,29 +11,31 @@ namespace hearth {
 
 namespace {
 
-// After the host's own compute streams, each place has its compute streams, then one for copies in
-// and one for copies out.
-int32_t lanes_at(const PlanInput& input, Place place) {
-  return place < input.hosts ? input.host_lanes : 1;
-}
-
-std::vector<StreamPlan> streams_of(const PlanInput& input) {
+// Each place has its compute streams; then, unless it is a host, one for copies in and one for copies
+// out.
+std::vector<StreamPlan> streams_of(const std::vector<SchedulePlace>& places) {
   std::vector<StreamPlan> streams;
-  for (Place place = kHostPlace; place < std::ssize(input.ops); ++place) {
+  // The device that a lane of a host is for.
+  const auto device_of = [&](Place host, int32_t lane) {
+    const auto found = std::ranges::find_if(places, [&](const SchedulePlace& place) {
+      return place.device && place.host == host && place.lane == lane;
+    });
+    return found - places.begin();
+  };
+  for (Place place = 0; place < std::ssize(places); ++place) {
+    const auto& [rank, host, device, lanes, own_lane] = places[static_cast<size_t>(place)];
     const std::string at = place == kHostPlace ? "" : "place " + std::to_string(place) + " ";
-    const int32_t lanes = lanes_at(input, place);
     for (int32_t lane = 0; lane < lanes; ++lane) {
-      const std::string of = lanes == 1 ? "" : " for place " + std::to_string(input.hosts + lane);
+      const std::string of =
+          lanes == 1 ? "" : " for place " + std::to_string(device_of(host, lane));
       streams.push_back({at + "compute" + of, place, StreamUse::compute, lane});
     }
-    if (place == kHostPlace) continue;
+    if (place == host) continue;
     streams.push_back({at + "copy in", place, StreamUse::copy_in});
     streams.push_back({at + "copy out", place, StreamUse::copy_out});
   }
   return streams;
 }
-
-Place place_of_value(Value value, Place task) { return info_of(value).host ? kHostPlace : task; }
 
 }  // namespace
 
@@ -44,7 +46,9 @@ ScheduleBuilder::ScheduleBuilder(const PlanInput& input, Pass pass, int64_t cach
   schedule_.tokens = input.tokens;
   schedule_.longest = input.longest;
   schedule_.cache_rows = cache_rows;
-  schedule_.streams = streams_of(input);
+  HEARTH_CHECK(input.places.size() == input.ops.size(), "schedule: a place without ops");
+  schedule_.places = input.places;
+  schedule_.streams = streams_of(input.places);
   schedule_.scratch.resize(input.ops.size());
 }
 
@@ -72,8 +76,8 @@ ScheduleBuilder::Key ScheduleBuilder::key_of(const Port& port, const Task& task)
 }
 
 int32_t ScheduleBuilder::stream_of(Place place, StreamUse use, Place for_place) const {
-  const bool on_host = place < input_.hosts;
-  const int32_t lane = on_host && input_.host_lanes > 1 ? std::max(0, for_place - input_.hosts) : 0;
+  const int32_t lane =
+      schedule_.is_device(place) ? 0 : schedule_.places[static_cast<size_t>(for_place)].lane;
   for (size_t s = 0; s < schedule_.streams.size(); ++s) {
     const StreamPlan& stream = schedule_.streams[s];
     if (stream.place != place || stream.use != use) continue;
@@ -84,9 +88,9 @@ int32_t ScheduleBuilder::stream_of(Place place, StreamUse use, Place for_place) 
 }
 
 /// The stream of a copy, and its place. A device carries what comes and goes; between two devices,
-/// the one that receives. Between two nodes of the host it is the node that is not the first.
+/// the one that receives. Between two nodes of a host it is the node that is not the first.
 int32_t ScheduleBuilder::carrier_of(Place from, Place to, Place& carrier) const {
-  const bool in = to >= input_.hosts || (from < input_.hosts && to != kHostPlace);
+  const bool in = schedule_.is_device(to) || (!schedule_.is_device(from) && !schedule_.is_host(to));
   carrier = in ? to : from;
   return stream_of(carrier, in ? StreamUse::copy_in : StreamUse::copy_out, carrier);
 }
@@ -110,7 +114,7 @@ void ScheduleBuilder::add_copy(BufferId from, BufferId to, Phase phase, ExpertRa
   task.uses.push_back({to, port, part});
   if (!part.all()) {
     const Key key{Value::route_offsets, source.layer, source.micro_batch, kWhole};
-    const BufferId offsets = newest_.at(key).at(kHostPlace);
+    const BufferId offsets = newest_.at(key).at(schedule_.host_of(task.place));
     Port reads = schedule_.buffers[static_cast<size_t>(offsets)].port;
     reads.layer_offset = 0;
     reads.access = Access::read;
@@ -125,10 +129,11 @@ void ScheduleBuilder::bring(const Port& port, const Key& key, const Task& task, 
   auto it = newest_.find(key);
   if (it == newest_.end() || it->second.empty()) {
     if (info_of(port.value).routed) return gather_parts(key, task.phase, place);
-    if (place == kHostPlace || !info_of(port.value).given) return;
+    const Place host = schedule_.host_of(place);
+    if (place == host || !info_of(port.value).given) return;
     Port given = port;
     given.access = Access::read;
-    new_buffer(given, key, BufferClass::given, kHostPlace);
+    new_buffer(given, key, BufferClass::given, host);
     it = newest_.find(key);
   }
   if (it->second.contains(place)) return;
@@ -150,7 +155,7 @@ void ScheduleBuilder::bring_part(const Key& key, const Task& task, Place place) 
   }
   const Port offsets{.value = Value::route_offsets};
   bring(offsets, {Value::route_offsets, std::get<1>(key), std::get<2>(key), kWhole}, task,
-        kHostPlace);
+        schedule_.host_of(place));
   const BufferId from = at.begin()->second;
   const Port copied = schedule_.buffers[static_cast<size_t>(from)].port;
   add_copy(from, new_buffer(copied, key, BufferClass::flow, place), task.phase, task.experts);
@@ -295,7 +300,7 @@ void ScheduleBuilder::set_lifetimes() {
   for (Buffer& buffer : buffers) {
     // Inputs are written before the first task, caches outlive the step, results are read after it.
     const bool given = buffer.use == BufferClass::given || buffer.use == BufferClass::cache;
-    const bool kept = info_of(buffer.port.value).kept && buffer.place == kHostPlace;
+    const bool kept = info_of(buffer.port.value).kept && schedule_.is_host(buffer.place);
     if (given) buffer.first = 0;
     if (given || kept) buffer.last = end;
   }
@@ -303,10 +308,12 @@ void ScheduleBuilder::set_lifetimes() {
 
 Schedule ScheduleBuilder::finish() {
   for (auto& [key, places] : newest_) {
-    if (!info_of(std::get<0>(key)).kept || places.contains(kHostPlace)) continue;
-    const BufferId from = places.begin()->second;
+    if (!info_of(std::get<0>(key)).kept || places.empty()) continue;
+    const auto [place, from] = *places.begin();
+    const Place host = schedule_.host_of(place);
+    if (places.contains(host)) continue;
     const Port port = schedule_.buffers[static_cast<size_t>(from)].port;
-    add_copy(from, new_buffer(port, key, BufferClass::flow, kHostPlace), Phase::forward);
+    add_copy(from, new_buffer(port, key, BufferClass::flow, host), Phase::forward);
   }
   set_lifetimes();
   schedule_.arena_bytes = assign_addresses(schedule_.buffers, input_.ops.size());

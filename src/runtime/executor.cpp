@@ -19,7 +19,7 @@ class ValueIndex {
   explicit ValueIndex(const Schedule& s) {
     for (size_t i = 0; i < s.buffers.size(); ++i) {
       const Buffer& b = s.buffers[i];
-      if (b.place != kHostPlace) continue;
+      if (!s.is_host(b.place)) continue;
       ids_.emplace(key_of(b.port.value, b.layer, b.micro_batch), static_cast<BufferId>(i));
     }
   }
@@ -196,7 +196,7 @@ class Poison {
       const Buffer& buffer = schedule_.buffers[static_cast<size_t>(use.buffer)];
       const ValueInfo& info = info_of(buffer.port.value);
       if (--left_[static_cast<size_t>(use.buffer)] > 0) continue;
-      if (buffer.place == kHostPlace && (info.kept || info.given)) continue;
+      if (schedule_.is_host(buffer.place) && (info.kept || info.given)) continue;
       std::memset(address(use.buffer), 0xff, buffer.bytes);
     }
   }

@@ -179,6 +179,7 @@ TEST_CASE("placement: addresses are of the arena of their place") {
 
 TEST_CASE("placement: reuse of an address is a dependency at its place alone") {
   Schedule list;
+  list.places = places_of_rank(2);
   list.arena_bytes = {64, 64};
   list.scratch.resize(2);
   list.streams = {StreamPlan{}, {"device", 1, StreamUse::compute}};
@@ -195,6 +196,32 @@ TEST_CASE("placement: reuse of an address is a dependency at its place alone") {
   CHECK(dependencies(list)[1].empty());
   list.buffers[1].place = kHostPlace;
   CHECK(dependencies(list)[1] == std::vector<TaskId>{0});
+}
+
+TEST_CASE("placement: inputs and results lie on the host of the rank that computes") {
+  register_all_op_sets();
+  const TinyModel model(tiny_config(), find_op_set("cpu"), DType::f32, 1, {},
+                        {virtual_devices(2), [](ParameterTable& table) {
+                           for (BlockId b = 0; b < std::ssize(table.blocks()); ++b) {
+                             table.set_place(b, 2);
+                           }
+                         }});
+  PlanInput input = model.input(32, 32);
+  input.places = {{}, {.rank = 1, .host = 1}, {.rank = 1, .host = 1, .device = true}};
+  Schedule list = single_eval_schedule(input);
+  CHECK(list.arena_bytes[0] == 0);
+  CHECK(list.arena_bytes[1] > 0);
+  size_t copies = 0;
+  for (const Task& task : list.tasks) {
+    CHECK(task.place == 2);
+    copies += task.kind == TaskKind::copy;
+  }
+  CHECK(copies > 0);
+  list.places[2].host = 0;
+  CHECK_THROWS_AS(validate(list), std::logic_error);
+  list.places[2].host = 2;
+  list.places[1].host = 2;  // in a circle
+  CHECK_THROWS_AS(validate(list), std::logic_error);
 }
 
 TEST_CASE("placement: any placement of layers makes a valid list") {

@@ -144,19 +144,12 @@ TaskCost task_cost(const Schedule& schedule, const Task& task, const BatchWork& 
   return cost;
 }
 
-namespace {
-
-BatchWork batch_of(const Task& task, std::span<const BatchWork> batches) {
-  return task.micro_batch >= 0 ? batches[static_cast<size_t>(task.micro_batch)] : BatchWork{};
-}
-
-}  // namespace
-
 StepCost step_cost(const Schedule& schedule, std::span<const BatchWork> batches,
                    const ModelSpec& spec, const ParameterTable& table, const CostRates& rates) {
   StepCost sum;
   for (const Task& task : schedule.tasks) {
-    const TaskCost cost = task_cost(schedule, task, batch_of(task, batches), spec, table, rates);
+    const TaskCost cost =
+        task_cost(schedule, task, work_of(task.rows, batches), spec, table, rates);
     sum.compute_s += cost.compute_s;
     sum.memory_s += cost.memory_s;
     sum.link_s += cost.link_s;
@@ -172,7 +165,7 @@ std::vector<TaskDemand> task_demands(const Schedule& schedule, std::span<const B
   std::vector<TaskDemand> demands;
   demands.reserve(schedule.tasks.size());
   for (const Task& task : schedule.tasks) {
-    const BatchWork batch = batch_of(task, batches);
+    const BatchWork batch = work_of(task.rows, batches);
     const TaskCost cost = task_cost(schedule, task, batch, spec, table, rates);
     if (task.kind != TaskKind::copy) {
       demands.push_back({cost.total_s(), 0});

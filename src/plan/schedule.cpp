@@ -25,7 +25,12 @@ std::string describe(const Task& task) {
   if (task.layer >= 0 && task.kind != TaskKind::norm && task.kind != TaskKind::clip) {
     text += " layer " + std::to_string(task.layer);
   }
-  if (task.micro_batch >= 0) text += " micro-batch " + std::to_string(task.micro_batch);
+  if (task.rows.count() > 1) {
+    text += " micro-batches " + std::to_string(task.rows.begin) + " to " +
+            std::to_string(task.rows.end - 1);
+  } else if (!task.rows.none()) {
+    text += " micro-batch " + std::to_string(task.rows.begin);
+  }
   if (!task.experts.all()) {
     text += " experts " + std::to_string(task.experts.begin) + " to " +
             std::to_string(task.experts.end - 1);
@@ -85,6 +90,26 @@ void validate_places(const Schedule& s, const Task& task) {
   }
 }
 
+/// A task of several micro-batches has a use for each, port by port, at equal distances.
+void validate_rows(const Schedule& s, const Task& task) {
+  const auto count = static_cast<size_t>(std::max(1, task.rows.count()));
+  if (count == 1) return;
+  HEARTH_CHECK(task.uses.size() % count == 0, "schedule: a value of some micro-batches alone");
+  for (size_t use = 0; use < task.uses.size(); ++use) {
+    const size_t segment = use % count;
+    const auto buffer = [&](size_t of) -> const Buffer& {
+      return s.buffers[static_cast<size_t>(task.uses[use - segment + of].buffer)];
+    };
+    const auto micro_batch = task.rows.begin + static_cast<int32_t>(segment);
+    HEARTH_CHECK(task.uses[use].port.value == task.uses[use - segment].port.value &&
+                     buffer(segment).micro_batch == micro_batch &&
+                     buffer(segment).address - buffer(0).address ==
+                         segment * (buffer(1).address - buffer(0).address),
+                 "schedule: micro-batches at unequal distances: " + describe(task) + ", " +
+                     std::string(info_of(task.uses[use].port.value).name));
+  }
+}
+
 }  // namespace
 
 /// Which experts' rows of the buffers were written; of a buffer that is written whole, none.
@@ -137,6 +162,7 @@ void validate(const Schedule& s) {
   }
   for (const Task& task : s.tasks) {
     validate_places(s, task);
+    validate_rows(s, task);
     for (const BufferUse& use : task.uses) {
       const auto id = static_cast<size_t>(use.buffer);
       const Access access = use.port.access;

@@ -48,8 +48,12 @@ struct Buffer {
   int32_t micro_batch = -1;
   BufferClass use = BufferClass::flow;
   Place place = kHostPlace;
-  int32_t lane = 0;    // of the compute stream that touches it (StreamPlan)
-  size_t bytes = 0;    // for the largest micro-batch
+  int32_t lane = 0;  // of the compute stream that touches it (StreamPlan)
+  size_t bytes = 0;  // for the largest micro-batch
+  /// Buffers of one value of neighbouring micro-batches that one task touches lie at equal distances:
+  /// those of a number, which are in the order of their ids, `pitch` bytes apart. -1: alone.
+  int32_t strip = -1;
+  size_t pitch = 0;
   size_t address = 0;  // offset in the arena of its place
   TaskId first = 0;    // first task that touches it; of an input: first of the schedule
   TaskId last = 0;     // last task that touches it; of a result: last of the schedule
@@ -69,14 +73,15 @@ struct Task {
   TaskKind kind = TaskKind::embed;
   Phase phase = Phase::forward;
   int32_t layer = -1;
-  int32_t micro_batch = -1;
-  ExpertRange experts = {};  // of E and of copies of a part: the experts; all of them if empty
-  std::vector<BufferUse> uses;
+  RowRange rows = {};
+  ExpertRange experts = {};     // of E and of copies of a part: the experts; all of them if empty
+  std::vector<BufferUse> uses;  // port by port, of each one for every micro-batch of `rows`
   std::vector<BlockUse> blocks;
   Work work;
 };
 
-/// "attention backward layer 3 micro-batch 1", for traces and messages.
+/// "attention backward layer 3 micro-batch 1", "experts forward layer 3 micro-batches 0 to 3", for
+/// traces and messages.
 std::string describe(const Task& task);
 
 struct StreamPlan {
@@ -108,6 +113,7 @@ struct Schedule {
 ///   - every value that is read is an input or was written before,
 ///   - every task touches only buffers at its own place, or values that always live on its host,
 ///   - every copy joins two places; a copy of a part also reads the offsets on its host,
+///   - the buffers of a value that a task of several micro-batches touches are at equal distances,
 ///   - every buffer lies inside its arena, and no two buffers that are live at once overlap.
 void validate(const Schedule& schedule);
 

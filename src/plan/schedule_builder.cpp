@@ -68,10 +68,11 @@ BufferId ScheduleBuilder::new_buffer(const Port& port, const Key& key, BufferCla
   return id;
 }
 
-ScheduleBuilder::Key ScheduleBuilder::key_of(const Port& port, const Task& task) const {
+ScheduleBuilder::Key ScheduleBuilder::key_of(const Port& port, const Task& task,
+                                             int32_t micro_batch) const {
   const ValueInfo& info = info_of(port.value);
   return {port.value, info.scope == Scope::layer ? task.layer + port.layer_offset : -1,
-          info.scope == Scope::step ? -1 : task.micro_batch,
+          info.scope == Scope::step ? -1 : micro_batch,
           info.routed && !task.experts.all() ? task.experts.begin : kWhole};
 }
 
@@ -104,7 +105,7 @@ void ScheduleBuilder::add_copy(BufferId from, BufferId to, Phase phase, ExpertRa
   task.kind = TaskKind::copy;
   task.phase = phase;
   task.layer = source.layer;
-  task.micro_batch = source.micro_batch;
+  task.rows = rows_of(source.micro_batch);
   task.experts = part;
   task.stream =
       carrier_of(source.place, schedule_.buffers[static_cast<size_t>(to)].place, task.place);
@@ -220,10 +221,10 @@ BufferId ScheduleBuilder::buffer_of(const Port& port, const Key& key, Place plac
   return new_buffer(port, key, info.given ? BufferClass::given : BufferClass::cache, place);
 }
 
-TaskShape ScheduleBuilder::shape_of(Phase phase, int32_t layer, Place place,
-                                    ExpertRange experts) const {
-  return {input_.spec,   input_.settings, input_.table,         schedule_.pass, phase,  layer,
-          input_.tokens, input_.longest,  schedule_.cache_rows, place,          experts};
+TaskShape ScheduleBuilder::shape_of(Phase phase, int32_t layer, Place place, ExpertRange experts,
+                                    int32_t segments) const {
+  return {input_.spec,   input_.settings, input_.table,         schedule_.pass, phase,   layer,
+          input_.tokens, input_.longest,  schedule_.cache_rows, place,          experts, segments};
 }
 
 bool ScheduleBuilder::has_blocks(TaskKind kind, Phase phase, int32_t layer, Place place) const {
@@ -232,18 +233,49 @@ bool ScheduleBuilder::has_blocks(TaskKind kind, Phase phase, int32_t layer, Plac
 
 void ScheduleBuilder::add(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch,
                           Place place, Place for_place) {
-  append(kind, shape_of(phase, layer, place), micro_batch, for_place);
+  append(kind, shape_of(phase, layer, place), rows_of(micro_batch), for_place);
 }
 
-void ScheduleBuilder::add_experts(Phase phase, int32_t layer, int32_t micro_batch, Place dense,
+void ScheduleBuilder::add_experts(Phase phase, int32_t layer, RowRange rows, Place dense,
                                   std::span<const ExpertPart> parts) {
-  for (const ExpertPart& part : parts) {
+  const auto add = [&](const ExpertPart& part, RowRange some) {
     const ExpertRange experts = parts.size() == 1 ? ExpertRange{} : part.experts;
-    append(TaskKind::experts, shape_of(phase, layer, part.place, experts), micro_batch, dense);
+    append(TaskKind::experts, shape_of(phase, layer, part.place, experts, some.count()), some,
+           dense);
+  };
+  if (rows.count() == 1) {
+    for (const ExpertPart& part : parts) add(part, rows);
+    return;
+  }
+  // Devices first, so that they compute while the host waits for all of its rows.
+  for (const ExpertPart& part : parts) {
+    if (!schedule_.is_device(part.place)) continue;
+    for (int32_t m = rows.begin; m < rows.end; ++m) add(part, rows_of(m));
+  }
+  for (const ExpertPart& part : parts) {
+    if (!schedule_.is_device(part.place)) add(part, rows);
   }
 }
 
-void ScheduleBuilder::append(TaskKind kind, const TaskShape& shape, int32_t micro_batch,
+void ScheduleBuilder::join(std::span<const BufferUse> uses) {
+  const auto buffer = [&](size_t i) -> Buffer& {
+    return schedule_.buffers[static_cast<size_t>(uses[i].buffer)];
+  };
+  const Port& port = buffer(0).port;
+  const auto row = static_cast<size_t>(port.cols) * size_of(port.dtype);
+  const size_t pitch = port.rows_per_token == 0
+                           ? buffer(0).bytes
+                           : static_cast<size_t>(rows_apart(port.rows(input_.tokens))) * row;
+  const int32_t first = buffer(0).strip, strip = first < 0 ? strips_++ : first;
+  for (size_t i = 0; i < uses.size(); ++i) {
+    const int32_t before = i == 0 ? first : buffer(i).strip;
+    HEARTH_CHECK(before == first, "schedule: a buffer lies beside others already");
+    buffer(i).strip = strip;
+    buffer(i).pitch = pitch;
+  }
+}
+
+void ScheduleBuilder::append(TaskKind kind, const TaskShape& shape, RowRange rows,
                              Place for_place) {
   const Body& body = body_of(kind);
   Task task;
@@ -252,7 +284,7 @@ void ScheduleBuilder::append(TaskKind kind, const TaskShape& shape, int32_t micr
   task.stream = stream_of(shape.place, StreamUse::compute, for_place);
   task.phase = shape.phase;
   task.layer = shape.layer;
-  task.micro_batch = micro_batch;
+  task.rows = rows;
   task.experts = shape.experts;
   task.blocks = body.blocks(shape);
   task.work = body.work(shape);
@@ -263,15 +295,23 @@ void ScheduleBuilder::append(TaskKind kind, const TaskShape& shape, int32_t micr
     }
   }
   const std::vector<Port> ports = body.ports(shape);
-  for (const Port& port : ports) {
-    bring(port, key_of(port, task), task, place_of_value(port.value, shape.place));
+  const int32_t last = rows.none() ? 0 : rows.end;
+  for (int32_t m = rows.begin; m < last; ++m) {
+    for (const Port& port : ports) {
+      bring(port, key_of(port, task, m), task, place_of_value(port.value, shape.place));
+    }
   }
   for (const Port& port : ports) {
-    const Key key = key_of(port, task);
-    const bool part = std::get<3>(key) != kWhole;
-    if (part) part_of_[key] = task.experts;
-    task.uses.push_back({buffer_of(port, key, place_of_value(port.value, shape.place)), port,
-                         part ? task.experts : ExpertRange{}});
+    for (int32_t m = rows.begin; m < last; ++m) {
+      const Key key = key_of(port, task, m);
+      const bool part = std::get<3>(key) != kWhole;
+      if (part) part_of_[key] = task.experts;
+      task.uses.push_back({buffer_of(port, key, place_of_value(port.value, shape.place)), port,
+                           part ? task.experts : ExpertRange{}});
+    }
+    if (rows.count() > 1) {
+      join(std::span(task.uses).last(static_cast<size_t>(rows.count())));
+    }
   }
   const auto at = static_cast<size_t>(shape.place);
   schedule_.scratch[at] = max_of(schedule_.scratch[at], body.scratch(shape, *input_.ops[at]));
@@ -297,7 +337,18 @@ void ScheduleBuilder::set_lifetimes() {
       }
     }
   }
+  // Buffers of a strip live equally long.
+  std::vector<std::pair<TaskId, TaskId>> lives(static_cast<size_t>(strips_), {end, 0});
+  for (const Buffer& buffer : buffers) {
+    if (buffer.strip < 0) continue;
+    auto& [first, last] = lives[static_cast<size_t>(buffer.strip)];
+    first = std::min(first, buffer.first);
+    last = std::max(last, buffer.last);
+  }
   for (Buffer& buffer : buffers) {
+    if (buffer.strip >= 0) {
+      std::tie(buffer.first, buffer.last) = lives[static_cast<size_t>(buffer.strip)];
+    }
     // Inputs are written before the first task, caches outlive the step, results are read after it.
     const bool given = buffer.use == BufferClass::given || buffer.use == BufferClass::cache;
     const bool kept = info_of(buffer.port.value).kept && schedule_.is_host(buffer.place);

@@ -44,9 +44,10 @@ class ScheduleBuilder {
   /// The same, where a task at a host works for the device at `for_place`.
   void add(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch, Place place,
            Place for_place);
-  /// Appends an experts task for every part, which together must have every expert once. The routed
-  /// values are whole at `dense`: each part's rows are copied to its place, and its results back.
-  void add_experts(Phase phase, int32_t layer, int32_t micro_batch, Place dense,
+  /// Appends experts tasks for every part, which together must have every expert once: at devices one
+  /// for each micro-batch, elsewhere one for all of `rows`. The routed values are whole at `dense`:
+  /// each part's rows are copied to its place, and its results back.
+  void add_experts(Phase phase, int32_t layer, RowRange rows, Place dense,
                    std::span<const ExpertPart> parts);
   /// Whether a task of this kind would touch blocks at the place.
   bool has_blocks(TaskKind kind, Phase phase, int32_t layer, Place place) const;
@@ -60,9 +61,12 @@ class ScheduleBuilder {
   using Key = std::tuple<Value, int32_t, int32_t, int32_t>;
   static constexpr int32_t kWhole = -1;
 
-  TaskShape shape_of(Phase phase, int32_t layer, Place place, ExpertRange experts = {}) const;
-  Key key_of(const Port& port, const Task& task) const;
-  void append(TaskKind kind, const TaskShape& shape, int32_t micro_batch, Place for_place);
+  TaskShape shape_of(Phase phase, int32_t layer, Place place, ExpertRange experts = {},
+                     int32_t segments = 1) const;
+  Key key_of(const Port& port, const Task& task, int32_t micro_batch) const;
+  void append(TaskKind kind, const TaskShape& shape, RowRange rows, Place for_place);
+  /// Puts the buffers of a port of a task of several micro-batches side by side.
+  void join(std::span<const BufferUse> uses);
   BufferId buffer_of(const Port& port, const Key& key, Place place);
   BufferId new_buffer(const Port& port, const Key& key, BufferClass use, Place place);
   /// Of a value that a task reads: makes sure that its latest version is at the place.
@@ -84,6 +88,7 @@ class ScheduleBuilder {
   std::map<Key, std::map<Place, BufferId>>
       newest_;                          // buffers with the latest version of a value, by place
   std::map<Key, ExpertRange> part_of_;  // of keys of parts
+  int32_t strips_ = 0;
 };
 
 }  // namespace hearth

@@ -116,7 +116,9 @@ TEST_CASE("placement: nothing is copied where all is at one place, but what come
   CHECK(copies.size() == count);
 }
 
-TEST_CASE("placement: the same tasks in the same order wherever they run") {
+TEST_CASE(
+    "placement: the same tasks in the same order at every device, and of one micro-batch "
+    "anywhere") {
   const auto tasks_of = [](const Schedule& list) {
     std::vector<std::string> names;
     for (const Task& task : list.tasks) {
@@ -126,9 +128,12 @@ TEST_CASE("placement: the same tasks in the same order wherever they run") {
     }
     return names;
   };
-  const auto on_host = tasks_of(placed({}).train(2, true));
-  CHECK(tasks_of(placed({1, 1}).train(2, true)) == on_host);
-  CHECK(tasks_of(placed({2, 2}, 2).train(2, true)) == on_host);
+  const auto on_host = tasks_of(placed({}).train(1, true));
+  CHECK(tasks_of(placed({1, 1}).train(1, true)) == on_host);
+  const auto on_device = tasks_of(placed({1, 1}).train(2, true));
+  CHECK(tasks_of(placed({2, 2}, 2).train(2, true)) == on_device);
+  // The host's experts compute both micro-batches in one task: in two layers and three phases.
+  CHECK(tasks_of(placed({}).train(2, true)).size() == on_device.size() - 6);
 }
 
 TEST_CASE("placement: kept values end on the host, scalars of bodies stay there") {

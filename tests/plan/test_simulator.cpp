@@ -58,7 +58,7 @@ struct HandSchedule {
     Task task;
     task.place = place;
     task.stream = stream >= 0 ? stream : stream_of(place, StreamUse::compute);
-    task.micro_batch = static_cast<int32_t>(schedule.tasks.size());
+    task.rows = rows_of(static_cast<int32_t>(schedule.tasks.size()));
     for (const BufferId b : reads) task.uses.push_back(use(b, Access::read));
     const BufferId out = new_buffer(place);
     task.uses.push_back(use(out, Access::write));

@@ -155,7 +155,7 @@ class ChunkedLoss {
     host_.pool().run(blocks * words_.count(), [&](int64_t tile, int worker) {
       const Range r = block_of(chunk.rows, tile % blocks), out = block_of(words_, tile / blocks);
       Scratch& own = host_.worker_scratch(worker);
-      const View to = chunk.z.slice(r.begin, r.count);
+      const View to = columns(chunk.z.slice(r.begin, r.count), out);
       forward_tile(own, chunk.inputs.slice(r.begin, r.count), head_, out, to);
       if (!chunk.pair) return;
       add_low_rank(own, chunk.u.slice(r.begin, r.count), chunk.pair, head_.compute, out, to);

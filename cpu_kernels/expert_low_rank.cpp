@@ -23,23 +23,22 @@ void ExpertLowRank::make(const ExpertChunks& chunk, std::span<const Product> pro
     const Product& product = products[static_cast<size_t>(i % kinds)];
     const LinearView& map = map_of(product.map, block.expert);
     if (!map.low_rank) return;
-    const Range rows = block.rows;
-    const Operand from = rows_of(product.from, {rows.begin - product.first, rows.count});
-    const View to = at(chunk, product.map, product.output, block.expert, rows);
+    const BlockRows rows(block);
+    const Operand from = product.of_chunk ? rows_of(product.from, block.at) : rows.of(product.from);
+    const View to = at(product.map, product.output, block.expert, block.at);
     Scratch& own = host_.worker_scratch(worker);
     if (product.output) {
       low_rank_output(own, from, map.low_rank, map.compute, to);
     } else {
-      low_rank_input(own, from, map.low_rank.from_row(rows.begin, block.segment), map.compute, to);
+      low_rank_input(own, from, map.low_rank.from_row(block.row, block.segment), map.compute, to);
     }
   });
 }
 
-View ExpertLowRank::at(const ExpertChunks& chunk, int map, bool output, int64_t expert,
-                       Range rows) const {
+View ExpertLowRank::at(int map, bool output, int64_t expert, Range rows) const {
   float* const all = products_[static_cast<size_t>(2 * map + (output ? 1 : 0))];
-  return {all + (rows.begin - chunk.rows().begin) * rank_, DType::f32, rows.count,
-          map_of(map, expert).low_rank.rank(), rank_};
+  return {all + rows.begin * rank_, DType::f32, rows.count, map_of(map, expert).low_rank.rank(),
+          rank_};
 }
 
 size_t ExpertLowRank::scratch_bytes(int64_t chunk_rows, int64_t rank) {

@@ -18,12 +18,12 @@ inline constexpr std::array kExpertGradients = {&ExpertGradient::gate, &ExpertGr
 class ExpertLowRank {
  public:
   /// A product for each expert's rows: scale * drop(from) A^T of a map, or, with `output`, scale *
-  /// from B. `from` begins with the row `first` of the views.
+  /// from B. `from` has the rows of the views, or those of the chunk.
   struct Product {
     int map;
     bool output;
     Operand from;
-    int64_t first = 0;
+    bool of_chunk = false;
   };
 
   ExpertLowRank(HostStream& host, Scratch& scratch, std::span<const ExpertView> experts,
@@ -32,12 +32,12 @@ class ExpertLowRank {
   bool any() const { return rank_ > 0; }
   void make(const ExpertChunks& chunk, std::span<const Product> products) const;
 
-  /// The result of `make` for these rows; no columns if the map has no pair.
-  ConstView input(const ExpertChunks& chunk, int map, int64_t expert, Range rows) const {
-    return at(chunk, map, false, expert, rows);
+  /// The result of `make` for these rows of the chunk; no columns if the map has no pair.
+  ConstView input(int map, int64_t expert, Range rows) const {
+    return at(map, false, expert, rows);
   }
-  ConstView output(const ExpertChunks& chunk, int map, int64_t expert, Range rows) const {
-    return at(chunk, map, true, expert, rows);
+  ConstView output(int map, int64_t expert, Range rows) const {
+    return at(map, true, expert, rows);
   }
 
   static size_t scratch_bytes(int64_t chunk_rows, int64_t rank);
@@ -46,7 +46,7 @@ class ExpertLowRank {
   const LinearView& map_of(int map, int64_t expert) const {
     return experts_[static_cast<size_t>(expert)].*kExpertMaps[static_cast<size_t>(map)];
   }
-  View at(const ExpertChunks& chunk, int map, bool output, int64_t expert, Range rows) const;
+  View at(int map, bool output, int64_t expert, Range rows) const;
 
   HostStream& host_;
   std::span<const ExpertView> experts_;

@@ -52,56 +52,59 @@ size_t ExpertChunks::scratch_bytes(int64_t rows, int64_t segments) {
 ExpertChunks::ExpertChunks(Scratch& scratch, const ExpertRows& rows,
                            std::span<const ExpertView> experts, int64_t width, int64_t all_rows)
     : experts_(experts),
-      offsets_(rows.offsets.as<int32_t>()),
-      segments_(rows.segments),
+      all_(rows),
+      all_rows_(all_rows),
       segment_count_(std::ssize(experts) * rows.segments),
       largest_(piece_rows(width)) {
-  HEARTH_CHECK(rows.offsets.cols == segment_count_ + 1 && offsets_[0] >= 0 &&
-                   offsets_[segment_count_] <= all_rows,
-               "experts: offsets");
-  const int64_t count = offsets_[segment_count_] - offsets_[0];
+  int64_t count = 0;
+  for (int64_t e = 0; e < std::ssize(experts); ++e) {
+    for (int64_t s = 0; s < rows.segments; ++s) {
+      const auto [begin, end] = rows.rows_of(e, s, all_rows);
+      count += end - begin;
+    }
+  }
   most_ = most_rows(count, width);
-  rows_ = {offsets_[0], 0};
   blocks_ = scratch.take<ExpertBlock>(most_blocks(count, segment_count_));
   pieces_ = scratch.take<ExpertPiece>(most_pieces(count, segment_count_));
   groups_ = scratch.take<ExpertGroup>(std::ssize(experts));
 }
 
 bool ExpertChunks::next() {
-  rows_ = {rows_.begin + rows_.count, 0};
-  count_ = piece_count_ = group_count_ = 0;
+  rows_ = block_count_ = piece_count_ = group_count_ = 0;
   for (; segment_ < segment_count_; ++segment_, piece_ = 0) {
-    const int64_t begin = offsets_[segment_];
-    HEARTH_CHECK(offsets_[segment_ + 1] >= begin, "experts: offsets");
-    const Blocks cut(offsets_[segment_ + 1] - begin, largest_);
+    const auto [begin, end] =
+        all_.rows_of(segment_ / all_.segments, segment_ % all_.segments, all_rows_);
+    const Blocks cut(end - begin, largest_);
     for (; piece_ < cut.count(); ++piece_) {
       const int64_t length = cut.length(piece_);
-      if (rows_.count > 0 && rows_.count + length > most_) {
+      if (rows_ > 0 && rows_ + length > most_) {
         cut_blocks();
         return true;
       }
-      add_piece({segment_ % segments_, {begin + cut.begin(piece_), length}});
+      add_piece({begin + cut.begin(piece_), length});
     }
   }
   cut_blocks();
   return piece_count_ > 0;
 }
 
-void ExpertChunks::add_piece(const ExpertPiece& piece) {
-  const int64_t expert = segment_ / segments_;
+void ExpertChunks::add_piece(Range rows) {
+  const int64_t expert = segment_ / all_.segments;
   if (group_count_ == 0 || groups_[group_count_ - 1].expert != expert) {
     groups_[group_count_++] = {expert, {pieces_ + piece_count_, 0}};
   }
   std::span<const ExpertPiece>& pieces = groups_[group_count_ - 1].pieces;
-  pieces_[piece_count_++] = piece;
+  pieces_[piece_count_++] = {static_cast<int32_t>(segment_ % all_.segments),
+                             static_cast<int32_t>(rows_), rows};
   pieces = {pieces.data(), pieces.size() + 1};
-  rows_.count += piece.rows.count;
+  rows_ += rows.count;
 }
 
 // Few rows in each of several segments are fewer, longer blocks together. Not where a row's bits
 // depend on the block's other rows, or where each segment has its own dropout.
-bool ExpertChunks::blocks_cross_segments(const ExpertView& expert) const {
-  if (segments_ == 1) return false;  // pieces are the blocks' units, as if calls were apart
+bool ExpertChunks::blocks_cross_segments(const ExpertGroup& group) const {
+  if (all_.segments == 1) return false;  // pieces are the blocks' units, as if calls were apart
+  const ExpertView& expert = experts_[static_cast<size_t>(group.expert)];
   return std::ranges::all_of(kExpertMaps, [&](const auto map) {
     const LinearView& w = expert.*map;
     return multiply_keeps_rows_apart(w.compute == Compute::bf16) &&
@@ -109,23 +112,67 @@ bool ExpertChunks::blocks_cross_segments(const ExpertView& expert) const {
   });
 }
 
+/// Of rows `at` of the chunk, which begin with piece `first` of the group.
+void ExpertChunks::add_blocks(const ExpertGroup& group, const ExpertPiece* first, Range at,
+                              bool apart) {
+  const Blocks cut(at.count, ExpertBlock::kLargest);
+  for (int64_t b = 0; b < cut.count(); ++b) {
+    const Range some{at.begin + cut.begin(b), cut.length(b)};
+    while (some.begin >= first->first + first->rows.count) ++first;
+    const bool several = apart && some.begin + some.count > first->first + first->rows.count;
+    blocks_[block_count_++] = {static_cast<int32_t>(group.expert),
+                               first->segment,
+                               first->rows.begin + some.begin - first->first,
+                               some,
+                               several ? first : nullptr,
+                               0,
+                               0};
+  }
+}
+
 void ExpertChunks::cut_blocks() {
   for (const ExpertGroup& group : groups()) {
-    const int64_t expert = group.expert, group_begin = count_;
-    const auto add = [&](int64_t segment, Range rows) {
-      const Blocks cut(rows.count, ExpertBlock::kLargest);
-      for (int64_t b = 0; b < cut.count(); ++b) {
-        blocks_[count_++] = {
-            expert, segment, {rows.begin + cut.begin(b), cut.length(b)}, group_begin, 0};
-      }
-    };
-    if (blocks_cross_segments(experts_[static_cast<size_t>(expert)])) {
-      const Range &first = group.pieces.front().rows, &last = group.pieces.back().rows;
-      add(group.pieces.front().segment, {first.begin, last.begin + last.count - first.begin});
+    const auto begin = static_cast<int32_t>(block_count_);
+    const ExpertPiece &first = group.pieces.front(), &last = group.pieces.back();
+    if (blocks_cross_segments(group)) {
+      const Range at{first.first, last.first + last.rows.count - first.first};
+      add_blocks(group, &first, at, all_.stride > 0);
     } else {
-      for (const ExpertPiece& piece : group.pieces) add(piece.segment, piece.rows);
+      for (const ExpertPiece& piece : group.pieces) add_blocks(group, &piece, piece.at(), false);
     }
-    for (int64_t i = group_begin; i < count_; ++i) blocks_[i].group_size = count_ - group_begin;
+    for (int64_t i = begin; i < block_count_; ++i) {
+      blocks_[i].group_begin = begin;
+      blocks_[i].group_size = static_cast<int32_t>(block_count_) - begin;
+    }
+  }
+}
+
+BlockRows::BlockRows(const ExpertBlock& block)
+    : apart_(block.pieces != nullptr), first_(block.row), count_(block.at.count) {
+  if (!apart_) return;
+  int64_t r = 0;
+  for (const ExpertPiece* piece = block.pieces; r < count_; ++piece) {
+    const int64_t skipped = std::max<int64_t>(0, block.at.begin - piece->first);
+    for (int64_t i = skipped; i < piece->rows.count && r < count_; ++i) {
+      rows_[static_cast<size_t>(r++)] = static_cast<int32_t>(piece->rows.begin + i);
+    }
+  }
+}
+
+Operand BlockRows::of(const Operand& x) const {
+  if (!apart_) return ::hearth::rows_of(x, {first_, count_});
+  return {x.memory, RowIndex{rows_.data(), 1}, count_};
+}
+
+View BlockRows::target(Scratch& scratch, const View& all, Range cols) const {
+  if (!apart_) return columns(all.slice(first_, count_), cols);
+  return {scratch.take<float>(count_ * cols.count), DType::f32, count_, cols.count};
+}
+
+void BlockRows::put(const View& made, const View& all, Range cols) const {
+  if (!apart_) return;
+  for (int64_t r = 0; r < count_; ++r) {
+    std::copy_n(made.row<float>(r), cols.count, all.row<float>((*this)[r]) + cols.begin);
   }
 }
 

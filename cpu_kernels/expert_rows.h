@@ -6,10 +6,12 @@
 //   piece .... .... | piece ........  piece, piece       weight gradients sum over one at a time
 //   block ... ... ... ... ... ......  block ...          the other products' rows
 //
+// The rows of a chunk are numbered in this order. In the views, those of a segment are neighbours.
 // Pieces are cut by the rows of their segment alone. So an expert's gradients are the same sums
 // whatever else the call has.
 #pragma once
 
+#include <array>
 #include <span>
 
 #include "cpu_kernels/weight_tiles.h"
@@ -17,21 +19,45 @@
 
 namespace hearth {
 
+/// Some rows of one segment of an expert: what one product of a weight gradient sums over.
+struct ExpertPiece {
+  int32_t segment;
+  int32_t first;  // of its rows in the chunk
+  Range rows;     // of the views
+  Range at() const { return {first, rows.count}; }
+};
+
 /// Some rows of one expert. Blocks of one expert form a group.
 struct ExpertBlock {
   /// Most rows of a block: enough to pay for packing the weights, few enough for many tiles.
   static constexpr int64_t kLargest = 512;
-  int64_t expert;
-  int64_t segment;  // of its first row
-  Range rows;
-  int64_t group_begin;  // the group's first block, in the chunk
-  int64_t group_size;
+  int32_t expert;
+  int32_t segment;            // of its first row
+  int64_t row;                // of the views: its first row
+  Range at;                   // in the chunk
+  const ExpertPiece* pieces;  // the first that it has rows of, if they lie apart; else null
+  int32_t group_begin;        // the group's first block, in the chunk
+  int32_t group_size;
 };
 
-/// Some rows of one segment of an expert: what one product of a weight gradient sums over.
-struct ExpertPiece {
-  int64_t segment;
-  Range rows;
+/// Which rows of the views a block has, for products whose results lie in views.
+class BlockRows {
+ public:
+  explicit BlockRows(const ExpertBlock& block);
+  int64_t operator[](int64_t r) const {
+    return apart_ ? rows_[static_cast<size_t>(r)] : first_ + r;
+  }
+  int64_t count() const { return count_; }
+  Operand of(const Operand& x) const;
+  /// Columns of these rows of a view, for a product to write: themselves, or, if they lie apart, in
+  /// the scratch. Then `put` copies them to the view.
+  View target(Scratch& scratch, const View& all, Range cols) const;
+  void put(const View& made, const View& all, Range cols) const;
+
+ private:
+  const bool apart_;
+  const int64_t first_, count_;
+  std::array<int32_t, ExpertBlock::kLargest> rows_;  // if they lie apart
 };
 
 /// All pieces of one expert in a chunk.
@@ -50,8 +76,11 @@ class ExpertChunks {
   /// Moves to the next chunk; false after the last.
   bool next();
 
-  Range rows() const { return rows_; }
-  std::span<const ExpertBlock> blocks() const { return {blocks_, static_cast<size_t>(count_)}; }
+  /// Rows of the chunk.
+  int64_t count() const { return rows_; }
+  std::span<const ExpertBlock> blocks() const {
+    return {blocks_, static_cast<size_t>(block_count_)};
+  }
   std::span<const ExpertGroup> groups() const {
     return {groups_, static_cast<size_t>(group_count_)};
   }
@@ -64,19 +93,20 @@ class ExpertChunks {
  private:
   static int64_t most_pieces(int64_t rows, int64_t segments);
   static int64_t most_blocks(int64_t rows, int64_t segments);
-  bool blocks_cross_segments(const ExpertView& expert) const;
-  void add_piece(const ExpertPiece& piece);
+  bool blocks_cross_segments(const ExpertGroup& group) const;
+  void add_piece(Range rows);
+  void add_blocks(const ExpertGroup& group, const ExpertPiece* first, Range at, bool apart);
   void cut_blocks();
 
   std::span<const ExpertView> experts_;
-  const int32_t* offsets_;
-  int64_t segments_, segment_count_, largest_, most_;
+  const ExpertRows all_;
+  int64_t all_rows_, segment_count_, largest_, most_;
   int64_t segment_ = 0, piece_ = 0;  // position of the next piece; segments of all experts
-  Range rows_;
+  int64_t rows_ = 0;
   ExpertBlock* blocks_;
   ExpertPiece* pieces_;
   ExpertGroup* groups_;
-  int64_t count_ = 0, piece_count_ = 0, group_count_ = 0;
+  int64_t block_count_ = 0, piece_count_ = 0, group_count_ = 0;
 };
 
 /// Tile `tile` of blocks x `columns` column blocks. A group's tiles go column by column, so that

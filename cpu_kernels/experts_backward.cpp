@@ -45,47 +45,43 @@ struct Backward {
     return {chunk.blocks(), columns, std::min(i + host.pool().workers(), tiles - 1)};
   }
 
-  // The row of the views that h begins with.
-  int64_t first_of_h(const ExpertChunks& chunk) const { return of.h ? 0 : chunk.rows().begin; }
-  // h of some of the chunk's rows.
-  View h_rows(const ExpertChunks& chunk, Range rows) const {
-    if (of.h) return of.h.slice(rows.begin, rows.count);
-    return {h + (rows.begin - chunk.rows().begin) * inner.size, DType::f32, rows.count, inner.size};
-  }
-  View all_of_h(const ExpertChunks& chunk) const {
-    return of.h ? of.h : h_rows(chunk, chunk.rows());
+  // h of rows that are neighbours, in the views and in the chunk.
+  View h_rows(int64_t row, Range at) const {
+    if (of.h) return of.h.slice(row, at.count);
+    return {h + at.begin * inner.size, DType::f32, at.count, inner.size};
   }
   // to += what the tile's map gives through its low-rank pair.
-  void add_pair(Scratch& scratch, const ExpertChunks& chunk, int map, const ExpertTile& tile,
-                Range cols, const View& to) const {
+  void add_pair(Scratch& scratch, int map, const ExpertTile& tile, Range cols,
+                const View& to) const {
     const LinearView& w = expert_of(tile).*kExpertMaps[static_cast<size_t>(map)];
     if (!w.low_rank) return;
-    const Range rows = tile.block.rows;
-    add_low_rank_gradient(scratch, low_rank.output(chunk, map, tile.block.expert, rows),
-                          w.low_rank.from_row(rows.begin, tile.block.segment), w.compute, cols, to);
+    add_low_rank_gradient(scratch, low_rank.output(map, tile.block.expert, tile.block.at),
+                          w.low_rank.from_row(tile.block.row, tile.block.segment), w.compute, cols,
+                          to);
   }
 
   // With z = dy W_down: drow_weight = <z, h> in parts, dh = row_weight * z, and from it dgate and
   // dup, in place. h is kept with the row weight, for the gradient of W_down.
   void hidden_gradient(const ExpertChunks& chunk, int64_t i, int worker) const {
     const ExpertTile tile(chunk.blocks(), inner.count(), i);
-    const Range rows = tile.block.rows, cols = block_of(inner, tile.column);
+    const BlockRows rows(tile.block);
+    const Range cols = block_of(inner, tile.column);
     Scratch& scratch = host.worker_scratch(worker);
     Scratch::Frame frame(scratch);
-    const View z(scratch.take<float>(rows.count * cols.count), DType::f32, rows.count, cols.count);
+    const View z(scratch.take<float>(rows.count() * cols.count), DType::f32, rows.count(),
+                 cols.count);
     const ExpertTile next = after(chunk, inner.count(), i);
     const Operand coming = dgrad_weight(expert_of(next).down, block_of(inner, next.column));
-    dgrad_tile(scratch, rows_of(of.dy, rows), expert_of(tile).down, cols, z, false, &coming);
-    add_pair(scratch, chunk, 2, tile, cols, z);
-    const View h_tile = h_rows(chunk, rows);
-    for (int64_t r = 0; r < rows.count; ++r) {
-      const int64_t row = rows.begin + r, in_chunk = row - chunk.rows().begin;
+    dgrad_tile(scratch, rows.of(of.dy), expert_of(tile).down, cols, z, false, &coming);
+    add_pair(scratch, 2, tile, cols, z);
+    for (int64_t r = 0; r < rows.count(); ++r) {
+      const int64_t row = rows[r], in_chunk = tile.block.at.begin + r;
       const float weight = of.row_weight.as<float>()[row];
-      float* to = h_tile.row<float>(r) + cols.begin;
+      float* to = (of.h ? of.h.row<float>(row) : h + in_chunk * inner.size) + cols.begin;
       scale_row(weight, z.row<float>(r), to, cols.count);
       swiglu_gradient(to, of.gate.row<float>(row) + cols.begin, of.up.row<float>(row) + cols.begin,
                       to, cols.count);
-      partial[tile.column * chunk.rows().count + in_chunk] =
+      partial[tile.column * chunk.count() + in_chunk] =
           static_cast<float>(dot(z.row<float>(r), to, cols.count));
       scale_row(weight, to, to, cols.count);
     }
@@ -94,26 +90,27 @@ struct Backward {
   // dx = dgate W_gate + dup W_up; the first column's tile also adds up drow_weight.
   void data_gradient(const ExpertChunks& chunk, int64_t i, int worker) const {
     const ExpertTile tile(chunk.blocks(), outer.count(), i);
-    const Range rows = tile.block.rows, cols = block_of(outer, tile.column);
+    const BlockRows rows(tile.block);
+    const Range cols = block_of(outer, tile.column);
     const ExpertView& expert = expert_of(tile);
-    const View target = columns(of.dx.slice(rows.begin, rows.count), cols);
     Scratch& scratch = host.worker_scratch(worker);
+    Scratch::Frame frame(scratch);
+    const View target = rows.target(scratch, of.dx, cols);
     const ExpertTile next = after(chunk, outer.count(), i);
     const Operand second = dgrad_weight(expert.up, cols);
     const Operand coming = dgrad_weight(expert_of(next).gate, block_of(outer, next.column));
-    dgrad_tile(scratch, of.gate.slice(rows.begin, rows.count), expert.gate, cols, target, false,
-               &second);
-    dgrad_tile(scratch, of.up.slice(rows.begin, rows.count), expert.up, cols, target, true,
-               &coming);
-    add_pair(scratch, chunk, 0, tile, cols, target);
-    add_pair(scratch, chunk, 1, tile, cols, target);
+    dgrad_tile(scratch, rows.of(of.gate), expert.gate, cols, target, false, &second);
+    dgrad_tile(scratch, rows.of(of.up), expert.up, cols, target, true, &coming);
+    add_pair(scratch, 0, tile, cols, target);
+    add_pair(scratch, 1, tile, cols, target);
+    rows.put(target, of.dx, cols);
     if (tile.column > 0) return;
-    for (int64_t row = rows.begin; row < rows.begin + rows.count; ++row) {
+    for (int64_t r = 0; r < rows.count(); ++r) {
       double sum = 0;
       for (int64_t b = 0; b < inner.count(); ++b) {
-        sum += partial[b * chunk.rows().count + row - chunk.rows().begin];
+        sum += partial[b * chunk.count() + tile.block.at.begin + r];
       }
-      of.drow_weight.as<float>()[row] = static_cast<float>(sum);
+      of.drow_weight.as<float>()[rows[r]] = static_cast<float>(sum);
     }
   }
 
@@ -132,17 +129,18 @@ struct Backward {
     const LinearView& w = experts[e].*kExpertMaps[m];
     const LinearGradient& to = of.gradients[e].*kExpertGradients[m];
     Scratch& scratch = host.worker_scratch(worker);
-    for (const auto& [segment, rows] : group.pieces) {
+    for (const ExpertPiece& piece : group.pieces) {
+      const Range rows = piece.rows, at = piece.at();
       const Operand d_out = rows_of(is_down ? of.dy : Operand(map == 0 ? of.gate : of.up), rows);
-      const Operand input = is_down ? Operand(h_rows(chunk, rows)) : rows_of(of.x, rows);
+      const Operand input = is_down ? Operand(h_rows(rows.begin, at)) : rows_of(of.x, rows);
       if (to.weight) wgrad_tile(scratch, d_out, input, w.compute, out, in, to.weight);
       if (to.a && out.begin == 0) {
-        low_rank_a_tile(scratch, low_rank.output(chunk, map, group.expert, rows), input,
-                        w.low_rank.from_row(rows.begin, segment), w.compute, in, to.a);
+        low_rank_a_tile(scratch, low_rank.output(map, group.expert, at), input,
+                        w.low_rank.from_row(rows.begin, piece.segment), w.compute, in, to.a);
       }
       if (to.b && in.begin == 0) {
-        low_rank_b_tile(scratch, d_out, low_rank.input(chunk, map, group.expert, rows), w.compute,
-                        out, to.b);
+        low_rank_b_tile(scratch, d_out, low_rank.input(map, group.expert, at), w.compute, out,
+                        to.b);
       }
     }
   }
@@ -184,8 +182,9 @@ void run_backward(Half half, Stream& stream, const ExpertRows& all,
         pass.hidden_gradient(chunks, tile, worker);
       });
     }
-    const std::array then = {Product{0, true, of.gate}, Product{1, true, of.up},
-                             Product{2, false, pass.all_of_h(chunks), pass.first_of_h(chunks)}};
+    const std::array then = {
+        Product{0, true, of.gate}, Product{1, true, of.up},
+        Product{2, false, of.h ? of.h : pass.h_rows(0, {0, chunks.count()}), !of.h}};
     low_rank.make(chunks, std::span(then).first(weights ? 3 : 2));
     // Neither reads what the other writes: one run, so that no worker waits in between.
     host.pool().run(data_tiles + weight_tiles, [&](int64_t tile, int worker) {

@@ -26,8 +26,8 @@ void experts_forward(Stream& stream, ConstView x, const ExpertRows& all,
   const int workers = host.pool().workers();
   while (chunks.next()) {
     const auto blocks = chunks.blocks();
-    const auto h_rows = [&](Range rows) {
-      return View(h + (rows.begin - chunks.rows().begin) * width, DType::f32, rows.count, width);
+    const auto h_rows = [&](Range at) {
+      return View(h + at.begin * width, DType::f32, at.count, width);
     };
     const auto expert_of = [&](const ExpertTile& tile) -> const ExpertView& {
       return experts[static_cast<size_t>(tile.block.expert)];
@@ -36,45 +36,43 @@ void experts_forward(Stream& stream, ConstView x, const ExpertRows& all,
     const auto after = [&](int64_t columns, int64_t i) {
       return ExpertTile(blocks, columns, std::min(i + workers, std::ssize(blocks) * columns - 1));
     };
-    const auto add_pair = [&](Scratch& scratch, int map, const ExpertTile& tile, Range cols,
-                              const View& to) {
-      const int64_t e = tile.block.expert;
+    // Columns of the tile's rows of `to`: the product with the map, and what its pair adds.
+    const auto make = [&](Scratch& scratch, int map, const ExpertTile& tile, const BlockRows& rows,
+                          const Operand& in, Range cols, const View& to, const Operand* coming) {
+      Scratch::Frame made(scratch);
       const LinearView& w = expert_of(tile).*kExpertMaps[static_cast<size_t>(map)];
-      if (!w.low_rank) return;
-      add_low_rank(scratch, low_rank.input(chunks, map, e, tile.block.rows), w.low_rank, w.compute,
-                   cols, to);
+      const View target = rows.target(scratch, to, cols);
+      forward_tile(scratch, in, w, cols, target, coming);
+      if (w.low_rank) {
+        add_low_rank(scratch, low_rank.input(map, tile.block.expert, tile.block.at), w.low_rank,
+                     w.compute, cols, target);
+      }
+      rows.put(target, to, cols);
     };
     low_rank.make(chunks, std::array{Product{0, false, input}, Product{1, false, input}});
     host.pool().run(std::ssize(blocks) * inner.count(), [&](int64_t i, int worker) {
       const ExpertTile tile(blocks, inner.count(), i), next = after(inner.count(), i);
-      const Range rows = tile.block.rows, cols = block_of(inner, tile.column);
-      const ExpertView& expert = expert_of(tile);
+      const BlockRows rows(tile.block);
+      const Range cols = block_of(inner, tile.column);
       Scratch& scratch = host.worker_scratch(worker);
-      const Operand in = rows_of(input, rows);
-      const Operand second = forward_weight(expert.up, cols);
+      const Operand in = rows.of(input);
+      const Operand second = forward_weight(expert_of(tile).up, cols);
       const Operand coming = forward_weight(expert_of(next).gate, block_of(inner, next.column));
-      forward_tile(scratch, in, expert.gate, cols, gate.slice(rows.begin, rows.count), &second);
-      forward_tile(scratch, in, expert.up, cols, up.slice(rows.begin, rows.count), &coming);
-      add_pair(scratch, 0, tile, cols, gate.slice(rows.begin, rows.count));
-      add_pair(scratch, 1, tile, cols, up.slice(rows.begin, rows.count));
-      const View out = h_rows(rows);
-      for (int64_t r = 0; r < rows.count; ++r) {
-        swiglu(gate.row<float>(rows.begin + r) + cols.begin,
-               up.row<float>(rows.begin + r) + cols.begin, out.row<float>(r) + cols.begin,
-               cols.count);
+      make(scratch, 0, tile, rows, in, cols, gate, &second);
+      make(scratch, 1, tile, rows, in, cols, up, &coming);
+      const View out = h_rows(tile.block.at);
+      for (int64_t r = 0; r < rows.count(); ++r) {
+        swiglu(gate.row<float>(rows[r]) + cols.begin, up.row<float>(rows[r]) + cols.begin,
+               out.row<float>(r) + cols.begin, cols.count);
       }
     });
-    const View h_chunk = h_rows(chunks.rows());
-    low_rank.make(chunks, std::array{Product{2, false, h_chunk, chunks.rows().begin}});
+    const View h_chunk = h_rows({0, chunks.count()});
+    low_rank.make(chunks, std::array{Product{2, false, h_chunk, true}});
     host.pool().run(std::ssize(blocks) * outer.count(), [&](int64_t i, int worker) {
       const ExpertTile tile(blocks, outer.count(), i), next = after(outer.count(), i);
-      const Range rows = tile.block.rows;
       const Operand coming = forward_weight(expert_of(next).down, block_of(outer, next.column));
-      const Range cols = block_of(outer, tile.column);
-      Scratch& scratch = host.worker_scratch(worker);
-      forward_tile(scratch, h_rows(rows), expert_of(tile).down, cols,
-                   y.slice(rows.begin, rows.count), &coming);
-      add_pair(scratch, 2, tile, cols, y.slice(rows.begin, rows.count));
+      make(host.worker_scratch(worker), 2, tile, BlockRows(tile.block), h_rows(tile.block.at),
+           block_of(outer, tile.column), y, &coming);
     });
   }
 }

@@ -56,7 +56,7 @@ void linear_forward(Stream& stream, ConstView x, const LinearView& w, View y) {
   host.pool().run(rows.count() * out.count(), [&](int64_t tile, int worker) {
     const Range r = block_of(rows, tile % rows.count()), o = block_of(out, tile / rows.count());
     Scratch& own = host.worker_scratch(worker);
-    const View to = y.slice(r.begin, r.count);
+    const View to = columns(y.slice(r.begin, r.count), o);
     forward_tile(own, x.slice(r.begin, r.count), w, o, to);
     if (u) add_low_rank(own, u.slice(r.begin, r.count), w.low_rank, w.compute, o, to);
   });

@@ -67,7 +67,7 @@ void low_rank_output(Scratch& scratch, const Operand& dy, const LowRank& pair, C
 void add_low_rank(Scratch& scratch, ConstView u, const LowRank& pair, Compute compute, Range out,
                   View y) {
   multiply(scratch, in_bf16(compute), u, Operand(pair.b.slice(out.begin, out.count), true),
-           y.as<float>() + out.begin, y.stride, true);
+           y.as<float>(), y.stride, true);
 }
 
 void add_low_rank_gradient(Scratch& scratch, ConstView v, const LowRank& pair, Compute compute,

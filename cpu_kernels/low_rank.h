@@ -14,7 +14,7 @@ void low_rank_input(Scratch& scratch, const Operand& x, const LowRank& pair, Com
 void low_rank_output(Scratch& scratch, const Operand& dy, const LowRank& pair, Compute compute,
                      View v);
 
-/// y[:, out] += u B[out]^T; y holds all columns.
+/// y[:, out] += u B[out]^T; y holds only these columns.
 void add_low_rank(Scratch& scratch, ConstView u, const LowRank& pair, Compute compute, Range out,
                   View y);
 /// dx[:, in] += drop(v A[:, in]); dx holds only these columns.

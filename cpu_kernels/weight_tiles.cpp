@@ -25,7 +25,7 @@ Operand dgrad_weight(const LinearView& w, Range in) { return columns(w.weight, i
 
 void forward_tile(Scratch& scratch, const Operand& x, const LinearView& w, Range out, View y,
                   const Operand* coming) {
-  float* const to = y.as<float>() + out.begin;
+  float* const to = y.as<float>();
   multiply(scratch, w.compute == Compute::bf16, x, forward_weight(w, out), to, y.stride, false,
            coming);
   if (!w.bias) return;

@@ -15,7 +15,7 @@ inline Range block_of(const Blocks& blocks, int64_t i) {
   return {blocks.begin(i), blocks.length(i)};
 }
 
-/// y[:, out] = x W[out]^T + b[out]; y holds all columns. `coming` as in `multiply`.
+/// y[:, out] = x W[out]^T + b[out]; y holds only these columns. `coming` as in `multiply`.
 void forward_tile(Scratch& scratch, const Operand& x, const LinearView& w, Range out, View y,
                   const Operand* coming = nullptr);
 /// The right operand of forward_tile.

@@ -29,13 +29,11 @@ struct Segment {
 /// f(segment) for all of an expert, expert by expert.
 template <class F>
 void for_segments(const ExpertRows& rows, size_t experts, int64_t all_rows, const F& f) {
-  const int32_t* offsets = rows.offsets.as<int32_t>();
-  const auto count = static_cast<int64_t>(experts) * rows.segments;
-  HEARTH_CHECK(offsets[0] >= 0 && offsets[count] <= all_rows, "experts: offsets");
-  for (int64_t i = 0; i < count; ++i) {
-    HEARTH_CHECK(offsets[i] <= offsets[i + 1], "experts: offsets");
-    f(Segment{static_cast<size_t>(i / rows.segments), i % rows.segments, offsets[i],
-              offsets[i + 1] - offsets[i]});
+  for (size_t e = 0; e < experts; ++e) {
+    for (int64_t s = 0; s < rows.segments; ++s) {
+      const auto [begin, end] = rows.rows_of(static_cast<int64_t>(e), s, all_rows);
+      f(Segment{e, s, begin, end - begin});
+    }
   }
 }
 

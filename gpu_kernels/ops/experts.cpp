@@ -1,4 +1,5 @@
-// The experts of a layer: each product one launch over all of them.
+// The experts of a layer: each product one launch over all of them. Segments that lie apart are
+// computed one after the other.
 #include <array>
 #include <deque>
 
@@ -66,6 +67,30 @@ class Experts {
   std::vector<const LinearView*> gate_, up_, down_;
 };
 
+/// The experts with the dropout of one segment.
+std::vector<ExpertView> of_segment(std::span<const ExpertView> experts, int64_t segment,
+                                   int64_t first_row) {
+  std::vector<ExpertView> all(experts.begin(), experts.end());
+  for (ExpertView& expert : all) {
+    for (LinearView* map : {&expert.gate, &expert.up, &expert.down}) {
+      map->low_rank = map->low_rank.from_row(first_row, segment);
+      map->low_rank.dropout.segment_keys = {};
+    }
+  }
+  return all;
+}
+
+/// f(rows, experts, first row, row count) of each segment that lies apart.
+template <class F>
+void for_segments(const ExpertRows& rows, std::span<const ExpertView> experts, int64_t all_rows,
+                  const F& f) {
+  for (int64_t s = 0; s < rows.segments; ++s) {
+    const int64_t first = s * rows.stride;
+    const int64_t count = std::min(rows.stride, all_rows - first);
+    f(rows.segment(s), of_segment(experts, s, first), first, count);
+  }
+}
+
 // The gradients of the low-rank pairs of one kind of map. `kept` is drop(x) and made when needed.
 void low_rank_wgrad(Products& products, Maps maps, const Operand& dy, const Operand& v,
                     const std::function<Operand()>& kept, Gradient kind,
@@ -84,6 +109,14 @@ void low_rank_wgrad(Products& products, Maps maps, const Operand& dy, const Oper
 void experts_forward(Stream& stream, ConstView x, const ExpertRows& rows,
                      std::span<const ExpertView> experts, View gate, View up, View y) {
   if (gate.rows == 0 || experts.empty()) return;
+  if (rows.stride > 0) {
+    return for_segments(
+        rows, experts, gate.rows,
+        [&](const ExpertRows& of, std::span<const ExpertView> maps, int64_t first, int64_t count) {
+          experts_forward(stream, x.slice(first, count), of, maps, gate.slice(first, count),
+                          up.slice(first, count), y.slice(first, count));
+        });
+  }
   GpuStream gpu = gpu_stream(stream);
   Scratch::Frame frame(gpu.scratch());
   const Experts all(gpu, rows, experts, x.cols, gate);
@@ -133,6 +166,23 @@ struct BackwardViews {
   std::span<const ExpertGradient> gradients = {};  // weight half
 };
 
+/// Those of one segment.
+BackwardViews rows_of(const BackwardViews& of, int64_t first, int64_t count) {
+  BackwardViews part = of;
+  part.dy = of.dy.slice(first, count);
+  part.gate = of.gate.slice(first, count);
+  part.up = of.up.slice(first, count);
+  if (of.x) part.x = of.x.slice(first, count);
+  if (of.h) part.h = of.h.slice(first, count);
+  if (of.dx) part.dx = of.dx.slice(first, count);
+  const auto numbers = [&](const ConstView& v) {  // [1, rows]
+    return View(const_cast<float*>(v.as<float>()) + first, DType::f32, 1, count);
+  };
+  if (of.row_weight) part.row_weight = numbers(of.row_weight);
+  if (of.drow_weight) part.drow_weight = numbers(of.drow_weight);
+  return part;
+}
+
 enum class Half { data, weights, both };
 
 // With z = dy W_down: the combine weight's gradient is <z, h>, dh is weight * z, and the gradient
@@ -140,6 +190,12 @@ enum class Half { data, weights, both };
 void run_backward(Half half, Stream& stream, const ExpertRows& rows,
                   std::span<const ExpertView> experts, const BackwardViews& of) {
   if (of.gate.rows == 0 || experts.empty()) return;
+  if (rows.stride > 0) {
+    return for_segments(
+        rows, experts, of.gate.rows,
+        [&](const ExpertRows& some, std::span<const ExpertView> maps, int64_t first,
+            int64_t count) { run_backward(half, stream, some, maps, rows_of(of, first, count)); });
+  }
   const bool data = half != Half::weights, weights = half != Half::data;
   GpuStream gpu = gpu_stream(stream);
   Scratch& scratch = gpu.scratch();

@@ -127,15 +127,11 @@ class PlanMaker {
   PlanInput input(int64_t tokens, int64_t micro_batches) const {
     std::vector<const OpSet*> ops;
     for (const ComputePlace& place : subject_.places) ops.push_back(place.ops);
-    return {subject_.spec,
-            subject_.settings,
-            subject_.table,
-            std::move(ops),
-            tokens,
-            request_.longest,
-            micro_batches,
-            subject_.hosts,
-            static_cast<int32_t>(subject_.places[kHostPlace].teams.size())};
+    const auto host_lanes = static_cast<int32_t>(subject_.places[kHostPlace].teams.size());
+    return {subject_.spec,  subject_.settings,
+            subject_.table, std::move(ops),
+            tokens,         request_.longest,
+            micro_batches,  places_of_rank(subject_.places.size(), subject_.hosts, host_lanes)};
   }
 
   void make_schedules() {

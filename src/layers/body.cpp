@@ -1,5 +1,6 @@
 #include "layers/body.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
@@ -84,21 +85,36 @@ double matrix_work(const TaskShape& s, double forward, BlockId begin, BlockId en
 
 namespace {
 
-View bound_view(const BodyContext& c, Value value, int32_t layer_offset, bool writing) {
-  for (const BoundPort& bound : c.ports) {
-    const Port& p = bound.port;
-    if (p.value != value || p.layer_offset != layer_offset) continue;
-    HEARTH_CHECK(
-        !writing || p.access != Access::read,
-        "body writes a value that it declared as read: " + std::string(info_of(value).name));
-    return {bound.data, p.dtype, p.rows(c.batch.tokens), p.cols};
-  }
-  HEARTH_CHECK(false,
+const BoundPort& bound_port(const BodyContext& c, Value value, int32_t layer_offset) {
+  const auto found = std::ranges::find_if(c.ports, [&](const BoundPort& bound) {
+    return bound.port.value == value && bound.port.layer_offset == layer_offset;
+  });
+  HEARTH_CHECK(found != c.ports.end(),
                "body uses a value that it did not declare: " + std::string(info_of(value).name));
-  return {};
+  return *found;
+}
+
+int64_t stride_of(const BoundPort& bound) {
+  const auto row = static_cast<size_t>(bound.port.cols) * size_of(bound.port.dtype);
+  HEARTH_CHECK(bound.stride % row == 0, "body: a micro-batch begins within a row");
+  return static_cast<int64_t>(bound.stride / row);
+}
+
+View bound_view(const BodyContext& c, Value value, int32_t layer_offset, bool writing) {
+  const BoundPort& bound = bound_port(c, value, layer_offset);
+  const Port& p = bound.port;
+  HEARTH_CHECK(!writing || p.access != Access::read,
+               "body writes a value that it declared as read: " + std::string(info_of(value).name));
+  if (c.segments() == 1) return {bound.data, p.dtype, p.rows(c.batch.tokens), p.cols};
+  const int64_t before = (c.segments() - 1) * stride_of(bound);
+  return {bound.data, p.dtype, before + p.rows(c.batches.back().tokens), p.cols};
 }
 
 }  // namespace
+
+int64_t BodyContext::stride(Value value, int32_t layer_offset) const {
+  return stride_of(bound_port(*this, value, layer_offset));
+}
 
 ConstView BodyContext::in(Value value, int32_t layer_offset) const {
   return bound_view(*this, value, layer_offset, false);

@@ -83,6 +83,19 @@ struct ExpertRange {
   friend bool operator==(const ExpertRange&, const ExpertRange&) = default;
 };
 
+/// Micro-batches [begin, end) of the step.
+struct RowRange {
+  int32_t begin = -1;  // -1: of no micro-batch
+  int32_t end = -1;
+  int32_t count() const { return end - begin; }
+  bool none() const { return begin < 0; }
+  friend bool operator==(const RowRange&, const RowRange&) = default;
+};
+/// One micro-batch; -1: none.
+inline RowRange rows_of(int32_t micro_batch) {
+  return {micro_batch, micro_batch < 0 ? -1 : micro_batch + 1};
+}
+
 /// Everything that a body's declarations depend on.
 struct TaskShape {
   const ModelSpec& spec;
@@ -96,6 +109,7 @@ struct TaskShape {
   int64_t cache_rows = 0;    // rows of the key-value cache; 0: no cache
   Place place = kHostPlace;  // where the task runs
   ExpertRange experts = {};  // of E
+  int32_t segments = 1;      // micro-batches of the task; of all but E one at most
   bool moe() const { return spec.has_experts(layer); }
   bool shared() const { return spec.has_shared_expert(layer); }
 };
@@ -107,13 +121,20 @@ struct BatchShape {
   int64_t past = 0;  // rows of the cache that earlier calls filled
 };
 
-/// A port with its buffer, which has room for the largest micro-batch.
+/// A port with its buffer, which has room for the largest micro-batch. Of a task over several
+/// micro-batches: the buffer of the first; the next begins `stride` bytes behind it, and so on.
 struct BoundPort {
   Port port;
   std::byte* data = nullptr;
+  size_t stride = 0;
 };
 
-/// The inputs of a body's run. Views have the rows of the actual micro-batch.
+/// The rows of a value from the beginning of a micro-batch to that of the next, where a task has
+/// several: so many that buffers of any width begin at aligned addresses.
+inline int64_t rows_apart(int64_t rows) { return (rows + 15) / 16 * 16; }
+
+/// The inputs of a body's run. Views have the rows of the actual micro-batch. If the task has several
+/// (segments), they reach from the first row of the first to the last row of the last.
 class BodyContext {
  public:
   const OpSet& ops;
@@ -124,19 +145,25 @@ class BodyContext {
   Pass pass;
   Phase phase;
   int32_t layer;
-  BatchShape batch;
+  BatchShape batch;  // of the first micro-batch
   std::span<const BoundPort> ports;
   std::span<const BlockUse> blocks;
   Place place = kHostPlace;
   ExpertRange experts = {};
+  std::span<const BatchShape> batches = {};  // of all micro-batches; empty: of `batch` alone
 
+  int64_t segments() const { return batches.empty() ? 1 : std::ssize(batches); }
+  /// From a segment's first row of a value to that of the next.
+  int64_t stride(Value value, int32_t layer_offset = 0) const;
   /// The view of a declared value. It is a bug to ask for an undeclared value, or to ask with `out`
   /// for a value that was declared as read.
   ConstView in(Value value, int32_t layer_offset = 0) const;
   View out(Value value, int32_t layer_offset = 0) const;
   /// A single f64 that is always on the host (ValueInfo::host). A body must not access the memory
   /// of other values, which may be on a device.
-  double scalar(Value value) const { return in(value).as<double>()[0]; }
+  double scalar(Value value, int64_t segment = 0) const {
+    return in(value).as<double>()[segment == 0 ? 0 : segment * stride(value)];
+  }
   void set_scalar(Value value, double x) const { out(value).as<double>()[0] = x; }
   bool moe() const { return spec.has_experts(layer); }
   bool shared() const { return spec.has_shared_expert(layer); }

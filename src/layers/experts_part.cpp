@@ -1,6 +1,9 @@
 // E: the routed experts of a layer over the rows that were dispatched to them. A task computes all
 // experts of the layer, or neighbours among them (TaskShape::experts): its blocks say which. Views
-// have the rows of all experts; the task touches those of its own.
+// have the rows of all experts; the task touches those of its own. Over several micro-batches, each
+// is a segment of the experts' rows (ExpertRows).
+#include <map>
+
 #include "layers/kinds.h"
 #include "layers/linear.h"
 
@@ -21,6 +24,14 @@ Experts experts_of(const Of& of) {
   const BlockId layer = of.table.find_block(BlockKind::expert, of.layer, 0);
   const int32_t last = of.experts.all() ? static_cast<int32_t>(of.spec.experts) : of.experts.end;
   return {layer + of.experts.begin, layer + last, of.experts.begin};
+}
+
+ExpertRows all_rows(const BodyContext& c) {
+  const ConstView offsets = c.in(Value::route_offsets);
+  if (c.segments() == 1) return row_vector(offsets);
+  return ExpertRows::apart(
+      {offsets.data, DType::i32, c.segments(), c.spec.experts + 1, c.stride(Value::route_offsets)},
+      c.stride(Value::rows));
 }
 
 class ExpertsPart final : public Body {
@@ -76,8 +87,10 @@ class ExpertsPart final : public Body {
 
   ScratchNeed scratch(const TaskShape& s, const OpSet& ops) const override {
     const Experts experts = experts_of(s);
-    return ops.experts_scratch(s.tokens * s.spec.experts_per_token, experts.count(), s.spec.hidden,
-                               s.spec.expert_width, s.table.rank_of(experts.begin, experts.end));
+    const int64_t rows = s.tokens * s.spec.experts_per_token;
+    return ops.experts_scratch(s.segments == 1 ? rows : s.segments * rows_apart(rows),
+                               s.segments * experts.count(), s.spec.hidden, s.spec.expert_width,
+                               s.table.rank_of(experts.begin, experts.end));
   }
   /// As if all experts got equally many rows.
   Work work(const TaskShape& s) const override {
@@ -94,15 +107,20 @@ class ExpertsPart final : public Body {
     // A row is known by its token and which of the token's choices it is.
     const ConstView ids =
         has_dropout(c.settings, c.pass) ? row_vector(c.in(Value::route_source)) : ConstView();
+    std::map<Slot, std::vector<uint64_t>> keys;
+    for (const Slot slot : {Slot::gate, Slot::up, Slot::down}) {
+      for (int64_t s = 0; c.segments() > 1 && ids && s < c.segments(); ++s) {
+        keys[slot].push_back(dropout_key(c, slot, s));
+      }
+    }
     std::vector<ExpertView> experts;
     for (BlockId block = blocks.begin; block < blocks.end; ++block) {
       const auto map = [&](Slot slot) {
-        return linear_of(c, block, slot, std::nullopt, c.settings.compute, ids);
+        return linear_of(c, block, slot, std::nullopt, c.settings.compute, ids, keys[slot]);
       };
       experts.push_back({map(Slot::gate), map(Slot::up), map(Slot::down)});
     }
-    const ExpertRows rows = ExpertRows(row_vector(c.in(Value::route_offsets)))
-                                .part(blocks.first, blocks.first + blocks.count());
+    const ExpertRows rows = all_rows(c).part(blocks.first, blocks.first + blocks.count());
     if (c.phase != Phase::backward) {
       c.ops.experts_forward(c.stream, c.in(Value::rows), rows, experts, c.out(Value::gate),
                             c.out(Value::up), c.out(Value::expert_out));

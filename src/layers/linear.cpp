@@ -15,13 +15,18 @@ void add_dropout_port(const TaskShape& s, std::vector<Port>& list) {
   }
 }
 
+uint64_t dropout_key(const BodyContext& c, Slot weight, int64_t segment) {
+  const Random site(static_cast<uint64_t>(c.scalar(Value::dropout_key, segment)),
+                    RandomSite::dropout, static_cast<uint32_t>(c.layer),
+                    static_cast<uint32_t>(weight));
+  return site.bits(0);
+}
+
 LinearView linear_of(const BodyContext& c, BlockId block, Slot weight, std::optional<Slot> bias,
-                     Compute compute, ConstView rows) {
+                     Compute compute, ConstView rows, std::span<const uint64_t> keys) {
   LinearView map = c.table.linear(block, weight, bias, compute);
   if (map.low_rank && has_dropout(c.settings, c.pass)) {
-    const Random site(static_cast<uint64_t>(c.scalar(Value::dropout_key)), RandomSite::dropout,
-                      static_cast<uint32_t>(c.layer), static_cast<uint32_t>(weight));
-    map.low_rank.dropout = {c.settings.lora_dropout, site.bits(0), rows};
+    map.low_rank.dropout = {c.settings.lora_dropout, dropout_key(c, weight), rows, 0, keys};
   }
   return map;
 }

@@ -8,9 +8,12 @@
 namespace hearth {
 
 /// A linear map of a block. Its low-rank pair, if it has one, gets this task's dropout. `rows` has
-/// the ids of the input's rows for dropout (Dropout::ids); empty: an id is the row's number.
+/// the ids of the input's rows for dropout (Dropout::ids); empty: an id is the row's number. Of a
+/// task over several micro-batches: `keys` (dropout_key) of the map.
 LinearView linear_of(const BodyContext& c, BlockId block, Slot weight, std::optional<Slot> bias,
-                     Compute compute, ConstView rows = {});
+                     Compute compute, ConstView rows = {}, std::span<const uint64_t> keys = {});
+/// The dropout key of a weight for a micro-batch of the task: equal for all maps of a slot and layer.
+uint64_t dropout_key(const BodyContext& c, Slot weight, int64_t segment = 0);
 
 /// Adds the gradients of the trained parts of a map, from dy and the map's input x.
 void add_linear_gradient(const BodyContext& c, BlockId block, Slot weight, std::optional<Slot> bias,

@@ -20,8 +20,12 @@ bool fit(const AttentionShape& shape, const SequenceOffsets& offsets, const Cons
 
 // x, or dy, is a view of all rows, or the index has them.
 bool fit(const ExpertRows& rows, size_t experts, const ConstView& x, const ConstView& gate) {
-  return rows.segments >= 1 &&
-         has_shape(rows.offsets, 1, static_cast<int64_t>(experts) * rows.segments + 1) &&
+  const auto count = static_cast<int64_t>(experts);
+  if (rows.stride > 0) {
+    return has_shape(rows.offsets, rows.segments, count + 1) && !rows.source &&
+           x.rows == gate.rows && (rows.segments - 1) * rows.stride <= gate.rows;
+  }
+  return rows.segments >= 1 && has_shape(rows.offsets, 1, count * rows.segments + 1) &&
          (rows.source ? has_shape(rows.source, 1, gate.rows) && rows.choices >= 1
                       : x.rows == gate.rows);
 }
@@ -35,11 +39,27 @@ bool is_one_run(const AdamWTensors& t) {
 }  // namespace
 
 ExpertRows ExpertRows::part(int64_t begin, int64_t end) const {
+  if (stride > 0) {
+    HEARTH_CHECK(0 <= begin && begin <= end && end < offsets.cols, "experts: a part of the rows");
+    ExpertRows rows = *this;
+    rows.offsets = {offsets.as<int32_t>() + begin, DType::i32, segments, end - begin + 1,
+                    offsets.stride};
+    return rows;
+  }
   const int64_t first = begin * segments, last = end * segments + 1;
   HEARTH_CHECK(0 <= begin && begin <= end && last <= offsets.cols, "experts: a part of the rows");
   ExpertRows rows = *this;
   rows.offsets = {offsets.as<int32_t>() + first, DType::i32, 1, last - first};
   return rows;
+}
+
+std::pair<int64_t, int64_t> ExpertRows::rows_of(int64_t expert, int64_t s, int64_t all_rows) const {
+  const int32_t* const at =
+      stride > 0 ? offsets.row<int32_t>(s) + expert : offsets.as<int32_t>() + expert * segments + s;
+  const int64_t first = stride > 0 ? s * stride : 0;
+  const int64_t most = stride > 0 && s + 1 < segments ? stride : all_rows - first;
+  HEARTH_CHECK(0 <= at[0] && at[0] <= at[1] && at[1] <= most, "experts: offsets");
+  return {first + at[0], first + at[1]};
 }
 
 OpTable::OpTable() {

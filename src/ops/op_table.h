@@ -74,19 +74,30 @@ struct RoutingView {
 /// not be 0: ops neither read nor write the rows before the first offset and behind the last, so a
 /// part of a layer's experts takes its piece of the layer's offsets and the views of all rows.
 ///
+/// With a stride the segments lie apart, as tasks wrote them one by one: segment s of the views begins
+/// at row s * stride and has offsets of its own, so that its rows of expert i are [s * stride +
+/// offsets[s, i], s * stride + offsets[s, i + 1]).
+///
 /// A segment is the unit of rounding: no product sums a weight gradient over two. An expert's
 /// weight gradients and a row's results have the same bits whatever other experts, segments and
 /// rows are in the call.
 struct ExpertRows {
-  ConstView offsets;  // i32 [1, experts * segments + 1]
+  ConstView offsets;  // i32 [1, experts * segments + 1]; with a stride [segments, experts + 1]
   int64_t segments = 1;
+  int64_t stride = 0;  // rows from one segment to the next; 0: segments are neighbours
   /// The indexed form: row r of x and of dy is their row source[r] / choices (RoutingView::source
-  /// with the experts per token), so that nobody copies them into expert order. i32 [1, R].
+  /// with the experts per token), so that nobody copies them into expert order. i32 [1, R]. Not
+  /// with a stride.
   ConstView source = {};
   int64_t choices = 1;
 
   ExpertRows(ConstView of_experts, int64_t segments_each = 1)
       : offsets(of_experts), segments(segments_each) {}
+  static ExpertRows apart(ConstView of_segments, int64_t rows_between) {
+    ExpertRows rows(of_segments, of_segments.rows);
+    rows.stride = rows_between;
+    return rows;
+  }
   ExpertRows indexed(ConstView by_source, int64_t choices_each) const {
     ExpertRows rows = *this;
     rows.source = by_source;
@@ -95,6 +106,11 @@ struct ExpertRows {
   }
   /// Those of experts [begin, end) of the call.
   ExpertRows part(int64_t begin, int64_t end) const;
+  /// Those of one segment of the form with a stride, whose views begin with the segment.
+  ExpertRows segment(int64_t s) const { return {offsets.slice(s, 1)}; }
+  /// The rows [begin, end) of the views that a segment of an expert of the call has. For code that
+  /// reaches the offsets; a bug if they are not within `all_rows`.
+  std::pair<int64_t, int64_t> rows_of(int64_t expert, int64_t s, int64_t all_rows) const;
 };
 
 /// One AdamW update (torch.optim.AdamW's rule): decoupled decay lr*wd*w, then

@@ -172,19 +172,38 @@ bool overlap(std::vector<const Buffer*> births) {
   return false;
 }
 
+/// The buffers that lie side by side, which live equally long, as one, by the number of their strip.
+std::map<int32_t, Buffer> strips_of(const std::vector<Buffer>& buffers) {
+  std::map<int32_t, Buffer> strips;
+  for (const Buffer& b : buffers) {
+    if (b.strip < 0) continue;
+    const auto [it, is_first] = strips.emplace(b.strip, b);
+    if (!is_first) it->second.bytes += b.pitch;
+  }
+  return strips;
+}
+
 }  // namespace
 
 std::vector<size_t> assign_addresses(std::vector<Buffer>& buffers, size_t places) {
   TaskId end = 0;
   std::map<std::pair<Place, int32_t>, Order> lanes;
+  std::map<int32_t, Buffer> strips = strips_of(buffers);
   for (Buffer& b : buffers) {
     end = std::max(end, b.last);
-    lanes[{b.place, b.lane}].push_back(&b);
+    if (b.strip < 0) lanes[{b.place, b.lane}].push_back(&b);
   }
+  for (auto& [number, all] : strips) lanes[{all.place, all.lane}].push_back(&all);
   std::vector<size_t> sizes(places);
   for (const auto& [key, order] : lanes) {
     size_t& size = sizes[static_cast<size_t>(key.first)];
     size = assign_arena(order, end, size);
+  }
+  for (Buffer& b : buffers) {
+    if (b.strip < 0) continue;
+    size_t& next = strips.at(b.strip).address;
+    b.address = next;
+    next += b.pitch;
   }
   return sizes;
 }

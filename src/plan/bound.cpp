@@ -35,12 +35,23 @@ double flops_of(const Work& work, const BatchWork& batch) {
   return flops;
 }
 
+BatchWork work_of(RowRange rows, std::span<const BatchWork> batches) {
+  BatchWork sum;
+  for (int32_t m = rows.begin; !rows.none() && m < rows.end; ++m) {
+    const BatchWork& batch = batches[static_cast<size_t>(m)];
+    sum.tokens += batch.tokens;
+    sum.trained += batch.trained;
+    sum.documents.insert(sum.documents.end(), batch.documents.begin(), batch.documents.end());
+  }
+  return sum;
+}
+
 StepBound step_bound(const Schedule& schedule, std::span<const BatchWork> batches,
                      const MachineRates& rates, int64_t updated) {
   StepBound bound;
   for (const Task& task : schedule.tasks) {
-    if (task.micro_batch < 0 || task.phase == Phase::recompute) continue;
-    bound.flops += flops_of(task.work, batches[static_cast<size_t>(task.micro_batch)]);
+    if (task.rows.none() || task.phase == Phase::recompute) continue;
+    bound.flops += flops_of(task.work, work_of(task.rows, batches));
   }
   bound.products_s = bound.flops / rates.flops_per_s;
   bound.update_s = static_cast<double>(updated) / rates.update_params_per_s;

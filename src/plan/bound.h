@@ -32,6 +32,8 @@ struct BatchWork {
 };
 /// Documents of the lengths offsets[i+1] - offsets[i].
 BatchWork work_of(std::span<const int32_t> offsets, double trained);
+/// The work of some micro-batches of a step together; of none: empty.
+BatchWork work_of(RowRange rows, std::span<const BatchWork> batches);
 /// `tokens` tokens in documents of at most `longest` tokens, all trained.
 BatchWork full_batch(int64_t tokens, int64_t longest);
 

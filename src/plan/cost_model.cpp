@@ -42,7 +42,8 @@ double row_bytes(const Task& task, double tokens) {
 }
 
 /// Of the links that a copy passes while no other copy does.
-LinkRate link_alone(const Route& route, std::span<const LinkRates> links) {
+LinkRate link_alone(const Schedule& schedule, const Route& route,
+                    std::span<const LinkRates> links) {
   LinkRate alone;
   const auto pass = [&](const LinkRate& link) {
     if (link.bytes_per_s <= 0) return;
@@ -51,11 +52,11 @@ LinkRate link_alone(const Route& route, std::span<const LinkRates> links) {
     }
   };
   const auto has_link = [&](Place place) {
-    return place != kHostPlace && static_cast<size_t>(place) < links.size();
+    return !schedule.is_host(place) && static_cast<size_t>(place) < links.size();
   };
   if (has_link(route.from)) pass(links[static_cast<size_t>(route.from)].out);
   if (has_link(route.to)) pass(links[static_cast<size_t>(route.to)].in);
-  alone.latency_s = copy_latency(route, links);
+  alone.latency_s = copy_latency(schedule, route, links);
   return alone;
 }
 
@@ -70,7 +71,7 @@ TaskCost copy_cost(const Schedule& schedule, const Task& task, double tokens, co
   TaskCost cost;
   const double bytes = copied_bytes(task, tokens, spec);
   if (bytes <= 0) return cost;
-  const LinkRate link = link_alone(copy_route(schedule, task), rates.links);
+  const LinkRate link = link_alone(schedule, copy_route(schedule, task), rates.links);
   cost.link_s = link.latency_s;
   if (link.bytes_per_s > 0) {
     cost.link_s += bytes / link.bytes_per_s;
@@ -143,19 +144,12 @@ TaskCost task_cost(const Schedule& schedule, const Task& task, const BatchWork& 
   return cost;
 }
 
-namespace {
-
-BatchWork batch_of(const Task& task, std::span<const BatchWork> batches) {
-  return task.micro_batch >= 0 ? batches[static_cast<size_t>(task.micro_batch)] : BatchWork{};
-}
-
-}  // namespace
-
 StepCost step_cost(const Schedule& schedule, std::span<const BatchWork> batches,
                    const ModelSpec& spec, const ParameterTable& table, const CostRates& rates) {
   StepCost sum;
   for (const Task& task : schedule.tasks) {
-    const TaskCost cost = task_cost(schedule, task, batch_of(task, batches), spec, table, rates);
+    const TaskCost cost =
+        task_cost(schedule, task, work_of(task.rows, batches), spec, table, rates);
     sum.compute_s += cost.compute_s;
     sum.memory_s += cost.memory_s;
     sum.link_s += cost.link_s;
@@ -171,14 +165,15 @@ std::vector<TaskDemand> task_demands(const Schedule& schedule, std::span<const B
   std::vector<TaskDemand> demands;
   demands.reserve(schedule.tasks.size());
   for (const Task& task : schedule.tasks) {
-    const BatchWork batch = batch_of(task, batches);
+    const BatchWork batch = work_of(task.rows, batches);
     const TaskCost cost = task_cost(schedule, task, batch, spec, table, rates);
     if (task.kind != TaskKind::copy) {
       demands.push_back({cost.total_s(), 0});
       continue;
     }
     const double bytes = copied_bytes(task, batch.tokens, spec);
-    const double latency = bytes > 0 ? copy_latency(copy_route(schedule, task), rates.links) : 0;
+    const double latency =
+        bytes > 0 ? copy_latency(schedule, copy_route(schedule, task), rates.links) : 0;
     demands.push_back({latency + cost.memory_s, bytes});
   }
   return demands;

@@ -63,7 +63,7 @@ struct TaskCost {
   double total_s() const { return compute_s + memory_s + link_s; }
 };
 
-/// The cost of a task of the schedule; `batch` is the work of its micro-batch. Rows count as evenly
+/// The cost of a task of the schedule; `batch` is the work of its micro-batches. Rows count as evenly
 /// spread over the experts. A copy that has its links to itself costs their latency plus its bytes
 /// over the slower rate. A task that the table of its place does not time costs nothing; a copy at the speed of memory costs
 /// nothing if that was not measured.

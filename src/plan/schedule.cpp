@@ -25,7 +25,12 @@ std::string describe(const Task& task) {
   if (task.layer >= 0 && task.kind != TaskKind::norm && task.kind != TaskKind::clip) {
     text += " layer " + std::to_string(task.layer);
   }
-  if (task.micro_batch >= 0) text += " micro-batch " + std::to_string(task.micro_batch);
+  if (task.rows.count() > 1) {
+    text += " micro-batches " + std::to_string(task.rows.begin) + " to " +
+            std::to_string(task.rows.end - 1);
+  } else if (!task.rows.none()) {
+    text += " micro-batch " + std::to_string(task.rows.begin);
+  }
   if (!task.experts.all()) {
     text += " experts " + std::to_string(task.experts.begin) + " to " +
             std::to_string(task.experts.end - 1);
@@ -34,15 +39,30 @@ std::string describe(const Task& task) {
   return text;
 }
 
+std::vector<SchedulePlace> places_of_rank(size_t places, int32_t nodes, int32_t host_lanes) {
+  std::vector<SchedulePlace> all(places);
+  for (Place place = 0; place < std::ssize(all); ++place) {
+    SchedulePlace& of = all[static_cast<size_t>(place)];
+    of.device = place >= nodes;
+    if (of.device) {
+      of.lane = host_lanes > 1 ? place - nodes : 0;
+    } else {
+      of.lanes = host_lanes;
+    }
+  }
+  return all;
+}
+
 namespace {
 
 bool has_place(const Schedule& s, Place place) {
-  return place >= 0 && static_cast<size_t>(place) < s.arena_bytes.size();
+  return place >= 0 && place < std::ssize(s.places);
 }
 
 /// A copy reads one buffer and writes that value's other one; any other task finds what it touches
 /// at its place.
 void validate_places(const Schedule& s, const Task& task) {
+  HEARTH_CHECK(has_place(s, task.place), "schedule: unknown place");
   HEARTH_CHECK(task.stream >= 0 && static_cast<size_t>(task.stream) < s.streams.size(),
                "schedule: unknown stream");
   HEARTH_CHECK(s.streams[static_cast<size_t>(task.stream)].place == task.place,
@@ -53,7 +73,7 @@ void validate_places(const Schedule& s, const Task& task) {
   if (task.kind == TaskKind::copy) {
     const bool part = !task.experts.all();
     HEARTH_CHECK(task.uses.size() == (part ? 3 : 2) && task.uses[0].port.access == Access::read &&
-                     (!part || (buffer(2).place == kHostPlace &&
+                     (!part || (buffer(2).place == s.host_of(task.place) &&
                                 buffer(2).port.value == Value::route_offsets)) &&
                      task.uses[1].port.access == Access::write &&
                      task.uses[0].port.value == task.uses[1].port.value &&
@@ -64,9 +84,29 @@ void validate_places(const Schedule& s, const Task& task) {
   }
   for (size_t use = 0; use < task.uses.size(); ++use) {
     const Value value = task.uses[use].port.value;
-    const Place place = info_of(value).host ? kHostPlace : task.place;
+    const Place place = info_of(value).host ? s.host_of(task.place) : task.place;
     HEARTH_CHECK(buffer(use).place == place, "schedule: at another place: " + describe(task) +
                                                  ", " + std::string(info_of(value).name));
+  }
+}
+
+/// A task of several micro-batches has a use for each, port by port, at equal distances.
+void validate_rows(const Schedule& s, const Task& task) {
+  const auto count = static_cast<size_t>(std::max(1, task.rows.count()));
+  if (count == 1) return;
+  HEARTH_CHECK(task.uses.size() % count == 0, "schedule: a value of some micro-batches alone");
+  for (size_t use = 0; use < task.uses.size(); ++use) {
+    const size_t segment = use % count;
+    const auto buffer = [&](size_t of) -> const Buffer& {
+      return s.buffers[static_cast<size_t>(task.uses[use - segment + of].buffer)];
+    };
+    const auto micro_batch = task.rows.begin + static_cast<int32_t>(segment);
+    HEARTH_CHECK(task.uses[use].port.value == task.uses[use - segment].port.value &&
+                     buffer(segment).micro_batch == micro_batch &&
+                     buffer(segment).address - buffer(0).address ==
+                         segment * (buffer(1).address - buffer(0).address),
+                 "schedule: micro-batches at unequal distances: " + describe(task) + ", " +
+                     std::string(info_of(task.uses[use].port.value).name));
   }
 }
 
@@ -109,6 +149,10 @@ class WrittenParts {
 void validate(const Schedule& s) {
   std::vector<bool> written(s.buffers.size());
   WrittenParts parts(s);
+  HEARTH_CHECK(s.arena_bytes.size() == s.places.size(), "schedule: an arena for each place");
+  for (const SchedulePlace& place : s.places) {
+    HEARTH_CHECK(has_place(s, place.host) && s.is_host(place.host), "schedule: no such host");
+  }
   for (size_t i = 0; i < s.buffers.size(); ++i) {
     const Buffer& b = s.buffers[i];
     written[i] = b.use == BufferClass::given || b.use == BufferClass::cache;
@@ -118,6 +162,7 @@ void validate(const Schedule& s) {
   }
   for (const Task& task : s.tasks) {
     validate_places(s, task);
+    validate_rows(s, task);
     for (const BufferUse& use : task.uses) {
       const auto id = static_cast<size_t>(use.buffer);
       const Access access = use.port.access;

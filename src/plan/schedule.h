@@ -26,6 +26,20 @@ enum class BufferClass : uint8_t {
 inline constexpr int kBufferClasses = 5;
 std::string_view name_of(BufferClass c);
 
+/// A memory with what computes beside it: the host of a rank, a further NUMA node of it, or a device.
+struct SchedulePlace {
+  int32_t rank = 0;
+  /// Of its rank: the values that bodies look at, given and kept ones lie there.
+  Place host = kHostPlace;
+  bool device = false;
+  int32_t lanes = 1;  // compute streams
+  int32_t lane = 0;   // of a device: the compute stream of its host's places that works for it
+};
+/// The places of a run of one rank: its host, the further nodes of it, then devices. `host_lanes`:
+/// compute streams of each of the host's places; 1: one for all work. Else one per device, for the
+/// work that the host does for that device, so that two devices do not wait for each other.
+std::vector<SchedulePlace> places_of_rank(size_t places, int32_t nodes = 1, int32_t host_lanes = 1);
+
 /// One task writes a buffer; later tasks may update it in place. A recompute writes a new buffer,
 /// and so does a copy to another place.
 struct Buffer {
@@ -34,8 +48,12 @@ struct Buffer {
   int32_t micro_batch = -1;
   BufferClass use = BufferClass::flow;
   Place place = kHostPlace;
-  int32_t lane = 0;    // of the compute stream that touches it (StreamPlan)
-  size_t bytes = 0;    // for the largest micro-batch
+  int32_t lane = 0;  // of the compute stream that touches it (StreamPlan)
+  size_t bytes = 0;  // for the largest micro-batch
+  /// Buffers of one value of neighbouring micro-batches that one task touches lie at equal distances:
+  /// those of a number, which are in the order of their ids, `pitch` bytes apart. -1: alone.
+  int32_t strip = -1;
+  size_t pitch = 0;
   size_t address = 0;  // offset in the arena of its place
   TaskId first = 0;    // first task that touches it; of an input: first of the schedule
   TaskId last = 0;     // last task that touches it; of a result: last of the schedule
@@ -55,14 +73,15 @@ struct Task {
   TaskKind kind = TaskKind::embed;
   Phase phase = Phase::forward;
   int32_t layer = -1;
-  int32_t micro_batch = -1;
-  ExpertRange experts = {};  // of E and of copies of a part: the experts; all of them if empty
-  std::vector<BufferUse> uses;
+  RowRange rows = {};
+  ExpertRange experts = {};     // of E and of copies of a part: the experts; all of them if empty
+  std::vector<BufferUse> uses;  // port by port, of each one for every micro-batch of `rows`
   std::vector<BlockUse> blocks;
   Work work;
 };
 
-/// "attention backward layer 3 micro-batch 1", for traces and messages.
+/// "attention backward layer 3 micro-batch 1", "experts forward layer 3 micro-batches 0 to 3", for
+/// traces and messages.
 std::string describe(const Task& task);
 
 struct StreamPlan {
@@ -74,6 +93,7 @@ struct StreamPlan {
 
 struct Schedule {
   Pass pass = Pass::train;
+  std::vector<SchedulePlace> places = {SchedulePlace{}};
   std::vector<StreamPlan> streams = {StreamPlan{}};
   std::vector<Buffer> buffers;
   std::vector<Task> tasks;
@@ -83,12 +103,17 @@ struct Schedule {
   int64_t tokens = 0;   // most tokens of a micro-batch
   int64_t longest = 0;  // most tokens of a sequence; rows of the rope tables
   int64_t cache_rows = 0;
+
+  Place host_of(Place place) const { return places[static_cast<size_t>(place)].host; }
+  bool is_host(Place place) const { return host_of(place) == place; }
+  bool is_device(Place place) const { return places[static_cast<size_t>(place)].device; }
 };
 
 /// Raises std::logic_error unless
 ///   - every value that is read is an input or was written before,
-///   - every task touches only buffers at its own place, or values that always live on the host,
-///   - every copy joins two places; a copy of a part also reads the offsets on the host,
+///   - every task touches only buffers at its own place, or values that always live on its host,
+///   - every copy joins two places; a copy of a part also reads the offsets on its host,
+///   - the buffers of a value that a task of several micro-batches touches are at equal distances,
 ///   - every buffer lies inside its arena, and no two buffers that are live at once overlap.
 void validate(const Schedule& schedule);
 

@@ -11,29 +11,31 @@ namespace hearth {
 
 namespace {
 
-// After the host's own compute streams, each place has its compute streams, then one for copies in
-// and one for copies out.
-int32_t lanes_at(const PlanInput& input, Place place) {
-  return place < input.hosts ? input.host_lanes : 1;
-}
-
-std::vector<StreamPlan> streams_of(const PlanInput& input) {
+// Each place has its compute streams; then, unless it is a host, one for copies in and one for copies
+// out.
+std::vector<StreamPlan> streams_of(const std::vector<SchedulePlace>& places) {
   std::vector<StreamPlan> streams;
-  for (Place place = kHostPlace; place < std::ssize(input.ops); ++place) {
+  // The device that a lane of a host is for.
+  const auto device_of = [&](Place host, int32_t lane) {
+    const auto found = std::ranges::find_if(places, [&](const SchedulePlace& place) {
+      return place.device && place.host == host && place.lane == lane;
+    });
+    return found - places.begin();
+  };
+  for (Place place = 0; place < std::ssize(places); ++place) {
+    const auto& [rank, host, device, lanes, own_lane] = places[static_cast<size_t>(place)];
     const std::string at = place == kHostPlace ? "" : "place " + std::to_string(place) + " ";
-    const int32_t lanes = lanes_at(input, place);
     for (int32_t lane = 0; lane < lanes; ++lane) {
-      const std::string of = lanes == 1 ? "" : " for place " + std::to_string(input.hosts + lane);
+      const std::string of =
+          lanes == 1 ? "" : " for place " + std::to_string(device_of(host, lane));
       streams.push_back({at + "compute" + of, place, StreamUse::compute, lane});
     }
-    if (place == kHostPlace) continue;
+    if (place == host) continue;
     streams.push_back({at + "copy in", place, StreamUse::copy_in});
     streams.push_back({at + "copy out", place, StreamUse::copy_out});
   }
   return streams;
 }
-
-Place place_of_value(Value value, Place task) { return info_of(value).host ? kHostPlace : task; }
 
 }  // namespace
 
@@ -44,7 +46,9 @@ ScheduleBuilder::ScheduleBuilder(const PlanInput& input, Pass pass, int64_t cach
   schedule_.tokens = input.tokens;
   schedule_.longest = input.longest;
   schedule_.cache_rows = cache_rows;
-  schedule_.streams = streams_of(input);
+  HEARTH_CHECK(input.places.size() == input.ops.size(), "schedule: a place without ops");
+  schedule_.places = input.places;
+  schedule_.streams = streams_of(input.places);
   schedule_.scratch.resize(input.ops.size());
 }
 
@@ -64,16 +68,17 @@ BufferId ScheduleBuilder::new_buffer(const Port& port, const Key& key, BufferCla
   return id;
 }
 
-ScheduleBuilder::Key ScheduleBuilder::key_of(const Port& port, const Task& task) const {
+ScheduleBuilder::Key ScheduleBuilder::key_of(const Port& port, const Task& task,
+                                             int32_t micro_batch) const {
   const ValueInfo& info = info_of(port.value);
   return {port.value, info.scope == Scope::layer ? task.layer + port.layer_offset : -1,
-          info.scope == Scope::step ? -1 : task.micro_batch,
+          info.scope == Scope::step ? -1 : micro_batch,
           info.routed && !task.experts.all() ? task.experts.begin : kWhole};
 }
 
 int32_t ScheduleBuilder::stream_of(Place place, StreamUse use, Place for_place) const {
-  const bool on_host = place < input_.hosts;
-  const int32_t lane = on_host && input_.host_lanes > 1 ? std::max(0, for_place - input_.hosts) : 0;
+  const int32_t lane =
+      schedule_.is_device(place) ? 0 : schedule_.places[static_cast<size_t>(for_place)].lane;
   for (size_t s = 0; s < schedule_.streams.size(); ++s) {
     const StreamPlan& stream = schedule_.streams[s];
     if (stream.place != place || stream.use != use) continue;
@@ -84,9 +89,9 @@ int32_t ScheduleBuilder::stream_of(Place place, StreamUse use, Place for_place) 
 }
 
 /// The stream of a copy, and its place. A device carries what comes and goes; between two devices,
-/// the one that receives. Between two nodes of the host it is the node that is not the first.
+/// the one that receives. Between two nodes of a host it is the node that is not the first.
 int32_t ScheduleBuilder::carrier_of(Place from, Place to, Place& carrier) const {
-  const bool in = to >= input_.hosts || (from < input_.hosts && to != kHostPlace);
+  const bool in = schedule_.is_device(to) || (!schedule_.is_device(from) && !schedule_.is_host(to));
   carrier = in ? to : from;
   return stream_of(carrier, in ? StreamUse::copy_in : StreamUse::copy_out, carrier);
 }
@@ -100,7 +105,7 @@ void ScheduleBuilder::add_copy(BufferId from, BufferId to, Phase phase, ExpertRa
   task.kind = TaskKind::copy;
   task.phase = phase;
   task.layer = source.layer;
-  task.micro_batch = source.micro_batch;
+  task.rows = rows_of(source.micro_batch);
   task.experts = part;
   task.stream =
       carrier_of(source.place, schedule_.buffers[static_cast<size_t>(to)].place, task.place);
@@ -110,7 +115,7 @@ void ScheduleBuilder::add_copy(BufferId from, BufferId to, Phase phase, ExpertRa
   task.uses.push_back({to, port, part});
   if (!part.all()) {
     const Key key{Value::route_offsets, source.layer, source.micro_batch, kWhole};
-    const BufferId offsets = newest_.at(key).at(kHostPlace);
+    const BufferId offsets = newest_.at(key).at(schedule_.host_of(task.place));
     Port reads = schedule_.buffers[static_cast<size_t>(offsets)].port;
     reads.layer_offset = 0;
     reads.access = Access::read;
@@ -125,10 +130,11 @@ void ScheduleBuilder::bring(const Port& port, const Key& key, const Task& task, 
   auto it = newest_.find(key);
   if (it == newest_.end() || it->second.empty()) {
     if (info_of(port.value).routed) return gather_parts(key, task.phase, place);
-    if (place == kHostPlace || !info_of(port.value).given) return;
+    const Place host = schedule_.host_of(place);
+    if (place == host || !info_of(port.value).given) return;
     Port given = port;
     given.access = Access::read;
-    new_buffer(given, key, BufferClass::given, kHostPlace);
+    new_buffer(given, key, BufferClass::given, host);
     it = newest_.find(key);
   }
   if (it->second.contains(place)) return;
@@ -150,7 +156,7 @@ void ScheduleBuilder::bring_part(const Key& key, const Task& task, Place place) 
   }
   const Port offsets{.value = Value::route_offsets};
   bring(offsets, {Value::route_offsets, std::get<1>(key), std::get<2>(key), kWhole}, task,
-        kHostPlace);
+        schedule_.host_of(place));
   const BufferId from = at.begin()->second;
   const Port copied = schedule_.buffers[static_cast<size_t>(from)].port;
   add_copy(from, new_buffer(copied, key, BufferClass::flow, place), task.phase, task.experts);
@@ -215,10 +221,10 @@ BufferId ScheduleBuilder::buffer_of(const Port& port, const Key& key, Place plac
   return new_buffer(port, key, info.given ? BufferClass::given : BufferClass::cache, place);
 }
 
-TaskShape ScheduleBuilder::shape_of(Phase phase, int32_t layer, Place place,
-                                    ExpertRange experts) const {
-  return {input_.spec,   input_.settings, input_.table,         schedule_.pass, phase,  layer,
-          input_.tokens, input_.longest,  schedule_.cache_rows, place,          experts};
+TaskShape ScheduleBuilder::shape_of(Phase phase, int32_t layer, Place place, ExpertRange experts,
+                                    int32_t segments) const {
+  return {input_.spec,   input_.settings, input_.table,         schedule_.pass, phase,   layer,
+          input_.tokens, input_.longest,  schedule_.cache_rows, place,          experts, segments};
 }
 
 bool ScheduleBuilder::has_blocks(TaskKind kind, Phase phase, int32_t layer, Place place) const {
@@ -227,18 +233,49 @@ bool ScheduleBuilder::has_blocks(TaskKind kind, Phase phase, int32_t layer, Plac
 
 void ScheduleBuilder::add(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch,
                           Place place, Place for_place) {
-  append(kind, shape_of(phase, layer, place), micro_batch, for_place);
+  append(kind, shape_of(phase, layer, place), rows_of(micro_batch), for_place);
 }
 
-void ScheduleBuilder::add_experts(Phase phase, int32_t layer, int32_t micro_batch, Place dense,
+void ScheduleBuilder::add_experts(Phase phase, int32_t layer, RowRange rows, Place dense,
                                   std::span<const ExpertPart> parts) {
-  for (const ExpertPart& part : parts) {
+  const auto add = [&](const ExpertPart& part, RowRange some) {
     const ExpertRange experts = parts.size() == 1 ? ExpertRange{} : part.experts;
-    append(TaskKind::experts, shape_of(phase, layer, part.place, experts), micro_batch, dense);
+    append(TaskKind::experts, shape_of(phase, layer, part.place, experts, some.count()), some,
+           dense);
+  };
+  if (rows.count() == 1) {
+    for (const ExpertPart& part : parts) add(part, rows);
+    return;
+  }
+  // Devices first, so that they compute while the host waits for all of its rows.
+  for (const ExpertPart& part : parts) {
+    if (!schedule_.is_device(part.place)) continue;
+    for (int32_t m = rows.begin; m < rows.end; ++m) add(part, rows_of(m));
+  }
+  for (const ExpertPart& part : parts) {
+    if (!schedule_.is_device(part.place)) add(part, rows);
   }
 }
 
-void ScheduleBuilder::append(TaskKind kind, const TaskShape& shape, int32_t micro_batch,
+void ScheduleBuilder::join(std::span<const BufferUse> uses) {
+  const auto buffer = [&](size_t i) -> Buffer& {
+    return schedule_.buffers[static_cast<size_t>(uses[i].buffer)];
+  };
+  const Port& port = buffer(0).port;
+  const auto row = static_cast<size_t>(port.cols) * size_of(port.dtype);
+  const size_t pitch = port.rows_per_token == 0
+                           ? buffer(0).bytes
+                           : static_cast<size_t>(rows_apart(port.rows(input_.tokens))) * row;
+  const int32_t first = buffer(0).strip, strip = first < 0 ? strips_++ : first;
+  for (size_t i = 0; i < uses.size(); ++i) {
+    const int32_t before = i == 0 ? first : buffer(i).strip;
+    HEARTH_CHECK(before == first, "schedule: a buffer lies beside others already");
+    buffer(i).strip = strip;
+    buffer(i).pitch = pitch;
+  }
+}
+
+void ScheduleBuilder::append(TaskKind kind, const TaskShape& shape, RowRange rows,
                              Place for_place) {
   const Body& body = body_of(kind);
   Task task;
@@ -247,7 +284,7 @@ void ScheduleBuilder::append(TaskKind kind, const TaskShape& shape, int32_t micr
   task.stream = stream_of(shape.place, StreamUse::compute, for_place);
   task.phase = shape.phase;
   task.layer = shape.layer;
-  task.micro_batch = micro_batch;
+  task.rows = rows;
   task.experts = shape.experts;
   task.blocks = body.blocks(shape);
   task.work = body.work(shape);
@@ -258,15 +295,23 @@ void ScheduleBuilder::append(TaskKind kind, const TaskShape& shape, int32_t micr
     }
   }
   const std::vector<Port> ports = body.ports(shape);
-  for (const Port& port : ports) {
-    bring(port, key_of(port, task), task, place_of_value(port.value, shape.place));
+  const int32_t last = rows.none() ? 0 : rows.end;
+  for (int32_t m = rows.begin; m < last; ++m) {
+    for (const Port& port : ports) {
+      bring(port, key_of(port, task, m), task, place_of_value(port.value, shape.place));
+    }
   }
   for (const Port& port : ports) {
-    const Key key = key_of(port, task);
-    const bool part = std::get<3>(key) != kWhole;
-    if (part) part_of_[key] = task.experts;
-    task.uses.push_back({buffer_of(port, key, place_of_value(port.value, shape.place)), port,
-                         part ? task.experts : ExpertRange{}});
+    for (int32_t m = rows.begin; m < last; ++m) {
+      const Key key = key_of(port, task, m);
+      const bool part = std::get<3>(key) != kWhole;
+      if (part) part_of_[key] = task.experts;
+      task.uses.push_back({buffer_of(port, key, place_of_value(port.value, shape.place)), port,
+                           part ? task.experts : ExpertRange{}});
+    }
+    if (rows.count() > 1) {
+      join(std::span(task.uses).last(static_cast<size_t>(rows.count())));
+    }
   }
   const auto at = static_cast<size_t>(shape.place);
   schedule_.scratch[at] = max_of(schedule_.scratch[at], body.scratch(shape, *input_.ops[at]));
@@ -292,10 +337,21 @@ void ScheduleBuilder::set_lifetimes() {
       }
     }
   }
+  // Buffers of a strip live equally long.
+  std::vector<std::pair<TaskId, TaskId>> lives(static_cast<size_t>(strips_), {end, 0});
+  for (const Buffer& buffer : buffers) {
+    if (buffer.strip < 0) continue;
+    auto& [first, last] = lives[static_cast<size_t>(buffer.strip)];
+    first = std::min(first, buffer.first);
+    last = std::max(last, buffer.last);
+  }
   for (Buffer& buffer : buffers) {
+    if (buffer.strip >= 0) {
+      std::tie(buffer.first, buffer.last) = lives[static_cast<size_t>(buffer.strip)];
+    }
     // Inputs are written before the first task, caches outlive the step, results are read after it.
     const bool given = buffer.use == BufferClass::given || buffer.use == BufferClass::cache;
-    const bool kept = info_of(buffer.port.value).kept && buffer.place == kHostPlace;
+    const bool kept = info_of(buffer.port.value).kept && schedule_.is_host(buffer.place);
     if (given) buffer.first = 0;
     if (given || kept) buffer.last = end;
   }
@@ -303,10 +359,12 @@ void ScheduleBuilder::set_lifetimes() {
 
 Schedule ScheduleBuilder::finish() {
   for (auto& [key, places] : newest_) {
-    if (!info_of(std::get<0>(key)).kept || places.contains(kHostPlace)) continue;
-    const BufferId from = places.begin()->second;
+    if (!info_of(std::get<0>(key)).kept || places.empty()) continue;
+    const auto [place, from] = *places.begin();
+    const Place host = schedule_.host_of(place);
+    if (places.contains(host)) continue;
     const Port port = schedule_.buffers[static_cast<size_t>(from)].port;
-    add_copy(from, new_buffer(port, key, BufferClass::flow, kHostPlace), Phase::forward);
+    add_copy(from, new_buffer(port, key, BufferClass::flow, host), Phase::forward);
   }
   set_lifetimes();
   schedule_.arena_bytes = assign_addresses(schedule_.buffers, input_.ops.size());

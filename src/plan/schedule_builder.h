@@ -17,14 +17,11 @@ struct PlanInput {
   const ModelSpec& spec;
   const RunSettings& settings;
   const ParameterTable& table;
-  std::vector<const OpSet*> ops;  // by place: the host's NUMA nodes, then the devices of the run
+  std::vector<const OpSet*> ops;  // by place
   int64_t tokens = 0;             // upper bound per micro-batch
   int64_t longest = 0;            // upper bound per sequence
   int64_t micro_batches = 1;      // per step
-  int32_t hosts = 1;              // places that are the host's: the host, then further NUMA nodes
-  /// Compute streams of each of the host's places. 1: one for all work. Else one per device, for
-  /// the work that the host does for that device, so that two devices do not wait for each other.
-  int32_t host_lanes = 1;
+  std::vector<SchedulePlace> places = {};
 };
 
 /// The experts of a layer that a place computes.
@@ -39,22 +36,23 @@ class ScheduleBuilder {
 
   /// Appends a task at a place. A write creates a buffer there. A read uses the latest version of
   /// the value; if that version is only at another place, a copy task is inserted first. Input
-  /// values are allocated on the host on first use.
+  /// values are allocated on the host of the place on first use.
   void add(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch,
            Place place = kHostPlace) {
     add(kind, phase, layer, micro_batch, place, place);
   }
-  /// The same, where a task at the host works for the device at `for_place`.
+  /// The same, where a task at a host works for the device at `for_place`.
   void add(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch, Place place,
            Place for_place);
-  /// Appends an experts task for every part, which together must have every expert once. The routed
-  /// values are whole at `dense`: each part's rows are copied to its place, and its results back.
-  void add_experts(Phase phase, int32_t layer, int32_t micro_batch, Place dense,
+  /// Appends experts tasks for every part, which together must have every expert once: at devices one
+  /// for each micro-batch, elsewhere one for all of `rows`. The routed values are whole at `dense`:
+  /// each part's rows are copied to its place, and its results back.
+  void add_experts(Phase phase, int32_t layer, RowRange rows, Place dense,
                    std::span<const ExpertPart> parts);
   /// Whether a task of this kind would touch blocks at the place.
   bool has_blocks(TaskKind kind, Phase phase, int32_t layer, Place place) const;
 
-  /// Inserts the copies of results to the host, assigns lifetimes, classes and addresses, and
+  /// Inserts the copies of results to the hosts, assigns lifetimes, classes and addresses, and
   /// returns the validated schedule.
   Schedule finish();
 
@@ -63,9 +61,12 @@ class ScheduleBuilder {
   using Key = std::tuple<Value, int32_t, int32_t, int32_t>;
   static constexpr int32_t kWhole = -1;
 
-  TaskShape shape_of(Phase phase, int32_t layer, Place place, ExpertRange experts = {}) const;
-  Key key_of(const Port& port, const Task& task) const;
-  void append(TaskKind kind, const TaskShape& shape, int32_t micro_batch, Place for_place);
+  TaskShape shape_of(Phase phase, int32_t layer, Place place, ExpertRange experts = {},
+                     int32_t segments = 1) const;
+  Key key_of(const Port& port, const Task& task, int32_t micro_batch) const;
+  void append(TaskKind kind, const TaskShape& shape, RowRange rows, Place for_place);
+  /// Puts the buffers of a port of a task of several micro-batches side by side.
+  void join(std::span<const BufferUse> uses);
   BufferId buffer_of(const Port& port, const Key& key, Place place);
   BufferId new_buffer(const Port& port, const Key& key, BufferClass use, Place place);
   /// Of a value that a task reads: makes sure that its latest version is at the place.
@@ -76,6 +77,9 @@ class ScheduleBuilder {
   void add_copy(BufferId from, BufferId to, Phase phase, ExpertRange part = {});
   void set_lifetimes();
 
+  Place place_of_value(Value value, Place task) const {
+    return info_of(value).host ? schedule_.host_of(task) : task;
+  }
   int32_t stream_of(Place place, StreamUse use, Place for_place) const;
   int32_t carrier_of(Place from, Place to, Place& carrier) const;
 
@@ -84,6 +88,7 @@ class ScheduleBuilder {
   std::map<Key, std::map<Place, BufferId>>
       newest_;                          // buffers with the latest version of a value, by place
   std::map<Key, ExpertRange> part_of_;  // of keys of parts
+  int32_t strips_ = 0;
 };
 
 }  // namespace hearth

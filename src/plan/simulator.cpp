@@ -19,9 +19,9 @@ std::vector<std::vector<TaskId>> order_of_schedule(const Schedule& s) {
   return streams;
 }
 
-const LinkRates* link_of(Place place, std::span<const LinkRates> links) {
+const LinkRates* link_of(const Schedule& schedule, Place place, std::span<const LinkRates> links) {
   const auto at = static_cast<size_t>(place);
-  return place == kHostPlace || at >= links.size() ? nullptr : &links[at];
+  return schedule.is_host(place) || at >= links.size() ? nullptr : &links[at];
 }
 
 }  // namespace
@@ -33,8 +33,10 @@ Route copy_route(const Schedule& schedule, const Task& copy) {
   return {place(copy.uses[0]), place(copy.uses[1])};
 }
 
-double copy_latency(const Route& route, std::span<const LinkRates> links) {
-  const LinkRates *out = link_of(route.from, links), *in = link_of(route.to, links);
+double copy_latency(const Schedule& schedule, const Route& route,
+                    std::span<const LinkRates> links) {
+  const LinkRates *out = link_of(schedule, route.from, links),
+                  *in = link_of(schedule, route.to, links);
   return (out == nullptr ? 0 : out->out.latency_s) + (in == nullptr ? 0 : in->in.latency_s);
 }
 
@@ -73,7 +75,7 @@ void Simulator::add_links(std::span<const LinkRates> links) {
     if (task.kind != TaskKind::copy) continue;
     size_t used = 0;
     const auto pass = [&](Place place, int32_t direction) {
-      const LinkRates* link = link_of(place, links);
+      const LinkRates* link = link_of(schedule_, place, links);
       if (link == nullptr) return;
       loads_[t].through[used++] = 2 * place + direction;
       if (link->root != nullptr) loads_[t].through[used++] = roots.at(link->root) + direction;

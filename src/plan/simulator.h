@@ -35,11 +35,11 @@ struct Route {
 };
 Route copy_route(const Schedule& schedule, const Task& copy);
 /// The latency of a copy: of all links that it passes. `links`: by place.
-double copy_latency(const Route& route, std::span<const LinkRates> links);
+double copy_latency(const Schedule& schedule, const Route& route, std::span<const LinkRates> links);
 
 class Simulator {
  public:
-  /// `links`: by place, the host's is not used; places past its end have links without limits. A
+  /// `links`: by place, those of hosts are not used; places past its end have links without limits. A
   /// copy passes the links of both of its places, and the root complexes above them, at the same
   /// time. Copies in flight share all of these fairly. Every compute stream has cores of its own.
   /// The schedule must outlive the simulator. `orders`: for each stream its tasks in the order of

@@ -31,15 +31,15 @@ const std::string& StepUse::limit() const {
   return std::ranges::max_element(busy, {}, [](const auto& entry) { return entry.second; })->first;
 }
 
-StepUse use_of(const Schedule& schedule, const Trace& trace, std::span<const std::string> places,
-               int32_t hosts) {
+StepUse use_of(const Schedule& schedule, const Trace& trace, std::span<const std::string> places) {
   const auto resource_of = [&](Place place) {
-    return place < hosts ? std::string(kCpu) : places[static_cast<size_t>(place)];
+    return schedule.is_device(place) ? places[static_cast<size_t>(place)] : std::string(kCpu);
   };
   StepUse use;
-  for (Place device = hosts; device < std::ssize(places); ++device) {
-    use.bytes[link_name(kHostPlace, device, places)];
-    use.bytes[link_name(device, kHostPlace, places)];
+  for (Place place = 0; place < std::ssize(places); ++place) {
+    if (!schedule.is_device(place)) continue;
+    use.bytes[link_name(schedule.host_of(place), place, places)];
+    use.bytes[link_name(place, schedule.host_of(place), places)];
   }
   for (const Task& task : schedule.tasks) {
     if (task.kind == TaskKind::copy) use.bytes[link_name(schedule, task, places)];

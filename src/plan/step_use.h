@@ -10,7 +10,7 @@
 
 namespace hearth {
 
-/// Resources are the host with all its NUMA nodes (`cpu`), each device by name (its compute streams)
+/// Resources are the host with all its nodes (`cpu`), each device by name (its compute streams)
 /// and each link ("FROM->TO" by names of places). Every resource of the run is there, unused ones
 /// with 0.
 struct StepUse {
@@ -31,10 +31,9 @@ struct StepUse {
 
 inline constexpr const char* kCpu = "cpu";
 
-/// `places`: names of the places; the first `hosts` are those of the host. The trace must be sorted
+/// `places`: names of the places. The trace must be sorted
 /// by begin. The links of a run are those between the host and each device, and those that the
 /// schedule's copies use.
-StepUse use_of(const Schedule& schedule, const Trace& trace, std::span<const std::string> places,
-               int32_t hosts = 1);
+StepUse use_of(const Schedule& schedule, const Trace& trace, std::span<const std::string> places);
 
 }  // namespace hearth

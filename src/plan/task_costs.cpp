@@ -91,11 +91,16 @@ double task_parameters(const Task& task, const ParameterTable& table) {
   return n;
 }
 
-double experts_seconds(const CostEntry& entry, std::span<const int32_t> offsets) {
+double experts_seconds(const CostEntry& entry, std::span<const int32_t> offsets, int64_t segments,
+                       int64_t stride) {
   double sum = 0;
   for (size_t e = 0; e + 1 < offsets.size(); ++e) {
-    const int32_t rows = offsets[e + 1] - offsets[e];
-    if (rows > 0) sum += entry.at(rows);
+    int64_t rows = 0;
+    for (int64_t s = 0; s < segments; ++s) {
+      const int32_t* const begin = offsets.data() + s * stride + e;
+      rows += begin[1] - begin[0];
+    }
+    if (rows > 0) sum += entry.at(static_cast<double>(rows));
   }
   return sum;
 }
@@ -141,9 +146,8 @@ StepBound step_bound_by_tables(const Schedule& schedule, std::span<const BatchWo
   for (const Task& task : schedule.tasks) {
     if (task.phase == Phase::recompute || task.kind == TaskKind::copy) continue;
     const auto at = static_cast<size_t>(task.place);
-    const bool in_batch = task.micro_batch >= 0;
-    const BatchWork batch = in_batch ? batches[static_cast<size_t>(task.micro_batch)] : BatchWork{};
-    const double flops = in_batch ? flops_of(task.work, batch) : 0;
+    const BatchWork batch = work_of(task.rows, batches);
+    const double flops = task.rows.none() ? 0 : flops_of(task.work, batch);
     bound.flops += flops;
     StreamBound& stream = of_streams[static_cast<size_t>(task.stream)];
     if (!places[at].table) {

@@ -43,16 +43,18 @@ double share_of_experts(const Task& task, const ModelSpec& spec);
 /// The trained parameters that a norm or update task works on.
 double task_parameters(const Task& task, const ParameterTable& table);
 
-/// Seconds of an experts task. Expert e has the rows [offsets[e], offsets[e + 1]). An expert without
-/// rows is not called.
-double experts_seconds(const CostEntry& entry, std::span<const int32_t> offsets);
+/// Seconds of an experts task. Expert e has the rows [offsets[e], offsets[e + 1]), and of each further
+/// micro-batch of the task those that lie `stride` offsets behind the last say. An expert's rows of
+/// all micro-batches are one call, since its weights are read once. Without rows it is not called.
+double experts_seconds(const CostEntry& entry, std::span<const int32_t> offsets,
+                       int64_t segments = 1, int64_t stride = 0);
 /// Pairs of a query and a key that the query sees. The queries of a sequence are the last of its
 /// keys. `window`: most keys that a query sees; 0: all keys before it.
 double pairs_of(std::span<const int32_t> query_offsets, std::span<const int32_t> key_offsets,
                 int64_t window);
 
 /// Seconds of a task before its rows are known: they count as evenly spread over the experts.
-/// `batch`: the work of the task's micro-batch.
+/// `batch`: the work of the task's micro-batches together.
 double predicted_seconds(const CostEntry& entry, const Task& task, const BatchWork& batch,
                          const ModelSpec& spec, const ParameterTable& table);
 

@@ -19,7 +19,7 @@ class ValueIndex {
   explicit ValueIndex(const Schedule& s) {
     for (size_t i = 0; i < s.buffers.size(); ++i) {
       const Buffer& b = s.buffers[i];
-      if (b.place != kHostPlace) continue;
+      if (!s.is_host(b.place)) continue;
       ids_.emplace(key_of(b.port.value, b.layer, b.micro_batch), static_cast<BufferId>(i));
     }
   }
@@ -196,7 +196,7 @@ class Poison {
       const Buffer& buffer = schedule_.buffers[static_cast<size_t>(use.buffer)];
       const ValueInfo& info = info_of(buffer.port.value);
       if (--left_[static_cast<size_t>(use.buffer)] > 0) continue;
-      if (buffer.place == kHostPlace && (info.kept || info.given)) continue;
+      if (schedule_.is_host(buffer.place) && (info.kept || info.given)) continue;
       std::memset(address(use.buffer), 0xff, buffer.bytes);
     }
   }
@@ -241,7 +241,13 @@ struct Executor::Impl {
       const Task& task = s.tasks[t];
       by_stream[static_cast<size_t>(task.stream)].push_back(static_cast<TaskId>(t));
       std::vector<BoundPort>& bound = ports.emplace_back();
-      for (const BufferUse& use : task.uses) bound.push_back({use.port, address(use.buffer)});
+      const auto count = static_cast<size_t>(std::max(1, task.rows.count()));
+      for (size_t use = 0; use < task.uses.size(); use += count) {
+        std::byte* const first = address(task.uses[use].buffer);
+        const size_t stride =
+            count == 1 ? 0 : static_cast<size_t>(address(task.uses[use + 1].buffer) - first);
+        bound.push_back({task.uses[use].port, first, stride});
+      }
       for (const TaskId before : waits[t]) {
         auto& event = events[static_cast<size_t>(before)];
         if (!event) event = device_of(s.tasks[static_cast<size_t>(before)]).create_event();
@@ -267,12 +273,16 @@ struct Executor::Impl {
     const double begin = parts.clock.now();
     const uint64_t bytes = run_task(id, batches);
     const auto index = static_cast<size_t>(id);
-    pacer.hold(id, begin, batch_of(schedule.tasks[index], batches), ports[index]);
+    pacer.hold(id, begin, batches_of(schedule.tasks[index], batches), ports[index]);
     return bytes;
   }
 
-  static BatchShape batch_of(const Task& task, std::span<const BatchShape> batches) {
-    return task.micro_batch >= 0 ? batches[static_cast<size_t>(task.micro_batch)] : BatchShape{};
+  /// Those of the task's micro-batches; none: empty.
+  static std::span<const BatchShape> batches_of(const Task& task,
+                                                std::span<const BatchShape> batches) {
+    if (task.rows.none()) return {};
+    return batches.subspan(static_cast<size_t>(task.rows.begin),
+                           static_cast<size_t>(task.rows.count()));
   }
 
   /// The bytes that a copy carries: the rows that the micro-batch has, of a part the rows of its
@@ -292,8 +302,11 @@ struct Executor::Impl {
   uint64_t run_task(TaskId id, std::span<const BatchShape> batches) const {
     const auto index = static_cast<size_t>(id);
     const Task& task = schedule.tasks[index];
-    const BatchShape batch = batch_of(task, batches);
-    HEARTH_CHECK(batch.tokens <= schedule.tokens, "executor: micro-batch over its bound");
+    const std::span<const BatchShape> of_task = batches_of(task, batches);
+    const BatchShape batch = of_task.empty() ? BatchShape{} : of_task.front();
+    for (const BatchShape& each : of_task) {
+      HEARTH_CHECK(each.tokens <= schedule.tokens, "executor: micro-batch over its bound");
+    }
     const std::vector<BoundPort>& bound = ports[index];
     if (task.kind == TaskKind::copy) {
       const auto [begin, bytes] = copied_range(task, bound, batch.tokens);
@@ -313,7 +326,8 @@ struct Executor::Impl {
                               bound,
                               task.blocks,
                               task.place,
-                              task.experts};
+                              task.experts,
+                              of_task};
     body_of(task.kind).run(context);
     return 0;
   }

@@ -6,12 +6,16 @@ namespace hearth {
 
 namespace {
 
-/// The first `count` 32-bit integers of a value that the task reads.
-std::span<const int32_t> ints_of(std::span<const BoundPort> ports, Value value, int64_t count) {
+const BoundPort& port_of(std::span<const BoundPort> ports, Value value) {
   const auto bound = std::find_if(ports.begin(), ports.end(),
                                   [&](const BoundPort& b) { return b.port.value == value; });
   HEARTH_CHECK(bound != ports.end(), "pacer: a task does not read what its time depends on");
-  return {reinterpret_cast<const int32_t*>(bound->data), static_cast<size_t>(count)};
+  return *bound;
+}
+
+/// The first `count` 32-bit integers of a value that the task reads.
+std::span<const int32_t> ints_of(std::span<const BoundPort> ports, Value value, int64_t count) {
+  return {reinterpret_cast<const int32_t*>(port_of(ports, value).data), static_cast<size_t>(count)};
 }
 
 }  // namespace
@@ -29,15 +33,18 @@ Pacer::Pacer(const Schedule& schedule, std::span<const PlaceCosts> places, const
 
 void Pacer::start() { counts_.assign(counts_.size(), {}); }
 
-std::span<const int32_t> Pacer::offsets_of(const Task& task,
-                                           std::span<const BoundPort> ports) const {
-  const auto all = ints_of(ports, Value::route_offsets, experts_ + 1);
-  if (task.experts.all()) return all;
-  return all.subspan(static_cast<size_t>(task.experts.begin),
-                     static_cast<size_t>(task.experts.end - task.experts.begin + 1));
+double Pacer::seconds_of_experts(TaskId id, std::span<const BoundPort> ports) const {
+  const auto index = static_cast<size_t>(id);
+  const Task& task = schedule_.tasks[index];
+  const BoundPort& offsets = port_of(ports, Value::route_offsets);
+  const int64_t experts = task.experts.all() ? experts_ : task.experts.end - task.experts.begin;
+  const std::span own(reinterpret_cast<const int32_t*>(offsets.data) + task.experts.begin,
+                      static_cast<size_t>(experts) + 1);
+  return experts_seconds(*entries_[index], own, task.rows.count(),
+                         static_cast<int64_t>(offsets.stride / sizeof(int32_t)));
 }
 
-double Pacer::seconds_of(TaskId id, const BatchShape& batch,
+double Pacer::seconds_of(TaskId id, std::span<const BatchShape> batches,
                          std::span<const BoundPort> ports) const {
   const auto index = static_cast<size_t>(id);
   const Task& task = schedule_.tasks[index];
@@ -45,9 +52,10 @@ double Pacer::seconds_of(TaskId id, const BatchShape& batch,
   switch (task.kind) {
     case TaskKind::norm:
     case TaskKind::update: return parameters_[index] > 0 ? entry.at(parameters_[index]) : 0;
-    case TaskKind::experts: return experts_seconds(entry, offsets_of(task, ports));
+    case TaskKind::experts: return seconds_of_experts(id, ports);
     default: break;
   }
+  const BatchShape& batch = batches.front();
   double pairs = 0;
   if (!entry.pairs.empty()) {
     const int64_t count = batch.sequences + 1;
@@ -57,9 +65,9 @@ double Pacer::seconds_of(TaskId id, const BatchShape& batch,
   return entry.at(static_cast<double>(batch.tokens), pairs);
 }
 
-void Pacer::hold(TaskId task, double begin, const BatchShape& batch,
+void Pacer::hold(TaskId task, double begin, std::span<const BatchShape> batches,
                  std::span<const BoundPort> ports) {
-  const double end = begin + seconds_of(task, batch, ports);
+  const double end = begin + seconds_of(task, batches, ports);
   const double late = clock_.now() - end;
   if (late <= 0) clock_.sleep_until(end);
   const std::lock_guard lock(mutex_);

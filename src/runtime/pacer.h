@@ -37,14 +37,16 @@ class Pacer {
   bool paces(TaskId task) const { return entries_[static_cast<size_t>(task)] != nullptr; }
   /// Call when the work of a task that is paced has ended, before other tasks may change what it
   /// read. `begin`: the clock before the work. Blocks the calling thread.
-  void hold(TaskId task, double begin, const BatchShape& batch, std::span<const BoundPort> ports);
+  /// `batches`: of the task's micro-batches.
+  void hold(TaskId task, double begin, std::span<const BatchShape> batches,
+            std::span<const BoundPort> ports);
   /// By place.
   const std::vector<PacedTasks>& counts() const { return counts_; }
 
  private:
-  /// Offsets of the rows of an experts task's experts.
-  std::span<const int32_t> offsets_of(const Task& task, std::span<const BoundPort> ports) const;
-  double seconds_of(TaskId task, const BatchShape& batch, std::span<const BoundPort> ports) const;
+  double seconds_of_experts(TaskId task, std::span<const BoundPort> ports) const;
+  double seconds_of(TaskId task, std::span<const BatchShape> batches,
+                    std::span<const BoundPort> ports) const;
 
   const Schedule& schedule_;
   const int64_t experts_;

@@ -201,8 +201,7 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
     };
   }
   if (!train_->run(shapes, options)) return std::nullopt;
-  result.use =
-      use_of(plan_.train->schedule, trace_, opened_.devices.names(), opened_.devices.hosts);
+  result.use = use_of(plan_.train->schedule, trace_, opened_.devices.names());
   for (size_t at = 0; at < opened_.devices.places.size(); ++at) {
     const ComputePlace& place = opened_.devices.places[at];
     if (place.costs) result.paced[place.budget.name] = train_->paced()[at];

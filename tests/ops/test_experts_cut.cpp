@@ -1,5 +1,5 @@
 // Any cut of the experts' work gives the same bits: which experts a call has and in which order,
-// which segments, what lies around its rows, whether x and dy are read through an index, whether the
+// which segments and whether they lie apart, what lies around its rows, whether x and dy are read through an index, whether the
 // backward is one call or two, and the number of workers. Held to one call with all of it.
 #include <algorithm>
 #include <array>
@@ -44,8 +44,9 @@ struct Call {
   std::vector<int64_t> experts;
   int64_t first = 0, last = kSegments;
   int64_t before = 0, behind = 0;
-  bool indexed = false, halves = false;
+  bool apart = false, indexed = false, halves = false;
   int workers = 1;
+  int64_t segments() const { return last - first; }
 };
 
 std::string name_of(const std::string& what, int map, int64_t expert) {
@@ -88,30 +89,25 @@ class Whole {
   const Tensors& tensors() const { return tensors_; }
 
   void run(const OpSet& ops, const Call& call) {
-    std::vector<int64_t> which;  // rows of the whole, in the order of the call
-    std::vector<double> offsets = {static_cast<double>(call.before)};
-    for (const int64_t e : call.experts) {
-      for (int64_t s = call.first; s < call.last; ++s) {
-        const auto at = static_cast<size_t>(e * kSegments + s);
-        for (int64_t row = begin_[at]; row < begin_[at + 1]; ++row) which.push_back(row);
-        offsets.push_back(static_cast<double>(call.before + std::ssize(which)));
-      }
-    }
-    const int64_t all = call.before + std::ssize(which) + call.behind;
     Tensors t;
-    t["offsets"] = Tensor(DType::i32, 1, std::ssize(offsets)).assign(offsets);
+    const Layout layout = call.apart ? apart(call) : together(call);
+    const int64_t all = layout.stride > 0 ? layout.stride * call.segments() : layout.end;
+    std::vector<int64_t> which(static_cast<size_t>(all), -1);  // rows of the whole
+    for (const auto& [row, to] : layout.rows) which[static_cast<size_t>(to)] = row;
+    t["offsets"] = Tensor(DType::i32, call.apart ? call.segments() : 1,
+                          std::ssize(layout.offsets) / (call.apart ? call.segments() : 1))
+                       .assign(layout.offsets);
     for (const char* name : {"source", "ids"}) t[name] = Tensor(DType::i32, 1, all);
     for (const char* name : {"weight", "dweight"}) t[name] = Tensor(DType::f32, 1, all);
     for (const char* name : {"x", "dy", "y", "dx"}) {
       t[name] = Tensor(DType::f32, all, shape_.hidden, 4);
     }
     for (const char* name : {"gate", "up", "h"}) t[name] = Tensor(DType::f32, all, shape_.width);
-    for (size_t i = 0; i < which.size(); ++i) {
-      const auto row = static_cast<size_t>(which[i]);
-      const int64_t to = call.before + static_cast<int64_t>(i);
+    for (const auto& [of_whole, to] : layout.rows) {
+      const auto row = static_cast<size_t>(of_whole);
       t["source"].set(0, to, static_cast<double>(choice_[row]));
       t["ids"].set(0, to, static_cast<double>(id_[row]));
-      t["weight"].set(0, to, tensors_["weight"].get(0, which[i]));
+      t["weight"].set(0, to, tensors_["weight"].get(0, of_whole));
       for (const char* name : {"x", "dy"}) {
         for (int64_t c = 0; c < shape_.hidden; ++c) {
           t[name].set(to, c, tensors_[name].get(choice_[row] / kCutChoices, c));
@@ -123,7 +119,8 @@ class Whole {
     TestStream stream(ops, call.workers,
                       ops.experts_scratch(all, most, shape_.hidden, shape_.width, shape_.rank));
     Stream& s = stream;
-    ExpertRows rows(t["offsets"].view(), call.last - call.first);
+    ExpertRows rows = call.apart ? ExpertRows::apart(t["offsets"].view(), layout.stride)
+                                 : ExpertRows(t["offsets"].view(), call.segments());
     if (call.indexed) rows = rows.indexed(t["source"].view(), kCutChoices);
     const ConstView x = (call.indexed ? tensors_ : t)["x"].view();
     const ConstView dy = (call.indexed ? tensors_ : t)["dy"].view();
@@ -136,7 +133,7 @@ class Whole {
     const auto view = [&](const char* name) { return t[name].view(); };
     ops.experts_forward(s, x, rows, experts, view("gate"), view("up"), view("y"));
     s.synchronize();
-    for (const char* name : {"gate", "up", "y"}) take(t, name, name, which, call);
+    for (const char* name : {"gate", "up", "y"}) take(t, name, name, which);
     if (call.halves) {
       ops.experts_dgrad(s, dy, view("weight"), rows, experts, view("gate"), view("up"), view("h"),
                         view("dx"), view("dweight"));
@@ -146,12 +143,11 @@ class Whole {
                            view("dx"), view("dweight"), gradients);
     }
     s.synchronize();
-    take(t, "gate", "dgate", which, call);
-    take(t, "up", "dup", which, call);
-    take(t, "dx", "dx", which, call);
-    for (size_t i = 0; i < which.size(); ++i) {
-      tensors_["dweight"].set(0, which[i],
-                              t["dweight"].get(0, call.before + static_cast<int64_t>(i)));
+    take(t, "gate", "dgate", which);
+    take(t, "up", "dup", which);
+    take(t, "dx", "dx", which);
+    for (const auto& [row, to] : layout.rows) {
+      tensors_["dweight"].set(0, row, t["dweight"].get(0, to));
     }
     for (const auto& [name, tensor] : t) {
       INFO(name);
@@ -160,6 +156,54 @@ class Whole {
   }
 
  private:
+  /// Where a call has its rows.
+  struct Layout {
+    std::vector<std::pair<int64_t, int64_t>> rows;  // of the whole, of the call
+    std::vector<double> offsets;
+    int64_t end = 0;     // rows of the call's views
+    int64_t stride = 0;  // if segments lie apart
+  };
+  Layout together(const Call& call) const {
+    Layout layout;
+    layout.end = call.before;
+    layout.offsets = {static_cast<double>(layout.end)};
+    for (const int64_t e : call.experts) {
+      for (int64_t s = call.first; s < call.last; ++s) {
+        const auto at = static_cast<size_t>(e * kSegments + s);
+        for (int64_t row = begin_[at]; row < begin_[at + 1]; ++row) {
+          layout.rows.emplace_back(row, layout.end++);
+        }
+        layout.offsets.push_back(static_cast<double>(layout.end));
+      }
+    }
+    layout.end += call.behind;
+    return layout;
+  }
+  Layout apart(const Call& call) const {
+    Layout layout;
+    for (int64_t s = call.first; s < call.last; ++s) {
+      int64_t length = 0;
+      for (const int64_t e : call.experts) {
+        const auto at = static_cast<size_t>(e * kSegments + s);
+        length += begin_[at + 1] - begin_[at];
+      }
+      layout.stride = std::max(layout.stride, call.before + length + call.behind);
+    }
+    layout.stride = std::max<int64_t>(1, layout.stride);
+    for (int64_t s = call.first; s < call.last; ++s) {
+      const int64_t begin = (s - call.first) * layout.stride;
+      int64_t to = begin + call.before;
+      layout.offsets.push_back(static_cast<double>(to - begin));
+      for (const int64_t e : call.experts) {
+        const auto at = static_cast<size_t>(e * kSegments + s);
+        for (int64_t row = begin_[at]; row < begin_[at + 1]; ++row) {
+          layout.rows.emplace_back(row, to++);
+        }
+        layout.offsets.push_back(static_cast<double>(to - begin));
+      }
+    }
+    return layout;
+  }
   void add(const std::string& name, int64_t r, int64_t c, DType type = DType::f32) {
     tensors_[name] = Tensor(type, r, c).fill_random(name);
   }
@@ -183,14 +227,13 @@ class Whole {
     return g;
   }
   /// The call's rows of `from` to the whole's rows of `to`. All others are as they were.
-  void take(Tensors& t, const char* from, const char* to, const std::vector<int64_t>& which,
-            const Call& call) {
+  void take(Tensors& t, const char* from, const char* to, const std::vector<int64_t>& which) {
     Tensor &part = t[from], &all = tensors_[to];
     for (int64_t row = 0; row < part.rows(); ++row) {
-      const int64_t i = row - call.before;
+      const int64_t of_whole = which[static_cast<size_t>(row)];
       for (int64_t c = 0; c < part.cols(); ++c) {
-        if (i >= 0 && i < std::ssize(which)) {
-          all.set(which[static_cast<size_t>(i)], c, part.get(row, c));
+        if (of_whole >= 0) {
+          all.set(of_whole, c, part.get(row, c));
         } else if (!std::isnan(part.get(row, c))) {
           FAIL("row " << row << " of " << from << " is of no expert, and was written");
         }
@@ -223,7 +266,8 @@ std::vector<Call> random_cut(Draw& draw) {
       call.last = first = first + 1 + draw.below(kSegments - first);
       call.before = draw.coin() ? draw.below(20) : 0;
       call.behind = draw.coin() ? draw.below(20) : 0;
-      call.indexed = draw.coin();
+      call.apart = draw.coin();
+      call.indexed = !call.apart && draw.coin();
       call.halves = draw.coin();
       call.workers = static_cast<int>(1 + draw.below(8));
       calls.push_back(call);

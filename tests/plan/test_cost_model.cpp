@@ -63,8 +63,8 @@ TEST_CASE("cost model: a step is the sum of its tasks, by phase and by kind") {
   for (const auto& [name, seconds] : cost.phases) phases += seconds;
   for (const auto& [name, seconds] : cost.kinds) kinds += seconds;
   for (const Task& task : list.tasks) {
-    tasks += task_cost(list, task, batches[0], shared_tiny_model().spec, shared_tiny_model().table,
-                       rates())
+    tasks += task_cost(list, task, work_of(task.rows, batches), shared_tiny_model().spec,
+                       shared_tiny_model().table, rates())
                  .total_s();
   }
   CHECK(phases == Approx(cost.total_s()));

@@ -157,7 +157,7 @@ Schedule staged(int devices, int64_t micro_batches, int64_t group, bool recomput
          place_blocks(table, {stages, experts});
        }});
   PlanInput input = model.input(32, 32, micro_batches);
-  if (!experts.empty()) input.host_lanes = devices;
+  if (!experts.empty()) input.places = places_of_rank(input.ops.size(), 1, devices);
   return pipeline_planner().train(input, group, recompute).schedule;
 }
 

@@ -116,7 +116,9 @@ TEST_CASE("placement: nothing is copied where all is at one place, but what come
   CHECK(copies.size() == count);
 }
 
-TEST_CASE("placement: the same tasks in the same order wherever they run") {
+TEST_CASE(
+    "placement: the same tasks in the same order at every device, and of one micro-batch "
+    "anywhere") {
   const auto tasks_of = [](const Schedule& list) {
     std::vector<std::string> names;
     for (const Task& task : list.tasks) {
@@ -126,9 +128,12 @@ TEST_CASE("placement: the same tasks in the same order wherever they run") {
     }
     return names;
   };
-  const auto on_host = tasks_of(placed({}).train(2, true));
-  CHECK(tasks_of(placed({1, 1}).train(2, true)) == on_host);
-  CHECK(tasks_of(placed({2, 2}, 2).train(2, true)) == on_host);
+  const auto on_host = tasks_of(placed({}).train(1, true));
+  CHECK(tasks_of(placed({1, 1}).train(1, true)) == on_host);
+  const auto on_device = tasks_of(placed({1, 1}).train(2, true));
+  CHECK(tasks_of(placed({2, 2}, 2).train(2, true)) == on_device);
+  // The host's experts compute both micro-batches in one task: in two layers and three phases.
+  CHECK(tasks_of(placed({}).train(2, true)).size() == on_device.size() - 6);
 }
 
 TEST_CASE("placement: kept values end on the host, scalars of bodies stay there") {
@@ -179,6 +184,7 @@ TEST_CASE("placement: addresses are of the arena of their place") {
 
 TEST_CASE("placement: reuse of an address is a dependency at its place alone") {
   Schedule list;
+  list.places = places_of_rank(2);
   list.arena_bytes = {64, 64};
   list.scratch.resize(2);
   list.streams = {StreamPlan{}, {"device", 1, StreamUse::compute}};
@@ -195,6 +201,32 @@ TEST_CASE("placement: reuse of an address is a dependency at its place alone") {
   CHECK(dependencies(list)[1].empty());
   list.buffers[1].place = kHostPlace;
   CHECK(dependencies(list)[1] == std::vector<TaskId>{0});
+}
+
+TEST_CASE("placement: inputs and results lie on the host of the rank that computes") {
+  register_all_op_sets();
+  const TinyModel model(tiny_config(), find_op_set("cpu"), DType::f32, 1, {},
+                        {virtual_devices(2), [](ParameterTable& table) {
+                           for (BlockId b = 0; b < std::ssize(table.blocks()); ++b) {
+                             table.set_place(b, 2);
+                           }
+                         }});
+  PlanInput input = model.input(32, 32);
+  input.places = {{}, {.rank = 1, .host = 1}, {.rank = 1, .host = 1, .device = true}};
+  Schedule list = single_eval_schedule(input);
+  CHECK(list.arena_bytes[0] == 0);
+  CHECK(list.arena_bytes[1] > 0);
+  size_t copies = 0;
+  for (const Task& task : list.tasks) {
+    CHECK(task.place == 2);
+    copies += task.kind == TaskKind::copy;
+  }
+  CHECK(copies > 0);
+  list.places[2].host = 0;
+  CHECK_THROWS_AS(validate(list), std::logic_error);
+  list.places[2].host = 2;
+  list.places[1].host = 2;  // in a circle
+  CHECK_THROWS_AS(validate(list), std::logic_error);
 }
 
 TEST_CASE("placement: any placement of layers makes a valid list") {

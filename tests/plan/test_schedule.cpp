@@ -39,6 +39,57 @@ TEST_CASE("schedule: the arena is little more than what lives at once") {
   }
 }
 
+TEST_CASE("schedule: experts of the host compute a group in one task, from equal distances") {
+  for (const bool recompute : {false, true}) {
+    const Schedule list = train_list(3, recompute);
+    std::vector<std::string> experts;
+    for (const Task& task : list.tasks) {
+      if (task.kind != TaskKind::experts) {
+        CHECK(task.rows.count() <= 1);
+        continue;
+      }
+      if (task.layer != 0) continue;
+      experts.push_back(describe(task));
+      // Each micro-batch touches buffers of its own, all of them as far apart as the others' rows.
+      const auto count = static_cast<size_t>(std::max(1, task.rows.count()));
+      for (size_t use = 0; use + 1 < task.uses.size(); ++use) {
+        if (use % count + 1 == count) continue;
+        const Buffer& one = list.buffers[static_cast<size_t>(task.uses[use].buffer)];
+        const Buffer& next = list.buffers[static_cast<size_t>(task.uses[use + 1].buffer)];
+        CHECK(next.micro_batch == one.micro_batch + 1);
+        const size_t row = static_cast<size_t>(one.port.cols) * size_of(one.port.dtype);
+        const size_t rows = (next.address - one.address) / row;
+        if (one.port.rows_per_token > 0) CHECK(rows == 64);  // 32 tokens with two choices each
+      }
+    }
+    std::vector<std::string> expected;
+    for (const std::string phase : {"forward", "recompute", "backward"}) {
+      if (phase == "recompute" && !recompute) continue;
+      expected.push_back("experts " + phase + " layer 0 micro-batches 0 to 2");
+    }
+    expected.push_back("experts forward layer 0 micro-batch 3");
+    if (recompute) expected.push_back("experts recompute layer 0 micro-batch 3");
+    expected.push_back("experts backward layer 0 micro-batch 3");
+    CHECK(experts == expected);
+  }
+}
+
+TEST_CASE("schedule: validation finds micro-batches at unequal distances") {
+  Schedule list = train_list(3);
+  const auto task =
+      std::ranges::find_if(list.tasks, [](const Task& t) { return t.rows.count() == 3; });
+  REQUIRE(task != list.tasks.end());
+  const auto swapped = [&](size_t a, size_t b) {
+    Schedule other = list;
+    std::vector<BufferUse>& uses = other.tasks[static_cast<size_t>(task - list.tasks.begin())].uses;
+    std::swap(uses[a].buffer, uses[b].buffer);
+    CHECK_THROWS_AS(validate(other), std::logic_error);
+  };
+  swapped(0, 1);
+  swapped(2, 5);
+  CHECK_NOTHROW(validate(list));
+}
+
 TEST_CASE("schedule: validation finds an overlap") {
   Schedule list = train_list();
   for (Buffer& b : list.buffers) b.address = 0;

@@ -58,7 +58,7 @@ class DrawnRun {
     micro_batches_ = static_cast<int32_t>(1 + below(4));
     const auto group = static_cast<int64_t>(1 + below(static_cast<uint64_t>(micro_batches_)));
     PlanInput input = model_->input(kMost, kMost, micro_batches_);
-    if (staged) input.host_lanes = places_ - 1;
+    if (staged) input.places = places_of_rank(input.ops.size(), 1, places_ - 1);
     const Planner& planner = staged ? pipeline_planner() : single_planner();
     schedule_ = planner.train(input, group, below(2) == 0).schedule;
     rates_.links.emplace_back();

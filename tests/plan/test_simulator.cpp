@@ -26,6 +26,7 @@ struct HandSchedule {
     schedule.streams.clear();
     for (int s = 0; s < host_streams; ++s) schedule.streams.push_back({"host", kHostPlace});
     schedule.arena_bytes.assign(static_cast<size_t>(devices) + 1, 0);
+    schedule.places = places_of_rank(schedule.arena_bytes.size());
     for (Place p = 1; p <= devices; ++p) {
       for (const StreamUse use : {StreamUse::compute, StreamUse::copy_in, StreamUse::copy_out}) {
         schedule.streams.push_back({"device", p, use});
@@ -57,7 +58,7 @@ struct HandSchedule {
     Task task;
     task.place = place;
     task.stream = stream >= 0 ? stream : stream_of(place, StreamUse::compute);
-    task.micro_batch = static_cast<int32_t>(schedule.tasks.size());
+    task.rows = rows_of(static_cast<int32_t>(schedule.tasks.size()));
     for (const BufferId b : reads) task.uses.push_back(use(b, Access::read));
     const BufferId out = new_buffer(place);
     task.uses.push_back(use(out, Access::write));
@@ -155,10 +156,12 @@ TEST_CASE("simulator: a copy between two devices passes both links") {
   const BufferId a = hand.compute(1, 1), h = hand.compute(0, 0);
   hand.copy(a, 2, 8);  // 2 is the slower rate
   CHECK(hand.run(links).time_s == Approx(1 + 4));
-  CHECK(copy_latency({1, 2}, links) == 0.25 + 3);
-  CHECK(copy_latency({0, 1}, links) == 0.5);
-  CHECK(copy_latency({2, 0}, links) == 4);
-  CHECK(copy_latency({0, 7}, links) == 0);
+  Schedule any;
+  any.places = places_of_rank(8);
+  CHECK(copy_latency(any, {1, 2}, links) == 0.25 + 3);
+  CHECK(copy_latency(any, {0, 1}, links) == 0.5);
+  CHECK(copy_latency(any, {2, 0}, links) == 4);
+  CHECK(copy_latency(any, {0, 7}, links) == 0);
   // It shares the link into the second device with a copy from the host. The stream of copies into
   // that device would carry one after the other, so the second copy is on another stream.
   hand.demands[0].seconds = 0;

@@ -31,7 +31,10 @@ struct Drawn {
       schedule.buffers.emplace_back().place = place;
     }
   }
-  StepUse use(int32_t hosts = 1) const { return use_of(schedule, trace, kPlaces, hosts); }
+  StepUse use(int32_t nodes = 1) {
+    schedule.places = places_of_rank(kPlaces.size(), nodes);
+    return use_of(schedule, trace, kPlaces);
+  }
 };
 
 TEST_CASE("step use: every resource of the run is named, used or not") {

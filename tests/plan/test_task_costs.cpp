@@ -142,6 +142,9 @@ TEST_CASE("task costs: experts are the sum of their calls") {
   const CostEntry e = entry(TaskKind::experts, Phase::forward, {1, 11}, {1, 2});
   CHECK(experts_seconds(e, std::vector<int32_t>{0, 0, 1, 12, 12}) == Approx(1 + 2));
   CHECK(experts_seconds(e, std::vector<int32_t>{0, 0}) == 0);
+  // Three micro-batches: 1 + 4 + 6 rows of the first expert are one call, and so are 0 + 1 + 0.
+  const std::vector<int32_t> several{0, 1, 1, -1, 7, 11, 12, -1, 2, 8, 8};
+  CHECK(experts_seconds(e, std::span(several).first(3), 3, 4) == Approx(2 + 1));
 
   const TinyModel& model = shared_tiny_model();
   const Task task = task_of(TaskKind::experts);
@@ -242,8 +245,9 @@ TEST_CASE("task costs: the bound is the slowest place, whatever experts rows go 
     if (task.kind != TaskKind::experts || task.phase == Phase::recompute) continue;
     const CostEntry& e = task.phase == Phase::forward ? flat : steep;
     std::vector<int32_t> few{0}, even{0};
-    for (int32_t i = 0; i < all; ++i) few.push_back(std::min(32 * k, 32 * (i + 1)));
-    for (int32_t i = 0; i < all; ++i) even.push_back(32 * k * (i + 1) / all);
+    const int32_t tokens = 32 * task.rows.count();
+    for (int32_t i = 0; i < all; ++i) few.push_back(std::min(tokens * k, tokens * (i + 1)));
+    for (int32_t i = 0; i < all; ++i) even.push_back(tokens * k * (i + 1) / all);
     least += std::min(experts_seconds(e, few), experts_seconds(e, even));
   }
   CHECK(experts.total_s() > 0);

@@ -55,8 +55,8 @@ struct TinyBatch {
 struct TinyPlaces {
   std::vector<std::shared_ptr<Device>> devices;  // further nodes of the host first
   std::function<void(ParameterTable&)> place_blocks;
-  int32_t hosts = 1;       // as in PlanInput
-  int32_t host_lanes = 1;  // as in PlanInput
+  int32_t hosts = 1;       // the host and its further nodes
+  int32_t host_lanes = 1;  // as of places_of_rank
   std::shared_ptr<Device> host = make_host_device(uint64_t{1} << 40);
 };
 
@@ -121,9 +121,8 @@ class TinyModel {
   }
 
   PlanInput input(int64_t tokens, int64_t longest, int64_t micro_batches = 1) const {
-    return {spec,       settings, table,         std::vector<const OpSet*>(devices_.size(), &ops),
-            tokens,     longest,  micro_batches, hosts_,
-            host_lanes_};
+    return {spec,   settings, table,         std::vector<const OpSet*>(devices_.size(), &ops),
+            tokens, longest,  micro_batches, places_of_rank(devices_.size(), hosts_, host_lanes_)};
   }
 
   /// Makes an executor with its own memory.

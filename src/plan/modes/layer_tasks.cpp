@@ -1,5 +1,6 @@
 #include "modes/layer_tasks.h"
 
+#include <algorithm>
 #include <set>
 
 namespace hearth {
@@ -63,29 +64,65 @@ void LayerTasks::add_head(int32_t micro_batch) {
   add(TaskKind::head, Phase::forward, static_cast<int32_t>(input_.spec.layers), micro_batch);
 }
 
-void LayerTasks::add_experts(Phase phase, int32_t layer, int32_t micro_batch) {
-  builder_.add_experts(phase, layer, micro_batch, dense_place(layer),
-                       parts_[static_cast<size_t>(layer)]);
+void LayerTasks::add_experts(Phase phase, int32_t layer, RowRange rows) {
+  builder_.add_experts(phase, layer, rows, dense_place(layer), parts_[static_cast<size_t>(layer)]);
 }
 
-void LayerTasks::add_layer(Phase phase, int32_t layer, int32_t micro_batch) {
-  add(TaskKind::attention, phase, layer, micro_batch);
-  if (has_mlp(input_.spec, layer)) add(TaskKind::mlp, phase, layer, micro_batch);
-  if (input_.spec.has_experts(layer)) {
-    add(TaskKind::dispatch, phase, layer, micro_batch);
-    add_experts(phase, layer, micro_batch);
-  }
-  if (phase == Phase::forward) add(TaskKind::combine, phase, layer, micro_batch);
+/// Whether one task of the layer's experts computes several micro-batches.
+bool LayerTasks::together(int32_t layer, RowRange rows) const {
+  return rows.count() > 1 &&
+         std::ranges::any_of(parts_[static_cast<size_t>(layer)], [&](const ExpertPart& part) {
+           return !input_.places[static_cast<size_t>(part.place)].device;
+         });
 }
 
-void LayerTasks::add_layer_backward(int32_t layer, int32_t micro_batch) {
-  if (has_mlp(input_.spec, layer)) add(TaskKind::mlp, Phase::backward, layer, micro_batch);
-  if (input_.spec.has_experts(layer)) {
-    add(TaskKind::combine, Phase::backward, layer, micro_batch);
-    add_experts(Phase::backward, layer, micro_batch);
-    add(TaskKind::dispatch, Phase::backward, layer, micro_batch);
+void LayerTasks::add_layer(int32_t layer, RowRange rows) {
+  if (rows.count() > 1 && !together(layer, rows)) {
+    for (int32_t m = rows.begin; m < rows.end; ++m) add_layer(layer, rows_of(m));
+    return;
   }
-  add(TaskKind::attention, Phase::backward, layer, micro_batch);
+  const bool mlp = has_mlp(input_.spec, layer), experts = input_.spec.has_experts(layer);
+  for (int32_t m = rows.begin; m < rows.end; ++m) {
+    add(TaskKind::attention, Phase::forward, layer, m);
+    if (mlp && rows.count() == 1) add(TaskKind::mlp, Phase::forward, layer, m);
+    if (experts) add(TaskKind::dispatch, Phase::forward, layer, m);
+  }
+  if (experts) add_experts(Phase::forward, layer, rows);
+  for (int32_t m = rows.begin; m < rows.end; ++m) {
+    // Behind the experts, so that of its outputs one lives at a time.
+    if (mlp && rows.count() > 1) add(TaskKind::mlp, Phase::forward, layer, m);
+    add(TaskKind::combine, Phase::forward, layer, m);
+  }
+}
+
+void LayerTasks::add_layer_backward(int32_t layer, RowRange rows, bool recompute) {
+  if (rows.count() > 1 && !together(layer, rows)) {
+    for (int32_t m = rows.begin; m < rows.end; ++m)
+      add_layer_backward(layer, rows_of(m), recompute);
+    return;
+  }
+  const bool mlp = has_mlp(input_.spec, layer), experts = input_.spec.has_experts(layer);
+  const auto add_mlp = [&](int32_t m) {
+    if (mlp && recompute) add(TaskKind::mlp, Phase::recompute, layer, m);
+    if (mlp) add(TaskKind::mlp, Phase::backward, layer, m);
+  };
+  for (int32_t m = rows.begin; recompute && m < rows.end; ++m) {
+    add(TaskKind::attention, Phase::recompute, layer, m);
+    if (experts) add(TaskKind::dispatch, Phase::recompute, layer, m);
+  }
+  if (recompute && experts) add_experts(Phase::recompute, layer, rows);
+  if (rows.count() == 1) add_mlp(rows.begin);
+  if (experts) {
+    for (int32_t m = rows.begin; m < rows.end; ++m) {
+      add(TaskKind::combine, Phase::backward, layer, m);
+    }
+    add_experts(Phase::backward, layer, rows);
+  }
+  for (int32_t m = rows.begin; m < rows.end; ++m) {
+    if (rows.count() > 1) add_mlp(m);
+    if (experts) add(TaskKind::dispatch, Phase::backward, layer, m);
+    add(TaskKind::attention, Phase::backward, layer, m);
+  }
 }
 
 void LayerTasks::add_updates() {
@@ -113,7 +150,7 @@ Schedule forward_schedule(const PlanInput& input, Pass pass, int64_t cache_rows)
   LayerTasks tasks(input, pass, cache_rows);
   tasks.add_embed(Phase::forward, 0);
   for (int32_t layer = 0; layer < input.spec.layers; ++layer) {
-    tasks.add_layer(Phase::forward, layer, 0);
+    tasks.add_layer(layer, rows_of(0));
   }
   tasks.add_head(0);
   return tasks.finish();

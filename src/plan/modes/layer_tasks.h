@@ -17,10 +17,12 @@ class LayerTasks {
 
   void add_embed(Phase phase, int32_t micro_batch);
   void add_head(int32_t micro_batch);
-  /// The forward tasks of a layer for one micro-batch. A recompute runs those whose values backward
-  /// reads; the layer's output is not among them.
-  void add_layer(Phase phase, int32_t layer, int32_t micro_batch);
-  void add_layer_backward(int32_t layer, int32_t micro_batch);
+  /// The forward tasks of a layer for some micro-batches, one after the other. But experts that are
+  /// not at devices compute all of them in one task, so that their weights are read once.
+  void add_layer(int32_t layer, RowRange rows);
+  /// The same of backward. With `recompute`, first the forward tasks whose values backward reads; the
+  /// layer's output is not among them.
+  void add_layer_backward(int32_t layer, RowRange rows, bool recompute);
   /// A norm task for every place with trained tensors, the clip task, and for each layer an update
   /// task for every place with blocks of that layer.
   void add_updates();
@@ -31,7 +33,8 @@ class LayerTasks {
 
  private:
   void add(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch);
-  void add_experts(Phase phase, int32_t layer, int32_t micro_batch);
+  void add_experts(Phase phase, int32_t layer, RowRange rows);
+  bool together(int32_t layer, RowRange rows) const;
 
   const PlanInput& input_;
   ScheduleBuilder builder_;

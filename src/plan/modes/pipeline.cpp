@@ -149,15 +149,14 @@ class StageTasks {
       } else if (layer == layers_) {
         tasks_.add_head(m);
       } else {
-        tasks_.add_layer(Phase::forward, layer, m);
+        tasks_.add_layer(layer, rows_of(m));
       }
     }
   }
   void add_backward(const Stage& stage, int32_t m) {
     for (int32_t layer = std::min(stage.last, layers_ - 1); layer >= std::max(stage.first, 0);
          --layer) {
-      if (recompute_) tasks_.add_layer(Phase::recompute, layer, m);
-      tasks_.add_layer_backward(layer, m);
+      tasks_.add_layer_backward(layer, rows_of(m), recompute_);
     }
     if (stage.first < 0 && !embeds_last_) tasks_.add_embed(Phase::backward, m);
   }

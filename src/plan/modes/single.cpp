@@ -20,15 +20,10 @@ class SinglePlanner final : public Planner {
     for (int32_t begin = 0; begin < count; begin += static_cast<int32_t>(group)) {
       const int32_t end = std::min(count, begin + static_cast<int32_t>(group));
       for (int32_t m = begin; m < end; ++m) tasks.add_embed(Phase::forward, m);
-      for (int32_t layer = 0; layer < layers; ++layer) {
-        for (int32_t m = begin; m < end; ++m) tasks.add_layer(Phase::forward, layer, m);
-      }
+      for (int32_t layer = 0; layer < layers; ++layer) tasks.add_layer(layer, {begin, end});
       for (int32_t m = begin; m < end; ++m) tasks.add_head(m);
       for (int32_t layer = layers - 1; layer >= 0; --layer) {
-        for (int32_t m = begin; m < end; ++m) {
-          if (recompute) tasks.add_layer(Phase::recompute, layer, m);
-          tasks.add_layer_backward(layer, m);
-        }
+        tasks.add_layer_backward(layer, {begin, end}, recompute);
       }
       if (embeds_last) continue;
       for (int32_t m = begin; m < end; ++m) tasks.add_embed(Phase::backward, m);

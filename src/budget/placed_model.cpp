@@ -31,7 +31,8 @@ PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates ra
       too_small = error;
     }
   }
-  placed.process = measure_process(request.data_bytes);
+  placed.process = placed.opened->described ? usual_process(placed.table, request.data_bytes)
+                                            : measure_process(request.data_bytes);
   PlacementPlan found = plan_placement(subject_of(placed), request);
   placed.placement = std::move(found.placement);
   placed.table = std::move(found.table);

@@ -3,6 +3,7 @@
 #include "cpu_kernels/cpu_info.h"
 
 #include "cpu_kernels/cpu_op_set.h"
+#include "cpu_kernels/product.h"
 #include "ops/registry.h"
 
 namespace hearth {
@@ -37,7 +38,10 @@ bool CpuOps::supports(DType activations, Compute compute) const {
 }
 
 bool CpuOps::has_in_hardware(Compute compute) const {
-  return compute == Compute::f32 || (compute == Compute::bf16 && has_fast_bf16());
+  return compute == Compute::f32 ||
+         (compute == Compute::bf16 && assumed_bf16_products().value_or(has_fast_bf16()));
 }
+
+void CpuOps::assume_bf16(std::optional<bool> there) const { assume_bf16_products(there); }
 
 }  // namespace hearth

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <vector>
 
 #include "cpu_kernels/micro_kernel.h"
@@ -200,6 +201,7 @@ class OnednnProducts final : public ProductImplementation {
   size_t scratch_bytes() const override { return onednn_multiply_scratch(); }
   /// The library chooses its blocking by the number of rows.
   bool keeps_rows_apart() const override { return false; }
+  bool needs_bf16_products() const override { return true; }
 };
 
 /// f32 with B as it stands in memory: packing it does not pay if few strips of A use it.
@@ -323,11 +325,34 @@ bool multiply_keeps_rows_apart(bool bf16) {
   });
 }
 
+namespace {
+
+enum class Bf16Products : uint8_t { as_here, there, missing };
+std::atomic<Bf16Products> assumed_products{Bf16Products::as_here};
+
+}  // namespace
+
+void assume_bf16_products(std::optional<bool> there) {
+  assumed_products = !there   ? Bf16Products::as_here
+                     : *there ? Bf16Products::there
+                              : Bf16Products::missing;
+}
+
+std::optional<bool> assumed_bf16_products() {
+  const Bf16Products assumed = assumed_products;
+  if (assumed == Bf16Products::as_here) return std::nullopt;
+  return assumed == Bf16Products::there;
+}
+
 size_t multiply_scratch() {
+  const std::optional<bool> assumed = assumed_bf16_products();
+  const auto usable = [&](const ProductImplementation& one) {
+    return assumed && one.needs_bf16_products() ? *assumed : one.missing().empty();
+  };
   size_t bytes = 0;
   for (const bool bf16 : {false, true}) {
     for (const ProductImplementation* one : product_implementations(bf16)) {
-      if (one->missing().empty()) bytes = std::max(bytes, one->scratch_bytes());
+      if (usable(*one)) bytes = std::max(bytes, one->scratch_bytes());
     }
   }
   return bytes;

@@ -1,6 +1,7 @@
 // Matrix products on the calling worker, for linear maps, experts, the loss and attention.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -56,6 +57,8 @@ class ProductImplementation {
   virtual size_t scratch_bytes() const = 0;
   /// Whether the bits of a row of C are the same whatever other rows the product has.
   virtual bool keeps_rows_apart() const { return true; }
+  /// Whether it is missing exactly where bf16 products are not in hardware.
+  virtual bool needs_bf16_products() const { return false; }
 };
 
 /// All implementations for bf16 or f32 operands; the preferred implementation comes first.
@@ -73,6 +76,10 @@ bool multiply_keeps_rows_apart(bool bf16);
 
 /// An upper bound of the worker scratch that `multiply` takes.
 size_t multiply_scratch();
+
+/// What plans of another machine assume: OpSet::assume_bf16. `multiply` is not changed by it.
+void assume_bf16_products(std::optional<bool> there);
+std::optional<bool> assumed_bf16_products();
 
 /// `multiply` in f32 with an unpacked f32 B ([k, n], `ldb` floats per row). `left` has kLeftFloats.
 constexpr int64_t kLeftFloats = 4 * 16 * (kDepthBlock + 1);  // four strips of A

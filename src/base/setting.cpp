@@ -27,6 +27,7 @@ std::string in_words(Setting setting) {
     case Setting::lora_r: return "the adapter rank";
     case Setting::lora_targets: return "the adapter targets";
     case Setting::lr: return "the learning rate";
+    case Setting::machine: return "the described machine";
     case Setting::max_new_tokens: return "the number of new tokens";
     case Setting::method: return "the training method";
     case Setting::micro_batch: return "the micro-batch size";

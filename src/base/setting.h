@@ -31,6 +31,7 @@ enum class Setting : uint8_t {
   lora_r,
   lora_targets,
   lr,
+  machine,
   max_new_tokens,
   method,
   micro_batch,

@@ -42,7 +42,8 @@ PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates ra
       too_small = error;
     }
   }
-  placed.process = measure_process(request.data_bytes);
+  placed.process = placed.opened->described ? usual_process(placed.table, request.data_bytes)
+                                            : measure_process(request.data_bytes);
   placed.opening_bytes = placed.opened->opening_bytes;
   if (all_have_tables(devices)) {  // equal commands print equal numbers
     placed.process.program = in_pieces(placed.process.program);

@@ -22,14 +22,8 @@ JsonArray nodes_json(const PlaceSeat& seat) {
 
 /// CPUs of the compute streams that work at a place or, on the host, for a device.
 JsonArray cpus_json(const PlacedModel& model, Place at) {
-  std::vector<int> cpus;
-  for (const StreamTeam& team : model.opened->place(at).teams) {
-    cpus.insert(cpus.end(), team.cores.begin(), team.cores.end());
-  }
-  std::sort(cpus.begin(), cpus.end());
-  cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
   JsonArray list;
-  for (const int cpu : cpus) list.push_back(int64_t{cpu});
+  for (const int cpu : model.opened->place(at).cpus) list.push_back(int64_t{cpu});
   return list;
 }
 

@@ -57,6 +57,11 @@ ProcessMemory measure_process(uint64_t data_bytes) {
   return {resident - std::min(resident, data_bytes), data_bytes, peak_resident_bytes()};
 }
 
+ProcessMemory usual_process(const ParameterTable& table, uint64_t data_bytes) {
+  constexpr uint64_t kProgram = uint64_t{24} << 20, kTensor = 2048;
+  return {kProgram + kTensor * table.tensors().size(), data_bytes, 0, false};
+}
+
 namespace {
 
 /// Of the lines; a plan's peak.
@@ -99,7 +104,8 @@ class PlanMaker {
 
   void add_process() {
     add(MemoryUse::program, "program and libraries", subject_.process.program,
-        "measured: resident when planned, less the data");
+        subject_.process.measured ? "measured: resident when planned, less the data"
+                                  : "policy, not measured: what the program usually takes");
     if (request_.data_bytes > 0) {
       add(MemoryUse::data, "data", request_.data_bytes,
           "measured: index of the rows, order of an epoch, rows held in memory");
@@ -222,7 +228,9 @@ class PlanMaker {
          "threads, logs and the check of the result",
          std::clamp(left, allowance / 2, allowance),
          std::string("policy: 12 MiB and 1 MiB per worker") +
-             (request_.training ? "; measured: what opening the model took" : "")});
+             (!request_.training          ? ""
+              : subject_.process.measured ? "; measured: what opening the model took"
+                                          : "; not measured: what opening the model takes")});
   }
 
   const PlanSubject& subject_;

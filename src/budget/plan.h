@@ -33,9 +33,12 @@ struct PlanRequest {
 struct ProcessMemory {
   uint64_t program = 0;  // resident bytes minus the data
   uint64_t data = 0;
-  uint64_t peak = 0;  // so far
+  uint64_t peak = 0;     // so far
+  bool measured = true;  // else what is usual
 };
 ProcessMemory measure_process(uint64_t data_bytes);
+/// For plans of another machine: what the program usually takes, with the table of its model.
+ProcessMemory usual_process(const ParameterTable& table, uint64_t data_bytes);
 
 /// The model and machine of a plan. Refers to objects of the caller.
 struct PlanSubject {

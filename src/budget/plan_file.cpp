@@ -125,6 +125,8 @@ std::vector<std::pair<std::string, Json>> fixed_lines(const Json& plan) {
 
 }  // namespace
 
+Json read_plan_file(const std::string& path) { return PlanFile(path).json(); }
+
 TrainConfig as_planned(const TrainConfig& options) {
   if (options.plan_file.empty()) return options;
   const PlanFile file(options.plan_file);

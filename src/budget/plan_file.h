@@ -12,6 +12,9 @@ namespace hearth {
 /// version.
 TrainConfig as_planned(const TrainConfig& options);
 
+/// The document of a plan file. Errors as as_planned.
+Json read_plan_file(const std::string& path);
+
 /// Usage error that names the first field where this run's plan (plan_json) differs from the file.
 /// Compares the method, the places, the schedule, and all memory that is not measured.
 void require_planned(const TrainConfig& config, const Json& plan);

@@ -76,10 +76,9 @@ JsonArray memory_json(const OpenedModel& opened, const std::vector<PlaceLines>& 
     of["peak_bytes"] = place.peak;
     of["budget_bytes"] = bytes_or_null(place.budget.bytes);
     const auto links = opened.devices.places[places.size()].device->link_rates();
-    if (links) of["links"] = links_json(*links);
-    if (const auto& costs = opened.devices.places[places.size()].costs) {
-      of["costs"] = costs->digest().hex();
-    }
+    if (links && place.budget.in_list) of["links"] = links_json(*links);
+    const ComputePlace& at = opened.devices.places[places.size()];
+    if (at.costs && at.paced) of["costs"] = at.costs->digest().hex();
     if (place.measured_peak) of["measured_peak_bytes"] = *place.measured_peak;
     JsonArray lines;
     for (const MemoryLine& line : place.lines) {
@@ -170,9 +169,7 @@ std::string time_text(const PlacedModel& model, const PlanTimes& times) {
     for (const std::string& line : data_lines(*times.data, times.steps)) text += line + "\n";
   }
   if (!times.known) {
-    return text + "time of a step: not predicted, " +
-           (times.source == "cost tables" ? "the cost tables have none of its tasks\n"
-                                          : "too little memory to measure\n");
+    return text + "time of a step: not predicted, " + times.unknown + "\n";
   }
   text += "time of a step (" + times.basis + ", " +
           format("%.0f tokens), predicted from ", times.tokens) + times.source + ": " +

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/log.h"
+#include "base/setting.h"
 #include "base/system.h"
 #include "runtime/cost_rates.h"
 #include "runtime/link_rates.h"
@@ -211,6 +212,25 @@ RunRates measure_places(const PlacedModel& model, const PlanRequest& request) {
   return rates;
 }
 
+/// The links of a described machine: without a rate, as fast as memory.
+std::vector<LinkRates> described_links(const PlacedModel& model) {
+  std::vector<LinkRates> links;
+  for (const ComputePlace& place : model.opened->devices.places) {
+    links.push_back(place.device->link_rates().value_or(LinkRates{}));
+  }
+  return links;
+}
+
+/// The names of places that compute and have no table.
+std::string places_without_table(const PlacedModel& model) {
+  std::string names;
+  for (const Place at : model.placement.places()) {
+    const ComputePlace& place = model.opened->place(at);
+    if (!place.costs) names += (names.empty() ? "" : ", ") + place.budget.name;
+  }
+  return names;
+}
+
 std::string source_of_times(const PlacedModel& model) {
   bool measured = false, tables = false;
   for (const Place at : model.placement.places()) {
@@ -237,20 +257,32 @@ std::vector<std::string> paced_lines(const PlacedModel& model) {
   for (size_t at = 0; at < costs.size(); ++at) {
     if (!costs[at].table) continue;
     const auto place = static_cast<Place>(at);
+    const bool paced = model.opened->place(place).paced;
     const std::string untimed =
         untimed_tasks(costs[at], place, model.plan.train->schedule, model.opened->spec);
-    lines.push_back(model.opened->place(place).budget.name + ": paced by its cost table" +
-                    (untimed.empty() ? ""
-                                     : "; it has no times for " + untimed +
-                                           ": they take their real time, and the plan counts "
-                                           "them as 0"));
+    std::string line = model.opened->place(place).budget.name +
+                       (paced ? ": paced by its cost table" : ": times of its cost table");
+    if (!untimed.empty()) {
+      line += "; it has no times for " + untimed + ": " +
+              (paced ? "they take their real time, and the plan counts them as 0"
+                     : "the plan counts them as 0");
+    }
+    lines.push_back(std::move(line));
   }
   return lines;
 }
 
+bool knows_described_times(const PlacedModel& model) {
+  if (!model.opened->described || assumed > 0 || user_assumes_rates()) return true;
+  return places_without_table(model).empty();
+}
+
 RunRates measure_run(const PlacedModel& model, const PlanRequest& request) {
-  RunRates rates =
-      assumed > 0 || user_assumes_rates() ? round_rates() : measure_places(model, request);
+  const bool described = model.opened->described != nullptr;
+  RunRates rates = assumed > 0 || user_assumes_rates() ? round_rates()
+                   : described                         ? RunRates{}
+                                                       : measure_places(model, request);
+  if (described) rates.costs.links = described_links(model);
   rates.costs.tables = cost_tables(model);
   return rates;
 }
@@ -316,10 +348,21 @@ PlanTimes predict(const PlacedModel& model, const StepWork& work, std::optional<
   times.data = work.data;
   times.source = source_of_times(model);
   times.known = false;
-  if (!rates) return times;
+  if (!knows_described_times(model)) {
+    times.unknown = spelled(Setting::machine) + " has no cost table of " +
+                    places_without_table(model) + "; add what 'hearth profile' prints there";
+    return times;
+  }
+  if (!rates) {
+    times.unknown = "too little memory to measure";
+    return times;
+  }
   times.work = step_cost(schedule, work.batches, model.opened->spec, model.table, rates->costs);
   times.known = times.work.total_s() > 0;
-  if (!times.known) return times;
+  if (!times.known) {
+    times.unknown = "the cost tables have none of its tasks";
+    return times;
+  }
   times.bound = bound_of(model, work.batches);
   times.step =
       Simulator(schedule, rates->costs.links)

@@ -22,8 +22,12 @@ namespace hearth {
 /// them. Uses a quarter of the process's remaining budget, at most 192 MiB, and of a GPU's budget a
 /// quarter, at most 8 GiB. A device in the host's memory gives none of its budget. Usage error if a
 /// device is too small. With HEARTH_RATES=assumed in the environment it returns round numbers and
-/// measures nothing.
+/// measures nothing. Measures nothing for a described machine either.
 RunRates measure_run(const PlacedModel& model, const PlanRequest& request);
+
+/// False if the plan is for another machine whose description lacks the cost table of a place that
+/// computes.
+bool knows_described_times(const PlacedModel& model);
 
 /// RAII, for tests: while one exists, `measure_run` returns round numbers and measures nothing. A
 /// measurement takes half a second, and tests start hundreds of runs. Results of runs do not
@@ -68,10 +72,11 @@ StepBound bound_of(const PlacedModel& model, std::span<const BatchWork> batches)
 /// `work`, `step`, `use` and `bound` are empty if nothing is known of the places that compute.
 struct PlanTimes {
   bool known = true;
-  std::string source;  // of the times: "a quick measurement", "cost tables", "assumed rates"
-  StepCost work;       // the tasks of a step, added up
-  SimulatedStep step;  // how they run beside each other
-  StepUse use;         // of resources, in that step
+  std::string unknown;  // why they are not known
+  std::string source;   // of the times: "a quick measurement", "cost tables", "assumed rates"
+  StepCost work;        // the tasks of a step, added up
+  SimulatedStep step;   // how they run beside each other
+  StepUse use;          // of resources, in that step
   StepBound bound;
   double tokens = 0;  // per step
   std::string basis;  // source of the step's work

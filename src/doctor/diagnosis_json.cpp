@@ -1,8 +1,9 @@
 #include "doctor/diagnosis_json.h"
 
-#include "doctor/cores_that.h"
-
 #include <algorithm>
+
+#include "doctor/cores_that.h"
+#include "topology/topology_json.h"
 
 namespace hearth {
 namespace {
@@ -16,9 +17,8 @@ Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr)
 
 // Whole numbers as such.
 Json rate(double bytes_per_s) {
-  if (bytes_per_s <= 0) return nullptr;
   const auto whole = static_cast<int64_t>(bytes_per_s + 0.5);
-  return whole;
+  return whole > 0 ? Json(whole) : Json(nullptr);
 }
 
 template <class Value>
@@ -61,14 +61,19 @@ Json topology_json(const Topology& t) {
     roots.emplace_back(
         JsonObject{{"name", r.name}, {"package", or_null(r.package)}, {"nodes", list(r.nodes)}});
   }
-  return JsonObject{{"source", t.source},
-                    {"packages", std::move(packages)},
-                    {"nodes", std::move(nodes)},
-                    {"cores", static_cast<int64_t>(t.cores.size())},
-                    {"cpus", t.cpus()},
-                    {"root_complexes", std::move(roots)},
-                    {"devices", devices(t.accelerators)},
-                    {"nics", devices(t.nics)}};
+  JsonArray distances;  // in the order of the nodes
+  for (const std::vector<double>& row : t.distances) distances.push_back(list(row));
+  Json json = JsonObject{{"source", t.source},
+                         {"packages", std::move(packages)},
+                         {"nodes", std::move(nodes)},
+                         {"cores", static_cast<int64_t>(t.cores.size())},
+                         {"cpus", t.cpus()},
+                         {"core_list", core_list_json(t)},
+                         {"root_complexes", std::move(roots)},
+                         {"devices", devices(t.accelerators)},
+                         {"nics", devices(t.nics)}};
+  if (!distances.empty()) json["distances"] = std::move(distances);
+  return json;
 }
 
 Json limits_json(const MachineLimits& limits) {

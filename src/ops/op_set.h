@@ -1,6 +1,7 @@
 // An op set: the ops of one back end, and facts about the back end.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,10 @@ class OpSet : public OpTable {
   /// Whether the hardware supports products of this type (`--compute-dtype auto`). Emulation does
   /// not count.
   virtual bool has_in_hardware(Compute compute) const { return compute == Compute::f32; }
+  /// Answers `has_in_hardware` and declares scratch as on a machine with or without bf16 products
+  /// in hardware, for plans of another machine; nullopt: as on this one. Of the whole process; no
+  /// op may run meanwhile.
+  virtual void assume_bf16(std::optional<bool> there) const { static_cast<void>(there); }
 };
 
 }  // namespace hearth

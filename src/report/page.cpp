@@ -6,6 +6,7 @@
 #include "report/html.h"
 #include "report/page_script.h"
 #include "report/page_style.h"
+#include "report/timeline_section.h"
 #include "report/verdict_section.h"
 
 namespace hearth {
@@ -123,9 +124,9 @@ std::string report_page(const RunHistory& run, const OptionDefaults& defaults) {
   const auto& load = run.metrics.expert_load;
   const std::string body = header_section(run) + "<div class=\"grid\">\n" + verdict_section(run) +
                            curves + heat_map_html("expert-load", "Expert load", load) +
-                           memory_section(run) + samples_section(run) + events_section(run) +
-                           facts_section(run) + "<div class=\"stack\">" + resources_section(run) +
-                           evaluations_section(run) + "</div>" +
+                           timeline_section(run) + memory_section(run) + samples_section(run) +
+                           events_section(run) + facts_section(run) + "<div class=\"stack\">" +
+                           resources_section(run) + evaluations_section(run) + "</div>" +
                            configuration_section(run, defaults) + "</div>\n";
   return document(run.name + " \u2013 hearth report", body, charts,
                   "{\"expert-load\":" + heat_map_data(load) + "}");

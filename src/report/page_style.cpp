@@ -74,6 +74,11 @@ path.mark.alarm{stroke:var(--bad);stroke-width:3}
 .h0{fill:var(--h0)}.h1{fill:var(--h1)}.h2{fill:var(--h2)}.h3{fill:var(--h3)}
 .h4{fill:var(--h4)}.h5{fill:var(--h5)}.h6{fill:var(--h6)}.h7{fill:var(--h7)}
 .chart{display:flex;flex-direction:column;position:relative}.chart details{margin-top:auto}
+.lanes{width:100%;height:auto;display:block;margin:.2rem 0 .6rem}
+.lanes text{fill:var(--soft);font-size:11px}.lanes .lane{fill:var(--quiet-bg)}
+.lanes path{vector-effect:none}.lanes .mark{stroke:var(--soft);stroke-width:1;stroke-dasharray:3 3}
+.t0{fill:var(--c0)}.t1{fill:var(--c1)}.t2{fill:var(--c2)}.t3{fill:var(--c3)}.t4{fill:var(--soft)}
+.legend .t0,.legend .t1,.legend .t2,.legend .t3,.legend .t4{stroke:none}
 .scale{position:absolute;top:1rem;right:1rem;opacity:0;pointer-events:none}
 .scales{float:right;margin:0 0 .2rem .6rem}
 .scales label{display:inline-block;font-size:.8125rem;padding:.05rem .6rem;margin-left:.25rem;

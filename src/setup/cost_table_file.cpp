@@ -166,10 +166,7 @@ auto read_all(const Fields& table, std::string_view key, const Read& read) {
 
 }  // namespace
 
-namespace {
-
-CostTableFile parse_file(std::string_view text, const std::string& source) {
-  const Json json = parse_json(text, source);
+CostTableFile cost_table_of(const Json& json, const std::string& source) {
   // Another format may have other keys, so it is named before they are.
   const Json* format = json.find("format");
   if (format != nullptr && format->is_string() && format->as_string() != kCostFormat) {
@@ -190,6 +187,8 @@ CostTableFile parse_file(std::string_view text, const std::string& source) {
                     source),
           {table.text("device"), table.at("machine"), table.at("made")}};
 }
+
+namespace {
 
 template <class T>
 Json list_json(const std::vector<T>& values) {
@@ -214,11 +213,11 @@ Json entry_json(const CostEntry& e) {
 }  // namespace
 
 CostTable parse_cost_table(std::string_view text, const std::string& source) {
-  return parse_file(text, source).table;
+  return cost_table_of(parse_json(text, source), source).table;
 }
 
 CostTableFile read_cost_table_file(const std::string& path) {
-  return parse_file(read_text_file(path, kMaxCostTableBytes), path);
+  return cost_table_of(parse_json(read_text_file(path, kMaxCostTableBytes), path), path);
 }
 
 CostTable read_cost_table(const std::string& path) { return read_cost_table_file(path).table; }

@@ -2,31 +2,55 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "ops/registry.h"
 #include "topology/hwloc_xml.h"
 
 namespace hearth {
 
-void start_machine(const RunConfig& config, OpenedModel& model) {
+namespace {
+
+/// Sets the topology: this machine's or the file's. Returns whether it is this machine.
+bool find_topology(const RunConfig& config, OpenedModel& model) {
   const bool gpus = config.devices.find("cuda") != std::string::npos;
   model.topology = detect_topology(gpus ? Devices::look : Devices::skip);
-  bool here = true;  // whether the topology is this machine's
-  if (!config.topology.empty()) {
-    Topology given = read_topology(config.topology);
-    here = is_same_machine(model.topology, given);
-    given.has_real_nodes = here && model.topology.has_real_nodes;
-    if (here) given.cores = model.topology.cores;  // that this process may use
-    model.topology = std::move(given);
-    if (!here) {
-      log_info("--topology " + quoted(config.topology) +
-               ": not this machine; no worker and no memory is bound");
-    }
+  if (config.topology.empty()) return true;
+  Topology given = read_topology(config.topology);
+  const bool here = is_same_machine(model.topology, given);
+  given.has_real_nodes = here && model.topology.has_real_nodes;
+  if (here) given.cores = model.topology.cores;  // that this process may use
+  model.topology = std::move(given);
+  if (!here) {
+    log_info("--topology " + quoted(config.topology) +
+             ": not this machine; no worker and no memory is bound");
   }
-  const auto cores = static_cast<int>(model.topology.cores.size());
-  const std::vector<int> cpus = here ? model.topology.worker_cpus() : std::vector<int>{};
-  const int workers = config.threads > 0 || here ? config.threads : cores;
-  const uint64_t budget = config.cpu_memory > 0 ? config.cpu_memory : model.topology.total_memory;
-  model.devices = open_devices({config.devices, config.gpu_memory, budget, cpus, workers,
-                                config.parallel, !config.topology.empty(), &model.topology});
+  return here;
+}
+
+}  // namespace
+
+void start_machine(const RunConfig& config, OpenedModel& model) {
+  if (!config.machine.empty()) {
+    model.described =
+        std::make_shared<const DescribedMachine>(read_described_machine(config.machine));
+    model.topology = model.described->topology;
+  }
+  const DescribedMachine* described = model.described.get();
+  find_op_set("cpu").assume_bf16(described ? std::optional(described->bf16) : std::nullopt);
+  const bool here = described == nullptr && find_topology(config, model);
+  DeviceRequest request;
+  request.devices = config.devices;
+  request.gpu_memory = config.gpu_memory;
+  request.host_budget = config.cpu_memory > 0 ? config.cpu_memory : model.topology.total_memory;
+  request.cores = model.topology.worker_cpus();
+  request.workers = config.threads;
+  request.parallel = config.parallel;
+  request.seats = described                 ? Seats::described
+                  : config.topology.empty() ? Seats::keys
+                                            : Seats::address;
+  request.topology = &model.topology;
+  request.bind = here;
+  request.described = described;
+  model.devices = open_devices(request);
   model.cores = model.devices.cores;  // fewer if a virtual device has its own
   model.workers = model.devices.workers;
 }

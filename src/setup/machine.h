@@ -7,8 +7,9 @@
 
 namespace hearth {
 
-/// Detects the topology, counts the workers and starts the devices, as the options say. Errors as
-/// open_devices.
+/// Detects the topology, counts the workers and starts the devices, as the options say. If they name
+/// the files of another machine, takes it from there and starts nothing. Errors as open_devices and
+/// read_described_machine.
 void start_machine(const RunConfig& config, OpenedModel& model);
 
 /// A model that is nothing but its shapes, on a started machine: for measurements.

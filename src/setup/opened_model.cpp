@@ -48,6 +48,8 @@ std::shared_ptr<const OpenedModel> open_model(const RunConfig& config, Weights w
   }
   model->opening_bytes = peak_resident_bytes() - std::min(peak_resident_bytes(), before);
   start_machine(config, *model);
+  if (model->described)  // Nothing of this process.
+    if (model->described) model->opening_bytes = 1024 * model->base.tensors().size() + (1 << 20);
   if (config.compute == ComputeChoice::bf16 &&
       !has_bf16(model->devices.places, model->devices.of_model)) {
     log_warning(

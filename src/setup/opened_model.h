@@ -23,6 +23,7 @@ struct OpenedModel {
   std::string types_basis;     // explanation of the stored types, for messages
   uint64_t opening_bytes = 0;  // the most memory that opening the model took
   Topology topology;
+  std::shared_ptr<const DescribedMachine> described;  // what a plan is for; null: this machine
   int workers = 1;
   std::vector<int> cores;  // cores to bind workers to; empty if --threads is set
   RunDevices devices;

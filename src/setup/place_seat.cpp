@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/error_format.h"
+#include "base/numbers.h"
 #include "plan/stage_mapping.h"
 
 namespace hearth {
@@ -19,10 +20,36 @@ PlaceSeat seat_below(const std::string& root, const Topology& topology) {
   return seat;
 }
 
+/// CUDA's number of an accelerator, by the name "cuda0".
+std::optional<int64_t> cuda_number(const PciDevice& device) {
+  for (const std::string& name : device.names) {
+    if (!name.starts_with("cuda")) continue;
+    if (const auto number = parse_count(name.substr(4))) return number;
+  }
+  return std::nullopt;
+}
+
+PlaceSeat seat_of(const PciDevice& device) {
+  PlaceSeat seat{device.root, device.package, device.nodes};
+  if (const auto number = cuda_number(device)) seat.accelerator = "cuda:" + std::to_string(*number);
+  seat.link_bytes_per_s = device.link_bytes_per_s;
+  return seat;
+}
+
+const PciDevice* gpu_of(const Topology& topology, int number) {
+  bool named = false;  // whether any accelerator has a name
+  for (const PciDevice& device : topology.accelerators) {
+    const auto found = cuda_number(device);
+    if (found == number) return &device;
+    named = named || found;
+  }
+  return named ? nullptr : topology.accelerator(static_cast<size_t>(number));
+}
+
 }  // namespace
 
 std::vector<PlaceSeat> device_seats(std::span<const DeviceItem> devices, const Topology& topology,
-                                    bool by_address, std::span<const std::string> addresses) {
+                                    Seats how, std::span<const std::string> addresses) {
   std::vector<PlaceSeat> seats;
   size_t standing_in = 0;
   for (size_t i = 0; i < devices.size(); ++i) {
@@ -30,19 +57,20 @@ std::vector<PlaceSeat> device_seats(std::span<const DeviceItem> devices, const T
     const bool is_virtual = item.kind == DeviceKind::virtual_device;
     if (is_virtual && !item.keys.root.empty()) {
       seats.push_back(seat_below(item.keys.root, topology));
-    } else if (is_virtual && by_address) {
+    } else if (is_virtual && how != Seats::keys) {
       const PciDevice* accelerator = topology.accelerator(standing_in++);
-      if (accelerator == nullptr) {
+      if (accelerator == nullptr && how == Seats::address) {
         throw usage_error("--devices: {} stands in the place of accelerator {}, but {} has {}",
                           item.name(), standing_in, topology.source, topology.accelerators.size());
       }
-      seats.push_back({accelerator->root, accelerator->package, accelerator->nodes});
+      seats.push_back(accelerator != nullptr ? seat_of(*accelerator) : PlaceSeat{});
+    } else if (item.kind == DeviceKind::cuda && how == Seats::described) {
+      const PciDevice* gpu = gpu_of(topology, item.number);
+      seats.push_back(gpu != nullptr ? seat_of(*gpu) : PlaceSeat{});
     } else {
       const bool known = i < addresses.size() && !addresses[i].empty();
       const PciDevice* gpu = known ? topology.find_device(addresses[i]) : nullptr;
-      seats.push_back({});
-      if (gpu != nullptr)
-        seats.back() = {gpu->root, gpu->package, gpu->nodes, gpu->link_bytes_per_s};
+      seats.push_back(gpu != nullptr ? seat_of(*gpu) : PlaceSeat{});
     }
   }
   return seats;

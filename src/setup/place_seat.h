@@ -1,6 +1,7 @@
 // Where the places of a run are in the machine, and which device holds which stage.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,19 +14,26 @@ namespace hearth {
 
 /// Where a place is in the machine.
 struct PlaceSeat {
-  std::string root;             // of a device: name of its root complex; empty: unknown
-  std::optional<int> package;   // nothing: unknown, or of several packages
-  std::vector<int> nodes;       // numbers of the NUMA nodes near it; of a host's place, its own
-  double link_bytes_per_s = 0;  // of a GPU, as the system says; 0: unknown
+  std::string root;            // of a device: name of its root complex; empty: unknown
+  std::optional<int> package;  // nothing: unknown, or of several packages
+  std::vector<int> nodes;      // numbers of the NUMA nodes near it; of a host's place, its own
+  // Of a GPU, or of a device that stands in the place of an accelerator: its name as a place
+  // ("cuda:0"; empty: unknown), and what its link is said to carry (0: unknown).
+  std::string accelerator = {};
+  double link_bytes_per_s = 0;
 };
 
-/// The seats of the devices of a list, in its order, without host items. A virtual device is below
-/// the root complex that `root` names. `by_address`: the N-th virtual device without `root` stands in
-/// the place of the N-th accelerator of the topology, by PCI address. A GPU is at its own address:
-/// `addresses`, in the order of the list, empty for other devices. Usage error if there are more such
-/// virtual devices than accelerators.
+/// How devices find their seats. `keys`: a virtual device is below the root complex that `root`
+/// names, a GPU at its own address. `address`: also, the N-th virtual device without `root` stands in
+/// the place of the N-th accelerator of the topology, by PCI address; usage error if there are more
+/// such devices than accelerators. `described`: the same without that error, and cuda:N is the
+/// accelerator that the topology calls "cudaN", else the one of that number.
+enum class Seats : uint8_t { keys, address, described };
+
+/// The seats of the devices of a list, in its order, without host items. `addresses`: PCI addresses
+/// of its GPUs, in the same order, empty for other devices.
 std::vector<PlaceSeat> device_seats(std::span<const DeviceItem> devices, const Topology& topology,
-                                    bool by_address, std::span<const std::string> addresses = {});
+                                    Seats seats, std::span<const std::string> addresses = {});
 
 /// Cross mapping (plan/stage_mapping.h): the devices in the order of their stages, and why.
 struct DeviceOrder {

@@ -1,5 +1,4 @@
 #include "setup/run_devices.h"
-#include "device/host_device.h"
 
 #include <algorithm>
 #include <limits>
@@ -11,8 +10,10 @@
 #include "device/cuda_code.h"
 #include "device/cuda_device.h"
 #include "device/device_list.h"
+#include "device/host_device.h"
 #include "ops/registry.h"
 #include "runtime/library_check.h"
+#include "setup/described_places.h"
 #include "setup/host_nodes.h"
 #include "setup/place_costs.h"
 #include "setup/stream_teams.h"
@@ -87,7 +88,7 @@ class ListedGpus {
   ListedGpus(std::span<const DeviceItem> devices, const DeviceRequest& request) {
     for (const DeviceItem& item : devices) {
       addresses_.emplace_back();
-      if (item.kind != DeviceKind::cuda) continue;
+      if (item.kind != DeviceKind::cuda || request.described != nullptr) continue;
       calls_ = &cuda_for(item);
       CudaDeviceInfo info;
       if (calls_->device_info(item.number, &info) == kCudaOk) addresses_.back() = info.bus_id;
@@ -124,12 +125,19 @@ class ListedGpus {
   size_t next_ = 0;
 };
 
-ComputePlace virtual_place(const DeviceItem& item, VirtualOptions options,
+ComputePlace virtual_place(const DeviceItem& item, VirtualOptions options, const PlaceSeat& seat,
                            const DeviceRequest& request, const ListedTables& tables) {
   ComputePlace place;
+  place.seat = seat;
   place.costs = tables.of(item);
+  if (request.described != nullptr) take_described_table(place, *request.described, options.name);
   if (place.costs) take_links(*place.costs, item.keys, options);
+  if (request.described != nullptr) take_described_links(options, seat, *request.described);
   if (options.workers > 0) place.teams = {{options.workers, options.cores}};
+  if (!request.bind) {
+    options.workers = std::max<int>(options.workers, static_cast<int>(options.cores.size()));
+    options.cores.clear();
+  }
   place.device = make_virtual_device(options);
   place.budget.name = place.device->name();
   place.host_reaches = place.device->host_reaches();
@@ -161,6 +169,18 @@ void take_budget(ComputePlace& place) {
   }
 }
 
+ComputePlace started(const DeviceItem& item, const PlaceSeat& seat, const VirtualShares& shares,
+                     ListedGpus& gpus, const DeviceRequest& request, const ListedTables& tables) {
+  if (item.kind == DeviceKind::virtual_device) {
+    return virtual_place(item, shares.devices[static_cast<size_t>(item.number)], seat, request,
+                         tables);
+  }
+  if (request.described != nullptr) return described_gpu(item, seat, request, back_end().ops);
+  ComputePlace place = gpus.take_next();
+  place.seat = seat;
+  return place;
+}
+
 /// A NUMA node as a place; the first is the host itself, whose budget is the process's.
 ComputePlace host_place(const HostNode& node, const RunDevices& run, const DeviceRequest& request) {
   // The plan checks the host's budget; the device holds reservations to the machine.
@@ -188,6 +208,19 @@ void take_table(RunDevices& run, std::span<const HostNode> nodes, const DeviceIt
     if (item.number != kAllNodes && item.number != nodes[at].number) continue;
     run.places[at].costs = tables.of(item);
   }
+}
+
+/// Notes which CPUs the streams of each place have. Without binding, that is all they are told.
+void note_cpus(RunDevices& run, bool bind) {
+  for (ComputePlace& place : run.places) {
+    for (StreamTeam& team : place.teams) {
+      place.cpus.insert(place.cpus.end(), team.cores.begin(), team.cores.end());
+      if (!bind) team.cores.clear();
+    }
+    std::sort(place.cpus.begin(), place.cpus.end());
+    place.cpus.erase(std::unique(place.cpus.begin(), place.cpus.end()), place.cpus.end());
+  }
+  if (!bind) run.cores.clear();
 }
 
 const Planner& planner_for(const DeviceRequest& request, size_t devices) {
@@ -245,23 +278,19 @@ RunDevices open_devices(const DeviceRequest& request) {
       with_host = true;
       take_table(run, nodes, item, tables);
     } else if (item.kind == DeviceKind::automatic) {
-      say_how_to_ask_for_a_gpu();
+      if (request.described == nullptr) say_how_to_ask_for_a_gpu();
     } else {
       devices.push_back(item);
     }
   }
+  if (request.described != nullptr) take_host_tables(run, *request.described);
   run.planner = &planner_for(request, devices.size());
   if (!devices.empty()) run.of_model.dense.clear();
   ListedGpus gpus(devices, request);
   const std::vector<PlaceSeat> seats =
-      device_seats(devices, topology, request.seats_by_address, gpus.addresses());
+      device_seats(devices, topology, request.seats, gpus.addresses());
   for (size_t i = 0; i < devices.size(); ++i) {
-    const DeviceItem& item = devices[i];
-    run.places.push_back(item.kind == DeviceKind::cuda
-                             ? gpus.take_next()
-                             : virtual_place(item, shares.devices[static_cast<size_t>(item.number)],
-                                             request, tables));
-    run.places.back().seat = seats[i];
+    run.places.push_back(started(devices[i], seats[i], shares, gpus, request, tables));
     take_budget(run.places.back());
   }
   DeviceOrder order = order_of_stages(devices, seats);
@@ -273,6 +302,7 @@ RunDevices open_devices(const DeviceRequest& request) {
     for (Place node = 0; node < run.hosts; ++node) run.of_model.experts.push_back(node);
   }
   assign_teams(run, nodes, topology);
+  note_cpus(run, request.bind);
   return run;
 }
 

@@ -13,6 +13,7 @@
 #include "ops/op_set.h"
 #include "plan/cost_table.h"
 #include "runtime/stream_team.h"
+#include "setup/described_machine.h"
 #include "setup/place_budget.h"
 #include "setup/place_seat.h"
 #include "topology/topology.h"
@@ -28,7 +29,9 @@ struct ComputePlace {
   bool host_reaches = true;            // Device::host_reaches
   std::vector<StreamTeam> teams = {};  // of its compute streams, by lane
   PlaceSeat seat = {};
-  std::shared_ptr<const CostTable> costs = {};  // paces the place; null: none
+  std::shared_ptr<const CostTable> costs = {};  // times of its tasks; null: none
+  bool paced = true;           // whether `costs` also paces the place; else it only predicts
+  std::vector<int> cpus = {};  // of its compute streams, on the machine that is planned for
 };
 
 /// The places that may hold the parts of a model.
@@ -71,17 +74,21 @@ struct DeviceRequest {
   std::string devices = "auto";  // the value of --devices
   uint64_t gpu_memory = 0;       // limit per GPU in bytes; 0: the default
   uint64_t host_budget = 0;
-  std::vector<int> cores;         // a CPU of each core that the run may use; empty: unbound
-  int workers = 0;                // in all; 0: one per core
-  std::string parallel = {};      // the mode; empty: pipeline with several devices, else single
-  bool seats_by_address = false;  // virtual devices stand in the places of accelerators
-  const Topology* topology = nullptr;  // of this machine; null: one NUMA node
+  std::vector<int> cores;     // a CPU of each core that the run may use; empty: unbound
+  int workers = 0;            // in all; 0: one per core
+  std::string parallel = {};  // the mode; empty: pipeline with several devices, else single
+  Seats seats = Seats::keys;
+  const Topology* topology = nullptr;  // of the machine; null: one NUMA node
+  bool bind = true;  // false: `cores` are another machine's, so no worker is bound
+  /// Plans for this machine: starts nothing, and asks this machine nothing.
+  const DescribedMachine* described = nullptr;
 };
 
 /// `auto` means `host`; if a driver reveals a GPU, a note says how to use it. A single device holds
 /// the whole model, several hold a stage each. Devices and `host` keep the experts on the host.
 /// Experts on the host are divided among its NUMA nodes. Reads the cost tables of the list; a virtual
-/// device has the links of its table. Usage error (2) for an invalid list or a missing device, with
+/// device has the links of its table. With a described machine, tables that the list does not name
+/// are the description's and only predict, and links without a rate have the described one. Usage error (2) for an invalid list or a missing device, with
 /// the reason. Input error (3) if a table cannot be read. Device error (6) if a device does not
 /// start.
 RunDevices open_devices(const DeviceRequest& request);

@@ -11,7 +11,7 @@ PlanReport report_plan(const TrainConfig& options, Reporter& reporter, PlanDetai
   const TrainConfig config = as_planned(options);
   const PlannedRun run(config, open_model(config, Weights::may_be_absent), reporter);
   const Plan& plan = run.model.plan;
-  if (!config.out.empty()) require_disk(run.model, config, run.steps);
+  if (!config.out.empty() && !run.opened->described) require_disk(run.model, config, run.steps);
   if (!config.trace.empty() && run.times.known) {
     write_file_atomically(config.trace, chrome_trace(plan.train->schedule, run.times.step.trace,
                                                      run.model.opened->devices.names()));

@@ -5,6 +5,7 @@
 #include "base/file_ops.h"
 #include "base/stop.h"
 #include "budget/plan_grade.h"
+#include "plan/timeline.h"
 #include "train/result.h"
 #include "train/training_run.h"
 
@@ -111,6 +112,10 @@ uint64_t TrainingRun::grade_plan() {
     json["measured_time_s"] = step_seconds_ / static_cast<double>(steps_here_);
     json["measured_best_time_s"] = best_step_s_;
     json["measured_steps"] = steps_here_;
+    const StepTimelines step{model_.plan.train->schedule, run_.times.step.trace, session_->trace(),
+                             progress_.step};
+    json["task_times"] = task_times_json(step);
+    json["timeline"] = timeline_json(step, model_.opened->devices.names());
   }
   directory_.write_plan(json);
   return *places[kHostPlace].measured_peak;

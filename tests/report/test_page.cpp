@@ -59,6 +59,39 @@ TEST_CASE("a page has every series of the run, with the numbers of its metrics")
   CHECK(has(html.substr(own, others - own), "1 option at the default"));
 }
 
+TEST_CASE("the predicted and the executed timeline of a step, and seconds by kind") {
+  RunFiles f;
+  f.write_run();
+  CHECK_FALSE(checked_page(page_of(f)).ids.contains("timelines"));
+  f.write("plan.json", R"({"timeline": {"step": 1234,
+    "streams": [{"place": "host", "stream": "compute"}, {"place": "<b>", "stream": "copies in"},
+                {"place": "idle", "stream": "compute"}],
+    "predicted": [[0, "experts forward layer 0", 0, 500000], [1, "copy forward", 500000, 700000]],
+    "executed": [[0, "experts forward layer 0", 0, 600000], [0, "update", 600000, 1600000],
+                 [9, "no such stream", 0, 1], [0, "ends before it begins", 5, 1], "?", [0]]},
+    "task_times": [{"name": "experts forward", "tasks": 12, "predicted_s": 0.5, "executed_s": 0.6},
+                   {"name": "update forward", "tasks": 1, "predicted_s": null, "executed_s": 1.0},
+                   {"name": 7, "tasks": 1e300}]})");
+  const std::string html = page_of(f);
+  const Page page = checked_page(html);
+  CHECK(page.ids.contains("timelines"));
+  for (const char* part : {"in step 1,234", "Predicted, 0.7 s", "Executed, 1.6 s", "host, compute",
+                           "copies in", "experts forward", "120.0 %", "500 ms"}) {
+    INFO(part);
+    CHECK(has(html, part) == (std::string(part) != "500 ms"));
+  }
+  CHECK_FALSE(has(html, "idle, compute"));
+  const size_t predicted = html.find("Predicted, "), executed = html.find("Executed, ");
+  CHECK(predicted < executed);
+  for (
+      const char* hostile :
+      {R"({"timeline": 1, "task_times": {}})", R"({"timeline": {"streams": 3}})",
+       R"({"timeline": {"streams": [1], "step": 1e300, "predicted": {}, "executed": [[0, 1, 2, 3]]}})"}) {
+    f.write("plan.json", hostile);
+    checked_page(page_of(f));
+  }
+}
+
 TEST_CASE("a page of a run without steps, of one under way, of one that a signal stopped") {
   RunFiles f;
   f.write("metrics.jsonl", "");

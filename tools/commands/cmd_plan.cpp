@@ -1,11 +1,31 @@
 // hearth plan: what train would do with the same options. Exit 2 when it does not fit.
 #include "commands/commands.h"
 #include "commands/output.h"
+#include "commands/tune.h"
+#include "train/plan_comparison.h"
 #include "train/report_plan.h"
 
 namespace hearth {
 
+namespace {
+
+ExitCode compare_plans(const Options& options) {
+  Console console(console_settings(options));
+  const TwoPlans plans =
+      two_plans({options.compared_plans[0], options.compared_plans[1]}, options, console);
+  if (options.json) {
+    print_json(comparison_json(plans));
+  } else {
+    print(comparison_text(plans));
+  }
+  return ExitCode::done;
+}
+
+}  // namespace
+
 ExitCode run_plan_command(const Options& options) {
+  if (!options.compared_plans.empty()) return compare_plans(options);
+  if (options.tune_s > 0) return run_tune(options);
   PlanReport report;
   {
     Console console(console_settings(options));

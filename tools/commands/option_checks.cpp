@@ -167,6 +167,21 @@ void check_simulate(const Options& options, Problems& problems) {
   }
 }
 
+/// Two names of modes or files.
+void check_compared(const Options& options, Problems& problems) {
+  const size_t plans = options.compared_plans.size();
+  if (plans != 0 && plans != 2) {
+    problems.add("--compare: expected two plans, A,B; found " + std::to_string(plans));
+  }
+  for (const std::string& name : options.compared_plans) {
+    if (name.find_first_of("/.") != std::string::npos) continue;  // a file
+    Options mode;
+    if (const auto problem = find_option("parallel")->value.set(mode, {name})) {
+      problems.add("--compare: " + *problem + "; or the path of a plan, such as ./" + name);
+    }
+  }
+}
+
 void check_training(const std::vector<Given>& flags, Options& options, Problems& problems) {
   for (std::string& name : options.allow_change) {
     const Option* option = find_option(name);
@@ -225,7 +240,8 @@ void check_together(const CommandEntry& entry, const std::vector<Given>& flags, 
     if (!option.commands.contains(entry.command) || !is_set(option, options)) continue;
     check_relations(option, entry.command, options, problems);
   }
-  const bool compares = find_given(flags, "compare");
+  const bool compares = entry.command == Command::report && find_given(flags, "compare");
+  if (entry.command == Command::plan) check_compared(options, problems);
   if (compares && !options.operand.empty()) {
     problems.add("expected RUN_DIR or --compare RUN RUN, found both");
   }

@@ -39,7 +39,8 @@ struct Options : TrainConfig, GenerateOptions {
 
   std::string from_state;            // export
   bool layout_given = false;         // export: --adapter-layout was given; else the run's
-  std::vector<std::string> compare;  // report: the two run directories
+  std::vector<std::string> compare;         // report: the two run directories
+  std::vector<std::string> compared_plans;  // plan: modes or files, two
 
   // init
   std::string model_config;
@@ -55,6 +56,7 @@ struct Options : TrainConfig, GenerateOptions {
   std::optional<double> token_hit;
 
   double budget_s = 60;  // profile
+  double tune_s = 0;     // plan: how long to try schedules; 0: not at all
 
   bool digest = false;      // inspect
   bool no_special = false;  // tokenize

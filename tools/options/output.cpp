@@ -17,11 +17,22 @@ void add_output(std::vector<Option>& table) {
         .excludes = {{"data"}}},
        {.name = "digest", .group = group, .commands = {inspect},
         .value = flag_value(&Options::digest), .help = "print one hash per tensor, and one of all"},
-       {.name = "compare", .group = group, .commands = {report}, .later = {plan},
+       {.name = "compare", .group = group, .commands = {report},
         .value = pair_value(&Options::compare, "RUN RUN"),
         .help = "show two runs on one page, instead of RUN_DIR; the page goes into the first run "
                 "unless --out is given",
         .default_text = "none"},
+       {.name = "compare", .group = group, .commands = {plan},
+        .value = list_value(&Options::compared_plans, "A,B", true),
+        .help = "print two plans side by side. A and B are modes of --parallel, or files that 'hearth plan "
+                "--json' printed",
+        .default_text = "none", .excludes = {{"plan"}, {"trace"}, {"tune"}}},
+       {.name = "tune", .group = group, .commands = {plan},
+        .value = duration_value(&Options::tune_s, 0, 86400), .unit = "time with s, m or h",
+        .help = "run three steps of the default schedule, and of the three others that are predicted to "
+                "be fastest, for at most this long in all; print the fastest as the plan",
+        .default_text = "nothing is tried",
+        .excludes = {{"plan"}, {"trace"}, {"machine"}, {"topology"}}},
        {.name = "json", .group = group, .commands = {eval, plan, inspect, tokenize, simulate, doctor, profile},
         .value = flag_value(&Options::json), .help = "print one JSON document",
         .help_for = {{{tokenize}, "with --data: print one JSON object per row"}}},

@@ -38,6 +38,12 @@ void add_run(std::vector<Option>& table) {
         .default_text = "this machine",
         .help_for = {{{doctor}, "describe the machine of this file instead, hwloc's XML (lstopo FILE.xml); "
                                 "measures nothing"}}},
+       {.name = "machine", .group = group, .commands = {plan},
+        .value = list_value(&Options::machine, "FILE"),
+        .help = "plan for another machine: the JSON that 'hearth doctor --json' prints there, and that "
+                "of 'hearth profile --json', or cost tables. Measures nothing here; repeatable",
+        .default_text = "this machine",
+        .excludes = {{"topology", "", "the description has the machine's topology"}}},
        {.name = "cpu-memory", .group = group, .commands = kModelOrProfile,
         .value = size_value(&Options::cpu_memory), .unit = "bytes, or with k M G T Ki Mi Gi Ti (64GiB, too)",
         .help = "memory that the process may use", .default_text = "all that the machine has",

@@ -28,6 +28,7 @@ std::string option_of(Setting setting) {
     case Setting::lora_r: return "lora-r";
     case Setting::lora_targets: return "lora-targets";
     case Setting::lr: return "lr";
+    case Setting::machine: return "machine";
     case Setting::max_new_tokens: return "max-new-tokens";
     case Setting::method: return "method";
     case Setting::micro_batch: return "micro-batch";

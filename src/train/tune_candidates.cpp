@@ -1,0 +1,171 @@
+#include "train/tune_candidates.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "base/error_format.h"
+#include "base/setting.h"
+#include "base/stop.h"
+#include "device/device_list.h"
+#include "train/report_plan.h"
+
+namespace hearth {
+namespace {
+
+constexpr size_t kMostPlans = 48;
+
+/// Items of a list of devices: of the host, and others.
+struct DeviceParts {
+  std::string devices, host;  // joined by commas; empty: none
+};
+
+DeviceParts parts_of(const std::string& list) {
+  DeviceParts parts;
+  for (size_t begin = 0; begin <= list.size();) {
+    const size_t end = std::min(list.find(',', begin), list.size());
+    const std::string item = list.substr(begin, end - begin);
+    begin = end + 1;
+    std::string& side = item.starts_with("host") ? parts.host : parts.devices;
+    side += (side.empty() ? "" : ",") + item;
+  }
+  return parts;
+}
+
+/// The list itself first; then, of a run with devices, the other home of the experts.
+std::vector<std::string> device_lists(const std::string& given) {
+  const DeviceParts parts = parts_of(given);
+  std::vector<std::string> lists{given};
+  if (given == "auto" || parts.devices.empty()) return lists;
+  lists.push_back(parts.host.empty() ? parts.devices + ",host" : parts.devices);
+  return lists;
+}
+
+/// The default's workers, then half of them. A run with devices divides cores by its list.
+std::vector<int> worker_counts(const TrainConfig& config, int now) {
+  const bool on_host = parts_of(config.devices).devices.empty() || config.devices == "auto";
+  if (config.threads > 0 || !on_host || now < 2) return {config.threads};
+  return {config.threads, now / 2};
+}
+
+std::vector<Recompute> recomputes(const TrainConfig& config) {
+  if (config.recompute != Recompute::automatic) return {config.recompute};
+  return {Recompute::none, Recompute::blocks};
+}
+
+/// The planner's choice, then powers of two.
+std::vector<std::optional<int64_t>> groups(const TrainConfig& config) {
+  std::vector<std::optional<int64_t>> sizes{std::nullopt};
+  for (int64_t size = 1; size < config.grad_accum && size <= 64; size *= 2)
+    sizes.emplace_back(size);
+  return sizes;
+}
+
+const Json& at(const Json& plan, const char* key) {
+  static const Json none;
+  const Json* value = plan.find(key);
+  return value ? *value : none;
+}
+
+/// What makes two plans one schedule.
+std::string schedule_key(const Json& plan) {
+  std::string key;
+  for (const char* part : {"devices", "workers", "group", "recompute", "stages", "tasks"}) {
+    key += at(plan, part).dump() + ";";
+  }
+  return key;
+}
+
+std::string described(const Json& plan) {
+  std::string text = "groups of " + at(plan, "group").dump();
+  if (at(plan, "recompute").dump() == "\"blocks\"") text += ", blocks recomputed";
+  text += ", " + at(plan, "workers").dump() + " workers";
+  std::string devices;
+  for (const Json& name : at(plan, "devices").as_array()) {
+    devices += (devices.empty() ? "" : " ") + name.as_string();
+  }
+  return text + ", on " + devices;
+}
+
+class Search {
+ public:
+  Search(const TrainConfig& config, Reporter& reporter) : config_(config), reporter_(reporter) {}
+
+  std::vector<TuneCandidate> run(size_t most) {
+    TuneCandidate standard = planned(config_);
+    if (standard.predicted_s <= 0) {
+      throw usage_error("the plan does not fit, or its time is unknown; nothing can be tuned");
+    }
+    bits_ = at(standard.plan, "bits").dump();
+    known_.insert(schedule_key(standard.plan));
+    const int workers = static_cast<int>(at(standard.plan, "workers").as_int());
+    for (const std::string& devices : device_lists(config_.devices)) {
+      for (const int threads : worker_counts(config_, workers)) {
+        for (const Recompute recompute : recomputes(config_)) {
+          for (const auto& group : groups(config_)) {
+            TrainConfig other = config_;
+            other.devices = devices;
+            other.threads = threads;
+            other.recompute = recompute;
+            other.group = group;
+            consider(other);
+          }
+        }
+      }
+    }
+    std::stable_sort(found_.begin(), found_.end(),
+                     [](const TuneCandidate& a, const TuneCandidate& b) {
+                       return a.predicted_s < b.predicted_s;
+                     });
+    if (found_.size() > most) found_.resize(most);
+    found_.insert(found_.begin(), std::move(standard));
+    return std::move(found_);
+  }
+
+ private:
+  TuneCandidate planned(const TrainConfig& config) {
+    leave_if_stopped("schedules were compared");
+    TuneCandidate candidate;
+    candidate.config = config;
+    candidate.plan = report_plan(config, reporter_).json;
+    const Json& seconds = at(candidate.plan, "time_s");
+    const bool fits = at(candidate.plan, "fits").dump() == "true";
+    if (fits && seconds.is_number()) candidate.predicted_s = seconds.as_double();
+    candidate.what = described(candidate.plan);
+    if (config.devices != config_.devices) {
+      candidate.options = spelled(Setting::devices, config.devices);
+    }
+    return candidate;
+  }
+
+  /// Keeps the schedule if it is new, fits and gives the same bits.
+  void consider(const TrainConfig& config) {
+    if (++plans_ > kMostPlans) return;
+    try {
+      TuneCandidate candidate = planned(config);
+      if (candidate.predicted_s <= 0 || at(candidate.plan, "bits").dump() != bits_) return;
+      // Another home of the experts keeps the bits only where all places compute alike.
+      if (!candidate.options.empty() && bits_ != "\"same\"") return;
+      if (!known_.insert(schedule_key(candidate.plan)).second) return;
+      found_.push_back(std::move(candidate));
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::usage) throw;  // options that a run refuses
+    }
+  }
+
+  const TrainConfig& config_;
+  Reporter& reporter_;
+  std::string bits_;
+  std::set<std::string> known_;
+  std::vector<TuneCandidate> found_;
+  size_t plans_ = 0;
+};
+
+}  // namespace
+
+std::vector<TuneCandidate> tune_candidates(const TrainConfig& config, size_t most,
+                                           Reporter& reporter) {
+  return Search(config, reporter).run(most);
+}
+
+}  // namespace hearth

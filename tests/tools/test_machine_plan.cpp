@@ -1,0 +1,233 @@
+// hearth plan --machine: plans for a machine that is only described, and runs of such plans.
+#include <algorithm>
+#include <cstdlib>
+
+#include "support/machine_file.h"
+#include "workplace.h"
+
+using namespace hearth;
+using namespace hearth::test;
+
+namespace {
+
+/// A table that times every task.
+std::string table(const std::string& device, const std::string& seconds,
+                  const std::string& links = "") {
+  std::string entries;
+  for (const char* kind :
+       {"embed", "attention", "mlp", "dispatch", "experts", "combine", "head", "norm", "update"}) {
+    for (const char* phase : {"forward", "backward"}) {
+      entries += std::string(entries.empty() ? "" : ",") + R"({"kind": ")" + kind +
+                 R"(", "phase": ")" + phase + R"(", "dtype": "f32", "units": [1, 1000000],
+                 "seconds": [)" +
+                 seconds + ", " + seconds + "]}";
+    }
+  }
+  return R"({"format": "hearth-costs-1", "device": ")" + device +
+         R"(", "machine": "m", "made": 1, "entries": [)" + entries + R"(], "links": [)" + links +
+         "]}";
+}
+
+/// Two packages with two cores each, and an accelerator below each.
+FileMachine server() {
+  FileMachine machine;
+  machine.bridges = {{0, "0000:[16-1b]", {{"0000:17:00.0"}}},
+                     {1, "0000:[97-9b]", {{"0000:98:00.0"}}}};
+  return machine;
+}
+
+/// Sets an environment variable of the programs that are started meanwhile.
+class Environment {
+ public:
+  Environment(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Environment() { unsetenv(name_); }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  const char* name_;
+};
+
+struct Described : Workplace {
+  Described() {
+    write(d / "m.xml", machine_file(server()));
+    const ProgramResult told = run({"doctor", "--topology", d / "m.xml", "--json"});
+    REQUIRE(told.exit_code == 0);
+    write(d / "m.json", told.out);
+    write(d / "host.json", table("host", "1e-4"));
+    write(d / "gpu.json", table("virtual:0", "1e-5",
+                                R"({"link": "host->virtual:0", "bytes_per_s": 1e9,
+                                    "latency_s": 1e-5, "together": 1e9})"));
+  }
+  /// The options of `plan` for the described machine.
+  std::vector<std::string> words(std::vector<std::string> more) const {
+    std::vector<std::string> words{"plan", "--model",      d / "model", "--micro-batch",
+                                   "2",    "--grad-accum", "2",         "--seq-len",
+                                   "64",   "--json",       "--machine", d / "m.json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  Json plan(const std::vector<std::string>& more) const {
+    const ProgramResult r = run(words(more));
+    INFO(r.err);
+    REQUIRE(r.exit_code == 0);
+    return parse_json(r.out, "plan");
+  }
+  std::vector<std::string> tables() const {
+    return {"--machine", d / "host.json", "--machine", d / "gpu.json"};
+  }
+};
+
+std::vector<std::string> with(std::vector<std::string> words,
+                              const std::vector<std::string>& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+}  // namespace
+
+TEST_CASE("plan --machine: the places, links and times are the described machine's") {
+  const Described w;
+  const Json plan = w.plan(with(w.tables(), {"--devices", "2xvirtual:mem=1Gi,host"}));
+  CHECK(plan.find("workers")->as_int() == 4);
+  const JsonArray& places = plan.find("places")->as_array();
+  REQUIRE(places.size() == 4);  // two nodes, two devices
+  const auto text = [&](size_t at, const char* key) { return places[at].find(key)->dump(); };
+  // The file has CPUs 0 to 3 in package 0 and 4 to 7 in package 1, two of each core.
+  CHECK(text(0, "nodes") == "[0]");
+  CHECK(text(1, "place") == "\"host:1\"");
+  CHECK(text(2, "root") == "\"0000-16\"");
+  CHECK(text(3, "root") == "\"0000-97\"");
+  CHECK(text(2, "package") == "0");
+  CHECK(text(3, "package") == "1");
+  std::vector<std::string> cpus;
+  for (size_t at = 0; at < 4; ++at) cpus.push_back(text(at, "cpus"));
+  for (const std::string& list : cpus) CHECK(list != "[]");
+  CHECK(places[0].find("mem_bytes")->as_uint() == 2 * kNodeBytes);
+  CHECK(places[2].find("h2d")->as_double() == 1e9);
+  CHECK(places[2].find("latency_s")->as_double() == 1e-5);
+  // What the file says of the link, as no table has it.
+  CHECK(places[3].find("h2d")->as_double() == 31507692000);
+  // The same CPUs as in a plan by the file itself, and in one whose times are unknown: virtual:1
+  // has no table.
+  CHECK(plan.find("time_s")->is_null());
+  std::vector<std::string> by_file = with(w.words({}), {"--devices", "2xvirtual:mem=1Gi,host"});
+  *std::find(by_file.begin(), by_file.end(), "--machine") = "--topology";
+  *std::find(by_file.begin(), by_file.end(), w.d / "m.json") = w.d / "m.xml";
+  const Environment assumed("HEARTH_RATES", "assumed");
+  const ProgramResult r = w.run(by_file);
+  INFO(r.err);
+  REQUIRE(r.exit_code == 0);
+  const Json other = parse_json(r.out, "plan");
+  for (size_t at = 0; at < 4; ++at) {
+    CHECK(other.find("places")->as_array()[at].find("cpus")->dump() == cpus[at]);
+  }
+  CHECK(other.find("workers")->as_int() == 4);
+}
+
+TEST_CASE("plan --machine: nothing of this machine counts, so equal commands print equal numbers") {
+  const Described w;
+  for (const std::string devices : {"host", "virtual:mem=1Gi,host"}) {
+    INFO(devices);
+    const std::vector<std::string> words = w.words(with(w.tables(), {"--devices", devices}));
+    const ProgramResult first = w.run(words);
+    INFO(first.err);
+    REQUIRE(first.exit_code == 0);
+    CHECK(parse_json(first.out, "plan").find("time_s")->as_double() > 0);
+    CHECK(w.run(words).out == first.out);
+    const Environment isa("HEARTH_ISA", "avx2"), nodes("HEARTH_NODES", "1");
+    CHECK(w.run(words).out == first.out);
+  }
+}
+
+TEST_CASE("plan --machine: the processor's bf16 products choose the compute type") {
+  const Described w;
+  const auto type = [&](const std::string& isa) {
+    std::string text = content(w.d / "m.json");
+    const size_t at = text.find(R"("isa": null)");
+    REQUIRE(at != std::string::npos);
+    write(w.d / "isa.json", text.replace(at, 11, R"("isa": ")" + isa + "\""));
+    std::vector<std::string> words = w.words({"--machine", w.d / "host.json"});
+    *std::find(words.begin(), words.end(), w.d / "m.json") = w.d / "isa.json";
+    const ProgramResult r = w.run(words);
+    INFO(r.err);
+    REQUIRE(r.exit_code == 0);
+    return parse_json(r.out, "plan").find("compute_dtype")->as_string();
+  };
+  CHECK(type("avx2") == "f32");
+  CHECK(type("avx512_core_amx") == "bf16");
+}
+
+TEST_CASE("plan --machine: without a table the memory is planned, and the time is unknown") {
+  const Described w;
+  const ProgramResult r = w.run(w.words({}));
+  INFO(r.err);
+  REQUIRE(r.exit_code == 0);
+  CHECK(parse_json(r.out, "plan").find("time_s")->is_null());
+  std::vector<std::string> text = w.words({});
+  text.erase(std::find(text.begin(), text.end(), "--json"));
+  CHECK(w.run(text).out.find("not predicted, --machine has no cost table of host") !=
+        std::string::npos);
+}
+
+TEST_CASE("plan --machine: what is no description of a machine is refused in one line") {
+  const Described w;
+  const std::string good = content(w.d / "m.json");
+  const auto refused = [&](const std::string& text, const std::string& part) {
+    write(w.d / "bad.json", text);
+    std::vector<std::string> words = w.words({});
+    *std::find(words.begin(), words.end(), w.d / "m.json") = w.d / "bad.json";
+    return one_line(w.run(words), 3, "bad.json: " + part);
+  };
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    const size_t at = good.find(from);
+    REQUIRE(at != std::string::npos);
+    return std::string(good).replace(at, from.size(), to);
+  };
+  CHECK(refused("", ""));
+  CHECK(refused("{}", "neither the JSON of hearth doctor"));
+  CHECK(refused("[1]", "neither the JSON of hearth doctor"));
+  CHECK(refused(R"({"topology": 1})", "topology: expected an object"));
+  CHECK(refused(R"({"topology": {}, "topology": {}})", ""));
+  CHECK(refused(R"({"tables": []})", "tables: expected an object"));
+  CHECK(refused(R"({"format": "other"})", "format: expected hearth-costs-1"));
+  CHECK(refused(changed(R"("cores": 4)", R"("cores": 4e99)"), "topology: cores: expected a whole"));
+  CHECK(refused(changed(R"("cores": 4)", R"("cores": 99999999999999999999)"), "topology: cores:"));
+  CHECK(
+      refused(changed(R"("cores": 4)", R"("cores": 5)"), "topology: cores: core_list has others"));
+  CHECK(
+      refused(changed(R"("root": "0000-16")", R"("root": "x")"), "topology: devices[0]: root: no"));
+  CHECK(refused(changed(R"("links": [])", R"("links": {})"), "links: expected a list"));
+  CHECK(refused(changed(R"("memory": )", R"("memory": -)"), "memory: expected a whole number"));
+  CHECK(refused(std::string(17 << 20, ' '), ""));
+  CHECK(one_line(w.run(w.words({"--machine", w.d / "m.json"})), 3, "describes a second machine"));
+  CHECK(one_line(w.run(w.words({"--machine", w.d / "gpu.json", "--machine", w.d / "gpu.json"})), 3,
+                 "a second table of 'virtual:0'"));
+  CHECK(one_line(w.run(w.words({"--machine", w.d / "absent.json"})), 3, "absent.json"));
+  CHECK(one_line(w.run(w.words({"--topology", w.d / "m.xml"})), 2, "--machine does not go with"));
+  CHECK(one_line(w.run(w.words({"--devices", "cuda:0"})), 2, "--devices cuda:0"));
+  std::vector<std::string> tables_alone = w.words({});
+  *std::find(tables_alone.begin(), tables_alone.end(), w.d / "m.json") = w.d / "host.json";
+  CHECK(one_line(w.run(tables_alone), 2, "tables alone do not describe a machine"));
+}
+
+TEST_CASE("plan --machine: a plan of this machine, described by itself, is run") {
+  const Workplace w;
+  const ProgramResult doctor = w.run({"doctor", "--json"});
+  REQUIRE(doctor.exit_code == 0);
+  write(w.d / "doctor.json", doctor.out);
+  const ProgramResult profile = w.run(
+      {"profile", "--model", w.d / "model", "--budget", "1s", "--out", w.d / "tables", "--json"});
+  INFO(profile.err);
+  REQUIRE(profile.exit_code == 0);
+  write(w.d / "profile.json", profile.out);
+  const ProgramResult printed = w.run(w.plan({"--machine", w.d / "doctor.json", "--machine",
+                                              w.d / "profile.json", "--compute-dtype", "f32"}));
+  INFO(printed.err);
+  REQUIRE(printed.exit_code == 0);
+  CHECK(parse_json(printed.out, "plan").find("time_s")->as_double() > 0);
+  write(w.d / "plan.json", printed.out);
+  const ProgramResult r = w.run(w.train("run", {"--plan", w.d / "plan.json"}));
+  INFO(r.err);
+  CHECK(r.exit_code == 0);
+}

@@ -1,0 +1,181 @@
+// Plans beside each other and beside their runs: --compare, --tune, predicted and executed timelines.
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include "workplace.h"
+
+using namespace hearth;
+using namespace hearth::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Sets an environment variable of the programs that are started meanwhile.
+class SetVariable {
+ public:
+  SetVariable(const char* name, const std::string& value) : name_(name) {
+    const char* was = std::getenv(name);
+    was_ = was ? was : "";
+    setenv(name, value.c_str(), 1);
+  }
+  ~SetVariable() { was_.empty() ? unsetenv(name_) : setenv(name_, was_.c_str(), 1); }
+  SetVariable(const SetVariable&) = delete;
+  SetVariable& operator=(const SetVariable&) = delete;
+
+ private:
+  const char* name_;
+  std::string was_;
+};
+
+std::vector<std::string> without_json(std::vector<std::string> words) {
+  words.erase(std::find(words.begin(), words.end(), "--json"));
+  return words;
+}
+
+/// The words with another value of an option.
+std::vector<std::string> with_value(std::vector<std::string> words, const std::string& option,
+                                    const std::string& value) {
+  *(std::find(words.begin(), words.end(), option) + 1) = value;
+  return words;
+}
+
+/// The copies of a trace: task, link and bytes.
+std::set<std::string> copies_in(const std::string& path) {
+  std::set<std::string> copies;
+  for (const Json& event : parse_json(content(path), path).find("traceEvents")->as_array()) {
+    const Json* kind = event.find("cat");
+    if (kind == nullptr || kind->as_string() != "copy") continue;
+    const Json& args = *event.find("args");
+    for (const char* key : {"task", "link", "bytes", "block"}) {
+      REQUIRE(args.find(key) != nullptr);
+    }
+    copies.insert(args.find("task")->dump() + " " + args.find("link")->as_string() + " " +
+                  args.find("bytes")->dump());
+  }
+  return copies;
+}
+
+}  // namespace
+
+TEST_CASE("plan --trace: the predicted timeline has the copies of the executed one") {
+  const Workplace w;
+  const SetVariable assumed("HEARTH_RATES", "assumed");
+  std::string rows;  // of one length, so that every micro-batch is full
+  for (int i = 0; i < 16; ++i) rows += "{\"text\": \"" + std::string(80, 'x') + "\"}\n";
+  write(w.d / "rows.jsonl", rows);
+  const std::vector<std::string> more{"--devices", "virtual:mem=1Gi/h2d=1G/d2h=1G,host",
+                                      "--packing", "off"};
+  std::vector<std::string> planned = more, trained = more;
+  planned.insert(planned.end(), {"--trace", w.d / "planned.json"});
+  trained.insert(trained.end(), {"--trace", w.d / "trained.json"});
+  const ProgramResult plan = w.run(w.plan(planned));
+  INFO(plan.err);
+  REQUIRE(plan.exit_code == 0);
+  const ProgramResult run = w.run(w.train("run", trained));
+  INFO(run.err);
+  REQUIRE(run.exit_code == 0);
+  const std::set<std::string> copies = copies_in(w.d / "planned.json");
+  CHECK(copies.size() > 4);
+  CHECK(copies == copies_in(w.d / "trained.json"));
+
+  // The run keeps both timelines, and its report shows them.
+  const Json kept = parse_json(content(w.d / "run/plan.json"), "plan.json");
+  const Json& timeline = *kept.find("timeline");
+  CHECK(timeline.find("step")->as_int() == 4);
+  CHECK(timeline.find("predicted")->as_array().size() ==
+        timeline.find("executed")->as_array().size());
+  int64_t tasks = 0;
+  for (const Json& kind : kept.find("task_times")->as_array()) {
+    tasks += kind.find("tasks")->as_int();
+    CHECK(kind.find("executed_s")->as_double() > 0);
+  }
+  CHECK(tasks == kept.find("tasks")->as_int());
+  REQUIRE(w.run({"report", w.d / "run"}).exit_code == 0);
+  const std::string page = content(w.d / "run/report.html");
+  CHECK(page.find("A step, predicted and executed") != std::string::npos);
+  CHECK(page.find("experts backward") != std::string::npos);
+}
+
+TEST_CASE("plan --compare: two modes, or two files, side by side") {
+  const Workplace w;
+  const SetVariable assumed("HEARTH_RATES", "assumed");
+  const auto compared = [&](const std::string& names, std::vector<std::string> more = {}) {
+    more.insert(more.end(), {"--compare", names});
+    return w.plan(more);
+  };
+  const std::vector<std::string> device{"--devices", "virtual:mem=1Gi"};
+  const ProgramResult modes = w.run(compared("single,pipeline", device));
+  INFO(modes.err);
+  REQUIRE(modes.exit_code == 0);
+  const Json json = parse_json(modes.out, "stdout");
+  REQUIRE(json.find("plans")->as_array().size() == 2);
+  for (const Json& side : json.find("plans")->as_array()) {
+    CHECK(side.find("plan")->find("parallel")->as_string() == side.find("name")->as_string());
+  }
+  const ProgramResult text = w.run(without_json(compared("single,pipeline", device)));
+  for (const char* part : {"time of a step", "memory of virtual:0", "single", "pipeline"}) {
+    CHECK(text.out.find(part) != std::string::npos);
+  }
+  write(w.d / "a.json", w.run(w.plan({"--recompute", "none"})).out);
+  write(w.d / "b.json", w.run(w.plan({"--recompute", "blocks"})).out);
+  const ProgramResult files = w.run(compared(w.d / "a.json," + (w.d / "b.json")));
+  INFO(files.err);
+  REQUIRE(files.exit_code == 0);
+  CHECK(parse_json(files.out, "stdout").find("faster")->as_string() == w.d / "a.json");
+  CHECK(one_line(w.run(compared("single")), 2, "expected two plans"));
+  CHECK(one_line(w.run(compared("single,ep")), 2, "not in this version"));
+  CHECK(one_line(w.run(compared("single,./none.json")), 2, "./none.json"));
+  write(w.d / "bad.json", "[]");
+  CHECK(one_line(w.run(compared("single," + (w.d / "bad.json"))), 3, "this is not a plan"));
+}
+
+TEST_CASE("plan --tune: schedules are tried, and the printed plan runs") {
+  const Workplace w;
+  fs::create_directory(w.d / "tmp");
+  const SetVariable assumed("HEARTH_RATES", "assumed"), folder("TMPDIR", w.d / "tmp");
+  const std::vector<std::string> more{"--tune", "2m"};
+  const ProgramResult tuned = w.run(w.plan(more));
+  INFO(tuned.err);
+  REQUIRE(tuned.exit_code == 0);
+  CHECK(fs::is_empty(w.d / "tmp"));
+  CHECK_FALSE(fs::exists(w.d / "unused"));
+  const Json plan = parse_json(tuned.out, "stdout");
+  const JsonArray& tried = plan.find("tuned")->as_array();
+  REQUIRE(tried.size() == 4);
+  int accepted = 0;
+  for (const Json& one : tried) {
+    INFO(one.dump());
+    CHECK(one.find("predicted_s")->as_double() > 0);
+    CHECK(one.find("failure")->as_string().empty());
+    REQUIRE(one.find("measured_s")->is_number());
+    CHECK(one.find("spread_s")->as_double() >= 0);
+    accepted += one.find("accepted")->as_bool();
+  }
+  CHECK(accepted == 1);
+  CHECK(plan.find("bits")->as_string() == "same");
+  write(w.d / "plan.json", tuned.out);
+  const ProgramResult run = w.run(w.train("run", {"--plan", w.d / "plan.json"}));
+  INFO(run.err);
+  CHECK(run.exit_code == 0);
+  CHECK(one_line(w.run(with_value(w.plan(more), "--steps", "2")), 2, "--steps 2 are too few"));
+}
+
+TEST_CASE("plan --tune: a signal ends the steps that are tried, and leaves nothing") {
+  const Workplace w;
+  fs::create_directory(w.d / "tmp");
+  const SetVariable assumed("HEARTH_RATES", "assumed");
+  std::vector<std::string> words{"-s", "INT", "--preserve-status", "2", HEARTH_BINARY};
+  // Long steps, so that the signal comes while they run.
+  const std::vector<std::string> long_steps =
+      with_value(with_value(w.plan({"--tune", "5m"}), "--grad-accum", "4096"), "--steps", "1000");
+  words.insert(words.end(), long_steps.begin(), long_steps.end());
+  ProgramResult stopped;
+  {
+    const SetVariable folder("TMPDIR", w.d / "tmp");
+    stopped = run_program("/usr/bin/timeout", words);
+  }
+  INFO(stopped.err);
+  CHECK(stopped.exit_code == 75);
+  CHECK(fs::is_empty(w.d / "tmp"));
+}

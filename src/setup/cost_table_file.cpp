@@ -217,6 +217,10 @@ CostTable parse_cost_table(std::string_view text, const std::string& source) {
   return parse_file(text, source).table;
 }
 
+CostTableFile parse_cost_table_file(std::string_view text, const std::string& source) {
+  return parse_file(text, source);
+}
+
 CostTableFile read_cost_table_file(const std::string& path) {
   return parse_file(read_text_file(path, kMaxCostTableBytes), path);
 }

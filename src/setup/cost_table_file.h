@@ -37,6 +37,9 @@ struct CostTableFile {
 /// Errors as read_cost_table.
 CostTableFile read_cost_table_file(const std::string& path);
 
+/// The same from text; messages start with `source`.
+CostTableFile parse_cost_table_file(std::string_view text, const std::string& source);
+
 /// A table from text; messages start with `source`.
 CostTable parse_cost_table(std::string_view text, const std::string& source);
 

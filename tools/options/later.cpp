@@ -31,7 +31,6 @@ const std::vector<LaterOption>& later_options() {
       {.name = "replay-decisions"},
       {.name = "partial-sums"},
       {.name = "machine"},
-      {.name = "profile"},
       // Ranks.
       {.name = "thread-ranks"},
       {.name = "expert-ranks"},

@@ -176,6 +176,7 @@ class StartTables {
     options.seconds = seconds;
     options.max_bytes = bytes;
     options.most_tokens = std::max<int64_t>(2, request_.tokens);
+    options.quick = true;
     options.most_samples = 3;
     options.token_points = 6;
     options.expert_points = 8;

@@ -15,6 +15,7 @@
 namespace hearth {
 namespace {
 
+constexpr int64_t kMiddleTokens = 64;       // times of fewer say little of many
 constexpr int64_t kLeastExpertTokens = 64;  // log_spaced has kLeastExpertPoints below
 constexpr int64_t kLeastExpertPoints = 20;
 constexpr double kLongSample = 0.05;  // seconds; shorter tasks run several times in a pass
@@ -245,8 +246,18 @@ class Profiler {
   void first_points(TaskBench& bench) {
     for (Curve& curve : curves_) {
       if (ended_ || curve.points.empty()) continue;
-      if (options_.whole || left() > 0) measure(bench, curve.points.front(), true);
+      if (options_.whole || left() > 0) measure(bench, first_point(curve), true);
     }
+  }
+
+  /// Of a quick table the largest of at most 64 tokens, else the smallest.
+  Point& first_point(Curve& curve) const {
+    Point* first = &curve.points.front();
+    if (!options_.quick || curve.kind == TaskKind::experts) return *first;
+    for (Point& point : curve.points) {
+      if (point.size.tokens <= kMiddleTokens && point.size.tokens > 0) first = &point;
+    }
+    return *first;
   }
 
   /// The curve of experts ends where its points would take more than their part of the time.
@@ -300,18 +311,20 @@ class Profiler {
     }
   }
 
-  /// Measures all points once more, the smallest of all curves first. Returns whether any was.
+  /// Measures all points once more, the smallest of all curves first; of a quick table the largest,
+  /// each in at most a quarter of what is left. Returns whether any was.
   bool pass(TaskBench& bench, bool first) {
     bool any = false;
     size_t most = 0;
     for (const Curve& curve : curves_) most = std::max(most, curve.points.size());
-    for (size_t i = 0; i < most && !ended_; ++i) {
+    for (size_t n = 0; n < most && !ended_; ++n) {
+      const size_t i = options_.quick ? most - 1 - n : n;
       for (Curve& curve : curves_) {
         if (i >= curve.points.size() || ended_) continue;
         Point& point = curve.points[i];
         if (first != point.samples.empty()) continue;
         if (!first && point.samples.size() >= options_.most_samples) continue;
-        if (expected(curve, i) > left()) continue;
+        if (expected(curve, i) > (options_.quick ? left() / 4 : left())) continue;
         measure(bench, point, first);
         any = true;
       }
@@ -390,7 +403,8 @@ class Profiler {
       for (const Point& point : curve.points) {
         if (point.samples.empty()) continue;
         const double median = std::max(quantile(point.samples, .5), 1e-9);
-        times.push_back(median * point.share);
+        const double counts = options_.quick ? std::max(quantile(point.samples, 0), 1e-9) : median;
+        times.push_back(counts * point.share);
         entry.units.push_back(point.units);
         if (point.pairs > 0) entry.pairs.push_back(point.pairs);
         profile.samples += static_cast<int64_t>(point.samples.size());

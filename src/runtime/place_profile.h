@@ -23,6 +23,10 @@ struct ProfileOptions {
   /// points of experts (or `expert_points`). Otherwise curves for which there is no time are left
   /// out.
   bool whole = true;
+  /// A quick table of one run. A task is first measured at a middle size, then from the largest size
+  /// down, as that is the run's own. The shortest run of a point counts, not the median: what a
+  /// neighbour takes of a few runs does not count.
+  bool quick = false;
   std::optional<int64_t> cores = {};  // what entries state; none: left open
   /// Called after each measurement, with the share of the time that has passed. Returns false to
   /// end early.

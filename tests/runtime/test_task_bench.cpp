@@ -335,6 +335,17 @@ TEST_CASE("place profile: a table that need not be whole keeps its time") {
   CHECK(find(few, TaskKind::experts, Phase::forward)->units.size() == 5);
   CHECK(calls <= 2 * 3 * 4);  // two phases, three sizes, two passes, each with a run that warms
   CHECK(few.left_out.empty());
+  // A quick table without time has middle sizes, from which times may go on in proportion.
+  options = {.seconds = 1e-9,
+             .max_bytes = kPlenty,
+             .most_tokens = 4096,
+             .token_points = 6,
+             .expert_points = 8,
+             .quick = true};
+  const PlaceProfile middle = profile_place(place, subject, options);
+  const CostEntry& head = *find(middle, TaskKind::head, Phase::forward);
+  REQUIRE(head.units.size() == 1);
+  CHECK((head.units[0] > 8 && head.units[0] <= 64));
 }
 
 TEST_CASE("bench model: a dense layer as in the model") {

@@ -191,7 +191,7 @@ TEST_CASE("run tables: a run without tables measures one, saves it, and measures
   CHECK(before.find("time_s")->as_double() > 0);
   CHECK(before.find("bound_s")->as_double() <= before.find("time_s")->as_double());
   CHECK(has_line(read_file(f.dir / "run/journal.jsonl"),
-                 R"({"host":{"digest":")" + host.find("digest")->as_string()));
+                 R"({"host": {"digest": ")" + host.find("digest")->as_string()));
   // Nothing can be measured now, so the times can only be the saved ones.
   const AssumedRates quick;
   const PlannedRun again = f.planned(config);
@@ -294,10 +294,10 @@ TEST_CASE("run tables: a record reads back, and damage is a storage error") {
     CHECK(raised.says("manifest.json: costs: "));
     CHECK_FALSE(raised.says("\n"));
   };
-  refused(R"("source":"cache")", R"("source":"guess")");
+  refused(R"("source": "cache")", R"("source": "guess")");
   refused(R"("digest":)", R"("digst":)");
   refused("0.0011", "0.0012");  // another digest
-  refused(R"("kind":"attention")", R"("kind":"attentive")");
+  refused(R"("kind": "attention")", R"("kind": "attentive")");
   refused(R"("flops_per_s":)", R"("flops_per_s":"1","flops":)");
   refused(R"("tables":)", R"("table":)");
 }

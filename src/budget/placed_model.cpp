@@ -25,9 +25,17 @@ bool all_have_tables(const RunDevices& devices) {
                      [](const ComputePlace& place) { return place.costs != nullptr; });
 }
 
-PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates rates) {
-  PlacedModel placed{
-      std::move(model.opened), {}, std::move(model.table), model.settings, {}, {}, {}, {}};
+PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates rates,
+                        RunTables tables) {
+  PlacedModel placed{std::move(model.opened),
+                     {},
+                     std::move(model.table),
+                     model.settings,
+                     std::move(tables),
+                     {},
+                     {},
+                     {},
+                     {}};
   const RunDevices& devices = placed.opened->devices;
   // What computes where, for the measurement. The plan decides which layers.
   placed.placement = Placement(stages_at(devices.of_model.dense), devices.of_model.experts);
@@ -53,6 +61,13 @@ PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates ra
   placed.placement = std::move(found.placement);
   placed.table = std::move(found.table);
   placed.plan = std::move(found.plan);
+  if (placed.rates && placed.plan.train && !rates_are_assumed()) {
+    // A bound is what nothing here passes, tasks of the tables included.
+    const MachineRates shown = shown_rates(placed);
+    MachineRates& best = placed.rates->best;
+    best.flops_per_s = std::max(best.flops_per_s, shown.flops_per_s);
+    best.update_params_per_s = std::max(best.update_params_per_s, shown.update_params_per_s);
+  }
   // If the plan does not fit either, it says so, and what would fit.
   if (too_small && placed.plan.fits()) throw Error(*too_small);
   return placed;
@@ -60,10 +75,15 @@ PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates ra
 
 PlanSubject subject_of(const PlacedModel& model) {
   const OpenedModel& opened = *model.opened;
+  std::vector<ComputePlace> places = opened.devices.places;
+  for (ComputePlace& place : places) {
+    const RunTable* table = model.tables.find(place.budget.name);
+    if (!place.costs && table != nullptr && table->decides()) place.costs = table->table;
+  }
   return {opened.spec,
           model.settings,
           model.table,
-          opened.devices.places,
+          std::move(places),
           opened.devices.hosts,
           opened.devices.of_model,
           opened.devices.planner,

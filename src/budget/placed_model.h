@@ -9,6 +9,7 @@
 #include "budget/plan.h"
 #include "plan/cost_model.h"
 #include "runtime/machine_rates.h"
+#include "setup/run_tables.h"
 
 namespace hearth {
 
@@ -24,6 +25,7 @@ struct PlacedModel {
   Placement placement;   // of the blocks, as the plan has them
   ParameterTable table;  // with the place of each block; not bound to memory
   RunSettings settings;
+  RunTables tables;               // of places that are not paced; empty without rates
   std::optional<RunRates> rates;  // none: not requested, or a device is too small to measure
   // When the plan was made. If every place has a cost table, in whole pieces of 4 MiB, so that equal
   // commands print equal plans.
@@ -34,11 +36,14 @@ struct PlacedModel {
 
 enum class Rates : uint8_t { none, measured };
 
-/// Places the blocks, resolves the compute type and plans the run in the current process. Measures
-/// rates before planning, so the plan counts the memory that the measurement leaves.
-PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates rates = Rates::none);
+/// Places the blocks, resolves the compute type and plans the run in the current process. `tables`:
+/// those that are known; with Rates::measured the others are measured (budget/run_rates.h). Measures
+/// before planning, so the plan counts the memory that the measurement leaves.
+PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates rates = Rates::none,
+                        RunTables tables = {});
 
-/// For plans of the same model and process with other requests or budgets.
+/// For plans of the same model and process with other requests or budgets. Its places have the tables
+/// that decide: of costs=, and those of the run that were not measured at a start.
 PlanSubject subject_of(const PlacedModel& model);
 
 /// The names of the places that compute, the place of the dense parts first: "devices" in plans and

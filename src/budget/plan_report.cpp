@@ -164,7 +164,7 @@ bool plan_overlaps(const PlanTimes& times) {
 std::string time_text(const PlacedModel& model, const PlanTimes& times) {
   const double step = times.step.time_s, bound = times.bound.total_s();
   std::string text = "\n";
-  for (const std::string& line : paced_lines(model)) text += line + "\n";
+  for (const std::string& line : table_lines(model)) text += line + "\n";
   if (times.data) {
     for (const std::string& line : data_lines(*times.data, times.steps)) text += line + "\n";
   }
@@ -225,6 +225,7 @@ Json plan_json(const PlacedModel& model, const PlanTimes& times,
   json["bits"] = bits_of(model);
   json["devices"] = devices_json(model);
   json["places"] = places_json(model);
+  json["costs"] = tables_json(model);
   json["stages"] = stages_json(model);
   json["workers"] = static_cast<int64_t>(model.opened->workers);
   json["compute_dtype"] = name_of(model.settings.compute);

@@ -1,295 +1,125 @@
 #include "budget/plan_time.h"
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
-#include <cstdlib>
 #include <map>
 
-#include "base/log.h"
 #include "base/setting.h"
-#include "base/system.h"
-#include "runtime/cost_rates.h"
-#include "runtime/link_rates.h"
+#include "plan/table_rates.h"
 
 namespace hearth {
 
 namespace {
 
-/// How products find the weights of a kind of block: type, and whether any of them is trained.
-struct WeightUse {
-  DType type = DType::f32;
-  bool trained = false;
-};
-
-WeightUse weight_use(const PlacedModel& model, bool expert) {
-  WeightUse use;
-  use.type = DType::f32;
-  bool found = false;
-  for (const Block& block : model.table.blocks()) {
-    if ((block.kind == BlockKind::expert) != expert || block.layer < 0) continue;
-    for (TensorId id = block.begin; id < block.end; ++id) {
-      const Tensor& t = model.table.tensor(id);
-      if (t.vector || t.slot == Slot::router) continue;
-      if (t.trainable) {
-        return {model.settings.compute == Compute::bf16 ? DType::bf16 : DType::f32, true};
-      }
-      if (!found) use.type = t.stored;
-      found = true;
-    }
-  }
-  return use;
-}
-
-void keep_best(double& a, double b) { a = std::max(a, b); }
-
-void keep_best(RateCurve& a, const RateCurve& b) {
-  for (size_t i = 0; i < a.points.size(); ++i) {
-    keep_best(a.points[i].flops_per_s, b.points[i].flops_per_s);
-  }
-}
-
-/// Both were measured alike: what a neighbour on the machine took from one of them does not count.
-void keep_best(RunRates& a, const RunRates& b) {
-  keep_best(a.best.flops_per_s, b.best.flops_per_s);
-  keep_best(a.best.update_params_per_s, b.best.update_params_per_s);
-  keep_best(a.costs.linear_forward, b.costs.linear_forward);
-  keep_best(a.costs.linear_backward, b.costs.linear_backward);
-  keep_best(a.costs.experts_forward, b.costs.experts_forward);
-  keep_best(a.costs.experts_backward, b.costs.experts_backward);
-  keep_best(a.costs.attention_forward, b.costs.attention_forward);
-  keep_best(a.costs.attention_backward, b.costs.attention_backward);
-  keep_best(a.costs.loss, b.costs.loss);
-  keep_best(a.costs.row_bytes_per_s, b.costs.row_bytes_per_s);
-  keep_best(a.costs.norm_params_per_s, b.costs.norm_params_per_s);
-  keep_best(a.costs.update_params_per_s, b.costs.update_params_per_s);
-}
-
-/// A bound is what nothing here passes: no rate that was measured is above the best.
-void bound_by(RunRates& rates) {
-  const CostRates& costs = rates.costs;
-  double& best = rates.best.flops_per_s;
-  for (const RateCurve* curve : {&costs.linear_forward, &costs.linear_backward,
-                                 &costs.experts_forward, &costs.experts_backward}) {
-    for (const RateCurve::Point& point : curve->points) keep_best(best, point.flops_per_s);
-  }
-  for (const double rate : {costs.attention_forward, costs.attention_backward, costs.loss}) {
-    keep_best(best, rate);
-  }
-  keep_best(rates.best.update_params_per_s, costs.update_params_per_s);
-}
-
-/// How many AssumedRates live.
-std::atomic<int> assumed{0};
-
-/// Whether the user asks for no measurement. Only for tests of the whole program, which start it
-/// many times at once.
-bool user_assumes_rates() {
-  static const bool asked = [] {
-    const char* text = std::getenv("HEARTH_RATES");
-    if (text == nullptr || *text == '\0') return false;
-    if (std::string_view(text) != "assumed") {
-      throw usage_error("HEARTH_RATES: " + quoted(text) +
-                        ": the one value is 'assumed'; unset it to measure the machine");
-    }
-    log_info(
-        "HEARTH_RATES=assumed: nothing is measured, so predicted times and bounds mean nothing");
-    return true;
-  }();
-  return asked;
-}
-
-RunRates round_rates() {
-  const RateCurve curve{{{1, 1e10}}};
-  return {{1e10, 1e9}, {curve, curve, curve, curve, 1e10, 1e10, 1e10, 1e10, 1e9, 1e9, {}, {}}};
-}
-
-/// What the measurements are a function of, but for the memory that they may take.
-std::vector<int64_t> measured_by(const RateOptions& options, const RunShapes& shapes) {
-  const ModelSpec& spec = shapes.spec;
-  std::vector<int64_t> key{static_cast<int64_t>(options.compute),
-                           options.workers,
-                           options.parameters,
-                           static_cast<int64_t>(shapes.linear_weights),
-                           static_cast<int64_t>(shapes.expert_weights),
-                           shapes.linear_trained,
-                           shapes.experts_trained,
-                           shapes.tokens,
-                           shapes.longest,
-                           spec.hidden,
-                           spec.vocabulary,
-                           spec.heads,
-                           spec.kv_heads,
-                           spec.head_dim,
-                           spec.expert_width,
-                           spec.experts,
-                           spec.experts_per_token,
-                           spec.moe_layers()};
-  const std::string_view ops = options.ops.name();
-  key.insert(key.end(), ops.begin(), ops.end());
-  return key;
-}
-
-}  // namespace
-
-namespace {
-
-/// What a measurement of a place may take, of `most`.
-uint64_t memory_for(const ComputePlace& place, uint64_t most) {
-  constexpr uint64_t kMostOfDevice = uint64_t{8} << 30;  // problems of the run's own size
-  if (place.device->has_own_clock()) return std::min(kMostOfDevice, place.budget.bytes / 4);
-  return place.host_reaches ? most : std::min(most, place.budget.bytes / 4);
-}
-
-/// What one place reaches, measured twice: what a neighbour takes from one of them does not count.
-RunRates measure_place(const ComputePlace& place, Device& device, const RateOptions& options,
-                       const RunShapes& shapes) {
-  // What was measured for another run of these shapes in this process is not measured again.
-  static std::map<std::pair<std::string, std::vector<int64_t>>, RunRates> measured;
-  std::pair key{place.budget.name, measured_by(options, shapes)};
-  if (const auto known = measured.find(key); known != measured.end()) return known->second;
-  const auto measure = [&] {
-    const MachineRates best = measure_rates(device, options);
-    return RunRates{best, measure_costs(device, options, shapes, best)};
-  };
-  RunRates rates = measure();
-  keep_best(rates, measure());
-  bound_by(rates);
-  return measured.emplace(std::move(key), rates).first->second;
-}
-
-/// Of the devices that the run computes at, by place.
-std::vector<LinkRates> links_of(const PlacedModel& model, uint64_t most) {
-  std::vector<LinkRates> links(model.opened->devices.places.size());
-  const std::vector<Place> used = model.placement.places();
-  for (Place at = kHostPlace + 1; static_cast<size_t>(at) < links.size(); ++at) {
-    if (std::find(used.begin(), used.end(), at) == used.end()) continue;
+std::string source_of_times(const PlacedModel& model) {
+  bool measured = false, tables = false;
+  for (const Place at : model.placement.places()) {
     const ComputePlace& place = model.opened->place(at);
-    links[static_cast<size_t>(at)] = measure_links(*place.device, memory_for(place, most));
+    const RunTable* const table = model.tables.find(place.budget.name);
+    const bool quick = table != nullptr && table->source == TableSource::measured && !table->saved;
+    (place.costs || (table != nullptr && !quick) ? tables : measured) = true;
   }
-  return links;
+  const std::string rates = user_assumed_rates() ? "assumed rates" : "a quick measurement";
+  if (!tables) return rates;
+  return measured ? "cost tables and " + rates : "cost tables";
 }
 
-}  // namespace
-
-AssumedRates::AssumedRates() { ++assumed; }
-AssumedRates::~AssumedRates() { --assumed; }
-
-namespace {
-
-/// The rates of places that compute and have no table. Rates that nobody needs stay 0.
-RunRates measure_places(const PlacedModel& model, const PlanRequest& request) {
-  const uint64_t now = resident_bytes(), budget = model.opened->place(kHostPlace).budget.bytes;
-  const uint64_t most =
-      std::min<uint64_t>(uint64_t{192} << 20, budget > now ? (budget - now) / 4 : 0);
-  const WeightUse linear = weight_use(model, false), experts = weight_use(model, true);
-  const RunShapes shapes{model.opened->spec, linear.type,    experts.type,   linear.trained,
-                         experts.trained,    request.tokens, request.longest};
-  const auto rates_at = [&](Place at) {
-    const ComputePlace& place = model.opened->place(at);
-    const StreamTeam& team = place.teams.front();
-    // A device in the host's memory computes as the host does; its own budget is the run's.
-    Device& device = place.host_reaches ? *model.opened->place(kHostPlace).device : *place.device;
-    const RateOptions options{*place.ops, model.settings.compute,  team.workers,
-                              team.cores, memory_for(place, most), trained_parameters(model.table)};
-    return measure_place(place, device, options, shapes);
-  };
-  const auto has_table = [&](Place at) { return model.opened->place(at).costs != nullptr; };
-  // Stages are measured at the first of them, experts at the first of their places.
-  const Place dense = model.placement.stages.front().place;
-  const Place apart_at = model.placement.experts_apart() ? model.placement.experts.front() : dense;
-  RunRates rates;
-  if (!has_table(dense)) rates = rates_at(dense);
-  if (has_table(dense) && !has_table(apart_at)) rates = rates_at(apart_at);
-  rates.costs.links = links_of(model, most);
-  if (apart_at == dense || has_table(dense) || has_table(apart_at)) return rates;
-  const RunRates apart = rates_at(apart_at);
-  rates.costs.experts_forward = apart.costs.experts_forward;
-  rates.costs.experts_backward = apart.costs.experts_backward;
-  // Most parameters are the experts', so their place decides what the update takes.
-  rates.costs.norm_params_per_s = apart.costs.norm_params_per_s;
-  rates.costs.update_params_per_s = apart.costs.update_params_per_s;
-  return rates;
-}
-
-/// The links of a described machine: without a rate, as fast as memory.
-std::vector<LinkRates> described_links(const PlacedModel& model) {
-  std::vector<LinkRates> links;
-  for (const ComputePlace& place : model.opened->devices.places) {
-    links.push_back(place.device->link_rates().value_or(LinkRates{}));
-  }
-  return links;
+/// Where the table of a place without costs= is from, for people.
+std::string origin_text(const RunTable& table) {
+  const std::string age = age_of(table.origin, seconds_now());
+  const std::string old = age.empty() ? "" : ", " + age + " old";
+  if (table.saved) return "times from the cost table of the saved state";
+  if (table.source == TableSource::profile) return "times from the given cost table" + old;
+  if (table.source == TableSource::cache) return "times from the cost table in the cache" + old;
+  return "times measured at this start";
 }
 
 /// The names of places that compute and have no table.
 std::string places_without_table(const PlacedModel& model) {
   std::string names;
   for (const Place at : model.placement.places()) {
-    const ComputePlace& place = model.opened->place(at);
-    if (!place.costs) names += (names.empty() ? "" : ", ") + place.budget.name;
+    if (table_at(model, at) != nullptr) continue;
+    names += (names.empty() ? "" : ", ") + model.opened->place(at).budget.name;
   }
   return names;
 }
 
-std::string source_of_times(const PlacedModel& model) {
-  bool measured = false, tables = false;
-  for (const Place at : model.placement.places()) {
-    (model.opened->place(at).costs ? tables : measured) = true;
+/// The entries that fit a run have its shapes. Names a kind whose entry has others; empty: none.
+std::string other_shapes(const PlaceCosts& costs, Place place, const Schedule& schedule,
+                         const ModelSpec& spec) {
+  for (const Task& task : schedule.tasks) {
+    if (task.place != place) continue;
+    const CostEntry* entry = cost_entry(costs, task, spec);
+    if (entry == nullptr || !entry->shape || *entry->shape == cost_shape(task, spec)) continue;
+    return std::string(name_of(task.kind));
   }
-  const std::string rates = user_assumes_rates() ? "assumed rates" : "a quick measurement";
-  if (!tables) return rates;
-  return measured ? "cost tables and " + rates : "cost tables";
+  return {};
 }
 
 }  // namespace
 
-std::vector<PlaceCosts> cost_tables(const PlacedModel& model) {
-  std::vector<PlaceCosts> costs;
-  for (const ComputePlace& place : model.opened->devices.places) {
-    costs.push_back({place.costs, place.teams.front().workers, model.settings.compute});
-  }
-  return costs;
-}
-
-std::vector<std::string> paced_lines(const PlacedModel& model) {
+std::vector<std::string> table_lines(const PlacedModel& model) {
   std::vector<std::string> lines;
+  const Schedule& schedule = model.plan.train->schedule;
   const std::vector<PlaceCosts> costs = cost_tables(model);
   for (size_t at = 0; at < costs.size(); ++at) {
     if (!costs[at].table) continue;
     const auto place = static_cast<Place>(at);
-    const bool paced = model.opened->place(place).paced;
-    const std::string untimed =
-        untimed_tasks(costs[at], place, model.plan.train->schedule, model.opened->spec);
-    std::string line = model.opened->place(place).budget.name +
-                       (paced ? ": paced by its cost table" : ": times of its cost table");
+    const ComputePlace& of = model.opened->place(place);
+    const bool paced = of.costs != nullptr && of.paced;
+    const std::string& name = of.budget.name;
+    std::string line = name + ": " +
+                       (paced                 ? "paced by its cost table"
+                        : of.costs != nullptr ? "times of its cost table"
+                                              : origin_text(*model.tables.find(name)));
+    const std::string untimed = untimed_tasks(costs[at], place, schedule, model.opened->spec);
     if (!untimed.empty()) {
       line += "; it has no times for " + untimed + ": " +
               (paced ? "they take their real time, and the plan counts them as 0"
                      : "the plan counts them as 0");
+    }
+    const std::string other = other_shapes(costs[at], place, schedule, model.opened->spec);
+    if (!other.empty()) {
+      line += "; its times of " + other + " are of another shape: the nearest one counts";
     }
     lines.push_back(std::move(line));
   }
   return lines;
 }
 
-bool knows_described_times(const PlacedModel& model) {
-  if (!model.opened->described || assumed > 0 || user_assumes_rates()) return true;
-  return places_without_table(model).empty();
+Json tables_json(const PlacedModel& model) {
+  Json json = JsonObject{};
+  for (size_t at = 0; at < model.opened->devices.places.size(); ++at) {
+    const ComputePlace& place = model.opened->devices.places[at];
+    if (place.costs) {
+      json[place.budget.name] =
+          JsonObject{{"digest", place.costs->digest().hex()},
+                     {"source", place.paced ? "paced" : "machine"}};
+    } else if (const RunTable* table = model.tables.find(place.budget.name)) {
+      json[place.budget.name] = JsonObject{{"digest", table->table->digest().hex()},
+                                           {"source", name_of(table->source)},
+                                           {"made", table->origin.made}};
+    }
+  }
+  return json;
 }
 
-RunRates measure_run(const PlacedModel& model, const PlanRequest& request) {
-  const bool described = model.opened->described != nullptr;
-  RunRates rates = assumed > 0 || user_assumes_rates() ? round_rates()
-                   : described                         ? RunRates{}
-                                                       : measure_places(model, request);
-  if (described) rates.costs.links = described_links(model);
-  rates.costs.tables = cost_tables(model);
-  return rates;
+MachineRates shown_rates(const PlacedModel& model) {
+  MachineRates best;
+  const std::vector<PlaceCosts> costs = cost_tables(model);
+  for (const Place at : model.placement.places()) {
+    if (model.opened->place(at).costs || !costs[static_cast<size_t>(at)].table) continue;
+    const MachineRates shown = rates_of_table(costs[static_cast<size_t>(at)], at,
+                                              model.plan.train->schedule, model.opened->spec);
+    best.flops_per_s = std::max(best.flops_per_s, shown.flops_per_s);
+    best.update_params_per_s = std::max(best.update_params_per_s, shown.update_params_per_s);
+  }
+  return best;
 }
 
 StepBound bound_of(const PlacedModel& model, std::span<const BatchWork> batches) {
   const Schedule& schedule = model.plan.train->schedule;
-  const std::vector<PlaceCosts>& tables = model.rates->costs.tables;
+  const std::vector<PlaceCosts> tables = pacing_tables(model);
   const bool paced =
       std::any_of(tables.begin(), tables.end(), [](const PlaceCosts& c) { return c.table; });
   if (paced || model.placement.places().size() > 1) {  // places compute at the same time
@@ -336,6 +166,11 @@ StepWork mean_step(const RunRows& rows, const SamplerOptions& options, const Sam
   }
   return {std::vector<BatchWork>(static_cast<size_t>(options.grad_accum), batch),
           "mean of the data", data};
+}
+
+bool knows_described_times(const PlacedModel& model) {
+  if (!model.opened->described || rates_are_assumed()) return true;
+  return places_without_table(model).empty();
 }
 
 PlanTimes predict(const PlacedModel& model, const StepWork& work, std::optional<int64_t> steps) {

@@ -1,5 +1,5 @@
-// Predicts the time of a planned run: it simulates a step with the times of cost tables, or of a quick
-// measurement of the machine. Also a lower bound.
+// Predicts the time of a planned run: it simulates a step with the times of cost tables
+// (budget/run_rates.h). Also a lower bound.
 #pragma once
 
 #include <optional>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "budget/placed_model.h"
+#include "budget/run_rates.h"
 #include "data/samples/run_rows.h"
 #include "data/samples/sampler.h"
 #include "plan/cost_model.h"
@@ -15,30 +16,6 @@
 #include "runtime/machine_rates.h"
 
 namespace hearth {
-
-/// Measures the machine for a placed model, apart from places with cost tables, and adds the tables.
-/// Call before planning and before memory is reserved.
-/// Measures compute twice and keeps the better rates; repeats of the same shapes in a process reuse
-/// them. Uses a quarter of the process's remaining budget, at most 192 MiB, and of a GPU's budget a
-/// quarter, at most 8 GiB. A device in the host's memory gives none of its budget. Usage error if a
-/// device is too small. With HEARTH_RATES=assumed in the environment it returns round numbers and
-/// measures nothing. Measures nothing for a described machine either.
-RunRates measure_run(const PlacedModel& model, const PlanRequest& request);
-
-/// False if the plan is for another machine whose description lacks the cost table of a place that
-/// computes.
-bool knows_described_times(const PlacedModel& model);
-
-/// RAII, for tests: while one exists, `measure_run` returns round numbers and measures nothing. A
-/// measurement takes half a second, and tests start hundreds of runs. Results of runs do not
-/// change.
-class AssumedRates {
- public:
-  AssumedRates();
-  ~AssumedRates();
-  AssumedRates(const AssumedRates&) = delete;
-  AssumedRates& operator=(const AssumedRates&) = delete;
-};
 
 /// The size of the data of a run.
 struct DataShape {
@@ -61,11 +38,17 @@ StepWork full_step(const PlanRequest& request);
 /// The mean step of the first epoch.
 StepWork mean_step(const RunRows& rows, const SamplerOptions& options, const Sampler& sampler);
 
-/// The tables of a placed model, by place.
-std::vector<PlaceCosts> cost_tables(const PlacedModel& model);
-/// A line for each place with a table; it names the tasks that the table does not time. The model
-/// must have a training schedule.
-std::vector<std::string> paced_lines(const PlacedModel& model);
+/// A line for each place with a table: whether it is paced or where the times are from, and the tasks
+/// that the table does not time. The model must have a training schedule.
+std::vector<std::string> table_lines(const PlacedModel& model);
+/// The table of each place, by its digest: {"host": {"digest", "source", "made"}}. Of paced places
+/// the source is "paced", of a described machine "machine".
+Json tables_json(const PlacedModel& model);
+/// False if the plan is for another machine whose description lacks the cost table of a place that
+/// computes.
+bool knows_described_times(const PlacedModel& model);
+/// The best rates that the run's tables show of tasks of the schedule. 0: they show none.
+MachineRates shown_rates(const PlacedModel& model);
 /// A lower bound of a training step of this work. The model must have rates.
 StepBound bound_of(const PlacedModel& model, std::span<const BatchWork> batches);
 
@@ -73,7 +56,7 @@ StepBound bound_of(const PlacedModel& model, std::span<const BatchWork> batches)
 struct PlanTimes {
   bool known = true;
   std::string unknown;  // why they are not known
-  std::string source;   // of the times: "a quick measurement", "cost tables", "assumed rates"
+  std::string source;   // of the times: "cost tables", "a quick measurement", "assumed rates"
   StepCost work;        // the tasks of a step, added up
   SimulatedStep step;   // how they run beside each other
   StepUse use;          // of resources, in that step

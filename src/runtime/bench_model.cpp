@@ -11,7 +11,8 @@ namespace {
 /// Fills the table of a bench model from the model's.
 class Cutter {
  public:
-  Cutter(const ModelSpec& spec, const ParameterTable& table) : spec_(spec), from_(table) {
+  Cutter(const ModelSpec& spec, const ParameterTable& table, DenseLayer dense)
+      : spec_(spec), from_(table), without_dense_(dense == DenseLayer::as_in_model) {
     for (int32_t layer = 0; layer < spec.layers; ++layer) {
       int32_t& first = spec.has_experts(layer) ? moe_ : dense_;
       if (first < 0) first = layer;
@@ -29,6 +30,10 @@ class Cutter {
     model.dense_layer = moe_ >= 0 ? 1 : 0;
     model.held_experts = moe_ >= 0 ? experts : 0;
     model.spec.layers = model.dense_layer + 1;
+    if (without_dense_ && dense_ < 0) {
+      model.dense_layer = -1;
+      model.spec.layers = 1;
+    }
     if (dense_ < 0) model.spec.dense_width = spec_.expert_width * spec_.experts_per_token;
     model.spec.moe = {true, false};
     const auto window = [&](int32_t layer) { return spec_.windows[static_cast<size_t>(layer)]; };
@@ -53,7 +58,7 @@ class Cutter {
       if (model.moe_layer >= 0) copy_layer(cutter.moe_, model.moe_layer);
       if (cutter.dense_ >= 0) {
         copy_layer(cutter.dense_, model.dense_layer);
-      } else {
+      } else if (model.dense_layer >= 0) {
         add_dense();
       }
       copy_layer(-1, -1, BlockKind::head);
@@ -117,6 +122,7 @@ class Cutter {
 
   const ModelSpec& spec_;
   const ParameterTable& from_;
+  const bool without_dense_;       // if the model has no dense layer
   int32_t moe_ = -1, dense_ = -1;  // the first layers of their kind
 };
 
@@ -129,8 +135,8 @@ uint64_t parameter_bytes(const ParameterTable& table, const CopyPolicy& policy) 
 }  // namespace
 
 BenchModel bench_model(const ModelSpec& spec, const ParameterTable& table, const CopyPolicy& policy,
-                       Place place, uint64_t max_bytes) {
-  const Cutter cutter(spec, table);
+                       Place place, uint64_t max_bytes, DenseLayer dense) {
+  const Cutter cutter(spec, table, dense);
   int64_t experts = std::max<int64_t>(spec.experts, 1), vocabulary = spec.vocabulary;
   while (true) {
     BenchModel model = cutter.cut(experts, vocabulary);

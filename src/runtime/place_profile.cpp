@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "base/error_format.h"
 #include "base/stopwatch.h"
@@ -13,10 +15,9 @@
 namespace hearth {
 namespace {
 
-constexpr int64_t kTokenPoints = 9, kExpertPoints = 24;
+constexpr int64_t kMiddleTokens = 64;       // times of fewer say little of many
 constexpr int64_t kLeastExpertTokens = 64;  // log_spaced has kLeastExpertPoints below
 constexpr int64_t kLeastExpertPoints = 20;
-constexpr size_t kMostSamples = 15;
 constexpr double kLongSample = 0.05;  // seconds; shorter tasks run several times in a pass
 
 struct Point {
@@ -24,6 +25,7 @@ struct Point {
   int64_t units = 0, pairs = 0;
   double share = 1;             // of the time of a run that the point counts
   std::vector<double> samples;  // of a run
+  double wall_s = 0;            // of a run, with what prepares it
 };
 
 /// The points of an entry.
@@ -33,6 +35,7 @@ struct Curve {
   int32_t layer = -1;
   CostShape shape;
   std::vector<Point> points;  // by units
+  int64_t planned_end = 0;    // units of the last point that the memory allows
 };
 
 double quantile(std::vector<double> values, double at) {
@@ -54,16 +57,21 @@ class Profiler {
   PlaceProfile run() {
     add_curves();
     while (values_ < needed_bytes()) drop_largest();
+    for (Curve& curve : curves_) {
+      if (!curve.points.empty()) curve.planned_end = curve.points.back().units;
+    }
     std::vector<TaskSize> sizes;
     for (const Curve& curve : curves_) {
       for (const Point& point : curve.points) sizes.push_back(point.size);
     }
     planned_ = most_memory(sizes);
     TaskBench bench(place_, subject_, sizes);
-    watch_.restart();
+    setup_s_ = watch_.seconds();
+    // The most important first: a point of each curve, then experts, then the other sizes.
+    first_points(bench);
     fit_experts(bench);
+    complete_experts(bench);
     pass(bench, true);
-    if (options_.all_experts && !ended_) complete_experts(bench);
     while (!ended_ && pass(bench, false)) {
     }
     return result();
@@ -72,7 +80,7 @@ class Profiler {
  private:
   void add_curves() {
     const BenchModel& model = subject_.model;
-    const auto tokens = log_spaced(options_.most_tokens, kTokenPoints);
+    const auto tokens = log_spaced(options_.most_tokens, options_.token_points);
     const auto both = [&](TaskKind kind, int32_t layer) {
       for (const Phase phase : {Phase::forward, Phase::backward}) {
         add_tokens(kind, phase, layer, tokens);
@@ -89,7 +97,7 @@ class Profiler {
       both(TaskKind::attention, model.dense_layer);
       both(TaskKind::combine, model.dense_layer);
     }
-    both(TaskKind::mlp, model.dense_layer);
+    if (model.dense_layer >= 0) both(TaskKind::mlp, model.dense_layer);
     add_tokens(TaskKind::head, Phase::forward, static_cast<int32_t>(model.spec.layers), tokens);
     add_sweep(TaskKind::norm, {place_.place});
     std::vector<int32_t> layers;
@@ -98,7 +106,7 @@ class Profiler {
   }
 
   Curve& add_curve(TaskKind kind, Phase phase, int32_t layer) {
-    Curve curve{kind, phase, layer, {}, {}};
+    Curve curve{kind, phase, layer, {}, {}, 0};
     Task task;
     task.kind = kind;
     task.layer = layer;
@@ -139,7 +147,7 @@ class Profiler {
       }
     }
     for (const int64_t n : tokens) {
-      Point point{{kind, phase, layer, n}, n, 0, 1, {}};
+      Point point{{kind, phase, layer, n}, n, 0, 1, {}, 0};
       if (kind == TaskKind::attention) point.pairs = pairs_at(layer, n);
       // The head's time is that of its products with the vocabulary.
       if (kind == TaskKind::head) point.share = 1 / subject_.model.head_share;
@@ -159,7 +167,8 @@ class Profiler {
 
   void add_experts(Phase phase) {
     Curve& curve = add_curve(TaskKind::experts, phase, subject_.model.moe_layer);
-    for (const int64_t n : log_spaced(options_.most_tokens, kExpertPoints)) add_expert(curve, n);
+    for (const int64_t n : log_spaced(options_.most_tokens, options_.expert_points))
+      add_expert(curve, n);
   }
 
   /// As many experts as fit, so that small calls read their weights from memory as a step does.
@@ -172,7 +181,7 @@ class Profiler {
       experts = (experts + 1) / 2;
     }
     if (!curve.points.empty() && !fits(size())) return;
-    curve.points.push_back({size(), tokens, 0, 1 / static_cast<double>(experts), {}});
+    curve.points.push_back({size(), tokens, 0, 1 / static_cast<double>(experts), {}, 0});
   }
 
   void add_sweep(TaskKind kind, const std::vector<int32_t>& layers) {
@@ -182,7 +191,7 @@ class Profiler {
       const int64_t n = swept_parameters(subject_, place_, size);
       const bool known = std::any_of(curve.points.begin(), curve.points.end(),
                                      [&](const Point& p) { return p.units == n; });
-      if (n > 0 && !known) curve.points.push_back({size, n, 0, 1, {}});
+      if (n > 0 && !known) curve.points.push_back({size, n, 0, 1, {}, 0});
     }
     std::sort(curve.points.begin(), curve.points.end(),
               [](const Point& a, const Point& b) { return a.units < b.units; });
@@ -224,10 +233,31 @@ class Profiler {
   void measure(TaskBench& bench, Point& point, bool first) {
     const double known = point.samples.empty() ? 0 : quantile(point.samples, .5);
     const int times = first ? 1 : known < kLongSample / 10 ? 4 : known < kLongSample ? 2 : 1;
-    const bool warm = left() > 0;  // else the first run has to do
-    for (const double s : bench.run(point.size, times, warm)) point.samples.push_back(s);
+    const bool warm = left() > 2 * point.wall_s && left() > 0;  // else the first run has to do
+    const Stopwatch watch;
+    const std::vector<double> runs =
+        bench.run(point.size, times, warm, [&] { return left() > point.wall_s; });
+    point.wall_s = watch.seconds() / static_cast<double>(runs.size() + (warm ? 1 : 0));
+    point.samples.insert(point.samples.end(), runs.begin(), runs.end());
     ended_ =
         options_.progress && !options_.progress(std::min(1.0, watch_.seconds() / options_.seconds));
+  }
+
+  void first_points(TaskBench& bench) {
+    for (Curve& curve : curves_) {
+      if (ended_ || curve.points.empty()) continue;
+      if (options_.whole || left() > 0) measure(bench, first_point(curve), true);
+    }
+  }
+
+  /// Of a quick table the largest of at most 64 tokens, else the smallest.
+  Point& first_point(Curve& curve) const {
+    Point* first = &curve.points.front();
+    if (!options_.quick || curve.kind == TaskKind::experts) return *first;
+    for (Point& point : curve.points) {
+      if (point.size.tokens <= kMiddleTokens && point.size.tokens > 0) first = &point;
+    }
+    return *first;
   }
 
   /// The curve of experts ends where its points would take more than their part of the time.
@@ -236,12 +266,11 @@ class Profiler {
       if (curve.kind != TaskKind::experts) continue;
       auto probe = std::find_if(curve.points.begin(), curve.points.end(),
                                 [](const Point& p) { return p.units >= kLeastExpertTokens; });
-      if (probe == curve.points.end()) continue;
+      if (probe == curve.points.end() || ended_ || (!options_.whole && left() <= 0)) continue;
       measure(bench, *probe, true);
       // Points are about a factor apart, so all of them take a few times the last.
-      const double a_token =
-          probe->samples.front() * probe->share / static_cast<double>(probe->units);
-      const double most = options_.seconds / 60 / a_token;
+      const double a_token = probe->wall_s * probe->share / static_cast<double>(probe->units);
+      const double most = std::max(left(), 0.0) / 60 / a_token;
       if (most < static_cast<double>(curve.points.back().units)) {
         shorten(curve, std::max(kLeastExpertTokens, static_cast<int64_t>(most)));
       }
@@ -252,42 +281,50 @@ class Profiler {
   void shorten(Curve& curve, int64_t end) const {
     Curve shorter = curve;
     shorter.points.clear();
-    for (const int64_t n : log_spaced(end, kExpertPoints)) add_expert(shorter, n);
+    for (const int64_t n : log_spaced(end, options_.expert_points)) add_expert(shorter, n);
     for (Point& point : shorter.points) {
       for (const Point& known : curve.points) {
-        if (known.units == point.units) point.samples = known.samples;
+        if (known.units != point.units) continue;
+        point.samples = known.samples;
+        point.wall_s = known.wall_s;
       }
     }
     curve = std::move(shorter);
   }
 
-  /// If the time was too short for most points, small ones have to do: a table has them all.
+  /// A table has all points of experts. If the time is too short for them, small ones have to do.
   void complete_experts(TaskBench& bench) {
     for (Curve& curve : curves_) {
       if (curve.kind != TaskKind::experts) continue;
-      const auto measured = [](const Point& p) { return !p.samples.empty(); };
-      const auto count = std::count_if(curve.points.begin(), curve.points.end(), measured);
-      if (count >= kLeastExpertPoints) continue;
+      const auto measure_all = [&](bool must) {
+        for (size_t i = 0; i < curve.points.size() && !ended_; ++i) {
+          if (!curve.points[i].samples.empty()) continue;
+          if (must || expected(curve, i) < left()) measure(bench, curve.points[i], true);
+        }
+      };
+      measure_all(false);
+      const auto count = std::count_if(curve.points.begin(), curve.points.end(),
+                                       [](const Point& p) { return !p.samples.empty(); });
+      if (count >= std::min(kLeastExpertPoints, options_.expert_points)) continue;
       shorten(curve, std::min(kLeastExpertTokens, curve.points.back().units));
-      for (Point& point : curve.points) {
-        if (!measured(point) && !ended_) measure(bench, point, true);
-      }
+      measure_all(options_.whole);
     }
   }
 
-  /// Measures all points once more, the smallest of all curves first. Returns whether any was.
+  /// Measures all points once more, the smallest of all curves first; of a quick table the largest,
+  /// each in at most a quarter of what is left. Returns whether any was.
   bool pass(TaskBench& bench, bool first) {
     bool any = false;
     size_t most = 0;
     for (const Curve& curve : curves_) most = std::max(most, curve.points.size());
-    for (size_t i = 0; i < most && !ended_; ++i) {
+    for (size_t n = 0; n < most && !ended_; ++n) {
+      const size_t i = options_.quick ? most - 1 - n : n;
       for (Curve& curve : curves_) {
         if (i >= curve.points.size() || ended_) continue;
         Point& point = curve.points[i];
-        const bool must = first && i == 0;
-        if (!first && (point.samples.empty() || point.samples.size() >= kMostSamples)) continue;
-        if (first && !point.samples.empty()) continue;
-        if (!must && expected(curve, i) > left()) continue;
+        if (first != point.samples.empty()) continue;
+        if (!first && point.samples.size() >= options_.most_samples) continue;
+        if (expected(curve, i) > (options_.quick ? left() / 4 : left())) continue;
         measure(bench, point, first);
         any = true;
       }
@@ -295,24 +332,67 @@ class Profiler {
     return any;
   }
 
-  /// About how long the next measurement of a point takes, with its first run.
+  /// About how long the next measurement of a point takes. A first one has a run that warms.
   static double expected(const Curve& curve, size_t i) {
     const Point& point = curve.points[i];
-    if (!point.samples.empty()) return 3 * quantile(point.samples, .5);
+    if (!point.samples.empty()) return point.wall_s;
     for (size_t before = i; before-- > 0;) {
       const Point& known = curve.points[before];
       if (known.samples.empty()) continue;
-      const double tokens = static_cast<double>(std::max<int64_t>(point.size.tokens, 1)) /
-                            static_cast<double>(std::max<int64_t>(known.size.tokens, 1));
-      return 3 * quantile(known.samples, .5) * std::max(1.0, tokens);
+      const double ratio = static_cast<double>(std::max<int64_t>(point.size.tokens, 1)) /
+                           static_cast<double>(std::max<int64_t>(known.size.tokens, 1));
+      // A sweep has no tokens; its units are parameters.
+      const double units =
+          static_cast<double>(point.units) / static_cast<double>(std::max<int64_t>(known.units, 1));
+      return 2 * known.wall_s * std::max(1.0, point.size.tokens > 0 ? ratio : units);
     }
     return 0;
+  }
+
+  /// For each kind the sizes from which on a phase of it was not measured.
+  std::vector<std::string> left_out() const {
+    std::vector<std::pair<TaskKind, int64_t>> ends;  // the least of the phases; 0: nothing
+    for (const Curve& curve : curves_) {
+      if (curve.points.empty()) continue;
+      int64_t end = 0;
+      for (const Point& point : curve.points) {
+        if (!point.samples.empty()) end = point.units;
+      }
+      if (is_short(curve)) end = 0;
+      if (end == curve.planned_end) continue;
+      const auto known = std::find_if(ends.begin(), ends.end(),
+                                      [&](const auto& e) { return e.first == curve.kind; });
+      if (known == ends.end()) {
+        ends.emplace_back(curve.kind, end);
+      } else {
+        known->second = std::min(known->second, end);
+      }
+    }
+    std::vector<std::string> texts;
+    for (const auto& [kind, end] : ends) {
+      std::string text(name_of(kind));
+      const bool sweep = kind == TaskKind::norm || kind == TaskKind::update;
+      if (end > 0) {
+        text += " above " + std::to_string(end) + (sweep ? " parameters" : " tokens");
+      }
+      texts.push_back(std::move(text));
+    }
+    return texts;
+  }
+
+  /// A curve of experts without enough points is left out of a table that need not be whole.
+  bool is_short(const Curve& curve) const {
+    if (options_.whole || curve.kind != TaskKind::experts) return false;
+    const auto count = std::count_if(curve.points.begin(), curve.points.end(),
+                                     [](const Point& p) { return !p.samples.empty(); });
+    return count < std::min<std::ptrdiff_t>(kLeastExpertPoints, std::ssize(curve.points));
   }
 
   PlaceProfile result() const {
     PlaceProfile profile;
     std::vector<double> spreads;
     for (const Curve& curve : curves_) {
+      if (is_short(curve)) continue;
       CostEntry entry;
       entry.kind = curve.kind;
       entry.phase = curve.phase;
@@ -323,7 +403,8 @@ class Profiler {
       for (const Point& point : curve.points) {
         if (point.samples.empty()) continue;
         const double median = std::max(quantile(point.samples, .5), 1e-9);
-        times.push_back(median * point.share);
+        const double counts = options_.quick ? std::max(quantile(point.samples, 0), 1e-9) : median;
+        times.push_back(counts * point.share);
         entry.units.push_back(point.units);
         if (point.pairs > 0) entry.pairs.push_back(point.pairs);
         profile.samples += static_cast<int64_t>(point.samples.size());
@@ -335,7 +416,9 @@ class Profiler {
       profile.points += static_cast<int64_t>(times.size());
       profile.entries.push_back(std::move(entry));
     }
-    if (!spreads.empty()) profile.spread = quantile(spreads, .5);
+    if (!spreads.empty()) profile.spread = quantile(spreads, .75);
+    profile.left_out = left_out();
+    profile.setup_s = setup_s_;
     return profile;
   }
 
@@ -346,6 +429,7 @@ class Profiler {
   std::optional<TaskMemory> planned_;  // what was reserved, by part
   std::vector<Curve> curves_;
   Stopwatch watch_;
+  double setup_s_ = 0;
   bool ended_ = false;
 };
 

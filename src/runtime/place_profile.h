@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "plan/cost_table.h"
@@ -13,10 +14,19 @@ namespace hearth {
 
 /// What to measure of a place, and how long.
 struct ProfileOptions {
-  double seconds = 0;      // of measuring
+  double seconds = 0;      // in all, the memory's preparation included
   uint64_t max_bytes = 0;  // of the place's memory in use at any time
   int64_t most_tokens = 4096;
-  bool all_experts = true;            // measure 20 points of experts, even if it takes longer
+  size_t most_samples = 15;                      // runs of a point
+  int64_t token_points = 9, expert_points = 24;  // of a curve, at most
+  /// The least table is measured even if it takes longer: the first point of each curve, and 20
+  /// points of experts (or `expert_points`). Otherwise curves for which there is no time are left
+  /// out.
+  bool whole = true;
+  /// A quick table of one run. A task is first measured at a middle size, then from the largest size
+  /// down, as that is the run's own. The shortest run of a point counts, not the median: what a
+  /// neighbour takes of a few runs does not count.
+  bool quick = false;
   std::optional<int64_t> cores = {};  // what entries state; none: left open
   /// Called after each measurement, with the share of the time that has passed. Returns false to
   /// end early.
@@ -28,17 +38,22 @@ struct PlaceProfile {
   std::vector<CostEntry> entries;
   int64_t points = 0;   // of all entries
   int64_t samples = 0;  // timed runs
-  /// How far apart the middle half of the runs of a point is, as a share of its median; the median
-  /// over the points. Above kNoisy the machine is not quiet. None if no point ran three times.
+  /// How far apart the middle half of the runs of a point is, as a share of its median: three
+  /// quarters of the points have less. Above kNoisy the machine is not quiet. None if no point ran
+  /// three times.
   std::optional<double> spread;
+  /// What the time did not allow: "attention above 512 tokens". The table goes on from the last
+  /// point in proportion.
+  std::vector<std::string> left_out;
+  double setup_s = 0;  // of the time: memory was reserved and filled
 };
 inline constexpr double kNoisy = 0.1;
 
 /// Measures every kind and phase of task of the bench model: tokens about equally far apart by their
-/// logarithms, experts at 20 numbers of tokens or more. Repeats all points, in passes, until the
-/// time is over, and takes medians, smoothed so that times never fall. Each curve has at least its
-/// first point, and experts have 20, whatever the time. A point of experts is a call of several
-/// experts, as many as the memory holds, divided by their number.
+/// logarithms, experts at 20 numbers of tokens or more. Small sizes come first; a size that would
+/// take longer than what is left of the time is left out. Repeats all points, in passes, until the
+/// time is over, and takes medians, smoothed so that times never fall. A point of experts is a call
+/// of several experts, as many as the memory holds, divided by their number.
 PlaceProfile profile_place(const BenchPlace& place, BenchSubject& subject,
                            const ProfileOptions& options);
 

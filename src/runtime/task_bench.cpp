@@ -201,7 +201,8 @@ double TaskBench::time_of(const Bound& bound) {
   return device.seconds_between(*begin, *end);
 }
 
-std::vector<double> TaskBench::run(const TaskSize& size, int times, bool warm) {
+std::vector<double> TaskBench::run(const TaskSize& size, int times, bool warm,
+                                   const std::function<bool()>& go_on) {
   const Bound bound = bind(size);
   give(bound, true);
   if (warm) {
@@ -210,6 +211,7 @@ std::vector<double> TaskBench::run(const TaskSize& size, int times, bool warm) {
   }
   std::vector<double> seconds;
   for (int i = 0; i < times; ++i) {
+    if (i > 0 && go_on && !go_on()) break;
     if (i > 0) give(bound, false);
     seconds.push_back(time_of(bound));
   }

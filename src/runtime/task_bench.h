@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -61,9 +62,11 @@ class TaskBench {
   /// table is bound to the memory.
   TaskBench(const BenchPlace& place, BenchSubject& subject, std::span<const TaskSize> sizes);
 
-  /// Seconds of each of `times` runs; `warm`: after one that warms the caches. On devices that work
-  /// asynchronously, the device's clock takes them.
-  std::vector<double> run(const TaskSize& size, int times, bool warm = true);
+  /// Seconds of each of `times` runs; `warm`: after one that warms the caches. Asks `go_on` before
+  /// each run but the first, and ends early if it says no; null: never. On devices that work
+  /// asynchronously, the device's clock takes the times.
+  std::vector<double> run(const TaskSize& size, int times, bool warm = true,
+                          const std::function<bool()>& go_on = {});
 
  private:
   struct Bound;

@@ -100,6 +100,7 @@ struct TrainConfig : RunConfig, LoraConfig {
   double router_z_loss = 0;
   Recompute recompute = Recompute::automatic;
   std::string plan_file;         // plan to run exactly; empty: plan at the start
+  std::string profile;           // directory of cost tables to plan by; empty: none given
   std::optional<int64_t> group;  // micro-batches per group; from the plan file
 
   Interval save_every{std::nullopt, 30 * 60};

@@ -216,6 +216,10 @@ CostTable parse_cost_table(std::string_view text, const std::string& source) {
   return cost_table_of(parse_json(text, source), source).table;
 }
 
+CostTableFile parse_cost_table_file(std::string_view text, const std::string& source) {
+  return cost_table_of(parse_json(text, source), source);
+}
+
 CostTableFile read_cost_table_file(const std::string& path) {
   return cost_table_of(parse_json(read_text_file(path, kMaxCostTableBytes), path), path);
 }

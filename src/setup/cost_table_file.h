@@ -39,6 +39,8 @@ CostTableFile read_cost_table_file(const std::string& path);
 
 /// The same of a document that is parsed already; messages start with `source`.
 CostTableFile cost_table_of(const Json& json, const std::string& source);
+/// The same from text; messages start with `source`.
+CostTableFile parse_cost_table_file(std::string_view text, const std::string& source);
 
 /// A table from text; messages start with `source`.
 CostTable parse_cost_table(std::string_view text, const std::string& source);

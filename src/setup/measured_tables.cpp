@@ -73,11 +73,10 @@ class TableMaker {
   std::vector<MeasuredTable> make() {
     std::vector<CostLink> links;
     uint64_t host_bytes = request_.host_bytes;
-    double seconds = request_.seconds;
     if (!devices_.empty()) {
       report("links");
-      links = measure_link_costs(devices_, kLinkShare * seconds, std::min(kCopyBytes, host_bytes));
-      seconds *= 1 - kLinkShare;
+      links = measure_link_costs(devices_, kLinkShare * request_.seconds,
+                                 std::min(kCopyBytes, host_bytes));
       host_bytes -= std::min(kCopyBytes, host_bytes);
     }
     std::vector<MeasuredTable> tables;
@@ -90,13 +89,16 @@ class TableMaker {
       const uint64_t bytes = place.memory == SpaceKind::host
                                  ? host_bytes
                                  : std::min(place.budget.bytes / 2, kMostDeviceBytes);
-      tables.push_back(
-          measure(static_cast<Place>(at), seconds / static_cast<double>(places), bytes, links));
+      // What a place takes beyond its part, the others do not have.
+      const double seconds = left() / static_cast<double>(places - at);
+      tables.push_back(measure(static_cast<Place>(at), seconds, bytes, links));
     }
     return tables;
   }
 
  private:
+  double left() const { return request_.seconds - watch_.seconds(); }
+
   bool report(const std::string& what) {
     if (!request_.progress) return true;
     return request_.progress(what, std::min(1.0, watch_.seconds() / request_.seconds));
@@ -104,6 +106,7 @@ class TableMaker {
 
   MeasuredTable measure(Place at, double seconds, uint64_t bytes,
                         const std::vector<CostLink>& links) {
+    const Stopwatch watch;
     const ComputePlace& place = machine_.place(at);
     const auto rounds = rounds_of(request_, team_of(machine_, at).workers,
                                   at == kHostPlace && request_.fewer_cores);
@@ -113,10 +116,22 @@ class TableMaker {
     made.place = place.budget.name;
     std::vector<CostEntry> entries;
     std::vector<std::pair<double, int64_t>> spreads;  // with their points
+    double setup_s = 0;
     for (const Round& round : rounds) {
       if (ended_) break;
-      const PlaceProfile profile =
-          profile_round(at, round, seconds * round.weight / weights, bytes);
+      const bool first = &round == &rounds.front();
+      const double part = (seconds - watch.seconds()) * round.weight / weights;
+      weights -= round.weight;
+      const std::string name = name_of_round(at, round);
+      if (!first && part < 2 * setup_s) {
+        made.left_out.push_back(name);
+        continue;
+      }
+      const PlaceProfile profile = profile_round(at, round, part, bytes, first);
+      setup_s = std::max(setup_s, profile.setup_s);
+      for (const std::string& what : profile.left_out) {
+        made.left_out.push_back(first ? what : name + ": " + what);
+      }
       entries.insert(entries.end(), profile.entries.begin(), profile.entries.end());
       made.points += profile.points;
       made.samples += profile.samples;
@@ -133,9 +148,17 @@ class TableMaker {
     return made;
   }
 
-  PlaceProfile profile_round(Place at, const Round& round, double seconds, uint64_t bytes) {
+  /// "f32", "f32, cores 2": the cores of a GPU are not the host's.
+  std::string name_of_round(Place at, const Round& round) const {
+    const std::string type = round.dtype == Compute::f32 ? "f32" : "bf16";
+    if (!machine_.place(at).device->host_reaches()) return type;
+    return type + ", cores " + std::to_string(round.workers);
+  }
+
+  /// `whole`: with the least table, whatever time it takes.
+  PlaceProfile profile_round(Place at, const Round& round, double seconds, uint64_t bytes,
+                             bool whole) {
     const BenchPlace place = bench_place(machine_, at, round.workers);
-    const bool main = round.workers == team_of(machine_, at).workers;
     BenchSubject subject{{}, request_.settings, {true, round.dtype, DType::f32}, request_.longest};
     subject.settings.compute = round.dtype;
     // The rest is for values and scratch.
@@ -144,12 +167,9 @@ class TableMaker {
     options.seconds = seconds;
     options.max_bytes = bytes;
     options.most_tokens = request_.most_tokens;
-    options.all_experts = main;
-    // The cores of a GPU are not the host's.
+    options.whole = whole;
     if (place.device.host_reaches()) options.cores = round.workers;
-    const std::string what = machine_.place(at).budget.name + ", " +
-                             (round.dtype == Compute::f32 ? "f32" : "bf16") +
-                             (options.cores ? ", cores " + std::to_string(round.workers) : "");
+    const std::string what = machine_.place(at).budget.name + ", " + name_of_round(at, round);
     options.progress = [&](double) {
       ended_ = !report(what);
       return !ended_;

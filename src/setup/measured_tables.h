@@ -22,8 +22,8 @@ struct TableRequest {
   int64_t longest = 2048;       // most tokens of a sequence
   int64_t most_tokens = 4096;   // of a micro-batch
   bool fewer_cores = true;      // of the host: also half of the cores, a quarter, ..., one
-  double seconds = 60;
-  uint64_t host_bytes = 0;  // most memory to use on the host
+  double seconds = 60;          // in all; only the least table of a place may take longer
+  uint64_t host_bytes = 0;      // most memory to use on the host
   /// Called after each measurement. Returns false to end early.
   std::function<bool(const std::string& what, double share)> progress = {};
 };
@@ -32,7 +32,8 @@ struct MeasuredTable {
   std::string place;
   CostTable table;
   int64_t points = 0, samples = 0;
-  std::optional<double> spread = {};  // PlaceProfile::spread
+  std::optional<double> spread = {};       // PlaceProfile::spread
+  std::vector<std::string> left_out = {};  // what the time did not allow
   bool noisy() const { return spread && *spread > kNoisy; }
 };
 

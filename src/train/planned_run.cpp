@@ -3,6 +3,7 @@
 #include "budget/plan_file.h"
 #include "budget/plan_fit.h"
 #include "setup/row_requests.h"
+#include "train/known_tables.h"
 
 namespace hearth {
 
@@ -49,7 +50,8 @@ PlannedRun::PlannedRun(const TrainConfig& config, std::shared_ptr<const OpenedMo
       experts(planning == Planning::run ? experts_of(config, opened, *data, reporter)
                                         : std::nullopt),
       request(training_request(config, rows())),
-      model(place_model(trained_by(config, opened, experts), request, Rates::measured)),
+      model(place_model(trained_by(config, opened, experts), request, Rates::measured,
+                        known_tables(config, *opened))),
       steps(steps_of_run(config, rows())),
       times(predict(model, step_work(config, request, rows()), steps)) {
   warn_of_positions(config, opened->spec, data ? data->longest() : 0);

@@ -57,7 +57,7 @@ Session::Session(const PlacedModel& model)
   const std::vector<ComputePlace>& places = opened_.devices.places;
   std::vector<Device*> devices;
   std::vector<PlaceParts> parts;
-  const std::vector<PlaceCosts> costs = cost_tables(model);
+  const std::vector<PlaceCosts> costs = pacing_tables(model);
   for (const ComputePlace& place : places) {
     parts.push_back({*place.device, *place.ops, costs[devices.size()]});
     devices.push_back(place.device.get());

@@ -5,6 +5,7 @@
 #include "budget/placement_report.h"
 #include "setup/row_requests.h"
 #include "train/banner.h"
+#include "train/known_tables.h"
 #include "train/run_disk.h"
 
 namespace hearth {
@@ -100,6 +101,7 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
   const auto extra = [this] {
     Json json = to_json(identity_);
     json["gradients"] = gradients_.to_json();
+    json["costs"] = saved_tables(model_.tables, *model_.opened);
     return json;
   };
   saves_ = std::make_unique<RunSaves>(
@@ -128,6 +130,7 @@ void TrainingRun::open_logs(const SavedState* state) {
   for (JsonObject& event : placement_events(model_, progress_.step)) {
     journal.event("placement", std::move(event));
   }
+  journal.event("costs", {{"step", progress_.step}, {"tables", tables_json(model_)}});
   if (const std::string& reason = model_.opened->devices.stage_order; !reason.empty()) {
     journal.event("stage_order", {{"step", progress_.step}, {"reason", reason}});
   }

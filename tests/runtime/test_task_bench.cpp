@@ -276,12 +276,95 @@ TEST_CASE("place profile: the time is bounded, and every curve has a point") {
   const CostEntry& e = *find(profile, TaskKind::mlp, Phase::forward);
   CHECK(e.units.front() == 1);
   CHECK(e.units.back() < 1024);
+  CHECK(std::any_of(profile.left_out.begin(), profile.left_out.end(), [&](const std::string& what) {
+    return what.starts_with("mlp above ") && what.ends_with(" tokens");
+  }));
   // An end by the caller, after the first measurement.
   int calls = 0;
   ProfileOptions ended{.seconds = 1, .max_bytes = kPlenty};
   ended.progress = [&](double) { return ++calls < 3; };
   profile_place(place, subject, ended);
   CHECK(calls == 3);
+}
+
+TEST_CASE("place profile: a table that need not be whole keeps its time") {
+  const Shapes shapes;
+  BenchSubject subject = shapes.subject();
+  const auto device = make_host_device(kPlenty);
+  int calls = 0;
+  // A step of 50 ms, however small.
+  const Decorated attention(
+      TaskKind::attention,
+      [&](const BodyContext&) {
+        ++calls;
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      },
+      false);
+  const BenchPlace place{*device, cpu()};
+  ProfileOptions options{.seconds = .3, .max_bytes = kPlenty, .most_tokens = 512, .whole = false};
+  const auto begin = std::chrono::steady_clock::now();
+  const PlaceProfile profile = profile_place(place, subject, options);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  CHECK(took.count() < 1.5);
+  CHECK(calls <= 8);
+  CHECK(std::any_of(profile.left_out.begin(), profile.left_out.end(),
+                    [](const std::string& what) { return what.starts_with("attention"); }));
+  for (const CostEntry& e : profile.entries) {
+    if (e.kind == TaskKind::experts) CHECK(e.units.size() >= 20);
+  }
+  // No time at all: nothing is measured, and everything is named.
+  options.seconds = 1e-9;
+  const PlaceProfile none = profile_place(place, subject, options);
+  CHECK(none.entries.empty());
+  CHECK(none.left_out.size() == 9);
+  // Whole: a point of each curve, and experts.
+  options.whole = true;
+  const PlaceProfile whole = profile_place(place, subject, options);
+  CHECK(find(whole, TaskKind::experts, Phase::backward)->units.size() >= 20);
+  CHECK(find(whole, TaskKind::attention, Phase::backward)->units.size() == 1);
+  // Few points, for a quick table.
+  options = {.seconds = 5,
+             .max_bytes = kPlenty,
+             .most_tokens = 64,
+             .most_samples = 2,
+             .token_points = 3,
+             .expert_points = 5};
+  calls = 0;
+  const PlaceProfile few = profile_place(place, subject, options);
+  CHECK(find(few, TaskKind::attention, Phase::forward)->units.size() == 3);
+  CHECK(find(few, TaskKind::experts, Phase::forward)->units.size() == 5);
+  CHECK(calls <= 2 * 3 * 4);  // two phases, three sizes, two passes, each with a run that warms
+  CHECK(few.left_out.empty());
+  // A quick table without time has middle sizes, from which times may go on in proportion.
+  options = {.seconds = 1e-9,
+             .max_bytes = kPlenty,
+             .most_tokens = 4096,
+             .token_points = 6,
+             .expert_points = 8,
+             .quick = true};
+  const PlaceProfile middle = profile_place(place, subject, options);
+  const CostEntry& head = *find(middle, TaskKind::head, Phase::forward);
+  REQUIRE(head.units.size() == 1);
+  CHECK((head.units[0] > 8 && head.units[0] <= 64));
+}
+
+TEST_CASE("bench model: a dense layer as in the model") {
+  const Shapes shapes;  // without a dense layer
+  BenchSubject subject = shapes.subject();
+  subject.model = bench_model(shapes.spec, shapes.table, subject.policy, kHostPlace, kPlenty,
+                              DenseLayer::as_in_model);
+  CHECK(subject.model.dense_layer == -1);
+  CHECK(subject.model.spec.layers == 1);
+  const auto device = make_host_device(kPlenty);
+  const PlaceProfile profile = profile_place({*device, cpu()}, subject,
+                                             {.seconds = .2,
+                                              .max_bytes = kPlenty,
+                                              .most_tokens = 32,
+                                              .token_points = 3,
+                                              .expert_points = 4});
+  CHECK(find(profile, TaskKind::mlp, Phase::forward) == nullptr);
+  CHECK(find(profile, TaskKind::head, Phase::forward) != nullptr);
+  CHECK(find(profile, TaskKind::combine, Phase::backward) != nullptr);
 }
 
 TEST_CASE("place profile: memory stays within its limit") {

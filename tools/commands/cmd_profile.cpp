@@ -1,4 +1,6 @@
 // hearth profile: measures the cost tables of the places of --devices.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/error_format.h"
@@ -110,6 +112,12 @@ ExitCode run_profile(const Options& options) {
   const double seconds = watch.seconds();
   console.show_share("", 1);
   if (stop_signal() != 0) return ExitCode::stopped;
+  if (seconds > 1.1 * options.budget_s) {
+    console.warn(fmt::format(
+        "measured for {:.1f} s: the least table takes longer than --budget; name fewer places, or "
+        "give more time",
+        seconds));
+  }
 
   std::vector<ProfiledTable> tables;
   for (MeasuredTable& one : measured) {

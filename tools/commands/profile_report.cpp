@@ -111,7 +111,10 @@ Json profile_json(std::span<const ProfiledTable> tables, double seconds) {
   JsonArray files;
   json["tables"] = JsonObject{};
   bool noisy = false;
+  Json left_out = JsonObject{};
   for (const ProfiledTable& table : tables) {
+    left_out[table.measured.place] =
+        JsonArray(table.measured.left_out.begin(), table.measured.left_out.end());
     json["tables"][table.measured.place] = table.document;
     for (const std::string& file : table.files) files.emplace_back(file);
     const auto& known = table.measured.spread;
@@ -121,6 +124,7 @@ Json profile_json(std::span<const ProfiledTable> tables, double seconds) {
   json["files"] = std::move(files);
   json["spread"] = std::move(spread);
   json["noisy"] = noisy;
+  json["left_out"] = std::move(left_out);
   json["seconds"] = seconds;
   return json;
 }
@@ -129,6 +133,9 @@ std::string profile_text(std::span<const ProfiledTable> tables, double seconds) 
   std::string text = fmt::format("measured for {:.1f} s\n", seconds);
   for (const ProfiledTable& table : tables) {
     text += fmt::format("\n{}: {}\n", table.measured.place, noise_text(table.measured));
+    for (const std::string& what : table.measured.left_out) {
+      text += "left out for lack of time: " + what + "\n";
+    }
     text += fmt::format("{:<10} {:<9} {:<5} {:>5} {:>12} {:>12} {:>12} {:>14}\n", "kind", "phase",
                         "type", "cores", "least units", "takes", "most units", "takes");
     for (const CostEntry& e : table.measured.table.entries()) {

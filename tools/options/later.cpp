@@ -30,7 +30,6 @@ const std::vector<LaterOption>& later_options() {
       {.name = "journal-decisions"},
       {.name = "replay-decisions"},
       {.name = "partial-sums"},
-      {.name = "profile"},
       // Ranks.
       {.name = "thread-ranks"},
       {.name = "expert-ranks"},

@@ -81,6 +81,11 @@ void add_run(std::vector<Option>& table) {
         .help = "run exactly the plan in this file, as 'hearth plan --json' prints it, or refuse and "
                 "name what differs",
         .default_text = "planned at the start"},
+       {.name = "profile", .group = group, .commands = kTraining,
+        .value = text_value(&Options::profile, "DIR"),
+        .help = "predict times by the cost tables in this directory, as 'hearth profile --out DIR' "
+                "writes them: one per place. A resume uses the tables of the saved state",
+        .default_text = "a table in the cache that fits, else measured for at most 5s"},
        {.name = "follow-links", .group = group,
         .commands = {train, plan, eval, generate, inspect, tokenize, export_, verify, profile},
         .value = flag_value(&Options::follow_links),

@@ -1,0 +1,228 @@
+#include "budget/start_tables.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/hash.h"
+#include "base/stopwatch.h"
+#include "base/system.h"
+#include "plan/task_costs.h"
+#include "runtime/link_profile.h"
+#include "runtime/place_profile.h"
+#include "setup/trained_model.h"
+
+namespace hearth {
+
+namespace {
+
+constexpr uint64_t kFewBytes = uint64_t{192} << 20, kMostBytes = uint64_t{1} << 30;
+constexpr uint64_t kMostDeviceBytes = uint64_t{4} << 30;
+
+bool has_type(const CostTable& table, Compute dtype) {
+  return std::any_of(table.entries().begin(), table.entries().end(),
+                     [&](const CostEntry& e) { return e.dtype == dtype; });
+}
+
+/// Whether the best entry for a task was measured with its shape and cores.
+bool fits(const PlaceCosts& costs, TaskKind kind, int32_t layer, const ModelSpec& spec) {
+  Task task;
+  task.kind = kind;
+  task.layer = layer;
+  const CostEntry* entry = cost_entry(costs, task, spec);
+  if (entry == nullptr) return false;
+  return (!entry->shape || *entry->shape == cost_shape(task, spec)) &&
+         (!entry->cores || *entry->cores == costs.cores);
+}
+
+bool fits(const PlaceCosts& costs, const ModelSpec& spec) {
+  const auto layers = static_cast<int32_t>(spec.layers);
+  if (!fits(costs, TaskKind::embed, -1, spec) || !fits(costs, TaskKind::head, layers, spec)) {
+    return false;
+  }
+  for (int32_t layer = 0; layer < layers; ++layer) {
+    const bool moe = spec.has_experts(layer);
+    if (!fits(costs, TaskKind::attention, layer, spec)) return false;
+    if (moe && !fits(costs, TaskKind::experts, layer, spec)) return false;
+    if ((!moe || spec.has_shared_expert(layer)) && !fits(costs, TaskKind::mlp, layer, spec)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// A rate of copies in the host's memory: of a virtual device's link without a limit.
+double memory_rate() {
+  constexpr size_t kBytes = size_t{4} << 20;
+  std::vector<std::byte> from(kBytes, std::byte{1}), to(kBytes, std::byte{2});
+  double best = 1;
+  for (int i = 0; i < 5; ++i) {
+    const Stopwatch watch;
+    std::memcpy(to.data(), from.data(), kBytes);
+    best = std::min(best, std::max(watch.seconds(), 1e-9));
+  }
+  return static_cast<double>(kBytes) / best;
+}
+
+class StartTables {
+ public:
+  StartTables(PlacedModel& model, const PlanRequest& request) : model_(model), request_(request) {
+    uint64_t parameters = 0;
+    for (const ParameterArena& arena :
+         parameter_arenas(model.table, {true, model.settings.compute, DType::f32})) {
+      parameters += arena.bytes;
+    }
+    const uint64_t now = resident_bytes(), budget = model.opened->place(kHostPlace).budget.bytes;
+    host_bytes_ = std::min(std::clamp(parameters / 2, kFewBytes, kMostBytes),
+                           budget > now ? (budget - now) / 2 : 0);
+  }
+
+  void complete() {
+    std::map<std::string, std::vector<Place>> alike;
+    for (const Place at : model_.placement.places()) {
+      const ComputePlace& place = model_.opened->place(at);
+      if (place.costs) continue;
+      const RunTable* known = model_.tables.find(place.budget.name);
+      if (known != nullptr && has_type(*known->table, model_.settings.compute)) continue;
+      model_.tables.by_place.erase(place.budget.name);
+      if (!take_cached(at)) alike[class_of(at)].push_back(at);
+    }
+    size_t left = alike.size();
+    for (const auto& [name, places] : alike) {
+      const double seconds = (kTableSeconds - watch_.seconds()) / static_cast<double>(left--);
+      try {
+        add(places, entries_of(places.front(), name, seconds));
+      } catch (const Error& error) {
+        if (error.code() != ExitCode::usage) throw;  // too little memory
+      }
+    }
+  }
+
+ private:
+  const ComputePlace& place(Place at) const { return model_.opened->place(at); }
+
+  /// Whether the cache has a table that fits.
+  bool take_cached(Place at) {
+    if (trained_parameters(model_.table) != all_parameters(model_.table)) return false;
+    const std::string& name = place(at).budget.name;
+    std::optional<CostTableFile> file;
+    try {
+      file = find_table(cost_cache_directory(model_.opened->topology), name);
+    } catch (const Error&) {  // a damaged cache is as good as none
+    }
+    if (!file) return false;
+    RunTable table{std::make_shared<const CostTable>(std::move(file->table)),
+                   std::move(file->origin), TableSource::cache, false};
+    const PlaceCosts costs{table.table, place(at).teams.front().workers, model_.settings.compute};
+    if (!fits(costs, model_.opened->spec)) return false;
+    model_.tables.by_place.insert_or_assign(name, std::move(table));
+    return true;
+  }
+
+  /// Places of a class compute alike: those that work on the host's cores with as many workers.
+  std::string class_of(Place at) const {
+    const ComputePlace& of = place(at);
+    if (!of.host_reaches) return of.budget.name;
+    return std::string(of.ops->name()) + " " + std::to_string(of.teams.front().workers);
+  }
+
+  /// What a measurement is a function of.
+  std::string key_of(const std::string& name) const {
+    Hasher hasher;
+    hasher.update_field(name);
+    const ModelSpec& spec = model_.opened->spec;
+    for (const int64_t n :
+         {static_cast<int64_t>(model_.settings.compute), request_.tokens, request_.longest,
+          spec.experts_per_token, spec.heads, spec.kv_heads, spec.head_dim}) {
+      hasher.update_u64(static_cast<uint64_t>(n));
+    }
+    for (const int64_t window : spec.windows) hasher.update_u64(static_cast<uint64_t>(window));
+    for (const Tensor& t : model_.table.tensors()) {
+      hasher.update_field(t.name);
+      hasher.update_u64(static_cast<uint64_t>(t.rows));
+      hasher.update_u64(static_cast<uint64_t>(t.cols));
+      hasher.update_u64(static_cast<uint64_t>(t.stored) * 2 + (t.trainable ? 1 : 0));
+    }
+    return hasher.digest().hex();
+  }
+
+  /// What was measured for another run of these shapes in this process is not measured again.
+  std::vector<CostEntry> entries_of(Place at, const std::string& name, double seconds) {
+    static std::map<std::string, std::vector<CostEntry>> measured;
+    const std::string key = key_of(name);
+    if (const auto known = measured.find(key); known != measured.end()) return known->second;
+    return measured.emplace(key, measure(at, seconds)).first->second;
+  }
+
+  std::vector<CostEntry> measure(Place at, double seconds) {
+    const ComputePlace& of = place(at);
+    const StreamTeam& team = of.teams.front();
+    // A device in the host's memory computes as the host does; its own budget is the run's.
+    const bool borrowed = of.host_reaches && of.memory == SpaceKind::device;
+    const ComputePlace& where = borrowed ? place(kHostPlace) : of;
+    const BenchPlace bench{*where.device, *of.ops, where.memory, at, team.workers, team.cores};
+    const uint64_t bytes =
+        of.host_reaches ? host_bytes_ : std::min(of.budget.bytes / 2, kMostDeviceBytes);
+    BenchSubject subject{{},
+                         model_.settings,
+                         {true, model_.settings.compute, DType::f32},
+                         std::max<int64_t>(1, request_.longest)};
+    subject.model = bench_model(model_.opened->spec, model_.table, subject.policy, at, bytes / 2,
+                                DenseLayer::as_in_model);
+    ProfileOptions options;
+    options.seconds = seconds;
+    options.max_bytes = bytes;
+    options.most_tokens = std::max<int64_t>(2, request_.tokens);
+    options.quick = true;
+    options.most_samples = 3;
+    options.token_points = 6;
+    options.expert_points = 8;
+    if (of.host_reaches) options.cores = team.workers;
+    return profile_place(bench, subject, options).entries;
+  }
+
+  void add(const std::vector<Place>& places, const std::vector<CostEntry>& entries) {
+    for (const Place at : places) {
+      const std::string& name = place(at).budget.name;
+      RunTable table;
+      table.table = std::make_shared<const CostTable>(entries, links_of(at), name);
+      table.origin = {name, machine_json(model_.opened->topology), seconds_now()};
+      model_.tables.by_place.insert_or_assign(name, std::move(table));
+    }
+  }
+
+  std::vector<CostLink> links_of(Place at) {
+    const ComputePlace& of = place(at);
+    if (of.memory != SpaceKind::device) return {};
+    if (!of.host_reaches) {
+      Device* const device = of.device.get();
+      return measure_link_costs({&device, 1}, .3, host_bytes_);
+    }
+    const LinkRates stated = of.device->link_rates().value_or(LinkRates{});
+    const auto link = [&](const std::string& name, const LinkRate& rate) {
+      if (rate.bytes_per_s > 0)
+        return CostLink{name, rate.bytes_per_s, rate.latency_s, rate.bytes_per_s};
+      if (memory_rate_ == 0) memory_rate_ = memory_rate();
+      return CostLink{name, memory_rate_, rate.latency_s, memory_rate_};
+    };
+    return {link("host->" + of.budget.name, stated.in),
+            link(of.budget.name + "->host", stated.out)};
+  }
+
+  PlacedModel& model_;
+  const PlanRequest& request_;
+  Stopwatch watch_;
+  uint64_t host_bytes_ = 0;
+  double memory_rate_ = 0;
+};
+
+}  // namespace
+
+void complete_tables(PlacedModel& model, const PlanRequest& request) {
+  StartTables(model, request).complete();
+}
+
+}  // namespace hearth

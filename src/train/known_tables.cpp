@@ -1,0 +1,113 @@
+#include "train/known_tables.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error_format.h"
+#include "base/file_ops.h"
+#include "base/setting.h"
+#include "state/run_identity.h"
+#include "state/state_search.h"
+
+namespace hearth {
+namespace {
+
+bool is_allowed(const TrainConfig& config, std::string_view option) {
+  const std::vector<std::string>& allowed = config.allow_change;
+  return std::find(allowed.begin(), allowed.end(), option) != allowed.end();
+}
+
+/// The state that the run would resume, with its manifest alone.
+std::optional<SavedState> newest_state(const TrainConfig& config) {
+  const auto newest_in = [](const std::string& directory) {
+    return StateSearch(directory, [](const RejectedState&) {}).next();
+  };
+  if (!config.out.empty()) {
+    if (auto state = newest_in(config.out)) return state;
+  }
+  if (config.resume != ResumeMode::from_directory) return std::nullopt;
+  const std::string& from = config.resume_from;
+  if (!step_of_state_directory(from)) return newest_in(from);
+  if (file_info(from).kind == FileKind::none) return std::nullopt;  // refused where it is opened
+  return open_state(from);
+}
+
+/// The same. States that cannot be read are skipped: the run tells of them when it chooses its state.
+std::optional<SavedState> state_to_resume(const TrainConfig& config) {
+  try {
+    return newest_state(config);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::storage) throw;
+    return std::nullopt;
+  }
+}
+
+/// Whether the run had other tables given than the options of this start.
+bool other_profile(const TrainConfig& config, const Json& extra) {
+  const std::string before = identity_in(extra).option("profile").value_or("null");
+  const auto now = std::find_if(config.recorded.begin(), config.recorded.end(),
+                                [](const TrainConfig::Recorded& r) { return r.name == "profile"; });
+  return before != (now != config.recorded.end() ? now->value : "null");
+}
+
+void require_same_paces(const TrainConfig& config, const OpenedModel& opened, const Json& record,
+                        const std::string& source) {
+  const Json* paced = record.is_object() ? record.find("paced") : nullptr;
+  if (paced == nullptr || !paced->is_object() || is_allowed(config, "devices")) return;
+  for (const ComputePlace& place : opened.devices.places) {
+    const Json* was = paced->find(place.budget.name);
+    if (!place.costs || was == nullptr || !was->is_string()) continue;
+    if (was->as_string() == place.costs->digest().hex()) continue;
+    throw input_error(
+        "the cost table that paces {} changed since {} was saved; give the old one back, or allow "
+        "a "
+        "change of {}",
+        place.budget.name, source, spelled(Setting::devices));
+  }
+}
+
+/// The places that compute and have no costs=.
+std::vector<std::string> unpaced(const OpenedModel& opened) {
+  std::vector<std::string> names;
+  for (const Place at : opened.devices.of_model.all()) {
+    if (!opened.place(at).costs) names.push_back(opened.place(at).budget.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+RunTables known_tables(const TrainConfig& config, const OpenedModel& opened) {
+  RunTables tables;
+  if (const std::optional<SavedState> state = state_to_resume(config)) {
+    const std::string source = state->directory + "/manifest.json";
+    const Json* record = state->extra.find("costs");
+    const bool replaced = is_allowed(config, "profile") && other_profile(config, state->extra);
+    if (record != nullptr) {
+      require_same_paces(config, opened, *record, state->directory);
+      if (!replaced) tables = tables_in(*record, source);
+    }
+  }
+  if (config.profile.empty()) return tables;
+  std::vector<std::string> missing = unpaced(opened);
+  std::erase_if(missing, [&](const std::string& place) { return tables.find(place) != nullptr; });
+  if (missing.empty()) return tables;
+  RunTables given = read_profile(config.profile, missing, opened.topology);
+  tables.by_place.merge(given.by_place);
+  return tables;
+}
+
+Json saved_tables(const RunTables& tables, const OpenedModel& opened) {
+  Json record = tables_record(tables);
+  Json paced = JsonObject{};
+  for (const ComputePlace& place : opened.devices.places) {
+    if (place.costs) paced[place.budget.name] = place.costs->digest().hex();
+  }
+  if (!paced.as_object().empty()) record["paced"] = std::move(paced);
+  return record;
+}
+
+}  // namespace hearth

@@ -20,12 +20,7 @@ bool is_mode(const std::string& name) {
                      [&](const Planner* planner) { return planner->name() == name; });
 }
 
-NamedPlan plan_of_name(const std::string& name, const TrainConfig& config, Reporter& reporter) {
-  if (is_mode(name)) {
-    TrainConfig of_mode = config;
-    of_mode.parallel = name;
-    return {name, report_plan(of_mode, reporter).json};
-  }
+NamedPlan plan_in_file(const std::string& name) {
   if (file_info(name).kind == FileKind::none) {
     std::string modes;
     for (const Planner* planner : planners()) modes.append(planner->name()).append(", ");
@@ -193,7 +188,17 @@ class Table {
 
 TwoPlans two_plans(const std::array<std::string, 2>& names, const TrainConfig& config,
                    Reporter& reporter) {
-  return {plan_of_name(names[0], config, reporter), plan_of_name(names[1], config, reporter)};
+  TwoPlans plans;
+  for (size_t i = 0; i < 2; ++i) {  // files first: reading takes less time than planning
+    if (!is_mode(names[i])) plans[i] = plan_in_file(names[i]);
+  }
+  for (size_t i = 0; i < 2; ++i) {
+    if (!is_mode(names[i])) continue;
+    TrainConfig of_mode = config;
+    of_mode.parallel = names[i];
+    plans[i] = {names[i], report_plan(of_mode, reporter).json};
+  }
+  return plans;
 }
 
 Json comparison_json(const TwoPlans& plans) {

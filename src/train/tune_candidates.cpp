@@ -133,7 +133,7 @@ class Search {
     if (fits && seconds.is_number()) candidate.predicted_s = seconds.as_double();
     candidate.what = described(candidate.plan);
     if (config.devices != config_.devices) {
-      candidate.options = spelled(Setting::devices, config.devices);
+      candidate.beside = spelled(Setting::devices, config.devices);
     }
     return candidate;
   }
@@ -145,7 +145,7 @@ class Search {
       TuneCandidate candidate = planned(config);
       if (candidate.predicted_s <= 0 || at(candidate.plan, "bits").dump() != bits_) return;
       // Another home of the experts keeps the bits only where all places compute alike.
-      if (!candidate.options.empty() && bits_ != "\"same\"") return;
+      if (!candidate.beside.empty() && bits_ != "\"same\"") return;
       if (!known_.insert(schedule_key(candidate.plan)).second) return;
       found_.push_back(std::move(candidate));
     } catch (const Error& error) {

@@ -11,10 +11,10 @@
 namespace hearth {
 
 struct TuneCandidate {
-  std::string what;     // "groups of 2, blocks recomputed, 4 workers"
-  std::string options;  // to give beside the plan file: "--devices virtual"; empty: none
-  TrainConfig config;   // of the run; its plan file is unset
-  Json plan;            // as `hearth plan --json` prints it
+  std::string what;    // "groups of 2, blocks recomputed, 4 workers"
+  std::string beside;  // options to give beside the plan file; empty: none
+  TrainConfig config;  // of the run; its plan file is unset
+  Json plan;           // as `hearth plan --json` prints it
   double predicted_s = 0;
 };
 

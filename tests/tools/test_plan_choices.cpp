@@ -43,7 +43,8 @@ std::vector<std::string> with_value(std::vector<std::string> words, const std::s
 /// The copies of a trace: task, link and bytes.
 std::set<std::string> copies_in(const std::string& path) {
   std::set<std::string> copies;
-  for (const Json& event : parse_json(content(path), path).find("traceEvents")->as_array()) {
+  const Json trace = parse_json(content(path), path);
+  for (const Json& event : trace.find("traceEvents")->as_array()) {
     const Json* kind = event.find("cat");
     if (kind == nullptr || kind->as_string() != "copy") continue;
     const Json& args = *event.find("args");

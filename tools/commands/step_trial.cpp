@@ -10,6 +10,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <random>
 #include <thread>
 
 #include "base/error.h"
@@ -90,10 +91,13 @@ std::string last_line(const std::string& path) {
 
 TrialFolder::TrialFolder() {
   const char* given = std::getenv("TMPDIR");
-  path_ = std::string(given != nullptr && given[0] == '/' ? given : "/tmp") + "/hearth-tune-XXXXXX";
-  if (mkdtemp(path_.data()) == nullptr) {
-    throw storage_error(path_ + ": a temporary folder cannot be made");
-  }
+  const std::string base =
+      std::string(given != nullptr && given[0] == '/' ? given : "/tmp") + "/hearth-tune-";
+  std::random_device random;
+  do {
+    path_ = base + std::to_string(getpid()) + "-" + std::to_string(random());
+  } while (file_info(path_).kind != FileKind::none);
+  make_directory(path_);
 }
 
 TrialFolder::~TrialFolder() {

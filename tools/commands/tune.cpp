@@ -74,9 +74,9 @@ std::string text_of(const std::vector<Tried>& tried, size_t best) {
   }
   return text + fmt::format("accepted: {}; the same bits as the default\n{}",
                             tried[best].candidate.what,
-                            tried[best].candidate.options.empty()
+                            tried[best].candidate.beside.empty()
                                 ? ""
-                                : "give beside the plan: " + tried[best].candidate.options + "\n");
+                                : "give beside the plan: " + tried[best].candidate.beside + "\n");
 }
 
 Json json_of(const std::vector<Tried>& tried, size_t best) {
@@ -84,7 +84,7 @@ Json json_of(const std::vector<Tried>& tried, size_t best) {
   for (size_t i = 0; i < tried.size(); ++i) {
     const Tried& t = tried[i];
     list.push_back(JsonObject{{"schedule", t.candidate.what},
-                              {"options", t.candidate.options},
+                              {"options", t.candidate.beside},
                               {"predicted_s", t.candidate.predicted_s},
                               {"measured_s", t.times ? Json(t.times->median_s) : Json()},
                               {"spread_s", t.times ? Json(t.times->spread_s) : Json()},

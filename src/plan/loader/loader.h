@@ -10,8 +10,8 @@
 //         └────── slot is free ◄───────────────────────── leaving ◄──────────────────┘
 //                                                                evicted; if dirty: written back
 //
-// A driver reports events, and after each asks `next` until nothing is left to do. The room's other
-// users are not there yet: no runtime drives the loader in this version.
+// A driver reports events, and after each asks `next` until nothing is left to do. In this version
+// only tests drive the loader: no run loads weights yet.
 #pragma once
 
 #include <optional>

@@ -120,8 +120,7 @@ CutRows cut(const std::vector<int32_t>& offsets, int64_t segments, int64_t width
   result.pieces.resize(static_cast<size_t>(runs));
   int64_t row = first;
   for (; chunks.next(); ++result.chunks) {
-    CHECK(chunks.rows().begin == row);
-    CHECK((chunks.rows().count > 0 && chunks.rows().count <= ExpertChunks::piece_rows(width)));
+    CHECK((chunks.count() > 0 && chunks.count() <= ExpertChunks::piece_rows(width)));
     int64_t in_pieces = row;
     size_t block = 0;
     for (const ExpertGroup& group : chunks.groups()) {
@@ -137,14 +136,14 @@ CutRows cut(const std::vector<int32_t>& offsets, int64_t segments, int64_t width
       for (; in_blocks < in_pieces; ++block) {
         REQUIRE(block < chunks.blocks().size());
         const ExpertBlock& b = chunks.blocks()[block];
-        CHECK((b.expert == group.expert && b.rows.begin == in_blocks));
-        CHECK((b.rows.count > 0 && b.rows.count <= ExpertBlock::kLargest));
-        in_blocks += b.rows.count;
+        CHECK((b.expert == group.expert && b.row == in_blocks));
+        CHECK((b.at.count > 0 && b.at.count <= ExpertBlock::kLargest));
+        in_blocks += b.at.count;
       }
       CHECK(in_blocks == in_pieces);
     }
     CHECK(block == chunks.blocks().size());
-    row += chunks.rows().count;
+    row += chunks.count();
     CHECK(in_pieces == row);
   }
   CHECK(row == all);

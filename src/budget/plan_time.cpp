@@ -92,9 +92,8 @@ Json tables_json(const PlacedModel& model) {
   for (size_t at = 0; at < model.opened->devices.places.size(); ++at) {
     const ComputePlace& place = model.opened->devices.places[at];
     if (place.costs) {
-      json[place.budget.name] =
-          JsonObject{{"digest", place.costs->digest().hex()},
-                     {"source", place.paced ? "paced" : "machine"}};
+      json[place.budget.name] = JsonObject{{"digest", place.costs->digest().hex()},
+                                           {"source", place.paced ? "paced" : "machine"}};
     } else if (const RunTable* table = model.tables.find(place.budget.name)) {
       json[place.budget.name] = JsonObject{{"digest", table->table->digest().hex()},
                                            {"source", name_of(table->source)},

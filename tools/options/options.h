@@ -37,8 +37,8 @@ struct Options : TrainConfig, GenerateOptions {
   std::optional<int64_t> batch_tokens;  // sets grad_accum
   bool lr_given = false;                // else the method decides
 
-  std::string from_state;            // export
-  bool layout_given = false;         // export: --adapter-layout was given; else the run's
+  std::string from_state;                   // export
+  bool layout_given = false;                // export: --adapter-layout was given; else the run's
   std::vector<std::string> compare;         // report: the two run directories
   std::vector<std::string> compared_plans;  // plan: modes or files, two
 

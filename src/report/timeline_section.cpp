@@ -14,7 +14,7 @@ namespace hearth {
 namespace {
 
 constexpr size_t kMostStreams = 256, kMostBars = 20'000, kMostKinds = 200;
-constexpr double kWidth = 1000, kLane = 16, kGap = 4, kLabel = 14;  // units of the drawing
+constexpr double kTimelineWidth = 1000, kLane = 16, kGap = 4, kLabel = 14;  // units of the drawing
 
 struct Bar {
   size_t stream = 0;
@@ -28,12 +28,12 @@ struct Timelines {
   double step = 0;
 };
 
-std::string text_of(const Json& json, const char* key) {
+std::string text_in(const Json& json, const char* key) {
   const Json* value = json.find(key);
   return value && value->is_string() ? value->as_string() : "";
 }
 
-std::optional<double> number_of(const Json& json, const char* key) {
+std::optional<double> number_in(const Json& json, const char* key) {
   const Json* value = json.find(key);
   return value && value->is_number() ? std::optional(value->as_double()) : std::nullopt;
 }
@@ -65,9 +65,9 @@ Timelines timelines_of(const Json& plan) {
   if (streams == nullptr || !streams->is_array()) return result;
   for (const Json& stream : streams->as_array()) {
     if (result.streams.size() == kMostStreams) break;
-    result.streams.push_back(text_of(stream, "place") + ", " + text_of(stream, "stream"));
+    result.streams.push_back(text_in(stream, "place") + ", " + text_in(stream, "stream"));
   }
-  result.step = number_of(*timeline, "step").value_or(0);
+  result.step = number_in(*timeline, "step").value_or(0);
   result.predicted = bars_of(*timeline, "predicted", result.streams.size());
   result.executed = bars_of(*timeline, "executed", result.streams.size());
   return result;
@@ -109,7 +109,7 @@ std::string drawing(const Timelines& t, const std::vector<Bar>& bars, const Axis
   const double lane = kLabel + kLane + kGap, height = lane * static_cast<double>(used.size()) + 16;
   std::string svg =
       fmt::format("<svg class=\"lanes\" viewBox=\"0 0 {} {:.0f}\" role=\"img\" aria-label=\"{}\">",
-                  kWidth, height, escaped(label));
+                  kTimelineWidth, height, escaped(label));
   std::vector<double> top(t.streams.size(), -1);
   for (size_t i = 0; i < used.size(); ++i) {
     const double y = lane * static_cast<double>(i);
@@ -117,24 +117,24 @@ std::string drawing(const Timelines& t, const std::vector<Bar>& bars, const Axis
     svg += fmt::format(
         "<text x=\"0\" y=\"{:.0f}\">{}</text><rect class=\"lane\" x=\"0\" y=\"{:.0f}\" "
         "width=\"{}\" height=\"{}\"/>",
-        y + kLabel - 3, escaped(t.streams[used[i]]), y + kLabel, kWidth, kLane);
+        y + kLabel - 3, escaped(t.streams[used[i]]), y + kLabel, kTimelineWidth, kLane);
   }
   std::array<std::string, kGroups.size()> paths;
   for (const Bar& bar : bars) {
-    const double x = kWidth * axis.at(bar.begin);
-    const double width = std::max(0.3, kWidth * axis.at(bar.end) - x);
+    const double x = kTimelineWidth * axis.at(bar.begin);
+    const double width = std::max(0.3, kTimelineWidth * axis.at(bar.end) - x);
     paths[group_of(bar.name)] +=
         fmt::format("M{:.1f} {:.0f}h{:.1f}v{}h-{:.1f}z", x, top[bar.stream], width, kLane, width);
   }
   for (size_t g = 0; g < paths.size(); ++g) {
     if (!paths[g].empty()) svg += fmt::format("<path class=\"t{}\" d=\"{}\"/>", g, paths[g]);
   }
-  const double end = kWidth * axis.at(last_end(bars));
+  const double end = kTimelineWidth * axis.at(last_end(bars));
   svg += fmt::format("<path class=\"mark\" d=\"M{:.1f} 0V{:.0f}\"/>", end, height - 14);
   for (const Tick& tick : axis.ticks()) {
     const char* anchor = tick.at < 0.03 ? "start" : tick.at > 0.97 ? "end" : "middle";
     svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.0f}\" text-anchor=\"{}\">{}</text>",
-                       kWidth * tick.at, height - 2, anchor, escaped(tick.label));
+                       kTimelineWidth * tick.at, height - 2, anchor, escaped(tick.label));
   }
   return svg + "</svg>";
 }
@@ -166,13 +166,13 @@ std::string times_table(const Json& plan) {
   size_t count = 0;
   for (const Json& kind : list->as_array()) {
     if (count++ == kMostKinds) break;
-    const auto predicted = number_of(kind, "predicted_s"), executed = number_of(kind, "executed_s");
+    const auto predicted = number_in(kind, "predicted_s"), executed = number_in(kind, "executed_s");
     std::string ratio = "\u2013";
     if (predicted && executed && *predicted > 0) {
       ratio = percent_text(100 * *executed / *predicted);
     }
-    rows += "<tr><th scope=\"row\">" + escaped(text_of(kind, "name")) + "</th><td>" +
-            whole_text(number_of(kind, "tasks").value_or(0)) + "</td>" + seconds_cell(predicted) +
+    rows += "<tr><th scope=\"row\">" + escaped(text_in(kind, "name")) + "</th><td>" +
+            whole_text(number_in(kind, "tasks").value_or(0)) + "</td>" + seconds_cell(predicted) +
             seconds_cell(executed) + "<td>" + ratio + "</td></tr>";
   }
   if (rows.empty()) return "";

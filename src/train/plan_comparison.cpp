@@ -48,7 +48,7 @@ std::string format(const char* pattern, Values... values) {
 }
 
 /// A row: what it is called, and its text in each plan.
-struct Row {
+struct ComparedRow {
   std::string name;
   std::array<std::string, 2> texts;
   std::string ratio = {};  // of the second to the first
@@ -81,7 +81,7 @@ class Table {
  private:
   void add(const std::string& name, const std::array<std::string, 2>& texts,
            const std::array<std::optional<double>, 2>& values = {}) {
-    Row row{name, texts};
+    ComparedRow row{name, texts};
     if (values[0] && values[1] && *values[0] > 0) {
       row.ratio = format("%+.1f %%", 100 * (*values[1] / *values[0] - 1));
     }
@@ -169,7 +169,7 @@ class Table {
   std::string laid_out() const {
     std::string text = format("%-28s", "") + column(plans_[0].name) + column(plans_[1].name) +
                        "   second to first\n";
-    for (const Row& row : rows_) {
+    for (const ComparedRow& row : rows_) {
       text += format("%-28.28s", row.name.c_str()) + column(row.texts[0]) + column(row.texts[1]) +
               (row.ratio.empty() ? "" : "   " + row.ratio) + "\n";
     }
@@ -181,7 +181,7 @@ class Table {
   }
 
   const TwoPlans& plans_;
-  std::vector<Row> rows_;
+  std::vector<ComparedRow> rows_;
 };
 
 }  // namespace

@@ -44,28 +44,28 @@ CostTable flat_table(double seconds, const ModelSpec* spec = nullptr, double byt
 }
 
 /// A cache of the user's own, for as long as it lives.
-class OwnCache {
+class TableCache {
  public:
-  explicit OwnCache(const std::string& directory) {
+  explicit TableCache(const std::string& directory) {
     if (const char* before = std::getenv("XDG_CACHE_HOME")) before_ = before;
     ::setenv("XDG_CACHE_HOME", directory.c_str(), 1);
   }
-  ~OwnCache() {
+  ~TableCache() {
     if (before_) {
       ::setenv("XDG_CACHE_HOME", before_->c_str(), 1);
     } else {
       ::unsetenv("XDG_CACHE_HOME");
     }
   }
-  OwnCache(const OwnCache&) = delete;
-  OwnCache& operator=(const OwnCache&) = delete;
+  TableCache(const TableCache&) = delete;
+  TableCache& operator=(const TableCache&) = delete;
 
  private:
   std::optional<std::string> before_;
 };
 
 struct TableFixture : TrainingFixture {
-  OwnCache cache{dir / "cache"};
+  TableCache cache{dir / "cache"};
 
   void give(const std::string& directory, const std::string& place, double seconds,
             const Json& machine = "a test", const std::string& device = "") const {

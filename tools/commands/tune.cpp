@@ -22,21 +22,21 @@ namespace {
 constexpr int kSteps = 3;
 constexpr size_t kTried = 3;  // beside the default
 
-struct Measured {
+struct TrialTime {
   double median_s = 0;
   double spread_s = 0;  // the slowest step less the fastest
 };
 
-std::optional<Measured> measured(TrialTimes times) {
+std::optional<TrialTime> measured(TrialTimes times) {
   if (times.seconds.size() < kSteps) return std::nullopt;
   std::sort(times.seconds.begin(), times.seconds.end());
-  return Measured{times.seconds[kSteps / 2], times.seconds.back() - times.seconds.front()};
+  return TrialTime{times.seconds[kSteps / 2], times.seconds.back() - times.seconds.front()};
 }
 
 /// A schedule that was tried.
 struct Tried {
   const TuneCandidate& candidate;
-  std::optional<Measured> times;
+  std::optional<TrialTime> times;
   std::string failure;
 };
 
@@ -45,10 +45,10 @@ struct Tried {
 size_t best_of(const std::vector<Tried>& tried) {
   size_t best = 0;
   if (!tried[0].times) return best;
-  const Measured& standard = *tried[0].times;
+  const TrialTime& standard = *tried[0].times;
   for (size_t i = 1; i < tried.size(); ++i) {
     if (!tried[i].times) continue;
-    const Measured& other = *tried[i].times;
+    const TrialTime& other = *tried[i].times;
     const double gain = standard.median_s - other.median_s;
     if (gain <= std::max(standard.spread_s, other.spread_s)) continue;
     if (best == 0 || other.median_s < tried[best].times->median_s) best = i;

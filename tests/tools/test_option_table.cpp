@@ -87,6 +87,7 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"deterministic", {"on", "on"}},
     {"logical-shards", {"1", "1"}},
     {"plan", {"p.json", "\"p.json\""}},
+    {"profile", {"tables", "\"tables\""}},
     {"follow-links", {"on", "on"}},
     {"save-every", {"20m", "1200s"}},
     {"keep", {"7", "7"}},

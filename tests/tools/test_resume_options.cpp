@@ -97,6 +97,7 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
       {"deterministic", {harmless, {"--deterministic"}}},
       {"logical-shards", {only_value, {}}},
       {"plan", {another, {"--plan", f.dir / "plan.json"}}},
+      {"profile", {only_value, {}}},  // its own rules: test_run_tables.cpp
       {"follow-links", {another, {"--follow-links"}}},
       {"save-every", {harmless, {"--save-every", "1"}}},
       {"keep", {harmless, {"--keep", "1"}}},

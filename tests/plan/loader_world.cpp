@@ -101,7 +101,7 @@ void LoaderWorld::end_use(UseId id) {
   Use& use = uses_[static_cast<size_t>(id)];
   for (const Need& need : use.needs) check_content(need.item);
   for (const Need& need : use.needs) {
-    if (need.access == Access::read) continue;
+    if (need.access == UseAccess::read) continue;
     Item& item = at(need.item);
     ++item.newest;
     for (size_t b = 0; b < item.home.size(); ++b) arena_[item.offset + b].version = item.newest;
@@ -249,7 +249,7 @@ void LoaderWorld::check_at_rest() const {
   }
   must(taken <= loader_.open_bytes(), "more bytes than the budget");
   bool is_short = false;
-  for (const Command& told : told_) is_short = is_short || told.kind == CommandKind::short_of;
+  for (const LoadCommand& told : told_) is_short = is_short || told.kind == CommandKind::short_of;
   must(is_short || loader_.open_bytes() <= budget_, "the budget is not kept");
 }
 

@@ -10,8 +10,8 @@
 
 namespace hearth::test {
 
-inline Need reads(ItemId item) { return {item, Access::read}; }
-inline Need writes(ItemId item) { return {item, Access::write}; }
+inline Need reads(ItemId item) { return {item, UseAccess::read}; }
+inline Need writes(ItemId item) { return {item, UseAccess::write}; }
 
 /// std::runtime_error if something does not hold.
 inline void must(bool holds, const char* what) {
@@ -76,7 +76,7 @@ class LoaderWorld {
   const std::vector<ItemId>& loads() const { return loads_; }
   /// Items by the beginnings of their pieces, of a direction.
   const std::vector<ItemId>& pieces(bool in) const { return pieces_[in ? 1 : 0]; }
-  const std::vector<Command>& told() const { return told_; }  // all but pieces and wakes
+  const std::vector<LoadCommand>& told() const { return told_; }  // all but pieces and wakes
   /// No piece goes before a more urgent one. Only where no load has to wait for its slot.
   void check_order(bool is_strict) { is_strict_ = is_strict; }
   void check_books(bool checks) { checks_books_ = checks; }
@@ -116,7 +116,7 @@ class LoaderWorld {
   void start_store(const Piece& piece);
   void check_priority(ItemId loaded) const;
   void wake(UseId use);
-  void dropped(const Command& command);
+  void dropped(const LoadCommand& command);
   void read_source(Flying& flying) const;
   void check_content(ItemId item) const;
   std::optional<LoadKey> key(ItemId item) const;
@@ -130,7 +130,7 @@ class LoaderWorld {
   std::vector<Flying> flying_[2];
   std::vector<ItemId> loads_;
   std::vector<ItemId> pieces_[2];
-  std::vector<Command> told_;
+  std::vector<LoadCommand> told_;
   std::vector<uint64_t> use_orders_;
   size_t bytes_in_flight_[2] = {};
   size_t budget_ = 0;

@@ -115,13 +115,13 @@ void LoaderWorld::wake(UseId id) {
     Item& item = at(need.item);
     must(item.is_owner && item.asked == item.home.size(), "a use before its pieces are issued");
     if (use.start == Start::arrived) check_content(need.item);
-    if (need.access == Access::write) item.is_newer = true;
+    if (need.access == UseAccess::write) item.is_newer = true;
     item.want.reset();
   }
   renew_demands();
 }
 
-void LoaderWorld::dropped(const Command& command) {
+void LoaderWorld::dropped(const LoadCommand& command) {
   Item& item = at(command.item);
   must(item.is_owner, "an item without a slot is dropped");
   must(!is_held(command.item), "an item in use is dropped");
@@ -137,7 +137,7 @@ void LoaderWorld::dropped(const Command& command) {
 }
 
 void LoaderWorld::take_commands() {
-  while (const std::optional<Command> command = loader_.next()) {
+  while (const std::optional<LoadCommand> command = loader_.next()) {
     digest_ = (digest_ ^ (static_cast<uint64_t>(command->kind) << 56 ^
                           static_cast<uint64_t>(command->piece.arena_offset) << 32 ^
                           static_cast<uint64_t>(command->item + 1) << 16 ^

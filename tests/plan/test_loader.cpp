@@ -24,14 +24,14 @@ void use_once(LoaderWorld& world, const Need& need) {
 
 std::vector<ItemId> dropped(const LoaderWorld& world, DropReason reason) {
   std::vector<ItemId> items;
-  for (const Command& told : world.told()) {
+  for (const LoadCommand& told : world.told()) {
     if (told.kind == CommandKind::dropped && told.reason == reason) items.push_back(told.item);
   }
   return items;
 }
 
 size_t count(const LoaderWorld& world, CommandKind kind) {
-  return static_cast<size_t>(std::ranges::count(world.told(), kind, &Command::kind));
+  return static_cast<size_t>(std::ranges::count(world.told(), kind, &LoadCommand::kind));
 }
 
 TEST_CASE("loader: an item comes in pieces within the window", "[loader]") {
@@ -209,7 +209,7 @@ TEST_CASE("loader: a shrinking budget drops the cheapest and keeps the least", "
   CHECK(count(world, CommandKind::short_of) == 0);
   world.shrink(10);
   REQUIRE(count(world, CommandKind::short_of) == 1);
-  const auto told = std::ranges::find(world.told(), CommandKind::short_of, &Command::kind);
+  const auto told = std::ranges::find(world.told(), CommandKind::short_of, &LoadCommand::kind);
   CHECK(told->amount == 7);
   world.come_to_rest();
 }

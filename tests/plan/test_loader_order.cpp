@@ -90,7 +90,7 @@ TEST_CASE("loader: a flood of demands does not keep accumulators from home", "[l
   c.settings.patience = 3;
   LoaderWorld world(c);
   world.check_books(false);
-  world.demand(0, {{8, Access::write}});
+  world.demand(0, {{8, UseAccess::write}});
   while (!world.can_end(0)) world.finish_piece(true);
   world.bring_home(8);
   world.end_use(0);
@@ -98,7 +98,7 @@ TEST_CASE("loader: a flood of demands does not keep accumulators from home", "[l
   int32_t rounds = 0;
   for (ItemId item = 0; world.asked_home(8); item = (item + 1) % 8, ++rounds) {
     REQUIRE(rounds < 1000);
-    world.demand(0, {{item, Access::write}});
+    world.demand(0, {{item, UseAccess::write}});
     while (!world.can_end(0)) world.finish_piece(world.in_flight(true) > 0);
     world.end_use(0);
   }
@@ -131,7 +131,7 @@ class ModelLinks {
   /// Takes the loader's commands at `now`; uses that were woken.
   std::vector<UseId> take(Loader& loader, double now) {
     std::vector<UseId> woken;
-    while (const std::optional<Command> command = loader.next()) {
+    while (const std::optional<LoadCommand> command = loader.next()) {
       if (command->kind == CommandKind::wake) woken.push_back(command->use);
       if (command->kind != CommandKind::piece) continue;
       const Piece& piece = command->piece;
@@ -212,7 +212,7 @@ TEST_CASE("loader: a copy goes on as the original does", "[loader]") {
   LoaderCase c = {.items = {{2}, {3}, {1}, {2}}, .classes = {{3, 2}}};
   LoaderWorld original(c);
   original.want({0, Priority::layer, 0});
-  original.demand(0, {{1, Access::write}});
+  original.demand(0, {{1, UseAccess::write}});
   original.finish_piece(true);
   LoaderWorld copy = original;
   for (LoaderWorld* world : {&original, &copy}) {

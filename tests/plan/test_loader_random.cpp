@@ -53,7 +53,7 @@ std::vector<Need> random_needs(Draws& draws, const LoaderCase& c) {
     size_t s = 0;
     while (c.classes[s].bytes < bytes) ++s;
     if (left[s]-- <= 0) break;
-    needs.push_back({item, draws.one_in(3) ? Access::write : Access::read});
+    needs.push_back({item, draws.one_in(3) ? UseAccess::write : UseAccess::read});
   }
   return needs;
 }
@@ -116,7 +116,7 @@ std::pair<uint64_t, uint64_t> run_once(uint64_t seed, bool checks_books) {
   if (!world.is_shutting()) {
     if (draws.one_in(2)) {  // every item comes, whatever was left behind
       for (ItemId item = 0; item < static_cast<ItemId>(c.items.size()); ++item) {
-        world.demand(0, {{item, Access::read}});
+        world.demand(0, {{item, UseAccess::read}});
         world.come_to_rest();
       }
     }

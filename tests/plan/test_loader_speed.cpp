@@ -59,8 +59,8 @@ class LargeModel {
       std::vector<Need> needs;
       for (int32_t i = wave * kWave; i < (wave + 1) * kWave; ++i) {
         const ItemId item = chosen(step, layer, i);
-        needs.push_back({item, Access::read});
-        if (is_backward) needs.push_back({item + kLayers * kExperts, Access::write});
+        needs.push_back({item, UseAccess::read});
+        if (is_backward) needs.push_back({item + kLayers * kExperts, UseAccess::write});
       }
       loader_.demand(0, needs);
       is_woken_ = false;
@@ -77,7 +77,7 @@ class LargeModel {
   }
 
   void take() {
-    while (const std::optional<Command> command = loader_.next()) {
+    while (const std::optional<LoadCommand> command = loader_.next()) {
       if (command->kind == CommandKind::wake) is_woken_ = true;
       if (command->kind != CommandKind::piece) continue;
       flying_.push_back(command->piece.ticket);

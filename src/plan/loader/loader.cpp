@@ -120,7 +120,7 @@ void Loader::key_changed(ItemId item) {
 }
 
 void Loader::tell(CommandKind kind, ItemId item, DropReason reason, size_t amount) {
-  Command command;
+  LoadCommand command;
   command.kind = kind;
   command.item = item;
   command.reason = reason;
@@ -129,7 +129,7 @@ void Loader::tell(CommandKind kind, ItemId item, DropReason reason, size_t amoun
 }
 
 void Loader::tell(CommandKind kind, UseId use) {
-  Command command;
+  LoadCommand command;
   command.kind = kind;
   command.use = use;
   told_.push_back(command);
@@ -198,7 +198,7 @@ void Loader::grant_complete() {
       e.want = {};
       e.leave = false;
       e.last_use = ++ticks_;
-      if (need.access == Access::write) e.is_dirty = true;
+      if (need.access == UseAccess::write) e.is_dirty = true;
       key_changed(need.item);
     }
     tell(CommandKind::wake, use);
@@ -246,7 +246,7 @@ void Loader::end_use(UseId use) {
   uses_.free(use);
   for (const Need& need : uses_.needs(use)) {
     Entry& e = entry(need.item);
-    if (need.access == Access::write) e.loaded = ++e.latest;
+    if (need.access == UseAccess::write) e.loaded = ++e.latest;
     if (--e.pins == 0) rest(need.item);
   }
 }

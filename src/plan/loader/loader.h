@@ -87,7 +87,7 @@ class Loader {
   void shut_down(Ending ending);
 
   /// What to do now; call until it returns nothing.
-  std::optional<Command> next();
+  std::optional<LoadCommand> next();
 
   // Questions.
 
@@ -202,7 +202,7 @@ class Loader {
   LinkWindow window_;
   QueueTurns<kPriorities> in_turns_;
   QueueTurns<2> out_turns_;
-  std::vector<Command> told_;  // from told_begin_ on
+  std::vector<LoadCommand> told_;  // from told_begin_ on
   size_t told_begin_ = 0;
   std::vector<UseId> complete_;
   std::vector<SlotId> best_;

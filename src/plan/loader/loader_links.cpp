@@ -160,7 +160,7 @@ bool Loader::issue_out() {
 
 void Loader::issue(ItemId item, PieceKind kind) {
   Entry& e = entry(item);
-  Command command;
+  LoadCommand command;
   command.kind = CommandKind::piece;
   Piece& piece = command.piece;
   piece.kind = kind;
@@ -182,11 +182,11 @@ void Loader::issue(ItemId item, PieceKind kind) {
   }
 }
 
-std::optional<Command> Loader::next() {
+std::optional<LoadCommand> Loader::next() {
   // A claim may tell of what it drops and then find that there is nothing to issue.
   if (told_begin_ == told_.size() && !issue_in()) issue_out();
   if (told_begin_ < told_.size()) {
-    const Command command = told_[told_begin_++];
+    const LoadCommand command = told_[told_begin_++];
     if (told_begin_ == told_.size()) {
       told_.clear();
       told_begin_ = 0;
@@ -195,7 +195,7 @@ std::optional<Command> Loader::next() {
   }
   if (is_shutting_ && !has_ended_ && occupied_ == 0 && uses_.holding() == 0) {
     has_ended_ = true;
-    return Command{};
+    return LoadCommand{};
   }
   return {};
 }

@@ -44,12 +44,12 @@ struct Want {
   int32_t rank = 0;  // within the priority; the lowest first, equals in the order of wants
 };
 
-enum class Access : uint8_t { read, write };
+enum class UseAccess : uint8_t { read, write };
 
 /// An item that a use reads or changes.
 struct Need {
   ItemId item = 0;
-  Access access = Access::read;
+  UseAccess access = UseAccess::read;
 };
 
 /// When a use begins: when all of its items are here; or when all of their pieces are issued, if
@@ -106,7 +106,7 @@ enum class CommandKind : uint8_t {
   ended      // shut down: nothing is in flight, every slot is empty
 };
 
-struct Command {
+struct LoadCommand {
   CommandKind kind = CommandKind::ended;
   Piece piece;
   UseId use = -1;

@@ -12,7 +12,7 @@ namespace hearth {
 
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kNoEvent = std::numeric_limits<double>::infinity();
 // Flows that end so close to each other end together: their times differ by rounding alone.
 constexpr double kTogether = 1e-12;
 
@@ -77,9 +77,9 @@ class EventSimulation::Run {
     }
     settle();
     for (;;) {
-      const double alone = alone_.empty() ? kNever : alone_.top().first;
+      const double alone = alone_.empty() ? kNoEvent : alone_.top().first;
       const double next = std::min(alone, next_finish_);
-      if (next == kNever) break;
+      if (next == kNoEvent) break;
       now_ = next;
       while (!alone_.empty() && alone_.top().first <= now_) {
         const int32_t task = alone_.top().second;
@@ -118,7 +118,7 @@ class EventSimulation::Run {
       ready_.push_back(task);
       return;
     }
-    flows_.push_back({task, load.through, load.amount, 0, kNever});
+    flows_.push_back({task, load.through, load.amount, 0, kNoEvent});
     changed_ = true;
   }
 
@@ -156,7 +156,7 @@ class EventSimulation::Run {
     old_.clear();
     for (const Flow& flow : flows_) old_.push_back(flow.rate);
     shares_.divide(flows_);
-    next_finish_ = kNever;
+    next_finish_ = kNoEvent;
     for (size_t i = 0; i < flows_.size(); ++i) {
       Flow& flow = flows_[i];
       // A flow that keeps its rate keeps its end, to the last bit.
@@ -180,7 +180,7 @@ class EventSimulation::Run {
   EventTimes times_;
   size_t ended_ = 0;
   double now_ = 0;
-  double next_finish_ = kNever;
+  double next_finish_ = kNoEvent;
   bool changed_ = false;  // flows came or went since their rates were set
 };
 

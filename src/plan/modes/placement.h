@@ -21,12 +21,12 @@ struct Stage {
 };
 
 struct Placement {
-  std::vector<Stage> stages = {Stage{}};  // in forward order; together they hold every layer
+  std::vector<Stage> stages;  // in forward order; together they hold every layer
   /// The routed experts of each layer are divided among these places, in contiguous runs of equal
   /// numbers. Empty: they are with the dense parts of their layer.
   std::vector<Place> experts = {};
 
-  Placement() = default;
+  Placement() : stages(1) {}
   /// Dense parts at one place, experts at one place.
   Placement(Place dense, Place experts_at) : stages{{.place = dense}} {
     if (experts_at != dense) experts = {experts_at};

@@ -179,7 +179,7 @@ uint64_t least_budget(PlanSubject subject, const PlanRequest& request, size_t at
     least = most;
     most += most / 64 + 1;
   }
-  while (most - least > std::max<uint64_t>(most / 256, 4096)) {
+  while (most - least > std::max<uint64_t>(most / 256, 256)) {
     const uint64_t middle = least + (most - least) / 2;
     (fits(middle) ? most : least) = middle;
   }

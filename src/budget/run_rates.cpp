@@ -308,8 +308,10 @@ RunRates measure_run(PlacedModel& model, const PlanRequest& request) {
   if (rates_are_assumed()) {
     rates = round_rates();
   } else if (!described) {
-    if (!model.tables.best) model.tables.best = best_rates(model);
-    complete_tables(model, request);
+    if (!fits_nowhere(model)) {
+      if (!model.tables.best) model.tables.best = best_rates(model);
+      complete_tables(model, request);
+    }
     rates = measure_places(model, request);
     if (model.tables.best) rates.best = *model.tables.best;
   }

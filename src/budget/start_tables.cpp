@@ -21,6 +21,7 @@ namespace {
 
 constexpr uint64_t kFewBytes = uint64_t{192} << 20, kMostBytes = uint64_t{1} << 30;
 constexpr uint64_t kMostDeviceBytes = uint64_t{4} << 30;
+constexpr uint64_t kAnyBudget = uint64_t{1} << 50;  // of a place without a limit
 
 bool has_type(const CostTable& table, Compute dtype) {
   return std::any_of(table.entries().begin(), table.entries().end(),
@@ -67,14 +68,19 @@ double memory_rate() {
   return static_cast<double>(kBytes) / best;
 }
 
+uint64_t parameter_bytes(const PlacedModel& model) {
+  uint64_t bytes = 0;
+  for (const ParameterArena& arena :
+       parameter_arenas(model.table, {true, model.settings.compute, DType::f32})) {
+    bytes += arena.bytes;
+  }
+  return bytes;
+}
+
 class StartTables {
  public:
   StartTables(PlacedModel& model, const PlanRequest& request) : model_(model), request_(request) {
-    uint64_t parameters = 0;
-    for (const ParameterArena& arena :
-         parameter_arenas(model.table, {true, model.settings.compute, DType::f32})) {
-      parameters += arena.bytes;
-    }
+    const uint64_t parameters = parameter_bytes(model);
     const uint64_t now = resident_bytes(), budget = model.opened->place(kHostPlace).budget.bytes;
     host_bytes_ = std::min(std::clamp(parameters / 2, kFewBytes, kMostBytes),
                            budget > now ? (budget - now) / 2 : 0);
@@ -220,6 +226,14 @@ class StartTables {
 };
 
 }  // namespace
+
+bool fits_nowhere(const PlacedModel& model) {
+  uint64_t most = 0;
+  for (const ComputePlace& place : model.opened->devices.places) {
+    most += std::min(place.budget.bytes, kAnyBudget);
+  }
+  return parameter_bytes(model) > most;
+}
 
 void complete_tables(PlacedModel& model, const PlanRequest& request) {
   StartTables(model, request).complete();

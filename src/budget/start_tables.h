@@ -8,6 +8,10 @@ namespace hearth {
 /// The most seconds of a start that measures tables. Best rates and links take part of a fifth.
 inline constexpr double kTableSeconds = 4;
 
+/// Whether the parameters of a run alone are more than all its places may use: it is refused soon, so
+/// tables are not worth their time.
+bool fits_nowhere(const PlacedModel& model);
+
 /// Completes `model.tables`: each place that computes and is not paced gets a table, if its own has
 /// no time of the run's compute type. A table in the user's cache is taken if it was measured with
 /// the run's shapes, cores and compute type, and the run trains all tensors, as `hearth profile`

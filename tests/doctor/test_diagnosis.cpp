@@ -55,6 +55,8 @@ TEST_CASE("a file about a machine is described, and nothing is measured") {
           R"({"index":1,"model":"Model \"X\" @ 2.0GHz","cores":2}],)"
           R"("nodes":[{"number":0,"memory_bytes":68719476736,"package":0,"cores":2},)"
           R"({"number":1,"memory_bytes":68719476736,"package":1,"cores":2}],"cores":4,"cpus":8,)"
+          R"("core_list":[{"package":0,"node":0,"cpus":[0,1]},{"package":0,"node":0,"cpus":[2,3]},)"
+          R"({"package":1,"node":1,"cpus":[4,5]},{"package":1,"node":1,"cpus":[6,7]}],)"
           R"("root_complexes":[{"name":"0000-16","package":0,"nodes":[0]},)"
           R"({"name":"0000-97","package":1,"nodes":[1]},)"
           R"({"name":"0000-e0","package":null,"nodes":[0,1]}],)"

@@ -58,12 +58,14 @@ void check_shares(const std::vector<DeviceItem>& items, int workers) {
     if (item.kind != DeviceKind::virtual_device) continue;
     const VirtualOptions& share = shares.devices.at(device++);
     require(share.name == item.name() && share.workers == item.keys.cores);
-    require((share.root != nullptr) == !item.keys.root.empty());
+    require(share.root == nullptr || !item.keys.root.empty());
     sum += share.workers;
     bound.insert(share.cores.begin(), share.cores.end());
   }
   require(device == shares.devices.size());
-  require(shares.host_workers >= 1 && sum <= all);
+  require(shares.host_workers >= 1);
+  if (!shares.warning.empty()) return require(sum > all && is_one_line(shares.warning));
+  require(sum <= all);
   require(bound.size() == (all <= 3 ? static_cast<size_t>(sum) : 0));
   for (const int cpu : bound) require(bound.count(cpu) == 1);
 }

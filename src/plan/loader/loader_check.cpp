@@ -1,8 +1,8 @@
 #include "plan/loader/loader_check.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
-#include <ranges>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -98,20 +98,21 @@ void LoaderCheck::validate_ranking(const Loader& loader) {
   std::vector<SlotId> tops;
   for (size_t of = 0; of < loader.classes_.size(); ++of) {
     const Loader::ClassEntry& c = loader.classes_[of];
-    const auto best_of = [&](auto begin, auto end) {
+    const auto best_of = [&](const std::vector<SlotId>& slots) {
       std::optional<Victim> best;
-      for (auto s = begin; s != end; ++s) {
-        const std::optional<Victim> victim = loader.victim_in(*s, nullptr);
+      for (const SlotId s : slots) {
+        const std::optional<Victim> victim = loader.victim_in(s, nullptr);
         if (!victim || victim->rank == Victim::empty || victim->rank == Victim::held) continue;
         if (!best || victim->is_better_than(*best)) best = victim;
       }
       return best;
     };
-    const auto slots = std::views::iota(c.begin, c.end);
-    const std::optional<Victim> best = best_of(slots.begin(), slots.end());
+    std::vector<SlotId> slots(static_cast<size_t>(c.end - c.begin));
+    std::iota(slots.begin(), slots.end(), c.begin);
+    const std::optional<Victim> best = best_of(slots);
     if (!best) continue;
     loader.ranking_.best(of, tops);
-    const std::optional<Victim> found = best_of(tops.begin(), tops.end());
+    const std::optional<Victim> found = best_of(tops);
     must(found && !best->is_better_than(*found), "a better slot is overlooked", best->slot);
   }
 }

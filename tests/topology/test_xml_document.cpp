@@ -1,7 +1,8 @@
 #include <catch2/catch_test_macros.hpp>
+#include <ctime>
 #include <string>
 
-#include "base/stopwatch.h"
+#include "base/sanitized.h"
 #include "support/raises.h"
 #include "topology/hwloc_xml.h"
 #include "topology/number_set.h"
@@ -130,9 +131,10 @@ TEST_CASE("hostile topologies end in time") {
   };
   const std::string tail = "</object></topology>";
   const auto raised = [](const std::string& text) {
-    const Stopwatch watch;
+    const std::clock_t begin = std::clock();  // of this process: others may be busy
     Raised r = raised_by([&] { parse_topology(text, "f.xml"); });
-    CHECK(watch.seconds() < 10);
+    const auto seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+    CHECK(seconds < (kSanitized ? 60 : 10));
     return r;
   };
   // A set of far too many CPUs, and one of all that there are.

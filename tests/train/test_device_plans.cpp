@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 
+#include "base/sanitized.h"
 #include "support/has.h"
 #include "support/spelled_as_flags.h"
 #include "train/same_bits.h"
@@ -44,7 +45,7 @@ TEST_CASE("device plans: every place takes the memory that was planned, line by 
         const double peak = places[at].find("peak_bytes")->as_double();
         const double measured = places[at].find("measured_peak_bytes")->as_double();
         if (at == 0) {
-          CHECK(measured <= peak);
+          if (!kSanitized) CHECK(measured <= peak);  // a sanitizer keeps freed memory
         } else {
           CHECK(within_a_percent(measured, peak));
         }

@@ -18,10 +18,10 @@ static std::vector<Stage> stages_at(const std::vector<Place>& places) {
 }
 
 /// Up to whole pieces of 4 MiB: what a process takes differs by some hundred kB from start to start.
-uint64_t in_pieces(uint64_t bytes) { return align_up(bytes, size_t{4} << 20); }
+static uint64_t in_pieces(uint64_t bytes) { return align_up(bytes, size_t{4} << 20); }
 
 /// Of the places that compute.
-bool all_have_tables(const RunDevices& devices) {
+static bool all_have_tables(const RunDevices& devices) {
   const std::vector<Place> computing = devices.of_model.all();
   return std::all_of(computing.begin(), computing.end(), [&](Place at) {
     return devices.places[static_cast<size_t>(at)].costs != nullptr;

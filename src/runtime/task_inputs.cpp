@@ -10,6 +10,7 @@ namespace {
 struct Routed {
   std::vector<int32_t> offsets, source, row_of;
 
+  /// Choice i goes to expert i % experts, as int_input() has it.
   Routed(int64_t tokens, int64_t experts, int64_t k)
       : offsets(static_cast<size_t>(experts) + 1),
         source(static_cast<size_t>(tokens * k)),
@@ -19,7 +20,7 @@ struct Routed {
     std::vector<int32_t> next(offsets.begin(), offsets.end() - 1);
     for (int64_t i = 0; i < tokens * k; ++i) {
       const int32_t row = next[static_cast<size_t>(i % experts)]++;
-      source[static_cast<size_t>(row)] = static_cast<int32_t>(i / k);
+      source[static_cast<size_t>(row)] = static_cast<int32_t>(i);  // choice i % k of token i / k
       row_of[static_cast<size_t>(i)] = row;
     }
   }

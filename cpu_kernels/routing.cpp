@@ -11,8 +11,10 @@ HEARTH_CLONES void add_scaled(float scale, const float* from, float* to, int64_t
 
 // A counting sort; `offsets` holds first the counts, then the next free row of each expert, which
 // in the end is the first row of the one after it.
-void route(Stream& stream, ConstView choice, View offsets, View source, View row_of) {
+void route(Stream& stream, ConstView choice, ConstView position, View offsets, View source,
+           View row_of) {
   const int64_t k = choice.cols, experts = offsets.cols - 1;
+  const auto place_of = [&](int32_t e) { return position ? position.as<int32_t>()[e] : e; };
   host_stream(stream).pool().run(1, [&](int64_t, int) {
     auto* next = offsets.as<int32_t>();
     std::fill_n(next, experts + 1, 0);
@@ -20,13 +22,13 @@ void route(Stream& stream, ConstView choice, View offsets, View source, View row
       for (int64_t j = 0; j < k; ++j) {
         const int32_t e = choice.row<int32_t>(t)[j];
         HEARTH_CHECK(e >= 0 && e < experts, "route: a choice is no expert");
-        ++next[e + 1];
+        ++next[place_of(e) + 1];
       }
     }
     for (int64_t e = 0; e < experts; ++e) next[e + 1] += next[e];
     for (int64_t t = 0; t < choice.rows; ++t) {
       for (int64_t j = 0; j < k; ++j) {
-        const int32_t row = next[choice.row<int32_t>(t)[j]]++;
+        const int32_t row = next[place_of(choice.row<int32_t>(t)[j])]++;
         source.as<int32_t>()[row] = static_cast<int32_t>(t * k + j);
         row_of.row<int32_t>(t)[j] = row;
       }

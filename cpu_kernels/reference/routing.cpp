@@ -4,14 +4,15 @@
 namespace hearth {
 namespace {
 
-void route(Stream&, ConstView choice, View offsets, View source, View row_of) {
+void route(Stream&, ConstView choice, ConstView position, View offsets, View source, View row_of) {
   const int64_t k = choice.cols, experts = offsets.cols - 1;
   int32_t row = 0;
   for (int64_t e = 0; e < experts; ++e) {
     offsets.as<int32_t>()[e] = row;
     for (int64_t t = 0; t < choice.rows; ++t) {
       for (int64_t j = 0; j < k; ++j) {
-        if (choice.row<int32_t>(t)[j] != e) continue;
+        const int32_t chosen = choice.row<int32_t>(t)[j];
+        if ((position ? position.as<int32_t>()[chosen] : chosen) != e) continue;
         source.as<int32_t>()[row] = static_cast<int32_t>(t * k + j);
         row_of.row<int32_t>(t)[j] = row++;
       }

@@ -46,7 +46,8 @@ struct RouteArguments {
   int chunks = 0;
   int64_t chunk = 0;  // choices of a chunk, a multiple of 32
   Matrix<const int32_t> choice;
-  int32_t* places = nullptr;  // [experts, chunks]
+  const int32_t* position = nullptr;  // of each expert in their order; null: its number
+  int32_t* places = nullptr;          // [experts, chunks]
   int32_t* offsets = nullptr;
   int32_t* source = nullptr;
   Matrix<int32_t> row_of;

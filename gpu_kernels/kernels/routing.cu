@@ -7,8 +7,11 @@ namespace {
 
 constexpr unsigned kAll = 0xffffffffu;
 
-__device__ inline int32_t choice_at(const RouteArguments& a, int64_t i) {
-  return a.choice.data[i / a.choices * a.choice.stride + i % a.choices];
+/// The position of the expert that the i-th choice is; -1 if it is no expert.
+__device__ inline int32_t position_at(const RouteArguments& a, int64_t i) {
+  const int32_t e = a.choice.data[i / a.choices * a.choice.stride + i % a.choices];
+  if (e < 0 || e >= a.experts) return -1;
+  return a.position == nullptr ? e : a.position[e];
 }
 
 /// A warp a chunk, which is a block: how often it chooses each expert.
@@ -21,8 +24,8 @@ __global__ void __launch_bounds__(32)
   const int64_t begin = blockIdx.x * a.chunk;
   const int64_t end = begin + a.chunk < a.rows ? begin + a.chunk : a.rows;
   for (int64_t i = begin + lane; i < end; i += 32) {
-    const int e = choice_at(a, i);
-    if (e >= 0 && e < a.experts) atomicAdd(&count[e], 1);
+    const int e = position_at(a, i);
+    if (e >= 0) atomicAdd(&count[e], 1);
   }
   __syncwarp();
   for (int e = lane; e < a.experts; e += 32)
@@ -77,8 +80,7 @@ __global__ void __launch_bounds__(32)
   const int64_t begin = blockIdx.x * a.chunk;
   for (int64_t first = begin; first < begin + a.chunk && first < a.rows; first += 32) {
     const int64_t i = first + lane;
-    int e = i < a.rows ? choice_at(a, i) : -1;
-    if (e < 0 || e >= a.experts) e = -1;
+    const int e = i < a.rows ? position_at(a, i) : -1;
     const unsigned same = __match_any_sync(kAll, e);
     const int before = __popc(same & ((1u << lane) - 1));
     const int row = e >= 0 ? next[e] + before : -1;

@@ -18,7 +18,8 @@ OrderArguments orders_of(const RoutingView& routing, const ConstView& by_token,
   return a;
 }
 
-void route(Stream& stream, ConstView choice, View offsets, View source, View row_of) {
+void route(Stream& stream, ConstView choice, ConstView position, View offsets, View source,
+           View row_of) {
   const int64_t rows = choice.size(), experts = offsets.cols - 1;
   HEARTH_CHECK(experts > 0, "route: experts");
   GpuStream gpu = gpu_stream(stream);
@@ -32,6 +33,7 @@ void route(Stream& stream, ConstView choice, View offsets, View source, View row
   a.chunk = even > kSmallest ? (even + kLanes - 1) / kLanes * kLanes : kSmallest;
   a.chunks = static_cast<int>((rows + a.chunk - 1) / a.chunk);
   a.choice = matrix_of<int32_t>(choice);
+  a.position = position ? position.as<int32_t>() : nullptr;
   a.places = gpu.scratch().take<int32_t>(experts * a.chunks);
   a.offsets = offsets.as<int32_t>();
   a.source = source.as<int32_t>();

@@ -21,6 +21,7 @@ std::string_view name_of(TaskKind kind) {
     case TaskKind::norm: return "norm";
     case TaskKind::clip: return "clip";
     case TaskKind::update: return "update";
+    case TaskKind::decide: return "decide";
     case TaskKind::copy: return "copy";
   }
   return "?";
@@ -112,6 +113,11 @@ View bound_view(const BodyContext& c, Value value, int32_t layer_offset, bool wr
 
 }  // namespace
 
+bool BodyContext::has(Value value) const {
+  return std::any_of(ports.begin(), ports.end(),
+                     [&](const BoundPort& b) { return b.port.value == value; });
+}
+
 int64_t BodyContext::stride(Value value, int32_t layer_offset) const {
   return stride_of(bound_port(*this, value, layer_offset));
 }
@@ -140,6 +146,7 @@ const Body*& entry_of(TaskKind kind) {
     set(TaskKind::norm, norm_body());
     set(TaskKind::clip, clip_body());
     set(TaskKind::update, update_body());
+    set(TaskKind::decide, decide_body());
     return table;
   }();
   HEARTH_CHECK(kind != TaskKind::copy, "a copy has no body");

@@ -29,6 +29,7 @@ enum class TaskKind : uint8_t {
   norm,       // sums of squares of the gradients at one place
   clip,       // gradient norm of all places, clip factor
   update,     // AdamW
+  decide,     // which place computes which experts of a layer: the split
   copy        // one value from place to place; has no body
 };
 std::string_view name_of(TaskKind kind);
@@ -75,12 +76,13 @@ struct Work {
   int64_t window = 0;      // most keys that a query sees; 0: all keys before it
 };
 
-/// Experts [begin, end) of a layer; of all, if empty.
-struct ExpertRange {
-  int32_t begin = 0;
-  int32_t end = 0;
-  bool all() const { return begin == end; }
-  friend bool operator==(const ExpertRange&, const ExpertRange&) = default;
+/// The experts of a layer that one place computes: a part of the layer's split (layers/split.h).
+struct ExpertPart {
+  static constexpr Place kAll = -1;
+  Place place = kAll;   // kAll: the layer is not divided
+  int32_t experts = 0;  // that the plan expects there
+  bool all() const { return place == kAll; }
+  friend bool operator==(const ExpertPart& a, const ExpertPart& b) { return a.place == b.place; }
 };
 
 /// Micro-batches [begin, end) of the step.
@@ -108,8 +110,9 @@ struct TaskShape {
   int64_t longest = 0;       // most tokens of a sequence, cached keys included
   int64_t cache_rows = 0;    // rows of the key-value cache; 0: no cache
   Place place = kHostPlace;  // where the task runs
-  ExpertRange experts = {};  // of E
-  int32_t segments = 1;      // micro-batches of the task; of all but E one at most
+  ExpertPart part = {};      // of E
+  int32_t split_places = 0;  // of the split of the layer's experts; 0: they are not divided
+  int32_t segments = 1;      // micro-batches of the task; of all but E and decide one at most
   bool moe() const { return spec.has_experts(layer); }
   bool shared() const { return spec.has_shared_expert(layer); }
 };
@@ -149,9 +152,10 @@ class BodyContext {
   std::span<const BoundPort> ports;
   std::span<const BlockUse> blocks;
   Place place = kHostPlace;
-  ExpertRange experts = {};
+  ExpertPart part = {};
   std::span<const BatchShape> batches = {};  // of all micro-batches; empty: of `batch` alone
 
+  bool has(Value value) const;  // whether the task declares it
   int64_t segments() const { return batches.empty() ? 1 : std::ssize(batches); }
   /// From a segment's first row of a value to that of the next.
   int64_t stride(Value value, int32_t layer_offset = 0) const;

@@ -1,4 +1,5 @@
-// D: tokens to their experts. On one rank a permutation: rows sorted by expert.
+// D: tokens to their experts. On one rank a permutation: rows sorted by expert, in the order of the
+// split if there is one.
 #include "layers/kinds.h"
 
 namespace hearth {
@@ -54,6 +55,12 @@ class Dispatch final : public Body {
                     .dtype = DType::i32,
                     .rows_per_token = 1,
                     .cols = k});
+    if (s.split_places > 0) {
+      list.push_back({.value = Value::expert_position,
+                      .access = Access::read,
+                      .dtype = DType::i32,
+                      .extra_rows = s.spec.experts});
+    }
     list.push_back(ports::routed(s, Value::rows, Access::write));
     if (s.pass == Pass::train) {
       list.push_back({.value = Value::weight,
@@ -85,7 +92,9 @@ class Dispatch final : public Body {
                            c.out(Value::d_weight));
       return;
     }
-    c.ops.route(c.stream, c.in(Value::choice), row_vector(c.out(Value::route_offsets)),
+    const ConstView position =
+        c.has(Value::expert_position) ? row_vector(c.in(Value::expert_position)) : ConstView();
+    c.ops.route(c.stream, c.in(Value::choice), position, row_vector(c.out(Value::route_offsets)),
                 row_vector(c.out(Value::route_source)), c.out(Value::route_row_of));
     const RoutingView routing = routing_of(c);
     c.ops.permute(c.stream, c.in(Value::normed), routing, c.out(Value::rows));

@@ -1,29 +1,54 @@
 // E: the routed experts of a layer over the rows that were dispatched to them. A task computes all
-// experts of the layer, or neighbours among them (TaskShape::experts): its blocks say which. Views
-// have the rows of all experts; the task touches those of its own. Over several micro-batches, each
-// is a segment of the experts' rows (ExpertRows).
+// experts of the layer, or those that the layer's split gives to its place. Views have the rows of
+// all experts; the task touches those of its own. Over several micro-batches, which have one split,
+// each is a segment of the experts' rows (ExpertRows).
 #include <map>
 
 #include "layers/kinds.h"
 #include "layers/linear.h"
+#include "layers/split.h"
 
 namespace hearth {
 
 namespace {
 
-/// The blocks of experts, and the number of the first in its layer.
+BlockId first_expert(const ParameterTable& table, int32_t layer) {
+  return table.find_block(BlockKind::expert, layer, 0);
+}
+
+/// The blocks of a task's experts, as runs of neighbours: those that live at the place of its part.
+std::vector<std::pair<BlockId, BlockId>> blocks_of(const TaskShape& s) {
+  const BlockId begin = first_expert(s.table, s.layer);
+  const BlockId end = begin + static_cast<BlockId>(s.spec.experts);
+  if (s.part.all()) return {{begin, end}};
+  return blocks_at(s.table, begin, end, s.part.place);
+}
+
+int64_t experts_in(const std::vector<std::pair<BlockId, BlockId>>& runs) {
+  int64_t count = 0;
+  for (const auto& [begin, end] : runs) count += end - begin;
+  return count;
+}
+
+/// The experts of a task in the order of computing, and the position of the first among all.
 struct Experts {
-  BlockId begin = 0, end = 0;
+  std::vector<BlockId> blocks;
   int64_t first = 0;
-  int64_t count() const { return end - begin; }
 };
 
-/// Those of a task, from its shape or its context.
-template <class Of>
-Experts experts_of(const Of& of) {
-  const BlockId layer = of.table.find_block(BlockKind::expert, of.layer, 0);
-  const int32_t last = of.experts.all() ? static_cast<int32_t>(of.spec.experts) : of.experts.end;
-  return {layer + of.experts.begin, layer + last, of.experts.begin};
+Experts experts_of(const BodyContext& c) {
+  const BlockId layer = first_expert(c.table, c.layer);
+  Experts experts;
+  if (c.part.all()) {
+    for (BlockId e = 0; e < c.spec.experts; ++e) experts.blocks.push_back(layer + e);
+    return experts;
+  }
+  const ConstView value = c.in(Value::split);
+  const SplitView split({value.as<int32_t>(), static_cast<size_t>(value.rows)}, c.spec.experts);
+  const auto [begin, end] = split.positions(c.part.place);
+  experts.first = begin;
+  for (int32_t i = begin; i < end; ++i) experts.blocks.push_back(layer + split.expert(i));
+  return experts;
 }
 
 ExpertRows all_rows(const BodyContext& c) {
@@ -56,6 +81,12 @@ class ExpertsPart final : public Body {
                                .dtype = type,
                                .rows_per_token = k,
                                .cols = s.spec.expert_width}};
+    if (!s.part.all()) {
+      list.push_back({.value = Value::split,
+                      .access = Access::read,
+                      .dtype = DType::i32,
+                      .extra_rows = SplitView::size(s.spec.experts, s.split_places)});
+    }
     if (has_dropout(s.settings, s.pass)) {
       add_dropout_port(s, list);
       list.push_back({.value = Value::route_source,
@@ -79,31 +110,34 @@ class ExpertsPart final : public Body {
   }
 
   std::vector<BlockUse> blocks(const TaskShape& s) const override {
-    const Experts experts = experts_of(s);
     std::vector<BlockUse> uses;
-    add_block_uses(s, experts.begin, experts.end, uses);
+    for (const auto& [begin, end] : blocks_of(s)) add_block_uses(s, begin, end, uses);
     return uses;
   }
 
   ScratchNeed scratch(const TaskShape& s, const OpSet& ops) const override {
-    const Experts experts = experts_of(s);
+    const BlockId begin = first_expert(s.table, s.layer);
     const int64_t rows = s.tokens * s.spec.experts_per_token;
-    return ops.experts_scratch(s.segments == 1 ? rows : s.segments * rows_apart(rows),
-                               s.segments * experts.count(), s.spec.hidden, s.spec.expert_width,
-                               s.table.rank_of(experts.begin, experts.end));
+    return ops.experts_scratch(
+        s.segments == 1 ? rows : s.segments * rows_apart(rows),
+        s.segments * experts_in(blocks_of(s)), s.spec.hidden, s.spec.expert_width,
+        s.table.rank_of(begin, begin + static_cast<BlockId>(s.spec.experts)));
   }
   /// As if all experts got equally many rows.
   Work work(const TaskShape& s) const override {
-    const Experts experts = experts_of(s);
-    const double share = static_cast<double>(experts.count()) / static_cast<double>(s.spec.experts);
-    const double forward = 6.0 * share * static_cast<double>(s.spec.experts_per_token) *
+    const double forward = 6.0 * static_cast<double>(s.spec.experts_per_token) *
                            static_cast<double>(s.spec.hidden) *
                            static_cast<double>(s.spec.expert_width);
-    return {matrix_work(s, forward, experts.begin, experts.end), 0, 0};
+    double work = 0;
+    for (const auto& [begin, end] : blocks_of(s)) {
+      const double share = static_cast<double>(end - begin) / static_cast<double>(s.spec.experts);
+      work += matrix_work(s, share * forward, begin, end);
+    }
+    return {work, 0, 0};
   }
 
   void run(const BodyContext& c) const override {
-    const Experts blocks = experts_of(c);
+    const Experts mine = experts_of(c);
     // A row is known by its token and which of the token's choices it is.
     const ConstView ids =
         has_dropout(c.settings, c.pass) ? row_vector(c.in(Value::route_source)) : ConstView();
@@ -114,20 +148,20 @@ class ExpertsPart final : public Body {
       }
     }
     std::vector<ExpertView> experts;
-    for (BlockId block = blocks.begin; block < blocks.end; ++block) {
+    for (const BlockId block : mine.blocks) {
       const auto map = [&](Slot slot) {
         return linear_of(c, block, slot, std::nullopt, c.settings.compute, ids, keys[slot]);
       };
       experts.push_back({map(Slot::gate), map(Slot::up), map(Slot::down)});
     }
-    const ExpertRows rows = all_rows(c).part(blocks.first, blocks.first + blocks.count());
+    const ExpertRows rows = all_rows(c).part(mine.first, mine.first + std::ssize(mine.blocks));
     if (c.phase != Phase::backward) {
       c.ops.experts_forward(c.stream, c.in(Value::rows), rows, experts, c.out(Value::gate),
                             c.out(Value::up), c.out(Value::expert_out));
       return;
     }
     std::vector<ExpertGradient> gradients;
-    for (BlockId block = blocks.begin; block < blocks.end; ++block) {
+    for (const BlockId block : mine.blocks) {
       const auto gradient = [&](Slot slot) {
         return c.table.linear_gradient(block, slot, std::nullopt);
       };

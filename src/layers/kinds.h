@@ -18,6 +18,7 @@ const Body& head_body();
 const Body& norm_body();
 const Body& clip_body();
 const Body& update_body();
+const Body& decide_body();
 
 /// Operations per token of a task's products with the matrices of blocks [begin, end). `forward` is
 /// the cost of one forward without adapters. A backward adds the gradient of the input and, for

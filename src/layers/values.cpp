@@ -50,6 +50,8 @@ constexpr auto kInfo = [] {
   layer(Value::router_prob_sums, "router_prob_sums");
   layer(Value::router_log_sum, "router_log_sum");
   layer(Value::router_squares, "router_squares");
+  layer(Value::split, "split");
+  layer(Value::expert_position, "expert_position");
   layer(Value::route_offsets, "route_offsets");
   layer(Value::route_source, "route_source");
   layer(Value::route_row_of, "route_row_of");
@@ -94,7 +96,7 @@ constexpr auto kInfo = [] {
   }
   for (const Value v : {Value::micro_tokens, Value::micro_trained_tokens, Value::dropout_key,
                         Value::trained_tokens, Value::tokens, Value::lr, Value::update_step,
-                        Value::grad_norm, Value::clip, Value::finite}) {
+                        Value::split, Value::grad_norm, Value::clip, Value::finite}) {
     table[static_cast<size_t>(v)].host = true;
   }
   for (const Value v : {Value::row_weight, Value::rows, Value::gate, Value::up, Value::expert_out,

@@ -51,6 +51,8 @@ enum class Value : uint8_t {
   router_prob_sums,  // f64 [E] sum of probs over the tokens
   router_log_sum,    // [T] log sum exp of the router's logits; only with a z-loss
   router_squares,    // f64, sum of the squares of router_log_sum
+  split,             // i32 [E + places + 1] (SplitView); only if the experts are divided
+  expert_position,   // i32 [E] of each expert in the split's order; only if they are divided
   route_offsets,     // i32 [E + 1] (RoutingView)
   route_source,      // i32 [R] (RoutingView)
   route_row_of,      // i32 [T, k] (RoutingView)

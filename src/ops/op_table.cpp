@@ -172,9 +172,10 @@ OpTable::OpTable() {
       });
 
   op(
-      "route", route, +[](ConstView choice, View offsets, View source, View row_of) {
+      "route", route,
+      +[](ConstView choice, ConstView position, View offsets, View source, View row_of) {
         return offsets.rows == 1 && offsets.cols > 0 && has_shape(source, 1, choice.size()) &&
-               same_shape(row_of, choice);
+               same_shape(row_of, choice) && empty_or_shape(position, 1, offsets.cols - 1);
       });
   op(
       "permute", permute, +[](ConstView x, const RoutingView& routing, View rows) {

@@ -61,9 +61,10 @@ struct AttentionShape {
   Compute compute = Compute::f32;
 };
 
-/// The rows of routed tokens sorted by expert, tokens in order within an expert. Made by `route`.
+/// The rows of routed tokens sorted by expert, tokens in order within an expert. Made by `route`, which
+/// may be given another order of the experts than that of their numbers.
 struct RoutingView {
-  ConstView offsets;  // i32 [1, E+1]: rows of expert e are [offsets[e], offsets[e+1])
+  ConstView offsets;  // i32 [1, E+1]: rows of the e-th expert are [offsets[e], offsets[e+1])
   ConstView source;   // i32 [1, R]: row r is choice source[r] = t * k + j, token t's j-th
   ConstView row_of;   // i32 [T, k]: the row of choice (t, j)
 };
@@ -240,8 +241,10 @@ class OpTable {
 
   // ---- dispatch and combine ------------------------------------------------------------------
   /// Sorts the choices by expert, keeping token order: offsets i32 [1, E+1], source i32 [1, R],
-  /// row_of i32 [T, k] (RoutingView).
-  Op<void(Stream&, ConstView choice, View offsets, View source, View row_of)> route;
+  /// row_of i32 [T, k] (RoutingView). `position` i32 [1, E], a permutation: expert e is the
+  /// position[e]-th of the order, so that offsets belong to positions. Empty: by number.
+  Op<void(Stream&, ConstView choice, ConstView position, View offsets, View source, View row_of)>
+      route;
   /// rows[r] = x[source[r] / k]; x [T, H], rows [R, H].
   Op<void(Stream&, ConstView x, const RoutingView&, View rows)> permute;
   /// out[t] = base[t] + sum over j, in order, of weight[t, j] * rows[row_of[t, j]]. An empty base

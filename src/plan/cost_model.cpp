@@ -21,6 +21,7 @@ double passes_of(TaskKind kind) {
     case TaskKind::copy:     // in that of its link
     case TaskKind::norm:
     case TaskKind::clip:
+    case TaskKind::decide:
     case TaskKind::update: break;
   }
   return 0;

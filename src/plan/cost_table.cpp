@@ -48,7 +48,7 @@ void check_seconds(const std::vector<double>& seconds, const std::string& where)
 }
 
 void check_entry(const CostEntry& e, const std::string& where) {
-  if (e.kind == TaskKind::clip || e.kind == TaskKind::copy) {
+  if (!has_costs(e.kind)) {
     refuse(where, "kind: a table has no " + std::string(name_of(e.kind)));
   }
   if (e.dtype == Compute::f64) refuse(where, "dtype: expected f32 or bf16");

@@ -14,6 +14,11 @@
 
 namespace hearth {
 
+/// Whether tables have times for tasks of this kind.
+constexpr bool has_costs(TaskKind kind) {
+  return kind != TaskKind::clip && kind != TaskKind::decide && kind != TaskKind::copy;
+}
+
 /// The matrices of a task. `hidden`: the model's hidden size. `width`: of experts and mlp, their
 /// inner width; of other kinds see docs/cost-tables.md.
 struct CostShape {

@@ -1,6 +1,8 @@
 #include "plan/schedule.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "plan/addresses.h"
 
@@ -31,10 +33,7 @@ std::string describe(const Task& task) {
   } else if (!task.rows.none()) {
     text += " micro-batch " + std::to_string(task.rows.begin);
   }
-  if (!task.experts.all()) {
-    text += " experts " + std::to_string(task.experts.begin) + " to " +
-            std::to_string(task.experts.end - 1);
-  }
+  if (!task.part.all()) text += " part of place " + std::to_string(task.part.place);
   if (task.place != kHostPlace) text += " at place " + std::to_string(task.place);
   return text;
 }
@@ -71,10 +70,12 @@ void validate_places(const Schedule& s, const Task& task) {
     return s.buffers[static_cast<size_t>(task.uses[use].buffer)];
   };
   if (task.kind == TaskKind::copy) {
-    const bool part = !task.experts.all();
-    HEARTH_CHECK(task.uses.size() == (part ? 3 : 2) && task.uses[0].port.access == Access::read &&
-                     (!part || (buffer(2).place == s.host_of(task.place) &&
-                                buffer(2).port.value == Value::route_offsets)) &&
+    const bool part = !task.part.all();
+    const auto on_host = [&](size_t use, Value value) {
+      return buffer(use).place == s.host_of(task.place) && buffer(use).port.value == value;
+    };
+    HEARTH_CHECK(task.uses.size() == (part ? 4 : 2) && task.uses[0].port.access == Access::read &&
+                     (!part || (on_host(2, Value::route_offsets) && on_host(3, Value::split))) &&
                      task.uses[1].port.access == Access::write &&
                      task.uses[0].port.value == task.uses[1].port.value &&
                      buffer(0).bytes == buffer(1).bytes && buffer(0).place != buffer(1).place &&
@@ -112,38 +113,38 @@ void validate_rows(const Schedule& s, const Task& task) {
 
 }  // namespace
 
-/// Which experts' rows of the buffers were written; of a buffer that is written whole, none.
+/// Which parts of the buffers were written; of a buffer that is written whole, none.
 class WrittenParts {
  public:
   explicit WrittenParts(const Schedule& s) : parts_(s.buffers.size()) {
-    for (const Task& task : s.tasks) experts_ = std::max(experts_, task.experts.end);
+    for (const Task& task : s.tasks) {
+      if (task.kind == TaskKind::experts) places_[task.layer].insert(task.part.place);
+    }
+    for (const Buffer& buffer : s.buffers) layers_.push_back(buffer.layer);
   }
   void write(const BufferUse& use) {
-    std::vector<ExpertRange>& parts = parts_[static_cast<size_t>(use.buffer)];
+    std::vector<Place>& parts = parts_[static_cast<size_t>(use.buffer)];
     if (use.part.all()) {
       parts.clear();
     } else {
-      parts.push_back(use.part);
+      parts.push_back(use.part.place);
     }
   }
-  /// Whether everything that the use reads was written: parts join without gap or overlap.
+  /// Whether everything that the use reads was written, each part of it once.
   bool has(const BufferUse& use) const {
-    std::vector<ExpertRange> parts = parts_[static_cast<size_t>(use.buffer)];
+    const auto buffer = static_cast<size_t>(use.buffer);
+    const std::vector<Place>& parts = parts_[buffer];
     if (parts.empty()) return true;
-    if (!use.part.all()) return std::find(parts.begin(), parts.end(), use.part) != parts.end();
-    std::sort(parts.begin(), parts.end(),
-              [](const ExpertRange& a, const ExpertRange& b) { return a.begin < b.begin; });
-    int32_t end = 0;
-    for (const ExpertRange& part : parts) {
-      if (part.begin != end) return false;
-      end = part.end;
-    }
-    return end == experts_;
+    if (!use.part.all()) return std::count(parts.begin(), parts.end(), use.part.place) == 1;
+    const auto all = places_.find(layers_[buffer]);
+    return all != places_.end() && parts.size() == all->second.size() &&
+           std::set(parts.begin(), parts.end()) == all->second;
   }
 
  private:
-  int32_t experts_ = 0;  // of a layer
-  std::vector<std::vector<ExpertRange>> parts_;
+  std::map<int32_t, std::set<Place>> places_;  // that compute experts of a layer
+  std::vector<int32_t> layers_;                // of the buffers
+  std::vector<std::vector<Place>> parts_;
 };
 
 void validate(const Schedule& s) {
@@ -202,14 +203,14 @@ class Accesses {
     }
     for (const TaskId before : before_) add(before, after);
     writers_.push_back({task, use == nullptr ? BufferId{-1} : use->buffer,
-                        use == nullptr ? ExpertRange{} : use->part});
+                        use == nullptr ? ExpertPart{} : use->part});
   }
 
  private:
   struct Writer {
     TaskId task;
     BufferId buffer;
-    ExpertRange part;
+    ExpertPart part;
   };
   /// The pieces of a buffer mostly have the same tasks.
   static void add(TaskId before, std::vector<TaskId>& after) {

@@ -62,9 +62,9 @@ struct Buffer {
 struct BufferUse {
   BufferId buffer = 0;
   Port port;  // as this task declares it
-  /// Of a routed value (ValueInfo::routed): the rows of these experts alone. They lie where they lie
-  /// in the whole value. Tasks that write different parts of a buffer do not wait for each other.
-  ExpertRange part = {};
+  /// Of a routed value (ValueInfo::routed): the rows of the part's experts alone. They lie where they
+  /// lie in the whole value. Tasks that write different parts of a buffer do not wait for each other.
+  ExpertPart part = {};
 };
 
 struct Task {
@@ -74,7 +74,7 @@ struct Task {
   Phase phase = Phase::forward;
   int32_t layer = -1;
   RowRange rows = {};
-  ExpertRange experts = {};     // of E and of copies of a part: the experts; all of them if empty
+  ExpertPart part = {};         // of E and of copies of routed values, if the layer is divided
   std::vector<BufferUse> uses;  // port by port, of each one for every micro-batch of `rows`
   std::vector<BlockUse> blocks;
   Work work;
@@ -112,7 +112,8 @@ struct Schedule {
 /// Raises std::logic_error unless
 ///   - every value that is read is an input or was written before,
 ///   - every task touches only buffers at its own place, or values that always live on its host,
-///   - every copy joins two places; a copy of a part also reads the offsets on its host,
+///   - who reads a whole routed value finds the parts of all places that compute experts of its layer,
+///   - every copy joins two places; a copy of a part also reads the offsets and the split on its host,
 ///   - the buffers of a value that a task of several micro-batches touches are at equal distances,
 ///   - every buffer lies inside its arena, and no two buffers that are live at once overlap.
 void validate(const Schedule& schedule);

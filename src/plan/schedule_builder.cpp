@@ -72,8 +72,7 @@ ScheduleBuilder::Key ScheduleBuilder::key_of(const Port& port, const Task& task,
                                              int32_t micro_batch) const {
   const ValueInfo& info = info_of(port.value);
   return {port.value, info.scope == Scope::layer ? task.layer + port.layer_offset : -1,
-          info.scope == Scope::step ? -1 : micro_batch,
-          info.routed && !task.experts.all() ? task.experts.begin : kWhole};
+          info.scope == Scope::step ? -1 : micro_batch, info.routed ? task.part.place : kWhole};
 }
 
 int32_t ScheduleBuilder::stream_of(Place place, StreamUse use, Place for_place) const {
@@ -96,8 +95,9 @@ int32_t ScheduleBuilder::carrier_of(Place from, Place to, Place& carrier) const 
   return stream_of(carrier, in ? StreamUse::copy_in : StreamUse::copy_out, carrier);
 }
 
-/// Of a part of a routed value, also the offsets on the host, which say where its rows are.
-void ScheduleBuilder::add_copy(BufferId from, BufferId to, Phase phase, ExpertRange part) {
+/// Of a part of a routed value, also the offsets and the split on the host, which say where its rows
+/// are.
+void ScheduleBuilder::add_copy(BufferId from, BufferId to, Phase phase, ExpertPart part) {
   const Buffer source = schedule_.buffers[static_cast<size_t>(from)];
   Port port = source.port;
   port.layer_offset = 0;
@@ -106,20 +106,21 @@ void ScheduleBuilder::add_copy(BufferId from, BufferId to, Phase phase, ExpertRa
   task.phase = phase;
   task.layer = source.layer;
   task.rows = rows_of(source.micro_batch);
-  task.experts = part;
+  task.part = part;
   task.stream =
       carrier_of(source.place, schedule_.buffers[static_cast<size_t>(to)].place, task.place);
   port.access = Access::read;
   task.uses.push_back({from, port, part});
   port.access = Access::write;
   task.uses.push_back({to, port, part});
-  if (!part.all()) {
-    const Key key{Value::route_offsets, source.layer, source.micro_batch, kWhole};
-    const BufferId offsets = newest_.at(key).at(schedule_.host_of(task.place));
-    Port reads = schedule_.buffers[static_cast<size_t>(offsets)].port;
+  for (const Value value : {Value::route_offsets, Value::split}) {
+    if (part.all()) break;
+    const Key key{value, source.layer, source.micro_batch, kWhole};
+    const BufferId id = newest_.at(key).at(schedule_.host_of(task.place));
+    Port reads = schedule_.buffers[static_cast<size_t>(id)].port;
     reads.layer_offset = 0;
     reads.access = Access::read;
-    task.uses.push_back({offsets, reads, {}});
+    task.uses.push_back({id, reads, {}});
   }
   schedule_.tasks.push_back(std::move(task));
 }
@@ -159,17 +160,17 @@ void ScheduleBuilder::bring_part(const Key& key, const Task& task, Place place) 
         schedule_.host_of(place));
   const BufferId from = at.begin()->second;
   const Port copied = schedule_.buffers[static_cast<size_t>(from)].port;
-  add_copy(from, new_buffer(copied, key, BufferClass::flow, place), task.phase, task.experts);
+  add_copy(from, new_buffer(copied, key, BufferClass::flow, place), task.phase, task.part);
 }
 
 /// The whole of a value that was written in parts: the other parts join the part at this place.
 void ScheduleBuilder::gather_parts(const Key& key, Phase phase, Place place) {
-  std::vector<std::pair<BufferId, ExpertRange>> elsewhere;
+  std::vector<std::pair<BufferId, ExpertPart>> elsewhere;
   std::optional<BufferId> whole;
   Key part = key;
   std::get<3>(part) = 0;
   Key end = key;
-  std::get<3>(end) = std::numeric_limits<int32_t>::max();
+  std::get<3>(end) = std::numeric_limits<Place>::max();
   for (auto it = newest_.lower_bound(part); it != newest_.end() && it->first < end; ++it) {
     if (const auto here = it->second.find(place); here != it->second.end()) {
       whole = here->second;
@@ -182,7 +183,7 @@ void ScheduleBuilder::gather_parts(const Key& key, Phase phase, Place place) {
     const Port port = schedule_.buffers[static_cast<size_t>(elsewhere.front().first)].port;
     whole = new_buffer(port, key, BufferClass::flow, place);
   }
-  for (const auto& [from, experts] : elsewhere) add_copy(from, *whole, phase, experts);
+  for (const auto& [from, of] : elsewhere) add_copy(from, *whole, phase, of);
   newest_[key] = {{place, *whole}};
 }
 
@@ -197,7 +198,7 @@ void ScheduleBuilder::forget_versions(const Key& key) {
     return;
   }
   Key end = key;
-  std::get<3>(end) = std::numeric_limits<int32_t>::max();
+  std::get<3>(end) = std::numeric_limits<Place>::max();
   newest_.erase(newest_.upper_bound(key), newest_.lower_bound(end));
 }
 
@@ -221,10 +222,27 @@ BufferId ScheduleBuilder::buffer_of(const Port& port, const Key& key, Place plac
   return new_buffer(port, key, info.given ? BufferClass::given : BufferClass::cache, place);
 }
 
-TaskShape ScheduleBuilder::shape_of(Phase phase, int32_t layer, Place place, ExpertRange experts,
+/// Whether more than one place has experts of the layer.
+bool ScheduleBuilder::divided(int32_t layer) const {
+  if (layer < 0 || layer >= input_.spec.layers || !input_.spec.has_experts(layer)) return false;
+  const BlockId first = input_.table.find_block(BlockKind::expert, layer, 0);
+  for (BlockId b = first; b < first + input_.spec.experts; ++b) {
+    if (input_.table.block(b).place != input_.table.block(first).place) return true;
+  }
+  return false;
+}
+
+TaskShape ScheduleBuilder::shape_of(Phase phase, int32_t layer, Place place, ExpertPart part,
                                     int32_t segments) const {
-  return {input_.spec,   input_.settings, input_.table,         schedule_.pass, phase,   layer,
-          input_.tokens, input_.longest,  schedule_.cache_rows, place,          experts, segments};
+  TaskShape shape{input_.spec, input_.settings, input_.table, schedule_.pass, phase, layer};
+  shape.tokens = input_.tokens;
+  shape.longest = input_.longest;
+  shape.cache_rows = schedule_.cache_rows;
+  shape.place = place;
+  shape.part = part;
+  shape.split_places = divided(layer) ? static_cast<int32_t>(input_.places.size()) : 0;
+  shape.segments = segments;
+  return shape;
 }
 
 bool ScheduleBuilder::has_blocks(TaskKind kind, Phase phase, int32_t layer, Place place) const {
@@ -236,12 +254,16 @@ void ScheduleBuilder::add(TaskKind kind, Phase phase, int32_t layer, int32_t mic
   append(kind, shape_of(phase, layer, place), rows_of(micro_batch), for_place);
 }
 
+void ScheduleBuilder::add_decide(int32_t layer, RowRange rows, Place dense) {
+  const Place host = schedule_.host_of(dense);
+  append(TaskKind::decide, shape_of(Phase::forward, layer, host, {}, rows.count()), rows, dense);
+}
+
 void ScheduleBuilder::add_experts(Phase phase, int32_t layer, RowRange rows, Place dense,
                                   std::span<const ExpertPart> parts) {
   const auto add = [&](const ExpertPart& part, RowRange some) {
-    const ExpertRange experts = parts.size() == 1 ? ExpertRange{} : part.experts;
-    append(TaskKind::experts, shape_of(phase, layer, part.place, experts, some.count()), some,
-           dense);
+    const ExpertPart own = parts.size() == 1 ? ExpertPart{} : part;
+    append(TaskKind::experts, shape_of(phase, layer, part.place, own, some.count()), some, dense);
   };
   if (rows.count() == 1) {
     for (const ExpertPart& part : parts) add(part, rows);
@@ -285,7 +307,7 @@ void ScheduleBuilder::append(TaskKind kind, const TaskShape& shape, RowRange row
   task.phase = shape.phase;
   task.layer = shape.layer;
   task.rows = rows;
-  task.experts = shape.experts;
+  task.part = shape.part;
   task.blocks = body.blocks(shape);
   task.work = body.work(shape);
   for (const BlockUse& use : task.blocks) {
@@ -305,9 +327,9 @@ void ScheduleBuilder::append(TaskKind kind, const TaskShape& shape, RowRange row
     for (int32_t m = rows.begin; m < last; ++m) {
       const Key key = key_of(port, task, m);
       const bool part = std::get<3>(key) != kWhole;
-      if (part) part_of_[key] = task.experts;
+      if (part) part_of_[key] = task.part;
       task.uses.push_back({buffer_of(port, key, place_of_value(port.value, shape.place)), port,
-                           part ? task.experts : ExpertRange{}});
+                           part ? task.part : ExpertPart{}});
     }
     if (rows.count() > 1) {
       join(std::span(task.uses).last(static_cast<size_t>(rows.count())));

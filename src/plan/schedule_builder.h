@@ -24,12 +24,6 @@ struct PlanInput {
   std::vector<SchedulePlace> places = {};
 };
 
-/// The experts of a layer that a place computes.
-struct ExpertPart {
-  Place place = kHostPlace;
-  ExpertRange experts = {};
-};
-
 class ScheduleBuilder {
  public:
   ScheduleBuilder(const PlanInput& input, Pass pass, int64_t cache_rows = 0);
@@ -44,9 +38,13 @@ class ScheduleBuilder {
   /// The same, where a task at a host works for the device at `for_place`.
   void add(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch, Place place,
            Place for_place);
-  /// Appends experts tasks for every part, which together must have every expert once: at devices one
-  /// for each micro-batch, elsewhere one for all of `rows`. The routed values are whole at `dense`:
-  /// each part's rows are copied to its place, and its results back.
+  /// Before the tasks of a layer whose experts are divided: a task at the host that makes the split
+  /// which dispatch, experts and copies of these micro-batches use from here on.
+  void add_decide(int32_t layer, RowRange rows, Place dense);
+  /// Appends experts tasks for every part, one a place, which together must have every expert once: at
+  /// devices one for each micro-batch, elsewhere one for all of `rows`. The routed values are whole at
+  /// `dense`: each part's rows are copied to its place, and its results back. A single part is the
+  /// whole layer, whatever its place, and needs no split.
   void add_experts(Phase phase, int32_t layer, RowRange rows, Place dense,
                    std::span<const ExpertPart> parts);
   /// Whether a task of this kind would touch blocks at the place.
@@ -57,12 +55,13 @@ class ScheduleBuilder {
   Schedule finish();
 
  private:
-  /// A value of a layer and a micro-batch; of a part of a routed value, the first expert (else -1).
-  using Key = std::tuple<Value, int32_t, int32_t, int32_t>;
-  static constexpr int32_t kWhole = -1;
+  /// A value of a layer and a micro-batch; of a part of a routed value, its place (else kAll).
+  using Key = std::tuple<Value, int32_t, int32_t, Place>;
+  static constexpr Place kWhole = ExpertPart::kAll;
 
-  TaskShape shape_of(Phase phase, int32_t layer, Place place, ExpertRange experts = {},
+  TaskShape shape_of(Phase phase, int32_t layer, Place place, ExpertPart part = {},
                      int32_t segments = 1) const;
+  bool divided(int32_t layer) const;
   Key key_of(const Port& port, const Task& task, int32_t micro_batch) const;
   void append(TaskKind kind, const TaskShape& shape, RowRange rows, Place for_place);
   /// Puts the buffers of a port of a task of several micro-batches side by side.
@@ -74,7 +73,7 @@ class ScheduleBuilder {
   void bring_part(const Key& key, const Task& task, Place place);
   void gather_parts(const Key& key, Phase phase, Place place);
   void forget_versions(const Key& key);
-  void add_copy(BufferId from, BufferId to, Phase phase, ExpertRange part = {});
+  void add_copy(BufferId from, BufferId to, Phase phase, ExpertPart part = {});
   void set_lifetimes();
 
   Place place_of_value(Value value, Place task) const {
@@ -86,8 +85,8 @@ class ScheduleBuilder {
   const PlanInput& input_;
   Schedule schedule_;
   std::map<Key, std::map<Place, BufferId>>
-      newest_;                          // buffers with the latest version of a value, by place
-  std::map<Key, ExpertRange> part_of_;  // of keys of parts
+      newest_;                         // buffers with the latest version of a value, by place
+  std::map<Key, ExpertPart> part_of_;  // of keys of parts
   int32_t strips_ = 0;
 };
 

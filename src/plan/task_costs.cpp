@@ -33,9 +33,8 @@ struct StreamBound {
 }  // namespace
 
 double share_of_experts(const Task& task, const ModelSpec& spec) {
-  if (task.experts.all()) return 1;
-  return static_cast<double>(task.experts.end - task.experts.begin) /
-         static_cast<double>(spec.experts);
+  if (task.part.all()) return 1;
+  return static_cast<double>(task.part.experts) / static_cast<double>(spec.experts);
 }
 
 CostShape cost_shape(const Task& task, const ModelSpec& spec) {
@@ -51,6 +50,7 @@ CostShape cost_shape(const Task& task, const ModelSpec& spec) {
     case TaskKind::combine:
     case TaskKind::norm:
     case TaskKind::clip:
+    case TaskKind::decide:
     case TaskKind::update:
     case TaskKind::copy: break;
   }
@@ -58,7 +58,7 @@ CostShape cost_shape(const Task& task, const ModelSpec& spec) {
 }
 
 const CostEntry* cost_entry(const PlaceCosts& costs, const Task& task, const ModelSpec& spec) {
-  if (!costs.table || task.kind == TaskKind::clip || task.kind == TaskKind::copy) return nullptr;
+  if (!costs.table || !has_costs(task.kind)) return nullptr;
   return costs.table->find(task.kind, task.phase, costs.compute, costs.cores,
                            cost_shape(task, spec));
 }
@@ -69,7 +69,7 @@ std::string untimed_tasks(const PlaceCosts& costs, Place place, const Schedule& 
   if (!costs.table) return names;
   std::set<std::pair<TaskKind, Phase>> named;
   for (const Task& task : schedule.tasks) {
-    if (task.place != place || task.kind == TaskKind::clip || task.kind == TaskKind::copy) continue;
+    if (task.place != place || !has_costs(task.kind)) continue;
     if (cost_entry(costs, task, spec) != nullptr) continue;
     if (!named.emplace(task.kind, task.phase).second) continue;
     names += names.empty() ? "" : ", ";

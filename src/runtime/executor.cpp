@@ -8,6 +8,8 @@
 #include <optional>
 #include <unordered_map>
 
+#include "layers/split.h"
+
 namespace hearth {
 
 namespace {
@@ -182,6 +184,16 @@ class StepFate {
   std::atomic<State> state_{State::open};
 };
 
+/// The rows [first, second) of the experts of a place.
+std::pair<size_t, size_t> part_rows(Place place, int64_t experts, const std::byte* offsets,
+                                    const BoundPort& split) {
+  const auto count = static_cast<size_t>(split.port.rows(0));
+  const SplitView view({reinterpret_cast<const int32_t*>(split.data), count}, experts);
+  const auto [begin, end] = view.positions(place);
+  const auto* of = reinterpret_cast<const int32_t*>(offsets);
+  return {static_cast<size_t>(of[begin]), static_cast<size_t>(of[end])};
+}
+
 /// Overwrites buffers after their last use, so that a late read is noticed. For one thread.
 class Poison {
  public:
@@ -286,15 +298,14 @@ struct Executor::Impl {
   }
 
   /// The bytes that a copy carries: the rows that the micro-batch has, of a part the rows of its
-  /// experts, which the offsets on the host tell.
-  static std::pair<size_t, size_t> copied_range(const Task& task, std::span<const BoundPort> bound,
-                                                int64_t tokens) {
+  /// experts, which the offsets and the split on the host tell.
+  std::pair<size_t, size_t> copied_range(const Task& task, std::span<const BoundPort> bound,
+                                         int64_t tokens) const {
     const Port& port = bound[0].port;
-    if (task.experts.all()) return {0, port.bytes(tokens)};
-    const auto* offsets = reinterpret_cast<const int32_t*>(bound[2].data);
+    if (task.part.all()) return {0, port.bytes(tokens)};
+    const auto [begin, end] =
+        part_rows(task.part.place, parts.spec.experts, bound[2].data, bound[3]);
     const size_t row = static_cast<size_t>(port.cols) * size_of(port.dtype);
-    const auto begin = static_cast<size_t>(offsets[task.experts.begin]);
-    const auto end = static_cast<size_t>(offsets[task.experts.end]);
     return {begin * row, (end - begin) * row};
   }
 
@@ -326,7 +337,7 @@ struct Executor::Impl {
                               bound,
                               task.blocks,
                               task.place,
-                              task.experts,
+                              task.part,
                               of_task};
     body_of(task.kind).run(context);
     return 0;
@@ -379,11 +390,11 @@ bool Executor::run(std::span<const BatchShape> batches, const RunOptions& option
     Device& device = impl.device_of(task);
     Event* event = impl.events[static_cast<size_t>(id)].get();
     try {
-      const bool part = task.kind == TaskKind::copy && !task.experts.all();
+      const bool part = task.kind == TaskKind::copy && !task.part.all();
       for (const TaskId before : impl.waits[static_cast<size_t>(id)]) {
         Event& earlier = *impl.events[static_cast<size_t>(before)];
         device.wait(stream, earlier);
-        if (part) earlier.synchronize();  // the host reads the offsets when it issues the copy
+        if (part) earlier.synchronize();  // the host reads where its rows are when it issues it
       }
       const bool update = task.kind == TaskKind::update;
       if (update && options.before_update && !ended && !fate.abandoned()) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "layers/split.h"
+
 namespace hearth {
 
 namespace {
@@ -37,9 +39,16 @@ double Pacer::seconds_of_experts(TaskId id, std::span<const BoundPort> ports) co
   const auto index = static_cast<size_t>(id);
   const Task& task = schedule_.tasks[index];
   const BoundPort& offsets = port_of(ports, Value::route_offsets);
-  const int64_t experts = task.experts.all() ? experts_ : task.experts.end - task.experts.begin;
-  const std::span own(reinterpret_cast<const int32_t*>(offsets.data) + task.experts.begin,
-                      static_cast<size_t>(experts) + 1);
+  std::pair<int32_t, int32_t> positions{0, static_cast<int32_t>(experts_)};
+  if (!task.part.all()) {
+    const BoundPort& split = port_of(ports, Value::split);
+    const auto* value = reinterpret_cast<const int32_t*>(split.data);
+    positions = SplitView({value, static_cast<size_t>(split.port.rows(0))}, experts_)
+                    .positions(task.part.place);
+  }
+  const auto [begin, end] = positions;
+  const std::span own(reinterpret_cast<const int32_t*>(offsets.data) + begin,
+                      static_cast<size_t>(end - begin) + 1);
   return experts_seconds(*entries_[index], own, task.rows.count(),
                          static_cast<int64_t>(offsets.stride / sizeof(int32_t)));
 }

@@ -96,7 +96,7 @@ class Bench {
     time("router backward", 2 * scores,
          [&] { ops_.router_backward(*stream_, weight, probs, choice, true, {}, dlogits); });
     time("route", 16.0 * static_cast<double>(t_ * kChoices),
-         [&] { ops_.route(*stream_, choice, offsets, source, row_of); });
+         [&] { ops_.route(*stream_, choice, {}, offsets, source, row_of); });
     const RoutingView routing{offsets, source, row_of};
     time("permute", (1 + kChoices) * row, [&] { ops_.permute(*stream_, x, routing, rows); });
     time("combine", (2 + kChoices) * row,

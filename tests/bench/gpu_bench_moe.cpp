@@ -58,7 +58,7 @@ class Layer {
     const OpSet& ops = b_.ops();
     Stream& s = b_.stream();
     ops.router_forward(s, logits_, true, probs_, choice_, weight_);
-    ops.route(s, choice_, offsets_, source_, row_of_);
+    ops.route(s, choice_, {}, offsets_, source_, row_of_);
     ops.permute(s, x_, routes(), routed_);
     ops.experts_forward(s, routed_, offsets_, weights_, gate_, up_, y_);
     ops.combine(s, y_, routes(), weight_, x_, out_);

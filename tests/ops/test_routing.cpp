@@ -27,7 +27,8 @@ OpTest routed(int64_t tokens, int64_t k, int64_t experts, int64_t width,
   test.integers("row_of", tokens, k, nothing(rows));
   test.scratch = [=](const OpSet& ops) { return ops.row_scratch(rows, std::max(width, experts)); };
   test.forward = [](const Run& r) {
-    r.ops.route(r.stream, r.view("choice"), r.view("offsets"), r.view("source"), r.view("row_of"));
+    r.ops.route(r.stream, r.view("choice"), r.view("position"), r.view("offsets"), r.view("source"),
+                r.view("row_of"));
   };
   return test;
 }
@@ -65,6 +66,28 @@ TEST_CASE("route: empty experts, one token, one expert, many tokens") {
   check_back_ends(routed(9, 1, 5, 1, std::vector<double>(9, 2)));
   check_back_ends(routed(5, 3, 3, 1, choices(5, 3, 3)));
   check_back_ends(routed(300, 4, 17, 1, choices(300, 4, 17)));
+}
+
+TEST_CASE("route: experts in a given order") {
+  OpTest test = routed(4, 2, 4, 1, {3, 0, 0, 1, 3, 1, 0, 3});
+  test.integers("position", 1, 4, {2, 0, 3, 1});  // the order is 1, 3, 0, 2
+  for_each_back_end(test.scratch, [&](const OpSet& ops, Stream& stream) {
+    const Tensors result = run_op(ops, stream, test.tensors, test.forward);
+    CHECK(difference(result.at("offsets"), Tensor(DType::i32, 1, 5).assign({0, 2, 5, 8, 8}), 0) ==
+          "");
+    CHECK(difference(result.at("source"), Tensor(DType::i32, 1, 8).assign({3, 5, 0, 4, 7, 1, 2, 6}),
+                     0) == "");
+    CHECK(difference(result.at("row_of"), Tensor(DType::i32, 4, 2).assign({2, 5, 6, 0, 3, 1, 7, 4}),
+                     0) == "");
+  });
+  for (const int64_t experts : {1, 2, 17, 150}) {
+    OpTest many = routed(300, std::min<int64_t>(experts, 4), experts, 1,
+                         choices(300, std::min<int64_t>(experts, 4), experts));
+    std::vector<double> backwards;
+    for (int64_t e = experts; e-- > 0;) backwards.push_back(static_cast<double>(e));
+    many.integers("position", 1, experts, backwards);
+    check_back_ends(many);
+  }
 }
 
 TEST_CASE("permute: rows of the tokens; its backward is a combine without weights") {

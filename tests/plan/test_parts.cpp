@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "layers/split.h"
 #include "modes/pipeline.h"
 #include "support/tiny_places.h"
 
@@ -39,10 +40,9 @@ struct DividedModel {
   }
 };
 
-const Task& first_of(const Schedule& list, TaskKind kind, int32_t begin = -1) {
-  return *std::ranges::find_if(list.tasks, [=](const Task& t) {
-    return t.kind == kind && (begin < 0 || t.experts.begin == begin);
-  });
+const Task& first_of(const Schedule& list, TaskKind kind, Place part) {
+  return *std::ranges::find_if(
+      list.tasks, [=](const Task& t) { return t.kind == kind && t.part.place == part; });
 }
 
 TEST_CASE("parts: each place has a task for its experts, and copies carry its part alone") {
@@ -52,20 +52,22 @@ TEST_CASE("parts: each place has a task for its experts, and copies carry its pa
   std::map<Place, std::multiset<std::string>> tasks;
   for (const Task& task : list.tasks) {
     if (task.kind != TaskKind::experts || task.layer != 0) continue;
+    CHECK(task.part.place == task.place);
     tasks[task.place].insert(std::string(name_of(task.phase)) + " " +
-                             std::to_string(task.experts.begin) + " " +
-                             std::to_string(task.experts.end));
+                             std::to_string(task.part.experts));
   }
-  CHECK(tasks[1] == std::multiset<std::string>{"backward 0 3", "forward 0 3", "recompute 0 3"});
-  CHECK(tasks[2] == std::multiset<std::string>{"backward 3 5", "forward 3 5", "recompute 3 5"});
+  CHECK(tasks[1] == std::multiset<std::string>{"backward 3", "forward 3", "recompute 3"});
+  CHECK(tasks[2] == std::multiset<std::string>{"backward 2", "forward 2", "recompute 2"});
   std::multiset<std::string> copies;
   for (const Task& task : list.tasks) {
-    if (task.kind != TaskKind::copy || task.layer != 0 || task.experts.all()) continue;
-    CHECK(task.experts == ExpertRange{3, 5});
-    REQUIRE(task.uses.size() == 3);
-    CHECK(task.uses[0].part == task.experts);
-    CHECK(task.uses[1].part == task.experts);
+    if (task.kind != TaskKind::copy || task.layer != 0 || task.part.all()) continue;
+    CHECK(task.part.place == 2);
+    CHECK(task.part.experts == 2);
+    REQUIRE(task.uses.size() == 4);
+    CHECK(task.uses[0].part == task.part);
+    CHECK(task.uses[1].part == task.part);
     CHECK(task.uses[2].port.value == Value::route_offsets);
+    CHECK(task.uses[3].port.value == Value::split);
     const auto place = [&](size_t use) {
       return list.buffers[static_cast<size_t>(task.uses[use].buffer)].place;
     };
@@ -102,7 +104,7 @@ TEST_CASE("parts: the rows of a place cross its link once in each direction, cou
     std::map<std::string, uint64_t> bytes;
     for (const TaskTime& time : trace) {
       const Task& task = list.tasks[static_cast<size_t>(time.task)];
-      if (task.kind != TaskKind::copy || task.layer != 0 || task.experts.all()) continue;
+      if (task.kind != TaskKind::copy || task.layer != 0 || task.part.all()) continue;
       bytes[std::string(info_of(task.uses[0].port.value).name)] += time.bytes;
     }
     const auto rows = static_cast<uint64_t>(batch.tokens() * divided.model.spec.experts_per_token);
@@ -126,7 +128,7 @@ TEST_CASE("parts: tasks that write different parts do not wait for each other") 
     if (task.phase != Phase::forward || task.layer != 0) continue;
     const auto id = static_cast<TaskId>(t);
     const bool own = task.kind == TaskKind::experts && task.place == 1;
-    const bool back = task.kind == TaskKind::copy && !task.experts.all() &&
+    const bool back = task.kind == TaskKind::copy && !task.part.all() &&
                       task.uses[0].port.value == Value::expert_out;
     if (own || back) copies.push_back(id);
     if (task.kind == TaskKind::combine) combines.push_back(id);
@@ -156,33 +158,69 @@ TEST_CASE("parts: validation refuses gaps, overlaps, and parts without offsets")
     change(list);
     CHECK_THROWS_AS(validate(list), std::logic_error);
   };
-  // The copies that bring results to the dense parts, by their first expert.
-  const auto result_copy = [](Schedule& list, int32_t begin) -> Task& {
+  // The copy that brings results of a place to the dense parts.
+  const auto result_copy = [](Schedule& list, Place part) -> Task& {
     return *std::ranges::find_if(list.tasks, [=](const Task& t) {
       return t.kind == TaskKind::copy && t.uses[0].port.value == Value::expert_out &&
-             t.experts.begin == begin;
+             t.part.place == part;
     });
   };
-  const auto set_part = [](Task& copy, ExpertRange part) {
-    copy.experts = copy.uses[1].part = part;
+  const auto set_part = [](Task& copy, Place part) {
+    copy.part.place = copy.uses[1].part.place = part;
   };
-  const Task& middle = first_of(good, TaskKind::experts, 2);  // experts 2 and 3 of 5
-  REQUIRE(middle.experts == ExpertRange{2, 4});
-  refused([&](Schedule& list) { set_part(result_copy(list, 2), {3, 4}); });  // expert 2 lacks
-  refused([&](Schedule& list) { set_part(result_copy(list, 2), {1, 4}); });  // expert 1 twice
-  refused([&](Schedule& list) { set_part(result_copy(list, 4), {4, 6}); });  // beyond the last
-  refused([&](Schedule& list) {  // the last part is not brought
-    Task& copy = result_copy(list, 4);
+  REQUIRE(first_of(good, TaskKind::experts, 2).place == 2);
+  refused([&](Schedule& list) { set_part(result_copy(list, 2), 3); });  // 3 twice, 2 not
+  refused([&](Schedule& list) { set_part(result_copy(list, 2), 0); });  // of nobody's experts
+  refused([&](Schedule& list) {                                         // a part is not brought
+    Task& copy = result_copy(list, 3);
     list.tasks.erase(list.tasks.begin() + (&copy - list.tasks.data()));
   });
-  refused([&](Schedule& list) { result_copy(list, 2).uses.pop_back(); });  // no offsets
+  refused([&](Schedule& list) { result_copy(list, 2).uses.pop_back(); });  // no split
+  refused([&](Schedule& list) {                                            // no offsets
+    std::vector<BufferUse>& uses = result_copy(list, 2).uses;
+    uses.erase(uses.begin() + 2);
+  });
   refused([&](Schedule& list) {  // a task that reads a part which nobody brought
     for (Task& task : list.tasks) {
-      if (task.kind == TaskKind::experts && task.experts.begin == 2) {
-        task.uses.front().part = {1, 4};
-      }
+      if (task.kind == TaskKind::experts && task.place == 2) task.uses.front().part.place = 3;
     }
   });
+}
+
+TEST_CASE("parts: a divided layer has a split before all that reads it, others have none") {
+  const DividedModel divided(1, {1, 2}, 2, 1,
+                             {{"num_hidden_layers", 3}, {"mlp_only_layers", JsonArray{1}}});
+  const Schedule list = divided.train(2, true);
+  std::map<int32_t, int> decides;
+  for (const Task& task : list.tasks) {
+    if (task.kind != TaskKind::decide) continue;
+    CHECK(task.place == kHostPlace);
+    ++decides[task.layer];
+  }
+  CHECK(decides == std::map<int32_t, int>{{0, 2}, {2, 2}});  // one for each micro-batch
+  const DividedModel together(1, {2}, 2);
+  CHECK(std::ranges::none_of(together.train().tasks,
+                             [](const Task& t) { return t.kind == TaskKind::decide; }));
+}
+
+TEST_CASE("parts: the split of the homes has each expert once, place after place") {
+  DividedModel divided(1, {1, 2}, 2, 1, {{"num_experts", 7}});
+  ParameterTable& table = divided.model.table;
+  const BlockId first = table.find_block(BlockKind::expert, 1, 0);
+  const std::vector<Place> homes = {2, 0, 2, 1, 0, 0, 2};
+  for (size_t e = 0; e < homes.size(); ++e) {
+    table.set_place(first + static_cast<BlockId>(e), homes[e]);
+  }
+  std::vector<int32_t> split(7 + 4 + 1, -1), position(7, -1);
+  split_by_home(table, 1, split, position);
+  CHECK(split == std::vector<int32_t>{1, 4, 5, 3, 0, 2, 6, 0, 3, 4, 7, 7});
+  CHECK(position == std::vector<int32_t>{4, 0, 5, 3, 1, 2, 6});
+  const SplitView view(split, 7);
+  CHECK(view.positions(2) == std::pair(4, 7));
+  CHECK(view.positions(3) == std::pair(7, 7));
+  CHECK(view.expert(3) == 3);
+  table.set_place(first, 9);
+  CHECK_THROWS_AS(split_by_home(table, 1, split, position), std::logic_error);
 }
 
 TEST_CASE("parts: random stages and parts make valid lists for every pass") {

@@ -313,8 +313,8 @@ TEST_CASE("simulator: a copy of a part uses the link of its place, and carries i
     const Task& task = schedule.tasks[t];
     const Value value = task.kind == TaskKind::copy ? task.uses[0].port.value : Value::ids;
     if (value != Value::rows && value != Value::expert_out) continue;
-    CHECK_FALSE(task.experts.all());
-    const auto experts = static_cast<double>(task.experts.end - task.experts.begin);
+    CHECK_FALSE(task.part.all());
+    const auto experts = static_cast<double>(task.part.experts);
     CHECK(demands[t].bytes == Approx(rows * experts / static_cast<double>(model.spec.experts)));
     of_link[link_name(schedule, task, names)] += demands[t].bytes;
   }

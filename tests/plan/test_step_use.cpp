@@ -97,7 +97,7 @@ TEST_CASE("step use: NUMA nodes of the host are one resource, with links between
 TEST_CASE("step use: a copy of some experts' rows also reads their offsets on the host") {
   Drawn step;
   step.copy(1, 2, 0, 1, 500);
-  step.schedule.tasks.back().experts = {0, 4};
+  step.schedule.tasks.back().part = {2, 4};
   step.schedule.tasks.back().uses.push_back(
       {static_cast<BufferId>(step.schedule.buffers.size()), Port{}});
   step.schedule.buffers.emplace_back().place = kHostPlace;

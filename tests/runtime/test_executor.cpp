@@ -56,43 +56,6 @@ TEST_CASE("executor: group size and recompute change no bit") {
   }
 }
 
-// Runs the experts of a layer as two tasks would that divide them: each knows its own by its blocks.
-class DividedExperts final : public Body {
- public:
-  DividedExperts() : whole_(replace_body(TaskKind::experts, *this)) {}
-  ~DividedExperts() override { replace_body(TaskKind::experts, whole_); }
-  std::vector<Port> ports(const TaskShape& s) const override { return whole_.ports(s); }
-  std::vector<BlockUse> blocks(const TaskShape& s) const override { return whole_.blocks(s); }
-  ScratchNeed scratch(const TaskShape& s, const OpSet& ops) const override {
-    return whole_.scratch(s, ops);
-  }
-  Work work(const TaskShape& s) const override { return whole_.work(s); }
-  void run(const BodyContext& c) const override {
-    const auto count = static_cast<int32_t>(c.spec.experts);
-    for (const ExpertRange& experts : {ExpertRange{1, count}, ExpertRange{0, 1}}) {
-      BodyContext part = c;
-      part.experts = experts;
-      whole_.run(part);
-      ++runs;
-    }
-  }
-  mutable int runs = 0;
-
- private:
-  const Body& whole_;
-};
-
-TEST_CASE("executor: experts divided between tasks give the same bits") {
-  for (const bool with_adapters : {false, true}) {
-    Steps steps;
-    if (with_adapters) steps.adapters = {"experts"};
-    const Outcome expected = steps.run();
-    const DividedExperts divided;
-    CHECK(steps.run() == expected);
-    CHECK(divided.runs > 0);
-  }
-}
-
 TEST_CASE("executor: the number of workers changes no bit") {
   Steps steps;
   const Outcome expected = steps.run();

@@ -48,7 +48,7 @@ Outcome on_host(const ModelCase& model) {
 }
 
 bool has_parts(const Schedule& list) {
-  return std::ranges::any_of(list.tasks, [](const Task& t) { return !t.experts.all(); });
+  return std::ranges::any_of(list.tasks, [](const Task& t) { return !t.part.all(); });
 }
 
 void compare_random_cuts(uint64_t first, uint64_t last, int orders) {
@@ -97,7 +97,7 @@ bool caught(const ModelCase& model, uint64_t seed, const std::function<void(Sche
 /// The first copy of a part of a value in a phase.
 Task* part_copy(Schedule& list, Value value, Phase phase) {
   for (Task& task : list.tasks) {
-    if (task.kind == TaskKind::copy && !task.experts.all() && task.phase == phase &&
+    if (task.kind == TaskKind::copy && !task.part.all() && task.phase == phase &&
         task.uses[0].port.value == value) {
       return &task;
     }
@@ -120,16 +120,11 @@ TEST_CASE("parts: a copy of a part with other rows changes the bits") {
       INFO("seed " << seed << ", " << info_of(value).name);
       CHECK(caught(model, seed, [&, value = value, phase = phase](Schedule& changed) {
         for (Task& task : changed.tasks) {
-          if (task.kind != TaskKind::copy || task.experts.all() || task.phase != phase ||
+          if (task.kind != TaskKind::copy || task.part.all() || task.phase != phase ||
               task.uses[0].port.value != value) {
             continue;
           }
-          task.experts.end = task.experts.begin;  // which would be all: the first alone at most
-          task.experts.end += 1;
-          if (task.uses[0].part.end - task.uses[0].part.begin == 1) {
-            const int32_t other = task.experts.begin == 0 ? 1 : 0;
-            task.experts = {other, other + 1};
-          }
+          task.part.place = task.part.place == 0 ? 1 : 0;  // of another place, perhaps none at all
         }
       }));
     }
@@ -149,13 +144,13 @@ TEST_CASE("parts: a part that does not wait for its rows changes the bits") {
     const auto drop = [](Schedule& changed) {
       std::set<BufferId> copied;
       for (Task& task : changed.tasks) {
-        if (task.kind == TaskKind::copy && !task.experts.all() &&
+        if (task.kind == TaskKind::copy && !task.part.all() &&
             task.uses[0].port.value == Value::rows) {
           copied.insert(task.uses[1].buffer);
         }
         if (task.kind != TaskKind::experts || task.phase != Phase::forward) continue;
         for (BufferUse& use : task.uses) {
-          if (copied.contains(use.buffer)) use.part = {use.part.end, use.part.end + 1};
+          if (copied.contains(use.buffer)) use.part.place += 1;
         }
       }
     };

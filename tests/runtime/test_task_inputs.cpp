@@ -49,7 +49,7 @@ TEST_CASE("task inputs: the routing is what route makes of the choices") {
   const View made_source(at + spec.experts + 1, DType::i32, 1, tokens * k);
   const View made_row_of(at + spec.experts + 1 + tokens * k, DType::i32, tokens, k);
   TestStream stream;
-  cpu().route(stream, choice.view, made_offsets, made_source, made_row_of);
+  cpu().route(stream, choice.view, {}, made_offsets, made_source, made_row_of);
 
   CHECK(std::memcmp(made_offsets.raw(), offsets.bytes.data(), offsets.bytes.size()) == 0);
   CHECK(std::memcmp(made_source.raw(), source.bytes.data(), source.bytes.size()) == 0);

@@ -32,15 +32,13 @@ struct PartsCase {
   int32_t places() const { return hosts + devices; }
 };
 
-/// Puts the dense parts of each layer at a random place, and divides the experts of each layer among
-/// one to three random places, in contiguous runs of random lengths. A tied head is with the
-/// embedding, adapters are with their bases.
+/// Puts the dense parts of each layer at a random place, and each expert at a random one of one to three
+/// places of its layer. A tied head is with the embedding, adapters are with their bases.
 inline void place_in_parts(ParameterTable& table, const PartsCase& of) {
   const Random random(of.seed, RandomSite::shuffle, 5);
   const bool tied = table.tensor(table.head_weight()).slot == Slot::embedding;
-  int64_t experts = 0, layers = 0;
+  int64_t layers = 0;
   for (const Block& block : table.blocks()) {
-    experts = std::max<int64_t>(experts, block.expert + 1);
     layers = std::max<int64_t>(layers, block.layer + 1);
   }
   const auto places = static_cast<uint64_t>(of.places());
@@ -51,15 +49,7 @@ inline void place_in_parts(ParameterTable& table, const PartsCase& of) {
     const auto draw = 1000 * static_cast<uint64_t>(layer + 1);
     const uint64_t parts = std::min<uint64_t>(1 + random.below(draw, 3), places);
     const uint64_t first = random.below(draw + 1, places);
-    // Runs of at least one expert: part p ends behind a random one of those left to it.
-    uint64_t part = 0, end = 0;
-    while (true) {
-      const uint64_t left = static_cast<uint64_t>(experts) - end - (parts - part - 1);
-      end = part + 1 == parts ? static_cast<uint64_t>(experts)
-                              : end + 1 + random.below(draw + 2 + part, left);
-      if (static_cast<uint64_t>(number) < end) break;
-      ++part;
-    }
+    const uint64_t part = random.below(draw + 2 + static_cast<uint64_t>(number), parts);
     return static_cast<Place>((first + part) % places);
   };
   for (BlockId id = 0; id < static_cast<BlockId>(table.blocks().size()); ++id) {

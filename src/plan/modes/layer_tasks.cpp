@@ -1,6 +1,7 @@
 #include "modes/layer_tasks.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace hearth {
@@ -12,16 +13,14 @@ bool has_mlp(const ModelSpec& spec, int32_t layer) {
   return !spec.has_experts(layer) || spec.has_shared_expert(layer);
 }
 
-/// The runs of a layer's experts at one place, in the order of their numbers.
+/// The places of a layer's experts, in the order of the places.
 std::vector<ExpertPart> parts_of(const ParameterTable& table, const ModelSpec& spec,
                                  int32_t layer) {
-  std::vector<ExpertPart> parts;
+  std::map<Place, int32_t> experts;
   const BlockId first = table.find_block(BlockKind::expert, layer, 0);
-  for (int32_t e = 0; e < spec.experts; ++e) {
-    const Place place = table.block(first + e).place;
-    if (parts.empty() || parts.back().place != place) parts.push_back({place, {e, e}});
-    parts.back().experts.end = e + 1;
-  }
+  for (int32_t e = 0; e < spec.experts; ++e) ++experts[table.block(first + e).place];
+  std::vector<ExpertPart> parts;
+  for (const auto& [place, count] : experts) parts.push_back({place, count});
   return parts;
 }
 
@@ -82,6 +81,9 @@ void LayerTasks::add_layer(int32_t layer, RowRange rows) {
     return;
   }
   const bool mlp = has_mlp(input_.spec, layer), experts = input_.spec.has_experts(layer);
+  if (parts_[static_cast<size_t>(layer)].size() > 1) {
+    builder_.add_decide(layer, rows, dense_place(layer));
+  }
   for (int32_t m = rows.begin; m < rows.end; ++m) {
     add(TaskKind::attention, Phase::forward, layer, m);
     if (mlp && rows.count() == 1) add(TaskKind::mlp, Phase::forward, layer, m);

@@ -1,0 +1,41 @@
+// How the experts of a layer are divided among the places that compute them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "base/place.h"
+#include "model/parameter_table.h"
+
+namespace hearth {
+
+/// Reads the value `split` of a layer, i32 [E + places + 1]: the experts, each once, in the order of
+/// computing, place after place; then the position at which each place begins, and E. Rows of routed
+/// tokens lie in the order of these positions, so that those of a place are neighbours. Does not own
+/// the value.
+class SplitView {
+ public:
+  SplitView(std::span<const int32_t> value, int64_t experts)
+      : order_(value.first(static_cast<size_t>(experts))),
+        begin_(value.subspan(static_cast<size_t>(experts))) {}
+
+  static int64_t size(int64_t experts, int64_t places) { return experts + places + 1; }
+  /// The number of the expert at a position.
+  int32_t expert(int64_t position) const { return order_[static_cast<size_t>(position)]; }
+  /// The positions [first, second) of a place's experts.
+  std::pair<int32_t, int32_t> positions(Place place) const {
+    const auto at = static_cast<size_t>(place);
+    return {begin_[at], begin_[at + 1]};
+  }
+
+ private:
+  std::span<const int32_t> order_, begin_;
+};
+
+/// Writes the split in which every place computes the experts that live there, in the order of their
+/// numbers, and the position of each expert, i32 [E].
+void split_by_home(const ParameterTable& table, int32_t layer, std::span<int32_t> split,
+                   std::span<int32_t> position);
+
+}  // namespace hearth

@@ -34,6 +34,7 @@ PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates ra
                      {},
                      std::move(model.table),
                      model.settings,
+                     std::move(model.popularity),
                      std::move(tables),
                      {},
                      {},
@@ -93,7 +94,8 @@ PlanSubject subject_of(const PlacedModel& model) {
           opened.types_basis,
           model.opening_bytes,
           opened.workers,
-          model.process};
+          model.process,
+          model.popularity};
 }
 
 JsonArray devices_json(const PlacedModel& model) {

@@ -25,6 +25,7 @@ struct PlacedModel {
   Placement placement;   // of the blocks, as the plan has them
   ParameterTable table;  // with the place of each block; not bound to memory
   RunSettings settings;
+  ExpertCounts popularity;        // of a sample of the data; empty: unknown
   RunTables tables;               // of places that are not paced; empty without rates
   std::optional<RunRates> rates;  // none: not requested, or a device is too small to measure
   // When the plan was made. If every place has a cost table, in whole pieces of 4 MiB, so that equal

@@ -5,6 +5,7 @@
 
 #include "base/error_format.h"
 #include "base/setting.h"
+#include "budget/hot_placement.h"
 #include "budget/schedule_memory.h"
 #include "modes/stage_cut.h"
 #include "plan/task_costs.h"
@@ -15,14 +16,6 @@ namespace {
 
 constexpr int kMostTries = 8;
 constexpr int kMostRaises = 128;  // by 1/64 each: to seven times the memory
-
-PlacementPlan planned(const PlanSubject& subject, const Placement& placement,
-                      const PlanRequest& request) {
-  PlacementPlan result{placement, subject.table, {}};
-  place_blocks(result.table, subject.spec, placement);
-  result.plan = make_plan(subject.with_table(result.table), request);
-  return result;
-}
 
 /// How many bytes all places lack.
 uint64_t shortage(const Plan& plan) {
@@ -130,7 +123,7 @@ class StageSearch {
       const Placement placement(stages(), places_.experts);
       if (std::find(tried.begin(), tried.end(), placement) != tried.end()) break;
       tried.push_back(placement);
-      PlacementPlan next = planned(subject_, placement, request);
+      PlacementPlan next = plan_with(subject_, placement, request);
       learn_from(next);
       if (!best || shortage(next.plan) < shortage(best->plan)) best = std::move(next);
       if (best->plan.fits()) break;
@@ -193,11 +186,20 @@ PlanSubject at_another_start(PlanSubject subject) {
   return subject;
 }
 
-PlacementPlan plan_placement(const PlanSubject& subject, const PlanRequest& request) {
+PlacementPlan plan_with(const PlanSubject& subject, const Placement& placement,
+                        const PlanRequest& request) {
+  PlacementPlan result{placement, subject.table, {}};
+  place_blocks(result.table, subject.spec, placement);
+  result.plan = make_plan(subject.with_table(result.table), request);
+  return result;
+}
+
+/// With the experts at the places that the subject names for them.
+static PlacementPlan cut_and_plan(const PlanSubject& subject, const PlanRequest& request) {
   const ModelPlaces& places = subject.of_model;
   if (places.dense.size() == 1) {
     Placement placement({{.place = places.dense.front()}}, places.experts);
-    return planned(subject, placement, request);
+    return plan_with(subject, placement, request);
   }
   StageSearch search(subject, request);
   if (request.recompute || !request.training) return search.run(request.recompute);
@@ -210,6 +212,12 @@ PlacementPlan plan_placement(const PlanSubject& subject, const PlanRequest& requ
   // A small group leaves devices idle; recompute may cost less.
   const bool faster = again.plan.fits() && again.plan.train->span < kept.plan.train->span;
   return faster ? std::move(again) : std::move(kept);
+}
+
+PlacementPlan plan_placement(const PlanSubject& subject, const PlanRequest& request) {
+  PlacementPlan plan = cut_and_plan(subject, request);
+  return subject.of_model.hot ? with_hot_experts(subject, request, std::move(plan))
+                              : std::move(plan);
 }
 
 std::vector<uint64_t> needed_memory(const PlanSubject& subject, const PlanRequest& request) {

@@ -17,8 +17,13 @@ struct PlacementPlan {
 /// faster. If none fits, the cut that lacks the least memory. A function of its
 /// arguments alone; times are those of cost tables if every device has one, else floating-point
 /// operations. The places of the subject's table are ignored. Usage error if there are more devices
-/// than layers, embedding and head.
+/// than layers, embedding and head. If `ModelPlaces::hot` says so, devices are then filled with hot
+/// experts (budget/hot_placement.h).
 PlacementPlan plan_placement(const PlanSubject& subject, const PlanRequest& request);
+
+/// The plan of a given placement.
+PlacementPlan plan_with(const PlanSubject& subject, const Placement& placement,
+                        const PlanRequest& request);
 
 /// The budget of every place with which the request fits, if what is above the present budgets is
 /// raised to it. With one place for the dense parts, the least of every place. With several stages,

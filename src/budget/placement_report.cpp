@@ -89,6 +89,55 @@ std::vector<JsonObject> placement_events(const PlacedModel& model, int64_t step)
   return events;
 }
 
+namespace {
+
+struct HeldExperts {
+  Place device = kHostPlace;
+  int64_t held = 0, of = 0;
+};
+
+/// By device: how many of the experts of its stage it holds.
+std::vector<HeldExperts> held_experts(const PlacedModel& model) {
+  std::vector<HeldExperts> list;
+  if (!model.opened->devices.of_model.hot) return list;
+  const ModelSpec& spec = model.opened->spec;
+  for (const Stage& stage : model.placement.stages) {
+    HeldExperts& device = list.emplace_back(HeldExperts{stage.place});
+    for (const LayerExpert& e : hottest_first(spec, stage, {})) {
+      ++device.of;
+      device.held += model.placement.expert(e.layer, e.expert, spec.experts) == stage.place;
+    }
+  }
+  return list;
+}
+
+}  // namespace
+
+JsonArray held_experts_json(const PlacedModel& model) {
+  JsonArray list;
+  for (const HeldExperts& of : held_experts(model)) {
+    list.push_back(JsonObject{{"device", model.opened->place(of.device).budget.name},
+                              {"held", of.held},
+                              {"experts", of.of}});
+  }
+  return list;
+}
+
+std::vector<std::string> hot_lines(const PlacedModel& model) {
+  std::vector<std::string> lines;
+  for (const HeldExperts& of : held_experts(model)) {
+    std::string line = model.opened->place(of.device).budget.name + " holds " +
+                       std::to_string(of.held) + " of the " + std::to_string(of.of) +
+                       " experts of its layers";
+    if (of.held > 0 && of.held < of.of) {
+      line += model.popularity.empty() ? ", those with the lowest numbers until a sample is counted"
+                                       : ", the most used in a sample of the data";
+    }
+    lines.push_back(line + (of.held < of.of ? "; the host holds the others" : ""));
+  }
+  return lines;
+}
+
 const char* bits_of(const PlacedModel& model) {
   const OpSet* host = model.opened->place(kHostPlace).ops;
   const std::vector<Place> all = model.placement.places();

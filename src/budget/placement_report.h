@@ -24,5 +24,10 @@ const char* bits_of(const PlacedModel& model);
 
 /// Lines for people: the cut into stages and why devices are in this order. Empty with one stage.
 std::vector<std::string> stage_lines(const PlacedModel& model);
+/// Of a split of the experts between devices and the host: for each device with experts of its layers
+/// "virtual:0 holds 37 of its 256 experts, the most used in a sample; the host holds the others".
+std::vector<std::string> hot_lines(const PlacedModel& model);
+/// [{"device", "held", "experts" (of its layers)}]; empty unless devices take experts of the host.
+JsonArray held_experts_json(const PlacedModel& model);
 
 }  // namespace hearth

@@ -53,11 +53,12 @@ struct PlanSubject {
   uint64_t opening_bytes = 0;
   int workers = 1;
   ProcessMemory process;
+  ExpertCounts popularity = {};  // which experts devices take first; empty: unknown
 
   /// The same with another table.
   PlanSubject with_table(const ParameterTable& other) const {
     return {spec,    settings,    other,         places,  hosts,  of_model,
-            planner, types_basis, opening_bytes, workers, process};
+            planner, types_basis, opening_bytes, workers, process, popularity};
   }
   PlaceBudget& host_budget() { return places[kHostPlace].budget; }
 };

@@ -61,7 +61,8 @@ class Search {
                               subject_.types_basis,
                               subject_.opening_bytes,
                               subject_.workers,
-                              subject_.process};
+                              subject_.process,
+                              subject_.popularity};
     PlanRequest request = v.request;
     if (request.micro_batches > std::max(request_.micro_batches, kMostMicroBatches)) {
       return std::nullopt;

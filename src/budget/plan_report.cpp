@@ -221,12 +221,13 @@ Json plan_json(const PlacedModel& model, const PlanTimes& times,
   json["memory"] = memory_json(*model.opened, memory);
   json["method"] = has_adapters(model.table) ? "lora" : "full";
   json["parallel"] = std::string(model.opened->devices.planner->name());
-  json["policy"] = "auto";
+  json["policy"] = model.opened->devices.of_model.hot ? "static" : "auto";
   json["bits"] = bits_of(model);
   json["devices"] = devices_json(model);
   json["places"] = places_json(model);
   json["costs"] = tables_json(model);
   json["stages"] = stages_json(model);
+  if (model.opened->devices.of_model.hot) json["held_experts"] = held_experts_json(model);
   json["workers"] = static_cast<int64_t>(model.opened->workers);
   json["compute_dtype"] = name_of(model.settings.compute);
   if (plan.train) {
@@ -253,6 +254,7 @@ std::string plan_text(const PlacedModel& model, const PlanTimes& times, PlanDeta
   const Schedule& schedule = plan.train->schedule;
   std::string stages;
   for (const std::string& line : stage_lines(model)) stages += line + "\n";
+  for (const std::string& line : hot_lines(model)) stages += line + "\n";
   return memory_text(plan) + "\n" + stages +
          "step: " + counted(static_cast<int64_t>(schedule.tasks.size()), "task") + " in " +
          streams_text(schedule) + " on " + places_text(model) + ", " +

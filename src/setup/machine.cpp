@@ -44,6 +44,7 @@ void start_machine(const RunConfig& config, OpenedModel& model) {
   request.cores = model.topology.worker_cpus();
   request.workers = config.threads;
   request.parallel = config.parallel;
+  request.policy = config.policy;
   request.seats = described                 ? Seats::described
                   : config.topology.empty() ? Seats::keys
                                             : Seats::address;

@@ -224,17 +224,24 @@ void note_cpus(RunDevices& run, bool bind) {
 }
 
 const Planner& planner_for(const DeviceRequest& request, size_t devices) {
-  if (request.parallel.empty()) return planner_of(devices > 1 ? "pipeline" : "single");
-  const std::string given = "--parallel " + request.parallel;
-  if (request.parallel == "pipeline" && devices == 0) {
+  const bool policy = !request.policy.empty();
+  const bool pipeline = request.parallel.empty() ? policy || devices > 1
+                                                 : request.parallel == "pipeline";
+  const std::string given = request.parallel.empty() ? "--policy " + request.policy
+                                                     : "--parallel " + request.parallel;
+  if (pipeline && devices == 0) {
     throw usage_error("{}: --devices {} names no device; name at least one beside the host", given,
                       quoted(request.devices));
   }
-  if (request.parallel == "single" && devices > 1) {
+  if (!pipeline && policy) {
+    throw usage_error("{}: --policy {} needs a pipeline; leave --parallel out", given,
+                      request.policy);
+  }
+  if (!pipeline && devices > 1) {
     throw usage_error("{}: --devices {} names {} devices; leave --parallel out, or name one", given,
                       quoted(request.devices), devices);
   }
-  return planner_of(request.parallel);
+  return planner_of(pipeline ? "pipeline" : "single");
 }
 
 }  // namespace
@@ -300,6 +307,7 @@ RunDevices open_devices(const DeviceRequest& request) {
   run.stage_order = std::move(order.reason);
   if (devices.empty() ? run.hosts > 1 : with_host) {
     for (Place node = 0; node < run.hosts; ++node) run.of_model.experts.push_back(node);
+    run.of_model.hot = request.policy == "static" && !devices.empty();
   }
   assign_teams(run, nodes, topology);
   note_cpus(run, request.bind);

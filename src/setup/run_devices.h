@@ -38,6 +38,7 @@ struct ComputePlace {
 struct ModelPlaces {
   std::vector<Place> dense = {kHostPlace};  // all dense parts, or a stage at each
   std::vector<Place> experts = {};  // what routed experts are divided among; empty: as dense
+  bool hot = false;  // devices take the hottest of these experts that fit beside their dense parts
 
   /// Every place that computes, once: those of the dense parts first.
   std::vector<Place> all() const;
@@ -76,7 +77,8 @@ struct DeviceRequest {
   uint64_t host_budget = 0;
   std::vector<int> cores;     // a CPU of each core that the run may use; empty: unbound
   int workers = 0;            // in all; 0: one per core
-  std::string parallel = {};  // the mode; empty: pipeline with several devices, else single
+  std::string parallel = {};  // the mode; empty: by the policy and the number of devices
+  std::string policy = {};    // which experts are at devices; empty: auto
   Seats seats = Seats::keys;
   const Topology* topology = nullptr;  // of the machine; null: one NUMA node
   bool bind = true;  // false: `cores` are another machine's, so no worker is bound

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/adapters.h"
+#include "modes/hot_experts.h"
 #include "setup/opened_model.h"
 
 namespace hearth {
@@ -16,6 +17,7 @@ struct TrainedModel {
   ParameterTable table;  // with its adapters; trained tensors are marked
   RunSettings settings;  // all but the compute type, which depends on the placement
   ComputeChoice compute = ComputeChoice::automatic;
+  ExpertCounts popularity = {};  // of a sample of the data; empty: unknown
 };
 
 /// The model and its adapter, for a run without training.

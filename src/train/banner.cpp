@@ -84,6 +84,7 @@ void describe(const PlannedRun& run, const TrainConfig& config, int64_t warmup, 
       model.plan.host().peak >> 20,
       times.known ? fmt::format(", {:.0f} tokens/s", times.tokens / times.step.time_s) : ""));
   for (const std::string& line : stage_lines(model)) reporter.note(line);
+  for (const std::string& line : hot_lines(model)) reporter.note(line);
   for (const std::string& line : table_lines(model)) reporter.note(line);
   reporter.note(
       "reproducible: a repeat on this machine and build gives the same bits, with any number of "

@@ -8,14 +8,10 @@
 #include "base/error.h"
 #include "base/file_ops.h"
 #include "base/setting.h"
-#include "base/stop.h"
-#include "budget/plan_fit.h"
 #include "record/journal.h"
 #include "setup/expert_count.h"
-#include "setup/row_requests.h"
 #include "state/run_identity.h"
 #include "state/state_search.h"
-#include "train/session.h"
 
 namespace hearth {
 namespace {
@@ -56,30 +52,6 @@ std::optional<ExpertChoice> choice_of(const Json& record, const ModelSpec& spec,
   return choice;
 }
 
-/// The first micro-batches of a run.
-class SampleBatches {
- public:
-  SampleBatches(const RowSet& rows, const SamplerOptions& options) : sampler_(rows, options) {}
-
-  std::optional<MicroBatch> next() {
-    if (at_ == step_.size()) {
-      const SamplerCursor cursor = sampler_.cursor();
-      if (cursor.epoch > 0 || cursor.sequence >= sampler_.sequences_in_epoch(0)) return {};
-      step_ = sampler_.next_step();
-      at_ = 0;
-    }
-    if (tokens_ >= kExpertSampleTokens) return {};
-    tokens_ += step_[at_].tokens;
-    return std::move(step_[at_++]);
-  }
-
- private:
-  Sampler sampler_;
-  std::vector<MicroBatch> step_;
-  size_t at_ = 0;
-  int64_t tokens_ = 0;
-};
-
 }  // namespace
 
 ChosenExperts choose_experts(const ExpertCounts& counts, double percent, int64_t sample_tokens) {
@@ -113,24 +85,6 @@ ChosenExperts choose_experts(const ExpertCounts& counts, double percent, int64_t
                              {"share", all > 0 ? all_taken / all : 0},
                              {"layers", std::move(layers)}};
   return chosen;
-}
-
-SampleCounts count_expert_tokens(const std::shared_ptr<const OpenedModel>& opened,
-                                 const TrainConfig& config, const RowSet& rows,
-                                 uint64_t data_bytes) {
-  SampleBatches batches(rows, sampler_options(config));
-  PlanRequest request;
-  request.longest = rows.longest();
-  request.eval_tokens = Sampler(rows, sampler_options(config)).max_tokens_per_micro_batch();
-  request.data_bytes = data_bytes;
-  const PlacedModel base = place_model(untrained_model(opened, config), request);
-  require_fit(base, request);
-  Session session(base);
-  session.read_weights();
-  EvalResult result =
-      session.evaluate([&] { return batches.next(); }, [] { return stop_signal() != 0; });
-  leave_if_stopped("the experts were chosen");
-  return {std::move(result.expert_tokens), result.tokens};
 }
 
 std::optional<ChosenExperts> saved_experts(const TrainConfig& config, const ModelSpec& spec) {

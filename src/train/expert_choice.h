@@ -6,18 +6,10 @@
 #include <optional>
 #include <string>
 
-#include "data/samples/sampler.h"
 #include "model/adapters.h"
-#include "setup/opened_model.h"
+#include "setup/trained_model.h"
 
 namespace hearth {
-
-/// Size of the sample: the first micro-batches of the run until they have this many tokens, at most
-/// one epoch.
-inline constexpr int64_t kExpertSampleTokens = 65536;
-
-/// Tokens of the sample, by layer and expert. Empty for layers without experts.
-using ExpertCounts = std::vector<std::vector<double>>;
 
 /// The chosen experts. `record`, for the run's identity and journal: {"option", "sample_tokens",
 /// "routed_tokens", "share" (of routed tokens, to chosen experts), "layers": [{"layer", "share",
@@ -30,17 +22,6 @@ struct ChosenExperts {
 /// Chooses ceil(percent of the experts) per layer: the experts with the most tokens, the lower
 /// index on ties.
 ChosenExperts choose_experts(const ExpertCounts& counts, double percent, int64_t sample_tokens);
-
-struct SampleCounts {
-  ExpertCounts counts;
-  int64_t tokens = 0;  // in the sample
-};
-
-/// Runs the base, without adapters, over the sample, then releases all memory of this pass. Usage
-/// error if the pass does not fit.
-SampleCounts count_expert_tokens(const std::shared_ptr<const OpenedModel>& opened,
-                                 const TrainConfig& config, const RowSet& rows,
-                                 uint64_t data_bytes);
 
 /// The saved choice, or nullopt if there is none. Sources, in this order: the newest state in --out
 /// with a readable manifest; a run that ended there without a state; the state that --resume names.

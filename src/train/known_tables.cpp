@@ -7,10 +7,9 @@
 #include <vector>
 
 #include "base/error_format.h"
-#include "base/file_ops.h"
 #include "base/setting.h"
 #include "state/run_identity.h"
-#include "state/state_search.h"
+#include "train/state_to_resume.h"
 
 namespace hearth {
 namespace {
@@ -18,31 +17,6 @@ namespace {
 bool is_allowed(const TrainConfig& config, std::string_view option) {
   const std::vector<std::string>& allowed = config.allow_change;
   return std::find(allowed.begin(), allowed.end(), option) != allowed.end();
-}
-
-/// The state that the run would resume, with its manifest alone.
-std::optional<SavedState> newest_state(const TrainConfig& config) {
-  const auto newest_in = [](const std::string& directory) {
-    return StateSearch(directory, [](const RejectedState&) {}).next();
-  };
-  if (!config.out.empty()) {
-    if (auto state = newest_in(config.out)) return state;
-  }
-  if (config.resume != ResumeMode::from_directory) return std::nullopt;
-  const std::string& from = config.resume_from;
-  if (!step_of_state_directory(from)) return newest_in(from);
-  if (file_info(from).kind == FileKind::none) return std::nullopt;  // refused where it is opened
-  return open_state(from);
-}
-
-/// The same. States that cannot be read are skipped: the run tells of them when it chooses its state.
-std::optional<SavedState> state_to_resume(const TrainConfig& config) {
-  try {
-    return newest_state(config);
-  } catch (const Error& error) {
-    if (error.code() != ExitCode::storage) throw;
-    return std::nullopt;
-  }
 }
 
 /// Whether the run had other tables given than the options of this start.

@@ -15,23 +15,29 @@ std::optional<TrainingData> data_of(const TrainConfig& config, const OpenedModel
   return std::optional<TrainingData>(std::in_place, config, opened, reporter);
 }
 
-/// The experts that get adapters if --experts chooses them: those of a saved state, else those that a
-/// first pass shows. nullopt: all experts.
-std::optional<ChosenExperts> experts_of(const TrainConfig& config,
-                                        const std::shared_ptr<const OpenedModel>& opened,
-                                        const TrainingData& data, Reporter& reporter) {
-  if (config.experts_top == 0) return std::nullopt;
-  std::optional<ChosenExperts> chosen = saved_experts(config, opened->spec);
-  if (chosen) return chosen;
-  reporter.note("choosing experts by a first pass over a sample of the data");
-  const SampleCounts sample =
-      count_expert_tokens(opened, config, data.rows.training(), data.bytes());
-  return choose_experts(sample.counts, config.experts_top, sample.tokens);
+/// How often experts are used, if the run's experts or their places depend on it: what a saved state
+/// says of the places, else what a first pass shows.
+std::optional<SampleCounts> sample_of(const TrainConfig& config,
+                                      const std::shared_ptr<const OpenedModel>& opened,
+                                      const TrainingData& data, bool chooses, Reporter& reporter) {
+  const bool places = opened->devices.of_model.hot;
+  if (!chooses && !places) return std::nullopt;
+  if (!chooses) {
+    if (auto saved = saved_sample(config, opened->spec)) return saved;
+  }
+  reporter.note(chooses ? "choosing experts by a first pass over a sample of the data"
+                        : "counting how often each expert is used, by a first pass over a sample of "
+                          "the data");
+  return count_expert_tokens(opened, config, data.rows.training(), data.bytes());
 }
 
 TrainedModel trained_by(const TrainConfig& config, const std::shared_ptr<const OpenedModel>& opened,
-                        const std::optional<ChosenExperts>& experts) {
-  return experts ? trained_model(opened, config, experts->experts) : trained_model(opened, config);
+                        const std::optional<ChosenExperts>& experts,
+                        const std::optional<SampleCounts>& sample) {
+  TrainedModel model = experts ? trained_model(opened, config, experts->experts)
+                               : trained_model(opened, config);
+  if (sample) model.popularity = sample->counts;
+  return model;
 }
 
 /// Options that cannot go together are refused before data are read.
@@ -47,13 +53,19 @@ PlannedRun::PlannedRun(const TrainConfig& config, std::shared_ptr<const OpenedMo
                        Reporter& reporter, Planning planning)
     : opened(checked(std::move(opened_model), config)),
       data(data_of(config, *opened, reporter)),
-      experts(planning == Planning::run ? experts_of(config, opened, *data, reporter)
-                                        : std::nullopt),
-      request(training_request(config, rows())),
-      model(place_model(trained_by(config, opened, experts), request, Rates::measured,
-                        known_tables(config, *opened))),
-      steps(steps_of_run(config, rows())),
-      times(predict(model, step_work(config, request, rows()), steps)) {
+      request(training_request(config, rows())) {
+  if (planning == Planning::run) {
+    const bool chooses = config.experts_top > 0;
+    if (chooses) experts = saved_experts(config, opened->spec);
+    sample = sample_of(config, opened, *data, chooses && !experts, reporter);
+    if (chooses && !experts) {
+      experts = choose_experts(sample->counts, config.experts_top, sample->tokens);
+    }
+  }
+  model = place_model(trained_by(config, opened, experts, sample), request, Rates::measured,
+                      known_tables(config, *opened));
+  steps = steps_of_run(config, rows());
+  times = predict(model, step_work(config, request, rows()), steps);
   warn_of_positions(config, opened->spec, data ? data->longest() : 0);
   require_planned(config, plan_json(model, times, model.plan.places));
 }

@@ -7,6 +7,7 @@
 #include "budget/plan_changes.h"
 #include "budget/plan_report.h"
 #include "train/expert_choice.h"
+#include "train/expert_sample.h"
 #include "train/training_data.h"
 
 namespace hearth {
@@ -19,6 +20,7 @@ enum class Planning : uint8_t { sizes, run };
 struct PlannedRun {
   std::shared_ptr<const OpenedModel> opened;
   std::optional<TrainingData> data;      // none: no --data
+  std::optional<SampleCounts> sample;    // none: nothing depends on it
   std::optional<ChosenExperts> experts;  // none: all experts
   PlanRequest request;
   PlacedModel model;

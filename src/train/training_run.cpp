@@ -102,6 +102,7 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
     Json json = to_json(identity_);
     json["gradients"] = gradients_.to_json();
     json["costs"] = saved_tables(model_.tables, *model_.opened);
+    if (run_.sample) json["sample"] = sample_record(*run_.sample);
     return json;
   };
   saves_ = std::make_unique<RunSaves>(
@@ -129,6 +130,9 @@ void TrainingRun::open_logs(const SavedState* state) {
   }
   for (JsonObject& event : placement_events(model_, progress_.step)) {
     journal.event("placement", std::move(event));
+  }
+  if (JsonArray held = held_experts_json(model_); !held.empty()) {
+    journal.event("held_experts", {{"step", progress_.step}, {"devices", std::move(held)}});
   }
   journal.event("costs", {{"step", progress_.step}, {"tables", tables_json(model_)}});
   if (const std::string& reason = model_.opened->devices.stage_order; !reason.empty()) {

@@ -77,6 +77,7 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"val-size", {"0.05", "0.05"}},
     {"data-cache", {"1Gi", "1073741824"}},
     {"parallel", {"single", "single"}},
+    {"policy", {"static", "static"}},
     {"devices", {"host", "host"}},
     {"topology", {"t.xml", "\"t.xml\""}},
     {"cpu-memory", {"1.5Gi", "1610612736"}},

@@ -87,6 +87,7 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
       {"val-size", {another, {"--val-size", "2"}}},
       {"data-cache", {harmless, {"--data-cache", "1M"}}},
       {"parallel", {only_value, {}}},  // of one device
+      {"policy", {only_value, {}}},    // its own rules: test_static_policy.cpp
       {"topology", {another, {"--topology", f.dir / "machine.xml"}}},
       {"devices", {another, {"--devices", "host"}}},
       {"cpu-memory", {another, {"--cpu-memory", "8G"}}},

@@ -22,7 +22,6 @@ const std::vector<LaterOption>& later_options() {
       {.name = "repetition-penalty"},
       {.name = "gguf"},
       // Devices, policies, foresight.
-      {.name = "policy"},
       {.name = "predictor"},
       {.name = "equation"},
       {.name = "phases"},

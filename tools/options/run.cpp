@@ -16,7 +16,13 @@ void add_run(std::vector<Option>& table) {
         .value = parallel_value(),
         .help = "how the run is spread. single: over one device and the host; pipeline: layers are "
                 "cut into stages, one per device, and micro-batches pass through them",
-        .default_text = "pipeline with several devices, else single", .may_change = true},
+        .default_text = "pipeline with several devices or a policy, else single", .may_change = true},
+       {.name = "policy", .group = group, .commands = kModel,
+        .value = policy_value(),
+        .help = "which experts devices compute when host is in --devices. static: each device also holds "
+                "the experts of its layers that a sample of the data uses most, as many as fit beside "
+                "the rest; the host holds and computes the others",
+        .default_text = "auto: in this version the host computes them all"},
        {.name = "devices", .group = group, .commands = {train, plan, eval, generate, doctor, profile},
         .value = devices_value(),
         .help = "where to compute. auto means host in this version; cuda:0 asks for the first GPU, "

@@ -16,6 +16,8 @@ OptionValue warmup_value(int64_t most);
 OptionValue logical_shards_value();
 /// How the run is spread; if it is not given, it follows from the number of devices.
 OptionValue parallel_value();
+/// auto, or which experts are at devices.
+OptionValue policy_value();
 /// A list of devices, parsed by device/device_list.h.
 OptionValue devices_value();
 /// `all` (stored as 0), or a share of experts: top:25%.

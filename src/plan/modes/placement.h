@@ -25,6 +25,8 @@ struct Placement {
   /// The routed experts of each layer are divided among these places, in contiguous runs of equal
   /// numbers. Empty: they are with the dense parts of their layer.
   std::vector<Place> experts = {};
+  /// Where each expert is, by layer and number, instead of that. Empty: as `experts` says.
+  std::vector<std::vector<Place>> homes = {};
 
   Placement() : stages(1) {}
   /// Dense parts at one place, experts at one place.

@@ -1,0 +1,85 @@
+#include "budget/hot_placement.h"
+
+#include <algorithm>
+
+namespace hearth {
+
+namespace {
+
+constexpr int kMostTries = 12;
+
+/// The most bytes that an expert's parameters have, with its adapter.
+uint64_t expert_bytes(const PlanSubject& subject, const CopyPolicy& policy) {
+  std::vector<uint64_t> bytes(subject.table.blocks().size());
+  for (BlockId id = 0; id < std::ssize(subject.table.blocks()); ++id) {
+    const Block& block = subject.table.block(id);
+    const BlockId base = block.kind == BlockKind::adapter ? block.base : id;
+    if (subject.table.block(base).kind != BlockKind::expert) continue;
+    for (TensorId t = block.begin; t < block.end; ++t) {
+      bytes[static_cast<size_t>(base)] += parameter_bytes(subject.table, t, policy);
+    }
+  }
+  return *std::max_element(bytes.begin(), bytes.end());
+}
+
+/// Fills the devices one after the other; what is at one hardly changes another.
+class Filling {
+ public:
+  Filling(const PlanSubject& subject, const PlanRequest& request, PlacementPlan plan)
+      : subject_(subject), request_(request), plan_(std::move(plan)) {
+    if (plan_.plan.train) {
+      request_.group = plan_.plan.train->group;
+      request_.recompute = plan_.plan.train->recompute;
+    }
+    each_ = std::max<uint64_t>(1, expert_bytes(subject, plan_.plan.policy));
+  }
+
+  void fill(const Stage& stage) {
+    const std::vector<LayerExpert> hot = hottest_first(subject_.spec, stage, subject_.popularity);
+    size_t count = std::min(hot.size(), static_cast<size_t>(room(plan_.plan, stage) / each_));
+    for (int i = 0; i < kMostTries && count > 0; ++i) {
+      PlacementPlan next = with(stage, {hot.begin(), hot.begin() + static_cast<int64_t>(count)});
+      const PlaceLines& at = next.plan.places[static_cast<size_t>(stage.place)];
+      if (at.fits()) {
+        plan_ = std::move(next);
+        return;
+      }
+      const uint64_t over = (at.peak - at.budget.bytes + each_ - 1) / each_;
+      count -= std::min<size_t>(count, std::max<uint64_t>(1, over));
+    }
+  }
+
+  const std::vector<Stage>& stages() const { return plan_.placement.stages; }
+  PlacementPlan take() { return std::move(plan_); }
+
+ private:
+  static uint64_t room(const Plan& plan, const Stage& stage) {
+    const PlaceLines& at = plan.places[static_cast<size_t>(stage.place)];
+    return at.budget.bytes - std::min(at.budget.bytes, at.peak);
+  }
+  PlacementPlan with(const Stage& stage, std::span<const LayerExpert> hot) const {
+    Placement placement = plan_.placement;
+    placement.homes = homes_of(subject_.spec, placement);
+    for (const LayerExpert& of : hot) {
+      placement.homes[static_cast<size_t>(of.layer)][static_cast<size_t>(of.expert)] = stage.place;
+    }
+    return plan_with(subject_, placement, request_);
+  }
+
+  const PlanSubject& subject_;
+  PlanRequest request_;
+  PlacementPlan plan_;
+  uint64_t each_ = 0;  // bytes of an expert
+};
+
+}  // namespace
+
+PlacementPlan with_hot_experts(const PlanSubject& subject, const PlanRequest& request,
+                               PlacementPlan plan) {
+  Filling filling(subject, request, std::move(plan));
+  const std::vector<Stage> stages = filling.stages();
+  for (const Stage& stage : stages) filling.fill(stage);
+  return filling.take();
+}
+
+}  // namespace hearth

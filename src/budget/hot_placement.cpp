@@ -1,12 +1,13 @@
 #include "budget/hot_placement.h"
 
 #include <algorithm>
+#include <span>
 
 namespace hearth {
 
 namespace {
 
-constexpr int kMostTries = 12;
+constexpr int kMostTries = 16;
 
 /// The most bytes that an expert's parameters have, with its adapter.
 uint64_t expert_bytes(const PlanSubject& subject, const CopyPolicy& policy) {
@@ -34,18 +35,27 @@ class Filling {
     each_ = std::max<uint64_t>(1, expert_bytes(subject, plan_.plan.policy));
   }
 
+  /// The number is first estimated, then bisected: what a device needs for its first expert of a layer
+  /// is known from a plan only.
   void fill(const Stage& stage) {
     const std::vector<LayerExpert> hot = hottest_first(subject_.spec, stage, subject_.popularity);
-    size_t count = std::min(hot.size(), static_cast<size_t>(room(plan_.plan, stage) / each_));
-    for (int i = 0; i < kMostTries && count > 0; ++i) {
-      PlacementPlan next = with(stage, {hot.begin(), hot.begin() + static_cast<int64_t>(count)});
-      const PlaceLines& at = next.plan.places[static_cast<size_t>(stage.place)];
-      if (at.fits()) {
-        plan_ = std::move(next);
-        return;
+    const auto at = static_cast<size_t>(stage.place);
+    if (!plan_.plan.places[at].fits()) return;
+    size_t fits = 0, too_many = hot.size() + 1;
+    size_t next = std::min(hot.size(), static_cast<size_t>(room(plan_.plan.places[at]) / each_));
+    for (int i = 0; i < kMostTries && next > fits; ++i) {
+      PlacementPlan plan = with(stage, std::span(hot).first(next));
+      const PlaceLines& place = plan.plan.places[at];
+      if (place.fits()) {
+        fits = next;
+        plan_ = std::move(plan);
+        next = (fits + too_many) / 2;
+      } else {
+        too_many = next;
+        const auto over = static_cast<size_t>((place.peak - place.budget.bytes) / each_ + 1);
+        const size_t middle = (fits + too_many) / 2;
+        next = i % 2 == 0 && over < too_many - fits ? too_many - over : middle;
       }
-      const uint64_t over = (at.peak - at.budget.bytes + each_ - 1) / each_;
-      count -= std::min<size_t>(count, std::max<uint64_t>(1, over));
     }
   }
 
@@ -53,8 +63,7 @@ class Filling {
   PlacementPlan take() { return std::move(plan_); }
 
  private:
-  static uint64_t room(const Plan& plan, const Stage& stage) {
-    const PlaceLines& at = plan.places[static_cast<size_t>(stage.place)];
+  static uint64_t room(const PlaceLines& at) {
     return at.budget.bytes - std::min(at.budget.bytes, at.peak);
   }
   PlacementPlan with(const Stage& stage, std::span<const LayerExpert> hot) const {

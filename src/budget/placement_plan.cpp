@@ -128,6 +128,11 @@ class StageSearch {
       if (!best || shortage(next.plan) < shortage(best->plan)) best = std::move(next);
       if (best->plan.fits()) break;
     }
+    while (!best->plan.fits()) {
+      std::optional<PlacementPlan> better = one_unit_further(*best, request);
+      if (!better) break;
+      best = std::move(better);
+    }
     return std::move(*best);
   }
 
@@ -137,6 +142,32 @@ class StageSearch {
     throw usage_error("{}: {} devices for {} layers, the embedding and the head; name at most {}",
                       spelled(Setting::devices), cut_.devices.size(), subject_.spec.layers,
                       cut_.bytes.size());
+  }
+
+  /// The best plan that lacks less memory, of those that move one unit from a device that is short to
+  /// the one before or behind it: what was learned of one cut may be too pessimistic about another.
+  std::optional<PlacementPlan> one_unit_further(const PlacementPlan& from,
+                                                const PlanRequest& request) const {
+    std::optional<PlacementPlan> best;
+    const std::vector<Stage>& now = from.placement.stages;
+    const auto attempt = [&](size_t giver, size_t taker) {
+      const bool is_short = !from.plan.places[static_cast<size_t>(now[giver].place)].fits();
+      if (!is_short || now[giver].first == now[giver].last) return;
+      Placement next = from.placement;
+      Stage &gives = next.stages[giver], &takes = next.stages[taker];
+      if (taker > giver) {
+        takes.first = gives.last--;
+      } else {
+        takes.last = gives.first++;
+      }
+      PlacementPlan plan = plan_with(subject_, next, request);
+      if (shortage(plan.plan) < shortage(best ? best->plan : from.plan)) best = std::move(plan);
+    };
+    for (size_t s = 0; s + 1 < now.size(); ++s) {
+      attempt(s, s + 1);
+      attempt(s + 1, s);
+    }
+    return best;
   }
 
   /// What a device has besides parameters counts for each of its units.

@@ -57,7 +57,7 @@ struct PlanSubject {
 
   /// The same with another table.
   PlanSubject with_table(const ParameterTable& other) const {
-    return {spec,    settings,    other,         places,  hosts,  of_model,
+    return {spec,    settings,    other,         places,  hosts,   of_model,
             planner, types_basis, opening_bytes, workers, process, popularity};
   }
   PlaceBudget& host_budget() { return places[kHostPlace].budget; }

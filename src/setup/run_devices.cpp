@@ -225,10 +225,10 @@ void note_cpus(RunDevices& run, bool bind) {
 
 const Planner& planner_for(const DeviceRequest& request, size_t devices) {
   const bool policy = !request.policy.empty();
-  const bool pipeline = request.parallel.empty() ? policy || devices > 1
-                                                 : request.parallel == "pipeline";
-  const std::string given = request.parallel.empty() ? "--policy " + request.policy
-                                                     : "--parallel " + request.parallel;
+  const bool pipeline =
+      request.parallel.empty() ? policy || devices > 1 : request.parallel == "pipeline";
+  const std::string given =
+      request.parallel.empty() ? "--policy " + request.policy : "--parallel " + request.parallel;
   if (pipeline && devices == 0) {
     throw usage_error("{}: --devices {} names no device; name at least one beside the host", given,
                       quoted(request.devices));

@@ -25,17 +25,18 @@ std::optional<SampleCounts> sample_of(const TrainConfig& config,
   if (!chooses) {
     if (auto saved = saved_sample(config, opened->spec)) return saved;
   }
-  reporter.note(chooses ? "choosing experts by a first pass over a sample of the data"
-                        : "counting how often each expert is used, by a first pass over a sample of "
-                          "the data");
+  reporter.note(chooses
+                    ? "choosing experts by a first pass over a sample of the data"
+                    : "counting how often each expert is used, by a first pass over a sample of "
+                      "the data");
   return count_expert_tokens(opened, config, data.rows.training(), data.bytes());
 }
 
 TrainedModel trained_by(const TrainConfig& config, const std::shared_ptr<const OpenedModel>& opened,
                         const std::optional<ChosenExperts>& experts,
                         const std::optional<SampleCounts>& sample) {
-  TrainedModel model = experts ? trained_model(opened, config, experts->experts)
-                               : trained_model(opened, config);
+  TrainedModel model =
+      experts ? trained_model(opened, config, experts->experts) : trained_model(opened, config);
   if (sample) model.popularity = sample->counts;
   return model;
 }

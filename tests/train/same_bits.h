@@ -35,6 +35,7 @@ struct RunsOn {
   Recompute recompute = Recompute::automatic;
   std::optional<int64_t> group = {};
   bool least = false;  // each device has the least memory that the plan accepts
+  int hot = 0;         // policy `static`, with memory for so many experts on each device
 };
 
 inline std::string text_of(const TrainedWith& with, const RunsOn& on) {
@@ -43,7 +44,8 @@ inline std::string text_of(const TrainedWith& with, const RunsOn& on) {
          (with.compute == ComputeChoice::f32 ? " f32, " : " bf16, ") + std::to_string(on.devices) +
          " devices, host item '" + on.host + "', " + std::to_string(on.nodes) +
          " nodes, recompute " + std::to_string(static_cast<int>(on.recompute)) + ", group " +
-         std::to_string(on.group.value_or(0)) + (on.least ? ", least memory" : "");
+         std::to_string(on.group.value_or(0)) + (on.least ? ", least memory" : "") +
+         (on.hot > 0 ? ", static with " + std::to_string(on.hot) + " experts" : "");
 }
 
 inline int cores_here() {
@@ -155,10 +157,15 @@ class SameBitsFixture : public TrainingFixture {
 
   /// The list of a case, as --devices has it. The environment must have the nodes.
   std::string list_of(const TrainConfig& config, const RunsOn& on) const {
-    if (!on.least || on.devices == 0) return device_list(on);
-    const auto count = static_cast<size_t>(on.devices);
-    const std::vector<uint64_t> small(count, 4096);
+    if (on.devices == 0) return device_list(on);
     TrainConfig asked = config;
+    if (on.hot > 0) {
+      asked.policy.clear();
+      asked.devices = device_list(on);
+      return device_list(on, memory_with_experts(asked, on.hot));
+    }
+    if (!on.least) return device_list(on);
+    const std::vector<uint64_t> small(static_cast<size_t>(on.devices), 4096);
     asked.devices = device_list(on, small);
     return device_list(on, devices_need(asked));
   }
@@ -172,6 +179,31 @@ class SameBitsFixture : public TrainingFixture {
     return {needed.begin() + run.opened->devices.hosts, needed.end()};
   }
 
+  /// For each virtual device what it needs with this many experts of its layers on it.
+  std::vector<uint64_t> memory_with_experts(const TrainConfig& config, int count) const {
+    unbind_thread();
+    RecordingReporter reporter;
+    const PlannedRun run(config, open_model(config), reporter);
+    const PlacedModel& model = run.model;
+    Placement placement = model.placement;
+    placement.homes = homes_of(model.opened->spec, placement);
+    for (const Stage& stage : placement.stages) {
+      std::vector<LayerExpert> hot = hottest_first(model.opened->spec, stage, {});
+      hot.resize(std::min(hot.size(), static_cast<size_t>(count)));
+      for (const auto& [layer, expert] : hot) {
+        placement.homes[static_cast<size_t>(layer)][static_cast<size_t>(expert)] = stage.place;
+      }
+    }
+    PlanRequest request = run.request;
+    request.group = model.plan.train->group;
+    request.recompute = model.plan.train->recompute;
+    std::vector<uint64_t> memory;
+    for (const PlaceLines& place : plan_with(subject_of(model), placement, request).plan.places) {
+      memory.push_back(place.peak);
+    }
+    return {memory.begin() + run.opened->devices.hosts, memory.end()};
+  }
+
   RunBits run_on(const TrainedWith& with, const RunsOn& on) {
     const EmulatedNodes nodes(on.nodes);
     const std::string out = "run" + std::to_string(runs_++);
@@ -179,6 +211,7 @@ class SameBitsFixture : public TrainingFixture {
     config.recompute = on.recompute;
     config.group = on.group;
     config.devices = list_of(config, on);
+    if (on.hot > 0) config.policy = "static";
     unbind_thread();
     RecordingReporter reporter;
     RunBits bits;

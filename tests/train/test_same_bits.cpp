@@ -71,6 +71,10 @@ TEST_CASE("same bits: a sample of devices, nodes, memory, recompute and groups")
     on.recompute = kRecompute[below(std::size(kRecompute))];
     if (below(2) == 0) on.group = kGroups[below(std::size(kGroups))];
     on.least = !on.group && below(2) == 0;
+    if (on.devices > 0 && !on.host.empty() && below(2) == 0) {
+      on.least = false;
+      on.hot = 1 + static_cast<int>(below(8));
+    }
     INFO(text_of(with, on));
     const RunBits& expected = f.on_host(with);
     REQUIRE(expected.steps.size() == 3);
@@ -97,6 +101,11 @@ TEST_CASE("same bits: every training on every set of devices", "[.long]") {
         if (on.devices == 0) continue;
         on.group = {};
         on.least = true;
+        INFO(text_of(with, on));
+        CHECK(f.run_on(with, on) == expected);
+        if (on.host.empty()) continue;
+        on.least = false;
+        on.hot = 1 + static_cast<int>(turn % 8);
         INFO(text_of(with, on));
         CHECK(f.run_on(with, on) == expected);
       }

@@ -38,12 +38,15 @@ void route(Stream& stream, ConstView choice, ConstView position, View offsets, V
   });
 }
 
-void permute(Stream& stream, ConstView x, const RoutingView& routing, View rows) {
-  const int64_t k = routing.row_of.cols;
-  for_blocks(host_stream(stream), rows.rows, row_block(x.cols),
+void permute(Stream& stream, ConstView x, ConstView source, ConstView part, View rows) {
+  if (rows.rows == 0) return;
+  const int64_t k = rows.rows / x.rows;
+  const int64_t first = part ? part.as<int32_t>()[0] : 0;
+  const int64_t last = part ? part.as<int32_t>()[part.cols - 1] : rows.rows;
+  for_blocks(host_stream(stream), last - first, row_block(x.cols),
              [&](int64_t begin, int64_t end, int) {
-               for (int64_t r = begin; r < end; ++r) {
-                 const int64_t t = routing.source.as<int32_t>()[r] / k;
+               for (int64_t r = first + begin; r < first + end; ++r) {
+                 const int64_t t = source.as<int32_t>()[r] / k;
                  std::copy_n(x.row<float>(t), x.cols, rows.row<float>(r));
                }
              });

@@ -22,12 +22,15 @@ void route(Stream&, ConstView choice, ConstView position, View offsets, View sou
   HEARTH_CHECK(row == choice.size(), "route: a choice is no expert");
 }
 
-void permute(Stream&, ConstView x, const RoutingView& routing, View rows) {
-  const int64_t k = routing.row_of.cols;
+void permute(Stream&, ConstView x, ConstView source, ConstView part, View rows) {
+  if (rows.rows == 0) return;
+  const int64_t k = rows.rows / x.rows;
+  const int64_t first = part ? part.as<int32_t>()[0] : 0;
+  const int64_t last = part ? part.as<int32_t>()[part.cols - 1] : rows.rows;
   for_type(x.dtype, [&](auto zero) {
     using T = decltype(zero);
-    for (int64_t r = 0; r < rows.rows; ++r) {
-      const int64_t t = routing.source.as<int32_t>()[r] / k;
+    for (int64_t r = first; r < last; ++r) {
+      const int64_t t = source.as<int32_t>()[r] / k;
       for (int64_t i = 0; i < x.cols; ++i) rows.row<T>(r)[i] = x.row<T>(t)[i];
     }
   });

@@ -99,6 +99,7 @@ __global__ void __launch_bounds__(kRowBlock)
     permute_kernel(const __grid_constant__ MoveArguments a) {
   const RowThreads<kThreads> place;
   if (place.row >= a.rows) return;
+  if (a.first != nullptr && (place.row < *a.first || place.row >= *a.last)) return;
   const int64_t token = a.source[place.row] / a.choices;
   place.for_quads(a.cols, [&](int64_t c, int n) {
     float x[4];

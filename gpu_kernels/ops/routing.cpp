@@ -41,13 +41,18 @@ void route(Stream& stream, ConstView choice, ConstView position, View offsets, V
   route_on(gpu.handle(), a);
 }
 
-void permute(Stream& stream, ConstView x, const RoutingView& routing, View rows) {
+void permute(Stream& stream, ConstView x, ConstView source, ConstView part, View rows) {
+  if (rows.rows == 0) return;
   MoveArguments a;
   a.rows = rows.rows;
   a.cols = rows.cols;
   a.quads = in_quads({x, rows});
-  a.choices = static_cast<int>(routing.row_of.cols);
-  a.source = routing.source.as<int32_t>();
+  a.choices = static_cast<int>(rows.rows / x.rows);
+  a.source = source.as<int32_t>();
+  if (part) {
+    a.first = part.as<int32_t>();
+    a.last = a.first + part.cols - 1;
+  }
   a.from = matrix_of<float>(x);
   a.to = matrix_of<float>(rows);
   permute_on(gpu_stream(stream).handle(), a);

@@ -1,6 +1,7 @@
 // C: the layer's output: the residual, the weighted sum of the experts' outputs, and the output of
 // the shared expert or dense MLP. Backward: every routed row gets its token's gradient, not yet
-// weighted. A layer without routed experts has no backward here.
+// weighted; of a divided layer, a task at each place does so for the rows of its part. A layer without
+// routed experts has no backward here.
 #include "layers/kinds.h"
 
 namespace hearth {
@@ -11,8 +12,12 @@ class Combine final : public Body {
  public:
   std::vector<Port> ports(const TaskShape& s) const override {
     std::vector<Port> list;
-    if (s.moe()) add_routing_ports(s, Access::read, list);
     if (s.phase == Phase::backward) {
+      list.push_back({.value = Value::route_source,
+                      .access = Access::read,
+                      .dtype = DType::i32,
+                      .rows_per_token = s.spec.experts_per_token});
+      if (!s.part.all()) add_part_ports(s, list);
       list.push_back(ports::hidden(s, Value::d_residual, Access::read, 1));
       list.push_back(ports::routed(s, Value::d_expert_out, Access::write));
       return list;
@@ -20,6 +25,11 @@ class Combine final : public Body {
     list.push_back(ports::hidden(s, Value::mid, Access::read));
     list.push_back(ports::hidden(s, Value::residual, Access::write, 1));
     if (s.moe()) {
+      list.push_back({.value = Value::route_row_of,
+                      .access = Access::read,
+                      .dtype = DType::i32,
+                      .rows_per_token = 1,
+                      .cols = s.spec.experts_per_token});
       list.push_back(ports::routed(s, Value::expert_out, Access::read));
       list.push_back({.value = Value::weight,
                       .access = Access::read,
@@ -38,8 +48,8 @@ class Combine final : public Body {
 
   void run(const BodyContext& c) const override {
     if (c.phase == Phase::backward) {
-      c.ops.permute(c.stream, c.in(Value::d_residual, 1), routing_of(c),
-                    c.out(Value::d_expert_out));
+      c.ops.permute(c.stream, c.in(Value::d_residual, 1), row_vector(c.in(Value::route_source)),
+                    part_offsets(c), c.out(Value::d_expert_out));
       return;
     }
     const View out = c.out(Value::residual, 1);
@@ -49,8 +59,8 @@ class Combine final : public Body {
       base = out;
     }
     if (c.moe()) {
-      c.ops.combine(c.stream, c.in(Value::expert_out), routing_of(c), c.in(Value::weight), base,
-                    out);
+      const RoutingView routing{{}, {}, c.in(Value::route_row_of)};
+      c.ops.combine(c.stream, c.in(Value::expert_out), routing, c.in(Value::weight), base, out);
     }
   }
 };

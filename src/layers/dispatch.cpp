@@ -1,6 +1,9 @@
-// D: tokens to their experts. On one rank a permutation: rows sorted by expert, in the order of the
-// split if there is one.
+// D: tokens to their experts. On one rank a permutation: rows sorted by expert. If the experts of a
+// layer are divided among places, one task finds the rows of all of them, in the order of the split;
+// then a task at each place spreads the tokens to the rows of its part. So a token crosses a link once,
+// whatever the number of its choices. Backward sums the gradients of a token's rows.
 #include "layers/kinds.h"
+#include "layers/split.h"
 
 namespace hearth {
 
@@ -24,7 +27,34 @@ void add_routing_ports(const TaskShape& s, Access access, std::vector<Port>& por
                    .cols = k});
 }
 
+void add_part_ports(const TaskShape& s, std::vector<Port>& ports) {
+  ports.push_back({.value = Value::route_offsets,
+                   .access = Access::read,
+                   .dtype = DType::i32,
+                   .extra_rows = s.spec.experts + 1});
+  ports.push_back({.value = Value::split,
+                   .access = Access::read,
+                   .dtype = DType::i32,
+                   .extra_rows = SplitView::size(s.spec.experts, s.split_places)});
+}
+
+ConstView part_offsets(const BodyContext& c) {
+  if (c.part.all()) return {};
+  const ConstView value = c.in(Value::split);
+  const auto [begin, end] =
+      SplitView({value.as<int32_t>(), static_cast<size_t>(value.rows)}, c.spec.experts)
+          .positions(c.part.place);
+  return {c.in(Value::route_offsets).as<int32_t>() + begin, DType::i32, 1, end - begin + 1};
+}
+
 namespace {
+
+Port row_ints(const TaskShape& s, Value value, Access access) {
+  return {.value = value,
+          .access = access,
+          .dtype = DType::i32,
+          .rows_per_token = s.spec.experts_per_token};
+}
 
 class Dispatch final : public Body {
  public:
@@ -48,30 +78,14 @@ class Dispatch final : public Body {
           ports::hidden(s, Value::d_normed, s.shared() ? Access::update : Access::write));
       return list;
     }
-    add_routing_ports(s, Access::write, list);
-    list.push_back(ports::hidden(s, Value::normed, Access::read));
-    list.push_back({.value = Value::choice,
-                    .access = Access::read,
-                    .dtype = DType::i32,
-                    .rows_per_token = 1,
-                    .cols = k});
-    if (s.split_places > 0) {
-      list.push_back({.value = Value::expert_position,
-                      .access = Access::read,
-                      .dtype = DType::i32,
-                      .extra_rows = s.spec.experts});
+    if (s.part.all()) add_route_ports(s, list);
+    if (!s.part.all()) {
+      add_part_ports(s, list);
+      list.push_back(row_ints(s, Value::route_source, Access::read));
     }
-    list.push_back(ports::routed(s, Value::rows, Access::write));
-    if (s.pass == Pass::train) {
-      list.push_back({.value = Value::weight,
-                      .access = Access::read,
-                      .dtype = type,
-                      .rows_per_token = 1,
-                      .cols = k});
-      list.push_back({.value = Value::row_weight,
-                      .access = Access::write,
-                      .dtype = type,
-                      .rows_per_token = k});
+    if (!s.part.all() || s.split_places == 0) {
+      list.push_back(ports::hidden(s, Value::normed, Access::read));
+      list.push_back(ports::routed(s, Value::rows, Access::write));
     }
     return list;
   }
@@ -92,14 +106,45 @@ class Dispatch final : public Body {
                            c.out(Value::d_weight));
       return;
     }
+    if (c.part.all()) route(c);
+    if (!c.has(Value::rows)) return;
+    c.ops.permute(c.stream, c.in(Value::normed), row_vector(c.in(Value::route_source)),
+                  part_offsets(c), c.out(Value::rows));
+  }
+
+ private:
+  static void add_route_ports(const TaskShape& s, std::vector<Port>& list) {
+    const int64_t k = s.spec.experts_per_token;
+    const DType type = s.settings.activations;
+    add_routing_ports(s, Access::write, list);
+    list.push_back({.value = Value::choice,
+                    .access = Access::read,
+                    .dtype = DType::i32,
+                    .rows_per_token = 1,
+                    .cols = k});
+    if (s.split_places > 0) {
+      list.push_back({.value = Value::expert_position,
+                      .access = Access::read,
+                      .dtype = DType::i32,
+                      .extra_rows = s.spec.experts});
+    }
+    if (s.pass != Pass::train) return;
+    list.push_back({.value = Value::weight,
+                    .access = Access::read,
+                    .dtype = type,
+                    .rows_per_token = 1,
+                    .cols = k});
+    list.push_back(
+        {.value = Value::row_weight, .access = Access::write, .dtype = type, .rows_per_token = k});
+  }
+
+  static void route(const BodyContext& c) {
     const ConstView position =
         c.has(Value::expert_position) ? row_vector(c.in(Value::expert_position)) : ConstView();
     c.ops.route(c.stream, c.in(Value::choice), position, row_vector(c.out(Value::route_offsets)),
                 row_vector(c.out(Value::route_source)), c.out(Value::route_row_of));
-    const RoutingView routing = routing_of(c);
-    c.ops.permute(c.stream, c.in(Value::normed), routing, c.out(Value::rows));
     if (c.pass == Pass::train) {
-      c.ops.to_expert_order(c.stream, c.in(Value::weight), routing,
+      c.ops.to_expert_order(c.stream, c.in(Value::weight), routing_of(c),
                             row_vector(c.out(Value::row_weight)));
     }
   }

@@ -67,5 +67,9 @@ inline Port scalar(Value value, Access access) {
 RoutingView routing_of(const BodyContext& c);
 /// Adds the three ports that `routing_of` reads.
 void add_routing_ports(const TaskShape& s, Access access, std::vector<Port>& ports);
+/// Of a task that computes a part of a layer's experts: the ports that say which rows are its own.
+void add_part_ports(const TaskShape& s, std::vector<Port>& ports);
+/// The offsets of the part's experts, of those of all; empty if the task is of no part.
+ConstView part_offsets(const BodyContext& c);
 
 }  // namespace hearth

@@ -178,13 +178,15 @@ OpTable::OpTable() {
                same_shape(row_of, choice) && empty_or_shape(position, 1, offsets.cols - 1);
       });
   op(
-      "permute", permute, +[](ConstView x, const RoutingView& routing, View rows) {
-        return has_shape(rows, routing.source.cols, x.cols) && x.rows == routing.row_of.rows;
+      "permute", permute, +[](ConstView x, ConstView source, ConstView part, View rows) {
+        return has_shape(rows, source.cols, x.cols) && (x.rows == 0 || rows.rows % x.rows == 0) &&
+               (!part || (part.rows == 1 && part.cols > 0 && part.dtype == DType::i32));
       });
   op(
       "combine", combine,
       +[](ConstView rows, const RoutingView& routing, ConstView weight, ConstView base, View out) {
-        return rows.rows == routing.source.cols && has_shape(out, routing.row_of.rows, rows.cols) &&
+        return rows.rows == routing.row_of.size() &&
+               has_shape(out, routing.row_of.rows, rows.cols) &&
                empty_or_shape(weight, out.rows, routing.row_of.cols) &&
                empty_or_shape(base, out.rows, out.cols);
       });

@@ -245,8 +245,10 @@ class OpTable {
   /// position[e]-th of the order, so that offsets belong to positions. Empty: by number.
   Op<void(Stream&, ConstView choice, ConstView position, View offsets, View source, View row_of)>
       route;
-  /// rows[r] = x[source[r] / k]; x [T, H], rows [R, H].
-  Op<void(Stream&, ConstView x, const RoutingView&, View rows)> permute;
+  /// rows[r] = x[source[r] / k], k = R / T; x [T, H], source i32 [1, R] (RoutingView), rows [R, H].
+  /// `part`: offsets of neighbouring experts, at least one; only the rows from its first to its last
+  /// element are written. Empty: all rows.
+  Op<void(Stream&, ConstView x, ConstView source, ConstView part, View rows)> permute;
   /// out[t] = base[t] + sum over j, in order, of weight[t, j] * rows[row_of[t, j]]. An empty base
   /// is zero, an empty weight is one. out may be base.
   Op<void(Stream&, ConstView rows, const RoutingView&, ConstView weight, ConstView base, View out)>

@@ -130,7 +130,7 @@ void ScheduleBuilder::bring(const Port& port, const Key& key, const Task& task, 
   if (std::get<3>(key) != kWhole) return bring_part(key, task, place);
   auto it = newest_.find(key);
   if (it == newest_.end() || it->second.empty()) {
-    if (info_of(port.value).routed) return gather_parts(key, task.phase, place);
+    if (info_of(port.value).routed) return gather_parts(key, task, place);
     const Place host = schedule_.host_of(place);
     if (place == host || !info_of(port.value).given) return;
     Port given = port;
@@ -155,16 +155,20 @@ void ScheduleBuilder::bring_part(const Key& key, const Task& task, Place place) 
     part[place] = here->second;
     return;
   }
-  const Port offsets{.value = Value::route_offsets};
-  bring(offsets, {Value::route_offsets, std::get<1>(key), std::get<2>(key), kWhole}, task,
-        schedule_.host_of(place));
+  bring_offsets(key, task, place);
   const BufferId from = at.begin()->second;
   const Port copied = schedule_.buffers[static_cast<size_t>(from)].port;
   add_copy(from, new_buffer(copied, key, BufferClass::flow, place), task.phase, task.part);
 }
 
+void ScheduleBuilder::bring_offsets(const Key& of, const Task& task, Place place) {
+  const Port offsets{.value = Value::route_offsets};
+  bring(offsets, {Value::route_offsets, std::get<1>(of), std::get<2>(of), kWhole}, task,
+        schedule_.host_of(place));
+}
+
 /// The whole of a value that was written in parts: the other parts join the part at this place.
-void ScheduleBuilder::gather_parts(const Key& key, Phase phase, Place place) {
+void ScheduleBuilder::gather_parts(const Key& key, const Task& task, Place place) {
   std::vector<std::pair<BufferId, ExpertPart>> elsewhere;
   std::optional<BufferId> whole;
   Key part = key;
@@ -179,11 +183,12 @@ void ScheduleBuilder::gather_parts(const Key& key, Phase phase, Place place) {
     }
   }
   HEARTH_CHECK(!elsewhere.empty(), "schedule: a routed value is read before its parts are written");
+  bring_offsets(key, task, place);
   if (!whole) {
     const Port port = schedule_.buffers[static_cast<size_t>(elsewhere.front().first)].port;
     whole = new_buffer(port, key, BufferClass::flow, place);
   }
-  for (const auto& [from, of] : elsewhere) add_copy(from, *whole, phase, of);
+  for (const auto& [from, of] : elsewhere) add_copy(from, *whole, task.phase, of);
   newest_[key] = {{place, *whole}};
 }
 
@@ -252,6 +257,11 @@ bool ScheduleBuilder::has_blocks(TaskKind kind, Phase phase, int32_t layer, Plac
 void ScheduleBuilder::add(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch,
                           Place place, Place for_place) {
   append(kind, shape_of(phase, layer, place), rows_of(micro_batch), for_place);
+}
+
+void ScheduleBuilder::add_part(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch,
+                               const ExpertPart& part, Place dense) {
+  append(kind, shape_of(phase, layer, part.place, part), rows_of(micro_batch), dense);
 }
 
 void ScheduleBuilder::add_decide(int32_t layer, RowRange rows, Place dense) {

@@ -38,6 +38,9 @@ class ScheduleBuilder {
   /// The same, where a task at a host works for the device at `for_place`.
   void add(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch, Place place,
            Place for_place);
+  /// The same of the part of a layer's experts that `part.place` computes; it runs there.
+  void add_part(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch,
+                const ExpertPart& part, Place dense);
   /// Before the tasks of a layer whose experts are divided: a task at the host that makes the split
   /// which dispatch, experts and copies of these micro-batches use from here on.
   void add_decide(int32_t layer, RowRange rows, Place dense);
@@ -71,7 +74,9 @@ class ScheduleBuilder {
   /// Of a value that a task reads: makes sure that its latest version is at the place.
   void bring(const Port& port, const Key& key, const Task& task, Place place);
   void bring_part(const Key& key, const Task& task, Place place);
-  void gather_parts(const Key& key, Phase phase, Place place);
+  void gather_parts(const Key& key, const Task& task, Place place);
+  /// For copies of parts: the offsets on the host, which say where their rows are.
+  void bring_offsets(const Key& of, const Task& task, Place place);
   void forget_versions(const Key& key);
   void add_copy(BufferId from, BufferId to, Phase phase, ExpertPart part = {});
   void set_lifetimes();

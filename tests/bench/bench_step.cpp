@@ -98,7 +98,7 @@ class Bench {
     time("route", 16.0 * static_cast<double>(t_ * kChoices),
          [&] { ops_.route(*stream_, choice, {}, offsets, source, row_of); });
     const RoutingView routing{offsets, source, row_of};
-    time("permute", (1 + kChoices) * row, [&] { ops_.permute(*stream_, x, routing, rows); });
+    time("permute", (1 + kChoices) * row, [&] { ops_.permute(*stream_, x, source, {}, rows); });
     time("combine", (2 + kChoices) * row,
          [&] { ops_.combine(*stream_, rows, routing, weight, x, x); });
     const double wide = 4.0 * static_cast<double>(rows.size());

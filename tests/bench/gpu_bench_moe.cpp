@@ -59,14 +59,14 @@ class Layer {
     Stream& s = b_.stream();
     ops.router_forward(s, logits_, true, probs_, choice_, weight_);
     ops.route(s, choice_, {}, offsets_, source_, row_of_);
-    ops.permute(s, x_, routes(), routed_);
+    ops.permute(s, x_, source_, {}, routed_);
     ops.experts_forward(s, routed_, offsets_, weights_, gate_, up_, y_);
     ops.combine(s, y_, routes(), weight_, x_, out_);
   }
   void backward() {
     const OpSet& ops = b_.ops();
     Stream& s = b_.stream();
-    ops.permute(s, out_, routes(), y_);
+    ops.permute(s, out_, source_, {}, y_);
     ops.to_expert_order(s, weight_, routes(), row_weight_);
     ops.experts_backward(s, y_, row_weight_, routed_, offsets_, weights_, gate_, up_, droutes_,
                          drow_weight_, gradients_);

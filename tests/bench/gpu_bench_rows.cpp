@@ -82,7 +82,8 @@ void routing(GpuBench& b, int64_t tokens, int64_t width, int64_t experts, int64_
                  [&] { ops.router_forward(s, logits, true, probs, choice, weight); });
   b.report_bytes("route", shape, kF32 * 3 * r,
                  [&] { ops.route(s, choice, {}, offsets, source, row_of); });
-  b.report_bytes("permute", shape, kF32 * (t + r) * w, [&] { ops.permute(s, x, routes, routed); });
+  b.report_bytes("permute", shape, kF32 * (t + r) * w,
+                 [&] { ops.permute(s, x, source, {}, routed); });
   b.report_bytes("combine", shape, kF32 * (2 * t + r) * w,
                  [&] { ops.combine(s, routed, routes, weight, x, out); });
 }

@@ -101,13 +101,41 @@ TEST_CASE("permute: rows of the tokens; its backward is a combine without weight
     test.outputs = {"rows"};
     test.inputs = {"x"};
     test = with(test, [](const Run& r) {
-      r.ops.permute(r.stream, r.view("x"), routing(r), r.view("rows"));
+      r.ops.permute(r.stream, r.view("x"), r.view("source"), {}, r.view("rows"));
     });
     test.backward = [](const Run& r) {
       r.ops.combine(r.stream, r.view("drows"), routing(r), {}, {}, r.view("dx"));
     };
     check_back_ends(test);
     if (tokens < 10) check_gradients(test);
+  }
+}
+
+TEST_CASE("permute: the rows of some experts leave the others as they are") {
+  for (const auto& [first, last] : {std::pair(0, 2), std::pair(2, 5), std::pair(1, 1)}) {
+    OpTest test = routed(150, 2, 5, 40, choices(150, 2, 5));
+    test.random("x", 150, 40);
+    test.random("rows", 300, 40);
+    test = with(test, [first = first, last = last](const Run& r) {
+      const ConstView all = r.view("offsets");
+      const ConstView part(all.as<int32_t>() + first, DType::i32, 1, last - first + 1);
+      r.ops.permute(r.stream, r.view("x"), r.view("source"), part, r.view("rows"));
+    });
+    check_back_ends(test);
+    for_each_back_end(test.scratch, [&](const OpSet& ops, Stream& stream) {
+      const Tensors result = run_op(ops, stream, test.tensors, test.forward);
+      const Tensor &now = result.at("rows"), &before = test.tensors.at("rows");
+      const auto* offsets = result.at("offsets").view().as<int32_t>();
+      int64_t changed = 0;
+      for (int64_t row = 0; row < 300; ++row) {
+        const bool same = std::equal(now.view().row<float>(row), now.view().row<float>(row) + 40,
+                                     before.view().row<float>(row));
+        if (!same) ++changed;
+        const bool outside = row < offsets[first] || row >= offsets[last];
+        CHECK((!outside || same));
+      }
+      CHECK(changed == offsets[last] - offsets[first]);
+    });
   }
 }
 

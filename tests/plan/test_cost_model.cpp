@@ -114,20 +114,20 @@ TEST_CASE("cost model: a copy takes the latency of its direction and its bytes o
     }
     throw std::logic_error("no such copy");
   };
-  const auto row_bytes = static_cast<double>(30 * model.spec.experts_per_token * model.spec.hidden *
-                                             int64_t{sizeof(float)});
-  const auto offset_bytes =
-      static_cast<double>((model.spec.experts + 1) * int64_t{sizeof(int32_t)});
+  const auto token_bytes = static_cast<double>(30 * model.spec.hidden * int64_t{sizeof(float)});
+  const double row_bytes = token_bytes * static_cast<double>(model.spec.experts_per_token);
+  const auto choice_bytes =
+      static_cast<double>(30 * model.spec.experts_per_token * int64_t{sizeof(int32_t)});
 
   // A link without limits: rows are read and written as memory lets them.
-  CHECK(cost_of(Value::rows, StreamUse::copy_out).memory_s == Approx(2 * row_bytes / 1e9));
-  CHECK(cost_of(Value::rows, StreamUse::copy_out).link_s == 0);
+  CHECK(cost_of(Value::normed, StreamUse::copy_out).memory_s == Approx(2 * token_bytes / 1e9));
+  CHECK(cost_of(Value::normed, StreamUse::copy_out).link_s == 0);
 
   r.links = {{}, {{1e6, 0.5}, {2e6, 0.25}}};
   for (const auto& [cost, expected] :
-       {std::pair(cost_of(Value::rows, StreamUse::copy_out), 0.25 + row_bytes / 2e6),
+       {std::pair(cost_of(Value::normed, StreamUse::copy_out), 0.25 + token_bytes / 2e6),
         std::pair(cost_of(Value::expert_out, StreamUse::copy_in), 0.5 + row_bytes / 1e6),
-        std::pair(cost_of(Value::route_offsets, StreamUse::copy_out), 0.25 + offset_bytes / 2e6)}) {
+        std::pair(cost_of(Value::choice, StreamUse::copy_out), 0.25 + choice_bytes / 2e6)}) {
     CHECK(cost.link_s == Approx(expected));
     CHECK(cost.total_s() == Approx(expected));
   }

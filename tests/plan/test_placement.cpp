@@ -65,21 +65,22 @@ TEST_CASE("placement: the list of attention on a device and experts on the host"
       in + "forward of rope_cosine at place 1",
       in + "forward of rope_sine at place 1",
       device + "attention forward layer 0" + m,
-      device + "dispatch forward layer 0" + m,
-      out + "forward of rows layer 0" + m,
-      out + "forward of route_offsets layer 0" + m,
+      out + "forward of choice layer 0" + m,
+      out + "forward of weight layer 0" + m,
+      out + "forward of normed layer 0" + m,
+      "compute: dispatch forward layer 0 micro-batch 0",
       "compute: experts forward layer 0 micro-batch 0",
+      in + "forward of route_row_of layer 0" + m,
       in + "forward of expert_out layer 0" + m,
       device + "combine forward layer 0" + m,
       in + "forward of labels" + m,
       device + "head forward layer 1" + m,
-      device + "combine backward layer 0" + m,
-      out + "backward of d_expert_out layer 0" + m,
-      out + "backward of row_weight layer 0" + m,
+      out + "backward of d_residual layer 1" + m,
+      "compute: combine backward layer 0 micro-batch 0",
       "compute: experts backward layer 0 micro-batch 0",
-      in + "backward of d_rows layer 0" + m,
-      in + "backward of d_row_weight layer 0" + m,
-      device + "dispatch backward layer 0" + m,
+      "compute: dispatch backward layer 0 micro-batch 0",
+      in + "backward of d_weight layer 0" + m,
+      in + "backward of d_normed layer 0" + m,
       device + "attention backward layer 0" + m,
       device + "embed backward layer 0" + m,
       "compute: norm forward",
@@ -96,6 +97,41 @@ TEST_CASE("placement: the list of attention on a device and experts on the host"
       out + "forward of z_loss" + m,
   };
   CHECK(printed(placed.train()) == expected);
+}
+
+/// Which values are copied between the dense parts at the device and the experts at the host.
+std::multiset<std::string> copied_for_experts(int64_t choices, bool shared) {
+  JsonObject config = {{"num_hidden_layers", Json(int64_t{1})}, {"num_experts_per_tok", choices}};
+  if (shared) {
+    config.emplace_back("model_type", "qwen2_moe");
+    config.emplace_back("shared_expert_intermediate_size", int64_t{9});
+  }
+  const PlacedModel placed(config, 1, [](ParameterTable& table) { place_blocks(table, kMixed); });
+  const Schedule list = placed.train();
+  std::multiset<std::string> values;
+  for (const Task& task : list.tasks) {
+    const bool of_layer = task.kind == TaskKind::copy && task.layer >= 0 &&
+                          task.uses[0].port.value != Value::router_counts &&
+                          task.uses[0].port.value != Value::tensor_norms;
+    if (of_layer) values.insert(std::string(info_of(task.uses[0].port.value).name));
+  }
+  return values;
+}
+
+TEST_CASE("placement: rows are summed with the experts where that moves fewer vectors") {
+  register_all_op_sets();
+  using Values = std::multiset<std::string>;
+  const auto with = [](Values values) {
+    values.merge(Values{"choice", "weight", "normed", "d_residual"});
+    return values;
+  };
+  CHECK(copied_for_experts(1, false) == with({"route_row_of", "expert_out", "route_offsets",
+                                              "route_source", "d_rows", "d_row_weight"}));
+  CHECK(copied_for_experts(2, false) ==
+        with({"route_row_of", "expert_out", "d_normed", "d_weight"}));
+  CHECK(copied_for_experts(3, false) == with({"mid", "residual", "d_normed", "d_weight"}));
+  CHECK(copied_for_experts(3, true) ==
+        with({"route_row_of", "expert_out", "d_normed", "d_normed", "d_weight"}));
 }
 
 TEST_CASE("placement: nothing is copied where all is at one place, but what comes and goes") {
@@ -298,8 +334,8 @@ TEST_CASE("placement: validation finds what is at another place") {
   refused([&](Schedule& list) { first(list, TaskKind::experts).stream = 1; });
   refused([&](Schedule& list) { first(list, TaskKind::experts).stream = 9; });
   refused([&](Schedule& list) {  // reads what stayed on the device
-    const BufferId rows = first(list, TaskKind::dispatch).uses.front().buffer;
-    first(list, TaskKind::experts).uses.front().buffer = rows;
+    const BufferId normed = first(list, TaskKind::attention).uses.back().buffer;
+    first(list, TaskKind::experts).uses.front().buffer = normed;
   });
   refused([&](Schedule& list) {  // from a buffer to itself
     Task& copy = first(list, TaskKind::copy);

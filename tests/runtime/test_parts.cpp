@@ -110,10 +110,9 @@ TEST_CASE("parts: a copy of a part with other rows changes the bits") {
   for (uint64_t seed = 1; seed <= 6; ++seed) {
     const ModelCase model = models()[0];
     const Schedule list = steps_of(model, seed).list();
-    for (const auto& [value, phase] :
-         {std::pair(Value::rows, Phase::forward), std::pair(Value::expert_out, Phase::forward),
-          std::pair(Value::d_expert_out, Phase::backward),
-          std::pair(Value::d_rows, Phase::backward)}) {
+    for (const auto& [value, phase] : {std::pair(Value::expert_out, Phase::forward),
+                                       std::pair(Value::row_weight, Phase::backward),
+                                       std::pair(Value::d_rows, Phase::backward)}) {
       Schedule probe = list;
       if (part_copy(probe, value, phase) == nullptr) continue;
       ++planted;
@@ -134,23 +133,18 @@ TEST_CASE("parts: a copy of a part with other rows changes the bits") {
 
 TEST_CASE("parts: a part that does not wait for its rows changes the bits") {
   int planted = 0;
-  for (uint64_t seed = 1; seed <= 6; ++seed) {
+  // Without recompute: there, memory that is used again orders the tasks, too.
+  for (const uint64_t seed : {2, 3, 4, 7, 8, 9}) {
     const ModelCase model = models()[0];
-    Schedule probe = steps_of(model, seed).list();
-    if (part_copy(probe, Value::rows, Phase::forward) == nullptr) continue;
+    if (!has_parts(steps_of(model, seed).list())) continue;
     ++planted;
     INFO("seed " << seed);
-    // The experts that read the copied rows claim another part, so nothing orders them.
+    // The experts claim to read another part of the rows, so nothing orders them.
     const auto drop = [](Schedule& changed) {
-      std::set<BufferId> copied;
       for (Task& task : changed.tasks) {
-        if (task.kind == TaskKind::copy && !task.part.all() &&
-            task.uses[0].port.value == Value::rows) {
-          copied.insert(task.uses[1].buffer);
-        }
         if (task.kind != TaskKind::experts || task.phase != Phase::forward) continue;
         for (BufferUse& use : task.uses) {
-          if (copied.contains(use.buffer)) use.part.place += 1;
+          if (use.port.value == Value::rows && !use.part.all()) use.part.place += 1;
         }
       }
     };

@@ -77,10 +77,10 @@ TEST_CASE("places: any legal order gives the same bits, freed addresses poisoned
       REQUIRE(steps.options.order.size() == list.tasks.size());
       CHECK(steps.run() == expected);
     }
-    // Without a copy that brings the experts their rows the comparison fails.
+    // Without a copy that brings the experts their tokens the comparison fails.
     steps.change_list = [](Schedule& changed) {
       for (Task& task : changed.tasks) {
-        const bool rows = task.kind == TaskKind::copy && task.uses[0].port.value == Value::rows;
+        const bool rows = task.kind == TaskKind::copy && task.uses[0].port.value == Value::normed;
         if (rows) task.uses[0].port.cols = 0;
       }
     };
@@ -108,7 +108,7 @@ TEST_CASE("places: a copy has the rows of its micro-batch and no more") {
   const BatchShape shape = TinyModel::give(*executor, batch, 0);
   executor->scalar(Value::tokens) = static_cast<double>(batch.tokens());
   executor->scalar(Value::trained_tokens) = static_cast<double>(batch.trained());
-  // An order that ends behind the copy of the experts' rows: the arenas stay as they are then.
+  // An order that ends behind the copy of the tokens for the experts: the arenas stay as they are then.
   RunOptions options;
   Trace trace;
   options.trace = &trace;
@@ -116,7 +116,7 @@ TEST_CASE("places: a copy has the rows of its micro-batch and no more") {
   for (size_t t = 0; copy == nullptr; ++t) {
     options.order.push_back(static_cast<TaskId>(t));
     const Task& task = list.tasks[t];
-    if (task.kind == TaskKind::copy && task.uses[0].port.value == Value::rows) copy = &task;
+    if (task.kind == TaskKind::copy && task.uses[0].port.value == Value::normed) copy = &task;
   }
   const auto bytes_of = [&](int use) {
     const Buffer& b =
@@ -127,7 +127,7 @@ TEST_CASE("places: a copy has the rows of its micro-batch and no more") {
   const std::span<std::byte> from = bytes_of(0), to = bytes_of(1);
   std::ranges::fill(to, std::byte{0x5a});
   executor->run({&shape, 1}, options);
-  const auto rows = static_cast<size_t>(batch.tokens() * model.spec.experts_per_token);
+  const auto rows = static_cast<size_t>(batch.tokens());
   const size_t copied = rows * static_cast<size_t>(model.spec.hidden) * sizeof(float);
   REQUIRE_FALSE(trace.empty());
   CHECK(std::ranges::max(trace, {}, &TaskTime::task).bytes == copied);

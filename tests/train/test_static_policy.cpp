@@ -78,8 +78,7 @@ TEST_CASE("static: a device holds the most used experts of its layers, within it
       size_t held = 0;
       for (const Stage& stage : model.placement.stages) {
         const Experts here = experts_at(model, stage.place);
-        const auto hot =
-            hottest_first(model.opened->spec, stage, planned.run.sample->counts);
+        const auto hot = hottest_first(model.opened->spec, stage, planned.run.sample->counts);
         Experts expected;
         for (size_t i = 0; i < here.size(); ++i) expected.emplace(hot[i].layer, hot[i].expert);
         CHECK(here == expected);

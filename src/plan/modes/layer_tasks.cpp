@@ -63,6 +63,47 @@ void LayerTasks::add_head(int32_t micro_batch) {
   add(TaskKind::head, Phase::forward, static_cast<int32_t>(input_.spec.layers), micro_batch);
 }
 
+/// Where the rows of a token are summed: with the experts, if all are at one other place and that moves
+/// fewer of the token's vectors than its rows are.
+Place LayerTasks::sum_place(int32_t layer, int64_t vectors_moved) const {
+  const std::vector<ExpertPart>& parts = parts_[static_cast<size_t>(layer)];
+  const bool there = parts.size() == 1 && vectors_moved < input_.spec.experts_per_token;
+  return there ? parts.front().place : dense_place(layer);
+}
+
+void LayerTasks::add_dispatch(Phase phase, int32_t layer, int32_t micro_batch) {
+  const std::vector<ExpertPart>& parts = parts_[static_cast<size_t>(layer)];
+  const Place dense = dense_place(layer);
+  const int64_t shared = input_.spec.has_shared_expert(layer) ? 1 : 0;
+  if (phase ==
+      Phase::backward) {  // moves d_normed back, and there if it has the shared expert's part
+    builder_.add(TaskKind::dispatch, phase, layer, micro_batch, sum_place(layer, 1 + shared),
+                 dense);
+    return;
+  }
+  const Place routes = parts.size() == 1 ? parts.front().place : dense;
+  builder_.add(TaskKind::dispatch, phase, layer, micro_batch, routes, dense);
+  if (parts.size() == 1) return;
+  for (const ExpertPart& part : parts) {
+    builder_.add_part(TaskKind::dispatch, phase, layer, micro_batch, part, dense);
+  }
+}
+
+void LayerTasks::add_combine(Phase phase, int32_t layer, int32_t micro_batch) {
+  const std::vector<ExpertPart>& parts = parts_[static_cast<size_t>(layer)];
+  const Place dense = dense_place(layer);
+  const int64_t shared = input_.spec.has_shared_expert(layer) ? 1 : 0;
+  if (phase == Phase::forward) {  // moves the residual there and back
+    builder_.add(TaskKind::combine, phase, layer, micro_batch, sum_place(layer, 2 + shared), dense);
+  } else if (parts.size() == 1) {
+    builder_.add(TaskKind::combine, phase, layer, micro_batch, parts.front().place, dense);
+  } else {
+    for (const ExpertPart& part : parts) {
+      builder_.add_part(TaskKind::combine, phase, layer, micro_batch, part, dense);
+    }
+  }
+}
+
 void LayerTasks::add_experts(Phase phase, int32_t layer, RowRange rows) {
   builder_.add_experts(phase, layer, rows, dense_place(layer), parts_[static_cast<size_t>(layer)]);
 }
@@ -87,13 +128,13 @@ void LayerTasks::add_layer(int32_t layer, RowRange rows) {
   for (int32_t m = rows.begin; m < rows.end; ++m) {
     add(TaskKind::attention, Phase::forward, layer, m);
     if (mlp && rows.count() == 1) add(TaskKind::mlp, Phase::forward, layer, m);
-    if (experts) add(TaskKind::dispatch, Phase::forward, layer, m);
+    if (experts) add_dispatch(Phase::forward, layer, m);
   }
   if (experts) add_experts(Phase::forward, layer, rows);
   for (int32_t m = rows.begin; m < rows.end; ++m) {
     // Behind the experts, so that of its outputs one lives at a time.
     if (mlp && rows.count() > 1) add(TaskKind::mlp, Phase::forward, layer, m);
-    add(TaskKind::combine, Phase::forward, layer, m);
+    add_combine(Phase::forward, layer, m);
   }
 }
 
@@ -110,19 +151,19 @@ void LayerTasks::add_layer_backward(int32_t layer, RowRange rows, bool recompute
   };
   for (int32_t m = rows.begin; recompute && m < rows.end; ++m) {
     add(TaskKind::attention, Phase::recompute, layer, m);
-    if (experts) add(TaskKind::dispatch, Phase::recompute, layer, m);
+    if (experts) add_dispatch(Phase::recompute, layer, m);
   }
   if (recompute && experts) add_experts(Phase::recompute, layer, rows);
   if (rows.count() == 1) add_mlp(rows.begin);
   if (experts) {
     for (int32_t m = rows.begin; m < rows.end; ++m) {
-      add(TaskKind::combine, Phase::backward, layer, m);
+      add_combine(Phase::backward, layer, m);
     }
     add_experts(Phase::backward, layer, rows);
   }
   for (int32_t m = rows.begin; m < rows.end; ++m) {
     if (rows.count() > 1) add_mlp(m);
-    if (experts) add(TaskKind::dispatch, Phase::backward, layer, m);
+    if (experts) add_dispatch(Phase::backward, layer, m);
     add(TaskKind::attention, Phase::backward, layer, m);
   }
 }

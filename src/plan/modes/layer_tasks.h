@@ -9,8 +9,10 @@
 
 namespace hearth {
 
-/// Dispatch and combine have no blocks; they run where attention runs. The routed experts of a layer
-/// may be divided among places: each has an experts task of its own.
+/// The routed experts of a layer may be divided among places: each has an experts task of its own.
+/// Dispatch and combine have no blocks. Tokens are spread to rows where the experts are, so that they
+/// cross a link once and not once for each choice. Rows are summed to tokens where the dense parts are,
+/// or, if all experts of the layer are at one other place, there, where that moves less.
 class LayerTasks {
  public:
   LayerTasks(const PlanInput& input, Pass pass, int64_t cache_rows = 0);
@@ -33,7 +35,10 @@ class LayerTasks {
 
  private:
   void add(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch);
+  void add_dispatch(Phase phase, int32_t layer, int32_t micro_batch);
+  void add_combine(Phase phase, int32_t layer, int32_t micro_batch);
   void add_experts(Phase phase, int32_t layer, RowRange rows);
+  Place sum_place(int32_t layer, int64_t vectors_moved) const;
   bool together(int32_t layer, RowRange rows) const;
 
   const PlanInput& input_;

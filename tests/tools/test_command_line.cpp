@@ -64,7 +64,7 @@ TEST_CASE("all problems are told at once, with the nearest name") {
         ":2: seq-len: expected a whole number", ":3: equation: not in this version",
         "--grad-acum: unknown option; the nearest is --grad-accum", "--lr: expected a number",
         "--packing: expected on or off", "'zebra' is not in this version",
-        "--policy: not in this version", "--data is missing", "--out is missing"}) {
+        "'mobius' is not in this version", "--data is missing", "--out is missing"}) {
     CHECK(e.says(part));
   }
   CHECK(e.message.find('\n') == std::string::npos);

@@ -93,6 +93,7 @@ TEST_CASE("loader: the copy that is needed last, or costs least, is evicted", "[
   CHECK(evicted({20, 21, 20}, {8, 8, 4}) == 2);          // half the bytes, nearly as soon
   CHECK(evicted({40, 30, 20}, {8, 8, 8}, 0) == 1);       // 0 would have to be written back
   CHECK(evicted({kNever, kNever, 20}, {8, 8, 8}, 0) == 1);
+  CHECK(evicted({40, 40, 20}, {4, 8, 8}, 0) == 1);  // equal costs: what need not go home first
 }
 
 TEST_CASE("loader: what waits for its use is evicted only for what is more urgent", "[loader]") {

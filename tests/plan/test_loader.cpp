@@ -131,6 +131,21 @@ TEST_CASE("loader: a demand takes the slot of a load ahead that has begun", "[lo
   CHECK(world.is_here(0));
 }
 
+TEST_CASE("loader: a use does not take the slot of what it needs itself", "[loader]") {
+  LoaderWorld world({.items = {{2}, {2}, {2}}, .classes = {{2, 2}}});
+  use_once(world, reads(1));
+  world.demand(1, {reads(2)});
+  world.finish_piece(true);
+  world.finish_piece(true);
+  REQUIRE(world.can_end(1));
+  world.demand(0, {reads(0), reads(1)});  // 2 is held, and 1 is needed
+  CHECK(world.is_here(1));
+  CHECK(world.in_flight(true) == 0);
+  world.end_use(1);
+  world.come_to_rest();
+  CHECK(dropped(world, DropReason::evicted) == std::vector<ItemId>{2});
+}
+
 TEST_CASE("loader: wants are taken back while queued, and cancelled between pieces", "[loader]") {
   LoaderWorld world({.items = {{4}, {4}, {4}}, .classes = {{4, 3}}});
   for (ItemId item = 0; item < 3; ++item) world.want({item, Priority::layer, item});

@@ -178,6 +178,7 @@ class Loader {
   void unblock_all();
   double rebuild_seconds(size_t bytes, bool is_zero, bool is_dirty) const;
   std::optional<Victim> victim_in(SlotId slot, const LoadKey* claimed_by) const;
+  bool is_sibling(const Victim& victim, ItemId item) const;
   Claim claim(ItemId item);
   void take_slot(ItemId item, SlotId slot);
   void promise(ItemId item, SlotId slot);

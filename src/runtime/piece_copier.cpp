@@ -22,8 +22,8 @@ PieceCopier::PieceCopier(Device& device, StreamUse use, const PinnedHomes& homes
       stream_(link_stream(device, use)) {
   const size_t bytes = pinned_bytes(homes);
   if (bytes == 0) return;
-  pinned_ = device.reserve(in_ ? "buffer of loads" : "buffer of loads home", SpaceKind::pinned,
-                           bytes);
+  pinned_ =
+      device.reserve(in_ ? "buffer of loads" : "buffer of loads home", SpaceKind::pinned, bytes);
   for (size_t i = 0; i < 2; ++i) {
     buffers_[i].data = pinned_->data() + i * kBufferBytes;
     buffers_[i].passed = device.create_event();

@@ -68,8 +68,8 @@ struct ResidencyCounts {
   int64_t evictions = 0;                 // cargoes that gave their slot to others
   int64_t stale = 0;                     // copies dropped because home changed
   int64_t expert_leases = 0, expert_hits = 0;  // experts leased; of these, weights were there
-  double stall_s = 0;      // that callers of `lease` and `wait` were blocked
-  double late_load_s = 0;  // of this, for leases of what decisions called here
+  double stall_s = 0;                          // that callers of `lease` and `wait` were blocked
+  double late_load_s = 0;                      // of this, for leases of what decisions called here
 };
 
 /// A load, or the way home of an accumulator, as the trace has it.
@@ -77,7 +77,7 @@ struct LoadTime {
   BlockId block = 0;
   Cargo cargo = Cargo::weights;
   bool in = true;
-  bool is_late = false;  // a lease was given before it had arrived
+  bool is_late = false;       // a lease was given before it had arrived
   double begin = 0, end = 0;  // seconds of the clock
   size_t bytes = 0;           // that crossed the link
 };
@@ -174,8 +174,7 @@ class Residency {
   std::vector<LoadTime> take_trace();
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<class ResidencyState> state_;
 };
 
 }  // namespace hearth

@@ -3,11 +3,11 @@
 #include <utility>
 
 #include "base/error.h"
-#include "runtime/residency_impl.h"
+#include "runtime/residency_state.h"
 
 namespace hearth {
 
-void Residency::Impl::apply(const Wants& wants) {
+void ResidencyState::apply(const Wants& wants) {
   tell_loader([&](Loader& loader) {
     for (const BlockId block : wants.drop) {
       for (const Cargo cargo : {Cargo::weights, Cargo::gradient}) {
@@ -29,7 +29,7 @@ void Residency::Impl::apply(const Wants& wants) {
   });
 }
 
-void Residency::Impl::add_to(Use& use, BlockId block, bool with_gradient) {
+void ResidencyState::add_to(Use& use, BlockId block, bool with_gradient) {
   const ItemId weights = blocks.find(block, Cargo::weights);
   const ItemId gradient = with_gradient ? blocks.find(block, Cargo::gradient) : -1;
   HEARTH_CHECK(blocks.travels(block), "residency: a block that does not travel is leased");
@@ -44,8 +44,7 @@ void Residency::Impl::add_to(Use& use, BlockId block, bool with_gradient) {
   if (loader_.where(weights) == Where::here) ++counts.expert_hits;
 }
 
-Lease Residency::Impl::lease(std::span<const BlockId> asked, bool with_gradient,
-                             bool is_expected) {
+Lease ResidencyState::lease(std::span<const BlockId> asked, bool with_gradient, bool is_expected) {
   std::unique_lock lock(mutex_);
   const double begin = clock_.now();
   bool waited = false;
@@ -84,7 +83,7 @@ Lease Residency::Impl::lease(std::span<const BlockId> asked, bool with_gradient,
 }
 
 /// Where a block is that the loader has given.
-void Residency::Impl::fill(LeasedBlock& block) {
+void ResidencyState::fill(LeasedBlock& block) {
   const bool with_gradient = block.gradient != nullptr;
   uint64_t latest = 0;
   block.ready = nullptr;
@@ -106,13 +105,13 @@ void Residency::Impl::fill(LeasedBlock& block) {
 }
 
 /// The copy must be of the newest home.
-void Residency::Impl::check_version(ItemId item) {
+void ResidencyState::check_version(ItemId item) {
   HEARTH_CHECK(blocks.home_version(item) == journey_of(item).home_version,
                "residency: a stale copy is leased, since a home changed unannounced: block " +
                    std::to_string(blocks.item(item).block));
 }
 
-void Residency::Impl::wait(const Lease& lease, const LeasedBlock& block, Stream& stream) {
+void ResidencyState::wait(const Lease& lease, const LeasedBlock& block, Stream& stream) {
   if (block.ready == nullptr) return;
   const double begin = clock_.now();
   device_.wait(stream, *block.ready);
@@ -123,7 +122,7 @@ void Residency::Impl::wait(const Lease& lease, const LeasedBlock& block, Stream&
   if (lease.is_expected) counts.late_load_s += stalled;
 }
 
-void Residency::Impl::release(const Lease& lease, Stream& stream) {
+void ResidencyState::release(const Lease& lease, Stream& stream) {
   {
     const std::lock_guard lock(mutex_);
     if (error_) return;
@@ -138,7 +137,7 @@ void Residency::Impl::release(const Lease& lease, Stream& stream) {
   use_ended(lease.number);
 }
 
-std::shared_ptr<Event> Residency::Impl::bring_home(BlockId begin, BlockId end) {
+std::shared_ptr<Event> ResidencyState::bring_home(BlockId begin, BlockId end) {
   const auto homecoming = std::make_shared<Homecoming>();
   tell_loader([&](Loader& loader) {
     for_items(begin, end, HomeChange::accumulated, [&](ItemId item) {
@@ -152,7 +151,7 @@ std::shared_ptr<Event> Residency::Impl::bring_home(BlockId begin, BlockId end) {
   return {homecoming, &homecoming->event};
 }
 
-void Residency::Impl::begin_change(BlockId begin, BlockId end, HomeChange change) {
+void ResidencyState::begin_change(BlockId begin, BlockId end, HomeChange change) {
   std::unique_lock lock(mutex_);
   const auto any = [&](const auto& holds) {
     bool found = false;
@@ -167,28 +166,26 @@ void Residency::Impl::begin_change(BlockId begin, BlockId end, HomeChange change
     };
     HEARTH_CHECK(!any(is_of_use), "residency: a home changes while its block is leased");
   }
-  changed_.wait(lock, [&] {
-    return error_ || !any([&](ItemId item) { return loader_.is_held(item); });
-  });
+  changed_.wait(lock,
+                [&] { return error_ || !any([&](ItemId item) { return loader_.is_held(item); }); });
   raise();
   for_items(begin, end, change, [&](ItemId item) { loader_.begin_update(item); });
   carry_out();
-  changed_.wait(lock, [&] {
-    return error_ || !any([&](ItemId item) { return loader_.reads_home(item); });
-  });
+  changed_.wait(
+      lock, [&] { return error_ || !any([&](ItemId item) { return loader_.reads_home(item); }); });
   raise();
 }
 
-void Residency::Impl::changed(BlockId begin, BlockId end, HomeChange change) {
+void ResidencyState::changed(BlockId begin, BlockId end, HomeChange change) {
   tell_loader([&](Loader& loader) {
     for_items(begin, end, change, [&](ItemId item) {
-      loader.updated(item, change == HomeChange::updated &&
-                               blocks.item(item).cargo == Cargo::gradient);
+      loader.updated(item,
+                     change == HomeChange::updated && blocks.item(item).cargo == Cargo::gradient);
     });
   });
 }
 
-ShrinkReport Residency::Impl::shrink(size_t budget, std::string why) {
+ShrinkReport ResidencyState::shrink(size_t budget, std::string why) {
   std::unique_lock lock(mutex_);
   raise();
   HEARTH_CHECK(!shrink_, "residency: two budgets at one time");

@@ -56,14 +56,15 @@ std::vector<HomeRange> home_ranges(const ParameterTable& table, const SlotLayout
       home = copy.view;
       break;
     }
-    HEARTH_CHECK(home && home.contiguous() && home.dtype == tensor.type &&
-                     home.bytes() == tensor.bytes,
-                 "slot layout: the table's memory is of another run");
+    HEARTH_CHECK(
+        home && home.contiguous() && home.dtype == tensor.type && home.bytes() == tensor.bytes,
+        "slot layout: the table's memory is of another run");
     auto* const data = static_cast<std::byte*>(home.raw());
     if (!ranges.empty()) {
       HomeRange& last = ranges.back();
       const size_t end = tensor.offset + tensor.bytes;
-      if (data > last.home && static_cast<size_t>(data - last.home) == tensor.offset - last.offset) {
+      if (data > last.home &&
+          static_cast<size_t>(data - last.home) == tensor.offset - last.offset) {
         last.bytes = end - last.offset;  // with the gap, which is padding in both
         continue;
       }

@@ -42,8 +42,7 @@ class ResidencyHomes {
     for (TensorId id = 0; id < of_base; ++id) {
       Tensor& tensor = table.tensor(id);
       tensor.stored = DType::bf16;
-      tensor.trainable =
-          shape.rank == 0 && !(shape.freezes_gate && tensor.slot == Slot::gate);
+      tensor.trainable = shape.rank == 0 && !(shape.freezes_gate && tensor.slot == Slot::gate);
     }
     for (const BlockId expert : experts) {
       if (shape.rank == 0) break;
@@ -101,7 +100,8 @@ class ResidencyHomes {
   void update(BlockId block) {
     for (TensorId id = table.block(block).begin; id < table.block(block).end; ++id) {
       if (!table.tensor(id).trainable) continue;
-      const bool has_working = table.tensor(id).copies[static_cast<int>(CopyRole::working)].present();
+      const bool has_working =
+          table.tensor(id).copies[static_cast<int>(CopyRole::working)].present();
       table.mark_updated(id, has_working);
       write(id);
       const View gradient = table.gradient(id);

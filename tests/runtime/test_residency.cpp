@@ -42,7 +42,8 @@ struct Copies {
   void use(std::vector<BlockId> blocks, float add = 0) {
     const Lease l = lease(std::move(blocks), add != 0);
     for (const LeasedBlock& block : l.blocks) {
-      if (block.gradient) ResidencyHomes::add(residency->gradient(block.block), block.gradient, add);
+      if (block.gradient)
+        ResidencyHomes::add(residency->gradient(block.block), block.gradient, add);
     }
     residency->release(l, *stream);
     settle(l);
@@ -372,7 +373,8 @@ TEST_CASE("residency: an error of a copy reaches everyone", "[residency]") {
     });
     CHECK(raised.code == ExitCode::device);
     CHECK(raised.says("virtual:0: a planted fault"));
-    const Raised later = raised_by([&] { copies.residency->lease(std::vector<BlockId>{0}, false); });
+    const Raised later =
+        raised_by([&] { copies.residency->lease(std::vector<BlockId>{0}, false); });
     CHECK(later.says("a planted fault"));
     CHECK(raised_by([&] { copies.residency->apply({}); }).says("a planted fault"));
     CHECK(raised_by([&] { copies.residency->bring_home(0, 1); }).says("a planted fault"));

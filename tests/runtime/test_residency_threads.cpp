@@ -227,8 +227,8 @@ TEST_CASE("residency: two threads at random, delays", "[residency]") {
 
 TEST_CASE("residency: two threads at random, adapters", "[residency]") {
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
-    CHECK_FALSE(play({.seed = seed,
-                      .shape = {.experts = 7, .hidden = 32, .width = 16, .rank = 2}}));
+    CHECK_FALSE(
+        play({.seed = seed, .shape = {.experts = 7, .hidden = 32, .width = 16, .rank = 2}}));
   }
 }
 

@@ -19,11 +19,13 @@ namespace hearth {
 
 /// One mutex guards the loader and all that belongs to it. Callers and the threads of the lanes tell
 /// the loader what has happened, then carry out its commands.
-class Residency::Impl {
+class ResidencyState {
  public:
-  Impl(Device& device, const ParameterTable& table, const SlotPlan& plan, const PinnedHomes& homes,
-       LinkClock& clock);
-  ~Impl() { stop(std::make_exception_ptr(std::logic_error("residency: it is destroyed"))); }
+  ResidencyState(Device& device, const ParameterTable& table, const SlotPlan& plan,
+                 const PinnedHomes& homes, LinkClock& clock);
+  ~ResidencyState() {
+    stop(std::make_exception_ptr(std::logic_error("residency: it is destroyed")));
+  }
 
   void apply(const Wants& wants);
   Lease lease(std::span<const BlockId> blocks, bool with_gradient, bool is_expected);
@@ -95,7 +97,7 @@ class Residency::Impl {
   void fill(LeasedBlock& block);
   void check_version(ItemId item);
 
-  // residency_drive.cpp
+  // residency_state.cpp
   void carry_out();
   void start(const Piece& piece);
   void passed(const CopyDone& done);
@@ -118,6 +120,7 @@ class Residency::Impl {
   Device& device_;
   LinkClock& clock_;
 
+  std::mutex stopping_;  // of `stop`, which joins
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::exception_ptr error_;

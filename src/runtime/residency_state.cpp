@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "runtime/residency_impl.h"
+#include "runtime/residency_state.h"
 
 namespace hearth {
 namespace {
@@ -19,8 +19,8 @@ size_t slots_of(const SlotPlan& plan) {
 
 }  // namespace
 
-Residency::Impl::Impl(Device& device, const ParameterTable& table, const SlotPlan& plan,
-                      const PinnedHomes& homes, LinkClock& clock)
+ResidencyState::ResidencyState(Device& device, const ParameterTable& table, const SlotPlan& plan,
+                               const PinnedHomes& homes, LinkClock& clock)
     : blocks(table, plan),
       device_(device),
       clock_(clock),
@@ -45,7 +45,7 @@ Residency::Impl::Impl(Device& device, const ParameterTable& table, const SlotPla
 }
 
 /// Carries out what the loader commands. Locked.
-void Residency::Impl::carry_out() {
+void ResidencyState::carry_out() {
   while (const std::optional<LoadCommand> command = loader_.next()) {
     switch (command->kind) {
       case CommandKind::piece: start(command->piece); break;
@@ -73,7 +73,7 @@ void Residency::Impl::carry_out() {
   changed_.notify_all();
 }
 
-void Residency::Impl::start(const Piece& piece) {
+void ResidencyState::start(const Piece& piece) {
   const TravelItem& item = blocks.item(piece.item);
   const bool in = piece.kind != PieceKind::store;
   const bool is_last = piece.home_offset + piece.bytes == item.layout.bytes;
@@ -95,7 +95,7 @@ void Residency::Impl::start(const Piece& piece) {
 }
 
 /// A lane reports a piece.
-void Residency::Impl::passed(const CopyDone& done) {
+void ResidencyState::passed(const CopyDone& done) {
   const std::lock_guard lock(mutex_);
   switch (done.piece.kind) {
     case PieceKind::load: counts.bytes_in += done.bytes; break;
@@ -109,7 +109,7 @@ void Residency::Impl::passed(const CopyDone& done) {
   carry_out();
 }
 
-void Residency::Impl::finish_journey(const CopyDone& done) {
+void ResidencyState::finish_journey(const CopyDone& done) {
   const Piece& piece = done.piece;
   Journey& journey = journey_of(piece.item);
   if (piece.home_offset == 0) {
@@ -122,11 +122,11 @@ void Residency::Impl::finish_journey(const CopyDone& done) {
   const bool in = piece.kind != PieceKind::store;
   ++(in ? counts.loads : counts.stores);
   if (!keeps_trace) return;
-  trace.push_back({item.block, item.cargo, in, in && journey.is_late, journey.begin, done.end,
-                   journey.bytes});
+  trace.push_back(
+      {item.block, item.cargo, in, in && journey.is_late, journey.begin, done.end, journey.bytes});
 }
 
-void Residency::Impl::use_ended(int32_t number) {
+void ResidencyState::use_ended(int32_t number) {
   const std::lock_guard lock(mutex_);
   if (error_) return;
   use_at(number).has_ended = true;
@@ -135,7 +135,7 @@ void Residency::Impl::use_ended(int32_t number) {
 }
 
 /// A use ends when its copies have been reported: a stream may have seen them before.
-bool Residency::Impl::end_if_here(int32_t number) {
+bool ResidencyState::end_if_here(int32_t number) {
   Use& use = use_at(number);
   const bool all_here = std::ranges::all_of(
       use.needs, [&](const Need& need) { return loader_.where(need.item) == Where::here; });
@@ -146,7 +146,7 @@ bool Residency::Impl::end_if_here(int32_t number) {
   return true;
 }
 
-void Residency::Impl::arrived_home(ItemId item) {
+void ResidencyState::arrived_home(ItemId item) {
   std::erase_if(homecomings_, [&](const std::shared_ptr<Homecoming>& homecoming) {
     const auto at = std::ranges::find(homecoming->items, item);
     if (at != homecoming->items.end()) {
@@ -160,7 +160,7 @@ void Residency::Impl::arrived_home(ItemId item) {
 }
 
 /// The first error holds. Wakes everyone with it.
-void Residency::Impl::fail(std::exception_ptr error) {
+void ResidencyState::fail(std::exception_ptr error) {
   const std::lock_guard lock(mutex_);
   if (error_) return;
   error_ = std::move(error);
@@ -171,8 +171,9 @@ void Residency::Impl::fail(std::exception_ptr error) {
   changed_.notify_all();
 }
 
-void Residency::Impl::stop(std::exception_ptr reason) {
+void ResidencyState::stop(std::exception_ptr reason) {
   fail(std::move(reason));
+  const std::lock_guard lock(stopping_);
   if (watch_) watch_->stop();
   in_->stop();
   out_->stop();

@@ -11,7 +11,9 @@ namespace hearth {
 using CudaCode = int;
 inline constexpr CudaCode kCudaOk = 0;
 inline constexpr CudaCode kCudaOutOfMemory = 2;
+inline constexpr CudaCode kCudaNotReady = 600;
 inline constexpr CudaCode kCudaPeerAlreadyEnabled = 704;
+inline constexpr CudaCode kCudaNotSupported = 801;
 
 struct CudaDeviceInfo {
   std::string model;
@@ -67,6 +69,8 @@ class CudaCalls {
   virtual CudaCode event_destroy(void* event) = 0;
   virtual CudaCode event_record(void* event, void* stream) = 0;
   virtual CudaCode event_synchronize(void* event) = 0;
+  /// kCudaNotReady if the event has not been reached. That may count as this thread's last error.
+  virtual CudaCode event_query(void* event) = 0;
   virtual CudaCode event_elapsed(float* milliseconds, void* begin, void* end) = 0;
 
   /// Between any two memories of the host and the stream's device; asynchronous.

@@ -38,6 +38,9 @@ class CudaDevice final : public Device {
     return space == SpaceKind::device ? state_->reserve_device(arena, bytes)
                                       : state_->reserve_pinned(arena, bytes);
   }
+  std::shared_ptr<void> pin(void* memory, size_t bytes) override {
+    return state_->pin(memory, bytes);
+  }
   std::unique_ptr<Stream> create_stream(const StreamOptions& options) override {
     return std::make_unique<CudaStream>(state_, options);
   }

@@ -21,6 +21,15 @@ void CudaEvent::synchronize() {
   device_->call("cudaEventSynchronize", &CudaCalls::event_synchronize, recorded());
 }
 
+bool CudaEvent::reached() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (error_) std::rethrow_exception(error_);
+    if (!recorded_) return false;
+  }
+  return device_->has_reached(handle_);
+}
+
 void CudaEvent::record(void* stream) {
   device_->call("cudaEventRecord", &CudaCalls::event_record, handle_, stream);
   const std::lock_guard lock(mutex_);

@@ -20,6 +20,7 @@ class CudaEvent final : public Event {
 
   void reset() override;
   void synchronize() override;
+  bool reached() override;
 
   void record(void* stream);
   void fail(std::exception_ptr error);

@@ -32,6 +32,37 @@ void CudaState::check(const char* label, CudaCode code) {
   throw device_error(*error_);
 }
 
+bool CudaState::has_reached(void* event) {
+  enter();
+  const CudaCode code = parts_.calls.event_query(event);
+  if (code == kCudaNotReady) {
+    parts_.calls.get_last_error();  // it is no error
+    return false;
+  }
+  check("cudaEventQuery", code);
+  return true;
+}
+
+// Copies of any device may still be on their way where an error has ended the work early.
+void CudaState::unpin(void* memory) noexcept {
+  for (const int device : parts_.devices) {
+    parts_.calls.set_device(device);
+    parts_.calls.device_synchronize();
+  }
+  release(&CudaCalls::host_unregister, memory);
+}
+
+std::shared_ptr<void> CudaState::pin(void* memory, size_t bytes) {
+  enter();
+  const CudaCode code = parts_.calls.host_register(memory, bytes);
+  if (code == kCudaOutOfMemory || code == kCudaNotSupported) {  // the device is as it was
+    parts_.calls.get_last_error();
+    return nullptr;
+  }
+  check("cudaHostRegister", code);
+  return {memory, [state = shared_from_this()](void* pinned) { state->unpin(pinned); }};
+}
+
 // Too little memory leaves the device as it was: an error of this request alone.
 void CudaState::refuse_memory(const std::string& what) {
   parts_.calls.get_last_error();
@@ -80,14 +111,7 @@ std::unique_ptr<Arena> CudaState::reserve_pinned(const std::string& name, size_t
     bool registered = false;
     Memory(std::shared_ptr<CudaState> s, Arena p) : state(std::move(s)), pages(std::move(p)) {}
     ~Memory() {
-      if (!registered) return;
-      // Copies of any device may still be on their way where an error has ended the work early.
-      CudaCalls& calls = state->parts_.calls;
-      for (const int device : state->parts_.devices) {
-        calls.set_device(device);
-        calls.device_synchronize();
-      }
-      state->release(&CudaCalls::host_unregister, static_cast<void*>(pages.data()));
+      if (registered) state->unpin(pages.data());
     }
   };
   const auto memory =

@@ -53,10 +53,16 @@ class CudaState : public std::enable_shared_from_this<CudaState> {
   void enter();
   void check(const char* label, CudaCode code);
 
+  /// Whether work has passed the event, a cudaEvent_t that was recorded.
+  bool has_reached(void* event);
+
+  /// As Device::pin.
+  std::shared_ptr<void> pin(void* memory, size_t bytes);
   std::unique_ptr<Arena> reserve_device(const std::string& name, size_t bytes);
   std::unique_ptr<Arena> reserve_pinned(const std::string& name, size_t bytes);
 
  private:
+  void unpin(void* memory) noexcept;
   [[noreturn]] void refuse_memory(const std::string& what);
 
   const CudaStateParts parts_;

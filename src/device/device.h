@@ -52,6 +52,9 @@ class Event {
   /// Blocks the calling thread until the event has been recorded and reached. Raises the
   /// error of the stream if the stream failed.
   virtual void synchronize() = 0;
+  /// Whether the event has been recorded and reached. Does not block. Raises the error of the
+  /// stream if the stream failed.
+  virtual bool reached() = 0;
 };
 
 /// Thread-safe. Streams, events and arenas must not outlive their device. Every call may raise a
@@ -82,6 +85,13 @@ class Device {
   /// On host and virtual devices `pinned` is ordinary memory.
   virtual std::unique_ptr<Arena> reserve(const std::string& arena, SpaceKind space,
                                          size_t bytes) = 0;
+  /// Pins host memory of the caller until the result is released, so that copies of every device
+  /// with this memory are asynchronous. A copy must not cross the border between two pinned ranges.
+  /// Null if the system refuses to pin so many bytes. Thread-safe also for one device. Devices that
+  /// copy from all host memory alike do nothing, and never refuse.
+  virtual std::shared_ptr<void> pin(void* memory, size_t /*bytes*/) {
+    return {memory, [](void*) {}};
+  }
   virtual std::unique_ptr<Stream> create_stream(const StreamOptions& options) = 0;
   /// `timed`: the event can be passed to `seconds_between`. Timing has a small cost.
   virtual std::unique_ptr<Event> create_event(bool timed = false) = 0;

@@ -20,6 +20,11 @@ class HostEvent final : public Event {
     error_ = nullptr;
   }
   void synchronize() override { reached_at(); }
+  bool reached() override {
+    const std::lock_guard lock(mutex_);
+    if (error_) std::rethrow_exception(error_);
+    return reached_;
+  }
   /// Blocks like `synchronize`; returns when the event was reached.
   std::chrono::steady_clock::time_point reached_at() {
     std::unique_lock lock(mutex_);

@@ -70,6 +70,12 @@ View run_view(const ParameterTable& table, TensorId begin, int64_t n, CopyRole r
 
 }  // namespace
 
+std::optional<DType> copy_type(const ParameterTable& table, TensorId id, CopyRole role,
+                               const CopyPolicy& policy) {
+  if (!needs_copy(table, id, role, policy)) return std::nullopt;
+  return type_of(table.tensor(id), role, policy);
+}
+
 size_t parameter_bytes(const ParameterTable& table, TensorId id, const CopyPolicy& policy) {
   const Tensor& t = table.tensor(id);
   size_t bytes = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +19,10 @@ struct CopyPolicy {
   Compute compute = Compute::f32;
   DType master = DType::f32;
 };
+
+/// The type of a copy of a tensor; nullopt if a run does not keep that copy.
+std::optional<DType> copy_type(const ParameterTable& table, TensorId id, CopyRole role,
+                               const CopyPolicy& policy);
 
 /// An arena holds its tensors in table order, each at a multiple of this many elements, whatever
 /// the type. So neighbours form runs with the same layout in all arenas.

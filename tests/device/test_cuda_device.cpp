@@ -139,6 +139,32 @@ TEST_CASE("pinned memory is the host's, within its budget") {
   CHECK_NOTHROW(device.check());
 }
 
+TEST_CASE("memory of the caller is pinned until its pin goes, or refused") {
+  FakeGpus gpus;
+  const Arena memory("homes", 1 << 16);
+  std::shared_ptr<void> pin = gpus.device().pin(memory.data(), 4096);
+  REQUIRE(pin != nullptr);
+  CHECK(gpus.cuda.pinned_bytes() == 4096);
+  pin.reset();
+  CHECK(gpus.cuda.pinned_bytes() == 0);
+  gpus.cuda.fail_call("host_register", kCudaOutOfMemory);
+  CHECK(gpus.device().pin(memory.data(), 4096) == nullptr);
+  CHECK_NOTHROW(gpus.device().check());  // the device is as it was
+  pin = gpus.device().pin(memory.data(), 8192);
+  REQUIRE(pin != nullptr);
+  // A copy that is under way ends first.
+  const auto target = gpus.device().reserve("slots", SpaceKind::device, 4096);
+  const auto stream = gpus.device().create_stream({});
+  gpus.device().copy(*stream, target->data(), memory.data(), 4096);
+  CHECK(gpus.cuda.waiting() == 1);
+  pin.reset();
+  CHECK(gpus.cuda.waiting() == 0);
+  CHECK(gpus.cuda.unpinned_copies() == 0);
+  gpus.cuda.fail_call("host_register", 719);
+  CHECK(raises(ExitCode::device, "cudaHostRegister",
+               [&] { gpus.device().pin(memory.data(), 4096); }));
+}
+
 TEST_CASE("copies still under way end before their pinned memory goes") {
   FakeGpus gpus;
   Device& device = gpus.device();

@@ -130,6 +130,26 @@ TEST_CASE("events reach across kinds of devices") {
   CHECK_NOTHROW(gpus.device().wait(*gpu_stream, *of_host));
 }
 
+TEST_CASE("an event of a GPU can be asked without a wait") {
+  FakeGpus gpus;
+  Device& device = gpus.device();
+  const auto stream = device.create_stream({});
+  const auto event = device.create_event();
+  CHECK_FALSE(event->reached());  // never recorded
+  bool ran = false;
+  enqueue(*stream, [&] { ran = true; });
+  device.record(*event, *stream);
+  CHECK_FALSE(event->reached());
+  CHECK_FALSE(ran);
+  CHECK_NOTHROW(device.check());  // "not yet" is no error
+  stream->synchronize();
+  CHECK(event->reached());
+  event->reset();
+  CHECK_FALSE(event->reached());
+  device.fail(*event, std::make_exception_ptr(device_error("a fault")));
+  CHECK_THROWS_AS(event->reached(), Error);
+}
+
 TEST_CASE("timed events tell the time between them") {
   FakeGpus gpus;
   Device& device = gpus.device();

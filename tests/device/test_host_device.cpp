@@ -74,6 +74,21 @@ TEST_CASE("an event holds a stream back until it is recorded") {
   }
 }
 
+TEST_CASE("an event can be asked without a wait") {
+  const auto device = make_host_device(1 << 20);
+  const auto stream = device->create_stream({});
+  const auto event = device->create_event();
+  CHECK_FALSE(event->reached());
+  device->record(*event, *stream);
+  CHECK(event->reached());
+  event->reset();
+  CHECK_FALSE(event->reached());
+  device->fail(*event, std::make_exception_ptr(device_error("a fault")));
+  CHECK_THROWS_AS(event->reached(), Error);
+  int value = 0;
+  CHECK(device->pin(&value, sizeof value) != nullptr);  // nothing to do
+}
+
 TEST_CASE("all who wait on a failed event get the error") {
   const auto device = make_host_device(1 << 30);
   const auto event = device->create_event();

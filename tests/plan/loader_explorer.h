@@ -56,6 +56,13 @@ inline Step update(ItemId item, bool is_zero = false) {
             if (w.can_update(item)) w.updated(item, is_zero);
           }};
 }
+/// The update of a home in two steps, as a task that writes it.
+inline Step begin_update(ItemId item) {
+  return {[=](const LoaderWorld& w) { return w.can_update(item) || w.has_ended(); },
+          [=](LoaderWorld& w) {
+            if (w.can_update(item)) w.begin_update(item);
+          }};
+}
 inline Step update_if_possible(ItemId item) {
   return always([=](LoaderWorld& w) {
     if (w.can_update(item)) w.updated(item, false);

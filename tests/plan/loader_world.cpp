@@ -111,9 +111,17 @@ void LoaderWorld::end_use(UseId id) {
   take_commands();
 }
 
+void LoaderWorld::begin_update(ItemId id) {
+  ++events_;
+  at(id).is_updating = true;
+  loader_.begin_update(id);
+  take_commands();
+}
+
 void LoaderWorld::updated(ItemId id, bool is_zero) {
   ++events_;
   Item& item = at(id);
+  item.is_updating = false;
   item.newest++;
   std::ranges::fill(item.home, item.newest);
   item.is_zero = is_zero;
@@ -156,6 +164,7 @@ void LoaderWorld::read_source(Flying& flying) const {
       flying.content.push_back(cell.version);
     } else {
       flying.content.push_back(at(piece.item).home[piece.home_offset + b]);
+      must(flying.content.back() != kBeingWritten, "a load reads a home that is being written");
     }
   }
 }
@@ -256,6 +265,9 @@ void LoaderWorld::check_at_rest() const {
 void LoaderWorld::come_to_rest() {
   for (bool is_done = false; !is_done;) {
     is_done = true;
+    for (ItemId item = 0; item < static_cast<ItemId>(items_.size()); ++item) {
+      if (is_updating(item) && can_update(item)) updated(item, false);
+    }
     for (const bool in : {true, false}) {
       if (in_flight(in) == 0) continue;
       finish_piece(in);

@@ -42,6 +42,7 @@ class LoaderWorld {
   void demand(UseId use, const std::vector<Need>& needs, Start start = Start::arrived);
   void withdraw(UseId use);
   void end_use(UseId use);
+  void begin_update(ItemId item);
   void updated(ItemId item, bool is_zero);
   void bring_home(ItemId item);
   void shrink(size_t budget);
@@ -56,6 +57,7 @@ class LoaderWorld {
   bool is_held(ItemId item) const;
   /// Home may be updated: nobody holds the item, and nothing is newer.
   bool can_update(ItemId item) const;
+  bool is_updating(ItemId item) const { return at(item).is_updating; }
   bool is_at_home(ItemId item) const { return !at(item).is_newer; }
   bool asked_home(ItemId item) const { return at(item).asked_home; }
   bool has_ended() const { return has_ended_; }
@@ -82,6 +84,8 @@ class LoaderWorld {
   void check_books(bool checks) { checks_books_ = checks; }
 
  private:
+  static constexpr uint64_t kBeingWritten = ~uint64_t{0};
+
   struct Cell {
     ItemId item = -1;
     uint64_t version = 0;
@@ -94,6 +98,7 @@ class LoaderWorld {
     bool is_newer = false;  // the slot is newer than home, or is being written
     bool is_owner = false;  // of a slot
     bool asked_home = false;
+    bool is_updating = false;  // home is: nothing may read it once what was in flight has ended
     size_t offset = 0;
     size_t asked = 0, arrived = 0, stored = 0;  // bytes since it got the slot, or leaves it
     std::optional<LoadKey> want, demand;        // as the test counts them

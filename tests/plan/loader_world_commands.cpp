@@ -37,6 +37,7 @@ void LoaderWorld::start_load(const Piece& piece) {
   Item& item = at(piece.item);
   if (!item.is_owner) {
     must(!is_shutting_, "a load begins in a shutdown");
+    must(!item.is_updating, "a load begins while its home changes");
     must(piece.home_offset == 0, "a load does not begin at its beginning");
     item.offset = piece.arena_offset;
     must(item.offset + item.slot_bytes <= arena_.size(), "a slot beyond the arena");
@@ -176,6 +177,9 @@ void LoaderWorld::take_commands() {
   }
   if (checks_books_) LoaderCheck::validate(loader_);
   for (ItemId id = 0; id < static_cast<ItemId>(items_.size()); ++id) {
+    if (at(id).is_updating && !loader_.reads_home(id)) {
+      std::ranges::fill(at(id).home, kBeingWritten);
+    }
     must(loader_.version(id) == at(id).newest, "a version is not counted");
     must(loader_.is_held(id) == is_held(id), "an item is held by nobody, or not by its use");
     const Where where = loader_.where(id);

@@ -93,6 +93,7 @@ TEST_CASE("loader: the copy that is needed last, or costs least, is evicted", "[
   CHECK(evicted({20, 21, 20}, {8, 8, 4}) == 2);          // half the bytes, nearly as soon
   CHECK(evicted({40, 30, 20}, {8, 8, 8}, 0) == 1);       // 0 would have to be written back
   CHECK(evicted({kNever, kNever, 20}, {8, 8, 8}, 0) == 1);
+  CHECK(evicted({40, 40, 20}, {4, 8, 8}, 0) == 1);  // equal costs: what need not go home first
 }
 
 TEST_CASE("loader: what waits for its use is evicted only for what is more urgent", "[loader]") {
@@ -128,6 +129,21 @@ TEST_CASE("loader: a demand takes the slot of a load ahead that has begun", "[lo
   CHECK(dropped(world, DropReason::evicted) == std::vector<ItemId>{0});
   world.come_to_rest();
   CHECK(world.is_here(0));
+}
+
+TEST_CASE("loader: a use does not take the slot of what it needs itself", "[loader]") {
+  LoaderWorld world({.items = {{2}, {2}, {2}}, .classes = {{2, 2}}});
+  use_once(world, reads(1));
+  world.demand(1, {reads(2)});
+  world.finish_piece(true);
+  world.finish_piece(true);
+  REQUIRE(world.can_end(1));
+  world.demand(0, {reads(0), reads(1)});  // 2 is held, and 1 is needed
+  CHECK(world.is_here(1));
+  CHECK(world.in_flight(true) == 0);
+  world.end_use(1);
+  world.come_to_rest();
+  CHECK(dropped(world, DropReason::evicted) == std::vector<ItemId>{2});
 }
 
 TEST_CASE("loader: wants are taken back while queued, and cancelled between pieces", "[loader]") {

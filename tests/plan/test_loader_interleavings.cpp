@@ -67,6 +67,19 @@ TEST_CASE("loader interleavings: weights are updated while they come", "[loader]
           1'000);
 }
 
+TEST_CASE("loader interleavings: nothing reads a home while it is updated", "[loader]") {
+  explore({.items = {{3}, {1}}, .classes = {{3, 1}}},
+          {{want(0, Priority::stage), demand(0, {reads(0)}), compute(0)},
+           {begin_update(0), update(0), want(1, Priority::layer), begin_update(0), update(0)}},
+          400);
+  explore(
+      {.items = {{2}, {2}, {1}}, .classes = {{2, 2}}},
+      {{demand(0, {reads(0), writes(1)}, Start::issued), compute(0), bring_home(1)},
+       {begin_update(0), want(0, Priority::layer), update(0)},
+       {demand(1, {reads(2)}), compute(1), want(0, Priority::expert), want(1, Priority::stage)}},
+      4'000);
+}
+
 TEST_CASE("loader interleavings: uses begin when all pieces are issued", "[loader]") {
   explore({.items = {{2}, {2}, {1}}, .classes = {{2, 2}}},
           {{demand(0, {reads(0), writes(1)}, Start::issued), compute(0), bring_home(1)},

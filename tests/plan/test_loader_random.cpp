@@ -71,7 +71,12 @@ void one_event(Draws& draws, const LoaderCase& c, LoaderWorld& world) {
     case 6: world.expect(item, draws.one_in(3) ? kNever : draws.number(50)); break;
     case 7: world.advance(draws.number(50)); break;
     case 8:
-      if (world.can_update(item)) world.updated(item, draws.one_in(3));
+      if (!world.can_update(item)) break;
+      if (!world.is_updating(item) && draws.one_in(2)) {
+        world.begin_update(item);
+      } else {
+        world.updated(item, draws.one_in(3));
+      }
       break;
     case 9: world.bring_home(item); break;
     case 10:

@@ -83,6 +83,7 @@ class FakeCuda final : public CudaCalls {
   CudaCode event_destroy(void* event) override;
   CudaCode event_record(void* event, void* stream) override;
   CudaCode event_synchronize(void* event) override;
+  CudaCode event_query(void* event) override;
   CudaCode event_elapsed(float* milliseconds, void* begin, void* end) override;
   CudaCode copy(void* target, const void* source, size_t bytes, void* stream) override;
   CudaCode copy_peer(void* target, int target_device, const void* source, int source_device,

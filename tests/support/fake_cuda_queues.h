@@ -51,9 +51,11 @@ struct FakeQueues {
   /// null).
   void advance(FakeStream& stream, const FakeRecord* until);
 
+  /// With a seed: some steps of any streams.
+  void stir();
+
  private:
   bool step(FakeStream& stream);  // false: the stream is empty or its first item waits
-  void stir();
 };
 
 }  // namespace hearth::test

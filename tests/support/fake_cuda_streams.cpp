@@ -110,6 +110,16 @@ CudaCode FakeCuda::event_synchronize(void* event) {
   return impl_->broken;
 }
 
+CudaCode FakeCuda::event_query(void* event) {
+  const std::lock_guard lock(impl_->mutex);
+  if (const CudaCode code = impl_->begin("event_query")) return code;
+  const FakeEvent* own = impl_->event_of(event);
+  if (own == nullptr) return impl_->done(kInvalidHandle);
+  if (!own->last) return kCudaOk;  // as CUDA: never recorded is reached
+  impl_->queues.stir();            // work goes on while the host looks
+  return own->last->reached ? impl_->broken : impl_->done(kCudaNotReady);
+}
+
 CudaCode FakeCuda::event_elapsed(float* milliseconds, void* begin, void* end) {
   const std::lock_guard lock(impl_->mutex);
   if (const CudaCode code = impl_->begin("event_elapsed")) return code;

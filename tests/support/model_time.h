@@ -60,6 +60,10 @@ class ModelTime final : public LinkClock {
     stop_one();
     changed_.wait(lock, [&] { return moment.reached; });
   }
+  bool reached(const Moment& moment) {
+    const std::lock_guard lock(mutex_);
+    return moment.reached;
+  }
   void reset(Moment& moment) {
     const std::lock_guard lock(mutex_);
     moment.reached = false;
@@ -123,6 +127,7 @@ class ModelTimeDevice final : public Device {
     explicit TimedEvent(ModelTime& t) : time(t) {}
     void reset() override { time.reset(moment); }
     void synchronize() override { time.wait(moment); }
+    bool reached() override { return time.reached(moment); }
     ModelTime& time;
     ModelTime::Moment moment;
   };

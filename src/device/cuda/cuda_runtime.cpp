@@ -9,6 +9,7 @@ namespace hearth {
 namespace {
 
 static_assert(kCudaOk == cudaSuccess && kCudaOutOfMemory == cudaErrorMemoryAllocation &&
+              kCudaNotReady == cudaErrorNotReady && kCudaNotSupported == cudaErrorNotSupported &&
               kCudaPeerAlreadyEnabled == cudaErrorPeerAccessAlreadyEnabled);
 
 cudaStream_t stream_of(void* handle) { return static_cast<cudaStream_t>(handle); }
@@ -102,6 +103,7 @@ class RuntimeCalls final : public CudaCalls {
     return cudaEventRecord(event_of(event), stream_of(stream));
   }
   CudaCode event_synchronize(void* event) override { return cudaEventSynchronize(event_of(event)); }
+  CudaCode event_query(void* event) override { return cudaEventQuery(event_of(event)); }
   CudaCode event_elapsed(float* milliseconds, void* begin, void* end) override {
     return cudaEventElapsedTime(milliseconds, event_of(begin), event_of(end));
   }

@@ -82,7 +82,7 @@ void Loader::key_changed(ItemId item) {
   touch(e);
   switch (e.state) {
     case State::home:
-      if (!key.any()) return;
+      if (!key.any() || e.is_updating) return;
       e.state = State::queued;
       queues_.push(wait_queue(key.queue, e.slot_class), item, key);
       return;
@@ -151,7 +151,7 @@ void Loader::want(const Want& want) {
 
 bool Loader::remove(ItemId item) {
   Entry& e = entry(item);
-  if (e.state != State::queued || uses_.is_demanded(item)) return false;
+  if (where(item) != Where::queued || uses_.is_demanded(item)) return false;
   e.want = {};
   key_changed(item);
   return true;
@@ -289,7 +289,7 @@ void Loader::shut_down(Ending ending) {
 
 Where Loader::where(ItemId item) const {
   switch (entry(item).state) {
-    case State::home: return Where::home;
+    case State::home: return key_of(item).any() ? Where::queued : Where::home;
     case State::queued: return Where::queued;
     case State::coming: return Where::coming;
     case State::here: return Where::here;

@@ -10,8 +10,8 @@
 //         └────── slot is free ◄───────────────────────── leaving ◄──────────────────┘
 //                                                                evicted; if dirty: written back
 //
-// A driver reports events, and after each asks `next` until nothing is left to do. In this version
-// only tests drive the loader: no run loads weights yet.
+// A driver reports events, and after each asks `next` until nothing is left to do. Drivers are
+// runtime/residency.h, by the events of a device, and tests; no run loads weights yet.
 #pragma once
 
 #include <optional>
@@ -75,6 +75,10 @@ class Loader {
 
   // Events: homes and links.
 
+  /// Home is about to change. Its copy is no more, and nothing is loaded until `updated`. Pieces that
+  /// are in flight still read home: the driver waits until `reads_home` is false. No use may hold the
+  /// item, and no slot what is newer.
+  void begin_update(ItemId item);
   /// Home has a new version, or zeros. No use may hold the item, and no slot what is newer.
   void updated(ItemId item, bool is_zero = false);
   /// Writes back what is newer than home, once nobody holds it; it stays in its slot. Says at_home,
@@ -92,6 +96,11 @@ class Loader {
   // Questions.
 
   Where where(ItemId item) const;
+  /// Whether pieces of a load are in flight.
+  bool reads_home(ItemId item) const {
+    const State state = entry(item).state;
+    return entry(item).in_flight > 0 && (state == State::coming || state == State::cancelling);
+  }
   bool is_held(ItemId item) const { return entry(item).pins > 0; }
   /// Of an item that is here: where its slot begins in the arena.
   size_t arena_offset(ItemId item) const;
@@ -118,10 +127,11 @@ class Loader {
     uint64_t latest = 0, at_home = 0, loaded = 0;  // versions: newest, of home, of the copy
     int32_t pieces = 0, issued = 0, done = 0, in_flight = 0;  // of the copy under way
     int32_t pins = 0;
-    bool is_zero = false;   // home is
-    bool is_dirty = false;  // the slot's content is newer than home, or is being changed
-    bool go_home = false;   // bring_home waits
-    bool leave = false;     // drop waits
+    bool is_zero = false;      // home is
+    bool is_dirty = false;     // the slot's content is newer than home, or is being changed
+    bool is_updating = false;  // home is: nothing may read it
+    bool go_home = false;      // bring_home waits
+    bool leave = false;        // drop waits
     DropReason reason = DropReason::evicted;  // why it leaves
     Position next_use = kNever;
     uint64_t last_use = 0;
@@ -168,6 +178,7 @@ class Loader {
   void unblock_all();
   double rebuild_seconds(size_t bytes, bool is_zero, bool is_dirty) const;
   std::optional<Victim> victim_in(SlotId slot, const LoadKey* claimed_by) const;
+  bool is_sibling(const Victim& victim, ItemId item) const;
   Claim claim(ItemId item);
   void take_slot(ItemId item, SlotId slot);
   void promise(ItemId item, SlotId slot);

@@ -36,7 +36,9 @@ void LoaderCheck::validate_items(const Loader& loader) {
     must(e.pins == 0 || e.state == State::here || e.issued == e.pieces,
          "an item is held before its pieces are issued", item);
     const bool asked = loader.key_of(item).any();
-    must(!asked || e.state != State::home, "a wanted item is in no queue", item);
+    must(!asked || e.is_updating || e.state != State::home, "a wanted item is in no queue", item);
+    must(!e.is_updating || e.state == State::home || e.state == State::cancelling,
+         "an item moves while its home changes", item);
     must(asked || e.state != State::queued, "an item that nobody wants is queued", item);
     const bool in_queue = loader.queues_.queue_of(item) != Loader::kNoQueue;
     const bool shall =

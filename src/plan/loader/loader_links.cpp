@@ -80,14 +80,28 @@ void Loader::finished(int32_t ticket) {
   }
 }
 
-void Loader::updated(ItemId item, bool is_zero) {
+void Loader::begin_update(ItemId item) {
   Entry& e = entry(item);
   if (e.pins > 0 || e.is_dirty) {
     throw std::logic_error("loader: home is updated while its copy is held or newer");
   }
+  e.is_updating = true;
+  if (e.state == State::queued) {  // it is asked for, but in no queue
+    if (e.promised >= 0) break_promise(item);
+    queues_.erase(item);
+    e.state = State::home;
+    touch(e);
+  }
+  if (e.state == State::coming || e.state == State::here) evict(item, DropReason::stale);
+}
+
+void Loader::updated(ItemId item, bool is_zero) {
+  begin_update(item);
+  Entry& e = entry(item);
+  e.is_updating = false;
   e.at_home = ++e.latest;
   e.is_zero = is_zero;
-  if (e.state == State::coming || e.state == State::here) evict(item, DropReason::stale);
+  if (e.state == State::home) key_changed(item);
 }
 
 void Loader::bring_home(ItemId item) {

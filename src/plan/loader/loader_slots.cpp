@@ -77,6 +77,15 @@ std::optional<Victim> Loader::victim_in(SlotId id, const LoadKey* claimed_by) co
   return victim;
 }
 
+/// Whether the use that waits for the item waits for the victim's item, too. To take its slot would
+/// gain nothing: the use needs both, so it would be loaded once more.
+bool Loader::is_sibling(const Victim& victim, ItemId item) const {
+  if (victim.rank != Victim::asked_for) return false;
+  const ItemId held = slot_at(victim.slot).item;
+  return uses_.is_demanded(item) && uses_.is_demanded(held) &&
+         uses_.first_use(item) == uses_.first_use(held);
+}
+
 /// Finds a slot for a queued item that has none.
 Loader::Claim Loader::claim(ItemId item) {
   Entry& e = entry(item);
@@ -92,7 +101,8 @@ Loader::Claim Loader::claim(ItemId item) {
   ranking_.best(static_cast<size_t>(e.slot_class), best_);
   for (const SlotId s : best_) {
     const std::optional<Victim> victim = victim_in(s, &key);
-    if (victim && (!best || victim->is_better_than(*best))) best = victim;
+    if (!victim || is_sibling(*victim, item)) continue;
+    if (!best || victim->is_better_than(*best)) best = victim;
   }
   if (!best) return Claim::refused;
   // A load ahead that would have to wait for its slot gives up no more slots than fill the window.

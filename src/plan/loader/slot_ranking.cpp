@@ -55,7 +55,9 @@ SlotRanking::Key SlotRanking::key_of(const Victim& victim) {
             static_cast<uint64_t>((int64_t{1} << 32) - rank), ~victim.key.order};
   }
   if (victim.score == 0) return {victim.is_dirty ? 1u : 0u, victim.last_use, 0};
-  return {~static_cast<uint64_t>(victim.next_use), victim.last_use, 0};  // the last use first
+  // The last use first. A small item that is newer than home may cost what a larger one does that is
+  // not.
+  return {~static_cast<uint64_t>(victim.next_use), victim.is_dirty ? 1u : 0u, victim.last_use};
 }
 
 void SlotRanking::rank(size_t slot_class, const Victim& victim) {

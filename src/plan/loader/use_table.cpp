@@ -77,4 +77,8 @@ uint64_t UseTable::demand_order(ItemId item) const {
   return nodes_[static_cast<size_t>(waiting_[static_cast<size_t>(item)].first)].order;
 }
 
+UseId UseTable::first_use(ItemId item) const {
+  return nodes_[static_cast<size_t>(waiting_[static_cast<size_t>(item)].first)].use;
+}
+
 }  // namespace hearth

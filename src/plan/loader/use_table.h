@@ -33,6 +33,8 @@ class UseTable {
   /// Whether a use waits for the item, and the order of the need that came first.
   bool is_demanded(ItemId item) const { return waiting_[static_cast<size_t>(item)].first >= 0; }
   uint64_t demand_order(ItemId item) const;
+  /// The use that has waited longest for the item, which must be demanded.
+  UseId first_use(ItemId item) const;
 
  private:
   enum class State : uint8_t { free, waiting, holding };

@@ -232,7 +232,7 @@ bool ScheduleBuilder::divided(int32_t layer) const {
   if (layer < 0 || layer >= input_.spec.layers || !input_.spec.has_experts(layer)) return false;
   const BlockId first = input_.table.find_block(BlockKind::expert, layer, 0);
   for (BlockId b = first; b < first + input_.spec.experts; ++b) {
-    if (input_.table.block(b).place != input_.table.block(first).place) return true;
+    if (input_.compute_place(b) != input_.compute_place(first)) return true;
   }
   return false;
 }
@@ -322,7 +322,10 @@ void ScheduleBuilder::append(TaskKind kind, const TaskShape& shape, RowRange row
   task.work = body.work(shape);
   for (const BlockUse& use : task.blocks) {
     for (BlockId b = use.begin; b < use.end; ++b) {
-      HEARTH_CHECK(input_.table.block(b).place == shape.place,
+      const bool reads =
+          use.access == BlockAccess::read_weights || use.access == BlockAccess::add_gradient;
+      const Place at = reads ? input_.compute_place(b) : input_.table.block(b).place;
+      HEARTH_CHECK(at == shape.place,
                    "schedule: a block is at another place than its task: " + describe(task));
     }
   }

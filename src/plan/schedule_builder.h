@@ -22,6 +22,13 @@ struct PlanInput {
   int64_t longest = 0;            // upper bound per sequence
   int64_t micro_batches = 1;      // per step
   std::vector<SchedulePlace> places = {};
+  /// By block: where the tasks run that read it, if that is not where it lives. Empty: where it lives.
+  std::vector<Place> compute = {};
+
+  /// Where forward and backward read the block.
+  Place compute_place(BlockId block) const {
+    return compute.empty() ? table.block(block).place : compute[static_cast<size_t>(block)];
+  }
 };
 
 class ScheduleBuilder {

@@ -230,6 +230,7 @@ struct Executor::Impl {
   std::vector<std::vector<TaskId>> by_stream;
   TaskTimes times;
   Pacer pacer;
+  std::vector<std::unique_ptr<TravellingWeights>> travelling;  // by place; null: all live there
 
   Impl(const ExecutorParts& p, const Schedule& s)
       : parts(p),
@@ -248,6 +249,13 @@ struct Executor::Impl {
       const Arena* arena = p.workspace.arenas[place].get();
       HEARTH_CHECK(s.arena_bytes[place] <= (arena == nullptr ? 0 : arena->size()),
                    "executor: workspace too small for the schedule");
+    }
+    for (size_t place = 0; place < s.arena_bytes.size(); ++place) {
+      const PlaceParts& of = p.places[place];
+      travelling.push_back(of.residency == nullptr ? nullptr
+                                                   : std::make_unique<TravellingWeights>(
+                                                         *of.residency, p.table, s,
+                                                         static_cast<Place>(place), of.ahead));
     }
     for (size_t t = 0; t < s.tasks.size(); ++t) {
       const Task& task = s.tasks[t];
@@ -325,11 +333,14 @@ struct Executor::Impl {
       device_of(task).copy(stream_of(task), bound[1].data + begin, bound[0].data + begin, bytes);
       return bytes;
     }
+    TravellingWeights* const away = travelling[static_cast<size_t>(task.place)].get();
+    ParameterTable& table = away == nullptr ? parts.table : away->begin(id, stream_of(task));
+    prepare_homes(task);
     const BodyContext context{parts.places[static_cast<size_t>(task.place)].ops,
                               stream_of(task),
                               parts.spec,
                               parts.settings,
-                              parts.table,
+                              table,
                               schedule.pass,
                               task.phase,
                               task.layer,
@@ -340,7 +351,20 @@ struct Executor::Impl {
                               task.part,
                               of_task};
     body_of(task.kind).run(context);
+    if (away != nullptr) away->end(stream_of(task));
+    if (task.kind == TaskKind::update) {
+      for (const auto& of : travelling) {
+        if (of) of->updated(task);
+      }
+    }
     return 0;
+  }
+  /// Norms read gradients at home, and updates change homes: copies elsewhere are told.
+  void prepare_homes(const Task& task) const {
+    for (const auto& of : travelling) {
+      if (of && task.kind == TaskKind::norm) of->bring_home();
+      if (of && task.kind == TaskKind::update) of->begin_update(task);
+    }
   }
 };
 

@@ -14,6 +14,7 @@
 #include "plan/schedule.h"
 #include "plan/trace.h"
 #include "runtime/pacer.h"
+#include "runtime/travelling_weights.h"
 #include "runtime/workspace.h"
 
 namespace hearth {
@@ -22,7 +23,9 @@ namespace hearth {
 struct PlaceParts {
   Device& device;
   const OpSet& ops;
-  PlaceCosts costs = {};  // paces the tasks, if there is a table
+  PlaceCosts costs = {};           // paces the tasks, if there is a table
+  Residency* residency = nullptr;  // of blocks that do not live there; null: all do
+  LoadAhead ahead = {};
 };
 struct ExecutorParts {
   std::vector<PlaceParts> places;  // the host, then the devices of the run

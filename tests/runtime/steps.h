@@ -2,9 +2,13 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "modes/planner.h"
+#include "runtime/slot_plan.h"
 #include "support/tiny_model.h"
 
 namespace hearth::test {
@@ -22,6 +26,59 @@ struct Outcome {
   double loss = 0, aux_loss = 0, norm = 0;
   std::vector<double> counts;  // of the first layer
   friend bool operator==(const Outcome&, const Outcome&) = default;
+};
+
+/// All blocks live on the host, and the tasks run at devices.
+struct Travelling {
+  double spare = 0;  // slots above the least, as a share of what would hold everything
+  LoadAhead ahead;
+  std::vector<Stage> stages = {{.place = 1}};  // where the blocks of which layers are computed
+
+  std::vector<Place> compute(const TinyModel& model) const {
+    ParameterTable placed = model.table;
+    place_blocks(placed, model.spec, Placement(stages, {}));
+    std::vector<Place> places;
+    for (const Block& block : placed.blocks()) places.push_back(block.place);
+    return places;
+  }
+};
+
+/// The slots of a model's devices.
+class Caches {
+ public:
+  Caches(TinyModel& model, const Schedule& list, const Travelling& travelling) {
+    const Schedule* lists[] = {&list};
+    model.ahead = travelling.ahead;
+    model.residencies.assign(static_cast<size_t>(model.places()), nullptr);
+    for (Place place = 1; place < model.places(); ++place) {
+      const auto sizes = slot_sizes(model.table, model.policy(), lists, place);
+      if (sizes.empty()) continue;
+      const uint64_t least = least_slot_bytes(sizes);
+      SlotPlan plan;
+      plan.blocks = travelling_blocks(model.table, lists, place);
+      plan.policy = model.policy();
+      plan.classes = slot_classes(
+          sizes,
+          least + static_cast<uint64_t>(travelling.spare *
+                                        static_cast<double>(most_slot_bytes(sizes) - least)));
+      plan.settings.piece_bytes = 4096;
+      plan.settings.window_bytes = 3 * 4096;
+      Device& device = model.device(place);
+      homes_.push_back(
+          std::make_unique<PinnedHomes>(device, Residency::home_memory(model.table, plan)));
+      caches_.push_back(std::make_unique<Residency>(device, model.table, plan, *homes_.back()));
+      model.residencies[static_cast<size_t>(place)] = caches_.back().get();
+    }
+  }
+  std::vector<ResidencyCounts> counts() const {
+    std::vector<ResidencyCounts> all;
+    for (const auto& cache : caches_) all.push_back(cache->counts());
+    return all;
+  }
+
+ private:
+  std::vector<std::unique_ptr<PinnedHomes>> homes_;
+  std::vector<std::unique_ptr<Residency>> caches_;
 };
 
 /// Steps from the same weights; `shape_list` may change the list before it runs.
@@ -43,6 +100,8 @@ class Steps {
   std::vector<PacedTasks> paced;  // of the last step, by place
   RunOptions options;
   std::function<void(Schedule&)> change_list;
+  std::optional<Travelling> travelling;
+  std::vector<ResidencyCounts> moved;  // in the last run, by device; only if weights travel
 
   Outcome run() {
     TinyModel model(tiny_config(config_), cpu(), DType::f32, 1, adapters, places);
@@ -50,6 +109,8 @@ class Steps {
     if (change_list) change_list(list);
     model.costs = costs;
     model.clock = clock;
+    std::optional<Caches> caches;
+    if (travelling) caches.emplace(model, list, *travelling);
     const auto executor = model.executor(list, workers);
     Outcome outcome;
     for (int step = 1; step <= count; ++step) {
@@ -77,6 +138,7 @@ class Steps {
       }
       outcome.norm = executor->scalar(Value::grad_norm);
     }
+    if (caches) moved = caches->counts();
     outcome.weights = model.bytes(CopyRole::master);
     outcome.moments = model.bytes(CopyRole::moment2);
     return outcome;
@@ -88,7 +150,8 @@ class Steps {
   }
 
  private:
-  Schedule schedule_of(const TinyModel& model) const {
+  Schedule schedule_of(TinyModel& model) const {
+    if (travelling) model.compute = travelling->compute(model);
     const PlanInput input = model.input(kTokens, kTokens, kMicroBatches);
     return planner->train(input, group, recompute).schedule;
   }

@@ -68,6 +68,9 @@ class TinyModel {
   const OpSet& ops;
   std::vector<PlaceCosts> costs;            // of new executors, by place; may be empty
   LinkClock* clock = &steady_link_clock();  // of new executors
+  std::vector<Place> compute;               // PlanInput::compute
+  std::vector<Residency*> residencies;      // of new executors, by place; may be empty
+  LoadAhead ahead;                          // of these
 
   /// `adapters`: targets that get adapters; their base weights are trained as well.
   TinyModel(const std::string& config, const OpSet& op_set, DType type, uint64_t seed = 1,
@@ -122,7 +125,8 @@ class TinyModel {
 
   PlanInput input(int64_t tokens, int64_t longest, int64_t micro_batches = 1) const {
     return {spec,   settings, table,         std::vector<const OpSet*>(devices_.size(), &ops),
-            tokens, longest,  micro_batches, places_of_rank(devices_.size(), hosts_, host_lanes_)};
+            tokens, longest,  micro_batches, places_of_rank(devices_.size(), hosts_, host_lanes_),
+            compute};
   }
 
   /// Makes an executor with its own memory.
@@ -134,6 +138,10 @@ class TinyModel {
       devices.push_back(device.get());
       places.push_back({*device, ops});
       if (places.size() <= costs.size()) places.back().costs = costs[places.size() - 1];
+      if (places.size() <= residencies.size()) {
+        places.back().residency = residencies[places.size() - 1];
+        places.back().ahead = ahead;
+      }
     }
     workspaces_.push_back(
         std::make_unique<Workspace>(make_workspace(devices, workspace_need(list), workers, {})));
@@ -142,6 +150,10 @@ class TinyModel {
     fill_rope(*executor);
     return executor;
   }
+
+  const CopyPolicy& policy() const { return policy_; }
+  Device& device(Place place) const { return *devices_[static_cast<size_t>(place)]; }
+  Place places() const { return static_cast<Place>(devices_.size()); }
 
   /// The workspace of the newest executor.
   const Workspace& workspace() const { return *workspaces_.back(); }

@@ -14,11 +14,10 @@ bool has_mlp(const ModelSpec& spec, int32_t layer) {
 }
 
 /// The places of a layer's experts, in the order of the places.
-std::vector<ExpertPart> parts_of(const ParameterTable& table, const ModelSpec& spec,
-                                 int32_t layer) {
+std::vector<ExpertPart> parts_of(const PlanInput& input, int32_t layer) {
   std::map<Place, int32_t> experts;
-  const BlockId first = table.find_block(BlockKind::expert, layer, 0);
-  for (int32_t e = 0; e < spec.experts; ++e) ++experts[table.block(first + e).place];
+  const BlockId first = input.table.find_block(BlockKind::expert, layer, 0);
+  for (int32_t e = 0; e < input.spec.experts; ++e) ++experts[input.compute_place(first + e)];
   std::vector<ExpertPart> parts;
   for (const auto& [place, count] : experts) parts.push_back({place, count});
   return parts;
@@ -29,7 +28,7 @@ std::vector<ExpertPart> parts_of(const ParameterTable& table, const ModelSpec& s
 LayerTasks::LayerTasks(const PlanInput& input, Pass pass, int64_t cache_rows)
     : input_(input), builder_(input, pass, cache_rows) {
   for (int32_t layer = 0; layer < input.spec.layers; ++layer) {
-    parts_.push_back(input.spec.has_experts(layer) ? parts_of(input.table, input.spec, layer)
+    parts_.push_back(input.spec.has_experts(layer) ? parts_of(input, layer)
                                                    : std::vector<ExpertPart>{});
   }
 }
@@ -38,7 +37,7 @@ Place LayerTasks::dense_place(int32_t layer) const {
   const ParameterTable& table = input_.table;
   const auto of_block = [&](BlockKind kind) {
     const bool in_layer = kind == BlockKind::attention;
-    return table.block(table.find_block(kind, in_layer ? layer : -1)).place;
+    return input_.compute_place(table.find_block(kind, in_layer ? layer : -1));
   };
   if (layer < 0) return of_block(BlockKind::embedding);
   if (layer >= input_.spec.layers) return of_block(BlockKind::head);
@@ -50,7 +49,7 @@ void LayerTasks::add(TaskKind kind, Phase phase, int32_t layer, int32_t micro_ba
   if (kind == TaskKind::mlp) {
     const BlockKind of =
         input_.spec.has_shared_expert(layer) ? BlockKind::shared : BlockKind::dense;
-    place = input_.table.block(input_.table.find_block(of, layer)).place;
+    place = input_.compute_place(input_.table.find_block(of, layer));
   }
   builder_.add(kind, phase, layer, micro_batch, place);
 }

@@ -1,0 +1,39 @@
+// How many slots of which sizes a device has for blocks that live on the host.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "plan/schedule.h"
+#include "runtime/residency.h"
+
+namespace hearth {
+
+/// The cargoes of a device's travelling blocks, by size.
+struct SlotSize {
+  size_t bytes = 0;
+  int32_t cargoes = 0;  // of this size
+  int32_t least = 0;    // that one task needs at the same time
+  friend bool operator==(const SlotSize&, const SlotSize&) = default;
+};
+
+/// Of the blocks that tasks at the place read although they live elsewhere, adapters among them.
+/// Ascending by size.
+std::vector<SlotSize> slot_sizes(const ParameterTable& table, const CopyPolicy& policy,
+                                 std::span<const Schedule* const> schedules, Place place);
+
+/// The bytes of the slots with which every task can run, one after the other.
+uint64_t least_slot_bytes(std::span<const SlotSize> sizes);
+/// Of slots for everything: each block is loaded once.
+uint64_t most_slot_bytes(std::span<const SlotSize> sizes);
+
+/// Slots of at most so many bytes, at least `least_slot_bytes`. What is left above the least goes to
+/// the sizes in turn, so that each has about the same share of its cargoes in slots.
+std::vector<SlotClass> slot_classes(std::span<const SlotSize> sizes, uint64_t bytes);
+
+/// The blocks that travel to the place; no adapters (SlotPlan::blocks).
+std::vector<BlockId> travelling_blocks(const ParameterTable& table,
+                                       std::span<const Schedule* const> schedules, Place place);
+
+}  // namespace hearth

@@ -1,0 +1,94 @@
+// Steps whose weights live on the host and are computed with on devices: the bits of one host, with
+// any number of slots, and what crosses the links.
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+
+#include "modes/pipeline.h"
+#include "steps.h"
+#include "support/tiny_places.h"
+
+namespace hearth::test {
+namespace {
+
+struct ModelCase {
+  JsonObject config;
+  std::vector<std::string> adapters;
+};
+
+std::vector<ModelCase> models() {
+  return {{{{"num_hidden_layers", 3}, {"mlp_only_layers", JsonArray{1}}}, {}},
+          {{{"tie_word_embeddings", true}, {"num_experts", 7}}, {"attention", "experts"}},
+          {{{"model_type", "qwen2_moe"}, {"shared_expert_intermediate_size", 9}}, {"experts"}}};
+}
+
+Steps steps_of(const ModelCase& model, int devices, double spare, uint64_t ahead) {
+  Steps steps(model.config);
+  steps.adapters = model.adapters;
+  steps.places = {virtual_devices(devices), {}};
+  Travelling travelling;
+  travelling.spare = spare;
+  travelling.ahead.bytes = ahead;
+  if (devices == 2) {
+    travelling.stages = {{1, -1, 0}, {2, 1, 9}};
+    steps.planner = &pipeline_planner();
+    steps.places.host_lanes = 2;
+  }
+  steps.travelling = travelling;
+  return steps;
+}
+
+Outcome on_host(const ModelCase& model) {
+  Steps steps(model.config);
+  steps.adapters = model.adapters;
+  return steps.run();
+}
+
+TEST_CASE("travelling: any number of slots and any load ahead give the bits of one host") {
+  for (const ModelCase& model : models()) {
+    const Outcome expected = on_host(model);
+    REQUIRE(std::isfinite(expected.norm));
+    for (const int devices : {1, 2}) {
+      for (const double spare : {0.0, 0.3, 1.0}) {
+        for (const uint64_t ahead : {uint64_t{0}, uint64_t{6000}, uint64_t{1} << 30}) {
+          INFO(devices << " devices, " << spare << " spare, " << ahead << " bytes ahead");
+          Steps steps = steps_of(model, devices, spare, ahead);
+          steps.recompute = ahead == 6000;
+          steps.group = devices == 1 && spare > 0.5 ? 4 : 2;
+          CHECK(steps.run() == expected);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("travelling: what fits in slots crosses the link once a step, else again") {
+  const ModelCase model = models()[0];
+  const auto bytes_in = [&](double spare, int count) {
+    Steps steps = steps_of(model, 1, spare, 0);
+    steps.count = count;
+    steps.run();
+    REQUIRE(steps.moved.size() == 1);
+    return steps.moved.front();
+  };
+  const ResidencyCounts one = bytes_in(1, 1), two = bytes_in(1, 2);
+  // An update changes every home, so each step loads all weights once.
+  CHECK(one.evictions == 0);
+  CHECK(two.bytes_in == 2 * one.bytes_in);
+  CHECK(two.bytes_out == 2 * one.bytes_out);
+  const ResidencyCounts least = bytes_in(0, 1);
+  CHECK(least.evictions > 0);
+  CHECK(least.bytes_in > one.bytes_in);
+}
+
+TEST_CASE("travelling: an abandoned step changes no weight") {
+  Steps steps = steps_of(models()[0], 1, 0.3, 1 << 20);
+  int calls = 0;
+  steps.options.abandon = [&calls] { return ++calls == 20; };
+  const Outcome abandoned = steps.run();
+  Steps none = steps_of(models()[0], 1, 0.3, 0);
+  none.count = 0;
+  CHECK(abandoned.weights == none.run().weights);
+}
+
+}  // namespace
+}  // namespace hearth::test

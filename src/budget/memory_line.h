@@ -21,6 +21,7 @@ enum class MemoryUse : uint8_t {
   saving,       // names and digests during a save
   activations,  // `of` is a Pass
   scratch,      // scratch memory of kernels
+  slots,        // copies of weights and gradients that live on the host
   schedules,    // tasks and their buffers
   reached,      // `of` is a Place that shares the host's memory
   allowance,    // reserve for uses without a line

@@ -108,6 +108,8 @@ class StageSearch {
     cut_.devices = places_.dense;
     cut_.seconds = unit_seconds(subject, request);
     cut_.bytes = unit_bytes(subject, request.training);
+    // Slots take what is left, whatever the cut.
+    if (places_.travel != Travel::never) std::fill(cut_.bytes.begin(), cut_.bytes.end(), 0);
     for (const Place at : places_.dense) {
       cut_.room.push_back(subject.places[static_cast<size_t>(at)].budget.bytes);
     }
@@ -120,7 +122,8 @@ class StageSearch {
     std::optional<PlacementPlan> best;
     std::vector<Placement> tried;
     for (int i = 0; i < kMostTries; ++i) {
-      const Placement placement(stages(), places_.experts);
+      Placement placement(stages(), places_.experts);
+      placement.travels = places_.travel != Travel::never;
       if (std::find(tried.begin(), tried.end(), placement) != tried.end()) break;
       tried.push_back(placement);
       PlacementPlan next = plan_with(subject_, placement, request);
@@ -221,7 +224,14 @@ PlacementPlan plan_with(const PlanSubject& subject, const Placement& placement,
                         const PlanRequest& request) {
   PlacementPlan result{placement, subject.table, {}};
   place_blocks(result.table, subject.spec, placement);
-  result.plan = make_plan(subject.with_table(result.table), request);
+  PlanSubject placed = subject.with_table(result.table);
+  if (placement.travels) {
+    for (BlockId b = 0; b < std::ssize(result.table.blocks()); ++b) {
+      placed.compute.push_back(result.table.block(b).place);
+      result.table.set_place(b, kHostPlace);
+    }
+  }
+  result.plan = make_plan(placed, request);
   return result;
 }
 
@@ -230,6 +240,7 @@ static PlacementPlan cut_and_plan(const PlanSubject& subject, const PlanRequest&
   const ModelPlaces& places = subject.of_model;
   if (places.dense.size() == 1) {
     Placement placement({{.place = places.dense.front()}}, places.experts);
+    placement.travels = places.travel != Travel::never;
     return plan_with(subject, placement, request);
   }
   StageSearch search(subject, request);

@@ -6,6 +6,7 @@
 #include "base/system.h"
 #include "budget/schedule_memory.h"
 #include "device/device_memory.h"
+#include "runtime/slot_plan.h"
 #include "state/state_save.h"
 
 namespace hearth {
@@ -84,7 +85,7 @@ class PlanMaker {
     add_process();
     add_parameters();
     make_schedules();
-    plan_.places = with_schedules(plan_.train ? &plan_.train->schedule : nullptr);
+    plan_.places = with_schedules(plan_.train ? &plan_.train->schedule : nullptr, &plan_.slots);
     return std::move(plan_);
   }
 
@@ -134,10 +135,11 @@ class PlanMaker {
     std::vector<const OpSet*> ops;
     for (const ComputePlace& place : subject_.places) ops.push_back(place.ops);
     const auto host_lanes = static_cast<int32_t>(subject_.places[kHostPlace].teams.size());
-    return {subject_.spec,  subject_.settings,
-            subject_.table, std::move(ops),
-            tokens,         request_.longest,
-            micro_batches,  places_of_rank(subject_.places.size(), subject_.hosts, host_lanes)};
+    return {subject_.spec,   subject_.settings,
+            subject_.table,  std::move(ops),
+            tokens,          request_.longest,
+            micro_batches,   places_of_rank(subject_.places.size(), subject_.hosts, host_lanes),
+            subject_.compute};
   }
 
   void make_schedules() {
@@ -164,13 +166,23 @@ class PlanMaker {
   }
 
   /// The places with the lines of this training schedule, and what follows from all lines.
-  std::vector<PlaceLines> with_schedules(const Schedule* train) const {
+  /// `slots`, if given: Plan::slots.
+  std::vector<PlaceLines> with_schedules(
+      const Schedule* train, std::vector<std::vector<SlotClass>>* slots = nullptr) const {
     std::vector<const Schedule*> schedules;
     if (train != nullptr) schedules.push_back(train);
     if (plan_.eval) schedules.push_back(&*plan_.eval);
     if (plan_.decode) schedules.push_back(&*plan_.decode);
     std::vector<PlaceLines> places = plan_.places;
     if (!schedules.empty()) add_schedules(schedules, places);
+    if (!subject_.compute.empty()) {
+      for (size_t at = 1; at < places.size(); ++at) {
+        std::vector<SlotClass> classes = add_slots(schedules, places[at], static_cast<Place>(at));
+        if (slots == nullptr) continue;
+        slots->resize(places.size());
+        (*slots)[at] = std::move(classes);
+      }
+    }
     add_reached(places);
     add_allowance(places[kHostPlace]);
     for (PlaceLines& place : places) place.peak = sum_of(place.lines);
@@ -205,6 +217,24 @@ class PlanMaker {
     for (const Schedule* schedule : schedules) bytes += schedule_bytes(*schedule);
     places[kHostPlace].lines.push_back(
         {{MemoryUse::schedules}, "schedules", bytes, "derived: tasks and their buffers"});
+  }
+
+  /// Slots take what the device has left, at least what its largest task needs.
+  std::vector<SlotClass> add_slots(const std::vector<const Schedule*>& schedules, PlaceLines& place,
+                                   Place at) const {
+    const auto sizes = slot_sizes(subject_.table, plan_.policy, schedules, at);
+    if (sizes.empty()) return {};
+    const uint64_t others = sum_of(place.lines), budget = place.budget.bytes;
+    const uint64_t left = budget - std::min(budget, others);
+    std::vector<SlotClass> classes =
+        slot_classes(sizes, std::clamp(left, least_slot_bytes(sizes), most_slot_bytes(sizes)));
+    uint64_t bytes = 0;
+    for (const SlotClass& of : classes) bytes += of.bytes * static_cast<uint64_t>(of.slots);
+    place.lines.push_back({{MemoryUse::slots},
+                           "copies of weights and gradients of the host",
+                           bytes,
+                           "derived: what is left, from what one task needs to everything"});
+    return classes;
   }
 
   /// Memory of devices that is the host's, too.

@@ -9,6 +9,7 @@
 
 #include "budget/memory_line.h"
 #include "modes/planner.h"
+#include "plan/loader/loader_types.h"
 #include "setup/trained_model.h"
 
 namespace hearth {
@@ -53,12 +54,13 @@ struct PlanSubject {
   uint64_t opening_bytes = 0;
   int workers = 1;
   ProcessMemory process;
-  ExpertCounts popularity = {};  // which experts devices take first; empty: unknown
+  ExpertCounts popularity = {};     // which experts devices take first; empty: unknown
+  std::vector<Place> compute = {};  // PlanInput::compute
 
   /// The same with another table.
   PlanSubject with_table(const ParameterTable& other) const {
-    return {spec,    settings,    other,         places,  hosts,   of_model,
-            planner, types_basis, opening_bytes, workers, process, popularity};
+    return {spec,        settings,      other,   places,  hosts,      of_model, planner,
+            types_basis, opening_bytes, workers, process, popularity, compute};
   }
   PlaceBudget& host_budget() { return places[kHostPlace].budget; }
 };
@@ -69,6 +71,8 @@ struct Plan {
   std::optional<Schedule> eval;
   std::optional<Schedule> decode;
   std::vector<PlaceLines> places;  // the host, then the devices of the run
+  /// By place: slots for blocks that live on the host; empty: none travel there.
+  std::vector<std::vector<SlotClass>> slots;
 
   const PlaceLines& host() const { return places[kHostPlace]; }
   /// The first place with too little memory.

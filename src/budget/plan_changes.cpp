@@ -62,7 +62,8 @@ class Search {
                               subject_.opening_bytes,
                               subject_.workers,
                               subject_.process,
-                              subject_.popularity};
+                              subject_.popularity,
+                              subject_.compute};
     PlanRequest request = v.request;
     if (request.micro_batches > std::max(request_.micro_batches, kMostMicroBatches)) {
       return std::nullopt;

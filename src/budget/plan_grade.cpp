@@ -35,6 +35,7 @@ std::optional<uint64_t> measured_of(const MemoryLine& line, const MeasuredMemory
     case MemoryUse::parameters:
     case MemoryUse::activations:
     case MemoryUse::scratch:
+    case MemoryUse::slots:
     case MemoryUse::allowance: return std::nullopt;
   }
   return std::nullopt;

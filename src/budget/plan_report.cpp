@@ -221,7 +221,7 @@ Json plan_json(const PlacedModel& model, const PlanTimes& times,
   json["memory"] = memory_json(*model.opened, memory);
   json["method"] = has_adapters(model.table) ? "lora" : "full";
   json["parallel"] = std::string(model.opened->devices.planner->name());
-  json["policy"] = model.opened->devices.of_model.hot ? "static" : "auto";
+  json["policy"] = policy_name(model.opened->devices.of_model);
   json["bits"] = bits_of(model);
   json["devices"] = devices_json(model);
   json["places"] = places_json(model);

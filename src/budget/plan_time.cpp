@@ -187,6 +187,10 @@ PlanTimes predict(const PlacedModel& model, const StepWork& work, std::optional<
                     places_without_table(model) + "; add what 'hearth profile' prints there";
     return times;
   }
+  if (model.placement.travels) {
+    times.unknown = "this version does not foresee the loads of weights";
+    return times;
+  }
   if (!rates) {
     times.unknown = "too little memory to measure";
     return times;

@@ -85,6 +85,13 @@ struct ExpertPart {
   friend bool operator==(const ExpertPart& a, const ExpertPart& b) { return a.place == b.place; }
 };
 
+/// Experts [begin, end) of those of a task, in their order, which are there at one time; all, if empty.
+struct ExpertWave {
+  int32_t begin = 0;
+  int32_t end = 0;
+  bool all() const { return begin == end; }
+};
+
 /// Micro-batches [begin, end) of the step.
 struct RowRange {
   int32_t begin = -1;  // -1: of no micro-batch
@@ -154,6 +161,7 @@ class BodyContext {
   Place place = kHostPlace;
   ExpertPart part = {};
   std::span<const BatchShape> batches = {};  // of all micro-batches; empty: of `batch` alone
+  ExpertWave wave = {};                      // of E
 
   bool has(Value value) const;  // whether the task declares it
   int64_t segments() const { return batches.empty() ? 1 : std::ssize(batches); }

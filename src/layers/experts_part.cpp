@@ -36,7 +36,7 @@ struct Experts {
   int64_t first = 0;
 };
 
-Experts experts_of(const BodyContext& c) {
+Experts all_experts_of(const BodyContext& c) {
   const BlockId layer = first_expert(c.table, c.layer);
   Experts experts;
   if (c.part.all()) {
@@ -49,6 +49,14 @@ Experts experts_of(const BodyContext& c) {
   experts.first = begin;
   for (int32_t i = begin; i < end; ++i) experts.blocks.push_back(layer + split.expert(i));
   return experts;
+}
+
+/// Those of the wave.
+Experts experts_of(const BodyContext& c) {
+  Experts all = all_experts_of(c);
+  if (c.wave.all()) return all;
+  return {{all.blocks.begin() + c.wave.begin, all.blocks.begin() + c.wave.end},
+          all.first + c.wave.begin};
 }
 
 ExpertRows all_rows(const BodyContext& c) {

@@ -31,7 +31,8 @@ const std::string& StepUse::limit() const {
   return std::ranges::max_element(busy, {}, [](const auto& entry) { return entry.second; })->first;
 }
 
-StepUse use_of(const Schedule& schedule, const Trace& trace, std::span<const std::string> places) {
+StepUse use_of(const Schedule& schedule, const Trace& trace, std::span<const std::string> places,
+               std::span<const BlockCopy> blocks) {
   const auto resource_of = [&](Place place) {
     return schedule.is_device(place) ? places[static_cast<size_t>(place)] : std::string(kCpu);
   };
@@ -44,7 +45,13 @@ StepUse use_of(const Schedule& schedule, const Trace& trace, std::span<const std
   for (const Task& task : schedule.tasks) {
     if (task.kind == TaskKind::copy) use.bytes[link_name(schedule, task, places)];
   }
-  std::map<std::string, Cover> covers, links;
+  std::map<std::string, Cover> covers;
+  std::map<std::string, std::vector<std::pair<double, double>>> links;  // copies in flight
+  for (const BlockCopy& copy : blocks) {
+    const std::string link = link_name(copy.from, copy.to, places);
+    use.bytes[link] += copy.bytes;
+    links[link].emplace_back(copy.begin, copy.end);
+  }
   for (Place place = 0; place < std::ssize(places); ++place) covers[resource_of(place)];
   for (const auto& [link, bytes] : use.bytes) links[link];
   for (const TaskTime& time : trace) {
@@ -55,7 +62,7 @@ StepUse use_of(const Schedule& schedule, const Trace& trace, std::span<const std
     if (is_copy) {
       const std::string link = link_name(schedule, task, places);
       use.bytes[link] += time.bytes;
-      links[link].add(time.begin, time.end);
+      links[link].emplace_back(time.begin, time.end);
     } else {
       covers[resource_of(task.place)].add(time.begin, time.end);
     }
@@ -64,7 +71,12 @@ StepUse use_of(const Schedule& schedule, const Trace& trace, std::span<const std
     use.busy[name] = cover.seconds();
     use.stall[name] = cover.gaps();
   }
-  for (const auto& [name, cover] : links) use.busy[name] = cover.seconds();
+  for (auto& [name, copies] : links) {
+    std::sort(copies.begin(), copies.end());
+    Cover cover;
+    for (const auto& [begin, end] : copies) cover.add(begin, end);
+    use.busy[name] = cover.seconds();
+  }
   return use;
 }
 

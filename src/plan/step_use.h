@@ -34,6 +34,8 @@ inline constexpr const char* kCpu = "cpu";
 /// `places`: names of the places. The trace must be sorted
 /// by begin. The links of a run are those between the host and each device, and those that the
 /// schedule's copies use.
-StepUse use_of(const Schedule& schedule, const Trace& trace, std::span<const std::string> places);
+/// `blocks`: copies of blocks in the step, which use links as well.
+StepUse use_of(const Schedule& schedule, const Trace& trace, std::span<const std::string> places,
+               std::span<const BlockCopy> blocks = {});
 
 }  // namespace hearth

@@ -21,6 +21,15 @@ struct TaskTime {
 };
 using Trace = std::vector<TaskTime>;
 
+/// A copy of a block between its home and a device, which is no task; times as in TaskTime.
+struct BlockCopy {
+  BlockId block = 0;
+  bool gradient = false;  // its accumulators, not its weights
+  Place from = kHostPlace, to = kHostPlace;
+  double begin = 0, end = 0;
+  uint64_t bytes = 0;  // that crossed the link
+};
+
 /// "FROM->TO" by names of places. `places`: the host, then the devices.
 std::string link_name(Place from, Place to, std::span<const std::string> places);
 /// The link that a copy uses.
@@ -30,7 +39,10 @@ std::string link_name(const Schedule& schedule, const Task& copy,
 /// The JSON document: one complete event per task, one process per place, one thread per stream.
 /// The category is the kind of the task. A copy names its link, its bytes, and the block or the
 /// value that it carries.
+/// Copies of blocks are events of the category `copy`, too, in the threads of the copy streams of the
+/// device.
 std::string chrome_trace(const Schedule& schedule, const Trace& trace,
-                         std::span<const std::string> places);
+                         std::span<const std::string> places,
+                         std::span<const BlockCopy> blocks = {});
 
 }  // namespace hearth

@@ -255,7 +255,7 @@ struct Executor::Impl {
       travelling.push_back(of.residency == nullptr ? nullptr
                                                    : std::make_unique<TravellingWeights>(
                                                          *of.residency, p.table, s,
-                                                         static_cast<Place>(place), of.ahead));
+                                                         static_cast<Place>(place), of.loads));
     }
     for (size_t t = 0; t < s.tasks.size(); ++t) {
       const Task& task = s.tasks[t];
@@ -334,24 +334,29 @@ struct Executor::Impl {
       return bytes;
     }
     TravellingWeights* const away = travelling[static_cast<size_t>(task.place)].get();
-    ParameterTable& table = away == nullptr ? parts.table : away->begin(id, stream_of(task));
     prepare_homes(task);
-    const BodyContext context{parts.places[static_cast<size_t>(task.place)].ops,
-                              stream_of(task),
-                              parts.spec,
-                              parts.settings,
-                              table,
-                              schedule.pass,
-                              task.phase,
-                              task.layer,
-                              batch,
-                              bound,
-                              task.blocks,
-                              task.place,
-                              task.part,
-                              of_task};
-    body_of(task.kind).run(context);
-    if (away != nullptr) away->end(stream_of(task));
+    const int32_t turns = away == nullptr ? 1 : away->turns(id);
+    for (int32_t turn = 0; turn < turns; ++turn) {
+      const ExpertWave wave =
+          away == nullptr ? ExpertWave{} : away->begin(id, turn, stream_of(task));
+      const BodyContext context{parts.places[static_cast<size_t>(task.place)].ops,
+                                stream_of(task),
+                                parts.spec,
+                                parts.settings,
+                                away == nullptr ? parts.table : away->table(),
+                                schedule.pass,
+                                task.phase,
+                                task.layer,
+                                batch,
+                                bound,
+                                task.blocks,
+                                task.place,
+                                task.part,
+                                of_task,
+                                wave};
+      body_of(task.kind).run(context);
+      if (away != nullptr) away->end(stream_of(task));
+    }
     if (task.kind == TaskKind::update) {
       for (const auto& of : travelling) {
         if (of) of->updated(task);

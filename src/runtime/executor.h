@@ -25,7 +25,7 @@ struct PlaceParts {
   const OpSet& ops;
   PlaceCosts costs = {};           // paces the tasks, if there is a table
   Residency* residency = nullptr;  // of blocks that do not live there; null: all do
-  LoadAhead ahead = {};
+  LoadRule loads = {};             // to the slots of the residency
 };
 struct ExecutorParts {
   std::vector<PlaceParts> places;  // the host, then the devices of the run

@@ -1,6 +1,7 @@
 #include "runtime/slot_plan.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -12,7 +13,8 @@ namespace {
 std::set<BlockId> travelling_of(const ParameterTable& table, const Task& task) {
   std::set<BlockId> blocks;
   for (const BlockUse& use : task.blocks) {
-    if (use.access != BlockAccess::read_weights && use.access != BlockAccess::add_gradient) continue;
+    if (use.access != BlockAccess::read_weights && use.access != BlockAccess::add_gradient)
+      continue;
     for (BlockId b = use.begin; b < use.end; ++b) {
       if (table.block(b).place == task.place) continue;
       blocks.insert(b);
@@ -23,9 +25,8 @@ std::set<BlockId> travelling_of(const ParameterTable& table, const Task& task) {
 }
 
 bool adds_gradients(const Task& task) {
-  return std::ranges::any_of(task.blocks, [](const BlockUse& use) {
-    return use.access == BlockAccess::add_gradient;
-  });
+  return std::ranges::any_of(
+      task.blocks, [](const BlockUse& use) { return use.access == BlockAccess::add_gradient; });
 }
 
 }  // namespace
@@ -51,21 +52,30 @@ std::vector<SlotSize> slot_sizes(const ParameterTable& table, const CopyPolicy& 
   for (const Schedule* schedule : schedules) {
     for (const Task& task : schedule->tasks) {
       if (task.place != place) continue;
-      std::map<size_t, int32_t> of_task;
+      std::map<size_t, int32_t> of_task, of_expert;
       const bool gradients = adds_gradients(task);
+      BlockId first_expert = -1;
       for (const BlockId b : travelling_of(table, task)) {
+        const BlockId base = table.block(b).kind == BlockKind::adapter ? table.block(b).base : b;
+        const bool expert = task.kind == TaskKind::experts;
+        if (expert && first_expert < 0) first_expert = base;
         for (const Cargo cargo : {Cargo::weights, Cargo::gradient}) {
           if (cargo == Cargo::gradient && !gradients) continue;
           const size_t bytes = slot_layout(table, b, cargo, policy).slot_bytes();
           if (bytes == 0) continue;
           ++of_task[bytes];
+          if (expert && base == first_expert) ++of_expert[bytes];
           SlotSize& size = sizes[bytes];
           size.bytes = bytes;
           if (seen.emplace(b, cargo).second) ++size.cargoes;
         }
       }
       for (const auto& [bytes, count] : of_task) {
-        sizes[bytes].least = std::max(sizes[bytes].least, count);
+        SlotSize& size = sizes[bytes];
+        const auto own = of_expert.find(bytes);
+        const int32_t each = own == of_expert.end() ? 0 : own->second;
+        size.each = std::max(size.each, each);
+        size.least = std::max(size.least, each > 0 ? std::min(count, 2 * each) : count);
       }
     }
   }
@@ -84,6 +94,14 @@ uint64_t most_slot_bytes(std::span<const SlotSize> sizes) {
   uint64_t bytes = 0;
   for (const SlotSize& size : sizes) bytes += size.bytes * static_cast<uint64_t>(size.cargoes);
   return bytes;
+}
+
+int32_t wave_of(std::span<const SlotSize> sizes, std::span<const SlotClass> classes) {
+  int32_t wave = std::numeric_limits<int32_t>::max();
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i].each > 0) wave = std::min(wave, classes[i].slots / (2 * sizes[i].each));
+  }
+  return std::max(1, wave);
 }
 
 std::vector<SlotClass> slot_classes(std::span<const SlotSize> sizes, uint64_t bytes) {

@@ -14,7 +14,8 @@ namespace hearth {
 struct SlotSize {
   size_t bytes = 0;
   int32_t cargoes = 0;  // of this size
-  int32_t least = 0;    // that one task needs at the same time
+  int32_t least = 0;    // that one task, or two waves of one expert, need at the same time
+  int32_t each = 0;     // of an expert, with its accumulators and adapter
   friend bool operator==(const SlotSize&, const SlotSize&) = default;
 };
 
@@ -31,6 +32,10 @@ uint64_t most_slot_bytes(std::span<const SlotSize> sizes);
 /// Slots of at most so many bytes, at least `least_slot_bytes`. What is left above the least goes to
 /// the sizes in turn, so that each has about the same share of its cargoes in slots.
 std::vector<SlotClass> slot_classes(std::span<const SlotSize> sizes, uint64_t bytes);
+
+/// Experts that a task computes at one time (LoadRule::wave): so many that a second wave can be loaded
+/// beside them.
+int32_t wave_of(std::span<const SlotSize> sizes, std::span<const SlotClass> classes);
 
 /// The blocks that travel to the place; no adapters (SlotPlan::blocks).
 std::vector<BlockId> travelling_blocks(const ParameterTable& table,

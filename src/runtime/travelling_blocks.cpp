@@ -38,9 +38,10 @@ bool TravellingBlocks::travels(BlockId block) const {
 }
 
 const SlotLayout& TravellingBlocks::layout(BlockId block, Cargo cargo) const {
+  HEARTH_CHECK(travels(block), "residency: a layout of what does not travel");
+  static const SlotLayout nothing;
   const ItemId id = find(block, cargo);
-  HEARTH_CHECK(id >= 0, "residency: a layout of what does not travel");
-  return item(id).layout;
+  return id >= 0 ? item(id).layout : nothing;
 }
 
 std::vector<LoadItem> TravellingBlocks::load_items() const {

@@ -6,19 +6,63 @@
 namespace hearth {
 
 TravellingWeights::TravellingWeights(Residency& residency, const ParameterTable& homes,
-                                     const Schedule& schedule, Place place, LoadAhead ahead)
-    : residency_(residency), table_(homes), ahead_(ahead) {
+                                     const Schedule& schedule, Place place, const LoadRule& rule)
+    : residency_(residency), table_(homes), ahead_bytes_(rule.ahead_bytes) {
   for (size_t t = 0; t < schedule.tasks.size(); ++t) {
     const Task& task = schedule.tasks[t];
-    if (task.place != place || task.kind == TaskKind::copy) continue;
-    Need need = need_of(task);
-    if (need.blocks.empty()) continue;
-    position_of_[static_cast<TaskId>(t)] = needs_.size();
-    needs_.push_back(std::move(need));
+    if (task.place == place) add_needs(static_cast<TaskId>(t), task, rule.wave);
   }
   for (BlockId b = 0; b < std::ssize(table_.blocks()); ++b) {
     if (residency_.travels(b)) hide(b);
   }
+  find_next_uses();
+}
+
+void TravellingWeights::add_needs(TaskId id, const Task& task, int32_t wave) {
+  Need all;
+  std::set<BlockId> blocks;
+  for (const BlockUse& use : task.blocks) {
+    const bool adds = use.access == BlockAccess::add_gradient;
+    if (use.access != BlockAccess::read_weights && !adds) continue;
+    all.with_gradient |= adds;
+    for (BlockId b = use.begin; b < use.end; ++b) {
+      // An adapter travels with its base.
+      if (table_.block(b).kind == BlockKind::adapter || !residency_.travels(b)) continue;
+      blocks.insert(b);
+    }
+  }
+  if (blocks.empty()) return;
+  all.blocks.assign(blocks.begin(), blocks.end());
+  const auto count = static_cast<int32_t>(all.blocks.size());
+  const bool in_waves = task.kind == TaskKind::experts && wave > 0 && wave < count;
+  HEARTH_CHECK(!in_waves || task.part.all(), "travelling: waves of a part of a layer");
+  const int32_t each = in_waves ? wave : count;
+  of_task_[id] = {needs_.size(), static_cast<size_t>((count + each - 1) / each)};
+  for (int32_t begin = 0; begin < count; begin += each) {
+    const int32_t end = std::min(count, begin + each);
+    Need need;
+    need.with_gradient = all.with_gradient;
+    need.blocks.assign(all.blocks.begin() + begin, all.blocks.begin() + end);
+    if (in_waves) need.wave = {begin, end};
+    need.bytes = bytes_of(need);
+    needs_.push_back(std::move(need));
+  }
+}
+
+uint64_t TravellingWeights::bytes_of(const Need& need) const {
+  uint64_t sum = 0;
+  const auto add = [&](BlockId block) {
+    sum += residency_.weights(block).slot_bytes();
+    if (need.with_gradient) sum += residency_.gradient(block).slot_bytes();
+  };
+  for (const BlockId block : need.blocks) {
+    add(block);
+    if (const auto adapter = table_.adapter_of(block)) add(*adapter);
+  }
+  return sum;
+}
+
+void TravellingWeights::find_next_uses() {
   std::map<BlockId, Position> next;
   for (size_t i = needs_.size(); i-- > 0;) {
     for (const BlockId block : needs_[i].blocks) {
@@ -29,39 +73,15 @@ TravellingWeights::TravellingWeights(Residency& residency, const ParameterTable&
   }
 }
 
-TravellingWeights::Need TravellingWeights::need_of(const Task& task) const {
-  Need need;
-  std::set<BlockId> blocks;
-  for (const BlockUse& use : task.blocks) {
-    if (use.access != BlockAccess::read_weights && use.access != BlockAccess::add_gradient) continue;
-    need.with_gradient |= use.access == BlockAccess::add_gradient;
-    for (BlockId b = use.begin; b < use.end; ++b) {
-      // An adapter travels with its base.
-      if (table_.block(b).kind == BlockKind::adapter || !residency_.travels(b)) continue;
-      blocks.insert(b);
-    }
-  }
-  need.blocks.assign(blocks.begin(), blocks.end());
-  for (const BlockId b : need.blocks) {
-    const auto bytes = [&](BlockId block) {
-      return residency_.weights(block).slot_bytes() +
-             (need.with_gradient ? residency_.gradient(block).slot_bytes() : 0);
-    };
-    need.bytes += bytes(b);
-    if (const auto adapter = table_.adapter_of(b)) need.bytes += bytes(*adapter);
-  }
-  return need;
-}
-
 void TravellingWeights::ask_ahead(size_t position) {
   Wants wants;
   uint64_t bytes = 0;
   for (size_t i = position + 1; i < needs_.size(); ++i) {
     bytes += needs_[i].bytes;
-    if (bytes > ahead_.bytes) break;
+    if (bytes > ahead_bytes_) break;
     for (const BlockId block : needs_[i].blocks) {
-      wants.load.push_back({block, Priority::stage, static_cast<int32_t>(i - position),
-                            needs_[i].with_gradient});
+      wants.load.push_back(
+          {block, Priority::stage, static_cast<int32_t>(i - position), needs_[i].with_gradient});
     }
   }
   if (!wants.load.empty()) residency_.apply(wants);
@@ -92,19 +112,25 @@ void TravellingWeights::show(const LeasedBlock& leased, bool with_gradient) {
   }
 }
 
-ParameterTable& TravellingWeights::begin(TaskId task, Stream& stream) {
-  const auto found = position_of_.find(task);
-  if (found == position_of_.end()) return table_;
-  const Need& need = needs_[found->second];
-  residency_.advance(static_cast<Position>(found->second));
+int32_t TravellingWeights::turns(TaskId task) const {
+  const auto found = of_task_.find(task);
+  return found == of_task_.end() ? 1 : static_cast<int32_t>(found->second.count);
+}
+
+ExpertWave TravellingWeights::begin(TaskId task, int32_t turn, Stream& stream) {
+  const auto found = of_task_.find(task);
+  if (found == of_task_.end()) return {};
+  const size_t position = found->second.first + static_cast<size_t>(turn);
+  const Need& need = needs_[position];
+  residency_.advance(static_cast<Position>(position));
   for (size_t i = 0; i < need.blocks.size(); ++i) {
     residency_.expect(need.blocks[i], need.next_use[i]);
   }
   lease_.push_back(residency_.lease(need.blocks, need.with_gradient));
-  ask_ahead(found->second);
+  ask_ahead(position);
   residency_.wait(lease_.back(), stream);
   for (const LeasedBlock& leased : lease_.back().blocks) show(leased, need.with_gradient);
-  return table_;
+  return need.wave;
 }
 
 void TravellingWeights::end(Stream& stream) {

@@ -11,27 +11,34 @@
 
 namespace hearth {
 
-/// How far ahead of their use blocks are loaded.
-struct LoadAhead {
-  /// Bytes of weights and accumulators that the next tasks of the device need; 0: nothing is loaded
-  /// before the task that needs it begins.
-  uint64_t bytes = 0;
+/// How blocks are loaded to a device.
+struct LoadRule {
+  /// Of weights and accumulators that are asked for ahead of their use; 0: nothing is loaded before the
+  /// task that needs it begins.
+  uint64_t ahead_bytes = 0;
+  /// Experts that a task computes at one time; 0: all.
+  int32_t wave = 0;
 };
 
+/// A task of experts computes them in waves: one is leased, computed and given up before the next, so
+/// that a layer may be larger than the slots.
+///
 /// Of one device and one schedule. The calls come from the thread of the device's compute stream, one
 /// task after the other, in the order of the schedule or in another legal one.
 class TravellingWeights {
  public:
   /// All arguments must outlive the object. `homes` must be bound.
   TravellingWeights(Residency& residency, const ParameterTable& homes, const Schedule& schedule,
-                    Place place, LoadAhead ahead);
+                    Place place, const LoadRule& rule);
 
-  /// Before the body of a task at the place: leases its blocks, asks for those of the tasks that
-  /// follow, and lets the stream wait for the copies. The table has views of these blocks alone, until
-  /// `end`.
-  ParameterTable& begin(TaskId task, Stream& stream);
+  /// How often the body of a task runs.
+  int32_t turns(TaskId task) const;
+  /// Before each: leases the blocks, asks for those that follow, and lets the stream wait for the
+  /// copies. Until `end` the table has views of these blocks alone. Returns the experts of the turn.
+  ExpertWave begin(TaskId task, int32_t turn, Stream& stream);
   /// Behind what the body issued: the copies may be given up.
   void end(Stream& stream);
+  ParameterTable& table() { return table_; }
 
   /// Accumulators of all blocks are at home when it returns.
   void bring_home();
@@ -40,24 +47,31 @@ class TravellingWeights {
   void updated(const Task& update);
 
  private:
-  /// What a task needs of the device's slots.
+  /// What a turn needs of the device's slots.
   struct Need {
     std::vector<BlockId> blocks;
+    ExpertWave wave;
     bool with_gradient = false;
     uint64_t bytes = 0;
-    std::vector<Position> next_use;  // of each block, behind this task
+    std::vector<Position> next_use;  // of each block, behind this turn
   };
-  Need need_of(const Task& task) const;
+  /// Those of a task.
+  struct Turns {
+    size_t first = 0, count = 0;
+  };
+  void add_needs(TaskId id, const Task& task, int32_t wave);
+  uint64_t bytes_of(const Need& need) const;
+  void find_next_uses();
   void ask_ahead(size_t position);
   void show(const LeasedBlock& leased, bool with_gradient);
   void hide(BlockId block);
 
   Residency& residency_;
   ParameterTable table_;  // homes' tensors, whose copies are the leased ones
-  LoadAhead ahead_;
-  std::vector<Need> needs_;              // in the order of the schedule
-  std::map<TaskId, size_t> position_of_;  // in needs_
-  std::vector<Lease> lease_;             // of the task that runs, if it needs blocks
+  uint64_t ahead_bytes_;
+  std::vector<Need> needs_;          // in the order of the schedule
+  std::map<TaskId, Turns> of_task_;  // in needs_; only tasks that need something
+  std::vector<Lease> lease_;         // of the turn that runs, if it needs blocks
 };
 
 }  // namespace hearth

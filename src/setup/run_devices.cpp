@@ -223,13 +223,20 @@ void note_cpus(RunDevices& run, bool bind) {
   if (!bind) run.cores.clear();
 }
 
+Travel travel_of(const std::string& policy) {
+  if (policy == "gpipe-offload") return Travel::on_demand;
+  return policy == "mobius" ? Travel::ahead : Travel::never;
+}
+
 const Planner& planner_for(const DeviceRequest& request, size_t devices) {
-  const bool policy = !request.policy.empty();
+  const bool policy = request.policy == "static";
+  // Layer by layer: a pipeline of one stage would load all weights again for each micro-batch.
+  const bool travels = travel_of(request.policy) != Travel::never;
   const bool pipeline =
       request.parallel.empty() ? policy || devices > 1 : request.parallel == "pipeline";
-  const std::string given =
-      request.parallel.empty() ? "--policy " + request.policy : "--parallel " + request.parallel;
-  if (pipeline && devices == 0) {
+  const std::string given = request.parallel.empty() || travels ? "--policy " + request.policy
+                                                                : "--parallel " + request.parallel;
+  if ((pipeline || travels) && devices == 0) {
     throw usage_error("{}: --devices {} names no device; name at least one beside the host", given,
                       quoted(request.devices));
   }
@@ -252,6 +259,15 @@ std::vector<Place> ModelPlaces::all() const {
     if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(place);
   }
   return places;
+}
+
+const char* policy_name(const ModelPlaces& places) {
+  switch (places.travel) {
+    case Travel::on_demand: return "gpipe-offload";
+    case Travel::ahead: return "mobius";
+    case Travel::never: break;
+  }
+  return places.hot ? "static" : "auto";
 }
 
 void set_cuda_back_end(const CudaBackEnd& given) { back_end() = given; }
@@ -305,7 +321,9 @@ RunDevices open_devices(const DeviceRequest& request) {
     run.of_model.dense.push_back(run.hosts + static_cast<Place>(i));
   }
   run.stage_order = std::move(order.reason);
-  if (devices.empty() ? run.hosts > 1 : with_host) {
+  run.of_model.travel = travel_of(request.policy);
+  const bool travels = run.of_model.travel != Travel::never;
+  if (devices.empty() ? run.hosts > 1 : with_host && !travels) {
     for (Place node = 0; node < run.hosts; ++node) run.of_model.experts.push_back(node);
     run.of_model.hot = request.policy == "static" && !devices.empty();
   }

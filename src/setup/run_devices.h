@@ -39,11 +39,15 @@ struct ModelPlaces {
   std::vector<Place> dense = {kHostPlace};  // all dense parts, or a stage at each
   std::vector<Place> experts = {};  // what routed experts are divided among; empty: as dense
   bool hot = false;  // devices take the hottest of these experts that fit beside their dense parts
+  Travel travel = Travel::never;
 
   /// Every place that computes, once: those of the dense parts first.
   std::vector<Place> all() const;
   friend bool operator==(const ModelPlaces&, const ModelPlaces&) = default;
 };
+
+/// As --policy has it.
+const char* policy_name(const ModelPlaces& places);
 
 struct RunDevices {
   /// The host, its further NUMA nodes, then the devices in the order of the list.

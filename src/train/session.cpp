@@ -11,6 +11,7 @@
 #include "budget/plan_time.h"
 #include "budget/schedule_memory.h"
 #include "layers/linear.h"
+#include "runtime/slot_plan.h"
 
 namespace hearth {
 
@@ -76,6 +77,7 @@ Session::Session(const PlacedModel& model)
   std::vector<std::vector<StreamTeam>> teams;
   for (const ComputePlace& place : places) teams.push_back(place.teams);
   workspace_ = make_workspace(devices, workspace_need(plan_.schedules()), teams);
+  make_residencies(parts);
   const uint64_t before = resident_bytes();
   const ExecutorParts with{parts, workspace_, opened_.spec, model_.settings, table_};
   if (plan_.train) train_ = std::make_unique<Executor>(with, plan_.train->schedule);
@@ -91,6 +93,44 @@ Session::Session(const PlacedModel& model)
     if (arena.place < first_device) continue;
     device_bytes_[places[static_cast<size_t>(arena.place)].budget.name] += arena.bytes;
   }
+}
+
+void Session::make_residencies(std::vector<PlaceParts>& parts) {
+  residencies_.resize(parts.size());
+  const std::vector<const Schedule*> schedules = plan_.schedules();
+  for (size_t at = 0; at < plan_.slots.size(); ++at) {
+    if (plan_.slots[at].empty()) continue;
+    SlotPlan slots;
+    slots.blocks = travelling_blocks(table_, schedules, static_cast<Place>(at));
+    slots.policy = plan_.policy;
+    slots.classes = plan_.slots[at];
+    if (const auto links = parts[at].device.link_rates()) {
+      slots.settings.in_bytes_per_s = std::max(1.0, links->in.bytes_per_s);
+      slots.settings.out_bytes_per_s = std::max(1.0, links->out.bytes_per_s);
+    }
+    homes_.push_back(
+        std::make_unique<PinnedHomes>(parts[at].device, Residency::home_memory(table_, slots)));
+    residencies_[at] = std::make_unique<Residency>(parts[at].device, table_, slots, *homes_.back());
+    residencies_[at]->keep_trace();
+    parts[at].residency = residencies_[at].get();
+    const bool ahead = opened_.devices.of_model.travel == Travel::ahead;
+    const auto sizes = slot_sizes(table_, plan_.policy, schedules, static_cast<Place>(at));
+    parts[at].loads = {ahead ? residencies_[at]->arena_bytes() : 0, wave_of(sizes, slots.classes)};
+  }
+}
+
+std::vector<BlockCopy> Session::take_block_copies(double start) {
+  std::vector<BlockCopy> copies;
+  for (size_t at = 0; at < residencies_.size(); ++at) {
+    if (!residencies_[at]) continue;
+    const auto device = static_cast<Place>(at);
+    for (const LoadTime& time : residencies_[at]->take_trace()) {
+      copies.push_back({time.block, time.cargo == Cargo::gradient, time.in ? kHostPlace : device,
+                        time.in ? device : kHostPlace, std::max(0.0, time.begin - start),
+                        std::max(0.0, time.end - start), time.bytes});
+    }
+  }
+  return copies;
 }
 
 MeasuredMemory Session::measured_memory() const {
@@ -114,6 +154,9 @@ MeasuredMemory Session::measured_memory() const {
       if (streams[i].place == place) scratch += workspace_.streams[i]->resident_bytes();
     }
     measured.arenas.push_back({{MemoryUse::scratch}, scratch, place});
+    if (residencies_[at]) {
+      measured.arenas.push_back({{MemoryUse::slots}, residencies_[at]->arena_bytes(), place});
+    }
   }
   measured.schedules = schedules_bytes_;
   measured.read_buffers = read_bytes_;
@@ -200,8 +243,11 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
       result.save_wait_s += waiting.seconds();
     };
   }
+  take_block_copies(0);  // those of evaluations
+  const double start = steady_link_clock().now();
   if (!train_->run(shapes, options)) return std::nullopt;
-  result.use = use_of(plan_.train->schedule, trace_, opened_.devices.names());
+  block_copies_ = take_block_copies(start);
+  result.use = use_of(plan_.train->schedule, trace_, opened_.devices.names(), block_copies_);
   for (size_t at = 0; at < opened_.devices.places.size(); ++at) {
     const ComputePlace& place = opened_.devices.places[at];
     if (place.costs) result.paced[place.budget.name] = train_->paced()[at];

@@ -80,8 +80,9 @@ class Session {
   /// One optimizer step; nullopt if it was abandoned.
   std::optional<StepResult> train_step(const std::vector<MicroBatch>& batches,
                                        const StepNumbers& numbers, const StepHooks& hooks = {});
-  /// The timeline of the last step.
+  /// The timeline of the last step, and the copies of blocks in it.
   const Trace& trace() const { return trace_; }
+  const std::vector<BlockCopy>& block_copies() const { return block_copies_; }
 
   EvalResult evaluate(EvalBatches& batches, const std::function<bool()>& stop = {});
   /// Evaluates batches from `next` until it returns nullopt.
@@ -120,6 +121,10 @@ class Session {
     std::unique_ptr<Arena> arena;
   };
 
+  /// Slots of the devices to which weights travel.
+  void make_residencies(std::vector<PlaceParts>& parts);
+  /// The copies of blocks since the last call, from `start` of the clock on.
+  std::vector<BlockCopy> take_block_copies(double start);
   /// Loads the initial adapters. Does nothing if there are none.
   void read_adapters();
 
@@ -131,9 +136,12 @@ class Session {
   ParameterTable table_;
   std::vector<PlacedArena> parameters_;
   Workspace workspace_;
+  std::vector<std::unique_ptr<PinnedHomes>> homes_;      // of what travels
+  std::vector<std::unique_ptr<Residency>> residencies_;  // by place; null: nothing travels there
   std::unique_ptr<Executor> train_, eval_, decode_;
   const Executor* rope_of_ = nullptr;  // executor whose rope tables are in memory
   Trace trace_;
+  std::vector<BlockCopy> block_copies_;
   std::map<std::string, uint64_t> device_bytes_;
   uint64_t schedules_bytes_ = 0, read_bytes_ = 0;  // measured
 };

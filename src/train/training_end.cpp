@@ -50,7 +50,7 @@ ExitCode TrainingRun::finish() {
   if (!config_.trace.empty()) {
     write_file_atomically(config_.trace,
                           chrome_trace(model_.plan.train->schedule, session_->trace(),
-                                       model_.opened->devices.names()));
+                                       model_.opened->devices.names(), session_->block_copies()));
   }
   facts->measured_bytes = grade_plan();
   note_paces();

@@ -231,7 +231,8 @@ class Judge {
           JsonObject{{"predicted", facts_.predicted_s},
                      {"measured", facts_.measured_s ? Json(*facts_.measured_s) : Json()}});
     line("plan: memory " + size_text(facts_.planned_bytes) + ", measured " +
-         size_text(facts_.measured_bytes) + "; a step " + rounded(facts_.predicted_s) + " s" +
+         size_text(facts_.measured_bytes) + "; a step " +
+         (facts_.predicted_s > 0 ? rounded(facts_.predicted_s) + " s" : "not predicted") +
          (facts_.measured_s ? ", measured " + rounded(*facts_.measured_s) + " s" : ""));
   }
 

@@ -31,7 +31,7 @@ struct Outcome {
 /// All blocks live on the host, and the tasks run at devices.
 struct Travelling {
   double spare = 0;  // slots above the least, as a share of what would hold everything
-  LoadAhead ahead;
+  uint64_t ahead_bytes = 0;
   std::vector<Stage> stages = {{.place = 1}};  // where the blocks of which layers are computed
 
   std::vector<Place> compute(const TinyModel& model) const {
@@ -48,7 +48,6 @@ class Caches {
  public:
   Caches(TinyModel& model, const Schedule& list, const Travelling& travelling) {
     const Schedule* lists[] = {&list};
-    model.ahead = travelling.ahead;
     model.residencies.assign(static_cast<size_t>(model.places()), nullptr);
     for (Place place = 1; place < model.places(); ++place) {
       const auto sizes = slot_sizes(model.table, model.policy(), lists, place);
@@ -68,6 +67,7 @@ class Caches {
           std::make_unique<PinnedHomes>(device, Residency::home_memory(model.table, plan)));
       caches_.push_back(std::make_unique<Residency>(device, model.table, plan, *homes_.back()));
       model.residencies[static_cast<size_t>(place)] = caches_.back().get();
+      model.loads = {travelling.ahead_bytes, wave_of(sizes, plan.classes)};
     }
   }
   std::vector<ResidencyCounts> counts() const {

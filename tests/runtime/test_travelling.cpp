@@ -27,7 +27,7 @@ Steps steps_of(const ModelCase& model, int devices, double spare, uint64_t ahead
   steps.places = {virtual_devices(devices), {}};
   Travelling travelling;
   travelling.spare = spare;
-  travelling.ahead.bytes = ahead;
+  travelling.ahead_bytes = ahead;
   if (devices == 2) {
     travelling.stages = {{1, -1, 0}, {2, 1, 9}};
     steps.planner = &pipeline_planner();

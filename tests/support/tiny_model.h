@@ -70,7 +70,7 @@ class TinyModel {
   LinkClock* clock = &steady_link_clock();  // of new executors
   std::vector<Place> compute;               // PlanInput::compute
   std::vector<Residency*> residencies;      // of new executors, by place; may be empty
-  LoadAhead ahead;                          // of these
+  LoadRule loads;                           // of these
 
   /// `adapters`: targets that get adapters; their base weights are trained as well.
   TinyModel(const std::string& config, const OpSet& op_set, DType type, uint64_t seed = 1,
@@ -140,7 +140,7 @@ class TinyModel {
       if (places.size() <= costs.size()) places.back().costs = costs[places.size() - 1];
       if (places.size() <= residencies.size()) {
         places.back().residency = residencies[places.size() - 1];
-        places.back().ahead = ahead;
+        places.back().loads = loads;
       }
     }
     workspaces_.push_back(

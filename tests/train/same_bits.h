@@ -34,8 +34,9 @@ struct RunsOn {
   int nodes = 1;          // emulated
   Recompute recompute = Recompute::automatic;
   std::optional<int64_t> group = {};
-  bool least = false;  // each device has the least memory that the plan accepts
-  int hot = 0;         // policy `static`, with memory for so many experts on each device
+  bool least = false;       // each device has the least memory that the plan accepts
+  int hot = 0;              // policy `static`, with memory for so many experts on each device
+  std::string policy = {};  // another policy; then `least` is its own
 };
 
 inline std::string text_of(const TrainedWith& with, const RunsOn& on) {
@@ -45,6 +46,7 @@ inline std::string text_of(const TrainedWith& with, const RunsOn& on) {
          " devices, host item '" + on.host + "', " + std::to_string(on.nodes) +
          " nodes, recompute " + std::to_string(static_cast<int>(on.recompute)) + ", group " +
          std::to_string(on.group.value_or(0)) + (on.least ? ", least memory" : "") +
+         (on.policy.empty() ? "" : ", " + on.policy) +
          (on.hot > 0 ? ", static with " + std::to_string(on.hot) + " experts" : "");
 }
 
@@ -210,6 +212,7 @@ class SameBitsFixture : public TrainingFixture {
     TrainConfig config = config_of(with, out);
     config.recompute = on.recompute;
     config.group = on.group;
+    config.policy = on.policy;
     config.devices = list_of(config, on);
     if (on.hot > 0) config.policy = "static";
     unbind_thread();

@@ -71,7 +71,10 @@ TEST_CASE("same bits: a sample of devices, nodes, memory, recompute and groups")
     on.recompute = kRecompute[below(std::size(kRecompute))];
     if (below(2) == 0) on.group = kGroups[below(std::size(kGroups))];
     on.least = !on.group && below(2) == 0;
-    if (on.devices > 0 && !on.host.empty() && below(2) == 0) {
+    const size_t policy = below(4);
+    if (on.devices > 0 && policy < 2) {
+      on.policy = policy == 0 ? "gpipe-offload" : "mobius";
+    } else if (on.devices > 0 && !on.host.empty() && policy == 2) {
       on.least = false;
       on.hot = 1 + static_cast<int>(below(8));
     }
@@ -103,6 +106,10 @@ TEST_CASE("same bits: every training on every set of devices", "[.long]") {
         on.least = true;
         INFO(text_of(with, on));
         CHECK(f.run_on(with, on) == expected);
+        on.policy = turn % 2 == 0 ? "gpipe-offload" : "mobius";
+        INFO(text_of(with, on));
+        CHECK(f.run_on(with, on) == expected);
+        on.policy.clear();
         if (on.host.empty()) continue;
         on.least = false;
         on.hot = 1 + static_cast<int>(turn % 8);

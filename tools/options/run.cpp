@@ -19,10 +19,13 @@ void add_run(std::vector<Option>& table) {
         .default_text = "pipeline with several devices or a policy, else single", .may_change = true},
        {.name = "policy", .group = group, .commands = kModel,
         .value = policy_value(),
-        .help = "which experts devices compute when host is in --devices. static: each device also holds "
-                "the experts of its layers that a sample of the data uses most, as many as fit beside "
-                "the rest; the host holds and computes the others",
-        .default_text = "auto: in this version the host computes them all"},
+        .help = "how a model runs that is larger than the devices. static, with host in --devices: each "
+                "device also holds the experts of its layers that a sample of the data uses most, as many as "
+                "fit beside the rest; the host holds and computes the others. gpipe-offload: all weights are "
+                "on the host, devices compute, and load what a task needs when it begins; mobius: they load "
+                "it while the tasks before run",
+        .default_text = "auto: in this version experts are on the host if it is in --devices, else all is on "
+                        "the devices"},
        {.name = "devices", .group = group, .commands = {train, plan, eval, generate, doctor, profile},
         .value = devices_value(),
         .help = "where to compute. auto means host in this version; cuda:0 asks for the first GPU, "

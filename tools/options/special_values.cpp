@@ -118,11 +118,14 @@ std::string yaml_devices(const std::string& list) {
 }  // namespace
 
 OptionValue policy_value() {
-  const std::vector<std::string> names{"auto", "static"};
+  const std::vector<std::string> names{"auto", "static", "gpipe-offload", "mobius"};
   return choice_value(
-      names, {"gpipe-offload", "mobius", "roundpipe", "aptmoe"},
+      names, {"roundpipe", "aptmoe"},
       [names](Options& options, size_t i) { options.policy = i == 0 ? "" : names[i]; },
-      [](const Options& options) -> size_t { return options.policy.empty() ? 0 : 1; });
+      [names](const Options& options) -> size_t {
+        const auto found = std::find(names.begin(), names.end(), options.policy);
+        return options.policy.empty() ? 0 : static_cast<size_t>(found - names.begin());
+      });
 }
 
 OptionValue parallel_value() {
@@ -132,7 +135,7 @@ OptionValue parallel_value() {
       [names](Options& options, size_t i) { options.parallel = names[i]; },
       [names](const Options& options) -> size_t {
         if (!options.parallel.empty()) return options.parallel == names[1] ? 1 : 0;
-        if (!options.policy.empty()) return 1;
+        if (options.policy == "static") return 1;
         const std::vector<DeviceItem> items = parse_device_list(options.devices);
         const auto devices = std::count_if(items.begin(), items.end(), [](const DeviceItem& item) {
           return item.kind == DeviceKind::cuda || item.kind == DeviceKind::virtual_device;

@@ -20,6 +20,10 @@ struct Stage {
   friend bool operator==(const Stage&, const Stage&) = default;
 };
 
+/// Whether all weights live on the host and are loaded to the devices that compute with them: never,
+/// when a task needs them (`gpipe-offload`), or while the tasks before it run (`mobius`).
+enum class Travel : uint8_t { never, on_demand, ahead };
+
 struct Placement {
   std::vector<Stage> stages;  // in forward order; together they hold every layer
   /// The routed experts of each layer are divided among these places, in contiguous runs of equal
@@ -27,6 +31,8 @@ struct Placement {
   std::vector<Place> experts = {};
   /// Where each expert is, by layer and number, instead of that. Empty: as `experts` says.
   std::vector<std::vector<Place>> homes = {};
+  bool travels =
+      false;  // all blocks live on the host; stages and experts say where they are computed
 
   Placement() : stages(1) {}
   /// Dense parts at one place, experts at one place.

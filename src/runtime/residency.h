@@ -60,7 +60,9 @@ struct Lease {
 /// add to the gradient alone.
 enum class HomeChange : uint8_t { updated, accumulated };
 
-/// Counted since the start; differences of two readings are a step's.
+/// Counted since the start, by pieces that have been reported; differences of two readings are a
+/// step's. Where streams wait beside the host, on a device with its own clock, their waits for loads
+/// are in the trace, not in `stall_s`.
 struct ResidencyCounts {
   uint64_t bytes_in = 0, bytes_out = 0;  // that crossed the link, by what the copies carried
   uint64_t bytes_cleared = 0;            // of accumulators that began at zero; crossed no link

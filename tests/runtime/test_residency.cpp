@@ -253,6 +253,22 @@ TEST_CASE("residency: an adapter comes with its base and goes home alone", "[res
   copies.check_bytes();
 }
 
+TEST_CASE("residency: nothing reads a home while it changes", "[residency]") {
+  ResidencyHomes homes;
+  Copies copies(homes, homes.plan(2, 2, 4096), paced(1e6));  // 4 ms a piece
+  copies.residency->apply({.load = {{0, Priority::stage}}, .drop = {}});
+  copies.residency->begin_change(0, 1, HomeChange::updated);  // while its pieces are in flight
+  const uint64_t read = copies.device->copied(StreamUse::copy_in);
+  CHECK(read < copies.residency->weights(0).bytes);
+  copies.residency->apply({.load = {{0, Priority::expert}}, .drop = {}});  // it has to wait
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  CHECK(copies.device->copied(StreamUse::copy_in) == read);
+  homes.update(0);
+  copies.residency->changed(0, 1, HomeChange::updated);
+  copies.use({0});
+  CHECK(copies.residency->counts().bytes_in == read + copies.residency->weights(0).bytes);
+}
+
 TEST_CASE("residency: a stale copy is never read", "[residency]") {
   ResidencyHomes homes;
   Copies copies(homes, homes.plan(4, 2));

@@ -8,8 +8,12 @@
 namespace hearth {
 
 PlanReport report_plan(const TrainConfig& options, Reporter& reporter, PlanDetail detail) {
-  const TrainConfig config = as_planned(options);
-  const PlannedRun run(config, open_model(config, Weights::may_be_absent), reporter);
+  const TrainConfig given = as_planned(options);
+  const PlannedRun run(given, open_model(given, Weights::may_be_absent), reporter);
+  const TrainConfig& config = run.config;
+  if (run.data) {
+    for (const std::string& reason : run.data->choices.reasons) reporter.note(reason);
+  }
   const Plan& plan = run.model.plan;
   if (!config.out.empty() && !run.opened->described) require_disk(run.model, config, run.steps);
   if (!config.trace.empty() && run.times.known) {

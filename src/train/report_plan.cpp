@@ -11,17 +11,19 @@ PlanReport report_plan(const TrainConfig& options, Reporter& reporter, PlanDetai
   const TrainConfig given = as_planned(options);
   const PlannedRun run(given, open_model(given, Weights::may_be_absent), reporter);
   const TrainConfig& config = run.config;
-  if (run.data) {
-    for (const std::string& reason : run.data->choices.reasons) reporter.note(reason);
-  }
   const Plan& plan = run.model.plan;
   if (!config.out.empty() && !run.opened->described) require_disk(run.model, config, run.steps);
   if (!config.trace.empty() && run.times.known) {
     write_file_atomically(config.trace, chrome_trace(plan.train->schedule, run.times.step.trace,
                                                      run.model.opened->devices.names()));
   }
-  PlanReport report{plan.fits(), plan_text(run.model, run.times, detail),
-                    plan_json(run.model, run.times, plan.places), ""};
+  PlanReport report{plan.fits(),
+                    plan_text(run.model, run.times, detail),
+                    plan_json(run.model, run.times, plan.places),
+                    "",
+                    config.packing,
+                    config.epochs};
+  if (run.data) report.reasons = run.data->choices.reasons;
   if (plan.fits()) return report;
   const PlanAdvice advice = advice_for(run, config);
   report.refusal = refusal(plan, advice.changes, advice.needed);

@@ -45,12 +45,12 @@ TEST_CASE("template args: values are truths, numbers and texts") {
 }
 
 TEST_CASE("template args: names that are none, are taken, or are given twice") {
-  for (const std::string& text : {"x", "=1", "1a=1", "a-b=1", "a b=1", ""}) {
+  for (const std::string text : {"x", "=1", "1a=1", "a-b=1", "a b=1", ""}) {
     const Raised raised = raised_by([&] { template_args({text}); });
     CHECK(raised.code == ExitCode::usage);
     CHECK(raised.says("expected NAME=VALUE"));
   }
-  for (const std::string& name : {"messages", "tools", "add_generation_prompt", "true", "loop"}) {
+  for (const std::string name : {"messages", "tools", "add_generation_prompt", "true", "loop"}) {
     CHECK(raised_by([&] { template_args({name + "=1"}); }).says("is set by the chat"));
   }
   CHECK(raised_by([&] { template_args({"a=1", "a=2"}); }).says("'a' is given twice"));

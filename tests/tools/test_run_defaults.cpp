@@ -1,5 +1,6 @@
 // Defaults that follow from the data, and runs that are too short, with the program.
 #include <algorithm>
+#include <cmath>
 
 #include "tools/workplace.h"
 
@@ -84,8 +85,8 @@ TEST_CASE("defaults: one epoch of large data") {
     words.push_back("--json");
     return parse_json(w.must(words).out, "plan").find("data")->find("epochs")->as_double();
   };
-  CHECK(epochs(9'999) == 3);
-  CHECK(epochs(10'000) == 1);
+  CHECK(std::abs(epochs(9'999) - 3) < 0.01);  // packed sequences fill differently in each
+  CHECK(std::abs(epochs(10'000) - 1) < 0.01);
 }
 
 TEST_CASE("defaults: the warm-up is at most a tenth of the steps") {
@@ -121,7 +122,9 @@ TEST_CASE("defaults: a run of one step is refused and writes nothing, unless it 
     CHECK(w.run(words).exit_code == 0);
     fs::remove_all(w.d / "run");
   }
-  const ProgramResult rate = w.must(w.words("zero", 20, {"--lr", "0", "--steps", "3", "--quiet"}));
+  std::vector<std::string> zero = w.words("zero", 20, {"--steps", "3", "--quiet"});
+  *(std::find(zero.begin(), zero.end(), "--lr") + 1) = "0";
+  const ProgramResult rate = w.must(zero);
   CHECK(rate.err.find("warning: the learning rate is 0 in every step") != std::string::npos);
 }
 

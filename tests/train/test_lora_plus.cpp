@@ -4,6 +4,7 @@
 #include <map>
 
 #include "checkpoint/safetensors.h"
+#include "record/journal.h"
 #include "train/training_fixture.h"
 
 namespace hearth::test {

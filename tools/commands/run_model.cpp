@@ -50,16 +50,18 @@ void take_run(Options& options) {
     options.model = run + "/model";
   } else if (holds(run, "adapter")) {
     if (!options.adapter.empty()) {
-      throw usage_error("--model {}: this run has an adapter of its own, so --adapter has no base; "
-                        "give the base as --model",
-                        quoted(run));
+      throw usage_error(
+          "--model {}: this run has an adapter of its own, so --adapter has no base; "
+          "give the base as --model",
+          quoted(run));
     }
     options.adapter = run + "/adapter";
     options.model = base_of(options.adapter);
   } else {
-    throw input_error("{}: this run has no result yet; 'hearth export --from-state' makes one of its "
-                      "newest state",
-                      run);
+    throw input_error(
+        "{}: this run has no result yet; 'hearth export --from-state' makes one of its "
+        "newest state",
+        run);
   }
 }
 

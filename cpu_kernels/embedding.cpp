@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cmath>
+
 #include "cpu_kernels/cpu_op_set.h"
 #include "cpu_kernels/packing.h"
 #include "cpu_kernels/tiles.h"
@@ -32,11 +35,26 @@ void embedding_backward(Stream& stream, ConstView ids, ConstView dout, int64_t p
   });
 }
 
+void embedding_noise(Stream& stream, const Noise& noise, ConstView offsets, View x) {
+  const auto* first = offsets.as<int32_t>();
+  const auto* last = first + offsets.cols - 1;  // the end of the last document
+  for_blocks(host_stream(stream), *last, row_block(x.cols), [&](int64_t begin, int64_t end, int) {
+    const int32_t* next = std::upper_bound(first, last, begin);  // document after the row's
+    for (int64_t t = begin; t < end; ++t) {
+      while (*next <= t) ++next;
+      const double tokens = *next - *(next - 1);
+      const double scale = noise.alpha / std::sqrt(tokens * static_cast<double>(x.cols));
+      add_noise(noise.key, t, 0, scale, x.row<float>(t), x.cols);
+    }
+  });
+}
+
 }  // namespace
 
 void cpu::add_embedding(OpTable& ops) {
   ops.embedding_forward.add(CpuOps::kName, embedding_forward);
   ops.embedding_backward.add(CpuOps::kName, embedding_backward);
+  ops.embedding_noise.add(CpuOps::kName, embedding_noise);
 }
 
 }  // namespace hearth

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "reference/reference_op_set.h"
 #include "reference/values.h"
 
@@ -28,11 +30,25 @@ void embedding_backward(Stream&, ConstView ids, ConstView dout, int64_t padding,
   });
 }
 
+void embedding_noise(Stream&, const Noise& noise, ConstView offsets, View x) {
+  for_type(x.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for (int64_t d = 0; d + 1 < offsets.cols; ++d) {
+      const int32_t begin = offsets.as<int32_t>()[d], end = offsets.as<int32_t>()[d + 1];
+      const double scale = noise.alpha / std::sqrt(static_cast<double>((end - begin) * x.cols));
+      for (int64_t t = begin; t < end; ++t) {
+        add_noise(noise.key, t, 0, scale, x.row<T>(t), x.cols);
+      }
+    }
+  });
+}
+
 }  // namespace
 
 void reference::add_embedding(OpTable& ops) {
   ops.embedding_forward.add(ReferenceOps::kName, embedding_forward);
   ops.embedding_backward.add(ReferenceOps::kName, embedding_backward);
+  ops.embedding_noise.add(ReferenceOps::kName, embedding_noise);
 }
 
 }  // namespace hearth

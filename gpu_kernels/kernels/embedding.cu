@@ -1,3 +1,4 @@
+#include "gpu_kernels/kernels/dropout.cuh"
 #include "gpu_kernels/kernels/rows.cuh"
 #include "gpu_kernels/kernels/token_rows.h"
 
@@ -81,7 +82,50 @@ __global__ void __launch_bounds__(kGradientThreads, 4)
   for_quads([&](int64_t c, int n, float(&sum)[4]) { write4(to + c, n, a.quads, sum); });
 }
 
+/// The document of a row: the last that begins at or before it.
+__device__ inline int64_t document_of(const NoiseArguments& a, int64_t row) {
+  int64_t low = 0, high = a.documents;
+  while (high - low > 1) {
+    const int64_t middle = (low + high) / 2;
+    if (a.offsets[middle] <= row) {
+      low = middle;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+// The numbers of ops/noise.h, bit for bit; rounded as there.
+template <int kThreads>
+__global__ void __launch_bounds__(kRowBlock)
+    embedding_noise_kernel(const __grid_constant__ NoiseArguments a) {
+  const RowThreads<kThreads> place;
+  if (place.row >= a.rows || place.row >= a.offsets[a.documents]) return;
+  const int64_t d = document_of(a, place.row);
+  const int64_t tokens = a.offsets[d + 1] - a.offsets[d];
+  const auto scale = static_cast<float>(a.alpha / sqrt(static_cast<double>(tokens * a.cols)));
+  float* const to = a.x.data + place.row * a.x.stride;
+  place.for_quads(a.cols, [&](int64_t c, int n) {
+    float x[4];
+    read4(to + c, n, a.quads, x);
+    const Philox numbers =
+        philox(static_cast<uint64_t>(c / 4), static_cast<uint64_t>(place.row), a.key);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const auto number = static_cast<int>(numbers.word[i] >> 8) - (1 << 23);
+      x[i] += scale * (static_cast<float>(number) * 0x1p-23f);
+    }
+    write4(to + c, n, a.quads, x);
+  });
+}
+
 }  // namespace
+
+void embedding_noise_on(void* stream, const NoiseArguments& a) {
+  if (a.documents == 0) return;
+  launch_rows(embedding_noise_kernel<32>, embedding_noise_kernel<kRowBlock>, stream, a);
+}
 
 void embedding_on(void* stream, const EmbeddingArguments& a) {
   launch_rows(embedding_kernel<32>, embedding_kernel<kRowBlock>, stream, a);

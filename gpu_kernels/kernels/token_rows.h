@@ -19,6 +19,16 @@ struct EmbeddingArguments {
   Matrix<float> table_gradient;
 };
 
+struct NoiseArguments {
+  int64_t rows = 0, cols = 0;
+  const int32_t* offsets = nullptr;  // of documents, one more than there are
+  int64_t documents = 0;
+  uint64_t key = 0;
+  double alpha = 0;
+  bool quads = false;
+  Matrix<float> x;
+};
+
 struct NormArguments {
   int64_t rows = 0, cols = 0;
   bool quads = false;
@@ -64,6 +74,7 @@ struct GateArguments {
 /// Invalid ids give rows of NaN.
 void embedding_on(void* stream, const EmbeddingArguments& a);
 void embedding_gradient_on(void* stream, const EmbeddingArguments& a);
+void embedding_noise_on(void* stream, const NoiseArguments& a);
 void rmsnorm_on(void* stream, const NormArguments& a);
 /// The weight's gradient. Enqueue it before rmsnorm_gradient_on, which may overwrite dy by dx.
 void rmsnorm_weight_gradient_on(void* stream, const NormArguments& a);

@@ -32,11 +32,25 @@ void embedding_backward(Stream& stream, ConstView ids, ConstView dout, int64_t p
   embedding_gradient_on(gpu_stream(stream).handle(), a);
 }
 
+void embedding_noise(Stream& stream, const Noise& noise, ConstView offsets, View x) {
+  NoiseArguments a;
+  a.rows = x.rows;
+  a.cols = x.cols;
+  a.offsets = offsets.as<int32_t>();
+  a.documents = offsets.cols - 1;
+  a.key = noise.key;
+  a.alpha = noise.alpha;
+  a.quads = in_quads({x});
+  a.x = matrix_of<float>(x);
+  embedding_noise_on(gpu_stream(stream).handle(), a);
+}
+
 }  // namespace
 
 void add_embedding(OpTable& ops) {
   ops.embedding_forward.add(GpuOps::kName, embedding_forward);
   ops.embedding_backward.add(GpuOps::kName, embedding_backward);
+  ops.embedding_noise.add(GpuOps::kName, embedding_noise);
 }
 
 }  // namespace hearth::HEARTH_GPU

@@ -20,7 +20,8 @@ enum class RandomSite : uint32_t {
   sample = 4,
   dropout = 5,
   routing = 6,
-  predictor = 7
+  predictor = 7,
+  noise = 8
 };
 
 /// A family of draws: key = seed mixed with the site, counter = (index, a, b).

@@ -13,6 +13,7 @@ std::string in_words(Setting setting) {
     case Setting::cpu_memory: return "the memory of the process";
     case Setting::data: return "the data";
     case Setting::devices: return "the devices";
+    case Setting::epochs: return "the number of epochs";
     case Setting::eval_at_start: return "evaluating at the start";
     case Setting::eval_data: return "the evaluation data";
     case Setting::expert_r: return "the rank of the experts";
@@ -34,6 +35,7 @@ std::string in_words(Setting setting) {
     case Setting::model: return "the model";
     case Setting::no_special_in_content: return "plain special tokens";
     case Setting::out: return "the output directory";
+    case Setting::packing: return "the packing";
     case Setting::plan: return "the plan file";
     case Setting::prompt: return "the prompt";
     case Setting::recompute: return "the recomputation";
@@ -41,12 +43,14 @@ std::string in_words(Setting setting) {
     case Setting::seed: return "the seed";
     case Setting::seq_len: return "the sequence length";
     case Setting::steps: return "the number of steps";
+    case Setting::template_args: return "the template variables";
     case Setting::template_date: return "the template date";
     case Setting::tokenizer: return "the tokenizer directory";
     case Setting::trace: return "the trace file";
     case Setting::train_on: return "the trained turns";
     case Setting::trainable: return "the trainable tensors";
     case Setting::val_size: return "the validation size";
+    case Setting::warmup: return "the warm-up";
   }
   return "?";
 }

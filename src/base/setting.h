@@ -17,6 +17,7 @@ enum class Setting : uint8_t {
   cpu_memory,
   data,
   devices,
+  epochs,
   eval_at_start,
   eval_data,
   expert_r,
@@ -38,6 +39,7 @@ enum class Setting : uint8_t {
   model,
   no_special_in_content,
   out,
+  packing,
   plan,
   prompt,
   recompute,
@@ -45,14 +47,16 @@ enum class Setting : uint8_t {
   seed,
   seq_len,
   steps,
+  template_args,
   template_date,
   tokenizer,
   trace,
   train_on,
   trainable,
   val_size,
+  warmup,
 };
-inline constexpr int kSettings = static_cast<int>(Setting::val_size) + 1;
+inline constexpr int kSettings = static_cast<int>(Setting::warmup) + 1;
 
 /// The setting in a message: "--seq-len" in the program; plain words ("the sequence length") if
 /// `spell_settings_by` was not called.

@@ -16,6 +16,10 @@ struct PlanReport {
   std::string text;     // for people
   Json json;            // the keys of `plan --json`
   std::string refusal;  // empty if it fits; else the missing memory and the smallest change
+  // As the options say, or as the data chose, for these reasons:
+  bool packing = true;
+  double epochs = 1;
+  std::vector<std::string> reasons = {};
 };
 /// Detail of the schedule in the text: a line per kind of task, or per task.
 enum class PlanDetail : uint8_t { kinds, tasks };

@@ -1,5 +1,7 @@
-// embed: rows of the embedding table for the ids of a micro-batch.
+// embed: rows of the embedding table for the ids of a micro-batch, in training with noise if the
+// settings ask for it.
 #include "layers/kinds.h"
+#include "layers/linear.h"
 
 namespace hearth {
 
@@ -9,9 +11,18 @@ class Embed final : public Body {
  public:
   std::vector<Port> ports(const TaskShape& s) const override {
     const bool backward = s.phase == Phase::backward;
-    return {ports::token_ints(Value::ids, Access::read),
-            backward ? ports::hidden(s, Value::d_residual, Access::read)
-                     : ports::hidden(s, Value::residual, Access::write)};
+    std::vector<Port> list{ports::token_ints(Value::ids, Access::read),
+                           backward ? ports::hidden(s, Value::d_residual, Access::read)
+                                    : ports::hidden(s, Value::residual, Access::write)};
+    if (!backward && has_noise(s.settings, s.pass)) {
+      list.push_back(ports::scalar(Value::noise_key, Access::read));
+      list.push_back({.value = Value::query_offsets,
+                      .access = Access::read,
+                      .dtype = DType::i32,
+                      .rows_per_token = 1,
+                      .extra_rows = 1});
+    }
+    return list;
   }
 
   std::vector<BlockUse> blocks(const TaskShape& s) const override {
@@ -34,6 +45,10 @@ class Embed final : public Body {
       c.ops.embedding_backward(c.stream, ids, c.in(Value::d_residual), c.spec.padding_id, gradient);
     } else {
       c.ops.embedding_forward(c.stream, ids, c.table.weight(table), c.out(Value::residual));
+      if (!has_noise(c.settings, c.pass)) return;
+      const Noise noise{static_cast<uint64_t>(c.scalar(Value::noise_key)), c.settings.noise};
+      const ConstView offsets = c.in(Value::query_offsets).slice(0, c.batch.sequences + 1);
+      c.ops.embedding_noise(c.stream, noise, row_vector(offsets), c.out(Value::residual));
     }
   }
 };

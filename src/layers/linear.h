@@ -19,6 +19,11 @@ uint64_t dropout_key(const BodyContext& c, Slot weight, int64_t segment = 0);
 void add_linear_gradient(const BodyContext& c, BlockId block, Slot weight, std::optional<Slot> bias,
                          const LinearView& map, ConstView dy, ConstView x);
 
+/// Whether the embeddings of this pass get noise.
+inline bool has_noise(const RunSettings& settings, Pass pass) {
+  return settings.noise > 0 && pass == Pass::train;
+}
+
 /// Whether tasks of this pass apply dropout to the inputs of adapters. Such tasks declare the
 /// dropout key as a port.
 bool has_dropout(const RunSettings& settings, Pass pass);

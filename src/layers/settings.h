@@ -19,9 +19,11 @@ struct RunSettings {
   double z_loss = 0;  // coefficient of the router's z-loss; 0: it is not computed
 
   double lora_dropout = 0;  // rate of dropout of the inputs of adapters, in training
-  uint64_t seed = 0;        // of dropout
+  uint64_t seed = 0;        // of dropout and noise
+  double noise = 0;         // of embeddings in training (NEFTune's alpha); 0: none
 
   AdamWOptions adamw;        // the options that do not change between steps
+  double lora_plus = 1;      // the learning rate of B of adapters, relative to that of A (LoRA+)
   double max_grad_norm = 1;  // 0 = off
 
   /// Compute type of the router and of the shared expert's gate. f32 even if `compute` is bf16,

@@ -50,13 +50,15 @@ class Update final : public Body {
 
   void run(const BodyContext& c) const override {
     const bool finite = c.scalar(Value::finite) != 0;
-    std::array<std::vector<AdamWTensors>, 2> tensors;  // not decayed, decayed
+    const bool by_factor = c.settings.lora_plus != 1;
+    Tensors plain, of_b;  // of_b: B of adapters, if they have a learning rate of their own
     for (const BlockUse& use : c.blocks) {
-      for (const UpdateRun& run : update_runs(c.table, use.begin, use.end)) {
+      for (const UpdateRun& run : update_runs(c.table, use.begin, use.end, by_factor)) {
         if (!finite) {
           c.ops.clear(c.stream, run.gradient);
           continue;
         }
+        Tensors& tensors = by_factor && run.factor == Factor::b ? of_b : plain;
         tensors[run.decayed].push_back(
             {run.gradient, run.master, run.moment1, run.moment2, run.working});
         for (TensorId id = run.begin; id < run.end; ++id) {
@@ -64,15 +66,22 @@ class Update final : public Body {
         }
       }
     }
-    for (const bool decayed : {false, true}) update(c, decayed, tensors[decayed]);
+    for (const bool decayed : {false, true}) {
+      update(c, decayed, 1, plain[decayed]);
+      update(c, decayed, c.settings.lora_plus, of_b[decayed]);
+    }
   }
 
  private:
-  /// One call for all runs: a device starts one kernel for them.
-  static void update(const BodyContext& c, bool decayed, std::span<const AdamWTensors> tensors) {
+  using Tensors = std::array<std::vector<AdamWTensors>, 2>;  // not decayed, decayed
+
+  /// One call for all runs: a device starts one kernel for them. LoRA+ multiplies the learning rate
+  /// alone (Hayou et al., arXiv 2402.12354), so decay is multiplied, too, as in PEFT.
+  static void update(const BodyContext& c, bool decayed, double rate,
+                     std::span<const AdamWTensors> tensors) {
     if (tensors.empty()) return;
     AdamWOptions options = c.settings.adamw;
-    options.lr = c.scalar(Value::lr);
+    options.lr = rate * c.scalar(Value::lr);
     if (!decayed) options.weight_decay = 0;
     options.step = static_cast<int64_t>(c.scalar(Value::update_step));
     options.gradient_scale = c.scalar(Value::clip);

@@ -20,6 +20,7 @@ constexpr auto kInfo = [] {
   set(Value::micro_tokens, "micro_tokens", Scope::micro_batch, true);
   set(Value::micro_trained_tokens, "micro_trained_tokens", Scope::micro_batch, true);
   set(Value::dropout_key, "dropout_key", Scope::micro_batch, true);
+  set(Value::noise_key, "noise_key", Scope::micro_batch, true);
   set(Value::rope_cosine, "rope_cosine", Scope::step, true);
   set(Value::rope_sine, "rope_sine", Scope::step, true);
   set(Value::trained_tokens, "trained_tokens", Scope::step, true);
@@ -95,8 +96,9 @@ constexpr auto kInfo = [] {
     table[static_cast<size_t>(v)].kept = true;
   }
   for (const Value v : {Value::micro_tokens, Value::micro_trained_tokens, Value::dropout_key,
-                        Value::trained_tokens, Value::tokens, Value::lr, Value::update_step,
-                        Value::split, Value::grad_norm, Value::clip, Value::finite}) {
+                        Value::noise_key, Value::trained_tokens, Value::tokens, Value::lr,
+                        Value::update_step, Value::split, Value::grad_norm, Value::clip,
+                        Value::finite}) {
     table[static_cast<size_t>(v)].host = true;
   }
   for (const Value v : {Value::row_weight, Value::rows, Value::gate, Value::up, Value::expert_out,

@@ -23,6 +23,7 @@ enum class Value : uint8_t {
   micro_tokens,          // f64, of the micro-batch
   micro_trained_tokens,  // f64, of the micro-batch
   dropout_key,           // f64, an integer below 2^53; only if adapters have dropout
+  noise_key,             // f64, the same; only if embeddings have noise
   lr,                    // f64, the learning rate of the step
   update_step,           // f64, number of the update, from 1
 

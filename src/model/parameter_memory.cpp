@@ -121,7 +121,8 @@ void bind_parameters(ParameterTable& table, const CopyPolicy& policy, const Plac
   bind_parameters(table, policy, std::span(&host, 1));
 }
 
-std::vector<UpdateRun> update_runs(const ParameterTable& table, BlockId begin, BlockId end) {
+std::vector<UpdateRun> update_runs(const ParameterTable& table, BlockId begin, BlockId end,
+                                   bool by_factor) {
   std::vector<UpdateRun> runs;
   if (begin >= end) return runs;
   const TensorId first = table.block(begin).begin;
@@ -139,7 +140,8 @@ std::vector<UpdateRun> update_runs(const ParameterTable& table, BlockId begin, B
     const Place place = table.place(id);
     while (stop < last && table.place(stop) == place && table.tensor(stop).decayed == t.decayed &&
            table.tensor(stop).copies[static_cast<int>(CopyRole::master)].present() &&
-           has_working(stop) == has_working(id)) {
+           has_working(stop) == has_working(id) &&
+           (!by_factor || table.tensor(stop).factor == t.factor)) {
       ++stop;
     }
     const View head = table.view(id, CopyRole::master);
@@ -147,10 +149,11 @@ std::vector<UpdateRun> update_runs(const ParameterTable& table, BlockId begin, B
     const auto gap =
         static_cast<const std::byte*>(tail.data) - static_cast<const std::byte*>(head.data);
     const int64_t n = gap / static_cast<int64_t>(size_of(head.dtype)) + tail.size();
-    runs.push_back(
-        {id, stop, place, t.decayed, run_view(table, id, n, CopyRole::gradient),
-         run_view(table, id, n, CopyRole::master), run_view(table, id, n, CopyRole::moment1),
-         run_view(table, id, n, CopyRole::moment2), run_view(table, id, n, CopyRole::working)});
+    runs.push_back({id, stop, place, t.decayed, run_view(table, id, n, CopyRole::gradient),
+                    run_view(table, id, n, CopyRole::master),
+                    run_view(table, id, n, CopyRole::moment1),
+                    run_view(table, id, n, CopyRole::moment2),
+                    run_view(table, id, n, CopyRole::working), t.factor});
     id = stop;
   }
   return runs;

@@ -56,8 +56,10 @@ struct UpdateRun {
   Place place = kHostPlace;
   bool decayed = false;
   View gradient, master, moment1, moment2, working;  // working may be empty
+  Factor factor = Factor::none;                      // of the first tensor
 };
-/// The runs of blocks [begin, end).
-std::vector<UpdateRun> update_runs(const ParameterTable& table, BlockId begin, BlockId end);
+/// The runs of blocks [begin, end). `by_factor`: a run has either A, B or other tensors.
+std::vector<UpdateRun> update_runs(const ParameterTable& table, BlockId begin, BlockId end,
+                                   bool by_factor = false);
 
 }  // namespace hearth

@@ -83,6 +83,10 @@ OpTable::OpTable() {
       });
 
   op(
+      "embedding_noise", embedding_noise,
+      +[](const Noise&, ConstView offsets, View) { return offsets.rows == 1 && offsets.cols > 0; });
+
+  op(
       "rmsnorm_forward", rmsnorm_forward,
       +[](ConstView x, ConstView weight, double, View y, View rstd) {
         return has_shape(weight, 1, x.cols) && same_shape(y, x) && has_shape(rstd, 1, x.rows);

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "base/stream.h"
+#include "ops/noise.h"
 #include "ops/op.h"
 #include "ops/view.h"
 
@@ -162,6 +163,10 @@ class OpTable {
   /// gets no gradient from lookups (torch's padding_idx).
   Op<void(Stream&, ConstView ids, ConstView dout, int64_t padding, View table_gradient)>
       embedding_backward;
+
+  /// Adds NEFTune's noise (ops/noise.h) to x [T, H]. Document d has the rows [offsets[d],
+  /// offsets[d + 1]); i32 [1, documents + 1]. The gradient passes through.
+  Op<void(Stream&, const Noise&, ConstView offsets, View x)> embedding_noise;
 
   // ---- norm ----------------------------------------------------------------------------------
   /// y = x * rstd * weight, rstd = (mean(x^2) + eps)^-1/2 per row; x, y [M, D], weight [1, D] of

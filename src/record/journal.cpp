@@ -52,6 +52,10 @@ void read_event(const std::string& event, const Json& line, JournaledRun& run) {
     run.end.reset();
     run.identity.reset();
     run.alarm.reset();
+    run.early_stop.reset();
+  } else if (event == "early_stop") {
+    const Json* evaluations = line.find("evaluations");
+    if (evaluations != nullptr && evaluations->is_signed()) run.early_stop = evaluations->as_int();
   } else if (event == "finished") {
     const Json* identity = line.find("run");
     if (has_step && step->as_int() >= 0) run.end = step->as_int();

@@ -24,9 +24,10 @@ class Journal {
 /// What a journal records about its run. Ignores missing and torn lines.
 struct JournaledRun {
   // Set if the run ended, and was not started or resumed since:
-  std::optional<int64_t> end;        // last step
-  std::optional<Json> identity;      // members of RunIdentity
-  std::optional<std::string> alarm;  // reasons of the verdict, if it was an alarm
+  std::optional<int64_t> end;         // last step
+  std::optional<Json> identity;       // members of RunIdentity
+  std::optional<std::string> alarm;   // reasons of the verdict, if it was an alarm
+  std::optional<int64_t> early_stop;  // evaluations without a new best, after which it ended early
 
   std::map<int64_t, double> evaluation_losses;  // by step, the last per step; NaN: not finite
 

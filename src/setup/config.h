@@ -19,6 +19,9 @@ enum class ResumeMode : uint8_t { automatic, never, from_directory };
 
 enum class Method : uint8_t { full, lora };
 
+/// What makes a state the best: the lowest evaluation loss.
+enum class BestMetric : uint8_t { eval_loss };
+
 /// Which adapters are trained; see AdapterOptions.
 struct LoraConfig {
   int64_t lora_rank = 16;
@@ -26,6 +29,7 @@ struct LoraConfig {
   double lora_alpha = 32;
   double lora_dropout = 0;
   bool rslora = false;
+  double lora_plus_ratio = 1;  // learning rate of B over that of A
   std::vector<std::string> lora_targets = {"attention", "experts"};
   double experts_top = 0;  // percent of a layer's experts that get adapters; 0: all
 };
@@ -47,10 +51,11 @@ struct RunConfig {
   AdapterLayout adapter_layout = AdapterLayout::per_expert;
   std::vector<std::string> data;
   RowFormat format = RowFormat::automatic;
-  std::string chat_template;              // file or name; empty: the model's
-  std::string template_date;              // today's date for templates; empty: today
-  TrainOn train_on = TrainOn::automatic;  // for chats; every token of a text is trained
-  bool no_special_in_content = false;     // read special tokens in messages as text
+  std::string chat_template;                    // file or name; empty: the model's
+  std::string template_date;                    // today's date for templates; empty: today
+  std::vector<std::string> template_args = {};  // NAME=VALUE, variables of templates
+  TrainOn train_on = TrainOn::automatic;        // for chats; every token of a text is trained
+  bool no_special_in_content = false;           // read special tokens in messages as text
   Overflow overflow = Overflow::truncate;
   int64_t skip_bad_rows = 0;
   uint64_t data_cache = uint64_t{20} << 30;  // limit for cached rows of all runs, in bytes
@@ -84,18 +89,21 @@ struct TrainConfig : RunConfig, LoraConfig {
   int64_t grad_accum = 8;
   bool shuffle = true;
   double epochs = 1;
+  /// Options that the user left to the data (train/run_length.h).
+  bool packing_by_data = false, epochs_by_data = false;
   std::optional<int64_t> steps;  // overrides epochs
 
   double lr = 1e-5;
   LrSchedule lr_schedule = LrSchedule::cosine;
-  std::optional<int64_t> warmup;  // steps; overrides the ratio
-  double warmup_ratio = 0.03;
+  std::optional<int64_t> warmup;       // steps; overrides the ratio
+  std::optional<double> warmup_ratio;  // unset: 0.03, but at most a tenth of the steps
   std::optional<double> min_lr_ratio;  // unset: 0.1, of wsd 0
   double weight_decay = 0;
   double beta1 = 0.9;
   double beta2 = 0.999;
   double eps = 1e-8;
   double max_grad_norm = 1;
+  double neftune = 0;  // alpha of the noise on embeddings in training; 0: none
   bool decay_all = false;
   std::optional<double> router_aux_loss;  // unset: config.json's value if the router is trained
   double router_z_loss = 0;
@@ -108,6 +116,10 @@ struct TrainConfig : RunConfig, LoraConfig {
   std::optional<double>
       max_time;  // seconds of one start, after which the run stops and resumes later
   int64_t keep = 2;
+  int64_t keep_best = 0;  // states of the best evaluations, beside the newest `keep`
+  BestMetric metric = BestMetric::eval_loss;
+  int64_t early_stopping = 0;  // evaluations in a row without a new best that end the run; 0: never
+  bool load_best = false;      // the result is the best state, not the last one
   bool final_state = true;
   ResumeMode resume = ResumeMode::automatic;
   std::string resume_from;
@@ -119,6 +131,9 @@ struct TrainConfig : RunConfig, LoraConfig {
   int64_t log_every = 1;
   std::optional<int64_t> digest_every = 100;  // steps; none: never
   std::string trace;                          // file for a Chrome trace of the last step
+
+  /// How many of the best states stay on disk.
+  int64_t best_states() const { return load_best && keep_best == 0 ? 1 : keep_best; }
 
   /// The options in table order, for config.yaml and for the comparison at a resume. `value`: YAML
   /// on one line ("null" if unset). `may_change`: a resume may change the option.

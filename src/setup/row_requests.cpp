@@ -7,8 +7,8 @@
 namespace hearth {
 
 TemplateOptions template_options(const RunConfig& config) {
-  return {config.model, config.chat_template, config.template_date, config.follow_links,
-          config.adapter};
+  return {config.model,        config.chat_template, config.template_date,
+          config.follow_links, config.adapter,       config.template_args};
 }
 
 void warn_of_positions(const RunConfig& config, const ModelSpec& spec, int64_t longest) {
@@ -32,6 +32,7 @@ RowOptions row_options(const RunConfig& config) {
   options.chat_template = config.chat_template;
   options.template_date = config.template_date;
   options.adapter = config.adapter;
+  options.template_args = config.template_args;
   options.no_special_in_content = config.no_special_in_content;
   options.skip_bad_rows = config.skip_bad_rows;
   options.seq_len = config.seq_len;

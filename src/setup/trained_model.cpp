@@ -135,6 +135,8 @@ RunSettings training_settings(const TrainConfig& config, const OpenedModel& open
   s.adamw.weight_decay = config.weight_decay;
   s.max_grad_norm = config.max_grad_norm;
   s.lora_dropout = config.method == Method::lora ? config.lora_dropout : 0;
+  s.lora_plus = config.method == Method::lora ? config.lora_plus_ratio : 1;
+  s.noise = config.neftune;
   s.seed = config.seed;
   return s;
 }

@@ -296,4 +296,24 @@ void load_state(const StateRegistry& registry, const SavedState& state) {
   }
 }
 
+void load_weights(const StateRegistry& registry, const SavedState& state) {
+  const StateManifest manifest = read_manifest(state.directory);
+  if (manifest.root != state.digest.root) {
+    throw Damage(state.directory, kManifestName, "changed after it was checked");
+  }
+  const auto weights =
+      std::find_if(registry.components().begin(), registry.components().end(),
+                   [](const StateComponent& component) { return component.name == kWeights; });
+  const auto file = std::find_if(manifest.files.begin(), manifest.files.end(),
+                                 [](const StateFile& f) { return f.component == kWeights; });
+  HEARTH_CHECK(weights != registry.components().end(), "state: a registry without weights");
+  if (file == manifest.files.end()) {
+    throw Damage(state.directory, kManifestName, "component " + quoted(kWeights) + " is missing");
+  }
+  DigestBuilder digest;
+  reading(state.directory, file->name(),
+          [&](const std::string& path) { load_component(path, *weights, *file, digest); });
+  if (weights->restored) weights->restored();
+}
+
 }  // namespace hearth

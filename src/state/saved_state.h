@@ -47,4 +47,8 @@ SavedState verify_state(const std::string& directory);
 /// then partly overwritten and must not be used.
 void load_state(const StateRegistry& registry, const SavedState& state);
 
+/// Fills the memory of the registry's weights alone, and calls their `restored`. The state's other
+/// files are not read. Errors as load_state.
+void load_weights(const StateRegistry& registry, const SavedState& state);
+
 }  // namespace hearth

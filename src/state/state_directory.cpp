@@ -59,13 +59,14 @@ void discard_state(const std::string& directory, const std::string& hidden) {
   }
 }
 
-void remove_old_states(const std::string& folder, int keep) try {
+void remove_old_states(const std::string& folder, const KeptStates& kept) try {
   const std::vector<std::string> names = list_directory(folder);
   const std::vector<int64_t> steps = steps_newest_first(names, "");
   const auto remove = [&](const std::string& name, int64_t step) {
     discard_state(folder + "/" + name, folder + "/.trash-" + state_directory_name(step));
   };
-  for (size_t i = static_cast<size_t>(keep); i < steps.size(); ++i) {
+  for (size_t i = static_cast<size_t>(kept.newest); i < steps.size(); ++i) {
+    if (std::find(kept.steps.begin(), kept.steps.end(), steps[i]) != kept.steps.end()) continue;
     remove(state_directory_name(steps[i]), steps[i]);
   }
   for (const int64_t bad : steps_newest_first(names, ".bad-")) {
@@ -77,9 +78,9 @@ void remove_old_states(const std::string& folder, int keep) try {
   log_warning(error.what());
 }
 
-void keep_newest_states(const std::string& run_dir, int keep) {
+void keep_states(const std::string& run_dir, const KeptStates& kept) {
   sync_directory(state_folder(run_dir));  // the newest may have been renamed and no more
-  remove_old_states(state_folder(run_dir), keep);
+  remove_old_states(state_folder(run_dir), kept);
 }
 
 void set_aside(const std::vector<RejectedState>& rejected) {

@@ -32,9 +32,15 @@ struct RejectedState {
 /// Call when a run continues from an older state. A save removes them once two newer states exist.
 void set_aside(const std::vector<RejectedState>& rejected);
 
-/// Removes all but the `keep` newest states. The caller has checked the newest state. Cleans up
-/// after a process that was killed before it removed old states. A failed removal is a warning.
-void keep_newest_states(const std::string& run_dir, int keep);
+/// The states that stay: the newest ones, and those of certain steps.
+struct KeptStates {
+  int newest = 1;
+  std::vector<int64_t> steps = {};
+};
+
+/// Removes all other states. The caller has checked the newest state. Cleans up after a process
+/// that was killed before it removed old states. A failed removal is a warning.
+void keep_states(const std::string& run_dir, const KeptStates& kept);
 
 /// Removes the leftovers of a killed process: .tmp-* and .trash-* entries of the run directory and
 /// its state folder. The caller holds the run's lock.
@@ -43,8 +49,8 @@ void remove_leftovers(const std::string& run_dir);
 /// Renames a directory to `hidden` and then removes it, so that a half-removed directory is never
 /// taken for a state. A failed removal is a warning; the next start removes the directory.
 void discard_state(const std::string& directory, const std::string& hidden);
-/// Removes all but the newest `keep` states of the folder, and rejected states that two newer
-/// states have replaced. A failed removal is a warning.
-void remove_old_states(const std::string& folder, int keep);
+/// Removes all other states of the folder, and rejected states that two newer states have replaced.
+/// A failed removal is a warning.
+void remove_old_states(const std::string& folder, const KeptStates& kept);
 
 }  // namespace hearth

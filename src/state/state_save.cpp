@@ -92,7 +92,7 @@ struct StateSave::Gate {
 
 StateSave::StateSave(const StateRegistry& registry, SaveRequest request, const Pool* pool)
     : request_(std::move(request)), gate_(std::make_unique<Gate>()) {
-  HEARTH_CHECK(request_.step >= 0 && request_.keep >= 1,
+  HEARTH_CHECK(request_.step >= 0 && request_.keep.newest >= 1,
                "state: impossible step or number of states to keep");
   DigestBuilder builder;
   for (const StateComponent& component : registry.components()) {
@@ -187,8 +187,8 @@ double StateSave::waited_s() const { return 1e-9 * static_cast<double>(gate_->wa
 uint64_t save_memory_bytes(size_t views, size_t name_bytes) { return views * 640 + name_bytes * 6; }
 
 SavedState save_state(const StateRegistry& registry, const std::string& run_dir, int64_t step,
-                      int keep, const Json& extra) {
-  return StateSave(registry, {run_dir, step, keep, extra, {}}).write();
+                      int newest, const Json& extra) {
+  return StateSave(registry, {run_dir, step, {newest}, extra, {}}).write();
 }
 
 }  // namespace hearth

@@ -16,12 +16,12 @@
 
 namespace hearth {
 
-/// What to save, and where: as step `step` below run_dir/state. Afterwards all but the `keep`
-/// newest states are removed.
+/// What to save, and where: as step `step` below run_dir/state. Afterwards all states but the kept
+/// ones are removed.
 struct SaveRequest {
   std::string run_dir;
   int64_t step = 0;
-  int keep = 1;
+  KeptStates keep = {};
   Json extra;  // an object for the manifest, not part of any digest
   /// Called when everything is written, before the state is published. If it raises an Error, the
   /// save fails.
@@ -71,7 +71,7 @@ class StateSave {
 
 /// A whole save on the calling thread.
 SavedState save_state(const StateRegistry& registry, const std::string& run_dir, int64_t step,
-                      int keep, const Json& extra);
+                      int newest, const Json& extra);
 
 /// The memory that a save takes.
 uint64_t save_memory_bytes(size_t views, size_t name_bytes);

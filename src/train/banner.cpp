@@ -74,6 +74,7 @@ void describe(const PlannedRun& run, const TrainConfig& config, int64_t warmup, 
     reporter.note(experts_line(*run.experts, model.opened->spec));
   }
   for (const std::string& line : data_lines(*run.times.data, *run.steps)) reporter.note(line);
+  for (const std::string& reason : run.data->choices.reasons) reporter.note(reason);
   if (fresh) {
     preview_samples(run.data->rows.training(), config, model.opened->spec.eos_ids, reporter);
   }

@@ -38,6 +38,10 @@ std::string generate(const GenerateConfig& config, Reporter& reporter,
                      const std::function<void(const std::string&)>& emit) {
   const std::shared_ptr<const OpenedModel> opened = open_model(config);
   const Tokenizer tokenizer(config.model, config.follow_links);
+  if (config.messages_file.empty() && !config.template_args.empty()) {
+    reporter.warn(spelled(Setting::template_args) + " has no effect on " +
+                  spelled(Setting::prompt) + ", which no template renders");
+  }
   const std::string prompt = prompt_text(config);
   if (find_invalid_utf8(prompt) != std::string::npos)
     throw input_error("{}: not valid UTF-8", spelled(Setting::prompt));

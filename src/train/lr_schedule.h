@@ -57,10 +57,13 @@ inline double lr_factor(const LrCourse& c, int64_t s) {
   return 1;
 }
 
-/// Warm-up steps: the option, else warmup_ratio of all steps, rounded up as in transformers.
+/// Warm-up steps: the option, else the share of all steps, rounded up as in transformers. By default
+/// 3 %, but at most a tenth of the steps: a run of fewer than 10 steps has none.
 inline int64_t warmup_steps(const TrainConfig& config, int64_t steps) {
   if (config.warmup) return *config.warmup;
-  return static_cast<int64_t>(std::ceil(config.warmup_ratio * static_cast<double>(steps)));
+  const double share = config.warmup_ratio.value_or(0.03) * static_cast<double>(steps);
+  const auto rounded_up = static_cast<int64_t>(std::ceil(share));
+  return config.warmup_ratio ? rounded_up : std::min(rounded_up, steps / 10);
 }
 
 inline LrCourse lr_course(const TrainConfig& config, int64_t steps) {

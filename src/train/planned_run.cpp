@@ -50,10 +50,11 @@ std::shared_ptr<const OpenedModel> checked(std::shared_ptr<const OpenedModel> op
 
 }  // namespace
 
-PlannedRun::PlannedRun(const TrainConfig& config, std::shared_ptr<const OpenedModel> opened_model,
+PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedModel> opened_model,
                        Reporter& reporter, Planning planning)
-    : opened(checked(std::move(opened_model), config)),
-      data(data_of(config, *opened, reporter)),
+    : opened(checked(std::move(opened_model), given)),
+      data(data_of(given, *opened, reporter)),
+      config(data ? with_choices(given, data->choices) : given),
       request(training_request(config, rows())) {
   if (planning == Planning::run) {
     const bool chooses = config.experts_top > 0;

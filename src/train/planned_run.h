@@ -20,6 +20,7 @@ enum class Planning : uint8_t { sizes, run };
 struct PlannedRun {
   std::shared_ptr<const OpenedModel> opened;
   std::optional<TrainingData> data;      // none: no --data
+  TrainConfig config;                    // with what the data chose
   std::optional<SampleCounts> sample;    // none: nothing depends on it
   std::optional<ChosenExperts> experts;  // none: all experts
   PlanRequest request;
@@ -27,7 +28,7 @@ struct PlannedRun {
   std::optional<int64_t> steps;  // of the run, if options or data determine it
   PlanTimes times;
 
-  PlannedRun(const TrainConfig& config, std::shared_ptr<const OpenedModel> opened_model,
+  PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedModel> opened_model,
              Reporter& reporter, Planning planning = Planning::sizes);
   const TrainingData* rows() const { return data ? &*data : nullptr; }
 };

@@ -8,16 +8,22 @@
 namespace hearth {
 
 PlanReport report_plan(const TrainConfig& options, Reporter& reporter, PlanDetail detail) {
-  const TrainConfig config = as_planned(options);
-  const PlannedRun run(config, open_model(config, Weights::may_be_absent), reporter);
+  const TrainConfig given = as_planned(options);
+  const PlannedRun run(given, open_model(given, Weights::may_be_absent), reporter);
+  const TrainConfig& config = run.config;
   const Plan& plan = run.model.plan;
   if (!config.out.empty() && !run.opened->described) require_disk(run.model, config, run.steps);
   if (!config.trace.empty() && run.times.known) {
     write_file_atomically(config.trace, chrome_trace(plan.train->schedule, run.times.step.trace,
                                                      run.model.opened->devices.names()));
   }
-  PlanReport report{plan.fits(), plan_text(run.model, run.times, detail),
-                    plan_json(run.model, run.times, plan.places), ""};
+  PlanReport report{plan.fits(),
+                    plan_text(run.model, run.times, detail),
+                    plan_json(run.model, run.times, plan.places),
+                    "",
+                    config.packing,
+                    config.epochs};
+  if (run.data) report.reasons = run.data->choices.reasons;
   if (plan.fits()) return report;
   const PlanAdvice advice = advice_for(run, config);
   report.refusal = refusal(plan, advice.changes, advice.needed);

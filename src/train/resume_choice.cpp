@@ -5,6 +5,7 @@
 #include "base/file_ops.h"
 #include "base/paths.h"
 #include "base/setting.h"
+#include "train/best_states.h"
 #include "train/spelling.h"
 
 namespace hearth {
@@ -101,8 +102,21 @@ std::optional<SavedState> ResumeChoice::choose() {
 
 bool ResumeChoice::has_ended(const std::optional<SavedState>& state) const {
   if (file_info(directory_.result()).kind != FileKind::directory) return false;
-  if (state && state->step >= steps_) return true;
-  return rejected_.empty() && read_journaled_run(directory_.journal()).end == steps_;
+  if (state && (state->step >= steps_ || ends_early(*state))) return true;
+  if (!rejected_.empty()) return false;
+  const JournaledRun run = read_journaled_run(directory_.journal());
+  return run.end == steps_ || (run.end && ends_early(run.early_stop.value_or(0)));
+}
+
+bool ResumeChoice::ends_early(int64_t without_best) const {
+  return config_.early_stopping > 0 && without_best >= config_.early_stopping;
+}
+
+bool ResumeChoice::ends_early(const SavedState& state) const {
+  if (!is_ours(state)) return false;
+  BestStates best;
+  best.restore(state.extra.find("best"), state.directory + "/manifest.json");
+  return ends_early(best.without_best());
 }
 
 SavedState ResumeChoice::load(StateRegistry& registry, SavedState state) {

@@ -53,6 +53,11 @@ class ResumeChoice {
   /// no run left the result.
   void require_own_result();
 
+  /// Whether --early-stopping ends a run after these evaluations in a row without a new best, or
+  /// with this state.
+  bool ends_early(int64_t without_best) const;
+  bool ends_early(const SavedState& state) const;
+
   const TrainConfig& config_;
   const RunDirectory& directory_;
   const RunIdentity identity_;

@@ -11,13 +11,23 @@ namespace hearth {
 
 namespace {
 
-/// The most states that a run saves; one more than it keeps is there for a moment.
+/// Whether the run saves at every step of `every`, so that their number is known.
+bool by_steps_only(const Interval& every) { return !every.seconds && !every.epoch; }
+
+int64_t times(const Interval& every, int64_t steps) {
+  return every.steps && *every.steps > 0 ? steps / *every.steps : 0;
+}
+
+/// The most states that a run saves; one more than it keeps is there for a moment. Every evaluation
+/// may save one.
 int64_t most_states(const TrainConfig& config, std::optional<int64_t> steps) {
-  const Interval& every = config.save_every;
-  if (every.seconds || every.epoch || !steps) return config.keep + 1;
-  const int64_t by_steps = every.steps && *every.steps > 0 ? *steps / *every.steps : 0;
-  const bool at_end = every.steps && *every.steps > 0 && *steps % *every.steps == 0;
-  return std::min(config.keep + 1, by_steps + (config.final_state && !at_end ? 1 : 0));
+  const int64_t best = config.best_states(), kept = config.keep + best + 1;
+  const Interval &save = config.save_every, &eval = config.eval_every;
+  if (!steps || !by_steps_only(save) || (best > 0 && !by_steps_only(eval))) return kept;
+  const bool at_end = times(save, *steps) > 0 && *steps % *save.steps == 0;
+  const int64_t of_best = best > 0 ? times(eval, *steps) : 0;
+  const bool saves_end = (config.final_state || best > 0) && !at_end;
+  return std::min(kept, times(save, *steps) + of_best + (saves_end ? 1 : 0));
 }
 
 }  // namespace

@@ -26,8 +26,9 @@ RunSaves::RunSaves(const TrainConfig& config, const RunDirectory& directory, Sou
 
 void RunSaves::begin_if_due() {
   end(false);
-  if (is_due(config_.save_every, source_.progress.step, source_.sampler.ended_epoch(),
-             since_begin_.seconds())) {
+  const int64_t step = source_.progress.step;
+  if (source_.best.wants(step) ||
+      is_due(config_.save_every, step, source_.sampler.ended_epoch(), since_begin_.seconds())) {
     begin();
   }
 }
@@ -35,11 +36,11 @@ void RunSaves::begin_if_due() {
 void RunSaves::begin() {
   end(true);
   const int64_t step = source_.progress.step;
-  if (saved_step_ == step) return;
+  if (saved_step_ == step) return source_.best.saved(step);
   directory_.require_there();
   since_begin_.restart();
-  SaveRequest request{directory_.path(), step, static_cast<int>(config_.keep), source_.extra(),
-                      [this] {
+  const KeptStates keep{static_cast<int>(config_.keep), source_.best.steps()};
+  SaveRequest request{directory_.path(), step, keep, source_.extra(), [this] {
                         logs_.metrics.sync();
                         directory_.require_there();
                       }};
@@ -60,12 +61,14 @@ void RunSaves::end(bool wait) {
   if (failure_.empty()) {
     failed_ = 0;
     saved_step_ = outcome->step;
+    source_.best.saved(outcome->step);
     logs_.journal.event("state_saved", {{"step", outcome->step},
                                         {"begin_s", begin_s_},
                                         {"seconds", outcome->seconds},
                                         {"waited_s", outcome->waited_s}});
   } else {
     ++failed_;
+    source_.best.not_saved(outcome->step);
     reporter_.warn_of_event("the state of step " + std::to_string(outcome->step) +
                             " could not be saved; older states are intact: " + failure_);
     logs_.journal.event("save_failed", {{"step", outcome->step}, {"reason", failure_}});

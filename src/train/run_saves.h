@@ -13,6 +13,7 @@
 #include "record/run_logs.h"
 #include "setup/config.h"
 #include "state/background_save.h"
+#include "train/best_states.h"
 #include "train/progress.h"
 
 namespace hearth {
@@ -25,6 +26,7 @@ class RunSaves {
     const Progress& progress;
     const Sampler& sampler;
     std::function<Json()> extra;  // more members of the manifest, such as the run's identity
+    BestStates& best;             // a save is due for a state among the best
     const Pool* pool = nullptr;
   };
 

@@ -223,6 +223,11 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
                         static_cast<uint32_t>(numbers.step), static_cast<uint32_t>(m));
       train_->scalar(Value::dropout_key, id) = static_cast<double>(draw.bits(0) >> 11);
     }
+    if (has_noise(model_.settings, Pass::train)) {
+      const Random draw(model_.settings.seed, RandomSite::noise,
+                        static_cast<uint32_t>(numbers.step), static_cast<uint32_t>(m));
+      train_->scalar(Value::noise_key, id) = static_cast<double>(draw.bits(0) >> 11);
+    }
     result.tokens += batches[m].tokens;
     result.trained_tokens += batches[m].trained_tokens;
     result.work.push_back(

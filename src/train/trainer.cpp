@@ -16,12 +16,16 @@ ExitCode run_steps(TrainingRun& run, const TrainConfig& config,
   run.open(state);
   if (config.eval_at_start && !state) run.evaluate("start");
   if (!state) run.write_samples("start");
-  if (state && run.evaluation_due()) run.evaluate("step");  // where a signal cut it off
+  if (state && run.evaluation_due()) {  // where a signal cut it off
+    run.evaluate("step");
+    run.save_if_due();
+  }
 
   while (run.has_steps_left()) {
     const std::optional<StepResult> result = run.step();
     if (!result) return run.stop();  // a signal: the step was abandoned
     if (run.evaluation_due()) run.evaluate("step");
+    if (!run.has_steps_left() && result->finite) run.evaluate("end");
     run.record(*result);
     run.save_if_due();
     if (run.must_stop() && run.has_steps_left()) return run.stop();
@@ -37,6 +41,7 @@ ExitCode train(const TrainConfig& options, Reporter& reporter) {
   TrainingRun run(config, heard);
   const std::optional<SavedState> state = run.choose_state();
   if (run.has_ended(state)) return run.report_end();
+  if (!state) run.require_learning();
   try {
     return run_steps(run, config, state);
   } catch (const Error& error) {

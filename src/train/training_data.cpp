@@ -20,9 +20,11 @@ RunRowsRequest training_rows(const TrainConfig& config, const ModelSpec& spec, R
 
 }  // namespace
 
-TrainingData::TrainingData(const TrainConfig& config, const OpenedModel& opened, Reporter& reporter)
-    : rows(training_rows(config, opened.spec, reporter), Pool(opened.workers, opened.cores)),
-      sampler(rows.training(), sampler_options(config)) {
+TrainingData::TrainingData(const TrainConfig& given, const OpenedModel& opened, Reporter& reporter)
+    : rows(training_rows(given, opened.spec, reporter), Pool(opened.workers, opened.cores)),
+      choices(data_choices(given, rows.training())),
+      sampler(rows.training(), sampler_options(with_choices(given, choices))) {
+  const TrainConfig config = with_choices(given, choices);
   if (!config.eval_data.empty()) {
     RunRowsRequest request = rows_request(config, opened.spec, reporter);
     request.files = parse_data_files(config.eval_data, spelled(Setting::eval_data), false);

@@ -8,12 +8,14 @@
 #include "data/samples/sampler.h"
 #include "setup/opened_model.h"
 #include "setup/reporter.h"
+#include "train/run_length.h"
 
 namespace hearth {
 
 /// The rows of training and evaluation, and the samplers.
 struct TrainingData {
   RunRows rows;
+  DataChoices choices;               // packing and epochs
   std::optional<RunRows> eval_rows;  // of --eval-data; with --val-size they are in `rows`
   Sampler sampler;
   std::optional<EvalBatches> eval;

@@ -18,7 +18,7 @@ ExitCode TrainingRun::stop() {
   } else {
     logs_->journal.event("max_time", {{"seconds", *config_.max_time}, {"step", progress_.step}});
   }
-  if (progress_.step > 0) saves_->save_now();
+  if (progress_.step > 0 && !holds_best_) saves_->save_now();
   reporter_.note(
       (signal ? "stopped by a signal after step " : "the time is over after step ") +
       std::to_string(progress_.step) +
@@ -26,23 +26,72 @@ ExitCode TrainingRun::stop() {
   return ExitCode::stopped;
 }
 
+std::optional<ScoredState> TrainingRun::older_result() {
+  if (!config_.load_best) return std::nullopt;
+  saves_->end(true);
+  const std::optional<ScoredState> best = best_.best();
+  if (!best) {
+    reporter_.warn_of_event(
+        "no evaluation after a step has a finite loss, so no state is the best; the result is the "
+        "last step's");
+    return std::nullopt;
+  }
+  return best->step == progress_.step ? std::nullopt : best;
+}
+
+void TrainingRun::load_best(const ScoredState& best) {
+  holds_best_ = true;
+  try {
+    const std::string directory = directory_.states() + "/" + state_directory_name(best.step);
+    load_weights(registry_, open_state(directory));
+  } catch (const DamagedState& damage) {
+    throw storage_error(
+        std::string(damage.what()) +
+        "; it is the best state, of which the result would be made; 'hearth export' "
+        "makes a result of any other state");
+  }
+}
+
+void TrainingRun::note_early_end() {
+  const int64_t evaluations = best_.without_best();
+  logs_->journal.event("early_stop", {{"step", progress_.step}, {"evaluations", evaluations}});
+  std::string text = "stopped early after step " + std::to_string(progress_.step) + ": " +
+                     counted(evaluations, "evaluation") + " in a row without a new best";
+  if (const auto& lowest = best_.lowest()) {
+    char loss[32];
+    std::snprintf(loss, sizeof loss, "%.4f", lowest->loss);
+    text += std::string("; the best is ") + loss + " at step " + std::to_string(lowest->step);
+  }
+  reporter_.note(text);
+}
+
 ExitCode TrainingRun::finish() {
-  if (config_.final_state) saves_->begin();
-  if (progress_.updates == 0 || progress_.skipped_in_a_row > 0) {
+  const bool is_finite = progress_.updates > 0 && progress_.skipped_in_a_row == 0;
+  if (is_finite) evaluate("end");
+  if (config_.final_state || best_.wants(progress_.step)) saves_->begin();
+  if (!is_finite) {
     saves_->end(true);
     throw numeric_error(
         "the run ends with a loss or gradient that is not finite; no result is written");
   }
-  evaluate("end");
-  write_samples("end");
+  if (ends_early()) note_early_end();
+  const std::optional<ScoredState> older = older_result();
+  if (!older) write_samples("end");
   saves_->end(true);
   const std::string failed_save = saves_->failure();
   if (config_.final_state && !failed_save.empty()) throw storage_error(failed_save);
   std::optional<RunFacts> facts;
   try {
+    if (older) {  // the verdict is on the whole run, so it comes before the weights change
+      facts.emplace(examine());
+      facts->result_step = older->step;
+      facts->loss_after = older->loss;
+      load_best(*older);
+      write_samples("end");
+    }
     write_result(session_->table(), *model_.opened->checkpoint, config_, result_changes_,
                  directory_);
-    facts.emplace(examine());
+    if (!facts) facts.emplace(examine());
   } catch (const Error& error) {
     if (error.code() == ExitCode::stopped) return stop();
     throw;
@@ -55,7 +104,11 @@ ExitCode TrainingRun::finish() {
   facts->measured_bytes = grade_plan();
   note_paces();
   const bool ok = give_verdict(*facts);
-  logs_->journal.event("finished", {{"step", progress_.step}, {"run", to_json(identity_)}});
+  JsonObject finished{{"step", progress_.step}, {"run", to_json(identity_)}};
+  if (const auto best = best_.best()) {
+    finished.emplace_back("best", JsonObject{{"step", best->step}, {"eval_loss", best->loss}});
+  }
+  logs_->journal.event("finished", std::move(finished));
   tell_result(model_.table, config_, directory_, reporter_);
   if (!failed_save.empty()) throw storage_error(failed_save + "; the result is complete");
   return code_of_end(ok);
@@ -76,6 +129,7 @@ RunFacts TrainingRun::examine() {
   }
   facts.steps = progress_.step;
   facts.skipped = progress_.skipped;
+  facts.losses = losses_;
   facts.rate_was_zero = largest_learning_rate(config_, course_) == 0;
   facts.tokens = progress_.tokens;
   facts.trained_tokens = progress_.trained_tokens;

@@ -26,21 +26,22 @@ RunIdentity full_identity(const TrainConfig& config, const PlannedRun& run,
 
 }  // namespace
 
-TrainingRun::TrainingRun(const TrainConfig& config, RunReporter& reporter)
-    : config_(config),
-      reporter_(reporter),
-      directory_(config.out, config.method == Method::lora ? "adapter" : "model"),
-      run_(config, open_model(config), reporter, Planning::run),
+TrainingRun::TrainingRun(const TrainConfig& given, RunReporter& reporter)
+    : reporter_(reporter),
+      directory_(given.out, given.method == Method::lora ? "adapter" : "model"),
+      run_(given, open_model(given), reporter, Planning::run),
+      config_(run_.config),
       model_(run_.model),
       data_(*run_.data),
-      course_(lr_course(config, *run_.steps)),
-      templates_(carried_templates(template_options(config))),
-      result_changes_(template_changes(templates_, config.model, config.follow_links)),
+      course_(lr_course(config_, *run_.steps)),
+      templates_(carried_templates(template_options(config_))),
+      result_changes_(template_changes(templates_, config_.model, config_.follow_links)),
       routing_(model_.opened->spec),
-      gradients_(model_.table, model_.opened->spec) {
-  require_run_fits(run_, config);
-  identity_ = full_identity(config, run_, templates_);
-  resume_.emplace(config, directory_, identity_, *run_.steps, reporter);
+      gradients_(model_.table, model_.opened->spec),
+      best_(config_.best_states()) {
+  require_run_fits(run_, config_);
+  identity_ = full_identity(config_, run_, templates_);
+  resume_.emplace(config_, directory_, identity_, *run_.steps, reporter);
 }
 
 ExitCode TrainingRun::report_end() {
@@ -58,10 +59,25 @@ ExitCode TrainingRun::report_end() {
 SavedState TrainingRun::restore(const SavedState& chosen) {
   const SavedState state = resume_->load(registry_, chosen);
   gradients_.restore(state.extra.find("gradients"), state.directory + "/manifest.json");
-  const bool evaluated =
-      data_.eval && read_journaled_run(directory_.journal()).loss_at(progress_.step);
-  if (evaluated || !resume_->is_ours(state)) evaluated_step_ = progress_.step;
+  losses_.restore(state.extra.find("losses"), state.directory + "/manifest.json");
+  std::optional<double> loss;
+  if (data_.eval) loss = read_journaled_run(directory_.journal()).loss_at(progress_.step);
+  if (loss || !resume_->is_ours(state)) evaluated_step_ = progress_.step;
+  restore_best(state, loss);
   return state;
+}
+
+void TrainingRun::restore_best(const SavedState& state, std::optional<double> loss) {
+  if (!resume_->is_ours(state)) return;  // its best states are in another directory
+  best_.restore(state.extra.find("best"), state.directory + "/manifest.json");
+  std::vector<int64_t> there;
+  for (const std::string& name : list_directory(directory_.states())) {
+    if (const auto step = step_of_state_directory(name)) there.push_back(*step);
+  }
+  best_.keep_only(there);
+  // A signal may have cut off the evaluation of this state. Then the next start evaluated it.
+  if (loss && best_.last_evaluated() < state.step) best_.add(state.step, *loss);
+  best_.saved(state.step);
 }
 
 void TrainingRun::open(const std::optional<SavedState>& chosen) {
@@ -82,7 +98,7 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
   directory_.write_config(config_.recorded);
   directory_.write_plan(plan_json(model_, run_.times, model_.plan.places));
   open_logs(from);
-  if (ours) keep_newest_states(directory_.path(), static_cast<int>(config_.keep));
+  if (ours) keep_states(directory_.path(), {static_cast<int>(config_.keep), best_.steps()});
   describe(run_, config_, course_.warmup, progress_.step == 0, reporter_);
   for (const IdentityChange& change : resume_->changes()) {
     const std::string text = "changed since the saved state: " + change.text;
@@ -101,14 +117,16 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
   const auto extra = [this] {
     Json json = to_json(identity_);
     json["gradients"] = gradients_.to_json();
+    json["losses"] = losses_.to_json();
+    json["best"] = best_.to_json();
     json["costs"] = saved_tables(model_.tables, *model_.opened);
     if (run_.sample) json["sample"] = sample_record(*run_.sample);
     return json;
   };
   saves_ = std::make_unique<RunSaves>(
       config_, directory_,
-      RunSaves::Source{registry_, progress_, data_.sampler, extra, &session_->pool()}, *logs_,
-      reporter_, ours ? progress_.step : -1);
+      RunSaves::Source{registry_, progress_, data_.sampler, extra, best_, &session_->pool()},
+      *logs_, reporter_, ours ? progress_.step : -1);
   step_time_.restart();
 }
 

@@ -10,6 +10,7 @@
 #include "base/stopwatch.h"
 #include "data/chat/template_files.h"
 #include "record/run_logs.h"
+#include "train/best_states.h"
 #include "train/lr_schedule.h"
 #include "train/planned_run.h"
 #include "train/progress.h"
@@ -19,6 +20,7 @@
 #include "train/signals.h"
 #include "train/trainer.h"
 #include "verdict/gradient_record.h"
+#include "verdict/loss_record.h"
 #include "verdict/routing.h"
 #include "verdict/verdict.h"
 
@@ -29,7 +31,7 @@ namespace hearth {
 class TrainingRun {
  public:
   /// Locks the run directory, then plans. Changes nothing else on disk. Usage and input errors.
-  TrainingRun(const TrainConfig& config, RunReporter& reporter);
+  TrainingRun(const TrainConfig& given, RunReporter& reporter);
 
   /// ResumeChoice::choose and ::has_ended.
   std::optional<SavedState> choose_state() { return resume_->choose(); }
@@ -37,10 +39,15 @@ class TrainingRun {
   /// For a run that has ended: removes leftovers, sets damaged states aside, and reports the end
   /// and its alarm, if any.
   ExitCode report_end();
+  /// train/run_length.h, for a run that does not resume. Writes nothing.
+  void require_learning() {
+    const int64_t rows = data_.rows.training().rows_in_epoch();
+    hearth::require_learning(config_, course_, rows, reporter_);
+  }
   /// Reserves memory, loads weights or the state, opens the logs, describes the run.
   void open(const std::optional<SavedState>& state);
 
-  bool has_steps_left() const { return progress_.step < *run_.steps; }
+  bool has_steps_left() const { return progress_.step < *run_.steps && !ends_early(); }
   /// Trains one step; nullopt if a signal abandoned it.
   std::optional<StepResult> step();
   /// Writes the step's metrics. Numeric error after three non-finite steps in a row.
@@ -53,7 +60,7 @@ class TrainingRun {
   void write_samples(const char* when);
   /// Whether a signal came or --max-time is over.
   bool must_stop() const;
-  /// RunSaves::begin_if_due.
+  /// RunSaves::begin_if_due. The state of an evaluation among the best is always due.
   void save_if_due() { saves_->begin_if_due(); }
   /// After a signal, or when the time is over: saves the state of the last whole step.
   ExitCode stop();
@@ -72,6 +79,18 @@ class TrainingRun {
   /// Sets busy, limit, stall_s and cpu_s.
   void record_use(const StepResult& result, StepMetrics& metrics);
   void count_skipped(const StepMetrics& metrics);
+  /// Whether --early-stopping ends the run at this step.
+  bool ends_early() const {
+    return config_.early_stopping > 0 && best_.without_best() >= config_.early_stopping;
+  }
+  /// The best states of the state to resume, if they are in this directory, with its evaluation.
+  void restore_best(const SavedState& state, std::optional<double> loss);
+  /// With --load-best, the best state, unless it is the last one.
+  std::optional<ScoredState> older_result();
+  /// Journal and notes of an end by --early-stopping.
+  void note_early_end();
+  /// Replaces the trained weights by the state's. Storage error if it is damaged.
+  void load_best(const ScoredState& best);
   /// The facts of the verdict, without measured memory.
   RunFacts examine();
   /// Reports how well the places with cost tables kept their times.
@@ -82,11 +101,11 @@ class TrainingRun {
   bool give_verdict(const RunFacts& facts);
   ExitCode code_of_end(bool ok) const;
 
-  const TrainConfig& config_;
   RunReporter& reporter_;
   StopSignals signals_;  // constructed before anything is written
   RunDirectory directory_;
   PlannedRun run_;
+  const TrainConfig& config_;  // of run_
   const PlacedModel& model_;
   TrainingData& data_;
   const LrCourse course_;
@@ -100,6 +119,8 @@ class TrainingRun {
   Progress progress_;
   Routing routing_;
   GradientRecord gradients_;
+  LossRecord losses_;
+  BestStates best_;
   FrozenContent frozen_at_start_;
   std::unique_ptr<RunLogs> logs_;
 
@@ -108,6 +129,7 @@ class TrainingRun {
   Stopwatch step_time_;
   double step_s_ = 0;
   Stopwatch since_evaluation_;
+  bool holds_best_ = false;                    // weights in memory: the best state's
   std::optional<double> eval_loss_;            // of evaluated_step_
   double log_s_ = 0;                           // time to write the last line of the logs
   int64_t evaluated_step_ = -1;                // last evaluated step

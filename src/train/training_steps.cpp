@@ -42,6 +42,9 @@ void TrainingRun::count(const StepResult& result, const std::vector<MicroBatch>&
     progress_.skipped_in_a_row = 0;
     routing_.count(batches, result.expert_tokens);
     gradients_.look(session_->table(), result.expert_tokens);
+    if (result.trained_tokens > 0) {
+      losses_.add(result.loss_sum / static_cast<double>(result.trained_tokens), result.grad_norm);
+    }
   } else {
     ++progress_.skipped;
     ++progress_.skipped_in_a_row;
@@ -135,6 +138,7 @@ void TrainingRun::evaluate(const char* when) {
   if (stop_signal() != 0) return;
   evaluated_step_ = progress_.step;
   eval_loss_ = result.loss();
+  if (progress_.step > 0) best_.add(progress_.step, result.loss());
   since_evaluation_.restart();
   logs_->journal.event("eval", {{"step", progress_.step},
                                 {"when", when},

@@ -127,7 +127,10 @@ class Search {
     leave_if_stopped("schedules were compared");
     TuneCandidate candidate;
     candidate.config = config;
-    candidate.plan = report_plan(config, reporter_).json;
+    PlanReport report = report_plan(config, reporter_);
+    candidate.config.packing = report.packing;
+    candidate.config.epochs = report.epochs;
+    candidate.plan = std::move(report.json);
     const Json& seconds = at(candidate.plan, "time_s");
     const bool fits = at(candidate.plan, "fits").dump() == "true";
     if (fits && seconds.is_number()) candidate.predicted_s = seconds.as_double();

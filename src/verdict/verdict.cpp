@@ -58,6 +58,7 @@ class Judge {
     }
     tokens();
     steps();
+    losses();
     plan();
     evaluation();
     JsonObject json{{"verdict", verdict_.alarms.empty() ? "ok" : "alarm"}};
@@ -219,6 +220,24 @@ class Judge {
          (skipped == 0 ? "none" : std::to_string(skipped)) + " skipped");
   }
 
+  void losses() {
+    const LossRecord& losses = facts_.losses;
+    if (losses.steps() == 0) return;
+    if (losses.mostly_without_gradient()) {
+      alarm("the gradient norm was 0 in " + std::to_string(losses.without_gradient()) + " of " +
+            count(losses.steps(), "step"));
+    }
+    if (losses.rose_far()) {
+      alarm("the training loss rose from " + rounded(losses.first()) + " to " +
+            rounded(losses.last()));
+    }
+    found("losses", JsonObject{{"first", losses.first()},
+                               {"last", losses.last()},
+                               {"without_gradient", losses.without_gradient()}});
+    line("training loss: " + rounded(losses.first()) + " at the start, " + rounded(losses.last()) +
+         " at the end");
+  }
+
   void plan() {
     const bool above = facts_.measured_bytes > facts_.planned_bytes;
     if (above) {
@@ -246,9 +265,15 @@ class Judge {
     if (before && *after > *before) {
       alarm("the evaluation loss rose from " + rounded(*before) + " to " + rounded(*after));
     }
-    found("evaluation", JsonObject{{"before", before ? Json(*before) : Json()}, {"after", *after}});
-    line(before ? "evaluation: loss " + rounded(*before) + " before, " + rounded(*after) + " after"
-                : "evaluation: loss " + rounded(*after) + " after; not known before (" +
+    JsonObject json{{"before", before ? Json(*before) : Json()}, {"after", *after}};
+    std::string when = " after";
+    if (facts_.result_step) {
+      json.emplace_back("result_step", *facts_.result_step);
+      when += " step " + std::to_string(*facts_.result_step) + ", whose state is the result";
+    }
+    found("evaluation", std::move(json));
+    line(before ? "evaluation: loss " + rounded(*before) + " before, " + rounded(*after) + when
+                : "evaluation: loss " + rounded(*after) + when + "; not known before (" +
                       spelled(Setting::eval_at_start) + ")");
   }
 

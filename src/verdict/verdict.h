@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "verdict/loss_record.h"
 #include "verdict/routing.h"
 #include "verdict/weight_change.h"
 
@@ -23,11 +24,13 @@ struct RunFacts {
   std::vector<TensorChange> changes = {};
   std::string failure = {};  // why `changes` is unknown
   int64_t steps = 0, skipped = 0;
+  LossRecord losses = {};      // of training
   bool rate_was_zero = false;  // the learning rate was 0 in every step
   int64_t tokens = 0, trained_tokens = 0;
   std::string device = {};     // of the experts; empty: the CPU
   bool experts_apart = false;  // the rest of the model ran at another place
   std::optional<double> loss_before = {}, loss_after = {};  // evaluation losses; NaN: not finite
+  std::optional<int64_t> result_step = {};                  // of the result, if not the last step
   uint64_t planned_bytes = 0, measured_bytes = 0;           // peak memory
   double predicted_s = 0;                                   // per step
   std::optional<double> measured_s = {};                    // none: this process ran no step

@@ -130,6 +130,30 @@ TEST_CASE("the trained turns last works where turns cannot be told apart") {
             "mixes it with text of other turns"));
 }
 
+TEST_CASE("turns that must not be trained are taken out of what every rule finds") {
+  const std::string tagged =
+      "{% for m in messages %}<{{ m.role }}>{% if m.role == 'assistant' %}{% generation %}"
+      "{{ m.content }}{% endgeneration %}</s>{% else %}{{ m.content }}{% endif %}{% endfor %}";
+  Chat two = chat(kTwo), reasoned = chat(kReasoned);
+  two.untrained = reasoned.untrained = {false, true, false, false};
+  CHECK(marked(train(tagged, two)) == "<user>Q1<assistant>A1</s><user>Q2<assistant>[A2]</s>");
+  // Reasoning is dropped from the first turn, which is found by its piece.
+  const std::string thinking = marked(train(kThinking, reasoned));
+  CHECK(thinking.find("[A1") == std::string::npos);
+  CHECK(thinking.find("[<think>R2</think>A2<|im_end|>") != std::string::npos);
+  two.untrained = {false, false, false, true};
+  CHECK(marked(train(tagged, two)) == "<user>Q1<assistant>[A1]</s><user>Q2<assistant>A2</s>");
+  CHECK(has(refusal(tagged, two, TrainOn::last), "the last turn of the assistant has"));
+  two.untrained = {false, true, false, true};
+  CHECK(has(refusal(kChatml, two), "every turn of the assistant has \"train\": false"));
+  // A template that hides where the turn is.
+  two.untrained = {false, true, false, false};
+  const std::string twice =
+      "{% for m in messages %}{{ m.content[0] }}{% endfor %}|{% for m in messages %}"
+      "{{ m.content }},{% endfor %}";
+  CHECK(has(refusal(twice, two, TrainOn::all), "messages[1]: the chat template hides where"));
+}
+
 TEST_CASE("generation tags win") {
   const std::string tagged =
       "{% for m in messages %}<{{ m.role }}>{% if m.role == 'assistant' %}{% generation %}"

@@ -24,15 +24,63 @@ TEST_CASE("chats train the turns of the assistant") {
   CHECK(trained_text(samples[0]) == ids_as_text(samples[0]).substr(3));
 }
 
-TEST_CASE("a weight of 0 is refused where it asks for something: on turns of the assistant") {
-  const RowFixture fixture;
-  const auto chat = [](const std::string& user, const std::string& assistant) {
-    return R"({"messages": [{"role": "user", "content": "Q")" + user +
-           R"(}, {"role": "assistant", "content": "A")" + assistant + "}]}";
+TEST_CASE("a turn that says so is not trained, in every format and for every choice of turns") {
+  RowFixture fixture;
+  const auto turn = [](const std::string& role, const std::string& text, const std::string& more) {
+    return R"({"role": ")" + role + R"(", "content": ")" + text + "\"" + more + "}";
   };
-  const std::string none = R"(, "weight": 0)", one = R"(, "weight": 1)";
-  CHECK(trained_text(fixture.read_row(chat(none, one))) == "A</S>\n");
-  fixture.refused(chat(one, none), {"messages[1].weight: weights of turns are not supported"});
+  const std::string off = R"(, "train": false)", on = R"(, "train": true)",
+                    none = R"(, "weight": 0)", one = R"(, "weight": 1)";
+  const auto chat = [&](const std::string& first, const std::string& second,
+                        const std::string& user = "") {
+    return R"({"messages": [)" + turn("user", "Q", user) + ", " + turn("assistant", "A", first) +
+           ", " + turn("user", "R", "") + ", " + turn("assistant", "B", second) + "]}";
+  };
+  const std::string whole =
+      "<S>user\nQ</S>\n<S>assistant\nA</S>\n<S>user\nR</S>\n"
+      "<S>assistant\nB</S>\n";
+  for (const std::string& mark : {off, none}) {
+    CHECK(ids_as_text(fixture.read_row(chat(mark, ""))) == whole);
+    CHECK(trained_text(fixture.read_row(chat(mark, ""))) == "B</S>\n");
+    CHECK(trained_text(fixture.read_row(chat("", mark))) == "A</S>\n");
+    CHECK(trained_text(fixture.read_row(chat("", on, mark))) == "A</S>\nB</S>\n");
+    CHECK(trained_text(fixture.read_row(chat(one, "", one))) == "A</S>\nB</S>\n");
+    fixture.refused(chat(mark, mark), {"messages: no turn would be trained: every turn"});
+    fixture.options.train_on = TrainOn::last;
+    CHECK(trained_text(fixture.read_row(chat(mark, ""))) == "B</S>\n");
+    fixture.refused(chat("", mark), {"no turn would be trained: the last turn"});
+    fixture.options.train_on = TrainOn::all;  // without the header of a turn, too
+    CHECK(trained_text(fixture.read_row(chat(mark, "", mark))) ==
+          "<S>user\nR</S>\n<S>assistant\nB</S>\n");
+    fixture.options.train_on = TrainOn::automatic;
+
+    // Prompt and completion: everything after the prompt but the turn.
+    const std::string completion = R"({"prompt": [)" + turn("user", "Q", "") +
+                                   R"(], "completion": [)" + turn("assistant", "A", mark) + ", " +
+                                   turn("user", "R", "") + ", " + turn("assistant", "B", "") + "]}";
+    CHECK(trained_text(fixture.read_row(completion)) == "<S>user\nR</S>\n<S>assistant\nB</S>\n");
+    // sharegpt, with a system turn put before the others.
+    const std::string conversations =
+        R"({"system": "S", "conversations": [{"from": "human", "value": "Q"},)"
+        R"( {"from": "gpt", "value": "A")" +
+        mark + R"(}, {"from": "human", "value": "R"}, {"from": "gpt", "value": "B"}]})";
+    CHECK(trained_text(fixture.read_row(conversations)) == "B</S>\n");
+  }
+}
+
+TEST_CASE("marks of a turn that mean nothing are refused with their place") {
+  const RowFixture fixture;
+  const auto chat = [](const std::string& more) {
+    return R"({"messages": [{"role": "user", "content": "Q"}, {"role": "assistant", )"
+           R"("content": "A", )" +
+           more + "}]}";
+  };
+  fixture.refused(chat(R"("train": 0)"), {"messages[1].train: expected true or false"});
+  fixture.refused(chat(R"("train": "no")"), {"messages[1].train: expected true or false"});
+  fixture.refused(chat(R"("weight": 0.5)"), {"messages[1].weight: expected 0 or 1"});
+  fixture.refused(chat(R"("weight": false)"), {"messages[1].weight: expected 0 or 1"});
+  fixture.refused(chat(R"("weight": 1, "train": false)"), {"train and weight contradict"});
+  CHECK(trained_text(fixture.read_row(chat(R"("train": null, "weight": null)"))) == "A</S>\n");
 }
 
 TEST_CASE("a token that covers a part of a trained span is trained") {

@@ -143,6 +143,7 @@ Start TinyRun::train(const std::string& out, std::vector<std::string> more) cons
     if (std::find(more.begin(), more.end(), option) != more.end()) return;
     words.insert(words.end(), {option, value});
   };
+  set("--packing", "on");
   set("--threads", "1");
   set("--save-every", "1");
   set("--keep", "2");

@@ -1,3 +1,6 @@
+#include <cmath>
+#include <utility>
+
 #include "op_test.h"
 
 using namespace hearth;
@@ -72,4 +75,76 @@ TEST_CASE("embedding: the padding token's row gets no gradient") {
       CHECK(changed == (id == 0 || id == 4));
     }
   });
+}
+
+namespace {
+
+OpTest noise_on(int64_t width, const std::vector<double>& offsets, int64_t tokens) {
+  OpTest test;
+  test.described("embedding_noise", "tokens", tokens, "width", width);
+  test.integers("offsets", 1, static_cast<int64_t>(offsets.size()), offsets);
+  test.random("x", tokens, width);
+  test.scratch = scratch;
+  test.forward = [](const Run& r) {
+    r.ops.embedding_noise(r.stream, {0x123456789abcdef, 5}, r.view("offsets"), r.view("x"));
+  };
+  return test;
+}
+
+}  // namespace
+
+TEST_CASE("embedding noise: every back end adds the same numbers") {
+  check_back_ends(noise_on(7, {0, 3, 10}, 10));
+  check_back_ends(noise_on(33, {0, 1, 1, 40, 41}, 44));  // an empty document, rows of none
+  check_back_ends(noise_on(1100, {0, 700}, 700));
+  check_back_ends(noise_on(5, {0}, 3));
+}
+
+TEST_CASE("embedding noise: uniform, of the size of NEFTune, and a function of key and place") {
+  const int64_t tokens = 400, width = 64;
+  const std::vector<double> offsets{0, 100, 400};
+  const auto noise = [&](uint64_t key, double alpha) {
+    Tensor found;
+    for_each_back_end(scratch, [&](const OpSet& ops, Stream& stream) {
+      const Tensor documents = Tensor(DType::i32, 1, 3).assign(offsets);
+      Tensor x = Tensor(DType::f32, tokens, width).fill(0);
+      ops.embedding_noise(stream, {key, alpha}, documents.view(), x.view());
+      stream.synchronize();
+      found = x;
+    });
+    return found;
+  };
+  const Tensor first = noise(7, 10), again = noise(7, 10), other = noise(8, 10);
+  const auto most_of = [&](int64_t begin, int64_t end, double& mean, double& square) {
+    double most = 0;
+    mean = square = 0;
+    const auto n = static_cast<double>((end - begin) * width);
+    for (int64_t t = begin; t < end; ++t) {
+      for (int64_t i = 0; i < width; ++i) {
+        const double x = first.get(t, i);
+        most = std::max(most, std::abs(x));
+        mean += x / n;
+        square += x * x / n;
+      }
+    }
+    return most;
+  };
+  double mean = 0, square = 0;
+  for (const auto& [begin, end] : {std::pair<int64_t, int64_t>{0, 100}, {100, 400}}) {
+    const double bound = 10 / std::sqrt(static_cast<double>((end - begin) * width));
+    const double most = most_of(begin, end, mean, square);
+    CHECK(most <= bound);
+    CHECK(most > 0.99 * bound);
+    CHECK(std::abs(mean) < 0.03 * bound);
+    CHECK(std::abs(3 * square / (bound * bound) - 1) < 0.05);  // the variance of a uniform number
+  }
+  int64_t same = 0;
+  for (int64_t t = 0; t < tokens; ++t) {
+    for (int64_t i = 0; i < width; ++i) {
+      REQUIRE(first.get(t, i) == again.get(t, i));
+      same += first.get(t, i) == other.get(t, i);
+    }
+  }
+  CHECK(same < 5);
+  CHECK(first.get(0, 0) != first.get(1, 0));
 }

@@ -241,3 +241,53 @@ sequnce_len: 9
   CHECK(one_says(problems_of("model: m\ndata: d\nout: o\nbf16: true\ncompute_dtype: f32\n"),
                  "are the same option (compute-dtype)"));
 }
+
+TEST_CASE("foreign keys: the best model, noise, LoRA+, template variables") {
+  const Options o = parsed_yaml(R"(
+model: m
+data: rows.jsonl
+output_dir: out
+finetuning_type: lora
+eval_dataset: eval.jsonl
+eval_strategy: steps
+eval_steps: 50
+load_best_model_at_end: true
+metric_for_best_model: loss
+greater_is_better: false
+early_stopping_patience: 3
+early_stopping_threshold: 0.0
+save_total_limit: 4
+neftune_noise_alpha: 5
+loraplus_lr_ratio: 16
+use_dora: false
+chat_template_kwargs: {enable_thinking: false, name: x}
+)")
+                        .options;
+  CHECK(o.load_best);
+  CHECK(o.metric == BestMetric::eval_loss);
+  CHECK(o.early_stopping == 3);
+  CHECK(o.keep == 4);
+  CHECK(o.neftune == 5);
+  CHECK(o.lora_plus_ratio == 16);
+  CHECK(o.template_args == std::vector<std::string>{"enable_thinking=false", "name=x"});
+  CHECK(parsed_yaml("model: m\ndata: a\nout: o\nenable_thinking: false\nnoisy_embedding_alpha: 3\n"
+                    "val_size: 5\neval_every: 9\nearly_stopping_steps: 2\n")
+            .options.early_stopping == 2);
+
+  const auto told = problems_of(R"(
+model: m
+data: a.jsonl
+out: out
+use_dora: true
+metric_for_best_model: accuracy
+greater_is_better: true
+early_stopping_threshold: 0.1
+chat_template_kwargs: {a: [1, 2]}
+)");
+  CHECK(told.size() == 5);
+  CHECK(one_says(told, "use_dora: 'true': DoRA is not supported"));
+  CHECK(one_says(told, "metric_for_best_model: 'accuracy'"));
+  CHECK(one_says(told, "greater_is_better"));
+  CHECK(one_says(told, "early_stopping_threshold"));
+  CHECK(one_says(told, "chat_template_kwargs: expected a map of variables"));
+}

@@ -37,6 +37,7 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"lora-alpha", {"24", "24"}},
     {"lora-dropout", {"0.05", "0.05"}},
     {"rslora", {"on", "on"}},
+    {"lora-plus-ratio", {"16", "16"}},
     {"expert-r", {"4", "4"}},
     {"experts", {"top:25%", "top:25%"}},
     {"lora-targets", {"experts,*q_proj*", "[\"experts\", \"*q_proj*\"]"}},
@@ -63,6 +64,7 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"beta2", {"0.95", "0.95"}},
     {"eps", {"1e-6", "1e-06"}},
     {"max-grad-norm", {"0", "0"}},
+    {"neftune", {"5", "5"}},
     {"router-z-loss", {"0.001", "0.001"}},
     {"router-aux-loss", {"0.001", "0.001"}},
     {"aux-loss-mode", {"hf", "hf"}},
@@ -70,6 +72,7 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"seed", {"18446744073709551615", "18446744073709551615"}},
     {"format", {"tokens", "tokens"}},
     {"chat-template", {"chatml", "\"chatml\""}},
+    {"template-args", {"enable_thinking=false", "[\"enable_thinking=false\"]"}},
     {"template-date", {"2026-01-31", "\"2026-01-31\""}},
     {"train-on", {"all", "all"}},
     {"no-special-in-content", {"true", "on"}},
@@ -92,6 +95,10 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"follow-links", {"on", "on"}},
     {"save-every", {"20m", "1200s"}},
     {"keep", {"7", "7"}},
+    {"keep-best", {"3", "3"}},
+    {"metric", {"eval_loss", "eval_loss"}},
+    {"early-stopping", {"2", "2"}},
+    {"load-best", {"on", "on"}},
     {"max-time", {"90m", "5400s"}},
     {"final-state", {"off", "off"}},
     {"resume", {"old/run", "\"old/run\""}},
@@ -133,9 +140,12 @@ TEST_CASE("every option of train comes from a flag and from a file and is record
     const std::string argument = "--" + option.name + (flag ? "=" + text : "");
     std::vector<std::string> arguments = train_with({argument}, option.name);
     if (!flag) arguments.push_back(text);
-    if (option.name.starts_with("eval-") && option.name != "eval-data") {
+    const std::set<std::string> of_evaluation{"eval-every", "eval-at-start", "keep-best",
+                                              "early-stopping", "load-best"};
+    if (of_evaluation.contains(option.name)) {
       arguments.insert(arguments.end(), {"--eval-data", "e"});
     }
+    if (option.name == "early-stopping") arguments.insert(arguments.end(), {"--eval-every", "5"});
     if (option.group == "LoRA") arguments.insert(arguments.end(), {"--method", "lora"});
     const Options by_flag = parsed(arguments);
     CHECK(recorded(by_flag).at(option.name) == value);
@@ -145,7 +155,7 @@ TEST_CASE("every option of train comes from a flag and from a file and is record
     for (const auto& r : by_flag.recorded) yaml += r.name + ": " + r.value + "\n";
     const Options again = parsed({"train", written(directory, yaml)});
     CHECK(recorded(again) == recorded(by_flag));
-    const std::set<std::string> of_one_value{"parallel", "logical-shards"};
+    const std::set<std::string> of_one_value{"parallel", "logical-shards", "metric"};
     if (!of_one_value.contains(option.name)) {
       CHECK(option.value.get(Options{}) != value);
     }
@@ -206,10 +216,10 @@ TEST_CASE("what may change on resume is marked, and nothing else") {
   for (const auto& r : parsed(train_with({})).recorded) {
     if (r.may_change) names.insert(r.name);
   }
-  CHECK(names == std::set<std::string>{"threads", "save-every", "keep", "max-time", "log-every",
-                                       "eval-every", "trace", "quiet", "verbose", "resume", "out",
-                                       "allow-change", "data-cache", "digest-every",
-                                       "deterministic", "parallel"});
+  CHECK(names == std::set<std::string>{"threads", "save-every", "keep", "keep-best", "metric",
+                                       "early-stopping", "max-time", "log-every", "eval-every",
+                                       "trace", "quiet", "verbose", "resume", "out", "allow-change",
+                                       "data-cache", "digest-every", "deterministic", "parallel"});
 }
 
 TEST_CASE("names are unique, written with hyphens, and described") {

@@ -102,6 +102,57 @@ TEST_CASE("results carry the template of --chat-template: by name, by file, over
   CHECK(w.carried("of-list/model") == "old tools");
 }
 
+TEST_CASE(
+    "template args: tokenize, train, the result and generate use them; a resume compares them") {
+  const Chats w;
+  const char* const thinks =
+      "{% for m in messages %}<|im_start|>{{ m.role }}|{{ m.content }}<|im_end|>{% endfor %}"
+      "{% if add_generation_prompt %}<|im_start|>assistant|"
+      "{% if enable_thinking is defined and not enable_thinking %}<think></think>{% endif %}"
+      "{% endif %}";
+  w.base_template(Json(thinks).dump());
+  const std::vector<std::string> off{"--template-args", "enable_thinking=false"};
+  for (const std::string& method : {std::string("full"), std::string("lora")}) {
+    const std::string run = "run-" + method;
+    const auto words = [&](std::vector<std::string> more) {
+      more.insert(more.end(), {"--method", method});
+      return w.chat_train(run, more);
+    };
+    w.must(words(off));
+    CHECK(
+        content(w.d / (run + "/config.yaml")).find("template-args: [\"enable_thinking=false\"]") !=
+        std::string::npos);
+    const std::string result = run + (method == "full" ? "/model" : "/adapter");
+    const std::string carried = w.carried(result);
+    CHECK(carried.find("enable_thinking | default(false)") != std::string::npos);
+    CHECK(carried.ends_with(thinks));
+    CHECK(one_line(w.run(words({"--quiet"})), 2, "--template-args was"));
+    w.must({"export", "--from-state", w.d / run, "--out", w.d / (run + "-e")});
+    CHECK(w.carried(run + "-e") == carried);
+  }
+  // The result prompts as it was trained, without the option; the option still wins.
+  const auto prompt = [&](const std::string& model, std::vector<std::string> more) {
+    more.insert(more.begin(), {"generate", "--model", w.d / model, "--messages", w.d / "q.json",
+                               "--max-new-tokens", "1"});
+    const std::string err = w.run(more).err;
+    const size_t at = err.find("the prompt has ") + 15;
+    return err.substr(at, err.find(' ', at) - at);
+  };
+  const std::string thinking = prompt("model", {});
+  CHECK(prompt("model", off) != thinking);
+  CHECK(prompt("run-full/model", {}) == prompt("model", off));
+  CHECK(prompt("run-full/model", {"--template-args", "enable_thinking=true"}) == thinking);
+  const auto tokenized = [&](std::vector<std::string> more) {
+    more.insert(more.begin(),
+                {"tokenize", "--model", w.d / "model", "--data", w.d / "chats.jsonl", "--json"});
+    return w.run(more).out;
+  };
+  w.base_template(Json("{{ who }}" + std::string(thinks)).dump());
+  CHECK(tokenized({"--template-args", "who=me"}).find("\"text\": \"me<|im_start|>") !=
+        std::string::npos);
+  CHECK(tokenized({}).find("\"text\": \"<|im_start|>") != std::string::npos);
+}
+
 TEST_CASE("results without --chat-template carry the files of the base") {
   const Chats w;
   const std::string before = content(w.d / "model/tokenizer_config.json");

@@ -8,10 +8,10 @@
 #include "base/sanitized.h"
 #include "budget/plan_time.h"
 #include "options/option_table.h"
-#include "setup/template_date.h"
 #include "support/failing_calls.h"
 #include "support/has.h"
 #include "tools/command_line_fixture.h"
+#include "train/settled_options.h"
 #include "train/training_fixture.h"
 
 namespace hearth::test {
@@ -50,6 +50,7 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
       {"expert-r", {other_state, {"--expert-r", "2"}, true}},
       {"lora-targets", {other_state, {"--lora-targets", "attention"}, true}},
       {"experts", {other_state, {"--experts", "top:50%"}, true}},
+      {"lora-plus-ratio", {another, {"--lora-plus-ratio", "4"}, true}},
       {"adapter-layout", {another, {"--adapter-layout", "fused"}, true}},
       {"accept-other-base", {another, {"--accept-other-base"}, true}},
       {"trainable", {other_state, {"--trainable", "*.mlp.*"}}},
@@ -58,7 +59,7 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
       {"micro-batch", {another, {"--micro-batch", "2"}}},
       {"grad-accum", {another, {"--grad-accum", "3"}}},
       {"batch-tokens", {another, {"--batch-tokens", "96"}}},
-      {"packing", {another, {"--packing", "off"}}},
+      {"packing", {another, {"--packing", "on"}}},
       {"shuffle", {another, {"--shuffle", "off"}}},
       {"epochs", {another, {"--epochs", "2"}}},
       {"steps", {another, {"--steps", "7"}}},
@@ -73,6 +74,7 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
       {"beta2", {another, {"--beta2", "0.95"}}},
       {"eps", {another, {"--eps", "1e-6"}}},
       {"max-grad-norm", {another, {"--max-grad-norm", "0.5"}}},
+      {"neftune", {another, {"--neftune", "5"}}},
       {"router-aux-loss", {another, {"--router-aux-loss", "0.1"}}},
       {"aux-loss-mode", {another, {"--aux-loss-mode", "hf"}}},
       {"router-z-loss", {another, {"--router-z-loss", "0.1"}}},
@@ -80,6 +82,7 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
       {"seed", {another, {"--seed", "7"}}},
       {"format", {another, {"--format", "text"}}},
       {"chat-template", {another, {"--chat-template", "chatml"}}},
+      {"template-args", {another, {"--template-args", "enable_thinking=false"}}},
       {"template-date", {another, {"--template-date", "2020-01-02"}}},
       {"train-on", {another, {"--train-on", "all"}}},
       {"no-special-in-content", {another, {"--no-special-in-content"}}},
@@ -102,6 +105,10 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
       {"follow-links", {another, {"--follow-links"}}},
       {"save-every", {harmless, {"--save-every", "1"}}},
       {"keep", {harmless, {"--keep", "1"}}},
+      {"keep-best", {harmless, {"--keep-best", "1"}}},
+      {"metric", {only_value, {}}},
+      {"early-stopping", {harmless, {"--early-stopping", "9", "--eval-every", "2"}}},
+      {"load-best", {another, {"--load-best"}}},
       {"max-time", {harmless, {"--max-time", "1h"}}},
       {"final-state", {another, {"--final-state", "off"}}},
       {"resume", {harmless, {"--resume", f.dir / "elsewhere"}}},
@@ -181,7 +188,7 @@ struct StoppedRun {
     all.insert(all.end(), more.begin(), more.end());
     TrainConfig config = parsed(all);
     config.data_cache = 0;
-    fix_template_date(config);
+    settle_options(config);
     return config;
   }
   void put_back() const {

@@ -129,7 +129,8 @@ TEST_CASE("background save: an update waits for what it changes, and for no more
   BackgroundSave saves;
   CHECK_FALSE(saves.in_flight());
   saves.wait_until_safe(7);  // of none
-  saves.begin(std::make_unique<StateSave>(run.registry, SaveRequest{out.path(), 1, 2, kExtra, {}}));
+  saves.begin(
+      std::make_unique<StateSave>(run.registry, SaveRequest{out.path(), 1, {2}, kExtra, {}}));
   CHECK(saves.in_flight());
   CHECK_FALSE(saves.end(false));
   // Two writes of a header for each of three files, then the first view of each.
@@ -161,7 +162,7 @@ TEST_CASE("background save: one in flight ends before its owner does") {
   {
     BackgroundSave saves;
     saves.begin(
-        std::make_unique<StateSave>(run.registry, SaveRequest{out.path(), 1, 2, kExtra, {}}));
+        std::make_unique<StateSave>(run.registry, SaveRequest{out.path(), 1, {2}, kExtra, {}}));
     CHECK(saves.in_flight());
   }
   CHECK(verify_state(out / "state/step-00000001").digest == state_digest(run.registry));

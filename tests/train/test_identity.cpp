@@ -9,12 +9,12 @@
 
 #include "record/journal.h"
 #include "record/run_directory.h"
-#include "setup/template_date.h"
 #include "state/state_manifest.h"
 #include "support/has.h"
 #include "support/raises.h"
 #include "support/temporary_directory.h"
 #include "train/resume.h"
+#include "train/settled_options.h"
 #include "train/state_fixture.h"
 #include "train/training_fixture.h"
 
@@ -254,7 +254,7 @@ TEST_CASE("identity: the date of templates is that of a state that has one") {
     save_state(run.registry, out.path(), 1, 1, parse_json(options, "extra"));
     TrainConfig config;
     config.out = out.path();
-    fix_template_date(config);
+    settle_options(config);
     return config.template_date;
   };
   CHECK(date_after(R"({"options": {"template-date": "\"2024-02-03\""}})") == "2024-02-03");
@@ -265,7 +265,7 @@ TEST_CASE("identity: the date of templates is that of a state that has one") {
   }
   TrainConfig given;
   given.template_date = "2020-01-01";
-  fix_template_date(given);
+  settle_options(given);
   CHECK(given.template_date == "2020-01-01");
 }
 

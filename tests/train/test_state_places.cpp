@@ -64,7 +64,7 @@ TEST_CASE("state places: digests, saves and loads are those of the host", "[plac
     const std::string run = p.dir / ("out" + std::to_string(n++));
     BackgroundSave save;
     save.begin(std::make_unique<StateSave>(placed.registry,
-                                           SaveRequest{run, 5, 1, JsonObject{}, {}}, &pool));
+                                           SaveRequest{run, 5, {1}, JsonObject{}, {}}, &pool));
     const auto outcome = save.end(true);
     REQUIRE(outcome);
     CHECK(outcome->failure.empty());

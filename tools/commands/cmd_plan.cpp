@@ -30,6 +30,7 @@ ExitCode run_plan_command(const Options& options) {
   {
     Console console(console_settings(options));
     report = report_plan(options, console, options.verbose ? PlanDetail::tasks : PlanDetail::kinds);
+    for (const std::string& reason : report.reasons) console.note(reason);
   }
   if (options.json) {
     print_json(report.json);

@@ -1,6 +1,6 @@
 // hearth train: fine-tunes, or goes on from saved state.
 #include "commands/commands.h"
-#include "setup/template_date.h"
+#include "train/settled_options.h"
 #include "train/trainer.h"
 
 namespace hearth {
@@ -8,7 +8,7 @@ namespace hearth {
 ExitCode run_train(const Options& options) {
   Console console(console_settings(options));
   TrainConfig config = options;
-  fix_template_date(config);
+  settle_options(config);
   return train(config, console);
 }
 

@@ -5,6 +5,7 @@
 #include "commands/help.h"
 #include "commands/option_checks.h"
 #include "commands/output.h"
+#include "commands/run_model.h"
 #include "commands/version.h"
 #include "cpu_kernels/cpu_info.h"
 #include "cpu_kernels/cpu_ops.h"
@@ -35,6 +36,7 @@ ExitCode run_command(const CommandLine& line) {
   if (!options.model.empty()) {
     options.model_name = options.model;
     options.model = find_model(options.model);
+    if (*line.command == Command::eval || *line.command == Command::generate) take_run(options);
     if (options.model != line.options.model) log_verbose("model: " + options.model);
   }
   check_data_paths(*line.command, options);

@@ -60,6 +60,8 @@ class LookUp {
       place_.given.push_back({find_option("method"), named.where, {"lora"}, true});
     } else if (option && !entry.maps.empty() && is_dataset_key(with_hyphens(entry.key))) {
       add_datasets(named, *option);
+    } else if (!entry.maps.empty() && is_template_args(option, foreign)) {
+      add_template_args(named);
     } else if (foreign && (exact || (!option && !find_later_option(entry.key)))) {
       add_foreign(named, *foreign);
     } else if (!option) {
@@ -133,6 +135,25 @@ class LookUp {
     } else if (key.other == OtherValue::ignore && !key.advice.empty()) {
       place_.notes.push_back(named.where + ": no effect; " + key.advice);
     }
+  }
+
+  static bool is_template_args(const Option* option, const ForeignKey* foreign) {
+    return option ? option->name == "template-args" : foreign && foreign->option == "template-args";
+  }
+
+  /// A map of variables, each with one value.
+  void add_template_args(const NamedValue& named) {
+    std::vector<std::string> texts;
+    for (const ConfigEntry& field : named.entry.maps[0]) {
+      const bool one = field.values.size() == 1 && !field.is_list && field.maps.empty();
+      if (named.entry.maps.size() > 1 || !one) {
+        return problems_.add(named.where +
+                             ": expected a map of variables with one value each, such as "
+                             "{enable_thinking: false}");
+      }
+      texts.push_back(field.key + "=" + field.values[0]);
+    }
+    place_.given.push_back({find_option("template-args"), named.where, texts, true});
   }
 
   void add_datasets(const NamedValue& named, const Option& option) {

@@ -194,6 +194,8 @@ void check_training(const std::vector<Given>& flags, Options& options, Problems&
   }
   // Adapters begin at zero and take a larger rate than weights that are trained already.
   if (!options.lr_given && options.method == Method::lora) options.lr = 1e-4;
+  options.packing_by_data = !options.packing_given;
+  options.epochs_by_data = !options.epochs_given;
   // A flag beats the file's other way to say it.
   if (find_given(flags, "grad-accum") && !find_given(flags, "batch-tokens")) {
     options.batch_tokens.reset();

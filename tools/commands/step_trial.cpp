@@ -25,9 +25,12 @@ namespace {
 constexpr uint64_t kMostLog = uint64_t{16} << 20;
 
 /// What a trial has instead of the run's own options: nothing is saved, evaluated or traced.
-constexpr std::array<std::pair<const char*, const char*>, 11> kReplaced{{{"resume", "\"auto\""},
+constexpr std::array<std::pair<const char*, const char*>, 14> kReplaced{{{"resume", "\"auto\""},
                                                                          {"eval-every", "0"},
                                                                          {"eval-at-start", "false"},
+                                                                         {"early-stopping", "0"},
+                                                                         {"keep-best", "0"},
+                                                                         {"load-best", "false"},
                                                                          {"samples", "0"},
                                                                          {"save-every", "0"},
                                                                          {"final-state", "false"},

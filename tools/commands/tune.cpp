@@ -102,6 +102,8 @@ std::vector<TrainConfig::Recorded> recorded(const Options& options, const TuneCa
   changed.devices = of.config.devices;
   changed.threads = of.config.threads;
   changed.recompute = of.config.recompute;
+  changed.packing = of.config.packing;
+  changed.epochs = of.config.epochs;
   return recorded_options(changed);
 }
 

@@ -29,6 +29,7 @@ const std::map<std::string, std::set<std::string>> kHarmless{
     {"field_messages", {"messages", "conversations"}},
     {"message_field_role", {"role", "from"}},
     {"message_field_content", {"content", "value"}},
+    {"message_field_training", {"train"}},
     {"chat_template", {"tokenizer_default"}},
     {"roles_to_train", {"assistant", "gpt"}},
     {"train_on_eos", {"turn"}},

@@ -10,6 +10,9 @@ const std::string kNoQuantised =
     "quantized weights are not supported, master weights are f32; set it to "
     "false";
 const std::string kPlainLora = "adapters are plain LoRA (lora_r, lora_alpha, rslora)";
+const std::string kNoDora =
+    "DoRA is not supported: adapters are plain LoRA, with rslora or lora_plus_ratio; set it to "
+    "false";
 const std::string kTargets =
     "use lora_targets: groups (attention, experts, shared-experts, dense, router, head) or globs "
     "on "
@@ -130,12 +133,14 @@ std::vector<ForeignKey> foreign_keys_of_data() {
       {"peft-use-rslora", "rslora", {}, pass, ""},
       {"peft-*", "", {{"false", ""}}, refuse, kPlainLora + "; remove the key"},
       {"qlora-*", "", {{"false", ""}}, refuse, kNoQuantised},
-      {"use-dora", "", kIfFalse, refuse, kPlainLora + "; set it to false"},
+      {"use-dora", "", kIfFalse, refuse, kNoDora},
+      {"dora", "", kIfFalse, refuse, kNoDora},
+      {"peft-use-dora", "", kIfFalse, refuse, kNoDora},
       {"adapter-name-or-path", "adapter", {}, pass, ""},
       {"lora-model-dir", "adapter", {}, pass, ""},
       {"adapter-folder", "", {}, refuse, "adapter takes the path of the directory; remove the key"},
       {"create-new-adapter", "", kIfFalse, refuse, "merge the old adapter with 'hearth export' first; set it to false"},
-      {"loraplus-*", "", {}, refuse, "A and B have one learning rate; remove the key"},
+      {"loraplus-lr-embedding", "", {}, ignore, "embeddings get no adapters"},
       {"relora*", "", kIfFalse, refuse, kPlainLora + "; remove the key"},
       {"pissa-*", "", kIfFalse, refuse, kPlainLora + "; set it to false"},
       {"peft", "", {}, refuse, kPlainLora + "; remove the key"},
@@ -189,9 +194,9 @@ std::vector<ForeignKey> foreign_keys_of_data() {
       {"default-system-message", "", {}, refuse, "put the system message into the rows; remove the key"},
       {"default-system", "", {}, refuse, "put the system message into the rows; remove the key"},
       {"tool-format", "", {}, refuse, "the model's chat template formats tools; remove the key"},
-      {"enable-thinking", "", {}, refuse, "the model's chat template decides; remove the key"},
+      {"enable-thinking", "template-args", {{"true", "enable_thinking=true"}, {"false", "enable_thinking=false"}}, refuse, "expected true or false"},
       {"preserve-thinking", "", {}, refuse, "the model's chat template decides; remove the key"},
-      {"chat-template-kwargs", "", {}, refuse, "the model's chat template decides; remove the key"},
+      {"chat-template-kwargs", "template-args", {}, refuse, "expected a map of variables, such as {enable_thinking: false}"},
       {"train-on-inputs", "train-on", {{"false", ""}, {"true", "all"}}, refuse, "expected true or false"},
       {"train-on-prompt", "train-on", {{"false", ""}, {"true", "all"}}, refuse, "expected true or false"},
       {"assistant-only-loss", "train-on", {{"true", ""}, {"false", "all"}}, refuse, "expected true or false"},

@@ -1,5 +1,6 @@
 // Options: the shape of a batch, and the length of the run.
 #include "options/groups.h"
+#include "options/special_values.h"
 
 namespace hearth {
 
@@ -30,15 +31,19 @@ void add_batch(std::vector<Option>& table) {
         .help = "set the tokens per step instead of --grad-accum; rounds up to whole micro-batches",
         .default_text = "from --grad-accum"},
        {.name = "packing", .group = group, .commands = kOnData, .idle = {generate},
-        .value = switch_value(&Options::packing),
+        .value = given_value(switch_value(&Options::packing), &Options::packing_given),
         .help = "put several documents into one sequence; documents never see each other",
+        .default_text = "on if the run has at least 100 steps with it, else off",
+        .help_for = {{{eval}, "put several documents into one sequence; the loss is the same", "on"}},
         .aliases = {"sample-packing", "neat-packing"}},
        {.name = "shuffle", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
         .value = switch_value(&Options::shuffle),
         .help = "draw the rows of an epoch in random order"},
        {.name = "epochs", .group = group, .commands = kTraining,
-        .value = number_value(&Options::epochs, {.most = 1e6, .open_least = true}),
+        .value = given_value(number_value(&Options::epochs, {.most = 1e6, .open_least = true}),
+                             &Options::epochs_given),
         .unit = "passes over the data", .help = "length of the run",
+        .default_text = "3 for data of fewer than 10,000 rows, else 1",
         .aliases = {"num-train-epochs", "num-epochs"}},
        {.name = "steps", .group = group, .commands = {train, plan, simulate},
         .value = integer_value(&Options::steps, 1, kMaxSteps), .unit = "steps",

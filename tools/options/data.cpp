@@ -28,6 +28,11 @@ void add_data(std::vector<Option>& table) {
         .value = text_value(&Options::chat_template, "FILE|NAME"),
         .help = "chat template: a Jinja file, chatml, or the name of one of the model's templates",
         .default_text = "the model's own"},
+       {.name = "template-args", .group = group, .commands = kTemplate,
+        .value = template_args_value(),
+        .help = "set a variable of the chat template, such as enable_thinking=false; repeatable. The "
+                "result's template has it as its default",
+        .default_text = "none"},
        {.name = "template-date", .group = group, .commands = kTemplate,
         .value = date_value(&Options::template_date),
         .help = "date that chat templates use as today",

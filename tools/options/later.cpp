@@ -7,14 +7,7 @@ namespace hearth {
 const std::vector<LaterOption>& later_options() {
   static const std::vector<LaterOption> options{
       // Training and generation.
-      {.name = "keep-best"},
-      {.name = "metric"},
-      {.name = "early-stopping"},
-      {.name = "load-best", .flag = true},
-      {.name = "lora-plus-ratio"},
-      {.name = "neftune"},
       {.name = "columns"},
-      {.name = "template-args"},
       {.name = "tokens-by-expert"},
       {.name = "system"},
       {.name = "stop"},

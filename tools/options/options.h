@@ -34,8 +34,9 @@ struct Options : TrainConfig, GenerateOptions {
   int64_t logical_shards = 1;
   bool deterministic = false;
 
-  std::optional<int64_t> batch_tokens;  // sets grad_accum
-  bool lr_given = false;                // else the method decides
+  std::optional<int64_t> batch_tokens;               // sets grad_accum
+  bool lr_given = false;                             // else the method decides
+  bool packing_given = false, epochs_given = false;  // else the data decide
 
   std::string from_state;                   // export
   bool layout_given = false;                // export: --adapter-layout was given; else the run's

@@ -14,6 +14,7 @@ std::string option_of(Setting setting) {
     case Setting::cpu_memory: return "cpu-memory";
     case Setting::data: return "data";
     case Setting::devices: return "devices";
+    case Setting::epochs: return "epochs";
     case Setting::eval_at_start: return "eval-at-start";
     case Setting::eval_data: return "eval-data";
     case Setting::expert_r: return "expert-r";
@@ -35,6 +36,7 @@ std::string option_of(Setting setting) {
     case Setting::model: return "model";
     case Setting::no_special_in_content: return "no-special-in-content";
     case Setting::out: return "out";
+    case Setting::packing: return "packing";
     case Setting::plan: return "plan";
     case Setting::prompt: return "prompt";
     case Setting::recompute: return "recompute";
@@ -42,12 +44,14 @@ std::string option_of(Setting setting) {
     case Setting::seed: return "seed";
     case Setting::seq_len: return "seq-len";
     case Setting::steps: return "steps";
+    case Setting::template_args: return "template-args";
     case Setting::template_date: return "template-date";
     case Setting::tokenizer: return "tokenizer";
     case Setting::trace: return "trace";
     case Setting::train_on: return "train-on";
     case Setting::trainable: return "trainable";
     case Setting::val_size: return "val-size";
+    case Setting::warmup: return "warmup";
   }
   HEARTH_CHECK(false, "a setting without an option");
 }

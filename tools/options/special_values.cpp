@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "data/chat/template_args.h"
 #include "device/device_list.h"
 #include "options/value_parts.h"
 
@@ -22,13 +23,13 @@ OptionValue logical_shards_value() {
           [](const Options& options) { return std::to_string(options.logical_shards); }};
 }
 
-OptionValue lr_value(double most) {
-  OptionValue rate = number_value(&Options::lr, {.most = most});
-  rate.set = [set = rate.set](Options& options, const std::vector<std::string>& texts) -> Problem {
-    options.lr_given = true;
+OptionValue given_value(OptionValue value, bool Options::*given) {
+  value.set = [set = value.set, given](Options& options,
+                                       const std::vector<std::string>& texts) -> Problem {
+    options.*given = true;
     return set(options, texts);
   };
-  return rate;
+  return value;
 }
 
 OptionValue warmup_value(int64_t most) {
@@ -43,6 +44,19 @@ OptionValue warmup_value(int64_t most) {
     return *problem + "; for a share of the run, use --warmup-ratio " + texts[0];
   };
   return steps;
+}
+
+OptionValue template_args_value() {
+  OptionValue args = list_value(&Options::template_args, "NAME=VALUE");
+  args.set = [set = args.set](Options& options, const std::vector<std::string>& texts) -> Problem {
+    try {
+      template_args(texts);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return set(options, texts);
+  };
+  return args;
 }
 
 OptionValue date_value(std::string Options::*member) {

@@ -8,8 +8,8 @@
 
 namespace hearth {
 
-/// A learning rate; remembers that it was given.
-OptionValue lr_value(double most);
+/// The value, which also remembers that it was given.
+OptionValue given_value(OptionValue value, bool Options::*given);
 /// Warm-up steps. For a number below 1, the error proposes --warmup-ratio.
 OptionValue warmup_value(int64_t most);
 /// Only 1 in this version.
@@ -22,6 +22,8 @@ OptionValue policy_value();
 OptionValue devices_value();
 /// `all` (stored as 0), or a share of experts: top:25%.
 OptionValue experts_value(double Options::*percent);
+/// Variables of chat templates, NAME=VALUE each.
+OptionValue template_args_value();
 /// A day, YYYY-MM-DD.
 OptionValue date_value(std::string Options::*member);
 /// auto, never or a directory.

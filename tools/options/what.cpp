@@ -17,7 +17,10 @@ void add_what(std::vector<Option>& table) {
         .value = text_value(&Options::model, "DIR|ORG/NAME"),
         .help = "checkpoint in the Hugging Face layout: a directory, or org/name (or "
                 "org/name@revision) in the local hub cache",
-        .help_for = {{{export_}, "base checkpoint: a directory, or org/name in the local hub cache; "
+        .help_for = {{{eval, generate}, "checkpoint in the Hugging Face layout: a directory, or org/name "
+                                        "(or org/name@revision) in the local hub cache; or a run "
+                                        "directory, for its result"},
+                     {{export_}, "base checkpoint: a directory, or org/name in the local hub cache; "
                                  "required with --adapter",
                       "with --from-state the base of the run"},
                      {{profile}, "take the shapes of this model: a directory, or org/name in the "

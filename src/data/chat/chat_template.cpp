@@ -6,6 +6,7 @@
 
 #include "base/error_format.h"
 #include "base/setting.h"
+#include "data/chat/template_args.h"
 #include "data/chat/template_files.h"
 #include "data/json_fields.h"
 #include "jinja/jinja.h"
@@ -87,6 +88,7 @@ struct ChatTemplate::Parts {
   std::vector<Named> templates;
   std::string where;
   Json special_tokens;
+  Json args = JsonObject{};
   std::string date;
 
   const jinja::Template& choose(bool with_tools) const {
@@ -105,12 +107,15 @@ namespace {
 using Variables = std::vector<std::pair<std::string, jinja::Value>>;
 
 Variables variables_of(std::span<const jinja::Value> messages, const jinja::Value& tools,
-                       bool prompt, const Json& special_tokens) {
+                       bool prompt, const Json& special_tokens, const Json& args) {
   Variables variables;
   if (special_tokens.is_object()) {
     for (const auto& [name, token] : special_tokens.as_object()) {
       variables.emplace_back(name, jinja::Value::from_json(token));
     }
+  }
+  for (const auto& [name, value] : args.as_object()) {
+    variables.emplace_back(name, jinja::Value::from_json(value));
   }
   variables.emplace_back("messages", jinja::Value::list({messages.begin(), messages.end()}));
   variables.emplace_back("tools", tools);
@@ -153,6 +158,7 @@ ChatTemplate::ChatTemplate(const TemplateOptions& options) {
         {source.name, source.text, jinja::Template(source.text, source.where)});
   }
   parts->special_tokens = find_special_tokens(options);
+  parts->args = template_args(options.args);
   parts->date = checked_date(options.date);
   parts_ = std::move(parts);
 }
@@ -185,7 +191,7 @@ RenderedChat ChatTemplate::render(const ChatValues& of, size_t count, bool add_g
   Variables variables;
   try {
     variables = variables_of(std::span(of.parts_->messages).first(count), tools,
-                             add_generation_prompt, parts_->special_tokens);
+                             add_generation_prompt, parts_->special_tokens, parts_->args);
   } catch (const jinja::TemplateError& error) {
     throw input_error(where + ": " + error.what());
   }
@@ -215,6 +221,7 @@ bool ChatTemplate::marks_generation(const Json& tools) const {
 
 std::string ChatTemplate::identity() const {
   Json identity = JsonObject{{"special_tokens", parts_->special_tokens}};
+  if (!parts_->args.as_object().empty()) identity["args"] = parts_->args;
   for (const Parts::Named& each : parts_->templates) {
     identity["templates"].push_back(JsonArray{each.name, each.text});
     if (each.parsed.asks_date()) identity["date"] = parts_->date;

@@ -19,6 +19,7 @@ struct TemplateOptions {
   std::string date;    // --template-date, YYYY-MM-DD; empty: today
   bool follow_links = false;  // in the model directory
   std::string adapter = {};   // directory whose templates are preferred to the model's; empty: none
+  std::vector<std::string> args = {};  // --template-args, NAME=VALUE
 };
 
 /// The output of a template.

@@ -188,23 +188,66 @@ TrainedChat train_tagged(TurnFinder& finder, const Chat& chat, const ChatTemplat
   return trained;
 }
 
-}  // namespace
+/// Where the message is in the whole text, with what the template writes around it.
+std::optional<TextSpan> message_span(TurnFinder& finder, const Chat& chat, size_t i) {
+  const std::string& whole = finder.whole().text;
+  const std::string *before = finder.text_of(i, false), *with = finder.text_of(i + 1, false);
+  const bool is_prefix = with != nullptr && whole.starts_with(*with);
+  if (is_prefix && before != nullptr && with->starts_with(*before)) {
+    return TextSpan{static_cast<uint32_t>(before->size()), static_cast<uint32_t>(with->size())};
+  }
+  if (is_prefix && i == 0) return TextSpan{0, static_cast<uint32_t>(with->size())};
+  if (find_assistant(chat.messages, i) == i) {
+    if (const auto turn = finder.by_prefix(i)) return turn;
+  }
+  const TextSpan piece = finder.whole().turns[i];
+  return piece.end > piece.begin ? std::optional(piece) : std::nullopt;
+}
 
-TrainedChat render_trained(const ChatTemplate& chat_template, const Chat& chat, TrainOn train_on,
-                           const std::string& where, int64_t steps) {
-  if (find_assistant(chat.messages) == chat.messages.size()) {
-    throw input_error(where + ": messages: no assistant turn, so nothing would be trained");
+/// The parts of the spans outside of a gap.
+Spans without(const Spans& spans, const TextSpan& gap) {
+  Spans rest;
+  for (const TextSpan& span : spans) {
+    if (span.end <= gap.begin || span.begin >= gap.end) {
+      rest.push_back(span);
+      continue;
+    }
+    if (span.begin < gap.begin) rest.push_back({span.begin, gap.begin});
+    if (gap.end < span.end) rest.push_back({gap.end, span.end});
   }
-  if (train_on == TrainOn::automatic) {
-    train_on = chat.prompt_messages > 0 ? TrainOn::completion : TrainOn::assistant;
+  return rest;
+}
+
+bool is_untrained(const Chat& chat, size_t i) {
+  return i < chat.untrained.size() && chat.untrained[i];
+}
+
+/// Takes messages that must not be trained out of the trained spans. `turns_only`: no message but
+/// the assistant's has trained text.
+void take_untrained_out(TurnFinder& finder, const Chat& chat, bool turns_only,
+                        const std::string& where, TrainedChat& trained) {
+  for (size_t i = 0; i < chat.messages.size(); ++i) {
+    if (!is_untrained(chat, i)) continue;
+    if (turns_only && find_assistant(chat.messages, i) != i) continue;
+    const std::optional<TextSpan> span = message_span(finder, chat, i);
+    if (!span) cannot_tell(finder, where, i, "the chat template hides where this turn is");
+    trained.trained = without(trained.trained, *span);
   }
-  if (train_on == TrainOn::all) {
-    TrainedChat trained;
-    trained.text = chat_template.render(chat.messages, chat.tools, false, where).text;
-    add_span(trained.trained, {0, static_cast<uint32_t>(trained.text.size())});
-    return trained;
+}
+
+/// Input error if every turn of the assistant that would be trained says that it is not.
+void require_a_trained_turn(const Chat& chat, bool last_only, const std::string& where) {
+  for (size_t i = last_only ? last_assistant(chat) : find_assistant(chat.messages);
+       i < chat.messages.size(); i = find_assistant(chat.messages, i + 1)) {
+    if (!is_untrained(chat, i)) return;
   }
-  TurnFinder finder(chat_template, chat, where, steps);
+  throw input_error(where + ": messages: no turn would be trained: " +
+                    (last_only ? "the last turn" : "every turn") +
+                    " of the assistant has \"train\": false or \"weight\": 0");
+}
+
+TrainedChat render_turns(TurnFinder& finder, const ChatTemplate& chat_template, const Chat& chat,
+                         TrainOn train_on, const std::string& where) {
   if (train_on == TrainOn::completion) {
     const size_t last = last_assistant(chat);
     const bool last_alone = chat.prompt_messages == last && last + 1 == chat.messages.size();
@@ -218,6 +261,49 @@ TrainedChat render_trained(const ChatTemplate& chat_template, const Chat& chat, 
   }
   return train_on == TrainOn::last ? train_last(finder, chat, chat_template, where)
                                    : train_turns(finder, chat, where);
+}
+
+/// The same if some messages must not be trained.
+TrainedChat render_masked(TurnFinder& finder, const ChatTemplate& chat_template, const Chat& chat,
+                          TrainOn train_on, const std::string& where) {
+  const bool last =
+      train_on == TrainOn::last || (train_on == TrainOn::completion && chat.prompt_messages == 0);
+  require_a_trained_turn(chat, last, where);
+  if (train_on == TrainOn::all) {
+    TrainedChat trained;
+    trained.text = finder.whole().text;
+    add_span(trained.trained, {0, static_cast<uint32_t>(trained.text.size())});
+    take_untrained_out(finder, chat, false, where, trained);
+    return trained;
+  }
+  TrainedChat trained = render_turns(finder, chat_template, chat, train_on, where);
+  // Of the last turn alone, nothing is taken out: it may be the last of a shorter chat.
+  if (last) return trained;
+  take_untrained_out(finder, chat, train_on == TrainOn::assistant, where, trained);
+  return trained;
+}
+
+}  // namespace
+
+TrainedChat render_trained(const ChatTemplate& chat_template, const Chat& chat, TrainOn train_on,
+                           const std::string& where, int64_t steps) {
+  if (find_assistant(chat.messages) == chat.messages.size()) {
+    throw input_error(where + ": messages: no assistant turn, so nothing would be trained");
+  }
+  if (train_on == TrainOn::automatic) {
+    train_on = chat.prompt_messages > 0 ? TrainOn::completion : TrainOn::assistant;
+  }
+  const bool masks =
+      std::find(chat.untrained.begin(), chat.untrained.end(), true) != chat.untrained.end();
+  if (train_on == TrainOn::all && !masks) {
+    TrainedChat trained;
+    trained.text = chat_template.render(chat.messages, chat.tools, false, where).text;
+    add_span(trained.trained, {0, static_cast<uint32_t>(trained.text.size())});
+    return trained;
+  }
+  TurnFinder finder(chat_template, chat, where, steps);
+  if (masks) return render_masked(finder, chat_template, chat, train_on, where);
+  return render_turns(finder, chat_template, chat, train_on, where);
 }
 
 bool ends_turn(std::span<const int32_t> ids, std::span<const int32_t> labels,

@@ -38,6 +38,8 @@ inline constexpr int64_t kMostSteps = 200'000'000;
 /// 3. If the template rewrites earlier turns: the text that its loop wrote for the turn, without
 /// the header that agrees with the generation prompt. Adds a note.
 ///
+/// Then messages that must not be trained (Chat::untrained) are taken out, whatever `train_on` is.
+///
 /// Input error that starts with `where`: no turn of the assistant, a template that raises, or a
 /// turn whose span is unclear. In the last case the message proposes `--train-on last`. That mode
 /// fails only if the last turn contains text of other turns and its own text is not found.

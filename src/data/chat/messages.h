@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "base/json.h"
 
@@ -14,6 +15,8 @@ struct Chat {
   /// assistant with tool_calls). Other members are unchanged.
   JsonArray messages;
   Json tools;  // a list of objects, null for none
+  /// Per message: whether it must not be trained; empty: none.
+  std::vector<bool> untrained = {};
   /// Number of messages in the prompt of a prompt/completion row; 0 without a prompt part.
   size_t prompt_messages = 0;
 };

@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "checkpoint/json_edit.h"
 #include "checkpoint/model_files.h"
+#include "data/chat/template_args.h"
 #include "data/json_fields.h"
 
 namespace hearth {
@@ -134,7 +135,9 @@ std::vector<TemplateSource> find_templates(const TemplateOptions& options) {
   return found;
 }
 
-std::vector<TemplateSource> carried_templates(const TemplateOptions& options) {
+namespace {
+
+std::vector<TemplateSource> carried_without_args(const TemplateOptions& options) {
   if (!options.choice.empty()) return find_templates(options);
   if (options.adapter.empty()) return {};
   std::vector<TemplateSource> own, of_base;
@@ -150,6 +153,22 @@ std::vector<TemplateSource> carried_templates(const TemplateOptions& options) {
                                });
   if (same) own.clear();
   return own;
+}
+
+}  // namespace
+
+std::vector<TemplateSource> carried_templates(const TemplateOptions& options) {
+  const Json args = template_args(options.args);
+  std::vector<TemplateSource> carried = carried_without_args(options);
+  if (args.as_object().empty()) return carried;
+  if (carried.empty()) {
+    try {
+      carried = find_in_model(options);
+    } catch (const Error&) {  // said where a chat needs one
+    }
+  }
+  for (TemplateSource& source : carried) source.text = with_defaults(source.text, args);
+  return carried;
 }
 
 FileChanges template_changes(const std::vector<TemplateSource>& templates, const std::string& model,

@@ -21,7 +21,8 @@ struct TemplateSource {
 std::vector<TemplateSource> find_templates(const TemplateOptions& options);
 
 /// The templates that replace the base's in a result: the --chat-template of the run, or the
-/// templates of the adapter that the run continued. Empty: the base's own templates.
+/// templates of the adapter that the run continued. With --template-args, these or the base's, with
+/// the values as defaults (with_defaults). Empty: the base's own templates.
 std::vector<TemplateSource> carried_templates(const TemplateOptions& options);
 
 /// The file changes that put these templates into a result of the base in `model`:

@@ -10,23 +10,34 @@
 namespace hearth {
 namespace {
 
-// OpenAI's way to leave a turn of the assistant untrained: passing it over would train what the row
-// says not to. Turns of others are not trained anyway.
-void refuse_weight(const Json& turn, const Json& read, const std::string& where) {
-  const Json& weight = member_or_null(turn, "weight");
-  if (!weight.is_number() || weight.as_double() != 0) return;
-  if (member_or_null(read, "role").as_string() != "assistant") return;
-  throw input_error(where +
-                    ".weight: weights of turns are not supported, so this turn would be trained; "
-                    "remove the key or the turn");
+/// Whether a turn says that it is not trained: "train": false, or "weight": 0 as OpenAI's format has
+/// it.
+bool says_untrained(const Json& turn, const std::string& where) {
+  const Json &train = member_or_null(turn, "train"), &weight = member_or_null(turn, "weight");
+  if (!train.is_null() && !train.is_bool()) {
+    throw input_error(where + ".train: expected true or false, found " + shown(train));
+  }
+  const bool is_weight = weight.is_number() && (weight.as_double() == 0 || weight.as_double() == 1);
+  if (!weight.is_null() && !is_weight) {
+    throw input_error(where + ".weight: expected 0 or 1, found " + shown(weight));
+  }
+  const bool by_train = !train.is_null() && !train.as_bool();
+  const bool by_weight = !weight.is_null() && weight.as_double() == 0;
+  if (by_train != by_weight && !train.is_null() && !weight.is_null()) {
+    throw input_error(where + ": train and weight contradict each other; give one");
+  }
+  return by_train || by_weight;
 }
 
-JsonArray read_list(const Json& row, const char* field, const std::string& where) {
-  JsonArray messages = read_messages(member_or_null(row, field), where, field);
+/// Appends the messages of a list.
+void add_list(const Json& row, const char* field, const std::string& where, Chat& chat) {
+  const Json& list = member_or_null(row, field);
+  JsonArray messages = read_messages(list, where, field);
   for (size_t i = 0; i < messages.size(); ++i) {
-    refuse_weight(messages[i], messages[i], where + ": " + field + "[" + std::to_string(i) + "]");
+    chat.untrained.push_back(
+        says_untrained(messages[i], where + ": " + field + "[" + std::to_string(i) + "]"));
+    chat.messages.push_back(std::move(messages[i]));
   }
-  return messages;
 }
 
 Json message(const char* role, std::string content) {
@@ -136,33 +147,33 @@ Json read_turn(const Json& turn, const std::string& where) {
 }
 
 // Of at least one message.
-void put_system_first(std::string system, const std::string& where, JsonArray& messages) {
+void put_system_first(std::string system, const std::string& where, Chat& chat) {
   if (system.empty()) return;
-  if (member_or_null(messages[0], "role").as_string() == "system") {
+  if (member_or_null(chat.messages[0], "role").as_string() == "system") {
     throw input_error(where +
                       ": system: the first turn is a system turn as well; keep one of the two");
   }
-  messages.insert(messages.begin(), message("system", std::move(system)));
+  chat.messages.insert(chat.messages.begin(), message("system", std::move(system)));
+  if (!chat.untrained.empty()) chat.untrained.insert(chat.untrained.begin(), false);
 }
 
 }  // namespace
 
 Chat read_messages_row(const Json& row, const std::string& where) {
   Chat chat;
-  chat.messages = read_list(row, "messages", where);
+  add_list(row, "messages", where, chat);
   chat.tools = read_tools(member_or_null(row, "tools"), where);
   return chat;
 }
 
 Chat read_completion_row(const Json& row, const std::string& where) {
   Chat chat;
-  chat.messages = read_list(row, "prompt", where);
+  add_list(row, "prompt", where, chat);
   chat.prompt_messages = chat.messages.size();
-  JsonArray completion = read_list(row, "completion", where);
-  if (find_assistant(completion) == completion.size()) {
+  add_list(row, "completion", where, chat);
+  if (find_assistant(chat.messages, chat.prompt_messages) == chat.messages.size()) {
     throw input_error(where + ": completion: no assistant turn; the completion must have one");
   }
-  for (Json& turn : completion) chat.messages.push_back(std::move(turn));
   chat.tools = read_tools(member_or_null(row, "tools"), where);
   return chat;
 }
@@ -175,7 +186,7 @@ Chat read_alpaca_row(const Json& row, const std::string& where) {
   if (!asked.empty() && !input.empty()) asked += '\n';
   chat.messages.push_back(message("user", asked + input));
   chat.messages.push_back(message("assistant", required_text(row, "output", where)));
-  put_system_first(optional_text(row, "system", where), where, chat.messages);
+  put_system_first(optional_text(row, "system", where), where, chat);
   chat.prompt_messages = chat.messages.size() - 1;
   return chat;
 }
@@ -188,16 +199,16 @@ Chat read_sharegpt_row(const Json& row, const std::string& where) {
   }
   Chat chat;
   if (!member_or_null(turns.as_array()[0], "role").is_null()) {
-    chat.messages = read_list(row, "conversations", where);
+    add_list(row, "conversations", where, chat);
   } else {
     for (const Json& turn : turns.as_array()) {
       const std::string place =
           where + ": conversations[" + std::to_string(chat.messages.size()) + "]";
       chat.messages.push_back(read_turn(turn, place));
-      refuse_weight(turn, chat.messages.back(), place);
+      chat.untrained.push_back(says_untrained(turn, place));
     }
   }
-  put_system_first(optional_text(row, "system", where), where, chat.messages);
+  put_system_first(optional_text(row, "system", where), where, chat);
   chat.tools = read_tools(member_or_null(row, "tools"), where);
   return chat;
 }

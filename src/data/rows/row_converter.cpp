@@ -105,7 +105,7 @@ struct RowConverter::State {
   const ChatTemplate& template_of_chats() const {
     return chat_template.get([&](auto& made) {
       made.emplace(TemplateOptions{options.model, options.chat_template, options.template_date,
-                                   options.follow_links, options.adapter});
+                                   options.follow_links, options.adapter, options.template_args});
     });
   }
   const SpecialTokens& special_tokens() const {

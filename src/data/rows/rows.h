@@ -21,14 +21,15 @@ enum class Overflow { truncate, drop, error };
 struct RowOptions {
   std::string model;  // directory of the tokenizer files; input_ids rows do not need it
   RowFormat format = RowFormat::automatic;
-  TrainOn train_on = TrainOn::automatic;  // for chats; every token of a text is trained
-  bool follow_links = false;              // in the model directory
-  std::string chat_template;              // TemplateOptions::choice
-  std::string template_date;              // TemplateOptions::date
-  std::string adapter;                    // TemplateOptions::adapter
-  bool no_special_in_content = false;     // read special tokens in messages as text
-  int64_t skip_bad_rows = 0;              // how many bad rows may be skipped, each with a warning
-  int64_t seq_len = 0;                    // 0: any length
+  TrainOn train_on = TrainOn::automatic;   // for chats; every token of a text is trained
+  bool follow_links = false;               // in the model directory
+  std::string chat_template;               // TemplateOptions::choice
+  std::string template_date;               // TemplateOptions::date
+  std::string adapter;                     // TemplateOptions::adapter
+  std::vector<std::string> template_args;  // TemplateOptions::args
+  bool no_special_in_content = false;      // read special tokens in messages as text
+  int64_t skip_bad_rows = 0;               // how many bad rows may be skipped, each with a warning
+  int64_t seq_len = 0;                     // 0: any length
   Overflow overflow = Overflow::truncate;
   int64_t vocabulary = 0;  // rows of the embedding, upper bound of ids; 0: do not check
 };

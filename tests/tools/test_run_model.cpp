@@ -1,0 +1,66 @@
+// eval and generate take a run directory as --model.
+#include "tools/workplace.h"
+
+using namespace hearth;
+using namespace hearth::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Runs : Workplace {
+  Runs() {
+    for (const std::string& method : {std::string("full"), std::string("lora")}) {
+      const ProgramResult r = run(train(method, {"--method", method, "--quiet"}));
+      INFO(r.err);
+      REQUIRE(r.exit_code == 0);
+    }
+  }
+  ProgramResult eval(std::vector<std::string> more) const {
+    more.insert(more.begin(), {"eval", "--data", d / "eval.jsonl", "--json", "--threads", "1"});
+    return run(more);
+  }
+  std::string loss(const std::vector<std::string>& more) const {
+    const ProgramResult r = eval(more);
+    INFO(r.err);
+    REQUIRE(r.exit_code == 0);
+    return parse_json(r.out, "eval").find("loss")->dump();
+  }
+  std::string text(std::vector<std::string> more) const {
+    more.insert(more.begin(),
+                {"generate", "--prompt", "row number", "--max-new-tokens", "12", "--threads", "1"});
+    const ProgramResult r = run(more);
+    INFO(r.err);
+    REQUIRE(r.exit_code == 0);
+    return r.out;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a run directory as --model: its model, or its adapter on its base") {
+  const Runs w;
+  const std::string base = w.d / "model", full = w.d / "full", lora = w.d / "lora";
+  const std::vector<std::string> adapted{"--model", base, "--adapter", lora + "/adapter"};
+  CHECK(w.loss({"--model", full}) == w.loss({"--model", full + "/model"}));
+  CHECK(w.loss({"--model", lora}) == w.loss(adapted));
+  CHECK(w.loss({"--model", lora}) != w.loss({"--model", base}));
+  CHECK(w.loss({"--model", lora + "/"}) == w.loss(adapted));
+  CHECK(w.loss({"--model", base, "--adapter", lora}) == w.loss(adapted));
+  CHECK(w.text({"--model", full}) == w.text({"--model", full + "/model"}));
+  CHECK(w.text({"--model", lora}) == w.text(adapted));
+}
+
+TEST_CASE("a run directory as --model: without a result, a base, or beside another adapter") {
+  const Runs w;
+  const std::string full = w.d / "full", lora = w.d / "lora";
+  CHECK(one_line(w.eval({"--model", lora, "--adapter", lora + "/adapter"}), 2,
+                 "this run has an adapter of its own"));
+  fs::rename(w.d / "model", w.d / "moved");
+  CHECK(one_line(w.eval({"--model", lora}), 3, "its base"));
+  fs::rename(w.d / "moved", w.d / "model");
+  fs::remove_all(full + "/model");
+  CHECK(one_line(w.eval({"--model", full}), 3, "this run has no result yet"));
+  // A folder that no run left is a model that lacks its files.
+  fs::create_directories(w.d / "none/model");
+  CHECK(one_line(w.eval({"--model", w.d / "none"}), 3, "config.json"));
+}

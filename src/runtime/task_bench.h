@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/stopwatch.h"
 #include "device/device.h"
 #include "layers/body.h"
 #include "runtime/bench_model.h"
@@ -22,6 +23,9 @@ struct BenchPlace {
   Place place = kHostPlace;
   int workers = 1;
   std::vector<int> cores = {};  // logical CPUs of the workers; empty: unbound
+  /// Seconds of a clock that never falls, which times tasks (but on a device with a clock of its own)
+  /// and what a measurement takes in all. Tests give their own.
+  std::function<double()> clock = steady_seconds;
 };
 
 /// A task of the bench model.

@@ -191,9 +191,13 @@ class StartTables {
     // A device in the host's memory computes as the host does; its own budget is the run's.
     const bool borrowed = of.host_reaches && of.memory == SpaceKind::device;
     const ComputePlace& where = borrowed ? place(kHostPlace) : of;
-    const BenchPlace bench{*where.device, *of.ops, where.memory, at, team.workers, team.cores};
-    const uint64_t bytes =
+    BenchPlace bench{*where.device, *of.ops, where.memory, at, team.workers, team.cores};
+    uint64_t bytes =
         of.host_reaches ? host_bytes_ : std::min(of.budget.bytes / 2, kMostDeviceBytes);
+    if (of.host_reaches) {
+      bench.between_bytes = std::min(largest_cache_bytes(), bytes / 4);
+      bytes -= bench.between_bytes;
+    }
     BenchSubject subject{{},
                          model_.settings,
                          {true, model_.settings.compute, DType::f32},

@@ -135,7 +135,8 @@ TaskMemory ProfileCurves::most_memory() const {
   return most;
 }
 
-void ProfileCurves::add_tokens(TaskKind kind, Phase phase, int32_t layer, const std::vector<int64_t>& tokens) {
+void ProfileCurves::add_tokens(TaskKind kind, Phase phase, int32_t layer,
+                               const std::vector<int64_t>& tokens) {
   ProfileCurve& curve = add_curve(kind, phase, layer);
   for (const ProfileCurve& other : curves_) {
     if (&other != &curve && other.kind == kind && other.phase == phase &&

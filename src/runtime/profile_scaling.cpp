@@ -41,8 +41,8 @@ double growth(const CurveTimes& times, const CurveTimes* other, const ProfilePoi
   const size_t n = times.units.size();
   if (n < 2) return most;
   const double step = times.seconds[n - 1] - times.seconds[n - 2];
-  const double more = step * static_cast<double>(to.units - from) /
-                      static_cast<double>(from - times.units[n - 2]);
+  const double more =
+      step * static_cast<double>(to.units - from) / static_cast<double>(from - times.units[n - 2]);
   return std::clamp(1 + more / times.seconds.back(), 1.0, most);
 }
 

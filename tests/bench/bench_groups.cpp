@@ -50,9 +50,7 @@ class Numbers {
     }
     return v;
   }
-  View i32(int64_t rows, int64_t cols) {
-    return {take(4 * rows * cols), DType::i32, rows, cols};
-  }
+  View i32(int64_t rows, int64_t cols) { return {take(4 * rows * cols), DType::i32, rows, cols}; }
 
  private:
   std::byte* take(int64_t bytes) {
@@ -67,7 +65,8 @@ class Group {
   Group(int workers, const Sizes& sizes, int64_t tokens, Kind kind)
       : ops_(cpu_ops()), of_(sizes), tokens_(tokens), rows_(tokens * sizes.choices) {
     const int64_t all = of_.micro_batches * rows_, count = of_.micro_batches * of_.experts;
-    ScratchNeed need = ops_.experts_scratch(all, count, of_.hidden, of_.width, kind.lora ? kRank : 0);
+    ScratchNeed need =
+        ops_.experts_scratch(all, count, of_.hidden, of_.width, kind.lora ? kRank : 0);
     need = max_of(need, ops_.row_scratch(tokens_ * of_.choices, std::max(of_.hidden, of_.experts)));
     StreamOptions options;
     options.workers = workers;
@@ -133,7 +132,8 @@ class Group {
           choice.row<int32_t>(t)[j] = static_cast<int32_t>((first + j * 5) % of_.experts);
         }
       }
-      ops_.route(*stream_, choice, offsets_.slice(m, 1), source_.slice(m, 1), tokens_of(row_of_, m));
+      ops_.route(*stream_, choice, offsets_.slice(m, 1), source_.slice(m, 1),
+                 tokens_of(row_of_, m));
       stream_->synchronize();
     }
   }
@@ -149,7 +149,9 @@ class Group {
     return {offsets_.slice(m, 1), source_.slice(m, 1), tokens_of(row_of_, m)};
   }
 
-  void dispatch(int64_t m) { ops_.permute(*stream_, tokens_of(x_, m), routing(m), rows_of(in_, m)); }
+  void dispatch(int64_t m) {
+    ops_.permute(*stream_, tokens_of(x_, m), routing(m), rows_of(in_, m));
+  }
   void combine(int64_t m) {
     ops_.combine(*stream_, rows_of(out_, m), routing(m), tokens_of(weight_, m), tokens_of(x_, m),
                  tokens_of(y_, m));
@@ -191,12 +193,11 @@ void compare(int workers, const Sizes& sizes, int64_t tokens, Kind kind) {
     apart = std::min({apart, a, d}), together = std::min({together, b, c});
   }
   std::sort(ratios.begin(), ratios.end());
-  std::printf("%-5s %-5s %6lld %7.1f %9.2f %9.2f   %5.3f  %5.3f to %5.3f\n",
-              kind.lora ? "lora" : "full", kind.compute == Compute::bf16 ? "bf16" : "f32",
-              static_cast<long long>(tokens),
-              static_cast<double>(tokens * sizes.choices) / static_cast<double>(sizes.experts),
-              apart * 1e3, together * 1e3, ratios[ratios.size() / 2], ratios.front(),
-              ratios.back());
+  std::printf(
+      "%-5s %-5s %6lld %7.1f %9.2f %9.2f   %5.3f  %5.3f to %5.3f\n", kind.lora ? "lora" : "full",
+      kind.compute == Compute::bf16 ? "bf16" : "f32", static_cast<long long>(tokens),
+      static_cast<double>(tokens * sizes.choices) / static_cast<double>(sizes.experts), apart * 1e3,
+      together * 1e3, ratios[ratios.size() / 2], ratios.front(), ratios.back());
   std::fflush(stdout);
 }
 
@@ -209,10 +210,11 @@ int main(int argc, char** argv) {
                     argument(argc, argv, 4, 32), argument(argc, argv, 5, 4),
                     argument(argc, argv, 6, 8)};
   const int64_t least = argument(argc, argv, 7, 16), most = argument(argc, argv, 8, 1024);
-  std::printf("%d workers; hidden %lld, width %lld, %lld experts, %lld of a token, groups of %lld\n",
-              workers, static_cast<long long>(sizes.hidden), static_cast<long long>(sizes.width),
-              static_cast<long long>(sizes.experts), static_cast<long long>(sizes.choices),
-              static_cast<long long>(sizes.micro_batches));
+  std::printf(
+      "%d workers; hidden %lld, width %lld, %lld experts, %lld of a token, groups of %lld\n",
+      workers, static_cast<long long>(sizes.hidden), static_cast<long long>(sizes.width),
+      static_cast<long long>(sizes.experts), static_cast<long long>(sizes.choices),
+      static_cast<long long>(sizes.micro_batches));
   std::printf("%-5s %-5s %6s %7s %9s %9s   %5s  %s\n", "kind", "type", "tokens", "rows", "apart ms",
               "group ms", "ratio", "least to most");
   for (int64_t tokens = least; tokens <= most; tokens *= 4) {

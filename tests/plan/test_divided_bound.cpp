@@ -59,14 +59,14 @@ TEST_CASE("divided bound: never above the best division of any work") {
 
 TEST_CASE("divided bound: of a step whose router sends all rows to the fast place") {
   register_all_op_sets();
-  const TinyModel model(
-      tiny_config(), find_op_set("cpu"), DType::f32, 1, {},
-      {virtual_devices(2), [](ParameterTable& table) {
-         for (BlockId b = 0; b < std::ssize(table.blocks()); ++b) {
-           const Block& block = table.block(b);
-           if (block.kind == BlockKind::expert) table.set_place(b, block.expert < 2 ? 1 : 2);
-         }
-       }});
+  const TinyModel model(tiny_config(), find_op_set("cpu"), DType::f32, 1, {},
+                        {virtual_devices(2), [](ParameterTable& table) {
+                           for (BlockId b = 0; b < std::ssize(table.blocks()); ++b) {
+                             const Block& block = table.block(b);
+                             if (block.kind == BlockKind::expert)
+                               table.set_place(b, block.expert < 2 ? 1 : 2);
+                           }
+                         }});
   const Schedule list = single_train_schedule(model.input(32, 32, 2), 2, false);
   const auto experts_take = [](double seconds) {
     CostEntry entry;
@@ -75,13 +75,13 @@ TEST_CASE("divided bound: of a step whose router sends all rows to the fast plac
     entry.seconds = {seconds, seconds * (1 << 20)};
     CostEntry backward = entry;
     backward.phase = Phase::backward;
-    return PlaceCosts{std::make_shared<CostTable>(std::vector{entry, backward},
-                                                  std::vector<CostLink>{}),
-                      1, Compute::f32};
+    return PlaceCosts{
+        std::make_shared<CostTable>(std::vector{entry, backward}, std::vector<CostLink>{}), 1,
+        Compute::f32};
   };
   const std::vector<BatchWork> batches(2, full_batch(32, 32));
-  const std::vector<PlaceCosts> places{{std::make_shared<CostTable>(), 1, Compute::f32},
-                                       experts_take(1e-6), experts_take(1e-3)};
+  const std::vector<PlaceCosts> places{
+      {std::make_shared<CostTable>(), 1, Compute::f32}, experts_take(1e-6), experts_take(1e-3)};
   const StepBound bound =
       step_bound_by_tables(list, batches, model.spec, model.table, {1e12, 1e12}, places);
   // All rows at the fast place: one microsecond for each row, forward and backward.

@@ -16,4 +16,9 @@ class Stopwatch {
   Clock::time_point begin_ = Clock::now();
 };
 
+/// Seconds since some moment, of the clock of Stopwatch.
+inline double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 }  // namespace hearth

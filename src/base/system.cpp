@@ -2,10 +2,12 @@
 
 #include <malloc.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace hearth {
 
@@ -38,6 +40,19 @@ std::string first_line_of_system_file(const std::string& path) {
   std::fclose(file);
   const std::string_view text(line);
   return std::string(text.substr(0, text.find('\n')));
+}
+
+uint64_t largest_cache_bytes() {
+  constexpr uint64_t kUsual = uint64_t{32} << 20, kMost = uint64_t{64} << 20;
+  uint64_t kib = 0;
+  for (const char* index : {"2", "3"}) {
+    const std::string size = first_line_of_system_file(
+        std::string("/sys/devices/system/cpu/cpu0/cache/index") + index + "/size");  // "32768K"
+    uint64_t of = 0;
+    const auto read = std::from_chars(size.data(), size.data() + size.size(), of);
+    if (read.ec == std::errc() && *read.ptr == 'K') kib = std::max(kib, of);
+  }
+  return kib > 0 ? std::min(kib << 10, kMost) : kUsual;
 }
 
 void limit_allocator() {

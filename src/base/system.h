@@ -10,6 +10,9 @@ namespace hearth {
 uint64_t resident_bytes();
 uint64_t peak_resident_bytes();
 
+/// The size of the largest cache of the processor, at most 64 MiB; 32 MiB if the system does not say.
+uint64_t largest_cache_bytes();
+
 /// The first line of a file of /proc or /sys, at most 1,000 bytes; empty if there is none.
 std::string first_line_of_system_file(const std::string& path);
 

@@ -215,6 +215,27 @@ uint64_t least_budget(PlanSubject subject, const PlanRequest& request, size_t at
 
 }  // namespace
 
+namespace {
+
+/// The stages of a given cut; none if it is not one of these layers for these devices.
+std::optional<std::vector<Stage>> stages_of_cut(const PlanSubject& subject,
+                                                const std::vector<int32_t>& ends) {
+  const std::vector<Place>& devices = subject.of_model.dense;
+  const auto layers = static_cast<int32_t>(subject.spec.layers);
+  if (ends.size() + 1 != devices.size()) return std::nullopt;
+  std::vector<Stage> stages;
+  int32_t first = -1;
+  for (size_t s = 0; s < devices.size(); ++s) {
+    const int32_t last = s < ends.size() ? ends[s] : layers;
+    if (last < first || (s < ends.size() && last >= layers)) return std::nullopt;
+    stages.push_back({devices[s], first, last});
+    first = last + 1;
+  }
+  return stages;
+}
+
+}  // namespace
+
 PlanSubject at_another_start(PlanSubject subject) {
   subject.process.program += uint64_t{2} << 20;
   return subject;
@@ -240,6 +261,11 @@ static PlacementPlan cut_and_plan(const PlanSubject& subject, const PlanRequest&
   const ModelPlaces& places = subject.of_model;
   if (places.dense.size() == 1) {
     Placement placement({{.place = places.dense.front()}}, places.experts);
+    placement.travels = places.travel != Travel::never;
+    return plan_with(subject, placement, request);
+  }
+  if (auto stages = stages_of_cut(subject, request.stage_ends)) {
+    Placement placement(std::move(*stages), places.experts);
     placement.travels = places.travel != Travel::never;
     return plan_with(subject, placement, request);
   }

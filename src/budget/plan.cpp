@@ -43,11 +43,28 @@ MemoryLine saving_line(const PlanSubject& subject) {
               ", written in place under the next step"};
 }
 
-/// Thread stacks, log lines, JSON of states, code that runs for the first time; and for training
-/// what opening the written result takes.
-uint64_t allowance_of(const PlanSubject& subject, const PlanRequest& request) {
-  const uint64_t policy = (12 + static_cast<uint64_t>(subject.workers)) << 20;
-  return policy + (request.training ? subject.opening_bytes : 0);
+uint64_t reading_bytes(const PlanSubject& subject, bool staged) {
+  return Checkpoint::read_buffer_bytes(subject.workers, staged);
+}
+
+/// What a run takes when it reads its weights, which is its fullest moment, besides all other lines:
+/// code that runs for the first time, objects of the run, stacks. Measured over the grid of
+/// `scripts/bench foresight` (docs/benchmarks/plan.md): 0.6 to 1.1 MiB.
+uint64_t running_bytes(const PlanSubject& subject, size_t far_places) {
+  constexpr uint64_t kRun = 768 << 10, kPlace = 96 << 10, kWorker = 16 << 10;
+  constexpr uint64_t kGpu = uint64_t{12} << 20;  // of its library; not measured yet
+  return kRun + kPlace * subject.places.size() + kWorker * static_cast<uint64_t>(subject.workers) +
+         kGpu * far_places;
+}
+
+/// What opening the written result takes beyond the buffers of reading, which are free by then. The
+/// first MiB of it is code and heap that stayed from opening the model.
+uint64_t check_bytes(const PlanSubject& subject, const PlanRequest& request, bool staged) {
+  if (!request.training) return 0;
+  constexpr uint64_t kStayed = uint64_t{1} << 20;
+  const uint64_t opening = subject.opening_bytes - std::min(subject.opening_bytes, kStayed);
+  const uint64_t takes = opening + Checkpoint::read_buffer_bytes(1);
+  return takes - std::min(takes, reading_bytes(subject, staged));
 }
 
 }  // namespace
@@ -71,6 +88,9 @@ uint64_t sum_of(const std::vector<MemoryLine>& lines) {
   for (const MemoryLine& line : lines) total += line.bytes;
   return total;
 }
+
+/// By how much the next process may measure more than this one.
+constexpr uint64_t kNextStart = uint64_t{640} << 10;
 
 /// Puts a plan together, line by line.
 class PlanMaker {
@@ -112,10 +132,8 @@ class PlanMaker {
           "measured: index of the rows, order of an epoch, rows held in memory");
     }
     const bool staged = far_places() > 0;
-    add(MemoryUse::reading, "buffers of reading files",
-        Checkpoint::read_buffer_bytes(subject_.workers, staged),
-        staged ? "derived: 8 MiB per worker, at least two workers"
-               : "derived: 4 MiB per worker, at least three workers");
+    add(MemoryUse::reading, "buffers of reading files", reading_bytes(subject_, staged),
+        staged ? "derived: 8 MiB per worker" : "derived: 4 MiB per worker");
     if (!staged) return;
     add(MemoryUse::staging, "staging of parameters of devices",
         far_places() * DeviceMemory::kPinnedBytes, "derived: pinned, two pieces per device");
@@ -250,15 +268,17 @@ class PlanMaker {
   }
 
   void add_allowance(PlaceLines& host) const {
-    const uint64_t allowance = allowance_of(subject_, request_);
+    const uint64_t check = check_bytes(subject_, request_, far_places() > 0);
+    const uint64_t allowance = running_bytes(subject_, far_places()) + check;
     const uint64_t before = sum_of(host.lines), budget = host.budget.bytes;
     const uint64_t left = budget > before ? budget - before : 0;
     host.lines.push_back(
         {{MemoryUse::allowance},
          "threads, logs and the check of the result",
-         std::clamp(left, allowance / 2, allowance),
-         std::string("policy: 12 MiB and 1 MiB per worker") +
-             (!request_.training          ? ""
+         std::clamp(left, allowance - std::min(allowance, kNextStart), allowance),
+         std::string("policy: 768 KiB, 96 KiB per place and 16 KiB per worker") +
+             (far_places() > 0 ? ", 12 MiB per GPU" : "") +
+             (check == 0                  ? ""
               : subject_.process.measured ? "; measured: what opening the model took"
                                           : "; not measured: what opening the model takes")});
   }

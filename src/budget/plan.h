@@ -25,7 +25,9 @@ struct PlanRequest {
   int64_t cache_rows = 0;
   std::optional<bool> recompute = {};  // unset: only if needed
   std::optional<int64_t> group = {};   // micro-batches per group; unset: the largest that fits
-  uint64_t data_bytes = 0;             // rows held in memory
+  /// The last layer of each stage but the last; empty: the cut that is found (plan_placement).
+  std::vector<int32_t> stage_ends = {};
+  uint64_t data_bytes = 0;                           // rows held in memory
   std::string bounds_basis = "lengths of the data";  // source of `tokens` and `longest`; printed
   int64_t shortest = 1;  // the least sequence length that leaves enough trained tokens
 };
@@ -85,7 +87,7 @@ struct Plan {
 /// The plan of a model whose blocks have their places. (budget/placement_plan.h places them.) A pure
 /// function of its arguments. It takes the largest group whose plan fits, so a plan that
 /// fits a budget fits every larger one. If the budget of the host is tight, the allowance may
-/// shrink to half, so a plan that needs P bytes also fits a budget of exactly P.
+/// shrink by 640 KiB, so a plan that needs P bytes also fits a budget of exactly P.
 Plan make_plan(const PlanSubject& subject, const PlanRequest& request);
 
 }  // namespace hearth

@@ -13,12 +13,13 @@ namespace hearth {
 namespace {
 
 constexpr uint64_t kMaxPlanBytes = uint64_t{16} << 20;
+constexpr int64_t kMostLayers = 1 << 20;
 
 /// What makes a schedule, in the order in which a difference is reported.
-constexpr const char* kFields[] = {"method",        "parallel",      "policy",
-                                   "devices",       "stages",        "workers",
-                                   "compute_dtype", "micro_batches", "tokens_per_micro_batch",
-                                   "recompute",     "group",         "tasks"};
+constexpr const char* kFields[] = {
+    "model",     "method",  "parallel",      "policy",        "devices",
+    "stages",    "workers", "compute_dtype", "micro_batches", "tokens_per_micro_batch",
+    "recompute", "group",   "tasks"};
 /// Every version of the program has written these.
 constexpr const char* kAlwaysThere[] = {"fits", "memory", "parallel", "devices", "workers"};
 
@@ -53,6 +54,26 @@ class PlanFile {
     if (value.is_string() && value.as_string() == second) return false;
     refuse(std::string(key) + ": expected " + first + " or " + second + ", found " +
            quoted(value.dump()));
+  }
+  /// The last layer of each stage but the last.
+  std::vector<int32_t> stage_ends() const {
+    std::vector<int32_t> ends;
+    const Json& stages = field("stages");
+    const auto wrong = [&] {
+      refuse("stages: expected a list of {\"layers\": [first, last]}, of layers that follow");
+    };
+    if (!stages.is_array()) wrong();
+    for (const Json& stage : stages.as_array()) {
+      const Json* layers = stage.is_object() ? stage.find("layers") : nullptr;
+      if (!layers || !layers->is_array() || layers->as_array().size() != 2) wrong();
+      const Json& last = layers->as_array()[1];
+      if (!last.is_signed() || last.as_int() < -1 || last.as_int() >= kMostLayers) wrong();
+      if (!ends.empty() && last.as_int() < ends.back()) wrong();
+      ends.push_back(static_cast<int32_t>(last.as_int()));
+    }
+    if (ends.empty()) wrong();
+    ends.pop_back();
+    return ends;
   }
   const Json& json() const { return plan_; }
 
@@ -101,6 +122,20 @@ std::vector<std::pair<std::string, Json>> places_of(const Json& plan) {
   return places;
 }
 
+/// The root complex of each place, which says how copies share bandwidth.
+std::vector<std::pair<std::string, Json>> roots_of(const Json& plan) {
+  std::vector<std::pair<std::string, Json>> roots;
+  const Json* places = plan.find("places");
+  if (!places || !places->is_array()) return roots;
+  for (const Json& place : places->as_array()) {
+    const Json* name = place.is_object() ? place.find("place") : nullptr;
+    if (!name || !name->is_string()) continue;
+    const Json* root = place.find("root");
+    roots.emplace_back("root of '" + name->as_string() + "'", root ? *root : Json(nullptr));
+  }
+  return roots;
+}
+
 /// Bytes of the lines that follow from model, data and options; those that are measured may differ.
 std::vector<std::pair<std::string, Json>> fixed_lines(const Json& plan) {
   std::vector<std::pair<std::string, Json>> lines;
@@ -142,6 +177,7 @@ TrainConfig as_planned(const TrainConfig& options) {
     config.recompute = blocks ? Recompute::blocks : Recompute::none;
   }
   config.group = file.count("group", 1 << 20);
+  config.stage_ends = file.stage_ends();
   return config;
 }
 
@@ -157,11 +193,13 @@ void require_planned(const TrainConfig& config, const Json& plan) {
     const std::string is = here ? here->dump() : "nothing", was = file.field(key).dump();
     if (is != was) refuse_difference(config, key, was, is);
   }
-  const auto places_there = places_of(file.json()), places_here = places_of(plan);
-  for (size_t i = 0; i < std::min(places_there.size(), places_here.size()); ++i) {
-    const auto& [key, was] = places_there[i];
-    if (key == places_here[i].first && was.dump() == places_here[i].second.dump()) continue;
-    refuse_difference(config, key, was.dump(), places_here[i].second.dump());
+  for (const auto& of : {places_of, roots_of}) {
+    const auto there = of(file.json()), here = of(plan);
+    for (size_t i = 0; i < std::min(there.size(), here.size()); ++i) {
+      const auto& [key, was] = there[i];
+      if (key == here[i].first && was.dump() == here[i].second.dump()) continue;
+      refuse_difference(config, key, was.dump(), here[i].second.dump());
+    }
   }
   const auto there = fixed_lines(file.json()), here = fixed_lines(plan);
   for (size_t i = 0; i < there.size() || i < here.size(); ++i) {

@@ -10,6 +10,7 @@
 #include "budget/data_report.h"
 #include "budget/placement_report.h"
 #include "model/adapters.h"
+#include "setup/model_digest.h"
 
 namespace hearth {
 
@@ -219,6 +220,7 @@ Json plan_json(const PlacedModel& model, const PlanTimes& times,
       times.steps ? known(static_cast<double>(*times.steps) * step) : Json(nullptr);
   if (times.data) json["data"] = data_json(*times.data, times.steps);
   json["memory"] = memory_json(*model.opened, memory);
+  json["model"] = model_digest(*model.opened).hex();
   json["method"] = has_adapters(model.table) ? "lora" : "full";
   json["parallel"] = std::string(model.opened->devices.planner->name());
   json["policy"] = policy_name(model.opened->devices.of_model);

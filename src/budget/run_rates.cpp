@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/log.h"
+#include "base/stopwatch.h"
 #include "base/system.h"
 #include "budget/start_tables.h"
 #include "runtime/cost_rates.h"
@@ -15,6 +16,9 @@
 namespace hearth {
 
 namespace {
+
+constexpr double kBestRateSeconds = .5;  // a first measurement that took longer is not repeated
+constexpr double kLinkSeconds = .5;  // left for links, and for the run that is in work at the end
 
 /// How products find the weights of a kind of block: type, and whether any of them is trained.
 struct WeightUse {
@@ -223,10 +227,13 @@ std::optional<MachineRates> best_rates(const PlacedModel& model) {
     const std::tuple key(model.opened->place(at).budget.name, options.compute, options.workers,
                          options.parameters);
     if (const auto known = measured.find(key); known != measured.end()) return known->second;
+    const Stopwatch watch;
     MachineRates best = measure_rates(device, options);
-    const MachineRates again = measure_rates(device, options);
-    keep_best(best.flops_per_s, again.flops_per_s);
-    keep_best(best.update_params_per_s, again.update_params_per_s);
+    if (watch.seconds() < kBestRateSeconds) {
+      const MachineRates again = measure_rates(device, options);
+      keep_best(best.flops_per_s, again.flops_per_s);
+      keep_best(best.update_params_per_s, again.update_params_per_s);
+    }
     return measured.emplace(key, best).first->second;
   }
   return std::nullopt;
@@ -308,9 +315,10 @@ RunRates measure_run(PlacedModel& model, const PlanRequest& request) {
   if (rates_are_assumed()) {
     rates = round_rates();
   } else if (!described) {
+    const Stopwatch watch;
     if (!fits_nowhere(model)) {
       if (!model.tables.best) model.tables.best = best_rates(model);
-      complete_tables(model, request);
+      complete_tables(model, request, kStartSeconds - kLinkSeconds - watch.seconds());
     }
     rates = measure_places(model, request);
     if (model.tables.best) rates.best = *model.tables.best;

@@ -21,6 +21,8 @@ namespace {
 
 constexpr uint64_t kFewBytes = uint64_t{192} << 20, kMostBytes = uint64_t{1} << 30;
 constexpr uint64_t kMostDeviceBytes = uint64_t{4} << 30;
+constexpr uint64_t kLeastBytes = uint64_t{64} << 20;  // what tables are not worth their time below
+constexpr double kFillShare = .25;  // of the time, for filling the memory that is measured with
 constexpr uint64_t kAnyBudget = uint64_t{1} << 50;  // of a place without a limit
 
 bool has_type(const CostTable& table, Compute dtype) {
@@ -77,14 +79,19 @@ uint64_t parameter_bytes(const PlacedModel& model) {
   return bytes;
 }
 
+/// How much memory can be touched and filled in a time: less where others take the cores.
+uint64_t filled_in(double seconds) {
+  constexpr size_t kBytes = size_t{16} << 20;
+  const Stopwatch watch;
+  const std::vector<std::byte> touched(kBytes, std::byte{1});
+  const double took = std::max(watch.seconds(), 1e-6);
+  return static_cast<uint64_t>(static_cast<double>(kBytes) / 2 * std::max(seconds, 0.0) / took);
+}
+
 class StartTables {
  public:
-  StartTables(PlacedModel& model, const PlanRequest& request) : model_(model), request_(request) {
-    const uint64_t parameters = parameter_bytes(model);
-    const uint64_t now = resident_bytes(), budget = model.opened->place(kHostPlace).budget.bytes;
-    host_bytes_ = std::min(std::clamp(parameters / 2, kFewBytes, kMostBytes),
-                           budget > now ? (budget - now) / 2 : 0);
-  }
+  StartTables(PlacedModel& model, const PlanRequest& request, double seconds)
+      : model_(model), request_(request), seconds_(seconds) {}
 
   void complete() {
     std::map<std::string, std::vector<Place>> alike;
@@ -96,11 +103,13 @@ class StartTables {
       model_.tables.by_place.erase(place.budget.name);
       if (!take_cached(at)) alike[class_of(at)].push_back(at);
     }
+    if (!alike.empty()) choose_memory(alike.size());
     size_t left = alike.size();
     for (const auto& [name, places] : alike) {
-      const double seconds = (kTableSeconds - watch_.seconds()) / static_cast<double>(left--);
+      const double seconds = (seconds_ - watch_.seconds()) / static_cast<double>(left--);
       try {
-        add(places, entries_of(places.front(), name, seconds));
+        std::vector<CostEntry> entries = entries_of(places.front(), name, seconds);
+        if (!entries.empty()) add(places, entries);
       } catch (const Error& error) {
         if (error.code() != ExitCode::usage) throw;  // too little memory
       }
@@ -109,6 +118,19 @@ class StartTables {
 
  private:
   const ComputePlace& place(Place at) const { return model_.opened->place(at); }
+
+  /// Of the host, for each of so many measurements.
+  void choose_memory(size_t measurements) {
+    const uint64_t now = resident_bytes(), budget = place(kHostPlace).budget.bytes;
+    const uint64_t filled = filled_in(kFillShare * seconds_ / static_cast<double>(measurements));
+    const uint64_t usual = std::clamp(parameter_bytes(model_) / 2, kFewBytes, kMostBytes);
+    // Half is for parameters, half for values and scratch.
+    const CopyPolicy policy{true, model_.settings.compute, DType::f32};
+    const uint64_t least =
+        2 * least_bench_bytes(model_.opened->spec, model_.table, policy, DenseLayer::as_in_model);
+    host_bytes_ = std::min({std::max(usual, least), std::max(filled, kLeastBytes),
+                            budget > now ? (budget - now) / 2 : 0});
+  }
 
   /// Whether the cache has a table that fits.
   bool take_cached(Place at) {
@@ -169,9 +191,13 @@ class StartTables {
     // A device in the host's memory computes as the host does; its own budget is the run's.
     const bool borrowed = of.host_reaches && of.memory == SpaceKind::device;
     const ComputePlace& where = borrowed ? place(kHostPlace) : of;
-    const BenchPlace bench{*where.device, *of.ops, where.memory, at, team.workers, team.cores};
-    const uint64_t bytes =
+    BenchPlace bench{*where.device, *of.ops, where.memory, at, team.workers, team.cores};
+    uint64_t bytes =
         of.host_reaches ? host_bytes_ : std::min(of.budget.bytes / 2, kMostDeviceBytes);
+    if (of.host_reaches) {
+      bench.between_bytes = std::min(largest_cache_bytes(), bytes / 4);
+      bytes -= bench.between_bytes;
+    }
     BenchSubject subject{{},
                          model_.settings,
                          {true, model_.settings.compute, DType::f32},
@@ -183,7 +209,13 @@ class StartTables {
     options.max_bytes = bytes;
     options.most_tokens = std::max<int64_t>(2, request_.tokens);
     options.quick = true;
-    options.most_samples = 3;
+    options.whole = false;
+    const ModelSpec& spec = model_.opened->spec;
+    options.expert_tokens =
+        spec.experts > 0
+            ? std::max<int64_t>(1, request_.tokens * spec.experts_per_token / spec.experts)
+            : 0;
+    options.most_samples = 12;
     options.token_points = 6;
     options.expert_points = 8;
     if (of.host_reaches) options.cores = team.workers;
@@ -220,6 +252,7 @@ class StartTables {
 
   PlacedModel& model_;
   const PlanRequest& request_;
+  double seconds_;
   Stopwatch watch_;
   uint64_t host_bytes_ = 0;
   double memory_rate_ = 0;
@@ -235,8 +268,8 @@ bool fits_nowhere(const PlacedModel& model) {
   return parameter_bytes(model) > most;
 }
 
-void complete_tables(PlacedModel& model, const PlanRequest& request) {
-  StartTables(model, request).complete();
+void complete_tables(PlacedModel& model, const PlanRequest& request, double seconds) {
+  StartTables(model, request, seconds).complete();
 }
 
 }  // namespace hearth

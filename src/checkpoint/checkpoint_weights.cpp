@@ -91,6 +91,7 @@ void Checkpoint::read_weights(ParameterTable& table, const Pool& pool, WeightSet
 // transformers ties a stored head only when it equals the embedding; another one would be a model
 // that is not tied although config.json says so.
 void Checkpoint::check_tied_copies() const {
+  constexpr int64_t kCompared = kPieceElements / 3;  // the buffers together are those of a worker
   std::vector<float> stored, first, second;
   const auto read = [&](const TensorLocation& at, int64_t begin, int64_t n, float* out) {
     const DType type = *safetensors_dtype(at.entry.dtype);
@@ -102,10 +103,10 @@ void Checkpoint::check_tied_copies() const {
   for (const auto& [name, at] : locations_) {
     const std::string source = family_->tied_source(spec_, name);
     if (source.empty()) continue;
-    for (std::vector<float>* buffer : {&stored, &first, &second}) buffer->resize(kPieceElements);
+    for (std::vector<float>* buffer : {&stored, &first, &second}) buffer->resize(kCompared);
     const int64_t size = at.entry.shape[0] * at.entry.shape[1];
-    for (int64_t begin = 0; begin < size; begin += kPieceElements) {
-      const int64_t n = std::min(kPieceElements, size - begin);
+    for (int64_t begin = 0; begin < size; begin += kCompared) {
+      const int64_t n = std::min(kCompared, size - begin);
       read(at, begin, n, first.data());
       read(location(source), begin, n, second.data());
       if (std::equal(first.begin(), first.begin() + n, second.begin())) continue;
@@ -134,8 +135,7 @@ void Checkpoint::check_finite() const {
 }
 
 uint64_t Checkpoint::read_buffer_bytes(int workers, bool staged) {
-  const uint64_t pieces = staged ? 2 * std::max(workers, 2) : std::max(workers, 3);
-  return pieces * kPieceElements * sizeof(float);
+  return static_cast<uint64_t>(staged ? 2 * workers : workers) * kPieceElements * sizeof(float);
 }
 
 std::vector<std::pair<std::string, Digest>> Checkpoint::digests() const {

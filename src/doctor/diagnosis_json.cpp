@@ -31,14 +31,16 @@ Json list(const std::vector<Value>& values) {
 Json devices(const std::vector<PciDevice>& devices) {
   JsonArray items;
   for (const PciDevice& d : devices) {
-    items.emplace_back(JsonObject{{"pci", d.address},
-                                  {"class", d.class_code},
-                                  {"vendor", text_or_null(d.vendor)},
-                                  {"root", text_or_null(d.root)},
-                                  {"package", or_null(d.package)},
-                                  {"nodes", list(d.nodes)},
-                                  {"link_bytes_per_s", rate(d.link_bytes_per_s)},
-                                  {"names", list(d.names)}});
+    JsonObject item{{"pci", d.address},
+                    {"class", d.class_code},
+                    {"vendor", text_or_null(d.vendor)},
+                    {"root", text_or_null(d.root)},
+                    {"package", or_null(d.package)},
+                    {"nodes", list(d.nodes)},
+                    {"link_bytes_per_s", rate(d.link_bytes_per_s)},
+                    {"names", list(d.names)}};
+    if (d.memory > 0) item.emplace_back("memory_bytes", d.memory);
+    items.emplace_back(std::move(item));
   }
   return items;
 }

@@ -1,6 +1,7 @@
 #include "plan/schedule.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -194,6 +195,13 @@ class Accesses {
     }
     readers_.push_back(task);
   }
+  /// Whether a write of a part follows neither the readers nor the other writers of now.
+  bool joins(const BufferUse& use) const {
+    if (use.part.all() || writers_.empty() || !readers_.empty()) return false;
+    return std::all_of(writers_.begin(), writers_.end(), [&](const Writer& w) {
+      return w.buffer == use.buffer && !w.part.all() && w.part != use.part;
+    });
+  }
   void write(TaskId task, std::vector<TaskId>& after, const BufferUse* use = nullptr) {
     if (use == nullptr || !joins(*use)) {
       before_.swap(readers_);  // keeps the memory of both
@@ -204,6 +212,11 @@ class Accesses {
     for (const TaskId before : before_) add(before, after);
     writers_.push_back({task, use == nullptr ? BufferId{-1} : use->buffer,
                         use == nullptr ? ExpertPart{} : use->part});
+  }
+  /// A write that comes next also follows what accessed another piece.
+  void follow(const Accesses& other) {
+    readers_.insert(readers_.end(), other.readers_.begin(), other.readers_.end());
+    for (const Writer& w : other.writers_) readers_.push_back(w.task);
   }
 
  private:
@@ -216,52 +229,46 @@ class Accesses {
   static void add(TaskId before, std::vector<TaskId>& after) {
     if (after.empty() || after.back() != before) after.push_back(before);
   }
-  bool joins(const BufferUse& use) const {
-    if (use.part.all() || writers_.empty() || !readers_.empty()) return false;
-    return std::all_of(writers_.begin(), writers_.end(), [&](const Writer& w) {
-      return w.buffer == use.buffer && !w.part.all() && w.part != use.part;
-    });
-  }
   std::vector<Writer> writers_;
   std::vector<TaskId> before_, readers_;  // `before_`: what the writers follow
 };
 
-/// The arenas as pieces from one edge to the next. Every address where a buffer begins or ends is an
-/// edge.
+/// The arenas as pieces whose bytes have had the same accesses. A write makes one piece of a buffer,
+/// so a buffer has several only while others lie over a part of it.
 class AddressMap {
  public:
   explicit AddressMap(const Schedule& s) : arenas_(s.arena_bytes.size()) {
-    for (const Buffer& b : s.buffers) {
-      std::vector<size_t>& edges = arenas_[static_cast<size_t>(b.place)].edges;
-      edges.push_back(b.address);
-      edges.push_back(b.address + b.bytes);
-    }
-    for (Arena& arena : arenas_) {
-      std::sort(arena.edges.begin(), arena.edges.end());
-      arena.edges.erase(std::unique(arena.edges.begin(), arena.edges.end()), arena.edges.end());
-      arena.pieces.resize(arena.edges.size());
-    }
+    for (Pieces& pieces : arenas_) pieces.try_emplace(0);
   }
   void access(const Buffer& b, const BufferUse& use, TaskId task, std::vector<TaskId>& after) {
-    const bool writes = use.port.access != Access::read;
-    Arena& arena = arenas_[static_cast<size_t>(b.place)];
-    const auto first = std::lower_bound(arena.edges.begin(), arena.edges.end(), b.address);
-    auto at = static_cast<size_t>(first - arena.edges.begin());
-    for (; arena.edges[at] < b.address + b.bytes; ++at) {
-      if (writes) {
-        arena.pieces[at].write(task, after, &use);
-      } else {
-        arena.pieces[at].read(task, after, &use);
+    if (b.bytes == 0) return;
+    Pieces& pieces = arenas_[static_cast<size_t>(b.place)];
+    const auto first = cut(pieces, b.address), end = cut(pieces, b.address + b.bytes);
+    if (use.port.access == Access::read) {
+      for (auto at = first; at != end; ++at) at->second.read(task, after, &use);
+      return;
+    }
+    const bool joins =
+        std::any_of(first, end, [&](const auto& piece) { return piece.second.joins(use); });
+    if (!joins) {
+      for (auto at = std::next(first); at != end; at = pieces.erase(at)) {
+        first->second.follow(at->second);
       }
     }
+    for (auto at = first; at != end; ++at) at->second.write(task, after, &use);
   }
 
  private:
-  struct Arena {
-    std::vector<size_t> edges;     // rising
-    std::vector<Accesses> pieces;  // each from the edge of its position
-  };
-  std::vector<Arena> arenas_;  // by place
+  using Pieces = std::map<size_t, Accesses>;  // by their first address, up to the next
+
+  /// The piece that begins at an address.
+  static Pieces::iterator cut(Pieces& pieces, size_t address) {
+    const auto behind = pieces.lower_bound(address);
+    if (behind != pieces.end() && behind->first == address) return behind;
+    return pieces.emplace_hint(behind, address, std::prev(behind)->second);
+  }
+
+  std::vector<Pieces> arenas_;  // by place
 };
 
 }  // namespace

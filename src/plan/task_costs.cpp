@@ -1,8 +1,12 @@
 #include "plan/task_costs.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <tuple>
 #include <utility>
+
+#include "plan/divided_bound.h"
 
 namespace hearth {
 
@@ -138,18 +142,41 @@ double predicted_seconds(const CostEntry& entry, const Task& task, const BatchWo
   return entry.at(batch.tokens, pairs ? batch.pairs(task.work.window) : 0);
 }
 
+namespace {
+
+/// Which work of a step: parts of one layer's experts for the same rows, at several places.
+using WorkKey = std::tuple<int32_t, int32_t, Phase>;
+
+/// Adds what a stream takes if it computes all rows of a work. A stream with several runs of the
+/// experts has several tasks of it.
+void add_share(DividedWork& work, size_t stream, double seconds) {
+  const auto same = [&](const DividedWork::Share& share) { return share.stream == stream; };
+  if (std::ranges::none_of(work.shares, same)) work.shares.push_back({stream, seconds});
+}
+
+}  // namespace
+
 StepBound step_bound_by_tables(const Schedule& schedule, std::span<const BatchWork> batches,
                                const ModelSpec& spec, const ParameterTable& table,
                                const MachineRates& rates, std::span<const PlaceCosts> places) {
   StepBound bound;
   std::vector<StreamBound> of_streams(schedule.streams.size());
+  std::map<WorkKey, DividedWork> divided;
   for (const Task& task : schedule.tasks) {
     if (task.phase == Phase::recompute || task.kind == TaskKind::copy) continue;
-    const auto at = static_cast<size_t>(task.place);
+    const auto at = static_cast<size_t>(task.place), on = static_cast<size_t>(task.stream);
     const BatchWork batch = work_of(task.rows, batches);
     const double flops = task.rows.none() ? 0 : flops_of(task.work, batch);
     bound.flops += flops;
-    StreamBound& stream = of_streams[static_cast<size_t>(task.stream)];
+    StreamBound& stream = of_streams[on];
+    const CostEntry* entry = places[at].table ? cost_entry(places[at], task, spec) : nullptr;
+    if (task.kind == TaskKind::experts && !task.experts.all()) {
+      double seconds = 0;
+      if (entry != nullptr) seconds = least_experts_seconds(*entry, batch, spec);
+      if (!places[at].table) seconds = flops / share_of_experts(task, spec) / rates.flops_per_s;
+      add_share(divided[{task.layer, task.rows.begin, task.phase}], on, seconds);
+      continue;
+    }
     if (!places[at].table) {
       if (flops > 0) stream.products_s += flops / rates.flops_per_s;
       if (task.kind == TaskKind::update) {
@@ -157,20 +184,22 @@ StepBound step_bound_by_tables(const Schedule& schedule, std::span<const BatchWo
       }
       continue;
     }
-    const CostEntry* entry = cost_entry(places[at], task, spec);
     if (entry == nullptr) continue;
-    const double seconds =
-        task.kind == TaskKind::experts
-            ? share_of_experts(task, spec) * least_experts_seconds(*entry, batch, spec)
-            : predicted_seconds(*entry, task, batch, spec, table);
+    const double seconds = task.kind == TaskKind::experts
+                               ? least_experts_seconds(*entry, batch, spec)
+                               : predicted_seconds(*entry, task, batch, spec, table);
     (has_parameters(task.kind) ? stream.update_s : stream.products_s) += seconds;
   }
   StreamBound most;
+  std::vector<double> fixed;
   for (const StreamBound& stream : of_streams) {
     if (stream.total_s() > most.total_s()) most = stream;
+    fixed.push_back(stream.total_s());
   }
-  bound.products_s = most.products_s;
+  std::vector<DividedWork> work;
+  for (auto& [key, of] : divided) work.push_back(std::move(of));
   bound.update_s = most.update_s;
+  bound.products_s = std::max(least_time_of_longest(fixed, work) - most.update_s, most.products_s);
   return bound;
 }
 

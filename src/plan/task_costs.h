@@ -61,7 +61,9 @@ double predicted_seconds(const CostEntry& entry, const Task& task, const BatchWo
 /// A lower bound of a step with tables, as step_bound is one without. No stream can take less than
 /// its tasks take one after the other, so the slowest stream is the bound. Where a place has a table,
 /// a task takes the table's time, and experts run at the best rate of their entry, because any
-/// expert may get any number of rows. Where it has none, `rates` hold. Recompute does not count.
+/// expert may get any number of rows. Where it has none, `rates` hold. Experts that are divided among
+/// places are divided as is best for the step (plan/divided_bound.h), because the router may send all
+/// rows to one place. Recompute does not count.
 StepBound step_bound_by_tables(const Schedule& schedule, std::span<const BatchWork> batches,
                                const ModelSpec& spec, const ParameterTable& table,
                                const MachineRates& rates, std::span<const PlaceCosts> places);

@@ -162,6 +162,11 @@ BenchModel bench_model(const ModelSpec& spec, const ParameterTable& table, const
   }
 }
 
+uint64_t least_bench_bytes(const ModelSpec& spec, const ParameterTable& table,
+                           const CopyPolicy& policy, DenseLayer dense) {
+  return parameter_bytes(Cutter(spec, table, dense).cut(1, 1).table, policy);
+}
+
 ModelSpec with_experts(const ModelSpec& spec, int64_t experts) {
   ModelSpec cut = spec;
   cut.experts = experts;

@@ -29,6 +29,10 @@ struct BenchModel {
 BenchModel bench_model(const ModelSpec& spec, const ParameterTable& table, const CopyPolicy& policy,
                        Place place, uint64_t max_bytes, DenseLayer dense = DenseLayer::always);
 
+/// What the parameters take at least: of one expert and one row of the vocabulary.
+uint64_t least_bench_bytes(const ModelSpec& spec, const ParameterTable& table,
+                           const CopyPolicy& policy, DenseLayer dense = DenseLayer::always);
+
 /// The spec for a call of `experts` experts of the table, each with its own tokens.
 ModelSpec with_experts(const ModelSpec& spec, int64_t experts);
 

@@ -23,10 +23,12 @@ struct ProfileOptions {
   /// points of experts (or `expert_points`). Otherwise curves for which there is no time are left
   /// out.
   bool whole = true;
-  /// A quick table of one run. A task is first measured at a middle size, then from the largest size
-  /// down, as that is the run's own. The shortest run of a point counts, not the median: what a
-  /// neighbour takes of a few runs does not count.
+  /// A quick table of one run, whose own sizes are the largest and `expert_tokens`. They come first,
+  /// or the same part of all of them, if the time is too short. A size is repeated until its two
+  /// shortest runs agree within 5 %. What was not reached is scaled from
+  /// what was (runtime/profile_scaling.h).
   bool quick = false;
+  int64_t expert_tokens = 0;          // of one expert in the run; 0: unknown
   std::optional<int64_t> cores = {};  // what entries state; none: left open
   /// Called after each measurement, with the share of the time that has passed. Returns false to
   /// end early.
@@ -51,9 +53,10 @@ inline constexpr double kNoisy = 0.1;
 
 /// Measures every kind and phase of task of the bench model: tokens about equally far apart by their
 /// logarithms, experts at 20 numbers of tokens or more. Small sizes come first; a size that would
-/// take longer than what is left of the time is left out. Repeats all points, in passes, until the
-/// time is over, and takes medians, smoothed so that times never fall. A point of experts is a call
-/// of several experts, as many as the memory holds, divided by their number.
+/// take longer than what is left of the time is left out, and so are those behind a size that took a
+/// 25th of it. Repeats all points, in passes, until the time is over, and takes the shortest runs,
+/// smoothed so that times never fall. A point of experts is a call of several experts, as many as the
+/// memory holds, divided by their number.
 PlaceProfile profile_place(const BenchPlace& place, BenchSubject& subject,
                            const ProfileOptions& options);
 

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/stopwatch.h"
 #include "device/device.h"
 #include "layers/body.h"
 #include "runtime/bench_model.h"
@@ -22,6 +23,12 @@ struct BenchPlace {
   Place place = kHostPlace;
   int workers = 1;
   std::vector<int> cores = {};  // logical CPUs of the workers; empty: unbound
+  /// Bytes of other memory that are touched before each timed run, where the host reaches the memory:
+  /// in a step other tasks have used the caches since a task last had its weights. 0: none.
+  uint64_t between_bytes = 0;
+  /// Seconds of a clock that never falls, which times tasks (but on a device with a clock of its own)
+  /// and what a measurement takes in all. Tests give their own.
+  std::function<double()> clock = steady_seconds;
 };
 
 /// A task of the bench model.
@@ -72,6 +79,7 @@ class TaskBench {
   struct Bound;
   Bound bind(const TaskSize& size);
   void give(const Bound& bound, bool all);
+  void use_caches();
   double time_of(const Bound& bound);
 
   BenchPlace place_;
@@ -79,6 +87,7 @@ class TaskBench {
   std::vector<std::unique_ptr<Arena>> arenas_;  // of the parameters
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<Arena> values_, staging_;
+  std::vector<std::byte> between_;  // of BenchPlace::between_bytes
 };
 
 }  // namespace hearth

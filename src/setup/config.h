@@ -111,6 +111,8 @@ struct TrainConfig : RunConfig, LoraConfig {
   std::string plan_file;         // plan to run exactly; empty: plan at the start
   std::string profile;           // directory of cost tables to plan by; empty: none given
   std::optional<int64_t> group;  // micro-batches per group; from the plan file
+  /// The last layer of each stage but the last, from the plan file; empty: the planner cuts.
+  std::vector<int32_t> stage_ends;
 
   Interval save_every{std::nullopt, 30 * 60};
   std::optional<double>

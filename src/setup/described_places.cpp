@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error_format.h"
+#include "device/cuda_device.h"
 #include "device/virtual_device.h"
 #include "ops/registry.h"
 #include "setup/place_costs.h"
@@ -50,13 +51,15 @@ ComputePlace described_gpu(const DeviceItem& item, const PlaceSeat& seat,
         "need; plan with virtual:mem=SIZE, which stands in the place of an accelerator",
         item.name());
   }
-  if (request.gpu_memory == 0) {
+  uint64_t memory = request.gpu_memory;
+  if (memory == 0 && seat.memory > 0) memory = default_gpu_budget(seat.memory);
+  if (memory == 0) {
     throw usage_error("--devices {}: give --gpu-memory: --machine does not say how much it has",
                       item.name());
   }
   VirtualOptions options;
   options.name = item.name();
-  options.memory = request.gpu_memory;
+  options.memory = memory;
   ComputePlace place;
   place.seat = seat;
   take_described_table(place, *request.described, options.name);

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/stopwatch.h"
+#include "base/system.h"
 #include "runtime/link_profile.h"
 #include "runtime/place_profile.h"
 
@@ -158,7 +159,11 @@ class TableMaker {
   /// `whole`: with the least table, whatever time it takes.
   PlaceProfile profile_round(Place at, const Round& round, double seconds, uint64_t bytes,
                              bool whole) {
-    const BenchPlace place = bench_place(machine_, at, round.workers);
+    BenchPlace place = bench_place(machine_, at, round.workers);
+    if (place.device.host_reaches()) {
+      place.between_bytes = std::min(largest_cache_bytes(), bytes / 4);
+      bytes -= place.between_bytes;
+    }
     BenchSubject subject{{}, request_.settings, {true, round.dtype, DType::f32}, request_.longest};
     subject.settings.compute = round.dtype;
     // The rest is for values and scratch.

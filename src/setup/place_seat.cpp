@@ -33,6 +33,7 @@ PlaceSeat seat_of(const PciDevice& device) {
   PlaceSeat seat{device.root, device.package, device.nodes};
   if (const auto number = cuda_number(device)) seat.accelerator = "cuda:" + std::to_string(*number);
   seat.link_bytes_per_s = device.link_bytes_per_s;
+  seat.memory = device.memory;
   return seat;
 }
 

@@ -138,6 +138,7 @@ class PciReader {
       const std::string kind = objects_.attribute(at(i), "osdev_type").value_or("");
       computes |= base == 0x03 && is_compute_interface(at(i));
       connects |= kind == kNetwork || kind == kOpenFabrics;
+      device.memory = std::max(device.memory, memory_of(at(i)));
       if (auto name = objects_.attribute(at(i), "name")) device.names.push_back(std::move(*name));
     }
     const bool displays = base == 0x03;
@@ -152,6 +153,16 @@ class PciReader {
      : connects ? topology_.nics
                 : topology_.graphics)
         .push_back(std::move(device));
+  }
+
+  // What a compute interface says of its memory: KiB.
+  uint64_t memory_of(const HwlocObject& object) const {
+    constexpr int64_t kMostKib = int64_t{1} << 40;
+    for (const char* key : {"CUDAGlobalMemorySize", "LevelZeroHBMSize", "OpenCLGlobalMemorySize"}) {
+      const auto kib = parse_count(objects_.info(object, key));
+      if (kib && *kib > 0 && *kib <= kMostKib) return static_cast<uint64_t>(*kib) << 10;
+    }
+    return 0;
   }
 
   // A device of CUDA, OpenCL, NVML, RSMI or Level Zero. hwloc 1.x says so in its infos.

@@ -46,6 +46,7 @@ struct PciDevice {
   std::optional<int> package;      // of its root complex
   std::vector<int> nodes;          // of its root complex
   double link_bytes_per_s = 0;     // 0: unknown
+  uint64_t memory = 0;             // bytes of its own; 0: unknown
   std::vector<std::string> names;  // of the operating system and libraries: "cuda0", "eth0"
 };
 

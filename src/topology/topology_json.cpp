@@ -217,6 +217,10 @@ class Reader {
       read.package = package(device.at("package"));
       read.nodes = nodes(device.at("nodes"));
       read.link_bytes_per_s = device.at("link_bytes_per_s").rate();
+      if (device.has("memory_bytes")) {
+        read.memory = static_cast<uint64_t>(
+            device.at("memory_bytes").whole(1, std::numeric_limits<int64_t>::max() / 4096));
+      }
       for (const Field& name : device.at("names").list(kMostDevices)) {
         read.names.push_back(name.text());
       }

@@ -57,6 +57,7 @@ PlanRequest training_request(const TrainConfig& config, const TrainingData* data
     request.recompute = config.recompute == Recompute::blocks;
   }
   request.group = config.group;
+  request.stage_ends = config.stage_ends;
   if (config.samples > 0) {
     request.cache_rows = std::min(config.seq_len, kMostPromptTokens) + kSampleTokens;
     request.decode_tokens = std::min(config.seq_len, kMostPromptTokens);

@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-constexpr size_t kMostPlans = 48;
+constexpr size_t kMostPlans = 64;
 
 /// Items of a list of devices: of the host, and others.
 struct DeviceParts {
@@ -76,6 +76,7 @@ std::string schedule_key(const Json& plan) {
   return key;
 }
 
+/// "groups of 2, 4 workers, on virtual:0 virtual:1, layers 0 to 3 | 4 to 7".
 std::string described(const Json& plan) {
   std::string text = "groups of " + at(plan, "group").dump();
   if (at(plan, "recompute").dump() == "\"blocks\"") text += ", blocks recomputed";
@@ -84,7 +85,13 @@ std::string described(const Json& plan) {
   for (const Json& name : at(plan, "devices").as_array()) {
     devices += (devices.empty() ? "" : " ") + name.as_string();
   }
-  return text + ", on " + devices;
+  text += ", on " + devices;
+  const JsonArray& stages = at(plan, "stages").as_array();
+  for (size_t s = 0; s < stages.size() && stages.size() > 1; ++s) {
+    const JsonArray& layers = at(stages[s], "layers").as_array();
+    text += (s == 0 ? ", layers " : " | ") + layers[0].dump() + " to " + layers[1].dump();
+  }
+  return text;
 }
 
 class Search {
@@ -113,6 +120,7 @@ class Search {
         }
       }
     }
+    consider_cuts(standard.plan);
     std::stable_sort(found_.begin(), found_.end(),
                      [](const TuneCandidate& a, const TuneCandidate& b) {
                        return a.predicted_s < b.predicted_s;
@@ -139,6 +147,24 @@ class Search {
       candidate.beside = spelled(Setting::devices, config.devices);
     }
     return candidate;
+  }
+
+  /// The default's cut with one of its ends a layer earlier or later.
+  void consider_cuts(const Json& plan) {
+    std::vector<int32_t> ends;
+    for (const Json& stage : at(plan, "stages").as_array()) {
+      ends.push_back(static_cast<int32_t>(at(stage, "layers").as_array()[1].as_int()));
+    }
+    if (ends.size() < 2) return;
+    ends.pop_back();
+    for (size_t i = 0; i < ends.size(); ++i) {
+      for (const int32_t step : {-1, 1}) {
+        TrainConfig other = config_;
+        other.stage_ends = ends;
+        other.stage_ends[i] += step;
+        consider(other);
+      }
+    }
   }
 
   /// Keeps the schedule if it is new, fits and gives the same bits.

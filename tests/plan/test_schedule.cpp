@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 
+#include "modes/layer_tasks.h"
 #include "plan/addresses.h"
 #include "plan/trace.h"
 #include "support/tiny_model.h"
@@ -72,6 +73,18 @@ TEST_CASE("schedule: experts of the host compute a group in one task, from equal
     expected.push_back("experts backward layer 0 micro-batch 3");
     CHECK(experts == expected);
   }
+}
+
+TEST_CASE("schedule: experts with many rows compute each micro-batch apart") {
+  // Two of five experts per token.
+  const auto most_together = [](int64_t tokens) {
+    const Schedule list = single_train_schedule(shared_tiny_model().input(tokens, 32, 4), 4, false);
+    int32_t most = 0;
+    for (const Task& task : list.tasks) most = std::max(most, task.rows.count());
+    return most;
+  };
+  CHECK(most_together(kManyExpertRows * 5 / 2 - 1) == 4);
+  CHECK(most_together(kManyExpertRows * 5 / 2) == 1);
 }
 
 TEST_CASE("schedule: validation finds micro-batches at unequal distances") {

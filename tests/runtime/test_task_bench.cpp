@@ -13,70 +13,13 @@
 #include "device/virtual_device.h"
 #include "runtime/link_profile.h"
 #include "runtime/place_profile.h"
-#include "runtime/steps.h"
+#include "runtime/profile_fixture.h"
 #include "support/raises.h"
 
 namespace hearth::test {
 namespace {
 
 using Catch::Approx;
-
-constexpr uint64_t kPlenty = uint64_t{64} << 20;
-
-/// The shapes of a tiny model, all of it trained.
-struct Shapes {
-  ModelSpec spec;
-  ParameterTable table;
-
-  explicit Shapes(const JsonObject& changes = {}, const std::vector<std::string>& adapters = {}) {
-    TinyModel model(tiny_config(changes), cpu(), DType::f32, 1, adapters);
-    spec = model.spec;
-    table = model.table;
-  }
-
-  BenchSubject subject(Compute compute = Compute::f32, Place place = kHostPlace,
-                       uint64_t bytes = kPlenty) const {
-    BenchSubject s{{}, {}, {true, compute, DType::f32}, 16};
-    s.settings.compute = compute;
-    s.settings.aux_loss = .01;
-    s.model = bench_model(spec, table, s.policy, place, bytes);
-    return s;
-  }
-};
-
-const CostEntry* find(const PlaceProfile& profile, TaskKind kind, Phase phase) {
-  for (const CostEntry& e : profile.entries) {
-    if (e.kind == kind && e.phase == phase) return &e;
-  }
-  return nullptr;
-}
-
-/// Runs another body first, or something else.
-class Decorated final : public Body {
- public:
-  Decorated(TaskKind kind, std::function<void(const BodyContext&)> before, bool runs = true)
-      : kind_(kind), before_(std::move(before)), runs_(runs), body_(replace_body(kind, *this)) {}
-  ~Decorated() override { replace_body(kind_, body_); }
-  Decorated(const Decorated&) = delete;
-  Decorated& operator=(const Decorated&) = delete;
-
-  std::vector<Port> ports(const TaskShape& s) const override { return body_.ports(s); }
-  std::vector<BlockUse> blocks(const TaskShape& s) const override { return body_.blocks(s); }
-  ScratchNeed scratch(const TaskShape& s, const OpSet& o) const override {
-    return body_.scratch(s, o);
-  }
-  Work work(const TaskShape& s) const override { return body_.work(s); }
-  void run(const BodyContext& c) const override {
-    before_(c);
-    if (runs_) body_.run(c);
-  }
-
- private:
-  TaskKind kind_;
-  std::function<void(const BodyContext&)> before_;
-  bool runs_;
-  const Body& body_;
-};
 
 TEST_CASE("bench model: one layer of each kind, cut until it fits") {
   const Shapes shapes;  // two layers with five experts, no dense one
@@ -335,17 +278,6 @@ TEST_CASE("place profile: a table that need not be whole keeps its time") {
   CHECK(find(few, TaskKind::experts, Phase::forward)->units.size() == 5);
   CHECK(calls <= 2 * 3 * 4);  // two phases, three sizes, two passes, each with a run that warms
   CHECK(few.left_out.empty());
-  // A quick table without time has middle sizes, from which times may go on in proportion.
-  options = {.seconds = 1e-9,
-             .max_bytes = kPlenty,
-             .most_tokens = 4096,
-             .token_points = 6,
-             .expert_points = 8,
-             .quick = true};
-  const PlaceProfile middle = profile_place(place, subject, options);
-  const CostEntry& head = *find(middle, TaskKind::head, Phase::forward);
-  REQUIRE(head.units.size() == 1);
-  CHECK((head.units[0] > 8 && head.units[0] <= 64));
 }
 
 TEST_CASE("bench model: a dense layer as in the model") {

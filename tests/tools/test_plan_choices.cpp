@@ -162,6 +162,30 @@ TEST_CASE("plan --tune: schedules are tried, and the printed plan runs") {
   CHECK(one_line(w.run(with_value(w.plan(more), "--steps", "2")), 2, "--steps 2 are too few"));
 }
 
+TEST_CASE("plan --tune: the cut into stages is tried, too, and runs as printed") {
+  const Workplace w;
+  fs::create_directory(w.d / "tmp");
+  const SetVariable assumed("HEARTH_RATES", "assumed"), folder("TMPDIR", w.d / "tmp");
+  // Leaves open the cut, and whether the experts are on the host.
+  std::vector<std::string> words =
+      with_value(w.plan({"--tune", "2m", "--devices", "2xvirtual", "--recompute", "none"}),
+                 "--grad-accum", "1");
+  const ProgramResult tuned = w.run(words);
+  INFO(tuned.err);
+  REQUIRE(tuned.exit_code == 0);
+  const Json plan = parse_json(tuned.out, "stdout");
+  std::set<std::string> cuts;
+  for (const Json& one : plan.find("tuned")->as_array()) {
+    INFO(one.dump());
+    CHECK(one.find("failure")->as_string().empty());
+    REQUIRE(one.find("measured_s")->is_number());
+    const std::string& name = one.find("schedule")->as_string();
+    REQUIRE(name.find(", layers ") != std::string::npos);
+    cuts.insert(name.substr(name.find(", layers ")));
+  }
+  CHECK(cuts.size() >= 2);
+}
+
 TEST_CASE("plan --tune: a signal ends the steps that are tried, and leaves nothing") {
   const Workplace w;
   fs::create_directory(w.d / "tmp");

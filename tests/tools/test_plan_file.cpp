@@ -1,4 +1,7 @@
 // --plan FILE: a plan that was printed is run.
+#include <algorithm>
+#include <iterator>
+
 #include "tools/workplace.h"
 
 using namespace hearth;
@@ -77,6 +80,39 @@ TEST_CASE("--plan: a plan for another memory or other links is refused by the ke
   CHECK(refused("virtual:mem=2Gi/h2d=1G,host", "2Gi", "memory of 'virtual:0': budget_bytes"));
   CHECK(refused("virtual:mem=1Gi/h2d=2G,host", "2Gi", "memory of 'virtual:0': links"));
   CHECK(refused("virtual:mem=1Gi/h2d=1G,host", "3Gi", "memory of 'host': budget_bytes"));
+}
+
+TEST_CASE("--plan: another model, or devices below other root complexes, are refused by the key") {
+  const Workplace w;
+  const std::vector<std::string> two{"--devices", "virtual:root=a/h2d=1G,virtual:root=b/h2d=1G"};
+  const ProgramResult printed = w.run(w.plan(two));
+  INFO(printed.err);
+  REQUIRE(printed.exit_code == 0);
+  write(w.d / "p.json", printed.out);
+  const std::vector<std::string> with{"--plan", w.d / "p.json"};
+  const auto refused = [&](std::vector<std::string> words, const std::string& part) {
+    words.insert(words.end(), with.begin(), with.end());
+    return one_line(w.run(words), 2, part);
+  };
+  CHECK(refused(w.train("other", {"--devices", "virtual:root=a/h2d=1G,virtual:root=c/h2d=1G"}),
+                "root of 'virtual:1': the plan has '\"b\"', this run would have '\"c\"'"));
+  // The same tensors, computed otherwise.
+  std::string config = content(w.d / "model/config.json");
+  const size_t at = config.find("10000");
+  REQUIRE(at != std::string::npos);
+  fs::copy(w.d / "model", w.d / "turned");
+  write(w.d / "turned/config.json", config.replace(at, 5, "20000"));
+  const auto of_model = [&](const std::string& model, const std::string& out) {
+    std::vector<std::string> words = w.train(out, two);
+    *std::next(std::find(words.begin(), words.end(), "--model")) = w.d / model;
+    return words;
+  };
+  CHECK(refused(of_model("turned", "other"), "model: the plan has"));
+  // A copy of the model is the same model.
+  fs::copy(w.d / "model", w.d / "copy");
+  std::vector<std::string> same = of_model("copy", "run");
+  same.insert(same.end(), with.begin(), with.end());
+  CHECK(w.run(same).exit_code == 0);
 }
 
 TEST_CASE("--plan: a plan of another cost table is refused by the key") {

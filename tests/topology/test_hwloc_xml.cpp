@@ -232,6 +232,21 @@ TEST_CASE("an accelerator is what computes") {
   CHECK(kind("ff00", os_device(false, "ib0", 3)) == std::string("nic"));
 }
 
+TEST_CASE("the memory of an accelerator is what its compute interface says, in KiB") {
+  const auto memory = [](const std::string& value) {
+    std::string gpu = os_device(false, "cuda0", 5, "CUDA");
+    const std::string info = "<info name=\"CUDAGlobalMemorySize\" value=\"" + value + "\"/>";
+    gpu.insert(gpu.find("</object>"), info);
+    FileMachine m;
+    m.bridges = {{0, "0000:[10-1f]", {{"0000:11:00.0", "0302", "", {gpu}}}}};
+    return parse_topology(machine_file(m), "file").accelerators.front().memory;
+  };
+  CHECK(memory("83886080") == uint64_t{80} << 30);
+  CHECK(memory("0") == 0);
+  CHECK(memory("much") == 0);
+  CHECK(memory("99999999999999") == 0);
+}
+
 TEST_CASE("a graphics card is an accelerator once something computes with it") {
   FileMachine m;
   m.bridges = {{0, "0000:[10-1f]", {{"0000:11:00.0", "0302"}, {"0000:13:00.0", "0302"}}},

@@ -45,7 +45,7 @@ TEST_CASE("device plans: every place takes the memory that was planned, line by 
         const double peak = places[at].find("peak_bytes")->as_double();
         const double measured = places[at].find("measured_peak_bytes")->as_double();
         if (at == 0) {
-          if (!kSanitized) CHECK(measured <= peak);  // a sanitizer keeps freed memory
+          if (!kSanitized) CHECK(measured <= 1.01 * peak);  // a sanitizer keeps freed memory
         } else {
           CHECK(within_a_percent(measured, peak));
         }

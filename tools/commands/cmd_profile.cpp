@@ -14,6 +14,7 @@
 #include "commands/output.h"
 #include "commands/profile_report.h"
 #include "model/family.h"
+#include "runtime/bench_model.h"
 #include "setup/cost_cache.h"
 #include "setup/machine.h"
 #include "train/signals.h"
@@ -22,6 +23,7 @@ namespace hearth {
 namespace {
 
 constexpr uint64_t kUsualBytes = uint64_t{1} << 30;
+constexpr uint64_t kManyExperts = uint64_t{256} << 20;
 constexpr uint64_t kOther = uint64_t{64} << 20;  // of --cpu-memory: for what is not measured
 
 /// Shapes where no model is given: those of OLMoE-1B-7B.
@@ -70,8 +72,15 @@ Outputs outputs_of(const Options& options, const OpenedModel& machine) {
   return out;
 }
 
-uint64_t host_bytes_of(const Options& options, const Topology& topology) {
-  if (options.cpu_memory == 0) return std::min(kUsualBytes, topology.total_memory / 2);
+/// Without --cpu-memory enough for a layer of the model, with experts that no cache holds.
+uint64_t host_bytes_of(const Options& options, const OpenedModel& machine,
+                       const TableRequest& request) {
+  if (options.cpu_memory == 0) {
+    const uint64_t least =
+        least_bench_bytes(request.spec, request.table, {true, request.dtypes.back(), DType::f32});
+    return std::min(std::max(kUsualBytes, 2 * (least + kManyExperts)),
+                    machine.topology.total_memory / 2);
+  }
   const uint64_t taken = resident_bytes() + kOther;
   return options.cpu_memory - std::min(options.cpu_memory, taken);
 }
@@ -102,7 +111,7 @@ ExitCode run_profile(const Options& options) {
   }
   request.longest = std::clamp<int64_t>(machine->spec.max_positions, 1, 2048);
   request.seconds = options.budget_s;
-  request.host_bytes = host_bytes_of(options, machine->topology);
+  request.host_bytes = host_bytes_of(options, *machine, request);
   request.progress = [&](const std::string& what, double share) {
     console.show_share("measuring " + what, share);
     return stop_signal() == 0;

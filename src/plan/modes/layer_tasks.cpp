@@ -107,9 +107,12 @@ void LayerTasks::add_experts(Phase phase, int32_t layer, RowRange rows) {
   builder_.add_experts(phase, layer, rows, dense_place(layer), parts_[static_cast<size_t>(layer)]);
 }
 
-/// Whether one task of the layer's experts computes several micro-batches.
+/// Whether one task of the layer's experts computes several micro-batches. With many rows an expert
+/// computes so long on its weights that reading them once more costs nothing, so the memory for the
+/// rows of all micro-batches would be spent for nothing (docs/benchmarks/devices.md).
 bool LayerTasks::together(int32_t layer, RowRange rows) const {
-  return rows.count() > 1 &&
+  const int64_t routed = input_.tokens * input_.spec.experts_per_token;
+  return rows.count() > 1 && routed < kManyExpertRows * input_.spec.experts &&
          std::ranges::any_of(parts_[static_cast<size_t>(layer)], [&](const ExpertPart& part) {
            return !input_.places[static_cast<size_t>(part.place)].device;
          });

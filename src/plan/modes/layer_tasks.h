@@ -9,6 +9,10 @@
 
 namespace hearth {
 
+/// Rows of an expert in a full micro-batch, evenly routed, from which on a group of micro-batches no
+/// longer passes the host's experts in one task.
+inline constexpr int64_t kManyExpertRows = 256;
+
 /// The routed experts of a layer may be divided among places: each has an experts task of its own.
 /// Dispatch and combine have no blocks. Tokens are spread to rows where the experts are, so that they
 /// cross a link once and not once for each choice. Rows are summed to tokens where the dense parts are,
@@ -20,7 +24,8 @@ class LayerTasks {
   void add_embed(Phase phase, int32_t micro_batch);
   void add_head(int32_t micro_batch);
   /// The forward tasks of a layer for some micro-batches, one after the other. But experts that are
-  /// not at devices compute all of them in one task, so that their weights are read once.
+  /// not at devices compute all of them in one task, so that their weights are read once, if an
+  /// expert has fewer than kManyExpertRows rows of each.
   void add_layer(int32_t layer, RowRange rows);
   /// The same of backward. With `recompute`, first the forward tasks whose values backward reads; the
   /// layer's output is not among them.

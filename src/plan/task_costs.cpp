@@ -41,6 +41,17 @@ double share_of_experts(const Task& task, const ModelSpec& spec) {
   return static_cast<double>(task.part.experts) / static_cast<double>(spec.experts);
 }
 
+double share_of_rows(const Task& task, const ModelSpec& spec) {
+  if (task.kind != TaskKind::dispatch && task.kind != TaskKind::combine) return 1;
+  if (!task.part.all()) return share_of_experts(task, spec);
+  const bool moves = std::ranges::any_of(task.uses, [](const BufferUse& use) {
+    const Value value = use.port.value;
+    return value == Value::rows || value == Value::d_rows || value == Value::expert_out ||
+           value == Value::d_expert_out || value == Value::residual;
+  });
+  return moves || task.uses.empty() ? 1 : 0;
+}
+
 CostShape cost_shape(const Task& task, const ModelSpec& spec) {
   switch (task.kind) {
     case TaskKind::experts: return {spec.hidden, spec.expert_width};
@@ -139,7 +150,8 @@ double predicted_seconds(const CostEntry& entry, const Task& task, const BatchWo
     return share_of_experts(task, spec) * calls * entry.at(rows / calls);
   }
   const bool pairs = task.kind == TaskKind::attention;
-  return entry.at(batch.tokens, pairs ? batch.pairs(task.work.window) : 0);
+  return share_of_rows(task, spec) *
+         entry.at(batch.tokens, pairs ? batch.pairs(task.work.window) : 0);
 }
 
 namespace {
@@ -170,7 +182,7 @@ StepBound step_bound_by_tables(const Schedule& schedule, std::span<const BatchWo
     bound.flops += flops;
     StreamBound& stream = of_streams[on];
     const CostEntry* entry = places[at].table ? cost_entry(places[at], task, spec) : nullptr;
-    if (task.kind == TaskKind::experts && !task.experts.all()) {
+    if (task.kind == TaskKind::experts && !task.part.all()) {
       double seconds = 0;
       if (entry != nullptr) seconds = least_experts_seconds(*entry, batch, spec);
       if (!places[at].table) seconds = flops / share_of_experts(task, spec) / rates.flops_per_s;

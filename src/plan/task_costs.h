@@ -39,6 +39,9 @@ std::string untimed_tasks(const PlaceCosts& costs, Place place, const Schedule& 
 
 /// The share of a layer's experts that a task computes, or whose rows it copies.
 double share_of_experts(const Task& task, const ModelSpec& spec);
+/// The share of a layer's rows that dispatch or combine moves: of a part, that of its experts; 0 for the
+/// task that only finds the rows of a divided layer. Of other tasks 1.
+double share_of_rows(const Task& task, const ModelSpec& spec);
 
 /// The trained parameters that a norm or update task works on.
 double task_parameters(const Task& task, const ParameterTable& table);

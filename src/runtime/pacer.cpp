@@ -29,6 +29,7 @@ Pacer::Pacer(const Schedule& schedule, std::span<const PlaceCosts> places, const
     const CostEntry* entry = cost_entry(places[static_cast<size_t>(task.place)], task, spec);
     const bool sweep = task.kind == TaskKind::norm || task.kind == TaskKind::update;
     entries_.push_back(entry);
+    shares_.push_back(share_of_rows(task, spec));
     parameters_.push_back(entry != nullptr && sweep ? task_parameters(task, table) : 0);
   }
 }
@@ -71,7 +72,7 @@ double Pacer::seconds_of(TaskId id, std::span<const BatchShape> batches,
     pairs = pairs_of(ints_of(ports, Value::query_offsets, count),
                      ints_of(ports, Value::key_offsets, count), task.work.window);
   }
-  return entry.at(static_cast<double>(batch.tokens), pairs);
+  return shares_[index] * entry.at(static_cast<double>(batch.tokens), pairs);
 }
 
 void Pacer::hold(TaskId task, double begin, std::span<const BatchShape> batches,

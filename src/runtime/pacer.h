@@ -52,6 +52,7 @@ class Pacer {
   const int64_t experts_;
   LinkClock& clock_;
   std::vector<const CostEntry*> entries_;  // by task; null: not paced
+  std::vector<double> shares_;             // by task: of the rows that it moves
   std::vector<double> parameters_;         // by task; of norm and update
   std::mutex mutex_;                       // of the counts
   std::vector<PacedTasks> counts_;

@@ -93,9 +93,9 @@ TEST_CASE("cuda choice: a GPU is where its PCI address is, and neighbours in the
   Topology machine;
   machine.nodes = {{0, 0, 0}, {1, 0, 1}};
   machine.roots = {{"0000-16", 0, {0}}, {"0000-97", 1, {1}}};
-  machine.accelerators = {{"0000:17:00.0", "0302", "", "0000-16", 0, {0}, 31.5e9, {}},
-                          {"0000:18:00.0", "0302", "", "0000-16", 0, {0}, 31.5e9, {}},
-                          {"0000:98:00.0", "0302", "", "0000-97", 1, {1}, 31.5e9, {}}};
+  machine.accelerators = {{"0000:17:00.0", "0302", "", "0000-16", 0, {0}, 31.5e9, 0, {}},
+                          {"0000:18:00.0", "0302", "", "0000-16", 0, {0}, 31.5e9, 0, {}},
+                          {"0000:98:00.0", "0302", "", "0000-97", 1, {1}, 31.5e9, 0, {}}};
   DeviceRequest all = request("cuda:0,cuda:1,cuda:2");
   all.topology = &machine;
   all.cores = {};

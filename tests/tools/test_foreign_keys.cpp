@@ -210,7 +210,6 @@ evals_per_epoch: 2
 saves_per_epoch: 3
 special_tokens:
   eos_token: x
-neftune_noise_alpha: 5
 max_samples: 1000
 model_config: {rope_theta: 1}
 stage: dpo
@@ -225,7 +224,7 @@ sequnce_len: 9
         "optimizer: 'paged_adamw_8bit': the optimizer is AdamW",
         "lora_target_linear: 'true': use lora_targets: groups",
         "evals_per_epoch: '2': use eval_every", "saves_per_epoch: '3': use save_every",
-        "special_tokens: the model's tokenizer files", "neftune_noise_alpha",
+        "special_tokens: the model's tokenizer files",
         "model_config: change the model's config.json", "max_samples: '1000': all rows are read",
         "stage: 'dpo'", "fp16: 'true': matrix products",
         "learning_rate: expected one value, found a list", "seq_len: expected a value",

@@ -34,7 +34,7 @@ TEST_CASE("--plan: the printed plan is run, or refused by the field that differs
     return one_line(w.run(w.train("other", more)), code, part);
   };
   CHECK(refused({"--recompute", "none"}, 2, "recompute: the plan has"));
-  CHECK(refused({"--packing", "off"}, 2, "tokens_per_micro_batch: the plan has"));
+  CHECK(refused({"--packing", "on"}, 2, "tokens_per_micro_batch: the plan has"));
   CHECK(refused({"--freeze", "*embed*"}, 2, "the plan has"));
   CHECK(refused({"--method", "lora", "--recompute", "none"}, 2,
                 "p.json': method: the plan has '\"full\"', this run would have '\"lora\"'"));

@@ -67,6 +67,7 @@ TEST_CASE("loss record: a run that diverged has an alarm, also after a resume") 
   TrainConfig config = f.config("run");
   config.steps = 12;
   config.lr = 1000;
+  config.weight_decay = 0;
   config.warmup = 0;
   REQUIRE(f.run_until(config, 7) == ExitCode::stopped);
   RecordingReporter reporter;

@@ -55,7 +55,7 @@ TEST_CASE("all problems are told at once, with the nearest name") {
   const std::string file = written(directory, "learnig_rate: 1\nseq-len: 0\nequation: printed\n");
   const auto e = raised_by([&] {
     parsed({"train", file, "--model", "m", "--grad-acum", "4", "--lr", "nan", "--packing", "maybe",
-            "--parallel", "zebra", "--policy", "mobius"});
+            "--parallel", "zebra", "--policy", "aptmoe"});
   });
   CHECK(e.code == ExitCode::usage);
   INFO(e.message);
@@ -64,7 +64,7 @@ TEST_CASE("all problems are told at once, with the nearest name") {
         ":2: seq-len: expected a whole number", ":3: equation: not in this version",
         "--grad-acum: unknown option; the nearest is --grad-accum", "--lr: expected a number",
         "--packing: expected on or off", "'zebra' is not in this version",
-        "'mobius' is not in this version", "--data is missing", "--out is missing"}) {
+        "'aptmoe' is not in this version", "--data is missing", "--out is missing"}) {
     CHECK(e.says(part));
   }
   CHECK(e.message.find('\n') == std::string::npos);

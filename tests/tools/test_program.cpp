@@ -67,7 +67,7 @@ TEST_CASE("help, version and usage errors") {
     CHECK(r.out.find(part) != std::string::npos);
   }
   for (const char* arguments :
-       {"", "tarin", "profile", "train --model m --data d --out o --lora-r 0", "inspect",
+       {"", "tarin", "train --model m --data d --out o --lora-r 0", "inspect",
         "train --model m --data d --out o --learnin-rate 1", "eval --model m --data d --keep 1"}) {
     r = hearth_in(d, arguments);
     INFO(arguments << ": " << r.err);

@@ -111,25 +111,30 @@ class StageSearch {
     // Slots take what is left, whatever the cut.
     if (places_.travel != Travel::never) std::fill(cut_.bytes.begin(), cut_.bytes.end(), 0);
     for (const Place at : places_.dense) {
-      cut_.room.push_back(subject.places[static_cast<size_t>(at)].budget.bytes);
+      room_.push_back(subject.places[static_cast<size_t>(at)].budget.bytes);
     }
   }
 
   PlacementPlan run(std::optional<bool> recompute) {
     PlanRequest request = request_;
     request.recompute = recompute;
-    cut_.unit_bytes.assign(places_.dense.size(), 0);
     std::optional<PlacementPlan> best;
-    std::vector<Placement> tried;
-    for (int i = 0; i < kMostTries; ++i) {
-      Placement placement(stages(), places_.experts);
-      placement.travels = places_.travel != Travel::never;
-      if (std::find(tried.begin(), tried.end(), placement) != tried.end()) break;
-      tried.push_back(placement);
-      PlacementPlan next = plan_with(subject_, placement, request);
-      learn_from(next);
-      if (!best || shortage(next.plan) < shortage(best->plan)) best = std::move(next);
-      if (best->plan.fits()) break;
+    // What a device has besides parameters is taken to grow with its units, which is true of saved
+    // activations; then not to, which is true of scratch.
+    for (const bool grows : {true, false}) {
+      cut_.unit_bytes.assign(places_.dense.size(), 0);
+      cut_.room = room_;
+      std::vector<Placement> tried;
+      for (int i = 0; i < kMostTries; ++i) {
+        Placement placement(stages(), places_.experts);
+        placement.travels = places_.travel != Travel::never;
+        if (std::find(tried.begin(), tried.end(), placement) != tried.end()) break;
+        tried.push_back(placement);
+        PlacementPlan next = plan_with(subject_, placement, request);
+        learn_from(next, grows);
+        if (!best || shortage(next.plan) < shortage(best->plan)) best = std::move(next);
+        if (best->plan.fits()) return std::move(*best);
+      }
     }
     while (!best->plan.fits()) {
       std::optional<PlacementPlan> better = one_unit_further(*best, request);
@@ -173,8 +178,8 @@ class StageSearch {
     return best;
   }
 
-  /// What a device has besides parameters counts for each of its units.
-  void learn_from(const PlacementPlan& plan) {
+  /// `grows`: what a device has besides parameters counts for each of its units; else once.
+  void learn_from(const PlacementPlan& plan, bool grows) {
     for (size_t d = 0; d < cut_.devices.size(); ++d) {
       const Stage& stage = plan.placement.stages[d];
       uint64_t parameters = 0;
@@ -182,8 +187,13 @@ class StageSearch {
         parameters += cut_.bytes[static_cast<size_t>(layer + 1)];
       }
       const uint64_t peak = plan.plan.places[static_cast<size_t>(stage.place)].peak;
+      const uint64_t besides = peak - std::min(peak, parameters);
       const auto units = static_cast<uint64_t>(stage.last - stage.first + 1);
-      cut_.unit_bytes[d] = (peak - std::min(peak, parameters)) / units;
+      if (grows) {
+        cut_.unit_bytes[d] = besides / units;
+      } else {
+        cut_.room[d] = room_[d] - std::min(room_[d], besides);
+      }
     }
   }
 
@@ -191,6 +201,7 @@ class StageSearch {
   const ModelPlaces& places_;
   const PlanRequest& request_;
   StageCutInput cut_;
+  std::vector<uint64_t> room_;  // of each device
 };
 
 /// The least budget of a place with which the request fits, the others being as they are. `most`:
@@ -325,6 +336,15 @@ std::vector<uint64_t> needed_memory(const PlanSubject& subject, const PlanReques
     const uint64_t most = raised(at).places[at].peak;
     needed[at] = at == kHostPlace ? most : least_budget(least, small, at, most);
     least.places[at].budget.bytes = needed[at];
+  }
+  // With these budgets another cut may be found, which needs more elsewhere.
+  for (int i = 0; i < kMostRaises; ++i) {
+    const Plan then = plan_placement(least, small).plan;
+    if (then.fits()) break;
+    for (size_t at = 0; at < needed.size(); ++at) {
+      if (then.places[at].fits()) continue;
+      needed[at] = least.places[at].budget.bytes = then.places[at].peak;
+    }
   }
   return needed;
 }

@@ -59,7 +59,10 @@ PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedMod
   if (planning == Planning::run) {
     const bool chooses = config.experts_top > 0;
     if (chooses) experts = saved_experts(config, opened->spec);
-    sample = sample_of(config, opened, *data, chooses && !experts, reporter);
+    // A run that does not fit is refused at once, not behind a pass over the model.
+    const bool counts = (chooses && !experts) ||
+                        place_model(trained_by(config, opened, experts, {}), request).plan.fits();
+    if (counts) sample = sample_of(config, opened, *data, chooses && !experts, reporter);
     if (chooses && !experts) {
       experts = choose_experts(sample->counts, config.experts_top, sample->tokens);
     }

@@ -135,6 +135,20 @@ TEST_CASE("device plans: what a device needs is accepted, and 3 % less is not") 
                      Recompute::automatic);
 }
 
+TEST_CASE("device plans: several devices that are short, and what is named for them") {
+  SameBitsFixture f;
+  TrainConfig config = f.config_of({"olmoe"}, "x");
+  for (const auto& memory : {std::vector<uint64_t>{4096, 4096, 4096},
+                             std::vector<uint64_t>{5'400'000, 4'700'000, 4'300'000}}) {
+    config.devices = device_list({.devices = 3}, memory);
+    const Planned small = planned(config);
+    REQUIRE(small.short_place);
+    config.devices = device_list({.devices = 3}, small.needed);
+    INFO(config.devices);
+    CHECK_FALSE(planned(config).short_place);
+  }
+}
+
 TEST_CASE("device plans: what devices need, for every family and set", "[.long]") {
   SameBitsFixture f;
   for (const std::string& family : kFamilies) {

@@ -154,6 +154,22 @@ TEST_CASE("static: a resume places by the saved sample, and may take another pol
   CHECK(f.result("parts") == f.result("whole"));
 }
 
+TEST_CASE("static: a run that does not fit is refused before its data are counted") {
+  SameBitsFixture f;
+  TrainConfig config = f.config_of({}, "x");
+  config.policy = "static";
+  config.devices = "virtual:mem=4096,host";
+  RecordingReporter reporter;
+  const Raised refused = raised_by([&] {
+    unbind_thread();
+    train(config, reporter);
+  });
+  CHECK(refused.code == ExitCode::usage);
+  CHECK(refused.says("the plan needs"));
+  CHECK(std::ranges::none_of(
+      reporter.notes, [](const std::string& note) { return has(note, "counting how often"); }));
+}
+
 TEST_CASE("static: needs a device and a pipeline") {
   SameBitsFixture f;
   TrainConfig config = f.config_of({}, "x");

@@ -498,8 +498,8 @@ def print_two_layers(tree, program, folder):
     config = json.loads(tree.read("scripts/quickstart.d/config.json"))
     config["num_hidden_layers"] = 2
     (folder / "config.json").write_text(json.dumps(config))
-    return [program, "plan", "--model", str(folder), "--grad-accum", "2", "--seq-len", "512",
-            "--verbose"]
+    return [program, "plan", "--model", str(folder), "--grad-accum", "2", "--seq-len",
+            "1024", "--verbose"]
 
 
 PRINTED = {"two layers": print_two_layers}

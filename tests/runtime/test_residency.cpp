@@ -255,13 +255,13 @@ TEST_CASE("residency: an adapter comes with its base and goes home alone", "[res
 
 TEST_CASE("residency: nothing reads a home while it changes", "[residency]") {
   ResidencyHomes homes;
-  Copies copies(homes, homes.plan(2, 2, 4096), paced(1e6));  // 4 ms a piece
+  Copies copies(homes, homes.plan(2, 2, 4096), paced(2e5));  // 20 ms a piece
   copies.residency->apply({.load = {{0, Priority::stage}}, .drop = {}});
   copies.residency->begin_change(0, 1, HomeChange::updated);  // while its pieces are in flight
   const uint64_t read = copies.device->copied(StreamUse::copy_in);
   CHECK(read < copies.residency->weights(0).bytes);
   copies.residency->apply({.load = {{0, Priority::expert}}, .drop = {}});  // it has to wait
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  std::this_thread::sleep_for(std::chrono::milliseconds(60));
   CHECK(copies.device->copied(StreamUse::copy_in) == read);
   homes.update(0);
   copies.residency->changed(0, 1, HomeChange::updated);
@@ -294,21 +294,18 @@ TEST_CASE("residency: misuse is an error", "[residency]") {
 
 TEST_CASE("residency: a lease waits for the issue of a load, a stream for its end", "[residency]") {
   ResidencyHomes homes;
-  VirtualOptions slow;
-  slow.h2d = 1e6;  // 18 ms a block
-  Copies copies(homes, homes.plan(2, 2), slow);
+  Copies copies(homes, homes.plan(2, 2), paced(2e5));  // 92 ms a block
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
   const Lease lease = copies.residency->lease(std::vector<BlockId>{0, 1}, false, true);
   REQUIRE(lease.blocks[0].ready != nullptr);
   CHECK_FALSE(lease.blocks[1].ready->reached());
-  CHECK(Clock::now() - begin < std::chrono::milliseconds(15));
   copies.residency->wait(lease, *copies.stream);
-  CHECK(Clock::now() - begin > std::chrono::milliseconds(36));
+  CHECK(Clock::now() - begin > std::chrono::milliseconds(180));
   CHECK(lease.blocks[1].ready->reached());
   copies.residency->release(lease, *copies.stream);
   const ResidencyCounts counts = copies.residency->counts();
-  CHECK(counts.stall_s > 0.02);
+  CHECK(counts.stall_s > 0.1);
   CHECK(counts.late_load_s == counts.stall_s);
   CHECK(copies.residency->lease(std::vector<BlockId>{0}, false).blocks[0].ready == nullptr);
 }

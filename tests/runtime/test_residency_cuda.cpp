@@ -45,7 +45,7 @@ void launch(const ResidencyHomes& homes, const Residency& residency, const Lease
 }
 
 TEST_CASE("residency: loads and accumulators beside the work of a GPU", "[residency]") {
-  for (uint64_t seed = 0; seed < 12; ++seed) {
+  for (uint64_t seed = 0; seed < 6; ++seed) {
     INFO("seed " << seed);
     const bool refuses = seed % 3 == 2;
     std::vector<std::string> warnings;
@@ -66,7 +66,7 @@ TEST_CASE("residency: loads and accumulators beside the work of a GPU", "[reside
       std::vector<float> added(homes.experts.size());
       std::atomic<int> faults{0};
       const Random random(seed, RandomSite::shuffle, 3);
-      for (uint64_t i = 0; i < 60; ++i) {
+      for (uint64_t i = 0; i < 40; ++i) {
         const auto first = static_cast<BlockId>(random.below(4 * i, 6));
         const auto second = static_cast<BlockId>((first + 1 + random.below(4 * i + 1, 5)) % 6);
         const BlockId blocks[] = {first, second};

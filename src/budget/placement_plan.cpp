@@ -106,7 +106,7 @@ class StageSearch {
   StageSearch(const PlanSubject& subject, const PlanRequest& request)
       : subject_(subject), places_(subject.of_model), request_(request) {
     cut_.devices = places_.dense;
-    cut_.seconds = unit_seconds(subject, request);
+    seconds_ = unit_seconds(subject, request);
     cut_.bytes = unit_bytes(subject, request.training);
     // Slots take what is left, whatever the cut.
     if (places_.travel != Travel::never) std::fill(cut_.bytes.begin(), cut_.bytes.end(), 0);
@@ -118,12 +118,15 @@ class StageSearch {
   PlacementPlan run(std::optional<bool> recompute) {
     PlanRequest request = request_;
     request.recompute = recompute;
+    cut_.seconds = seconds_;
     std::optional<PlacementPlan> best;
     // What a device has besides parameters is taken to grow with its units, which is true of saved
-    // activations; then not to, which is true of scratch.
-    for (const bool grows : {true, false}) {
+    // activations; then not to, which is true of scratch; then cuts fill the devices evenly.
+    for (const auto& [grows, evenly] :
+         {std::pair(true, false), std::pair(false, false), std::pair(false, true)}) {
       cut_.unit_bytes.assign(places_.dense.size(), 0);
       cut_.room = room_;
+      if (evenly) count_bytes_as_time();
       std::vector<Placement> tried;
       for (int i = 0; i < kMostTries; ++i) {
         Placement placement(stages(), places_.experts);
@@ -178,6 +181,16 @@ class StageSearch {
     return best;
   }
 
+  /// So that no device is fuller than it must be.
+  void count_bytes_as_time() {
+    for (size_t d = 0; d < cut_.devices.size(); ++d) {
+      for (size_t unit = 0; unit < cut_.bytes.size(); ++unit) {
+        cut_.seconds[d][unit] =
+            static_cast<double>(cut_.bytes[unit]) / (static_cast<double>(room_[d]) + 1);
+      }
+    }
+  }
+
   /// `grows`: what a device has besides parameters counts for each of its units; else once.
   void learn_from(const PlacementPlan& plan, bool grows) {
     for (size_t d = 0; d < cut_.devices.size(); ++d) {
@@ -201,7 +214,8 @@ class StageSearch {
   const ModelPlaces& places_;
   const PlanRequest& request_;
   StageCutInput cut_;
-  std::vector<uint64_t> room_;  // of each device
+  std::vector<std::vector<double>> seconds_;  // StageCutInput::seconds, by time
+  std::vector<uint64_t> room_;                // of each device
 };
 
 /// The least budget of a place with which the request fits, the others being as they are. `most`:

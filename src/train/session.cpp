@@ -98,9 +98,11 @@ Session::Session(const PlacedModel& model)
 void Session::make_residencies(std::vector<PlaceParts>& parts) {
   residencies_.resize(parts.size());
   const std::vector<const Schedule*> schedules = plan_.schedules();
+  std::map<size_t, SlotPlan> plans;  // by place
+  std::vector<HostRange> ranges;
   for (size_t at = 0; at < plan_.slots.size(); ++at) {
     if (plan_.slots[at].empty()) continue;
-    SlotPlan slots;
+    SlotPlan& slots = plans[at];
     slots.blocks = travelling_blocks(table_, schedules, static_cast<Place>(at));
     slots.policy = plan_.policy;
     slots.classes = plan_.slots[at];
@@ -108,14 +110,19 @@ void Session::make_residencies(std::vector<PlaceParts>& parts) {
       slots.settings.in_bytes_per_s = std::max(1.0, links->in.bytes_per_s);
       slots.settings.out_bytes_per_s = std::max(1.0, links->out.bytes_per_s);
     }
-    homes_.push_back(
-        std::make_unique<PinnedHomes>(parts[at].device, Residency::home_memory(table_, slots)));
-    residencies_[at] = std::make_unique<Residency>(parts[at].device, table_, slots, *homes_.back());
+    const std::vector<HostRange> of = Residency::home_memory(table_, slots);
+    ranges.insert(ranges.end(), of.begin(), of.end());
+  }
+  if (plans.empty()) return;
+  homes_ = std::make_unique<PinnedHomes>(parts[plans.begin()->first].device, ranges);
+  for (const auto& [at, slots] : plans) {
+    PlaceParts& of = parts[at];
+    residencies_[at] = std::make_unique<Residency>(of.device, table_, slots, *homes_);
     residencies_[at]->keep_trace();
-    parts[at].residency = residencies_[at].get();
+    of.residency = residencies_[at].get();
     const bool ahead = opened_.devices.of_model.travel == Travel::ahead;
     const auto sizes = slot_sizes(table_, plan_.policy, schedules, static_cast<Place>(at));
-    parts[at].loads = {ahead ? residencies_[at]->arena_bytes() : 0, wave_of(sizes, slots.classes)};
+    of.loads = {ahead ? residencies_[at]->arena_bytes() : 0, wave_of(sizes, slots.classes)};
   }
 }
 

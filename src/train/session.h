@@ -136,7 +136,7 @@ class Session {
   ParameterTable table_;
   std::vector<PlacedArena> parameters_;
   Workspace workspace_;
-  std::vector<std::unique_ptr<PinnedHomes>> homes_;      // of what travels
+  std::unique_ptr<PinnedHomes> homes_;                   // of what travels; null: nothing does
   std::vector<std::unique_ptr<Residency>> residencies_;  // by place; null: nothing travels there
   std::unique_ptr<Executor> train_, eval_, decode_;
   const Executor* rope_of_ = nullptr;  // executor whose rope tables are in memory

@@ -7,7 +7,7 @@ namespace hearth {
 
 namespace {
 
-constexpr int kMostTries = 16;
+constexpr int kMostFillings = 16;
 
 /// The most bytes that an expert's parameters have, with its adapter.
 uint64_t expert_bytes(const PlanSubject& subject, const CopyPolicy& policy) {
@@ -43,7 +43,7 @@ class Filling {
     if (!plan_.plan.places[at].fits()) return;
     size_t fits = 0, too_many = hot.size() + 1;
     size_t next = std::min(hot.size(), static_cast<size_t>(room(plan_.plan.places[at]) / each_));
-    for (int i = 0; i < kMostTries && next > fits; ++i) {
+    for (int i = 0; i < kMostFillings && next > fits; ++i) {
       PlacementPlan plan = with(stage, std::span(hot).first(next));
       const PlaceLines& place = plan.plan.places[at];
       if (place.fits()) {

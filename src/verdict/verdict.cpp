@@ -37,9 +37,9 @@ std::string size_text(uint64_t bytes) {
 }
 
 JsonArray first_of(const std::vector<std::string>& names) {
-  constexpr size_t kMost = 20;
+  constexpr size_t kMostNames = 20;
   JsonArray list;
-  for (size_t i = 0; i < std::min(kMost, names.size()); ++i) list.push_back(names[i]);
+  for (size_t i = 0; i < std::min(kMostNames, names.size()); ++i) list.push_back(names[i]);
   return list;
 }
 

@@ -120,9 +120,9 @@ std::multiset<std::string> copied_for_experts(int64_t choices, bool shared) {
 
 TEST_CASE("placement: rows are summed with the experts where that moves fewer vectors") {
   register_all_op_sets();
-  using Values = std::multiset<std::string>;
-  const auto with = [](Values values) {
-    values.merge(Values{"choice", "weight", "normed", "d_residual"});
+  using Names = std::multiset<std::string>;
+  const auto with = [](Names values) {
+    values.merge(Names{"choice", "weight", "normed", "d_residual"});
     return values;
   };
   CHECK(copied_for_experts(1, false) == with({"route_row_of", "expert_out", "route_offsets",

@@ -121,6 +121,7 @@ TEST_CASE("resume rules: the newest whole state counts, with none the run is lef
   const Ended end = k.tiny.run(k.tiny.train("run"));
   CHECK(end.code == 0);
   CHECK(end.err.find(k.state() + "/moment2.safetensors: is damaged") != std::string::npos);
+  INFO(end.err);
   CHECK(std::count(end.err.begin(), end.err.end(), '\n') == 1);
   const std::string journal = read_file(k.tiny.d / "run/journal.jsonl");
   CHECK(journal.find("\"state_rejected\"") != std::string::npos);

@@ -16,17 +16,18 @@ std::optional<T> parse_whole(std::string_view text) {
   return value;
 }
 
-/// A number followed by one of the units; the unit's factor times the number.
+/// A number followed by one of the units; the number times factor, by divisor: 1e-6 is not exact.
 struct Unit {
   std::string_view name;
   double factor;
+  double divisor = 1;
 };
 std::optional<double> parse_with_unit(std::string_view text, std::initializer_list<Unit> units) {
   for (const Unit& unit : units) {
     if (!text.ends_with(unit.name)) continue;
     const auto value = parse_number(text.substr(0, text.size() - unit.name.size()));
     if (!value || *value < 0) return std::nullopt;
-    return *value * unit.factor;
+    return *value * unit.factor / unit.divisor;
   }
   return std::nullopt;
 }
@@ -63,7 +64,7 @@ std::optional<double> parse_duration(std::string_view text) {
 }
 
 std::optional<double> parse_latency(std::string_view text) {
-  const auto seconds = parse_with_unit(text, {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"", 1}});
+  const auto seconds = parse_with_unit(text, {{"us", 1, 1e6}, {"ms", 1, 1e3}, {"s", 1}, {"", 1}});
   return seconds && std::isfinite(*seconds) ? seconds : std::nullopt;
 }
 

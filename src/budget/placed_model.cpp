@@ -106,6 +106,20 @@ JsonArray devices_json(const PlacedModel& model) {
   return names;
 }
 
+std::vector<Place> expert_places(const PlacedModel& model) {
+  const Placement& placement = model.placement;
+  if (placement.homes.empty()) return placement.experts;
+  std::vector<Place> places;
+  for (const Place at : placement.places()) {
+    const bool holds =
+        std::any_of(placement.homes.begin(), placement.homes.end(), [&](const auto& layer) {
+          return std::find(layer.begin(), layer.end(), at) != layer.end();
+        });
+    if (holds) places.push_back(at);
+  }
+  return places;
+}
+
 std::string places_text(const PlacedModel& model) {
   const auto text = [&](Place at) {
     if (at != kHostPlace) return model.opened->place(at).budget.name;
@@ -115,7 +129,7 @@ std::string places_text(const PlacedModel& model) {
   for (const Stage& stage : model.placement.stages) {
     dense += (dense.empty() ? "" : ", ") + text(stage.place);
   }
-  for (const Place at : model.placement.experts) {
+  for (const Place at : expert_places(model)) {
     experts += (experts.empty() ? ", experts on " : ", ") + text(at);
   }
   return dense + experts;

@@ -50,6 +50,9 @@ PlanSubject subject_of(const PlacedModel& model);
 /// The names of the places that compute, the place of the dense parts first: "devices" in plans and
 /// journals.
 JsonArray devices_json(const PlacedModel& model);
+/// The places that experts are divided among, those of the dense parts apart: with experts at some
+/// devices only (policy `static`), the places that do hold some. Empty: as the dense parts.
+std::vector<Place> expert_places(const PlacedModel& model);
 /// "the host with 8 workers", "cuda:0", "cuda:0, experts on the host with 8 workers".
 std::string places_text(const PlacedModel& model);
 

@@ -1,5 +1,6 @@
 #include "budget/plan_fit.h"
 
+#include "base/counted.h"
 #include "base/error_format.h"
 #include "base/setting.h"
 #include "budget/placement_plan.h"
@@ -18,7 +19,8 @@ std::string what_is_missing(const Plan& plan) {
     text += text.empty() ? "the plan needs " : "; it needs ";
     const bool tell_apart = whole_mebibytes(of.peak) != whole_mebibytes(of.budget.bytes);
     const auto size = [&](uint64_t bytes) {
-      return tell_apart ? whole_mebibytes(bytes) + " MiB" : std::to_string(bytes) + " bytes";
+      const bool whole = tell_apart && bytes >= uint64_t{1} << 20;
+      return whole ? whole_mebibytes(bytes) + " MiB" : counted(static_cast<int64_t>(bytes), "byte");
     };
     text += size(of.peak) + " of " +
             (place == kHostPlace ? std::string("host memory") : "the memory of " + of.budget.name) +

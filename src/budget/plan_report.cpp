@@ -49,8 +49,8 @@ std::string memory_text(const Plan& plan) {
               line.basis + "\n";
     }
     const bool bounded = place.budget.bytes < std::numeric_limits<uint64_t>::max();
-    text += format("  %-40s %14s   of %s: %s\n", "peak", mebibytes(place.peak).c_str(),
-                   bounded ? mebibytes(place.budget.bytes).c_str() : "any",
+    text += format("  %-40s %14s   %s: %s\n", "peak", mebibytes(place.peak).c_str(),
+                   bounded ? ("of " + mebibytes(place.budget.bytes)).c_str() : "no limit",
                    place.fits() ? "fits" : "DOES NOT FIT");
   }
   return text;

@@ -96,6 +96,8 @@ void set_key(DeviceKeys& keys, DeviceKind kind, std::string_view key, std::strin
     keys.root = value;
   } else if (key == "root-bw") {
     keys.root_bandwidth = rate(value, key, item);
+  } else if (key == "shrink") {
+    refuse(item, "shrink= is not in this version");
   } else {
     refuse(item,
            fmt::format("unknown key {}; a virtual device has mem, h2d, d2h, latency, cores, root, "
@@ -116,14 +118,29 @@ std::vector<std::string_view> split_keys(std::string_view text) {
   }
 }
 
+/// A part of `text` that has no equals sign.
+[[noreturn]] void refuse_part(std::string_view part, std::string_view text, DeviceKind kind,
+                              std::string_view item) {
+  const bool first = part.data() == text.data();
+  const std::string found = ", found " + quoted(part);
+  if (kind == DeviceKind::host && first) {
+    refuse(item,
+           fmt::format("expected key=value or the number of a NUMA node, 0 to {}", kMostNumber) +
+               found);
+  }
+  if (kind == DeviceKind::virtual_device && first && parse_count(part)) {
+    refuse(item, "expected key=value" + found +
+                     "; virtual devices have no numbers in a list: 2xvirtual means two");
+  }
+  refuse(item, "expected key=value between slashes" + found);
+}
+
 DeviceKeys parse_keys(std::string_view text, DeviceKind kind, std::string_view item) {
   DeviceKeys keys;
   std::vector<std::string_view> seen;
   for (const std::string_view part : split_keys(text)) {
     const size_t equals = part.find('=');
-    if (equals == std::string_view::npos) {
-      refuse(item, fmt::format("expected key=value between slashes, found {}", quoted(part)));
-    }
+    if (equals == std::string_view::npos) refuse_part(part, text, kind, item);
     const std::string_view key = part.substr(0, equals);
     if (std::find(seen.begin(), seen.end(), key) != seen.end()) {
       refuse(item, fmt::format("{} is given twice", quoted(key)));
@@ -175,7 +192,8 @@ DeviceItem parse_item(std::string_view text, std::string_view whole) {
       item.keys = parse_keys(rest, item.kind, whole);
     }
   } else {
-    refuse(whole, "expected auto, host, cuda:N or virtual[:key=value/...]");
+    refuse(whole,
+           "expected auto, host[:N], cuda:N or virtual[:key=value/...]; 3x in front repeats one");
   }
   return item;
 }
@@ -327,8 +345,9 @@ VirtualShares share_host(std::span<const DeviceItem> items, std::vector<int> cpu
   }
   if (asked > all.count()) {
     shares.warning = fmt::format(
-        "{}: {} asked for, of {}: places share cores and wait for each other",
-        spelled(Setting::devices), counted(static_cast<int64_t>(asked), "core"), all.count());
+        "{}: {} asked for{}, of {}: places share cores and wait for each other",
+        spelled(Setting::devices), counted(static_cast<int64_t>(of_devices + of_host), "core"),
+        of_host == 0 ? " beside one for the host" : "", all.count());
   }
   const size_t left = all.count() > of_devices ? all.count() - of_devices : 1;
   const size_t host = of_host > 0 ? of_host : left;

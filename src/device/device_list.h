@@ -42,7 +42,8 @@ struct DeviceItem {
 };
 
 /// Parses items separated by commas: `auto` (only item), `host[:cores=N/costs=FILE]` (once),
-/// `host:N` with the same keys behind another colon (a NUMA node; each once, never beside `host`),
+/// `host:N` with the same keys behind another colon (a NUMA node; each once, never beside `host`;
+/// host:01 is host:1),
 /// `cuda:N` (each once) or `virtual[:key=value/key=value...]`. `costs=` is the last key of its item:
 /// everything up to the comma is the path. `3x` before an item repeats it. Never empty. A usage
 /// error names the item and its fault, without the name of the option. Apart from paths, which have

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "doctor/rate_unit.h"
+
 namespace hearth {
 namespace {
 
@@ -36,9 +38,15 @@ void warn_of_lanes(const MachineFindings& machine, std::vector<Warning>& warning
 
 void warn_of_links(const std::vector<LinkMeasurement>& links, std::vector<Warning>& warnings) {
   for (const LinkMeasurement& link : links) {
-    if (link.nominal <= 0 || link.alone >= kSlow * link.nominal) continue;
-    warnings.push_back({link.link, fmt::format("reaches {:.1f} of {:.1f} GB/s",
-                                               gigabytes(link.alone), gigabytes(link.nominal))});
+    if (link.too_slow) {
+      warnings.push_back({link.link, fmt::format("not measured{}: a copy would take longer than "
+                                                 "the time that the command has left",
+                                                 link.alone > 0 ? " together" : "")});
+    }
+    if (link.nominal <= 0 || link.alone <= 0 || link.alone >= kSlow * link.nominal) continue;
+    const RateUnit unit = unit_of(link.nominal);
+    warnings.push_back({link.link, fmt::format("reaches {} of {} {}", in_unit(link.alone, unit),
+                                               in_unit(link.nominal, unit), unit.name)});
   }
 }
 

@@ -24,7 +24,8 @@ std::string gib(uint64_t bytes) {
 std::string rate_text(double bytes_per_s) {
   if (bytes_per_s <= 0) return "?";
   const double gb = bytes_per_s / 1e9;
-  return gb < 1 ? fmt::format("{:.3f}", gb) : fmt::format("{:.1f}", gb);
+  if (gb >= 1) return fmt::format("{:.1f}", gb);
+  return gb >= 0.0995 ? fmt::format("{:.3f}", gb) : fmt::format("{:.3g}", gb);
 }
 
 std::string row(const std::string& head, const std::string& text) {
@@ -67,7 +68,7 @@ std::string device_rows(const char* headline, const std::vector<PciDevice>& devi
         fmt::format("  {:<14}class {}  root complex {:<9} {}  link {}", d.address, d.class_code,
                     d.root.empty() ? "unknown" : d.root, nodes_of(d.nodes), link_text(d, links));
     for (const std::string& name : d.names) text += "  " + plain(name);
-    if (!d.vendor.empty()) text += "  " + plain(d.vendor);
+    if (!d.vendor.empty()) text += "  vendor " + plain(d.vendor);
     text += "\n";
   }
   return text;

@@ -22,7 +22,19 @@ using Mover = std::function<uint64_t()>;
 /// A link's movers, one thread each.
 struct Traffic {
   std::vector<Mover> movers;
+  double latency = 0, passing = 0;  // seconds of a piece at nominal speed; 0: unknown
 };
+
+/// The least seconds that a run of these links takes: each moves a piece to warm up and another one.
+/// Links may share a root complex, so their pieces may pass one after the other.
+double least_seconds(const std::vector<const Traffic*>& links) {
+  double latency = 0, passing = 0;
+  for (const Traffic* link : links) {
+    latency = std::max(latency, link->latency);
+    passing += link->passing;
+  }
+  return 2 * (latency + passing);
+}
 
 /// Runs all traffic at once for some seconds: bytes per second of each.
 std::vector<double> run_at_once(const std::vector<const Traffic*>& links, double seconds) {
@@ -74,23 +86,38 @@ constexpr double kLongest = 0.3;  // seconds for each measurement; rates settle 
 
 constexpr int kRuns = 3;
 
-/// Each link alone, then each group of links at once.
+/// Each link alone, then each group of links at once. Leaves out what cannot end in time.
 void measure(const std::vector<Traffic>& traffic, std::vector<LinkMeasurement>& links,
              const std::vector<std::vector<size_t>>& groups, double seconds) {
   const double each =
       std::min(kLongest, seconds / static_cast<double>(links.size() + groups.size() + 1));
   const Stopwatch watch;
+  const auto fits = [&](const std::vector<const Traffic*>& run) {
+    return watch.seconds() + least_seconds(run) <= seconds;
+  };
   for (size_t i = 0; i < links.size(); ++i) {
-    for (int run = 0; run < kRuns; ++run) {                 // the best: other programs run, too
-      if (run > 0 && watch.seconds() > seconds / 2) break;  // a busy machine
-      links[i].alone = std::max(links[i].alone, run_at_once({&traffic[i]}, each / kRuns).front());
+    const std::vector<const Traffic*> one{&traffic[i]};
+    links[i].too_slow = !fits(one);
+    for (int run = 0; run < kRuns && fits(one); ++run) {  // the best: other programs run, too
+      if (run > 0 && watch.seconds() + least_seconds(one) > seconds / 2) break;  // a busy machine
+      links[i].alone = std::max(links[i].alone, run_at_once(one, each / kRuns).front());
     }
   }
   for (const std::vector<size_t>& group : groups) {
+    std::vector<size_t> measured;
     std::vector<const Traffic*> at_once;
-    for (const size_t i : group) at_once.push_back(&traffic[i]);
+    for (const size_t i : group) {
+      if (links[i].alone <= 0) continue;
+      measured.push_back(i);
+      at_once.push_back(&traffic[i]);
+    }
+    if (measured.empty()) continue;
+    if (!fits(at_once)) {
+      for (const size_t i : measured) links[i].too_slow = true;
+      continue;
+    }
     const std::vector<double> rates = run_at_once(at_once, each);
-    for (size_t i = 0; i < group.size(); ++i) links[group[i]].together = rates[i];
+    for (size_t i = 0; i < measured.size(); ++i) links[measured[i]].together = rates[i];
   }
 }
 
@@ -105,12 +132,12 @@ struct DeviceDirection {
   std::unique_ptr<Stream> stream;
 };
 
-size_t piece_of(const MeasuredDevice& links, double nominal, uint64_t share) {
+size_t piece_of(const MeasuredDevice& links, double nominal, uint64_t share, double seconds) {
   uint64_t bytes = std::min(kMostPiece, share);
   for (const MemorySpace& space : links.device->spaces()) {
     if (space.kind == SpaceKind::device) bytes = std::min(bytes, space.budget / 4);
   }
-  if (nominal > 0) bytes = std::min(bytes, static_cast<uint64_t>(nominal * kPieceSeconds));
+  if (nominal > 0) bytes = std::min(bytes, static_cast<uint64_t>(nominal * seconds));
   return static_cast<size_t>(std::max<uint64_t>(bytes, 64));
 }
 
@@ -189,10 +216,15 @@ std::vector<LinkMeasurement> measure_device_links(std::span<const MeasuredDevice
   if (devices.empty()) return links;
   std::vector<Traffic> traffic;
   std::vector<size_t> all;
+  const auto directions = static_cast<double>(2 * devices.size());
+  // Many links share the time, too: each moves two pieces in a run alone, and two beside the others.
+  const double piece_seconds = std::min(kPieceSeconds, bounds.seconds / (16 * directions));
   for (const MeasuredDevice& of : devices) {
     for (const bool in : {true, false}) {
       const double nominal = in ? of.nominal_in : of.nominal_out;
-      const size_t bytes = piece_of(of, nominal, bounds.bytes / (2 * devices.size()));
+      // A buffer at each end of each direction.
+      const size_t bytes =
+          piece_of(of, nominal, bounds.bytes / (4 * devices.size()), piece_seconds);
       StreamOptions options;
       options.name = "measurement";
       options.use = in ? StreamUse::copy_in : StreamUse::copy_out;
@@ -204,15 +236,17 @@ std::vector<LinkMeasurement> measure_device_links(std::span<const MeasuredDevice
       std::memset(d->here->data(), 1, bytes);
       Device& device = *of.device;
       traffic.push_back({{[d, in, bytes, &device]() -> uint64_t {
-        std::byte* here = d->here->data();
-        std::byte* there = d->there->data();
-        device.copy(*d->stream, in ? there : here, in ? here : there, bytes);
-        d->stream->synchronize();
-        return bytes;
-      }}});
+                           std::byte* here = d->here->data();
+                           std::byte* there = d->there->data();
+                           device.copy(*d->stream, in ? there : here, in ? here : there, bytes);
+                           d->stream->synchronize();
+                           return bytes;
+                         }},
+                         in ? of.latency_in : of.latency_out,
+                         nominal > 0 ? static_cast<double>(bytes) / nominal : 0});
       all.push_back(links.size());
       const std::string& name = device.name();
-      links.push_back({in ? "host->" + name : name + "->host", nominal, 0, 0});
+      links.push_back({in ? "host->" + name : name + "->host", nominal});
     }
   }
   measure(traffic, links, {all}, bounds.seconds);
@@ -239,7 +273,7 @@ std::vector<LinkMeasurement> measure_memory(const Topology& topology,
       cpus.resize(to[b].size());
       traffic.push_back(copies(cpus, from[a], to[b]));
       const size_t index = links.size();
-      links.push_back({memories[a].name + "->" + memories[b].name, 0, 0, 0});
+      links.push_back({memories[a].name + "->" + memories[b].name});
       if (a == b) {
         groups[0].push_back(index);
       } else if (a < b) {

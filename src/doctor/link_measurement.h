@@ -12,23 +12,25 @@ namespace hearth {
 
 /// A link from one place to another, in bytes per second.
 struct LinkMeasurement {
-  std::string link;     // "host->cuda:0"
-  double nominal = 0;   // 0: unknown
-  double alone = 0;     // while no other measured link is in use
-  double together = 0;  // while all links of its kind are in use, both ways
+  std::string link;       // "host->cuda:0"
+  double nominal = 0;     // 0: unknown
+  double alone = 0;       // while no other measured link is in use
+  double together = 0;    // while all links of its kind are in use, both ways
+  bool too_slow = false;  // alone, together or both are 0: copies would have outlasted the bounds
 };
 
 /// A device whose links are measured. Rates that are 0 are unknown.
 struct MeasuredDevice {
   Device* device = nullptr;
   double nominal_in = 0, nominal_out = 0;
+  double latency_in = 0, latency_out = 0;  // seconds per copy
 };
 
-/// Bounds of a measurement. A link that is slower than a copy takes at its nominal speed makes it
-/// longer: a copy is not cut off.
+/// Bounds of a measurement. A copy is not cut off, so what cannot end in time at its nominal speed
+/// is not begun. Only a link that is slower than nominal makes a measurement longer.
 struct MeasurementBounds {
   double seconds = 8;
-  uint64_t bytes = uint64_t{512} << 20;  // of host memory, and of each device's
+  uint64_t bytes = uint64_t{384} << 20;  // of buffers, on the host and all devices together
 };
 
 /// Both links of each device, "host->NAME" and "NAME->host".

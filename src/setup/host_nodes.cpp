@@ -38,6 +38,17 @@ std::vector<int> both(const std::vector<int>& some, const std::vector<int>& othe
   return result;
 }
 
+/// "node 0", "nodes 0, 1 and 2".
+std::string nodes_text(const Topology& topology) {
+  const size_t count = topology.nodes.size();
+  std::string text = count == 1 ? "node" : "nodes";
+  for (size_t i = 0; i < count; ++i) {
+    text += i == 0 ? " " : i + 1 < count ? ", " : " and ";
+    text += std::to_string(topology.nodes[i].number);
+  }
+  return text;
+}
+
 /// The cores that an item `host:N` asks for; 0: all that are left.
 int asked_of_node(std::span<const DeviceItem> items, int number) {
   for (const DeviceItem& item : items) {
@@ -67,11 +78,8 @@ std::vector<int> cpus_of_listed_nodes(std::span<const DeviceItem> items, const T
   std::vector<int> result;
   for (const int number : listed) {
     if (topology.find_node(number) == nullptr) {
-      std::string there;
-      for (const NumaNode& node : topology.nodes) {
-        there += (there.empty() ? "" : ", ") + std::to_string(node.number);
-      }
-      throw usage_error("--devices host:{}: no such NUMA node; this machine has {}", number, there);
+      throw usage_error("--devices host:{}: no such NUMA node; this machine has {}", number,
+                        nodes_text(topology));
     }
     const std::vector<int> near = topology.worker_cpus_of_node(number);
     if (near.empty()) {

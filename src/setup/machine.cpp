@@ -21,7 +21,7 @@ bool find_topology(const RunConfig& config, OpenedModel& model) {
   model.topology = std::move(given);
   if (!here) {
     log_info("--topology " + quoted(config.topology) +
-             ": not this machine; no worker and no memory is bound");
+             ": not this machine; a run with it binds no worker and no memory");
   }
   return here;
 }

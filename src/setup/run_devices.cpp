@@ -228,7 +228,7 @@ Travel travel_of(const std::string& policy) {
   return policy == "mobius" ? Travel::ahead : Travel::never;
 }
 
-const Planner& planner_for(const DeviceRequest& request, size_t devices) {
+const Planner& planner_for(const DeviceRequest& request, size_t devices, bool with_host) {
   const bool policy = request.policy == "static";
   // Layer by layer: a pipeline of one stage would load all weights again for each micro-batch.
   const bool travels = travel_of(request.policy) != Travel::never;
@@ -239,6 +239,12 @@ const Planner& planner_for(const DeviceRequest& request, size_t devices) {
   if ((pipeline || travels) && devices == 0) {
     throw usage_error("{}: --devices {} names no device; name at least one beside the host", given,
                       quoted(request.devices));
+  }
+  if (policy && !with_host) {
+    throw usage_error(
+        "--policy {}: --devices {} does not list host, which keeps the experts that no device "
+        "has room for; add host",
+        request.policy, quoted(request.devices));
   }
   if (!pipeline && policy) {
     throw usage_error("{}: --policy {} needs a pipeline; leave --parallel out", given,
@@ -307,7 +313,7 @@ RunDevices open_devices(const DeviceRequest& request) {
     }
   }
   if (request.described != nullptr) take_host_tables(run, *request.described);
-  run.planner = &planner_for(request, devices.size());
+  run.planner = &planner_for(request, devices.size(), with_host);
   if (!devices.empty()) run.of_model.dense.clear();
   ListedGpus gpus(devices, request);
   const std::vector<PlaceSeat> seats =

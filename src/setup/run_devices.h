@@ -82,7 +82,7 @@ struct DeviceRequest {
   std::vector<int> cores;     // a CPU of each core that the run may use; empty: unbound
   int workers = 0;            // in all; 0: one per core
   std::string parallel = {};  // the mode; empty: by the policy and the number of devices
-  std::string policy = {};    // which experts are at devices; empty: auto
+  std::string policy = {};    // which experts are at devices; empty: auto; "static" needs host
   Seats seats = Seats::keys;
   const Topology* topology = nullptr;  // of the machine; null: one NUMA node
   bool bind = true;  // false: `cores` are another machine's, so no worker is bound

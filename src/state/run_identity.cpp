@@ -103,7 +103,8 @@ std::string plain(const std::string& yaml) {
 }
 
 std::string plain(const IdentityOption* option) {
-  return option == nullptr || option->value.empty() ? "unset" : plain(option->value);
+  const bool unset = option == nullptr || option->value.empty() || option->value == "null";
+  return unset ? "unset" : plain(option->value);
 }
 
 std::string plain(const IdentityFact& fact) {
@@ -122,10 +123,19 @@ std::string file_at(const FileDigests& files, size_t at) {
   return at < files.size() && !files[at].file.empty() ? quoted(files[at].file) : "a file";
 }
 
+bool names_gpu(const std::string& devices) { return devices.find("cuda") != std::string::npos; }
+
+/// Whether a run computed without a GPU, by the places that its identity names. False if unknown.
+bool ran_without_gpu(const RunIdentity& identity) {
+  const IdentityFact* places = find_named(identity.machine.value, "devices");
+  return places != nullptr && std::none_of(places->items.begin(), places->items.end(), names_gpu);
+}
+
 /// Whether a run with both values of an option gives the same bits. The order of all sums is the
 /// same at every place, but a GPU's kernels sum in another.
-bool keeps_bits(const std::string& option, const std::string& both_values) {
-  if (option == "devices") return both_values.find("cuda") == std::string::npos;
+bool keeps_bits(const std::string& option, const std::string& both_values, bool without_gpus) {
+  if (option == "devices") return !names_gpu(both_values);
+  if (option == "policy") return without_gpus;
   return option == "topology" || option == "cpu-memory" || option == "gpu-memory";
 }
 
@@ -141,8 +151,10 @@ const std::string kGiveBack =
 /// Applies the rules, one field after the other.
 class Comparison {
  public:
-  Comparison(const std::vector<std::string>& allow_change, const std::string& source)
-      : allowed_(allow_change), source_(source) {}
+  /// `without_gpus`: neither run computes on a GPU.
+  Comparison(const std::vector<std::string>& allow_change, const std::string& source,
+             bool without_gpus)
+      : allowed_(allow_change), source_(source), without_gpus_(without_gpus) {}
 
   std::vector<IdentityChange> take() { return std::move(changes_); }
 
@@ -181,7 +193,7 @@ class Comparison {
         refused.push_back(&option);
       }
       note(option.name, option.name + ": " + plain(before) + " -> " + plain(&option),
-           keeps_bits(option.name, plain(before) + plain(&option)));
+           keeps_bits(option.name, plain(before) + plain(&option), without_gpus_));
     }
     if (!refused.empty()) refuse_options(refused, was.value);
   }
@@ -282,13 +294,15 @@ class Comparison {
         continue;
       }
       const std::string change = quoted(plain(*before)) + " -> " + quoted(plain(fact));
-      const auto option = std::find(changed_.begin(), changed_.end(), fact.name);
-      if (fact.name == "devices" && option != changed_.end()) {  // one change, told once
+      const bool devices = fact.name == "devices";
+      auto option = std::find(changed_.begin(), changed_.end(), "devices");
+      if (option == changed_.end()) option = std::find(changed_.begin(), changed_.end(), "policy");
+      if (devices && option != changed_.end()) {  // one change, told once
         changes_[static_cast<size_t>(option - changed_.begin())].text +=
             " (the model's place: " + change + ")";
       } else {
         note(std::string(now.name) + " " + fact.name,
-             std::string(now.name) + " " + fact.name + ": " + change);
+             std::string(now.name) + " " + fact.name + ": " + change, devices && without_gpus_);
       }
     }
   }
@@ -297,6 +311,7 @@ class Comparison {
 
   const std::vector<std::string>& allowed_;
   const std::string& source_;
+  const bool without_gpus_;
   std::vector<std::string> changed_;     // names
   std::vector<IdentityChange> changes_;  // of these names
 };
@@ -333,7 +348,7 @@ RunIdentity identity_in(const Json& extra) {
 std::vector<IdentityChange> compare(const RunIdentity& saved, const RunIdentity& now,
                                     const std::vector<std::string>& allow_change,
                                     const std::string& source) {
-  Comparison comparison(allow_change, source);
+  Comparison comparison(allow_change, source, ran_without_gpu(saved) && ran_without_gpu(now));
   const auto visit = [&](const auto& was, const auto& is) { comparison(was, is); };
   RunIdentity::each(visit, saved, now);
   return comparison.take();

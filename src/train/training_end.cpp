@@ -11,6 +11,16 @@
 
 namespace hearth {
 
+/// "the CPU, virtual:0 and virtual:1".
+static std::string names_of_places(const PlacedModel& model, const std::vector<Place>& places) {
+  std::string text;
+  for (size_t i = 0; i < places.size(); ++i) {
+    text += i == 0 ? "" : i + 1 < places.size() ? ", " : " and ";
+    text += places[i] == kHostPlace ? "the CPU" : model.opened->place(places[i]).budget.name;
+  }
+  return text;
+}
+
 ExitCode TrainingRun::stop() {
   const bool signal = stop_signal() != 0;
   if (signal) {
@@ -138,6 +148,7 @@ RunFacts TrainingRun::examine() {
     facts.device = model_.opened->place(at).budget.name;
   }
   facts.experts_apart = model_.placement.experts_apart();
+  facts.experts_on = names_of_places(model_, expert_places(model_));
   const JournaledRun journaled = read_journaled_run(directory_.journal());
   facts.loss_before = journaled.loss_at(0);
   facts.loss_after = journaled.loss_at(progress_.step);

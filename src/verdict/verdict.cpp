@@ -199,8 +199,10 @@ class Judge {
                     {"by_path", JsonObject{{path, facts_.tokens}}}};
     std::string text = "tokens: " + std::to_string(facts_.tokens) +
                        (facts_.experts_apart ? ", experts on " : ", all on ") +
-                       (on_cpu ? "the CPU" : path) + "; " + std::to_string(facts_.trained_tokens) +
-                       " of them trained";
+                       (!facts_.experts_on.empty() ? facts_.experts_on
+                        : on_cpu                   ? "the CPU"
+                                                   : path) +
+                       "; " + std::to_string(facts_.trained_tokens) + " of them trained";
     if (!routing.layers().empty()) {
       json.emplace_back("to_experts_a_layer", visits);
       text += "; " + std::to_string(visits) + " sent to experts in each MoE layer";

@@ -80,8 +80,9 @@ TEST_CASE("a file about a machine is described, and nothing is measured") {
         "memory        128.0 GiB\n", "  0           2 cores  Model \"X\" @ 2.0GHz\n",
         "  1           64.0 GiB  2 cores  package 1\n",
         "  0000-e0     several packages  nodes 0 1\n",
-        "  0000:17:00.0  class 0302  root complex 0000-16   node 0  link 31.5 GB/s  cuda0  10de\n",
-        "  0000:e1:00.0  class 0200  root complex 0000-e0   nodes 0 1  link unknown  10de\n",
+        "  0000:17:00.0  class 0302  root complex 0000-16   node 0  link 31.5 GB/s  cuda0  vendor "
+        "10de\n",
+        "  0000:e1:00.0  class 0200  root complex 0000-e0   nodes 0 1  link unknown  vendor 10de\n",
         "warnings\n  0000:98:00.0: its link has 15.8 GB/s"}) {
     CAPTURE(text, part);
     CHECK(text.find(part) != std::string::npos);
@@ -146,6 +147,24 @@ TEST_CASE("what a machine itself tells is written, too") {
     CAPTURE(text, part);
     CHECK(text.find(part) != std::string::npos);
   }
+}
+
+TEST_CASE("slow links are told in a unit that shows them, and unmeasured links as such") {
+  MachineFindings found;
+  found.limits.transparent_huge_pages = "madvise";
+  found.links = {
+      {"a", 0.11e9, 0.06e9}, {"b", 400e3, 100}, {"c", 0, 0, 0, true}, {"d", 5e9, 5e9, 0, true}};
+  const std::string text =
+      diagnosis_text(diagnose(parse_topology(machine_file({}), "machine"), found));
+  INFO(text);
+  const std::string not_measured =
+      ": a copy would take longer than the time that the command has left\n";
+  CHECK(has(text, "  a: reaches 60.0 of 110.0 MB/s\n"));
+  CHECK(has(text, "  b: reaches 0.1 of 400.0 kB/s\n"));
+  CHECK(has(text, "  c: not measured" + not_measured));
+  CHECK(has(text, "  d: not measured together" + not_measured));
+  CHECK_FALSE(has(text, "c: reaches"));
+  CHECK(has(text, "  b                         0.0004     1e-07         ?\n"));
 }
 
 TEST_CASE("a machine without fault has no warnings") {

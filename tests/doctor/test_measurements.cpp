@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 
 #include "base/stopwatch.h"
 #include "device/virtual_device.h"
@@ -108,6 +110,48 @@ TEST_CASE("a small or slow device is measured, too") {
   CHECK(links[0].alone < 2100);
   CHECK(links[0].alone > 1000);
   CHECK(links[1].alone > 2000);
+}
+
+namespace {
+
+/// Counts how long copies would have waited, and does not wait.
+class CountingClock : public LinkClock {
+ public:
+  double now() override { return steady_link_clock().now(); }
+  void sleep_until(double seconds) override {
+    const std::lock_guard lock(mutex_);
+    waited_ = std::max(waited_, seconds - now());
+  }
+  double longest() const { return waited_; }
+
+ private:
+  std::mutex mutex_;
+  double waited_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a copy that outlasts the bounds is not begun") {
+  CountingClock clock;
+  VirtualOptions slow;
+  slow.latency = 60;
+  VirtualOptions narrow;
+  narrow.h2d = 1;  // the least piece has 64 bytes
+  narrow.name = "virtual:1";
+  const auto first = make_virtual_device(slow, clock), second = make_virtual_device(narrow, clock);
+  const std::vector<MeasuredDevice> devices{{first.get(), 0, 0, 60, 60}, {second.get(), 1, 0}};
+  const auto links = measure_device_links(devices, {2, 8 << 20});
+  CHECK(clock.longest() < 2);
+  REQUIRE(links.size() == 4);
+  for (const size_t i : {0, 1, 2}) {
+    CAPTURE(i);
+    CHECK(links[i].too_slow);
+    CHECK(links[i].alone == 0);
+    CHECK(links[i].together == 0);
+  }
+  CHECK_FALSE(links[3].too_slow);  // what can be measured is
+  CHECK(links[3].alone > 0);
+  CHECK(links[3].together > 0);
 }
 
 TEST_CASE("memory is measured by node, within its time") {

@@ -3,7 +3,9 @@
 #include <fstream>
 
 #include "base/json.h"
+#include "base/sanitized.h"
 #include "base/stopwatch.h"
+#include "support/has.h"
 #include "support/machine_file.h"
 #include "support/program.h"
 
@@ -67,6 +69,20 @@ TEST_CASE("doctor describes this machine and measures its links") {
        {"machine       this one\n", "NUMA nodes\n", "MPI  ", "NCCL  ", "warnings\n", "  host"}) {
     CAPTURE(part);
     CHECK(text.out.find(part) != std::string::npos);
+  }
+}
+
+TEST_CASE("doctor stays within its time and its memory, whatever the devices") {
+  for (const char* list :
+       {"auto", "virtual:h2d=1", "2xvirtual:latency=60", "2xvirtual:d2h=100k", "64xvirtual"}) {
+    INFO(list);
+    const Stopwatch watch;
+    const ProgramResult r = doctor({"--json", "--devices", list});
+    CHECK(watch.seconds() < 40);  // 20 on a machine that does nothing else
+    if (!kSanitized) CHECK(r.peak_bytes < uint64_t{512} << 20);
+    CHECK(document(r).is_object());
+    const bool slow = has(list, "h2d=1") || has(list, "latency");
+    CHECK(has(r.out, "not measured: a copy would take longer") == slow);
   }
 }
 

@@ -81,6 +81,8 @@ TEST_CASE("odd values of options") {
            {train({"--devices", "2xhost"}), "--devices"},
            {train({"--devices", "2"}), "--devices"},
            {train({"--devices", "3xvirtual:mem=8G"}), ""},
+           {train({"--devices", "virtual, host"}), ""},
+           {train({"--devices", "virtual ,host"}), "'virtual ': expected auto"},
            {train({"--devices", "auto,host"}), "auto stands alone"},
            {train({"--save-every", "-5m"}), "--save-every"},
            {train({"--save-every", "1e308h"}), "--save-every"},
@@ -214,6 +216,10 @@ TEST_CASE("odd values of other trainers' keys") {
            // Lists: of values of their own, too, and with a null in them.
            {rows + "max_steps: [5]\n", "expected one value, found a list"},
            {rows + "max_steps: [-1, 5]\n", "expected one value, found a list"},
+           {rows + "devices: virtual, host\n", ""},
+           {rows + "devices: [virtual, host]\n",
+            "expected one value, found a list; write its items with commas: 'virtual,host'"},
+           {rows + "devices: virtual,\n", ":"},
            {rows + "lora_target_modules: [null]\n", "expected values in the list, found null"},
            {rows + "frobnicate: [null]\n", "unknown key"},
            {rows + "max_steps: [[1]]\n", "expected a value"}}) {

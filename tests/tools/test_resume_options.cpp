@@ -224,7 +224,8 @@ void check_refused(const StoppedRun& stopped, const std::string& name, const Tra
   for (const TrainConfig& config : {stopped.config({}), changed}) {
     const std::string value = StoppedRun::recorded(config, name);
     const bool is_text = value.starts_with('"');  // shown without the quotes of YAML
-    CHECK(raised.says(quoted(is_text ? parse_json(value, name).as_string() : value)));
+    const std::string plain = value == "null" ? "unset" : value;
+    CHECK(raised.says(quoted(is_text ? parse_json(value, name).as_string() : plain)));
   }
   CHECK(stopped.content() == before);
 }

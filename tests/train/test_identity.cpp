@@ -71,6 +71,37 @@ TEST_CASE("identity: another place keeps the bits, but not one on a GPU") {
   CHECK_FALSE(has(moved("cuda:0", "virtual"), "same bits"));
 }
 
+TEST_CASE("identity: another policy keeps the bits if neither run computes on a GPU") {
+  // `places`: those that compute, as the machine's facts name them; empty: not recorded.
+  const auto of = [](const std::string& policy, const std::string& places) {
+    Json changed = identity();
+    changed["options"]["policy"] = policy;
+    changed["machine"] = JsonObject{};
+    if (!places.empty()) changed["machine"]["devices"] = JsonArray{places};
+    return changed;
+  };
+  const auto moved = [&](const std::string& was, const std::string& now) {
+    return compared(of("auto", was), {"policy"}, of("mobius", now));
+  };
+  CHECK(moved("virtual:0", "virtual:0") == "policy: auto -> mobius (same bits)\n");
+  CHECK(moved("host", "virtual:0") ==
+        "policy: auto -> mobius (the model's place: 'host' -> 'virtual:0') (same bits)\n");
+  CHECK(moved("cuda:0", "cuda:0") == "policy: auto -> mobius\n");
+  CHECK_FALSE(has(moved("virtual:0", "cuda:0"), "same bits"));
+  CHECK_FALSE(has(moved("", "virtual:0"), "same bits"));  // unknown
+  CHECK(has(compared(of("auto", "host"), {}, of("auto", "virtual:0")), "(same bits)"));
+  CHECK_FALSE(has(compared(of("auto", "cuda:0"), {}, of("auto", "cuda:1")), "same bits"));
+}
+
+TEST_CASE("identity: an option that was not given is unset") {
+  const Json none = with("options", R"({"topology": "null"})");
+  const Json given = with("options", R"({"topology": "a.xml"})");
+  CHECK(has(compared(none, {}, given), "--topology was 'unset'"));
+  CHECK(has(compared(given, {}, none), "is 'unset' now"));
+  CHECK(has(compared(none, {}, with("options", R"({"topology": "\"null\""})")),
+            "is 'null' now"));  // a file of that name
+}
+
 TEST_CASE("identity: members that are missing or of another kind") {
   CHECK(compared(identity()).empty());
   for (const char* key : {"options", "model", "data", "eval-data"}) {

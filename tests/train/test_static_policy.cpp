@@ -109,10 +109,14 @@ TEST_CASE("static: without a limit a device holds all experts, with the least me
   config.devices = "virtual,host";
   const Planned all(f, config);
   CHECK(experts_at(all.run.model, kHostPlace).empty());
+  CHECK(has(places_text(all.run.model), "experts on virtual:0"));
+  CHECK_FALSE(has(places_text(all.run.model), "host"));
   config.devices = f.list_of(config, {.devices = 1, .host = "host", .least = true});
   const Planned none(f, config);
   REQUIRE(none.run.model.plan.fits());
   CHECK(experts_at(none.run.model, 1).empty());
+  CHECK(has(places_text(none.run.model), "experts on the host"));
+  CHECK(expert_places(none.run.model) == std::vector<Place>{kHostPlace});
 }
 
 TEST_CASE("static: a plan without data counts no sample and holds as many") {
@@ -149,9 +153,28 @@ TEST_CASE("static: a resume places by the saved sample, and may take another pol
   CHECK(refused.code == ExitCode::usage);
   CHECK(refused.says("--allow-change policy"));
   automatic.allow_change = {"policy"};
-  REQUIRE(f.run(automatic) == ExitCode::done);
+  RecordingReporter reporter;
+  unbind_thread();
+  REQUIRE(train(automatic, reporter) == ExitCode::done);
   CHECK(f.root("parts") == f.root("whole"));
   CHECK(f.result("parts") == f.result("whole"));
+  // They are the same bits, and the run says so.
+  const auto says = [](const std::vector<std::string>& lines, const std::string& part) {
+    return std::any_of(lines.begin(), lines.end(),
+                       [&](const std::string& line) { return has(line, part); });
+  };
+  CHECK(says(reporter.notes, "policy: static -> auto; the bits stay the same"));
+  CHECK_FALSE(says(reporter.warnings, "policy"));
+}
+
+TEST_CASE("static: the last lines say where the experts are") {
+  SameBitsFixture f;
+  RecordingReporter reporter;
+  unbind_thread();
+  REQUIRE(train(static_run(f, "run", 3), reporter) == ExitCode::done);
+  CHECK(std::any_of(reporter.notes.begin(), reporter.notes.end(), [](const std::string& line) {
+    return has(line, "experts on virtual:0, virtual:1 and the CPU; ");
+  }));
 }
 
 TEST_CASE("static: a run that does not fit is refused before its data are counted") {
@@ -179,6 +202,13 @@ TEST_CASE("static: needs a device and a pipeline") {
   CHECK(hosts.code == ExitCode::usage);
   CHECK(hosts.says("--policy static"));
   CHECK(hosts.says("--devices"));
+  for (const char* list : {"virtual", "2xvirtual"}) {
+    config.devices = list;
+    const Raised none = raised_by([&] { f.run(config); });
+    INFO(none.message);
+    CHECK(none.code == ExitCode::usage);
+    CHECK(none.says("--policy static: --devices '" + std::string(list) + "' does not list host"));
+  }
   config.devices = "virtual,host";
   config.parallel = "single";
   const Raised single = raised_by([&] { f.run(config); });

@@ -136,7 +136,13 @@ TEST_CASE("host nodes: all that have cores, or those of the list, each with its 
   CHECK(raised_by([&] { nodes_of("host:0,host:1", real, {0, 1}, 2); }).says("--devices host:1"));
   CHECK(raised_by([&] {
           cpus_of_listed_nodes(parse_device_list("host:7"), real, first_cpus(4));
-        }).says("this machine has 0, 1"));
+        }).says("this machine has nodes 0 and 1"));
+  for (const auto& [machine, has_nodes] : {std::pair{machine_of({2}), "has node 0"},
+                                           {machine_of({1, 1, 1}), "has nodes 0, 1 and 2"}}) {
+    CHECK(raised_by([&, &t = machine] {
+            cpus_of_listed_nodes(parse_device_list("host:9"), t, {0, 1});
+          }).says(std::string("--devices host:9: no such NUMA node; this machine ") + has_nodes));
+  }
   const Raised no_core = raised_by(
       [&] { cpus_of_listed_nodes(parse_device_list("host:1"), topology, first_cpus(5)); });
   CHECK(no_core.code == ExitCode::usage);

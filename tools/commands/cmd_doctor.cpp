@@ -22,15 +22,18 @@ namespace {
 
 // The whole command takes 20 s at most on a machine whose devices start in a few.
 constexpr double kDeviceSeconds = 8, kMemorySeconds = 4;
+// Of the 512 MiB that the whole command takes at most.
+constexpr uint64_t kBufferBytes = uint64_t{384} << 20;
 
 /// Devices with what is known of their links.
 struct Measured {
   std::vector<std::unique_ptr<Device>> devices;
   std::vector<MeasuredDevice> links;
 
-  void add(std::unique_ptr<Device> device, double nominal_in, double nominal_out) {
+  MeasuredDevice& add(std::unique_ptr<Device> device, double nominal_in, double nominal_out) {
     links.push_back({device.get(), nominal_in, nominal_out});
     devices.push_back(std::move(device));
+    return links.back();
   }
 };
 
@@ -98,7 +101,10 @@ Measured open_devices_to_measure(const Options& options, Topology& topology,
     VirtualOptions& device = shares.devices[next++];
     if (const auto table = tables.of(item)) take_links(*table, item.keys, device);
     const double root = item.keys.root_bandwidth;
-    measured.add(make_virtual_device(device), lower(device.h2d, root), lower(device.d2h, root));
+    MeasuredDevice& added =
+        measured.add(make_virtual_device(device), lower(device.h2d, root), lower(device.d2h, root));
+    added.latency_in = device.latency;
+    added.latency_out = device.d2h_latency < 0 ? device.latency : device.d2h_latency;
   }
   return measured;
 }
@@ -109,7 +115,7 @@ MachineFindings examine(const Options& options, Topology& topology) {
   found.isa = cpu_isa();
   found.limits = read_machine_limits();
   const MeasurementBounds memory{kMemorySeconds,
-                                 std::min(uint64_t{512} << 20, topology.total_memory / 16)};
+                                 std::min(kBufferBytes, topology.total_memory / 16)};
   const MeasurementBounds device{kDeviceSeconds, memory.bytes};
   {
     const Measured measured = open_devices_to_measure(options, topology, found.warnings);

@@ -103,7 +103,13 @@ class LookUp {
   bool is_list_for_value(const NamedValue& named, const Option& option) {
     const OptionKind kind = option.value.kind;
     if (!named.entry.is_list || kind == OptionKind::list) return false;
-    problems_.add(named.where + ": expected one value, found a list");
+    std::string with_commas;
+    for (const std::string& value : named.entry.values) {
+      with_commas += (with_commas.empty() ? "" : ",") + value;
+    }
+    const bool has_commas = option.value.placeholder == "LIST";
+    problems_.add(named.where + ": expected one value, found a list" +
+                  (has_commas ? "; write its items with commas: " + quoted(with_commas) : ""));
     return true;
   }
 

@@ -129,6 +129,16 @@ std::string yaml_devices(const std::string& list) {
   return plain ? list : yaml_text(list);
 }
 
+/// Without the spaces that people and YAML lists put behind commas.
+std::string without_spaces(const std::string& list) {
+  std::string text;
+  for (const char c : list) {
+    if (c == ' ' && !text.empty() && text.back() == ',') continue;
+    text += c;
+  }
+  return text;
+}
+
 }  // namespace
 
 OptionValue policy_value() {
@@ -161,7 +171,8 @@ OptionValue parallel_value() {
 OptionValue devices_value() {
   return {OptionKind::text, "LIST",
           "auto, host[:N][:cores=N/costs=FILE], cuda:N, virtual[:key=value/...], commas between",
-          single([](Options& options, const std::string& text) -> Problem {
+          single([](Options& options, const std::string& given) -> Problem {
+            const std::string text = without_spaces(given);
             try {
               parse_device_list(text);
             } catch (const Error& error) {

@@ -112,11 +112,12 @@ TEST_CASE("permute: rows of the tokens; its backward is a combine without weight
 }
 
 TEST_CASE("permute: the rows of some experts leave the others as they are") {
-  for (const auto& [first, last] : {std::pair(0, 2), std::pair(2, 5), std::pair(1, 1)}) {
+  for (const auto& range : {std::pair(0, 2), std::pair(2, 5), std::pair(1, 1)}) {
+    const int first = range.first, last = range.second;  // lambdas of clang 14 take no bindings
     OpTest test = routed(150, 2, 5, 40, choices(150, 2, 5));
     test.random("x", 150, 40);
     test.random("rows", 300, 40);
-    test = with(test, [first = first, last = last](const Run& r) {
+    test = with(test, [first, last](const Run& r) {
       const ConstView all = r.view("offsets");
       const ConstView part(all.as<int32_t>() + first, DType::i32, 1, last - first + 1);
       r.ops.permute(r.stream, r.view("x"), r.view("source"), part, r.view("rows"));

@@ -52,8 +52,8 @@ TEST_CASE("travelling: gradients come home once for each load, and both policies
   CHECK(on_demand.last().bytes == ahead.last().bytes);
   // All fits: every weight crosses once in, every gradient once out.
   uint64_t weights = 0;
-  const OpenedModel& opened = *open_model(f.config_of({}, "y"));
-  for (const Tensor& t : opened.base.tensors()) weights += 4 * static_cast<uint64_t>(t.size());
+  const auto opened = open_model(f.config_of({}, "y"));
+  for (const Tensor& t : opened->base.tensors()) weights += 4 * static_cast<uint64_t>(t.size());
   for (const char* link : {"host->virtual:0", "virtual:0->host"}) {
     INFO(link);
     CHECK(ahead.last().bytes.at(link) >= weights);

@@ -10,13 +10,13 @@
 namespace hearth::test {
 namespace {
 
-using Weights = std::map<std::string, std::vector<float>>;
+using NamedWeights = std::map<std::string, std::vector<float>>;
 
 /// A component of the state of a step.
-Weights component(const TrainingFixture& f, const std::string& out, const std::string& step,
-                  const std::string& name) {
+NamedWeights component(const TrainingFixture& f, const std::string& out, const std::string& step,
+                       const std::string& name) {
   const SafetensorsFile file(f.dir / (out + "/state/step-" + step + "/" + name + ".safetensors"));
-  Weights all;
+  NamedWeights all;
   for (const SafetensorsEntry& entry : file.header().entries) {
     std::vector<float>& values = all[entry.name];
     values.resize((entry.end - entry.begin) / sizeof(float));
@@ -54,10 +54,11 @@ TEST_CASE("LoRA+: AdamW with the rate of B times the ratio, and that of A as it 
   double of_a = 0, of_b = 0;  // largest steps, so that the test sees both
   for (int64_t step = 2; step <= 4; ++step) {
     const std::string now = "0000000" + std::to_string(step);
-    const Weights before = component(f, "plus", "0000000" + std::to_string(step - 1), "weights");
-    const Weights after = component(f, "plus", now, "weights");
-    const Weights m = component(f, "plus", now, "moment1"),
-                  v = component(f, "plus", now, "moment2");
+    const NamedWeights before =
+        component(f, "plus", "0000000" + std::to_string(step - 1), "weights");
+    const NamedWeights after = component(f, "plus", now, "weights");
+    const NamedWeights m = component(f, "plus", now, "moment1"),
+                       v = component(f, "plus", now, "moment2");
     for (const auto& [name, w] : before) {
       const bool is_b = name.find("lora_B") != std::string::npos;
       REQUIRE((is_b || name.find("lora_A") != std::string::npos));

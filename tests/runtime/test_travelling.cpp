@@ -1,5 +1,6 @@
 // Steps whose weights live on the host and are computed with on devices: the bits of one host, with
 // any number of slots, and what crosses the links.
+#include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 
@@ -82,7 +83,7 @@ TEST_CASE("travelling: what fits in slots crosses the link once a step, else aga
 
 TEST_CASE("travelling: an abandoned step changes no weight") {
   Steps steps = steps_of(models()[0], 1, 0.3, 1 << 20);
-  int calls = 0;
+  std::atomic<int> calls{0};  // by the threads of all streams
   steps.options.abandon = [&calls] { return ++calls == 20; };
   const Outcome abandoned = steps.run();
   Steps none = steps_of(models()[0], 1, 0.3, 0);

@@ -15,15 +15,12 @@ std::optional<TrainingData> data_of(const TrainConfig& config, const OpenedModel
   return std::optional<TrainingData>(std::in_place, config, opened, reporter);
 }
 
-/// How often experts are used, if the run's experts or their places depend on it: what a saved state
-/// says of the places, else what a first pass shows.
-std::optional<SampleCounts> sample_of(const TrainConfig& config,
-                                      const std::shared_ptr<const OpenedModel>& opened,
-                                      const TrainingData& data, bool chooses, Reporter& reporter) {
-  const bool places = opened->devices.of_model.hot;
-  if (!chooses && !places) return std::nullopt;
+/// How often experts are used: for the choice of experts what a first pass shows, for their places what
+/// a saved state says, if one does.
+SampleCounts sample_of(const TrainConfig& config, const std::shared_ptr<const OpenedModel>& opened,
+                       const TrainingData& data, bool chooses, Reporter& reporter) {
   if (!chooses) {
-    if (auto saved = saved_sample(config, opened->spec)) return saved;
+    if (auto saved = saved_sample(config, opened->spec)) return std::move(*saved);
   }
   reporter.note(chooses
                     ? "choosing experts by a first pass over a sample of the data"
@@ -57,13 +54,13 @@ PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedMod
       config(data ? with_choices(given, data->choices) : given),
       request(training_request(config, rows())) {
   if (planning == Planning::run) {
-    const bool chooses = config.experts_top > 0;
-    if (chooses) experts = saved_experts(config, opened->spec);
+    if (config.experts_top > 0) experts = saved_experts(config, opened->spec);
+    const bool chooses = config.experts_top > 0 && !experts;
     // A run that does not fit is refused at once, not behind a pass over the model.
-    const bool counts = (chooses && !experts) ||
+    const bool places = !chooses && opened->devices.of_model.hot &&
                         place_model(trained_by(config, opened, experts, {}), request).plan.fits();
-    if (counts) sample = sample_of(config, opened, *data, chooses && !experts, reporter);
-    if (chooses && !experts) {
+    if (chooses || places) sample = sample_of(config, opened, *data, chooses, reporter);
+    if (chooses) {
       experts = choose_experts(sample->counts, config.experts_top, sample->tokens);
     }
   }

@@ -140,6 +140,11 @@ std::vector<BlockCopy> Session::take_block_copies(double start) {
   return copies;
 }
 
+void Session::run_alone(Executor& executor, const BatchShape& shape) {
+  executor.run({&shape, 1});
+  take_block_copies(0);
+}
+
 MeasuredMemory Session::measured_memory() const {
   MeasuredMemory measured;
   for (const PlacedArena& of : parameters_) {
@@ -255,7 +260,6 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
       result.save_wait_s += waiting.seconds();
     };
   }
-  take_block_copies(0);  // those of evaluations
   const double start = steady_link_clock().now();
   if (!train_->run(shapes, options)) return std::nullopt;
   block_copies_ = take_block_copies(start);
@@ -293,7 +297,7 @@ EvalResult Session::evaluate(const std::function<std::optional<MicroBatch>()>& n
     if (stop && stop()) break;
     fill_rope(*eval_);
     const BatchShape shape = fill(*eval_, *batch, 0);
-    eval_->run({&shape, 1});
+    run_alone(*eval_, shape);
     result.loss_sum += eval_->scalar(Value::loss, 0);
     result.aux_loss += eval_->scalar(Value::aux_loss, 0) * static_cast<double>(batch->tokens);
     result.tokens += batch->tokens;
@@ -324,7 +328,7 @@ const float* Session::decode(std::span<const int32_t> ids, int64_t past) {
   query[1] = n;
   key[1] = last;
   const BatchShape shape{n, 1, past};
-  decode_->run({&shape, 1});
+  run_alone(*decode_, shape);
   return decode_->value(Value::logits).as<float>();
 }
 

@@ -125,6 +125,8 @@ class Session {
   void make_residencies(std::vector<PlaceParts>& parts);
   /// The copies of blocks since the last call, from `start` of the clock on.
   std::vector<BlockCopy> take_block_copies(double start);
+  /// Runs one micro-batch outside of training; its copies of blocks are in no timeline.
+  void run_alone(Executor& executor, const BatchShape& shape);
   /// Loads the initial adapters. Does nothing if there are none.
   void read_adapters();
 

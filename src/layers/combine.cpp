@@ -13,10 +13,7 @@ class Combine final : public Body {
   std::vector<Port> ports(const TaskShape& s) const override {
     std::vector<Port> list;
     if (s.phase == Phase::backward) {
-      list.push_back({.value = Value::route_source,
-                      .access = Access::read,
-                      .dtype = DType::i32,
-                      .rows_per_token = s.spec.experts_per_token});
+      list.push_back(ports::row_ints(s, Value::route_source, Access::read));
       if (!s.part.all()) add_part_ports(s, list);
       list.push_back(ports::hidden(s, Value::d_residual, Access::read, 1));
       list.push_back(ports::routed(s, Value::d_expert_out, Access::write));

@@ -10,10 +10,7 @@ namespace {
 class Decide final : public Body {
  public:
   std::vector<Port> ports(const TaskShape& s) const override {
-    return {{.value = Value::split,
-             .access = Access::write,
-             .dtype = DType::i32,
-             .extra_rows = SplitView::size(s.spec.experts, s.split_places)},
+    return {ports::split(s, Access::write),
             {.value = Value::expert_position,
              .access = Access::write,
              .dtype = DType::i32,
@@ -26,10 +23,9 @@ class Decide final : public Body {
     const View split = c.out(Value::split), position = c.out(Value::expert_position);
     for (int64_t s = 0; s < c.segments(); ++s) {
       const auto of_segment = [&](View v, Value value, int64_t count) {
-        const int64_t first = c.segments() == 1 ? 0 : s * c.stride(value);
-        return std::span(v.as<int32_t>() + first, static_cast<size_t>(count));
+        return std::span(v.as<int32_t>() + s * c.stride(value), static_cast<size_t>(count));
       };
-      const int64_t before = c.segments() == 1 ? 0 : (c.segments() - 1) * c.stride(Value::split);
+      const int64_t before = (c.segments() - 1) * c.stride(Value::split);
       split_by_home(c.table, c.layer, of_segment(split, Value::split, split.rows - before),
                     of_segment(position, Value::expert_position, c.spec.experts));
     }

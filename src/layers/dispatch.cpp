@@ -18,8 +18,7 @@ void add_routing_ports(const TaskShape& s, Access access, std::vector<Port>& por
                    .access = access,
                    .dtype = DType::i32,
                    .extra_rows = s.spec.experts + 1});
-  ports.push_back(
-      {.value = Value::route_source, .access = access, .dtype = DType::i32, .rows_per_token = k});
+  ports.push_back(ports::row_ints(s, Value::route_source, access));
   ports.push_back({.value = Value::route_row_of,
                    .access = access,
                    .dtype = DType::i32,
@@ -32,29 +31,16 @@ void add_part_ports(const TaskShape& s, std::vector<Port>& ports) {
                    .access = Access::read,
                    .dtype = DType::i32,
                    .extra_rows = s.spec.experts + 1});
-  ports.push_back({.value = Value::split,
-                   .access = Access::read,
-                   .dtype = DType::i32,
-                   .extra_rows = SplitView::size(s.spec.experts, s.split_places)});
+  ports.push_back(ports::split(s, Access::read));
 }
 
 ConstView part_offsets(const BodyContext& c) {
   if (c.part.all()) return {};
-  const ConstView value = c.in(Value::split);
-  const auto [begin, end] =
-      SplitView({value.as<int32_t>(), static_cast<size_t>(value.rows)}, c.spec.experts)
-          .positions(c.part.place);
+  const auto [begin, end] = SplitView(c.in(Value::split), c.spec.experts).positions(c.part.place);
   return {c.in(Value::route_offsets).as<int32_t>() + begin, DType::i32, 1, end - begin + 1};
 }
 
 namespace {
-
-Port row_ints(const TaskShape& s, Value value, Access access) {
-  return {.value = value,
-          .access = access,
-          .dtype = DType::i32,
-          .rows_per_token = s.spec.experts_per_token};
-}
 
 class Dispatch final : public Body {
  public:
@@ -78,10 +64,11 @@ class Dispatch final : public Body {
           ports::hidden(s, Value::d_normed, s.shared() ? Access::update : Access::write));
       return list;
     }
-    if (s.part.all()) add_route_ports(s, list);
-    if (!s.part.all()) {
+    if (s.part.all()) {
+      add_route_ports(s, list);
+    } else {
       add_part_ports(s, list);
-      list.push_back(row_ints(s, Value::route_source, Access::read));
+      list.push_back(ports::row_ints(s, Value::route_source, Access::read));
     }
     if (!s.part.all() || s.split_places == 0) {
       list.push_back(ports::hidden(s, Value::normed, Access::read));

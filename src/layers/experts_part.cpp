@@ -43,8 +43,7 @@ Experts all_experts_of(const BodyContext& c) {
     for (BlockId e = 0; e < c.spec.experts; ++e) experts.blocks.push_back(layer + e);
     return experts;
   }
-  const ConstView value = c.in(Value::split);
-  const SplitView split({value.as<int32_t>(), static_cast<size_t>(value.rows)}, c.spec.experts);
+  const SplitView split(c.in(Value::split), c.spec.experts);
   const auto [begin, end] = split.positions(c.part.place);
   experts.first = begin;
   for (int32_t i = begin; i < end; ++i) experts.blocks.push_back(layer + split.expert(i));
@@ -89,18 +88,10 @@ class ExpertsPart final : public Body {
                                .dtype = type,
                                .rows_per_token = k,
                                .cols = s.spec.expert_width}};
-    if (!s.part.all()) {
-      list.push_back({.value = Value::split,
-                      .access = Access::read,
-                      .dtype = DType::i32,
-                      .extra_rows = SplitView::size(s.spec.experts, s.split_places)});
-    }
+    if (!s.part.all()) list.push_back(ports::split(s, Access::read));
     if (has_dropout(s.settings, s.pass)) {
       add_dropout_port(s, list);
-      list.push_back({.value = Value::route_source,
-                      .access = Access::read,
-                      .dtype = DType::i32,
-                      .rows_per_token = k});
+      list.push_back(ports::row_ints(s, Value::route_source, Access::read));
     }
     if (backward) {
       list.push_back(ports::routed(s, Value::d_expert_out, Access::read));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "layers/body.h"
+#include "layers/split.h"
 
 namespace hearth {
 
@@ -55,6 +56,20 @@ inline Port routed(const TaskShape& s, Value value, Access access) {
 /// i32 [T].
 inline Port token_ints(Value value, Access access) {
   return {.value = value, .access = access, .dtype = DType::i32, .rows_per_token = 1};
+}
+/// i32 [R].
+inline Port row_ints(const TaskShape& s, Value value, Access access) {
+  return {.value = value,
+          .access = access,
+          .dtype = DType::i32,
+          .rows_per_token = s.spec.experts_per_token};
+}
+/// The split of a divided layer (SplitView).
+inline Port split(const TaskShape& s, Access access) {
+  return {.value = Value::split,
+          .access = access,
+          .dtype = DType::i32,
+          .extra_rows = SplitView::size(s.spec.experts, s.split_places)};
 }
 /// One f64.
 inline Port scalar(Value value, Access access) {

@@ -20,6 +20,10 @@ class SplitView {
       : order_(value.first(static_cast<size_t>(experts))),
         begin_(value.subspan(static_cast<size_t>(experts))) {}
 
+  /// The value as a task declares it; of several micro-batches, which have one split, the first.
+  SplitView(ConstView value, int64_t experts)
+      : SplitView({value.as<int32_t>(), static_cast<size_t>(value.rows)}, experts) {}
+
   static int64_t size(int64_t experts, int64_t places) { return experts + places + 1; }
   /// The number of the expert at a position.
   int32_t expert(int64_t position) const { return order_[static_cast<size_t>(position)]; }

@@ -187,8 +187,7 @@ class StepFate {
 /// The rows [first, second) of the experts of a place.
 std::pair<size_t, size_t> part_rows(Place place, int64_t experts, const std::byte* offsets,
                                     const BoundPort& split) {
-  const auto count = static_cast<size_t>(split.port.rows(0));
-  const SplitView view({reinterpret_cast<const int32_t*>(split.data), count}, experts);
+  const SplitView view(ConstView(split.data, DType::i32, split.port.rows(0), 1), experts);
   const auto [begin, end] = view.positions(place);
   const auto* of = reinterpret_cast<const int32_t*>(offsets);
   return {static_cast<size_t>(of[begin]), static_cast<size_t>(of[end])};

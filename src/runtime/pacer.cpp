@@ -43,9 +43,8 @@ double Pacer::seconds_of_experts(TaskId id, std::span<const BoundPort> ports) co
   std::pair<int32_t, int32_t> positions{0, static_cast<int32_t>(experts_)};
   if (!task.part.all()) {
     const BoundPort& split = port_of(ports, Value::split);
-    const auto* value = reinterpret_cast<const int32_t*>(split.data);
-    positions = SplitView({value, static_cast<size_t>(split.port.rows(0))}, experts_)
-                    .positions(task.part.place);
+    const ConstView value(split.data, DType::i32, split.port.rows(0), 1);
+    positions = SplitView(value, experts_).positions(task.part.place);
   }
   const auto [begin, end] = positions;
   const std::span own(reinterpret_cast<const int32_t*>(offsets.data) + begin,

@@ -3,22 +3,18 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <set>
 
 namespace hearth {
 
-namespace {
-
-/// The blocks that a task computes with although they live elsewhere, adapters among them.
-std::set<BlockId> travelling_of(const ParameterTable& table, const Task& task) {
+std::set<BlockId> blocks_away(const ParameterTable& table, const Task& task) {
   std::set<BlockId> blocks;
   for (const BlockUse& use : task.blocks) {
-    if (use.access != BlockAccess::read_weights && use.access != BlockAccess::add_gradient)
+    if (use.access != BlockAccess::read_weights && use.access != BlockAccess::add_gradient) {
       continue;
+    }
     for (BlockId b = use.begin; b < use.end; ++b) {
-      if (table.block(b).place == task.place) continue;
-      blocks.insert(b);
-      if (const auto adapter = table.adapter_of(b)) blocks.insert(*adapter);
+      const Block& block = table.block(b);
+      if (block.kind != BlockKind::adapter && block.place != task.place) blocks.insert(b);
     }
   }
   return blocks;
@@ -29,17 +25,13 @@ bool adds_gradients(const Task& task) {
       task.blocks, [](const BlockUse& use) { return use.access == BlockAccess::add_gradient; });
 }
 
-}  // namespace
-
 std::vector<BlockId> travelling_blocks(const ParameterTable& table,
                                        std::span<const Schedule* const> schedules, Place place) {
   std::set<BlockId> blocks;
   for (const Schedule* schedule : schedules) {
     for (const Task& task : schedule->tasks) {
       if (task.place != place) continue;
-      for (const BlockId b : travelling_of(table, task)) {
-        if (table.block(b).kind != BlockKind::adapter) blocks.insert(b);
-      }
+      blocks.merge(blocks_away(table, task));
     }
   }
   return {blocks.begin(), blocks.end()};
@@ -54,28 +46,30 @@ std::vector<SlotSize> slot_sizes(const ParameterTable& table, const CopyPolicy& 
       if (task.place != place) continue;
       std::map<size_t, int32_t> of_task, of_expert;
       const bool gradients = adds_gradients(task);
-      BlockId first_expert = -1;
-      for (const BlockId b : travelling_of(table, task)) {
-        const BlockId base = table.block(b).kind == BlockKind::adapter ? table.block(b).base : b;
-        const bool expert = task.kind == TaskKind::experts;
-        if (expert && first_expert < 0) first_expert = base;
+      const std::set<BlockId> blocks = blocks_away(table, task);
+      const auto count = [&](BlockId b, bool first) {
         for (const Cargo cargo : {Cargo::weights, Cargo::gradient}) {
           if (cargo == Cargo::gradient && !gradients) continue;
           const size_t bytes = slot_layout(table, b, cargo, policy).slot_bytes();
           if (bytes == 0) continue;
           ++of_task[bytes];
-          if (expert && base == first_expert) ++of_expert[bytes];
+          if (first && task.kind == TaskKind::experts) ++of_expert[bytes];
           SlotSize& size = sizes[bytes];
           size.bytes = bytes;
           if (seen.emplace(b, cargo).second) ++size.cargoes;
         }
+      };
+      for (const BlockId b : blocks) {
+        const bool first = b == *blocks.begin();
+        count(b, first);
+        if (const auto adapter = table.adapter_of(b)) count(*adapter, first);
       }
-      for (const auto& [bytes, count] : of_task) {
+      for (const auto& [bytes, most] : of_task) {
         SlotSize& size = sizes[bytes];
         const auto own = of_expert.find(bytes);
         const int32_t each = own == of_expert.end() ? 0 : own->second;
         size.each = std::max(size.each, each);
-        size.least = std::max(size.least, each > 0 ? std::min(count, 2 * each) : count);
+        size.least = std::max(size.least, each > 0 ? std::min(most, 2 * each) : most);
       }
     }
   }

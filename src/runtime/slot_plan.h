@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -9,6 +10,12 @@
 #include "runtime/residency.h"
 
 namespace hearth {
+
+/// The blocks that a task computes with although they live elsewhere; adapters, which travel with their
+/// bases, are not among them.
+std::set<BlockId> blocks_away(const ParameterTable& table, const Task& task);
+/// Whether the task adds to gradients.
+bool adds_gradients(const Task& task);
 
 /// The cargoes of a device's travelling blocks, by size.
 struct SlotSize {

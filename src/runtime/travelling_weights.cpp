@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "runtime/slot_plan.h"
+
 namespace hearth {
 
 TravellingWeights::TravellingWeights(Residency& residency, const ParameterTable& homes,
@@ -19,21 +21,10 @@ TravellingWeights::TravellingWeights(Residency& residency, const ParameterTable&
 }
 
 void TravellingWeights::add_needs(TaskId id, const Task& task, int32_t wave) {
-  Need all;
-  std::set<BlockId> blocks;
-  for (const BlockUse& use : task.blocks) {
-    const bool adds = use.access == BlockAccess::add_gradient;
-    if (use.access != BlockAccess::read_weights && !adds) continue;
-    all.with_gradient |= adds;
-    for (BlockId b = use.begin; b < use.end; ++b) {
-      // An adapter travels with its base.
-      if (table_.block(b).kind == BlockKind::adapter || !residency_.travels(b)) continue;
-      blocks.insert(b);
-    }
-  }
-  if (blocks.empty()) return;
-  all.blocks.assign(blocks.begin(), blocks.end());
-  const auto count = static_cast<int32_t>(all.blocks.size());
+  const std::set<BlockId> away = blocks_away(table_, task);
+  if (away.empty()) return;
+  const std::vector<BlockId> all(away.begin(), away.end());
+  const auto count = static_cast<int32_t>(all.size());
   const bool in_waves = task.kind == TaskKind::experts && wave > 0 && wave < count;
   HEARTH_CHECK(!in_waves || task.part.all(), "travelling: waves of a part of a layer");
   const int32_t each = in_waves ? wave : count;
@@ -41,8 +32,8 @@ void TravellingWeights::add_needs(TaskId id, const Task& task, int32_t wave) {
   for (int32_t begin = 0; begin < count; begin += each) {
     const int32_t end = std::min(count, begin + each);
     Need need;
-    need.with_gradient = all.with_gradient;
-    need.blocks.assign(all.blocks.begin() + begin, all.blocks.begin() + end);
+    need.with_gradient = adds_gradients(task);
+    need.blocks.assign(all.begin() + begin, all.begin() + end);
     if (in_waves) need.wave = {begin, end};
     need.bytes = bytes_of(need);
     needs_.push_back(std::move(need));

@@ -6,23 +6,11 @@
 #include <set>
 
 #include "modes/pipeline.h"
-#include "steps.h"
+#include "runtime/model_cases.h"
 #include "support/tiny_places.h"
 
 namespace hearth::test {
 namespace {
-
-struct ModelCase {
-  JsonObject config;
-  std::vector<std::string> adapters;
-};
-
-/// Every kind of block: a dense layer, a tied head, a shared expert; with and without adapters.
-std::vector<ModelCase> models() {
-  return {{{{"num_hidden_layers", 3}, {"mlp_only_layers", JsonArray{1}}}, {}},
-          {{{"tie_word_embeddings", true}, {"num_experts", 7}}, {"attention", "experts"}},
-          {{{"model_type", "qwen2_moe"}, {"shared_expert_intermediate_size", 9}}, {"experts"}}};
-}
 
 /// Further nodes of the host, devices and lanes, different for each seed.
 PartsCase case_of(uint64_t seed) {
@@ -39,12 +27,6 @@ Steps steps_of(const ModelCase& model, uint64_t seed) {
   steps.group = 1 + static_cast<int64_t>(seed % 4);
   steps.recompute = seed % 5 < 2;
   return steps;
-}
-
-Outcome on_host(const ModelCase& model) {
-  Steps steps(model.config);
-  steps.adapters = model.adapters;
-  return steps.run();
 }
 
 bool has_parts(const Schedule& list) {

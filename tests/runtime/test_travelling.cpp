@@ -5,22 +5,11 @@
 #include <cmath>
 
 #include "modes/pipeline.h"
-#include "steps.h"
+#include "runtime/model_cases.h"
 #include "support/tiny_places.h"
 
 namespace hearth::test {
 namespace {
-
-struct ModelCase {
-  JsonObject config;
-  std::vector<std::string> adapters;
-};
-
-std::vector<ModelCase> models() {
-  return {{{{"num_hidden_layers", 3}, {"mlp_only_layers", JsonArray{1}}}, {}},
-          {{{"tie_word_embeddings", true}, {"num_experts", 7}}, {"attention", "experts"}},
-          {{{"model_type", "qwen2_moe"}, {"shared_expert_intermediate_size", 9}}, {"experts"}}};
-}
 
 Steps steps_of(const ModelCase& model, int devices, double spare, uint64_t ahead) {
   Steps steps(model.config);
@@ -36,12 +25,6 @@ Steps steps_of(const ModelCase& model, int devices, double spare, uint64_t ahead
   }
   steps.travelling = travelling;
   return steps;
-}
-
-Outcome on_host(const ModelCase& model) {
-  Steps steps(model.config);
-  steps.adapters = model.adapters;
-  return steps.run();
 }
 
 TEST_CASE("travelling: any number of slots and any load ahead give the bits of one host") {

@@ -279,13 +279,16 @@ void ScheduleBuilder::add_experts(Phase phase, int32_t layer, RowRange rows, Pla
     for (const ExpertPart& part : parts) add(part, rows);
     return;
   }
+  const bool travel = input_.travels(input_.table.find_block(BlockKind::expert, layer, 0));
+  const auto together = [&](const ExpertPart& part) {
+    return travel || !schedule_.is_device(part.place);
+  };
   // Devices first, so that they compute while the host waits for all of its rows.
   for (const ExpertPart& part : parts) {
-    if (!schedule_.is_device(part.place)) continue;
-    for (int32_t m = rows.begin; m < rows.end; ++m) add(part, rows_of(m));
+    for (int32_t m = rows.begin; !together(part) && m < rows.end; ++m) add(part, rows_of(m));
   }
   for (const ExpertPart& part : parts) {
-    if (!schedule_.is_device(part.place)) add(part, rows);
+    if (together(part)) add(part, rows);
   }
 }
 

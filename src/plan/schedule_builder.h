@@ -29,6 +29,8 @@ struct PlanInput {
   Place compute_place(BlockId block) const {
     return compute.empty() ? table.block(block).place : compute[static_cast<size_t>(block)];
   }
+  /// Whether the block is copied to where it is read.
+  bool travels(BlockId block) const { return compute_place(block) != table.block(block).place; }
 };
 
 class ScheduleBuilder {
@@ -52,7 +54,8 @@ class ScheduleBuilder {
   /// which dispatch, experts and copies of these micro-batches use from here on.
   void add_decide(int32_t layer, RowRange rows, Place dense);
   /// Appends experts tasks for every part, one a place, which together must have every expert once: at
-  /// devices one for each micro-batch, elsewhere one for all of `rows`. The routed values are whole at
+  /// devices where they live one for each micro-batch, elsewhere one for all of `rows`, so that
+  /// weights are read, or loaded, once. The routed values are whole at
   /// `dense`: each part's rows are copied to its place, and its results back. A single part is the
   /// whole layer, whatever its place, and needs no split.
   void add_experts(Phase phase, int32_t layer, RowRange rows, Place dense,

@@ -46,6 +46,7 @@ StepUse use_of(const Schedule& schedule, const Trace& trace, std::span<const std
     if (task.kind == TaskKind::copy) use.bytes[link_name(schedule, task, places)];
   }
   std::map<std::string, Cover> covers;
+  std::map<std::string, double> waited;                                 // for loads, within tasks
   std::map<std::string, std::vector<std::pair<double, double>>> links;  // copies in flight
   for (const BlockCopy& copy : blocks) {
     const std::string link = link_name(copy.from, copy.to, places);
@@ -64,12 +65,14 @@ StepUse use_of(const Schedule& schedule, const Trace& trace, std::span<const std
       use.bytes[link] += time.bytes;
       links[link].emplace_back(time.begin, time.end);
     } else {
-      covers[resource_of(task.place)].add(time.begin, time.end);
+      const std::string resource = resource_of(task.place);
+      covers[resource].add(time.begin, time.end);
+      waited[resource] += time.waited_s;
     }
   }
   for (const auto& [name, cover] : covers) {
-    use.busy[name] = cover.seconds();
-    use.stall[name] = cover.gaps();
+    use.busy[name] = cover.seconds() - waited[name];
+    use.stall[name] = cover.gaps() + waited[name];
   }
   for (auto& [name, copies] : links) {
     std::sort(copies.begin(), copies.end());

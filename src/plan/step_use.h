@@ -19,7 +19,7 @@ struct StepUse {
   /// count once, so none is more than the step's time.
   std::map<std::string, double> busy;
   /// Of the host and the devices: seconds up to the end of its last task in which none of its tasks
-  /// ran.
+  /// ran, or the one that ran waited for experts to be loaded.
   std::map<std::string, double> stall;
   /// Seconds of workers on the cores of the host: in norms, updates (which clear gradients) and
   /// copies of memory; and in all other tasks.

@@ -16,8 +16,9 @@ struct TaskTime {
   TaskId task = 0;
   double begin = 0;
   double end = 0;
-  uint64_t bytes = 0;  // of a copy: its payload
-  double cpu_s = 0;    // seconds of workers on the host's cores, summed; 0 if predicted
+  uint64_t bytes = 0;   // of a copy: its payload
+  double cpu_s = 0;     // seconds of workers on the host's cores, summed; 0 if predicted
+  double waited_s = 0;  // between begin and end, for experts that were being loaded
 };
 using Trace = std::vector<TaskTime>;
 

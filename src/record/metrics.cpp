@@ -40,9 +40,10 @@ Json to_json(const StepMetrics& metrics) {
       {"busy", object_of(metrics.busy)},
       {"limit", metrics.limit},
       {"stall_s", object_of(metrics.stall_s)},
+      {"late_load_s", metrics.late_load_s},
       {"cpu_s", object_of(metrics.cpu_s)},
       {"expert_load", Json(std::move(expert_load))},
-      {"expert_hit_rate", nullptr},  // of an expert cache: none here
+      {"expert_hit_rate", metrics.expert_hit_rate ? Json(*metrics.expert_hit_rate) : Json()},
   };
   if (metrics.paced_late) {
     object.emplace_back("paced_late", *metrics.paced_late);

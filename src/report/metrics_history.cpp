@@ -43,6 +43,8 @@ void take(MetricsHistory& history, const StepAxis& heat, const StepLine& line) {
   history.lr.add(step, line.lr);
   history.tokens_per_s.add(step, line.tokens_per_s);
   history.bound_pct.add(step, line.bound_pct);
+  history.hit_pct.add(step, 100 * line.expert_hit_rate);
+  history.late_load_s.add(step, line.late_load_s);
   if (std::isfinite(line.time_s)) history.time_s += line.time_s;
   if (std::isfinite(line.loss)) {
     if (!history.first_loss || step < history.first_loss_step) {
@@ -106,8 +108,9 @@ MetricsHistory read_metrics(const std::string& path, int64_t first, int64_t last
   if (most < least) return history;
 
   history.axis = StepAxis(least, most, kBuckets);
-  for (Series* series : {&history.loss, &history.aux_loss, &history.z_loss, &history.grad_norm,
-                         &history.lr, &history.tokens_per_s, &history.bound_pct}) {
+  for (Series* series :
+       {&history.loss, &history.aux_loss, &history.z_loss, &history.grad_norm, &history.lr,
+        &history.tokens_per_s, &history.bound_pct, &history.hit_pct, &history.late_load_s}) {
     *series = Series(history.axis);
   }
   const StepAxis heat(least, most, kHeatBuckets);

@@ -17,7 +17,7 @@ struct MetricsHistory {
   int64_t repeated = 0;  // lines whose step appears again later; they do not count
   int64_t last_step = 0;
 
-  Series loss, aux_loss, z_loss, grad_norm, lr, tokens_per_s, bound_pct;
+  Series loss, aux_loss, z_loss, grad_norm, lr, tokens_per_s, bound_pct, hit_pct, late_load_s;
   std::map<std::string, Series> busy;             // by resource, in percent of the step's time
   std::map<std::string, double> busy_s, stall_s;  // by resource, in all
   std::map<std::string, int64_t> limits;          // by resource: steps that it bounded

@@ -80,6 +80,24 @@ std::vector<LineChart> charts_of(const RunHistory& run, const Series& evaluation
                     .about = "How long each resource worked in a step.",
                     .lines = busy_lines(m),
                     .from_zero = true});
+  if (!m.hit_pct.empty()) {
+    charts.push_back({.id = "hits",
+                      .title = "Experts that were there in time",
+                      .unit = "% of routed tokens",
+                      .about =
+                          "Of the tokens whose expert was loaded to a device: those whose expert "
+                          "was there or under way before its tokens were counted.",
+                      .lines = {{"hits", &m.hit_pct, 0}},
+                      .from_zero = true});
+    charts.push_back({.id = "late-loads",
+                      .title = "Late loads",
+                      .unit = "s",
+                      .about =
+                          "How long the work of a step waited for loads that had been asked for "
+                          "ahead.",
+                      .lines = {{"waiting", &m.late_load_s, 0}},
+                      .from_zero = true});
+  }
   if (m.aux_loss.all.max > 0) {
     charts.push_back({.id = "aux-loss",
                       .title = "Auxiliary loss",

@@ -15,7 +15,7 @@ struct Field {
   std::string_view key;
   double StepLine::*member;
 };
-constexpr std::array<Field, 12> kNumbers{{{"loss", &StepLine::loss},
+constexpr std::array<Field, 14> kNumbers{{{"loss", &StepLine::loss},
                                           {"aux_loss", &StepLine::aux_loss},
                                           {"grad_norm", &StepLine::grad_norm},
                                           {"lr", &StepLine::lr},
@@ -26,7 +26,9 @@ constexpr std::array<Field, 12> kNumbers{{{"loss", &StepLine::loss},
                                           {"bound_pct", &StepLine::bound_pct},
                                           {"peak_rss_bytes", &StepLine::peak_rss_bytes},
                                           {"peak_device_bytes", &StepLine::peak_device_bytes},
-                                          {"z_loss", &StepLine::z_loss}}};
+                                          {"z_loss", &StepLine::z_loss},
+                                          {"late_load_s", &StepLine::late_load_s},
+                                          {"expert_hit_rate", &StepLine::expert_hit_rate}}};
 
 double StepLine::*member_of(std::string_view key) {
   for (const Field& field : kNumbers) {

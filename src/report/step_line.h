@@ -17,7 +17,7 @@ struct StepLine {
   int64_t step = 0;
   double loss = kNone, aux_loss = kNone, z_loss = kNone, grad_norm = kNone, lr = kNone;
   double tokens = kNone, trained_tokens = kNone, time_s = kNone, tokens_per_s = kNone;
-  double bound_pct = kNone, peak_rss_bytes = kNone;
+  double bound_pct = kNone, peak_rss_bytes = kNone, late_load_s = kNone, expert_hit_rate = kNone;
   double peak_device_bytes = kNone;  // of all devices
   bool is_finite = true;             // neither loss nor gradient norm is null
   using Named = std::vector<std::pair<std::string, double>>;

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "layers/split.h"
+#include "runtime/task_times.h"
 
 namespace hearth {
 
@@ -60,102 +61,11 @@ std::vector<std::vector<TaskId>> waits_of(const Schedule& s) {
   return waits;
 }
 
-/// Begin and end of the tasks of a run, in seconds from its start, with what copies carried and what
-/// workers computed. On devices whose work is done when a call returns, the times are the host
-/// clock's. On other devices they come from events, which are read after the run.
-class TaskTimes {
- public:
-  TaskTimes(const Schedule& schedule, const ExecutorParts& parts, const Workspace& workspace)
-      : schedule_(schedule), parts_(parts), workspace_(workspace), times_(schedule.tasks.size()) {}
-
-  void start() {
-    start_ = parts_.clock.now();
-    bases_.clear();
-    bases_.resize(parts_.places.size());
-    for (size_t s = 0; s < schedule_.streams.size(); ++s) {
-      const StreamPlan& plan = schedule_.streams[s];
-      Base& base = bases_[static_cast<size_t>(plan.place)];
-      if (plan.use != StreamUse::compute || device(plan.place).host_reaches()) continue;
-      base.event = device(plan.place).create_event(true);
-      device(plan.place).record(*base.event, *workspace_.streams[s]);
-      base.event->synchronize();  // nothing runs yet
-      base.at = parts_.clock.now() - start_;
-    }
-  }
-  void begin(TaskId id) {
-    Times& times = times_[static_cast<size_t>(id)];
-    times.cpu_s = -stream_of(id).busy_seconds();
-    mark(id, times.begin);
-  }
-  /// `bytes`: what a copy carried.
-  void end(TaskId id, uint64_t bytes) {
-    Times& times = times_[static_cast<size_t>(id)];
-    mark(id, times.end);
-    times.cpu_s += stream_of(id).busy_seconds();
-    times.bytes = bytes;
-    times.ran = true;
-  }
-
-  /// The tasks that ran, sorted by begin.
-  Trace trace() {
-    Trace result;
-    for (size_t t = 0; t < times_.size(); ++t) {
-      Times& times = times_[t];
-      if (!times.ran) continue;
-      const Place place = schedule_.tasks[t].place;
-      result.push_back({static_cast<TaskId>(t), resolve(times.begin, place),
-                        resolve(times.end, place), times.bytes, times.cpu_s});
-      times.ran = false;
-    }
-    std::sort(result.begin(), result.end(),
-              [](const TaskTime& a, const TaskTime& b) { return a.begin < b.begin; });
-    return result;
-  }
-
- private:
-  struct Mark {
-    double at = 0;
-    std::unique_ptr<Event> event;
-  };
-  using Base = Mark;
-  struct Times {
-    Mark begin, end;
-    uint64_t bytes = 0;
-    double cpu_s = 0;
-    bool ran = false;
-  };
-
-  Stream& stream_of(TaskId id) const {
-    const Task& task = schedule_.tasks[static_cast<size_t>(id)];
-    return *workspace_.streams[static_cast<size_t>(task.stream)];
-  }
-  Device& device(Place place) const { return parts_.places[static_cast<size_t>(place)].device; }
-  void mark(TaskId id, Mark& mark) {
-    const Task& task = schedule_.tasks[static_cast<size_t>(id)];
-    if (device(task.place).host_reaches()) {
-      mark.at = parts_.clock.now() - start_;
-      return;
-    }
-    if (mark.event) {
-      mark.event->reset();
-    } else {
-      mark.event = device(task.place).create_event(true);
-    }
-    device(task.place).record(*mark.event, stream_of(id));
-  }
-  double resolve(Mark& mark, Place place) {
-    if (!mark.event) return mark.at;
-    Base& base = bases_[static_cast<size_t>(place)];
-    return base.at + device(place).seconds_between(*base.event, *mark.event);
-  }
-
-  const Schedule& schedule_;
-  const ExecutorParts& parts_;
-  const Workspace& workspace_;
-  double start_ = 0;
-  std::vector<Base> bases_;  // by place
-  std::vector<Times> times_;
-};
+std::vector<Device*> devices_of(const ExecutorParts& parts) {
+  std::vector<Device*> devices;
+  for (const PlaceParts& place : parts.places) devices.push_back(&place.device);
+  return devices;
+}
 
 std::vector<PlaceCosts> costs_of(const ExecutorParts& parts) {
   std::vector<PlaceCosts> costs;
@@ -238,7 +148,7 @@ struct Executor::Impl {
         waits(waits_of(s)),
         events(s.tasks.size()),
         by_stream(s.streams.size()),
-        times(s, parts, parts.workspace),
+        times(s, devices_of(p), p.workspace, p.clock),
         pacer(s, costs_of(parts), p.spec, p.table, p.clock) {
     HEARTH_CHECK(s.arena_bytes.size() <= p.places.size() &&
                      s.arena_bytes.size() <= p.workspace.arenas.size() &&
@@ -286,16 +196,6 @@ struct Executor::Impl {
     return *parts.workspace.streams[static_cast<size_t>(task.stream)];
   }
 
-  /// Runs the task, and holds it if its place is paced. Returns the bytes of a copy.
-  uint64_t run_in_time(TaskId id, std::span<const BatchShape> batches) {
-    if (!pacer.paces(id)) return run_task(id, batches);
-    const double begin = parts.clock.now();
-    const uint64_t bytes = run_task(id, batches);
-    const auto index = static_cast<size_t>(id);
-    pacer.hold(id, begin, batches_of(schedule.tasks[index], batches), ports[index]);
-    return bytes;
-  }
-
   /// Those of the task's micro-batches; none: empty.
   static std::span<const BatchShape> batches_of(const Task& task,
                                                 std::span<const BatchShape> batches) {
@@ -316,28 +216,55 @@ struct Executor::Impl {
     return {begin * row, (end - begin) * row};
   }
 
-  /// Returns the bytes of a copy.
-  uint64_t run_task(TaskId id, std::span<const BatchShape> batches) const {
+  void run_task(TaskId id, std::span<const BatchShape> batches) {
     const auto index = static_cast<size_t>(id);
     const Task& task = schedule.tasks[index];
     const std::span<const BatchShape> of_task = batches_of(task, batches);
-    const BatchShape batch = of_task.empty() ? BatchShape{} : of_task.front();
     for (const BatchShape& each : of_task) {
       HEARTH_CHECK(each.tokens <= schedule.tokens, "executor: micro-batch over its bound");
     }
-    const std::vector<BoundPort>& bound = ports[index];
     if (task.kind == TaskKind::copy) {
-      const auto [begin, bytes] = copied_range(task, bound, batch.tokens);
-      if (bytes == 0) return 0;
-      device_of(task).copy(stream_of(task), bound[1].data + begin, bound[0].data + begin, bytes);
-      return bytes;
+      times.begin(id);
+      times.end(id, copy(task, ports[index], of_task));
+      return;
     }
-    TravellingWeights* const away = travelling[static_cast<size_t>(task.place)].get();
     prepare_homes(task);
+    compute(id, of_task);
+    times.end(id, 0);
+    if (task.kind != TaskKind::update) return;
+    for (const auto& of : travelling) {
+      if (of) of->updated(task);
+    }
+  }
+
+  /// Returns the bytes that it carries.
+  uint64_t copy(const Task& task, std::span<const BoundPort> bound,
+                std::span<const BatchShape> batches) const {
+    const auto [begin, bytes] =
+        copied_range(task, bound, batches.empty() ? 0 : batches.front().tokens);
+    if (bytes == 0) return 0;
+    device_of(task).copy(stream_of(task), bound[1].data + begin, bound[0].data + begin, bytes);
+    return bytes;
+  }
+
+  /// Runs the body, in turns if the task's blocks have to be loaded and do not fit at one time. A turn
+  /// begins when its blocks are there; from then on it is held if its place is paced.
+  void compute(TaskId id, std::span<const BatchShape> batches) {
+    const auto index = static_cast<size_t>(id);
+    const Task& task = schedule.tasks[index];
+    const BatchShape batch = batches.empty() ? BatchShape{} : batches.front();
+    TravellingWeights* const away = travelling[static_cast<size_t>(task.place)].get();
     const int32_t turns = away == nullptr ? 1 : away->turns(id);
     for (int32_t turn = 0; turn < turns; ++turn) {
+      const double asked = parts.clock.now();
       const ExpertWave wave =
           away == nullptr ? ExpertWave{} : away->begin(id, turn, stream_of(task));
+      const double begin = parts.clock.now();
+      if (turn == 0) {
+        times.begin(id);
+      } else {
+        times.waited(id, begin - asked);
+      }
       const BodyContext context{parts.places[static_cast<size_t>(task.place)].ops,
                                 stream_of(task),
                                 parts.spec,
@@ -347,22 +274,18 @@ struct Executor::Impl {
                                 task.phase,
                                 task.layer,
                                 batch,
-                                bound,
+                                ports[index],
                                 task.blocks,
                                 task.place,
                                 task.part,
-                                of_task,
+                                batches,
                                 wave};
       body_of(task.kind).run(context);
+      if (pacer.paces(id)) pacer.hold(id, begin, batches, ports[index], wave);
       if (away != nullptr) away->end(stream_of(task));
     }
-    if (task.kind == TaskKind::update) {
-      for (const auto& of : travelling) {
-        if (of) of->updated(task);
-      }
-    }
-    return 0;
   }
+
   /// Norms read gradients at home, and updates change homes: copies elsewhere are told.
   void prepare_homes(const Task& task) const {
     for (const auto& of : travelling) {
@@ -383,6 +306,24 @@ View Executor::value(Value value, int32_t layer, int32_t micro_batch) const {
 }
 
 const std::vector<PacedTasks>& Executor::paced() const { return impl_->pacer.counts(); }
+
+Executor::LoadedExperts Executor::loaded_experts() const {
+  LoadedExperts sum;
+  for (size_t t = 0; t < impl_->schedule.tasks.size(); ++t) {
+    const Task& task = impl_->schedule.tasks[t];
+    const TravellingWeights* const away = impl_->travelling[static_cast<size_t>(task.place)].get();
+    if (away == nullptr || task.kind != TaskKind::experts) continue;
+    const std::span<const uint8_t> came_before = away->came_before(static_cast<TaskId>(t));
+    for (int32_t m = task.rows.begin; m < task.rows.end; ++m) {
+      const double* const tokens = value(Value::router_counts, task.layer, m).as<double>();
+      for (size_t e = 0; e < came_before.size(); ++e) {
+        sum.tokens += tokens[e];
+        if (came_before[e] != 0) sum.came_before += tokens[e];
+      }
+    }
+  }
+  return sum;
+}
 
 double& Executor::scalar(Value v, int32_t micro_batch) const {
   return *value(v, -1, micro_batch).as<double>();
@@ -432,9 +373,7 @@ bool Executor::run(std::span<const BatchShape> batches, const RunOptions& option
       if (options.abandon && fate.open() && options.abandon()) fate.abandon();
       if (update) fate.begin_updates();
       if (!ended && !fate.abandoned()) {
-        if (options.trace != nullptr) impl.times.begin(id);
-        const uint64_t bytes = impl.run_in_time(id, batches);
-        if (options.trace != nullptr) impl.times.end(id, bytes);
+        impl.run_task(id, batches);
         if (poison) poison->after(task, [&](BufferId b) { return impl.address(b); });
       }
       if (event != nullptr) device.record(*event, stream);
@@ -454,10 +393,8 @@ bool Executor::run(std::span<const BatchShape> batches, const RunOptions& option
     }
   };
   impl.pacer.start();
-  if (options.trace != nullptr) {
-    options.trace->clear();
-    impl.times.start();
-  }
+  if (options.trace != nullptr) options.trace->clear();
+  impl.times.start(options.trace != nullptr);
   if (options.order.empty()) {
     impl.parts.workspace.threads->run(schedule.streams.size(), [&](size_t s) {
       for (const TaskId id : impl.by_stream[s]) run_one(id);

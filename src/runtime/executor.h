@@ -71,6 +71,13 @@ class Executor {
   /// Runs the schedule once. batches[m] is the shape of micro-batch m, within the schedule's
   /// bounds. Returns false if the step was abandoned.
   bool run(std::span<const BatchShape> batches, const RunOptions& options = {});
+  /// Routed tokens of the last run whose expert was loaded to a device to compute them, all layers,
+  /// forward and backward; and of these, those whose expert was there or under way when the task began.
+  struct LoadedExperts {
+    double tokens = 0;
+    double came_before = 0;
+  };
+  LoadedExperts loaded_experts() const;
   /// What was paced in the last run, by place.
   const std::vector<PacedTasks>& paced() const;
 

@@ -36,7 +36,8 @@ Pacer::Pacer(const Schedule& schedule, std::span<const PlaceCosts> places, const
 
 void Pacer::start() { counts_.assign(counts_.size(), {}); }
 
-double Pacer::seconds_of_experts(TaskId id, std::span<const BoundPort> ports) const {
+double Pacer::seconds_of_experts(TaskId id, std::span<const BoundPort> ports,
+                                 const ExpertWave& wave) const {
   const auto index = static_cast<size_t>(id);
   const Task& task = schedule_.tasks[index];
   const BoundPort& offsets = port_of(ports, Value::route_offsets);
@@ -46,7 +47,11 @@ double Pacer::seconds_of_experts(TaskId id, std::span<const BoundPort> ports) co
     const ConstView value(split.data, DType::i32, split.port.rows(0), 1);
     positions = SplitView(value, experts_).positions(task.part.place);
   }
-  const auto [begin, end] = positions;
+  auto [begin, end] = positions;
+  if (!wave.all()) {
+    end = begin + wave.end;
+    begin += wave.begin;
+  }
   const std::span own(reinterpret_cast<const int32_t*>(offsets.data) + begin,
                       static_cast<size_t>(end - begin) + 1);
   return experts_seconds(*entries_[index], own, task.rows.count(),
@@ -54,14 +59,14 @@ double Pacer::seconds_of_experts(TaskId id, std::span<const BoundPort> ports) co
 }
 
 double Pacer::seconds_of(TaskId id, std::span<const BatchShape> batches,
-                         std::span<const BoundPort> ports) const {
+                         std::span<const BoundPort> ports, const ExpertWave& wave) const {
   const auto index = static_cast<size_t>(id);
   const Task& task = schedule_.tasks[index];
   const CostEntry& entry = *entries_[index];
   switch (task.kind) {
     case TaskKind::norm:
     case TaskKind::update: return parameters_[index] > 0 ? entry.at(parameters_[index]) : 0;
-    case TaskKind::experts: return seconds_of_experts(id, ports);
+    case TaskKind::experts: return seconds_of_experts(id, ports, wave);
     default: break;
   }
   const BatchShape& batch = batches.front();
@@ -75,8 +80,8 @@ double Pacer::seconds_of(TaskId id, std::span<const BatchShape> batches,
 }
 
 void Pacer::hold(TaskId task, double begin, std::span<const BatchShape> batches,
-                 std::span<const BoundPort> ports) {
-  const double end = begin + seconds_of(task, batches, ports);
+                 std::span<const BoundPort> ports, const ExpertWave& wave) {
+  const double end = begin + seconds_of(task, batches, ports, wave);
   const double late = clock_.now() - end;
   if (late <= 0) clock_.sleep_until(end);
   const std::lock_guard lock(mutex_);

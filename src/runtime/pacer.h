@@ -37,16 +37,18 @@ class Pacer {
   bool paces(TaskId task) const { return entries_[static_cast<size_t>(task)] != nullptr; }
   /// Call when the work of a task that is paced has ended, before other tasks may change what it
   /// read. `begin`: the clock before the work. Blocks the calling thread.
-  /// `batches`: of the task's micro-batches.
+  /// `batches`: of the task's micro-batches. `wave`: the experts of an experts task that were computed;
+  /// each wave is held, and counts as a task.
   void hold(TaskId task, double begin, std::span<const BatchShape> batches,
-            std::span<const BoundPort> ports);
+            std::span<const BoundPort> ports, const ExpertWave& wave = {});
   /// By place.
   const std::vector<PacedTasks>& counts() const { return counts_; }
 
  private:
-  double seconds_of_experts(TaskId task, std::span<const BoundPort> ports) const;
+  double seconds_of_experts(TaskId task, std::span<const BoundPort> ports,
+                            const ExpertWave& wave) const;
   double seconds_of(TaskId task, std::span<const BatchShape> batches,
-                    std::span<const BoundPort> ports) const;
+                    std::span<const BoundPort> ports, const ExpertWave& wave) const;
 
   const Schedule& schedule_;
   const int64_t experts_;

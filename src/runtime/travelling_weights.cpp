@@ -28,7 +28,9 @@ void TravellingWeights::add_needs(TaskId id, const Task& task, int32_t wave) {
   const bool in_waves = task.kind == TaskKind::experts && wave > 0 && wave < count;
   HEARTH_CHECK(!in_waves || task.part.all(), "travelling: waves of a part of a layer");
   const int32_t each = in_waves ? wave : count;
-  of_task_[id] = {needs_.size(), static_cast<size_t>((count + each - 1) / each)};
+  Turns& turns = of_task_[id];
+  turns = {needs_.size(), static_cast<size_t>((count + each - 1) / each), {}};
+  if (task.kind == TaskKind::experts) turns.came_before.resize(all.size());
   for (int32_t begin = 0; begin < count; begin += each) {
     const int32_t end = std::min(count, begin + each);
     Need need;
@@ -55,8 +57,10 @@ uint64_t TravellingWeights::bytes_of(const Need& need) const {
 
 void TravellingWeights::find_next_uses() {
   std::map<BlockId, Position> next;
+  std::set<BlockId> added;  // to whose gradients a later turn adds
   for (size_t i = needs_.size(); i-- > 0;) {
     for (const BlockId block : needs_[i].blocks) {
+      if (needs_[i].with_gradient && added.insert(block).second) needs_[i].last.push_back(block);
       const auto found = next.find(block);
       needs_[i].next_use.push_back(found == next.end() ? kNever : found->second);
       next[block] = static_cast<Position>(i);
@@ -70,6 +74,7 @@ void TravellingWeights::ask_ahead(size_t position) {
   for (size_t i = position + 1; i < needs_.size(); ++i) {
     bytes += needs_[i].bytes;
     if (bytes > ahead_bytes_) break;
+    asked_ = std::max(asked_, i);
     for (const BlockId block : needs_[i].blocks) {
       wants.load.push_back(
           {block, Priority::stage, static_cast<int32_t>(i - position), needs_[i].with_gradient});
@@ -108,16 +113,36 @@ int32_t TravellingWeights::turns(TaskId task) const {
   return found == of_task_.end() ? 1 : static_cast<int32_t>(found->second.count);
 }
 
+std::span<const uint8_t> TravellingWeights::came_before(TaskId task) const {
+  const auto found = of_task_.find(task);
+  if (found == of_task_.end()) return {};
+  return found->second.came_before;
+}
+
+void TravellingWeights::see_what_came(Turns& turns) const {
+  if (turns.came_before.empty()) return;
+  size_t expert = 0;
+  for (size_t turn = 0; turn < turns.count; ++turn) {
+    for (const BlockId block : needs_[turns.first + turn].blocks) {
+      turns.came_before[expert++] = residency_.where(block) != Where::home ? 1 : 0;
+    }
+  }
+}
+
 ExpertWave TravellingWeights::begin(TaskId task, int32_t turn, Stream& stream) {
   const auto found = of_task_.find(task);
   if (found == of_task_.end()) return {};
   const size_t position = found->second.first + static_cast<size_t>(turn);
   const Need& need = needs_[position];
+  if (turn == 0) see_what_came(found->second);
+  if (position == 0) asked_ = 0;
+  position_ = position;
   residency_.advance(static_cast<Position>(position));
   for (size_t i = 0; i < need.blocks.size(); ++i) {
     residency_.expect(need.blocks[i], need.next_use[i]);
   }
-  lease_.push_back(residency_.lease(need.blocks, need.with_gradient));
+  const bool expected = position > 0 && position <= asked_;
+  lease_.push_back(residency_.lease(need.blocks, need.with_gradient, expected));
   ask_ahead(position);
   residency_.wait(lease_.back(), stream);
   for (const LeasedBlock& leased : lease_.back().blocks) show(leased, need.with_gradient);
@@ -129,6 +154,12 @@ void TravellingWeights::end(Stream& stream) {
   for (const LeasedBlock& leased : lease_.back().blocks) hide(leased.block);
   residency_.release(lease_.back(), stream);
   lease_.clear();
+  for (const BlockId block : needs_[position_].last) {
+    residency_.bring_home(block, block + 1);
+    if (const auto adapter = table_.adapter_of(block)) {
+      residency_.bring_home(*adapter, *adapter + 1);
+    }
+  }
 }
 
 void TravellingWeights::bring_home() {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "plan/schedule.h"
@@ -35,10 +36,16 @@ class TravellingWeights {
   int32_t turns(TaskId task) const;
   /// Before each: leases the blocks, asks for those that follow, and lets the stream wait for the
   /// copies. Until `end` the table has views of these blocks alone. Returns the experts of the turn.
+  /// Devices without a clock of their own: returns when the copies are there.
   ExpertWave begin(TaskId task, int32_t turn, Stream& stream);
-  /// Behind what the body issued: the copies may be given up.
+  /// Behind what the body issued: the copies may be given up, and accumulators that no later task of
+  /// the schedule adds to go home.
   void end(Stream& stream);
   ParameterTable& table() { return table_; }
+
+  /// Of the experts of the task that ran last of this kind, layer and rows: whether their weights were
+  /// there or under way when it began. Empty: the task needs no experts of elsewhere.
+  std::span<const uint8_t> came_before(TaskId task) const;
 
   /// Accumulators of all blocks are at home when it returns.
   void bring_home();
@@ -54,15 +61,18 @@ class TravellingWeights {
     bool with_gradient = false;
     uint64_t bytes = 0;
     std::vector<Position> next_use;  // of each block, behind this turn
+    std::vector<BlockId> last;       // whose accumulators no later turn adds to
   };
   /// Those of a task.
   struct Turns {
     size_t first = 0, count = 0;
+    std::vector<uint8_t> came_before;  // by expert
   };
   void add_needs(TaskId id, const Task& task, int32_t wave);
   uint64_t bytes_of(const Need& need) const;
   void find_next_uses();
   void ask_ahead(size_t position);
+  void see_what_came(Turns& turns) const;
   void show(const LeasedBlock& leased, bool with_gradient);
   void hide(BlockId block);
 
@@ -71,6 +81,8 @@ class TravellingWeights {
   uint64_t ahead_bytes_;
   std::vector<Need> needs_;          // in the order of the schedule
   std::map<TaskId, Turns> of_task_;  // in needs_; only tasks that need something
+  size_t asked_ = 0;                 // position of the last turn whose blocks were asked for ahead
+  size_t position_ = 0;              // of the turn that runs
   std::vector<Lease> lease_;         // of the turn that runs, if it needs blocks
 };
 

@@ -34,8 +34,12 @@ struct StepMetrics {
   std::map<std::string, double> busy;                 // per resource, seconds
   std::string limit;                                  // the resource that bounded the step
   std::map<std::string, double> stall_s;  // per resource: seconds in which its work waited
+  double late_load_s = 0;                 // work waited for loads that the plan assumed had arrived
   std::map<std::string, double> cpu_s;    // workers' seconds: products, sweeps, waiting
   std::vector<double> expert_load;        // per MoE layer: busiest expert / mean
+  /// Of the routed tokens whose expert was loaded to a device: the share whose expert was there or under
+  /// way before its counts were known; none if none was loaded.
+  std::optional<double> expert_hit_rate;
   /// Tasks that took longer than the cost table of their place says; none without a table.
   std::optional<int64_t> paced_late;
   std::map<std::string, double> paced_late_s;  // by how much in all, by place

@@ -140,6 +140,14 @@ std::vector<BlockCopy> Session::take_block_copies(double start) {
   return copies;
 }
 
+double Session::late_loads() const {
+  double sum = 0;
+  for (const auto& residency : residencies_) {
+    if (residency) sum += residency->counts().late_load_s;
+  }
+  return sum;
+}
+
 void Session::run_alone(Executor& executor, const BatchShape& shape) {
   executor.run({&shape, 1});
   take_block_copies(0);
@@ -260,8 +268,11 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
       result.save_wait_s += waiting.seconds();
     };
   }
-  const double start = steady_link_clock().now();
+  const double start = steady_link_clock().now(), late_before = late_loads();
   if (!train_->run(shapes, options)) return std::nullopt;
+  result.late_load_s = late_loads() - late_before;
+  const Executor::LoadedExperts loaded = train_->loaded_experts();
+  if (loaded.tokens > 0) result.expert_hit_rate = loaded.came_before / loaded.tokens;
   block_copies_ = take_block_copies(start);
   result.use = use_of(plan_.train->schedule, trace_, opened_.devices.names(), block_copies_);
   for (size_t at = 0; at < opened_.devices.places.size(); ++at) {

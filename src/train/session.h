@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/state_registry.h"
@@ -29,8 +30,12 @@ struct StepResult {
   std::vector<std::vector<double>> expert_tokens;  // [MoE layer][expert]: tokens
   std::vector<BatchWork> work;                     // per micro-batch
   StepUse use;                                     // of devices, links and workers
-  double save_wait_s = 0;                          // updates waited for a save
-  std::map<std::string, PacedTasks> paced;         // by place; only places with cost tables
+  double late_load_s = 0;  // work waited for loads that were to be there by then
+  /// Of the routed tokens whose expert was loaded to a device: the share whose expert was there or under
+  /// way when its task began. None: no expert was loaded.
+  std::optional<double> expert_hit_rate;
+  double save_wait_s = 0;                   // updates waited for a save
+  std::map<std::string, PacedTasks> paced;  // by place; only places with cost tables
 };
 
 /// Per MoE layer: tokens of the busiest expert divided by the mean.
@@ -123,6 +128,8 @@ class Session {
 
   /// Slots of the devices to which weights travel.
   void make_residencies(std::vector<PlaceParts>& parts);
+  /// Seconds that leases waited for loads that were asked for ahead; since the start.
+  double late_loads() const;
   /// The copies of blocks since the last call, from `start` of the clock on.
   std::vector<BlockCopy> take_block_copies(double start);
   /// Runs one micro-batch outside of training; its copies of blocks are in no timeline.

@@ -106,6 +106,8 @@ void TrainingRun::record_use(const StepResult& result, StepMetrics& m) {
   m.busy["io"] = log_s_ + saves_->take_seconds();
   m.stall_s = use.stall;
   m.stall_s["io"] = result.save_wait_s;
+  m.late_load_s = result.late_load_s;
+  m.expert_hit_rate = result.expert_hit_rate;
   const double idle = session_->workers() * m.time_s - m.busy[kCpu];
   m.cpu_s = {
       {"products", use.products_s}, {"sweeps", use.sweeps_s}, {"waiting", std::max(0.0, idle)}};

@@ -102,6 +102,7 @@ class Steps {
   std::function<void(Schedule&)> change_list;
   std::optional<Travelling> travelling;
   std::vector<ResidencyCounts> moved;  // in the last run, by device; only if weights travel
+  Executor::LoadedExperts loaded;      // of the last step
 
   Outcome run() {
     TinyModel model(tiny_config(config_), cpu(), DType::f32, 1, adapters, places);
@@ -139,6 +140,7 @@ class Steps {
       outcome.norm = executor->scalar(Value::grad_norm);
     }
     if (caches) moved = caches->counts();
+    loaded = executor->loaded_experts();
     outcome.weights = model.bytes(CopyRole::master);
     outcome.moments = model.bytes(CopyRole::moment2);
     return outcome;

@@ -64,6 +64,34 @@ TEST_CASE("travelling: what fits in slots crosses the link once a step, else aga
   CHECK(least.bytes_in > one.bytes_in);
 }
 
+TEST_CASE("travelling: a group of micro-batches loads each expert once a direction") {
+  const auto bytes_in = [&](int group) {
+    Steps steps = steps_of(models()[0], 1, 0, 0);
+    steps.count = 1;
+    steps.group = group;
+    steps.run();
+    return steps.moved.front().bytes_in;
+  };
+  CHECK(2 * bytes_in(4) < bytes_in(1));
+}
+
+TEST_CASE("travelling: hits are the tokens whose expert was asked for before they were counted") {
+  const auto loaded = [&](double spare, uint64_t ahead, int count) {
+    Steps steps = steps_of(models()[0], 1, spare, ahead);
+    steps.count = count;
+    steps.group = 4;  // all of the step
+    steps.run();
+    return steps.loaded;
+  };
+  const auto none = loaded(0, 0, 1), all = loaded(1, 1 << 30, 1), kept = loaded(1, 0, 1);
+  CHECK(none.tokens > 0);
+  CHECK(none.came_before < 0.5 * none.tokens);
+  CHECK(all.came_before == all.tokens);
+  CHECK(kept.tokens == all.tokens);
+  // Nothing is asked for ahead, but what forward loaded is still there in backward.
+  CHECK(kept.came_before == kept.tokens / 2);
+}
+
 TEST_CASE("travelling: an abandoned step changes no weight") {
   Steps steps = steps_of(models()[0], 1, 0.3, 1 << 20);
   std::atomic<int> calls{0};  // by the threads of all streams

@@ -242,6 +242,7 @@ TEST_CASE("a line of metrics has the keys of the contract") {
                                          "busy",
                                          "limit",
                                          "stall_s",
+                                         "late_load_s",
                                          "cpu_s",
                                          "expert_load",
                                          "expert_hit_rate"});
@@ -251,6 +252,11 @@ TEST_CASE("a line of metrics has the keys of the contract") {
   CHECK(json.find("bytes")->find("disk")->as_int() == 7);
   CHECK(json.find("expert_load")->as_array().size() == 2);
   CHECK(json.find("expert_hit_rate")->is_null());
+  CHECK(json.find("late_load_s")->as_double() == 0);
+  m.expert_hit_rate = 0.75;
+  m.late_load_s = 0.5;
+  CHECK(to_json(m).find("expert_hit_rate")->as_double() == 0.75);
+  CHECK(to_json(m).find("late_load_s")->as_double() == 0.5);
   CHECK(json.find("limit")->as_string() == "host");
 
   const auto device_bytes = [&m](const std::map<std::string, uint64_t>& devices) {

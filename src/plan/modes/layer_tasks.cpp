@@ -111,8 +111,10 @@ void LayerTasks::add_experts(Phase phase, int32_t layer, RowRange rows) {
 /// computes so long on its weights that reading them once more costs nothing, so the memory for the
 /// rows of all micro-batches would be spent for nothing (docs/benchmarks/devices.md).
 bool LayerTasks::together(int32_t layer, RowRange rows) const {
+  if (rows.count() == 1 || !input_.spec.has_experts(layer)) return false;
+  if (input_.travels(input_.table.find_block(BlockKind::expert, layer, 0))) return true;
   const int64_t routed = input_.tokens * input_.spec.experts_per_token;
-  return rows.count() > 1 && routed < kManyExpertRows * input_.spec.experts &&
+  return routed < kManyExpertRows * input_.spec.experts &&
          std::ranges::any_of(parts_[static_cast<size_t>(layer)], [&](const ExpertPart& part) {
            return !input_.places[static_cast<size_t>(part.place)].device;
          });

@@ -23,9 +23,10 @@ class LayerTasks {
 
   void add_embed(Phase phase, int32_t micro_batch);
   void add_head(int32_t micro_batch);
-  /// The forward tasks of a layer for some micro-batches, one after the other. But experts that are
-  /// not at devices compute all of them in one task, so that their weights are read once, if an
-  /// expert has fewer than kManyExpertRows rows of each.
+  /// The forward tasks of a layer for some micro-batches, one after the other. But some experts compute
+  /// all of them in one task: those that are loaded to a device, so that they are loaded once; and those
+  /// that are not at devices, so that their weights are read once, if an expert has fewer than
+  /// kManyExpertRows rows of each.
   void add_layer(int32_t layer, RowRange rows);
   /// The same of backward. With `recompute`, first the forward tasks whose values backward reads; the
   /// layer's output is not among them.

@@ -8,6 +8,7 @@
 #include "budget/hot_placement.h"
 #include "budget/schedule_memory.h"
 #include "modes/stage_cut.h"
+#include "plan/loader/slot_layout.h"
 #include "plan/task_costs.h"
 
 namespace hearth {
@@ -247,13 +248,16 @@ std::optional<std::vector<Stage>> stages_of_cut(const PlanSubject& subject,
                                                 const std::vector<int32_t>& ends) {
   const std::vector<Place>& devices = subject.of_model.dense;
   const auto layers = static_cast<int32_t>(subject.spec.layers);
-  if (ends.size() + 1 != devices.size()) return std::nullopt;
+  const bool many = subject.of_model.travel != Travel::never;  // stages at a device
+  if (many ? ends.size() + 1 < devices.size() : ends.size() + 1 != devices.size()) {
+    return std::nullopt;
+  }
   std::vector<Stage> stages;
   int32_t first = -1;
-  for (size_t s = 0; s < devices.size(); ++s) {
+  for (size_t s = 0; s <= ends.size(); ++s) {
     const int32_t last = s < ends.size() ? ends[s] : layers;
     if (last < first || (s < ends.size() && last >= layers)) return std::nullopt;
-    stages.push_back({devices[s], first, last});
+    stages.push_back({devices[s % devices.size()], first, last});
     first = last + 1;
   }
   return stages;
@@ -281,6 +285,65 @@ PlacementPlan plan_with(const PlanSubject& subject, const Placement& placement,
   return result;
 }
 
+/// The parameters of a stage, with accumulators of gradients, as they lie in slots.
+static uint64_t slot_bytes(const PlacementPlan& plan, const Stage& stage, int32_t layers,
+                           bool training) {
+  uint64_t bytes = 0;
+  for (BlockId b = 0; b < std::ssize(plan.table.blocks()); ++b) {
+    const Block& block = plan.table.block(b);
+    const Block& base = block.kind == BlockKind::adapter ? plan.table.block(block.base) : block;
+    const int32_t layer = base.kind == BlockKind::embedding ? -1
+                          : base.kind == BlockKind::head    ? layers
+                                                            : base.layer;
+    if (layer < stage.first || layer > stage.last) continue;
+    for (const Cargo cargo : {Cargo::weights, Cargo::gradient}) {
+      if (cargo == Cargo::gradient && !training) continue;
+      bytes += slot_layout(plan.table, b, cargo, plan.plan.policy).slot_bytes();
+    }
+  }
+  return bytes;
+}
+
+/// Whether every device has slots for two of its stages: the one that runs and the next.
+static bool two_stages_fit(const PlacementPlan& plan, int32_t layers, bool training) {
+  std::vector<uint64_t> largest(plan.plan.slots.size());
+  for (const Stage& stage : plan.placement.stages) {
+    uint64_t& most = largest[static_cast<size_t>(stage.place)];
+    most = std::max(most, slot_bytes(plan, stage, layers, training));
+  }
+  for (size_t at = 0; at < largest.size(); ++at) {
+    uint64_t slots = 0;
+    for (const SlotClass& of : plan.plan.slots[at]) {
+      slots += of.bytes * static_cast<uint64_t>(of.slots);
+    }
+    if (2 * largest[at] > slots) return false;
+  }
+  return true;
+}
+
+/// Weights travel, so a device may have any number of stages, which it computes one after the other:
+/// as few as let two of them be in its slots, so that each is loaded once a direction. If none do, as
+/// many as there are.
+static PlacementPlan staged_plan(const PlanSubject& subject, const PlanRequest& request) {
+  const std::vector<Place>& devices = subject.of_model.dense;
+  PlanSubject staged = subject;
+  std::optional<PlacementPlan> best;
+  const auto units = static_cast<size_t>(subject.spec.layers) + 2;
+  for (size_t rounds = 1; rounds * devices.size() <= units || rounds == 1; ++rounds) {
+    staged.of_model.dense.clear();
+    for (size_t i = 0; i < rounds; ++i) {
+      staged.of_model.dense.insert(staged.of_model.dense.end(), devices.begin(), devices.end());
+    }
+    StageSearch search(staged, request);
+    PlacementPlan next = search.run(request.recompute);
+    if (!best || next.plan.fits() || !best->plan.fits()) best = std::move(next);
+    if (best->plan.fits() &&
+        two_stages_fit(*best, static_cast<int32_t>(subject.spec.layers), request.training))
+      break;
+  }
+  return std::move(*best);
+}
+
 /// With the experts at the places that the subject names for them.
 static PlacementPlan cut_and_plan(const PlanSubject& subject, const PlanRequest& request) {
   const ModelPlaces& places = subject.of_model;
@@ -294,6 +357,7 @@ static PlacementPlan cut_and_plan(const PlanSubject& subject, const PlanRequest&
     placement.travels = places.travel != Travel::never;
     return plan_with(subject, placement, request);
   }
+  if (places.travel != Travel::never) return staged_plan(subject, request);
   StageSearch search(subject, request);
   if (request.recompute || !request.training) return search.run(request.recompute);
   PlacementPlan kept = search.run(false);

@@ -6,7 +6,7 @@
 #include "base/system.h"
 #include "budget/schedule_memory.h"
 #include "device/device_memory.h"
-#include "runtime/slot_plan.h"
+#include "plan/loader/slot_plan.h"
 #include "state/state_save.h"
 
 namespace hearth {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/setting.h"
+#include "budget/device_loads.h"
 #include "plan/table_rates.h"
 
 namespace hearth {
@@ -121,11 +122,29 @@ StepBound bound_of(const PlacedModel& model, std::span<const BatchWork> batches)
   const std::vector<PlaceCosts> tables = pacing_tables(model);
   const bool paced =
       std::any_of(tables.begin(), tables.end(), [](const PlaceCosts& c) { return c.table; });
+  StepBound bound;
   if (paced || model.placement.places().size() > 1) {  // places compute at the same time
-    return step_bound_by_tables(schedule, batches, model.opened->spec, model.table,
-                                model.rates->best, tables);
+    bound = step_bound_by_tables(schedule, batches, model.opened->spec, model.table,
+                                 model.rates->best, tables);
+  } else {
+    bound = step_bound(schedule, batches, model.rates->best, trained_parameters(model.table));
   }
-  return step_bound(schedule, batches, model.rates->best, trained_parameters(model.table));
+  bound.loads_s = least_load_seconds(model, model.rates->costs.links);
+  return bound;
+}
+
+/// A step that begins with the slots as the step before has left them.
+static SimulatedStep steady_step(const PlacedModel& model, const StepWork& work) {
+  const Schedule& schedule = model.plan.train->schedule;
+  const CostRates& costs = model.rates->costs;
+  const std::vector<TaskDemand> demands =
+      task_demands(schedule, work.batches, model.opened->spec, model.table, costs);
+  const std::vector<DeviceLoads> loads = device_loads(model, costs.links);
+  if (loads.empty()) return Simulator(schedule, costs.links).run(demands);
+  LoadSimulation travel(model.table, model.plan.policy, schedule, loads);
+  const Simulator simulator(schedule, costs.links, {}, &travel);
+  simulator.run(demands);
+  return simulator.run(demands);
 }
 
 StepWork full_step(const PlanRequest& request) {
@@ -187,10 +206,6 @@ PlanTimes predict(const PlacedModel& model, const StepWork& work, std::optional<
                     places_without_table(model) + "; add what 'hearth profile' prints there";
     return times;
   }
-  if (model.placement.travels) {
-    times.unknown = "this version does not foresee the loads of weights";
-    return times;
-  }
   if (!rates) {
     times.unknown = "too little memory to measure";
     return times;
@@ -202,10 +217,8 @@ PlanTimes predict(const PlacedModel& model, const StepWork& work, std::optional<
     return times;
   }
   times.bound = bound_of(model, work.batches);
-  times.step =
-      Simulator(schedule, rates->costs.links)
-          .run(task_demands(schedule, work.batches, model.opened->spec, model.table, rates->costs));
-  times.use = use_of(schedule, times.step.trace, model.opened->devices.names());
+  times.step = steady_step(model, work);
+  times.use = use_of(schedule, times.step.trace, model.opened->devices.names(), times.step.copies);
   return times;
 }
 

@@ -215,10 +215,16 @@ RateOptions rate_options(const PlacedModel& model, Place at, uint64_t most) {
           team.cores, memory_for(place, most), trained_parameters(model.table)};
 }
 
+bool travels(const PlacedModel& model) {
+  return model.opened->devices.of_model.travel != Travel::never;
+}
+
 /// The best rates of the first place that computes and is not paced; none if all are. They are for
 /// the bound alone.
 std::optional<MachineRates> best_rates(const PlacedModel& model) {
-  for (const Place at : model.placement.places()) {
+  std::vector<Place> places = model.placement.places();
+  if (travels(model)) places.push_back(kHostPlace);  // which updates
+  for (const Place at : places) {
     if (model.opened->place(at).costs) continue;
     Device& device = measured_device(model, at);
     const RateOptions options = rate_options(model, at, memory_of_rates(model));
@@ -257,6 +263,11 @@ RunRates measure_places(const PlacedModel& model, const PlanRequest& request) {
   if (!has_table(dense)) rates = rates_at(dense);
   if (has_table(dense) && !has_table(apart_at)) rates = rates_at(apart_at);
   rates.costs.links = links_of(model, most);
+  if (travels(model) && has_table(dense) && !has_table(kHostPlace)) {
+    const RunRates homes = rates_at(kHostPlace);  // norms and updates run there
+    rates.costs.norm_params_per_s = homes.costs.norm_params_per_s;
+    rates.costs.update_params_per_s = homes.costs.update_params_per_s;
+  }
   if (apart_at == dense || has_table(dense) || has_table(apart_at)) return rates;
   const RunRates apart = rates_at(apart_at);
   rates.costs.experts_forward = apart.costs.experts_forward;

@@ -2,6 +2,7 @@
 // update at the optimizer's measured rate.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -44,9 +45,13 @@ struct StepBound {
   double flops = 0;
   double products_s = 0;
   double update_s = 0;
-  double total_s() const { return products_s + update_s; }
-  /// The resource that takes more of the time.
-  const char* limit() const { return update_s > products_s ? "memory bandwidth" : "compute"; }
+  double loads_s = 0;  // of weights, over the slowest link, beside the others
+  double total_s() const { return std::max(products_s + update_s, loads_s); }
+  /// The resource that takes most of the time.
+  const char* limit() const {
+    if (loads_s > products_s + update_s) return "links";
+    return update_s > products_s ? "memory bandwidth" : "compute";
+  }
 };
 /// batches[m] is the work of micro-batch m, `updated` the number of trained parameters. Recompute
 /// does not count.

@@ -115,12 +115,10 @@ TaskCost task_cost(const Schedule& schedule, const Task& task, const BatchWork& 
     if (entry != nullptr) cost.compute_s = predicted_seconds(*entry, task, batch, spec, table);
     return cost;
   }
-  if (task.kind == TaskKind::norm) {
-    cost.memory_s = task_parameters(task, table) / rates.norm_params_per_s;
-    return cost;
-  }
-  if (task.kind == TaskKind::update) {
-    cost.memory_s = task_parameters(task, table) / rates.update_params_per_s;
+  if (task.kind == TaskKind::norm || task.kind == TaskKind::update) {
+    const double rate =
+        task.kind == TaskKind::norm ? rates.norm_params_per_s : rates.update_params_per_s;
+    if (rate > 0) cost.memory_s = task_parameters(task, table) / rate;
     return cost;
   }
   if (batch.tokens <= 0) return cost;

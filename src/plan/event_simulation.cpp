@@ -57,11 +57,12 @@ EventSimulation::EventSimulation(std::vector<std::vector<int32_t>> streams,
 }
 
 /// One simulation: the time, the tasks in flight, and what they share.
-class EventSimulation::Run {
+class EventSimulation::Run final : public SimulationGuest::Stage {
  public:
   Run(const EventSimulation& simulation, std::span<const TaskLoad> loads,
-      std::span<const double> rates)
+      std::span<const double> rates, SimulationGuest* guest)
       : simulation_(simulation),
+        guest_(guest),
         loads_(loads),
         rates_(rates),
         shares_(rates),
@@ -73,7 +74,7 @@ class EventSimulation::Run {
 
   EventTimes times() {
     for (size_t t = 0; t < waits_.size(); ++t) {
-      if (waits_[t] == 0) begin(static_cast<int32_t>(t));
+      if (waits_[t] == 0) admit(static_cast<int32_t>(t));
     }
     settle();
     for (;;) {
@@ -90,17 +91,40 @@ class EventSimulation::Run {
       settle();
     }
     HEARTH_CHECK(ended_ == loads_.size(), "simulation: tasks wait for each other");
-    times_.last = now_;
     return std::move(times_);
+  }
+
+  double now() const override { return now_; }
+  void release(int32_t task) override { begin(task); }
+  void pass(int32_t ticket, const TaskLoad& load) override {
+    const auto id = static_cast<int32_t>(loads_.size()) + ticket;
+    const auto at = static_cast<size_t>(ticket);
+    if (at >= guest_loads_.size()) guest_loads_.resize(at + 1);
+    guest_loads_[at] = load;
+    start(id, load);
   }
 
  private:
   using Ending = std::pair<double, int32_t>;  // time, task
 
+  /// All that the task follows has ended.
+  void admit(int32_t task) {
+    if (guest_ == nullptr || guest_->may_begin(task, *this)) begin(task);
+  }
+
   void begin(int32_t task) {
     times_.begin[static_cast<size_t>(task)] = now_;
     times_.order.push_back(task);
-    const TaskLoad& load = loads_[static_cast<size_t>(task)];
+    start(task, loads_[static_cast<size_t>(task)]);
+  }
+
+  /// Of a task, or behind their number of a guest's.
+  const TaskLoad& load_of(int32_t id) const {
+    const auto at = static_cast<size_t>(id);
+    return at < loads_.size() ? loads_[at] : guest_loads_[at - loads_.size()];
+  }
+
+  void start(int32_t task, const TaskLoad& load) {
     if (load.seconds > 0) {
       alone_.emplace(now_ + load.seconds, task);
     } else {
@@ -110,7 +134,7 @@ class EventSimulation::Run {
 
   /// The task's seconds alone are over.
   void pass_through(int32_t task) {
-    const TaskLoad& load = loads_[static_cast<size_t>(task)];
+    const TaskLoad& load = load_of(task);
     const bool limited = load.amount > 0 && std::ranges::any_of(load.through, [&](int32_t r) {
                            return r >= 0 && rates_[static_cast<size_t>(r)] > 0;
                          });
@@ -138,13 +162,19 @@ class EventSimulation::Run {
     while (!ready_.empty()) {
       const auto task = static_cast<size_t>(ready_.back());
       ready_.pop_back();
+      if (task >= loads_.size()) {
+        guest_->passed(static_cast<int32_t>(task - loads_.size()), *this);
+        continue;
+      }
       times_.end[task] = now_;
+      times_.last = now_;
       ++ended_;
+      if (guest_ != nullptr) guest_->ended(static_cast<int32_t>(task), *this);
       const auto first = static_cast<size_t>(simulation_.next_begin_[task]);
       const auto past = static_cast<size_t>(simulation_.next_begin_[task + 1]);
       for (size_t i = first; i < past; ++i) {
         const int32_t next = simulation_.next_[i];
-        if (--waits_[static_cast<size_t>(next)] == 0) begin(next);
+        if (--waits_[static_cast<size_t>(next)] == 0) admit(next);
       }
     }
     if (changed_) divide();
@@ -169,7 +199,9 @@ class EventSimulation::Run {
   }
 
   const EventSimulation& simulation_;
+  SimulationGuest* const guest_;
   const std::span<const TaskLoad> loads_;
+  std::vector<TaskLoad> guest_loads_;  // by ticket
   const std::span<const double> rates_;
   FairShares shares_;
   std::vector<int32_t> waits_;  // of each task: how many tasks it still waits for
@@ -184,10 +216,10 @@ class EventSimulation::Run {
   bool changed_ = false;  // flows came or went since their rates were set
 };
 
-EventTimes EventSimulation::run(std::span<const TaskLoad> loads,
-                                std::span<const double> rates) const {
+EventTimes EventSimulation::run(std::span<const TaskLoad> loads, std::span<const double> rates,
+                                SimulationGuest* guest) const {
   HEARTH_CHECK(loads.size() == after_.size(), "simulation: a load for each task");
-  return Run(*this, loads, rates).times();
+  return Run(*this, loads, rates, guest).times();
 }
 
 std::vector<int32_t> EventSimulation::deadlock() const {

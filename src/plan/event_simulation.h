@@ -28,6 +28,27 @@ struct EventTimes {
   double last = 0;  // the end of the last task
 };
 
+/// What happens in a simulation beside its tasks, such as loads: it may hold tasks back, and passes
+/// amounts of its own through the resources.
+class SimulationGuest {
+ public:
+  virtual ~SimulationGuest() = default;
+  /// How it acts; valid during its calls.
+  class Stage {
+   public:
+    virtual ~Stage() = default;
+    virtual double now() const = 0;
+    /// Lets a task begin that `may_begin` has held.
+    virtual void release(int32_t task) = 0;
+    /// Lets something pass; `passed` has the ticket when it has. At least 0.
+    virtual void pass(int32_t ticket, const TaskLoad& load) = 0;
+  };
+  /// The task could begin now. False: it waits until it is released.
+  virtual bool may_begin(int32_t task, Stage& stage) = 0;
+  virtual void ended(int32_t task, Stage& stage) = 0;
+  virtual void passed(int32_t ticket, Stage& stage) = 0;
+};
+
 /// A task begins when the task before it in its stream has ended, and all tasks that it follows.
 /// Tasks in flight share resources by max-min fairness: no task could be faster unless a task that
 /// is no faster became slower. So tasks through one resource share it evenly, and what a task
@@ -41,7 +62,9 @@ class EventSimulation {
 
   /// `loads`: by task. `rates`: what each resource passes per second; 0: no limit.
   /// std::logic_error if tasks wait for each other; call `deadlock` before where that can be.
-  EventTimes run(std::span<const TaskLoad> loads, std::span<const double> rates) const;
+  /// `guest`, if given, takes part.
+  EventTimes run(std::span<const TaskLoad> loads, std::span<const double> rates,
+                 SimulationGuest* guest = nullptr) const;
 
   /// Tasks that wait for each other in a circle, each for the one after it and the last for the
   /// first. Empty if all tasks can run.

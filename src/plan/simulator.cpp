@@ -41,20 +41,50 @@ double copy_latency(const Schedule& schedule, const Route& route,
 }
 
 Simulator::Simulator(const Schedule& schedule, std::span<const LinkRates> links,
-                     std::vector<std::vector<TaskId>> orders)
+                     std::vector<std::vector<TaskId>> orders, LoadSimulation* loads)
     : schedule_(schedule),
       orders_(orders.empty() ? order_of_schedule(schedule) : std::move(orders)),
-      events_(orders_, dependencies(schedule)),
-      loads_(schedule.tasks.size()) {
-  if (const std::vector<int32_t> circle = events_.deadlock(); !circle.empty()) {
+      loads_(loads) {
+  add_turns();
+  if (const std::vector<int32_t> circle = events_->deadlock(); !circle.empty()) {
     std::string names;
-    for (const TaskId task : circle) {
+    for (const int32_t number : circle) {
+      const TaskId task = turns_[static_cast<size_t>(number)].task;
       names +=
           (names.empty() ? "" : ", then ") + describe(schedule.tasks[static_cast<size_t>(task)]);
     }
     HEARTH_CHECK(circle.empty(), "simulator: tasks wait for each other: " + names);
   }
   add_links(links);
+}
+
+void Simulator::add_turns() {
+  std::vector<std::vector<int32_t>> after = dependencies(schedule_), streams;
+  for (TaskId t = 0; t < std::ssize(schedule_.tasks); ++t) {
+    const int32_t count = loads_ == nullptr ? 1 : loads_->turns(t);
+    turns_.push_back({t, count - 1, true});
+  }
+  for (const std::vector<TaskId>& order : orders_) {
+    std::vector<int32_t>& stream = streams.emplace_back();
+    for (const TaskId task : order) {
+      const int32_t last = turns_[static_cast<size_t>(task)].turn;
+      for (int32_t turn = 0; turn < last; ++turn) {
+        stream.push_back(static_cast<int32_t>(turns_.size()));
+        turns_.push_back({task, turn, false});
+      }
+      stream.push_back(task);
+    }
+  }
+  after.resize(turns_.size());
+  first_turn_.resize(schedule_.tasks.size());
+  for (size_t number = 0; number < turns_.size(); ++number) {
+    if (turns_[number].turn > 0) continue;
+    const auto task = static_cast<size_t>(turns_[number].task);
+    first_turn_[task] = static_cast<int32_t>(number);
+    if (number != task)
+      after[number] = std::move(after[task]);  // the first turn waits for the task
+  }
+  events_.emplace(std::move(streams), std::move(after));
 }
 
 /// The resources of copies.
@@ -70,45 +100,71 @@ void Simulator::add_links(std::span<const LinkRates> links) {
     rates_.push_back(link.root->in.bandwidth());
     rates_.push_back(link.root->out.bandwidth());
   }
-  for (size_t t = 0; t < loads_.size(); ++t) {
+  size_t used = 0;
+  const auto pass = [&](TaskLoad& load, Place place, int32_t direction) {
+    const LinkRates* link = link_of(schedule_, place, links);
+    if (link == nullptr) return;
+    load.through[used++] = 2 * place + direction;
+    if (link->root != nullptr) load.through[used++] = roots.at(link->root) + direction;
+  };
+  passes_.resize(turns_.size());
+  for (size_t t = 0; t < schedule_.tasks.size(); ++t) {
     const Task& task = schedule_.tasks[t];
     if (task.kind != TaskKind::copy) continue;
-    size_t used = 0;
-    const auto pass = [&](Place place, int32_t direction) {
-      const LinkRates* link = link_of(schedule_, place, links);
-      if (link == nullptr) return;
-      loads_[t].through[used++] = 2 * place + direction;
-      if (link->root != nullptr) loads_[t].through[used++] = roots.at(link->root) + direction;
-    };
     const Route route = copy_route(schedule_, task);
-    pass(route.from, out);
-    pass(route.to, in);
+    used = 0;
+    pass(passes_[t], route.from, out);
+    pass(passes_[t], route.to, in);
+  }
+  device_links_.resize(schedule_.places.size());
+  for (size_t place = 0; place < schedule_.places.size(); ++place) {
+    const LinkRates* link = link_of(schedule_, static_cast<Place>(place), links);
+    if (link == nullptr) continue;
+    for (const int32_t direction : {in, out}) {
+      TaskLoad& load = device_links_[place][static_cast<size_t>(direction)];
+      used = 0;
+      pass(load, static_cast<Place>(place), direction);
+      load.seconds = (direction == in ? link->in : link->out).latency_s;
+    }
   }
 }
 
 SimulatedStep Simulator::run(std::span<const TaskDemand> demands) const {
-  HEARTH_CHECK(demands.size() == loads_.size(), "simulator: a demand for each task");
-  std::vector<TaskLoad> loads = loads_;
-  for (size_t t = 0; t < loads.size(); ++t) {
-    loads[t].seconds = demands[t].seconds;
-    loads[t].amount = demands[t].bytes;
+  HEARTH_CHECK(demands.size() == schedule_.tasks.size(), "simulator: a demand for each task");
+  std::vector<TaskLoad> loads = passes_;
+  for (size_t n = 0; n < loads.size(); ++n) {
+    const auto task = static_cast<size_t>(turns_[n].task);
+    const double share = loads_ == nullptr ? 1 : loads_->share(turns_[n].task, turns_[n].turn);
+    loads[n].seconds = demands[task].seconds * share;
+    loads[n].amount = demands[task].bytes;
   }
-  const EventTimes times = events_.run(loads, rates_);
+  if (loads_ != nullptr) loads_->begin_step(turns_, device_links_);
+  const EventTimes times = events_->run(loads, rates_, loads_);
 
   SimulatedStep step;
   step.time_s = times.last;
-  step.trace.reserve(times.order.size());
-  for (const TaskId id : times.order) {
-    const auto t = static_cast<size_t>(id);
-    step.trace.push_back(
-        {id, times.begin[t], times.end[t], static_cast<uint64_t>(demands[t].bytes)});
+  step.trace.reserve(schedule_.tasks.size());
+  const auto at = [](int32_t number) { return static_cast<size_t>(number); };
+  // What turns wait after the first is waiting within their task.
+  std::vector<double> worked(schedule_.tasks.size());
+  for (size_t n = 0; n < turns_.size(); ++n) {
+    worked[at(turns_[n].task)] += times.end[n] - times.begin[n];
   }
+  for (const int32_t number : times.order) {
+    if (turns_[at(number)].turn > 0) continue;
+    const TaskId id = turns_[at(number)].task;
+    const double begin = times.begin[at(number)], end = times.end[at(id)];
+    step.trace.push_back({id, begin, end, static_cast<uint64_t>(demands[at(id)].bytes), 0,
+                          std::max(0.0, end - begin - worked[at(id)])});
+  }
+  if (loads_ != nullptr) step.copies = loads_->copies();
 
   for (const std::vector<TaskId>& order : orders_) {
     double ended = 0, stall = 0;
     for (const TaskId id : order) {
-      stall += times.begin[static_cast<size_t>(id)] - ended;
-      ended = times.end[static_cast<size_t>(id)];
+      const double end = times.end[at(id)];
+      stall += end - ended - worked[at(id)];
+      ended = end;
     }
     step.stall_s.push_back(stall);
   }

@@ -3,12 +3,14 @@
 // no clock.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "device/link_rate.h"
 #include "plan/event_simulation.h"
+#include "plan/load_simulation.h"
 #include "plan/schedule.h"
 #include "plan/trace.h"
 
@@ -25,7 +27,8 @@ struct TaskDemand {
 struct SimulatedStep {
   double time_s = 0;
   Trace trace;                  // by begin
-  std::vector<double> stall_s;  // by stream: waiting for other streams, before its last task
+  std::vector<double> stall_s;  // by stream: waiting for others and for loads, up to its last task
+  std::vector<BlockCopy> copies;  // of blocks, if there are loads
 };
 
 /// The two places that a copy joins.
@@ -44,21 +47,28 @@ class Simulator {
   /// time. Copies in flight share all of these fairly. Every compute stream has cores of its own.
   /// The schedule must outlive the simulator. `orders`: for each stream its tasks in the order of
   /// issue; empty: the order of the schedule. std::logic_error that names the tasks, if with these
-  /// orders tasks wait for each other forever.
+  /// orders tasks wait for each other forever. `loads`, if given, must outlive the simulator.
   Simulator(const Schedule& schedule, std::span<const LinkRates> links,
-            std::vector<std::vector<TaskId>> orders = {});
+            std::vector<std::vector<TaskId>> orders = {}, LoadSimulation* loads = nullptr);
 
-  /// `demands`: by task.
+  /// `demands`: by task. With loads, a step begins with what the one before left in the slots.
   SimulatedStep run(std::span<const TaskDemand> demands) const;
 
  private:
+  void add_turns();
   void add_links(std::span<const LinkRates> links);
 
   const Schedule& schedule_;
   std::vector<std::vector<TaskId>> orders_;
-  EventSimulation events_;
-  std::vector<double> rates_;    // of resources: links and root complexes, one for each direction
-  std::vector<TaskLoad> loads_;  // by task; without seconds and amounts
+  LoadSimulation* const loads_;
+  /// By number in the simulation. The last turn of a task has the number of the task, those before it
+  /// have numbers behind those of all tasks.
+  std::vector<LoadSimulation::SimulatedTurn> turns_;
+  std::vector<int32_t> first_turn_;  // by task: the number of its first turn
+  std::optional<EventSimulation> events_;
+  std::vector<double> rates_;     // of resources: links and root complexes, one for each direction
+  std::vector<TaskLoad> passes_;  // by number in the simulation; without seconds and amounts
+  std::vector<LoadSimulation::DeviceLink> device_links_;  // by place
 };
 
 }  // namespace hearth

@@ -8,8 +8,8 @@
 
 #include "device/device.h"
 #include "plan/loader/loader_types.h"
+#include "plan/loader/slot_layout.h"
 #include "runtime/pinned_homes.h"
-#include "runtime/slot_layout.h"
 
 namespace hearth {
 

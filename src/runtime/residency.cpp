@@ -22,8 +22,8 @@ Residency::~Residency() = default;
 std::vector<HostRange> Residency::home_memory(const ParameterTable& table, const SlotPlan& plan) {
   const TravellingBlocks blocks(table, plan);
   std::vector<HostRange> ranges;
-  for (const TravelItem& item : blocks.items()) {
-    for (const HomeRange& range : item.home) ranges.push_back({range.home, range.bytes});
+  for (ItemId item = 0; item < std::ssize(blocks.items()); ++item) {
+    for (const HomeRange& range : blocks.home(item)) ranges.push_back({range.home, range.bytes});
   }
   return ranges;
 }
@@ -32,8 +32,7 @@ void Residency::apply(const Wants& wants) { state_->apply(wants); }
 
 void Residency::expect(BlockId block, Position next_use) {
   state_->tell_loader([&](Loader& loader) {
-    const ItemId item = state_->blocks.find(block, Cargo::weights);
-    if (item >= 0) loader.expect(item, next_use);
+    state_->blocks.for_block(block, true, [&](ItemId item) { loader.expect(item, next_use); });
   });
 }
 
@@ -79,6 +78,7 @@ const SlotLayout& Residency::weights(BlockId block) const {
 const SlotLayout& Residency::gradient(BlockId block) const {
   return state_->blocks.layout(block, Cargo::gradient);
 }
+const TravelItems& Residency::items() const { return state_->blocks; }
 bool Residency::travels(BlockId block) const { return state_->blocks.travels(block); }
 ResidencyCounts Residency::counts() const {
   return state_->look([](const ResidencyState& state) { return state.counts; });

@@ -19,9 +19,9 @@
 
 #include "device/device.h"
 #include "device/link.h"
+#include "plan/loader/travel_items.h"
 #include "plan/loader/wants.h"
 #include "runtime/pinned_homes.h"
-#include "runtime/slot_layout.h"
 
 namespace hearth {
 
@@ -122,7 +122,8 @@ class Residency {
 
   /// Blocks that do not travel are left out.
   void apply(const Wants& wants);
-  /// When a block will be used next, in positions of the tasks; it is evicted by that.
+  /// When a block and its adapter will be used next, in positions of the tasks; they are evicted by
+  /// that.
   void expect(BlockId block, Position next_use);
   void advance(Position now);
 
@@ -165,6 +166,7 @@ class Residency {
   const SlotLayout& weights(BlockId block) const;
   const SlotLayout& gradient(BlockId block) const;
   bool travels(BlockId block) const;
+  const TravelItems& items() const;
   ResidencyCounts counts() const;
   size_t arena_bytes() const;
   size_t open_bytes() const;

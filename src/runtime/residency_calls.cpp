@@ -15,16 +15,9 @@ void ResidencyState::apply(const Wants& wants) {
       }
     }
     for (const BlockWant& want : wants.load) {
-      const auto add = [&](BlockId block, Cargo cargo) {
-        const ItemId item = blocks.find(block, cargo);
-        if (item >= 0) loader.want({item, want.priority, want.rank});
-      };
-      const auto adapter = blocks.adapter_of(want.block);
-      add(want.block, Cargo::weights);
-      if (adapter) add(*adapter, Cargo::weights);
-      if (!want.with_gradient) continue;
-      add(want.block, Cargo::gradient);
-      if (adapter) add(*adapter, Cargo::gradient);
+      blocks.for_block(want.block, want.with_gradient, [&](ItemId item) {
+        loader.want({item, want.priority, want.rank});
+      });
     }
   });
 }

@@ -88,7 +88,7 @@ void ResidencyState::start(const Piece& piece) {
   if (in && is_last) slot.order = ++pieces_;
   CopyJob job;
   job.piece = piece;
-  job.home = item.home;
+  job.home = blocks.home(piece.item);
   job.slot = slot_of(piece.item);
   job.arrived = in && is_last ? slot.arrived.get() : nullptr;
   (in ? in_ : out_)->push(job);

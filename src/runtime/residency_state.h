@@ -109,12 +109,7 @@ class ResidencyState {
   /// The items whose homes a change writes.
   template <class F>
   void for_items(BlockId begin, BlockId end, HomeChange change, const F& f) const {
-    for (BlockId block = begin; block < end; ++block) {
-      const ItemId weights = blocks.find(block, Cargo::weights);
-      const ItemId gradient = blocks.find(block, Cargo::gradient);
-      if (weights >= 0 && change == HomeChange::updated) f(weights);
-      if (gradient >= 0) f(gradient);
-    }
+    blocks.for_items(begin, end, change == HomeChange::updated, f);
   }
 
   Device& device_;

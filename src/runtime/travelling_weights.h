@@ -7,19 +7,11 @@
 #include <span>
 #include <vector>
 
+#include "plan/loader/travel_turns.h"
 #include "plan/schedule.h"
 #include "runtime/residency.h"
 
 namespace hearth {
-
-/// How blocks are loaded to a device.
-struct LoadRule {
-  /// Of weights and accumulators that are asked for ahead of their use; 0: nothing is loaded before the
-  /// task that needs it begins.
-  uint64_t ahead_bytes = 0;
-  /// Experts that a task computes at one time; 0: all.
-  int32_t wave = 0;
-};
 
 /// A task of experts computes them in waves: one is leased, computed and given up before the next, so
 /// that a layer may be larger than the slots.
@@ -54,36 +46,17 @@ class TravellingWeights {
   void updated(const Task& update);
 
  private:
-  /// What a turn needs of the device's slots.
-  struct Need {
-    std::vector<BlockId> blocks;
-    ExpertWave wave;
-    bool with_gradient = false;
-    uint64_t bytes = 0;
-    std::vector<Position> next_use;  // of each block, behind this turn
-    std::vector<BlockId> last;       // whose accumulators no later turn adds to
-  };
-  /// Those of a task.
-  struct Turns {
-    size_t first = 0, count = 0;
-    std::vector<uint8_t> came_before;  // by expert
-  };
-  void add_needs(TaskId id, const Task& task, int32_t wave);
-  uint64_t bytes_of(const Need& need) const;
-  void find_next_uses();
-  void ask_ahead(size_t position);
-  void see_what_came(Turns& turns) const;
+  void see_what_came(const TravelTurns::Range& turns);
   void show(const LeasedBlock& leased, bool with_gradient);
   void hide(BlockId block);
 
   Residency& residency_;
   ParameterTable table_;  // homes' tensors, whose copies are the leased ones
-  uint64_t ahead_bytes_;
-  std::vector<Need> needs_;          // in the order of the schedule
-  std::map<TaskId, Turns> of_task_;  // in needs_; only tasks that need something
-  size_t asked_ = 0;                 // position of the last turn whose blocks were asked for ahead
-  size_t position_ = 0;              // of the turn that runs
-  std::vector<Lease> lease_;         // of the turn that runs, if it needs blocks
+  const TravelTurns turns_;
+  std::map<TaskId, std::vector<uint8_t>> came_before_;  // of tasks of experts
+  size_t asked_ = 0;          // position of the last turn whose blocks were asked for ahead
+  size_t position_ = 0;       // of the turn that runs
+  std::vector<Lease> lease_;  // of the turn that runs, if it needs blocks
 };
 
 }  // namespace hearth

@@ -8,10 +8,10 @@
 #include "base/random.h"
 #include "base/stopwatch.h"
 #include "base/system.h"
+#include "budget/device_loads.h"
 #include "budget/plan_time.h"
 #include "budget/schedule_memory.h"
 #include "layers/linear.h"
-#include "runtime/slot_plan.h"
 
 namespace hearth {
 
@@ -97,32 +97,30 @@ Session::Session(const PlacedModel& model)
 
 void Session::make_residencies(std::vector<PlaceParts>& parts) {
   residencies_.resize(parts.size());
-  const std::vector<const Schedule*> schedules = plan_.schedules();
-  std::map<size_t, SlotPlan> plans;  // by place
+  std::vector<LinkRates> links;
+  for (const PlaceParts& of : parts) {
+    links.push_back(of.device.link_rates().value_or(LinkRates{}));
+  }
+  const std::vector<DeviceLoads> loads = device_loads(model_, links);
+  if (loads.empty()) return;
+  std::vector<SlotPlan> plans;
   std::vector<HostRange> ranges;
-  for (size_t at = 0; at < plan_.slots.size(); ++at) {
-    if (plan_.slots[at].empty()) continue;
-    SlotPlan& slots = plans[at];
-    slots.blocks = travelling_blocks(table_, schedules, static_cast<Place>(at));
-    slots.policy = plan_.policy;
-    slots.classes = plan_.slots[at];
-    if (const auto links = parts[at].device.link_rates()) {
-      slots.settings.in_bytes_per_s = std::max(1.0, links->in.bytes_per_s);
-      slots.settings.out_bytes_per_s = std::max(1.0, links->out.bytes_per_s);
-    }
-    const std::vector<HostRange> of = Residency::home_memory(table_, slots);
+  for (const DeviceLoads& device : loads) {
+    plans.push_back({device.blocks, plan_.policy, device.classes, device.settings});
+    const std::vector<HostRange> of = Residency::home_memory(table_, plans.back());
     ranges.insert(ranges.end(), of.begin(), of.end());
   }
-  if (plans.empty()) return;
-  homes_ = std::make_unique<PinnedHomes>(parts[plans.begin()->first].device, ranges);
-  for (const auto& [at, slots] : plans) {
-    PlaceParts& of = parts[at];
-    residencies_[at] = std::make_unique<Residency>(of.device, table_, slots, *homes_);
-    residencies_[at]->keep_trace();
-    of.residency = residencies_[at].get();
-    const bool ahead = opened_.devices.of_model.travel == Travel::ahead;
-    const auto sizes = slot_sizes(table_, plan_.policy, schedules, static_cast<Place>(at));
-    of.loads = {ahead ? residencies_[at]->arena_bytes() : 0, wave_of(sizes, slots.classes)};
+  const auto place_of = [&](const DeviceLoads& device) -> PlaceParts& {
+    return parts[static_cast<size_t>(device.place)];
+  };
+  homes_ = std::make_unique<PinnedHomes>(place_of(loads.front()).device, ranges);
+  for (size_t i = 0; i < loads.size(); ++i) {
+    PlaceParts& of = place_of(loads[i]);
+    auto& residency = residencies_[static_cast<size_t>(loads[i].place)];
+    residency = std::make_unique<Residency>(of.device, table_, plans[i], *homes_);
+    residency->keep_trace();
+    of.residency = residency.get();
+    of.loads = loads[i].rule;
   }
 }
 

@@ -64,6 +64,43 @@ TEST_CASE("simulation: flows share a resource evenly, and take what others leave
   CHECK(times.end == std::vector<double>{3, 0});
 }
 
+/// Holds task 1 until 30 have passed, which begins when task 0 has ended; counts what it hears.
+struct PassingGuest final : SimulationGuest {
+  bool has_passed = false;
+  std::vector<int32_t> held, heard;
+  bool may_begin(int32_t task, Stage&) override {
+    if (task != 1 || has_passed) return true;
+    held.push_back(task);
+    return false;
+  }
+  void ended(int32_t task, Stage& stage) override {
+    heard.push_back(task);
+    if (task == 0) stage.pass(5, {1, 30, {0, -1, -1, -1}});
+  }
+  void passed(int32_t ticket, Stage& stage) override {
+    CHECK(ticket == 5);
+    CHECK(stage.now() == Approx(9));
+    has_passed = true;
+    for (const int32_t task : held) stage.release(task);
+  }
+};
+
+TEST_CASE("simulation: a guest holds tasks back, and shares resources with them") {
+  // Stream 0: 0 1; stream 1: 2, which passes 40 through the resource from 2 on.
+  const EventSimulation simulation({{0, 1}, {2}}, {{}, {}, {}});
+  const std::vector<TaskLoad> loads = {alone(2), alone(3), passes(40, {0, -1, -1, -1}, 2)};
+  const std::vector<double> rates = {10};
+  PassingGuest guest;
+  const EventTimes times = simulation.run(loads, rates, &guest);
+  // From 2 to 3 the task has the resource alone, then both get half of it: both need 6 s more.
+  CHECK(times.end[2] == Approx(9));
+  CHECK(times.begin[1] == Approx(9));
+  CHECK(times.last == Approx(12));
+  CHECK(guest.held == std::vector<int32_t>{1});
+  CHECK(guest.heard.size() == 3);
+  CHECK(simulation.run(loads, rates).end[1] == Approx(5));
+}
+
 /// Random tasks in streams, each following some earlier ones.
 struct RandomTasks {
   std::vector<std::vector<int32_t>> streams, after;

@@ -65,6 +65,51 @@ TEST_CASE("pipeline: equal stages take the time that a pipeline must take") {
   }
 }
 
+TEST_CASE("pipeline: devices of several stages take a group through one before the next") {
+  for (const int32_t devices : {1, 2, 3}) {
+    for (const int32_t stages : {3, 4, 7}) {
+      for (const int32_t group : {1, 3, 8}) {
+        std::vector<StageTime> times;
+        std::vector<Place> places;
+        for (int32_t s = 0; s < stages; ++s) {
+          times.push_back({1.0 + s % 2, 2.0 + s % 3});
+          places.push_back(1 + s % devices);
+        }
+        const int32_t batches = 5;
+        double span = 0;
+        const auto passes = staged_order(times, places, batches, group, &span);
+        REQUIRE(passes.size() == static_cast<size_t>(2 * stages * batches));
+        makespan(passes, times);  // requires what passes need
+        std::map<std::pair<int32_t, bool>, int32_t> next;
+        std::map<Place, int> rounds;  // how often a device turns to another stage or direction
+        std::map<Place, std::pair<int32_t, bool>> now;
+        double work = 0;
+        for (const StagePass& p : passes) {
+          CHECK(p.micro_batch == next[{p.stage, p.backward}]++);
+          const Place place = places[static_cast<size_t>(p.stage)];
+          const std::pair round(p.stage, p.backward);
+          if (!now.contains(place) || now[place] != round) ++rounds[place];
+          now[place] = round;
+          const StageTime& time = times[static_cast<size_t>(p.stage)];
+          work += p.backward ? time.backward : time.forward;
+        }
+        int all = 0;
+        for (const auto& [place, count] : rounds) all += count;
+        const int32_t groups = (batches + group - 1) / group;
+        CHECK(all == 2 * stages * groups);
+        CHECK(span <= work);
+        CHECK(span >= work / devices);
+        if (devices == 1) CHECK(span == work);
+      }
+    }
+  }
+  // Two devices, two stages each: eight micro-batches wait for the pipeline to fill and to drain.
+  const std::vector<StageTime> equal(4, StageTime{1, 1});
+  double span = 0;
+  staged_order(equal, std::vector<Place>{1, 2, 1, 2}, 8, 8, &span);
+  CHECK(span == 2 * (2 * 8 + 1));
+}
+
 TEST_CASE("pipeline: a cut is the best of all, within the room") {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     const Random random(seed, RandomSite::shuffle, 11);

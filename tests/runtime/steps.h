@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "modes/planner.h"
-#include "runtime/slot_plan.h"
+#include "plan/loader/slot_plan.h"
+#include "plan/simulator.h"
 #include "support/tiny_model.h"
 
 namespace hearth::test {
@@ -68,7 +69,19 @@ class Caches {
       caches_.push_back(std::make_unique<Residency>(device, model.table, plan, *homes_.back()));
       model.residencies[static_cast<size_t>(place)] = caches_.back().get();
       model.loads = {travelling.ahead_bytes, wave_of(sizes, plan.classes)};
+      loads_.push_back({place, plan.blocks, plan.classes, plan.settings, model.loads});
     }
+  }
+  /// The copies of blocks in each step, as a simulation has them in which every task takes a second.
+  std::vector<std::vector<BlockCopy>> simulated(const TinyModel& model, const Schedule& list,
+                                                int steps) const {
+    LoadSimulation travel(model.table, model.policy(), list, loads_);
+    const std::vector<LinkRates> links(static_cast<size_t>(model.places()), {{1e9}, {1e9}});
+    const Simulator simulator(list, links, {}, &travel);
+    const std::vector<TaskDemand> demands(list.tasks.size(), TaskDemand{1, 0});
+    std::vector<std::vector<BlockCopy>> copies;
+    for (int step = 0; step < steps; ++step) copies.push_back(simulator.run(demands).copies);
+    return copies;
   }
   std::vector<ResidencyCounts> counts() const {
     std::vector<ResidencyCounts> all;
@@ -79,6 +92,7 @@ class Caches {
  private:
   std::vector<std::unique_ptr<PinnedHomes>> homes_;
   std::vector<std::unique_ptr<Residency>> caches_;
+  std::vector<DeviceLoads> loads_;
 };
 
 /// Steps from the same weights; `shape_list` may change the list before it runs.
@@ -103,6 +117,7 @@ class Steps {
   std::optional<Travelling> travelling;
   std::vector<ResidencyCounts> moved;  // in the last run, by device; only if weights travel
   Executor::LoadedExperts loaded;      // of the last step
+  std::vector<std::vector<BlockCopy>> simulated;  // copies of blocks in each step
 
   Outcome run() {
     TinyModel model(tiny_config(config_), cpu(), DType::f32, 1, adapters, places);
@@ -111,7 +126,10 @@ class Steps {
     model.costs = costs;
     model.clock = clock;
     std::optional<Caches> caches;
-    if (travelling) caches.emplace(model, list, *travelling);
+    if (travelling) {
+      caches.emplace(model, list, *travelling);
+      simulated = caches->simulated(model, list, count);
+    }
     const auto executor = model.executor(list, workers);
     Outcome outcome;
     for (int step = 1; step <= count; ++step) {

@@ -92,6 +92,46 @@ TEST_CASE("travelling: hits are the tokens whose expert was asked for before the
   CHECK(kept.came_before == kept.tokens / 2);
 }
 
+/// Bytes to devices, and from them.
+std::pair<uint64_t, uint64_t> bytes_of(const std::vector<std::vector<BlockCopy>>& steps) {
+  std::pair<uint64_t, uint64_t> sum;
+  for (const std::vector<BlockCopy>& step : steps) {
+    for (const BlockCopy& copy : step) {
+      (copy.from == kHostPlace ? sum.first : sum.second) += copy.bytes;
+    }
+  }
+  return sum;
+}
+
+TEST_CASE("travelling: a simulation loads what a run loads") {
+  for (const ModelCase& model : models()) {
+    for (const int devices : {1, 2}) {
+      for (const double spare : {0.0, 0.3, 1.0}) {
+        for (const uint64_t ahead : {uint64_t{0}, uint64_t{6000}, uint64_t{1} << 30}) {
+          INFO(devices << " devices, " << spare << " spare, " << ahead << " bytes ahead");
+          Steps steps = steps_of(model, devices, spare, ahead);
+          steps.run();
+          const auto [in, out] = bytes_of(steps.simulated);
+          uint64_t run_in = 0, run_out = 0;
+          for (const ResidencyCounts& counts : steps.moved) {
+            run_in += counts.bytes_in;
+            run_out += counts.bytes_out;
+          }
+          if (ahead == 0 && spare == 1) {
+            CHECK(in == run_in);
+            CHECK(out == run_out);
+            continue;
+          }
+          // What is on its way home, and what is loaded ahead, depends on times.
+          const double most = ahead == 0 ? 1.05 : 1.25;
+          CHECK(static_cast<double>(in) < most * static_cast<double>(run_in));
+          CHECK(static_cast<double>(run_in) < most * static_cast<double>(in));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("travelling: an abandoned step changes no weight") {
   Steps steps = steps_of(models()[0], 1, 0.3, 1 << 20);
   std::atomic<int> calls{0};  // by the threads of all streams

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <set>
 
 #include "modes/layer_tasks.h"
 #include "modes/stage_cut.h"
@@ -92,6 +93,89 @@ class Wavefront {
   std::vector<Progress> stages_;
 };
 
+/// The passes where devices have several stages each, as they would run if every pass took exactly its
+/// time. A device's rounds follow each other: a stage in one direction, for all micro-batches of a
+/// group.
+class Rounds {
+ public:
+  Rounds(std::span<const StageTime> stages, std::span<const Place> places, int32_t micro_batches,
+         int32_t group)
+      : times_(stages),
+        places_(places),
+        devices_(static_cast<size_t>(*std::ranges::max_element(places)) + 1),
+        ends_(2 * stages.size(), std::vector<double>(static_cast<size_t>(micro_batches), kNever)) {
+    for (int32_t begin = 0; begin < micro_batches; begin += group) {
+      const int32_t end = std::min(micro_batches, begin + group);
+      for (size_t s = 0; s < stages.size(); ++s) add_round(s, false, begin, end);
+      for (size_t s = stages.size(); s-- > 0;) add_round(s, true, begin, end);
+    }
+  }
+
+  double end() const { return end_; }
+
+  std::vector<StagePass> order() {
+    std::vector<StagePass> passes;
+    for (;;) {
+      Device* first = nullptr;
+      double earliest = kNever;
+      for (Device& device : devices_) {
+        const double begin = begin_of(device);
+        if (begin >= earliest) continue;
+        earliest = begin;
+        first = &device;
+      }
+      if (first == nullptr) return passes;
+      passes.push_back(first->passes[first->next]);
+      run(*first, earliest);
+    }
+  }
+
+ private:
+  struct Device {
+    std::vector<StagePass> passes;
+    size_t next = 0;
+    double free = 0;
+  };
+
+  void add_round(size_t stage, bool backward, int32_t begin, int32_t end) {
+    Device& device = devices_[static_cast<size_t>(places_[stage])];
+    for (int32_t m = begin; m < end; ++m) {
+      device.passes.push_back({static_cast<int32_t>(stage), m, backward});
+    }
+  }
+  /// Of a pass: when it has ended.
+  double& end_of(int32_t stage, bool backward, int32_t micro_batch) {
+    const size_t direction = backward ? times_.size() : 0;
+    return ends_[direction + static_cast<size_t>(stage)][static_cast<size_t>(micro_batch)];
+  }
+  double begin_of(Device& device) {
+    if (device.next == device.passes.size()) return kNever;
+    const StagePass& pass = device.passes[device.next];
+    const bool is_last = pass.stage + 1 == std::ssize(times_);
+    double before = 0;
+    if (pass.backward) {
+      before = end_of(pass.stage + (is_last ? 0 : 1), !is_last, pass.micro_batch);
+    } else if (pass.stage > 0) {
+      before = end_of(pass.stage - 1, false, pass.micro_batch);
+    }
+    return std::max(device.free, before);
+  }
+  void run(Device& device, double begin) {
+    const StagePass& pass = device.passes[device.next++];
+    const StageTime& time = times_[static_cast<size_t>(pass.stage)];
+    device.free = begin + (pass.backward ? time.backward : time.forward);
+    end_of(pass.stage, pass.backward, pass.micro_batch) = device.free;
+    end_ = std::max(end_, device.free);
+  }
+
+  std::span<const StageTime> times_;
+  std::span<const Place> places_;  // by stage
+  std::vector<Device> devices_;    // by place
+  std::vector<std::vector<double>>
+      ends_;  // by stage forward, then by stage backward; by micro-batch
+  double end_ = 0;
+};
+
 /// Consecutive layers at one place.
 std::vector<Stage> stages_of(const LayerTasks& tasks, int64_t layers) {
   std::vector<Stage> stages;
@@ -126,6 +210,13 @@ class StageTasks {
       }
     }
     return times;
+  }
+
+  /// Of the stages.
+  std::vector<Place> places() const {
+    std::vector<Place> places;
+    for (const Stage& stage : stages_) places.push_back(stage.place);
+    return places;
   }
 
   void add(const StagePass& pass) {
@@ -174,9 +265,14 @@ class PipelinePlanner final : public Planner {
   TrainSchedule train(const PlanInput& input, int64_t group, bool recompute) const override {
     StageTasks tasks(input, recompute);
     double span = 0;
-    for (const StagePass& pass :
-         pipeline_order(tasks.times(input), static_cast<int32_t>(input.micro_batches),
-                        static_cast<int32_t>(group), &span)) {
+    const std::vector<StageTime> times = tasks.times(input);
+    const auto count = static_cast<int32_t>(input.micro_batches);
+    const auto in_work = static_cast<int32_t>(group);
+    const std::vector<Place> places = tasks.places();
+    const bool in_turn = places.size() > std::set(places.begin(), places.end()).size() &&
+                         input.travels(input.table.find_block(BlockKind::attention, 0));
+    for (const StagePass& pass : in_turn ? staged_order(times, places, count, in_work, &span)
+                                         : pipeline_order(times, count, in_work, &span)) {
       tasks.add(pass);
     }
     return {tasks.finish(), group, recompute, span};
@@ -197,6 +293,17 @@ std::vector<StagePass> pipeline_order(std::span<const StageTime> stages, int32_t
   Wavefront wavefront(stages, micro_batches, group);
   std::vector<StagePass> order = wavefront.order();
   if (span != nullptr) *span = wavefront.end();
+  return order;
+}
+
+std::vector<StagePass> staged_order(std::span<const StageTime> stages,
+                                    std::span<const Place> places, int32_t micro_batches,
+                                    int32_t group, double* span) {
+  Rounds rounds(stages, places, micro_batches, group);
+  std::vector<StagePass> order = rounds.order();
+  HEARTH_CHECK(std::ssize(order) == 2 * std::ssize(stages) * micro_batches,
+               "pipeline: passes wait for each other");
+  if (span != nullptr) *span = rounds.end();
   return order;
 }
 

@@ -34,4 +34,11 @@ struct StageTime {
 std::vector<StagePass> pipeline_order(std::span<const StageTime> stages, int32_t micro_batches,
                                       int32_t group, double* span = nullptr);
 
+/// The same where devices have several stages each, whose weights come and go: stage s is at the place
+/// places[s]. Every place takes all micro-batches of a group through one stage before it turns to
+/// the next, forward and then backward, so that weights are loaded once a direction.
+std::vector<StagePass> staged_order(std::span<const StageTime> stages,
+                                    std::span<const Place> places, int32_t micro_batches,
+                                    int32_t group, double* span = nullptr);
+
 }  // namespace hearth

@@ -1,4 +1,4 @@
-#include "runtime/slot_plan.h"
+#include "plan/loader/slot_plan.h"
 
 #include <algorithm>
 #include <limits>

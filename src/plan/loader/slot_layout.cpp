@@ -1,4 +1,4 @@
-#include "runtime/slot_layout.h"
+#include "plan/loader/slot_layout.h"
 
 #include <algorithm>
 #include <optional>

@@ -6,8 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "plan/loader/loader_types.h"
+#include "plan/loader/slot_layout.h"
 #include "plan/schedule.h"
-#include "runtime/residency.h"
 
 namespace hearth {
 

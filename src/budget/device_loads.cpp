@@ -1,0 +1,94 @@
+#include "budget/device_loads.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "plan/loader/slot_plan.h"
+
+namespace hearth {
+
+std::vector<DeviceLoads> device_loads(const PlacedModel& model, std::span<const LinkRates> links) {
+  std::vector<DeviceLoads> devices;
+  const std::vector<const Schedule*> schedules = model.plan.schedules();
+  for (size_t at = 0; at < model.plan.slots.size(); ++at) {
+    const std::vector<SlotClass>& classes = model.plan.slots[at];
+    if (classes.empty()) continue;
+    DeviceLoads& of = devices.emplace_back();
+    of.place = static_cast<Place>(at);
+    of.blocks = travelling_blocks(model.table, schedules, of.place);
+    of.classes = classes;
+    if (at < links.size()) {
+      of.settings.in_bytes_per_s = std::max(1.0, links[at].in.bytes_per_s);
+      of.settings.out_bytes_per_s = std::max(1.0, links[at].out.bytes_per_s);
+    }
+    const auto sizes = slot_sizes(model.table, model.plan.policy, schedules, of.place);
+    of.rule.wave = wave_of(sizes, classes);
+    if (model.opened->devices.of_model.travel != Travel::ahead) continue;
+    for (const SlotClass& slots : classes) {
+      of.rule.ahead_bytes += slots.bytes * static_cast<uint64_t>(slots.slots);
+    }
+  }
+  return devices;
+}
+
+namespace {
+
+/// Bytes of the weights that the tasks of a device read, forward and backward.
+std::array<double, 2> pass_bytes(const PlacedModel& model, const TravelItems& items, Place place) {
+  std::array<std::set<ItemId>, 2> read;
+  for (const Task& task : model.plan.train->schedule.tasks) {
+    if (task.place != place) continue;
+    for (const BlockId block : blocks_away(model.table, task)) {
+      items.for_block(block, false,
+                      [&](ItemId item) { read[task.phase == Phase::forward ? 0 : 1].insert(item); });
+    }
+  }
+  std::array<double, 2> bytes{};
+  for (size_t pass = 0; pass < read.size(); ++pass) {
+    for (const ItemId item : read[pass]) {
+      bytes[pass] += static_cast<double>(items.item(item).layout.bytes);
+    }
+  }
+  return bytes;
+}
+
+bool is_trained(const ParameterTable& table, const TravelItem& item) {
+  return std::ranges::any_of(item.layout.tensors, [&](const SlotTensor& tensor) {
+    return table.tensor(tensor.id).trainable;
+  });
+}
+
+}  // namespace
+
+double least_load_seconds(const PlacedModel& model, std::span<const LinkRates> links) {
+  if (!model.plan.train) return 0;
+  const TrainSchedule& train = *model.plan.train;
+  const int64_t groups = (train.schedule.micro_batches + train.group - 1) / train.group;
+  double seconds = 0;
+  for (const DeviceLoads& device : device_loads(model, links)) {
+    const TravelItems items(model.table, device.blocks, model.plan.policy);
+    double slots = 0, trained = 0, gradients = 0;
+    for (const SlotClass& of : device.classes) {
+      slots += static_cast<double>(of.bytes) * of.slots;
+    }
+    for (const TravelItem& item : items.items()) {
+      const auto bytes = static_cast<double>(item.layout.bytes);
+      if (item.cargo == Cargo::gradient) {
+        gradients += bytes;
+      } else if (is_trained(model.table, item)) {
+        trained += bytes;
+      }
+    }
+    const std::array<double, 2> bytes = pass_bytes(model, items, device.place);
+    const double forward = std::max(0.0, bytes[0] - slots), backward = std::max(0.0, bytes[1] - slots);
+    const double in = std::max(trained, forward) + backward +
+                      static_cast<double>(groups - 1) * (forward + backward);
+    const LinkRates& link = links[static_cast<size_t>(device.place)];
+    if (link.in.bytes_per_s > 0) seconds = std::max(seconds, in / link.in.bytes_per_s);
+    if (link.out.bytes_per_s > 0) seconds = std::max(seconds, gradients / link.out.bytes_per_s);
+  }
+  return seconds;
+}
+
+}  // namespace hearth

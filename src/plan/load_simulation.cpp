@@ -1,0 +1,265 @@
+#include "plan/load_simulation.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace hearth {
+
+namespace {
+
+enum : size_t { kIn, kOut };
+
+}  // namespace
+
+/// A device's loader, and what it has in hand.
+struct LoadSimulation::OfDevice {
+  Place place;
+  int32_t number;
+  TravelItems items;
+  TravelTurns turns;
+  Loader loader;
+  std::array<std::deque<Piece>, 2> lanes;  // the first of each is on the link
+  std::vector<Need> needs;                 // of the turn that waits or runs
+  bool is_woken = false, has_asked = false;
+  std::vector<uint8_t> goes_home;  // by item: norm waits for it
+  int32_t going_home = 0;
+  std::vector<double> begun;  // by item: its copy
+
+  OfDevice(const ParameterTable& table, const CopyPolicy& policy, const Schedule& schedule,
+           const DeviceLoads& loads, int32_t at)
+      : place(loads.place),
+        number(at),
+        items(table, loads.blocks, policy),
+        turns(items, table, schedule, place, loads.rule),
+        loader(items.load_items(), loads.classes, loads.settings, 1),
+        goes_home(items.items().size()),
+        begun(items.items().size()) {}
+
+  void bring_home(BlockId block) {
+    const auto bring = [&](ItemId item) { loader.bring_home(item); };
+    items.for_items(block, block + 1, false, bring);
+    if (const auto adapter = items.adapter_of(block)) {
+      items.for_items(*adapter, *adapter + 1, false, bring);
+    }
+  }
+  /// Of the blocks of an update.
+  template <class F>
+  void for_updated(const Task& update, const F& f) const {
+    for (const BlockUse& use : update.blocks) items.for_items(use.begin, use.end, true, f);
+  }
+};
+
+LoadSimulation::LoadSimulation(const ParameterTable& table, const CopyPolicy& policy,
+                               const Schedule& schedule, std::span<const DeviceLoads> devices)
+    : schedule_(schedule) {
+  for (const DeviceLoads& loads : devices) {
+    devices_.push_back(std::make_unique<OfDevice>(table, policy, schedule, loads,
+                                                  static_cast<int32_t>(devices_.size())));
+  }
+}
+LoadSimulation::~LoadSimulation() = default;
+
+LoadSimulation::OfDevice* LoadSimulation::device_of(TaskId task) const {
+  const Place place = schedule_.tasks[static_cast<size_t>(task)].place;
+  for (const auto& device : devices_) {
+    if (device->place == place && device->turns.of_task(task) != nullptr) return device.get();
+  }
+  return nullptr;
+}
+
+int32_t LoadSimulation::turns(TaskId task) const {
+  const OfDevice* const device = device_of(task);
+  return device == nullptr ? 1 : static_cast<int32_t>(device->turns.of_task(task)->count);
+}
+
+double LoadSimulation::share(TaskId task, int32_t turn) const {
+  const OfDevice* const device = device_of(task);
+  if (device == nullptr) return 1;
+  const TravelTurns::Range& range = *device->turns.of_task(task);
+  const auto blocks = [&](size_t at) {
+    return static_cast<double>(device->turns.turns()[range.first + at].blocks.size());
+  };
+  double all = 0;
+  for (size_t i = 0; i < range.count; ++i) all += blocks(i);
+  return blocks(static_cast<size_t>(turn)) / all;
+}
+
+void LoadSimulation::begin_step(std::span<const SimulatedTurn> tasks,
+                                std::span<const DeviceLink> links) {
+  tasks_ = tasks;
+  links_ = links;
+  has_begun_.assign(tasks.size(), 0);
+  held_.clear();
+  copies_.clear();
+}
+
+bool LoadSimulation::may_begin(int32_t task, Stage& stage) {
+  if (is_ready(task, stage)) return true;
+  held_.push_back(task);
+  return false;
+}
+
+void LoadSimulation::release_held(Stage& stage) {
+  // A task that is released may hold others back, which come to the end.
+  for (size_t i = 0; i < held_.size();) {
+    const int32_t task = held_[i];
+    if (!is_ready(task, stage)) {
+      ++i;
+      continue;
+    }
+    held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(i));
+    stage.release(task);
+    i = 0;
+  }
+}
+
+bool LoadSimulation::is_ready(int32_t number, Stage& stage) {
+  const SimulatedTurn& turn = tasks_[static_cast<size_t>(number)];
+  const Task& task = schedule_.tasks[static_cast<size_t>(turn.task)];
+  if (task.kind == TaskKind::norm || task.kind == TaskKind::update) {
+    return homes_are_ready(task, number, stage);
+  }
+  OfDevice* const device = device_of(turn.task);
+  return device == nullptr || turn_is_ready(*device, turn, stage);
+}
+
+bool LoadSimulation::turn_is_ready(OfDevice& device, const SimulatedTurn& of, Stage& stage) {
+  const TravelTurns::Range& range = *device.turns.of_task(of.task);
+  const size_t position = range.first + static_cast<size_t>(of.turn);
+  const TravelTurn& turn = device.turns.turns()[position];
+  if (device.needs.empty()) {
+    device.loader.advance(static_cast<Position>(position));
+    for (size_t i = 0; i < turn.blocks.size(); ++i) {
+      device.items.for_block(turn.blocks[i], true,
+                             [&](ItemId item) { device.loader.expect(item, turn.next_use[i]); });
+      device.items.for_block(turn.blocks[i], turn.with_gradient, [&](ItemId item) {
+        const bool weights = device.items.item(item).cargo == Cargo::weights;
+        device.needs.push_back({item, weights ? UseAccess::read : UseAccess::write});
+      });
+    }
+    device.is_woken = device.has_asked = false;
+    device.loader.demand(0, device.needs, Start::issued);
+    carry_out(device, stage);
+  }
+  if (!device.is_woken) return false;
+  if (!device.has_asked) {
+    device.has_asked = true;
+    for (const BlockWant& want : device.turns.ahead(position).wants.load) {
+      device.items.for_block(want.block, want.with_gradient, [&](ItemId item) {
+        device.loader.want({item, want.priority, want.rank});
+      });
+    }
+    carry_out(device, stage);
+  }
+  return std::ranges::all_of(device.needs, [&](const Need& need) {
+    return device.loader.where(need.item) == Where::here;
+  });
+}
+
+/// Norms read gradients at home, and updates write homes that nothing reads.
+bool LoadSimulation::homes_are_ready(const Task& task, int32_t number, Stage& stage) {
+  const bool first = has_begun_[static_cast<size_t>(number)] == 0;
+  has_begun_[static_cast<size_t>(number)] = 1;
+  bool ready = true;
+  for (const auto& device : devices_) {
+    if (task.kind == TaskKind::norm) {
+      for (ItemId item = 0; first && item < std::ssize(device->items.items()); ++item) {
+        if (device->items.item(item).cargo == Cargo::weights) continue;
+        if (device->goes_home[static_cast<size_t>(item)]++ == 0) ++device->going_home;
+        device->loader.bring_home(item);
+      }
+      if (first) carry_out(*device, stage);
+      ready = ready && device->going_home == 0;
+      continue;
+    }
+    if (first) {
+      device->for_updated(task, [&](ItemId item) { device->loader.begin_update(item); });
+      carry_out(*device, stage);
+    }
+    device->for_updated(task,
+                        [&](ItemId item) { ready = ready && !device->loader.reads_home(item); });
+  }
+  return ready;
+}
+
+void LoadSimulation::ended(int32_t number, Stage& stage) {
+  const SimulatedTurn& turn = tasks_[static_cast<size_t>(number)];
+  const Task& task = schedule_.tasks[static_cast<size_t>(turn.task)];
+  if (task.kind == TaskKind::update) {
+    for (const auto& device : devices_) {
+      device->for_updated(task, [&](ItemId item) {
+        device->loader.updated(item, device->items.item(item).cargo == Cargo::gradient);
+      });
+      carry_out(*device, stage);
+    }
+    release_held(stage);
+    return;
+  }
+  OfDevice* const device = device_of(turn.task);
+  if (device == nullptr) return;
+  const TravelTurns::Range& range = *device->turns.of_task(turn.task);
+  device->loader.end_use(0);
+  device->needs.clear();
+  for (const BlockId block :
+       device->turns.turns()[range.first + static_cast<size_t>(turn.turn)].last) {
+    device->bring_home(block);
+  }
+  carry_out(*device, stage);
+  release_held(stage);
+}
+
+void LoadSimulation::carry_out(OfDevice& device, Stage& stage) {
+  while (const std::optional<LoadCommand> command = device.loader.next()) {
+    const auto item = static_cast<size_t>(command->item);
+    switch (command->kind) {
+      case CommandKind::piece: {
+        const Piece& piece = command->piece;
+        if (piece.kind == PieceKind::clear) {
+          device.loader.finished(piece.ticket);
+          break;
+        }
+        const size_t direction = piece.kind == PieceKind::store ? kOut : kIn;
+        device.lanes[direction].push_back(piece);
+        if (device.lanes[direction].size() == 1) start_piece(device, direction, stage);
+        break;
+      }
+      case CommandKind::wake: device.is_woken = true; break;
+      case CommandKind::at_home:
+        if (device.goes_home[item] == 0) break;
+        device.goes_home[item] = 0;
+        --device.going_home;
+        break;
+      default: break;  // what is dropped is of no interest; there is no shutdown and no shrinking
+    }
+  }
+}
+
+void LoadSimulation::start_piece(OfDevice& device, size_t direction, Stage& stage) {
+  const Piece& piece = device.lanes[direction].front();
+  if (piece.home_offset == 0) device.begun[static_cast<size_t>(piece.item)] = stage.now();
+  TaskLoad load = links_[static_cast<size_t>(device.place)][direction];
+  load.amount = static_cast<double>(piece.bytes);
+  stage.pass(2 * device.number + static_cast<int32_t>(direction), load);
+}
+
+void LoadSimulation::passed(int32_t ticket, Stage& stage) {
+  OfDevice& device = *devices_[static_cast<size_t>(ticket / 2)];
+  const auto direction = static_cast<size_t>(ticket % 2);
+  const Piece piece = device.lanes[direction].front();
+  device.lanes[direction].pop_front();
+  const TravelItem& item = device.items.item(piece.item);
+  if (piece.home_offset + piece.bytes == item.layout.bytes) {
+    const bool in = direction == kIn;
+    copies_.push_back({item.block, item.cargo == Cargo::gradient,
+                       in ? kHostPlace : device.place, in ? device.place : kHostPlace,
+                       device.begun[static_cast<size_t>(piece.item)], stage.now(),
+                       item.layout.bytes});
+  }
+  if (!device.lanes[direction].empty()) start_piece(device, direction, stage);
+  device.loader.finished(piece.ticket);
+  carry_out(device, stage);
+  release_held(stage);
+}
+
+}  // namespace hearth

@@ -1,0 +1,90 @@
+#include "plan/loader/travel_turns.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/error.h"
+#include "plan/loader/slot_plan.h"
+
+namespace hearth {
+
+TravelTurns::TravelTurns(const TravelItems& items, const ParameterTable& table,
+                         const Schedule& schedule, Place place, const LoadRule& rule)
+    : items_(items), ahead_bytes_(rule.ahead_bytes) {
+  for (size_t t = 0; t < schedule.tasks.size(); ++t) {
+    const Task& task = schedule.tasks[t];
+    if (task.place == place) add(static_cast<TaskId>(t), task, table, rule.wave);
+  }
+  find_next_uses();
+}
+
+void TravelTurns::add(TaskId id, const Task& task, const ParameterTable& table, int32_t wave) {
+  const std::set<BlockId> away = blocks_away(table, task);
+  if (away.empty()) return;
+  const std::vector<BlockId> all(away.begin(), away.end());
+  const auto count = static_cast<int32_t>(all.size());
+  const bool in_waves = task.kind == TaskKind::experts && wave > 0 && wave < count;
+  HEARTH_CHECK(!in_waves || task.part.all(), "loads: waves of a part of a layer");
+  const int32_t each = in_waves ? wave : count;
+  of_task_[id] = {turns_.size(), static_cast<size_t>((count + each - 1) / each)};
+  for (int32_t begin = 0; begin < count; begin += each) {
+    const int32_t end = std::min(count, begin + each);
+    TravelTurn turn;
+    turn.task = id;
+    turn.with_gradient = adds_gradients(task);
+    turn.blocks.assign(all.begin() + begin, all.begin() + end);
+    if (in_waves) turn.wave = {begin, end};
+    turn.bytes = bytes_of(turn);
+    turns_.push_back(std::move(turn));
+  }
+}
+
+uint64_t TravelTurns::bytes_of(const TravelTurn& turn) const {
+  uint64_t sum = 0;
+  const auto add = [&](BlockId block) {
+    sum += items_.layout(block, Cargo::weights).slot_bytes();
+    if (turn.with_gradient) sum += items_.layout(block, Cargo::gradient).slot_bytes();
+  };
+  for (const BlockId block : turn.blocks) {
+    add(block);
+    if (const auto adapter = items_.adapter_of(block)) add(*adapter);
+  }
+  return sum;
+}
+
+void TravelTurns::find_next_uses() {
+  std::map<BlockId, Position> next;
+  std::set<BlockId> added;  // to whose gradients a later turn adds
+  for (size_t i = turns_.size(); i-- > 0;) {
+    for (const BlockId block : turns_[i].blocks) {
+      if (turns_[i].with_gradient && added.insert(block).second) turns_[i].last.push_back(block);
+      const auto found = next.find(block);
+      turns_[i].next_use.push_back(found == next.end() ? kNever : found->second);
+      next[block] = static_cast<Position>(i);
+    }
+  }
+}
+
+const TravelTurns::Range* TravelTurns::of_task(TaskId task) const {
+  const auto found = of_task_.find(task);
+  return found == of_task_.end() ? nullptr : &found->second;
+}
+
+TravelTurns::Ahead TravelTurns::ahead(size_t position) const {
+  Ahead result;
+  result.last = position;
+  uint64_t bytes = 0;
+  for (size_t i = position + 1; i < turns_.size(); ++i) {
+    bytes += turns_[i].bytes;
+    if (bytes > ahead_bytes_) break;
+    result.last = i;
+    for (const BlockId block : turns_[i].blocks) {
+      result.wants.load.push_back({block, Priority::stage, static_cast<int32_t>(i - position),
+                                   turns_[i].with_gradient});
+    }
+  }
+  return result;
+}
+
+}  // namespace hearth

@@ -1,0 +1,70 @@
+// What the tasks of a device need of its slots, turn by turn.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <vector>
+
+#include "plan/loader/travel_items.h"
+#include "plan/loader/wants.h"
+#include "plan/schedule.h"
+
+namespace hearth {
+
+/// How blocks are loaded to a device.
+struct LoadRule {
+  /// Of weights and accumulators that are asked for ahead of their use; 0: nothing is loaded before the
+  /// task that needs it begins.
+  uint64_t ahead_bytes = 0;
+  /// Experts that a task computes at one time; 0: all.
+  int32_t wave = 0;
+};
+
+/// A task of a device takes one turn, and a task of experts one for each wave.
+struct TravelTurn {
+  TaskId task = 0;
+  std::vector<BlockId> blocks;  // to lease; their adapters come with them
+  ExpertWave wave;
+  bool with_gradient = false;
+  uint64_t bytes = 0;
+  std::vector<Position> next_use;  // of each block, behind this turn
+  std::vector<BlockId> last;       // whose accumulators no later turn adds to
+};
+
+/// The turns of one device in one schedule, in the order of the schedule. Pure: whoever drives a
+/// loader by it, a run or a simulation, asks for the same blocks in the same order.
+class TravelTurns {
+ public:
+  /// Turns of a task, from `first` on.
+  struct Range {
+    size_t first = 0, count = 0;
+  };
+
+  TravelTurns(const TravelItems& items, const ParameterTable& table, const Schedule& schedule,
+              Place place, const LoadRule& rule);
+
+  const std::vector<TravelTurn>& turns() const { return turns_; }
+  /// Null: the task needs nothing of elsewhere.
+  const Range* of_task(TaskId task) const;
+  /// What is asked for when the turn at a position has its blocks: those of the turns that follow,
+  /// within the bytes of the rule. `last`: the position of the last turn that is asked for, the turn's
+  /// own if none is.
+  struct Ahead {
+    Wants wants;
+    size_t last = 0;
+  };
+  Ahead ahead(size_t position) const;
+
+ private:
+  void add(TaskId id, const Task& task, const ParameterTable& table, int32_t wave);
+  uint64_t bytes_of(const TravelTurn& turn) const;
+  void find_next_uses();
+
+  const TravelItems& items_;
+  const uint64_t ahead_bytes_;
+  std::vector<TravelTurn> turns_;
+  std::map<TaskId, Range> of_task_;
+};
+
+}  // namespace hearth

@@ -40,8 +40,9 @@ std::array<double, 2> pass_bytes(const PlacedModel& model, const TravelItems& it
   for (const Task& task : model.plan.train->schedule.tasks) {
     if (task.place != place) continue;
     for (const BlockId block : blocks_away(model.table, task)) {
-      items.for_block(block, false,
-                      [&](ItemId item) { read[task.phase == Phase::forward ? 0 : 1].insert(item); });
+      items.for_block(block, false, [&](ItemId item) {
+        read[task.phase == Phase::forward ? 0 : 1].insert(item);
+      });
     }
   }
   std::array<double, 2> bytes{};
@@ -81,7 +82,8 @@ double least_load_seconds(const PlacedModel& model, std::span<const LinkRates> l
       }
     }
     const std::array<double, 2> bytes = pass_bytes(model, items, device.place);
-    const double forward = std::max(0.0, bytes[0] - slots), backward = std::max(0.0, bytes[1] - slots);
+    const double forward = std::max(0.0, bytes[0] - slots),
+                 backward = std::max(0.0, bytes[1] - slots);
     const double in = std::max(trained, forward) + backward +
                       static_cast<double>(groups - 1) * (forward + backward);
     const LinkRates& link = links[static_cast<size_t>(device.place)];

@@ -251,8 +251,8 @@ void LoadSimulation::passed(int32_t ticket, Stage& stage) {
   const TravelItem& item = device.items.item(piece.item);
   if (piece.home_offset + piece.bytes == item.layout.bytes) {
     const bool in = direction == kIn;
-    copies_.push_back({item.block, item.cargo == Cargo::gradient,
-                       in ? kHostPlace : device.place, in ? device.place : kHostPlace,
+    copies_.push_back({item.block, item.cargo == Cargo::gradient, in ? kHostPlace : device.place,
+                       in ? device.place : kHostPlace,
                        device.begun[static_cast<size_t>(piece.item)], stage.now(),
                        item.layout.bytes});
   }

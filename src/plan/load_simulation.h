@@ -72,8 +72,8 @@ class LoadSimulation final : public SimulationGuest {
   std::vector<std::unique_ptr<OfDevice>> devices_;
   std::span<const SimulatedTurn> tasks_;
   std::span<const DeviceLink> links_;
-  std::vector<int32_t> held_;        // tasks of the simulation
-  std::vector<uint8_t> has_begun_;   // by task of the simulation: what must happen once before it
+  std::vector<int32_t> held_;       // tasks of the simulation
+  std::vector<uint8_t> has_begun_;  // by task of the simulation: what must happen once before it
   std::vector<BlockCopy> copies_;
 };
 

@@ -80,8 +80,8 @@ TravelTurns::Ahead TravelTurns::ahead(size_t position) const {
     if (bytes > ahead_bytes_) break;
     result.last = i;
     for (const BlockId block : turns_[i].blocks) {
-      result.wants.load.push_back({block, Priority::stage, static_cast<int32_t>(i - position),
-                                   turns_[i].with_gradient});
+      result.wants.load.push_back(
+          {block, Priority::stage, static_cast<int32_t>(i - position), turns_[i].with_gradient});
     }
   }
   return result;

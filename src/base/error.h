@@ -20,7 +20,7 @@ enum class ExitCode : int {
   input = 3,     // bad data, checkpoint or configuration
   storage = 4,   // disk full, no permission, corrupt saved state
   numeric = 5,   // loss or gradient not finite
-  device = 6,    // a device failed
+  device = 6,    // a device or a rank failed
   stopped = 75,  // stopped on a signal, state saved
 };
 

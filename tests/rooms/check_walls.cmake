@@ -26,7 +26,7 @@ set(design_walls "base:model" "topology:device" "device:ops" "ops:cpu_kernels" "
     "model:train" "model:layers" "layers:plan" "data:train" "plan:modes" "plan:runtime"
     "runtime:modes" "runtime:train" "runtime:data" "modes:runtime" "model:checkpoint"
     "checkpoint:peft" "checkpoint:data" "jinja:model" "state:setup" "setup:budget" "budget:record"
-    "verdict:setup" "predictor:data" "predictor:model" "report:record" "options:foreign"
+    "verdict:setup" "predictor:data" "predictor:model" "model:comm" "comm:layers" "comm:plan" "report:record" "options:foreign"
     "options:train" "foreign:train")
 foreach(wall IN LISTS design_walls)
   string(REPLACE ":" ";" pair "${wall}")

@@ -1,0 +1,80 @@
+#include "comm/owners.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/error.h"
+
+namespace hearth {
+
+std::vector<BlockShare> Owners::subtrees(BlockId block) const {
+  std::vector<BlockShare> all;
+  for (const BlockShare& share : shares(block)) {
+    for (const ShardRange& range : subtrees_of(shards, share.shards)) {
+      all.push_back({share.rank, range});
+    }
+  }
+  return all;
+}
+
+bool Owners::uses(BlockId block, int32_t rank) const {
+  const std::vector<BlockShare>& all = shares(block);
+  return std::any_of(all.begin(), all.end(),
+                     [&](const BlockShare& share) { return share.rank == rank; });
+}
+
+std::vector<BlockShare> shares_of_all(const ShardMap& map) {
+  std::vector<BlockShare> shares;
+  for (int32_t rank = 0; rank < map.ranks(); ++rank) shares.push_back({rank, map.of(rank)});
+  return shares;
+}
+
+std::vector<BlockShare> shares_of_expert(const ShardMap& map, int32_t expert_ranks,
+                                         int32_t position) {
+  HEARTH_CHECK(expert_ranks > 0 && map.ranks() % expert_ranks == 0 && position >= 0 &&
+                   position < expert_ranks,
+               "owners: expert ranks divide the ranks");
+  std::vector<BlockShare> shares;
+  for (int32_t first = 0; first < map.ranks(); first += expert_ranks) {
+    shares.push_back({first + position, map.of(first, first + expert_ranks)});
+  }
+  return shares;
+}
+
+Owners choose_owners(const ShardMap& map, std::vector<OwnedBlock> blocks) {
+  Owners owners;
+  owners.shards = map.shards();
+  owners.rank_of.resize(blocks.size());
+  for (const OwnedBlock& block : blocks) {
+    int32_t next = 0;
+    for (const BlockShare& share : block.shares) {
+      HEARTH_CHECK(share.shards.begin == next && share.rank >= 0 && share.rank < map.ranks(),
+                   "owners: shares of a block cover its shards once, in order");
+      next = share.shards.end;
+    }
+    HEARTH_CHECK(next == map.shards(), "owners: shards without a rank");
+  }
+
+  std::vector<size_t> order(blocks.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    const bool a_has_one = blocks[a].shares.size() == 1, b_has_one = blocks[b].shares.size() == 1;
+    return std::pair(!a_has_one, -blocks[a].bytes) < std::pair(!b_has_one, -blocks[b].bytes);
+  });
+  std::vector<int64_t> bytes(static_cast<size_t>(map.ranks()));
+  for (const size_t block : order) {
+    int32_t least = blocks[block].shares.front().rank;
+    for (const BlockShare& share : blocks[block].shares) {
+      const int64_t has = bytes[static_cast<size_t>(share.rank)];
+      const int64_t least_has = bytes[static_cast<size_t>(least)];
+      if (std::pair(has, share.rank) < std::pair(least_has, least)) least = share.rank;
+    }
+    bytes[static_cast<size_t>(least)] += blocks[block].bytes;
+    owners.rank_of[block] = least;
+  }
+  for (OwnedBlock& block : blocks) owners.shares_of.push_back(std::move(block.shares));
+  return owners;
+}
+
+}  // namespace hearth

@@ -1,0 +1,53 @@
+// Which rank keeps which block: its master, moments and final gradient, and which ranks compute it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "comm/shard_tree.h"
+#include "model/parameter_table.h"
+
+namespace hearth {
+
+/// A rank that computes with a block, and the shards whose gradient it computes.
+struct BlockShare {
+  int32_t rank = 0;
+  ShardRange shards;
+};
+
+/// The same on every rank: sizes and order of messages follow from it. By block.
+struct Owners {
+  int32_t shards = 1;
+  std::vector<int32_t> rank_of;
+  /// In the order of shards, which they cover once. The owner of a block is one of these ranks.
+  std::vector<std::vector<BlockShare>> shares_of;
+
+  int32_t owner(BlockId block) const { return rank_of[static_cast<size_t>(block)]; }
+  const std::vector<BlockShare>& shares(BlockId block) const {
+    return shares_of[static_cast<size_t>(block)];
+  }
+  /// The shares of a block cut into subtrees, in the order of shards.
+  std::vector<BlockShare> subtrees(BlockId block) const;
+  /// Whether a rank computes with a block.
+  bool uses(BlockId block, int32_t rank) const;
+};
+
+/// A block that every rank computes with, each for its own shards (`dp`, and the dense blocks of
+/// `ep`).
+std::vector<BlockShare> shares_of_all(const ShardMap& map);
+/// An expert that in each group of `expert_ranks` neighbouring ranks is computed by the rank at
+/// `position`, for the shards of the whole group (`ep`). `expert_ranks` divides the ranks.
+std::vector<BlockShare> shares_of_expert(const ShardMap& map, int32_t expert_ranks,
+                                         int32_t position);
+
+struct OwnedBlock {
+  int64_t bytes = 0;  // what its owner keeps
+  std::vector<BlockShare> shares;
+};
+
+/// Whole blocks, balanced by bytes: blocks that one rank alone computes are that rank's; then the
+/// largest first, each to the rank with the fewest bytes among its own, of equals the first. A pure
+/// function of its arguments.
+Owners choose_owners(const ShardMap& map, std::vector<OwnedBlock> blocks);
+
+}  // namespace hearth

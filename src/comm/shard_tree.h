@@ -1,0 +1,48 @@
+// The binary tree by which the logical shards of a step are added, and how shards lie on ranks.
+//
+// A node of size 2^l covers the shards [i 2^l, (i + 1) 2^l), cut at the number of shards V, which
+// need not be a power of two. The sum of a node is that of its left half plus that of its right half.
+// So the bits of a step's sum depend on V alone, not on which rank holds which shard:
+//
+//   V = 5:   (((0 + 1) + (2 + 3)) + 4)
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace hearth {
+
+/// Logical shards [begin, end).
+struct ShardRange {
+  int32_t begin = 0, end = 0;
+  friend bool operator==(const ShardRange&, const ShardRange&) = default;
+};
+
+/// Rank r of N has the shards [r V/N, (r + 1) V/N). N divides V.
+class ShardMap {
+ public:
+  /// A bug if `ranks` does not divide `shards`.
+  ShardMap(int32_t shards, int32_t ranks);
+  int32_t shards() const { return shards_; }
+  int32_t ranks() const { return ranks_; }
+  /// Of the ranks [first, last).
+  ShardRange of(int32_t first, int32_t last) const {
+    return {first * (shards_ / ranks_), last * (shards_ / ranks_)};
+  }
+  ShardRange of(int32_t rank) const { return of(rank, rank + 1); }
+
+ private:
+  int32_t shards_, ranks_;
+};
+
+/// Whether two neighbours are the halves of a node of the tree over `shards`.
+bool are_halves(int32_t shards, ShardRange left, ShardRange right);
+
+/// The largest nodes of the tree within a range, in order: up to 2 log2(V). What a rank with these
+/// shards can add by itself.
+std::vector<ShardRange> subtrees_of(int32_t shards, ShardRange range);
+
+/// Partial sums that are there at one time, at most, while the shards of a range are added in order.
+int32_t most_partial_sums(int32_t shards, ShardRange range);
+
+}  // namespace hearth

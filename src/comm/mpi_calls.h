@@ -1,0 +1,119 @@
+// Every call of MPI of this process. For one thread alone (comm/mpi_thread.h).
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/hash.h"
+#include "comm/communicator.h"
+#include "comm/mpi_world.h"
+
+namespace hearth {
+
+/// An operation of this rank.
+struct MpiOperation {
+  Operation operation;
+  std::vector<int32_t> members;  // of its group, as numbers of the world
+  size_t pieces = 0;             // under way; of the thread that calls MPI
+  bool has_ended = false;        // under the mutex of MpiThread
+};
+
+/// Messages are pieces, sent and received in the order of their operations. A piece carries a digest
+/// of its operation's label and kind as its tag; the receiver compares it and the size. Failures and
+/// goodbyes travel on a communicator of their own.
+class MpiCalls {
+ public:
+  struct Reports {
+    std::function<void(MpiOperation&)> ended;
+    /// Of this rank's noticing, which the others are told, or of another's.
+    std::function<void(PeerFailure)> failed;
+    /// What the run has failed with so far, here.
+    std::function<std::optional<PeerFailure>()> failure;
+  };
+  /// Initialises MPI. All ranks do.
+  MpiCalls(const MpiWorldOptions& options, Reports reports);
+
+  int32_t rank() const { return rank_; }
+  const std::vector<std::string>& hosts() const { return hosts_; }  // by rank
+
+  /// Returns the number of the group once all ranks have asked for it. Raises PeerError.
+  int64_t make_group(std::span<const int32_t> ranks);
+  void begin(int64_t group, const std::shared_ptr<MpiOperation>& operation);
+  /// Takes up what has arrived and what has ended. False: nothing.
+  bool progress();
+  bool has_operations() const { return !requests_.empty(); }
+
+  /// Tells all other ranks of a failure.
+  void tell(const PeerFailure& failure);
+  /// After a failure: begins nothing any more, and lets go of the memory of what is under way. What
+  /// MPI does not give back within some tenths of a second it may still use, so MPI is called no more.
+  void settle();
+
+  /// Tells all others that this rank leaves.
+  void say_goodbye();
+  bool all_have_left() const;
+  /// Ends MPI, if all ranks have left and MPI may still be called.
+  void finish();
+
+ private:
+  struct Piece {
+    std::shared_ptr<MpiOperation> operation;
+    int32_t peer = 0;  // of the world
+    bool receives = false;
+    int bytes = 0;
+    int tag = 0;
+    double begun_at = 0;  // steady seconds
+  };
+  struct ControlMessage {
+    bool is_goodbye = false;
+    int32_t rank = 0;
+    PeerFault fault = PeerFault::own_error;
+    ExitCode code = ExitCode::device;
+    CommPoint at;
+    double silent_s = 0;
+    char detail[1024] = {};
+  };
+  struct ControlSend {
+    MPI_Request request = MPI_REQUEST_NULL;
+    ControlMessage message;
+  };
+
+  void check(int code, const char* call) const;
+  void add_piece(const std::shared_ptr<MpiOperation>& operation, MPI_Comm comm, int32_t group_rank,
+                 std::byte* memory, size_t bytes, bool receives);
+  void copy_own(MpiOperation& operation, int32_t rank);
+  void end_piece(const Piece& piece, MPI_Status& status);
+  void mismatch(const MpiOperation& operation, const std::string& what);
+  bool progress_control();
+  void send_control(const ControlMessage& message);
+  void look_for_lost();
+  PeerFailure died(int32_t rank, const CommPoint& at) const;
+
+  const size_t piece_bytes_;
+  const Reports reports_;
+  int32_t rank_ = 0;
+  std::vector<std::string> hosts_;
+  MPI_Comm control_ = MPI_COMM_NULL;
+  std::vector<MPI_Comm> groups_;
+  std::vector<Digest> asked_;  // by rank: the group that it makes next
+  std::vector<MPI_Request> requests_;
+  std::vector<Piece> pieces_;  // of the requests
+  std::vector<int> ready_;
+  std::vector<MPI_Status> statuses_;
+  MPI_Request control_receive_ = MPI_REQUEST_NULL;
+  ControlMessage control_message_;
+  std::list<ControlSend> control_sends_;
+  std::vector<double> left_at_;  // by rank, steady seconds; 0: not yet
+  bool is_settled_ = false, is_quiet_ = false, is_goodbye_said_ = false;
+  bool is_unclean_ = false;  // something is under way that MPI cannot give up: it is not ended
+};
+
+}  // namespace hearth

@@ -1,0 +1,207 @@
+#include "comm/mpi_thread.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <future>
+#include <thread>
+#include <utility>
+
+#include "base/pool.h"
+#include "base/stopwatch.h"
+
+namespace hearth {
+namespace {
+
+using std::chrono::microseconds;
+
+constexpr double kFarewellSeconds = 1;            // after a failure, for the others' goodbyes
+constexpr std::chrono::seconds kMostFarewell(2);  // then the thread is left alone
+// Between two polls: short while messages come, longer while none do. New work ends a pause.
+constexpr microseconds kLeastPause(20), kMostPause(500), kIdlePause(2000);
+
+std::atomic<bool> mpi_thread_was_made{false};
+
+}  // namespace
+
+MpiThread::MpiThread(const MpiWorldOptions& options) : shared_(std::make_shared<Shared>()) {
+  HEARTH_CHECK(!mpi_thread_was_made.exchange(true), "mpi: one world in a process");
+  std::thread([shared = shared_, options] { run(shared, options); }).detach();
+  std::unique_lock lock(shared_->mutex);
+  shared_->changed.wait(lock, [&] { return shared_->has_begun || shared_->has_ended; });
+  if (shared_->failure) throw PeerError(*shared_->failure);
+  rank_ = shared_->rank;
+  hosts_ = shared_->hosts;
+}
+
+MpiThread::~MpiThread() {
+  std::unique_lock lock(shared_->mutex);
+  shared_->is_leaving = true;
+  shared_->work.notify_one();
+  shared_->changed.wait(lock, [&] { return shared_->has_ended || shared_->failure; });
+  shared_->changed.wait_for(lock, kMostFarewell, [&] { return shared_->has_ended; });
+}
+
+void MpiThread::set_failure(Shared& shared, PeerFailure failure) {
+  const std::lock_guard lock(shared.mutex);
+  if (!shared.failure) shared.failure = std::move(failure);
+  shared.changed.notify_all();
+}
+
+void MpiThread::run(const std::shared_ptr<Shared>& shared, const MpiWorldOptions& options) {
+  unbind_thread();
+  try {
+    MpiCalls::Reports reports;
+    reports.ended = [&](MpiOperation& operation) {
+      const std::lock_guard lock(shared->mutex);
+      operation.has_ended = true;
+      shared->changed.notify_all();
+    };
+    reports.failed = [&](PeerFailure failure) { set_failure(*shared, std::move(failure)); };
+    reports.failure = [&] {
+      const std::lock_guard lock(shared->mutex);
+      return shared->failure;
+    };
+    MpiCalls calls(options, std::move(reports));
+    {
+      const std::lock_guard lock(shared->mutex);
+      shared->rank = calls.rank();
+      shared->hosts = calls.hosts();
+      shared->has_begun = true;
+      shared->changed.notify_all();
+    }
+    serve(*shared, calls);
+    calls.finish();
+  } catch (const std::exception& error) {
+    PeerFailure failure;
+    failure.rank = shared->rank;
+    if (!shared->hosts.empty()) failure.host = shared->hosts[static_cast<size_t>(failure.rank)];
+    failure.detail = error.what();
+    set_failure(*shared, std::move(failure));
+  }
+  const std::lock_guard lock(shared->mutex);
+  shared->is_settled = shared->has_ended = true;
+  shared->changed.notify_all();
+}
+
+void MpiThread::serve(Shared& shared, MpiCalls& calls) {
+  bool is_told = false, is_leaving = false;
+  Stopwatch since_failure;
+  microseconds pause = kLeastPause;
+  for (;;) {
+    std::deque<std::function<void(MpiCalls&)>> commands;
+    std::optional<PeerFailure> failure;
+    {
+      const std::lock_guard lock(shared.mutex);
+      commands.swap(shared.commands);
+      failure = shared.failure;
+      is_leaving = shared.is_leaving;
+    }
+    const bool had_work = !commands.empty();
+    for (auto& work : commands) work(calls);
+    if (failure && !is_told) {
+      is_told = true;
+      calls.tell(*failure);
+      calls.settle();
+      since_failure.restart();
+      const std::lock_guard lock(shared.mutex);
+      shared.is_settled = true;
+      shared.changed.notify_all();
+    }
+    const bool moved = calls.progress();
+    if (is_leaving) {
+      calls.say_goodbye();
+      if (calls.all_have_left()) return;
+      if (is_told && since_failure.seconds() > kFarewellSeconds) return;
+    }
+    if (moved || had_work) {
+      pause = kLeastPause;
+      continue;
+    }
+    std::unique_lock lock(shared.mutex);
+    const auto is_news = [&] {
+      return !shared.commands.empty() || (shared.failure && !is_told) ||
+             shared.is_leaving != is_leaving;
+    };
+    shared.work.wait_for(lock, calls.has_operations() ? pause : kIdlePause, is_news);
+    pause = std::min(2 * pause, kMostPause);
+  }
+}
+
+void MpiThread::command(std::function<void(MpiCalls&)> work) {
+  shared_->commands.push_back(std::move(work));
+  shared_->work.notify_one();
+}
+
+int64_t MpiThread::make_group(std::span<const int32_t> ranks) {
+  auto made = std::make_shared<std::promise<int64_t>>();
+  {
+    const std::lock_guard lock(shared_->mutex);
+    if (shared_->failure) throw PeerError(*shared_->failure);
+    command([made, list = std::vector<int32_t>(ranks.begin(), ranks.end())](MpiCalls& calls) {
+      try {
+        made->set_value(calls.make_group(list));
+      } catch (...) {
+        made->set_exception(std::current_exception());
+      }
+    });
+  }
+  return made->get_future().get();
+}
+
+std::shared_ptr<MpiOperation> MpiThread::post(int64_t group, std::vector<int32_t> members,
+                                              Operation operation) {
+  auto issued = std::make_shared<MpiOperation>();
+  issued->operation = std::move(operation);
+  issued->members = std::move(members);
+  const std::lock_guard lock(shared_->mutex);
+  if (shared_->failure) throw PeerError(*shared_->failure);
+  command([group, issued](MpiCalls& calls) { calls.begin(group, issued); });
+  return issued;
+}
+
+bool MpiThread::reached(const MpiOperation& operation) {
+  const std::lock_guard lock(shared_->mutex);
+  if (!operation.has_ended && shared_->failure && shared_->is_settled) {
+    throw PeerError(*shared_->failure);
+  }
+  return operation.has_ended;
+}
+
+void MpiThread::wait(const MpiOperation& operation) {
+  std::unique_lock lock(shared_->mutex);
+  shared_->changed.wait(
+      lock, [&] { return operation.has_ended || (shared_->failure && shared_->is_settled); });
+  if (!operation.has_ended) throw PeerError(*shared_->failure);
+}
+
+void MpiThread::abandon(const MpiOperation& operation) {
+  std::unique_lock lock(shared_->mutex);
+  if (operation.has_ended) return;
+  if (!shared_->failure) {
+    PeerFailure failure;
+    failure.rank = rank_;
+    failure.host = host(rank_);
+    failure.fault = PeerFault::died;
+    failure.at = operation.operation.point;
+    shared_->failure = std::move(failure);
+    shared_->work.notify_one();
+    shared_->changed.notify_all();
+  }
+  shared_->changed.wait(lock, [&] { return operation.has_ended || shared_->is_settled; });
+}
+
+PeerError MpiThread::fail(PeerFailure failure) {
+  set_failure(*shared_, std::move(failure));
+  const std::lock_guard lock(shared_->mutex);
+  shared_->work.notify_one();
+  return PeerError(*shared_->failure);
+}
+
+void MpiThread::beat() {
+  const std::lock_guard lock(shared_->mutex);
+  if (shared_->failure) throw PeerError(*shared_->failure);
+}
+
+}  // namespace hearth

@@ -10,7 +10,7 @@
 namespace hearth::test {
 namespace {
 
-RankOptions ranks_of(int32_t ranks) {
+RankOptions reducing_ranks(int32_t ranks) {
   RankOptions options;
   options.world.ranks = ranks;
   options.checked = true;
@@ -35,7 +35,7 @@ TEST_CASE("reduce: equal shards give equal bits on any number of ranks") {
             if (ranks % group != 0) continue;
             INFO(ops->name() << " " << name_of(dtype) << ", " << one.shards << " shards on "
                              << ranks << " ranks, experts on " << group);
-            const auto ends = run_ranks(ranks_of(ranks), [&](World& world) {
+            const auto ends = run_ranks(reducing_ranks(ranks), [&](World& world) {
               run_reduction(world, *ops, dtype, one.shards, group, expected);
             });
             CHECK(first_line(ends).empty());
@@ -80,7 +80,7 @@ TEST_CASE("reduce: a gradient goes over each link once") {
   for (const int32_t ranks : {2, 4, 8}) {
     std::mutex mutex;
     int64_t sent = 0, least = 0;
-    const auto ends = run_ranks(ranks_of(ranks), [&](World& world) {
+    const auto ends = run_ranks(reducing_ranks(ranks), [&](World& world) {
       const ReduceTraffic traffic = run_reduction(world, ops, DType::f32, 8, 1, expected);
       const std::vector<int64_t> bytes = world.sent_bytes();
       const std::lock_guard lock(mutex);
@@ -96,7 +96,7 @@ TEST_CASE("reduce: a rank that thinks that another owns a block is found") {
   register_all_op_sets();
   const OpSet& ops = find_op_set("cpu");
   const ReduceResult expected = reduced_on_one_rank(ops, DType::f32, 8);
-  const auto ends = run_ranks(ranks_of(4), [&](World& world) {
+  const auto ends = run_ranks(reducing_ranks(4), [&](World& world) {
     run_reduction(world, ops, DType::f32, 8, 1, expected, world.rank() == 2);
   });
   for (const RankEnd& end : ends) {

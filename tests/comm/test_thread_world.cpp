@@ -224,17 +224,29 @@ TEST_CASE("thread ranks: a link passes messages one after the other\\, with its 
   CHECK(in_b == kMessage);
   CHECK(in_c == kMessage);
 
+  // Two ranks to a third share the link into it.
+  const auto from_a = a->send({1, 4}, 1, out), from_c_to_b = c->send({1, 5}, 1, out);
+  const auto first = b->receive({1, 4}, 0, {in_b.data(), in_b.size()});
+  const auto second = b->receive({1, 5}, 2, {in_b.data(), in_b.size()});
+  first->wait();
+  CHECK(clock.now() == 3.5);
+  CHECK_FALSE(second->reached());
+  second->wait();
+  CHECK(clock.now() == 4.5);
+  CHECK(from_a->reached());
+  CHECK(from_c_to_b->reached());
+
   // A message without bytes has the latency alone, and what stays at a rank has none.
-  const auto empty = a->send({1, 4}, 1, {});
-  b->receive({1, 4}, 0, {})->wait();
-  CHECK(clock.now() == 2.5);
+  const auto empty = a->send({1, 6}, 1, {});
+  b->receive({1, 6}, 0, {})->wait();
+  CHECK(clock.now() == 4.75);
   std::vector<Bytes> from(1, {in_a.data(), in_a.size()});
   const std::vector<int32_t> only = {0};
   const auto alone = worlds[0]->group(only);
   static_cast<void>(worlds[1]->group(only));
   static_cast<void>(worlds[2]->group(only));
   alone->gather({1, 1}, out, from)->wait();
-  CHECK(clock.now() == 2.5);
+  CHECK(clock.now() == 4.75);
   CHECK(empty->reached());
 }
 

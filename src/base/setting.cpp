@@ -43,6 +43,7 @@ std::string in_words(Setting setting) {
     case Setting::seed: return "the seed";
     case Setting::seq_len: return "the sequence length";
     case Setting::steps: return "the number of steps";
+    case Setting::system: return "the system message";
     case Setting::template_args: return "the template variables";
     case Setting::template_date: return "the template date";
     case Setting::tokenizer: return "the tokenizer directory";

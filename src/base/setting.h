@@ -47,6 +47,7 @@ enum class Setting : uint8_t {
   seed,
   seq_len,
   steps,
+  system,
   template_args,
   template_date,
   tokenizer,

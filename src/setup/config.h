@@ -149,13 +149,18 @@ struct TrainConfig : RunConfig, LoraConfig {
   std::vector<Recorded> recorded;
 };
 
-/// The options that only `generate` has.
+/// The options that only `generate` and `chat` have.
 struct GenerateOptions {
-  std::string prompt;         // or messages_file
+  std::string prompt;         // or messages_file, or the rows of `data`
   std::string messages_file;  // a chat: JSON list of messages, or an object with "messages"
+  std::string system;         // first message of a chat; empty: none
   int64_t max_new_tokens = 128;
-  double temperature = 0;  // 0: greedy
+  double temperature = 0;    // 0: greedy
+  int64_t sample_top_k = 0;  // 0: all tokens
   double top_p = 1;
+  double min_p = 0;
+  double repetition_penalty = 1;
+  std::vector<std::string> stop = {};  // texts that end the answer
   bool kv_cache = true;
 };
 struct GenerateConfig : RunConfig, GenerateOptions {};

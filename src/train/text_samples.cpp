@@ -46,7 +46,7 @@ std::optional<std::string> SampleWriter::continue_prompt(Session& session,
     if (!std::all_of(scores.begin(), scores.end(), [](float x) { return std::isfinite(x); })) {
       return text(written) + " (the logits that follow are not finite)";
     }
-    const int32_t id = next_token(scores, 0, 1, 0);
+    const int32_t id = next_token(scores, {}, 0);
     if (std::find(ends_.begin(), ends_.end(), id) != ends_.end()) break;
     written.push_back(id);
     logits = session.decode({&written.back(), 1}, past);

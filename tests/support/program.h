@@ -24,18 +24,20 @@ struct ProgramResult {
   uint64_t peak_bytes = 0;  // peak resident set
 };
 
-inline ProgramResult run_program(const std::string& program,
-                                 const std::vector<std::string>& words) {
+/// `input`: its standard input.
+inline ProgramResult run_program(const std::string& program, const std::vector<std::string>& words,
+                                 const std::string& input = "") {
   const TemporaryDirectory directory;
+  write_file_atomically(directory / "in", input);
   std::vector<char*> arguments{const_cast<char*>(program.c_str())};
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
 
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
-  const std::string out = directory / "out", err = directory / "err";
+  const std::string in = directory / "in", out = directory / "out", err = directory / "err";
   constexpr int kNew = O_WRONLY | O_CREAT | O_TRUNC;
-  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, 0, in.c_str(), O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&files, 1, out.c_str(), kNew, 0600);
   posix_spawn_file_actions_addopen(&files, 2, err.c_str(), kNew, 0600);
   pid_t child = 0;

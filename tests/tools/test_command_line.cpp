@@ -191,10 +191,10 @@ TEST_CASE("commands take their options only") {
   e = raised_by([] { parsed({"inspect", "a", "b"}); });
   CHECK(e.says("unexpected argument 'b'"));
   e = raised_by([] { parsed({"generate", "--model", "m"}); });
-  CHECK(e.says("one of --prompt and --messages"));
+  CHECK(e.says("one of --prompt, --messages and --data"));
   e = raised_by([] { parsed({"trian"}); });
   CHECK(e.says("the nearest is train"));
-  for (const char* later : {"chat", "migrate"}) {
+  for (const char* later : {"migrate"}) {
     CHECK(raised_by([&] { parsed({later, "x"}); }).says("is not in this version"));
   }
   CHECK(raised_by([] { parsed({}); }).code == ExitCode::usage);

@@ -63,8 +63,8 @@ struct Workplace {
     REQUIRE(run({"init", "--config", d / "config.json", "--out", d / "model"}).exit_code == 0);
   }
 
-  ProgramResult run(std::vector<std::string> words) const {
-    return run_program(HEARTH_BINARY, words);
+  ProgramResult run(std::vector<std::string> words, const std::string& input = "") const {
+    return run_program(HEARTH_BINARY, words, input);
   }
   /// Four steps of two micro-batches into d/OUT.
   std::vector<std::string> train(const std::string& out,

@@ -99,7 +99,7 @@ TEST_CASE("devices: evaluation and generation are the same on a virtual device")
     RecordingReporter reporter;
     config.devices = devices;
     return evaluate(config, reporter).dump() +
-           generate(config, reporter, [](const std::string&) {});
+           generate(config, reporter, [](const std::string&) {}).text;
   };
   const std::string on_host = results("host");
   CHECK(results("virtual") == on_host);

@@ -7,6 +7,7 @@
 #include "support/raises.h"
 #include "train/lr_schedule.h"
 #include "train/sampling.h"
+#include "train/stop_texts.h"
 
 namespace hearth::test {
 namespace {
@@ -101,15 +102,73 @@ TEST_CASE("trainable: freeze, trainable, both, and their refusals") {
 
 TEST_CASE("sampling: greedy, temperature, top-p") {
   const std::vector<float> logits = {0.0f, 2.0f, 1.0f, 2.0f};
-  CHECK(next_token(logits, 0, 1, 0.99) == 1);  // the lowest id on ties
+  const auto next = [&](double temperature, double top_p, double uniform) {
+    return next_token(logits, {.temperature = temperature, .top_p = top_p}, uniform);
+  };
+  CHECK(next(0, 1, 0.99) == 1);  // the lowest id on ties
   // Probabilities at temperature 1, sorted: 1 and 3 share e^2, then 2, then 0.
   const double total = 2 * std::exp(2.0) + std::exp(1.0) + 1;
-  CHECK(next_token(logits, 1, 1, 0.0) == 1);
-  CHECK(next_token(logits, 1, 1, std::exp(2.0) / total + 1e-9) == 3);
-  CHECK(next_token(logits, 1, 1, 2 * std::exp(2.0) / total + 1e-9) == 2);
-  CHECK(next_token(logits, 1, 1, 1 - 1e-12) == 0);
-  CHECK(next_token(logits, 1, 0.5, 1 - 1e-12) == 3);
-  CHECK(next_token(logits, 1, 1e-9, 1 - 1e-12) == 1);
+  CHECK(next(1, 1, 0.0) == 1);
+  CHECK(next(1, 1, std::exp(2.0) / total + 1e-9) == 3);
+  CHECK(next(1, 1, 2 * std::exp(2.0) / total + 1e-9) == 2);
+  CHECK(next(1, 1, 1 - 1e-12) == 0);
+  CHECK(next(1, 0.5, 1 - 1e-12) == 3);
+  CHECK(next(1, 1e-9, 1 - 1e-12) == 1);
+}
+
+TEST_CASE("sampling: top-k keeps ties, min-p is a share of the largest, in transformers' order") {
+  const std::vector<float> logits = {0.0f, 2.0f, 1.0f, 2.0f, -1.0f};
+  // The last token that a rule leaves.
+  const auto last = [&](Sampling sampling) {
+    sampling.temperature = 1;
+    return next_token(logits, sampling, 1 - 1e-12);
+  };
+  CHECK(last({}) == 4);
+  CHECK(last({.top_k = 1}) == 3);  // 1 and 3 tie
+  CHECK(last({.top_k = 3}) == 2);
+  CHECK(last({.top_k = 9}) == 4);
+  CHECK(last({.min_p = 1}) == 3);
+  CHECK(last({.min_p = std::exp(-1.0) - 1e-9}) == 2);
+  CHECK(last({.min_p = std::exp(-1.0) + 1e-9}) == 3);
+  CHECK(last({.min_p = std::exp(-2.0) - 1e-9}) == 0);
+  // Top-p is a share of what top-k left: of three tokens, two have 84 %.
+  CHECK(last({.top_k = 3, .top_p = 0.84}) == 3);
+  CHECK(last({.top_k = 3, .top_p = 0.85}) == 2);
+  // The draw is from what is left: 1 and 3 have half each.
+  CHECK(next_token(logits, {.temperature = 1, .min_p = 1}, 0.49) == 1);
+  CHECK(next_token(logits, {.temperature = 1, .min_p = 1}, 0.51) == 3);
+  // The temperature comes first.
+  CHECK(next_token(logits, {.temperature = 2, .min_p = 0.6}, 1 - 1e-12) == 2);
+}
+
+TEST_CASE("sampling: the repetition penalty counts a token once and lowers either sign") {
+  std::vector<float> logits = {1.0f, -1.0f, 3.0f, 2.0f};
+  penalize_repetition(logits, std::vector<int32_t>{2, 1, 2, 2}, 2);
+  CHECK(logits == std::vector<float>{1.0f, -2.0f, 1.5f, 2.0f});
+  penalize_repetition(logits, {}, 2);
+  penalize_repetition(logits, std::vector<int32_t>{0, 3}, 1);
+  CHECK(logits == std::vector<float>{1.0f, -2.0f, 1.5f, 2.0f});
+}
+
+TEST_CASE("stop texts: what may begin one is held back, and nothing else") {
+  const auto shown = [](std::vector<std::string> stops, const std::vector<std::string>& pieces) {
+    StopTexts texts(std::move(stops));
+    std::string all;
+    for (const std::string& piece : pieces) {
+      all += texts.push(piece) + "|";
+      if (texts.found()) return all + "stop";
+    }
+    return all + texts.finish();
+  };
+  CHECK(shown({}, {"ab", "c"}) == "ab|c|");
+  CHECK(shown({"END"}, {"one E", "N", "D two"}) == "one |||stop");
+  CHECK(shown({"END"}, {"one E", "N", "E", "ND"}) == "one ||EN||stop");
+  CHECK(shown({"END"}, {"EN", "x"}) == "|ENx|");
+  CHECK(shown({"END"}, {"E", "N"}) == "||EN");
+  CHECK(shown({"aab"}, {"a", "a", "a", "b"}) == "||a||stop");
+  CHECK(shown({"x", "yz"}, {"ay", "ax"}) == "a|ya|stop");
+  CHECK(shown({"yz", "abcd"}, {"abyz"}) == "ab|stop");
+  CHECK(shown({"b", "ab"}, {"xab"}) == "x|stop");
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ TEST_CASE("travelling: evaluation and generation compute with leased weights, to
     RecordingReporter reporter;
     std::string text = evaluate(config, reporter).dump();
     unbind_thread();
-    return text + generate(config, reporter, [](const std::string&) {});
+    return text + generate(config, reporter, [](const std::string&) {}).text;
   };
   const std::string on_host = results();
   REQUIRE(on_host.find("loss") != std::string::npos);

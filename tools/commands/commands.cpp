@@ -36,7 +36,8 @@ ExitCode run_command(const CommandLine& line) {
   if (!options.model.empty()) {
     options.model_name = options.model;
     options.model = find_model(options.model);
-    if (*line.command == Command::eval || *line.command == Command::generate) take_run(options);
+    const bool writes = *line.command == Command::generate || *line.command == Command::chat;
+    if (writes || *line.command == Command::eval) take_run(options);
     if (options.model != line.options.model) log_verbose("model: " + options.model);
   }
   check_data_paths(*line.command, options);
@@ -51,6 +52,7 @@ ExitCode run_command(const CommandLine& line) {
     case Command::train: return run_train(options);
     case Command::eval: return run_eval(options);
     case Command::generate: return run_generate(options);
+    case Command::chat: return run_chat(options);
     case Command::plan: return run_plan_command(options);
     case Command::inspect: return run_inspect(options);
     case Command::tokenize: return run_tokenize(options);

@@ -15,6 +15,7 @@ ExitCode run_command(const CommandLine& line);
 ExitCode run_train(const Options& options);
 ExitCode run_eval(const Options& options);
 ExitCode run_generate(const Options& options);
+ExitCode run_chat(const Options& options);
 ExitCode run_plan_command(const Options& options);
 ExitCode run_inspect(const Options& options);
 ExitCode run_tokenize(const Options& options);

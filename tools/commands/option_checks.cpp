@@ -80,9 +80,30 @@ int64_t micro_batches_of(const Options& options) {
   return (*options.batch_tokens + full - 1) / full;
 }
 
-void check_generate(const std::vector<Given>& flags, const Options& options, Problems& problems) {
-  if (find_given(flags, "top-p") && options.temperature == 0) {
-    problems.add("--top-p needs --temperature above 0: at 0 the likeliest token is taken");
+void check_sampling(const std::vector<Given>& flags, const Options& options, Problems& problems) {
+  for (const char* name : {"top-k", "top-p", "min-p"}) {
+    if (!find_given(flags, name) || options.temperature != 0) continue;
+    problems.add(std::string("--") + name +
+                 " needs --temperature above 0: at 0 the likeliest token is taken");
+  }
+}
+
+// --data beside a prompt is accepted, as all of train's data options are.
+void check_generate(const Options& options, Problems& problems) {
+  if (!options.prompt.empty() && !options.messages_file.empty()) {
+    problems.add("expected one of --prompt, --messages and --data, found both");
+  } else if (options.prompt.empty() && options.messages_file.empty() && options.data.empty()) {
+    problems.add("expected one of --prompt, --messages and --data, found none");
+  }
+}
+
+// The operand is another way to write --model.
+void check_chat(Options& options, Problems& problems) {
+  if (options.operand.empty() == options.model.empty()) {
+    problems.add(options.model.empty() ? "expected RUN or --model: hearth chat RUN"
+                                       : "expected RUN or --model, found both; give one");
+  } else if (options.model.empty()) {
+    options.model = options.operand;
   }
 }
 
@@ -129,7 +150,8 @@ void check_data(Command command, const Options& options, Problems& problems) {
     }
   };
   const bool training = command == Command::train || command == Command::plan;
-  if (training || command == Command::eval) check(options.data, "--data", training);
+  const bool reads = command == Command::eval || command == Command::generate;
+  if (training || reads) check(options.data, "--data", training);
   if (training) check(options.eval_data, "--eval-data", false);
   const auto reads_stdin = [](const std::vector<std::string>& files) {
     return std::any_of(files.begin(), files.end(), [](const std::string& file) {
@@ -225,7 +247,8 @@ void check_contradictions(const std::vector<Given>& given, const Options& option
 
 void check_data_paths(Command command, const Options& options) {
   const bool training = command == Command::train || command == Command::plan;
-  if (!training && command != Command::eval && command != Command::tokenize) return;
+  const bool prints = command == Command::tokenize || command == Command::generate;
+  if (!training && command != Command::eval && !prints) return;
   check_data_files(parse_data_files(options.data, "--data", training), "--data");
   if (training) {
     check_data_files(parse_data_files(options.eval_data, "--eval-data", false), "--eval-data");
@@ -252,7 +275,10 @@ void check_together(const CommandEntry& entry, const std::vector<Given>& flags, 
     problems.add("expected " + what + ": hearth " + entry.name + " " + entry.operand);
   }
   check_data(entry.command, options, problems);
-  if (entry.command == Command::generate) check_generate(flags, options, problems);
+  const bool generates = entry.command == Command::generate, chats = entry.command == Command::chat;
+  if (generates || chats) check_sampling(flags, options, problems);
+  if (generates) check_generate(options, problems);
+  if (chats) check_chat(options, problems);
   if (entry.command == Command::tokenize) check_tokenize(flags, options, problems);
   if (entry.command == Command::export_) check_export(flags, options, problems);
   if (entry.command == Command::simulate) check_simulate(options, problems);

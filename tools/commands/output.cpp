@@ -24,6 +24,11 @@ void print(std::string_view text) {
 
 void print_json(const Json& json) { print(json.dump(2) + "\n"); }
 
+void print_at_once(std::string_view text) {
+  print(text);
+  flush_stdout();
+}
+
 void flush_stdout() { check(std::fflush(stdout) == 0 && std::ferror(stdout) == 0); }
 
 }  // namespace hearth

@@ -16,5 +16,6 @@ struct ReaderGone {};
 void print(std::string_view text);
 void print_json(const Json& json);  // one document, indented, and a newline
 void flush_stdout();
+void print_at_once(std::string_view text);  // prints and flushes
 
 }  // namespace hearth

@@ -21,9 +21,15 @@ const std::vector<CommandEntry>& command_table() {
       {generate,
        "generate",
        "",
-       "continue a prompt or answer a chat",
-       {"model"},
-       {"prompt", "messages"}},
+       "continue a prompt, answer a chat, or each row of --data",
+       {"model"}},
+      {chat,
+       "chat",
+       "[RUN]",
+       "talk with a model in the terminal. RUN is a run directory or a checkpoint, instead of "
+       "--model. If stdin is no terminal, each line is a turn; /exit or the end of the input ends "
+       "it",
+       {}},
       {plan,
        "plan",
        "[CONFIG.yaml]",

@@ -8,13 +8,13 @@ using enum Command;
 
 // A table is read by columns, so it is laid out by hand.
 // clang-format off
-constexpr CommandSet kTemplate{train, plan, eval, generate, tokenize};
+constexpr CommandSet kTemplate{train, plan, eval, generate, chat, tokenize};
 
 void add_data(std::vector<Option>& table) {
   const std::string group = "data";
   table.insert(
       table.end(),
-      {{.name = "format", .group = group, .commands = kRows, .idle = {generate},
+      {{.name = "format", .group = group, .commands = kPrompts,
         .value = choice_value(&Options::format,
                               NamedValues<RowFormat>{{"auto", RowFormat::automatic},
                                                      {"text", RowFormat::text},
@@ -37,7 +37,7 @@ void add_data(std::vector<Option>& table) {
         .value = date_value(&Options::template_date),
         .help = "date that chat templates use as today",
         .default_text = "today at the first start",
-        .help_for = {{{eval, generate, tokenize}, "date that chat templates use as today",
+        .help_for = {{{eval, generate, chat, tokenize}, "date that chat templates use as today",
                       "today"}}},
        {.name = "train-on", .group = group, .commands = kRows, .idle = {generate},
         .value = choice_value(&Options::train_on,
@@ -64,7 +64,7 @@ void add_data(std::vector<Option>& table) {
         .help = "limit of the cache of tokenized rows, shared by all runs of the user; evicts the "
                 "least recently used data; 0 = no cache",
         .default_text = "20Gi", .may_change = true},
-       {.name = "skip-bad-rows", .group = group, .commands = kRows, .idle = {generate},
+       {.name = "skip-bad-rows", .group = group, .commands = kPrompts,
         .value = integer_value(&Options::skip_bad_rows, 0), .unit = "rows",
         .help = "skip and list up to this many bad rows; the next one is an error"}});
 }

@@ -1,4 +1,4 @@
-// Options: options of generate.
+// Options: options of generate and chat.
 #include "options/groups.h"
 
 namespace hearth {
@@ -18,17 +18,34 @@ void add_generation(std::vector<Option>& table) {
         .value = text_value(&Options::messages_file, "FILE"),
         .help = "chat to answer: a JSON list of {role, content}, or an object with \"messages\"",
         .default_text = "none"},
-       {.name = "max-new-tokens", .group = group, .commands = {generate},
+       {.name = "system", .group = group, .commands = kWriting,
+        .value = text_value(&Options::system, "TEXT"),
+        .help = "system message, the first of a chat", .default_text = "none"},
+       {.name = "max-new-tokens", .group = group, .commands = kWriting,
         .value = integer_value(&Options::max_new_tokens, 1, 1 << 20), .unit = "tokens",
         .help = "stop after this many tokens"},
-       {.name = "temperature", .group = group, .commands = {generate},
+       {.name = "temperature", .group = group, .commands = kWriting,
         .value = number_value(&Options::temperature, {.most = 100}),
         .help = "temperature of sampling; 0 = always the likeliest token"},
-       {.name = "top-p", .group = group, .commands = {generate},
+       {.name = "top-k", .group = group, .commands = kWriting,
+        .value = integer_value(&Options::sample_top_k, 0, 1 << 24), .unit = "tokens",
+        .help = "sample from this many of the likeliest tokens; 0 = from all"},
+       {.name = "top-p", .group = group, .commands = kWriting,
         .value = number_value(&Options::top_p, {.most = 1, .open_least = true}),
         .unit = "probability",
         .help = "sample from the likeliest tokens that have this probability together"},
-       {.name = "kv-cache", .group = group, .commands = {generate},
+       {.name = "min-p", .group = group, .commands = kWriting,
+        .value = number_value(&Options::min_p, {.most = 1}),
+        .unit = "share of the largest probability",
+        .help = "do not sample tokens that are less likely than this"},
+       {.name = "repetition-penalty", .group = group, .commands = kWriting,
+        .value = number_value(&Options::repetition_penalty, {.most = 100, .open_least = true}),
+        .help = "divide the positive logits of tokens that the text already has by this, multiply "
+                "the negative ones; 1 = off"},
+       {.name = "stop", .group = group, .commands = kWriting,
+        .value = list_value(&Options::stop, "TEXT"),
+        .help = "end the answer before this text; repeatable", .default_text = "none"},
+       {.name = "kv-cache", .group = group, .commands = kWriting,
         .value = switch_value(&Options::kv_cache),
         .help = "keep keys and values; off computes the whole text again for each token, to the "
                 "same result"}});

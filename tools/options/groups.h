@@ -23,14 +23,19 @@ void add_output(std::vector<Option>& table);
 inline constexpr CommandSet kTraining{Command::train, Command::plan};
 inline constexpr CommandSet kOnData{Command::train, Command::plan, Command::eval};
 inline constexpr CommandSet kRows{Command::train, Command::plan, Command::eval, Command::tokenize};
-inline constexpr CommandSet kModel{Command::train, Command::plan, Command::eval, Command::generate};
-inline constexpr CommandSet kModelOrProfile{Command::train, Command::plan, Command::eval,
-                                            Command::generate, Command::profile};
+inline constexpr CommandSet kPrompts{Command::train, Command::plan, Command::eval,
+                                     Command::tokenize, Command::generate};
+inline constexpr CommandSet kModel{Command::train, Command::plan, Command::eval, Command::generate,
+                                   Command::chat};
+inline constexpr CommandSet kModelOrProfile{Command::train,    Command::plan, Command::eval,
+                                            Command::generate, Command::chat, Command::profile};
+/// Commands that write texts.
+inline constexpr CommandSet kWriting{Command::generate, Command::chat};
 inline constexpr CommandSet kIdleOutsideTraining{Command::eval, Command::generate};
 inline constexpr CommandSet kAll{
-    Command::train,    Command::eval,    Command::generate, Command::plan, Command::inspect,
-    Command::tokenize, Command::export_, Command::verify,   Command::init, Command::report,
-    Command::simulate, Command::doctor,  Command::profile};
+    Command::train,   Command::eval,     Command::generate, Command::chat,   Command::plan,
+    Command::inspect, Command::tokenize, Command::export_,  Command::verify, Command::init,
+    Command::report,  Command::simulate, Command::doctor,   Command::profile};
 
 inline constexpr int64_t kMaxSteps = 99'999'999;  // the directory of a saved state has eight digits
 

@@ -9,10 +9,6 @@ const std::vector<LaterOption>& later_options() {
       // Training and generation.
       {.name = "columns"},
       {.name = "tokens-by-expert"},
-      {.name = "system"},
-      {.name = "stop"},
-      {.name = "min-p"},
-      {.name = "repetition-penalty"},
       {.name = "gguf"},
       // Devices, policies, foresight.
       {.name = "predictor"},
@@ -47,6 +43,6 @@ const LaterOption* find_later_option(std::string_view spelling) {
   return nullptr;
 }
 
-bool is_later_command(std::string_view name) { return name == "chat" || name == "migrate"; }
+bool is_later_command(std::string_view name) { return name == "migrate"; }
 
 }  // namespace hearth

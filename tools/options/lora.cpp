@@ -6,7 +6,7 @@ namespace hearth {
 
 using enum Command;
 
-constexpr CommandSet kAdapters{train, plan, eval, generate, export_};
+constexpr CommandSet kAdapters{train, plan, eval, generate, chat, export_};
 
 // A table is read by columns, so it is laid out by hand.
 // clang-format off
@@ -21,7 +21,7 @@ void add_lora(std::vector<Option>& table) {
         .value = text_value(&Options::adapter, "DIR"),
         .help = "PEFT adapter to continue training, instead of a new one",
         .default_text = "none",
-        .help_for = {{{eval, generate}, "PEFT adapter to add to the model"},
+        .help_for = {{{eval, generate, chat}, "PEFT adapter to add to the model"},
                      {{export_}, "PEFT adapter to merge into --model"}}},
        {.name = "lora-r", .group = group, .commands = kTraining,
         .value = integer_value(&Options::lora_rank, 1, 4096), .unit = "rank",
@@ -65,7 +65,7 @@ void add_lora(std::vector<Option>& table) {
                                   {"fused", AdapterLayout::fused}}),
         .help = "store the adapters of experts one by one, or stacked as PEFT does with "
                 "transformers 5 (fused); a fused --adapter is packed as by PEFT 0.19.1 or later",
-        .help_for = {{{eval, generate}, "fused: --adapter is packed as by PEFT 0.19.1 or later"},
+        .help_for = {{{eval, generate, chat}, "fused: --adapter is packed as by PEFT 0.19.1 or later"},
                      {{export_}, "with --from-state: store the adapters of experts one by one, or "
                                  "stacked as PEFT does with transformers 5 (fused). With --adapter: "
                                  "fused says that it is packed as by PEFT 0.19.1 or later",

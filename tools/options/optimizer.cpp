@@ -78,10 +78,10 @@ void add_optimizer(std::vector<Option>& table) {
         .aliases = {"router-z-loss-coef", "moe-z-loss-coeff"}},
        {.name = "decay-all", .group = group, .commands = kTraining,
         .value = flag_value(&Options::decay_all), .help = "decay norms and biases as well"},
-       {.name = "seed", .group = group, .commands = {train, plan, generate, init, simulate},
+       {.name = "seed", .group = group, .commands = {train, plan, generate, chat, init, simulate},
         .idle = {eval},
         .value = seed_value(&Options::seed), .help = "seed of all random numbers",
-        .help_for = {{{generate}, "seed of the sampling"}, {{init}, "seed of the weights"}, {{simulate}, "seed of who is popular"}}}});
+        .help_for = {{kWriting, "seed of the sampling"}, {{init}, "seed of the weights"}, {{simulate}, "seed of who is popular"}}}});
 }
 // clang-format on
 

@@ -14,6 +14,7 @@ enum class Command : uint8_t {
   train,
   eval,
   generate,
+  chat,
   plan,
   inspect,
   tokenize,

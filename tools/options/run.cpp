@@ -26,7 +26,7 @@ void add_run(std::vector<Option>& table) {
                 "it while the tasks before run",
         .default_text = "auto: in this version experts are on the host if it is in --devices, else all is on "
                         "the devices"},
-       {.name = "devices", .group = group, .commands = {train, plan, eval, generate, doctor, profile},
+       {.name = "devices", .group = group, .commands = {train, plan, eval, generate, chat, doctor, profile},
         .value = devices_value(),
         .help = "where to compute. auto means host in this version; cuda:0 asks for the first GPU, "
                 "cuda:0,host leaves the experts to the host. host is the CPU with all its NUMA nodes, "
@@ -40,7 +40,7 @@ void add_run(std::vector<Option>& table) {
                                 "auto means every GPU; a GPU asked for by number must be there"},
                      {{profile}, "places to measure: cuda:0, or virtual as for train. The host is "
                                  "always measured"}}},
-       {.name = "topology", .group = group, .commands = {train, plan, eval, generate, doctor},
+       {.name = "topology", .group = group, .commands = {train, plan, eval, generate, chat, doctor},
         .value = text_value(&Options::topology, "FILE.xml"),
         .help = "the machine, as hwloc's XML (lstopo FILE.xml). Virtual devices stand in the places of its "
                 "accelerators, by PCI address. train binds nothing if FILE is another machine",
@@ -96,7 +96,7 @@ void add_run(std::vector<Option>& table) {
                 "writes them: one per place. A resume uses the tables of the saved state",
         .default_text = "a table in the cache that fits, else measured for at most 5s"},
        {.name = "follow-links", .group = group,
-        .commands = {train, plan, eval, generate, inspect, tokenize, export_, verify, profile},
+        .commands = {train, plan, eval, generate, chat, inspect, tokenize, export_, verify, profile},
         .value = flag_value(&Options::follow_links),
         .help = "read links in a model directory that lead out of it"}});
 }

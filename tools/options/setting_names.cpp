@@ -44,6 +44,7 @@ std::string option_of(Setting setting) {
     case Setting::seed: return "seed";
     case Setting::seq_len: return "seq-len";
     case Setting::steps: return "steps";
+    case Setting::system: return "system";
     case Setting::template_args: return "template-args";
     case Setting::template_date: return "template-date";
     case Setting::tokenizer: return "tokenizer";

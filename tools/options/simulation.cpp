@@ -14,7 +14,7 @@ void add_simulation(std::vector<Option>& table) {
       {{.name = "experts", .group = group, .commands = {simulate},
         .value = integer_value(&Options::simulated_experts, 1, 4096), .unit = "experts",
         .help = "routed experts of a layer"},
-       {.name = "top-k", .group = group, .commands = {simulate}, .later = {generate},
+       {.name = "top-k", .group = group, .commands = {simulate},
         .value = integer_value(&Options::top_k, 1, 4096), .unit = "experts",
         .help = "experts that a token chooses, at most --experts"},
        {.name = "skew", .group = group, .commands = {simulate},

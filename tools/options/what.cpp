@@ -13,11 +13,12 @@ void add_what(std::vector<Option>& table) {
                            "- is stdin; repeatable";
   table.insert(
       table.end(),
-      {{.name = "model", .group = group, .commands = {train, plan, eval, generate, tokenize, export_, profile},
+      {{.name = "model", .group = group, .commands = {train, plan, eval, generate, chat, tokenize, export_, profile},
         .value = text_value(&Options::model, "DIR|ORG/NAME"),
         .help = "checkpoint in the Hugging Face layout: a directory, or org/name (or "
                 "org/name@revision) in the local hub cache",
-        .help_for = {{{eval, generate}, "checkpoint in the Hugging Face layout: a directory, or org/name "
+        .help_for = {{{chat}, "checkpoint to talk with, as for generate, or a run directory", "RUN"},
+                     {{eval, generate}, "checkpoint in the Hugging Face layout: a directory, or org/name "
                                         "(or org/name@revision) in the local hub cache; or a run "
                                         "directory, for its result"},
                      {{export_}, "base checkpoint: a directory, or org/name in the local hub cache; "
@@ -27,11 +28,13 @@ void add_what(std::vector<Option>& table) {
                                  "local hub cache; weights may be absent",
                       "shapes of a common size"}},
         .aliases = {"model-name-or-path", "base-model"}},
-       {.name = "data", .group = group, .commands = kRows, .idle = {generate},
+       {.name = "data", .group = group, .commands = kPrompts,
         .value = list_value(&Options::data, "FILE[:WEIGHT]"), .unit = "WEIGHT: passes per epoch, above 0",
         .help = "rows to train on: " + rows,
         .help_for = {{{plan}, "rows to plan for: " + rows, "none: assume full sequences of --seq-len"},
                      {{eval}, "rows to evaluate on: " + rows, "", "FILE"},
+                     {{generate}, "rows to answer, instead of --prompt; prints {\"row\", \"text\"} for each: " + rows,
+                      "none", "FILE"},
                      {{tokenize}, "rows to print as the trainer sees them: " + rows, "none", "FILE"}},
         .aliases = {"dataset", "dataset-name", "datasets", "train-file", "data-path"}},
        {.name = "eval-data", .group = group, .commands = kTraining,

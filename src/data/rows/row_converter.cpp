@@ -41,17 +41,6 @@ auto of_row(const std::string& where, const F& work) {
   }
 }
 
-// The same for work that names the place itself.
-template <class F>
-auto of_placed_row(const F& work) {
-  try {
-    return work();
-  } catch (const Error& error) {
-    if (error.code() != ExitCode::input) throw;
-    throw BadRow(error.what());
-  }
-}
-
 Json parse_row(const RawRow& row) {
   try {
     return parse_json_at(row.text, row.file, row.line);

@@ -17,6 +17,17 @@ class BadRow : public Error {
   explicit BadRow(const std::string& message) : Error(ExitCode::input, message) {}
 };
 
+/// Runs work on one row, whose input errors name FILE:LINE, and throws them as BadRow.
+template <class F>
+auto of_placed_row(const F& work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::input) throw;
+    throw BadRow(error.what());
+  }
+}
+
 /// A sample, or the error of its row. Worker threads return this.
 struct ConvertedRow {
   Sample sample;

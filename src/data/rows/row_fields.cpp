@@ -51,7 +51,7 @@ void check_attention_mask(const Json& row, size_t length, const std::string& whe
 
 }  // namespace
 
-RowFormat detect_format(const Json& row, const std::string& where) {
+RowFormat detect_format(const Json& row, const std::string& where, RowPart part) {
   if (row.is_array()) {
     throw BadRow(where +
                  ": expected a JSON object, found an array; name a file that is one array .json");
@@ -73,7 +73,8 @@ RowFormat detect_format(const Json& row, const std::string& where) {
   const Kind* found = nullptr;
   std::string half;  // of a pair that the row has one key of
   for (const Kind& kind : kKinds) {
-    const bool first = has(row, kind.first), second = !kind.second || has(row, kind.second);
+    const bool alone = !kind.second || part == RowPart::prompt;
+    const bool first = has(row, kind.first), second = alone || has(row, kind.second);
     if (first && !second) half = std::string(kind.first) + " without " + kind.second;
     if (!first || !second) continue;
     if (found != nullptr) {

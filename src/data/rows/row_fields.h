@@ -10,9 +10,12 @@
 
 namespace hearth {
 
+/// What a row must have: all that training needs, or no more than a prompt, without its answer.
+enum class RowPart : uint8_t { whole, prompt };
+
 /// The format of a row by its keys; null members do not count. BadRow if no format or several fit.
 /// `where` is FILE:LINE.
-RowFormat detect_format(const Json& row, const std::string& where);
+RowFormat detect_format(const Json& row, const std::string& where, RowPart part = RowPart::whole);
 
 /// Whether prompt and completion are lists of messages, not strings. Both must be of one kind.
 bool completion_is_chat(const Json& row, const std::string& where);

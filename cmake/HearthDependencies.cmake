@@ -10,6 +10,7 @@ pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
 pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd>=1.4)
+pkg_check_modules(LZMA REQUIRED IMPORTED_TARGET liblzma)
 
 foreach(package fmt spdlog nlohmann_json yaml-cpp CLI11)
   find_package(${package} CONFIG QUIET)

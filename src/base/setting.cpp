@@ -9,6 +9,7 @@ std::string in_words(Setting setting) {
     case Setting::adapter: return "the adapter";
     case Setting::adapter_layout: return "the adapter layout";
     case Setting::chat_template: return "the chat template";
+    case Setting::columns: return "the columns";
     case Setting::compute_dtype: return "the compute type";
     case Setting::cpu_memory: return "the memory of the process";
     case Setting::data: return "the data";

@@ -13,6 +13,7 @@ enum class Setting : uint8_t {
   adapter,
   adapter_layout,
   chat_template,
+  columns,
   compute_dtype,
   cpu_memory,
   data,

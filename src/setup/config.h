@@ -57,6 +57,8 @@ struct RunConfig {
   TrainOn train_on = TrainOn::automatic;        // for chats; every token of a text is trained
   bool no_special_in_content = false;           // read special tokens in messages as text
   Overflow overflow = Overflow::truncate;
+  std::vector<std::string> columns = {};  // FIELD=COLUMN of rows
+  int64_t max_samples = 0;                // first rows of each file; 0: all
   int64_t skip_bad_rows = 0;
   uint64_t data_cache = uint64_t{20} << 30;  // limit for cached rows of all runs, in bytes
 

@@ -34,6 +34,8 @@ RowOptions row_options(const RunConfig& config) {
   options.adapter = config.adapter;
   options.template_args = config.template_args;
   options.no_special_in_content = config.no_special_in_content;
+  options.columns = config.columns;
+  options.max_samples = config.max_samples;
   options.skip_bad_rows = config.skip_bad_rows;
   options.seq_len = config.seq_len;
   options.overflow = config.overflow;

@@ -13,7 +13,7 @@ namespace hearth {
 Json evaluate(const RunConfig& config, Reporter& reporter) {
   const std::shared_ptr<const OpenedModel> opened = open_model(config);
   RunRowsRequest rows_wanted = rows_request(config, opened->spec, reporter);
-  rows_wanted.files = parse_data_files(config.data, spelled(Setting::data), false);
+  rows_wanted.files = find_data_files(config.data, spelled(Setting::data), false);
   const RunRows rows(rows_wanted, Pool(opened->workers, opened->cores));
   warn_of_positions(config, opened->spec, rows.training().longest());
   EvalBatches batches(rows.training(), sampler_options(config));

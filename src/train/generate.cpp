@@ -8,6 +8,7 @@
 #include "base/file_ops.h"
 #include "base/setting.h"
 #include "data/rows/row_intake.h"
+#include "data/samples/data_files.h"
 #include "setup/row_requests.h"
 #include "train/prompts.h"
 
@@ -35,7 +36,8 @@ std::vector<NumberedPrompt> prompts_of_rows(const GenerateConfig& config,
                                             const TextGenerator& generator, Reporter& reporter) {
   PromptMaker prompts(config, generator.tokenizer());
   const RowOptions options = row_options(config);
-  RawRowSource rows(config.data);
+  RawRowSource rows(paths_of(find_data_files(config.data, spelled(Setting::data), false)),
+                    config.max_samples);
   std::vector<NumberedPrompt> made;
   RawRow row;
   int64_t bad = 0;

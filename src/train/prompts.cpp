@@ -27,7 +27,7 @@ void put_system(const std::string& system, const std::string& where, JsonArray& 
 }  // namespace
 
 PromptMaker::PromptMaker(const GenerateConfig& config, const Tokenizer& tokenizer)
-    : config_(config), tokenizer_(tokenizer) {}
+    : config_(config), tokenizer_(tokenizer), columns_(parse_columns(config.columns)) {}
 
 std::vector<int32_t> PromptMaker::of_text(const std::string& text, const std::string& where) const {
   if (find_invalid_utf8(text) != std::string::npos) {
@@ -46,7 +46,7 @@ std::vector<int32_t> PromptMaker::of_chat(Chat chat, const std::string& where) {
 }
 
 std::vector<int32_t> PromptMaker::of_row(const RawRow& row) {
-  PromptRow prompt = prompt_of_row(row, config_.format);
+  PromptRow prompt = prompt_of_row(row, columns_, config_.format);
   if (!prompt.ids.empty()) return std::move(prompt.ids);
   if (prompt.chat) {
     return of_placed_row([&] { return of_chat(std::move(*prompt.chat), row.where()); });

@@ -7,6 +7,7 @@
 
 #include "data/chat/chat_template.h"
 #include "data/chat/messages.h"
+#include "data/rows/columns.h"
 #include "data/rows/raw_rows.h"
 #include "data/tokenizer/tokenizer.h"
 #include "setup/config.h"
@@ -36,6 +37,7 @@ class PromptMaker {
  private:
   const GenerateConfig& config_;
   const Tokenizer& tokenizer_;
+  std::vector<Column> columns_;
   std::optional<ChatTemplate> template_;
   bool had_text_ = false;
 };

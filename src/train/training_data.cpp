@@ -13,7 +13,7 @@ namespace {
 
 RunRowsRequest training_rows(const TrainConfig& config, const ModelSpec& spec, Reporter& reporter) {
   RunRowsRequest request = rows_request(config, spec, reporter);
-  request.files = parse_data_files(config.data, spelled(Setting::data), true);
+  request.files = find_data_files(config.data, spelled(Setting::data), true);
   request.val_size = config.val_size;
   return request;
 }
@@ -27,7 +27,7 @@ TrainingData::TrainingData(const TrainConfig& given, const OpenedModel& opened, 
   const TrainConfig config = with_choices(given, choices);
   if (!config.eval_data.empty()) {
     RunRowsRequest request = rows_request(config, opened.spec, reporter);
-    request.files = parse_data_files(config.eval_data, spelled(Setting::eval_data), false);
+    request.files = find_data_files(config.eval_data, spelled(Setting::eval_data), false);
     eval_rows.emplace(request, Pool(opened.workers, opened.cores));
     eval.emplace(eval_rows->training(), sampler_options(config));
   } else if (rows.validation().rows() > 0) {

@@ -45,14 +45,13 @@ TEST_CASE("a text that begins as files of bzip2 do is a text") {
 
 TEST_CASE("files that are something else are refused") {
   RowFixture fixture;
-  CHECK(has(fixture.refusal("PAR1", "a.jsonl"), "read_parquet"));
-  CHECK(has(fixture.refusal("{}", "a.parquet"), "read_parquet"));
+  CHECK(has(fixture.refusal("PAR1", "a.jsonl"), "a Parquet file"));
+  CHECK(has(fixture.refusal("{}", "a.parquet"), "not a Parquet file"));
   CHECK(has(fixture.refusal("ARROW1", "a.jsonl"), "datasets"));
   CHECK(has(fixture.refusal(std::string_view("\xff\xff\xff\xff\x10\x02\0\0", 8), "a.jsonl"),
             "Arrow"));
   CHECK(has(fixture.refusal("{}", "a.arrow"), "Arrow"));
-  CHECK(has(fixture.refusal("a,b\n1,2\n", "a.csv"), "read_csv"));
-  CHECK(has(fixture.refusal("a\tb\n1\t2\n", "a.tsv"), "read_csv"));
+  CHECK(has(fixture.refusal("{}", "a.jsonl.xz"), ".xz"));
   CHECK(has(fixture.refusal("{}", "a.jsonl.gz"), ".gz"));
   CHECK(has(fixture.refusal("{}", "a.jsonl.zst"), ".zst"));
   CHECK(has(fixture.refusal("version https://git-lfs.github.com/spec/v1\n", "a.jsonl"), "git lfs"));

@@ -60,7 +60,7 @@ TEST_CASE("hostile: whole data files") {
           whole("an array over lines", "[\n{\"text\": \"a\"},\n{\"text\": \"b\"}\n]\n",
                 {"rows.jsonl:1"}),
           whole("UTF-16", std::string("\xff\xfe{\0\"\0t\0", 8), {"rows.jsonl:1"}),
-          whole("Parquet", "PAR1" + std::string(60, '\0'), {"Parquet", "read_parquet"}),
+          whole("Parquet", "PAR1" + std::string(60, '\0'), {"a Parquet file"}),
           whole("Arrow", "ARROW1" + std::string(60, '\0'), {"Arrow", "datasets"}),
           whole("NUL bytes", std::string(4096, '\0'), {"rows.jsonl:1"}),
           {"1 TB of holes",

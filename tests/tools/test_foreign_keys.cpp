@@ -210,7 +210,6 @@ evals_per_epoch: 2
 saves_per_epoch: 3
 special_tokens:
   eos_token: x
-max_samples: 1000
 model_config: {rope_theta: 1}
 stage: dpo
 fp16: true
@@ -225,9 +224,9 @@ sequnce_len: 9
         "lora_target_linear: 'true': use lora_targets: groups",
         "evals_per_epoch: '2': use eval_every", "saves_per_epoch: '3': use save_every",
         "special_tokens: the model's tokenizer files",
-        "model_config: change the model's config.json", "max_samples: '1000': all rows are read",
-        "stage: 'dpo'", "fp16: 'true': matrix products",
-        "learning_rate: expected one value, found a list", "seq_len: expected a value",
+        "model_config: change the model's config.json", "stage: 'dpo'",
+        "fp16: 'true': matrix products", "learning_rate: expected one value, found a list",
+        "seq_len: expected a value",
         "sequnce_len: unknown key; the nearest is sequence_len (seq_len)"}) {
     INFO(part);
     CHECK(one_says(problems, part));

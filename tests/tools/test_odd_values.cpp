@@ -255,9 +255,9 @@ TEST_CASE("a second operand: rows that the shell split off, or anything else") {
     return std::string();
   };
   CHECK(has(with("more.jsonl"), "unexpected argument 'more.jsonl': expected a configuration"));
-  CHECK(has(with("more.jsonl:2"), "repeat --data for each file of rows"));
+  CHECK(has(with("more.jsonl:2"), "name files of rows behind --data"));
   CHECK(has(with("more.yaml"), "unexpected argument 'more.yaml'"));
-  CHECK_FALSE(has(with("more.yaml"), "repeat --data"));
+  CHECK_FALSE(has(with("more.yaml"), "behind --data"));
 }
 
 TEST_CASE("adapter: lora names a directory where there is one") {

@@ -76,6 +76,8 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"template-date", {"2026-01-31", "\"2026-01-31\""}},
     {"train-on", {"all", "all"}},
     {"no-special-in-content", {"true", "on"}},
+    {"columns", {"prompt=q,completion=a", "[\"prompt=q\", \"completion=a\"]"}},
+    {"max-samples", {"9", "9"}},
     {"skip-bad-rows", {"4", "4"}},
     {"val-size", {"0.05", "0.05"}},
     {"data-cache", {"1Gi", "1073741824"}},

@@ -1,6 +1,7 @@
 // The built program: exit codes, and what goes to which stream.
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -147,10 +148,6 @@ TEST_CASE("several files in one --data, and packed or other kinds of files, are 
   }
   std::filesystem::create_directory(d / "rows");
   std::ofstream(d / "t.csv") << "text\nhello\n";
-  std::ofstream(d / "p.jsonl", std::ios::binary) << std::string(
-      "\xfd"
-      "7zXZ\0\0\4",
-      8);
   std::ofstream(d / "q.jsonl", std::ios::binary) << "BZh91AY&SY";
   const auto refusal = [&](const std::string& data, int code) {
     const Result r = hearth_in(d, "eval --model model --seq-len 16 " + data);
@@ -159,18 +156,37 @@ TEST_CASE("several files in one --data, and packed or other kinds of files, are 
     CHECK(is_one_line(r.err));
     return r.err;
   };
-  const std::string repeat = "repeat --data for each file (--data a.jsonl --data b.jsonl)";
-  for (const char* data : {"a.jsonl,b.jsonl", "'*.jsonl'", "rows"}) {
-    CHECK(refusal(std::string("--data ") + data, 3).find(repeat) != std::string::npos);
-  }
+  CHECK(refusal("--data a.jsonl,b.jsonl", 3).find("name several files") != std::string::npos);
+  CHECK(refusal("--data rows", 3).find("no data files in this directory") != std::string::npos);
+  CHECK(refusal("--data '*.none'", 2).find("matches no file") != std::string::npos);
   CHECK(hearth_in(d, "eval --model model --seq-len 16 --data a,b.jsonl").code == 0);
-  CHECK(refusal("--data t.csv", 3).find("a table (CSV)") != std::string::npos);
-  CHECK(refusal("--data p.jsonl", 3).find("packed by xz") != std::string::npos);
+  // A directory, a glob, several files behind one --data: the same rows as each by name.
+  std::filesystem::copy(d / "a.jsonl", d / "rows/a.jsonl");
+  std::filesystem::copy(d / "t.csv", d / "rows/t.csv");
+  std::ofstream(d / "rows/README.md") << "no rows";
+  std::ofstream(d / "rows/dataset_info.json") << "{}";
+  std::ofstream(d / "rows/.hidden.jsonl") << "{}";
+  const auto rows_of = [&](const std::string& data) {
+    const Result r = hearth_in(d, "tokenize --json --model model --data " + data);
+    INFO(data << ": " << r.err);
+    CHECK(r.code == 0);
+    return r.out;
+  };
+  const std::string both = rows_of("rows/a.jsonl --data rows/t.csv");
+  CHECK(std::count(both.begin(), both.end(), '\n') == 2);
+  for (const char* data :
+       {"rows", "rows/", "'ro?s/*.jsonl' '*/t.csv'", "rows/a.jsonl rows/t.csv", "a.jsonl t.csv"}) {
+    CHECK(rows_of(data) == both);
+  }
   CHECK(refusal("--data q.jsonl", 3).find("packed by bzip2") != std::string::npos);
-  const Result r = hearth_in(d, "plan --model model --data a.jsonl b.jsonl");
+  std::ofstream(d / "c.yaml") << "seq-len: 16\n";
+  for (const char* words : {"--data a.jsonl b.jsonl", "--data a.jsonl b.jsonl c.yaml",
+                            "c.yaml --data a.jsonl b.jsonl:2 --quiet"}) {
+    CHECK(hearth_in(d, std::string("plan --model model ") + words).code == 0);
+  }
+  const Result r = hearth_in(d, "plan --model model b.jsonl");
   CHECK(r.code == 2);
   CHECK(r.err.find("unexpected argument 'b.jsonl': expected a configuration") != std::string::npos);
-  CHECK(r.err.find("repeat --data") != std::string::npos);
 }
 
 TEST_CASE("inspect and verify take names of the hub cache") {

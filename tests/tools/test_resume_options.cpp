@@ -86,6 +86,8 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
       {"template-date", {another, {"--template-date", "2020-01-02"}}},
       {"train-on", {another, {"--train-on", "all"}}},
       {"no-special-in-content", {another, {"--no-special-in-content"}}},
+      {"columns", {another, {"--columns", "text=text"}}},
+      {"max-samples", {another, {"--max-samples", "8"}}},
       {"skip-bad-rows", {another, {"--skip-bad-rows", "3"}}},
       {"val-size", {another, {"--val-size", "2"}}},
       {"data-cache", {harmless, {"--data-cache", "1M"}}},

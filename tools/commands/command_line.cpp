@@ -15,8 +15,7 @@ namespace hearth {
 namespace {
 
 constexpr const char* kRepeatData =
-    ": expected a configuration (.yaml); repeat --data for each file of rows (--data a.jsonl "
-    "--data b.jsonl)";
+    ": expected a configuration (.yaml); name files of rows behind --data (--data a.jsonl b.jsonl)";
 
 /// A file of rows where a command takes a configuration: the shell split `--data a.jsonl b.jsonl`.
 bool is_data_file(const std::string& name) {
@@ -25,6 +24,47 @@ bool is_data_file(const std::string& name) {
                         ".parquet", ".arrow",  ".gz",  ".zst", ".xz"};
   return std::any_of(endings.begin(), endings.end(),
                      [&](const char* ending) { return file.ends_with(ending); });
+}
+
+/// An array of JSON is a file of rows; an object is a configuration.
+bool holds_json_array(const std::string& path) {
+  if (!path.ends_with(".json") || file_info(path).kind != FileKind::regular) return false;
+  const InputFile file(path);
+  std::string head(std::min<uint64_t>(file.size(), 4096), ' ');
+  file.read(head.data(), head.size(), 0);
+  const size_t first = head.find_first_not_of(" \t\r\n");
+  return first != std::string::npos && head[first] == '[';
+}
+
+/// `--data a.jsonl b.jsonl`, as a shell writes it for `--data *.jsonl`: names --data for each file.
+/// A configuration may follow the files, or stand before.
+std::vector<std::string> with_each_file_named(std::vector<std::string> words) {
+  std::vector<std::string> named;
+  std::string option;  // whose files may follow
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    const bool is_flag = word.starts_with("--") && word.size() > 2;
+    const bool configuration = word.ends_with(".yaml") || word.ends_with(".yml");
+    if (is_flag) {
+      option.clear();
+      const size_t equals = word.find('=');
+      const std::string name = with_hyphens(word.substr(2, equals - 2));
+      const Option* known = find_option(name);
+      const bool takes_files = known && (known->name == "data" || known->name == "eval-data");
+      if (takes_files) option = word.substr(0, equals);
+      named.push_back(word);
+      if (takes_files && equals == std::string::npos && i + 1 < words.size()) {
+        named.push_back(words[++i]);
+      }
+      continue;
+    }
+    const FileKind kind = option.empty() ? FileKind::none : file_info(word).kind;
+    const bool rows = kind == FileKind::directory || is_data_file(word) || holds_json_array(word) ||
+                      word.find_first_of("*?") != std::string::npos;
+    if (!option.empty() && !configuration && rows) named.push_back(option);
+    named.push_back(word);
+  }
+  return named;
 }
 
 void apply(const std::vector<Given>& given, Options& options, Problems& problems) {
@@ -105,7 +145,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
     return line;
   }
 
-  parse_options(entry_of(*line.command), rest, line);
+  parse_options(entry_of(*line.command), with_each_file_named(rest), line);
   return line;
 }
 

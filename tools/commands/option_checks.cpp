@@ -249,9 +249,9 @@ void check_data_paths(Command command, const Options& options) {
   const bool training = command == Command::train || command == Command::plan;
   const bool prints = command == Command::tokenize || command == Command::generate;
   if (!training && command != Command::eval && !prints) return;
-  check_data_files(parse_data_files(options.data, "--data", training), "--data");
+  find_data_files(options.data, "--data", training);
   if (training) {
-    check_data_files(parse_data_files(options.eval_data, "--eval-data", false), "--eval-data");
+    find_data_files(options.eval_data, "--eval-data", false);
   }
 }
 

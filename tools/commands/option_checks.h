@@ -16,7 +16,7 @@ void check_contradictions(const std::vector<Given>& given, const Options& option
 void check_together(const CommandEntry& entry, const std::vector<Given>& flags, Options& options,
                     Problems& problems);
 
-/// Input error for a data path that no command can read: a directory, or several files in one name.
+/// Input or usage error for data paths that name no file: see find_data_files.
 void check_data_paths(Command command, const Options& options);
 
 }  // namespace hearth

@@ -12,6 +12,7 @@
 #include "data/rows/row_intake.h"
 #include "data/rows/rows.h"
 #include "data/rows/sample_view.h"
+#include "data/samples/data_files.h"
 #include "setup/row_requests.h"
 
 namespace hearth {
@@ -38,7 +39,7 @@ TrainedMarks marks_of_stdout() {
 }  // namespace
 
 void print_samples(const Options& options) {
-  RowReader reader(options.data, row_options(options));
+  RowReader reader(paths_of(find_data_files(options.data, "--data", false)), row_options(options));
   std::optional<Tokenizer> tokenizer;  // rows of ids need none
   if (!options.json && has_model_file(options.model, "tokenizer.json")) {
     tokenizer.emplace(options.model, options.follow_links);

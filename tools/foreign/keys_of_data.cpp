@@ -181,7 +181,6 @@ std::vector<ForeignKey> foreign_keys_of_data() {
       {"push-dataset-to-hub", "", {}, refuse, kNoUpload},
       {"streaming", "", kIfFalse, refuse, "all rows are read before step 1; set it to false"},
       {"buffer-size", "", {}, ignore, ""},
-      {"max-samples", "", {}, refuse, "all rows are read; shorten the file (head -n N rows.jsonl)"},
       {"min-sample-len", "", {}, refuse, "rows of every length are trained; remove short rows from the file"},
       {"pretraining-sample-concatenation", "", {}, ignore, ""},
       {"mix-strategy", "", {{"concat", ""}}, refuse, "rows of all files are shuffled together; a weight behind the file (a.jsonl:2) is its number of passes per epoch; remove the key"},

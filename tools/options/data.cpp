@@ -54,6 +54,14 @@ void add_data(std::vector<Option>& table) {
        {.name = "no-special-in-content", .group = group, .commands = kRows, .idle = {generate},
         .value = flag_value(&Options::no_special_in_content),
         .help = "treat special tokens inside message content as plain text"},
+       {.name = "columns", .group = group, .commands = kPrompts,
+        .value = columns_value(),
+        .help = "read columns of the rows under other names: prompt=question,completion=answer reads "
+                "question as the prompt; comma-separated or repeatable",
+        .default_text = "none"},
+       {.name = "max-samples", .group = group, .commands = kPrompts,
+        .value = integer_value(&Options::max_samples, 0), .unit = "rows",
+        .help = "take only the first rows of each file; 0 = all"},
        {.name = "val-size", .group = group, .commands = kTraining,
         .value = share_or_count_value(&Options::val_size), .unit = "share of the rows, or rows",
         .help = "hold back rows for evaluation, chosen by --seed before packing; instead of "

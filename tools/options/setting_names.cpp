@@ -10,6 +10,7 @@ std::string option_of(Setting setting) {
     case Setting::adapter: return "adapter";
     case Setting::adapter_layout: return "adapter-layout";
     case Setting::chat_template: return "chat-template";
+    case Setting::columns: return "columns";
     case Setting::compute_dtype: return "compute-dtype";
     case Setting::cpu_memory: return "cpu-memory";
     case Setting::data: return "data";

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "data/chat/template_args.h"
+#include "data/rows/columns.h"
 #include "device/device_list.h"
 #include "options/value_parts.h"
 
@@ -46,17 +47,38 @@ OptionValue warmup_value(int64_t most) {
   return steps;
 }
 
-OptionValue template_args_value() {
-  OptionValue args = list_value(&Options::template_args, "NAME=VALUE");
-  args.set = [set = args.set](Options& options, const std::vector<std::string>& texts) -> Problem {
+namespace {
+
+/// A list that `check` accepts; it throws the problem.
+template <class Check>
+OptionValue checked_list(OptionValue list, std::vector<std::string> Options::*member, Check check) {
+  list.set = [set = list.set, member, check](Options& options,
+                                             const std::vector<std::string>& texts) -> Problem {
+    Options given;
+    if (auto problem = set(given, texts)) return problem;
     try {
-      template_args(texts);
+      check(given.*member);
     } catch (const Error& error) {
       return error.what();
     }
-    return set(options, texts);
+    options.*member = given.*member;
+    return std::nullopt;
   };
-  return args;
+  return list;
+}
+
+}  // namespace
+
+OptionValue template_args_value() {
+  constexpr auto kMember = &Options::template_args;
+  return checked_list(list_value(kMember, "NAME=VALUE"), kMember,
+                      [](const std::vector<std::string>& texts) { template_args(texts); });
+}
+
+OptionValue columns_value() {
+  constexpr auto kMember = &Options::columns;
+  return checked_list(list_value(kMember, "FIELD=COLUMN", true), kMember,
+                      [](const std::vector<std::string>& texts) { parse_columns(texts); });
 }
 
 OptionValue date_value(std::string Options::*member) {

@@ -24,6 +24,8 @@ OptionValue devices_value();
 OptionValue experts_value(double Options::*percent);
 /// Variables of chat templates, NAME=VALUE each.
 OptionValue template_args_value();
+/// Columns of rows, FIELD=COLUMN each.
+OptionValue columns_value();
 /// A day, YYYY-MM-DD.
 OptionValue date_value(std::string Options::*member);
 /// auto, never or a directory.

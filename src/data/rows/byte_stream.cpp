@@ -14,11 +14,10 @@ namespace {
 constexpr size_t kPiece = size_t{1} << 18;
 constexpr size_t kHead = 64;  // bytes that tell the kind of a file
 
+// Its end comes first, so it is read neither packed nor from a pipe.
 [[noreturn]] void refuse_parquet(const std::string& name) {
   throw input_error(name +
-                    ": a Parquet file; convert it to JSON Lines: python -c \"import pandas; "
-                    "pandas.read_parquet('FILE').to_json('rows.jsonl', orient='records', "
-                    "lines=True)\"");
+                    ": a Parquet file where a text should be; give the file itself, unpacked");
 }
 
 [[noreturn]] void refuse_arrow(const std::string& name) {
@@ -27,23 +26,12 @@ constexpr size_t kHead = 64;  // bytes that tell the kind of a file
                     "datasets.Dataset.from_file('FILE').to_json('rows.jsonl')\"");
 }
 
-[[noreturn]] void refuse_csv(const std::string& name) {
-  throw input_error(name +
-                    ": a table (CSV); convert it to JSON Lines: python -c \"import pandas; "
-                    "pandas.read_csv('FILE').to_json('rows.jsonl', orient='records', "
-                    "lines=True)\"");
-}
-
 [[noreturn]] void refuse_packed(const std::string& name, const std::string& kind) {
   throw input_error(name + ": packed by " + kind + ", which is not read; unpack it (" + kind +
-                    " -d), or pack it by gzip or zstd");
+                    " -d), or pack it by gzip, zstd or xz");
 }
 
 void refuse_kinds(std::string_view head, const std::string& name) {
-  if (head.starts_with(std::string_view("\xfd"
-                                        "7zXZ\0",
-                                        6)))
-    refuse_packed(name, "xz");
   if (head.starts_with("BZh") && head.size() > 4 && head.substr(4).starts_with("1AY")) {
     refuse_packed(name, "bzip2");
   }
@@ -56,10 +44,9 @@ void refuse_kinds(std::string_view head, const std::string& name) {
 
 void refuse_names(const std::string& path, bool packed) {
   const std::string extension = extension_of(path);
-  if (extension == ".parquet") refuse_parquet(path);
-  if (extension == ".csv" || extension == ".tsv") refuse_csv(path);
+  if (extension == ".parquet") throw input_error(path + ": not a Parquet file; rename it");
   if (extension == ".arrow" || extension == ".feather") refuse_arrow(path);
-  if ((extension == ".gz" || extension == ".zst") && !packed) {
+  if (is_packing(extension) && !packed) {
     throw input_error(path + ": is not a " + extension + " file; rename it or compress it");
   }
 }
@@ -72,6 +59,10 @@ std::string extension_of(const std::string& path) {
   std::string extension = path.substr(dot);
   for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return extension;
+}
+
+bool is_packing(const std::string& extension) {
+  return extension == ".gz" || extension == ".zst" || extension == ".xz";
 }
 
 std::string shown_name(const std::string& path) { return path == "-" ? "standard input" : path; }
@@ -135,6 +126,12 @@ bool ByteStream::append_to(std::string& text, size_t most) {
   }
   text.resize(before + got);
   return got > 0;
+}
+
+void ByteStream::skip_rest() {
+  left_ = {};
+  while (read_file(piece_.data(), piece_.size()) > 0) {
+  }
 }
 
 size_t ByteStream::unpack(char* target, size_t most) {

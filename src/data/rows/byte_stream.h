@@ -16,20 +16,26 @@ namespace hearth {
 /// A file name from its last dot, in lower case; empty without a dot.
 std::string extension_of(const std::string& path);
 
+/// .gz, .zst or .xz.
+bool is_packing(const std::string& extension);
+
 /// The name of a data file in messages: "standard input" for -.
 std::string shown_name(const std::string& path);
 
-/// Reads once, from start to end, in pieces. Recognises gzip and zstd by their first bytes.
+/// Reads once, from start to end, in pieces. Recognises gzip, zstd and xz by their first bytes.
 class ByteStream {
  public:
   /// `-` is standard input. Input error for anything but a regular file, and for an uncompressed
-  /// file named .gz or .zst. Input error for other formats: Git LFS pointer, pickle, xz, bzip2,
-  /// Parquet, Arrow; also CSV, Parquet and Arrow by name.
+  /// file named .gz, .zst or .xz. Input error for other formats: Git LFS pointer, pickle, bzip2,
+  /// Parquet, Arrow; also Parquet and Arrow by name.
   explicit ByteStream(const std::string& path);
 
   /// Appends up to `most` decompressed bytes to `text`; false at the end. Input error if a
   /// compressed file is damaged or truncated.
   bool append_to(std::string& text, size_t most);
+
+  /// Reads the rest of the file without decompressing it, for the digest.
+  void skip_rest();
 
   const std::string& name() const { return name_; }   // for messages
   uint64_t bytes_read() const { return offset_; }     // of the file, before decompression

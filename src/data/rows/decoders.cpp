@@ -1,5 +1,6 @@
 #include "data/rows/decoders.h"
 
+#include <lzma.h>
 #include <zlib.h>
 #include <zstd.h>
 #include <zstd_errors.h>
@@ -138,12 +139,68 @@ class ZstdUnpacker final : public Unpacker {
   bool frame_ended_ = false;
 };
 
+constexpr std::string_view kXz(
+    "\xfd"
+    "7zXZ\0",
+    6);
+
+class XzUnpacker final : public Unpacker {
+ public:
+  explicit XzUnpacker(std::string name) : name_(std::move(name)) {
+    if (lzma_stream_decoder(&stream_, kXzMemory, LZMA_CONCATENATED) != LZMA_OK) {
+      throw std::bad_alloc();
+    }
+  }
+  ~XzUnpacker() override { lzma_end(&stream_); }
+  XzUnpacker(const XzUnpacker&) = delete;
+  XzUnpacker& operator=(const XzUnpacker&) = delete;
+
+  void decode(std::string_view& packed, std::span<char>& room) override {
+    if (ended_) return;
+    stream_.next_in = reinterpret_cast<const uint8_t*>(packed.data());
+    stream_.avail_in = packed.size();
+    stream_.next_out = reinterpret_cast<uint8_t*>(room.data());
+    stream_.avail_out = room.size();
+    const lzma_ret result = lzma_code(&stream_, LZMA_RUN);
+    packed.remove_prefix(packed.size() - stream_.avail_in);
+    room = room.subspan(room.size() - stream_.avail_out);
+    if (result == LZMA_MEM_ERROR) throw std::bad_alloc();
+    if (result == LZMA_MEMLIMIT_ERROR) {
+      throw input_error(name_ +
+                        ": the xz file needs more than 128 MiB to be read; compress it again "
+                        "with -9 or less");
+    }
+    // LZMA_BUF_ERROR: there was nothing to take, or no room.
+    if (result != LZMA_OK && result != LZMA_STREAM_END && result != LZMA_BUF_ERROR) {
+      throw input_error(name_ + ": the xz file is damaged");
+    }
+  }
+
+  // The end of the file: with several streams in a row, only the decoder knows whether all are whole.
+  bool at_end() const override {
+    char none = 0;
+    stream_.next_in = nullptr;
+    stream_.avail_in = 0;
+    stream_.next_out = reinterpret_cast<uint8_t*>(&none);
+    stream_.avail_out = 0;
+    ended_ = ended_ || lzma_code(&stream_, LZMA_FINISH) == LZMA_STREAM_END;
+    return ended_;
+  }
+
+ private:
+  static constexpr uint64_t kXzMemory = uint64_t{128} << 20;
+  std::string name_;
+  mutable lzma_stream stream_ = LZMA_STREAM_INIT;  // asked at the end whether it is whole
+  mutable bool ended_ = false;
+};
+
 }  // namespace
 
 std::unique_ptr<Unpacker> make_unpacker(std::string_view head, const std::string& name,
                                         int zstd_window_log) {
   if (head.starts_with("\x1f\x8b")) return std::make_unique<GzipUnpacker>(name);
   if (is_zstd(head)) return std::make_unique<ZstdUnpacker>(name, zstd_window_log);
+  if (head.starts_with(kXz)) return std::make_unique<XzUnpacker>(name);
   return nullptr;
 }
 

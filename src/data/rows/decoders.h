@@ -1,4 +1,4 @@
-// Decompresses gzip and zstd, in pieces.
+// Decompresses gzip, zstd and xz, in pieces.
 #pragma once
 
 #include <memory>
@@ -24,8 +24,8 @@ class Unpacker {
 inline constexpr int kZstdWindowLog = 27;
 
 /// Chooses by the first bytes of a file: gzip (any number of members, trailing zeros allowed) or
-/// zstd (any number of frames; verifies checksums that are present). nullptr for anything else.
-/// Messages start with `name`.
+/// zstd (any number of frames; verifies checksums that are present) or xz (any number of streams, at
+/// most 128 MiB of memory). nullptr for anything else. Messages start with `name`.
 std::unique_ptr<Unpacker> make_unpacker(std::string_view head, const std::string& name,
                                         int zstd_window_log = kZstdWindowLog);
 

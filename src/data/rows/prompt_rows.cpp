@@ -1,9 +1,9 @@
 #include "data/rows/prompt_rows.h"
 
-#include "base/json_parse.h"
 #include "data/json_fields.h"
 #include "data/rows/chat_rows.h"
 #include "data/rows/row_fields.h"
+#include "data/rows/row_object.h"
 
 namespace hearth {
 
@@ -25,19 +25,17 @@ Chat completion_prompt(const Json& row, const std::string& where) {
 
 }  // namespace
 
-PromptRow prompt_of_row(const RawRow& row, RowFormat format) {
+PromptRow prompt_of_row(const RawRow& row, const std::vector<Column>& columns, RowFormat format) {
   const std::string where = row.where();
   PromptRow prompt;
   if (row.document) {
     prompt.text = row.text;
     return prompt;
   }
-  const Json json = of_placed_row([&] { return parse_json_at(row.text, row.file, row.line); });
-  if (format == RowFormat::automatic || !json.is_object()) {
-    format = detect_format(json, where, RowPart::prompt);
-  }
+  const RowObject object = read_row_object(row, columns, format, RowPart::prompt);
+  const Json& json = object.json;
   std::vector<int32_t> labels;
-  switch (format) {
+  switch (object.format) {
     case RowFormat::text: prompt.text = read_text(json, "text", where); break;
     case RowFormat::completion:
       if (member_or_null(json, "prompt").is_array()) {

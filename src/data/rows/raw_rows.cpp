@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "data/rows/byte_stream.h"
+#include "data/rows/csv_reader.h"
 #include "data/rows/element_reader.h"
 #include "data/rows/line_reader.h"
 
@@ -16,16 +17,21 @@ constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 // What may be blank between rows: a small packed file can hold any amount of it.
 constexpr size_t kMostBlankLines = 1'000'000;
 
-enum class Container { lines, array, document };
+enum class Container { lines, array, document, table };
 
-// By the name without .gz or .zst; whether a .json file is an array is seen when it is opened.
-Container container_of(std::string path) {
-  std::string extension = extension_of(path);
-  if (extension == ".gz" || extension == ".zst") {
-    path.erase(path.size() - extension.size());
-    extension = extension_of(path);
-  }
+// Without .gz, .zst or .xz.
+std::string unpacked_extension(std::string path) {
+  const std::string extension = extension_of(path);
+  if (!is_packing(extension)) return extension;
+  path.erase(path.size() - extension.size());
+  return extension_of(path);
+}
+
+// By the name; whether a .json file is an array is seen when it is opened.
+Container container_of(const std::string& path) {
+  const std::string extension = unpacked_extension(path);
   if (extension == ".txt") return Container::document;
+  if (extension == ".csv" || extension == ".tsv") return Container::table;
   return extension == ".json" ? Container::array : Container::lines;
 }
 
@@ -38,7 +44,9 @@ class OpenFile {
     container_ = path == "-" ? Container::lines : container_of(path);
     std::string head;
     if (container_ == Container::array && !begins_as_array(head)) container_ = Container::lines;
-    if (container_ == Container::array) {
+    if (container_ == Container::table) {
+      table_.emplace(bytes_, std::move(head), unpacked_extension(path) == ".tsv" ? '\t' : '\0');
+    } else if (container_ == Container::array) {
       elements_.emplace(bytes_, std::move(head));
     } else {
       lines_.emplace(bytes_, std::move(head));
@@ -50,11 +58,18 @@ class OpenFile {
   bool next(RawRow& row) {
     row.file = bytes_.name();
     row.document = container_ == Container::document;
+    row.problem.clear();
     if (row.document) return read_document(row);
+    if (table_) return table_->next(row);
     return container_ == Container::array ? read_element(row) : read_line(row);
   }
 
-  const ByteStream& bytes() const { return bytes_; }
+  /// To be called once, after the last row that is wanted.
+  Digest digest() {
+    bytes_.skip_rest();
+    return bytes_.digest();
+  }
+  uint64_t bytes_read() const { return bytes_.bytes_read(); }
 
  private:
   bool begins_as_array(std::string& head);
@@ -64,8 +79,9 @@ class OpenFile {
 
   ByteStream bytes_;
   Container container_;
-  std::optional<LineReader> lines_;  // one of the two
+  std::optional<LineReader> lines_;  // one of the three
   std::optional<ElementReader> elements_;
+  std::optional<CsvReader> table_;
   bool document_read_ = false;
 };
 
@@ -125,14 +141,18 @@ bool OpenFile::read_document(RawRow& row) {
 
 struct RawRowSource::State {
   std::vector<std::string> files;
+  int64_t most_rows = 0;
+  int64_t rows = 0;  // of the file so far
   size_t next_file = 0;
   std::optional<OpenFile> file;
   uint64_t bytes_read = 0;  // of the files before
   std::vector<std::pair<std::string, Digest>> digests;
 };
 
-RawRowSource::RawRowSource(std::vector<std::string> files) : state_(std::make_unique<State>()) {
+RawRowSource::RawRowSource(std::vector<std::string> files, int64_t most_rows)
+    : state_(std::make_unique<State>()) {
   state_->files = std::move(files);
+  state_->most_rows = most_rows;
 }
 
 RawRowSource::~RawRowSource() = default;
@@ -146,16 +166,21 @@ bool RawRowSource::next(RawRow& row) {
       if (s.next_file == s.files.size()) return false;
       s.file.emplace(s.files[s.next_file]);
     }
-    if (s.file->next(row)) return true;
-    s.digests.emplace_back(s.files[s.next_file], s.file->bytes().digest());
-    s.bytes_read += s.file->bytes().bytes_read();
+    const bool enough = s.most_rows > 0 && s.rows == s.most_rows;
+    if (!enough && s.file->next(row)) {
+      ++s.rows;
+      return true;
+    }
+    s.digests.emplace_back(s.files[s.next_file], s.file->digest());
+    s.bytes_read += s.file->bytes_read();
+    s.rows = 0;
     s.file.reset();
     ++s.next_file;
   }
 }
 
 uint64_t RawRowSource::bytes_read() const {
-  return state_->bytes_read + (state_->file ? state_->file->bytes().bytes_read() : 0);
+  return state_->bytes_read + (state_->file ? state_->file->bytes_read() : 0);
 }
 
 const std::vector<std::pair<std::string, Digest>>& RawRowSource::digests() const {

@@ -17,19 +17,22 @@ struct RawRow {
   int64_t line = 0;       // from 1, of its first character in the decompressed text
   bool document = false;  // plain text, not JSON
   std::string text;       // neither checked nor parsed
+  std::string problem;    // why it cannot be a row; empty: nothing is known
   std::string where() const { return file + ":" + std::to_string(line); }
 };
 
 /// Reads the rows of files, one file after the other. A .txt file is one document. A .json file
-/// that starts with '[' is an array of rows. Every other file, and `-` (standard input), is JSON
-/// Lines; blank lines are skipped. Each may be compressed by gzip or zstd; .gz or .zst then follows
-/// its extension. A byte order mark at the start is skipped.
+/// that starts with '[' is an array of rows. A .csv or .tsv file is a table (CsvReader). Every other
+/// file, and `-` (standard input), is JSON Lines; blank lines are skipped. Each may be compressed by
+/// gzip, zstd or xz; .gz, .zst or .xz then follows its extension. A byte order mark at the start is
+/// skipped.
 ///
 /// Holds one row and one piece of a file in memory. A row must be smaller than kMaxLine, and so
 /// must the blank lines between two rows, of which there may be a million. Not thread-safe.
 class RawRowSource {
  public:
-  explicit RawRowSource(std::vector<std::string> files);
+  /// `most_rows`: of each file, the first ones; 0: all.
+  explicit RawRowSource(std::vector<std::string> files, int64_t most_rows = 0);
   ~RawRowSource();
   RawRowSource(RawRowSource&&) noexcept;
   RawRowSource& operator=(RawRowSource&&) noexcept;
@@ -42,7 +45,7 @@ class RawRowSource {
   /// Bytes read from files so far, before decompression; for a progress bar.
   uint64_t bytes_read() const;
 
-  /// Path and XXH3 digest of each file that was read to its end.
+  /// Path and XXH3 digest of each file whose rows were all given.
   const std::vector<std::pair<std::string, Digest>>& digests() const;
 
  private:

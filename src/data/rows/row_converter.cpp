@@ -6,11 +6,11 @@
 #include <optional>
 #include <set>
 
-#include "base/json_parse.h"
 #include "base/log.h"
 #include "base/utf8.h"
 #include "data/rows/chat_rows.h"
 #include "data/rows/row_fields.h"
+#include "data/rows/row_object.h"
 #include "data/rows/typed_specials.h"
 
 namespace hearth {
@@ -38,14 +38,6 @@ auto of_row(const std::string& where, const F& work) {
   } catch (const Error& error) {
     if (error.code() != ExitCode::input) throw;
     throw BadRow(where + ": " + error.what());
-  }
-}
-
-Json parse_row(const RawRow& row) {
-  try {
-    return parse_json_at(row.text, row.file, row.line);
-  } catch (const Error& error) {
-    throw BadRow(error.what());
   }
 }
 
@@ -84,6 +76,7 @@ class MadeOnce {
 
 struct RowConverter::State {
   RowOptions options;
+  std::vector<Column> columns;
   MadeOnce<Tokenizer> loaded;
   MadeOnce<SpecialTokens> specials;
   MadeOnce<ChatTemplate> chat_template;
@@ -108,7 +101,7 @@ struct RowConverter::State {
   mutable std::mutex told_mutex;
   mutable std::set<std::string> told;
 
-  void fill(const Json& row, const std::string& where, Sample& sample) const;
+  void fill(const RowObject& object, const std::string& where, Sample& sample) const;
   void fill_text(std::string text, size_t trained_from, const std::string& where,
                  Sample& sample) const;
   void fill_completion(const Json& row, const std::string& where, Sample& sample) const;
@@ -116,10 +109,10 @@ struct RowConverter::State {
   void set_encoding(Encoding encoding, const std::string& where, Sample& sample) const;
 };
 
-void RowConverter::State::fill(const Json& row, const std::string& where, Sample& sample) const {
-  RowFormat format = options.format;
-  if (format == RowFormat::automatic || !row.is_object()) format = detect_format(row, where);
-  switch (format) {
+void RowConverter::State::fill(const RowObject& object, const std::string& where,
+                               Sample& sample) const {
+  const Json& row = object.json;
+  switch (object.format) {
     case RowFormat::text: return fill_text(read_text(row, "text", where), 0, where, sample);
     case RowFormat::completion:
       if (!completion_is_chat(row, where)) return fill_completion(row, where, sample);
@@ -204,6 +197,7 @@ void RowConverter::State::fill_chat(Chat chat, const std::string& where, Sample&
 }
 
 RowConverter::RowConverter(RowOptions options) : state_(std::make_unique<State>()) {
+  state_->columns = parse_columns(options.columns);
   state_->options = std::move(options);
 }
 
@@ -218,7 +212,8 @@ Sample RowConverter::convert(const RawRow& row) const {
     check_document(row);
     state_->fill_text(row.text, 0, where, sample);
   } else {
-    state_->fill(parse_row(row), where, sample);
+    state_->fill(read_row_object(row, state_->columns, state_->options.format, RowPart::whole),
+                 where, sample);
   }
   return sample;
 }

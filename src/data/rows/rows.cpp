@@ -21,8 +21,10 @@ struct RowReader::State {
 
 RowReader::RowReader(std::vector<std::string> files, const RowOptions& options) {
   check_data_files(files);
-  state_.reset(
-      new State{RawRowSource(std::move(files)), RowConverter(options), RowIntake(options), {}});
+  state_.reset(new State{RawRowSource(std::move(files), options.max_samples),
+                         RowConverter(options),
+                         RowIntake(options),
+                         {}});
 }
 
 RowReader::~RowReader() = default;

@@ -28,6 +28,8 @@ struct RowOptions {
   std::string adapter;                     // TemplateOptions::adapter
   std::vector<std::string> template_args;  // TemplateOptions::args
   bool no_special_in_content = false;      // read special tokens in messages as text
+  std::vector<std::string> columns = {};   // FIELD=COLUMN: members of rows that are read as fields
+  int64_t max_samples = 0;                 // of each file, the first rows; 0: all
   int64_t skip_bad_rows = 0;               // how many bad rows may be skipped, each with a warning
   int64_t seq_len = 0;                     // 0: any length
   Overflow overflow = Overflow::truncate;

@@ -1,16 +1,20 @@
 #include "data/samples/data_files.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
 
-#include "base/error.h"
+#include "base/error_format.h"
 #include "base/file_ops.h"
+#include "data/rows/byte_stream.h"
 
 namespace hearth {
 namespace {
 
 constexpr double kMostPasses = 1000;
+constexpr std::array<std::string_view, 6> kRowEndings{".jsonl", ".ndjson", ".json",
+                                                      ".txt",   ".csv",    ".tsv"};
 
 std::optional<double> parse_number(const std::string& text) {
   double value = 0;
@@ -43,23 +47,110 @@ DataFile parse_data_file(const std::string& given, const std::string& option,
   return {path, *passes};
 }
 
-// What looks like several files given at once.
-bool looks_like_several(const std::string& path) {
-  return path.find_first_of(",*?[") != std::string::npos;
+bool is_glob(const std::string& path) { return path.find_first_of("*?") != std::string::npos; }
+
+/// Whether a name has an ending that rows have, packed or not.
+bool names_rows(std::string name) {
+  if (name.starts_with('.')) return false;
+  // What the datasets library keeps beside its files.
+  if (name == "dataset_info.json" || name == "dataset_infos.json" || name == "state.json") {
+    return false;
+  }
+  const std::string packing = extension_of(name);
+  if (is_packing(packing)) name.resize(name.size() - packing.size());
+  const std::string ending = extension_of(name);
+  return std::find(kRowEndings.begin(), kRowEndings.end(), ending) != kRowEndings.end();
+}
+
+std::vector<std::string> files_of_directory(const std::string& path, const std::string& option) {
+  std::vector<std::string> files;
+  const std::string folder = path.ends_with('/') ? path : path + "/";
+  for (const std::string& name : list_directory(path)) {
+    if (names_rows(name) && file_info(folder + name).kind == FileKind::regular) {
+      files.push_back(folder + name);
+    }
+  }
+  if (files.empty()) {
+    std::string endings;
+    for (const std::string_view ending : kRowEndings) {
+      endings += (endings.empty() ? "" : " ") + std::string(ending);
+    }
+    throw input_error("{} {}: no data files in this directory ({}); directories in it are not read",
+                      option, quoted(path), endings);
+  }
+  return files;
+}
+
+/// Whether a name has the form of a part of a glob.
+bool fits(std::string_view glob, std::string_view name) {
+  size_t g = 0, n = 0, star = glob.npos, retry = 0;  // the last *, and where its match may grow
+  while (n < name.size()) {
+    if (g < glob.size() && glob[g] == '*') {
+      star = g++;
+      retry = n;
+    } else if (g < glob.size() && (glob[g] == '?' || glob[g] == name[n])) {
+      ++g;
+      ++n;
+    } else if (star != glob.npos) {
+      g = star + 1;
+      n = ++retry;
+    } else {
+      return false;
+    }
+  }
+  return glob.find_first_not_of('*', g) == glob.npos;
+}
+
+/// The files that match, directory by directory.
+void match(const std::string& folder, std::string_view glob, std::vector<std::string>& files) {
+  const size_t slash = glob.find('/');
+  const std::string part(glob.substr(0, slash));
+  const std::string_view rest = slash == glob.npos ? "" : glob.substr(slash + 1);
+  if (slash != glob.npos && !is_glob(part)) return match(folder + part + "/", rest, files);
+  const std::string listed = folder.empty() ? "." : folder;
+  if (file_info(listed).kind != FileKind::directory) return;
+  for (const std::string& name : list_directory(listed)) {
+    if (name.starts_with('.') != part.starts_with('.') || !fits(part, name)) continue;
+    const FileKind kind = file_info(folder + name).kind;
+    if (slash == glob.npos && kind == FileKind::regular) files.push_back(folder + name);
+    if (slash != glob.npos && kind == FileKind::directory) match(folder + name + "/", rest, files);
+  }
 }
 
 }  // namespace
 
-void check_data_files(const std::vector<DataFile>& files, const std::string& option) {
-  for (const DataFile& file : files) {
-    if (file.path == "-") continue;
-    const FileKind kind = file_info(file.path).kind;
-    const bool several = kind == FileKind::none && looks_like_several(file.path);
-    if (kind != FileKind::directory && !several) continue;
-    throw input_error(option + " " + quoted(file.path) + ": is " +
-                      (several ? "no file" : "a directory, not a file") + "; repeat " + option +
-                      " for each file (" + option + " a.jsonl " + option + " b.jsonl)");
+std::vector<DataFile> expand_data_files(const std::vector<DataFile>& given,
+                                        const std::string& option) {
+  std::vector<DataFile> files;
+  for (const DataFile& file : given) {
+    const FileKind kind = file.path == "-" ? FileKind::regular : file_info(file.path).kind;
+    std::vector<std::string> found{file.path};
+    if (kind == FileKind::directory) {
+      found = files_of_directory(file.path, option);
+    } else if (kind == FileKind::none && is_glob(file.path)) {
+      found.clear();
+      match("", file.path, found);
+      if (found.empty()) throw usage_error("{} {}: matches no file", option, quoted(file.path));
+    } else if (kind == FileKind::none && file.path.find(',') != std::string::npos) {
+      throw input_error(
+          "{} {}: is no file; name several files one after the other ({} a.jsonl "
+          "b.jsonl)",
+          option, quoted(file.path), option);
+    }
+    for (std::string& path : found) files.push_back({std::move(path), file.passes});
   }
+  return files;
+}
+
+std::vector<DataFile> find_data_files(const std::vector<std::string>& given,
+                                      const std::string& option, bool weights_allowed) {
+  return expand_data_files(parse_data_files(given, option, weights_allowed), option);
+}
+
+std::vector<std::string> paths_of(const std::vector<DataFile>& files) {
+  std::vector<std::string> paths;
+  for (const DataFile& file : files) paths.push_back(file.path);
+  return paths;
 }
 
 std::vector<DataFile> parse_data_files(const std::vector<std::string>& given,

@@ -85,7 +85,7 @@ void FileTokenizer::pass_over(const std::string& path, const std::string& note) 
 
 FileTokens FileTokenizer::tokenize(const std::string& path, const PlaceFinder& find_place) {
   FileTokens tokens{TokenStore(options_.seq_len), {}, {}};
-  RawRowSource source({path});
+  RawRowSource source({path}, options_.max_samples);
   const auto take_in = [&](Batch& batch) {
     for (size_t i = 0; i < batch.rows.size(); ++i) {
       const ConvertedRow& row = batch.rows[i];

@@ -54,8 +54,8 @@ Digest digest_of_file(const std::string& path, const std::function<void(uint64_t
 Digest conversion_key(const RowOptions& options) {
   // By name, so that an option that is added does not compile until it is counted here or left out.
   const auto& [model, format, train_on, follow_links, chat_template, template_date, adapter,
-               template_args, no_special_in_content, skip_bad_rows, seq_len, overflow, vocabulary] =
-      options;
+               template_args, no_special_in_content, columns, max_samples, skip_bad_rows, seq_len,
+               overflow, vocabulary] = options;
   Hasher hasher;
   const Digest program = digest_of_this_program();
   hasher.update_u64(program.high);
@@ -64,6 +64,9 @@ Digest conversion_key(const RowOptions& options) {
   hasher.update_u64(static_cast<uint64_t>(train_on));
   hasher.update_u64(no_special_in_content ? 1 : 0);
   hasher.update_u64(static_cast<uint64_t>(vocabulary));
+  hasher.update_u64(static_cast<uint64_t>(max_samples));
+  hasher.update_u64(columns.size());
+  for (const std::string& column : columns) hasher.update_field(column);
   hasher.update_field(template_identity(
       {model, chat_template, template_date, follow_links, adapter, template_args}));
   add_tokenizer(model, follow_links, hasher);

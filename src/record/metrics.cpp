@@ -1,5 +1,7 @@
 #include "record/metrics.h"
 
+#include <cmath>
+
 namespace hearth {
 namespace {
 
@@ -17,6 +19,17 @@ Json bytes_of(const std::map<std::string, uint64_t>& devices) {
 }
 
 }  // namespace
+
+Json counts_by_expert(const std::vector<std::vector<double>>& counts) {
+  JsonArray layers;
+  for (const std::vector<double>& layer : counts) {
+    if (layer.empty()) continue;
+    JsonArray experts;
+    for (const double count : layer) experts.emplace_back(int64_t{std::llround(count)});
+    layers.emplace_back(std::move(experts));
+  }
+  return layers;
+}
 
 Json to_json(const StepMetrics& metrics) {
   JsonArray expert_load;
@@ -45,6 +58,9 @@ Json to_json(const StepMetrics& metrics) {
       {"expert_load", Json(std::move(expert_load))},
       {"expert_hit_rate", metrics.expert_hit_rate ? Json(*metrics.expert_hit_rate) : Json()},
   };
+  if (!metrics.tokens_by_expert.empty()) {
+    object.emplace_back("tokens_by_expert", counts_by_expert(metrics.tokens_by_expert));
+  }
   if (metrics.paced_late) {
     object.emplace_back("paced_late", *metrics.paced_late);
     object.emplace_back("paced_late_s", object_of(metrics.paced_late_s));

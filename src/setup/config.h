@@ -133,6 +133,7 @@ struct TrainConfig : RunConfig, LoraConfig {
   int64_t samples = 0;  // number of prompts that the model continues before and after training
   bool strict = false;  // an alarm of the verdict sets the exit code
   int64_t log_every = 1;
+  bool tokens_by_expert = false;              // in metrics.jsonl
   std::optional<int64_t> digest_every = 100;  // steps; none: never
   std::string trace;                          // file for a Chrome trace of the last step
 

@@ -37,6 +37,7 @@ struct StepMetrics {
   double late_load_s = 0;                 // work waited for loads that the plan assumed had arrived
   std::map<std::string, double> cpu_s;    // workers' seconds: products, sweeps, waiting
   std::vector<double> expert_load;        // per MoE layer: busiest expert / mean
+  std::vector<std::vector<double>> tokens_by_expert;  // [MoE layer][expert], if asked for
   /// Of the routed tokens whose expert was loaded to a device: the share whose expert was there or under
   /// way before its counts were known; none if none was loaded.
   std::optional<double> expert_hit_rate;
@@ -47,6 +48,9 @@ struct StepMetrics {
   std::optional<std::string> state_digest;  // root digest of the state after the step, if computed
 };
 
+/// Counts of experts as whole numbers: a list by MoE layer of lists by expert. Leaves empty layers
+/// out: they are dense.
+Json counts_by_expert(const std::vector<std::vector<double>>& counts);
 /// The step's object in metrics.jsonl.
 Json to_json(const StepMetrics& metrics);
 

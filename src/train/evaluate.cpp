@@ -40,6 +40,7 @@ Json evaluate(const RunConfig& config, Reporter& reporter) {
   JsonArray load;
   for (const double x : result.expert_load) load.push_back(x);
   json["expert_load"] = std::move(load);
+  json["tokens_by_expert"] = counts_by_expert(result.expert_tokens);
   return json;
 }
 

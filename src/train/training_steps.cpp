@@ -83,6 +83,7 @@ void TrainingRun::record(const StepResult& result) {
   best_step_s_ = steps_here_ == 1 ? m.time_s : std::min(best_step_s_, m.time_s);
   const Stopwatch writing;
   m.expert_load = expert_load(result.expert_tokens);
+  if (config_.tokens_by_expert) m.tokens_by_expert = result.expert_tokens;
   m.skipped = !result.finite;
   std::optional<Digest> root;
   if (config_.digest_every && progress_.step % *config_.digest_every == 0) {

@@ -110,6 +110,8 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"samples", {"3", "3"}},
     {"strict", {"on", "on"}},
     {"log-every", {"10", "10"}},
+    {"tokens-by-expert", {"on", "on"}},
+    {"json", {"on", "on"}},
     {"digest-every", {"5", "5"}},
     {"trace", {"t.json", "\"t.json\""}},
     {"quiet", {"on", "on"}},
@@ -218,10 +220,17 @@ TEST_CASE("what may change on resume is marked, and nothing else") {
   for (const auto& r : parsed(train_with({})).recorded) {
     if (r.may_change) names.insert(r.name);
   }
-  CHECK(names == std::set<std::string>{"threads", "save-every", "keep", "keep-best", "metric",
-                                       "early-stopping", "max-time", "log-every", "eval-every",
-                                       "trace", "quiet", "verbose", "resume", "out", "allow-change",
-                                       "data-cache", "digest-every", "deterministic", "parallel"});
+  CHECK(names == std::set<std::string>{"threads",      "save-every",
+                                       "keep",         "keep-best",
+                                       "metric",       "early-stopping",
+                                       "max-time",     "log-every",
+                                       "eval-every",   "trace",
+                                       "quiet",        "verbose",
+                                       "resume",       "out",
+                                       "allow-change", "data-cache",
+                                       "digest-every", "deterministic",
+                                       "parallel",     "tokens-by-expert",
+                                       "json"});
 }
 
 TEST_CASE("names are unique, written with hyphens, and described") {

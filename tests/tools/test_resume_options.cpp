@@ -120,6 +120,8 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
       {"samples", {another, {"--samples", "1"}}},
       {"strict", {another, {"--strict"}}},
       {"log-every", {harmless, {"--log-every", "2"}}},
+      {"tokens-by-expert", {harmless, {"--tokens-by-expert", "on"}}},
+      {"json", {harmless, {"--json"}}},
       {"digest-every", {harmless, {"--digest-every", "3"}}},
       {"trace", {harmless, {"--trace", f.dir / "trace.json"}}},
       {"quiet", {harmless, {"--quiet"}}},

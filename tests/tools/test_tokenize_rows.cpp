@@ -81,7 +81,7 @@ TEST_CASE("tokenize --data --json prints an object a sample") {
 
 TEST_CASE("tokenize: what does not go together") {
   const Samples samples;
-  CHECK(samples.run(kRows, {samples.directory / "rows.jsonl"}).exit_code == 2);
+  CHECK(samples.run(kRows, {"--quiet", samples.directory / "rows.jsonl"}).exit_code == 2);
   CHECK(samples.run(kRows, {"--no-special"}).exit_code == 2);
   CHECK(samples.run(kRows, {"--template-date", "2026-02-30"}).exit_code == 2);
   CHECK(samples.run(kRows, {"--template-date", "2026-2-3"}).exit_code == 2);

@@ -2,23 +2,29 @@
 #include <optional>
 
 #include "commands/commands.h"
+#include "commands/output.h"
 #include "train/export.h"
 
 namespace hearth {
 
-ExitCode run_export(const Options& options) {
+static void export_result(const Options& options) {
   Console console(console_settings(options));
   if (!options.adapter.empty()) {
     export_merged({options.model, options.adapter, options.out, options.accept_other_base,
                    options.adapter_layout == AdapterLayout::fused, options.follow_links},
                   console);
-    return ExitCode::done;
+    return;
   }
   std::optional<AdapterLayout> layout;
   if (options.layout_given) layout = options.adapter_layout;
   export_state({options.from_state, options.model, options.out, layout, options.follow_links,
                 options.model_name},
                console);
+}
+
+ExitCode run_export(const Options& options) {
+  export_result(options);
+  if (options.json) print_json(JsonObject{{"out", options.out}});
   return ExitCode::done;
 }
 

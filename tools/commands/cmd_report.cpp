@@ -33,7 +33,11 @@ ExitCode run_report(const Options& options) {
                : report_page(run, defaults_of_train());
   const std::string path = options.out.empty() ? directory + "/report.html" : options.out;
   write_file_atomically(path, page);
-  print(path + "\n");
+  if (options.json) {
+    print_json(JsonObject{{"out", path}});
+  } else {
+    print(path + "\n");
+  }
   return ExitCode::done;
 }
 

@@ -15,60 +15,80 @@
 namespace hearth {
 namespace {
 
-void verify_saved_state(const std::string& directory) {
-  const SavedState state = verify_state(directory);
-  print(directory + ": saved state of step " + std::to_string(state.step) + ", whole, digest " +
-        state.digest.root.hex() + "\n");
+/// A line on what is whole; a document of all comes at the end instead.
+void print_whole(const Options& options, const std::string& line) {
+  if (!options.json) print(line + "\n");
 }
 
-void verify_checkpoint(const std::string& directory, bool follow_links) {
-  const Checkpoint checkpoint(directory, follow_links);
+void verify_saved_state(const std::string& directory, const Options& options) {
+  const SavedState state = verify_state(directory);
+  print_whole(options, directory + ": saved state of step " + std::to_string(state.step) +
+                           ", whole, digest " + state.digest.root.hex());
+}
+
+void verify_checkpoint(const std::string& directory, const Options& options) {
+  const Checkpoint checkpoint(directory, options.follow_links);
   checkpoint.check_finite();
   const ContentDigest digest = digest_checkpoint(checkpoint);  // reads every byte of every tensor
-  print(directory + ": checkpoint of " + counted(std::ssize(digest.tensors), "tensor") +
-        ", whole, digest " + digest.root.hex() + "\n");
+  print_whole(options, directory + ": checkpoint of " +
+                           counted(std::ssize(digest.tensors), "tensor") + ", whole, digest " +
+                           digest.root.hex());
 }
 
-void verify_adapter(const std::string& directory, bool follow_links) {
-  const ContentDigest digest = check_adapter(directory, follow_links);
-  print(directory + ": adapter of " + counted(std::ssize(digest.tensors), "tensor") +
-        ", whole, digest " + digest.root.hex() + "\n");
+void verify_adapter(const std::string& directory, const Options& options) {
+  const ContentDigest digest = check_adapter(directory, options.follow_links);
+  print_whole(options, directory + ": adapter of " + counted(std::ssize(digest.tensors), "tensor") +
+                           ", whole, digest " + digest.root.hex());
 }
 
-void verify_run(const std::string& directory, bool follow_links) {
+void verify_run(const std::string& directory, const Options& options) {
   int64_t verified = 0;
   const std::string states = directory + "/state";
   if (file_info(states).kind == FileKind::directory) {
     for (const std::string& name : list_directory(states)) {
       if (!step_of_state_directory(name)) continue;
-      verify_saved_state(states + "/" + name);
+      verify_saved_state(states + "/" + name, options);
       ++verified;
     }
   }
   const std::string model = directory + "/model";
   if (file_info(model).kind == FileKind::directory) {
-    verify_checkpoint(model, follow_links);
+    verify_checkpoint(model, options);
     ++verified;
   }
   const std::string adapter = directory + "/adapter";
   if (file_info(adapter).kind == FileKind::directory) {
-    verify_adapter(adapter, follow_links);
+    verify_adapter(adapter, options);
     ++verified;
   }
   if (verified == 0)
     throw input_error(directory + ": the run directory has neither saved state nor a result");
 }
 
+void verify(const Options& options) {
+  const std::string& directory = options.operand;
+  switch (directory_kind(directory)) {
+    case DirectoryKind::saved_state: return verify_saved_state(directory, options);
+    case DirectoryKind::checkpoint: return verify_checkpoint(directory, options);
+    case DirectoryKind::adapter: return verify_adapter(directory, options);
+    case DirectoryKind::run: return verify_run(directory, options);
+  }
+}
+
+void print_verdict(const Options& options, bool ok) {
+  if (options.json) print_json(JsonObject{{"ok", ok}});
+}
+
 }  // namespace
 
 ExitCode run_verify(const Options& options) {
-  const std::string& directory = options.operand;
-  switch (directory_kind(directory)) {
-    case DirectoryKind::saved_state: verify_saved_state(directory); break;
-    case DirectoryKind::checkpoint: verify_checkpoint(directory, options.follow_links); break;
-    case DirectoryKind::adapter: verify_adapter(directory, options.follow_links); break;
-    case DirectoryKind::run: verify_run(directory, options.follow_links); break;
+  try {
+    verify(options);
+  } catch (const Error&) {
+    print_verdict(options, false);
+    throw;
   }
+  print_verdict(options, true);
   return ExitCode::done;
 }
 

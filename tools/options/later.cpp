@@ -7,7 +7,6 @@ namespace hearth {
 const std::vector<LaterOption>& later_options() {
   static const std::vector<LaterOption> options{
       // Training and generation.
-      {.name = "tokens-by-expert"},
       {.name = "gguf"},
       // Devices, policies, foresight.
       {.name = "predictor"},

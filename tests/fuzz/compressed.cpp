@@ -1,4 +1,4 @@
-// A gzip or zstd stream. However it is cut into pieces, and whatever room there is for the result, it
+// A gzip, zstd or xz stream. However it is cut into pieces, and whatever room there is for the result, it
 // gives the same bytes and the same end; what is no whole stream is an input error.
 #include <algorithm>
 #include <cstdint>

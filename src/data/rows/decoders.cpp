@@ -146,8 +146,8 @@ constexpr std::string_view kXz(
 
 class XzUnpacker final : public Unpacker {
  public:
-  explicit XzUnpacker(std::string name) : name_(std::move(name)) {
-    if (lzma_stream_decoder(&stream_, kXzMemory, LZMA_CONCATENATED) != LZMA_OK) {
+  XzUnpacker(std::string name, uint64_t most_bytes) : name_(std::move(name)) {
+    if (lzma_stream_decoder(&stream_, most_bytes, LZMA_CONCATENATED) != LZMA_OK) {
       throw std::bad_alloc();
     }
   }
@@ -188,7 +188,6 @@ class XzUnpacker final : public Unpacker {
   }
 
  private:
-  static constexpr uint64_t kXzMemory = uint64_t{128} << 20;
   std::string name_;
   mutable lzma_stream stream_ = LZMA_STREAM_INIT;  // asked at the end whether it is whole
   mutable bool ended_ = false;
@@ -200,7 +199,8 @@ std::unique_ptr<Unpacker> make_unpacker(std::string_view head, const std::string
                                         int zstd_window_log) {
   if (head.starts_with("\x1f\x8b")) return std::make_unique<GzipUnpacker>(name);
   if (is_zstd(head)) return std::make_unique<ZstdUnpacker>(name, zstd_window_log);
-  if (head.starts_with(kXz)) return std::make_unique<XzUnpacker>(name);
+  if (head.starts_with(kXz))
+    return std::make_unique<XzUnpacker>(name, uint64_t{1} << zstd_window_log);
   return nullptr;
 }
 

@@ -24,7 +24,7 @@ class Unpacker {
 inline constexpr int kZstdWindowLog = 27;
 
 /// Chooses by the first bytes of a file: gzip (any number of members, trailing zeros allowed) or
-/// zstd (any number of frames; verifies checksums that are present) or xz (any number of streams, at
+/// zstd (any number of frames; verifies checksums that are present) or xz (any number of streams, with as much memory as the window of zstd: at
 /// most 128 MiB of memory). nullptr for anything else. Messages start with `name`.
 std::unique_ptr<Unpacker> make_unpacker(std::string_view head, const std::string& name,
                                         int zstd_window_log = kZstdWindowLog);

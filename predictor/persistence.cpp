@@ -61,12 +61,8 @@ std::optional<std::pair<int32_t, int32_t>> exchange(std::span<const int32_t> ord
   return std::pair(*inside, *outside);
 }
 
-}  // namespace
-
-int64_t least_quarter(int64_t experts) { return std::max<int64_t>(experts / 4, 1); }
-int64_t least_three_eighths(int64_t experts) { return std::max<int64_t>(3 * experts / 8, 1); }
-
-std::vector<int32_t> least_popular_first(std::span<const int64_t> counts) {
+template <class Count>
+std::vector<int32_t> least_first(std::span<const Count> counts) {
   std::vector<int32_t> order(counts.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
@@ -75,10 +71,9 @@ std::vector<int32_t> least_popular_first(std::span<const int64_t> counts) {
   return order;
 }
 
-int64_t lasting_experts(std::span<const int64_t> before, std::span<const int64_t> after) {
-  const auto experts = static_cast<int64_t>(before.size());
-  const std::vector<int32_t> old = least_popular_first(before), now = least_popular_first(after);
-  std::vector<bool> least(before.size());
+int64_t lasting_of_orders(std::span<const int32_t> old, std::span<const int32_t> now) {
+  const auto experts = static_cast<int64_t>(old.size());
+  std::vector<bool> least(old.size());
   for (int64_t i = 0; i < least_three_eighths(experts); ++i) {
     least[static_cast<size_t>(now[static_cast<size_t>(i)])] = true;
   }
@@ -87,6 +82,25 @@ int64_t lasting_experts(std::span<const int64_t> before, std::span<const int64_t
     lasting += least[static_cast<size_t>(old[static_cast<size_t>(i)])] ? 1 : 0;
   }
   return lasting;
+}
+
+}  // namespace
+
+int64_t least_quarter(int64_t experts) { return std::max<int64_t>(experts / 4, 1); }
+int64_t least_three_eighths(int64_t experts) { return std::max<int64_t>(3 * experts / 8, 1); }
+
+std::vector<int32_t> least_popular_first(std::span<const int64_t> counts) {
+  return least_first(counts);
+}
+std::vector<int32_t> least_popular_first(std::span<const double> counts) {
+  return least_first(counts);
+}
+
+int64_t lasting_experts(std::span<const int64_t> before, std::span<const int64_t> after) {
+  return lasting_of_orders(least_first(before), least_first(after));
+}
+int64_t lasting_experts(std::span<const double> before, std::span<const double> after) {
+  return lasting_of_orders(least_first(before), least_first(after));
 }
 
 double score_correlation(double persistence) {

@@ -17,9 +17,12 @@ int64_t least_three_eighths(int64_t experts);
 
 /// Experts by popularity, the least popular first.
 std::vector<int32_t> least_popular_first(std::span<const int64_t> counts);
+/// The same of foretold tokens, which need not be whole.
+std::vector<int32_t> least_popular_first(std::span<const double> counts);
 
 /// How many of the least quarter by `before` are among the least three eighths by `after`.
 int64_t lasting_experts(std::span<const int64_t> before, std::span<const int64_t> after);
+int64_t lasting_experts(std::span<const double> before, std::span<const double> after);
 
 /// The correlation of normal scores, -1 to 1, for which the lowest quarter of the old scores has this
 /// probability to be among the lowest three eighths of the new scores. 3/8 gives 0.

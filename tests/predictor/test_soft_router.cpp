@@ -30,32 +30,33 @@ std::vector<double> distributions(size_t rows, size_t cols, uint64_t seed) {
   return p;
 }
 
-constexpr size_t kTokens = 5, kHidden = 37, kExperts = 7;
+constexpr size_t kFewTokens = 5, kOddHidden = 37, kFewExperts = 7;
 
 /// The mean loss over the tokens, and the gradient of the weight.
 template <class T>
 double loss_and_gradient(const std::vector<T>& weight, const std::vector<T>& rows,
                          const std::vector<T>& target, std::vector<T>& gradient) {
-  std::vector<T> d(kTokens * kExperts);
+  std::vector<T> d(kFewTokens * kFewExperts);
   double loss = 0;
-  for (size_t t = 0; t < kTokens; ++t) {
-    const std::span<T> z = std::span(d).subspan(t * kExperts, kExperts);
-    soft_logits<T>(weight, std::span<const T>(rows).subspan(t * kHidden, kHidden), z);
-    loss += soft_cross_entropy<T>(z, std::span<const T>(target).subspan(t * kExperts, kExperts),
-                                  T{1} / T{kTokens}, z);
+  for (size_t t = 0; t < kFewTokens; ++t) {
+    const std::span<T> z = std::span(d).subspan(t * kFewExperts, kFewExperts);
+    soft_logits<T>(weight, std::span<const T>(rows).subspan(t * kOddHidden, kOddHidden), z);
+    loss +=
+        soft_cross_entropy<T>(z, std::span<const T>(target).subspan(t * kFewExperts, kFewExperts),
+                              T{1} / T{kFewTokens}, z);
   }
   gradient.resize(weight.size());
-  for (size_t e = 0; e < kExperts; ++e) {
-    soft_gradient<T>(d, rows, kExperts, static_cast<int64_t>(e),
-                     std::span(gradient).subspan(e * kHidden, kHidden));
+  for (size_t e = 0; e < kFewExperts; ++e) {
+    soft_gradient<T>(d, rows, kFewExperts, static_cast<int64_t>(e),
+                     std::span(gradient).subspan(e * kOddHidden, kOddHidden));
   }
-  return loss / kTokens;
+  return loss / kFewTokens;
 }
 
 TEST_CASE("soft router: the gradient is that of finite differences, in f64") {
-  std::vector<double> weight = drawn(kExperts * kHidden, 1, .3), gradient, unused;
-  const std::vector<double> rows = drawn(kTokens * kHidden, 2),
-                            target = distributions(kTokens, kExperts, 3);
+  std::vector<double> weight = drawn(kFewExperts * kOddHidden, 1, .3), gradient, unused;
+  const std::vector<double> rows = drawn(kFewTokens * kOddHidden, 2),
+                            target = distributions(kFewTokens, kFewExperts, 3);
   loss_and_gradient(weight, rows, target, gradient);
   double largest = 0, worst = 0;
   for (size_t i = 0; i < weight.size(); ++i) {
@@ -79,9 +80,9 @@ TEST_CASE("soft router: f32 is f64 to its precision") {
   const auto wide = [](const std::vector<float>& x) {
     return std::vector<double>(x.begin(), x.end());
   };
-  const std::vector<float> weight = narrow(drawn(kExperts * kHidden, 4, .3)),
-                           rows = narrow(drawn(kTokens * kHidden, 5)),
-                           target = narrow(distributions(kTokens, kExperts, 6));
+  const std::vector<float> weight = narrow(drawn(kFewExperts * kOddHidden, 4, .3)),
+                           rows = narrow(drawn(kFewTokens * kOddHidden, 5)),
+                           target = narrow(distributions(kFewTokens, kFewExperts, 6));
   std::vector<float> single;
   std::vector<double> exact;
   const double loss = loss_and_gradient(weight, rows, target, single);

@@ -86,7 +86,8 @@ double least_load_seconds(const PlacedModel& model, std::span<const LinkRates> l
                  backward = std::max(0.0, bytes[1] - slots);
     const double in = std::max(trained, forward) + backward +
                       static_cast<double>(groups - 1) * (forward + backward);
-    const LinkRates& link = links[static_cast<size_t>(device.place)];
+    const auto at = static_cast<size_t>(device.place);
+    const LinkRates link = at < links.size() ? links[at] : LinkRates{};
     if (link.in.bytes_per_s > 0) seconds = std::max(seconds, in / link.in.bytes_per_s);
     if (link.out.bytes_per_s > 0) seconds = std::max(seconds, gradients / link.out.bytes_per_s);
   }

@@ -57,7 +57,7 @@ TEST_CASE("odd values of options") {
            {train({"--max-time", "2h"}), ""},
            {train({"--max-time", "0s"}), "a time such as 90s, 30m or 1h"},
            {train({"--save-every", "epochs"}), "or epoch"},
-           {train({"--columns", "text=body"}), "--columns: not in this version"},
+           {train({"--partial-sums", "on"}), "--partial-sums: not in this version"},
            {train({"--warmup", "1.5"}), "--warmup"},
            {train({"--warmup", "0"}), ""},
            {train({"--warmup", "-0.5"}), "--warmup"},

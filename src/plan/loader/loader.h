@@ -11,7 +11,7 @@
 //                                                                evicted; if dirty: written back
 //
 // A driver reports events, and after each asks `next` until nothing is left to do. Drivers are
-// runtime/residency.h, by the events of a device, and tests; no run loads weights yet.
+// runtime/residency.h, by the events of a device, plan/load_simulation.h, by model time, and tests.
 #pragma once
 
 #include <optional>

@@ -74,7 +74,7 @@ TEST_CASE("report of what is no run, or asked for wrongly") {
   CHECK(one_line(w.run({"report", "a", "b"}), 2, "unexpected argument 'b'"));
   CHECK(one_line(w.run({"report", "a", "--compare", "b", "c"}), 2, "found both"));
   CHECK(one_line(w.run({"report", "--compare", "a"}), 2, "--compare"));
-  CHECK(one_line(w.run({"report", "a", "--json"}), 2, "--json"));
+  CHECK(one_line(w.run({"report", "a", "--json"}), 3, "expected a run directory, found nothing"));
   CHECK(one_line(w.run(w.plan({"--compare", "single,ep"})), 2, "not in this version"));
   CHECK(one_line(w.run({"report", "a", "--out", ""}), 2, "--out"));
   write(w.d / "metrics.jsonl", "{\"step\": 1, \"loss\": 2}\nno json\n");

@@ -36,6 +36,13 @@ bool holds_json_array(const std::string& path) {
   return first != std::string::npos && head[first] == '[';
 }
 
+/// Looks into the file that the word may name.
+bool holds_rows(const std::string& word) {
+  return word.find_first_of("*?") != std::string::npos ||
+         file_info(word).kind == FileKind::directory || is_data_file(word) ||
+         holds_json_array(word);
+}
+
 /// `--data a.jsonl b.jsonl`, as a shell writes it for `--data *.jsonl`: names --data for each file.
 /// A configuration may follow the files, or stand before.
 std::vector<std::string> with_each_file_named(std::vector<std::string> words) {
@@ -58,10 +65,7 @@ std::vector<std::string> with_each_file_named(std::vector<std::string> words) {
       }
       continue;
     }
-    const FileKind kind = option.empty() ? FileKind::none : file_info(word).kind;
-    const bool rows = kind == FileKind::directory || is_data_file(word) || holds_json_array(word) ||
-                      word.find_first_of("*?") != std::string::npos;
-    if (!option.empty() && !configuration && rows) named.push_back(option);
+    if (!option.empty() && !configuration && holds_rows(word)) named.push_back(option);
     named.push_back(word);
   }
   return named;

@@ -1,4 +1,5 @@
 // --json of verify, export, report, eval: one document on stdout, nothing else.
+#include "base/sanitized.h"
 #include "tools/workplace.h"
 
 using namespace hearth;
@@ -68,7 +69,8 @@ TEST_CASE("json: train prints one document at the end, of a finished run, too") 
     return object.find(a)->find(b)->dump();
   };
   CHECK(json.find("result")->as_string() == w.d / "run/model");
-  CHECK(json.find("verdict")->as_string() == "ok");
+  // Under a sanitizer the process takes more memory than planned, which is an alarm.
+  if (!kSanitized) CHECK(json.find("verdict")->as_string() == "ok");
   CHECK(json.find("steps")->as_int() == 4);
   CHECK(at(json, "loss", "first") == steps[0].find("loss")->dump());
   CHECK(at(json, "loss", "last") == steps[3].find("loss")->dump());

@@ -113,6 +113,12 @@ std::vector<HeldExperts> held_experts(const PlacedModel& model) {
 
 }  // namespace
 
+bool chooses_held_experts(const PlacedModel& model) {
+  const std::vector<HeldExperts> list = held_experts(model);
+  return std::any_of(list.begin(), list.end(),
+                     [](const HeldExperts& of) { return of.held > 0 && of.held < of.of; });
+}
+
 JsonArray held_experts_json(const PlacedModel& model) {
   JsonArray list;
   for (const HeldExperts& of : held_experts(model)) {

@@ -27,6 +27,9 @@ std::vector<std::string> stage_lines(const PlacedModel& model);
 /// Of a split of the experts between devices and the host: for each device with experts of its layers
 /// "virtual:0 holds 37 of its 256 experts, the most used in a sample; the host holds the others".
 std::vector<std::string> hot_lines(const PlacedModel& model);
+/// Whether a device holds some of the experts of its layers and leaves others to the host, so that it
+/// matters which are used most.
+bool chooses_held_experts(const PlacedModel& model);
 /// [{"device", "held", "experts" (of its layers)}]; empty unless devices take experts of the host.
 JsonArray held_experts_json(const PlacedModel& model);
 

@@ -223,7 +223,7 @@ Json plan_json(const PlacedModel& model, const PlanTimes& times,
   json["model"] = model_digest(*model.opened).hex();
   json["method"] = has_adapters(model.table) ? "lora" : "full";
   json["parallel"] = std::string(model.opened->devices.planner->name());
-  json["policy"] = policy_name(model.opened->devices.of_model);
+  json["policy"] = model.opened->devices.of_model.policy;
   json["bits"] = bits_of(model);
   json["devices"] = devices_json(model);
   json["places"] = places_json(model);

@@ -72,7 +72,7 @@ struct RunConfig {
   std::string topology;              // hwloc XML file of the machine; empty: this machine
   std::vector<std::string> machine;  // files that describe another machine to plan for
   std::string parallel;              // single or pipeline; empty: by policy and number of devices
-  std::string policy;                // static; empty: auto
+  std::string policy;                // empty: auto
   uint64_t cpu_memory = 0;           // bytes of the process; 0: memory of the machine
   uint64_t gpu_memory = 0;           // bytes per GPU; 0: default_gpu_budget (device/cuda_device.h)
   AuxLossMode aux_mode = AuxLossMode::per_layer;

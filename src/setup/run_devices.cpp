@@ -267,15 +267,6 @@ std::vector<Place> ModelPlaces::all() const {
   return places;
 }
 
-const char* policy_name(const ModelPlaces& places) {
-  switch (places.travel) {
-    case Travel::on_demand: return "gpipe-offload";
-    case Travel::ahead: return "mobius";
-    case Travel::never: break;
-  }
-  return places.hot ? "static" : "auto";
-}
-
 void set_cuda_back_end(const CudaBackEnd& given) { back_end() = given; }
 
 std::vector<std::string> RunDevices::names() const {
@@ -327,11 +318,12 @@ RunDevices open_devices(const DeviceRequest& request) {
     run.of_model.dense.push_back(run.hosts + static_cast<Place>(i));
   }
   run.stage_order = std::move(order.reason);
+  if (!request.policy.empty()) run.of_model.policy = request.policy;
   run.of_model.travel = travel_of(request.policy);
   const bool travels = run.of_model.travel != Travel::never;
   if (devices.empty() ? run.hosts > 1 : with_host && !travels) {
     for (Place node = 0; node < run.hosts; ++node) run.of_model.experts.push_back(node);
-    run.of_model.hot = request.policy == "static" && !devices.empty();
+    run.of_model.hot = !devices.empty();
   }
   assign_teams(run, nodes, topology);
   note_cpus(run, request.bind);

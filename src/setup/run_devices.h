@@ -40,14 +40,12 @@ struct ModelPlaces {
   std::vector<Place> experts = {};  // what routed experts are divided among; empty: as dense
   bool hot = false;  // devices take the hottest of these experts that fit beside their dense parts
   Travel travel = Travel::never;
+  std::string policy = "auto";  // as --policy has it
 
   /// Every place that computes, once: those of the dense parts first.
   std::vector<Place> all() const;
   friend bool operator==(const ModelPlaces&, const ModelPlaces&) = default;
 };
-
-/// As --policy has it.
-const char* policy_name(const ModelPlaces& places);
 
 struct RunDevices {
   /// The host, its further NUMA nodes, then the devices in the order of the list.
@@ -82,7 +80,7 @@ struct DeviceRequest {
   std::vector<int> cores;     // a CPU of each core that the run may use; empty: unbound
   int workers = 0;            // in all; 0: one per core
   std::string parallel = {};  // the mode; empty: by the policy and the number of devices
-  std::string policy = {};    // which experts are at devices; empty: auto; "static" needs host
+  std::string policy = {};    // which experts are at devices; empty: auto, as static
   Seats seats = Seats::keys;
   const Topology* topology = nullptr;  // of the machine; null: one NUMA node
   bool bind = true;  // false: `cores` are another machine's, so no worker is bound

@@ -2,6 +2,7 @@
 
 #include "budget/plan_file.h"
 #include "budget/plan_fit.h"
+#include "budget/placement_report.h"
 #include "setup/row_requests.h"
 #include "train/known_tables.h"
 
@@ -38,6 +39,14 @@ TrainedModel trained_by(const TrainConfig& config, const std::shared_ptr<const O
   return model;
 }
 
+/// Whether devices hold some of the experts, so that a sample has to show which are used most. A run
+/// that does not fit is refused at once, not behind a pass over the model.
+bool needs_sample(const TrainedModel& model, const PlanRequest& request) {
+  if (!model.opened->devices.of_model.hot) return false;
+  const PlacedModel placed = place_model(model, request);
+  return placed.plan.fits() && chooses_held_experts(placed);
+}
+
 /// Options that cannot go together are refused before data are read.
 std::shared_ptr<const OpenedModel> checked(std::shared_ptr<const OpenedModel> opened,
                                            const TrainConfig& config) {
@@ -56,9 +65,7 @@ PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedMod
   if (planning == Planning::run) {
     if (config.experts_top > 0) experts = saved_experts(config, opened->spec);
     const bool chooses = config.experts_top > 0 && !experts;
-    // A run that does not fit is refused at once, not behind a pass over the model.
-    const bool places = !chooses && opened->devices.of_model.hot &&
-                        place_model(trained_by(config, opened, experts, {}), request).plan.fits();
+    const bool places = !chooses && needs_sample(trained_by(config, opened, experts, {}), request);
     if (chooses || places) sample = sample_of(config, opened, *data, chooses, reporter);
     if (chooses) {
       experts = choose_experts(sample->counts, config.experts_top, sample->tokens);

@@ -15,7 +15,9 @@ Place Placement::dense(int32_t layer) const {
 }
 
 Place Placement::expert(int32_t layer, int32_t number, int64_t count) const {
-  if (!homes.empty()) return homes[static_cast<size_t>(layer)][static_cast<size_t>(number)];
+  if (!homes.empty() && !homes[static_cast<size_t>(layer)].empty()) {
+    return homes[static_cast<size_t>(layer)][static_cast<size_t>(number)];
+  }
   if (experts.empty()) return dense(layer);
   const auto parts = static_cast<int64_t>(experts.size());
   return experts[static_cast<size_t>(number * parts / count)];

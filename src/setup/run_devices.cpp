@@ -51,7 +51,7 @@ void say_how_to_ask_for_a_gpu() {
   if (driver) {
     log_info(
         "computing on the host: --devices auto means host in this version; --devices cuda:0 asks "
-        "for the first GPU, --devices cuda:0,host leaves the experts to the host");
+        "for the first GPU, --devices cuda:0,host leaves experts that do not fit to the host");
   }
 }
 

@@ -1,8 +1,8 @@
 #include "train/planned_run.h"
 
+#include "budget/placement_report.h"
 #include "budget/plan_file.h"
 #include "budget/plan_fit.h"
-#include "budget/placement_report.h"
 #include "setup/row_requests.h"
 #include "train/known_tables.h"
 

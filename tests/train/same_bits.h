@@ -11,6 +11,7 @@
 #include "base/pool.h"
 #include "budget/placement_plan.h"
 #include "budget/plan_time.h"
+#include "train/least_memory.h"
 #include "train/planned_run.h"
 #include "train/training_fixture.h"
 
@@ -174,11 +175,7 @@ class SameBitsFixture : public TrainingFixture {
 
   /// The least memory of each virtual device of a list of devices that are all too small.
   std::vector<uint64_t> devices_need(const TrainConfig& config) const {
-    unbind_thread();
-    RecordingReporter reporter;
-    const PlannedRun run(config, open_model(config), reporter);
-    const std::vector<uint64_t> needed = needed_memory(subject_of(run.model), run.request);
-    return {needed.begin() + run.opened->devices.hosts, needed.end()};
+    return least_device_memory(config);
   }
 
   /// For each virtual device what it needs with this many experts of its layers on it.
@@ -188,6 +185,7 @@ class SameBitsFixture : public TrainingFixture {
     const PlannedRun run(config, open_model(config), reporter);
     const PlacedModel& model = run.model;
     Placement placement = model.placement;
+    placement.homes.clear();  // all on the host
     placement.homes = homes_of(model.opened->spec, placement);
     for (const Stage& stage : placement.stages) {
       std::vector<LayerExpert> hot = hottest_first(model.opened->spec, stage, {});

@@ -29,7 +29,7 @@ void add_run(std::vector<Option>& table) {
        {.name = "devices", .group = group, .commands = {train, plan, eval, generate, chat, doctor, profile},
         .value = devices_value(),
         .help = "where to compute. auto means host in this version; cuda:0 asks for the first GPU, "
-                "cuda:0,host leaves the experts to the host. host is the CPU with all its NUMA nodes, "
+                "cuda:0,host leaves experts that do not fit to the host. host is the CPU with all its NUMA nodes, "
                 "host:1 is node 1 alone. virtual is host memory that acts as a device, with mem "
                 "(bytes), h2d, d2h, root-bw (bytes/s), latency (seconds, or with us ms s), cores "
                 "(number), root (name), costs (file). cores of the host: how many it uses. costs is "

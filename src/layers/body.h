@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "layers/settings.h"
+#include "layers/split.h"
 #include "layers/values.h"
 #include "model/parameter_table.h"
 #include "ops/op_set.h"
@@ -120,6 +121,7 @@ struct TaskShape {
   ExpertPart part = {};      // of E
   int32_t split_places = 0;  // of the split of the layer's experts; 0: they are not divided
   int32_t segments = 1;      // micro-batches of the task; of all but E and decide one at most
+  bool decided = false;      // a rule divides the layer's experts while the step runs
   bool moe() const { return spec.has_experts(layer); }
   bool shared() const { return spec.has_shared_expert(layer); }
 };
@@ -162,6 +164,7 @@ class BodyContext {
   ExpertPart part = {};
   std::span<const BatchShape> batches = {};  // of all micro-batches; empty: of `batch` alone
   ExpertWave wave = {};                      // of E
+  SplitRule* rule = nullptr;                 // of decide, if splits are made while the step runs
 
   bool has(Value value) const;  // whether the task declares it
   int64_t segments() const { return batches.empty() ? 1 : std::ssize(batches); }

@@ -1,4 +1,5 @@
-// decide: which place computes which experts of a layer. Its place is the host, whose memory the
+// decide: which place computes which experts of a layer: where they live, or as a rule says once the
+// tokens of the group have been counted. Its place is the host, whose memory the
 // split is in; what reads an expert's position elsewhere gets a copy.
 #include "layers/kinds.h"
 #include "layers/split.h"
@@ -10,25 +11,54 @@ namespace {
 class Decide final : public Body {
  public:
   std::vector<Port> ports(const TaskShape& s) const override {
-    return {ports::split(s, Access::write),
-            {.value = Value::expert_position,
-             .access = Access::write,
-             .dtype = DType::i32,
-             .extra_rows = s.spec.experts}};
+    std::vector<Port> list = {ports::split(s, Access::write),
+                              {.value = Value::expert_position,
+                               .access = Access::write,
+                               .dtype = DType::i32,
+                               .extra_rows = s.spec.experts}};
+    if (s.decided) {
+      list.push_back({.value = Value::router_counts,
+                      .access = Access::read,
+                      .dtype = DType::f64,
+                      .extra_rows = s.spec.experts});
+    }
+    return list;
   }
   std::vector<BlockUse> blocks(const TaskShape&) const override { return {}; }
   ScratchNeed scratch(const TaskShape&, const OpSet&) const override { return {}; }
 
   void run(const BodyContext& c) const override {
     const View split = c.out(Value::split), position = c.out(Value::expert_position);
+    const std::vector<Place> places = places_by_rule(c);
     for (int64_t s = 0; s < c.segments(); ++s) {
       const auto of_segment = [&](View v, Value value, int64_t count) {
         return std::span(v.as<int32_t>() + s * c.stride(value), static_cast<size_t>(count));
       };
       const int64_t before = (c.segments() - 1) * c.stride(Value::split);
-      split_by_home(c.table, c.layer, of_segment(split, Value::split, split.rows - before),
-                    of_segment(position, Value::expert_position, c.spec.experts));
+      const std::span<int32_t> of_split = of_segment(split, Value::split, split.rows - before);
+      const std::span<int32_t> at = of_segment(position, Value::expert_position, c.spec.experts);
+      if (places.empty()) {
+        split_by_home(c.table, c.layer, of_split, at);
+      } else {
+        split_by_places(places, of_split, at);
+      }
     }
+  }
+
+ private:
+  /// Empty: experts are computed where they live.
+  static std::vector<Place> places_by_rule(const BodyContext& c) {
+    if (!c.has(Value::router_counts)) return {};
+    HEARTH_CHECK(c.rule != nullptr, "decide: no rule that divides experts");
+    const ConstView counts = c.in(Value::router_counts);
+    std::vector<double> tokens;
+    for (int64_t s = 0; s < c.segments(); ++s) {
+      const double* const of = counts.as<double>() + s * c.stride(Value::router_counts);
+      tokens.insert(tokens.end(), of, of + c.spec.experts);
+    }
+    std::vector<Place> places(static_cast<size_t>(c.spec.experts));
+    c.rule->divide(c.layer, tokens, places);
+    return places;
   }
 };
 

@@ -16,11 +16,12 @@ BlockId first_expert(const ParameterTable& table, int32_t layer) {
   return table.find_block(BlockKind::expert, layer, 0);
 }
 
-/// The blocks of a task's experts, as runs of neighbours: those that live at the place of its part.
+/// The blocks of a task's experts, as runs of neighbours: those that live at the place of its part. If
+/// a rule decides, any may be computed there.
 std::vector<std::pair<BlockId, BlockId>> blocks_of(const TaskShape& s) {
   const BlockId begin = first_expert(s.table, s.layer);
   const BlockId end = begin + static_cast<BlockId>(s.spec.experts);
-  if (s.part.all()) return {{begin, end}};
+  if (s.part.all() || s.decided) return {{begin, end}};
   return blocks_at(s.table, begin, end, s.part.place);
 }
 
@@ -129,7 +130,8 @@ class ExpertsPart final : public Body {
                            static_cast<double>(s.spec.expert_width);
     double work = 0;
     for (const auto& [begin, end] : blocks_of(s)) {
-      const double share = static_cast<double>(end - begin) / static_cast<double>(s.spec.experts);
+      const int64_t count = s.decided && !s.part.all() ? s.part.experts : end - begin;
+      const double share = static_cast<double>(count) / static_cast<double>(s.spec.experts);
       work += matrix_work(s, share * forward, begin, end);
     }
     return {work, 0, 0};
@@ -137,6 +139,7 @@ class ExpertsPart final : public Body {
 
   void run(const BodyContext& c) const override {
     const Experts mine = experts_of(c);
+    if (mine.blocks.empty()) return;
     // A row is known by its token and which of the token's choices it is.
     const ConstView ids =
         has_dropout(c.settings, c.pass) ? row_vector(c.in(Value::route_source)) : ConstView();

@@ -37,8 +37,21 @@ class SplitView {
   std::span<const int32_t> order_, begin_;
 };
 
-/// Writes the split in which every place computes the experts that live there, in the order of their
-/// numbers, and the position of each expert, i32 [E].
+/// Who divides the experts of layers while a step runs.
+class SplitRule {
+ public:
+  virtual ~SplitRule() = default;
+  /// `tokens`: [micro-batches of the group, experts], the choices of each expert. Writes the place that
+  /// computes each expert: the layer's device, or the host. Called by the threads of the host's
+  /// streams, at the same time for layers of different devices.
+  virtual void divide(int32_t layer, std::span<const double> tokens, std::span<Place> places) = 0;
+};
+
+/// Writes the split in which every place computes the experts that are given to it, in the order of
+/// their numbers, and the position of each expert, i32 [E].
+void split_by_places(std::span<const Place> places, std::span<int32_t> split,
+                     std::span<int32_t> position);
+/// The same, where every place computes the experts that live there.
 void split_by_home(const ParameterTable& table, int32_t layer, std::span<int32_t> split,
                    std::span<int32_t> position);
 

@@ -82,6 +82,7 @@ double LoadSimulation::share(TaskId task, int32_t turn) const {
   };
   double all = 0;
   for (size_t i = 0; i < range.count; ++i) all += blocks(i);
+  if (all == 0) return 1 / static_cast<double>(range.count);  // nothing is expected at the device
   return blocks(static_cast<size_t>(turn)) / all;
 }
 
@@ -128,6 +129,7 @@ bool LoadSimulation::turn_is_ready(OfDevice& device, const SimulatedTurn& of, St
   const TravelTurns::Range& range = *device.turns.of_task(of.task);
   const size_t position = range.first + static_cast<size_t>(of.turn);
   const TravelTurn& turn = device.turns.turns()[position];
+  if (turn.blocks.empty()) return true;
   if (device.needs.empty()) {
     device.loader.advance(static_cast<Position>(position));
     for (size_t i = 0; i < turn.blocks.size(); ++i) {
@@ -199,12 +201,11 @@ void LoadSimulation::ended(int32_t number, Stage& stage) {
   OfDevice* const device = device_of(turn.task);
   if (device == nullptr) return;
   const TravelTurns::Range& range = *device->turns.of_task(turn.task);
+  const TravelTurn& needed = device->turns.turns()[range.first + static_cast<size_t>(turn.turn)];
+  if (needed.blocks.empty()) return;
   device->loader.end_use(0);
   device->needs.clear();
-  for (const BlockId block :
-       device->turns.turns()[range.first + static_cast<size_t>(turn.turn)].last) {
-    device->bring_home(block);
-  }
+  for (const BlockId block : needed.last) device->bring_home(block);
   carry_out(*device, stage);
   release_held(stage);
 }

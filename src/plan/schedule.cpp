@@ -288,11 +288,14 @@ std::vector<std::vector<TaskId>> dependencies(const Schedule& s) {
     for (const BufferUse& use : s.tasks[i].uses) {
       memory.access(s.buffers[static_cast<size_t>(use.buffer)], use, task, after);
     }
+    // Of experts that a split gives to one place or the other, each is computed once a group.
+    const BufferUse group{s.tasks[i].rows.begin, {}, s.tasks[i].part};
+    const BufferUse* const part = s.is_decided(s.tasks[i]) ? &group : nullptr;
     for (const BlockUse& use : s.tasks[i].blocks) {
       for (auto b = static_cast<size_t>(use.begin); b < static_cast<size_t>(use.end); ++b) {
         switch (use.access) {
           case BlockAccess::read_weights: weights[b].read(task, after); break;
-          case BlockAccess::add_gradient: gradients[b].write(task, after); break;
+          case BlockAccess::add_gradient: gradients[b].write(task, after, part); break;
           case BlockAccess::read_gradient: gradients[b].read(task, after); break;
           case BlockAccess::update:
             weights[b].write(task, after);

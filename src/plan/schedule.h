@@ -103,10 +103,18 @@ struct Schedule {
   int64_t tokens = 0;   // most tokens of a micro-batch
   int64_t longest = 0;  // most tokens of a sequence; rows of the rope tables
   int64_t cache_rows = 0;
+  /// Whether splits are made by a rule while the schedule runs, and where the plan expects each block
+  /// to be computed then (PlanInput::decides).
+  bool decides = false;
+  std::vector<Place> expected = {};
 
   Place host_of(Place place) const { return places[static_cast<size_t>(place)].host; }
   bool is_host(Place place) const { return host_of(place) == place; }
   bool is_device(Place place) const { return places[static_cast<size_t>(place)].device; }
+  /// Whether the task computes the experts that a rule gives to its place.
+  bool is_decided(const Task& task) const {
+    return decides && task.kind == TaskKind::experts && !task.part.all();
+  }
 };
 
 /// Raises std::logic_error unless

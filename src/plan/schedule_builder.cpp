@@ -50,6 +50,8 @@ ScheduleBuilder::ScheduleBuilder(const PlanInput& input, Pass pass, int64_t cach
   schedule_.places = input.places;
   schedule_.streams = streams_of(input.places);
   schedule_.scratch.resize(input.ops.size());
+  schedule_.decides = input.decides;
+  if (input.decides) schedule_.expected = input.compute;
 }
 
 BufferId ScheduleBuilder::new_buffer(const Port& port, const Key& key, BufferClass use,
@@ -230,6 +232,7 @@ BufferId ScheduleBuilder::buffer_of(const Port& port, const Key& key, Place plac
 /// Whether more than one place has experts of the layer.
 bool ScheduleBuilder::divided(int32_t layer) const {
   if (layer < 0 || layer >= input_.spec.layers || !input_.spec.has_experts(layer)) return false;
+  if (input_.decided(layer)) return true;
   const BlockId first = input_.table.find_block(BlockKind::expert, layer, 0);
   for (BlockId b = first; b < first + input_.spec.experts; ++b) {
     if (input_.compute_place(b) != input_.compute_place(first)) return true;
@@ -247,6 +250,7 @@ TaskShape ScheduleBuilder::shape_of(Phase phase, int32_t layer, Place place, Exp
   shape.part = part;
   shape.split_places = divided(layer) ? static_cast<int32_t>(input_.places.size()) : 0;
   shape.segments = segments;
+  shape.decided = input_.decided(layer);
   return shape;
 }
 
@@ -279,7 +283,8 @@ void ScheduleBuilder::add_experts(Phase phase, int32_t layer, RowRange rows, Pla
     for (const ExpertPart& part : parts) add(part, rows);
     return;
   }
-  const bool travel = input_.travels(input_.table.find_block(BlockKind::expert, layer, 0));
+  const bool travel = input_.decided(layer) ||
+                      input_.travels(input_.table.find_block(BlockKind::expert, layer, 0));
   const auto together = [&](const ExpertPart& part) {
     return travel || !schedule_.is_device(part.place);
   };
@@ -287,8 +292,10 @@ void ScheduleBuilder::add_experts(Phase phase, int32_t layer, RowRange rows, Pla
   for (const ExpertPart& part : parts) {
     for (int32_t m = rows.begin; !together(part) && m < rows.end; ++m) add(part, rows_of(m));
   }
-  for (const ExpertPart& part : parts) {
-    if (together(part)) add(part, rows);
+  for (const bool device : {true, false}) {
+    for (const ExpertPart& part : parts) {
+      if (together(part) && schedule_.is_device(part.place) == device) add(part, rows);
+    }
   }
 }
 
@@ -328,7 +335,8 @@ void ScheduleBuilder::append(TaskKind kind, const TaskShape& shape, RowRange row
       const bool reads =
           use.access == BlockAccess::read_weights || use.access == BlockAccess::add_gradient;
       const Place at = reads ? input_.compute_place(b) : input_.table.block(b).place;
-      HEARTH_CHECK(at == shape.place,
+      const bool either = kind == TaskKind::experts && shape.decided;
+      HEARTH_CHECK(at == shape.place || either,
                    "schedule: a block is at another place than its task: " + describe(task));
     }
   }

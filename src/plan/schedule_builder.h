@@ -24,10 +24,21 @@ struct PlanInput {
   std::vector<SchedulePlace> places = {};
   /// By block: where the tasks run that read it, if that is not where it lives. Empty: where it lives.
   std::vector<Place> compute = {};
+  /// Whether a split of each group, made while the step runs (SplitRule), divides a layer's experts
+  /// between the host, where they live, and the device of the layer's dense parts, to which they
+  /// travel. `compute` then has the split that the plan expects.
+  bool decides = false;
 
   /// Where forward and backward read the block.
   Place compute_place(BlockId block) const {
     return compute.empty() ? table.block(block).place : compute[static_cast<size_t>(block)];
+  }
+  /// Whether the places that compute a layer's experts are decided while the step runs: the layer has
+  /// experts, and its dense parts are at a device.
+  bool decided(int32_t layer) const {
+    if (!decides || layer < 0 || layer >= spec.layers || !spec.has_experts(layer)) return false;
+    return places[static_cast<size_t>(compute_place(table.find_block(BlockKind::attention, layer)))]
+        .device;
   }
   /// Whether the block is copied to where it is read.
   bool travels(BlockId block) const { return compute_place(block) != table.block(block).place; }
@@ -50,8 +61,9 @@ class ScheduleBuilder {
   /// The same of the part of a layer's experts that `part.place` computes; it runs there.
   void add_part(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch,
                 const ExpertPart& part, Place dense);
-  /// Before the tasks of a layer whose experts are divided: a task at the host that makes the split
-  /// which dispatch, experts and copies of these micro-batches use from here on.
+  /// Before the tasks of a layer whose experts are divided, of a decided one behind attention: a task
+  /// at the host that makes the split which dispatch, experts and copies of these micro-batches use
+  /// from here on.
   void add_decide(int32_t layer, RowRange rows, Place dense);
   /// Appends experts tasks for every part, one a place, which together must have every expert once: at
   /// devices where they live one for each micro-batch, elsewhere one for all of `rows`, so that

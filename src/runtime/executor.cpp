@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "layers/split.h"
+#include "plan/loader/slot_plan.h"
 #include "runtime/task_times.h"
 
 namespace hearth {
@@ -254,6 +255,12 @@ struct Executor::Impl {
     const Task& task = schedule.tasks[index];
     const BatchShape batch = batches.empty() ? BatchShape{} : batches.front();
     TravellingWeights* const away = travelling[static_cast<size_t>(task.place)].get();
+    const std::vector<BlockId> experts = decided_experts(id);
+    if (away != nullptr && away->is_decided(id)) away->choose(id, experts);
+    const bool adds = away == nullptr && !experts.empty() && adds_gradients(task);
+    for (const auto& of : travelling) {
+      if (adds && of) of->begin_adding(experts);
+    }
     const int32_t turns = away == nullptr ? 1 : away->turns(id);
     for (int32_t turn = 0; turn < turns; ++turn) {
       const double asked = parts.clock.now();
@@ -279,11 +286,31 @@ struct Executor::Impl {
                                 task.place,
                                 task.part,
                                 batches,
-                                wave};
+                                wave,
+                                parts.splits};
       body_of(task.kind).run(context);
       if (pacer.paces(id)) pacer.hold(id, begin, batches, ports[index], wave);
       if (away != nullptr) away->end(stream_of(task));
     }
+    for (const auto& of : travelling) {
+      if (adds && of) of->added(experts);
+    }
+  }
+
+  /// The experts that a split gives to the task; none if it is not of that kind.
+  std::vector<BlockId> decided_experts(TaskId id) const {
+    const Task& task = schedule.tasks[static_cast<size_t>(id)];
+    std::vector<BlockId> experts;
+    if (!schedule.is_decided(task)) return experts;
+    const std::vector<BoundPort>& bound = ports[static_cast<size_t>(id)];
+    const auto split = std::ranges::find_if(
+        bound, [](const BoundPort& of) { return of.port.value == Value::split; });
+    const SplitView view(ConstView(split->data, DType::i32, split->port.rows(0), 1),
+                         parts.spec.experts);
+    const BlockId first = parts.table.find_block(BlockKind::expert, task.layer, 0);
+    const auto [begin, end] = view.positions(task.part.place);
+    for (int32_t i = begin; i < end; ++i) experts.push_back(first + view.expert(i));
+    return experts;
   }
 
   /// Norms read gradients at home, and updates change homes: copies elsewhere are told.
@@ -313,12 +340,14 @@ Executor::LoadedExperts Executor::loaded_experts() const {
     const Task& task = impl_->schedule.tasks[t];
     const TravellingWeights* const away = impl_->travelling[static_cast<size_t>(task.place)].get();
     if (away == nullptr || task.kind != TaskKind::experts) continue;
-    const std::span<const uint8_t> came_before = away->came_before(static_cast<TaskId>(t));
+    using Came = TravellingWeights::Came;
+    const std::span<const Came> came_before = away->came_before(static_cast<TaskId>(t));
     for (int32_t m = task.rows.begin; m < task.rows.end; ++m) {
       const double* const tokens = value(Value::router_counts, task.layer, m).as<double>();
       for (size_t e = 0; e < came_before.size(); ++e) {
+        if (came_before[e] == Came::not_here) continue;
         sum.tokens += tokens[e];
-        if (came_before[e] != 0) sum.came_before += tokens[e];
+        if (came_before[e] == Came::before) sum.came_before += tokens[e];
       }
     }
   }

@@ -33,6 +33,7 @@ struct ExecutorParts {
   const ModelSpec& spec;
   const RunSettings& settings;
   ParameterTable& table;
+  SplitRule* splits = nullptr;  // of schedules that decide splits; called by streams of the host
   LinkClock& clock = steady_link_clock();  // of pacing, and of the trace
 };
 

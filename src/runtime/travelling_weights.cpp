@@ -12,6 +12,28 @@ TravellingWeights::TravellingWeights(Residency& residency, const ParameterTable&
   for (BlockId b = 0; b < std::ssize(table_.blocks()); ++b) {
     if (residency_.travels(b)) hide(b);
   }
+  for (TaskId t = 0; t < std::ssize(schedule.tasks); ++t) {
+    const Task& task = schedule.tasks[static_cast<size_t>(t)];
+    if (task.place != place || !is_decided(t) || task.phase == Phase::backward) continue;
+    for (TaskId later = t + 1; later < std::ssize(schedule.tasks); ++later) {
+      const Task& other = schedule.tasks[static_cast<size_t>(later)];
+      if (other.place == place && is_decided(later) && other.layer == task.layer &&
+          other.rows == task.rows) {
+        same_experts_[t].push_back(later);
+      }
+    }
+  }
+}
+
+void TravellingWeights::choose(TaskId task, std::span<const BlockId> experts) {
+  turns_.choose(task, experts);
+  const auto later = same_experts_.find(task);
+  if (later != same_experts_.end()) {
+    for (const TaskId other : later->second) turns_.choose(other, experts);
+  }
+  const auto wave = static_cast<size_t>(turns_.decided(task)->wave);
+  const auto turns = static_cast<int32_t>((experts.size() + wave - 1) / wave);
+  chosen_turns_[task] = std::max(1, turns);
 }
 
 /// So that nobody reads homes, or a slot that was given up.
@@ -41,21 +63,30 @@ void TravellingWeights::show(const LeasedBlock& leased, bool with_gradient) {
 
 int32_t TravellingWeights::turns(TaskId task) const {
   const TravelTurns::Range* const turns = turns_.of_task(task);
+  if (is_decided(task)) return chosen_turns_.at(task);
   return turns == nullptr ? 1 : static_cast<int32_t>(turns->count);
 }
 
-std::span<const uint8_t> TravellingWeights::came_before(TaskId task) const {
+std::span<const TravellingWeights::Came> TravellingWeights::came_before(TaskId task) const {
   const auto found = came_before_.find(task);
   if (found == came_before_.end()) return {};
   return found->second;
 }
 
 void TravellingWeights::see_what_came(const TravelTurns::Range& turns) {
-  std::vector<uint8_t>& came = came_before_[turns_.turns()[turns.first].task];
+  const TaskId task = turns_.turns()[turns.first].task;
+  std::vector<Came>& came = came_before_[task];
   came.clear();
+  const DecidedTurns* const decided = turns_.decided(task);
+  if (decided != nullptr) came.assign(decided->candidates.size(), Came::not_here);
   for (size_t turn = 0; turn < turns.count; ++turn) {
     for (const BlockId block : turns_.turns()[turns.first + turn].blocks) {
-      came.push_back(residency_.where(block) != Where::home ? 1 : 0);
+      const Came now = residency_.where(block) != Where::home ? Came::before : Came::late;
+      if (decided == nullptr) {
+        came.push_back(now);
+      } else {
+        came[static_cast<size_t>(block - decided->candidates.front())] = now;
+      }
     }
   }
 }
@@ -65,10 +96,12 @@ ExpertWave TravellingWeights::begin(TaskId task, int32_t turn, Stream& stream) {
   if (range == nullptr) return {};
   const size_t position = range->first + static_cast<size_t>(turn);
   const TravelTurn& need = turns_.turns()[position];
-  const BlockKind kind = table_.block(need.blocks.front()).kind;
-  if (turn == 0 && kind == BlockKind::expert) see_what_came(*range);
+  const bool experts =
+      is_decided(task) || table_.block(need.blocks.front()).kind == BlockKind::expert;
+  if (turn == 0 && experts) see_what_came(*range);
   if (position == 0) asked_ = 0;
   position_ = position;
+  if (need.blocks.empty()) return {};  // a split gave the device no expert
   residency_.advance(static_cast<Position>(position));
   for (size_t i = 0; i < need.blocks.size(); ++i) {
     residency_.expect(need.blocks[i], need.next_use[i]);
@@ -98,6 +131,34 @@ void TravellingWeights::end(Stream& stream) {
 
 void TravellingWeights::bring_home() {
   residency_.bring_home(0, static_cast<BlockId>(table_.blocks().size()))->synchronize();
+}
+
+void TravellingWeights::begin_adding(std::span<const BlockId> experts) {
+  std::shared_ptr<Event> home;
+  const auto bring = [&](BlockId block) { home = residency_.bring_home(block, block + 1); };
+  for (const BlockId block : experts) {
+    bring(block);
+    home->synchronize();
+    if (const auto adapter = table_.adapter_of(block)) {
+      bring(*adapter);
+      home->synchronize();
+    }
+  }
+  for (const BlockId block : experts) {
+    residency_.begin_change(block, block + 1, HomeChange::accumulated);
+    if (const auto adapter = table_.adapter_of(block)) {
+      residency_.begin_change(*adapter, *adapter + 1, HomeChange::accumulated);
+    }
+  }
+}
+
+void TravellingWeights::added(std::span<const BlockId> experts) {
+  for (const BlockId block : experts) {
+    residency_.changed(block, block + 1, HomeChange::accumulated);
+    if (const auto adapter = table_.adapter_of(block)) {
+      residency_.changed(*adapter, *adapter + 1, HomeChange::accumulated);
+    }
+  }
 }
 
 void TravellingWeights::begin_update(const Task& update) {

@@ -24,6 +24,10 @@ class TravellingWeights {
   TravellingWeights(Residency& residency, const ParameterTable& homes, const Schedule& schedule,
                     Place place, const LoadRule& rule);
 
+  /// Whether a split decides which experts the task computes: then `choose` comes before its turns.
+  bool is_decided(TaskId task) const { return turns_.decided(task) != nullptr; }
+  /// The experts that the split gives to the task. The backward of the same rows will have them, too.
+  void choose(TaskId task, std::span<const BlockId> experts);
   /// How often the body of a task runs.
   int32_t turns(TaskId task) const;
   /// Before each: leases the blocks, asks for those that follow, and lets the stream wait for the
@@ -35,15 +39,21 @@ class TravellingWeights {
   void end(Stream& stream);
   ParameterTable& table() { return table_; }
 
-  /// Of the experts of the task that ran last of this kind, layer and rows: whether their weights were
-  /// there or under way when it began. Empty: the task needs no experts of elsewhere.
-  std::span<const uint8_t> came_before(TaskId task) const;
+  enum class Came : uint8_t { late, before, not_here };
+  /// By number of the experts of the task: whether their weights were there or under way when it began
+  /// last; `not_here`: a split gave them to another place. Empty: the task needs no experts of
+  /// elsewhere.
+  std::span<const Came> came_before(TaskId task) const;
 
   /// Accumulators of all blocks are at home when it returns.
   void bring_home();
   /// Around an update task on the host.
   void begin_update(const Task& update);
   void updated(const Task& update);
+  /// Around a task of the host that adds to the gradients of experts that may be here, too. From the
+  /// thread of the host's stream.
+  void begin_adding(std::span<const BlockId> experts);
+  void added(std::span<const BlockId> experts);
 
  private:
   void see_what_came(const TravelTurns::Range& turns);
@@ -52,8 +62,10 @@ class TravellingWeights {
 
   Residency& residency_;
   ParameterTable table_;  // homes' tensors, whose copies are the leased ones
-  const TravelTurns turns_;
-  std::map<TaskId, std::vector<uint8_t>> came_before_;  // of tasks of experts
+  TravelTurns turns_;
+  std::map<TaskId, std::vector<Came>> came_before_;     // of tasks of experts
+  std::map<TaskId, std::vector<TaskId>> same_experts_;  // of decided tasks: later ones of their rows
+  std::map<TaskId, int32_t> chosen_turns_;              // of decided tasks, in this step
   size_t asked_ = 0;          // position of the last turn whose blocks were asked for ahead
   size_t position_ = 0;       // of the turn that runs
   std::vector<Lease> lease_;  // of the turn that runs, if it needs blocks

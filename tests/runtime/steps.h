@@ -34,6 +34,8 @@ struct Travelling {
   double spare = 0;  // slots above the least, as a share of what would hold everything
   uint64_t ahead_bytes = 0;
   std::vector<Stage> stages = {{.place = 1}};  // where the blocks of which layers are computed
+  /// Divides the experts of layers between their device and the host; null: all are at the device.
+  SplitRule* splits = nullptr;
 
   std::vector<Place> compute(const TinyModel& model) const {
     ParameterTable placed = model.table;
@@ -172,6 +174,7 @@ class Steps {
  private:
   Schedule schedule_of(TinyModel& model) const {
     if (travelling) model.compute = travelling->compute(model);
+    if (travelling) model.splits = travelling->splits;
     const PlanInput input = model.input(kTokens, kTokens, kMicroBatches);
     return planner->train(input, group, recompute).schedule;
   }

@@ -71,6 +71,7 @@ class TinyModel {
   std::vector<Place> compute;               // PlanInput::compute
   std::vector<Residency*> residencies;      // of new executors, by place; may be empty
   LoadRule loads;                           // of these
+  SplitRule* splits = nullptr;              // decides splits; of new inputs and executors
 
   /// `adapters`: targets that get adapters; their base weights are trained as well.
   TinyModel(const std::string& config, const OpSet& op_set, DType type, uint64_t seed = 1,
@@ -126,7 +127,7 @@ class TinyModel {
   PlanInput input(int64_t tokens, int64_t longest, int64_t micro_batches = 1) const {
     return {spec,   settings, table,         std::vector<const OpSet*>(devices_.size(), &ops),
             tokens, longest,  micro_batches, places_of_rank(devices_.size(), hosts_, host_lanes_),
-            compute};
+            compute, splits != nullptr};
   }
 
   /// Makes an executor with its own memory.
@@ -145,7 +146,7 @@ class TinyModel {
     }
     workspaces_.push_back(
         std::make_unique<Workspace>(make_workspace(devices, workspace_need(list), workers, {})));
-    const ExecutorParts parts{places, *workspaces_.back(), spec, settings, table, *clock};
+    const ExecutorParts parts{places, *workspaces_.back(), spec, settings, table, splits, *clock};
     auto executor = std::make_unique<Executor>(parts, schedule);
     fill_rope(*executor);
     return executor;

@@ -14,9 +14,57 @@ TravelTurns::TravelTurns(const TravelItems& items, const ParameterTable& table,
     : items_(items), ahead_bytes_(rule.ahead_bytes) {
   for (size_t t = 0; t < schedule.tasks.size(); ++t) {
     const Task& task = schedule.tasks[t];
-    if (task.place == place) add(static_cast<TaskId>(t), task, table, rule.wave);
+    if (task.place != place) continue;
+    if (schedule.is_decided(task)) {
+      const std::set<BlockId> away = blocks_away(table, task);
+      add_decided(static_cast<TaskId>(t), schedule, {away.begin(), away.end()}, rule.wave);
+    } else {
+      add(static_cast<TaskId>(t), task, table, rule.wave);
+    }
   }
   find_next_uses();
+}
+
+void TravelTurns::add_decided(TaskId id, const Schedule& schedule, std::vector<BlockId> candidates,
+                              int32_t wave) {
+  const Task& task = schedule.tasks[static_cast<size_t>(id)];
+  const auto count = static_cast<int32_t>(candidates.size());
+  const int32_t each = wave > 0 ? std::min(wave, count) : count;
+  of_task_[id] = {turns_.size(), static_cast<size_t>((count + each - 1) / each)};
+  for (int32_t begin = 0; begin < count; begin += each) {
+    TravelTurn turn;
+    turn.task = id;
+    turn.with_gradient = adds_gradients(task);
+    turns_.push_back(std::move(turn));
+  }
+  std::vector<BlockId> expected;
+  for (const BlockId block : candidates) {
+    if (schedule.expected[static_cast<size_t>(block)] == task.place) expected.push_back(block);
+  }
+  decided_[id].candidates = std::move(candidates);
+  decided_[id].wave = each;
+  choose(id, expected);
+}
+
+const DecidedTurns* TravelTurns::decided(TaskId task) const {
+  const auto found = decided_.find(task);
+  return found == decided_.end() ? nullptr : &found->second;
+}
+
+void TravelTurns::choose(TaskId task, std::span<const BlockId> experts) {
+  const Range& range = of_task_.at(task);
+  const DecidedTurns& of = decided_.at(task);
+  const auto each = static_cast<size_t>(of.wave);
+  for (size_t i = 0; i < range.count; ++i) {
+    TravelTurn& turn = turns_[range.first + i];
+    const size_t begin = std::min(experts.size(), i * each);
+    const auto own = experts.subspan(begin, std::min(each, experts.size() - begin));
+    turn.blocks.assign(own.begin(), own.end());
+    turn.wave = {static_cast<int32_t>(begin), static_cast<int32_t>(begin + own.size())};
+    turn.next_use.assign(own.size(), of.next_use);
+    turn.last = of.adds_last ? turn.blocks : std::vector<BlockId>{};
+    turn.bytes = bytes_of(turn);
+  }
 }
 
 void TravelTurns::add(TaskId id, const Task& task, const ParameterTable& table, int32_t wave) {
@@ -57,6 +105,26 @@ void TravelTurns::find_next_uses() {
   std::map<BlockId, Position> next;
   std::set<BlockId> added;  // to whose gradients a later turn adds
   for (size_t i = turns_.size(); i-- > 0;) {
+    if (const auto decided = decided_.find(turns_[i].task); decided != decided_.end()) {
+      DecidedTurns& of = decided->second;
+      const Range& range = of_task_.at(turns_[i].task);
+      if (i != range.first) continue;  // all turns of the task are seen with the first
+      const BlockId any = of.candidates.front();
+      const auto found = next.find(any);
+      of.next_use = found == next.end() ? kNever : found->second;
+      of.adds_last = turns_[i].with_gradient && !added.contains(any);
+      for (const BlockId block : of.candidates) {
+        if (turns_[i].with_gradient) added.insert(block);
+        next[block] = static_cast<Position>(i);
+      }
+      std::vector<BlockId> chosen;
+      for (size_t turn = 0; turn < range.count; ++turn) {
+        const std::vector<BlockId>& own = turns_[range.first + turn].blocks;
+        chosen.insert(chosen.end(), own.begin(), own.end());
+      }
+      choose(turns_[i].task, chosen);
+      continue;
+    }
     for (const BlockId block : turns_[i].blocks) {
       if (turns_[i].with_gradient && added.insert(block).second) turns_[i].last.push_back(block);
       const auto found = next.find(block);

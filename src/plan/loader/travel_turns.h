@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "plan/loader/travel_items.h"
@@ -32,6 +33,15 @@ struct TravelTurn {
   std::vector<BlockId> last;       // whose accumulators no later turn adds to
 };
 
+/// The turns of a task whose experts a split decides: as many as all of them would take. `candidates`:
+/// the experts that a split may give to the device.
+struct DecidedTurns {
+  std::vector<BlockId> candidates;
+  Position next_use = kNever;  // of each candidate that is chosen, behind these turns
+  bool adds_last = false;      // no later turn of the device may add to their accumulators
+  int32_t wave = 0;            // most experts of a turn
+};
+
 /// The turns of one device in one schedule, in the order of the schedule. Pure: whoever drives a
 /// loader by it, a run or a simulation, asks for the same blocks in the same order.
 class TravelTurns {
@@ -47,6 +57,12 @@ class TravelTurns {
   const std::vector<TravelTurn>& turns() const { return turns_; }
   /// Null: the task needs nothing of elsewhere.
   const Range* of_task(TaskId task) const;
+  /// Null: the experts of the task are not decided while the step runs. Until `choose` its turns have
+  /// those that the plan expects.
+  const DecidedTurns* decided(TaskId task) const;
+  /// The turns of a decided task get these experts, in this order; turns that are left are empty. What
+  /// `ahead` asks for later follows.
+  void choose(TaskId task, std::span<const BlockId> experts);
   /// What is asked for when the turn at a position has its blocks: those of the turns that follow,
   /// within the bytes of the rule. `last`: the position of the last turn that is asked for, the turn's
   /// own if none is.
@@ -58,6 +74,8 @@ class TravelTurns {
 
  private:
   void add(TaskId id, const Task& task, const ParameterTable& table, int32_t wave);
+  void add_decided(TaskId id, const Schedule& schedule, std::vector<BlockId> candidates,
+                   int32_t wave);
   uint64_t bytes_of(const TravelTurn& turn) const;
   void find_next_uses();
 
@@ -65,6 +83,7 @@ class TravelTurns {
   const uint64_t ahead_bytes_;
   std::vector<TravelTurn> turns_;
   std::map<TaskId, Range> of_task_;
+  std::map<TaskId, DecidedTurns> decided_;
 };
 
 }  // namespace hearth

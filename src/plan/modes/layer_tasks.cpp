@@ -13,11 +13,16 @@ bool has_mlp(const ModelSpec& spec, int32_t layer) {
   return !spec.has_experts(layer) || spec.has_shared_expert(layer);
 }
 
-/// The places of a layer's experts, in the order of the places.
+/// The places of a layer's experts, in the order of the places; if a rule decides, both of them.
 std::vector<ExpertPart> parts_of(const PlanInput& input, int32_t layer) {
   std::map<Place, int32_t> experts;
   const BlockId first = input.table.find_block(BlockKind::expert, layer, 0);
   for (int32_t e = 0; e < input.spec.experts; ++e) ++experts[input.compute_place(first + e)];
+  if (input.decided(layer)) {
+    const Place dense = input.compute_place(input.table.find_block(BlockKind::attention, layer));
+    experts.try_emplace(dense);
+    experts.try_emplace(input.places[static_cast<size_t>(dense)].host);
+  }
   std::vector<ExpertPart> parts;
   for (const auto& [place, count] : experts) parts.push_back({place, count});
   return parts;
@@ -112,6 +117,7 @@ void LayerTasks::add_experts(Phase phase, int32_t layer, RowRange rows) {
 /// rows of all micro-batches would be spent for nothing (docs/benchmarks/devices.md).
 bool LayerTasks::together(int32_t layer, RowRange rows) const {
   if (rows.count() == 1 || !input_.spec.has_experts(layer)) return false;
+  if (input_.decided(layer)) return true;
   if (input_.travels(input_.table.find_block(BlockKind::expert, layer, 0))) return true;
   const int64_t routed = input_.tokens * input_.spec.experts_per_token;
   return routed < kManyExpertRows * input_.spec.experts &&
@@ -126,13 +132,17 @@ void LayerTasks::add_layer(int32_t layer, RowRange rows) {
     return;
   }
   const bool mlp = has_mlp(input_.spec, layer), experts = input_.spec.has_experts(layer);
-  if (parts_[static_cast<size_t>(layer)].size() > 1) {
-    builder_.add_decide(layer, rows, dense_place(layer));
-  }
+  const bool divided = parts_[static_cast<size_t>(layer)].size() > 1;
+  const bool decided = input_.decided(layer);
+  if (divided && !decided) builder_.add_decide(layer, rows, dense_place(layer));
   for (int32_t m = rows.begin; m < rows.end; ++m) {
     add(TaskKind::attention, Phase::forward, layer, m);
     if (mlp && rows.count() == 1) add(TaskKind::mlp, Phase::forward, layer, m);
-    if (experts) add_dispatch(Phase::forward, layer, m);
+    if (experts && !decided) add_dispatch(Phase::forward, layer, m);
+  }
+  if (decided) {  // with the counts of all micro-batches
+    builder_.add_decide(layer, rows, dense_place(layer));
+    for (int32_t m = rows.begin; m < rows.end; ++m) add_dispatch(Phase::forward, layer, m);
   }
   if (experts) add_experts(Phase::forward, layer, rows);
   for (int32_t m = rows.begin; m < rows.end; ++m) {

@@ -64,6 +64,7 @@ bool is_trained(const ParameterTable& table, const TravelItem& item) {
 
 double least_load_seconds(const PlacedModel& model, std::span<const LinkRates> links) {
   if (!model.plan.train) return 0;
+  if (model.opened->devices.of_model.decides) return 0;  // the host may compute all experts
   const TrainSchedule& train = *model.plan.train;
   const int64_t groups = (train.schedule.micro_batches + train.group - 1) / train.group;
   double seconds = 0;

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/counted.h"
+#include "budget/decided_splits.h"
 #include "budget/placement_plan.h"
 #include "budget/plan_time.h"
 #include "budget/schedule_memory.h"
@@ -39,6 +40,7 @@ PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates ra
                      {},
                      {},
                      {},
+                     {},
                      {}};
   const RunDevices& devices = placed.opened->devices;
   // What computes where, for the measurement. The plan decides which layers.
@@ -61,6 +63,7 @@ PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates ra
     placed.process.program = in_pieces(placed.process.program);
     placed.opening_bytes = in_pieces(placed.opening_bytes);
   }
+  placed.expected = expected_splits(placed, request);
   PlacementPlan found = plan_placement(subject_of(placed), request);
   placed.placement = std::move(found.placement);
   placed.table = std::move(found.table);
@@ -95,7 +98,8 @@ PlanSubject subject_of(const PlacedModel& model) {
           model.opening_bytes,
           opened.workers,
           model.process,
-          model.popularity};
+          model.popularity,
+          model.expected};
 }
 
 JsonArray devices_json(const PlacedModel& model) {

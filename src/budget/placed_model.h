@@ -31,7 +31,8 @@ struct PlacedModel {
   // When the plan was made. If every place has a cost table, in whole pieces of 4 MiB, so that equal
   // commands print equal plans.
   ProcessMemory process;
-  uint64_t opening_bytes = 0;  // the most memory that opening the model took
+  uint64_t opening_bytes = 0;                  // the most memory that opening the model took
+  std::vector<std::vector<uint8_t>> expected;  // PlanSubject::expected
   Plan plan;
 };
 

@@ -265,6 +265,19 @@ std::optional<std::vector<Stage>> stages_of_cut(const PlanSubject& subject,
 
 }  // namespace
 
+/// Where a plan expects the experts to be computed whose splits are decided later.
+static std::vector<std::vector<Place>> expected_places(const PlanSubject& subject,
+                                                       const Placement& placement) {
+  std::vector<std::vector<Place>> places(subject.expected.size());
+  for (size_t layer = 0; layer < places.size(); ++layer) {
+    const Place device = placement.dense(static_cast<int32_t>(layer));
+    for (const uint8_t there : subject.expected[layer]) {
+      places[layer].push_back(there != 0 ? device : kHostPlace);
+    }
+  }
+  return places;
+}
+
 PlanSubject at_another_start(PlanSubject subject) {
   subject.process.program += uint64_t{2} << 20;
   return subject;
@@ -273,7 +286,10 @@ PlanSubject at_another_start(PlanSubject subject) {
 PlacementPlan plan_with(const PlanSubject& subject, const Placement& placement,
                         const PlanRequest& request) {
   PlacementPlan result{placement, subject.table, {}};
-  place_blocks(result.table, subject.spec, placement);
+  if (subject.of_model.decides && !subject.expected.empty()) {
+    result.placement.homes = expected_places(subject, placement);
+  }
+  place_blocks(result.table, subject.spec, result.placement);
   PlanSubject placed = subject.with_table(result.table);
   if (placement.travels) {
     for (BlockId b = 0; b < std::ssize(result.table.blocks()); ++b) {

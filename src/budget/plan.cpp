@@ -153,11 +153,11 @@ class PlanMaker {
     std::vector<const OpSet*> ops;
     for (const ComputePlace& place : subject_.places) ops.push_back(place.ops);
     const auto host_lanes = static_cast<int32_t>(subject_.places[kHostPlace].teams.size());
-    return {subject_.spec,   subject_.settings,
-            subject_.table,  std::move(ops),
-            tokens,          request_.longest,
-            micro_batches,   places_of_rank(subject_.places.size(), subject_.hosts, host_lanes),
-            subject_.compute};
+    return {subject_.spec,    subject_.settings,
+            subject_.table,   std::move(ops),
+            tokens,           request_.longest,
+            micro_batches,    places_of_rank(subject_.places.size(), subject_.hosts, host_lanes),
+            subject_.compute, subject_.of_model.decides && !subject_.compute.empty()};
   }
 
   void make_schedules() {

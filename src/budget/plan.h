@@ -56,13 +56,16 @@ struct PlanSubject {
   uint64_t opening_bytes = 0;
   int workers = 1;
   ProcessMemory process;
-  ExpertCounts popularity = {};     // which experts devices take first; empty: unknown
+  ExpertCounts popularity = {};  // which experts devices take first; empty: unknown
+  /// Where the split of a layer is decided while it runs: 1 for experts that its device is expected to
+  /// compute, by layer and number (decided_splits.h).
+  std::vector<std::vector<uint8_t>> expected = {};
   std::vector<Place> compute = {};  // PlanInput::compute
 
   /// The same with another table.
   PlanSubject with_table(const ParameterTable& other) const {
     return {spec,        settings,      other,   places,  hosts,      of_model, planner,
-            types_basis, opening_bytes, workers, process, popularity, compute};
+            types_basis, opening_bytes, workers, process, popularity, expected, compute};
   }
   PlaceBudget& host_budget() { return places[kHostPlace].budget; }
 };

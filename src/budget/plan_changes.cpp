@@ -63,6 +63,7 @@ class Search {
                               subject_.workers,
                               subject_.process,
                               subject_.popularity,
+                              subject_.expected,
                               subject_.compute};
     PlanRequest request = v.request;
     if (request.micro_batches > std::max(request_.micro_batches, kMostMicroBatches)) {

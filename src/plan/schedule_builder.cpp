@@ -283,8 +283,8 @@ void ScheduleBuilder::add_experts(Phase phase, int32_t layer, RowRange rows, Pla
     for (const ExpertPart& part : parts) add(part, rows);
     return;
   }
-  const bool travel = input_.decided(layer) ||
-                      input_.travels(input_.table.find_block(BlockKind::expert, layer, 0));
+  const bool travel =
+      input_.decided(layer) || input_.travels(input_.table.find_block(BlockKind::expert, layer, 0));
   const auto together = [&](const ExpertPart& part) {
     return travel || !schedule_.is_device(part.place);
   };

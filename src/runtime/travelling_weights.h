@@ -63,9 +63,10 @@ class TravellingWeights {
   Residency& residency_;
   ParameterTable table_;  // homes' tensors, whose copies are the leased ones
   TravelTurns turns_;
-  std::map<TaskId, std::vector<Came>> came_before_;     // of tasks of experts
-  std::map<TaskId, std::vector<TaskId>> same_experts_;  // of decided tasks: later ones of their rows
-  std::map<TaskId, int32_t> chosen_turns_;              // of decided tasks, in this step
+  std::map<TaskId, std::vector<Came>> came_before_;  // of tasks of experts
+  std::map<TaskId, std::vector<TaskId>>
+      same_experts_;                        // of decided tasks: later ones of their rows
+  std::map<TaskId, int32_t> chosen_turns_;  // of decided tasks, in this step
   size_t asked_ = 0;          // position of the last turn whose blocks were asked for ahead
   size_t position_ = 0;       // of the turn that runs
   std::vector<Lease> lease_;  // of the turn that runs, if it needs blocks

@@ -225,11 +225,12 @@ void note_cpus(RunDevices& run, bool bind) {
 
 Travel travel_of(const std::string& policy) {
   if (policy == "gpipe-offload") return Travel::on_demand;
-  return policy == "mobius" ? Travel::ahead : Travel::never;
+  return policy == "mobius" || policy == "aptmoe" ? Travel::ahead : Travel::never;
 }
 
 const Planner& planner_for(const DeviceRequest& request, size_t devices, bool with_host) {
   const bool policy = request.policy == "static";
+  const bool needs_host = policy || request.policy == "aptmoe";
   // Layer by layer: a pipeline of one stage would load all weights again for each micro-batch.
   const bool travels = travel_of(request.policy) != Travel::never;
   const bool pipeline =
@@ -240,10 +241,10 @@ const Planner& planner_for(const DeviceRequest& request, size_t devices, bool wi
     throw usage_error("{}: --devices {} names no device; name at least one beside the host", given,
                       quoted(request.devices));
   }
-  if (policy && !with_host) {
+  if (needs_host && !with_host) {
     throw usage_error(
-        "--policy {}: --devices {} does not list host, which keeps the experts that no device "
-        "has room for; add host",
+        "--policy {}: --devices {} does not list host, which computes the experts that devices "
+        "do not; add host",
         request.policy, quoted(request.devices));
   }
   if (!pipeline && policy) {
@@ -321,6 +322,8 @@ RunDevices open_devices(const DeviceRequest& request) {
   if (!request.policy.empty()) run.of_model.policy = request.policy;
   run.of_model.travel = travel_of(request.policy);
   const bool travels = run.of_model.travel != Travel::never;
+  run.of_model.decides = request.policy == "aptmoe";
+  if (run.of_model.decides) run.of_model.experts = {kHostPlace};
   if (devices.empty() ? run.hosts > 1 : with_host && !travels) {
     for (Place node = 0; node < run.hosts; ++node) run.of_model.experts.push_back(node);
     run.of_model.hot = !devices.empty();

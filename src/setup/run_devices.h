@@ -40,6 +40,7 @@ struct ModelPlaces {
   std::vector<Place> experts = {};  // what routed experts are divided among; empty: as dense
   bool hot = false;  // devices take the hottest of these experts that fit beside their dense parts
   Travel travel = Travel::never;
+  bool decides = false;  // a rule divides experts between the host and devices while the step runs
   std::string policy = "auto";  // as --policy has it
 
   /// Every place that computes, once: those of the dense parts first.

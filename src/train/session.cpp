@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "base/stopwatch.h"
 #include "base/system.h"
+#include "budget/decided_splits.h"
 #include "budget/device_loads.h"
 #include "budget/plan_time.h"
 #include "budget/schedule_memory.h"
@@ -79,10 +80,14 @@ Session::Session(const PlacedModel& model)
   workspace_ = make_workspace(devices, workspace_need(plan_.schedules()), teams);
   make_residencies(parts);
   const uint64_t before = resident_bytes();
-  const ExecutorParts with{parts, workspace_, opened_.spec, model_.settings, table_};
-  if (plan_.train) train_ = std::make_unique<Executor>(with, plan_.train->schedule);
-  if (plan_.eval) eval_ = std::make_unique<Executor>(with, *plan_.eval);
-  if (plan_.decode) decode_ = std::make_unique<Executor>(with, *plan_.decode);
+  const auto executor = [&](const Schedule& schedule) {
+    return std::make_unique<Executor>(ExecutorParts{parts, workspace_, opened_.spec,
+                                                    model_.settings, table_, split_rule(schedule)},
+                                      schedule);
+  };
+  if (plan_.train) train_ = executor(plan_.train->schedule);
+  if (plan_.eval) eval_ = executor(*plan_.eval);
+  if (plan_.decode) decode_ = executor(*plan_.decode);
   schedules_bytes_ = resident_bytes() - std::min(resident_bytes(), before);
   const Place first_device = opened_.devices.hosts;
   for (Place at = first_device; at < std::ssize(places); ++at) {
@@ -93,6 +98,16 @@ Session::Session(const PlacedModel& model)
     if (arena.place < first_device) continue;
     device_bytes_[places[static_cast<size_t>(arena.place)].budget.name] += arena.bytes;
   }
+}
+
+SplitRule* Session::split_rule(const Schedule& schedule) {
+  std::vector<LinkRates> links;
+  for (const ComputePlace& place : opened_.devices.places) {
+    links.push_back(place.device->link_rates().value_or(LinkRates{}));
+  }
+  std::unique_ptr<SplitDecider> rule = split_decider(model_, schedule, links);
+  if (!rule) return nullptr;
+  return splits_.emplace_back(std::move(rule)).get();
 }
 
 void Session::make_residencies(std::vector<PlaceParts>& parts) {
@@ -267,6 +282,7 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
     };
   }
   const double start = steady_link_clock().now(), late_before = late_loads();
+  for (const auto& rule : splits_) rule->begin_step();
   if (!train_->run(shapes, options)) return std::nullopt;
   result.late_load_s = late_loads() - late_before;
   const Executor::LoadedExperts loaded = train_->loaded_experts();

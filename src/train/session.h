@@ -14,6 +14,7 @@
 #include "device/device_memory.h"
 #include "plan/bound.h"
 #include "plan/step_use.h"
+#include "plan/decisions/split_decider.h"
 #include "runtime/executor.h"
 
 namespace hearth {
@@ -128,6 +129,8 @@ class Session {
 
   /// Slots of the devices to which weights travel.
   void make_residencies(std::vector<PlaceParts>& parts);
+  /// Null: splits are not decided while the schedule runs.
+  SplitRule* split_rule(const Schedule& schedule);
   /// Seconds that leases waited for loads that were asked for ahead; since the start.
   double late_loads() const;
   /// The copies of blocks since the last call, from `start` of the clock on.
@@ -147,6 +150,7 @@ class Session {
   Workspace workspace_;
   std::unique_ptr<PinnedHomes> homes_;                   // of what travels; null: nothing does
   std::vector<std::unique_ptr<Residency>> residencies_;  // by place; null: nothing travels there
+  std::vector<std::unique_ptr<SplitDecider>> splits_;    // of the executors that decide
   std::unique_ptr<Executor> train_, eval_, decode_;
   const Executor* rope_of_ = nullptr;  // executor whose rope tables are in memory
   Trace trace_;

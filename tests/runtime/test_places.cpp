@@ -227,9 +227,12 @@ TEST_CASE("places: a workspace of less memory or fewer places is refused") {
   const auto other = make_virtual_device({});
   Device* const devices[] = {device.get(), other.get()};
   Workspace workspace = make_workspace(devices, need, 1, {});
-  const ExecutorParts parts{
-      {{*device, cpu()}, {*other, cpu()}}, workspace,    placed.spec,
-      placed.settings,                     placed.table, nullptr};
+  const ExecutorParts parts{{{*device, cpu()}, {*other, cpu()}},
+                            workspace,
+                            placed.spec,
+                            placed.settings,
+                            placed.table,
+                            nullptr};
   CHECK_NOTHROW(Executor(parts, small));
   CHECK_THROWS_AS(Executor(parts, list), std::logic_error);
 }

@@ -125,9 +125,11 @@ class TinyModel {
   }
 
   PlanInput input(int64_t tokens, int64_t longest, int64_t micro_batches = 1) const {
-    return {spec,   settings, table,         std::vector<const OpSet*>(devices_.size(), &ops),
-            tokens, longest,  micro_batches, places_of_rank(devices_.size(), hosts_, host_lanes_),
-            compute, splits != nullptr};
+    return {spec,          settings,
+            table,         std::vector<const OpSet*>(devices_.size(), &ops),
+            tokens,        longest,
+            micro_batches, places_of_rank(devices_.size(), hosts_, host_lanes_),
+            compute,       splits != nullptr};
   }
 
   /// Makes an executor with its own memory.

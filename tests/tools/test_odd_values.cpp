@@ -52,7 +52,7 @@ TEST_CASE("odd values of options") {
            {train({"--logical-shards", "2"}), "is not in this version"},
            {train({"--logical-shards", "1", "--parallel", "single", "--deterministic"}), ""},
            {train({"--parallel", "zebra"}), "is not in this version"},
-           {train({"--policy", "aptmoe"}), "'aptmoe' is not in this version"},
+           {train({"--policy", "roundpipe"}), "'roundpipe' is not in this version"},
            {train({"--thread-ranks", "2"}), "--thread-ranks: not in this version"},
            {train({"--max-time", "2h"}), ""},
            {train({"--max-time", "0s"}), "a time such as 90s, 30m or 1h"},

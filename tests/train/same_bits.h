@@ -178,6 +178,46 @@ class SameBitsFixture : public TrainingFixture {
     return least_device_memory(config);
   }
 
+  /// The list with cost tables of experts and a link, by which neither place is best for all of them.
+  std::string with_costs(const std::string& list) const {
+    const auto table = [&](const std::string& name, double call, double row) {
+      JsonArray entries;
+      for (const char* phase : {"forward", "backward"}) {
+        for (const char* type : {"f32", "bf16"}) {
+          entries.push_back(JsonObject{{"kind", "experts"},
+                                       {"phase", phase},
+                                       {"dtype", type},
+                                       {"units", JsonArray{int64_t{1}, int64_t{1000}}},
+                                       {"seconds", JsonArray{call + row, call + 1000 * row}}});
+        }
+      }
+      const std::string path = dir / (name + "-costs.json");
+      write(path, Json(JsonObject{{"format", "hearth-costs-1"},
+                                  {"device", name},
+                                  {"machine", "made by a test"},
+                                  {"made", "by a test"},
+                                  {"entries", entries},
+                                  {"links", JsonArray{}}})
+                      .dump());
+      return path;
+    };
+    const std::string device = table("virtual", 1e-6, 1e-7), host = table("host", 2e-6, 2e-6);
+    std::string with;
+    for (size_t at = 0; at < list.size();) {
+      const size_t end = std::min(list.find(',', at), list.size());
+      const std::string item = list.substr(at, end - at);
+      const bool keys = item.starts_with("virtual:") || item.find("host:0") == 0;
+      with += (with.empty() ? "" : ",") + item;
+      if (item.starts_with("virtual")) {
+        with += (keys ? "/h2d=50M/d2h=50M/costs=" : ":h2d=50M/d2h=50M/costs=") + device;
+      } else {
+        with += ":costs=" + host;
+      }
+      at = end + 1;
+    }
+    return with;
+  }
+
   /// For each virtual device what it needs with this many experts of its layers on it.
   std::vector<uint64_t> memory_with_experts(const TrainConfig& config, int count) const {
     unbind_thread();
@@ -213,6 +253,7 @@ class SameBitsFixture : public TrainingFixture {
     config.policy = on.policy;
     config.devices = list_of(config, on);
     if (on.hot > 0) config.policy = "static";
+    if (on.policy == "aptmoe") config.devices = with_costs(config.devices);
     unbind_thread();
     RecordingReporter reporter;
     RunBits bits;

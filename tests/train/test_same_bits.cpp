@@ -71,9 +71,11 @@ TEST_CASE("same bits: a sample of devices, nodes, memory, recompute and groups")
     on.recompute = kRecompute[below(std::size(kRecompute))];
     if (below(2) == 0) on.group = kGroups[below(std::size(kGroups))];
     on.least = !on.group && below(2) == 0;
-    const size_t policy = below(4);
+    const size_t policy = below(5);
     if (on.devices > 0 && policy < 2) {
       on.policy = policy == 0 ? "gpipe-offload" : "mobius";
+    } else if (on.devices > 0 && !on.host.empty() && policy == 4) {
+      on.policy = "aptmoe";
     } else if (on.devices > 0 && !on.host.empty() && policy == 2) {
       on.least = false;
       on.hot = 1 + static_cast<int>(below(8));
@@ -86,6 +88,22 @@ TEST_CASE("same bits: a sample of devices, nodes, memory, recompute and groups")
     if (taken.count() > 90 && done >= 12) break;
   }
   CHECK(done >= std::min<size_t>(cases, 12));
+}
+
+TEST_CASE("same bits: experts that tokens divide between devices and the host") {
+  SameBitsFixture f;
+  size_t turn = 0;
+  for (const TrainedWith& with : trainings()) {
+    if (kSanitized && turn++ % 5 != 0) continue;
+    for (const int devices : {1, 2}) {
+      RunsOn on{.devices = devices, .host = "host"};
+      on.policy = "aptmoe";
+      on.least = turn++ % 2 == 0;
+      on.recompute = kRecompute[turn % std::size(kRecompute)];
+      INFO(text_of(with, on));
+      CHECK(f.run_on(with, on) == f.on_host(with));
+    }
+  }
 }
 
 TEST_CASE("same bits: every training on every set of devices", "[.long]") {
@@ -111,6 +129,10 @@ TEST_CASE("same bits: every training on every set of devices", "[.long]") {
         CHECK(f.run_on(with, on) == expected);
         on.policy.clear();
         if (on.host.empty()) continue;
+        on.policy = "aptmoe";
+        INFO(text_of(with, on));
+        CHECK(f.run_on(with, on) == expected);
+        on.policy.clear();
         on.least = false;
         on.hot = 1 + static_cast<int>(turn % 8);
         INFO(text_of(with, on));

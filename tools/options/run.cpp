@@ -23,9 +23,9 @@ void add_run(std::vector<Option>& table) {
                 "device also holds the experts of its layers that a sample of the data uses most, as many as "
                 "fit beside the rest; the host holds and computes the others. gpipe-offload: all weights are "
                 "on the host, devices compute, and load what a task needs when it begins; mobius: they load "
-                "it while the tasks before run",
-        .default_text = "auto: in this version experts are on the host if it is in --devices, else all is on "
-                        "the devices"},
+                "it while the tasks before run; aptmoe, with host in --devices: the same, but the tokens of "
+                "each layer decide which experts devices load and which the host computes",
+        .default_text = "auto: in this version static if host is in --devices, else all is on the devices"},
        {.name = "devices", .group = group, .commands = {train, plan, eval, generate, chat, doctor, profile},
         .value = devices_value(),
         .help = "where to compute. auto means host in this version; cuda:0 asks for the first GPU, "
@@ -35,7 +35,7 @@ void add_run(std::vector<Option>& table) {
                 "(number), root (name), costs (file). cores of the host: how many it uses. costs is "
                 "the last key of its item: a cost table that paces the place. 3x before an item "
                 "repeats it. Several devices hold a stage of the layers each; with host in the list, "
-                "the experts are on the host",
+                "the experts that do not fit are on the host",
         .help_for = {{{doctor}, "devices whose links are measured: cuda:0, or virtual as for train. "
                                 "auto means every GPU; a GPU asked for by number must be there"},
                      {{profile}, "places to measure: cuda:0, or virtual as for train. The host is "

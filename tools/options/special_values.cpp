@@ -164,9 +164,9 @@ std::string without_spaces(const std::string& list) {
 }  // namespace
 
 OptionValue policy_value() {
-  const std::vector<std::string> names{"auto", "static", "gpipe-offload", "mobius"};
+  const std::vector<std::string> names{"auto", "static", "gpipe-offload", "mobius", "aptmoe"};
   return choice_value(
-      names, {"roundpipe", "aptmoe"},
+      names, {"roundpipe"},
       [names](Options& options, size_t i) { options.policy = i == 0 ? "" : names[i]; },
       [names](const Options& options) -> size_t {
         const auto found = std::find(names.begin(), names.end(), options.policy);

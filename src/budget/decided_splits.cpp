@@ -1,0 +1,180 @@
+#include "budget/decided_splits.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "budget/run_rates.h"
+#include "plan/decisions/equation_1.h"
+#include "plan/loader/slot_layout.h"
+#include "plan/task_costs.h"
+
+namespace hearth {
+
+namespace {
+
+ExpertSplit by_equation_1(const SplitProblem& problem) {
+  return split_by_equation_1(problem, EquationForm::corrected);
+}
+
+/// Bytes of an expert's cargo, with its adapter's.
+double cargo_bytes(const PlacedModel& model, const CopyPolicy& policy, int32_t layer, Cargo cargo) {
+  const BlockId expert = model.table.find_block(BlockKind::expert, layer, 0);
+  auto bytes = static_cast<double>(slot_layout(model.table, expert, cargo, policy).bytes);
+  if (const auto adapter = model.table.adapter_of(expert)) {
+    bytes += static_cast<double>(slot_layout(model.table, *adapter, cargo, policy).bytes);
+  }
+  return bytes;
+}
+
+/// Whether the base weights of experts change.
+bool trains_experts(const ParameterTable& table, int32_t layer) {
+  const Block& block = table.block(table.find_block(BlockKind::expert, layer, 0));
+  for (TensorId id = block.begin; id < block.end; ++id) {
+    if (table.tensor(id).trainable) return true;
+  }
+  return false;
+}
+
+/// None: the place has no times for experts.
+std::optional<std::pair<std::shared_ptr<const CostTable>, const CostEntry*>> entry_of(
+    const PlaceCosts& costs, const ModelSpec& spec, int32_t layer, Phase phase) {
+  Task task;
+  task.kind = TaskKind::experts;
+  task.phase = phase;
+  task.layer = layer;
+  const CostEntry* const entry = cost_entry(costs, task, spec);
+  if (entry == nullptr) return std::nullopt;
+  return std::pair(costs.table, entry);
+}
+
+/// What decisions about the experts of a device know. None: a place has no times.
+std::optional<DecidedDevice> device_of(const PlacedModel& model, const CopyPolicy& policy,
+                                       Place place, std::vector<int32_t> layers,
+                                       std::span<const Phase> phases, const LinkRates& link) {
+  const ModelSpec& spec = model.opened->spec;
+  const std::vector<PlaceCosts> costs = cost_tables(model);
+  DecidedDevice device;
+  device.place = place;
+  device.link = link;
+  const int32_t layer = layers.front();
+  device.layers = std::move(layers);
+  device.weight_bytes = cargo_bytes(model, policy, layer, Cargo::weights);
+  device.gradient_bytes = policy.training ? cargo_bytes(model, policy, layer, Cargo::gradient) : 0;
+  device.row_bytes =
+      static_cast<double>(spec.hidden) * static_cast<double>(size_of(model.settings.activations));
+  device.is_trained = policy.training && trains_experts(model.table, layer);
+  for (const Phase phase : phases) {
+    const auto host = entry_of(costs[kHostPlace], spec, layer, phase);
+    const auto own = entry_of(costs[static_cast<size_t>(place)], spec, layer, phase);
+    if (!host || !own) return std::nullopt;
+    device.passes.push_back(
+        {host->first, own->first, host->second, own->second, phase == Phase::backward});
+  }
+  return device;
+}
+
+/// Experts whose weights the slots of a device can have at one time.
+int64_t expert_slots(const PlacedModel& model, const CopyPolicy& policy, const DecidedDevice& of) {
+  const auto at = static_cast<size_t>(of.place);
+  if (at >= model.plan.slots.size()) return 0;
+  const BlockId expert = model.table.find_block(BlockKind::expert, of.layers.front(), 0);
+  const size_t weights = slot_layout(model.table, expert, Cargo::weights, policy).slot_bytes();
+  const size_t gradient = slot_layout(model.table, expert, Cargo::gradient, policy).slot_bytes();
+  for (const SlotClass& slots : model.plan.slots[at]) {
+    if (slots.bytes == weights) return slots.slots / (of.is_trained && gradient == weights ? 2 : 1);
+  }
+  return 0;
+}
+
+std::vector<int32_t> layers_with_experts(const ModelSpec& spec, int32_t first, int32_t last) {
+  std::vector<int32_t> layers;
+  for (int32_t layer = std::max(0, first); layer < spec.layers && layer <= last; ++layer) {
+    if (spec.has_experts(layer)) layers.push_back(layer);
+  }
+  return layers;
+}
+
+/// The passes of a step that a split holds for.
+std::vector<Phase> phases_of(const Schedule& schedule) {
+  std::vector<Phase> phases = {Phase::forward};
+  if (schedule.pass != Pass::train) return phases;
+  const bool again = std::ranges::any_of(schedule.tasks, [](const Task& task) {
+    return task.kind == TaskKind::experts && task.phase == Phase::recompute;
+  });
+  if (again) phases.push_back(Phase::forward);
+  phases.push_back(Phase::backward);
+  return phases;
+}
+
+}  // namespace
+
+std::unique_ptr<SplitDecider> split_decider(const PlacedModel& model, const Schedule& schedule,
+                                            std::span<const LinkRates> links) {
+  const ModelPlaces& places = model.opened->devices.of_model;
+  if (!places.decides) return nullptr;
+  const ModelSpec& spec = model.opened->spec;
+  const CopyPolicy policy = model.plan.policy;
+  std::vector<DecidedDevice> devices;
+  for (const Stage& stage : model.placement.stages) {
+    std::vector<int32_t> layers = layers_with_experts(spec, stage.first, stage.last);
+    if (layers.empty()) continue;
+    const auto known = std::ranges::find(devices, stage.place, &DecidedDevice::place);
+    if (known != devices.end()) {  // a further stage of the device
+      known->layers.insert(known->layers.end(), layers.begin(), layers.end());
+      continue;
+    }
+    const auto at = static_cast<size_t>(stage.place);
+    const std::vector<Phase> phases = phases_of(schedule);
+    std::optional<DecidedDevice> device = device_of(model, policy, stage.place, layers, phases,
+                                                    at < links.size() ? links[at] : LinkRates{});
+    if (!device) {
+      device.emplace();
+      device->place = stage.place;
+      device->layers = std::move(layers);
+    }
+    device->slots = expert_slots(model, policy, *device);
+    devices.push_back(std::move(*device));
+  }
+  return std::make_unique<SplitDecider>(std::move(devices), spec.experts, &by_equation_1);
+}
+
+std::vector<std::vector<uint8_t>> expected_splits(const PlacedModel& model,
+                                                  const PlanRequest& request) {
+  const ModelPlaces& places = model.opened->devices.of_model;
+  const ModelSpec& spec = model.opened->spec;
+  if (!places.decides) return {};
+  std::vector<std::vector<uint8_t>> expected(static_cast<size_t>(spec.layers));
+  const std::vector<int32_t> layers =
+      layers_with_experts(spec, 0, static_cast<int32_t>(spec.layers));
+  if (layers.empty()) return expected;
+  const Place place = places.dense.front();
+  const CopyPolicy policy{request.training, model.settings.compute, DType::f32};
+  const std::vector<Phase> phases =
+      request.training ? std::vector{Phase::forward, Phase::backward} : std::vector{Phase::forward};
+  const LinkRates link = model.opened->place(place).device->link_rates().value_or(LinkRates{});
+  std::optional<DecidedDevice> device = device_of(model, policy, place, layers, phases, link);
+  std::optional<SplitDecider> rule;
+  if (device) rule.emplace(std::vector{*device}, spec.experts, &by_equation_1);
+  const double choices = static_cast<double>(std::max<int64_t>(1, request.tokens)) *
+                         static_cast<double>(request.micro_batches) *
+                         static_cast<double>(spec.experts_per_token);
+  for (const int32_t layer : layers) {
+    std::vector<uint8_t>& of_layer = expected[static_cast<size_t>(layer)];
+    of_layer.assign(static_cast<size_t>(spec.experts), 1);
+    if (!rule) continue;
+    std::vector<double> tokens(static_cast<size_t>(spec.experts),
+                               choices / static_cast<double>(spec.experts));
+    if (!model.popularity.empty()) {
+      const std::vector<double>& counts = model.popularity[static_cast<size_t>(layer)];
+      double sum = 0;
+      for (const double count : counts) sum += count;
+      for (size_t e = 0; e < tokens.size() && sum > 0; ++e) tokens[e] = choices * counts[e] / sum;
+    }
+    std::vector<Place> split(static_cast<size_t>(spec.experts));
+    rule->divide(layer, tokens, split);
+    for (size_t e = 0; e < split.size(); ++e) of_layer[e] = split[e] == place ? 1 : 0;
+  }
+  return expected;
+}
+
+}  // namespace hearth

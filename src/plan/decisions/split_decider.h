@@ -1,0 +1,75 @@
+// Divides the experts of layers between their devices and the host while a step runs, with the tokens
+// of the group and the times of cost tables. No clock and no arrival is in a decision, so equal runs
+// decide alike.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "layers/split.h"
+#include "plan/cost_table.h"
+#include "plan/decisions/resident_book.h"
+#include "plan/decisions/split_problem.h"
+
+namespace hearth {
+
+/// A rule that answers a problem: split_by_makespan, split_by_equation_1, ...
+using SplitAnswer = ExpertSplit (*)(const SplitProblem&);
+
+/// A pass through a layer that a split holds for.
+struct DecidedPass {
+  std::shared_ptr<const CostTable> host_table, device_table;  // which own the entries
+  const CostEntry* host = nullptr;
+  const CostEntry* device = nullptr;
+  bool adds_gradients = false;
+};
+
+/// A device and the layers whose dense parts it computes.
+struct DecidedDevice {
+  Place place = kHostPlace;
+  std::vector<int32_t> layers;  // with experts, ascending
+  /// Forward; of training, with recompute twice, then backward. Empty: a place has no times for experts,
+  /// and the device computes all of them.
+  std::vector<DecidedPass> passes;
+  LinkRates link;
+  double weight_bytes = 0;    // of an expert and its adapter, as they cross the link
+  double gradient_bytes = 0;  // of their accumulators; 0: none
+  double row_bytes = 0;       // of a token's vector
+  int64_t slots = 0;          // experts that the device's copies of weights are enough for
+  bool is_trained = false;    // the weights change in each step
+};
+
+/// Equal calls in equal order give equal splits. Thread-safe.
+class SplitDecider final : public SplitRule {
+ public:
+  SplitDecider(std::vector<DecidedDevice> devices, int64_t experts, SplitAnswer answer);
+
+  /// Trained weights that are at devices are older than those of the host from now on.
+  void begin_step();
+  void divide(int32_t layer, std::span<const double> tokens, std::span<Place> places) override;
+  /// What it decided for a layer last; empty lists before the first time.
+  ExpertSplit last(int32_t layer) const;
+
+ private:
+  struct OfDevice {
+    DecidedDevice device;
+    ResidentBook book;
+    mutable std::mutex mutex;
+    std::vector<ExpertSplit> last;  // by layer of the device
+    OfDevice(DecidedDevice given, int64_t experts)
+        : device(std::move(given)), book(device.slots, experts), last(device.layers.size()) {}
+  };
+  /// The device of a layer, and the layer's number there.
+  std::pair<OfDevice*, size_t> of_layer(int32_t layer) const;
+  SplitProblem problem_of(const OfDevice& of, size_t layer, std::span<const double> tokens,
+                          std::vector<std::vector<ExpertState>>& states,
+                          std::vector<SplitPass>& passes) const;
+
+  std::vector<std::unique_ptr<OfDevice>> devices_;
+  const int64_t experts_;
+  const SplitAnswer answer_;
+};
+
+}  // namespace hearth

@@ -1,0 +1,115 @@
+// The rule that divides experts while a step runs, and its book of what devices have.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+
+#include "plan/decisions/equation_1.h"
+#include "plan/decisions/makespan_rule.h"
+#include "plan/decisions/split_decider.h"
+#include "plan/split_cases.h"
+
+namespace hearth::test {
+namespace {
+
+constexpr int64_t kDecidedExperts = 4;
+
+/// Layers 0 and 2 at device 3. An expert takes the host `host` seconds a token and the device none; its
+/// weights need a second of the link.
+struct DeciderCase {
+  std::shared_ptr<CostTable> none;
+  CostEntry host, device = line(0, 1e-9);
+  DecidedDevice at;
+
+  explicit DeciderCase(double host_seconds, int64_t slots, int passes = 1)
+      : host(line(0, host_seconds)) {
+    at.place = 3;
+    at.layers = {0, 2};
+    for (int i = 0; i < passes; ++i) at.passes.push_back({nullptr, nullptr, &host, &device, i > 0});
+    at.link.in.bytes_per_s = 10;
+    at.weight_bytes = 10;
+    at.slots = slots;
+  }
+  SplitDecider rule() const {
+    return {{at}, kDecidedExperts, [](const SplitProblem& problem) {
+              return split_by_equation_1(problem, EquationForm::corrected);
+            }};
+  }
+};
+
+std::vector<Place> divided(SplitDecider& rule, int32_t layer, const std::vector<double>& tokens) {
+  std::vector<Place> places(kDecidedExperts, 7);
+  rule.divide(layer, tokens, places);
+  return places;
+}
+
+int64_t count_of(const std::vector<Place>& places, Place place) {
+  return std::ranges::count(places, place);
+}
+
+TEST_CASE("split decider: a slow host gives its experts to the device, a fast one keeps them") {
+  const DeciderCase slow_host(1, 0), fast_host(1e-6, 0);
+  SplitDecider slow = slow_host.rule(), fast = fast_host.rule();
+  const std::vector<double> tokens = {100, 50, 20, 10};
+  CHECK(count_of(divided(slow, 0, tokens), 3) == kDecidedExperts);
+  CHECK(count_of(divided(fast, 0, tokens), kHostPlace) == kDecidedExperts);
+  CHECK(slow.last(0).device.size() == kDecidedExperts);
+  CHECK(slow.last(2).reasons.empty());
+}
+
+TEST_CASE("split decider: tokens of all micro-batches count") {
+  const DeciderCase c(0.1, 0);
+  SplitDecider rule = c.rule();
+  // Expert 3 is the hottest of the two micro-batches together.
+  const std::vector<Place> places = divided(rule, 0, {9, 0, 0, 8, 1, 0, 0, 9});
+  CHECK(places[3] == 3);
+  CHECK(places[0] == kHostPlace);
+}
+
+TEST_CASE("split decider: what is at the device stays there while its slots last") {
+  const std::vector<double> first = {40, 0, 0, 0}, then = {2, 1, 0, 0};
+  // Alone, two tokens are cheaper on the host; with the weights there already, on the device.
+  const DeciderCase without(0.1, 0), with(0.1, 2);
+  SplitDecider none = without.rule(), some = with.rule();
+  for (SplitDecider* rule : {&none, &some}) {
+    CHECK(divided(*rule, 0, first)[0] == 3);
+  }
+  CHECK(divided(none, 0, then)[0] == kHostPlace);
+  CHECK(divided(some, 0, then)[0] == 3);
+}
+
+TEST_CASE("split decider: trained weights are old after a step, frozen ones are not") {
+  for (const bool is_trained : {false, true}) {
+    DeciderCase c(0.1, 2);
+    c.at.is_trained = is_trained;
+    SplitDecider rule = c.rule();
+    divided(rule, 0, {40, 0, 0, 0});
+    rule.begin_step();
+    CHECK((divided(rule, 0, {2, 1, 0, 0})[0] == 3) == !is_trained);
+  }
+}
+
+TEST_CASE("split decider: without times the device computes all") {
+  DeciderCase c(1e-6, 0);
+  c.at.passes.clear();
+  SplitDecider rule = c.rule();
+  CHECK(count_of(divided(rule, 2, {1, 2, 3, 4}), 3) == kDecidedExperts);
+}
+
+TEST_CASE("resident book: the one used longest ago gives its place up") {
+  ResidentBook book(2, 8);
+  book.use(0, 1);
+  book.use(1, 1);
+  book.use(0, 1);  // again
+  book.use(0, 2);
+  CHECK(book.has(0, 1));
+  CHECK(book.has(0, 2));
+  CHECK_FALSE(book.has(1, 1));
+  CHECK(book.count() == 2);
+  book.clear();
+  CHECK(book.count() == 0);
+  ResidentBook none(0, 8);
+  none.use(0, 1);
+  CHECK_FALSE(none.has(0, 1));
+}
+
+}  // namespace
+}  // namespace hearth::test

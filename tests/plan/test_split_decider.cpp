@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 
-#include "plan/decisions/equation_1.h"
 #include "plan/decisions/makespan_rule.h"
 #include "plan/decisions/split_decider.h"
 #include "plan/split_cases.h"
@@ -28,11 +27,7 @@ struct DeciderCase {
     at.weight_bytes = 10;
     at.slots = slots;
   }
-  SplitDecider rule() const {
-    return {{at}, kDecidedExperts, [](const SplitProblem& problem) {
-              return split_by_equation_1(problem, EquationForm::corrected);
-            }};
-  }
+  SplitDecider rule() const { return {{at}, kDecidedExperts, &split_by_makespan}; }
 };
 
 std::vector<Place> divided(SplitDecider& rule, int32_t layer, const std::vector<double>& tokens) {

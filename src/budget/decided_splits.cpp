@@ -15,6 +15,12 @@ namespace {
 ExpertSplit by_equation_1(const SplitProblem& problem) {
   return split_by_equation_1(problem, EquationForm::corrected);
 }
+ExpertSplit by_printed_equation_1(const SplitProblem& problem) {
+  return split_by_equation_1(problem, EquationForm::printed);
+}
+SplitAnswer answer_of(const ModelPlaces& places) {
+  return places.printed_equation ? &by_printed_equation_1 : &by_equation_1;
+}
 
 /// Bytes of an expert's cargo, with its adapter's.
 double cargo_bytes(const PlacedModel& model, const CopyPolicy& policy, int32_t layer, Cargo cargo) {
@@ -135,7 +141,7 @@ std::unique_ptr<SplitDecider> split_decider(const PlacedModel& model, const Sche
     device->slots = expert_slots(model, policy, *device);
     devices.push_back(std::move(*device));
   }
-  return std::make_unique<SplitDecider>(std::move(devices), spec.experts, &by_equation_1);
+  return std::make_unique<SplitDecider>(std::move(devices), spec.experts, answer_of(places));
 }
 
 std::vector<std::vector<uint8_t>> expected_splits(const PlacedModel& model,
@@ -154,7 +160,7 @@ std::vector<std::vector<uint8_t>> expected_splits(const PlacedModel& model,
   const LinkRates link = model.opened->place(place).device->link_rates().value_or(LinkRates{});
   std::optional<DecidedDevice> device = device_of(model, policy, place, layers, phases, link);
   std::optional<SplitDecider> rule;
-  if (device) rule.emplace(std::vector{*device}, spec.experts, &by_equation_1);
+  if (device) rule.emplace(std::vector{*device}, spec.experts, answer_of(places));
   const double choices = static_cast<double>(std::max<int64_t>(1, request.tokens)) *
                          static_cast<double>(request.micro_batches) *
                          static_cast<double>(spec.experts_per_token);

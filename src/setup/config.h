@@ -73,6 +73,7 @@ struct RunConfig {
   std::vector<std::string> machine;  // files that describe another machine to plan for
   std::string parallel;              // single or pipeline; empty: by policy and number of devices
   std::string policy;                // empty: auto
+  bool printed_equation = false;     // of aptmoe: Equation 1 as the paper prints it, not corrected
   uint64_t cpu_memory = 0;           // bytes of the process; 0: memory of the machine
   uint64_t gpu_memory = 0;           // bytes per GPU; 0: default_gpu_budget (device/cuda_device.h)
   AuxLossMode aux_mode = AuxLossMode::per_layer;
@@ -133,7 +134,8 @@ struct TrainConfig : RunConfig, LoraConfig {
   int64_t samples = 0;  // number of prompts that the model continues before and after training
   bool strict = false;  // an alarm of the verdict sets the exit code
   int64_t log_every = 1;
-  bool tokens_by_expert = false;              // in metrics.jsonl
+  bool tokens_by_expert = false;  // in metrics.jsonl
+  bool all_decisions = false;     // of splits of experts, in journal.jsonl; else a digest
   std::optional<int64_t> digest_every = 100;  // steps; none: never
   std::string trace;                          // file for a Chrome trace of the last step
 

@@ -45,6 +45,7 @@ void start_machine(const RunConfig& config, OpenedModel& model) {
   request.workers = config.threads;
   request.parallel = config.parallel;
   request.policy = config.policy;
+  request.printed_equation = config.printed_equation;
   request.seats = described                 ? Seats::described
                   : config.topology.empty() ? Seats::keys
                                             : Seats::address;

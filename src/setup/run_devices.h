@@ -41,7 +41,8 @@ struct ModelPlaces {
   bool hot = false;  // devices take the hottest of these experts that fit beside their dense parts
   Travel travel = Travel::never;
   bool decides = false;  // a rule divides experts between the host and devices while the step runs
-  std::string policy = "auto";  // as --policy has it
+  std::string policy = "auto";    // as --policy has it
+  bool printed_equation = false;  // of the rule: as the paper prints it, not corrected
 
   /// Every place that computes, once: those of the dense parts first.
   std::vector<Place> all() const;
@@ -81,7 +82,8 @@ struct DeviceRequest {
   std::vector<int> cores;     // a CPU of each core that the run may use; empty: unbound
   int workers = 0;            // in all; 0: one per core
   std::string parallel = {};  // the mode; empty: by the policy and the number of devices
-  std::string policy = {};    // which experts are at devices; empty: auto, as static
+  bool printed_equation = false;
+  std::string policy = {};  // which experts are at devices; empty: auto, as static
   Seats seats = Seats::keys;
   const Topology* topology = nullptr;  // of the machine; null: one NUMA node
   bool bind = true;  // false: `cores` are another machine's, so no worker is bound

@@ -285,6 +285,7 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
   for (const auto& rule : splits_) rule->begin_step();
   if (!train_->run(shapes, options)) return std::nullopt;
   result.late_load_s = late_loads() - late_before;
+  if (!splits_.empty()) result.decisions = splits_.front()->decisions();  // those of training
   const Executor::LoadedExperts loaded = train_->loaded_experts();
   if (loaded.tokens > 0) result.expert_hit_rate = loaded.came_before / loaded.tokens;
   block_copies_ = take_block_copies(start);

@@ -13,8 +13,8 @@
 #include "data/samples/sampler.h"
 #include "device/device_memory.h"
 #include "plan/bound.h"
-#include "plan/step_use.h"
 #include "plan/decisions/split_decider.h"
+#include "plan/step_use.h"
 #include "runtime/executor.h"
 
 namespace hearth {
@@ -34,6 +34,7 @@ struct StepResult {
   double late_load_s = 0;  // work waited for loads that were to be there by then
   /// Of the routed tokens whose expert was loaded to a device: the share whose expert was there or under
   /// way when its task began. None: no expert was loaded.
+  std::vector<SplitDecision> decisions;  // about experts, layer by layer; empty: none were made
   std::optional<double> expert_hit_rate;
   double save_wait_s = 0;                   // updates waited for a save
   std::map<std::string, PacedTasks> paced;  // by place; only places with cost tables

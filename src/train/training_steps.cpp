@@ -9,6 +9,7 @@
 #include "base/stop.h"
 #include "base/system.h"
 #include "state/state_digest.h"
+#include "train/decision_journal.h"
 #include "train/due.h"
 #include "train/text_samples.h"
 
@@ -90,6 +91,8 @@ void TrainingRun::record(const StepResult& result) {
     root = state_digest(registry_, &session_->pool()).root;
     m.state_digest = root->hex();
   }
+  journal_decisions(logs_->journal, m.step, result.decisions, model_.placement,
+                    model_.opened->devices.names(), config_.all_decisions);
   saves_->expect_root(root);
   logs_->metrics.append(m);
   logs_->scalars.step(m);

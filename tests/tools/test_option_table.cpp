@@ -83,6 +83,8 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"data-cache", {"1Gi", "1073741824"}},
     {"parallel", {"single", "single"}},
     {"policy", {"static", "static"}},
+    {"equation", {"printed", "printed"}},
+    {"journal-decisions", {"full", "full"}},
     {"devices", {"host", "host"}},
     {"topology", {"t.xml", "\"t.xml\""}},
     {"cpu-memory", {"1.5Gi", "1610612736"}},
@@ -230,6 +232,7 @@ TEST_CASE("what may change on resume is marked, and nothing else") {
                                        "allow-change", "data-cache",
                                        "digest-every", "deterministic",
                                        "parallel",     "tokens-by-expert",
+                                       "equation",     "journal-decisions",
                                        "json"});
 }
 

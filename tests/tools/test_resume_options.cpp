@@ -93,6 +93,7 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
       {"data-cache", {harmless, {"--data-cache", "1M"}}},
       {"parallel", {only_value, {}}},  // of one device
       {"policy", {only_value, {}}},    // its own rules: test_static_policy.cpp
+      {"equation", {harmless, {"--equation", "printed"}}},
       {"topology", {another, {"--topology", f.dir / "machine.xml"}}},
       {"devices", {another, {"--devices", "host"}}},
       {"cpu-memory", {another, {"--cpu-memory", "8G"}}},
@@ -121,6 +122,7 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
       {"strict", {another, {"--strict"}}},
       {"log-every", {harmless, {"--log-every", "2"}}},
       {"tokens-by-expert", {harmless, {"--tokens-by-expert", "on"}}},
+      {"journal-decisions", {harmless, {"--journal-decisions", "full"}}},
       {"json", {harmless, {"--json"}}},
       {"digest-every", {harmless, {"--digest-every", "3"}}},
       {"trace", {harmless, {"--trace", f.dir / "trace.json"}}},

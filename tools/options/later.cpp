@@ -10,10 +10,8 @@ const std::vector<LaterOption>& later_options() {
       {.name = "gguf"},
       // Devices, policies, foresight.
       {.name = "predictor"},
-      {.name = "equation"},
       {.name = "phases"},
       {.name = "divide-experts"},
-      {.name = "journal-decisions"},
       {.name = "replay-decisions"},
       {.name = "partial-sums"},
       // Ranks.

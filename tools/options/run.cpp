@@ -26,6 +26,11 @@ void add_run(std::vector<Option>& table) {
                 "it while the tasks before run; aptmoe, with host in --devices: the same, but the tokens of "
                 "each layer decide which experts devices load and which the host computes",
         .default_text = "auto: in this version static if host is in --devices, else all is on the devices"},
+       {.name = "equation", .group = group, .commands = kModel,
+        .value = equation_value(),
+        .help = "of --policy aptmoe: which experts devices load. corrected: what is on the device already "
+                "counts as loaded, and gradients go home; printed: as the paper has it",
+        .may_change = true},
        {.name = "devices", .group = group, .commands = {train, plan, eval, generate, chat, doctor, profile},
         .value = devices_value(),
         .help = "where to compute. auto means host in this version; cuda:0 asks for the first GPU, "

@@ -174,6 +174,19 @@ OptionValue policy_value() {
       });
 }
 
+OptionValue equation_value() {
+  return choice_value(
+      {"corrected", "printed"}, {},
+      [](Options& options, size_t i) { options.printed_equation = i == 1; },
+      [](const Options& options) -> size_t { return options.printed_equation ? 1 : 0; });
+}
+
+OptionValue journal_decisions_value() {
+  return choice_value(
+      {"digest", "full"}, {}, [](Options& options, size_t i) { options.all_decisions = i == 1; },
+      [](const Options& options) -> size_t { return options.all_decisions ? 1 : 0; });
+}
+
 OptionValue parallel_value() {
   const std::vector<std::string> names{"single", "pipeline"};
   return choice_value(

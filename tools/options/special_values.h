@@ -18,6 +18,8 @@ OptionValue logical_shards_value();
 OptionValue parallel_value();
 /// auto, or which experts are at devices.
 OptionValue policy_value();
+OptionValue equation_value();
+OptionValue journal_decisions_value();
 /// A list of devices, parsed by device/device_list.h.
 OptionValue devices_value();
 /// `all` (stored as 0), or a share of experts: top:25%.

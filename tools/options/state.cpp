@@ -78,6 +78,11 @@ void add_state(std::vector<Option>& table) {
        {.name = "tokens-by-expert", .group = group, .commands = kTraining,
         .value = switch_value(&Options::tokens_by_expert),
         .help = "write the tokens of every expert to metrics.jsonl, by MoE layer", .may_change = true},
+       {.name = "journal-decisions", .group = group, .commands = kTraining,
+        .value = journal_decisions_value(),
+        .help = "what journal.jsonl has of the decisions of --policy aptmoe: of each step a digest, or "
+                "each decision with its tokens and reasons",
+        .may_change = true},
        {.name = "digest-every", .group = group, .commands = kTraining,
         .value = integer_or_off_value(&Options::digest_every), .unit = "steps",
         .help = "record the digest of the whole state in metrics.jsonl this often; 0 = never",

@@ -17,6 +17,7 @@ SplitDecider::SplitDecider(std::vector<DecidedDevice> devices, int64_t experts, 
 void SplitDecider::begin_step() {
   for (const auto& of : devices_) {
     const std::lock_guard lock(of->mutex);
+    of->made.clear();
     if (of->device.is_trained) of->book.clear();
   }
 }
@@ -78,7 +79,7 @@ void SplitDecider::divide(int32_t layer, std::span<const double> tokens, std::sp
   const std::lock_guard lock(of->mutex);
   if (of->device.passes.empty()) {  // no times: as if loads were free
     std::ranges::fill(places, of->device.place);
-    return;
+    return;  // by no rule, so there is nothing to tell
   }
   std::vector<std::vector<ExpertState>> states;
   std::vector<SplitPass> passes;
@@ -89,7 +90,23 @@ void SplitDecider::divide(int32_t layer, std::span<const double> tokens, std::sp
     places[static_cast<size_t>(expert)] = of->device.place;
     of->book.use(layer, expert);
   }
+  SplitDecision& made = of->made.emplace_back();
+  made.layer = layer;
+  made.device = of->device.place;
+  made.tokens.resize(places.size());
+  for (size_t i = 0; i < tokens.size(); ++i) made.tokens[i % places.size()] += tokens[i];
+  made.split = split;
   of->last[number] = std::move(split);
+}
+
+std::vector<SplitDecision> SplitDecider::decisions() const {
+  std::vector<SplitDecision> all;
+  for (const auto& of : devices_) {
+    const std::lock_guard lock(of->mutex);
+    all.insert(all.end(), of->made.begin(), of->made.end());
+  }
+  std::ranges::stable_sort(all, {}, &SplitDecision::layer);
+  return all;
 }
 
 ExpertSplit SplitDecider::last(int32_t layer) const {

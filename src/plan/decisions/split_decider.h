@@ -41,6 +41,14 @@ struct DecidedDevice {
   bool is_trained = false;    // the weights change in each step
 };
 
+/// What was decided about a layer for a group of micro-batches.
+struct SplitDecision {
+  int32_t layer = 0;
+  Place device = kHostPlace;
+  std::vector<double> tokens;  // by expert, of the group
+  ExpertSplit split;           // reasons by expert
+};
+
 /// Equal calls in equal order give equal splits. Thread-safe.
 class SplitDecider final : public SplitRule {
  public:
@@ -49,6 +57,8 @@ class SplitDecider final : public SplitRule {
   /// Trained weights that are at devices are older than those of the host from now on.
   void begin_step();
   void divide(int32_t layer, std::span<const double> tokens, std::span<Place> places) override;
+  /// Since the step began, layer by layer; of a layer in the order of its groups.
+  std::vector<SplitDecision> decisions() const;
   /// What it decided for a layer last; empty lists before the first time.
   ExpertSplit last(int32_t layer) const;
 
@@ -57,7 +67,8 @@ class SplitDecider final : public SplitRule {
     DecidedDevice device;
     ResidentBook book;
     mutable std::mutex mutex;
-    std::vector<ExpertSplit> last;  // by layer of the device
+    std::vector<ExpertSplit> last;    // by layer of the device
+    std::vector<SplitDecision> made;  // in this step
     OfDevice(DecidedDevice given, int64_t experts)
         : device(std::move(given)), book(device.slots, experts), last(device.layers.size()) {}
   };

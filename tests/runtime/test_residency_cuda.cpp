@@ -16,8 +16,8 @@
 namespace hearth::test {
 namespace {
 
-struct FakeGpu {
-  explicit FakeGpu(uint64_t seed) : cuda({.seed = seed}) {
+struct ResidencyGpu {
+  explicit ResidencyGpu(uint64_t seed) : cuda({.seed = seed}) {
     const CudaDeviceOptions options;
     made = make_cuda_devices(cuda, std::span(&options, 1));
   }
@@ -50,7 +50,7 @@ TEST_CASE("residency: loads and accumulators beside the work of a GPU", "[reside
     const bool refuses = seed % 3 == 2;
     std::vector<std::string> warnings;
     set_warning_sink([&](const std::string& message) { warnings.push_back(message); });
-    FakeGpu gpu(seed);
+    ResidencyGpu gpu(seed);
     ResidencyHomes homes({.experts = 6, .hidden = 32, .width = 16});
     const SlotPlan plan = homes.plan(4, 4, 1000);
     if (refuses) gpu.cuda.fail_call("host_register", kCudaOutOfMemory, 2);
@@ -98,7 +98,7 @@ TEST_CASE("residency: loads and accumulators beside the work of a GPU", "[reside
 
 TEST_CASE("residency: work of a GPU that fails ends all leases", "[residency]") {
   for (int nth = 1; nth < 40; nth += 3) {
-    FakeGpu gpu(0);
+    ResidencyGpu gpu(0);
     ResidencyHomes homes({.experts = 6, .hidden = 32, .width = 16});
     const SlotPlan plan = homes.plan(2, 2, 1000);
     const PinnedHomes pinned(gpu.device(), Residency::home_memory(homes.table, plan));

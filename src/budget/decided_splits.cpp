@@ -53,10 +53,30 @@ std::optional<std::pair<std::shared_ptr<const CostTable>, const CostEntry*>> ent
   return std::pair(costs.table, entry);
 }
 
+/// Of the tasks of a layer with experts at a place, but not of the experts.
+double dense_seconds(const PlacedModel& model, const PlaceCosts& costs, int32_t layer, Phase phase,
+                     int64_t tokens, int64_t longest) {
+  const ModelSpec& spec = model.opened->spec;
+  const BatchWork batch = full_batch(tokens, std::max<int64_t>(1, longest));
+  double seconds = 0;
+  for (const TaskKind kind :
+       {TaskKind::attention, TaskKind::mlp, TaskKind::dispatch, TaskKind::combine}) {
+    if (kind == TaskKind::mlp && !spec.has_shared_expert(layer)) continue;
+    Task task;
+    task.kind = kind;
+    task.phase = phase;
+    task.layer = layer;
+    const CostEntry* const entry = cost_entry(costs, task, spec);
+    if (entry) seconds += predicted_seconds(*entry, task, batch, spec, model.table);
+  }
+  return seconds;
+}
+
 /// What decisions about the experts of a device know. None: a place has no times.
 std::optional<DecidedDevice> device_of(const PlacedModel& model, const CopyPolicy& policy,
                                        Place place, std::vector<int32_t> layers,
-                                       std::span<const Phase> phases, const LinkRates& link) {
+                                       std::span<const Phase> phases, const LinkRates& link,
+                                       int64_t tokens, int64_t longest) {
   const ModelSpec& spec = model.opened->spec;
   const std::vector<PlaceCosts> costs = cost_tables(model);
   DecidedDevice device;
@@ -73,9 +93,12 @@ std::optional<DecidedDevice> device_of(const PlacedModel& model, const CopyPolic
     const auto host = entry_of(costs[kHostPlace], spec, layer, phase);
     const auto own = entry_of(costs[static_cast<size_t>(place)], spec, layer, phase);
     if (!host || !own) return std::nullopt;
-    device.passes.push_back(
-        {host->first, own->first, host->second, own->second, phase == Phase::backward});
+    const PlaceCosts& at_device = costs[static_cast<size_t>(place)];
+    device.passes.push_back({host->first, own->first, host->second, own->second,
+                             phase == Phase::backward,
+                             dense_seconds(model, at_device, layer, phase, tokens, longest)});
   }
+  device.full_tokens = static_cast<double>(tokens * spec.experts_per_token);
   return device;
 }
 
@@ -131,8 +154,9 @@ std::unique_ptr<SplitDecider> split_decider(const PlacedModel& model, const Sche
     }
     const auto at = static_cast<size_t>(stage.place);
     const std::vector<Phase> phases = phases_of(schedule);
-    std::optional<DecidedDevice> device = device_of(model, policy, stage.place, layers, phases,
-                                                    at < links.size() ? links[at] : LinkRates{});
+    std::optional<DecidedDevice> device =
+        device_of(model, policy, stage.place, layers, phases,
+                  at < links.size() ? links[at] : LinkRates{}, schedule.tokens, schedule.longest);
     if (!device) {
       device.emplace();
       device->place = stage.place;
@@ -158,7 +182,8 @@ std::vector<std::vector<uint8_t>> expected_splits(const PlacedModel& model,
   const std::vector<Phase> phases =
       request.training ? std::vector{Phase::forward, Phase::backward} : std::vector{Phase::forward};
   const LinkRates link = model.opened->place(place).device->link_rates().value_or(LinkRates{});
-  std::optional<DecidedDevice> device = device_of(model, policy, place, layers, phases, link);
+  std::optional<DecidedDevice> device =
+      device_of(model, policy, place, layers, phases, link, request.tokens, request.longest);
   std::optional<SplitDecider> rule;
   if (device) rule.emplace(std::vector{*device}, spec.experts, answer_of(places));
   const double choices = static_cast<double>(std::max<int64_t>(1, request.tokens)) *

@@ -4,9 +4,23 @@
 #include <array>
 #include <set>
 
+#include "base/arena.h"
 #include "plan/loader/slot_plan.h"
 
 namespace hearth {
+
+/// Rows of tasks pass between two pieces, so a piece holds the link for two milliseconds, or for so long
+/// that latency is 1 / 20 of it.
+static size_t piece_bytes(const LinkRates& link, size_t most) {
+  const auto bytes_of = [](const LinkRate& rate) {
+    return rate.bytes_per_s * std::max(2e-3, 20 * rate.latency_s);
+  };
+  const double rate = std::max(link.in.bytes_per_s, link.out.bytes_per_s);
+  if (rate <= 0) return most;
+  constexpr double kLeast = 4096;
+  const double bytes = std::max(bytes_of(link.in), bytes_of(link.out));
+  return std::min(most, align_up(static_cast<size_t>(std::max(kLeast, bytes))));
+}
 
 std::vector<DeviceLoads> device_loads(const PlacedModel& model, std::span<const LinkRates> links) {
   std::vector<DeviceLoads> devices;
@@ -21,6 +35,7 @@ std::vector<DeviceLoads> device_loads(const PlacedModel& model, std::span<const 
     if (at < links.size()) {
       of.settings.in_bytes_per_s = std::max(1.0, links[at].in.bytes_per_s);
       of.settings.out_bytes_per_s = std::max(1.0, links[at].out.bytes_per_s);
+      of.settings.piece_bytes = piece_bytes(links[at], of.settings.piece_bytes);
     }
     const auto sizes = slot_sizes(model.table, model.plan.policy, schedules, of.place);
     of.rule.wave = wave_of(sizes, classes);

@@ -1,11 +1,27 @@
 #include "plan/decisions/split_decider.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/error.h"
 
 namespace hearth {
+
+namespace {
+
+std::vector<int32_t> most_tokens_first(std::span<const double> tokens, int64_t experts) {
+  std::vector<double> sums(static_cast<size_t>(experts));
+  for (size_t i = 0; i < tokens.size(); ++i) sums[i % sums.size()] += tokens[i];
+  std::vector<int32_t> order(sums.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, [&](int32_t a, int32_t b) {
+    return sums[static_cast<size_t>(a)] > sums[static_cast<size_t>(b)];
+  });
+  return order;
+}
+
+}  // namespace
 
 SplitDecider::SplitDecider(std::vector<DecidedDevice> devices, int64_t experts, SplitAnswer answer)
     : experts_(experts), answer_(answer) {
@@ -32,9 +48,25 @@ std::pair<SplitDecider::OfDevice*, size_t> SplitDecider::of_layer(int32_t layer)
   return {};
 }
 
-/// Forward finds what earlier decisions left. A backward finds the experts of its forward if those of
-/// the layers behind it have not taken their slots: they are taken to be as many as this layer gave
-/// the device last.
+int64_t SplitDecider::loaded_ahead(const DecidedDevice& device, const DecidedPass& pass,
+                                   std::span<const double> tokens) const {
+  const double load_s =
+      device.link.in.bytes_per_s > 0
+          ? device.weight_bytes / device.link.in.bytes_per_s + device.link.in.latency_s
+          : 0;
+  if (load_s <= 0) return experts_;
+  const auto count = static_cast<double>(std::ssize(tokens) / experts_);
+  const double all = std::accumulate(tokens.begin(), tokens.end(), 0.0);
+  const double full = device.full_tokens * count;
+  const double share = full > 0 ? std::min(1.0, all / full) : 1;
+  return std::min(experts_, static_cast<int64_t>(count * share * pass.dense_s / load_s));
+}
+
+/// Forward finds what earlier decisions left, and what was loaded while the layer's other tasks ran:
+/// of the experts that the layer gave the device last, in that order. A backward finds the experts of
+/// its forward if those of the layers behind it have not taken their slots: they are taken to be as
+/// many as this layer gave the device last. Else it finds those loaded ahead, the most popular first,
+/// since its split is known by then.
 SplitProblem SplitDecider::problem_of(const OfDevice& of, size_t layer,
                                       std::span<const double> tokens,
                                       std::vector<std::vector<ExpertState>>& states,
@@ -45,6 +77,8 @@ SplitProblem SplitDecider::problem_of(const OfDevice& of, size_t layer,
       before.reasons.empty() ? (experts_ + 1) / 2 : std::max<int64_t>(1, std::ssize(before.device));
   const auto behind = static_cast<int64_t>(device.layers.size() - layer);
   const bool stays = each * behind <= device.slots;
+  const std::vector<int32_t> by_tokens = most_tokens_first(tokens, experts_);
+  const std::span<const int32_t> ranking = by_tokens;
   for (size_t pass = 0; pass < device.passes.size(); ++pass) {
     const DecidedPass& own = device.passes[pass];
     std::vector<ExpertState>& of_pass = states.emplace_back(static_cast<size_t>(experts_));
@@ -52,6 +86,14 @@ SplitProblem SplitDecider::problem_of(const OfDevice& of, size_t layer,
       const bool here =
           pass == 0 ? of.book.has(device.layers[layer], static_cast<int64_t>(e)) : stays;
       of_pass[e] = {here ? Where::here : Where::home, here ? 0 : device.weight_bytes, 0};
+    }
+    int64_t ahead = loaded_ahead(device, own, tokens);
+    for (const int32_t e : pass == 0 ? std::span<const int32_t>(before.device) : ranking) {
+      if (ahead == 0) break;
+      ExpertState& state = of_pass[static_cast<size_t>(e)];
+      if (state.where == Where::here) continue;
+      state = {Where::here, 0, 0};
+      --ahead;
     }
     passes.push_back({.experts = {},
                       .host = own.host,

@@ -24,6 +24,9 @@ struct DecidedPass {
   const CostEntry* host = nullptr;
   const CostEntry* device = nullptr;
   bool adds_gradients = false;
+  /// Seconds of the layer's other tasks at the device, of a full micro-batch: while they run, the link
+  /// loads ahead.
+  double dense_s = 0;
 };
 
 /// A device and the layers whose dense parts it computes.
@@ -38,6 +41,7 @@ struct DecidedDevice {
   double gradient_bytes = 0;  // of their accumulators; 0: none
   double row_bytes = 0;       // of a token's vector
   int64_t slots = 0;          // experts that the device's copies of weights are enough for
+  double full_tokens = 0;     // choices of a full micro-batch
   bool is_trained = false;    // the weights change in each step
 };
 
@@ -74,6 +78,9 @@ class SplitDecider final : public SplitRule {
   };
   /// The device of a layer, and the layer's number there.
   std::pair<OfDevice*, size_t> of_layer(int32_t layer) const;
+  /// Experts that the link can load while the other tasks of a layer run.
+  int64_t loaded_ahead(const DecidedDevice& device, const DecidedPass& pass,
+                       std::span<const double> tokens) const;
   SplitProblem problem_of(const OfDevice& of, size_t layer, std::span<const double> tokens,
                           std::vector<std::vector<ExpertState>>& states,
                           std::vector<SplitPass>& passes) const;

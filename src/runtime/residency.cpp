@@ -66,8 +66,8 @@ void Residency::changed(BlockId begin, BlockId end, HomeChange change) {
   state_->changed(begin, end, change);
 }
 
-ShrinkReport Residency::shrink(size_t budget, std::string why) {
-  return state_->shrink(budget, std::move(why));
+ShrinkReport Residency::shrink(std::span<const SlotClass> classes, std::string why) {
+  return state_->shrink(classes, std::move(why));
 }
 
 void Residency::stop(std::exception_ptr reason) { state_->stop(std::move(reason)); }
@@ -93,6 +93,7 @@ Where Residency::where(BlockId block, Cargo cargo) const {
     return item >= 0 ? state.loader().where(item) : Where::home;
   });
 }
+void Residency::take_stays(std::span<double> by_block) { state_->take_stays(by_block); }
 void Residency::keep_trace() {
   state_->tell_loader([&](Loader&) { state_->keeps_trace = true; });
 }

@@ -88,8 +88,8 @@ struct LoadTime {
 struct ShrinkReport {
   int32_t blocks = 0;     // cargoes dropped from slots
   size_t bytes = 0;       // of these
+  size_t slot_bytes = 0;  // of the slots that were closed, empty ones too
   size_t open_bytes = 0;  // of the slots that are left
-  size_t short_of = 0;    // bytes that the slots are above the budget: nothing is left to drop
   std::string why;        // as given
 };
 
@@ -153,9 +153,10 @@ class Residency {
   /// After `begin_change` with the same arguments: the homes have their new content.
   void changed(BlockId begin, BlockId end, HomeChange change);
 
-  /// Between steps: the slots shall take so many bytes at most, from now on. Drops the cheapest
-  /// cached blocks; what is newer goes home. Returns when that is done.
-  ShrinkReport shrink(size_t budget, std::string why);
+  /// Between steps: of each class of the plan so many slots stay at most, from now on, and never
+  /// fewer than its `least`. Drops the cheapest cached blocks; what is newer goes home. Returns when
+  /// that is done.
+  ShrinkReport shrink(std::span<const SlotClass> classes, std::string why);
   /// Ends all waiting and later calls with this error: a part of the run elsewhere has failed. The
   /// first error holds.
   void stop(std::exception_ptr reason);
@@ -172,6 +173,9 @@ class Residency {
   size_t open_bytes() const;
   /// Where a cargo of a block is, as far as pieces have been reported.
   Where where(BlockId block, Cargo cargo = Cargo::weights) const;
+  /// Adds, for each block of the table, the seconds since the last call that its weights were in a slot,
+  /// whole.
+  void take_stays(std::span<double> by_block);
   /// Keeps the loads for `take_trace` from now on.
   void keep_trace();
   /// The loads that ended since the last call, by their ends.

@@ -178,16 +178,33 @@ void ResidencyState::changed(BlockId begin, BlockId end, HomeChange change) {
   });
 }
 
-ShrinkReport ResidencyState::shrink(size_t budget, std::string why) {
+void ResidencyState::take_stays(std::span<double> by_block) {
+  const std::lock_guard lock(mutex_);
+  raise();
+  const double now = clock_.now();
+  for (size_t i = 0; i < journeys_.size(); ++i) {
+    Journey& journey = journeys_[i];
+    const TravelItem& item = blocks.item(static_cast<ItemId>(i));
+    if (item.cargo != Cargo::weights) continue;
+    if (journey.here_since) journey.here_s += now - std::exchange(*journey.here_since, now);
+    by_block[static_cast<size_t>(item.block)] += std::exchange(journey.here_s, 0);
+  }
+}
+
+ShrinkReport ResidencyState::shrink(std::span<const SlotClass> classes, std::string why) {
   std::unique_lock lock(mutex_);
   raise();
   HEARTH_CHECK(!shrink_, "residency: two budgets at one time");
+  std::vector<int32_t> slots;
+  for (const SlotClass& of : classes) slots.push_back(of.slots);
+  const size_t before = loader_.open_bytes();
   shrink_.emplace().why = std::move(why);
   is_shrunk_ = false;
-  loader_.shrink(budget);
+  loader_.shrink(slots);
   carry_out();
   changed_.wait(lock, [&] { return error_ || is_shrunk_; });
   ShrinkReport report = *std::exchange(shrink_, std::nullopt);
+  report.slot_bytes = before - report.open_bytes;
   raise();
   return report;
 }

@@ -53,6 +53,9 @@ void ResidencyState::carry_out() {
       case CommandKind::dropped:
         counts.evictions += command->reason == DropReason::evicted ? 1 : 0;
         counts.stale += command->reason == DropReason::stale ? 1 : 0;
+        if (Journey& journey = journey_of(command->item); journey.here_since) {
+          journey.here_s += clock_.now() - *std::exchange(journey.here_since, std::nullopt);
+        }
         if (shrink_ && command->reason == DropReason::shrunk) {
           ++shrink_->blocks;
           shrink_->bytes += command->amount;
@@ -62,9 +65,6 @@ void ResidencyState::carry_out() {
       case CommandKind::shrunk:
         if (shrink_) shrink_->open_bytes = command->amount;
         is_shrunk_ = true;
-        break;
-      case CommandKind::short_of:
-        if (shrink_) shrink_->short_of = command->amount;
         break;
       case CommandKind::refused:
       case CommandKind::ended: break;  // it is never told to shut down
@@ -121,6 +121,7 @@ void ResidencyState::finish_journey(const CopyDone& done) {
   if (piece.home_offset + piece.bytes < item.layout.bytes) return;
   const bool in = piece.kind != PieceKind::store;
   ++(in ? counts.loads : counts.stores);
+  if (in && loader_.where(piece.item) == Where::coming) journey.here_since = clock_.now();
   if (!keeps_trace) return;
   trace.push_back(
       {item.block, item.cargo, in, in && journey.is_late, journey.begin, done.end, journey.bytes});

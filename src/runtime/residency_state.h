@@ -34,7 +34,8 @@ class ResidencyState {
   std::shared_ptr<Event> bring_home(BlockId begin, BlockId end);
   void begin_change(BlockId begin, BlockId end, HomeChange change);
   void changed(BlockId begin, BlockId end, HomeChange change);
-  ShrinkReport shrink(size_t budget, std::string why);
+  void take_stays(std::span<double> by_block);
+  ShrinkReport shrink(std::span<const SlotClass> classes, std::string why);
   void stop(std::exception_ptr reason);
 
   /// An event of the loader: f(loader), then what it commands.
@@ -77,6 +78,8 @@ class ResidencyState {
     SlotId slot = -1;
     uint64_t home_version = 0;
     bool is_late = false;
+    std::optional<double> here_since;  // of weights
+    double here_s = 0;                 // until then
   };
   /// A call of bring_home that waits.
   struct Homecoming {

@@ -75,8 +75,8 @@ inline Step wait_home(ItemId item) {
   return {[=](const LoaderWorld& w) { return !w.asked_home(item) || w.has_ended(); },
           [](LoaderWorld&) {}};
 }
-inline Step shrink(size_t budget) {
-  return always([=](LoaderWorld& w) { w.shrink(budget); });
+inline Step shrink(const std::vector<int32_t>& slots) {
+  return always([=](LoaderWorld& w) { w.shrink(slots); });
 }
 inline Step shut_down(Ending ending) {
   return always([=](LoaderWorld& w) { w.shut_down(ending); });

@@ -17,7 +17,10 @@ LoaderWorld::LoaderWorld(const LoaderCase& c, bool reads_late)
   }
   uses_.resize(static_cast<size_t>(c.uses));
   use_orders_.resize(uses_.size());
-  for (const SlotClass& s : c.classes) budget_ += s.bytes * static_cast<size_t>(s.slots);
+  for (const SlotClass& s : c.classes) {
+    budget_ += s.bytes * static_cast<size_t>(s.slots);
+    open_.push_back(s.slots);
+  }
   arena_.resize(budget_);
   must(loader_.arena_bytes() == budget_, "the arena is larger than its slots");
 }
@@ -136,10 +139,15 @@ void LoaderWorld::bring_home(ItemId item) {
   take_commands();
 }
 
-void LoaderWorld::shrink(size_t budget) {
+void LoaderWorld::shrink(const std::vector<int32_t>& slots) {
   ++events_;
-  budget_ = std::min(budget_, budget);
-  loader_.shrink(budget);
+  budget_ = 0;
+  for (size_t c = 0; c < slots.size(); ++c) {
+    const SlotClass& of = case_.classes[c];
+    open_[c] = std::min(open_[c], std::max(of.least, slots[c]));
+    budget_ += of.bytes * static_cast<size_t>(open_[c]);
+  }
+  loader_.shrink(slots);
   take_commands();
 }
 
@@ -257,9 +265,7 @@ void LoaderWorld::check_at_rest() const {
     }
   }
   must(taken <= loader_.open_bytes(), "more bytes than the budget");
-  bool is_short = false;
-  for (const LoadCommand& told : told_) is_short = is_short || told.kind == CommandKind::short_of;
-  must(is_short || loader_.open_bytes() <= budget_, "the budget is not kept");
+  must(loader_.open_bytes() == budget_, "the budget is not kept");
 }
 
 void LoaderWorld::come_to_rest() {

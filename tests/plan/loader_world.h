@@ -45,7 +45,7 @@ class LoaderWorld {
   void begin_update(ItemId item);
   void updated(ItemId item, bool is_zero);
   void bring_home(ItemId item);
-  void shrink(size_t budget);
+  void shrink(const std::vector<int32_t>& slots);
   void shut_down(Ending ending);
   /// The n-th oldest piece in flight of a direction ends.
   void finish_piece(bool in, size_t n = 0);
@@ -138,7 +138,8 @@ class LoaderWorld {
   std::vector<LoadCommand> told_;
   std::vector<uint64_t> use_orders_;
   size_t bytes_in_flight_[2] = {};
-  size_t budget_ = 0;
+  size_t budget_ = 0;          // of the slots that are to stay open
+  std::vector<int32_t> open_;  // by class
   uint64_t digest_ = 1, events_ = 0, order_ = 0;
   bool reads_late_, is_shutting_ = false, discards_ = false, has_ended_ = false;
   bool is_strict_ = false, checks_books_ = true;

@@ -167,7 +167,6 @@ void LoaderWorld::take_commands() {
       case CommandKind::shrunk:
         must(command->amount == loader_.open_bytes(), "a wrong number of open bytes");
         break;
-      case CommandKind::short_of: break;
       case CommandKind::ended:
         must(is_shutting_ && flying_[0].empty() && flying_[1].empty(), "an end in flight");
         has_ended_ = true;

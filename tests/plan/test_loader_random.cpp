@@ -80,7 +80,13 @@ void one_event(Draws& draws, const LoaderCase& c, LoaderWorld& world) {
       break;
     case 9: world.bring_home(item); break;
     case 10:
-      if (draws.one_in(8)) world.shrink(draws.below(world.loader().arena_bytes()));
+      if (draws.one_in(8)) {
+        std::vector<int32_t> slots;
+        for (const SlotClass& s : c.classes) {
+          slots.push_back(draws.number(static_cast<uint64_t>(s.slots) + 1));
+        }
+        world.shrink(slots);
+      }
       break;
     case 11:
       if (draws.one_in(12)) {

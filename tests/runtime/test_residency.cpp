@@ -391,7 +391,9 @@ TEST_CASE("residency: an error of a copy reaches everyone", "[residency]") {
     CHECK(later.says("a planted fault"));
     CHECK(raised_by([&] { copies.residency->apply({}); }).says("a planted fault"));
     CHECK(raised_by([&] { copies.residency->bring_home(0, 1); }).says("a planted fault"));
-    CHECK(raised_by([&] { copies.residency->shrink(1, ""); }).says("a planted fault"));
+    CHECK(raised_by([&] {
+            copies.residency->shrink(homes.plan(2, 2).classes, "");
+          }).says("a planted fault"));
   }
 }
 
@@ -410,6 +412,52 @@ TEST_CASE("residency: a stop wakes whoever waits", "[residency]") {
   CHECK(raised_by([&] { copies.residency->apply({}); }).code == ExitCode::numeric);
 }
 
+TEST_CASE("residency: the time that weights stay is counted from their arrival to their end") {
+  ResidencyHomes homes({.experts = 3});
+  Copies copies(homes, homes.plan(2, 2));
+  const auto taken = [&] {
+    std::vector<double> stays(homes.table.blocks().size());
+    copies.residency->take_stays(stays);
+    return stays;
+  };
+  const auto sleep = [] { std::this_thread::sleep_for(std::chrono::milliseconds(4)); };
+  CHECK(taken() == std::vector<double>(3));
+  copies.use({0, 1}, 0);
+  sleep();
+  const std::vector<double> both = taken();
+  CHECK(both[0] >= 0.004);
+  CHECK(both[1] >= 0.004);
+  CHECK(both[2] == 0);
+  CHECK(taken()[0] < both[0]);  // of the time since
+  copies.use({2}, 0);           // takes the place of one of them
+  taken();
+  sleep();
+  const std::vector<double> other = taken();
+  CHECK(other[2] >= 0.004);
+  CHECK((other[0] == 0) != (other[1] == 0));
+  CHECK(std::max(other[0], other[1]) >= 0.004);
+  copies.residency->begin_change(0, 3, HomeChange::updated);
+  copies.residency->changed(0, 3, HomeChange::updated);
+  taken();
+  sleep();
+  CHECK(taken() == std::vector<double>(3));
+}
+
+TEST_CASE("residency: an update drops copies of what it changes, not of frozen weights") {
+  ResidencyHomes homes({.experts = 2, .rank = 2});
+  Copies copies(homes, homes.plan(2, 2));
+  copies.use({0, 1}, 0);
+  const BlockId adapter = *homes.table.adapter_of(0);
+  const auto where = [&](BlockId block) { return copies.residency->where(block); };
+  CHECK(where(0) == Where::here);
+  CHECK(where(adapter) == Where::here);
+  const auto blocks = static_cast<BlockId>(homes.table.blocks().size());
+  copies.residency->begin_change(0, blocks, HomeChange::updated);
+  copies.residency->changed(0, blocks, HomeChange::updated);
+  CHECK(where(0) == Where::here);
+  CHECK(where(adapter) == Where::home);
+}
+
 TEST_CASE("residency: a smaller budget drops the cheapest and says what", "[residency]") {
   ResidencyHomes homes({.experts = 6});
   Copies copies(homes, homes.plan(4, 4));
@@ -418,18 +466,19 @@ TEST_CASE("residency: a smaller budget drops the cheapest and says what", "[resi
   const size_t gradient = copies.residency->gradient(0).slot_bytes();
   const size_t all = 4 * (weights + gradient);
   CHECK(copies.residency->open_bytes() == all);
-  const ShrinkReport report = copies.residency->shrink(all - 2 * weights, "shrink=3");
+  const ShrinkReport report = copies.residency->shrink(homes.plan(3, 3).classes, "shrink=3");
   CHECK(report.why == "shrink=3");
-  CHECK(report.blocks >= 1);
-  CHECK(report.bytes >= report.blocks * std::min(weights, gradient));
-  CHECK(report.open_bytes <= all - 2 * weights);
-  CHECK(report.short_of == 0);
+  CHECK(report.blocks == 2);
+  CHECK(report.bytes > 0);
+  CHECK(report.bytes <= report.slot_bytes);
+  CHECK(report.slot_bytes == weights + gradient);
+  CHECK(report.open_bytes == 3 * (weights + gradient));
   CHECK(copies.residency->open_bytes() == report.open_bytes);
   copies.use({4, 5}, 1);
   copies.use({0, 1}, 1);
-  const ShrinkReport least = copies.residency->shrink(weights, "other programs");
+  const ShrinkReport least = copies.residency->shrink(homes.plan(1, 0).classes, "other programs");
   CHECK(least.open_bytes == 2 * (weights + gradient));  // a wave of two has to fit
-  CHECK(least.short_of == least.open_bytes - weights);
+  CHECK(least.slot_bytes == weights + gradient);
   copies.use({2, 3}, 1);
   copies.residency->bring_home(0, 6)->synchronize();
   for (const BlockId block : {0, 1, 2, 3}) CHECK(homes.gradient_is(block, 2));

@@ -85,8 +85,9 @@ class Loader {
   /// unless a shutdown discards what is newer.
   void bring_home(ItemId item);
   void finished(int32_t ticket);
-  /// The open slots shall take `budget` bytes at most: empties and closes the cheapest.
-  void shrink(size_t budget);
+  /// A smaller budget. Of each class so many slots stay open at most, and never fewer than its least:
+  /// empties and closes the cheapest. Says `shrunk` once all are closed.
+  void shrink(std::span<const int32_t> slots);
   /// Loads nothing more. Ends with CommandKind::ended after all uses have ended.
   void shut_down(Ending ending);
 

@@ -244,28 +244,21 @@ void Loader::close_cheapest(ClassEntry& of, SlotId id) {
   }
 }
 
-void Loader::shrink(size_t budget) {
-  size_t left = 0;  // when all that is closing has closed
-  for (const ClassEntry& c : classes_) left += static_cast<size_t>(c.open) * c.bytes;
+void Loader::shrink(std::span<const int32_t> slots) {
+  if (slots.size() != classes_.size()) throw std::logic_error("loader: slots of other classes");
   ++closing_;  // tells once, at the end
-  while (left > budget) {
-    std::optional<Victim> best;
-    ClassEntry* from = nullptr;
-    for (ClassEntry& c : classes_) {
-      for (SlotId s = c.begin; s < c.end && c.open > c.least; ++s) {
-        std::optional<Victim> victim = victim_in(s, nullptr);
-        if (!victim) continue;
-        victim->score /= static_cast<double>(c.bytes);
-        if (best && !victim->is_better_than(*best)) continue;
-        best = victim;
-        from = &c;
+  for (size_t c = 0; c < classes_.size(); ++c) {
+    ClassEntry& of = classes_[c];
+    const int32_t left = std::max(of.least, slots[c]);
+    while (of.open > left) {
+      std::optional<Victim> best;
+      for (SlotId s = of.begin; s < of.end; ++s) {
+        const std::optional<Victim> victim = victim_in(s, nullptr);
+        if (victim && (!best || victim->is_better_than(*best))) best = victim;
       }
+      close_cheapest(of, best->slot);  // open slots are victims
     }
-    if (!best) break;
-    left -= from->bytes;
-    close_cheapest(*from, best->slot);
   }
-  if (left > budget) tell(CommandKind::short_of, kNone, DropReason::shrunk, left - budget);
   if (--closing_ == 0) tell(CommandKind::shrunk, kNone, DropReason::shrunk, open_bytes_);
 }
 

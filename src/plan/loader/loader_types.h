@@ -96,14 +96,13 @@ enum class DropReason : uint8_t {
 };
 
 enum class CommandKind : uint8_t {
-  piece,     // start `piece`
-  wake,      // `use` has its items: it holds them until end_use
-  refused,   // `use` was demanded, but the loader shuts down: it is free again
-  dropped,   // `item` has left its slot, for `reason`; `amount`: bytes of the item
-  at_home,   // `item` is at home, as bring_home asked
-  shrunk,    // the open slots are within the budget again; `amount`: their bytes
-  short_of,  // nothing is left to drop; `amount`: bytes above the budget
-  ended      // shut down: nothing is in flight, every slot is empty
+  piece,    // start `piece`
+  wake,     // `use` has its items: it holds them until end_use
+  refused,  // `use` was demanded, but the loader shuts down: it is free again
+  dropped,  // `item` has left its slot, for `reason`; `amount`: bytes of the item
+  at_home,  // `item` is at home, as bring_home asked
+  shrunk,   // the slots that a smaller budget takes are closed; `amount`: bytes of those left
+  ended     // shut down: nothing is in flight, every slot is empty
 };
 
 struct LoadCommand {

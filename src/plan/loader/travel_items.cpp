@@ -1,5 +1,6 @@
 #include "plan/loader/travel_items.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -51,6 +52,12 @@ std::vector<LoadItem> TravelItems::load_items() const {
     result.push_back({item.layout.bytes, item.cargo == Cargo::gradient});
   }
   return result;
+}
+
+bool TravelItems::is_trained(ItemId id) const {
+  return std::ranges::any_of(item(id).layout.tensors, [&](const SlotTensor& tensor) {
+    return table_.tensor(tensor.id).trainable;
+  });
 }
 
 bool TravelItems::is_expert(ItemId id) const {

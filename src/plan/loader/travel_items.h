@@ -37,12 +37,16 @@ class TravelItems {
   std::vector<LoadItem> load_items() const;
   bool is_expert(ItemId id) const;
 
-  /// The items of blocks [begin, end): accumulators, and with `weights` weights, too.
+  /// Whether an update changes some of it.
+  bool is_trained(ItemId id) const;
+
+  /// The items of blocks [begin, end): accumulators, and with `weights` the weights that an update
+  /// changes, too. Copies of frozen weights stay as they are.
   template <class F>
   void for_items(BlockId begin, BlockId end, bool weights, const F& f) const {
     for (BlockId block = begin; block < end; ++block) {
       const ItemId own = find(block, Cargo::weights), gradient = find(block, Cargo::gradient);
-      if (own >= 0 && weights) f(own);
+      if (own >= 0 && weights && is_trained(own)) f(own);
       if (gradient >= 0) f(gradient);
     }
   }

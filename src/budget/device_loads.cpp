@@ -22,6 +22,49 @@ static size_t piece_bytes(const LinkRates& link, size_t most) {
   return std::min(most, align_up(static_cast<size_t>(std::max(kLeast, bytes))));
 }
 
+namespace {
+
+std::vector<SlotSize> sizes_at(const PlacedModel& model, Place place) {
+  return slot_sizes(model.table, model.plan.policy, model.plan.schedules(), place);
+}
+
+/// What a device holds beside its slots.
+uint64_t bytes_beside_slots(const PlacedModel& model, Place place) {
+  uint64_t bytes = 0;
+  for (const MemoryLine& line : model.plan.places[static_cast<size_t>(place)].lines) {
+    if (line.id.use != MemoryUse::slots) bytes += line.bytes;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+LoadRule load_rule(const PlacedModel& model, Place place, std::span<const SlotClass> classes) {
+  LoadRule rule;
+  rule.wave = wave_of(sizes_at(model, place), classes);
+  if (model.opened->devices.of_model.travel != Travel::ahead) return rule;
+  for (const SlotClass& slots : classes) {
+    rule.ahead_bytes += slots.bytes * static_cast<uint64_t>(slots.slots);
+  }
+  return rule;
+}
+
+uint64_t least_budget(const PlacedModel& model, Place place) {
+  return bytes_beside_slots(model, place) + least_slot_bytes(sizes_at(model, place));
+}
+
+std::vector<SlotClass> slots_within(const PlacedModel& model, Place place, uint64_t budget) {
+  const uint64_t beside = bytes_beside_slots(model, place);
+  std::vector<SlotClass> classes =
+      slot_classes(sizes_at(model, place), budget - std::min(budget, beside));
+  // A size may have more slots in a smaller budget: what a larger size cannot use is shared out.
+  const std::vector<SlotClass>& planned = model.plan.slots[static_cast<size_t>(place)];
+  for (size_t i = 0; i < classes.size(); ++i) {
+    classes[i].slots = std::min(classes[i].slots, planned[i].slots);
+  }
+  return classes;
+}
+
 std::vector<DeviceLoads> device_loads(const PlacedModel& model, std::span<const LinkRates> links) {
   std::vector<DeviceLoads> devices;
   const std::vector<const Schedule*> schedules = model.plan.schedules();
@@ -37,12 +80,7 @@ std::vector<DeviceLoads> device_loads(const PlacedModel& model, std::span<const 
       of.settings.out_bytes_per_s = std::max(1.0, links[at].out.bytes_per_s);
       of.settings.piece_bytes = piece_bytes(links[at], of.settings.piece_bytes);
     }
-    const auto sizes = slot_sizes(model.table, model.plan.policy, schedules, of.place);
-    of.rule.wave = wave_of(sizes, classes);
-    if (model.opened->devices.of_model.travel != Travel::ahead) continue;
-    for (const SlotClass& slots : classes) {
-      of.rule.ahead_bytes += slots.bytes * static_cast<uint64_t>(slots.slots);
-    }
+    of.rule = load_rule(model, of.place, classes);
   }
   return devices;
 }
@@ -69,12 +107,6 @@ std::array<double, 2> pass_bytes(const PlacedModel& model, const TravelItems& it
   return bytes;
 }
 
-bool is_trained(const ParameterTable& table, const TravelItem& item) {
-  return std::ranges::any_of(item.layout.tensors, [&](const SlotTensor& tensor) {
-    return table.tensor(tensor.id).trainable;
-  });
-}
-
 }  // namespace
 
 double least_load_seconds(const PlacedModel& model, std::span<const LinkRates> links) {
@@ -89,11 +121,11 @@ double least_load_seconds(const PlacedModel& model, std::span<const LinkRates> l
     for (const SlotClass& of : device.classes) {
       slots += static_cast<double>(of.bytes) * of.slots;
     }
-    for (const TravelItem& item : items.items()) {
-      const auto bytes = static_cast<double>(item.layout.bytes);
-      if (item.cargo == Cargo::gradient) {
+    for (ItemId id = 0; id < std::ssize(items.items()); ++id) {
+      const auto bytes = static_cast<double>(items.item(id).layout.bytes);
+      if (items.item(id).cargo == Cargo::gradient) {
         gradients += bytes;
-      } else if (is_trained(model.table, item)) {
+      } else if (items.is_trained(id)) {
         trained += bytes;
       }
     }

@@ -61,6 +61,13 @@ Json to_json(const StepMetrics& metrics) {
   if (!metrics.tokens_by_expert.empty()) {
     object.emplace_back("tokens_by_expert", counts_by_expert(metrics.tokens_by_expert));
   }
+  if (!metrics.residency.empty()) {
+    JsonArray layers;
+    for (const double share : metrics.residency) {
+      layers.emplace_back(std::round(1000 * share) / 1000);  // for people: no more digits
+    }
+    object.emplace_back("residency", Json(std::move(layers)));
+  }
   if (metrics.paced_late) {
     object.emplace_back("paced_late", *metrics.paced_late);
     object.emplace_back("paced_late_s", object_of(metrics.paced_late_s));

@@ -177,12 +177,19 @@ std::string comparison_page(const RunHistory& a, const RunHistory& b,
                      "</p><p class=\"pair\">" + escaped(sides.second) + ": " + state_badge(b) +
                      "</p></header>\n<div class=\"grid\">\n" + figures_table(sides);
   for (const LineChart& chart : charts) body += chart_html(chart);
-  body += heat_map_html("expert-load-1", "Expert load: " + sides.first, a.metrics.expert_load) +
-          heat_map_html("expert-load-2", "Expert load: " + sides.second, b.metrics.expert_load) +
-          options_table(sides, defaults) + "</div>\n";
+  std::string heat;
+  const auto add = [&](const std::string& id, const std::string& title, const HeatScale& scale,
+                       const std::vector<Series>& of_a, const std::vector<Series>& of_b) {
+    body += heat_map_html(id + "-1", title + ": " + sides.first, scale, of_a) +
+            heat_map_html(id + "-2", title + ": " + sides.second, scale, of_b);
+    heat += (heat.empty() ? "\"" : ",\"") + id + "-1\":" + heat_map_data(of_a) + ",\"" + id +
+            "-2\":" + heat_map_data(of_b);
+  };
+  add("expert-load", "Expert load", kExpertLoadScale, a.metrics.expert_load, b.metrics.expert_load);
+  add("residency", "Weights on devices", kResidencyScale, a.metrics.residency, b.metrics.residency);
+  body += options_table(sides, defaults) + "</div>\n";
   return document(sides.first + " and " + sides.second + " \u2013 hearth report", body, charts,
-                  "{\"expert-load-1\":" + heat_map_data(a.metrics.expert_load) +
-                      ",\"expert-load-2\":" + heat_map_data(b.metrics.expert_load) + "}");
+                  "{" + heat + "}");
 }
 
 }  // namespace hearth

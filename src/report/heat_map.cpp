@@ -3,28 +3,41 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 
 #include "base/counted.h"
 #include "report/axis.h"
 #include "report/html.h"
 
 namespace hearth {
+
+const HeatScale kExpertLoadScale{
+    {1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0},
+    " and more",
+    "Tokens of the fullest expert over the mean, by layer with experts: 1 is a perfect balance.",
+    "tokens of the fullest expert over the mean",
+    " with experts",
+    "the fullest expert gets {0} times the mean on average, {1} times at most"};
+const HeatScale kResidencyScale{
+    {0, 12.5, 25, 37.5, 50, 62.5, 75, 87.5},
+    "\u2013100 %",
+    "Percent of a layer's weights that were on devices, mean over the time of a step.",
+    "percent of the weights that were on devices",
+    "",
+    "{0} percent of the weights were on devices on average, {1} percent at most"};
+
 namespace {
 
-/// A colour begins at each of these.
-constexpr std::array kLevels{1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0};
 constexpr double kRow = 10;  // units of the drawing
 constexpr int64_t kLabels = 12;
 
-size_t level_of(double load) {
-  const auto above = std::upper_bound(kLevels.begin() + 1, kLevels.end(), load);
-  return static_cast<size_t>(above - kLevels.begin()) - 1;
+size_t level_of(const HeatScale& scale, double value) {
+  const auto above = std::upper_bound(scale.levels.begin() + 1, scale.levels.end(), value);
+  return static_cast<size_t>(above - scale.levels.begin()) - 1;
 }
 
 /// One path a colour: neighbours of one colour in a row are one rectangle.
-std::string cells_svg(const std::vector<Series>& layers) {
-  std::array<std::string, kLevels.size()> paths;
+std::string cells_svg(const HeatScale& scale, const std::vector<Series>& layers) {
+  std::array<std::string, std::tuple_size_v<decltype(HeatScale::levels)>> paths;
   for (size_t row = 0; row < layers.size(); ++row) {
     const auto& buckets = layers[row].buckets;
     for (size_t i = 0; i < buckets.size();) {
@@ -32,8 +45,9 @@ std::string cells_svg(const std::vector<Series>& layers) {
         ++i;
         continue;
       }
-      const size_t level = level_of(buckets[i].mean()), begin = i;
-      while (i < buckets.size() && buckets[i].count > 0 && level_of(buckets[i].mean()) == level) {
+      const size_t level = level_of(scale, buckets[i].mean()), begin = i;
+      while (i < buckets.size() && buckets[i].count > 0 &&
+             level_of(scale, buckets[i].mean()) == level) {
         ++i;
       }
       paths[level] += fmt::format("M{} {}h{}v{}h-{}z", begin, static_cast<double>(row) * kRow,
@@ -48,21 +62,21 @@ std::string cells_svg(const std::vector<Series>& layers) {
   return svg;
 }
 
-std::string legend_html() {
+std::string legend_html(const HeatScale& scale) {
   std::string items;
-  for (size_t level = 0; level < kLevels.size(); ++level) {
-    const bool last = level + 1 == kLevels.size();
+  for (size_t level = 0; level < scale.levels.size(); ++level) {
+    const bool last = level + 1 == scale.levels.size();
     items += fmt::format(
         "<li><svg viewBox=\"0 0 16 10\" aria-hidden=\"true\"><path class=\"h{}\" d=\"M0 "
         "0h16v10h-16z\"/></svg>{}</li>",
         level,
-        last ? number_text(kLevels[level]) + " and more"
-             : number_text(kLevels[level]) + "\u2013" + number_text(kLevels[level + 1]));
+        last ? number_text(scale.levels[level]) + std::string(scale.last)
+             : number_text(scale.levels[level]) + "\u2013" + number_text(scale.levels[level + 1]));
   }
   return "<ul class=\"legend heat\">" + items + "</ul>";
 }
 
-std::string table_html(const std::vector<Series>& layers) {
+std::string table_html(const HeatScale& scale, const std::vector<Series>& layers) {
   std::string rows;
   for (size_t i = 0; i < layers.size(); ++i) {
     if (layers[i].empty()) continue;
@@ -75,17 +89,17 @@ std::string table_html(const std::vector<Series>& layers) {
         number_text(first->mean()), number_text(last->mean()), number_text(layers[i].all.mean()),
         number_text(layers[i].all.max));
   }
-  return "<details><summary>Values as a table</summary><div "
-         "class=\"tables\"><table><caption>tokens "
-         "of the fullest expert over the mean</caption><thead><tr><th scope=\"col\">layer</th><th "
-         "scope=\"col\">beginning</th><th scope=\"col\">end</th><th scope=\"col\">mean</th><th "
+  return "<details><summary>Values as a table</summary><div class=\"tables\"><table><caption>" +
+         std::string(scale.caption) +
+         "</caption><thead><tr><th scope=\"col\">layer</th><th scope=\"col\">beginning</th><th "
+         "scope=\"col\">end</th><th scope=\"col\">mean</th><th "
          "scope=\"col\">greatest</th></tr></thead><tbody>" +
          rows + "</tbody></table></div></details>";
 }
 
 }  // namespace
 
-std::string heat_map_html(const std::string& id, const std::string& title,
+std::string heat_map_html(const std::string& id, const std::string& title, const HeatScale& scale,
                           const std::vector<Series>& layers) {
   const bool any =
       std::any_of(layers.begin(), layers.end(), [](const Series& layer) { return !layer.empty(); });
@@ -117,24 +131,24 @@ std::string heat_map_html(const std::string& id, const std::string& title,
                           i % 2 ? " odd" : "", 100 * at, x.ticks()[i].label);
   }
   const std::string summary =
-      title + ". " + counted(rows, "layer") + " with experts; the fullest expert gets " +
-      number_text(sum / static_cast<double>(count)) + " times the mean on average, " +
-      number_text(most) + " times at most. The table below has the values.";
+      title + ". " + counted(rows, "layer") + std::string(scale.rows) + "; " +
+      fmt::format(fmt::runtime(scale.summary), number_text(sum / static_cast<double>(count)),
+                  number_text(most)) +
+      ". The table below has the values.";
   return fmt::format(
-             "<figure class=\"card chart wide\" id=\"{}\"><figcaption><h3>{}</h3><p>Tokens of the "
-             "fullest expert over the mean, by layer with experts: 1 is a perfect balance.{}</p>"
+             "<figure class=\"card chart wide\" id=\"{}\"><figcaption><h3>{}</h3><p>{}{}</p>"
              "</figcaption>\n{}<p class=\"unit\" aria-hidden=\"true\">layer</p>",
-             id, escaped(title),
+             id, escaped(title), scale.about,
              axis.buckets < axis.last - axis.first + 1 ? " A cell is the mean of its steps." : "",
-             legend_html()) +
+             legend_html(scale)) +
          fmt::format(
              "<div class=\"plot heat\" tabindex=\"0\" data-heat=\"{}\" role=\"img\" "
              "aria-label=\"{}\" style=\"height:{}rem\"><svg viewBox=\"0 0 {} {}\" "
              "preserveAspectRatio=\"none\" aria-hidden=\"true\" shape-rendering=\"crispEdges\">",
              id, escaped(summary), std::clamp<int64_t>(rows / 2, 6, 30), axis.buckets,
              static_cast<double>(rows) * kRow) +
-         cells_svg(layers) + "</svg><div aria-hidden=\"true\">" + labels +
-         "<span class=\"xl\">step</span></div></div>" + table_html(layers) + "</figure>\n";
+         cells_svg(scale, layers) + "</svg><div aria-hidden=\"true\">" + labels +
+         "<span class=\"xl\">step</span></div></div>" + table_html(scale, layers) + "</figure>\n";
 }
 
 std::string heat_map_data(const std::vector<Series>& layers) {

@@ -32,6 +32,13 @@ void add_all(const StepLine::Named& values, std::map<std::string, double>& sums)
   }
 }
 
+void add_layers(std::vector<Series>& layers, const StepAxis& axis, int64_t step,
+                const std::vector<double>& values, double factor, const char* what) {
+  refuse_many(values.size(), kMostLayers, what);
+  while (layers.size() < values.size()) layers.emplace_back(axis);
+  for (size_t i = 0; i < values.size(); ++i) layers[i].add(step, factor * values[i]);
+}
+
 void take(MetricsHistory& history, const StepAxis& heat, const StepLine& line) {
   const int64_t step = line.step;
   ++history.steps;
@@ -78,13 +85,8 @@ void take(MetricsHistory& history, const StepAxis& heat, const StepLine& line) {
   refuse_many(history.stall_s.size(), kMostResources, "resources in stall_s");
   refuse_many(history.cpu_s.size(), kMostResources, "kinds in cpu_s");
   refuse_many(history.limits.size(), kMostResources, "resources in limit");
-  refuse_many(line.expert_load.size(), kMostLayers, "layers in expert_load");
-  while (history.expert_load.size() < line.expert_load.size()) {
-    history.expert_load.emplace_back(heat);
-  }
-  for (size_t i = 0; i < line.expert_load.size(); ++i) {
-    history.expert_load[i].add(step, line.expert_load[i]);
-  }
+  add_layers(history.expert_load, heat, step, line.expert_load, 1, "layers in expert_load");
+  add_layers(history.residency, heat, step, line.residency, 100, "layers in residency");
 }
 
 }  // namespace

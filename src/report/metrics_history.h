@@ -12,7 +12,7 @@
 namespace hearth {
 
 struct MetricsHistory {
-  StepAxis axis;         // of all series except expert_load, which is coarser
+  StepAxis axis;         // of all series except those by layer, which are coarser
   int64_t steps = 0;     // steps with a line
   int64_t repeated = 0;  // lines whose step appears again later; they do not count
   int64_t last_step = 0;
@@ -23,6 +23,7 @@ struct MetricsHistory {
   std::map<std::string, int64_t> limits;          // by resource: steps that it bounded
   std::map<std::string, double> cpu_s;            // of workers, by what they did
   std::vector<Series> expert_load;  // by MoE layer: tokens of the busiest expert / mean
+  std::vector<Series> residency;    // by layer: percent of the weights that were on devices
 
   std::optional<double> first_loss, last_loss;  // of the first and last step with a finite loss
   int64_t first_loss_step = 0, last_loss_step = 0;

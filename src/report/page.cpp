@@ -140,14 +140,17 @@ std::string report_page(const RunHistory& run, const OptionDefaults& defaults) {
   std::string curves;
   for (const LineChart& chart : charts) curves += chart_html(chart);
   const auto& load = run.metrics.expert_load;
-  const std::string body = header_section(run) + "<div class=\"grid\">\n" + verdict_section(run) +
-                           curves + heat_map_html("expert-load", "Expert load", load) +
-                           timeline_section(run) + memory_section(run) + samples_section(run) +
-                           events_section(run) + facts_section(run) + "<div class=\"stack\">" +
-                           resources_section(run) + evaluations_section(run) + "</div>" +
-                           configuration_section(run, defaults) + "</div>\n";
+  const auto& residency = run.metrics.residency;
+  const std::string body =
+      header_section(run) + "<div class=\"grid\">\n" + verdict_section(run) + curves +
+      heat_map_html("expert-load", "Expert load", kExpertLoadScale, load) +
+      heat_map_html("residency", "Weights on devices", kResidencyScale, residency) +
+      timeline_section(run) + memory_section(run) + samples_section(run) + events_section(run) +
+      facts_section(run) + "<div class=\"stack\">" + resources_section(run) +
+      evaluations_section(run) + "</div>" + configuration_section(run, defaults) + "</div>\n";
   return document(run.name + " \u2013 hearth report", body, charts,
-                  "{\"expert-load\":" + heat_map_data(load) + "}");
+                  "{\"expert-load\":" + heat_map_data(load) +
+                      ",\"residency\":" + heat_map_data(residency) + "}");
 }
 
 }  // namespace hearth

@@ -44,6 +44,12 @@ StepLine::Named* named_of(std::string_view key, StepLine& line) {
   return nullptr;
 }
 
+std::vector<double>* list_of(std::string_view key, StepLine& line) {
+  if (key == "expert_load") return &line.expert_load;
+  if (key == "residency") return &line.residency;
+  return nullptr;
+}
+
 /// Of one device a number, of several an object.
 constexpr std::string_view kDeviceBytes = "peak_device_bytes";
 
@@ -56,6 +62,7 @@ void clear(StepLine& line) {
   line.cpu_s.clear();
   line.limit.clear();
   line.expert_load.clear();
+  line.residency.clear();
 }
 
 void set(StepLine& line, std::string_view key, double value, bool is_null) {
@@ -135,11 +142,12 @@ class Scanner {
     double value = 0;
     bool is_null = false;
     if (key == "step") return line.step == 0 && step(line);
+    std::vector<double>* const list = list_of(key, line);
     if (take('[')) {
       if (take(']')) return true;
       do {
         if (!number(value, is_null)) return false;
-        if (key == "expert_load") line.expert_load.push_back(value);
+        if (list) list->push_back(value);
       } while (take(','));
       return take(']') && !member_of(key) && !named_of(key, line);
     }
@@ -153,9 +161,9 @@ class Scanner {
         if (named) named->emplace_back(name, value);
         if (key == kDeviceBytes) line.peak_device_bytes += value;
       } while (take(','));
-      return take('}') && (!member_of(key) || key == kDeviceBytes) && key != "expert_load";
+      return take('}') && (!member_of(key) || key == kDeviceBytes) && !list;
     }
-    const bool is_number = !named_of(key, line) && key != "expert_load";
+    const bool is_number = !named_of(key, line) && !list;
     if (at_ < end_ && *at_ == '"') {
       std::string_view text;
       if (!string(text) || member_of(key) || !is_number) return false;
@@ -202,10 +210,10 @@ void read_tree(const Json& json, const std::string& path, int64_t number, StepLi
       }
     } else if (key == "limit") {
       if (value.is_string()) line.limit = value.as_string();
-    } else if (key == "expert_load" && !value.is_null()) {
-      if (!value.is_array()) refuse(path, number, "expert_load: expected an array");
-      for (const Json& load : value.as_array()) {
-        line.expert_load.push_back(number_of(load, key, path, number));
+    } else if (std::vector<double>* const list = list_of(key, line); list && !value.is_null()) {
+      if (!value.is_array()) refuse(path, number, key + ": expected an array");
+      for (const Json& each : value.as_array()) {
+        list->push_back(number_of(each, key, path, number));
       }
     } else if (member_of(key)) {
       set(line, key, number_of(value, key, path, number), value.is_null());

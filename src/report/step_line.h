@@ -23,7 +23,7 @@ struct StepLine {
   using Named = std::vector<std::pair<std::string, double>>;
   Named busy, stall_s, cpu_s;
   std::string limit;  // empty if there is none
-  std::vector<double> expert_load;
+  std::vector<double> expert_load, residency;
 };
 
 /// Reads a line into `line`, and reuses its memory. Input error naming file and line if it is not a

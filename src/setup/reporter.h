@@ -41,6 +41,9 @@ struct StepMetrics {
   /// Of the routed tokens whose expert was loaded to a device: the share whose expert was there or under
   /// way before its counts were known; none if none was loaded.
   std::optional<double> expert_hit_rate;
+  /// Of each layer: the share of its weights that was on devices, mean over the step; empty if weights
+  /// neither travel nor are divided by heat.
+  std::vector<double> residency;
   /// Tasks that took longer than the cost table of their place says; none without a table.
   std::optional<int64_t> paced_late;
   std::map<std::string, double> paced_late_s;  // by how much in all, by place

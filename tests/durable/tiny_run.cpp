@@ -46,10 +46,20 @@ std::vector<std::string> whole_lines(const std::string& path) {
 // A line of metrics without what is of this machine's time and memory, and without the evaluation: if a
 // signal cuts it off, the next start repeats it, and the journal alone has it.
 std::string lasting_part(const Json& line) {
-  static const std::set<std::string> passing{
-      "time",           "eval_loss", "time_s", "tokens_per_s",   "bound_pct",         "busy",
-      "limit",          "stall_s",   "cpu_s",  "peak_rss_bytes", "peak_device_bytes", "late_load_s",
-      "expert_hit_rate"};
+  static const std::set<std::string> passing{"time",
+                                             "eval_loss",
+                                             "time_s",
+                                             "tokens_per_s",
+                                             "bound_pct",
+                                             "busy",
+                                             "limit",
+                                             "stall_s",
+                                             "cpu_s",
+                                             "peak_rss_bytes",
+                                             "peak_device_bytes",
+                                             "late_load_s",
+                                             "expert_hit_rate",
+                                             "residency"};
   Json lasting = JsonObject{};
   for (const auto& [key, value] : line.as_object()) {
     if (!passing.contains(key)) lasting[key] = value;

@@ -85,12 +85,29 @@ TEST_CASE("a heat map has a colour for a value, joined along a row") {
     layers[0].add(step, value);
     layers[1].add(step, 8);
   }
-  const std::string html = heat_map_html("h", "Load", layers);
+  const std::string html = heat_map_html("h", "Load", kExpertLoadScale, layers);
   CHECK(has(html, "class=\"h0\" d=\"M0 0h2v10h-2z\""));
   CHECK(has(html, "class=\"h3\" d=\"M2 0h1v10h-1z\""));
   CHECK(has(html, "class=\"h7\" d=\"M0 10h3v10h-3z\""));
   CHECK(heat_map_data(layers) == R"({"step":[1,2,3,4],"rows":[[1.1,1.2,2],[8,8,8]]})");
-  CHECK(heat_map_html("h", "Load", {}) == "");
+  CHECK(heat_map_html("h", "Load", kExpertLoadScale, {}) == "");
+}
+
+TEST_CASE("a heat map of residency has levels in percent") {
+  std::vector<Series> layers(1, Series(StepAxis(1, 3, 120)));
+  for (const auto& [step, value] : {std::pair{1, 0.0}, {2, 50.0}, {3, 100.0}}) {
+    layers[0].add(step, value);
+  }
+  const std::string html = heat_map_html("r", "Weights on devices", kResidencyScale, layers);
+  CHECK(has(html, "class=\"h0\" d=\"M0 0h1v10h-1z\""));
+  CHECK(has(html, "class=\"h4\" d=\"M1 0h1v10h-1z\""));
+  CHECK(has(html, "class=\"h7\" d=\"M2 0h1v10h-1z\""));
+  CHECK(has(html, "87.5\u2013100 %"));
+  CHECK(has(html,
+            "1 layer; 50 percent of the weights were on devices on average, 100 percent at "
+            "most."));
+  CHECK(has(html, "<caption>percent of the weights that were on devices</caption>"));
+  CHECK(has(html, "<td>0</td><td>100</td><td>50</td><td>100</td>"));
 }
 
 TEST_CASE("numbers for people") {

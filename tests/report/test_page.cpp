@@ -59,6 +59,32 @@ TEST_CASE("a page has every series of the run, with the numbers of its metrics")
   CHECK(has(html.substr(own, others - own), "1 option at the default"));
 }
 
+TEST_CASE("the weights on devices are drawn by layer, if the metrics have them") {
+  RunFiles f, other;
+  f.write_run();
+  other.write_run();
+  CHECK_FALSE(checked_page(page_of(f)).ids.contains("residency"));
+  std::string lines;
+  for (int64_t step = 1; step <= 2; ++step) {
+    std::string line = metrics_line(step, "2");
+    line.insert(line.rfind('}'),
+                step == 1 ? R"(, "residency": [0.25, 1])" : R"(, "residency": [0.5, 0.125])");
+    lines += line;
+  }
+  f.write("metrics.jsonl", lines);
+  const Page page = checked_page(page_of(f));
+  CHECK(page.ids.contains("residency"));
+  const JsonArray& rows = page.values.find("heat")->find("residency")->find("rows")->as_array();
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0].dump() == "[null, 25, 50, null, null]");  // the axis covers evaluations
+  CHECK(rows[1].dump() == "[null, 100, 12.5, null, null]");
+  const Page both = checked_page(comparison_page(read_run(other.path()), read_run(f.path()), {}));
+  CHECK_FALSE(both.ids.contains("residency-1"));
+  CHECK(both.ids.contains("residency-2"));
+  CHECK(both.values.find("heat")->find("residency-2")->find("rows")->dump() ==
+        page.values.find("heat")->find("residency")->find("rows")->dump());
+}
+
 TEST_CASE("the predicted and the executed timeline of a step, and seconds by kind") {
   RunFiles f;
   f.write_run();

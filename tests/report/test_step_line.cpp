@@ -30,7 +30,7 @@ bool same(const StepLine& a, const StepLine& b) {
          same(a.bound_pct, b.bound_pct) && same(a.peak_rss_bytes, b.peak_rss_bytes) &&
          same(a.peak_device_bytes, b.peak_device_bytes) && a.is_finite == b.is_finite &&
          a.busy == b.busy && a.stall_s == b.stall_s && a.cpu_s == b.cpu_s && a.limit == b.limit &&
-         a.expert_load == b.expert_load;
+         a.expert_load == b.expert_load && a.residency == b.residency;
 }
 
 std::string whole_line() {
@@ -97,6 +97,9 @@ TEST_CASE("what no line of a run is, is refused by file and line") {
                            R"({"step": 1, "expert_load": {"a": 1}})",
                            R"({"step": 1, "expert_load": [[1]]})",
                            R"({"step": 1, "expert_load": "x"})",
+                           R"({"step": 1, "residency": {"a": 1}})",
+                           R"({"step": 1, "residency": [[1]]})",
+                           R"({"step": 1, "residency": 1})",
                            R"({"step": 01})",
                            "{\"step\": 1, \"x\": \"\xff\"}"}) {
     INFO(text);
@@ -117,6 +120,15 @@ TEST_CASE("the memory of several devices is read as its sum") {
     CHECK(std::isnan(bytes("null")));
     CHECK(read(front + R"({"step": 1, "limit": "host->cuda:0"})").limit == "host->cuda:0");
     CHECK(read(front + R"({"step": 1, "limit": null})").limit.empty());
+  }
+}
+
+TEST_CASE("the residency of layers is read either way") {
+  for (const std::string front : {"", "\t"}) {  // a tab sends it the long way
+    CHECK(read(front + R"({"step": 1, "residency": [0.25, 1]})").residency ==
+          std::vector<double>{0.25, 1});
+    CHECK(read(front + R"({"step": 1, "residency": null})").residency.empty());
+    CHECK(read(front + R"({"step": 1})").residency.empty());
   }
 }
 

@@ -60,6 +60,16 @@ bool is_plain_path(std::string_view path) {
                                        [](unsigned char c) { return c < 0x20 || c == 0x7f; });
 }
 
+/// "100:6G"; nullopt if it is anything else.
+std::optional<BudgetDrop> parse_drop(std::string_view value) {
+  const size_t colon = std::min(value.find(':'), value.size());
+  const auto step = parse_count(value.substr(0, colon));
+  if (!step || *step < 1 || colon == value.size()) return std::nullopt;
+  const auto bytes = parse_size(value.substr(colon + 1));
+  if (!bytes || *bytes == 0) return std::nullopt;
+  return BudgetDrop{*step, *bytes};
+}
+
 void set_key(DeviceKeys& keys, DeviceKind kind, std::string_view key, std::string_view value,
              std::string_view item) {
   const auto expected = [&](const std::string& what) {
@@ -97,11 +107,12 @@ void set_key(DeviceKeys& keys, DeviceKind kind, std::string_view key, std::strin
   } else if (key == "root-bw") {
     keys.root_bandwidth = rate(value, key, item);
   } else if (key == "shrink") {
-    refuse(item, "shrink= is not in this version");
+    keys.shrink = parse_drop(value);
+    if (!keys.shrink) expected("STEP:BYTES, such as 100:6G");
   } else {
     refuse(item,
            fmt::format("unknown key {}; a virtual device has mem, h2d, d2h, latency, cores, root, "
-                       "root-bw, costs",
+                       "root-bw, shrink, costs",
                        quoted(key)));
   }
 }
@@ -147,6 +158,9 @@ DeviceKeys parse_keys(std::string_view text, DeviceKind kind, std::string_view i
     }
     seen.push_back(key);
     set_key(keys, kind, key, part.substr(equals + 1), item);
+  }
+  if (keys.shrink && keys.memory > 0 && keys.shrink->bytes > keys.memory) {
+    refuse(item, "shrink= is more than mem=; a budget can only fall");
   }
   return keys;
 }

@@ -14,6 +14,12 @@ namespace hearth {
 
 enum class DeviceKind : uint8_t { automatic, host, cuda, virtual_device };
 
+/// From the beginning of a step on, a device has this budget.
+struct BudgetDrop {
+  int64_t step = 0;    // from 1
+  uint64_t bytes = 0;  // at least 1
+};
+
 /// The keys after `virtual:` or `host:`. Keys that are not given are 0 or empty.
 struct DeviceKeys {
   /// Of a virtual device: taken from the host's cores; 0: shares the host's cores. Of the host: how
@@ -21,11 +27,12 @@ struct DeviceKeys {
   int cores = 0;
   std::string costs;  // path of the cost table that paces the place
   // Of a virtual device alone.
-  uint64_t memory = 0;            // mem: bytes; 0: no limit
-  double h2d = 0, d2h = 0;        // bytes per second; 0: no limit
-  std::optional<double> latency;  // seconds; none: 0
-  std::string root;               // name of a root complex
-  double root_bandwidth = 0;      // bytes per second, equal for all devices of the root
+  uint64_t memory = 0;               // mem: bytes; 0: no limit
+  double h2d = 0, d2h = 0;           // bytes per second; 0: no limit
+  std::optional<double> latency;     // seconds; none: 0
+  std::string root;                  // name of a root complex
+  double root_bandwidth = 0;         // bytes per second, equal for all devices of the root
+  std::optional<BudgetDrop> shrink;  // never above `memory`
 };
 
 /// The number of an item `host`: all NUMA nodes.

@@ -144,6 +144,7 @@ ComputePlace virtual_place(const DeviceItem& item, VirtualOptions options, const
   place.ops = &find_op_set("cpu");
   place.budget.remedy = "--devices " + request.devices;
   place.budget.in_list = static_cast<size_t>(item.number);
+  place.shrink = item.keys.shrink;
   place.memory = SpaceKind::device;
   return place;
 }

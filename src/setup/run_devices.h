@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "device/cuda_calls.h"
 #include "device/device.h"
+#include "device/device_list.h"
 #include "modes/planner.h"
 #include "ops/op_set.h"
 #include "plan/cost_table.h"
@@ -32,6 +34,7 @@ struct ComputePlace {
   std::shared_ptr<const CostTable> costs = {};  // times of its tasks; null: none
   bool paced = true;           // whether `costs` also paces the place; else it only predicts
   std::vector<int> cpus = {};  // of its compute streams, on the machine that is planned for
+  std::optional<BudgetDrop> shrink = {};  // its budget falls
 };
 
 /// The places that may hold the parts of a model.

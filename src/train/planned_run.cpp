@@ -1,5 +1,8 @@
 #include "train/planned_run.h"
 
+#include <fmt/format.h>
+
+#include "budget/device_loads.h"
 #include "budget/placement_report.h"
 #include "budget/plan_file.h"
 #include "budget/plan_fit.h"
@@ -54,6 +57,22 @@ std::shared_ptr<const OpenedModel> checked(std::shared_ptr<const OpenedModel> op
   return opened;
 }
 
+/// A run would end at that step.
+void warn_of_small_budgets(const PlacedModel& model, Reporter& reporter) {
+  if (!model.plan.fits() || !model.plan.train) return;
+  for (size_t at = 0; at < model.opened->devices.places.size(); ++at) {
+    const ComputePlace& place = model.opened->devices.places[at];
+    if (!place.shrink) continue;
+    const uint64_t least = least_budget(model, static_cast<Place>(at));
+    if (place.shrink->bytes >= least) continue;
+    reporter.warn(
+        fmt::format("{}: its budget will fall to {} bytes at step {}, but the run needs {} bytes "
+                    "there: it will "
+                    "end then",
+                    place.budget.name, place.shrink->bytes, place.shrink->step, least));
+  }
+}
+
 }  // namespace
 
 PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedModel> opened_model,
@@ -77,6 +96,7 @@ PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedMod
   times = predict(model, step_work(config, request, rows()), steps);
   warn_of_positions(config, opened->spec, data ? data->longest() : 0);
   require_planned(config, plan_json(model, times, model.plan.places));
+  warn_of_small_budgets(model, reporter);
 }
 
 PlanAdvice advice_for(const PlannedRun& run, const TrainConfig& config) {

@@ -9,7 +9,6 @@
 #include "base/stopwatch.h"
 #include "base/system.h"
 #include "budget/decided_splits.h"
-#include "budget/device_loads.h"
 #include "budget/plan_time.h"
 #include "budget/schedule_memory.h"
 #include "layers/linear.h"
@@ -58,10 +57,9 @@ Session::Session(const PlacedModel& model)
       table_(model.table) {
   const std::vector<ComputePlace>& places = opened_.devices.places;
   std::vector<Device*> devices;
-  std::vector<PlaceParts> parts;
   const std::vector<PlaceCosts> costs = pacing_tables(model);
   for (const ComputePlace& place : places) {
-    parts.push_back({*place.device, *place.ops, costs[devices.size()]});
+    parts_.push_back({*place.device, *place.ops, costs[devices.size()]});
     devices.push_back(place.device.get());
   }
   memory_ = std::make_unique<DeviceMemory>(std::span(devices).subspan(1));
@@ -78,16 +76,9 @@ Session::Session(const PlacedModel& model)
   std::vector<std::vector<StreamTeam>> teams;
   for (const ComputePlace& place : places) teams.push_back(place.teams);
   workspace_ = make_workspace(devices, workspace_need(plan_.schedules()), teams);
-  make_residencies(parts);
+  make_residencies();
   const uint64_t before = resident_bytes();
-  const auto executor = [&](const Schedule& schedule) {
-    return std::make_unique<Executor>(ExecutorParts{parts, workspace_, opened_.spec,
-                                                    model_.settings, table_, split_rule(schedule)},
-                                      schedule);
-  };
-  if (plan_.train) train_ = executor(plan_.train->schedule);
-  if (plan_.eval) eval_ = executor(*plan_.eval);
-  if (plan_.decode) decode_ = executor(*plan_.decode);
+  make_executors();
   schedules_bytes_ = resident_bytes() - std::min(resident_bytes(), before);
   const Place first_device = opened_.devices.hosts;
   for (Place at = first_device; at < std::ssize(places); ++at) {
@@ -110,60 +101,24 @@ SplitRule* Session::split_rule(const Schedule& schedule) {
   return splits_.emplace_back(std::move(rule)).get();
 }
 
-void Session::make_residencies(std::vector<PlaceParts>& parts) {
-  residencies_.resize(parts.size());
-  std::vector<LinkRates> links;
-  for (const PlaceParts& of : parts) {
-    links.push_back(of.device.link_rates().value_or(LinkRates{}));
-  }
-  const std::vector<DeviceLoads> loads = device_loads(model_, links);
-  if (loads.empty()) return;
-  std::vector<SlotPlan> plans;
-  std::vector<HostRange> ranges;
-  for (const DeviceLoads& device : loads) {
-    plans.push_back({device.blocks, plan_.policy, device.classes, device.settings});
-    const std::vector<HostRange> of = Residency::home_memory(table_, plans.back());
-    ranges.insert(ranges.end(), of.begin(), of.end());
-  }
-  const auto place_of = [&](const DeviceLoads& device) -> PlaceParts& {
-    return parts[static_cast<size_t>(device.place)];
-  };
-  homes_ = std::make_unique<PinnedHomes>(place_of(loads.front()).device, ranges);
-  for (size_t i = 0; i < loads.size(); ++i) {
-    PlaceParts& of = place_of(loads[i]);
-    auto& residency = residencies_[static_cast<size_t>(loads[i].place)];
-    residency = std::make_unique<Residency>(of.device, table_, plans[i], *homes_);
-    residency->keep_trace();
-    of.residency = residency.get();
-    of.loads = loads[i].rule;
-  }
-}
-
-std::vector<BlockCopy> Session::take_block_copies(double start) {
-  std::vector<BlockCopy> copies;
-  for (size_t at = 0; at < residencies_.size(); ++at) {
-    if (!residencies_[at]) continue;
-    const auto device = static_cast<Place>(at);
-    for (const LoadTime& time : residencies_[at]->take_trace()) {
-      copies.push_back({time.block, time.cargo == Cargo::gradient, time.in ? kHostPlace : device,
-                        time.in ? device : kHostPlace, std::max(0.0, time.begin - start),
-                        std::max(0.0, time.end - start), time.bytes});
-    }
-  }
-  return copies;
-}
-
-double Session::late_loads() const {
-  double sum = 0;
-  for (const auto& residency : residencies_) {
-    if (residency) sum += residency->counts().late_load_s;
-  }
-  return sum;
-}
-
 void Session::run_alone(Executor& executor, const BatchShape& shape) {
   executor.run({&shape, 1});
   take_block_copies(0);
+}
+
+void Session::make_executors() {
+  rope_of_ = nullptr;
+  const auto make = [&](std::unique_ptr<Executor>& executor, const Schedule* schedule) {
+    executor.reset();
+    if (schedule == nullptr) return;
+    const ExecutorParts with{parts_,          workspace_, opened_.spec,
+                             model_.settings, table_,     split_rule(*schedule)};
+    executor = std::make_unique<Executor>(with, *schedule);
+  };
+  splits_.clear();
+  make(train_, plan_.train ? &plan_.train->schedule : nullptr);
+  make(eval_, plan_.eval ? &*plan_.eval : nullptr);
+  make(decode_, plan_.decode ? &*plan_.decode : nullptr);
 }
 
 MeasuredMemory Session::measured_memory() const {
@@ -283,7 +238,9 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
   }
   const double start = steady_link_clock().now(), late_before = late_loads();
   for (const auto& rule : splits_) rule->begin_step();
+  take_shares(1);  // of what was before the step
   if (!train_->run(shapes, options)) return std::nullopt;
+  result.residency = take_shares(steady_link_clock().now() - start);
   result.late_load_s = late_loads() - late_before;
   if (!splits_.empty()) result.decisions = splits_.front()->decisions();  // those of training
   const Executor::LoadedExperts loaded = train_->loaded_experts();

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "base/state_registry.h"
@@ -34,8 +35,9 @@ struct StepResult {
   double late_load_s = 0;  // work waited for loads that were to be there by then
   /// Of the routed tokens whose expert was loaded to a device: the share whose expert was there or under
   /// way when its task began. None: no expert was loaded.
-  std::vector<SplitDecision> decisions;  // about experts, layer by layer; empty: none were made
   std::optional<double> expert_hit_rate;
+  std::vector<SplitDecision> decisions;     // about experts, layer by layer; empty: none were made
+  std::vector<double> residency;            // StepMetrics::residency
   double save_wait_s = 0;                   // updates waited for a save
   std::map<std::string, PacedTasks> paced;  // by place; only places with cost tables
 };
@@ -58,6 +60,17 @@ struct EvalResult {
   /// Tokens that each expert got, by layer; empty for layers without experts.
   std::vector<std::vector<double>> expert_tokens;
   double loss() const { return loss_sum / static_cast<double>(trained_tokens); }
+};
+
+/// A device whose budget has fallen.
+struct ShrunkDevice {
+  std::string device;
+  uint64_t budget = 0;  // bytes, from now on
+  /// Bytes that the run takes there with the fewest slots. Above the budget: nothing is left to drop,
+  /// and the run cannot go on.
+  uint64_t needed = 0;
+  int64_t slots = 0;  // given up
+  ShrinkReport dropped;
 };
 
 /// Callbacks of the training loop.
@@ -87,6 +100,10 @@ class Session {
   /// One optimizer step; nullopt if it was abandoned.
   std::optional<StepResult> train_step(const std::vector<MicroBatch>& batches,
                                        const StepNumbers& numbers, const StepHooks& hooks = {});
+  /// Before a step: where shrink= of --devices takes effect at this step or did at an earlier one,
+  /// devices drop copies of weights and gradients until they are within their new budget. Each device
+  /// once; no result changes.
+  std::vector<ShrunkDevice> shrink_devices(int64_t step);
   /// The timeline of the last step, and the copies of blocks in it.
   const Trace& trace() const { return trace_; }
   const std::vector<BlockCopy>& block_copies() const { return block_copies_; }
@@ -100,7 +117,7 @@ class Session {
   /// ids.
   const float* decode(std::span<const int32_t> ids, int64_t past);
 
-  /// Bytes of memory that the session holds on each device, by name.
+  /// Bytes of memory that the session uses on each device, by name.
   const std::map<std::string, uint64_t>& device_bytes() const { return device_bytes_; }
   /// Workers on the cores of the host, of all places that compute.
   int workers() const;
@@ -128,12 +145,18 @@ class Session {
     std::unique_ptr<Arena> arena;
   };
 
-  /// Slots of the devices to which weights travel.
-  void make_residencies(std::vector<PlaceParts>& parts);
+  /// Slots of the devices to which weights travel. Tells the places.
+  void make_residencies();
+  /// For the places as they are now. Replaces those that are there.
+  void make_executors();
+  ShrunkDevice shrink(Place at, const BudgetDrop& drop);
   /// Null: splits are not decided while the schedule runs.
   SplitRule* split_rule(const Schedule& schedule);
   /// Seconds that leases waited for loads that were asked for ahead; since the start.
   double late_loads() const;
+  /// Of each layer the share of its parameters that were on devices, mean over the last `seconds`, in
+  /// which nobody else took the stays. Empty: StepMetrics::residency.
+  std::vector<double> take_shares(double seconds);
   /// The copies of blocks since the last call, from `start` of the clock on.
   std::vector<BlockCopy> take_block_copies(double start);
   /// Runs one micro-batch outside of training; its copies of blocks are in no timeline.
@@ -149,9 +172,11 @@ class Session {
   ParameterTable table_;
   std::vector<PlacedArena> parameters_;
   Workspace workspace_;
+  std::vector<PlaceParts> parts_;
   std::unique_ptr<PinnedHomes> homes_;                   // of what travels; null: nothing does
   std::vector<std::unique_ptr<Residency>> residencies_;  // by place; null: nothing travels there
   std::vector<std::unique_ptr<SplitDecider>> splits_;    // of the executors that decide
+  std::set<Place> shrunk_;
   std::unique_ptr<Executor> train_, eval_, decode_;
   const Executor* rope_of_ = nullptr;  // executor whose rope tables are in memory
   Trace trace_;

@@ -127,6 +127,7 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
       config_, directory_,
       RunSaves::Source{registry_, progress_, data_.sampler, extra, best_, &session_->pool()},
       *logs_, reporter_, ours ? progress_.step : -1);
+  shrink_devices();
   step_time_.restart();
 }
 

@@ -76,6 +76,9 @@ class TrainingRun {
   /// Opens the logs and reports how the run begins. `state`: the state to resume, or null.
   void open_logs(const SavedState* state);
   void count(const StepResult& result, const std::vector<MicroBatch>& batches);
+  /// Session::shrink_devices, with its lines in the journal. Saves the state and raises a device error
+  /// if a budget is too small for the run.
+  void shrink_devices();
   /// Sets busy, limit, stall_s and cpu_s.
   void record_use(const StepResult& result, StepMetrics& metrics);
   void count_skipped(const StepMetrics& metrics);

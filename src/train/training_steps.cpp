@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/counted.h"
+#include "base/error_format.h"
 #include "base/one_line.h"
 #include "base/setting.h"
 #include "base/stop.h"
@@ -16,6 +18,7 @@
 namespace hearth {
 
 std::optional<StepResult> TrainingRun::step() {
+  shrink_devices();
   step_time_.restart();
   const SamplerCursor before = data_.sampler.cursor();
   const std::vector<MicroBatch> batches = data_.sampler.next_step();
@@ -31,6 +34,31 @@ std::optional<StepResult> TrainingRun::step() {
     data_.sampler.seek(before);
   }
   return result;
+}
+
+void TrainingRun::shrink_devices() {
+  const int64_t step = progress_.step + 1;
+  const std::vector<ShrunkDevice> shrunk = session_->shrink_devices(step);
+  for (const ShrunkDevice& of : shrunk) {
+    logs_->journal.event("dropped", {{"step", step},
+                                     {"device", of.device},
+                                     {"blocks", of.slots},
+                                     {"bytes", of.dropped.slot_bytes},
+                                     {"cached_bytes", of.dropped.bytes},
+                                     {"budget_bytes", of.budget},
+                                     {"why", of.dropped.why}});
+    reporter_.note("step " + std::to_string(step) + ": " + of.device + ": " + of.dropped.why +
+                   ": " + counted(of.slots, "slot") + " fewer for copies of weights and gradients");
+  }
+  for (const ShrunkDevice& of : shrunk) {
+    if (of.needed <= of.budget) continue;
+    if (progress_.step > 0) saves_->save_now();
+    throw device_error(
+        "{}: its budget fell to {} bytes at step {}, but the run needs {} bytes there and nothing "
+        "is "
+        "left to drop; resume with a larger shrink= in {}",
+        of.device, of.budget, step, of.needed, spelled(Setting::devices));
+  }
 }
 
 void TrainingRun::count(const StepResult& result, const std::vector<MicroBatch>& batches) {
@@ -112,6 +140,7 @@ void TrainingRun::record_use(const StepResult& result, StepMetrics& m) {
   m.stall_s["io"] = result.save_wait_s;
   m.late_load_s = result.late_load_s;
   m.expert_hit_rate = result.expert_hit_rate;
+  m.residency = result.residency;
   const double idle = session_->workers() * m.time_s - m.busy[kCpu];
   m.cpu_s = {
       {"products", use.products_s}, {"sweeps", use.sweeps_s}, {"waiting", std::max(0.0, idle)}};

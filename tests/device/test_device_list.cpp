@@ -121,7 +121,14 @@ TEST_CASE("device lists that make no sense are refused with what is wrong") {
   CHECK(is_refused("host:cores=1/a", "expected key=value between slashes, found 'a'"));
   CHECK(is_refused("virtual:0", "expected key=value, found '0'; virtual devices have no numbers"));
   CHECK(is_refused("virtual:mem", "expected key=value between slashes, found 'mem'"));
-  CHECK(is_refused("virtual:shrink=2", "shrink= is not in this version"));
+  for (const char* value :
+       {"", "2", "2:", ":1G", "0:1G", "-1:1G", "1.5:1G", "2:0", "2:x", "2:1G:3"}) {
+    CHECK(is_refused("virtual:shrink=" + std::string(value), "shrink=: expected STEP:BYTES"));
+  }
+  for (const char* keys : {"mem=1G/shrink=2:1Gi", "shrink=2:1Gi/mem=1G"}) {
+    CHECK(is_refused("virtual:" + std::string(keys), "shrink= is more than mem="));
+  }
+  CHECK(is_refused("host:shrink=2:1G", "unknown key 'shrink'"));
   CHECK(is_refused("host:1:mem=1G", "unknown key 'mem'; the host has cores, costs"));
 }
 
@@ -138,6 +145,22 @@ TEST_CASE("NUMA nodes of the host are places of their own") {
   CHECK(is_refused("host:7,host:007", "host:7 twice"));
   CHECK(parse_device_list("host")[0].number == kAllNodes);
   CHECK(parse_device_list("host:cores=1")[0].number == kAllNodes);
+}
+
+TEST_CASE("a budget falls at a step") {
+  const auto items =
+      parse_device_list("2xvirtual:mem=8G/shrink=100:6Gi,virtual:shrink=1:8,virtual");
+  REQUIRE(items.size() == 4);
+  for (const size_t i : {0, 1}) {
+    REQUIRE(items[i].keys.shrink);
+    CHECK(items[i].keys.shrink->step == 100);
+    CHECK(items[i].keys.shrink->bytes == uint64_t{6} << 30);
+  }
+  CHECK(items[2].keys.shrink->step == 1);
+  CHECK(items[2].keys.shrink->bytes == 8);
+  CHECK_FALSE(items[3].keys.shrink);
+  CHECK(
+      parse_device_list("virtual:mem=8/shrink=1:8")[0].keys.shrink);  // no change is none too many
 }
 
 TEST_CASE("costs= is the last key of its item, up to the comma") {

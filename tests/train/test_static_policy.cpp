@@ -1,6 +1,7 @@
 // --policy static: devices hold the experts that a sample of the data uses most, as many as fit.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <cmath>
 #include <set>
 
 #include "budget/hot_placement.h"
@@ -214,6 +215,36 @@ TEST_CASE("static: needs a device and a pipeline") {
   const Raised single = raised_by([&] { f.run(config); });
   CHECK(single.code == ExitCode::usage);
   CHECK(single.says("--parallel single: --policy static needs a pipeline"));
+}
+
+TEST_CASE("hot experts: metrics say which share of each layer lives on devices") {
+  SameBitsFixture f;
+  const TrainConfig config = static_run(f, "run", 3);
+  const Planned planned(f, config);
+  const ParameterTable& table = planned.run.model.table;
+  std::vector<double> there(3), all(3);
+  for (const Block& block : table.blocks()) {
+    if (block.layer < 0) continue;
+    double size = 0;
+    for (TensorId id = block.begin; id < block.end; ++id) {
+      size += static_cast<double>(table.tensor(id).size());
+    }
+    all[static_cast<size_t>(block.layer)] += size;
+    if (block.place >= planned.run.opened->devices.hosts) {
+      there[static_cast<size_t>(block.layer)] += size;
+    }
+  }
+  unbind_thread();
+  RecordingReporter reporter;
+  REQUIRE(train(config, reporter) == ExitCode::done);
+  for (const StepMetrics& m : reporter.steps) {
+    REQUIRE(m.residency.size() == 3);
+    for (size_t layer = 0; layer < 3; ++layer) {
+      CHECK(std::abs(m.residency[layer] - there[layer] / all[layer]) < 1e-9);
+    }
+  }
+  CHECK(reporter.steps[0].residency[0] > 0);
+  CHECK(std::ranges::min(reporter.steps[0].residency) < 1);
 }
 
 }  // namespace

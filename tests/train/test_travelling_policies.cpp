@@ -111,6 +111,51 @@ TEST_CASE("travelling: evaluation and generation compute with leased weights, to
   }
 }
 
+TEST_CASE("travelling: frozen weights that fit cross the link once in a run") {
+  SameBitsFixture f;
+  for (const char* policy : {"gpipe-offload", "mobius"}) {
+    TrainConfig config = f.config_of({"qwen2_moe", 0.0}, policy);
+    config.policy = policy;
+    config.devices = "virtual";
+    const Travelled run(f, config);
+    REQUIRE(run.code == ExitCode::done);
+    std::vector<uint64_t> in;
+    for (const StepMetrics& m : run.reporter.steps) in.push_back(m.bytes.at("host->virtual:0"));
+    for (const size_t later : {1, 2}) {
+      CHECK(2 * in[later] < in[0]);
+      CHECK(in[later] > 0);  // the adapters
+    }
+    CHECK(f.root(policy) == f.on_host({"qwen2_moe", 0.0}).root);
+  }
+}
+
+TEST_CASE("travelling: metrics say how much of each layer was on devices") {
+  SameBitsFixture f;
+  const TrainConfig host = f.config_of({}, "host");
+  CHECK(Travelled(f, host).last().residency.empty());
+  CHECK(Travelled(f, travelling(f, "resident", "", "virtual")).last().residency.empty());
+  double ample = 0, least = 0;
+  for (const bool small : {false, true}) {
+    TrainConfig config = f.config_of({"qwen3_moe", 0.0}, small ? "small" : "ample");
+    config.policy = "gpipe-offload";
+    config.devices = "virtual:mem=4096";
+    const uint64_t needed = f.devices_need(config).front();
+    config.devices = small ? "virtual:mem=" + std::to_string(needed) : "virtual";
+    const Travelled run(f, config);
+    REQUIRE(run.code == ExitCode::done);
+    const std::vector<double>& shares = run.last().residency;
+    REQUIRE(shares.size() == 3);
+    for (const double share : shares) {
+      CHECK(share >= 0);
+      CHECK(share <= 1);
+      (small ? least : ample) += share / 3;
+    }
+    // The frozen weights stay from step to step, where they fit.
+    if (!small) CHECK(run.reporter.steps[2].residency[1] > 0.8);
+  }
+  CHECK(least < 0.8 * ample);
+}
+
 TEST_CASE("travelling: needs a device") {
   SameBitsFixture f;
   const Raised hosts = raised_by([&] { f.run(travelling(f, "x", "mobius", "host")); });

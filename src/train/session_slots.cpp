@@ -1,0 +1,118 @@
+// The slots of devices to which weights travel: made before step 1, fewer when a budget falls.
+#include <algorithm>
+
+#include "budget/device_loads.h"
+#include "train/session.h"
+
+namespace hearth {
+
+void Session::make_residencies() {
+  residencies_.resize(parts_.size());
+  std::vector<LinkRates> links;
+  for (const PlaceParts& of : parts_) {
+    links.push_back(of.device.link_rates().value_or(LinkRates{}));
+  }
+  const std::vector<DeviceLoads> loads = device_loads(model_, links);
+  if (loads.empty()) return;
+  std::vector<SlotPlan> plans;
+  std::vector<HostRange> ranges;
+  for (const DeviceLoads& device : loads) {
+    plans.push_back({device.blocks, plan_.policy, device.classes, device.settings});
+    const std::vector<HostRange> of = Residency::home_memory(table_, plans.back());
+    ranges.insert(ranges.end(), of.begin(), of.end());
+  }
+  const auto place_of = [&](const DeviceLoads& device) -> PlaceParts& {
+    return parts_[static_cast<size_t>(device.place)];
+  };
+  homes_ = std::make_unique<PinnedHomes>(place_of(loads.front()).device, ranges);
+  for (size_t i = 0; i < loads.size(); ++i) {
+    PlaceParts& of = place_of(loads[i]);
+    auto& residency = residencies_[static_cast<size_t>(loads[i].place)];
+    residency = std::make_unique<Residency>(of.device, table_, plans[i], *homes_);
+    residency->keep_trace();
+    of.residency = residency.get();
+    of.loads = loads[i].rule;
+  }
+}
+
+std::vector<double> Session::take_shares(double seconds) {
+  const ModelPlaces& places = opened_.devices.of_model;
+  if (places.travel == Travel::never && !places.hot) return {};
+  std::vector<double> stays(table_.blocks().size());  // on devices
+  for (const auto& residency : residencies_) {
+    if (residency) residency->take_stays(stays);
+  }
+  std::vector<double> here(static_cast<size_t>(opened_.spec.layers)), all(here.size());
+  for (BlockId b = 0; b < std::ssize(table_.blocks()); ++b) {
+    const Block& block = table_.block(b);
+    if (block.layer < 0) continue;
+    double size = 0;
+    for (TensorId id = block.begin; id < block.end; ++id) {
+      size += static_cast<double>(table_.tensor(id).size());
+    }
+    const bool lives_there = block.place >= opened_.devices.hosts;
+    const double stay = lives_there ? seconds : std::min(seconds, stays[static_cast<size_t>(b)]);
+    here[static_cast<size_t>(block.layer)] += size * stay;
+    all[static_cast<size_t>(block.layer)] += size * seconds;
+  }
+  for (size_t layer = 0; layer < here.size(); ++layer) {
+    if (all[layer] > 0) here[layer] /= all[layer];
+  }
+  return here;
+}
+
+std::vector<BlockCopy> Session::take_block_copies(double start) {
+  std::vector<BlockCopy> copies;
+  for (size_t at = 0; at < residencies_.size(); ++at) {
+    if (!residencies_[at]) continue;
+    const auto device = static_cast<Place>(at);
+    for (const LoadTime& time : residencies_[at]->take_trace()) {
+      copies.push_back({time.block, time.cargo == Cargo::gradient, time.in ? kHostPlace : device,
+                        time.in ? device : kHostPlace, std::max(0.0, time.begin - start),
+                        std::max(0.0, time.end - start), time.bytes});
+    }
+  }
+  return copies;
+}
+
+double Session::late_loads() const {
+  double sum = 0;
+  for (const auto& residency : residencies_) {
+    if (residency) sum += residency->counts().late_load_s;
+  }
+  return sum;
+}
+
+std::vector<ShrunkDevice> Session::shrink_devices(int64_t step) {
+  std::vector<ShrunkDevice> shrunk;
+  for (size_t at = 0; at < parts_.size(); ++at) {
+    const ComputePlace& place = opened_.devices.places[at];
+    if (!place.shrink || step < place.shrink->step) continue;
+    if (!shrunk_.insert(static_cast<Place>(at)).second) continue;
+    shrunk.push_back(shrink(static_cast<Place>(at), *place.shrink));
+  }
+  // Executors lease as many experts at one time as the slots had room for when they were made.
+  if (!shrunk.empty()) make_executors();
+  return shrunk;
+}
+
+ShrunkDevice Session::shrink(Place at, const BudgetDrop& drop) {
+  const size_t index = static_cast<size_t>(at);
+  ShrunkDevice shrunk;
+  shrunk.device = opened_.place(at).budget.name;
+  shrunk.budget = drop.bytes;
+  shrunk.needed = least_budget(model_, at);
+  shrunk.dropped.why = "shrink=" + std::to_string(drop.step) + ":" + std::to_string(drop.bytes);
+  Residency* const residency = residencies_[index].get();
+  if (residency == nullptr) return shrunk;
+  const std::vector<SlotClass> left = slots_within(model_, at, std::max(drop.bytes, shrunk.needed));
+  shrunk.dropped = residency->shrink(left, std::move(shrunk.dropped.why));
+  for (size_t i = 0; i < left.size(); ++i) {
+    shrunk.slots += plan_.slots[index][i].slots - left[i].slots;
+  }
+  device_bytes_[shrunk.device] -= shrunk.dropped.slot_bytes;
+  parts_[index].loads = load_rule(model_, at, left);
+  return shrunk;
+}
+
+}  // namespace hearth

@@ -17,7 +17,7 @@ constexpr size_t kHead = 64;  // bytes that tell the kind of a file
 // Its end comes first, so it is read neither packed nor from a pipe.
 [[noreturn]] void refuse_parquet(const std::string& name) {
   throw input_error(name +
-                    ": a Parquet file where a text should be; give the file itself, unpacked");
+                    ": a Parquet file where a text should be; name the file itself, unpacked");
 }
 
 [[noreturn]] void refuse_arrow(const std::string& name) {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "data/parquet/parquet_reader.h"
 #include "data/rows/byte_stream.h"
 #include "data/rows/csv_reader.h"
 #include "data/rows/element_reader.h"
@@ -17,7 +18,7 @@ constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 // What may be blank between rows: a small packed file can hold any amount of it.
 constexpr size_t kMostBlankLines = 1'000'000;
 
-enum class Container { lines, array, document, table };
+enum class Container { lines, array, document, table, parquet };
 
 // Without .gz, .zst or .xz.
 std::string unpacked_extension(std::string path) {
@@ -40,23 +41,30 @@ bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r") ==
 // A file that is being read.
 class OpenFile {
  public:
-  explicit OpenFile(const std::string& path) : bytes_(path) {
+  explicit OpenFile(const std::string& path) {
+    if (path != "-" && is_parquet_file(path)) {
+      container_ = Container::parquet;
+      parquet_.emplace(path);
+      return;
+    }
     container_ = path == "-" ? Container::lines : container_of(path);
+    bytes_.emplace(path);
     std::string head;
     if (container_ == Container::array && !begins_as_array(head)) container_ = Container::lines;
     if (container_ == Container::table) {
-      table_.emplace(bytes_, std::move(head), unpacked_extension(path) == ".tsv" ? '\t' : '\0');
+      table_.emplace(*bytes_, std::move(head), unpacked_extension(path) == ".tsv" ? '\t' : '\0');
     } else if (container_ == Container::array) {
-      elements_.emplace(bytes_, std::move(head));
+      elements_.emplace(*bytes_, std::move(head));
     } else {
-      lines_.emplace(bytes_, std::move(head));
+      lines_.emplace(*bytes_, std::move(head));
     }
   }
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
 
   bool next(RawRow& row) {
-    row.file = bytes_.name();
+    if (parquet_) return parquet_->next(row);
+    row.file = bytes_->name();
     row.document = container_ == Container::document;
     row.problem.clear();
     if (row.document) return read_document(row);
@@ -66,10 +74,11 @@ class OpenFile {
 
   /// To be called once, after the last row that is wanted.
   Digest digest() {
-    bytes_.skip_rest();
-    return bytes_.digest();
+    if (parquet_) return parquet_->digest();
+    bytes_->skip_rest();
+    return bytes_->digest();
   }
-  uint64_t bytes_read() const { return bytes_.bytes_read(); }
+  uint64_t bytes_read() const { return parquet_ ? parquet_->bytes_read() : bytes_->bytes_read(); }
 
  private:
   bool begins_as_array(std::string& head);
@@ -77,9 +86,10 @@ class OpenFile {
   bool read_element(RawRow& row);
   bool read_document(RawRow& row);
 
-  ByteStream bytes_;
-  Container container_;
-  std::optional<LineReader> lines_;  // one of the three
+  Container container_ = Container::lines;
+  std::optional<ParquetReader> parquet_;  // or bytes_, and one of the three below it
+  std::optional<ByteStream> bytes_;
+  std::optional<LineReader> lines_;
   std::optional<ElementReader> elements_;
   std::optional<CsvReader> table_;
   bool document_read_ = false;
@@ -94,7 +104,7 @@ bool OpenFile::begins_as_array(std::string& head) {
     if (at != std::string::npos) return head[at] == '[';
     at = head.size();
     reserve_for_line(head);
-    if (!bytes_.append_to(head, kTextPiece)) return false;
+    if (!bytes_->append_to(head, kTextPiece)) return false;
   }
   return false;
 }
@@ -192,7 +202,12 @@ void check_data_files(const std::vector<std::string>& files) {
     throw usage_error("standard input (-) can be read only once");
   }
   for (const std::string& file : files) {
-    if (file != "-") const ByteStream opened(file);
+    if (file == "-") continue;
+    if (is_parquet_file(file)) {
+      const ParquetReader opened(file);
+    } else {
+      const ByteStream opened(file);
+    }
   }
 }
 

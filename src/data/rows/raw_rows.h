@@ -14,7 +14,8 @@ namespace hearth {
 /// One row of a file.
 struct RawRow {
   std::string file;       // name for messages (shown_name)
-  int64_t line = 0;       // from 1, of its first character in the decompressed text
+  int64_t line = 0;       // from 1, of its first character in the decompressed text; of a Parquet
+                          // file, the number of the row
   bool document = false;  // plain text, not JSON
   std::string text;       // neither checked nor parsed
   std::string problem;    // why it cannot be a row; empty: nothing is known
@@ -22,12 +23,12 @@ struct RawRow {
 };
 
 /// Reads the rows of files, one file after the other. A .txt file is one document. A .json file
-/// that starts with '[' is an array of rows. A .csv or .tsv file is a table (CsvReader). Every other
-/// file, and `-` (standard input), is JSON Lines; blank lines are skipped. Each may be compressed by
+/// that starts with '[' is an array of rows. A .csv or .tsv file is a table (CsvReader). A file that
+/// begins as Parquet files do is one (ParquetReader), whatever its name. Every other file, and `-` (standard input), is JSON Lines; blank lines are skipped. Each may be compressed by
 /// gzip, zstd or xz; .gz, .zst or .xz then follows its extension. A byte order mark at the start is
 /// skipped.
 ///
-/// Holds one row and one piece of a file in memory. A row must be smaller than kMaxLine, and so
+/// Holds one row and one piece of a file in memory, or what ParquetReader holds. A row must be smaller than kMaxLine, and so
 /// must the blank lines between two rows, of which there may be a million. Not thread-safe.
 class RawRowSource {
  public:

@@ -13,8 +13,8 @@ namespace hearth {
 namespace {
 
 constexpr double kMostPasses = 1000;
-constexpr std::array<std::string_view, 6> kRowEndings{".jsonl", ".ndjson", ".json",
-                                                      ".txt",   ".csv",    ".tsv"};
+constexpr std::array<std::string_view, 7> kRowEndings{".jsonl", ".ndjson", ".json",   ".txt",
+                                                      ".csv",   ".tsv",    ".parquet"};
 
 std::optional<double> parse_number(const std::string& text) {
   double value = 0;

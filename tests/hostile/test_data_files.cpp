@@ -2,6 +2,7 @@
 // grow without end; the same by standard input.
 #include <catch2/catch_test_macros.hpp>
 #include <fstream>
+#include <sstream>
 
 #include "hostile/hostile.h"
 #include "support/packed.h"
@@ -134,6 +135,45 @@ TEST_CASE("hostile: packed data files") {
           whole("zstd: a row of 1 GiB", repeated_zstd('[', 1024), {"rows.jsonl:1", "48 MiB"}),
       },
       eval_words());
+}
+
+TEST_CASE("hostile: Parquet files of rows") {
+  auto words = eval_words();
+  words.back() = "rows.parquet";
+  const std::string good = [] {
+    const std::ifstream in(HEARTH_TEST_DATA "/parquet/ids_v1.parquet", std::ios::binary);
+    return (std::ostringstream() << in.rdbuf()).str();
+  }();
+  const auto file = [](std::string name, std::string bytes, std::vector<std::string> says) {
+    const int code = says.empty() ? 0 : 3;
+    return Case{std::move(name), [=](const Place& p) { p.write("rows.parquet", bytes); },
+                std::move(says), code};
+  };
+  const auto with = [&](size_t at, const std::string& bytes) {
+    std::string changed = good;
+    return changed.replace(at, bytes.size(), bytes);
+  };
+  const size_t end = good.size();
+  run_table(
+      "Parquet",
+      {
+          file("the magic alone", "PAR1", {"rows.parquet", "cut off"}),
+          file("zeros", "PAR1" + std::string(60, '\0'), {"rows.parquet", "cut off"}),
+          file("cut off", good.substr(0, end - 20), {"rows.parquet", "cut off"}),
+          file("no Parquet", "{}", {"rows.parquet", "not a Parquet file"}),
+          file("a footer of 4 GiB", with(end - 8, "\xff\xff\xff\xff"), {"rows.parquet", "footer"}),
+          file("a footer of nothing", with(end - 8, std::string(4, '\0')),
+               {"rows.parquet", "damaged"}),
+          file("encrypted", with(end - 4, "PARE"), {"rows.parquet", "encrypted"}),
+          file("pages of zeros", with(4, std::string(200, '\0')),
+               {"rows.parquet: row group 1 of 3, column 'input_ids.list.element'", "damaged"}),
+          file("packed", gzip(good), {"rows.parquet", "a packed file", "unpack it"}),
+          {"1 TB of holes",
+           [](const Place& p) { p.sparse("rows.parquet", "PAR1", uint64_t{1} << 40); },
+           {"rows.parquet", "cut off"}},
+      },
+      words);
+  run_table("Parquet, kind", not_a_file("rows.parquet"), words);
 }
 
 TEST_CASE("hostile: arrays of rows") {

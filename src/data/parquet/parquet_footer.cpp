@@ -234,7 +234,9 @@ ParquetPage read_parquet_page(std::string_view bytes, const ParquetPlace& place)
     return size >= 0 && size <= std::numeric_limits<int32_t>::max();
   };
   if (!is_size(page.size) || !is_size(page.packed_size)) place.damaged("a page's sizes");
-  if (page.kind != ParquetPage::kIndex && !is_size(page.values)) {
+  const bool has_values = page.kind == ParquetPage::kData || page.kind == ParquetPage::kData2 ||
+                          page.kind == ParquetPage::kDictionary;
+  if (has_values && !is_size(page.values)) {
     place.damaged("a page's count of values");
   }
   if (!is_size(page.definition_bytes) || !is_size(page.repetition_bytes)) {

@@ -44,7 +44,10 @@ void refuse_kinds(std::string_view head, const std::string& name) {
 
 void refuse_names(const std::string& path, bool packed) {
   const std::string extension = extension_of(path);
-  if (extension == ".parquet") throw input_error(path + ": not a Parquet file; rename it");
+  if (extension == ".parquet") {
+    throw input_error(path + (packed ? ": a packed file, not a Parquet file; unpack it"
+                                     : ": not a Parquet file; rename it"));
+  }
   if (extension == ".arrow" || extension == ".feather") refuse_arrow(path);
   if (is_packing(extension) && !packed) {
     throw input_error(path + ": is not a " + extension + " file; rename it or compress it");

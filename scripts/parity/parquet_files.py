@@ -166,10 +166,12 @@ def write_with_pyarrow(out):
     write("delta", pa.concat_tables([texts(300).append_column(
               "n", pa.array([None if i % 9 == 4 else (i * i * 2654435761) % 2 ** 40 - 2 ** 39
                              for i in range(300)])).append_column(
-              "m", pa.array([i // 3 for i in range(300)], pa.int32()))]),
+              "m", pa.array([i // 3 for i in range(300)], pa.int32())).append_column(
+              "wide", pa.array([i * 0x9e3779b97f4a7c15 % 2 ** 60 for i in range(300)]))]),
           use_dictionary=False, data_page_size=512, write_batch_size=50,
           column_encoding={"text": "DELTA_BYTE_ARRAY", "number": "DELTA_LENGTH_BYTE_ARRAY",
-                           "n": "DELTA_BINARY_PACKED", "m": "DELTA_BINARY_PACKED"})
+                           "n": "DELTA_BINARY_PACKED", "m": "DELTA_BINARY_PACKED",
+                           "wide": "DELTA_BINARY_PACKED"})
     write("delta_bytes", texts(60), use_dictionary=False, data_page_version="2.0",
           column_encoding={"text": "DELTA_LENGTH_BYTE_ARRAY", "number": "DELTA_BYTE_ARRAY"})
     write("split", numbers().select(["single", "double", "int32", "int64"]), use_dictionary=False,

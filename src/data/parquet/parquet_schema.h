@@ -1,5 +1,5 @@
 // The columns of a Parquet file as a tree of the JSON values that its rows become.
-// Source: LogicalTypes.md of apache/parquet-format, with its rules for lists of older writers.
+// Source: "Logical types" of apache/parquet-format, with its rules for lists of older writers.
 #pragma once
 
 #include <cstdint>

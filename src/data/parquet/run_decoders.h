@@ -1,5 +1,5 @@
 // Integers as Parquet packs them: runs of equal or bit-packed values, and differences.
-// Source: Encodings.md of apache/parquet-format.
+// Source: "Encodings" of apache/parquet-format.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Reads Thrift's compact protocol, in which Parquet writes its footer and the headers of its pages.
-// Source: thrift-compact-protocol.md of Apache Thrift.
+// Source: "Thrift Compact protocol encoding" of Apache Thrift.
 #pragma once
 
 #include <cstdint>

@@ -44,27 +44,42 @@ std::string commit_of(const std::string& reference) {
   return commit;
 }
 
-}  // namespace
+struct HubKind {
+  const char* folder;   // before the names of its folders in the cache
+  const char* missing;  // what the user may have meant instead
+  const char* type;     // option of hf download
+};
 
-std::string find_model(const std::string& name) {
-  const FileInfo info = file_info(name);
-  if (info.kind != FileKind::none || info.is_link) return name;
+/// nullopt for a name of another form than ORG/NAME or ORG/NAME@REVISION.
+std::optional<std::string> find_snapshot(const std::string& name, const HubKind& kind) {
   const size_t at = std::min(name.find('@'), name.size());
   const std::string repository = name.substr(0, at);
   const std::string revision = at < name.size() ? name.substr(at + 1) : "main";
   const size_t slash = std::min(repository.find('/'), repository.size());
   const std::string organisation = repository.substr(0, slash);
-  const std::string model = slash < repository.size() ? repository.substr(slash + 1) : "";
-  if (!is_plain(organisation) || !is_plain(model) || !is_plain(revision)) return name;
+  const std::string own = slash < repository.size() ? repository.substr(slash + 1) : "";
+  if (!is_plain(organisation) || !is_plain(own) || !is_plain(revision)) return std::nullopt;
 
-  const std::string folder = hub_cache() + "/models--" + organisation + "--" + model;
+  const std::string folder = hub_cache() + "/" + kind.folder + "--" + organisation + "--" + own;
   const std::string commit = commit_of(folder + "/refs/" + revision);
   const std::string snapshot = folder + "/snapshots/" + (commit.empty() ? revision : commit);
   if (file_info(snapshot).kind == FileKind::directory) return snapshot;
-  throw input_error(quoted(name) + ": neither a directory nor in the hub cache (" + folder +
-                    (revision == "main" ? "" : ", revision " + revision) +
-                    "); hearth downloads nothing, so run 'hf download " + repository +
+  throw input_error(quoted(name) + ": neither " + kind.missing + " nor in the hub cache (" +
+                    folder + (revision == "main" ? "" : ", revision " + revision) +
+                    "); hearth downloads nothing, so run 'hf download " + kind.type + repository +
                     (revision == "main" ? "" : " --revision " + revision) + "' first");
+}
+
+}  // namespace
+
+std::string find_model(const std::string& name) {
+  const FileInfo info = file_info(name);
+  if (info.kind != FileKind::none || info.is_link) return name;
+  return find_snapshot(name, {"models", "a directory", ""}).value_or(name);
+}
+
+std::optional<std::string> find_cached_data_set(const std::string& name) {
+  return find_snapshot(name, {"datasets", "a file or directory", "--repo-type dataset "});
 }
 
 ModelName name_of_model(const std::string& given, const std::string& directory) {

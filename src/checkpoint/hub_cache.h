@@ -1,6 +1,7 @@
-// Finds models by name in the local cache of the Hugging Face hub. Never downloads.
+// Finds models and data sets by name in the local cache of the Hugging Face hub. Never downloads.
 #pragma once
 
+#include <optional>
 #include <string>
 
 namespace hearth {
@@ -10,6 +11,10 @@ namespace hearth {
 /// (default `main`). The cache is HF_HUB_CACHE, else HF_HOME/hub, else huggingface/hub in the
 /// user's cache directory. Input error, naming the cache folder, if the model is not there.
 std::string find_model(const std::string& name);
+
+/// The snapshot of a data set ORG/NAME or ORG/NAME@REVISION in the same cache; nullopt if `name` is of
+/// another form. Input error, naming the cache folder, if the data set is not there.
+std::optional<std::string> find_cached_data_set(const std::string& name);
 
 /// The model's name in the files of a result.
 struct ModelName {

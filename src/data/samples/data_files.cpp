@@ -7,14 +7,13 @@
 
 #include "base/error_format.h"
 #include "base/file_ops.h"
-#include "data/rows/byte_stream.h"
+#include "data/samples/hub_data.h"
+#include "data/samples/row_names.h"
 
 namespace hearth {
 namespace {
 
 constexpr double kMostPasses = 1000;
-constexpr std::array<std::string_view, 7> kRowEndings{".jsonl", ".ndjson", ".json",   ".txt",
-                                                      ".csv",   ".tsv",    ".parquet"};
 
 std::optional<double> parse_number(const std::string& text) {
   double value = 0;
@@ -49,19 +48,6 @@ DataFile parse_data_file(const std::string& given, const std::string& option,
 
 bool is_glob(const std::string& path) { return path.find_first_of("*?") != std::string::npos; }
 
-/// Whether a name has an ending that rows have, packed or not.
-bool names_rows(std::string name) {
-  if (name.starts_with('.')) return false;
-  // What the datasets library keeps beside its files.
-  if (name == "dataset_info.json" || name == "dataset_infos.json" || name == "state.json") {
-    return false;
-  }
-  const std::string packing = extension_of(name);
-  if (is_packing(packing)) name.resize(name.size() - packing.size());
-  const std::string ending = extension_of(name);
-  return std::find(kRowEndings.begin(), kRowEndings.end(), ending) != kRowEndings.end();
-}
-
 std::vector<std::string> files_of_directory(const std::string& path, const std::string& option) {
   std::vector<std::string> files;
   const std::string folder = path.ends_with('/') ? path : path + "/";
@@ -71,12 +57,8 @@ std::vector<std::string> files_of_directory(const std::string& path, const std::
     }
   }
   if (files.empty()) {
-    std::string endings;
-    for (const std::string_view ending : kRowEndings) {
-      endings += (endings.empty() ? "" : " ") + std::string(ending);
-    }
     throw input_error("{} {}: no data files in this directory ({}); directories in it are not read",
-                      option, quoted(path), endings);
+                      option, quoted(path), kRowEndings);
   }
   return files;
 }
@@ -131,6 +113,9 @@ std::vector<DataFile> expand_data_files(const std::vector<DataFile>& given,
       found.clear();
       match("", file.path, found);
       if (found.empty()) throw usage_error("{} {}: matches no file", option, quoted(file.path));
+    } else if (auto files_of_set =
+                   kind == FileKind::none ? find_hub_data(file.path, option) : std::nullopt) {
+      found = *std::move(files_of_set);
     } else if (kind == FileKind::none && file.path.find(',') != std::string::npos) {
       throw input_error(
           "{} {}: is no file; name several files one after the other ({} a.jsonl "

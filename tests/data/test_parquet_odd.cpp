@@ -253,7 +253,7 @@ TEST_CASE("odd parquet: pages that unpack to more than they say") {
   packed.resize(ZSTD_compress(packed.data(), packed.size(), zeros.data(), zeros.size(), 1));
   ParquetFileText file = one_text(packed);
   file.codec = 6;
-  for (const int64_t size : {100, (1 << 20) - 1, (1 << 20) + 1}) {
+  for (const int64_t size : {100, (1 << 20) - 1, (1 << 20) + 1, 1 << 29}) {
     file.pages[0].size = size;
     CHECK(has(f.refused_for(file), "a page of " + std::to_string(size) + " bytes when unpacked"));
   }
@@ -264,6 +264,15 @@ TEST_CASE("odd parquet: pages that unpack to more than they say") {
   CHECK(has(f.refused_for(file), "odd.parquet"));
   file.codec = 2;
   CHECK(has(f.refused_for(file), "a page packed by gzip"));
+}
+
+TEST_CASE("odd parquet: a column holds one page at a time") {
+  const OddParquet f;
+  ParquetFileText file = one_text(plain_text(std::string(100'000, 'a')));
+  file.pages.resize(5, file.pages[0]);
+  file.rows = file.values = 5;
+  CHECK(f.rows(file, {.held = 110'000}).size() == 5);
+  CHECK(has(f.refused_for(file, {.held = 90'000}), "a page of more than 0 MiB"));
 }
 
 TEST_CASE("odd parquet: schemas") {

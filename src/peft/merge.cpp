@@ -11,18 +11,10 @@
 #include "checkpoint/safetensors_writer.h"
 #include "model/parameter_access.h"
 #include "model/weight_copy.h"
+#include "peft/merge_pair.h"
 
 namespace hearth {
 namespace {
-
-constexpr int64_t kTileRows = 16;
-
-/// The pair of a matrix as f32, whatever the homes are.
-struct MergePair {
-  std::vector<float> a, b;
-  int64_t rank = 0;
-  float scale = 0;
-};
 
 /// Makes the content of the result, piece by piece, as often as asked.
 class MergedTensors {
@@ -44,7 +36,7 @@ class MergedTensors {
     uint64_t at = 0;
     for (const TensorId id : tensor->parts) {
       const uint64_t bytes = static_cast<uint64_t>(table_.tensor(id).size()) * size;
-      if (const std::optional<MergePair> pair = pair_of(id)) {
+      if (const std::optional<MergePair> pair = merge_pair(table_, id, staging_)) {
         merge(source, entry, at, table_.tensor(id), *pair, path, f);
       } else if (table_.tensor(id).trainable) {
         round(table_.tensor(id), entry, path, f);
@@ -56,29 +48,6 @@ class MergedTensors {
   }
 
  private:
-  std::optional<MergePair> pair_of(TensorId matrix) {
-    const Tensor& tensor = table_.tensor(matrix);
-    const auto adapter = table_.adapter_of(tensor.block);
-    if (!adapter) return std::nullopt;
-    MergePair pair;
-    const Block& block = table_.block(*adapter);
-    pair.scale = static_cast<float>(block.scale);
-    for (TensorId id = block.begin; id < block.end; ++id) {
-      const Tensor& factor = table_.tensor(id);
-      if (factor.slot != tensor.slot) continue;
-      const ConstView home = factor.home().view;
-      HEARTH_CHECK(factor.home().present() && home.contiguous(),
-                   "merge: no memory of " + factor.name);
-      std::vector<float>& to = factor.factor == Factor::a ? pair.a : pair.b;
-      to.resize(static_cast<size_t>(factor.size()));
-      convert(home.dtype, host_elements(table_, factor, home, 0, factor.size(), staging_),
-              DType::f32, to.data(), factor.size());
-      if (factor.factor == Factor::a) pair.rank = factor.rows;
-    }
-    if (pair.a.empty()) return std::nullopt;
-    return pair;
-  }
-
   template <class F>
   void copy(const SafetensorsFile& source, const SafetensorsEntry& entry, uint64_t begin,
             uint64_t bytes, F&& f) {
@@ -133,30 +102,11 @@ class MergedTensors {
       source.read(entry, stored_.data(), bytes,
                   begin + static_cast<uint64_t>(row * tensor.cols) * size_of(type));
       convert(type, stored_.data(), DType::f32, values_.data(), n);
-      add_product(pair, row, rows, tensor.cols);
+      add_product(pair, row, rows, tensor.cols, values_.data(), pool_);
       convert(DType::f32, values_.data(), type, stored_.data(), n);
       require_finite(tensor, entry, row * tensor.cols, n, path);
       f(stored_.data(), bytes);
     }
-  }
-
-  /// values_ [rows, columns] += scale * B[row...] A; each sum in the order of ranks.
-  void add_product(const MergePair& pair, int64_t first, int64_t rows, int64_t columns) {
-    const int64_t tiles = (rows + kTileRows - 1) / kTileRows;
-    pool_.run(tiles, [&](int64_t tile, int) {
-      std::vector<float> sum(static_cast<size_t>(columns));
-      const int64_t end = std::min(rows, (tile + 1) * kTileRows);
-      for (int64_t r = tile * kTileRows; r < end; ++r) {
-        std::fill(sum.begin(), sum.end(), 0.0f);
-        for (int64_t j = 0; j < pair.rank; ++j) {
-          const float b = pair.b[static_cast<size_t>((first + r) * pair.rank + j)];
-          const float* a = pair.a.data() + j * columns;
-          for (int64_t c = 0; c < columns; ++c) sum[static_cast<size_t>(c)] += b * a[c];
-        }
-        float* out = values_.data() + r * columns;
-        for (int64_t c = 0; c < columns; ++c) out[c] += pair.scale * sum[static_cast<size_t>(c)];
-      }
-    });
   }
 
   const ParameterTable& table_;

@@ -37,7 +37,7 @@ ExitCode run_command(const CommandLine& line) {
     options.model_name = options.model;
     options.model = find_model(options.model);
     const bool writes = *line.command == Command::generate || *line.command == Command::chat;
-    if (writes || *line.command == Command::eval) take_run(options);
+    if (writes || *line.command == Command::eval || options.gguf) take_run(options);
     if (options.model != line.options.model) log_verbose("model: " + options.model);
   }
   check_data_paths(*line.command, options);

@@ -133,6 +133,12 @@ void check_export(const std::vector<Given>& flags, Options& options, Problems& p
   if (options.from_state.empty() && !options.adapter.empty() && options.model.empty()) {
     problems.add("--adapter needs --model, the base that it was trained on");
   }
+  if (options.gguf && !options.from_state.empty() && !options.adapter.empty()) {
+    problems.add("expected one of --adapter and --from-state, found both");
+  } else if (options.gguf && options.from_state.empty() && options.adapter.empty() &&
+             options.model.empty()) {
+    problems.add("--gguf needs --model or --from-state");
+  }
   for (const std::string& input : {options.from_state, options.model, options.adapter}) {
     if (!input.empty() && inside(options.out, input)) {
       problems.add("--out " + quoted(options.out) + ": lies in the input " + quoted(input) +
@@ -260,7 +266,7 @@ void check_together(const CommandEntry& entry, const std::vector<Given>& flags, 
   for (const std::string& name : entry.required) {
     if (is_missing(name, entry.command, options)) problems.add("--" + name + " is missing");
   }
-  check_one_of(entry.one_of, flags, problems);
+  if (!options.gguf) check_one_of(entry.one_of, flags, problems);
   for (const Option& option : option_table()) {
     if (!option.commands.contains(entry.command) || !is_set(option, options)) continue;
     check_relations(option, entry.command, options, problems);

@@ -6,8 +6,6 @@ namespace hearth {
 
 const std::vector<LaterOption>& later_options() {
   static const std::vector<LaterOption> options{
-      // Training and generation.
-      {.name = "gguf"},
       // Devices, policies, foresight.
       {.name = "predictor"},
       {.name = "phases"},

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/gguf_types.h"
 #include "setup/config.h"
 
 namespace hearth {
@@ -40,6 +41,7 @@ struct Options : TrainConfig, GenerateOptions {
   bool packing_given = false, epochs_given = false;  // else the data decide
 
   std::string from_state;                   // export
+  std::optional<GgufType> gguf;             // export: write this file, of this type
   bool layout_given = false;                // export: --adapter-layout was given; else the run's
   std::vector<std::string> compare;         // report: the two run directories
   std::vector<std::string> compared_plans;  // plan: modes or files, two

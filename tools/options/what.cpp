@@ -22,7 +22,7 @@ void add_what(std::vector<Option>& table) {
                                         "(or org/name@revision) in the local hub cache; or a run "
                                         "directory, for its result"},
                      {{export_}, "base checkpoint: a directory, or org/name in the local hub cache; "
-                                 "required with --adapter",
+                                 "required with --adapter; with --gguf also a run directory",
                       "with --from-state the base of the run"},
                      {{profile}, "take the shapes of this model: a directory, or org/name in the "
                                  "local hub cache; weights may be absent",
@@ -48,7 +48,8 @@ void add_what(std::vector<Option>& table) {
         .help = "run directory: logs, saved states and the result",
         .help_for = {{{plan}, "run directory; if given, its disk space is checked", "none"},
                      {{init}, "directory of the new checkpoint; must not exist yet"},
-                     {{export_}, "directory of the new checkpoint or adapter; must not exist yet"},
+                     {{export_}, "directory of the new checkpoint or adapter, or with --gguf the file; must "
+                                 "not exist yet"},
                      {{report}, "HTML file to write", "report.html in RUN_DIR", "FILE"},
                      {{profile}, "also write the tables here: a directory gets a file per place, a "
                                  "name that ends in .json is the file of the only place; a page "
@@ -79,6 +80,15 @@ void add_what(std::vector<Option>& table) {
         .value = text_value(&Options::from_state, "DIR"),
         .help = "saved state to convert (RUN/state/step-N), or a run directory: its newest valid "
                 "state",
+        .default_text = "none"},
+       {.name = "gguf", .group = group, .commands = {export_},
+        .value = choice_value(&Options::gguf,
+                              NamedValues<std::optional<GgufType>>{{"f32", GgufType::f32},
+                                                                   {"f16", GgufType::f16},
+                                                                   {"bf16", GgufType::bf16},
+                                                                   {"q8_0", GgufType::q8_0}}),
+        .help = "write one GGUF file for llama.cpp with matrices of this type: of --model, of --model "
+                "with --adapter merged, or of --from-state",
         .default_text = "none"},
        {.name = "config", .group = group, .commands = {init},
         .value = text_value(&Options::model_config, "FILE"),

@@ -196,8 +196,7 @@ def check_llama(hearth, model, path):
     """llama.cpp loads the file, reads a prompt as the same ids, and continues it with the same text."""
     from llama_cpp_py_sync import Llama
     (path.parent / "prompt.txt").write_text(PROMPT + "\n")
-    ids = hearth.call("tokenize", "--model", model, path.parent / "prompt.txt").split()
-    ids = [int(number) for number in ids]
+    ids = json.loads(hearth.call("tokenize", "--model", model, path.parent / "prompt.txt"))
     answer = json.loads(hearth.call("generate", "--model", model, "--prompt", PROMPT, "--json",
                                     "--max-new-tokens", 12, "--compute-dtype", "f32"))
     with Llama(str(path), n_ctx=64, n_gpu_layers=0, verbose=False) as other:

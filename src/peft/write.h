@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/companion_files.h"
+#include "checkpoint/model_card.h"
 #include "model/parameter_table.h"
 #include "peft/adapter.h"
 
@@ -21,7 +22,7 @@ struct AdapterFileOptions {
   std::string revision = {};               // of a hub model; empty: not given
   std::optional<Digest> base_digest = {};  // if already known
   /// Names and values for the card (README.md): what was trained, on what data, how.
-  std::vector<std::pair<std::string, std::string>> card = {};
+  CardRows card = {};
   FileChanges changes = {};  // to the base's companion files
 };
 

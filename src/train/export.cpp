@@ -8,12 +8,15 @@
 
 #include "base/arena.h"
 #include "base/error_format.h"
+#include "base/file_failure.h"
 #include "base/file_ops.h"
 #include "base/pool.h"
 #include "base/setting.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checkpoint_write.h"
 #include "checkpoint/hub_cache.h"
+#include "checkpoint/model_card.h"
+#include "checkpoint/model_files.h"
 #include "checkpoint/safetensors.h"
 #include "data/chat/template_files.h"
 #include "device/device.h"
@@ -26,6 +29,7 @@
 #include "state/saved_state.h"
 #include "state/state_adapter.h"
 #include "topology/topology.h"
+#include "train/card_rows.h"
 #include "train/resume.h"
 #include "train/signals.h"
 #include "train/state_to_export.h"
@@ -56,6 +60,16 @@ class StoredWeights {
 
 }  // namespace
 
+/// What the adapter's card says about its training.
+static std::string training_of_adapter(const MergeConfig& config) {
+  try {
+    const std::string path = model_file(config.adapter, "README.md", config.follow_links);
+    return training_table_of(read_text_file(path, kMaxConfigBytes));
+  } catch (const Error&) {  // without a card, or with one that is not this program's
+    return "";
+  }
+}
+
 void export_merged(const MergeConfig& config, Reporter& reporter) {
   const StopSignals signals;  // what is half written does not stay beside --out
   require_new(config.out);
@@ -67,9 +81,14 @@ void export_merged(const MergeConfig& config, Reporter& reporter) {
   const LoadedAdapter loaded(file, base);
   const Topology topology = detect_topology();
   const Pool pool(static_cast<int>(topology.cores.size()), {});
-  const FileChanges changes =
+  FileChanges changes =
       template_changes(carried_templates({model, "", "", config.follow_links, config.adapter}),
                        model, config.follow_links);
+  const ModelName name =
+      name_of_model(config.model_name.empty() ? config.model : config.model_name, model);
+  changes["README.md"] =
+      model_card(card_base(name.name, name.revision, base.directory(), config.follow_links),
+                 "with an adapter merged", training_of_adapter(config));
   write_merged(loaded.table, base, pool, config.out, changes);
   reporter.note("merged " + config.adapter + " into " + model + ": " + config.out);
 }
@@ -87,8 +106,12 @@ void export_state(const ExportConfig& config, Reporter& reporter) {
   const Checkpoint base(model, config.follow_links);
   require_same_model(state, base);
   const RunIdentity run = identity_in(state.extra);
-  const FileChanges changes =
+  FileChanges changes =
       template_changes(templates_of_state(state, reporter), model, config.follow_links);
+  const CardRows card =
+      card_rows(state.extra, state.step, parent_of(parent_of(state.directory)) + "/journal.jsonl");
+  const ModelName name =
+      name_of_model(config.model_name.empty() ? given : config.model_name, model);
   const SafetensorsFile weights(state.directory + "/weights.safetensors");
   if (run.lora.value) {
     LoadedAdapter trained(saved_adapters(base, weights, *run.lora.value));
@@ -98,8 +121,7 @@ void export_state(const ExportConfig& config, Reporter& reporter) {
         config.layout.value_or(was_fused ? AdapterLayout::fused : AdapterLayout::per_expert);
     AdapterFileOptions options;
     options.layout = layout;
-    const ModelName name =
-        name_of_model(config.model_name.empty() ? given : config.model_name, model);
+    options.card = card;
     options.base_name = name.name;
     options.revision = name.revision;
     options.changes = changes;
@@ -113,6 +135,9 @@ void export_state(const ExportConfig& config, Reporter& reporter) {
   const Pool pool(static_cast<int>(topology.cores.size()), {});
   base.read_weights(table, pool);
   read_trained(weights, table);
+  changes["README.md"] =
+      model_card(card_base(name.name, name.revision, base.directory(), config.follow_links),
+                 "fine-tuned", training_table(card));
   write_checkpoint(table, base, config.out, changes);
   reporter.note("state of step " + std::to_string(state.step) + " as a checkpoint: " + config.out);
 }

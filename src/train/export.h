@@ -24,6 +24,7 @@ struct MergeConfig {
   bool accept_other_base = false;
   bool fused_as_peft = false;
   bool follow_links = false;
+  std::string model_name = {};  // the base as the user named it; empty: `model`
 };
 
 /// Writes W + scale * B A for every adapted matrix and copies all else, with the names, types,

@@ -11,11 +11,18 @@ namespace hearth {
 namespace {
 
 void write_files(const ParameterTable& table, const Checkpoint& base, const TrainConfig& config,
-                 const FileChanges& changes, const std::string& path) {
-  if (config.method == Method::full) return write_checkpoint(table, base, path, changes);
+                 const FileChanges& changes, const CardRows& card, const std::string& path) {
+  const ModelName name = model_name(config);
+  if (config.method == Method::full) {
+    FileChanges all = changes;
+    all["README.md"] = model_card(
+        card_base(name.name, name.revision, base.directory(), config.follow_links), "fine-tuned",
+        training_table(card));
+    return write_checkpoint(table, base, path, all);
+  }
   AdapterFileOptions options;
   options.layout = config.adapter_layout;
-  const ModelName name = model_name(config);
+  options.card = card;
   options.base_name = name.name;
   options.revision = name.revision;
   options.changes = changes;
@@ -25,17 +32,17 @@ void write_files(const ParameterTable& table, const Checkpoint& base, const Trai
 }  // namespace
 
 void write_result(const ParameterTable& table, const Checkpoint& base, const TrainConfig& config,
-                  const FileChanges& changes, const RunDirectory& directory) {
+                  const FileChanges& changes, const CardRows& card, const RunDirectory& directory) {
   directory.require_there();
   const std::string result = directory.result();
   if (file_info(result).kind == FileKind::none) {
-    return write_files(table, base, config, changes, result);
+    return write_files(table, base, config, changes, card, result);
   }
   const std::string fresh = directory.path() + "/.tmp-new-result";
   const std::string replaced = directory.path() + "/.trash-result";
   remove_tree(fresh);
   remove_tree(replaced);
-  write_files(table, base, config, changes, fresh);
+  write_files(table, base, config, changes, card, fresh);
   rename_no_replace(result, replaced);
   rename_no_replace(fresh, result);
   sync_directory(directory.path());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/model_card.h"
 #include "record/run_directory.h"
 #include "setup/reporter.h"
 
@@ -9,9 +10,10 @@ namespace hearth {
 
 /// Writes the trained tensors of the table as the result in the directory. An earlier result stays
 /// until the new one is complete, which then replaces it. `changes`: to the base's companion files.
+/// `card`: of the training, for its model card.
 /// Storage errors; Error with ExitCode::stopped after a signal.
 void write_result(const ParameterTable& table, const Checkpoint& base, const TrainConfig& config,
-                  const FileChanges& changes, const RunDirectory& directory);
+                  const FileChanges& changes, const CardRows& card, const RunDirectory& directory);
 
 /// Notes where the files are, and Python code that loads the result.
 void tell_result(const ParameterTable& table, const TrainConfig& config,

@@ -6,6 +6,7 @@
 #include "base/stop.h"
 #include "budget/plan_grade.h"
 #include "plan/timeline.h"
+#include "train/card_rows.h"
 #include "train/result.h"
 #include "train/training_run.h"
 
@@ -100,7 +101,7 @@ ExitCode TrainingRun::finish() {
       write_samples("end");
     }
     write_result(session_->table(), *model_.opened->checkpoint, config_, result_changes_,
-                 directory_);
+                 rows_of_card(older), directory_);
     if (!facts) facts.emplace(examine());
   } catch (const Error& error) {
     if (error.code() == ExitCode::stopped) return stop();
@@ -122,6 +123,16 @@ ExitCode TrainingRun::finish() {
   tell_result(model_.table, config_, directory_, reporter_);
   if (!failed_save.empty()) throw storage_error(failed_save + "; the result is complete");
   return code_of_end(ok);
+}
+
+CardRows TrainingRun::rows_of_card(const std::optional<ScoredState>& older) const {
+  if (older) {
+    const std::string state = directory_.states() + "/" + state_directory_name(older->step);
+    return card_rows(open_state(state).extra, older->step, directory_.journal());
+  }
+  Json extra = to_json(identity_);
+  extra["losses"] = losses_.to_json();
+  return card_rows(extra, progress_.step, directory_.journal());
 }
 
 RunFacts TrainingRun::examine() {

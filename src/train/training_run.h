@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/stopwatch.h"
+#include "checkpoint/model_card.h"
 #include "data/chat/template_files.h"
 #include "record/run_logs.h"
 #include "train/best_states.h"
@@ -90,6 +91,8 @@ class TrainingRun {
   void restore_best(const SavedState& state, std::optional<double> loss);
   /// With --load-best, the best state, unless it is the last one.
   std::optional<ScoredState> older_result();
+  /// For the model card of the result: of this state, or of the last step.
+  CardRows rows_of_card(const std::optional<ScoredState>& older) const;
   /// Journal and notes of an end by --early-stopping.
   void note_early_end();
   /// Replaces the trained weights by the state's. Storage error if it is damaged.

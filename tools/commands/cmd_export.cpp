@@ -20,7 +20,8 @@ static void export_result(const Options& options) {
   }
   if (!options.adapter.empty()) {
     export_merged({options.model, options.adapter, options.out, options.accept_other_base,
-                   options.adapter_layout == AdapterLayout::fused, options.follow_links},
+                   options.adapter_layout == AdapterLayout::fused, options.follow_links,
+                   options.model_name},
                   console);
     return;
   }

@@ -256,18 +256,23 @@ def run_family(hearth, work, family):
     return model, config
 
 
+def loads_llama():
+    try:
+        from llama_cpp_py_sync._cffi_bindings import get_lib
+        get_lib()
+    except (ImportError, RuntimeError):
+        return False
+    return True
+
+
 def main():
     hearth, work = Hearth(sys.argv[1]), Path(sys.argv[2])
-    try:
-        import llama_cpp_py_sync  # noqa: F401
-        has_llama = True
-    except ImportError:
-        has_llama = False
+    has_llama = loads_llama()
     failed = 0
     for family in sys.argv[3:] or FAMILIES:
         try:
             run_family(hearth, work / family, family)
-            note = "llama.cpp: not installed, not run"
+            note = "llama.cpp: cannot be loaded, not run"
             if has_llama:
                 shutil.rmtree(work / family)
                 (work / family).mkdir()

@@ -37,12 +37,18 @@ const Architecture& architecture_of(const ModelSpec& spec) {
 
 // Names by slot; {name, always f32}.
 const std::map<Slot, std::pair<const char*, bool>> kAttentionNames{
-    {Slot::input_norm, {"attn_norm.weight", true}}, {Slot::q, {"attn_q.weight", false}},
-    {Slot::k, {"attn_k.weight", false}},            {Slot::v, {"attn_v.weight", false}},
-    {Slot::o, {"attn_output.weight", false}},       {Slot::q_bias, {"attn_q.bias", true}},
-    {Slot::k_bias, {"attn_k.bias", true}},          {Slot::v_bias, {"attn_v.bias", true}},
-    {Slot::q_norm, {"attn_q_norm.weight", true}},   {Slot::k_norm, {"attn_k_norm.weight", true}},
-    {Slot::post_norm, {"ffn_norm.weight", true}},   {Slot::router, {"ffn_gate_inp.weight", true}}};
+    {Slot::input_norm, {"attn_norm.weight", true}},
+    {Slot::q, {"attn_q.weight", false}},
+    {Slot::k, {"attn_k.weight", false}},
+    {Slot::v, {"attn_v.weight", false}},
+    {Slot::o, {"attn_output.weight", false}},
+    {Slot::q_bias, {"attn_q.bias", true}},
+    {Slot::k_bias, {"attn_k.bias", true}},
+    {Slot::v_bias, {"attn_v.bias", true}},
+    {Slot::q_norm, {"attn_q_norm.weight", true}},
+    {Slot::k_norm, {"attn_k_norm.weight", true}},
+    {Slot::post_norm, {"ffn_norm.weight", true}},
+    {Slot::router, {"ffn_gate_inp.weight", true}}};
 const std::map<Slot, std::pair<const char*, bool>> kSharedNames{
     {Slot::gate, {"ffn_gate_shexp.weight", false}},
     {Slot::up, {"ffn_up_shexp.weight", false}},
@@ -92,8 +98,7 @@ class PartList {
     for (const auto& [slot, name] : kExpertNames) {
       std::vector<TensorId> parts;
       for (int64_t e = 0; e < spec_.experts; ++e) {
-        const BlockId block =
-            table_.find_block(BlockKind::expert, layer, static_cast<int32_t>(e));
+        const BlockId block = table_.find_block(BlockKind::expert, layer, static_cast<int32_t>(e));
         parts.push_back(*table_.find_slot(block, slot));
       }
       add(prefix(layer) + name, std::move(parts), false);
@@ -161,8 +166,10 @@ std::vector<std::string> gguf_differences(const ModelSpec& spec) {
   }
   const auto cuts = [&](int64_t window) { return window > 0 && window < spec.max_positions; };
   if (std::any_of(spec.windows.begin(), spec.windows.end(), cuts)) {
-    found.push_back("llama.cpp computes something else beyond the window of attention: its "
-                    "architecture " + name + " has none");
+    found.push_back(
+        "llama.cpp computes something else beyond the window of attention: its "
+        "architecture " +
+        name + " has none");
   }
   return found;
 }

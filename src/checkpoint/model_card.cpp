@@ -65,8 +65,9 @@ std::string card_head(const CardBase& base, const std::string& library,
                       const std::string& relation) {
   const bool named = !base.hub_name.empty();
   return "---\n" + (named ? "base_model: " + Json(base.hub_name).dump() + "\n" : "") +
-         "library_name: " + library + "\n" + base.license + "pipeline_tag: text-generation\ntags:\n" +
-         (relation == "adapter" ? "- lora\n" : "") + "- hearth\n" +
+         "library_name: " + library + "\n" + base.license +
+         "pipeline_tag: text-generation\ntags:\n" + (relation == "adapter" ? "- lora\n" : "") +
+         "- hearth\n" +
          (named ? "- " + Json("base_model:" + relation + ":" + base.hub_name).dump() + "\n" : "") +
          "---\n\n";
 }

@@ -303,8 +303,8 @@ void write_adapter(const ParameterTable& table, const Checkpoint& base,
   config["base_model_name_or_path"] = name;
   config["revision"] = options.revision.empty() ? Json() : Json(options.revision);
   write_text(result.path() + "/" + kAdapterConfig, config.dump(2) + "\n");
-  std::string card = adapter_card(
-                         plan, card_base(name, options.revision, base.directory()), options.card) + "\n";
+  std::string card =
+      adapter_card(plan, card_base(name, options.revision, base.directory()), options.card) + "\n";
   for (const std::string& line : reader_notes(table, options.layout)) card += "* " + line + "\n";
   write_text(result.path() + "/README.md", card);
   write_companions(base, options.changes, result);

@@ -11,11 +11,11 @@
 namespace hearth {
 namespace {
 
-constexpr const char* kOptions[] = {
-    "method",        "steps",        "epochs",      "lr",           "lr-schedule", "warmup",
-    "warmup-ratio",  "weight-decay", "micro-batch", "grad-accum",   "seq-len",     "packing",
-    "lora-r",        "expert-r",     "lora-alpha",  "lora-dropout", "lora-targets", "experts",
-    "compute-dtype", "seed"};
+constexpr const char* kOptions[] = {"method",       "steps",      "epochs",        "lr",
+                                    "lr-schedule",  "warmup",     "warmup-ratio",  "weight-decay",
+                                    "micro-batch",  "grad-accum", "seq-len",       "packing",
+                                    "lora-r",       "expert-r",   "lora-alpha",    "lora-dropout",
+                                    "lora-targets", "experts",    "compute-dtype", "seed"};
 
 /// The names of a list of files, without their folders; empty for none.
 std::string file_names(const std::optional<std::string>& list) {

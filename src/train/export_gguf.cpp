@@ -158,8 +158,7 @@ class GgufExport {
   static std::string directory_of(const std::string& given) {
     std::string model = find_model(given);
     if (file_info(model).kind != FileKind::directory) {
-      throw input_error("{}: not a directory; give the model ({})", model,
-                        spelled(Setting::model));
+      throw input_error("{}: not a directory; give the model ({})", model, spelled(Setting::model));
     }
     return model;
   }

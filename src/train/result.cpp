@@ -15,9 +15,9 @@ void write_files(const ParameterTable& table, const Checkpoint& base, const Trai
   const ModelName name = model_name(config);
   if (config.method == Method::full) {
     FileChanges all = changes;
-    all["README.md"] = model_card(
-        card_base(name.name, name.revision, base.directory(), config.follow_links), "fine-tuned",
-        training_table(card));
+    all["README.md"] =
+        model_card(card_base(name.name, name.revision, base.directory(), config.follow_links),
+                   "fine-tuned", training_table(card));
     return write_checkpoint(table, base, path, all);
   }
   AdapterFileOptions options;

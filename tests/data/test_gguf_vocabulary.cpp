@@ -69,8 +69,10 @@ TokenizerFiles falling_back() {
                            {"unk_token", "<unk>"},
                            {"vocab", vocabulary},
                            {"merges", JsonArray{Json("a b"), Json("ab c")}}}}};
-  files.config = JsonObject{{"bos_token", "<s>"}, {"eos_token", JsonObject{{"content", "</s>"}}},
-                            {"add_bos_token", true}, {"add_eos_token", false}};
+  files.config = JsonObject{{"bos_token", "<s>"},
+                            {"eos_token", JsonObject{{"content", "</s>"}}},
+                            {"add_bos_token", true},
+                            {"add_eos_token", false}};
   return files;
 }
 

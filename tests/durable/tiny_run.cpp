@@ -88,9 +88,13 @@ std::string unexpected_name(const std::string& run) {
   for (const std::string& name : list_directory(run)) {
     if (!known.contains(name) && !name.starts_with("events.out.tfevents.")) return name;
   }
-  static const std::set<std::string> of_result{
-      "README.md",         "config.json",        "model.safetensors",        "tokenizer.json",
-      "tokenizer_config.json", "adapter_config.json", "adapter_model.safetensors"};
+  static const std::set<std::string> of_result{"README.md",
+                                               "config.json",
+                                               "model.safetensors",
+                                               "tokenizer.json",
+                                               "tokenizer_config.json",
+                                               "adapter_config.json",
+                                               "adapter_model.safetensors"};
   for (const std::string result : {"model", "adapter"}) {
     if (file_info(run + "/" + result).kind == FileKind::none) continue;
     for (const std::string& name : list_directory(run + "/" + result)) {

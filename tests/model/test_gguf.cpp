@@ -99,7 +99,8 @@ Json gguf_config(const std::string& family) {
   Json config = parse_json(R"({"vocab_size": 11, "hidden_size": 64, "num_hidden_layers": 2,
     "num_attention_heads": 4, "num_key_value_heads": 2, "rms_norm_eps": 1e-6,
     "max_position_embeddings": 64, "rope_theta": 10000.0, "num_experts_per_tok": 2,
-    "intermediate_size": 48, "torch_dtype": "float32", "norm_topk_prob": false})", "");
+    "intermediate_size": 48, "torch_dtype": "float32", "norm_topk_prob": false})",
+                           "");
   config["model_type"] = family;
   config[family == "mixtral" ? "num_local_experts" : "num_experts"] = 3;
   if (family.starts_with("qwen")) config["moe_intermediate_size"] = 32;
@@ -231,7 +232,8 @@ TEST_CASE("gguf: vectors and routers are f32, rows without whole blocks f16", "[
 TEST_CASE("gguf: what llama.cpp has no form for is refused or said", "[gguf]") {
   const TemporaryDirectory d;
   const auto spec_of = [&](const std::string& family, const char* key, Json value) {
-    return find_family(family).read_config(changed(gguf_config(family), key, std::move(value)), "c");
+    return find_family(family).read_config(changed(gguf_config(family), key, std::move(value)),
+                                           "c");
   };
   const auto refusal = [](const ModelSpec& spec) {
     return error_of([&] { require_gguf_form(spec, "config.json"); });
@@ -282,9 +284,9 @@ TEST_CASE("gguf: a weight that the type cannot hold leaves nothing", "[gguf]") {
     }
   } large;
   const ParameterTable table = base.make_table();
-  const std::string problem = error_of(
-      [&] { write_gguf(large, table, base.spec(), GgufType::f16, {}, d / "out.gguf"); },
-      ExitCode::numeric);
+  const std::string problem =
+      error_of([&] { write_gguf(large, table, base.spec(), GgufType::f16, {}, d / "out.gguf"); },
+               ExitCode::numeric);
   CHECK_THAT(problem, ContainsSubstring("too large for f16"));
   CHECK_FALSE(fs::exists(d / "out.gguf"));
   CHECK_FALSE(fs::exists(d / ".tmp-out.gguf"));

@@ -19,10 +19,10 @@ static void export_result(const Options& options) {
     return;
   }
   if (!options.adapter.empty()) {
-    export_merged({options.model, options.adapter, options.out, options.accept_other_base,
-                   options.adapter_layout == AdapterLayout::fused, options.follow_links,
-                   options.model_name},
-                  console);
+    export_merged(
+        {options.model, options.adapter, options.out, options.accept_other_base,
+         options.adapter_layout == AdapterLayout::fused, options.follow_links, options.model_name},
+        console);
     return;
   }
   std::optional<AdapterLayout> layout;

@@ -266,7 +266,7 @@ void check_together(const CommandEntry& entry, const std::vector<Given>& flags, 
   for (const std::string& name : entry.required) {
     if (is_missing(name, entry.command, options)) problems.add("--" + name + " is missing");
   }
-  if (!options.gguf) check_one_of(entry.one_of, flags, problems);
+  if (!find_given(flags, "gguf")) check_one_of(entry.one_of, flags, problems);
   for (const Option& option : option_table()) {
     if (!option.commands.contains(entry.command) || !is_set(option, options)) continue;
     check_relations(option, entry.command, options, problems);

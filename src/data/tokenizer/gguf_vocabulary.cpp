@@ -15,7 +15,14 @@ namespace hearth {
 namespace {
 
 /// Token types of the format.
-enum GgufToken : int32_t { kNormal = 1, kUnknown = 2, kControl = 3, kUser = 4, kUnused = 5, kByte = 6 };
+enum GgufToken : int32_t {
+  kNormal = 1,
+  kUnknown = 2,
+  kControl = 3,
+  kUser = 4,
+  kUnused = 5,
+  kByte = 6
+};
 
 struct NamedPattern {
   const char* pattern;
@@ -56,8 +63,7 @@ std::string special_text(const Json& config, const std::string& key) {
 
 /// Added tokens that look like control tokens although they are not marked as special.
 bool looks_special(std::string_view text) {
-  return text == "<pad>" || text == "<mask>" ||
-         (text.starts_with("<|") && text.ends_with("|>")) ||
+  return text == "<pad>" || text == "<mask>" || (text.starts_with("<|") && text.ends_with("|>")) ||
          (text.starts_with("<\uff5c") && text.ends_with("\uff5c>")) ||
          (text.starts_with("<unused") && text.ends_with(">"));
 }
@@ -112,8 +118,8 @@ class VocabularyWriter {
     const std::string plain = architecture == "olmoe" ? "olmo" : "gpt-2";
     std::string found;
     bool byte_level = false;
-    for (const Json& part : components(member_or_null(files_.tokenizer, "pre_tokenizer"),
-                                       "pretokenizers")) {
+    for (const Json& part :
+         components(member_or_null(files_.tokenizer, "pre_tokenizer"), "pretokenizers")) {
       const std::string type = text_of(part, "type");
       if (type == "ByteLevel") {
         byte_level = true;
@@ -153,7 +159,8 @@ class VocabularyWriter {
         // A space inside of a part would read as the one between parts.
         const auto part = [&](size_t i) {
           std::string text = merge.as_array().at(i).as_string();
-          for (size_t at; (at = text.find(' ')) != std::string::npos;) text.replace(at, 1, "\u0120");
+          for (size_t at; (at = text.find(' ')) != std::string::npos;)
+            text.replace(at, 1, "\u0120");
           return text;
         };
         merges_.push_back(part(0) + " " + part(1));
@@ -175,9 +182,9 @@ class VocabularyWriter {
     for (const auto& [text, id] : member(model_, "vocab", files_.source).as_object()) {
       const size_t at = index_of(id, text);
       tokens_[at] = text;
-      types_[at] = falls_back && is_byte_token(text)          ? kByte
-                   : falls_back && text == unknown            ? kUnknown
-                                                              : kNormal;
+      types_[at] = falls_back && is_byte_token(text) ? kByte
+                   : falls_back && text == unknown   ? kUnknown
+                                                     : kNormal;
     }
     const Json& added = member_or_null(files_.tokenizer, "added_tokens");
     if (!added.is_array()) return;
@@ -202,7 +209,7 @@ class VocabularyWriter {
     const auto give = [&](size_t at) {
       if (ranked[at]) return;
       ranked[at] = true;
-      scores[at] = -static_cast<float>(rank++);
+      scores[at] = static_cast<float>(-rank++);
     };
     for (std::string merge : merges_) {
       merge.erase(merge.find(' '), 1);
@@ -247,7 +254,8 @@ class VocabularyWriter {
       const auto id = [](const Json& piece) {
         return text_of(member_or_null(piece, "SpecialToken"), "id");
       };
-      const std::string before = id(single.as_array().front()), after = id(single.as_array().back());
+      const std::string before = id(single.as_array().front()),
+                        after = id(single.as_array().back());
       if (!before.empty()) first = before == special_text(files_.config, "bos_token");
       if (!after.empty()) last = after == special_text(files_.config, "eos_token");
     }
@@ -263,14 +271,16 @@ class VocabularyWriter {
   /// llama.cpp puts a space before a text unless the file says otherwise.
   void add_space_prefix() {
     const Json& given = member_or_null(files_.config, "add_prefix_space");
-    if (given.is_bool()) return metadata_.add_bool("tokenizer.ggml.add_space_prefix", given.as_bool());
-    for (const Json& part : components(member_or_null(files_.tokenizer, "normalizer"),
-                                       "normalizers")) {
+    if (given.is_bool())
+      return metadata_.add_bool("tokenizer.ggml.add_space_prefix", given.as_bool());
+    for (const Json& part :
+         components(member_or_null(files_.tokenizer, "normalizer"), "normalizers")) {
       if (text_of(part, "type") == "Prepend") return;
     }
-    for (const Json& part : components(member_or_null(files_.tokenizer, "pre_tokenizer"),
-                                       "pretokenizers")) {
-      if (text_of(part, "type") == "Metaspace" && text_of(part, "prepend_scheme") != "never") return;
+    for (const Json& part :
+         components(member_or_null(files_.tokenizer, "pre_tokenizer"), "pretokenizers")) {
+      if (text_of(part, "type") == "Metaspace" && text_of(part, "prepend_scheme") != "never")
+        return;
     }
     metadata_.add_bool("tokenizer.ggml.add_space_prefix", false);
   }

@@ -222,18 +222,14 @@ TEST_CASE("what may change on resume is marked, and nothing else") {
   for (const auto& r : parsed(train_with({})).recorded) {
     if (r.may_change) names.insert(r.name);
   }
-  CHECK(names == std::set<std::string>{"threads",      "save-every",
-                                       "keep",         "keep-best",
-                                       "metric",       "early-stopping",
-                                       "max-time",     "log-every",
-                                       "eval-every",   "trace",
-                                       "quiet",        "verbose",
-                                       "resume",       "out",
-                                       "allow-change", "data-cache",
-                                       "digest-every", "deterministic",
-                                       "parallel",     "tokens-by-expert",
-                                       "equation",     "journal-decisions",
-                                       "json"});
+  CHECK(
+      names ==
+      std::set<std::string>{
+          "threads",        "save-every",        "keep",          "keep-best",  "metric",
+          "early-stopping", "max-time",          "log-every",     "eval-every", "trace",
+          "quiet",          "verbose",           "resume",        "out",        "allow-change",
+          "data-cache",     "digest-every",      "deterministic", "parallel",   "tokens-by-expert",
+          "equation",       "journal-decisions", "json"});
 }
 
 TEST_CASE("names are unique, written with hyphens, and described") {

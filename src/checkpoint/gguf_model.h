@@ -1,5 +1,5 @@
-// What llama.cpp calls a model of each family: architecture, metadata and tensors. The names, types
-// and layouts are those that its convert_hf_to_gguf.py writes.
+// What the ggml runtime calls a model of each family: architecture, metadata and tensors. The names, types
+// and layouts are those that the ggml project's converter writes.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +24,12 @@ struct GgufPart {
 /// "llama" (Mixtral), "olmoe", "qwen2moe" or "qwen3moe". Input error for another family.
 std::string gguf_architecture(const ModelSpec& spec);
 
-/// Raises an input error, which starts with `source`, for a model that llama.cpp has no form for:
+/// Raises an input error, which starts with `source`, for a model that the ggml runtime has no form for:
 /// dense layers between those with experts, a clamp of q, k and v, biases that the architecture does
 /// not have.
 void require_gguf_form(const ModelSpec& spec, const std::string& source);
 
-/// One sentence for each setting that llama.cpp ignores, so that it computes something else: windows
+/// One sentence for each setting that the ggml runtime ignores, so that it computes something else: windows
 /// of attention, combine weights that are divided or not.
 std::vector<std::string> gguf_differences(const ModelSpec& spec);
 

@@ -60,11 +60,12 @@ ParameterTable saved_adapters(const Checkpoint& base, const SafetensorsFile& wei
     const Block block = table.block(id);
     for (TensorId t = block.begin; t < block.end; ++t) {
       const Tensor matrix = table.tensor(t);
+      if (matrix.vector) continue;  // a bias has the module of its matrix
       const std::string a = module_of(matrix.name) + std::string(kLoraA);
       const auto found = entries.find(a);
       if (found == entries.end()) continue;
       const std::vector<int64_t>& shape = found->second->shape;
-      if (matrix.vector || shape.size() != 2 || shape[0] < 1 || shape[1] != matrix.cols) {
+      if (shape.size() != 2 || shape[0] < 1 || shape[1] != matrix.cols) {
         throw input_error(weights.path() + ": tensor " + quoted(a) + " of shape " +
                           shape_text(shape) + " does not fit the model");
       }

@@ -1,4 +1,4 @@
-// `export --gguf`: a model as one GGUF file, for llama.cpp.
+// `export --gguf`: a model as one GGUF file, for the ggml runtime.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ struct GgufConfig {
   bool follow_links = false;
 };
 
-/// Writes the file that llama.cpp's converter would make of the model, of the model with the adapter
+/// Writes the file that the ggml project's converter would make of the model, of the model with the adapter
 /// merged, or of what `export --from-state` makes (an adapter is merged). The weights are rounded to
 /// the checkpoint's types first. Memory: the adapter, and buffers of some MiB.
 /// Usage error if `out` exists. Input error for a model or tokenizer without a GGUF form. Numeric

@@ -1,4 +1,4 @@
-// The tokenizer of a model directory as metadata of a GGUF file, as llama.cpp's converter writes it.
+// The tokenizer of a model directory as metadata of a GGUF file, as the ggml project's converter writes it.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ TokenizerFiles read_tokenizer_files(const std::string& directory, bool follow_li
 ///
 /// Byte-level BPE is "gpt2", with the pre-tokenizer that its pattern says: "qwen2", "llama-bpe",
 /// "gpt-2", or for the architecture "olmoe" "olmo". BPE with byte fallback is "llama". There a
-/// token's score is minus its rank: the order of the merges that make it, then of ids. So llama.cpp
+/// token's score is minus its rank: the order of the merges that make it, then of ids. So the ggml runtime
 /// merges as tokenizer.json does. (Llama 2's tokenizer.model has these scores.) Without
-/// tokenizer.json the model is "none": llama.cpp then takes token ids alone.
+/// tokenizer.json the model is "none": the ggml runtime then takes token ids alone.
 ///
 /// Input error for any other tokenizer, and for ids beyond the vocabulary.
 void add_gguf_vocabulary(const TokenizerFiles& files, int64_t vocabulary,

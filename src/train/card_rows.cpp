@@ -17,16 +17,18 @@ constexpr const char* kOptions[] = {"method",       "steps",      "epochs",     
                                     "lora-r",       "expert-r",   "lora-alpha",    "lora-dropout",
                                     "lora-targets", "experts",    "compute-dtype", "seed"};
 
-/// The names of a list of files, without their folders; empty for none.
+std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+/// The names of a file or a list of files, without their folders; empty for none.
 std::string file_names(const std::optional<std::string>& list) {
   std::string names;
-  if (!list) return names;
+  if (!list || list->empty()) return names;
+  if (!list->starts_with('[')) return file_name(*list);
   const Json files = parse_json(*list, "the list of files");
   if (!files.is_array()) return names;
   for (const Json& file : files.as_array()) {
     if (!file.is_string()) continue;
-    const std::string& path = file.as_string();
-    names += (names.empty() ? "" : ", ") + path.substr(path.rfind('/') + 1);
+    names += (names.empty() ? "" : ", ") + file_name(file.as_string());
   }
   return names;
 }

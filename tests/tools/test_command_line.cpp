@@ -52,19 +52,19 @@ TEST_CASE("aliases of other trainers, with hyphens or underscores") {
 
 TEST_CASE("all problems are told at once, with the nearest name") {
   test::TemporaryDirectory directory;
-  const std::string file = written(directory, "learnig_rate: 1\nseq-len: 0\nequation: printed\n");
+  const std::string file = written(directory, "learnig_rate: 1\nseq-len: 0\npredictor: router\n");
   const auto e = raised_by([&] {
     parsed({"train", file, "--model", "m", "--grad-acum", "4", "--lr", "nan", "--packing", "maybe",
-            "--parallel", "zebra", "--policy", "aptmoe"});
+            "--parallel", "zebra", "--policy", "roundpipe"});
   });
   CHECK(e.code == ExitCode::usage);
   INFO(e.message);
   for (const char* part :
        {":1: learnig_rate: unknown key; the nearest is learning_rate (lr)",
-        ":2: seq-len: expected a whole number", ":3: equation: not in this version",
+        ":2: seq-len: expected a whole number", ":3: predictor: not in this version",
         "--grad-acum: unknown option; the nearest is --grad-accum", "--lr: expected a number",
         "--packing: expected on or off", "'zebra' is not in this version",
-        "'aptmoe' is not in this version", "--data is missing", "--out is missing"}) {
+        "'roundpipe' is not in this version", "--data is missing", "--out is missing"}) {
     CHECK(e.says(part));
   }
   CHECK(e.message.find('\n') == std::string::npos);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/directories.h"
 #include "base/error.h"
 #include "data/parquet/parquet_reader.h"
 #include "data/rows/byte_stream.h"
@@ -42,6 +43,7 @@ bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r") ==
 class OpenFile {
  public:
   explicit OpenFile(const std::string& path) {
+    const uint64_t size = path == "-" ? 0 : file_info(path).size;
     if (path != "-" && is_parquet_file(path)) {
       container_ = Container::parquet;
       parquet_.emplace(path);
@@ -49,6 +51,9 @@ class OpenFile {
     }
     container_ = path == "-" ? Container::lines : container_of(path);
     bytes_.emplace(path);
+    if (path != "-" && file_info(path).size < size) {
+      throw input_error(path + ": shrank while it was read; run again once nobody writes it");
+    }
     std::string head;
     if (container_ == Container::array && !begins_as_array(head)) container_ = Container::lines;
     if (container_ == Container::table) {

@@ -37,13 +37,12 @@ void TravelTurns::add_decided(TaskId id, const Schedule& schedule, std::vector<B
     turn.with_gradient = adds_gradients(task);
     turns_.push_back(std::move(turn));
   }
-  std::vector<BlockId> expected;
+  DecidedTurns& of = decided_[id];
+  of.wave = each;
   for (const BlockId block : candidates) {
-    if (schedule.expected[static_cast<size_t>(block)] == task.place) expected.push_back(block);
+    if (schedule.expected[static_cast<size_t>(block)] == task.place) of.expected.push_back(block);
   }
-  decided_[id].candidates = std::move(candidates);
-  decided_[id].wave = each;
-  choose(id, expected);
+  of.candidates = std::move(candidates);
 }
 
 const DecidedTurns* TravelTurns::decided(TaskId task) const {
@@ -117,12 +116,7 @@ void TravelTurns::find_next_uses() {
         if (turns_[i].with_gradient) added.insert(block);
         next[block] = static_cast<Position>(i);
       }
-      std::vector<BlockId> chosen;
-      for (size_t turn = 0; turn < range.count; ++turn) {
-        const std::vector<BlockId>& own = turns_[range.first + turn].blocks;
-        chosen.insert(chosen.end(), own.begin(), own.end());
-      }
-      choose(turns_[i].task, chosen);
+      choose(turns_[i].task, of.expected);
       continue;
     }
     for (const BlockId block : turns_[i].blocks) {

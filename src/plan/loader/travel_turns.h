@@ -37,9 +37,10 @@ struct TravelTurn {
 /// the experts that a split may give to the device.
 struct DecidedTurns {
   std::vector<BlockId> candidates;
-  Position next_use = kNever;  // of each candidate that is chosen, behind these turns
-  bool adds_last = false;      // no later turn of the device may add to their accumulators
-  int32_t wave = 0;            // most experts of a turn
+  std::vector<BlockId> expected;  // of these, those that the plan expects there
+  Position next_use = kNever;     // of each candidate that is chosen, behind these turns
+  bool adds_last = false;         // no later turn of the device may add to their accumulators
+  int32_t wave = 0;               // most experts of a turn
 };
 
 /// The turns of one device in one schedule, in the order of the schedule. Pure: whoever drives a

@@ -54,6 +54,10 @@ ParameterTable saved_adapters(const Checkpoint& base, const SafetensorsFile& wei
     const auto trained = table.find(entry.name);
     if (trained) table.tensor(*trained).trainable = true;
   }
+  const auto refuse_unfit = [&](const SafetensorsEntry& entry) {
+    throw input_error(weights.path() + ": tensor " + quoted(entry.name) + " of shape " +
+                      shape_text(entry.shape) + " does not fit the model");
+  };
   const auto blocks = static_cast<BlockId>(table.blocks().size());
   for (BlockId id = 0; id < blocks; ++id) {
     bool added = false;
@@ -66,8 +70,7 @@ ParameterTable saved_adapters(const Checkpoint& base, const SafetensorsFile& wei
       if (found == entries.end()) continue;
       const std::vector<int64_t>& shape = found->second->shape;
       if (shape.size() != 2 || shape[0] < 1 || shape[1] != matrix.cols) {
-        throw input_error(weights.path() + ": tensor " + quoted(a) + " of shape " +
-                          shape_text(shape) + " does not fit the model");
+        refuse_unfit(*found->second);
       }
       if (!added) table.add_adapter(id, scale_of(scales, a, weights.path()));
       added = true;
@@ -77,6 +80,9 @@ ParameterTable saved_adapters(const Checkpoint& base, const SafetensorsFile& wei
   for (const Tensor& t : table.tensors()) {
     if (!t.trainable || entries.contains(t.name)) continue;
     throw input_error(weights.path() + ": tensor " + quoted(t.name) + " is missing");
+  }
+  for (const SafetensorsEntry& entry : weights.header().entries) {
+    if (!table.find(entry.name)) refuse_unfit(entry);  // an adapter of nothing that takes one
   }
   return table;
 }

@@ -153,11 +153,34 @@ class PlanMaker {
     std::vector<const OpSet*> ops;
     for (const ComputePlace& place : subject_.places) ops.push_back(place.ops);
     const auto host_lanes = static_cast<int32_t>(subject_.places[kHostPlace].teams.size());
-    return {subject_.spec,    subject_.settings,
-            subject_.table,   std::move(ops),
-            tokens,           request_.longest,
-            micro_batches,    places_of_rank(subject_.places.size(), subject_.hosts, host_lanes),
-            subject_.compute, subject_.of_model.decides && !subject_.compute.empty()};
+    return {subject_.spec,
+            subject_.settings,
+            subject_.table,
+            std::move(ops),
+            tokens,
+            request_.longest,
+            micro_batches,
+            places_of_rank(subject_.places.size(), subject_.hosts, host_lanes),
+            subject_.compute,
+            subject_.of_model.decides && !subject_.compute.empty(),
+            request_.training && rotates()};
+  }
+
+  /// Whether the host updates what devices compute beside: then its updates run under their next
+  /// forward.
+  bool rotates() const {
+    const ParameterTable& table = subject_.table;
+    bool host_updates = false, device_computes = false;
+    for (BlockId b = 0; b < std::ssize(table.blocks()); ++b) {
+      const Block& block = table.block(b);
+      const Place computes =
+          subject_.compute.empty() ? block.place : subject_.compute[static_cast<size_t>(b)];
+      device_computes = device_computes || computes >= subject_.hosts;
+      for (TensorId id = block.begin; block.place < subject_.hosts && id < block.end; ++id) {
+        host_updates = host_updates || table.tensor(id).trainable;
+      }
+    }
+    return host_updates && device_computes;
   }
 
   void make_schedules() {
@@ -167,6 +190,7 @@ class PlanMaker {
     }
     if (!request_.training) return;
     const PlanInput train = input(request_.tokens, request_.micro_batches);
+    if (train.rotates) plan_.drain = planner_.drain(train);
     if (request_.group) {
       const int64_t group = std::min(*request_.group, request_.micro_batches);
       plan_.train = planner_.train(train, group, request_.recompute.value_or(false));
@@ -189,6 +213,7 @@ class PlanMaker {
       const Schedule* train, std::vector<std::vector<SlotClass>>* slots = nullptr) const {
     std::vector<const Schedule*> schedules;
     if (train != nullptr) schedules.push_back(train);
+    if (plan_.drain) schedules.push_back(&*plan_.drain);
     if (plan_.eval) schedules.push_back(&*plan_.eval);
     if (plan_.decode) schedules.push_back(&*plan_.decode);
     std::vector<PlaceLines> places = plan_.places;
@@ -298,6 +323,7 @@ Plan make_plan(const PlanSubject& subject, const PlanRequest& request) {
 std::vector<const Schedule*> Plan::schedules() const {
   std::vector<const Schedule*> result;
   if (train) result.push_back(&train->schedule);
+  if (drain) result.push_back(&*drain);
   if (eval) result.push_back(&*eval);
   if (decode) result.push_back(&*decode);
   return result;

@@ -73,6 +73,7 @@ struct PlanSubject {
 struct Plan {
   CopyPolicy policy;
   std::optional<TrainSchedule> train;
+  std::optional<Schedule> drain;  // if the training schedule rotates
   std::optional<Schedule> eval;
   std::optional<Schedule> decode;
   std::vector<PlaceLines> places;  // the host, then the devices of the run

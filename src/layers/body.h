@@ -122,6 +122,7 @@ struct TaskShape {
   int32_t split_places = 0;  // of the split of the layer's experts; 0: they are not divided
   int32_t segments = 1;      // micro-batches of the task; of all but E and decide one at most
   bool decided = false;      // a rule divides the layer's experts while the step runs
+  bool rotates = false;      // updates are those of the step before
   bool moe() const { return spec.has_experts(layer); }
   bool shared() const { return spec.has_shared_expert(layer); }
 };

@@ -1,5 +1,6 @@
 // update: AdamW on the blocks of a layer, of the embedding or of the head, at one place. If the
-// gradient of the step is not finite, no weight changes; the gradient is cleared all the same.
+// gradient of the step is not finite, no weight changes; the gradient is cleared all the same. In a
+// schedule that rotates, the update of the step before; if none is due, nothing happens.
 #include <array>
 #include <span>
 #include <vector>
@@ -13,9 +14,10 @@ namespace {
 
 class Update final : public Body {
  public:
-  std::vector<Port> ports(const TaskShape&) const override {
+  std::vector<Port> ports(const TaskShape& s) const override {
     std::vector<Port> list;
-    for (const Value v : {Value::lr, Value::update_step, Value::clip, Value::finite}) {
+    for (const Value v : {Value::lr, Value::update_step, s.rotates ? Value::due_clip : Value::clip,
+                          s.rotates ? Value::due_finite : Value::finite}) {
       list.push_back(ports::scalar(v, Access::read));
     }
     return list;
@@ -49,7 +51,9 @@ class Update final : public Body {
   }
 
   void run(const BodyContext& c) const override {
-    const bool finite = c.scalar(Value::finite) != 0;
+    if (c.scalar(Value::update_step) == 0) return;
+    const bool rotates = c.has(Value::due_finite);
+    const bool finite = c.scalar(rotates ? Value::due_finite : Value::finite) != 0;
     const bool by_factor = c.settings.lora_plus != 1;
     Tensors plain, of_b;  // of_b: B of adapters, if they have a learning rate of their own
     for (const BlockUse& use : c.blocks) {
@@ -84,7 +88,7 @@ class Update final : public Body {
     options.lr = rate * c.scalar(Value::lr);
     if (!decayed) options.weight_decay = 0;
     options.step = static_cast<int64_t>(c.scalar(Value::update_step));
-    options.gradient_scale = c.scalar(Value::clip);
+    options.gradient_scale = c.scalar(c.has(Value::due_clip) ? Value::due_clip : Value::clip);
     c.ops.adamw(c.stream, options, tensors);
   }
 };

@@ -27,6 +27,8 @@ constexpr auto kInfo = [] {
   set(Value::tokens, "tokens", Scope::step, true);
   set(Value::lr, "lr", Scope::step, true);
   set(Value::update_step, "update_step", Scope::step, true);
+  set(Value::due_clip, "due_clip", Scope::step, true);
+  set(Value::due_finite, "due_finite", Scope::step, true);
   layer(Value::residual, "residual");
   layer(Value::input_rstd, "input_rstd");
   layer(Value::q_raw, "q_raw");
@@ -98,7 +100,7 @@ constexpr auto kInfo = [] {
   for (const Value v :
        {Value::micro_tokens, Value::micro_trained_tokens, Value::dropout_key, Value::noise_key,
         Value::trained_tokens, Value::tokens, Value::lr, Value::update_step, Value::split,
-        Value::grad_norm, Value::clip, Value::finite}) {
+        Value::due_clip, Value::due_finite, Value::grad_norm, Value::clip, Value::finite}) {
     table[static_cast<size_t>(v)].host = true;
   }
   for (const Value v : {Value::row_weight, Value::rows, Value::gate, Value::up, Value::expert_out,

@@ -25,7 +25,9 @@ enum class Value : uint8_t {
   dropout_key,           // f64, an integer below 2^53; only if adapters have dropout
   noise_key,             // f64, the same; only if embeddings have noise
   lr,                    // f64, the learning rate of the step
-  update_step,           // f64, number of the update, from 1
+  update_step,           // f64, number of the update, from 1; of due ones 0: none is due
+  due_clip,              // f64, `clip` of the step before, if its updates are due in this one
+  due_finite,            // f64, its `finite`
 
   // Forward, of a layer and a micro-batch.
   residual,          // [T, H] input of the layer

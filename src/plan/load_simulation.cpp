@@ -93,6 +93,12 @@ void LoadSimulation::begin_step(std::span<const SimulatedTurn> tasks,
   has_begun_.assign(tasks.size(), 0);
   held_.clear();
   copies_.clear();
+  for (const Task& task : schedule_.tasks) {  // as a run does (TravellingWeights::begin_step)
+    if (!schedule_.rotates || task.kind != TaskKind::update) continue;
+    for (const auto& device : devices_) {
+      device->for_updated(task, [&](ItemId item) { device->loader.begin_update(item); });
+    }
+  }
 }
 
 bool LoadSimulation::may_begin(int32_t task, Stage& stage) {
@@ -175,7 +181,7 @@ bool LoadSimulation::homes_are_ready(const Task& task, int32_t number, Stage& st
       ready = ready && device->going_home == 0;
       continue;
     }
-    if (first) {
+    if (first && !schedule_.rotates) {
       device->for_updated(task, [&](ItemId item) { device->loader.begin_update(item); });
       carry_out(*device, stage);
     }

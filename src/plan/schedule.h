@@ -107,6 +107,8 @@ struct Schedule {
   /// to be computed then (PlanInput::decides).
   bool decides = false;
   std::vector<Place> expected = {};
+  /// Whether the update tasks are those of the step before (PlanInput::rotates).
+  bool rotates = false;
 
   Place host_of(Place place) const { return places[static_cast<size_t>(place)].host; }
   bool is_host(Place place) const { return host_of(place) == place; }

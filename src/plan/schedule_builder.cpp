@@ -52,6 +52,7 @@ ScheduleBuilder::ScheduleBuilder(const PlanInput& input, Pass pass, int64_t cach
   schedule_.scratch.resize(input.ops.size());
   schedule_.decides = input.decides;
   if (input.decides) schedule_.expected = input.compute;
+  schedule_.rotates = pass == Pass::train && input.rotates;
 }
 
 BufferId ScheduleBuilder::new_buffer(const Port& port, const Key& key, BufferClass use,
@@ -251,6 +252,7 @@ TaskShape ScheduleBuilder::shape_of(Phase phase, int32_t layer, Place place, Exp
   shape.split_places = divided(layer) ? static_cast<int32_t>(input_.places.size()) : 0;
   shape.segments = segments;
   shape.decided = input_.decided(layer);
+  shape.rotates = schedule_.rotates;
   return shape;
 }
 

@@ -28,6 +28,10 @@ struct PlanInput {
   /// between the host, where they live, and the device of the layer's dense parts, to which they
   /// travel. `compute` then has the split that the plan expects.
   bool decides = false;
+  /// Whether the updates of a step come in the schedule of the next, each before the first use of what
+  /// it updates, so that the host's run under the forward of devices. Who runs it gives them `due_clip`
+  /// and `due_finite`, and the rate and the number of the update, of the step before.
+  bool rotates = false;
 
   /// Where forward and backward read the block.
   Place compute_place(BlockId block) const {

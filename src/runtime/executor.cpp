@@ -395,13 +395,14 @@ bool Executor::run(std::span<const BatchShape> batches, const RunOptions& option
         if (part) earlier.synchronize();  // the host reads where its rows are when it issues it
       }
       const bool update = task.kind == TaskKind::update;
-      if (update && options.before_update && !ended && !fate.abandoned()) {
+      const bool is_due = update && schedule.rotates;
+      if (update && options.before_update && !ended && (is_due || !fate.abandoned())) {
         const std::lock_guard lock(updating);
         options.before_update(task);
       }
       if (options.abandon && fate.open() && options.abandon()) fate.abandon();
-      if (update) fate.begin_updates();
-      if (!ended && !fate.abandoned()) {
+      if (update && !is_due) fate.begin_updates();
+      if (!ended && (is_due || !fate.abandoned())) {
         impl.run_task(id, batches);
         if (poison) poison->after(task, [&](BufferId b) { return impl.address(b); });
       }
@@ -421,6 +422,9 @@ bool Executor::run(std::span<const BatchShape> batches, const RunOptions& option
       fail(nullptr, device);
     }
   };
+  for (const auto& of : impl.travelling) {
+    if (of) of->begin_step();
+  }
   impl.pacer.start();
   if (options.trace != nullptr) options.trace->clear();
   impl.times.start(options.trace != nullptr);

@@ -41,7 +41,9 @@ struct ExecutorParts {
 struct RunOptions {
   Trace* trace = nullptr;  // filled if set, sorted by begin; device tasks use the device's clock
   /// Called before every task until the first update, by the threads of all streams. If it returns
-  /// true, the step is abandoned: no weight has changed, and gradients are undefined.
+  /// true, the step is abandoned: no weight has changed, and gradients are undefined. If the schedule
+  /// rotates, it is called before every task, and the updates are carried through in any case: they are
+  /// of the step before.
   std::function<bool()> abandon = {};
   /// Called before each update by the thread of its stream, never concurrently. It may block until
   /// a save has read what the update will change.

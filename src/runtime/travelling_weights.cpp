@@ -7,6 +7,7 @@ namespace hearth {
 TravellingWeights::TravellingWeights(Residency& residency, const ParameterTable& homes,
                                      const Schedule& schedule, Place place, const LoadRule& rule)
     : residency_(residency),
+      schedule_(schedule),
       table_(homes),
       turns_(residency.items(), homes, schedule, place, rule) {
   for (BlockId b = 0; b < std::ssize(table_.blocks()); ++b) {
@@ -22,6 +23,13 @@ TravellingWeights::TravellingWeights(Residency& residency, const ParameterTable&
         same_experts_[t].push_back(later);
       }
     }
+  }
+}
+
+void TravellingWeights::begin_step() {
+  if (!schedule_.rotates) return;
+  for (const Task& task : schedule_.tasks) {
+    if (task.kind == TaskKind::update) begin_change(task);
   }
 }
 
@@ -162,6 +170,9 @@ void TravellingWeights::added(std::span<const BlockId> experts) {
 }
 
 void TravellingWeights::begin_update(const Task& update) {
+  if (!schedule_.rotates) begin_change(update);
+}
+void TravellingWeights::begin_change(const Task& update) {
   for (const BlockUse& use : update.blocks) {
     residency_.begin_change(use.begin, use.end, HomeChange::updated);
   }

@@ -24,6 +24,9 @@ class TravellingWeights {
   TravellingWeights(Residency& residency, const ParameterTable& homes, const Schedule& schedule,
                     Place place, const LoadRule& rule);
 
+  /// Before the first task. Copies of what the schedule updates before their use are given up; they come
+  /// once it is updated.
+  void begin_step();
   /// Whether a split decides which experts the task computes: then `choose` comes before its turns.
   bool is_decided(TaskId task) const { return turns_.decided(task) != nullptr; }
   /// The experts that the split gives to the task. The backward of the same rows will have them, too.
@@ -47,7 +50,7 @@ class TravellingWeights {
 
   /// Accumulators of all blocks are at home when it returns.
   void bring_home();
-  /// Around an update task on the host.
+  /// Around an update task on the host; of a schedule that rotates, `begin_step` stands for the first.
   void begin_update(const Task& update);
   void updated(const Task& update);
   /// Around a task of the host that adds to the gradients of experts that may be here, too. From the
@@ -56,11 +59,13 @@ class TravellingWeights {
   void added(std::span<const BlockId> experts);
 
  private:
+  void begin_change(const Task& update);
   void see_what_came(const TravelTurns::Range& turns);
   void show(const LeasedBlock& leased, bool with_gradient);
   void hide(BlockId block);
 
   Residency& residency_;
+  const Schedule& schedule_;
   ParameterTable table_;  // homes' tensors, whose copies are the leased ones
   TravelTurns turns_;
   std::map<TaskId, std::vector<Came>> came_before_;  // of tasks of experts

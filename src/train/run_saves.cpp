@@ -38,6 +38,7 @@ void RunSaves::begin() {
   const int64_t step = source_.progress.step;
   if (saved_step_ == step) return source_.best.saved(step);
   directory_.require_there();
+  if (source_.settle) source_.settle();
   since_begin_.restart();
   const KeptStates keep{static_cast<int>(config_.keep), source_.best.steps()};
   SaveRequest request{directory_.path(), step, keep, source_.extra(), [this] {

@@ -28,6 +28,7 @@ class RunSaves {
     std::function<Json()> extra;  // more members of the manifest, such as the run's identity
     BestStates& best;             // a save is due for a state among the best
     const Pool* pool = nullptr;
+    std::function<void()> settle = {};  // called before the state is read: makes what is due
   };
 
   /// `saved_step`: step of this run's newest state in the directory; -1: none.

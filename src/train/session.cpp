@@ -117,6 +117,7 @@ void Session::make_executors() {
   };
   splits_.clear();
   make(train_, plan_.train ? &plan_.train->schedule : nullptr);
+  make(drain_, plan_.drain ? &*plan_.drain : nullptr);
   make(eval_, plan_.eval ? &*plan_.eval : nullptr);
   make(decode_, plan_.decode ? &*plan_.decode : nullptr);
 }
@@ -223,23 +224,22 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
   }
   train_->scalar(Value::tokens) = static_cast<double>(result.tokens);
   train_->scalar(Value::trained_tokens) = static_cast<double>(result.trained_tokens);
-  train_->scalar(Value::lr) = numbers.lr;
-  train_->scalar(Value::update_step) = static_cast<double>(numbers.update);
-
-  RunOptions options;
-  options.trace = &trace_;
-  options.abandon = hooks.abandon;
-  if (hooks.before_update) {
-    options.before_update = [&](const Task& task) {
-      const Stopwatch waiting;
-      hooks.before_update(views_through(task));
-      result.save_wait_s += waiting.seconds();
-    };
+  const bool rotates = plan_.train->schedule.rotates;
+  if (rotates) {
+    give_due(*train_);
+  } else {
+    train_->scalar(Value::lr) = numbers.lr;
+    train_->scalar(Value::update_step) = static_cast<double>(numbers.update);
   }
+
+  RunOptions options = options_of(hooks, result.save_wait_s);
+  options.trace = &trace_;
   const double start = steady_link_clock().now(), late_before = late_loads();
   for (const auto& rule : splits_) rule->begin_step();
   take_shares(1);  // of what was before the step
-  if (!train_->run(shapes, options)) return std::nullopt;
+  const bool is_whole = train_->run(shapes, options);
+  due_.reset();
+  if (!is_whole) return std::nullopt;
   result.residency = take_shares(steady_link_clock().now() - start);
   result.late_load_s = late_loads() - late_before;
   if (!splits_.empty()) result.decisions = splits_.front()->decisions();  // those of training
@@ -262,8 +262,40 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
   }
   result.grad_norm = train_->scalar(Value::grad_norm);
   result.finite = train_->scalar(Value::finite) != 0 && std::isfinite(result.loss_sum);
+  if (rotates) due_ = {numbers, train_->scalar(Value::clip), train_->scalar(Value::finite)};
   result.expert_tokens = expert_tokens(*train_, static_cast<int32_t>(batches.size()));
   return result;
+}
+
+RunOptions Session::options_of(const StepHooks& hooks, double& save_wait_s) const {
+  RunOptions options;
+  options.abandon = hooks.abandon;
+  if (hooks.before_update) {
+    options.before_update = [&](const Task& task) {
+      const Stopwatch waiting;
+      hooks.before_update(views_through(task));
+      save_wait_s += waiting.seconds();
+    };
+  }
+  return options;
+}
+
+void Session::give_due(const Executor& executor) const {
+  const DueUpdates due = due_.value_or(DueUpdates{.numbers = {.step = 0, .update = 0}});
+  executor.scalar(Value::lr) = due.numbers.lr;
+  executor.scalar(Value::update_step) = static_cast<double>(due.numbers.update);
+  executor.scalar(Value::due_clip) = due.clip;
+  executor.scalar(Value::due_finite) = due.finite;
+}
+
+void Session::drain(const StepHooks& hooks) {
+  if (!due_) return;
+  give_due(*drain_);
+  double save_wait_s = 0;
+  RunOptions options = options_of(hooks, save_wait_s);
+  options.abandon = {};  // their step has ended
+  drain_->run({}, options);
+  due_.reset();
 }
 
 EvalResult Session::evaluate(EvalBatches& batches, const std::function<bool()>& stop) {
@@ -273,6 +305,7 @@ EvalResult Session::evaluate(EvalBatches& batches, const std::function<bool()>& 
 
 EvalResult Session::evaluate(const std::function<std::optional<MicroBatch>()>& next,
                              const std::function<bool()>& stop) {
+  HEARTH_CHECK(!due_, "session: evaluation before updates that are due");
   EvalResult result;
   std::vector<std::vector<double>>& counts = result.expert_tokens;
   counts.resize(static_cast<size_t>(opened_.spec.layers));
@@ -299,6 +332,7 @@ EvalResult Session::evaluate(const std::function<std::optional<MicroBatch>()>& n
 }
 
 const float* Session::decode(std::span<const int32_t> ids, int64_t past) {
+  HEARTH_CHECK(!due_, "session: decoding before updates that are due");
   const auto n = static_cast<int32_t>(ids.size());
   const auto last = static_cast<int32_t>(past) + n;
   fill_rope(*decode_);

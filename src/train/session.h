@@ -75,7 +75,7 @@ struct ShrunkDevice {
 
 /// Callbacks of the training loop.
 struct StepHooks {
-  /// Called before every task until the first update. If it returns true, the step is abandoned.
+  /// Called before tasks, until the step's updates begin. If it returns true, the step is abandoned.
   std::function<bool()> abandon = {};
   /// Called before an update changes any of the first `views` views of the state's components. May
   /// block.
@@ -97,9 +97,15 @@ class Session {
   /// after the last step.
   void read_start();
 
-  /// One optimizer step; nullopt if it was abandoned.
+  /// One optimizer step; nullopt if it was abandoned. If the plan's schedule rotates, its updates are due
+  /// when it returns: the next step makes them, or `drain`, also if that step is abandoned. Until then
+  /// weights and moments are those of the step before, and nothing but the next step may use them.
   std::optional<StepResult> train_step(const std::vector<MicroBatch>& batches,
                                        const StepNumbers& numbers, const StepHooks& hooks = {});
+  /// Makes the updates that are due, if there are any. Comes before anything else that reads weights or
+  /// state.
+  void drain(const StepHooks& hooks = {});
+  bool updates_are_due() const { return due_.has_value(); }
   /// Before a step: where shrink= of --devices takes effect at this step or did at an earlier one,
   /// devices drop copies of weights and gradients until they are within their new budget. Each device
   /// once; no result changes.
@@ -147,6 +153,9 @@ class Session {
 
   /// Slots of the devices to which weights travel. Tells the places.
   void make_residencies();
+  RunOptions options_of(const StepHooks& hooks, double& save_wait_s) const;
+  /// Gives a schedule that rotates the updates that are due.
+  void give_due(const Executor& executor) const;
   /// For the places as they are now. Replaces those that are there.
   void make_executors();
   ShrunkDevice shrink(Place at, const BudgetDrop& drop);
@@ -177,7 +186,12 @@ class Session {
   std::vector<std::unique_ptr<Residency>> residencies_;  // by place; null: nothing travels there
   std::vector<std::unique_ptr<SplitDecider>> splits_;    // of the executors that decide
   std::set<Place> shrunk_;
-  std::unique_ptr<Executor> train_, eval_, decode_;
+  std::unique_ptr<Executor> train_, drain_, eval_, decode_;
+  struct DueUpdates {
+    StepNumbers numbers;
+    double clip = 0, finite = 0;
+  };
+  std::optional<DueUpdates> due_;
   const Executor* rope_of_ = nullptr;  // executor whose rope tables are in memory
   Trace trace_;
   std::vector<BlockCopy> block_copies_;

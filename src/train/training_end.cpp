@@ -77,6 +77,7 @@ void TrainingRun::note_early_end() {
 }
 
 ExitCode TrainingRun::finish() {
+  drain();
   const bool is_finite = progress_.updates > 0 && progress_.skipped_in_a_row == 0;
   if (is_finite) evaluate("end");
   if (config_.final_state || best_.wants(progress_.step)) saves_->begin();

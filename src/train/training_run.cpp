@@ -123,10 +123,11 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
     if (run_.sample) json["sample"] = sample_record(*run_.sample);
     return json;
   };
-  saves_ = std::make_unique<RunSaves>(
-      config_, directory_,
-      RunSaves::Source{registry_, progress_, data_.sampler, extra, best_, &session_->pool()},
-      *logs_, reporter_, ours ? progress_.step : -1);
+  saves_ =
+      std::make_unique<RunSaves>(config_, directory_,
+                                 RunSaves::Source{registry_, progress_, data_.sampler, extra, best_,
+                                                  &session_->pool(), [this] { drain(); }},
+                                 *logs_, reporter_, ours ? progress_.step : -1);
   shrink_devices();
   step_time_.restart();
 }

@@ -76,6 +76,11 @@ class TrainingRun {
   SavedState restore(const SavedState& chosen);
   /// Opens the logs and reports how the run begins. `state`: the state to resume, or null.
   void open_logs(const SavedState* state);
+  StepHooks hooks();
+  /// Session::drain. Its time is part of the next line of the metrics.
+  void drain();
+  /// Notes which tensors the last updates gave moments.
+  void look_at_gradients();
   void count(const StepResult& result, const std::vector<MicroBatch>& batches);
   /// Session::shrink_devices, with its lines in the journal. Saves the state and raises a device error
   /// if a budget is too small for the run.
@@ -125,6 +130,8 @@ class TrainingRun {
   Progress progress_;
   Routing routing_;
   GradientRecord gradients_;
+  /// Tokens of the experts in the last step that changes weights; none: its updates have been looked at.
+  std::optional<std::vector<std::vector<double>>> tokens_of_updates_;
   LossRecord losses_;
   BestStates best_;
   FrozenContent frozen_at_start_;
@@ -133,7 +140,7 @@ class TrainingRun {
   double step_lr_ = 0;
   Stopwatch start_;  // of this start of the run
   Stopwatch step_time_;
-  double step_s_ = 0;
+  double step_s_ = 0, drain_s_ = 0;
   Stopwatch since_evaluation_;
   bool holds_best_ = false;                    // weights in memory: the best state's
   std::optional<double> eval_loss_;            // of evaluated_step_

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include "base/counted.h"
 #include "base/error_format.h"
@@ -23,17 +24,35 @@ std::optional<StepResult> TrainingRun::step() {
   const SamplerCursor before = data_.sampler.cursor();
   const std::vector<MicroBatch> batches = data_.sampler.next_step();
   step_lr_ = config_.lr * lr_factor(course_, progress_.step);
-  const StepHooks hooks{[] { return stop_signal() != 0; },
-                        [this](size_t views) { saves_->wait_until_safe(views); }};
   auto result =
-      session_->train_step(batches, {progress_.step + 1, progress_.updates + 1, step_lr_}, hooks);
+      session_->train_step(batches, {progress_.step + 1, progress_.updates + 1, step_lr_}, hooks());
   step_s_ = step_time_.seconds();
+  look_at_gradients();  // of updates that were due
   if (result) {
     count(*result, batches);
   } else {
     data_.sampler.seek(before);
   }
   return result;
+}
+
+StepHooks TrainingRun::hooks() {
+  return {[] { return stop_signal() != 0; },
+          [this](size_t views) { saves_->wait_until_safe(views); }};
+}
+
+void TrainingRun::drain() {
+  if (!session_->updates_are_due()) return;
+  const Stopwatch draining;
+  session_->drain(hooks());
+  look_at_gradients();
+  drain_s_ += draining.seconds();
+}
+
+void TrainingRun::look_at_gradients() {
+  if (!tokens_of_updates_) return;
+  gradients_.look(session_->table(), *tokens_of_updates_);
+  tokens_of_updates_.reset();
 }
 
 void TrainingRun::shrink_devices() {
@@ -70,7 +89,8 @@ void TrainingRun::count(const StepResult& result, const std::vector<MicroBatch>&
     ++progress_.updates;
     progress_.skipped_in_a_row = 0;
     routing_.count(batches, result.expert_tokens);
-    gradients_.look(session_->table(), result.expert_tokens);
+    tokens_of_updates_ = result.expert_tokens;
+    if (!session_->updates_are_due()) look_at_gradients();
     if (result.trained_tokens > 0) {
       losses_.add(result.loss_sum / static_cast<double>(result.trained_tokens), result.grad_norm);
     }
@@ -81,6 +101,8 @@ void TrainingRun::count(const StepResult& result, const std::vector<MicroBatch>&
 }
 
 void TrainingRun::record(const StepResult& result) {
+  const bool with_digest = config_.digest_every && (progress_.step % *config_.digest_every) == 0;
+  if (with_digest) drain();
   StepMetrics m;
   m.step = progress_.step;
   m.time = utc_now();
@@ -94,7 +116,7 @@ void TrainingRun::record(const StepResult& result) {
   m.lr = step_lr_;
   m.tokens = result.tokens;
   m.trained_tokens = result.trained_tokens;
-  m.time_s = step_s_;
+  m.time_s = step_s_ + std::exchange(drain_s_, 0);
   m.tokens_per_s = static_cast<double>(result.tokens) / m.time_s;
   const StepBound bound = bound_of(model_, result.work);
   m.bound_pct = 100 * bound.total_s() / m.time_s;
@@ -115,7 +137,7 @@ void TrainingRun::record(const StepResult& result) {
   if (config_.tokens_by_expert) m.tokens_by_expert = result.expert_tokens;
   m.skipped = !result.finite;
   std::optional<Digest> root;
-  if (config_.digest_every && progress_.step % *config_.digest_every == 0) {
+  if (with_digest) {
     root = state_digest(registry_, &session_->pool()).root;
     m.state_digest = root->hex();
   }
@@ -169,6 +191,7 @@ bool TrainingRun::must_stop() const {
 
 void TrainingRun::evaluate(const char* when) {
   if (!data_.eval || evaluated_step_ == progress_.step) return;
+  drain();
   const EvalResult result = session_->evaluate(*data_.eval, [] { return stop_signal() != 0; });
   if (stop_signal() != 0) return;
   evaluated_step_ = progress_.step;
@@ -191,6 +214,7 @@ void TrainingRun::evaluate(const char* when) {
 
 void TrainingRun::write_samples(const char* when) {
   if (config_.samples == 0) return;
+  drain();
   const RowSet& rows = data_.eval_rows                      ? data_.eval_rows->training()
                        : data_.rows.validation().rows() > 0 ? data_.rows.validation()
                                                             : data_.rows.training();

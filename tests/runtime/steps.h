@@ -108,6 +108,7 @@ class Steps {
   int workers = 1;
   int64_t group = 2;
   bool recompute = false;
+  bool rotates = false;  // updates run in the next step; those of the last are drained
   std::vector<std::string> adapters;
   TinyPlaces places;
   const Planner* planner = &single_planner();
@@ -134,6 +135,13 @@ class Steps {
     }
     const auto executor = model.executor(list, workers);
     Outcome outcome;
+    double due_step = 0, due_clip = 0, due_finite = 0;
+    const auto give_due = [&](const Executor& to) {
+      to.scalar(Value::lr) = 1e-2;
+      to.scalar(Value::update_step) = due_step;
+      to.scalar(Value::due_clip) = due_clip;
+      to.scalar(Value::due_finite) = due_finite;
+    };
     for (int step = 1; step <= count; ++step) {
       std::vector<BatchShape> shapes;
       double tokens = 0, trained = 0;
@@ -146,9 +154,17 @@ class Steps {
       }
       executor->scalar(Value::tokens) = tokens;
       executor->scalar(Value::trained_tokens) = trained;
-      executor->scalar(Value::lr) = 1e-2;
-      executor->scalar(Value::update_step) = step;
-      if (!executor->run(shapes, options)) break;
+      if (rotates) {
+        give_due(*executor);
+      } else {
+        executor->scalar(Value::lr) = 1e-2;
+        executor->scalar(Value::update_step) = step;
+      }
+      const bool is_whole = executor->run(shapes, options);
+      due_step = is_whole ? step : 0;
+      if (!is_whole) break;
+      due_clip = executor->scalar(Value::clip);
+      due_finite = executor->scalar(Value::finite);
       paced = executor->paced();
       for (int32_t m = 0; m < kMicroBatches; ++m) {
         outcome.loss += executor->scalar(Value::loss, m);
@@ -158,6 +174,16 @@ class Steps {
                               counts.as<double>() + counts.size());
       }
       outcome.norm = executor->scalar(Value::grad_norm);
+    }
+    if (rotates && due_step > 0) {
+      const Schedule drain = planner->drain(input_of(model));
+      const auto last = model.executor(drain, workers);
+      give_due(*last);
+      RunOptions of_updates = options;
+      of_updates.abandon = {};
+      of_updates.order = {};
+      of_updates.poison = false;
+      last->run({}, of_updates);
     }
     if (caches) moved = caches->counts();
     loaded = executor->loaded_experts();
@@ -175,8 +201,12 @@ class Steps {
   Schedule schedule_of(TinyModel& model) const {
     if (travelling) model.compute = travelling->compute(model);
     if (travelling) model.splits = travelling->splits;
-    const PlanInput input = model.input(kTokens, kTokens, kMicroBatches);
-    return planner->train(input, group, recompute).schedule;
+    return planner->train(input_of(model), group, recompute).schedule;
+  }
+  PlanInput input_of(const TinyModel& model) const {
+    PlanInput input = model.input(kTokens, kTokens, kMicroBatches);
+    input.rotates = rotates;
+    return input;
   }
 
   JsonObject config_;

@@ -119,8 +119,12 @@ double wrong_rate(int64_t update, double lr) {
 }
 
 void change_update(const BodyContext& c, WrongPorts& ports) {
-  if (planted("apply-non-finite-step")) ports.give(Value::finite, 1);
-  if (planted("no-clipping")) ports.give(Value::clip, 1);
+  const Value finite = c.has(Value::due_finite) ? Value::due_finite : Value::finite;
+  if (c.scalar(Value::update_step) == 0) return;  // none is due
+  if (planted("apply-non-finite-step")) ports.give(finite, 1);
+  if (planted("no-clipping")) {
+    ports.give(c.has(Value::due_clip) ? Value::due_clip : Value::clip, 1);
+  }
   ports.give(Value::lr,
              wrong_rate(static_cast<int64_t>(c.scalar(Value::update_step)), c.scalar(Value::lr)));
   // What the verdict of a run must see.
@@ -137,7 +141,7 @@ void change_update(const BodyContext& c, WrongPorts& ports) {
       }
     }
   }
-  if (!planted("changed-frozen-tensor") || c.scalar(Value::finite) == 0) return;
+  if (!planted("changed-frozen-tensor") || c.scalar(finite) == 0) return;
   for (Tensor& t : c.table.tensors()) {
     if (t.trainable) continue;
     ++*static_cast<unsigned char*>(t.home().view.raw());

@@ -150,7 +150,7 @@ class TinyModel {
         std::make_unique<Workspace>(make_workspace(devices, workspace_need(list), workers, {})));
     const ExecutorParts parts{places, *workspaces_.back(), spec, settings, table, splits, *clock};
     auto executor = std::make_unique<Executor>(parts, schedule);
-    fill_rope(*executor);
+    if (schedule.micro_batches > 0) fill_rope(*executor);
     return executor;
   }
 

@@ -31,7 +31,9 @@ std::vector<ExpertPart> parts_of(const PlanInput& input, int32_t layer) {
 }  // namespace
 
 LayerTasks::LayerTasks(const PlanInput& input, Pass pass, int64_t cache_rows)
-    : input_(input), builder_(input, pass, cache_rows) {
+    : input_(input),
+      builder_(input, pass, cache_rows),
+      is_rotated_(pass == Pass::train && input.rotates) {
   for (int32_t layer = 0; layer < input.spec.layers; ++layer) {
     parts_.push_back(input.spec.has_experts(layer) ? parts_of(input, layer)
                                                    : std::vector<ExpertPart>{});
@@ -60,10 +62,12 @@ void LayerTasks::add(TaskKind kind, Phase phase, int32_t layer, int32_t micro_ba
 }
 
 void LayerTasks::add_embed(Phase phase, int32_t micro_batch) {
+  if (phase == Phase::forward) add_updates_before(-1);
   builder_.add(TaskKind::embed, phase, 0, micro_batch, dense_place(-1));
 }
 
 void LayerTasks::add_head(int32_t micro_batch) {
+  add_updates_before(static_cast<int32_t>(input_.spec.layers));
   add(TaskKind::head, Phase::forward, static_cast<int32_t>(input_.spec.layers), micro_batch);
 }
 
@@ -131,6 +135,7 @@ void LayerTasks::add_layer(int32_t layer, RowRange rows) {
     for (int32_t m = rows.begin; m < rows.end; ++m) add_layer(layer, rows_of(m));
     return;
   }
+  add_updates_before(layer);
   const bool mlp = has_mlp(input_.spec, layer), experts = input_.spec.has_experts(layer);
   const bool divided = parts_[static_cast<size_t>(layer)].size() > 1;
   const bool decided = input_.decided(layer);
@@ -183,20 +188,31 @@ void LayerTasks::add_layer_backward(int32_t layer, RowRange rows, bool recompute
 }
 
 void LayerTasks::add_updates() {
-  std::set<Place> trained, all;
+  std::set<Place> trained;
   for (const Tensor& t : input_.table.tensors()) {
-    const Place place = input_.table.block(t.block).place;
-    all.insert(place);
-    if (t.trainable) trained.insert(place);
+    if (t.trainable) trained.insert(input_.table.block(t.block).place);
   }
   for (const Place place : trained) builder_.add(TaskKind::norm, Phase::forward, place, -1, place);
   builder_.add(TaskKind::clip, Phase::forward, 0, -1);
-  for (int32_t layer = -1; layer <= input_.spec.layers; ++layer) {
-    for (const Place place : all) {
-      if (!builder_.has_blocks(TaskKind::update, Phase::forward, layer, place)) continue;
-      builder_.add(TaskKind::update, Phase::forward, layer, -1, place, dense_place(layer));
+  if (!input_.rotates) add_due_updates();
+}
+
+void LayerTasks::add_updates_through(int32_t layer) {
+  std::set<Place> places;
+  for (const Block& block : input_.table.blocks()) places.insert(block.place);
+  for (; next_update_ <= layer; ++next_update_) {
+    for (const Place place : places) {
+      if (!builder_.has_blocks(TaskKind::update, Phase::forward, next_update_, place)) continue;
+      builder_.add(TaskKind::update, Phase::forward, next_update_, -1, place,
+                   dense_place(next_update_));
     }
   }
+}
+
+/// If the schedule rotates. One layer more, so that the host updates that while devices compute this.
+void LayerTasks::add_updates_before(int32_t layer) {
+  if (!is_rotated_) return;
+  add_updates_through(std::min(layer + 1, static_cast<int32_t>(input_.spec.layers)));
 }
 
 bool embedding_waits_for_heads(const PlanInput& input) {
@@ -210,6 +226,14 @@ Schedule forward_schedule(const PlanInput& input, Pass pass, int64_t cache_rows)
     tasks.add_layer(layer, rows_of(0));
   }
   tasks.add_head(0);
+  return tasks.finish();
+}
+
+Schedule drain_schedule(const PlanInput& input) {
+  PlanInput of_none = input;
+  of_none.micro_batches = 0;
+  LayerTasks tasks(of_none, Pass::train);
+  tasks.add_due_updates();
   return tasks.finish();
 }
 

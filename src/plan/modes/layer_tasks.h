@@ -33,7 +33,11 @@ class LayerTasks {
   void add_layer_backward(int32_t layer, RowRange rows, bool recompute);
   /// A norm task for every place with trained tensors, the clip task, and for each layer an update
   /// task for every place with blocks of that layer.
+  /// If the schedule rotates, no updates: those of the step before are added before the forward tasks of
+  /// the layer ahead of theirs.
   void add_updates();
+  /// All updates that are not there yet.
+  void add_due_updates() { add_updates_through(static_cast<int32_t>(input_.spec.layers)); }
 
   /// Where the dense parts of a layer are. Layer -1 is the embedding, the number of layers the head.
   Place dense_place(int32_t layer) const;
@@ -41,6 +45,8 @@ class LayerTasks {
 
  private:
   void add(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch);
+  void add_updates_through(int32_t layer);
+  void add_updates_before(int32_t layer);
   void add_dispatch(Phase phase, int32_t layer, int32_t micro_batch);
   void add_combine(Phase phase, int32_t layer, int32_t micro_batch);
   void add_experts(Phase phase, int32_t layer, RowRange rows);
@@ -50,12 +56,17 @@ class LayerTasks {
   const PlanInput& input_;
   ScheduleBuilder builder_;
   std::vector<std::vector<ExpertPart>> parts_;  // by layer; empty for layers without experts
+  const bool is_rotated_;
+  int32_t next_update_ = -1;  // the layer
 };
 
 /// Whether the head reads the embedding's table and the table is trained. Then all heads of a step
 /// add to its gradient before any embedding does, so that the order of these additions, and with it
 /// the gradient's bits, is the same for every group and mode.
 bool embedding_waits_for_heads(const PlanInput& input);
+
+/// Updates alone, of the step before: what a schedule that rotates leaves to do.
+Schedule drain_schedule(const PlanInput& input);
 
 /// Forward of one micro-batch through all layers.
 Schedule forward_schedule(const PlanInput& input, Pass pass, int64_t cache_rows);

@@ -278,6 +278,7 @@ class PipelinePlanner final : public Planner {
     return {tasks.finish(), group, recompute, span};
   }
 
+  Schedule drain(const PlanInput& input) const override { return drain_schedule(input); }
   Schedule eval(const PlanInput& input) const override {
     return forward_schedule(input, Pass::eval, 0);
   }

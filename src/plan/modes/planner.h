@@ -37,6 +37,8 @@ class Planner {
   /// the caller checks. Memory must not fall as the group grows.
   TrainSchedule train_within(const PlanInput& input, std::optional<bool> recompute,
                              const FitTest& fits) const;
+  /// The updates that are due after the last step of a schedule that rotates.
+  virtual Schedule drain(const PlanInput& input) const = 0;
   /// Forward and loss of one micro-batch.
   virtual Schedule eval(const PlanInput& input) const = 0;
   /// Forward of new tokens after at most `cache_rows` cached tokens; logits of the last token.

@@ -33,6 +33,7 @@ class SinglePlanner final : public Planner {
     return {tasks.finish(), group, recompute};
   }
 
+  Schedule drain(const PlanInput& input) const override { return drain_schedule(input); }
   Schedule eval(const PlanInput& input) const override {
     return forward_schedule(input, Pass::eval, 0);
   }

@@ -30,8 +30,9 @@ Steps rotated(Steps steps) {
 /// Dense parts at a device, experts at the host.
 Steps divided(const ModelCase& model) {
   Steps steps = rotated(steps_on_host(model));
-  steps.places = {virtual_devices(1),
-                  [](ParameterTable& table) { place_blocks(table, Placement{1, 0}); }};
+  steps.places = {virtual_devices(1), [](ParameterTable& table) {
+                    place_blocks(table, Placement{1, 0});
+                  }};
   return steps;
 }
 

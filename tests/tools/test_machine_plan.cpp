@@ -1,8 +1,10 @@
 // hearth plan --machine: plans for a machine that is only described, and runs of such plans.
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 
 #include "support/machine_file.h"
+#include "support/set_variable.h"
 #include "workplace.h"
 
 using namespace hearth;
@@ -35,18 +37,6 @@ FileMachine server() {
                      {1, "0000:[97-9b]", {{"0000:98:00.0"}}}};
   return machine;
 }
-
-/// Sets an environment variable of the programs that are started meanwhile.
-class Environment {
- public:
-  Environment(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
-  ~Environment() { unsetenv(name_); }
-  Environment(const Environment&) = delete;
-  Environment& operator=(const Environment&) = delete;
-
- private:
-  const char* name_;
-};
 
 struct Described : Workplace {
   Described() {
@@ -88,6 +78,7 @@ std::vector<std::string> with(std::vector<std::string> words,
 
 TEST_CASE("plan --machine: the places, links and times are the described machine's") {
   const Described w;
+  std::optional<SetVariable> rates(std::in_place, "HEARTH_RATES", "");
   const Json plan = w.plan(with(w.tables(), {"--devices", "2xvirtual:mem=1Gi,host"}));
   CHECK(plan.find("workers")->as_int() == 4);
   const JsonArray& places = plan.find("places")->as_array();
@@ -114,7 +105,7 @@ TEST_CASE("plan --machine: the places, links and times are the described machine
   std::vector<std::string> by_file = with(w.words({}), {"--devices", "2xvirtual:mem=1Gi,host"});
   *std::find(by_file.begin(), by_file.end(), "--machine") = "--topology";
   *std::find(by_file.begin(), by_file.end(), w.d / "m.json") = w.d / "m.xml";
-  const Environment assumed("HEARTH_RATES", "assumed");
+  rates.emplace("HEARTH_RATES", "assumed");
   const ProgramResult r = w.run(by_file);
   INFO(r.err);
   REQUIRE(r.exit_code == 0);
@@ -135,7 +126,7 @@ TEST_CASE("plan --machine: nothing of this machine counts, so equal commands pri
     REQUIRE(first.exit_code == 0);
     CHECK(parse_json(first.out, "plan").find("time_s")->as_double() > 0);
     CHECK(w.run(words).out == first.out);
-    const Environment isa("HEARTH_ISA", "avx2"), nodes("HEARTH_NODES", "1");
+    const SetVariable isa("HEARTH_ISA", "avx2"), nodes("HEARTH_NODES", "1");
     CHECK(w.run(words).out == first.out);
   }
 }
@@ -159,6 +150,7 @@ TEST_CASE("plan --machine: the processor's bf16 products choose the compute type
 }
 
 TEST_CASE("plan --machine: without a table the memory is planned, and the time is unknown") {
+  const SetVariable measured("HEARTH_RATES", "");
   const Described w;
   const ProgramResult r = w.run(w.words({}));
   INFO(r.err);

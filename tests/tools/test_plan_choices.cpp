@@ -1,8 +1,8 @@
 // Plans beside each other and beside their runs: --compare, --tune, predicted and executed timelines.
 #include <algorithm>
-#include <cstdlib>
 #include <set>
 
+#include "support/set_variable.h"
 #include "workplace.h"
 
 using namespace hearth;
@@ -10,23 +10,6 @@ using namespace hearth::test;
 namespace fs = std::filesystem;
 
 namespace {
-
-/// Sets an environment variable of the programs that are started meanwhile.
-class SetVariable {
- public:
-  SetVariable(const char* name, const std::string& value) : name_(name) {
-    const char* was = std::getenv(name);
-    was_ = was ? was : "";
-    setenv(name, value.c_str(), 1);
-  }
-  ~SetVariable() { was_.empty() ? unsetenv(name_) : setenv(name_, was_.c_str(), 1); }
-  SetVariable(const SetVariable&) = delete;
-  SetVariable& operator=(const SetVariable&) = delete;
-
- private:
-  const char* name_;
-  std::string was_;
-};
 
 std::vector<std::string> without_json(std::vector<std::string> words) {
   words.erase(std::find(words.begin(), words.end(), "--json"));

@@ -305,6 +305,7 @@ PredictedCopies predicted_copies(const TrainConfig& config) {
 
 TEST_CASE("devices: a step over slow links is predicted by what its copies take") {
   TrainingFixture f;
+  f.assumed.reset();
   TrainConfig config = f.config("run");
   config.steps = 1;
   config.devices = "virtual,host";

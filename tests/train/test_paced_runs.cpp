@@ -31,6 +31,7 @@ std::string table(double seconds, const std::string& left_out = "", const std::s
 
 struct PacedFixture : TrainingFixture {
   PacedFixture() {
+    assumed.reset();
     // Paths that look like keys of a list.
     make_directory(dir / "virtual");
     write(dir / "virtual/mem=2.json", table(1e-6));

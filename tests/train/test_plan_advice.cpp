@@ -2,6 +2,7 @@
 // refusal names is accepted.
 #include <catch2/catch_test_macros.hpp>
 
+#include "base/sanitized.h"
 #include "budget/placed_model.h"
 #include "budget/plan_changes.h"
 #include "budget/plan_fit.h"
@@ -153,6 +154,7 @@ std::string config_of_30b(const TemporaryDirectory& dir) {
 }
 
 TEST_CASE("plan advice: LoRA on a model of 30 B parameters") {
+  if (kSanitized) SKIP("plans of thousands of blocks, for minutes");
   const SpelledAsFlags flags;
   register_all_op_sets();
   const TemporaryDirectory dir;

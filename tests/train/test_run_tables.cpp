@@ -65,6 +65,7 @@ class TableCache {
 };
 
 struct TableFixture : TrainingFixture {
+  TableFixture() { assumed.reset(); }
   TableCache cache{dir / "cache"};
 
   void give(const std::string& directory, const std::string& place, double seconds,

@@ -227,6 +227,7 @@ std::string rows_of_two_domains(int wide, int narrow) {
 }
 
 TEST_CASE("verdict: 2,000 steps on data that changes its domain") {
+  if (kSanitized) SKIP("thousands of steps like those of other cases");
   VerdictFixture f;
   f.write(f.dir / "domains.jsonl", rows_of_two_domains(400, 1600));
   const auto with_domains = [&](TrainConfig c) {

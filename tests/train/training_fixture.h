@@ -3,10 +3,12 @@
 
 #include <csignal>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/file_ops.h"
+#include "budget/run_rates.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checkpoint_init.h"
 #include "data/tokenizer/builtin_tokenizer.h"
@@ -45,6 +47,8 @@ inline PlanReport plan_of(const TrainConfig& config, PlanDetail detail = PlanDet
 class TrainingFixture {
  public:
   TemporaryDirectory dir;
+  /// Nothing is measured, which would take a second of each run. Tests of what is measured reset it.
+  std::optional<AssumedRates> assumed{std::in_place};
 
   TrainingFixture() {
     register_all_op_sets();

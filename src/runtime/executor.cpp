@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstring>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -141,6 +142,7 @@ struct Executor::Impl {
   TaskTimes times;
   Pacer pacer;
   std::vector<std::unique_ptr<TravellingWeights>> travelling;  // by place; null: all live there
+  std::map<TaskId, std::vector<TaskId>> foreseen;  // of decisions: the tasks of experts in forward
 
   Impl(const ExecutorParts& p, const Schedule& s)
       : parts(p),
@@ -166,6 +168,17 @@ struct Executor::Impl {
                                                    : std::make_unique<TravellingWeights>(
                                                          *of.residency, p.table, s,
                                                          static_cast<Place>(place), of.loads));
+    }
+    for (TaskId t = 0; t < std::ssize(s.tasks); ++t) {
+      const Task& decision = s.tasks[static_cast<size_t>(t)];
+      if (decision.kind != TaskKind::decide) continue;
+      for (TaskId later = t + 1; later < std::ssize(s.tasks); ++later) {
+        const Task& task = s.tasks[static_cast<size_t>(later)];
+        if (s.is_decided(task) && task.phase == Phase::forward && task.layer == decision.layer &&
+            decision.rows.begin <= task.rows.begin && task.rows.end <= decision.rows.end) {
+          foreseen[t].push_back(later);
+        }
+      }
     }
     for (size_t t = 0; t < s.tasks.size(); ++t) {
       const Task& task = s.tasks[t];
@@ -231,6 +244,7 @@ struct Executor::Impl {
     }
     prepare_homes(task);
     compute(id, of_task);
+    foresee(id);
     times.end(id, 0);
     if (task.kind != TaskKind::update) return;
     for (const auto& of : travelling) {
@@ -311,6 +325,17 @@ struct Executor::Impl {
     const auto [begin, end] = view.positions(task.part.place);
     for (int32_t i = begin; i < end; ++i) experts.push_back(first + view.expert(i));
     return experts;
+  }
+
+  /// A split tells the devices which experts they will compute before their tasks begin.
+  void foresee(TaskId id) const {
+    const auto found = foreseen.find(id);
+    if (found == foreseen.end()) return;
+    for (const TaskId of : found->second) {
+      const Task& task = schedule.tasks[static_cast<size_t>(of)];
+      TravellingWeights* const away = travelling[static_cast<size_t>(task.place)].get();
+      if (away != nullptr) away->foresee(of, decided_experts(of));
+    }
   }
 
   /// Norms read gradients at home, and updates change homes: copies elsewhere are told.

@@ -75,7 +75,7 @@ class Executor {
   /// bounds. Returns false if the step was abandoned.
   bool run(std::span<const BatchShape> batches, const RunOptions& options = {});
   /// Routed tokens of the last run whose expert was loaded to a device to compute them, all layers,
-  /// forward and backward; and of these, those whose expert was there or under way when the task began.
+  /// forward and backward; of these, those whose expert was there or under way (came_before).
   struct LoadedExperts {
     double tokens = 0;
     double came_before = 0;

@@ -69,6 +69,7 @@ struct ResidencyCounts {
   int64_t loads = 0, stores = 0;         // cargoes that came, and that went home
   int64_t evictions = 0;                 // cargoes that gave their slot to others
   int64_t stale = 0;                     // copies dropped because home changed
+  int64_t taken_back = 0;                // loads that were asked for ahead, dropped while queued
   int64_t expert_leases = 0, expert_hits = 0;  // experts leased; of these, weights were there
   double stall_s = 0;                          // that callers of `lease` and `wait` were blocked
   double late_load_s = 0;                      // of this, for leases of what decisions called here

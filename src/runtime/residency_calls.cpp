@@ -10,9 +10,9 @@ namespace hearth {
 void ResidencyState::apply(const Wants& wants) {
   tell_loader([&](Loader& loader) {
     for (const BlockId block : wants.drop) {
-      for (const Cargo cargo : {Cargo::weights, Cargo::gradient}) {
-        if (const ItemId item = blocks.find(block, cargo); item >= 0) loader.remove(item);
-      }
+      blocks.for_block(block, true, [&](ItemId item) {
+        if (loader.remove(item)) ++counts.taken_back;
+      });
     }
     for (const BlockWant& want : wants.load) {
       blocks.for_block(want.block, want.with_gradient, [&](ItemId item) {

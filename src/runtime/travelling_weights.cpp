@@ -33,7 +33,40 @@ void TravellingWeights::begin_step() {
   }
 }
 
+void TravellingWeights::foresee(TaskId task, std::span<const BlockId> experts) {
+  const std::vector<BlockId>& candidates = turns_.decided(task)->candidates;
+  const std::lock_guard lock(foreseeing_);
+  std::vector<Where> where;
+  Foreseen& of = foreseen_.emplace_back();
+  of.task = task;
+  of.experts.assign(experts.begin(), experts.end());
+  of.came.assign(candidates.size(), Came::not_here);
+  for (const BlockId block : candidates) where.push_back(residency_.where(block));
+  for (const BlockId block : experts) {
+    const auto e = static_cast<size_t>(block - candidates.front());
+    of.came[e] = where[e] != Where::home ? Came::before : Came::late;
+  }
+  residency_.apply(turns_.wants_of_split(task, experts, where));
+}
+
+void TravellingWeights::take_foreseen() {
+  for (Foreseen& of : foreseen_) {
+    set_turns(of.task, of.experts);
+    came_before_[of.task] = std::move(of.came);
+    seen_.insert(of.task);
+  }
+  foreseen_.clear();
+}
+
 void TravellingWeights::choose(TaskId task, std::span<const BlockId> experts) {
+  {
+    const std::lock_guard lock(foreseeing_);
+    take_foreseen();
+  }
+  set_turns(task, experts);
+}
+
+void TravellingWeights::set_turns(TaskId task, std::span<const BlockId> experts) {
   turns_.choose(task, experts);
   const auto later = same_experts_.find(task);
   if (later != same_experts_.end()) {
@@ -106,7 +139,7 @@ ExpertWave TravellingWeights::begin(TaskId task, int32_t turn, Stream& stream) {
   const TravelTurn& need = turns_.turns()[position];
   const bool experts =
       is_decided(task) || table_.block(need.blocks.front()).kind == BlockKind::expert;
-  if (turn == 0 && experts) see_what_came(*range);
+  if (turn == 0 && experts && seen_.erase(task) == 0) see_what_came(*range);
   if (position == 0) asked_ = 0;
   position_ = position;
   if (need.blocks.empty()) return {};  // a split gave the device no expert
@@ -116,9 +149,13 @@ ExpertWave TravellingWeights::begin(TaskId task, int32_t turn, Stream& stream) {
   }
   const bool expected = position > 0 && position <= asked_;
   lease_.push_back(residency_.lease(need.blocks, need.with_gradient, expected));
-  const TravelTurns::Ahead ahead = turns_.ahead(position);
-  asked_ = std::max(asked_, ahead.last);
-  if (!ahead.wants.load.empty()) residency_.apply(ahead.wants);
+  {
+    const std::lock_guard lock(foreseeing_);
+    take_foreseen();
+    const TravelTurns::Ahead ahead = turns_.ahead(position);
+    asked_ = std::max(asked_, ahead.last);
+    if (!ahead.wants.load.empty()) residency_.apply(ahead.wants);
+  }
   residency_.wait(lease_.back(), stream);
   for (const LeasedBlock& leased : lease_.back().blocks) show(leased, need.with_gradient);
   return need.wave;

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <map>
+#include <mutex>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -31,6 +33,9 @@ class TravellingWeights {
   bool is_decided(TaskId task) const { return turns_.decided(task) != nullptr; }
   /// The experts that the split gives to the task. The backward of the same rows will have them, too.
   void choose(TaskId task, std::span<const BlockId> experts);
+  /// The split has given these experts to the task, which has not begun. Asks for them, and for what
+  /// is queued of the others no more. From the thread of the stream that decided; `choose` follows.
+  void foresee(TaskId task, std::span<const BlockId> experts);
   /// How often the body of a task runs.
   int32_t turns(TaskId task) const;
   /// Before each: leases the blocks, asks for those that follow, and lets the stream wait for the
@@ -43,9 +48,9 @@ class TravellingWeights {
   ParameterTable& table() { return table_; }
 
   enum class Came : uint8_t { late, before, not_here };
-  /// By number of the experts of the task: whether their weights were there or under way when it began
-  /// last; `not_here`: a split gave them to another place. Empty: the task needs no experts of
-  /// elsewhere.
+  /// By number of the experts of the task: whether their weights were there or under way when it was
+  /// foreseen, else when it began last; `not_here`: a split gave them to another place. Empty: the
+  /// task needs no experts of elsewhere.
   std::span<const Came> came_before(TaskId task) const;
 
   /// Accumulators of all blocks are at home when it returns.
@@ -64,11 +69,23 @@ class TravellingWeights {
   void show(const LeasedBlock& leased, bool with_gradient);
   void hide(BlockId block);
 
+  /// What was foreseen since the last call: turns that are asked for ahead follow. Under the mutex.
+  void take_foreseen();
+  void set_turns(TaskId task, std::span<const BlockId> experts);
+
   Residency& residency_;
   const Schedule& schedule_;
   ParameterTable table_;  // homes' tensors, whose copies are the leased ones
   TravelTurns turns_;
   std::map<TaskId, std::vector<Came>> came_before_;  // of tasks of experts
+  struct Foreseen {
+    TaskId task = 0;
+    std::vector<BlockId> experts;
+    std::vector<Came> came;  // before they were asked for
+  };
+  std::mutex foreseeing_;  // held while asking for loads, so that an older split does not ask last
+  std::vector<Foreseen> foreseen_;  // not taken yet
+  std::set<TaskId> seen_;           // tasks of this step whose `came_before_` is known
   std::map<TaskId, std::vector<TaskId>>
       same_experts_;                        // of decided tasks: later ones of their rows
   std::map<TaskId, int32_t> chosen_turns_;  // of decided tasks, in this step

@@ -41,10 +41,8 @@ bool LoaderWorld::remove(ItemId item) {
   const bool is_queued = loader_.where(item) == Where::queued;
   const bool removed = loader_.remove(item);
   must(removed == (is_queued && !at(item).demand), "remove: not what was queued");
-  if (removed) {
-    at(item).want.reset();
-    must(loader_.where(item) == Where::home, "remove: it is still there");
-  }
+  if (!at(item).demand) at(item).want.reset();
+  must(!removed || loader_.where(item) == Where::home, "remove: it is still there");
   take_commands();
   return removed;
 }

@@ -146,6 +146,22 @@ TEST_CASE("loader: a use does not take the slot of what it needs itself", "[load
   CHECK(dropped(world, DropReason::evicted) == std::vector<ItemId>{2});
 }
 
+TEST_CASE("loader: what is there and asked for no more does not come again after an update",
+          "[loader]") {
+  for (const bool take_back : {false, true}) {
+    LoaderWorld world({.items = {{4}, {4}}, .classes = {{4, 2}}});
+    for (ItemId item = 0; item < 2; ++item) world.want({item, Priority::layer, item});
+    world.come_to_rest();
+    REQUIRE(world.is_here(1));
+    if (take_back) CHECK(!world.remove(1));
+    CHECK(world.is_here(1));
+    world.begin_update(1);
+    world.updated(1, false);
+    world.come_to_rest();
+    CHECK(world.is_here(1) == !take_back);
+  }
+}
+
 TEST_CASE("loader: wants are taken back while queued, and cancelled between pieces", "[loader]") {
   LoaderWorld world({.items = {{4}, {4}, {4}}, .classes = {{4, 3}}});
   for (ItemId item = 0; item < 3; ++item) world.want({item, Priority::layer, item});

@@ -150,11 +150,11 @@ void Loader::want(const Want& want) {
 }
 
 bool Loader::remove(ItemId item) {
-  Entry& e = entry(item);
-  if (where(item) != Where::queued || uses_.is_demanded(item)) return false;
-  e.want = {};
+  if (uses_.is_demanded(item)) return false;
+  const bool was_queued = where(item) == Where::queued;
+  entry(item).want = {};
   key_changed(item);
-  return true;
+  return was_queued;
 }
 
 void Loader::drop(ItemId item) {

@@ -54,7 +54,7 @@ class Loader {
   /// Loads ahead. Asked again, the more urgent want holds, also for a load that has begun. Holds
   /// until a use has the item. No effect in a shutdown.
   void want(const Want& want);
-  /// Takes back a want while its load is queued and no use waits for it: true. What is coming comes.
+  /// Takes back a want, unless a use waits for the item. True: its load was queued. What comes, comes.
   bool remove(ItemId item);
   /// Takes back a want, cancels a load between pieces, and empties the slot once nobody holds the
   /// item. No effect while a use waits for it.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "plan/decisions/load_wants.h"
 #include "plan/loader/slot_plan.h"
 
 namespace hearth {
@@ -147,6 +148,35 @@ TravelTurns::Ahead TravelTurns::ahead(size_t position) const {
     }
   }
   return result;
+}
+
+Wants TravelTurns::wants_of_split(TaskId task, std::span<const BlockId> experts,
+                                  std::span<const Where> where) const {
+  const std::vector<BlockId>& candidates = decided_.at(task).candidates;
+  const bool with_gradient = turns_[of_task_.at(task).first].with_gradient;
+  ExpertSplit split;
+  split.reasons.resize(candidates.size());
+  for (const BlockId block : experts) split.device.push_back(block - candidates.front());
+  std::vector<ExpertState> states(candidates.size());
+  for (size_t e = 0; e < states.size(); ++e) states[e].where = where[e];
+  Wants wants = split_wants(split, candidates, states, Priority::expert, with_gradient);
+  // What is there or comes stays, but is asked for no more: after an update it would come again.
+  for (size_t e = 0; e < candidates.size(); ++e) {
+    const bool has_come = where[e] == Where::coming || where[e] == Where::here;
+    if (has_come && std::ranges::find(experts, candidates[e]) == experts.end()) {
+      wants.drop.push_back(candidates[e]);
+    }
+  }
+  uint64_t bytes = 0;
+  const auto first_over = std::ranges::find_if(wants.load, [&](const BlockWant& want) {
+    TravelTurn of;
+    of.blocks = {want.block};
+    of.with_gradient = with_gradient;
+    bytes += bytes_of(of);
+    return bytes > ahead_bytes_;
+  });
+  wants.load.erase(first_over, wants.load.end());
+  return wants;
 }
 
 }  // namespace hearth

@@ -72,6 +72,11 @@ class TravelTurns {
     size_t last = 0;
   };
   Ahead ahead(size_t position) const;
+  /// When a split gives these experts to a decided task, before the task begins: they are asked for in
+  /// the order of computing, within the bytes of the rule, and what is queued of the others is dropped.
+  /// `where`: of each candidate.
+  Wants wants_of_split(TaskId task, std::span<const BlockId> experts,
+                       std::span<const Where> where) const;
 
  private:
   void add(TaskId id, const Task& task, const ParameterTable& table, int32_t wave);

@@ -136,6 +136,7 @@ struct TrainConfig : RunConfig, LoraConfig {
   int64_t log_every = 1;
   bool tokens_by_expert = false;  // in metrics.jsonl
   bool all_decisions = false;     // of splits of experts, in journal.jsonl; else a digest
+  std::string replay_decisions;   // a full journal whose splits of experts the run repeats
   std::optional<int64_t> digest_every = 100;  // steps; none: never
   std::string trace;                          // file for a Chrome trace of the last step
 

@@ -8,6 +8,7 @@
 #include "budget/plan_fit.h"
 #include "setup/row_requests.h"
 #include "train/known_tables.h"
+#include "train/recorded_decisions.h"
 
 namespace hearth {
 
@@ -97,6 +98,9 @@ PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedMod
   warn_of_positions(config, opened->spec, data ? data->longest() : 0);
   require_planned(config, plan_json(model, times, model.plan.places));
   warn_of_small_budgets(model, reporter);
+  if (!config.replay_decisions.empty()) {
+    repeated = read_recorded_decisions(config.replay_decisions, model);
+  }
 }
 
 PlanAdvice advice_for(const PlannedRun& run, const TrainConfig& config) {

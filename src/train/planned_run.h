@@ -6,6 +6,7 @@
 
 #include "budget/plan_changes.h"
 #include "budget/plan_report.h"
+#include "plan/decisions/recorded_splits.h"
 #include "train/expert_choice.h"
 #include "train/expert_sample.h"
 #include "train/training_data.h"
@@ -27,6 +28,7 @@ struct PlannedRun {
   PlacedModel model;
   std::optional<int64_t> steps;  // of the run, if options or data determine it
   PlanTimes times;
+  std::shared_ptr<const RecordedSplits> repeated;  // decisions about experts; null: the policy's
 
   PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedModel> opened_model,
              Reporter& reporter, Planning planning = Planning::sizes);

@@ -49,12 +49,13 @@ std::vector<double> expert_load(const std::vector<std::vector<double>>& expert_t
   return load;
 }
 
-Session::Session(const PlacedModel& model)
+Session::Session(const PlacedModel& model, std::shared_ptr<const RecordedSplits> repeated)
     : model_(model),
       opened_(*model.opened),
       plan_(model.plan),
       pool_(std::make_unique<Pool>(opened_.workers, opened_.cores)),
-      table_(model.table) {
+      table_(model.table),
+      repeated_(std::move(repeated)) {
   const std::vector<ComputePlace>& places = opened_.devices.places;
   std::vector<Device*> devices;
   const std::vector<PlaceCosts> costs = pacing_tables(model);
@@ -98,6 +99,7 @@ SplitRule* Session::split_rule(const Schedule& schedule) {
   }
   std::unique_ptr<SplitDecider> rule = split_decider(model_, schedule, links);
   if (!rule) return nullptr;
+  if (schedule.pass == Pass::train && repeated_) rule->repeat(repeated_);
   return splits_.emplace_back(std::move(rule)).get();
 }
 
@@ -115,11 +117,22 @@ void Session::make_executors() {
                              model_.settings, table_,     split_rule(*schedule)};
     executor = std::make_unique<Executor>(with, *schedule);
   };
+  const std::vector<DecidedPast> past = decided_past();
   splits_.clear();
   make(train_, plan_.train ? &plan_.train->schedule : nullptr);
+  restore_decided_past(past);
   make(drain_, plan_.drain ? &*plan_.drain : nullptr);
   make(eval_, plan_.eval ? &*plan_.eval : nullptr);
   make(decode_, plan_.decode ? &*plan_.decode : nullptr);
+}
+
+std::vector<DecidedPast> Session::decided_past() const {
+  const SplitDecider* const rule = training_rule();
+  return rule == nullptr ? std::vector<DecidedPast>{} : rule->past();
+}
+
+void Session::restore_decided_past(std::span<const DecidedPast> past) {
+  if (SplitDecider* const rule = training_rule()) rule->restore(past);
 }
 
 MeasuredMemory Session::measured_memory() const {
@@ -235,14 +248,18 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
   RunOptions options = options_of(hooks, result.save_wait_s);
   options.trace = &trace_;
   const double start = steady_link_clock().now(), late_before = late_loads();
-  for (const auto& rule : splits_) rule->begin_step();
+  const std::vector<DecidedPast> past = decided_past();
+  for (const auto& rule : splits_) rule->begin_step(numbers.step);
   take_shares(1);  // of what was before the step
   const bool is_whole = train_->run(shapes, options);
   due_.reset();
-  if (!is_whole) return std::nullopt;
+  if (!is_whole) {
+    restore_decided_past(past);  // the step will come again
+    return std::nullopt;
+  }
   result.residency = take_shares(steady_link_clock().now() - start);
   result.late_load_s = late_loads() - late_before;
-  if (!splits_.empty()) result.decisions = splits_.front()->decisions();  // those of training
+  if (const SplitDecider* const rule = training_rule()) result.decisions = rule->decisions();
   const Executor::LoadedExperts loaded = train_->loaded_experts();
   if (loaded.tokens > 0) result.expert_hit_rate = loaded.came_before / loaded.tokens;
   block_copies_ = take_block_copies(start);

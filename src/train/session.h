@@ -86,7 +86,9 @@ class Session {
  public:
   /// Reserves all memory of the plan. `model` must outlive the session. Weights are zero until read
   /// or restored.
-  explicit Session(const PlacedModel& model);
+  /// `repeated`: the decisions that training makes about experts; null: as the policy says.
+  explicit Session(const PlacedModel& model,
+                   std::shared_ptr<const RecordedSplits> repeated = nullptr);
   ~Session() = default;
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -122,6 +124,11 @@ class Session {
   /// Logits of the last token of `ids`. The ids follow `past` cached tokens; at most decode_tokens
   /// ids.
   const float* decode(std::span<const int32_t> ids, int64_t past);
+
+  /// Between steps: what decisions of training know of earlier steps. Empty: nothing is decided.
+  std::vector<DecidedPast> decided_past() const;
+  /// Decisions go on as in the run that had this past.
+  void restore_decided_past(std::span<const DecidedPast> past);
 
   /// Bytes of memory that the session uses on each device, by name.
   const std::map<std::string, uint64_t>& device_bytes() const { return device_bytes_; }
@@ -161,6 +168,10 @@ class Session {
   ShrunkDevice shrink(Place at, const BudgetDrop& drop);
   /// Null: splits are not decided while the schedule runs.
   SplitRule* split_rule(const Schedule& schedule);
+  /// Of training; null: nothing is decided there.
+  SplitDecider* training_rule() const {
+    return plan_.train && !splits_.empty() ? splits_.front().get() : nullptr;
+  }
   /// Seconds that leases waited for loads that were asked for ahead; since the start.
   double late_loads() const;
   /// Of each layer the share of its parameters that were on devices, mean over the last `seconds`, in
@@ -184,7 +195,8 @@ class Session {
   std::vector<PlaceParts> parts_;
   std::unique_ptr<PinnedHomes> homes_;                   // of what travels; null: nothing does
   std::vector<std::unique_ptr<Residency>> residencies_;  // by place; null: nothing travels there
-  std::vector<std::unique_ptr<SplitDecider>> splits_;    // of the executors that decide
+  const std::shared_ptr<const RecordedSplits> repeated_;
+  std::vector<std::unique_ptr<SplitDecider>> splits_;  // of the executors that decide
   std::set<Place> shrunk_;
   std::unique_ptr<Executor> train_, drain_, eval_, decode_;
   struct DueUpdates {

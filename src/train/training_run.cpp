@@ -5,7 +5,9 @@
 #include "budget/placement_report.h"
 #include "setup/row_requests.h"
 #include "train/banner.h"
+#include "train/decided_past.h"
 #include "train/known_tables.h"
+#include "train/recorded_decisions.h"
 #include "train/run_disk.h"
 
 namespace hearth {
@@ -60,6 +62,11 @@ SavedState TrainingRun::restore(const SavedState& chosen) {
   const SavedState state = resume_->load(registry_, chosen);
   gradients_.restore(state.extra.find("gradients"), state.directory + "/manifest.json");
   losses_.restore(state.extra.find("losses"), state.directory + "/manifest.json");
+  if (const Json* const past = state.extra.find("decisions")) {
+    session_->restore_decided_past(decided_past(*past, model_.opened->devices.names(),
+                                                model_.opened->spec,
+                                                state.directory + "/manifest.json"));
+  }
   std::optional<double> loss;
   if (data_.eval) loss = read_journaled_run(directory_.journal()).loss_at(progress_.step);
   if (loss || !resume_->is_ours(state)) evaluated_step_ = progress_.step;
@@ -83,7 +90,10 @@ void TrainingRun::restore_best(const SavedState& state, std::optional<double> lo
 void TrainingRun::open(const std::optional<SavedState>& chosen) {
   require_disk(model_, config_, *run_.steps);
   require_folder_of_trace(config_);
-  session_ = std::make_unique<Session>(model_);
+  if (run_.repeated) {
+    require_recorded(*run_.repeated, model_, chosen ? chosen->step + 1 : 1, *run_.steps);
+  }
+  session_ = std::make_unique<Session>(model_, run_.repeated);
   session_->register_state(registry_);
   register_progress(registry_, progress_, data_.sampler);
   routing_.register_state(registry_);
@@ -119,6 +129,8 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
     json["gradients"] = gradients_.to_json();
     json["losses"] = losses_.to_json();
     json["best"] = best_.to_json();
+    const std::vector<DecidedPast> past = session_->decided_past();
+    if (!past.empty()) json["decisions"] = to_json(past, model_.opened->devices.names());
     json["costs"] = saved_tables(model_.tables, *model_.opened);
     if (run_.sample) json["sample"] = sample_record(*run_.sample);
     return json;

@@ -77,7 +77,7 @@ TEST_CASE("split decider: trained weights are old after a step, frozen ones are 
     c.at.is_trained = is_trained;
     SplitDecider rule = c.rule();
     divided(rule, 0, {40, 0, 0, 0});
-    rule.begin_step();
+    rule.begin_step(2);
     CHECK((divided(rule, 0, {2, 1, 0, 0})[0] == 3) == !is_trained);
   }
 }
@@ -87,6 +87,58 @@ TEST_CASE("split decider: without times the device computes all") {
   c.at.passes.clear();
   SplitDecider rule = c.rule();
   CHECK(count_of(divided(rule, 2, {1, 2, 3, 4}), 3) == kDecidedExperts);
+}
+
+TEST_CASE("split decider: with the past of another it decides as that one would") {
+  DeciderCase c(0.1, 2);
+  const std::vector<double> first = {40, 0, 0, 0}, then = {2, 1, 0, 0};
+  SplitDecider one = c.rule(), other = c.rule(), fewer = c.rule();
+  divided(one, 0, first);
+  divided(one, 2, first);
+  const std::vector<DecidedPast> past = one.past();
+  REQUIRE(past.size() == 1);
+  CHECK(past[0].device == 3);
+  CHECK(past[0].loaded == std::vector<std::pair<int32_t, int32_t>>{{2, 0}, {0, 0}});
+  CHECK(past[0].given.size() == 2);
+  other.restore(past);
+  CHECK(other.last(2).device == std::vector<int32_t>{0});
+  CHECK(divided(other, 0, then) == divided(one, 0, then));
+  CHECK(divided(other, 0, then) != divided(fewer, 0, then));
+  // Decisions since then are taken back.
+  divided(one, 2, {0, 40, 0, 0});
+  one.restore(past);
+  CHECK(one.past()[0].loaded == past[0].loaded);
+  CHECK(one.past()[0].given == past[0].given);
+  // Of fewer slots the one used last; of other devices and layers nothing.
+  c.at.slots = 1;
+  c.at.layers = {0};
+  SplitDecider small = c.rule();
+  small.restore(past);
+  CHECK(small.past()[0].loaded == std::vector<std::pair<int32_t, int32_t>>{{0, 0}});
+  c.at.place = 4;
+  SplitDecider elsewhere = c.rule();
+  elsewhere.restore(past);
+  CHECK(elsewhere.past()[0].loaded.empty());
+}
+
+TEST_CASE("split decider: a record decides, group by group, whether there are times or not") {
+  DeciderCase c(1, 0);
+  c.at.passes.clear();
+  auto record = std::make_shared<RecordedSplits>("j");
+  const std::vector<SplitReason> why(kDecidedExperts, SplitReason::loaded);
+  record->add(2, 0, {1, {4, 3, 2, 1}, {1, 0, 0, 1}, why});
+  record->add(2, 0, {2, {1, 1, 1, 1}, {0, 1, 0, 0}, why});
+  SplitDecider rule = c.rule();
+  rule.repeat(record);
+  for (int again = 0; again < 2; ++again) {  // a step that was abandoned comes again
+    rule.begin_step(2);
+    CHECK(divided(rule, 0, {4, 3, 2, 1}) == std::vector<Place>{3, 0, 0, 3});
+    CHECK(divided(rule, 0, {1, 0, 1, 0, 0, 1, 0, 1}) == std::vector<Place>{0, 3, 0, 0});
+    REQUIRE(rule.decisions().size() == 2);
+    CHECK(rule.decisions()[1].split.reasons == why);
+  }
+  rule.begin_step(3);
+  CHECK_THROWS_AS(divided(rule, 0, {4, 3, 2, 1}), Error);
 }
 
 TEST_CASE("resident book: the one used longest ago gives its place up") {

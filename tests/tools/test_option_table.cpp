@@ -114,6 +114,7 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"log-every", {"10", "10"}},
     {"tokens-by-expert", {"on", "on"}},
     {"json", {"on", "on"}},
+    {"replay-decisions", {"j.jsonl", "\"j.jsonl\""}},
     {"digest-every", {"5", "5"}},
     {"trace", {"t.json", "\"t.json\""}},
     {"quiet", {"on", "on"}},
@@ -152,6 +153,9 @@ TEST_CASE("every option of train comes from a flag and from a file and is record
       arguments.insert(arguments.end(), {"--eval-data", "e"});
     }
     if (option.name == "early-stopping") arguments.insert(arguments.end(), {"--eval-every", "5"});
+    if (option.name == "replay-decisions") {
+      arguments.insert(arguments.end(), {"--policy", "aptmoe"});
+    }
     if (option.group == "LoRA") arguments.insert(arguments.end(), {"--method", "lora"});
     const Options by_flag = parsed(arguments);
     CHECK(recorded(by_flag).at(option.name) == value);
@@ -222,14 +226,30 @@ TEST_CASE("what may change on resume is marked, and nothing else") {
   for (const auto& r : parsed(train_with({})).recorded) {
     if (r.may_change) names.insert(r.name);
   }
-  CHECK(
-      names ==
-      std::set<std::string>{
-          "threads",        "save-every",        "keep",          "keep-best",  "metric",
-          "early-stopping", "max-time",          "log-every",     "eval-every", "trace",
-          "quiet",          "verbose",           "resume",        "out",        "allow-change",
-          "data-cache",     "digest-every",      "deterministic", "parallel",   "tokens-by-expert",
-          "equation",       "journal-decisions", "json"});
+  CHECK(names == std::set<std::string>{"threads",
+                                       "save-every",
+                                       "keep",
+                                       "keep-best",
+                                       "metric",
+                                       "early-stopping",
+                                       "max-time",
+                                       "log-every",
+                                       "eval-every",
+                                       "trace",
+                                       "quiet",
+                                       "verbose",
+                                       "resume",
+                                       "out",
+                                       "allow-change",
+                                       "data-cache",
+                                       "digest-every",
+                                       "deterministic",
+                                       "parallel",
+                                       "tokens-by-expert",
+                                       "equation",
+                                       "journal-decisions",
+                                       "replay-decisions",
+                                       "json"});
 }
 
 TEST_CASE("names are unique, written with hyphens, and described") {

@@ -123,6 +123,7 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
       {"log-every", {harmless, {"--log-every", "2"}}},
       {"tokens-by-expert", {harmless, {"--tokens-by-expert", "on"}}},
       {"journal-decisions", {harmless, {"--journal-decisions", "full"}}},
+      {"replay-decisions", {only_value, {}}},  // its own rules: test_replayed_decisions.cpp
       {"json", {harmless, {"--json"}}},
       {"digest-every", {harmless, {"--digest-every", "3"}}},
       {"trace", {harmless, {"--trace", f.dir / "trace.json"}}},

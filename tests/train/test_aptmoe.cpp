@@ -3,33 +3,11 @@
 #include <catch2/catch_test_macros.hpp>
 #include <set>
 
-#include "train/same_bits.h"
+#include "state/saved_state.h"
+#include "train/aptmoe_runs.h"
 
 namespace hearth::test {
 namespace {
-
-/// Full training with few slots, LoRA with slots for everything.
-TrainConfig aptmoe_run(const SameBitsFixture& f, const std::string& out, const TrainedWith& with) {
-  TrainConfig config = f.config_of(with, out);
-  config.policy = "aptmoe";
-  config.recompute = Recompute::none;
-  const RunsOn on{.devices = 1, .host = "host", .least = !with.lora_dropout};
-  config.devices = f.with_costs(f.list_of(config, on));
-  config.recorded.push_back({"policy", "aptmoe", false});
-  return config;
-}
-
-std::vector<Json> events_of(const std::string& journal, const std::string& name) {
-  std::vector<Json> events;
-  const std::string text = read_file(journal);
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = text.find('\n', at);
-    Json event = parse_json(text.substr(at, end - at), journal);
-    if (event.find("event")->as_string() == name) events.push_back(std::move(event));
-    at = end + 1;
-  }
-  return events;
-}
 
 TEST_CASE("aptmoe: a full journal has each decision, with its tokens and reasons") {
   SameBitsFixture f;
@@ -70,31 +48,39 @@ TEST_CASE("aptmoe: equal runs decide alike, and another equation decides otherwi
     TrainConfig config = aptmoe_run(f, out, {"olmoe", 0.0});
     config.printed_equation = printed;
     REQUIRE(f.run(config) == ExitCode::done);
-    std::vector<std::string> list;
-    for (const Json& event : events_of(f.dir / (out + "/journal.jsonl"), "decisions")) {
-      list.push_back(event.find("digest")->as_string());
-    }
-    return list;
+    return digests_in(events_of(f.dir / (out + "/journal.jsonl"), "decisions"));
   };
-  const std::vector<std::string> one = digests("one", false);
+  const auto one = digests("one", false);
   CHECK(one.size() == 3);
   CHECK(digests("two", false) == one);
   CHECK(digests("printed", true) != one);
   CHECK(f.root("one") == f.root("printed"));
 }
 
-TEST_CASE("aptmoe: a run that was stopped goes on to the bits of one host") {
+TEST_CASE("aptmoe: a run that was stopped repeats decisions and bits") {
   SameBitsFixture f;
   for (const TrainedWith& with : {TrainedWith{}, TrainedWith{"qwen2_moe", 0.2}}) {
-    TrainConfig whole = f.config_of(with, "whole" + with.family);
+    TrainConfig host = f.config_of(with, "host" + with.family);
+    REQUIRE(f.run(host) == ExitCode::done);
+    const auto config = [&](const std::string& out) {
+      TrainConfig c = aptmoe_run(f, out + with.family, with);
+      c.out = f.dir / (out + with.family);
+      return c;
+    };
+    const auto digests = [&](const TrainConfig& c) {
+      return digests_in(events_of(c.out + "/journal.jsonl", "decisions"));
+    };
+    const TrainConfig whole = config("whole"), parts = config("parts");
     REQUIRE(f.run(whole) == ExitCode::done);
-    const std::string out = "parts" + with.family;
-    TrainConfig parts = aptmoe_run(f, out, with);
-    parts.out = f.dir / out;
     REQUIRE(f.run_until(parts, 1) == ExitCode::stopped);
     REQUIRE(f.run(parts) == ExitCode::done);
-    CHECK(f.root(out) == f.root("whole" + with.family));
-    CHECK(f.result(out) == f.result("whole" + with.family));
+    CHECK(digests(whole).size() == 3);
+    CHECK(digests(parts) == digests(whole));
+    CHECK(f.root("parts" + with.family) == f.root("host" + with.family));
+    CHECK(f.result("parts" + with.family) == f.result("host" + with.family));
+    // The past of decisions is in the manifest, and no part of the root.
+    const std::string last = parts.out + "/state/step-00000003";
+    CHECK(open_state(last).extra.find("decisions") != nullptr);
   }
 }
 

@@ -10,7 +10,6 @@ const std::vector<LaterOption>& later_options() {
       {.name = "predictor"},
       {.name = "phases"},
       {.name = "divide-experts"},
-      {.name = "replay-decisions"},
       {.name = "partial-sums"},
       // Ranks.
       {.name = "thread-ranks"},

@@ -17,6 +17,14 @@ void ResidentBook::use(int64_t layer, int64_t expert) {
   at_[key] = used_.begin();
 }
 
+std::vector<std::pair<int32_t, int32_t>> ResidentBook::used() const {
+  std::vector<std::pair<int32_t, int32_t>> all;
+  for (const int64_t key : used_) {
+    all.emplace_back(static_cast<int32_t>(key / experts_), static_cast<int32_t>(key % experts_));
+  }
+  return all;
+}
+
 void ResidentBook::clear() {
   used_.clear();
   at_.clear();

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <list>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 namespace hearth {
 
@@ -18,6 +20,8 @@ class ResidentBook {
   void use(int64_t layer, int64_t expert);
   void clear();
   int64_t count() const { return static_cast<int64_t>(at_.size()); }
+  /// Layer and expert of all, the one used last first.
+  std::vector<std::pair<int32_t, int32_t>> used() const;
 
  private:
   int64_t number(int64_t layer, int64_t expert) const { return layer * experts_ + expert; }

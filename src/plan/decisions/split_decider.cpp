@@ -30,7 +30,8 @@ SplitDecider::SplitDecider(std::vector<DecidedDevice> devices, int64_t experts, 
   }
 }
 
-void SplitDecider::begin_step() {
+void SplitDecider::begin_step(int64_t step) {
+  step_ = step;
   for (const auto& of : devices_) {
     const std::lock_guard lock(of->mutex);
     of->made.clear();
@@ -119,26 +120,29 @@ SplitProblem SplitDecider::problem_of(const OfDevice& of, size_t layer,
 void SplitDecider::divide(int32_t layer, std::span<const double> tokens, std::span<Place> places) {
   const auto [of, number] = of_layer(layer);
   const std::lock_guard lock(of->mutex);
-  if (of->device.passes.empty()) {  // no times: as if loads were free
-    std::ranges::fill(places, of->device.place);
-    return;  // by no rule, so there is nothing to tell
-  }
-  std::vector<std::vector<ExpertState>> states;
-  std::vector<SplitPass> passes;
-  const SplitProblem problem = problem_of(*of, number, tokens, states, passes);
-  ExpertSplit split = answer_(problem);
-  std::ranges::fill(places, kHostPlace);
-  for (const int32_t expert : split.device) {
-    places[static_cast<size_t>(expert)] = of->device.place;
-    of->book.use(layer, expert);
-  }
-  SplitDecision& made = of->made.emplace_back();
+  SplitDecision made;
   made.layer = layer;
   made.device = of->device.place;
   made.tokens.resize(places.size());
   for (size_t i = 0; i < tokens.size(); ++i) made.tokens[i % places.size()] += tokens[i];
-  made.split = split;
-  of->last[number] = std::move(split);
+  if (recorded_) {
+    const auto group = std::ranges::count(of->made, layer, &SplitDecision::layer);
+    made.split = recorded_->split(step_, layer, group, made.tokens);
+  } else if (of->device.passes.empty()) {  // no times: as if loads were free
+    std::ranges::fill(places, of->device.place);
+    return;  // by no rule, so there is nothing to tell
+  } else {
+    std::vector<std::vector<ExpertState>> states;
+    std::vector<SplitPass> passes;
+    made.split = answer_(problem_of(*of, number, tokens, states, passes));
+  }
+  std::ranges::fill(places, kHostPlace);
+  for (const int32_t expert : made.split.device) {
+    places[static_cast<size_t>(expert)] = of->device.place;
+    of->book.use(layer, expert);
+  }
+  of->last[number] = made.split;
+  of->made.push_back(std::move(made));
 }
 
 std::vector<SplitDecision> SplitDecider::decisions() const {
@@ -155,6 +159,45 @@ ExpertSplit SplitDecider::last(int32_t layer) const {
   const auto [of, number] = of_layer(layer);
   const std::lock_guard lock(of->mutex);
   return of->last[number];
+}
+
+std::vector<DecidedPast> SplitDecider::past() const {
+  std::vector<DecidedPast> all;
+  for (const auto& of : devices_) {
+    const std::lock_guard lock(of->mutex);
+    DecidedPast& past = all.emplace_back();
+    past.device = of->device.place;
+    past.loaded = of->book.used();
+    for (size_t i = 0; i < of->last.size(); ++i) {
+      if (of->last[i].reasons.empty()) continue;  // nothing yet
+      past.given.emplace_back(of->device.layers[i], of->last[i].device);
+    }
+  }
+  return all;
+}
+
+void SplitDecider::restore(std::span<const DecidedPast> past) {
+  for (const DecidedPast& from : past) {
+    const auto of = std::ranges::find_if(
+        devices_, [&](const auto& each) { return each->device.place == from.device; });
+    if (of == devices_.end()) continue;
+    OfDevice& device = **of;
+    const std::vector<int32_t>& layers = device.device.layers;
+    const std::lock_guard lock(device.mutex);
+    device.book.clear();
+    device.last.assign(layers.size(), {});
+    for (size_t i = from.loaded.size(); i-- > 0;) {
+      const auto [layer, expert] = from.loaded[i];
+      if (std::ranges::find(layers, layer) != layers.end()) device.book.use(layer, expert);
+    }
+    for (const auto& [layer, experts] : from.given) {
+      const auto at = std::ranges::find(layers, layer);
+      if (at == layers.end()) continue;
+      ExpertSplit& last = device.last[static_cast<size_t>(at - layers.begin())];
+      last.device = experts;
+      last.reasons.assign(static_cast<size_t>(experts_), SplitReason::none);
+    }
+  }
 }
 
 }  // namespace hearth

@@ -10,6 +10,7 @@
 
 #include "layers/split.h"
 #include "plan/cost_table.h"
+#include "plan/decisions/recorded_splits.h"
 #include "plan/decisions/resident_book.h"
 #include "plan/decisions/split_problem.h"
 
@@ -53,18 +54,33 @@ struct SplitDecision {
   ExpertSplit split;           // reasons by expert
 };
 
+/// What decisions about the experts of a device know of earlier ones.
+struct DecidedPast {
+  Place device = kHostPlace;
+  std::vector<std::pair<int32_t, int32_t>> loaded;  // layer, expert: the one used last first
+  /// The experts that layers gave the device last, in the order of computing.
+  std::vector<std::pair<int32_t, std::vector<int32_t>>> given;
+};
+
 /// Equal calls in equal order give equal splits. Thread-safe.
 class SplitDecider final : public SplitRule {
  public:
   SplitDecider(std::vector<DecidedDevice> devices, int64_t experts, SplitAnswer answer);
 
+  /// From now on the splits are those of this record, whatever the rule would say.
+  void repeat(std::shared_ptr<const RecordedSplits> recorded) { recorded_ = std::move(recorded); }
   /// Trained weights that are at devices are older than those of the host from now on.
-  void begin_step();
+  void begin_step(int64_t step);
+  /// Input error if a split is to be repeated that is not in the record.
   void divide(int32_t layer, std::span<const double> tokens, std::span<Place> places) override;
   /// Since the step began, layer by layer; of a layer in the order of its groups.
   std::vector<SplitDecision> decisions() const;
   /// What it decided for a layer last; empty lists before the first time.
   ExpertSplit last(int32_t layer) const;
+  /// Between steps. With the past of another run of these layers the next splits are that run's. What
+  /// it says of other devices and layers counts for nothing; of fewer slots, what was used last.
+  std::vector<DecidedPast> past() const;
+  void restore(std::span<const DecidedPast> past);
 
  private:
   struct OfDevice {
@@ -88,6 +104,8 @@ class SplitDecider final : public SplitRule {
   std::vector<std::unique_ptr<OfDevice>> devices_;
   const int64_t experts_;
   const SplitAnswer answer_;
+  std::shared_ptr<const RecordedSplits> recorded_;
+  int64_t step_ = 0;
 };
 
 }  // namespace hearth

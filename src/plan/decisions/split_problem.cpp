@@ -17,4 +17,11 @@ std::string_view name_of(SplitReason reason) {
   return "";
 }
 
+SplitReason reason_named(std::string_view name) {
+  for (int i = 1; i <= static_cast<int>(SplitReason::policy); ++i) {
+    if (name_of(static_cast<SplitReason>(i)) == name) return static_cast<SplitReason>(i);
+  }
+  return SplitReason::none;
+}
+
 }  // namespace hearth

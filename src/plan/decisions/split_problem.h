@@ -29,6 +29,8 @@ enum class SplitReason : uint8_t {
 };
 /// Empty for `none`.
 std::string_view name_of(SplitReason reason);
+/// The reason of this name; none if there is no such name.
+SplitReason reason_named(std::string_view name);
 
 /// An expert as the book has it.
 struct ExpertState {

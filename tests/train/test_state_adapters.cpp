@@ -93,5 +93,40 @@ TEST_CASE("state adapters: tensors that do not fit the model are refused by name
   CHECK(has(f.refusal({f.zeros(kQuery + kA, {2, 32})}), "tensor '" + kQuery + kB + "' is missing"));
 }
 
+TEST_CASE("state adapters: a bias has the module of its matrix, and no adapter of its own") {
+  const States f;
+  const std::string value = "model.layers.0.self_attn.v_proj.";
+  f.write(f.dir / "biased.json", R"({"architectures":["Qwen3MoeForCausalLM"],
+    "model_type":"qwen3_moe","vocab_size":64,"hidden_size":32,"num_hidden_layers":1,
+    "num_attention_heads":2,"num_key_value_heads":1,"head_dim":16,"intermediate_size":40,
+    "moe_intermediate_size":16,"num_experts":4,"num_experts_per_tok":2,"norm_topk_prob":true,
+    "decoder_sparse_step":1,"mlp_only_layers":[],"hidden_act":"silu","attention_bias":true,
+    "max_position_embeddings":128,"rms_norm_eps":1e-6,"rope_theta":10000.0,
+    "tie_word_embeddings":false,"torch_dtype":"bfloat16","router_aux_loss_coef":0.01})");
+  init_checkpoint(f.dir / "biased.json", f.dir / "biased", 5, f.dir / "tokenizer");
+  const Checkpoint base(f.dir / "biased");
+  std::vector<StoredTensor> tensors = f.pair(kQuery, 2, 32);
+  for (const std::string& module : {kKey, value}) {
+    for (StoredTensor& t : f.pair(module, 3, 16)) tensors.push_back(t);
+  }
+  tensors.push_back(f.zeros(value + "bias", {16}));  // trained beside the adapters
+  const std::string path = f.dir / "weights.safetensors";
+  f.write(path, "");
+  store(path, tensors);
+  const ParameterTable table =
+      saved_adapters(base, SafetensorsFile(path), parse_json(R"({"scale": 2})", "scales"));
+
+  int64_t factors = 0;
+  for (const Tensor& t : table.tensors()) factors += t.factor == Factor::none ? 0 : 1;
+  CHECK(factors == 6);  // A and B of three matrices
+  for (const std::string& module : {kQuery, kKey, value}) {
+    INFO(module);
+    CHECK(table.tensor(table.find(module + kA).value()).trainable);
+    CHECK(table.tensor(table.find(module + kA).value()).cols == 32);
+    CHECK_FALSE(table.tensor(table.find(module + "weight").value()).trainable);
+    CHECK(table.tensor(table.find(module + "bias").value()).trainable == (module == value));
+  }
+}
+
 }  // namespace
 }  // namespace hearth::test

@@ -109,13 +109,18 @@ std::string plot_html(const LineChart& chart, const Axis& x, const Axis& y, bool
   for (size_t i = 0; i < x.ticks().size(); ++i) {
     labels += fmt::format("<span class=\"xt{}\" style=\"left:{:.2f}%\">{}</span>",
                           i % 2 ? " odd" : "", 100 * x.ticks()[i].at, x.ticks()[i].label);
+    if (chart.epochs_per_step <= 0) continue;
+    const double step = x.low() + x.ticks()[i].at * (x.high() - x.low());
+    labels += fmt::format("<span class=\"xt epoch{}\" style=\"left:{:.2f}%\">{:.3g}</span>",
+                          i % 2 ? " odd" : "", 100 * x.ticks()[i].at, chart.epochs_per_step * step);
   }
+  if (chart.epochs_per_step > 0) labels += "<span class=\"xe\">epoch</span>";
   return fmt::format(
-             "<div class=\"plot {}\" tabindex=\"0\" data-chart=\"{}\" data-x0=\"{}\" "
+             "<div class=\"plot {}{}\" tabindex=\"0\" data-chart=\"{}\" data-x0=\"{}\" "
              "data-x1=\"{}\" "
              "role=\"img\" aria-label=\"{}\">",
-             second ? "log" : "lin", chart.id, exact_number(x.low()), exact_number(x.high()),
-             escaped(chart_summary(chart))) +
+             second ? "log" : "lin", chart.epochs_per_step > 0 ? " epochs" : "", chart.id,
+             exact_number(x.low()), exact_number(x.high()), escaped(chart_summary(chart))) +
          "<svg viewBox=\"0 0 1000 300\" preserveAspectRatio=\"none\" aria-hidden=\"true\">" +
          grid_svg(x, y) + svg + marks_svg(chart, x) + "</svg><div aria-hidden=\"true\">" + labels +
          "<span class=\"xl\">step</span></div></div>";

@@ -40,6 +40,7 @@ struct LineChart {
   std::vector<ChartMarks> marks = {};
   bool from_zero = false;
   bool wide = false;
+  double epochs_per_step = 0;  // a second row of labels below the axis; 0: none
 };
 
 /// The figure; empty if no line has a value. Draws the mean of each bucket, over the range from its

@@ -42,6 +42,7 @@ void add_layers(std::vector<Series>& layers, const StepAxis& axis, int64_t step,
 void take(MetricsHistory& history, const StepAxis& heat, const StepLine& line) {
   const int64_t step = line.step;
   ++history.steps;
+  if (step >= history.last_step && std::isfinite(line.epoch)) history.last_epoch = line.epoch;
   history.last_step = std::max(history.last_step, step);
   history.loss.add(step, line.loss);
   history.aux_loss.add(step, line.aux_loss);

@@ -16,6 +16,7 @@ struct MetricsHistory {
   int64_t steps = 0;     // steps with a line
   int64_t repeated = 0;  // lines whose step appears again later; they do not count
   int64_t last_step = 0;
+  double last_epoch = 0;  // passes over the data at the last step; 0: unknown
 
   Series loss, aux_loss, z_loss, grad_norm, lr, tokens_per_s, bound_pct, hit_pct, late_load_s;
   std::map<std::string, Series> busy;             // by resource, in percent of the step's time

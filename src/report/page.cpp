@@ -1,5 +1,8 @@
 #include "report/page.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "base/version.h"
 #include "report/header.h"
 #include "report/heat_map.h"
@@ -31,6 +34,16 @@ std::vector<ChartLevel> level_of_option(const RunHistory& run, const char* name,
   return {{label, value}};
 }
 
+/// What the loss means as a perplexity.
+std::string loss_text(const MetricsHistory& m) {
+  std::string text = "Cross-entropy of the trained tokens.";
+  if (!m.first_loss || !m.last_loss) return text;
+  return text + " As a perplexity, its exponential: " + number_text(std::exp(*m.first_loss)) +
+         " at step " + count_text(m.first_loss_step) + ", " + number_text(std::exp(*m.last_loss)) +
+         " at step " + count_text(m.last_loss_step) + ".";
+}
+
+/// In the order of the page: what everybody asks first.
 std::vector<LineChart> charts_of(const RunHistory& run, const Series& evaluation) {
   const MetricsHistory& m = run.metrics;
   std::vector<LineChart> charts;
@@ -38,12 +51,22 @@ std::vector<LineChart> charts_of(const RunHistory& run, const Series& evaluation
       {.id = "loss",
        .title = "Loss",
        .unit = "nats per token",
-       .about = "Cross-entropy of the trained tokens.",
+       .about = loss_text(m),
        .lines = {{"training", &m.loss, 0},
                  {"evaluation", &evaluation, 1, true, run.journal.evaluations.size() <= 40}},
        .marks = {{"step not finite, skipped", true, m.not_finite_steps},
                  {"resumed", false, run.journal.resume_steps}},
-       .wide = true});
+       .wide = true,
+       .epochs_per_step = m.last_step > 0 ? m.last_epoch / static_cast<double>(m.last_step) : 0});
+  std::vector<ChartLevel> predicted;
+  if (run.planned("tokens_per_s")) predicted.push_back({"planned", *run.planned("tokens_per_s")});
+  charts.push_back({.id = "throughput",
+                    .title = "Throughput",
+                    .unit = "tokens per second",
+                    .about = "All tokens of a step over its time.",
+                    .lines = {{"tokens per second", &m.tokens_per_s, 0}},
+                    .levels = predicted,
+                    .from_zero = true});
   charts.push_back({.id = "lr",
                     .title = "Learning rate",
                     .unit = "rate",
@@ -58,15 +81,26 @@ std::vector<LineChart> charts_of(const RunHistory& run, const Series& evaluation
                     .levels = level_of_option(run, "max-grad-norm", "clipped above"),
                     .marks = {{"step not finite, skipped", true, m.not_finite_steps}},
                     .from_zero = true});
-  std::vector<ChartLevel> predicted;
-  if (run.planned("tokens_per_s")) predicted.push_back({"planned", *run.planned("tokens_per_s")});
-  charts.push_back({.id = "throughput",
-                    .title = "Throughput",
-                    .unit = "tokens per second",
-                    .about = "All tokens of a step over its time.",
-                    .lines = {{"tokens per second", &m.tokens_per_s, 0}},
-                    .levels = predicted,
-                    .from_zero = true});
+  if (m.aux_loss.all.max > 0) {
+    charts.push_back({.id = "aux-loss",
+                      .title = "Auxiliary loss",
+                      .unit = "plain value",
+                      .about = "Of load balancing, without its coefficient.",
+                      .lines = {{"auxiliary loss", &m.aux_loss, 0}}});
+  }
+  if (!m.z_loss.empty()) {
+    charts.push_back({.id = "z-loss",
+                      .title = "Router z-loss",
+                      .unit = "plain value",
+                      .about = "Without its coefficient.",
+                      .lines = {{"z-loss", &m.z_loss, 0}}});
+  }
+  return charts;
+}
+
+/// What tells how well the program used the machine.
+std::vector<LineChart> developers_charts(const MetricsHistory& m) {
+  std::vector<LineChart> charts;
   charts.push_back({.id = "bound",
                     .title = "Percentage of the bound",
                     .unit = "%",
@@ -98,20 +132,6 @@ std::vector<LineChart> charts_of(const RunHistory& run, const Series& evaluation
                       .lines = {{"waiting", &m.late_load_s, 0}},
                       .from_zero = true});
   }
-  if (m.aux_loss.all.max > 0) {
-    charts.push_back({.id = "aux-loss",
-                      .title = "Auxiliary loss",
-                      .unit = "plain value",
-                      .about = "Of load balancing, without its coefficient.",
-                      .lines = {{"auxiliary loss", &m.aux_loss, 0}}});
-  }
-  if (!m.z_loss.empty()) {
-    charts.push_back({.id = "z-loss",
-                      .title = "Router z-loss",
-                      .unit = "plain value",
-                      .about = "Without its coefficient.",
-                      .lines = {{"z-loss", &m.z_loss, 0}}});
-  }
   return charts;
 }
 
@@ -136,18 +156,35 @@ std::string document(const std::string& title, const std::string& body,
 std::string report_page(const RunHistory& run, const OptionDefaults& defaults) {
   Series evaluation(run.metrics.axis);
   for (const auto& [step, result] : run.journal.evaluations) evaluation.add(step, result.loss);
-  const std::vector<LineChart> charts = charts_of(run, evaluation);
-  std::string curves;
-  for (const LineChart& chart : charts) curves += chart_html(chart);
+  std::vector<LineChart> charts = charts_of(run, evaluation);
+  const std::vector<LineChart> developers = developers_charts(run.metrics);
+  const auto curve = [&](const std::string& id) {
+    const auto chart = std::find_if(charts.begin(), charts.end(),
+                                    [&](const LineChart& each) { return each.id == id; });
+    return chart_html(*chart);
+  };
+  std::string others, machine;
+  for (const LineChart& chart : charts) {
+    if (chart.id != "loss" && chart.id != "throughput") others += chart_html(chart);
+  }
+  for (const LineChart& chart : developers) machine += chart_html(chart);
   const auto& load = run.metrics.expert_load;
   const auto& residency = run.metrics.residency;
-  const std::string body =
-      header_section(run) + "<div class=\"grid\">\n" + verdict_section(run) + curves +
-      heat_map_html("expert-load", "Expert load", kExpertLoadScale, load) +
-      heat_map_html("residency", "Weights on devices", kResidencyScale, residency) +
-      timeline_section(run) + memory_section(run) + samples_section(run) + events_section(run) +
-      facts_section(run) + "<div class=\"stack\">" + resources_section(run) +
-      evaluations_section(run) + "</div>" + configuration_section(run, defaults) + "</div>\n";
+  machine += heat_map_html("residency", "Weights on devices", kResidencyScale, residency) +
+             timeline_section(run) + memory_section(run) + resources_section(run);
+  if (!machine.empty()) {
+    machine =
+        "<details class=\"developers\"><summary>For developers: the bound, resources, timelines, "
+        "memory</summary><div class=\"grid\">\n" +
+        machine + "</div></details>\n";
+  }
+  const std::string body = header_section(run) + "<div class=\"grid\">\n" + verdict_section(run) +
+                           curve("loss") + evaluations_section(run) + curve("throughput") +
+                           heat_map_html("expert-load", "Expert load", kExpertLoadScale, load) +
+                           others + samples_section(run) + events_section(run) +
+                           facts_section(run) + configuration_section(run, defaults) + machine +
+                           "</div>\n";
+  charts.insert(charts.end(), developers.begin(), developers.end());
   return document(run.name + " \u2013 hearth report", body, charts,
                   "{\"expert-load\":" + heat_map_data(load) +
                       ",\"residency\":" + heat_map_data(residency) + "}");

@@ -58,6 +58,10 @@ font-variant-numeric:tabular-nums}
 .yt{right:100%;margin-right:.5rem;transform:translateY(50%)}
 .xt{top:100%;margin-top:.5rem;transform:translateX(-50%)}
 .xl{top:100%;right:0;margin-top:1.6rem}
+.plot.epochs{margin-bottom:3.7rem}.epochs .xl{margin-top:2.7rem}.xt.epoch{margin-top:1.6rem}
+.xe{position:absolute;top:100%;left:-3.1rem;margin-top:1.6rem;font-size:.75rem;line-height:1;
+color:var(--soft)}
+.developers{grid-column:1/-1;font-size:1rem}.developers>summary{font-size:1.1rem;padding:.6rem 0}
 path{vector-effect:non-scaling-stroke;fill:none}
 .grid path.grid,path.grid{stroke:var(--grid);stroke-width:1}
 path.soft{opacity:.6}

@@ -15,7 +15,7 @@ struct Field {
   std::string_view key;
   double StepLine::*member;
 };
-constexpr std::array<Field, 14> kNumbers{{{"loss", &StepLine::loss},
+constexpr std::array<Field, 15> kNumbers{{{"loss", &StepLine::loss},
                                           {"aux_loss", &StepLine::aux_loss},
                                           {"grad_norm", &StepLine::grad_norm},
                                           {"lr", &StepLine::lr},
@@ -23,6 +23,7 @@ constexpr std::array<Field, 14> kNumbers{{{"loss", &StepLine::loss},
                                           {"trained_tokens", &StepLine::trained_tokens},
                                           {"time_s", &StepLine::time_s},
                                           {"tokens_per_s", &StepLine::tokens_per_s},
+                                          {"epoch", &StepLine::epoch},
                                           {"bound_pct", &StepLine::bound_pct},
                                           {"peak_rss_bytes", &StepLine::peak_rss_bytes},
                                           {"peak_device_bytes", &StepLine::peak_device_bytes},

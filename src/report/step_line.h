@@ -19,6 +19,7 @@ struct StepLine {
   double tokens = kNone, trained_tokens = kNone, time_s = kNone, tokens_per_s = kNone;
   double bound_pct = kNone, peak_rss_bytes = kNone, late_load_s = kNone, expert_hit_rate = kNone;
   double peak_device_bytes = kNone;  // of all devices
+  double epoch = kNone;              // passes over the data so far
   bool is_finite = true;             // neither loss nor gradient norm is null
   using Named = std::vector<std::pair<std::string, double>>;
   Named busy, stall_s, cpu_s;

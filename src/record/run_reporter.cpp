@@ -23,6 +23,11 @@ void RunReporter::warn(const std::string& line) {
   to_.warn(line);
 }
 
+void RunReporter::detail(const std::string& line) {
+  const std::lock_guard lock(mutex_);
+  to_.detail(line);
+}
+
 void RunReporter::progress(const std::string& what, uint64_t done, uint64_t total) {
   const std::lock_guard lock(mutex_);
   to_.progress(what, done, total);

@@ -20,6 +20,7 @@ class RunReporter : public Reporter {
 
   void note(const std::string& line) override;
   void warn(const std::string& line) override;
+  void detail(const std::string& line) override;
   void progress(const std::string& what, uint64_t done, uint64_t total) override;
   void step(const StepMetrics& metrics, int64_t last) override;
 

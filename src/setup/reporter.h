@@ -63,6 +63,8 @@ class Reporter {
   /// A line for people (stderr).
   virtual void note(const std::string& line) = 0;
   virtual void warn(const std::string& line) = 0;
+  /// A line for people who asked for more (--verbose).
+  virtual void detail(const std::string& line) { note(line); }
   /// Progress of long work before step 1: `done` of `total` bytes (0: unknown). Called often, at
   /// the end with an empty `what`.
   virtual void progress(const std::string& what, uint64_t done, uint64_t total) {

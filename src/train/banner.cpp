@@ -50,12 +50,26 @@ void describe_unread(const OpenedModel& opened, Reporter& reporter) {
 
 void describe_adapters(const PlannedRun& run, const TrainConfig& config, Reporter& reporter) {
   const PlacedModel& model = run.model;
-  for (const TrainedGroup& group : trained_groups(model.table)) reporter.note(group_line(group));
-  if (run.experts) reporter.note(experts_line(*run.experts, model.opened->spec));
+  for (const TrainedGroup& group : trained_groups(model.table)) {
+    reporter.detail(group_line(group));
+  }
+  if (run.experts) reporter.detail(experts_line(*run.experts, model.opened->spec));
   const uint64_t bytes =
       adapter_bytes(model.table, model.opened->checkpoint->family(), config.adapter_layout);
-  reporter.note(fmt::format("the adapter file will have {} MiB{}", (bytes >> 20) + 1,
-                            run.experts ? ", with zeros for experts without an adapter" : ""));
+  reporter.detail(fmt::format("the adapter file will have {} MiB{}", (bytes >> 20) + 1,
+                              run.experts ? ", with zeros for experts without an adapter" : ""));
+}
+
+/// The lines of the data that everybody wants to see; the others are for people who asked for more.
+void describe_data(const PlannedRun& run, Reporter& reporter) {
+  const std::vector<std::string> lines = data_lines(*run.times.data, *run.steps);
+  for (const std::string& line : lines) {
+    if (line.starts_with("row lengths:")) {
+      reporter.detail(line);
+    } else {
+      reporter.note(line);
+    }
+  }
 }
 
 }  // namespace
@@ -71,9 +85,9 @@ void describe(const PlannedRun& run, const TrainConfig& config, int64_t warmup, 
   if (config.method == Method::lora) {
     describe_adapters(run, config, reporter);
   } else if (run.experts) {
-    reporter.note(experts_line(*run.experts, model.opened->spec));
+    reporter.detail(experts_line(*run.experts, model.opened->spec));
   }
-  for (const std::string& line : data_lines(*run.times.data, *run.steps)) reporter.note(line);
+  describe_data(run, reporter);
   for (const std::string& reason : run.data->choices.reasons) reporter.note(reason);
   if (fresh) {
     preview_samples(run.data->rows.training(), config, model.opened->spec.eos_ids, reporter);
@@ -84,10 +98,16 @@ void describe(const PlannedRun& run, const TrainConfig& config, int64_t warmup, 
       counted(*run.steps, "step"), warmup, Json(model.settings.aux_loss).dump(),
       model.plan.host().peak >> 20,
       times.known ? fmt::format(", {:.0f} tokens/s", times.tokens / times.step.time_s) : ""));
-  for (const std::string& line : stage_lines(model)) reporter.note(line);
-  for (const std::string& line : hot_lines(model)) reporter.note(line);
-  for (const std::string& line : table_lines(model)) reporter.note(line);
-  reporter.note(
+  for (const std::string& line : stage_lines(model)) reporter.detail(line);
+  for (const std::string& line : hot_lines(model)) reporter.detail(line);
+  for (const std::string& line : table_lines(model)) {
+    if (line.find("it has no times for") != std::string::npos) {
+      reporter.note(line);
+    } else {
+      reporter.detail(line);
+    }
+  }
+  reporter.detail(
       "reproducible: a repeat on this machine and build gives the same bits, with any number of "
       "threads");
 }

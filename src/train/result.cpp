@@ -53,26 +53,28 @@ void tell_result(const ParameterTable& table, const TrainConfig& config,
                  const RunDirectory& directory, Reporter& reporter) {
   const std::string result = directory.result(), name = Json(result).dump();
   reporter.note("finished: " + result);
-  reporter.note("  what happened, on one page: hearth report " + directory.path() +
-                "  (from metrics.jsonl, journal.jsonl and plan.json there)");
+  if (file_info(result + "/tokenizer.json").kind == FileKind::regular) {
+    reporter.note("  to talk with it: hearth chat " + directory.path());
+  }
+  reporter.note("  what happened, on one page: hearth report " + directory.path());
   const bool has_tokenizer = file_info(result + "/tokenizer.json").kind == FileKind::regular;
-  reporter.note(std::string("  from transformers import AutoModelForCausalLM") +
-                (has_tokenizer ? ", AutoTokenizer" : ""));
+  reporter.detail(std::string("  from transformers import AutoModelForCausalLM") +
+                  (has_tokenizer ? ", AutoTokenizer" : ""));
   if (config.method == Method::lora) {
-    reporter.note("  from peft import PeftModel");
+    reporter.detail("  from peft import PeftModel");
     const ModelName base = model_name(config);
     const std::string revision =
         base.revision.empty() ? "" : ", revision=" + Json(base.revision).dump();
-    reporter.note("  base = AutoModelForCausalLM.from_pretrained(" + Json(base.name).dump() +
-                  revision + ")");
-    reporter.note("  model = PeftModel.from_pretrained(base, " + name + ")");
+    reporter.detail("  base = AutoModelForCausalLM.from_pretrained(" + Json(base.name).dump() +
+                    revision + ")");
+    reporter.detail("  model = PeftModel.from_pretrained(base, " + name + ")");
   } else {
-    reporter.note("  model = AutoModelForCausalLM.from_pretrained(" + name + ")");
+    reporter.detail("  model = AutoModelForCausalLM.from_pretrained(" + name + ")");
   }
-  if (has_tokenizer) reporter.note("  tokenizer = AutoTokenizer.from_pretrained(" + name + ")");
+  if (has_tokenizer) reporter.detail("  tokenizer = AutoTokenizer.from_pretrained(" + name + ")");
   if (config.method == Method::full) return;
   for (const std::string& line : reader_notes(table, config.adapter_layout)) {
-    reporter.note("  # " + line);
+    reporter.detail("  # " + line);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/counted.h"
+#include "base/one_line.h"
 #include "checkpoint/model_files.h"
 #include "data/chat/mask.h"
 #include "data/rows/sample_view.h"
@@ -12,7 +13,8 @@
 namespace hearth {
 namespace {
 
-constexpr size_t kMostShown = 2000;  // bytes
+constexpr size_t kMostShown = 2000;      // bytes
+constexpr size_t kShownOnOneLine = 320;  // bytes
 
 struct Row {
   std::vector<int32_t> ids, labels;
@@ -32,10 +34,11 @@ void show(const Row& row, int64_t number, int64_t trained, const Tokenizer* toke
       tokenizer ? marked_text(*tokenizer, row.ids, flags) : marked_ids(row.ids, flags), kMostShown);
   reporter.note("row " + std::to_string(number + 1) + ": " + std::to_string(trained) + " of its " +
                 counted(std::ssize(row.ids), "token") +
-                " are trained, those between \u27e6 and \u27e7:");
+                " are trained, those between \u27e6 and \u27e7: " +
+                with_visible_breaks(shortened(text, kShownOnOneLine)));
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
-    reporter.note("  | " + text.substr(begin, end - begin));
+    reporter.detail("  | " + text.substr(begin, end - begin));
     begin = end + 1;
   }
 }

@@ -1,5 +1,8 @@
 // The end of a run: after a signal, after an error, after the last step with result and verdict.
+#include <algorithm>
+#include <array>
 #include <cstdio>
+#include <string_view>
 
 #include "base/counted.h"
 #include "base/file_ops.h"
@@ -11,6 +14,14 @@
 #include "train/training_run.h"
 
 namespace hearth {
+
+/// Findings that are shown at the end of every run. The journal and the page have all of them.
+static bool is_main_finding(const std::string& line) {
+  constexpr std::array<std::string_view, 4> kMain{
+      "experts: ", "training loss: ", "evaluation: ", "plan: "};
+  return std::any_of(kMain.begin(), kMain.end(),
+                     [&](std::string_view start) { return line.starts_with(start); });
+}
 
 /// "the CPU, virtual:0 and virtual:1".
 static std::string names_of_places(const PlacedModel& model, const std::vector<Place>& places) {
@@ -204,7 +215,13 @@ bool TrainingRun::give_verdict(const RunFacts& facts) {
   const JsonObject& found = verdict.json.as_object();
   fields.insert(fields.end(), found.begin(), found.end());
   logs_->journal.event("verdict", std::move(fields));
-  for (const std::string& line : verdict.lines) reporter_.note(line);
+  for (const std::string& line : verdict.lines) {
+    if (is_main_finding(line)) {
+      reporter_.note(line);
+    } else {
+      reporter_.detail(line);
+    }
+  }
   const bool ok = verdict.alarms.empty();
   if (ok) {
     reporter_.note("verdict: ok");

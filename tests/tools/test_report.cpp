@@ -10,11 +10,11 @@ using namespace hearth::test;
 TEST_CASE("a run, its summary, its page") {
   const SetVariable measured("HEARTH_RATES", "");
   Workplace w;
-  const ProgramResult trained = w.run(w.train("run"));
+  const ProgramResult trained = w.run(w.train("run", {"--verbose"}));
   REQUIRE(trained.exit_code == 0);
   const std::string model = w.d / "run/model";
   for (const std::string& line :
-       {"finished: " + model + "\n", "hearth report " + (w.d / "run") + "  (",
+       {"finished: " + model + "\n", "hearth report " + (w.d / "run") + "\n",
         "\n  model = AutoModelForCausalLM.from_pretrained(\"" + model + "\")\n",
         "\n  tokenizer = AutoTokenizer.from_pretrained(\"" + model + "\")\n"}) {
     INFO(line << trained.err);

@@ -202,7 +202,7 @@ TEST_CASE("adapters of a hub model name it as the user did, not by where the cac
   fs::rename(w.d / "model", repository + "/snapshots/abc123");
   ::setenv("HF_HUB_CACHE", (w.d / "hub").c_str(), 1);
   const auto train = [&](const std::string& model, const std::string& out) {
-    std::vector<std::string> words = w.train(out, {"--method", "lora"});
+    std::vector<std::string> words = w.train(out, {"--method", "lora", "--verbose"});
     words[2] = model;
     return w.run(words);
   };

@@ -103,6 +103,10 @@ void Console::note(const std::string& line) {
   if (!settings_.quiet) write_line(harmless(line));
 }
 
+void Console::detail(const std::string& line) {
+  if (settings_.verbose) note(line);
+}
+
 void Console::warn(const std::string& line) {
   const std::string mark = settings_.colour ? "\x1b[33mwarning:\x1b[0m " : "warning: ";
   write_line(mark + harmless(line));

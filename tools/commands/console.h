@@ -32,6 +32,7 @@ class Console : public Reporter {
 
   void note(const std::string& line) override;
   void warn(const std::string& line) override;
+  void detail(const std::string& line) override;  // with `verbose` only
   void progress(const std::string& what, uint64_t done, uint64_t total) override;
   void step(const StepMetrics& metrics, int64_t last) override;
   /// Progress of work with a time limit: `share` of it is over, 0 to 1. `what` may change. Call at

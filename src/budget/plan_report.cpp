@@ -23,8 +23,10 @@ std::string format(const char* pattern, Values... values) {
   return text;
 }
 
-std::string mebibytes(uint64_t bytes) {
-  return format("%.1f MiB", static_cast<double>(bytes) / (1 << 20));
+/// With four digits: "78.16 GB", "52.61 MB".
+std::string size_text(uint64_t bytes) {
+  const auto size = static_cast<double>(bytes);
+  return size >= 999.95e6 ? format("%.4g GB", size / 1e9) : format("%.4g MB", size / 1e6);
 }
 
 /// "1.23 s", "4 min 5 s", "2 h 3 min", "5 d 6 h".
@@ -45,12 +47,12 @@ std::string memory_text(const Plan& plan) {
     text += &place == &plan.host() ? "memory of the process (host)\n"
                                    : "\nmemory of " + place.budget.name + "\n";
     for (const MemoryLine& line : place.lines) {
-      text += format("  %-40s %14s   ", line.name.c_str(), mebibytes(line.bytes).c_str()) +
+      text += format("  %-40s %14s   ", line.name.c_str(), size_text(line.bytes).c_str()) +
               line.basis + "\n";
     }
     const bool bounded = place.budget.bytes < std::numeric_limits<uint64_t>::max();
-    text += format("  %-40s %14s   %s: %s\n", "peak", mebibytes(place.peak).c_str(),
-                   bounded ? ("of " + mebibytes(place.budget.bytes)).c_str() : "no limit",
+    text += format("  %-40s %14s   %s: %s\n", "peak", size_text(place.peak).c_str(),
+                   bounded ? ("of " + size_text(place.budget.bytes)).c_str() : "no limit",
                    place.fits() ? "fits" : "DOES NOT FIT");
   }
   return text;
@@ -187,12 +189,31 @@ std::string time_text(const PlacedModel& model, const PlanTimes& times) {
           duration(times.bound.products_s) +
           format(" for %.4g GFLOP, update ", times.bound.flops / 1e9) +
           duration(times.bound.update_s) + "\n";
-  if (times.steps) {
-    text += "whole run: " + counted(*times.steps, "step") + ", " +
-            duration(static_cast<double>(*times.steps) * step) +
-            ", besides evaluation and saving\n";
-  }
   return text;
+}
+
+/// What people ask first: does it fit, how long does it take, how much disk.
+std::string answers_text(const Plan& plan, const PlanTimes& times, const std::string& refusal,
+                         uint64_t disk) {
+  std::string text = refusal.empty() ? "fits:" : "does not fit: " + refusal;
+  for (const PlaceLines& place : plan.places) {
+    if (!refusal.empty()) break;
+    text += (&place == &plan.host() ? " " : ", ") + size_text(place.peak);
+    const bool bounded = place.budget.bytes < std::numeric_limits<uint64_t>::max();
+    if (bounded) text += " of " + size_text(place.budget.bytes);
+    text += &place == &plan.host() ? " of host memory" : " of the memory of " + place.budget.name;
+  }
+  text += "\nwhole run: ";
+  if (times.steps) {
+    text += counted(*times.steps, "step");
+    text += times.known ? ", " + duration(static_cast<double>(*times.steps) * times.step.time_s) +
+                              ", besides evaluation and saving"
+                        : "; its time is not predicted, " + times.unknown;
+  } else {
+    text += "give --data or --steps for its length";
+    if (times.known) text += "; a step takes " + duration(times.step.time_s);
+  }
+  return text + "\ndisk: " + size_text(disk) + " for the result and the saved states\n\n";
 }
 
 }  // namespace
@@ -251,20 +272,22 @@ std::string streams_text(const Schedule& schedule) {
 
 }  // namespace
 
-std::string plan_text(const PlacedModel& model, const PlanTimes& times, PlanDetail detail) {
+std::string plan_text(const PlacedModel& model, const PlanTimes& times, PlanDetail detail,
+                      const std::string& refusal, uint64_t disk) {
   const Plan& plan = model.plan;
   const Schedule& schedule = plan.train->schedule;
   std::string stages;
   for (const std::string& line : stage_lines(model)) stages += line + "\n";
   for (const std::string& line : hot_lines(model)) stages += line + "\n";
-  return memory_text(plan) + "\n" + stages +
+  return answers_text(plan, times, refusal, disk) + memory_text(plan) + "\n" + stages +
          "step: " + counted(static_cast<int64_t>(schedule.tasks.size()), "task") + " in " +
          streams_text(schedule) + " on " + places_text(model) + ", " +
          std::to_string(schedule.micro_batches) +
          (schedule.micro_batches == 1 ? " micro-batch" : " micro-batches") + " of at most " +
          counted(schedule.tokens, "token") + ", groups of " + std::to_string(plan.train->group) +
          (plan.train->recompute ? ", blocks recomputed" : "") + "\n" +
-         (detail == PlanDetail::tasks ? every_task(schedule) : kinds_of_tasks(schedule)) +
+         (detail == PlanDetail::tasks ? kinds_of_tasks(schedule) + "\n" + every_task(schedule)
+                                      : "") +
          time_text(model, times);
 }
 

@@ -21,14 +21,17 @@ struct PlanReport {
   double epochs = 1;
   std::vector<std::string> reasons = {};
 };
-/// Detail of the schedule in the text: a line per kind of task, or per task.
-enum class PlanDetail : uint8_t { kinds, tasks };
+/// Whether the text lists the tasks of the schedule, too: by kind, and each.
+enum class PlanDetail : uint8_t { summary, tasks };
 /// The content of plan.json and the output of `plan --json` (docs/planning.md lists the keys).
 /// `memory`: the places of the plan, or the result of `graded`.
 Json plan_json(const PlacedModel& model, const PlanTimes& times,
                const std::vector<PlaceLines>& memory);
 
-/// Memory by use, the schedule, the predicted time and its lower bound.
-std::string plan_text(const PlacedModel& model, const PlanTimes& times, PlanDetail detail);
+/// Whether it fits, the time of the run and the disk that it needs; then memory by use, the schedule,
+/// the predicted time of a step and its lower bound. `refusal`: what is missing and what to change;
+/// empty if the plan fits. `disk`: bytes.
+std::string plan_text(const PlacedModel& model, const PlanTimes& times, PlanDetail detail,
+                      const std::string& refusal, uint64_t disk);
 
 }  // namespace hearth

@@ -17,16 +17,18 @@ PlanReport report_plan(const TrainConfig& options, Reporter& reporter, PlanDetai
     write_file_atomically(config.trace, chrome_trace(plan.train->schedule, run.times.step.trace,
                                                      run.model.opened->devices.names()));
   }
+  PlanAdvice advice;
+  if (!plan.fits()) advice = advice_for(run, config);
+  const std::string missing = plan.fits() ? "" : refusal(plan, advice.changes, advice.needed);
+  const uint64_t disk = disk_needed(run.model, config, run.steps);
   PlanReport report{plan.fits(),
-                    plan_text(run.model, run.times, detail),
+                    plan_text(run.model, run.times, detail, missing, disk),
                     plan_json(run.model, run.times, plan.places),
-                    "",
+                    missing,
                     config.packing,
                     config.epochs};
   if (run.data) report.reasons = run.data->choices.reasons;
   if (plan.fits()) return report;
-  const PlanAdvice advice = advice_for(run, config);
-  report.refusal = refusal(plan, advice.changes, advice.needed);
   for (size_t at = plan.places.size(); at-- > 0;) {  // the first that the line names
     if (advice.needed[at] > plan.places[at].budget.bytes) {
       report.json["needed_bytes"] = advice.needed[at];

@@ -47,7 +47,7 @@ uint64_t disk_needed(const PlacedModel& model, const TrainConfig& config,
     result = adapter_bytes(model.table, model.opened->checkpoint->family(), config.adapter_layout);
   }
   const std::string states = config.out + "/state";
-  const bool has_states = file_info(states).kind == FileKind::directory;
+  const bool has_states = !config.out.empty() && file_info(states).kind == FileKind::directory;
   const auto there = has_states ? static_cast<int64_t>(list_directory(states).size()) : 0;
   const int64_t most = most_states(config, steps);
   const auto more = static_cast<uint64_t>(most > 0 ? std::max<int64_t>(1, most - there) : 0);

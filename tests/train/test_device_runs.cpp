@@ -121,7 +121,7 @@ TEST_CASE("devices: a plan says what lies where, and a device too small is refus
 
   // `plan` says all that it knows: where the bytes go, what would fit, the time.
   RecordingReporter reporter;
-  const PlanReport report = report_plan(config, reporter, PlanDetail::kinds);
+  const PlanReport report = report_plan(config, reporter, PlanDetail::summary);
   INFO(report.text);
   CHECK_FALSE(report.fits);
   CHECK(report.refusal == raised.message);
@@ -132,7 +132,7 @@ TEST_CASE("devices: a plan says what lies where, and a device too small is refus
   // And what it says would fit does.
   const int64_t needed = report.json.find("needed_bytes")->as_int();
   config.devices = "virtual:mem=" + std::to_string(needed);
-  CHECK(report_plan(config, reporter, PlanDetail::kinds).fits);
+  CHECK(report_plan(config, reporter, PlanDetail::summary).fits);
 }
 
 TEST_CASE("devices: a refused evaluation or generation names memory that does") {

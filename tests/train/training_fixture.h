@@ -38,7 +38,7 @@ class RecordingReporter : public Reporter {
   }
 };
 
-inline PlanReport plan_of(const TrainConfig& config, PlanDetail detail = PlanDetail::kinds) {
+inline PlanReport plan_of(const TrainConfig& config, PlanDetail detail = PlanDetail::summary) {
   RecordingReporter reporter;
   return report_plan(config, reporter, detail);
 }

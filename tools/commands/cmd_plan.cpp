@@ -29,7 +29,8 @@ ExitCode run_plan_command(const Options& options) {
   PlanReport report;
   {
     Console console(console_settings(options));
-    report = report_plan(options, console, options.verbose ? PlanDetail::tasks : PlanDetail::kinds);
+    report =
+        report_plan(options, console, options.verbose ? PlanDetail::tasks : PlanDetail::summary);
     for (const std::string& reason : report.reasons) console.note(reason);
   }
   if (options.json) {

@@ -30,9 +30,15 @@ std::string_view group_of(const ParameterTable& table, const Tensor& t) {
 }
 
 bool is_group(std::string_view target) {
-  constexpr std::string_view kGroups[] = {"attention", "experts", "shared-experts",
-                                          "dense",     "router",  "head"};
+  constexpr std::string_view kGroups[] = {
+      "attention", "experts", "shared-experts", "dense", "router", "head", "all"};
   return std::find(std::begin(kGroups), std::end(kGroups), target) != std::end(kGroups);
+}
+
+/// Whether a target names a group: `all` names those of a layer, but not the router.
+bool names_group(std::string_view target, std::string_view group) {
+  if (target != "all") return target == group;
+  return !group.empty() && group != "router" && group != "head";
 }
 
 bool is_chosen(const ExpertChoice& experts, const Block& block) {
@@ -65,7 +71,7 @@ class TargetFinder {
     for (size_t id = 0; id < chosen_.size(); ++id) {
       const Tensor& t = table_.tensors()[id];
       const std::string_view of = group_of(table_, t);
-      if (group ? of != target : !matches(target, id)) continue;
+      if (group ? !names_group(target, of) : !matches(target, id)) continue;
       if (of.empty()) {
         no_map = t.name;
         continue;
@@ -80,11 +86,11 @@ class TargetFinder {
           spelled(Setting::trainable));
     }
     throw usage_error("{}: {}", spelled(Setting::lora_targets, quoted(target)),
-                      group
-                          ? "the model has no such part; leave it out"
-                          : "no tensor of the model has such a name; the groups are attention, "
-                            "experts, shared-experts, dense, router and head, and 'hearth inspect' "
-                            "lists the tensors");
+                      group ? "the model has no such part; leave it out"
+                            : "no tensor of the model has such a name; the groups are attention, "
+                              "experts, shared-experts, dense, router, head and all, and 'hearth "
+                              "inspect' "
+                              "lists the tensors");
   }
 
   /// Takes back what a glob names.

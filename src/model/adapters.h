@@ -20,7 +20,8 @@ struct AdapterOptions {
   int64_t expert_rank = 16;  // of routed experts
   double alpha = 32;
   bool rslora = false;  // scale is alpha / sqrt(rank) (arXiv 2312.03732), else alpha / rank
-  /// Groups (attention, experts, shared-experts, dense, router, head) or globs on tensor names.
+  /// Groups (attention, experts, shared-experts, dense, router, head; all: the first four) or globs on
+  /// tensor names.
   std::vector<std::string> targets = {"attention", "experts"};
   std::vector<std::string> freeze = {};  // globs on the names of matrices that get no pair
   ExpertChoice experts = {};

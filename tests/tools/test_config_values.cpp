@@ -40,21 +40,21 @@ TEST_CASE("a null in a list is a problem, reported with the others") {
 TEST_CASE("null is told to be not given, but for options whose default it is") {
   const CommandLine line =
       parsed_yaml(kNeeded + std::string("lr: null\nseed: ~\nrouter-aux-loss: null\nsteps:\n"));
-  CHECK(one_says(line.notes, "c.yaml:4: lr: null: not given"));
-  CHECK(one_says(line.notes, "c.yaml:5: seed: null: not given"));
-  CHECK_FALSE(one_says(line.notes, "router-aux-loss"));
+  CHECK(one_says(line.details, "c.yaml:4: lr: null: not given"));
+  CHECK(one_says(line.details, "c.yaml:5: seed: null: not given"));
+  CHECK_FALSE(one_says(line.details, "router-aux-loss"));
   CHECK(line.options.lr == Options().lr);
   // So are keys of other trainers, whatever they stand for.
   const CommandLine foreign = parsed_yaml(
       kNeeded +
       std::string("max_steps: null\nrouter_aux_loss:\nwandb_project: ~\nuse_peft: null\n"));
-  CHECK(one_says(foreign.notes, "c.yaml:4: max_steps: null: not given"));
-  CHECK(one_says(foreign.notes, "c.yaml:6: wandb_project: null: not given"));
-  CHECK(one_says(foreign.notes, "c.yaml:7: use_peft: null: not given"));
-  CHECK_FALSE(one_says(foreign.notes, "router_aux_loss"));  // an own option without a value
+  CHECK(one_says(foreign.details, "c.yaml:4: max_steps: null: not given"));
+  CHECK(one_says(foreign.details, "c.yaml:6: wandb_project: null: not given"));
+  CHECK(one_says(foreign.details, "c.yaml:7: use_peft: null: not given"));
+  CHECK_FALSE(one_says(foreign.details, "router_aux_loss"));  // an own option without a value
   // What a run records reads back without a word.
   const CommandLine again = parsed_yaml(config_yaml(line.options.recorded));
-  CHECK(again.notes.empty());
+  CHECK(again.details.empty());
 }
 
 TEST_CASE("--allow-change is of one start: config.yaml does not hold it") {

@@ -33,7 +33,7 @@ TEST_CASE("foreign keys: the table is sound") {
     if (!key.option.empty()) REQUIRE(option);
     for (const auto& [there, here] : key.values) {
       INFO(there);
-      if (here.empty()) continue;
+      if (here.empty() || here[0] == '!') continue;
       REQUIRE(option);
       Options options;
       const auto problem = option->value.set(options, {here});

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/error.h"
@@ -31,7 +32,9 @@ class Registry {
  public:
   Registry(CLI::App& app, const std::vector<std::string>& words) : app_(app) {
     for (const std::string& word : words) {
-      if (word.starts_with("--")) said_.insert(with_hyphens(word.substr(2, word.find('=') - 2)));
+      if (!word.starts_with("--")) continue;
+      const std::string name = word.substr(2, word.find('=') - 2);
+      said_.emplace(with_hyphens(name), "--" + name);
     }
   }
 
@@ -64,16 +67,19 @@ class Registry {
       add(later.name, later.flag ? Arity::none : Arity::one);
     }
     if (command != Command::train && command != Command::plan) return;
-    for (const ForeignKey& key : foreign_keys()) {
-      // The other trainers take `--bf16` and `--bf16 True`.
-      if (!key.name.ends_with('*')) add(key.name, Arity::at_most_one);
+    // The other trainers take `--bf16` and `--bf16 True`.
+    for (const auto& [name, written] : said_) {
+      if (find_foreign_key(name)) add(name, Arity::at_most_one);
     }
   }
+  /// As the user wrote it.
+  const std::string& written(const std::string& name) const { return said_.at(name); }
   const std::vector<Registered>& registered() const { return registered_; }
 
  private:
   CLI::App& app_;
-  std::set<std::string> said_, names_;  // of the words, registered
+  std::map<std::string, std::string> said_;  // names in the words, and how they are written there
+  std::set<std::string> names_;              // registered
   std::vector<Registered> registered_;
 };
 
@@ -128,7 +134,7 @@ Arguments split_arguments(Command command, std::vector<std::string> words, Probl
     std::vector<std::string> texts = r.parsed->results();
     const bool bare = r.parsed->get_items_expected_min() == 0 && texts.size() == 1;
     if (bare && texts[0].empty()) texts[0] = "true";
-    split.named.push_back({{r.name, std::move(texts)}, "--" + r.name});
+    split.named.push_back({{r.name, std::move(texts)}, registry.written(r.name)});
   }
   for (const std::string& extra : app.remaining()) {
     if (extra.size() > 1 && extra[0] == '-' && extra != "--") {

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/file_ops.h"
+#include "commands/foreign_file.h"
 #include "commands/given.h"
 #include "commands/option_checks.h"
 #include "options/command_table.h"
@@ -100,25 +101,47 @@ void parse_options(const CommandEntry& entry, const std::vector<std::string>& wo
 
   Options& options = line.options;
   if (!entry.operand.empty() && !split.operands.empty()) options.operand = split.operands[0];
-  bool takes_file = entry.operand == "[CONFIG.yaml]" && !options.operand.empty();
+  const bool migrates = command == Command::migrate;
+  bool takes_file = (migrates || entry.operand == "[CONFIG.yaml]") && !options.operand.empty();
   if (takes_file && is_data_file(options.operand)) {
     problems.add("unexpected argument " + quoted(options.operand) + kRepeatData);
     takes_file = false;
   }
+  GivenPlace file;
   if (takes_file &&
       (split.unknown.empty() || file_info(options.operand).kind == FileKind::regular)) {
-    const GivenPlace file = look_up(command, named_in_file(options.operand), "", problems);
-    apply(file.given, options, problems);
-    line.notes = file.notes;
+    file = look_up(migrates ? Command::train : command, named_in_file(options.operand), "",
+                   options.operand, problems);
   }
-  const GivenPlace flags = look_up(command, split.named, "--", problems);
-  apply(flags.given, options, problems);
-  line.notes.insert(line.notes.end(), flags.notes.begin(), flags.notes.end());
-  check_together(entry, flags.given, options, problems);
+  const GivenPlace flags = look_up(command, split.named, "--", "", problems);
+  if (file.trainer != Trainer::none) complete_foreign_file(file, flags.given, options.operand);
+  for (const GivenPlace* place : {static_cast<const GivenPlace*>(&file), &flags}) {
+    apply(place->given, options, problems);
+    line.notes.insert(line.notes.end(), place->notes.begin(), place->notes.end());
+    line.details.insert(line.details.end(), place->details.begin(), place->details.end());
+    for (const Given& given : place->given) line.places[given.option->name] = given.where;
+  }
+  // A file is migrated if train would run it.
+  const bool reads = !migrates || takes_file;
+  check_together(migrates && reads ? entry_of(Command::train) : entry, flags.given, line.places,
+                 options, problems);
   problems.raise();
-  if (command == Command::train || command == Command::plan) {
+  if (command == Command::train || command == Command::plan || migrates) {
     options.recorded = recorded_options(options);
   }
+}
+
+/// `hearth help`, `hearth help aliases`, `hearth help COMMAND`.
+CommandLine parse_help(const std::vector<std::string>& arguments) {
+  if (arguments.size() > 2) throw usage_error("unexpected argument " + quoted(arguments[2]));
+  CommandLine line;
+  line.action = CommandLine::Action::help;
+  if (arguments.size() == 1 || arguments[1] == "--help") return line;
+  if (arguments[1] == "aliases") {
+    line.action = CommandLine::Action::aliases;
+    return line;
+  }
+  return parse_command_line({arguments[1], "--help"});
 }
 
 }  // namespace
@@ -132,13 +155,13 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
     line.action = name == "--version" ? CommandLine::Action::version : CommandLine::Action::help;
     return line;
   }
+  if (name == "help") return parse_help(arguments);
   std::vector<std::string> names;
   for (const CommandEntry& entry : command_table()) {
     names.push_back(entry.name);
     if (entry.name == name) line.command = entry.command;
   }
   if (!line.command) {
-    if (is_later_command(name)) throw usage_error("'" + name + "' is not in this version");
     const std::string nearest = nearest_name(name, names);
     throw usage_error("unknown command " + quoted(name) +
                       (nearest.empty() ? "; see 'hearth --help'" : "; the nearest is " + nearest));

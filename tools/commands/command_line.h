@@ -1,6 +1,7 @@
 // Parses the program's arguments, and a configuration file if one is named, into Options.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,11 +11,14 @@
 namespace hearth {
 
 struct CommandLine {
-  enum class Action { run, help, version };
+  enum class Action { run, help, aliases, version };
   Action action = Action::run;
-  std::optional<Command> command;  // none: the program's help
-  Options options;                 // for `run`; `recorded` is filled for train and plan
-  std::vector<std::string> notes;  // for people: settings of the configuration without effect
+  std::optional<Command> command;    // none: the program's help
+  Options options;                   // for `run`; `recorded` is filled for train and plan
+  std::vector<std::string> notes;    // for people
+  std::vector<std::string> details;  // with --verbose: settings without effect
+  std::map<std::string, std::string>
+      places;  // of options that were given: "--lr", "run.yaml:3: lr"
 };
 
 /// `arguments`: without the program's name. Reports all problems in one usage error. Input error

@@ -24,6 +24,10 @@ ExitCode run_command(const CommandLine& line) {
     print(version_text());
     return ExitCode::done;
   }
+  if (line.action == CommandLine::Action::aliases) {
+    print(aliases_help());
+    return ExitCode::done;
+  }
   if (line.action == CommandLine::Action::help) {
     print(line.command ? command_help(*line.command) : program_help());
     return ExitCode::done;
@@ -33,6 +37,8 @@ ExitCode run_command(const CommandLine& line) {
                 : options.verbose ? LogLevel::verbose
                                   : LogLevel::normal);
   for (const std::string& note : line.notes) log_info(note);
+  for (const std::string& detail : line.details) log_verbose(detail);
+  if (*line.command == Command::migrate) return run_migrate(line);  // opens nothing
   if (!options.model.empty()) {
     options.model_name = options.model;
     options.model = find_model(options.model);
@@ -63,6 +69,7 @@ ExitCode run_command(const CommandLine& line) {
     case Command::simulate: return run_simulate(options);
     case Command::doctor: return run_doctor(options);
     case Command::profile: return run_profile(options);
+    case Command::migrate: break;
   }
   HEARTH_CHECK(false, "a command without a function");
 }

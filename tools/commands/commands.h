@@ -26,6 +26,7 @@ ExitCode run_report(const Options& options);
 ExitCode run_simulate(const Options& options);
 ExitCode run_doctor(const Options& options);
 ExitCode run_profile(const Options& options);
+ExitCode run_migrate(const CommandLine& line);
 
 /// The console settings for these options.
 ConsoleSettings console_settings(const Options& options);

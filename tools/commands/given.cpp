@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "base/file_ops.h"
+#include "base/numbers.h"
+#include "commands/same_option.h"
 #include "foreign/datasets.h"
 #include "foreign/keys.h"
 #include "options/command_table.h"
@@ -37,10 +39,14 @@ void check_data_name(const Given& given, Problems& problems) {
 
 class LookUp {
  public:
-  LookUp(Command command, const std::string& dashes, Problems& problems)
-      : command_(command), dashes_(dashes), problems_(problems) {}
+  LookUp(Command command, const std::string& dashes, const std::string& file, Trainer trainer,
+         Problems& problems)
+      : command_(command), dashes_(dashes), file_(file), problems_(problems) {
+    place_.trainer = trainer;
+  }
 
-  void add(const NamedValue& named) {
+  void add(const NamedValue& given) {
+    const NamedValue named = with_read_value(given);
     const ConfigEntry& entry = named.entry;
     const ForeignKey* foreign =
         reads_configurations(command_) ? find_foreign_key(entry.key) : nullptr;
@@ -51,13 +57,20 @@ class LookUp {
       // A recorded configuration has null for own options without a value, which needs no word.
       const bool recorded = option && option->name == with_hyphens(entry.key) &&
                             option->value.get(Options()) == "null";
-      if (!recorded) place_.notes.push_back(named.where + ": null: not given");
+      if (!recorded) place_.details.push_back(named.where + ": null: not given");
       return;
     }
     if (entry.has_null && (foreign || option)) {
       problems_.add(named.where + ": expected values in the list, found null");
     } else if (asks_for_adapters(entry)) {
-      place_.given.push_back({find_option("method"), named.where, {"lora"}, true});
+      give(named, find_option("method"), {"lora"});
+      if (entry.values[0] == "qlora") {
+        problems_.add(named.where +
+                      ": 'qlora': quantized weights are not supported; use lora, whose adapters "
+                      "are the same");
+      }
+    } else if (option && option->name == "warmup" && is_share(entry)) {
+      give(named, find_option("warmup-ratio"), entry.values);
     } else if (option && !entry.maps.empty() && is_dataset_key(with_hyphens(entry.key))) {
       add_datasets(named, *option);
     } else if (!entry.maps.empty() && is_template_args(option, foreign)) {
@@ -72,12 +85,13 @@ class LookUp {
       problems_.add(named.where +
                     ": expected a value or a list of values, found a map or a list inside a list");
     } else if (!is_list_for_value(named, *option)) {
-      place_.given.push_back(
-          {option, named.where, entry.values, option->name != with_hyphens(entry.key)});
+      place_.given.push_back({option, named.where, entry.values,
+                              option->name != with_hyphens(entry.key), with_hyphens(entry.key)});
     }
   }
 
   GivenPlace take() {
+    if (place_.trainer != Trainer::none) place_.given = joined_keys(std::move(place_.given));
     std::map<const Option*, const Given*> first;
     for (const Given& given : place_.given) {
       if (given.foreign) check_data_name(given, problems_);
@@ -92,11 +106,45 @@ class LookUp {
   }
 
  private:
+  void give(const NamedValue& named, const Option* option, std::vector<std::string> texts) {
+    place_.given.push_back(
+        {option, named.where, std::move(texts), true, with_hyphens(named.entry.key)});
+  }
+
+  /// A flag of another trainer may hold a list or a map as YAML: --chat_template_kwargs '{a: b}'.
+  NamedValue with_read_value(const NamedValue& named) {
+    const ConfigEntry& entry = named.entry;
+    if (dashes_.empty() || !reads_configurations(command_) || entry.values.size() != 1) {
+      return named;
+    }
+    const std::string& text = entry.values[0];
+    const bool list = text.starts_with('[') && text.ends_with(']');
+    const bool map = text.starts_with('{') && text.ends_with('}');
+    const Option* option = find_option(entry.key, command_);
+    const bool own = option && option->name == with_hyphens(entry.key) && !map;
+    if ((!list && !map) || own) return named;
+    try {
+      std::vector<ConfigEntry> read = parse_config_yaml("value: " + text, named.where);
+      read.at(0).key = entry.key;
+      return {read[0], named.where};
+    } catch (const Error&) {
+      return named;  // a text after all
+    }
+  }
+
   /// `adapter: lora` of axolotl's configurations; here the key names a directory.
   bool asks_for_adapters(const ConfigEntry& entry) const {
-    return reads_configurations(command_) && dashes_.empty() && entry.key == "adapter" &&
-           entry.values == std::vector<std::string>{"lora"} &&
-           file_info("lora").kind != FileKind::directory;
+    const bool kind = entry.values == std::vector<std::string>{"lora"} ||
+                      entry.values == std::vector<std::string>{"qlora"};
+    return reads_configurations(command_) && entry.key == "adapter" && kind &&
+           file_info(entry.values[0]).kind != FileKind::directory;
+  }
+
+  /// Newer versions of other trainers take a share of the run as the number of warm-up steps.
+  bool is_share(const ConfigEntry& entry) const {
+    if (place_.trainer == Trainer::none || entry.values.size() != 1) return false;
+    const auto share = parse_number(entry.values[0]);
+    return share && *share > 0 && *share < 1;
   }
 
   /// A list, of one value, too, where one value belongs: a problem.
@@ -118,11 +166,15 @@ class LookUp {
     if (!entry.maps.empty() || entry.nested) return add_foreign_map(named, key);
     const Translation result = translate(key, entry.values);
     if (!result.problem.empty()) problems_.add(named.where + ": " + result.problem);
-    if (!result.note.empty()) place_.notes.push_back(named.where + ": no effect; " + result.note);
+    if (result.option.empty() && result.problem.empty()) {
+      auto& lines = result.told ? place_.notes : place_.details;
+      lines.push_back(named.where + ": no effect" +
+                      (result.note.empty() ? "" : "; " + result.note));
+    }
     if (result.option.empty()) return;
     const Option* option = find_option(result.option);
     if (!key.commas && is_list_for_value(named, *option)) return;
-    place_.given.push_back({option, named.where, result.texts, true});
+    give(named, option, result.texts);
   }
 
   void add_foreign_map(const NamedValue& named, const ForeignKey& key) {
@@ -138,8 +190,9 @@ class LookUp {
     }
     if (!harmless) {
       problems_.add(named.where + ": " + (key.advice.empty() ? "expected a value" : key.advice));
-    } else if (key.other == OtherValue::ignore && !key.advice.empty()) {
-      place_.notes.push_back(named.where + ": no effect; " + key.advice);
+    } else {
+      place_.details.push_back(named.where + ": no effect" +
+                               (key.advice.empty() ? "" : "; " + key.advice));
     }
   }
 
@@ -159,24 +212,26 @@ class LookUp {
       }
       texts.push_back(field.key + "=" + field.values[0]);
     }
-    place_.given.push_back({find_option("template-args"), named.where, texts, true});
+    give(named, find_option("template-args"), texts);
   }
 
   void add_datasets(const NamedValue& named, const Option& option) {
-    const ForeignDatasets datasets = translate_datasets(named.entry, named.where, problems_);
-    if (!datasets.files.empty()) {
-      place_.given.push_back({&option, named.where, datasets.files, true});
-    }
-    const bool again = std::any_of(place_.given.begin(), place_.given.end(), [&](const Given& g) {
-      return g.option->name == "format" && g.texts[0] == datasets.format;
-    });
-    if (!datasets.format.empty() && !again) {
-      place_.given.push_back({find_option("format"), named.where, {datasets.format}, true});
-    }
+    const ForeignDatasets datasets = translate_datasets(named.entry, named.where, file_, problems_);
+    if (!datasets.files.empty()) give(named, &option, datasets.files);
+    const auto give_once = [&](const char* name, const std::vector<std::string>& texts) {
+      const bool again = std::any_of(place_.given.begin(), place_.given.end(), [&](const Given& g) {
+        return g.option->name == name && g.texts == texts;
+      });
+      if (!again) give(named, find_option(name), texts);
+    };
+    if (!datasets.format.empty()) give_once("format", {datasets.format});
+    if (!datasets.columns.empty()) give_once("columns", datasets.columns);
+    if (!datasets.max_samples.empty()) give_once("max-samples", {datasets.max_samples});
   }
 
   Command command_;
   const std::string& dashes_;
+  const std::string& file_;
   Problems& problems_;
   GivenPlace place_;
 };
@@ -225,8 +280,12 @@ std::vector<NamedValue> named_in_file(const std::string& path) {
 }
 
 GivenPlace look_up(Command command, const std::vector<NamedValue>& named, const std::string& dashes,
-                   Problems& problems) {
-  LookUp look_up(command, dashes, problems);
+                   const std::string& file, Problems& problems) {
+  std::vector<std::string> keys;
+  if (!file.empty() && reads_configurations(command)) {
+    for (const NamedValue& value : named) keys.push_back(with_hyphens(value.entry.key));
+  }
+  LookUp look_up(command, dashes, file, trainer_of(keys), problems);
   for (const NamedValue& value : named) look_up.add(value);
   return look_up.take();
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "commands/arguments.h"
+#include "foreign/trainers.h"
 #include "options/option_table.h"
 
 namespace hearth {
@@ -15,18 +16,21 @@ struct Given {
   std::string where;
   std::vector<std::string> texts;
   bool foreign = false;  // given under another trainer's name
+  std::string key = {};  // as written, with hyphens; empty for a trainer's default
 };
 
 /// The options of one place: the flags, or the file.
 struct GivenPlace {
   std::vector<Given> given;
-  std::vector<std::string> notes;  // about keys without effect and null values
+  std::vector<std::string> notes;    // for people
+  std::vector<std::string> details;  // with --verbose: keys without effect and null values
+  Trainer trainer = Trainer::none;   // that the file is for
 };
 
 /// Looks up names, translates names of other trainers, and adds errors to `problems`. `dashes`:
-/// prefix of names in suggestions.
+/// prefix of names in suggestions. `file`: path of the configuration; empty for flags.
 GivenPlace look_up(Command command, const std::vector<NamedValue>& named, const std::string& dashes,
-                   Problems& problems);
+                   const std::string& file, Problems& problems);
 /// The keys of a configuration file, with their lines.
 std::vector<NamedValue> named_in_file(const std::string& path);
 

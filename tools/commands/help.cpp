@@ -1,10 +1,13 @@
 #include "commands/help.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
+#include "foreign/keys.h"
 #include "options/command_table.h"
+#include "options/option_lookup.h"
 #include "options/option_table.h"
 
 namespace hearth {
@@ -40,7 +43,7 @@ std::string joined(const std::vector<std::string>& words, const char* separator)
   return text;
 }
 
-/// "[tokens; 1 to 1048576; default 2048; also: max_length]".
+/// "[tokens; 1 to 1048576; default 2048]".
 std::string facts_of(const Option& option, const CommandEntry& entry, const HelpFor& help) {
   const auto listed = [&](const std::vector<std::string>& names) {
     return std::find(names.begin(), names.end(), option.name) != names.end();
@@ -58,9 +61,6 @@ std::string facts_of(const Option& option, const CommandEntry& entry, const Help
   } else if (!help.default_text.empty()) {
     facts.push_back("default " + help.default_text);
   }
-  std::vector<std::string> aliases = option.aliases;
-  for (std::string& alias : aliases) std::replace(alias.begin(), alias.end(), '-', '_');
-  if (!aliases.empty()) facts.push_back("also: " + joined(aliases, ", "));
   return facts.empty() ? "" : " [" + joined(facts, "; ") + "]";
 }
 
@@ -73,7 +73,46 @@ std::string option_help(const Option& option, const CommandEntry& entry) {
   return head + wrapped(help.help + facts_of(option, entry, help), kIndent) + "\n";
 }
 
+/// The options that most runs need, in the order of the help of train and plan.
+constexpr std::array kFirst{"model",  "data",    "out",        "method",    "lr",
+                            "epochs", "seq-len", "grad-accum", "eval-data", "cpu-memory"};
+
+bool comes_first(const Option& option, Command command) {
+  const bool trains = command == Command::train || command == Command::plan;
+  return trains && std::find(kFirst.begin(), kFirst.end(), option.name) != kFirst.end();
+}
+
+std::string underscored(std::string name) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
 }  // namespace
+
+std::string aliases_help() {
+  std::string text =
+      "Other names of options, from TRL, axolotl, LLaMA-Factory and unsloth. They may be flags or "
+      "keys "
+      "of a\nconfiguration; hyphens and underscores are the same. Keys without an option here are "
+      "translated or\nrefused with advice; 'hearth migrate FILE' shows what a file means "
+      "(docs/configuration.md).\n\n";
+  for (const Option& option : option_table()) {
+    std::vector<std::string> names;
+    for (const std::string& alias : option.aliases) names.push_back(underscored(alias));
+    for (const ForeignKey& key : foreign_keys()) {
+      const bool listed =
+          std::find(names.begin(), names.end(), underscored(key.name)) != names.end();
+      if (key.option == option.name && key.name != option.name && !listed) {
+        names.push_back(underscored(key.name));
+      }
+    }
+    if (names.empty() || !option.commands.contains(Command::train)) continue;
+    std::string head = "  --" + option.name;
+    head.resize(std::max(head.size() + 2, kIndent), ' ');
+    text += head + wrapped(joined(names, ", "), kIndent) + "\n";
+  }
+  return text;
+}
 
 std::string program_help() {
   std::string text =
@@ -85,7 +124,8 @@ std::string program_help() {
     text += head + wrapped(entry.summary, kIndent) + "\n";
   }
   return text +
-         "\n  hearth COMMAND --help     show its options\n"
+         "\n  hearth COMMAND --help     show its options (or: hearth help COMMAND)\n"
+         "  hearth help aliases       names of options in other trainers\n"
          "  hearth --version          show build, machine and libraries\n";
 }
 
@@ -99,15 +139,21 @@ std::string command_help(Command command) {
         "\n" +
         wrapped(
             "CONFIG.yaml holds options as 'name: value'. A flag beats the file, the file beats the "
-            "default. Underscores may stand for hyphens. The usual keys of TRL, axolotl and "
-            "LLaMA-Factory are understood (docs/configuration.md).",
+            "default. Underscores may stand for hyphens. Files of TRL, axolotl, LLaMA-Factory and "
+            "unsloth are read, too ('hearth help aliases', 'hearth migrate').",
             0) +
         "\n";
   }
+  std::string first;
+  for (const char* name : kFirst) {
+    const Option& option = *find_option(name, command);
+    if (comes_first(option, command)) first += option_help(option, entry);
+  }
+  if (!first.empty()) text += "\nthe options of most runs\n" + first;
   std::string group;
   std::vector<std::string> idle;
   for (const Option& option : option_table()) {
-    if (option.hidden || !option.taken_by(command)) continue;
+    if (option.hidden || !option.taken_by(command) || comes_first(option, command)) continue;
     if (option.idle.contains(command)) {
       idle.push_back("--" + option.name);
       continue;

@@ -9,6 +9,8 @@ namespace hearth {
 
 /// `hearth --help`, `hearth COMMAND --help`.
 std::string program_help();
+/// Every option of train with its names in other trainers.
+std::string aliases_help();
 std::string command_help(Command command);
 
 }  // namespace hearth

@@ -41,8 +41,12 @@ bool holds(const Relation& relation, const Options& options) {
 
 /// What the row of an option says of other options. An option that the command does not take cannot
 /// be needed, and has its default, which excludes nothing.
-void check_relations(const Option& option, Command command, const Options& options,
+void check_relations(const Option& option, Command command,
+                     const std::map<std::string, std::string>& places, const Options& options,
                      Problems& problems) {
+  const auto place = places.find(option.name);
+  std::string name = place == places.end() ? "--" + option.name : place->second;
+  if (!name.starts_with("--")) name += ":";  // a key of a file, with its line
   std::string needed;
   bool met = false;
   for (const Relation& relation : option.needs) {
@@ -51,12 +55,12 @@ void check_relations(const Option& option, Command command, const Options& optio
     met = met || holds(relation, options);
   }
   if (!needed.empty() && !met) {
-    problems.add("--" + option.name + " needs " + needed);
+    problems.add(name + " needs " + needed);
     return;
   }
   for (const Relation& relation : option.excludes) {
     if (!holds(relation, options)) continue;
-    problems.add("--" + option.name + " does not go with " + flag_of(relation) +
+    problems.add(name + " does not go with " + flag_of(relation) +
                  (relation.why.empty() ? "; give one of the two" : ": " + relation.why));
   }
 }
@@ -261,7 +265,8 @@ void check_data_paths(Command command, const Options& options) {
   }
 }
 
-void check_together(const CommandEntry& entry, const std::vector<Given>& flags, Options& options,
+void check_together(const CommandEntry& entry, const std::vector<Given>& flags,
+                    const std::map<std::string, std::string>& places, Options& options,
                     Problems& problems) {
   for (const std::string& name : entry.required) {
     if (is_missing(name, entry.command, options)) problems.add("--" + name + " is missing");
@@ -269,7 +274,7 @@ void check_together(const CommandEntry& entry, const std::vector<Given>& flags, 
   if (!find_given(flags, "gguf")) check_one_of(entry.one_of, flags, problems);
   for (const Option& option : option_table()) {
     if (!option.commands.contains(entry.command) || !is_set(option, options)) continue;
-    check_relations(option, entry.command, options, problems);
+    check_relations(option, entry.command, places, options, problems);
   }
   const bool compares = entry.command == Command::report && find_given(flags, "compare");
   if (entry.command == Command::plan) check_compared(options, problems);

@@ -1,6 +1,8 @@
 // Checks of several options together: missing options and contradictions.
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "commands/given.h"
@@ -12,8 +14,10 @@ namespace hearth {
 void check_contradictions(const std::vector<Given>& given, const Options& options,
                           Problems& problems);
 
-/// Checks the resolved options, and sets options that follow from others.
-void check_together(const CommandEntry& entry, const std::vector<Given>& flags, Options& options,
+/// Checks the resolved options, and sets options that follow from others. `places`: where each option
+/// was given last, for the problems.
+void check_together(const CommandEntry& entry, const std::vector<Given>& flags,
+                    const std::map<std::string, std::string>& places, Options& options,
                     Problems& problems);
 
 /// Input or usage error for data paths that name no file: see find_data_files.

@@ -66,6 +66,11 @@ Translation translate(const ForeignKey& key, const std::vector<std::string>& tex
     for (const auto& [there, here] : key.values) {
       if (lower(given[0]) != there) continue;
       if (here.empty()) return result;
+      if (here[0] == '!') {
+        result.note = here.substr(1);
+        result.told = true;
+        return result;
+      }
       result.option = key.option;
       result.texts = {here};
       return result;
@@ -81,7 +86,14 @@ Translation translate(const ForeignKey& key, const std::vector<std::string>& tex
         result.texts.push_back(mapped == key.values.end() ? text : mapped->second);
       }
       break;
-    case OtherValue::ignore: result.note = key.advice; break;
+    case OtherValue::column:
+      result.option = key.option;
+      result.texts = {key.advice + given[0]};
+      break;
+    case OtherValue::ignore:
+      result.note = key.advice;
+      result.told = key.told;
+      break;
     case OtherValue::refuse:
       result.problem = (given.size() == 1 ? quoted(given[0]) + ": " : std::string()) + key.advice;
       break;

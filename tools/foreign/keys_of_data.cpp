@@ -22,6 +22,7 @@ const std::string kBeside =
 const std::string kOneTask = "the only training task is supervised fine-tuning (sft)";
 const std::string kByHub = "use model: ORG/NAME@REVISION";
 const std::string kTokenizer = "the model's tokenizer files are used unchanged";
+const std::string kFast = "hearth always uses its fastest kernel for the machine";
 const std::string kArchitecture = "the model's config.json decides";
 
 // Names of modules, as lists of targets have them, and a glob on the names of their weights.
@@ -32,6 +33,59 @@ ForeignValues module_globs() {
     const std::string module(name);
     values.emplace_back(module, module == "lm_head" ? "head" : "*." + module + ".weight");
   }
+  values.emplace_back("all", "all");
+  values.emplace_back("all-linear", "all");
+  return values;
+}
+
+// Stacked parameters of experts, as transformers 5 names them.
+ForeignValues expert_parameters() {
+  ForeignValues values;
+  for (const char* before : {"", "mlp.", "block_sparse_moe."}) {
+    for (const char* matrix : {"experts.gate_up_proj", "experts.down_proj"}) {
+      values.emplace_back(std::string(before) + matrix, "experts");
+    }
+  }
+  return values;
+}
+
+// Names of axolotl's own templates. The model's own is used, as for LLaMA-Factory's `template`.
+ForeignValues named_templates() {
+  ForeignValues values{{"tokenizer_default", ""}, {"tokenizer_default_fallback_chatml", ""}};
+  for (const char* name : {"alpaca",
+                           "aya",
+                           "cohere",
+                           "command_a",
+                           "command_a_rag",
+                           "command_a_tool_use",
+                           "deepseek_v2",
+                           "deepseek_v3",
+                           "exaone",
+                           "exaone4",
+                           "falcon_h1",
+                           "gemma",
+                           "gemma3",
+                           "gemma3n",
+                           "inst",
+                           "jamba",
+                           "llama3",
+                           "llama3_2_vision",
+                           "llama4",
+                           "llava",
+                           "metharme",
+                           "mistral_v1",
+                           "mistral_v2v3",
+                           "mistral_v3_tekken",
+                           "mistral_v7_tekken",
+                           "phi_3",
+                           "phi_35",
+                           "phi_4",
+                           "qwen2_vl",
+                           "qwen3",
+                           "qwen3_5",
+                           "qwen_25"}) {
+    values.emplace_back(name, "!the model's chat template is used");
+  }
   return values;
 }
 
@@ -41,6 +95,11 @@ std::vector<ForeignKey> foreign_keys_of_data() {
   // clang-format off
   return {
       // The model.
+      {"model-name", "model", {}, pass, ""},
+      {"env", "", {}, ignore, "set the variables in the environment"},
+      {"nvfp4-*", "", kIfFalse, refuse, kNoQuantised},
+      {"fast-inference", "", {}, ignore, ""},
+      {"gpu-memory-utilization", "", {}, ignore, ""},
       {"trust-remote-code", "", kIfFalse, ignore, "code that comes with a model is never run"},
       {"model-type", "", {}, ignore, ""},
       {"tokenizer-type", "", {}, ignore, ""},
@@ -103,7 +162,7 @@ std::vector<ForeignKey> foreign_keys_of_data() {
       {"pad-token", "", {}, ignore, ""},
       {"padding-side", "", {}, ignore, ""},
       // What is trained.
-      {"stage", "", {{"sft", ""}}, refuse, kOneTask},
+      {"stage", "train-on", {{"sft", ""}, {"pt", "all"}}, refuse, kOneTask},
       {"rl", "", kIfFalse, refuse, kOneTask},
       {"reward-model", "", kIfFalse, refuse, kOneTask},
       {"process-reward-model", "", kIfFalse, refuse, kOneTask},
@@ -118,12 +177,23 @@ std::vector<ForeignKey> foreign_keys_of_data() {
       {"do-eval", "", {}, ignore, "use eval_data and eval_every to evaluate"},
       {"do-predict", "", kIfFalse, refuse, "use 'hearth generate' or 'hearth eval'"},
       {"predict-with-generate", "", kIfFalse, refuse, "use 'hearth generate'"},
-      {"finetuning-type", "method", {{"freeze", "full"}}, pass, ""},
+      {"finetuning-type", "method", {{"full", "full"}, {"lora", "lora"}}, refuse, "use lora, or full with trainable and freeze: globs on whole tensor names"},
+      {"full-finetuning", "method", {{"true", "full"}, {"false", ""}}, refuse, "expected true or false"},
       {"use-peft", "method", {{"true", "lora"}, {"false", ""}}, refuse, "expected true or false"},
       {"lora-target", "lora-targets", module_globs(), pass, "", true},
       {"lora-target-modules", "lora-targets", module_globs(), pass, "", true},
-      {"lora-target-linear", "", kIfFalse, refuse, kTargets},
-      {"lora-target-parameters", "", {}, refuse, kTargets},
+      {"target-modules", "lora-targets", module_globs(), pass, "", true},
+      {"lora-target-linear", "lora-targets", {{"true", "all"}, {"false", ""}}, refuse, "expected true or false"},
+      {"lora-target-parameters", "lora-targets", expert_parameters(), pass, "", true},
+      {"lora-mlp-kernel", "", {}, ignore, kFast},
+      {"lora-qkv-kernel", "", {}, ignore, kFast},
+      {"lora-o-kernel", "", {}, ignore, kFast},
+      {"lora-embedding-kernel", "", {}, ignore, kFast},
+      {"r", "lora-r", {}, pass, ""},
+      {"bias", "", {{"none", ""}}, refuse, kPlainLora + "; remove the key"},
+      {"loftq-config", "", {}, refuse, kPlainLora + "; remove the key"},
+      {"modules-to-save", "", {}, refuse, kBeside},
+      {"finetune-*", "", kIfTrue, refuse, kTargets},
       {"lora-modules-to-save", "", {}, refuse, kBeside},
       {"additional-target", "", {}, refuse, kBeside},
       {"lora-on-cpu", "", {}, ignore, ""},
@@ -163,7 +233,7 @@ std::vector<ForeignKey> foreign_keys_of_data() {
       {"dataset-config", "", {}, refuse, "data takes paths of files; remove the key"},
       {"dataset-train-split", "", {{"train", ""}}, refuse, "data takes paths of files; remove the key"},
       {"dataset-test-split", "", {{"test", ""}, {"validation", ""}}, refuse, "eval_data takes paths of files; remove the key"},
-      {"dataset-text-field", "", {{"text", ""}}, refuse, "texts are read from the field \"text\"; rename the field in the rows"},
+      {"dataset-text-field", "columns", {{"text", ""}}, column, "text="},
       {"dataset-kwargs", "", {}, ignore, kReading},
       {"dataset-num-proc", "", {}, ignore, kReading},
       {"dataset-processes", "", {}, ignore, kReading},
@@ -186,8 +256,8 @@ std::vector<ForeignKey> foreign_keys_of_data() {
       {"mix-strategy", "", {{"concat", ""}}, refuse, "rows of all files are shuffled together; a weight behind the file (a.jsonl:2) is its number of passes per epoch; remove the key"},
       {"interleave-probs", "", {}, refuse, "a weight behind the file is its number of passes per epoch: data: [a.jsonl:2, b.jsonl:0.5]"},
       {"pretraining-dataset", "", {}, refuse, "use data: all tokens of text rows are trained"},
-      {"template", "chat-template", {{"chatml", "chatml"}, {"default", ""}}, ignore, "the model's chat template is used"},
-      {"chat-template", "chat-template", {{"tokenizer_default", ""}, {"tokenizer_default_fallback_chatml", ""}}, pass, ""},
+      {"template", "chat-template", {{"chatml", "chatml"}, {"default", ""}}, ignore, "the model's chat template is used", false, {}, true},
+      {"chat-template", "chat-template", named_templates(), pass, ""},
       {"chat-template-jinja", "", {}, refuse, "write the template to a file, and use chat_template"},
       {"chat-template-path", "chat-template", {}, pass, ""},
       {"default-system-message", "", {}, refuse, "put the system message into the rows; remove the key"},
@@ -198,8 +268,8 @@ std::vector<ForeignKey> foreign_keys_of_data() {
       {"chat-template-kwargs", "template-args", {}, refuse, "expected a map of variables, such as {enable_thinking: false}"},
       {"train-on-inputs", "train-on", {{"false", ""}, {"true", "all"}}, refuse, "expected true or false"},
       {"train-on-prompt", "train-on", {{"false", ""}, {"true", "all"}}, refuse, "expected true or false"},
-      {"assistant-only-loss", "train-on", {{"true", ""}, {"false", "all"}}, refuse, "expected true or false"},
-      {"completion-only-loss", "train-on", {{"true", ""}, {"false", "all"}}, refuse, "expected true or false"},
+      {"assistant-only-loss", "train-on", {{"true", "auto"}, {"false", "all"}}, refuse, "expected true or false"},
+      {"completion-only-loss", "train-on", {{"true", "auto"}, {"false", "all"}}, refuse, "expected true or false"},
       {"mask-history", "train-on", {{"false", ""}, {"true", "last"}}, refuse, "expected true or false"},
       {"roles-to-train", "", {{"assistant", ""}, {"gpt", ""}}, refuse, "only the assistant's turns are trained (train_on); remove the key"},
       {"train-on-eos", "", {{"turn", ""}}, refuse, "the end of each trained turn is trained; remove the key"},

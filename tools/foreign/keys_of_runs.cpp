@@ -6,15 +6,36 @@ namespace {
 
 using enum OtherValue;
 
-const ForeignValues kIfOne{{"1", ""}};
 const ForeignValues kIfZero{{"0", ""}, {"0.0", ""}, {"0.00", ""}};
+const ForeignValues kCheckpointing{{"true", "blocks"},
+                                   {"false", "none"},
+                                   {"unsloth", "blocks"},
+                                   {"offload", "blocks"},
+                                   {"offload_disk", "blocks"}};
 const std::string kOneOptimizer = "the optimizer is AdamW; remove the key";
 const std::string kPlaced = "hearth plans the placement itself (hearth plan)";
 const std::string kOneAttention = "attention is always full attention; set it to false";
+const std::string kRanks = "--devices says where to compute";
 const std::string kOneKernel = "hearth always uses its fastest kernel for the machine";
 const std::string kLogged =
     "every step is in OUT/metrics.jsonl and in TensorBoard events ('wandb sync "
     "--sync-tensorboard' reads them)";
+
+/// AdamW, and its kinds that spend less memory on the moments.
+ForeignValues optimizers() {
+  ForeignValues values;
+  for (const char* same : {"adamw", "adamw_torch", "adamw_torch_fused", "adamw_hf",
+                           "adamw_apex_fused", "adamw_torch_xla", "adamw_torch_npu_fused"}) {
+    values.emplace_back(same, "");
+  }
+  for (const char* smaller :
+       {"adamw_8bit", "adamw_bnb_8bit", "paged_adamw_8bit", "paged_adamw_32bit", "paged_adamw",
+        "adamw_torch_8bit", "adamw_torch_4bit", "adamw_anyprecision", "ao_adamw_8bit",
+        "ao_adamw_4bit", "ao_adamw_fp8"}) {
+    values.emplace_back(smaller, "!the optimizer is AdamW with both moments in f32");
+  }
+  return values;
+}
 
 }  // namespace
 
@@ -42,8 +63,8 @@ std::vector<ForeignKey> foreign_keys_of_runs() {
       {"parallelism-config", "", {}, ignore, kPlaced},
       {"ignore-bias-buffers", "", {}, ignore, ""},
       // The optimizer.
-      {"optim", "", {{"adamw_torch", ""}, {"adamw_torch_fused", ""}, {"adamw_hf", ""}, {"adamw_apex_fused", ""}, {"adamw", ""}}, refuse, kOneOptimizer},
-      {"optimizer", "", {{"adamw_torch", ""}, {"adamw_torch_fused", ""}, {"adamw_hf", ""}, {"adamw_apex_fused", ""}, {"adamw", ""}}, refuse, kOneOptimizer},
+      {"optim", "", optimizers(), refuse, kOneOptimizer},
+      {"optimizer", "", optimizers(), refuse, kOneOptimizer},
       {"optim-args", "", {}, refuse, "use beta1, beta2, eps and weight_decay; remove the key"},
       {"optim-target-modules", "", {}, refuse, "use trainable: globs on whole tensor names"},
       {"adafactor", "", kIfFalse, refuse, kOneOptimizer},
@@ -56,6 +77,7 @@ std::vector<ForeignKey> foreign_keys_of_runs() {
       {"use-adam-mini", "", kIfFalse, refuse, kOneOptimizer},
       {"lr-scheduler-type", "lr-schedule", {{"constant_with_warmup", "constant"}, {"warmup_stable_decay", "wsd"}}, pass, ""},
       {"lr-scheduler", "lr-schedule", {{"constant_with_warmup", "constant"}, {"warmup_stable_decay", "wsd"}}, pass, ""},
+      {"cosine-min-lr-ratio", "min-lr-ratio", {}, pass, ""},
       {"lr-scheduler-kwargs", "", {}, refuse, "use lr_schedule, warmup and warmup_ratio; remove the key"},
       {"cosine-*", "", {}, refuse, "the cosine schedule ends at 0; remove the key"},
       {"lr-quadratic-warmup", "", kIfFalse, refuse, "the warm-up is linear; set it to false"},
@@ -63,6 +85,7 @@ std::vector<ForeignKey> foreign_keys_of_runs() {
       {"lr-groups", "", {}, refuse, "all tensors have one learning rate; remove the key"},
       {"embedding-lr*", "", {}, refuse, "all tensors have one learning rate; remove the key"},
       {"label-smoothing-factor", "", kIfZero, refuse, "label smoothing is not supported; remove the key"},
+      {"random-state", "seed", {}, pass, ""},
       {"data-seed", "", {}, refuse, "seed is the seed of all random numbers; remove the key"},
       {"full-determinism", "deterministic", {}, pass, ""},
       // Numbers and memory.
@@ -79,14 +102,15 @@ std::vector<ForeignKey> foreign_keys_of_runs() {
       {"embeddings-skip-upcast", "", {}, ignore, ""},
       {"mixed-precision", "compute-dtype", {{"no", "f32"}, {"bf16", "bf16"}}, refuse, "matrix products are f32 or bf16; use no or bf16"},
       {"float32", "compute-dtype", {{"true", "f32"}, {"false", ""}}, refuse, "expected true or false"},
-      {"gradient-checkpointing", "recompute", {{"true", "blocks"}, {"false", "none"}, {"unsloth", "blocks"}}, refuse, "expected true or false"},
-      {"activation-checkpointing", "recompute", {{"true", "blocks"}, {"false", "none"}}, refuse, "expected true or false"},
+      {"gradient-checkpointing", "recompute", kCheckpointing, refuse, "expected true, false, offload or unsloth"},
+      {"use-gradient-checkpointing", "recompute", kCheckpointing, refuse, "expected true, false or unsloth"},
+      {"activation-checkpointing", "recompute", kCheckpointing, refuse, "expected true or false"},
       {"activation-checkpointing-kwargs", "", {}, ignore, ""},
       {"disable-gradient-checkpointing", "recompute", {{"true", "none"}, {"false", ""}}, refuse, "expected true or false"},
       {"gradient-checkpointing-kwargs", "", {}, ignore, ""},
       {"use-reentrant-gc", "", {}, ignore, ""},
       {"use-unsloth-gc", "", {}, ignore, ""},
-      {"activation-offloading", "", kIfFalse, refuse, "use recompute: blocks to save memory; set it to false"},
+      {"activation-offloading", "", {}, ignore, "recompute: blocks saves the memory of activations"},
       {"flash-attention", "", {}, ignore, ""},
       {"flash-attn", "", {}, ignore, ""},
       {"flash-attn-*", "", {}, ignore, ""},
@@ -128,16 +152,16 @@ std::vector<ForeignKey> foreign_keys_of_runs() {
       {"ddp-*", "", {}, ignore, ""},
       {"ddp", "", {}, ignore, ""},
       {"local-rank", "", {}, ignore, ""},
-      {"tensor-parallel-size", "", kIfOne, refuse, "a run of this version is one process; set it to 1"},
-      {"context-parallel-size", "", kIfOne, refuse, "a run of this version is one process; set it to 1"},
-      {"sequence-parallel-*", "", kIfOne, refuse, "a run of this version is one process; set it to 1"},
-      {"expert-parallel-size", "", kIfOne, refuse, "a run of this version is one process; set it to 1"},
-      {"dp-shard-size", "", kIfOne, refuse, "a run of this version is one process; set it to 1"},
-      {"dp-replicate-size", "", kIfOne, refuse, "a run of this version is one process; set it to 1"},
+      {"tensor-parallel-size", "", {}, ignore, kRanks},
+      {"context-parallel-size", "", {}, ignore, kRanks},
+      {"sequence-parallel-*", "", {}, ignore, kRanks},
+      {"expert-parallel-size", "", {}, ignore, kRanks},
+      {"dp-shard-size", "", {}, ignore, kRanks},
+      {"dp-replicate-size", "", {}, ignore, kRanks},
       // State, evaluation, logs.
       {"overwrite-output-dir", "", kIfFalse, ignore, "a run with saved state is resumed; use another out to start anew"},
       {"save-strategy", "save-every", {{"steps", ""}, {"no", "0"}, {"epoch", "epoch"}}, refuse, "use save_every: steps, a time such as 30m, or epoch"},
-      {"saves-per-epoch", "save-every", {{"0", ""}, {"1", "epoch"}}, refuse, "use save_every: steps, a time such as 30m, or epoch"},
+      {"saves-per-epoch", "save-every", {{"0", ""}, {"1", "epoch"}}, refuse, "use save_every: the steps of an epoch divided by this number, a time such as 30m, or epoch"},
       {"save-only-model", "", kIfFalse, refuse, "use final_state: off to leave out the last state; set it to false"},
       {"save-safetensors", "", kIfTrue, refuse, "all tensors are written as safetensors; set it to true"},
       {"save-first-step", "", kIfFalse, refuse, "use save_every: 1 to save every step; set it to false"},
@@ -152,9 +176,9 @@ std::vector<ForeignKey> foreign_keys_of_runs() {
       {"greater-is-better", "", kIfFalse, refuse, "the best state has the lowest evaluation loss; set it to false"},
       {"early-stopping-threshold", "", kIfZero, refuse, "every lower evaluation loss is a new best; remove the key"},
       {"loss-watchdog-*", "", {}, ignore, "three steps in a row without a finite loss end a run"},
-      {"eval-strategy", "eval-every", {{"steps", ""}, {"no", ""}, {"epoch", "epoch"}}, refuse, "use eval_every: steps, a time such as 30m, or epoch"},
-      {"evaluation-strategy", "eval-every", {{"steps", ""}, {"no", ""}, {"epoch", "epoch"}}, refuse, "use eval_every: steps, a time such as 30m, or epoch"},
-      {"evals-per-epoch", "eval-every", {{"0", ""}, {"1", "epoch"}}, refuse, "use eval_every: steps, a time such as 30m, or epoch"},
+      {"eval-strategy", "eval-every", {{"steps", ""}, {"no", "0"}, {"epoch", "epoch"}}, refuse, "use eval_every: steps, a time such as 30m, or epoch"},
+      {"evaluation-strategy", "eval-every", {{"steps", ""}, {"no", "0"}, {"epoch", "epoch"}}, refuse, "use eval_every: steps, a time such as 30m, or epoch"},
+      {"evals-per-epoch", "eval-every", {{"0", ""}, {"1", "epoch"}}, refuse, "use eval_every: the steps of an epoch divided by this number, a time such as 30m, or epoch"},
       {"eval-delay", "", kIfZero, refuse, "eval_every counts from the first step; remove the key"},
       {"eval-table-size", "", {}, ignore, ""},
       {"eval-max-new-tokens", "", {}, ignore, ""},
@@ -197,9 +221,22 @@ std::vector<ForeignKey> foreign_keys_of_runs() {
       {"push-to-hub", "", kIfFalse, refuse, kNoUpload},
       {"hub-*", "", {{"false", ""}, {"every_save", ""}}, refuse, kNoUpload},
       {"export-*", "", {}, refuse, "use 'hearth export' after the run; remove the key"},
-      {"ray-*", "", {}, refuse, "a run uses one machine; remove the key"},
-      {"use-ray", "", kIfFalse, refuse, "a run uses one machine; set it to false"},
-      {"use-mca", "", kIfFalse, refuse, "hearth plans the placement itself (hearth plan); set it to false"},
+      {"ray-*", "", {}, ignore, kPlaced},
+      {"use-ray", "", {}, ignore, kPlaced},
+      {"use-mca", "", {}, ignore, kPlaced},
+      // KTransformers in LLaMA-Factory: experts on the CPU.
+      {"use-kt", "", {}, ignore, kPlaced},
+      {"kt-*", "", {}, ignore, kPlaced},
+      {"cpu-infer", "", {}, ignore, "threads is the number of workers"},
+      {"chunk-size", "", {}, ignore, kPlaced},
+      {"mode", "", {{"normal", ""}}, ignore, kPlaced},
+      {"dispatch-batches", "", {}, ignore, kReading},
+      {"split-batches", "", {}, ignore, kReading},
+      {"half-precision-backend", "", {}, ignore, ""},
+      {"fp16-backend", "", {}, ignore, ""},
+      {"fp16-opt-level", "", {}, ignore, ""},
+      {"profiler-*", "", {}, ignore, "trace writes a Chrome trace"},
+      {"save-method", "", {{"lora", ""}}, ignore, "use 'hearth export' after the run"},
   };
   // clang-format on
 }

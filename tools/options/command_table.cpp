@@ -78,6 +78,11 @@ const std::vector<CommandEntry>& command_table() {
        "",
        "measure cost tables: times of tasks by size, place, cores and type, and rates of links",
        {}},
+      {migrate,
+       "migrate",
+       "FILE",
+       "print the configuration of another trainer with the names and values of hearth",
+       {}},
   };
   return table;
 }

@@ -33,9 +33,9 @@ inline constexpr CommandSet kModelOrProfile{Command::train,    Command::plan, Co
 inline constexpr CommandSet kWriting{Command::generate, Command::chat};
 inline constexpr CommandSet kIdleOutsideTraining{Command::eval, Command::generate};
 inline constexpr CommandSet kAll{
-    Command::train,   Command::eval,     Command::generate, Command::chat,   Command::plan,
-    Command::inspect, Command::tokenize, Command::export_,  Command::verify, Command::init,
-    Command::report,  Command::simulate, Command::doctor,   Command::profile};
+    Command::train,   Command::eval,     Command::generate, Command::chat,    Command::plan,
+    Command::inspect, Command::tokenize, Command::export_,  Command::verify,  Command::init,
+    Command::report,  Command::simulate, Command::doctor,   Command::profile, Command::migrate};
 
 inline constexpr int64_t kMaxSteps = 99'999'999;  // the directory of a saved state has eight digits
 

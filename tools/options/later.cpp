@@ -36,6 +36,4 @@ const LaterOption* find_later_option(std::string_view spelling) {
   return nullptr;
 }
 
-bool is_later_command(std::string_view name) { return name == "migrate"; }
-
 }  // namespace hearth

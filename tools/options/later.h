@@ -1,4 +1,4 @@
-// Options and commands of the command-line contract that this version does not have.
+// Options of the command-line contract that this version does not have.
 #pragma once
 
 #include <string>
@@ -15,6 +15,5 @@ struct LaterOption {
 };
 const std::vector<LaterOption>& later_options();
 const LaterOption* find_later_option(std::string_view spelling);
-bool is_later_command(std::string_view name);
 
 }  // namespace hearth

@@ -49,8 +49,8 @@ void add_lora(std::vector<Option>& table) {
         .needs = lora, .excludes = new_pairs},
        {.name = "lora-targets", .group = group, .commands = kTraining,
         .value = list_value(&Options::lora_targets, "GROUP|GLOB", true),
-        .help = "what gets adapters: attention, experts, shared-experts, dense, router, head, or "
-                "globs on whole tensor names; comma-separated or repeatable",
+        .help = "what gets adapters: attention, experts, shared-experts, dense, router, head, all (the "
+                "first four), or globs on whole tensor names; comma-separated or repeatable",
         .default_text = "attention,experts",
         .needs = lora, .excludes = new_pairs},
        {.name = "experts", .group = group, .commands = kTraining,

@@ -25,7 +25,8 @@ enum class Command : uint8_t {
   report,
   simulate,
   doctor,
-  profile
+  profile,
+  migrate
 };
 
 /// The options of all commands. Each command reads only its options in the table.

@@ -162,8 +162,8 @@ TEST_CASE("trainers: axolotl's files, and the columns of their data sets") {
   CHECK(columns("    type: completion\n    field: body\n").columns == Texts{"text=body"});
   CHECK(columns("    type: chat_template\n    field_messages: chat\n").columns ==
         Texts{"messages=chat"});
-  const Options alpaca = columns(
-      "    type:\n      field_instruction: question\n      field_output: answer\n");
+  const Options alpaca =
+      columns("    type:\n      field_instruction: question\n      field_output: answer\n");
   CHECK(alpaca.format == RowFormat::alpaca);
   CHECK(alpaca.columns == Texts{"instruction=question", "output=answer"});
   CHECK(columns("    type: alpaca\n    field_output: answer\n").columns == Texts{"output=answer"});
@@ -214,7 +214,8 @@ TEST_CASE("trainers: TRL trains whole chats, and prompts not") {
   CHECK(parsed_yaml(head + "dataset_name: rows.jsonl\nassistant_only_loss: true\n")
             .options.train_on == TrainOn::automatic);
   const test::TemporaryDirectory d;
-  std::ofstream(d / "pairs.jsonl") << R"({"prompt": "a", "completion": "b"})" << "\n";
+  std::ofstream(d / "pairs.jsonl") << R"({"prompt": "a", "completion": "b"})"
+                                   << "\n";
   CHECK(parsed_yaml(head + "dataset_name: " + (d / "pairs.jsonl") + "\n").options.train_on ==
         TrainOn::automatic);
   CHECK(parsed_yaml(head + "dataset_name: r.jsonl\ndataset_text_field: body\n").options.columns ==

@@ -23,24 +23,65 @@ const std::map<std::string, unsigned>& telling_keys() {
     const auto add = [&](unsigned trainers, std::initializer_list<const char*> names) {
       for (const char* name : names) all[name] |= trainers;
     };
-    add(kFactory, {"additional-target", "cpu-infer",      "cutoff-len",      "dataset-dir",
-                   "do-train",          "enable-thinking", "eval-dataset",    "finetuning-type",
-                   "freeze-trainable-layers", "kt-optimize-rule", "lora-rank", "lora-target",
-                   "mask-history",      "neat-packing",   "overwrite-cache", "plot-loss",
-                   "preprocessing-num-workers", "pure-bf16", "quantization-bit", "stage",
-                   "template",          "tokenized-path", "train-on-prompt", "use-kt"});
+    add(kFactory, {"additional-target",
+                   "cpu-infer",
+                   "cutoff-len",
+                   "dataset-dir",
+                   "do-train",
+                   "enable-thinking",
+                   "eval-dataset",
+                   "finetuning-type",
+                   "freeze-trainable-layers",
+                   "kt-optimize-rule",
+                   "lora-rank",
+                   "lora-target",
+                   "mask-history",
+                   "neat-packing",
+                   "overwrite-cache",
+                   "plot-loss",
+                   "preprocessing-num-workers",
+                   "pure-bf16",
+                   "quantization-bit",
+                   "stage",
+                   "template",
+                   "tokenized-path",
+                   "train-on-prompt",
+                   "use-kt"});
     add(kFactory | kTrl, {"model-name-or-path"});
     add(kFactory | kUnsloth, {"dataset"});
-    add(kAxolotl,
-        {"base-model",       "dataset-prepared-path", "datasets",       "eval-sample-packing",
-         "evals-per-epoch",  "flash-attention",       "gptq",           "lora-mlp-kernel",
-         "lora-model-dir",   "lora-o-kernel",         "lora-qkv-kernel", "lora-target-linear",
-         "lr-scheduler",     "micro-batch-size",      "model-type",     "num-epochs",
-         "optimizer",        "pad-to-sequence-len",   "plugins",        "sample-packing",
-         "saves-per-epoch",  "sequence-len",          "special-tokens", "test-datasets",
-         "tokenizer-type",   "train-on-inputs",       "unfrozen-parameters", "val-set-size",
-         "wandb-entity",     "wandb-log-model",       "wandb-name",     "wandb-project",
-         "wandb-watch"});
+    add(kAxolotl, {"base-model",
+                   "dataset-prepared-path",
+                   "datasets",
+                   "eval-sample-packing",
+                   "evals-per-epoch",
+                   "flash-attention",
+                   "gptq",
+                   "lora-mlp-kernel",
+                   "lora-model-dir",
+                   "lora-o-kernel",
+                   "lora-qkv-kernel",
+                   "lora-target-linear",
+                   "lr-scheduler",
+                   "micro-batch-size",
+                   "model-type",
+                   "num-epochs",
+                   "optimizer",
+                   "pad-to-sequence-len",
+                   "plugins",
+                   "sample-packing",
+                   "saves-per-epoch",
+                   "sequence-len",
+                   "special-tokens",
+                   "test-datasets",
+                   "tokenizer-type",
+                   "train-on-inputs",
+                   "unfrozen-parameters",
+                   "val-set-size",
+                   "wandb-entity",
+                   "wandb-log-model",
+                   "wandb-name",
+                   "wandb-project",
+                   "wandb-watch"});
     add(kAxolotl | kTrl, {"attn-implementation", "load-in-8bit", "lora-target-modules",
                           "lora-target-parameters", "trust-remote-code"});
     add(kAxolotl | kTrl | kUnsloth, {"load-in-4bit"});
@@ -69,10 +110,10 @@ unsigned trainers_with(const std::string& key) {
 // Options whose name a trainer uses as well.
 bool is_shared_name(const std::string& key) {
   constexpr std::array kShared{
-      "adapter",      "chat-template", "dataset",      "deterministic", "eval-every",   "experts",
-      "format",       "lora-alpha",    "lora-dropout", "lora-r",        "max-grad-norm", "max-samples",
-      "neftune",      "packing",       "profile",      "seed",          "shuffle",      "strict",
-      "val-size",     "verbose",       "warmup-ratio", "weight-decay"};
+      "adapter",  "chat-template", "dataset",      "deterministic", "eval-every",    "experts",
+      "format",   "lora-alpha",    "lora-dropout", "lora-r",        "max-grad-norm", "max-samples",
+      "neftune",  "packing",       "profile",      "seed",          "shuffle",       "strict",
+      "val-size", "verbose",       "warmup-ratio", "weight-decay"};
   return std::find(kShared.begin(), kShared.end(), key) != kShared.end();
 }
 

@@ -1,5 +1,7 @@
 #include "comm/communicator.h"
 
+#include "base/stopwatch.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -74,6 +76,12 @@ std::unique_ptr<Pending> Communicator::run(Operation operation) {
   std::unique_ptr<Pending> pending = start(std::move(operation));
   for (const auto& message : sent) sent_->add(message.first, message.second);
   return pending;
+}
+
+void Communicator::wait_for(std::unique_ptr<Pending> operation) {
+  const Stopwatch waiting;
+  operation->wait();
+  waited_s_ += waiting.seconds();
 }
 
 }  // namespace hearth

@@ -100,6 +100,10 @@ class Communicator {
   std::unique_ptr<Pending> send(CommLabel label, int32_t to, ConstBytes bytes);
   std::unique_ptr<Pending> receive(CommLabel label, int32_t from, Bytes bytes);
 
+  /// Waits for an operation, and counts the seconds.
+  void wait_for(std::unique_ptr<Pending> operation);
+  double waited_s() const { return waited_s_; }
+
   /// What the calls above come to. For worlds that wrap another.
   std::unique_ptr<Pending> run(Operation operation);
 
@@ -113,6 +117,7 @@ class Communicator {
   int32_t rank_ = 0;
   const std::shared_ptr<SentBytes> sent_;
   CommLabel last_{-1, -1};
+  double waited_s_ = 0;
 };
 
 }  // namespace hearth

@@ -20,6 +20,28 @@ ConstBytes read_of(const View& view) {
 }
 Bytes write_of(const View& view) { return {static_cast<std::byte*>(view.raw()), view.bytes()}; }
 
+// Puts a partial sum on a stack and adds as long as its two last are halves of a node: left = left +
+// right, or, of all shards, `total` = left + right. One partial sum of all shards is copied to `total`,
+// unless it is there.
+void push_partial_sum(const OpSet& ops, Stream& stream, int32_t shards,
+                      std::vector<PartialSum>& stack, const PartialSum& next, const View& total) {
+  const ShardRange all{0, shards};
+  stack.push_back(next);
+  while (stack.size() >= 2 &&
+         are_halves(shards, stack[stack.size() - 2].range, stack.back().range)) {
+    const PartialSum right = stack.back();
+    stack.pop_back();
+    PartialSum& left = stack.back();
+    left.range.end = right.range.end;
+    const View sum = left.range == all ? total : left.sum;
+    ops.add(stream, left.sum, right.sum, sum);
+    left.sum = sum;
+  }
+  if (stack.back().range == all && stack.back().sum.data != total.data) {
+    ops.cast(stream, stack.back().sum, total);
+  }
+}
+
 // What the owner has or is sent of a gradient, in the order of shards.
 std::vector<PartialSum> partial_sums(const Owners& owners, int32_t rank,
                                      const SharedGradient& gradient, std::byte*& staged) {
@@ -91,7 +113,7 @@ void reduce_to_owners(Communicator& comm, CommLabel label, const OpSet& ops, Str
   }
 
   stream.synchronize();
-  comm.transfer(label, std::move(to), std::move(from))->wait();
+  comm.wait_for(comm.transfer(label, std::move(to), std::move(from)));
 
   size_t next = 0;
   for (const SharedGradient& gradient : gradients) {
@@ -100,7 +122,7 @@ void reduce_to_owners(Communicator& comm, CommLabel label, const OpSet& ops, Str
       sum = flat(gradient.sum);
       std::vector<PartialSum> stack;
       for (const PartialSum& partial : sums[next++]) {
-        push_partial_sum(ops, stream, owners.shards, stack, partial, sum, [](const View&) {});
+        push_partial_sum(ops, stream, owners.shards, stack, partial, sum);
       }
     }
     for (const View& mine : gradient.mine) {
@@ -125,7 +147,7 @@ void give_to_users(Communicator& comm, CommLabel label, Stream& stream, const Ow
     }
   }
   stream.synchronize();
-  comm.transfer(label, std::move(to), std::move(from))->wait();
+  comm.wait_for(comm.transfer(label, std::move(to), std::move(from)));
 }
 
 void gather_norms(Communicator& comm, CommLabel label, std::span<const int32_t> owner_of,
@@ -142,9 +164,8 @@ void gather_norms(Communicator& comm, CommLabel label, std::span<const int32_t> 
   for (std::vector<double>& one : of_rank) {
     from.push_back({reinterpret_cast<std::byte*>(one.data()), one.size() * sizeof(double)});
   }
-  comm.gather(label, {reinterpret_cast<const std::byte*>(own.data()), own.size() * sizeof(double)},
-              from)
-      ->wait();
+  comm.wait_for(comm.gather(
+      label, {reinterpret_cast<const std::byte*>(own.data()), own.size() * sizeof(double)}, from));
   std::vector<size_t> next(of_rank.size());
   for (size_t t = 0; t < owner_of.size(); ++t) {
     const auto owner = static_cast<size_t>(owner_of[t]);

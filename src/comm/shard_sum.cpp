@@ -2,32 +2,29 @@
 
 namespace hearth {
 
-ShardSum::ShardSum(const OpSet& ops, int32_t shards, ShardRange range,
-                   std::span<const View> accumulators)
-    : ops_(ops),
-      shards_(shards),
-      range_(range),
-      accumulators_(accumulators.begin(), accumulators.end()) {
-  HEARTH_CHECK(static_cast<int32_t>(accumulators_.size()) >= most_partial_sums(shards, range),
-               "shard sum: too few accumulators");
+ShardSum::ShardSum(const OpSet& ops, int32_t shards, ShardRange range, View gradient,
+                   std::span<const View> aside)
+    : ops_(ops), shards_(shards), range_(range), gradient_(gradient), aside_(aside) {
+  HEARTH_CHECK(std::ssize(aside) + 1 >= most_partial_sums(shards, range),
+               "shard sum: too few views to put sums aside");
 }
 
-View ShardSum::accumulator(int32_t shard) const {
-  const int32_t next = stack_.empty() ? range_.begin : stack_.back().range.end;
-  HEARTH_CHECK(shard == next && shard < range_.end, "shard sum: shards come in order");
-  return accumulators_[stack_.size()];
+void ShardSum::end(Stream& stream, int32_t shard) const {
+  HEARTH_CHECK(shard >= range_.begin && shard < range_.end, "shard sum: a shard of another rank");
+  size_t before = subtrees_of(shards_, {range_.begin, shard}).size();
+  const size_t after = subtrees_of(shards_, {range_.begin, shard + 1}).size();
+  for (; before >= after; --before) ops_.add(stream, aside_[before - 1], gradient_, gradient_);
+  if (shard + 1 == range_.end) return;
+  ops_.cast(stream, gradient_, aside_[before]);
+  ops_.clear(stream, gradient_);
 }
 
-void ShardSum::close(Stream& stream, int32_t shard) {
-  const View next = accumulator(shard);
-  push_partial_sum(ops_, stream, shards_, stack_, {{shard, shard + 1}, next}, {},
-                   [&](const View& free) { ops_.clear(stream, free); });
-}
-
-std::span<const PartialSum> ShardSum::sums() const {
-  HEARTH_CHECK(!stack_.empty() && stack_.back().range.end == range_.end,
-               "shard sum: shards are missing");
-  return stack_;
+std::vector<PartialSum> ShardSum::sums() const {
+  std::vector<PartialSum> sums;
+  for (const ShardRange& range : subtrees_of(shards_, range_)) {
+    sums.push_back({range, range.end == range_.end ? gradient_ : aside_[sums.size()]});
+  }
+  return sums;
 }
 
 }  // namespace hearth

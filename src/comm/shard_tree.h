@@ -35,6 +35,14 @@ class ShardMap {
   int32_t shards_, ranks_;
 };
 
+/// Of one rank: which shards of a step it computes.
+struct RankShards {
+  int32_t shards = 1, ranks = 1, rank = 0;
+  ShardRange range() const { return ShardMap(shards, ranks).of(rank); }
+  int32_t count() const { return shards / ranks; }
+  friend bool operator==(const RankShards&, const RankShards&) = default;
+};
+
 /// Whether two neighbours are the halves of a node of the tree over `shards`.
 bool are_halves(int32_t shards, ShardRange left, ShardRange right);
 

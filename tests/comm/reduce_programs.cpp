@@ -34,20 +34,19 @@ Summed sum_shards(const OpSet& ops, Stream& stream, DType dtype, int64_t tensor,
                   ShardRange range) {
   Summed summed;
   const int32_t most = most_partial_sums(shards, range);
-  std::vector<View> views;
+  std::vector<View> aside;
   summed.room.reserve(static_cast<size_t>(most));
-  for (int32_t i = 0; i < most; ++i) {
-    summed.room.emplace_back(dtype, 1, elements_of(tensor));
-    summed.room.back().fill(0);
-    views.push_back(summed.room.back().view());
-  }
-  ShardSum sum(ops, shards, range, views);
+  for (int32_t i = 0; i < most; ++i)
+    summed.room.emplace_back(dtype, 1, elements_of(tensor)).fill(0);
+  for (int32_t i = 1; i < most; ++i) aside.push_back(summed.room[static_cast<size_t>(i)].view());
+  const View at = summed.room[0].view();
+  const ShardSum sum(ops, shards, range, at, aside);
   for (int32_t shard = range.begin; shard < range.end; ++shard) {
     for (int32_t micro = 0; micro < 2; ++micro) {
       const Tensor gradient = gradient_of(dtype, tensor, shard, micro);
-      ops.add(stream, sum.accumulator(shard), gradient.view(), sum.accumulator(shard));
+      ops.add(stream, at, gradient.view(), at);
     }
-    sum.close(stream, shard);
+    sum.end(stream, shard);
   }
   for (const PartialSum& partial : sum.sums()) summed.mine.push_back(partial.sum);
   return summed;
@@ -119,8 +118,8 @@ ReduceTraffic run_reduction(World& world, const OpSet& ops, DType dtype, int32_t
       gradient.mine = summed[static_cast<size_t>(t)].mine;
     }
     sums.emplace_back(dtype, 1, elements_of(t));
-    // Every other sum goes where the owner's first subtree is.
-    gradient.sum = t % 2 == 0 || gradient.mine.empty() ? sums.back().view() : gradient.mine[0];
+    // Every other sum goes where the owner's last subtree is.
+    gradient.sum = t % 2 == 0 || gradient.mine.empty() ? sums.back().view() : gradient.mine.back();
     gradients.push_back(gradient);
   }
   const std::span<const SharedGradient> all = gradients;

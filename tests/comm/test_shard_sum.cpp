@@ -88,24 +88,24 @@ TEST_CASE("shard sum: the bits of the tree for every number of shards") {
           leaves.push_back(
               Tensor(dtype, 1, 40).fill_random("leaf " + std::to_string(s), std::pow(3.0, s % 7)));
         }
-        const int32_t most = most_partial_sums(shards, {0, shards});
+        Tensor gradient(dtype, 1, 40);
+        gradient.fill(0);
         std::vector<View> views;
-        for (int32_t i = 0; i < most; ++i) {
-          room.emplace_back(dtype, 1, 40);
-          room.back().fill(0);
-          views.push_back(room.back().view());
+        for (int32_t i = 1; i < most_partial_sums(shards, {0, shards}); ++i) {
+          room.emplace_back(dtype, 1, 40).fill_random("left by another step");
         }
-        ShardSum sum(*ops, shards, {0, shards}, views);
+        for (Tensor& one : room) views.push_back(one.view());
+        const ShardSum sum(*ops, shards, {0, shards}, gradient.view(), views);
         for (int32_t s = 0; s < shards; ++s) {
-          const View to = sum.accumulator(s);
           for (int half = 0; half < 2; ++half) {  // two micro-batches of a shard
-            ops->add(stream, to, std::as_const(leaves[static_cast<size_t>(s)]).view(), to);
+            ops->add(stream, gradient.view(), std::as_const(leaves[static_cast<size_t>(s)]).view(),
+                     gradient.view());
           }
-          CHECK_THROWS_AS(sum.accumulator(s + 1), std::logic_error);
-          sum.close(stream, s);
+          sum.end(stream, s);
         }
         REQUIRE(sum.sums().size() == 1);
         CHECK(sum.sums()[0].range == ShardRange{0, shards});
+        CHECK(sum.sums()[0].sum.data == gradient.view().data);
         int different = 0;
         for (int64_t c = 0; c < 40; ++c) {
           std::vector<double> column;
@@ -126,25 +126,56 @@ TEST_CASE("shard sum: the bits of the tree for every number of shards") {
             }
             expected = static_cast<double>(level[0]);
           }
-          different += room[0].get(0, c) == expected ? 0 : 1;
+          different += gradient.get(0, c) == expected ? 0 : 1;
         }
         INFO(ops->name() << ", " << shards << " shards");
         CHECK(different == 0);
-        for (size_t i = 1; i < room.size(); ++i) {
-          for (int64_t c = 0; c < 40; ++c) CHECK(room[i].get(0, c) == 0);
-        }
       }
     }
   }
 }
 
-TEST_CASE("shard sum: too little room\\, and sums that are not complete") {
+TEST_CASE("shard sum: the sums of some shards are their subtrees") {
   register_all_op_sets();
   const OpSet& ops = find_op_set("reference");
-  Tensor one(DType::f32, 1, 4);
+  TestStream stream(ops, 1, ops.row_scratch(1, 4));
+  for (const ShardRange& range : Ranges{{1, 7}, {3, 6}, {10, 15}, {0, 1}, {14, 15}}) {
+    const int32_t shards = range.end <= 8 ? 8 : 15;
+    Tensor gradient(DType::f32, 1, 4);
+    gradient.fill(0);
+    std::vector<Tensor> room;
+    for (int32_t i = 1; i < most_partial_sums(shards, range); ++i)
+      room.emplace_back(DType::f32, 1, 4);
+    std::vector<View> views;
+    for (Tensor& one : room) views.push_back(one.view());
+    const ShardSum sum(ops, shards, range, gradient.view(), views);
+    for (int32_t s = range.begin; s < range.end; ++s) {
+      Tensor leaf(DType::f32, 1, 4);
+      leaf.fill(static_cast<double>(int64_t{1} << s));
+      ops.add(stream, gradient.view(), std::as_const(leaf).view(), gradient.view());
+      sum.end(stream, s);
+    }
+    const std::vector<PartialSum> sums = sum.sums();
+    const Ranges trees = subtrees_of(shards, range);
+    REQUIRE(sums.size() == trees.size());
+    for (size_t i = 0; i < sums.size(); ++i) {
+      CHECK(sums[i].range == trees[i]);
+      const auto all = static_cast<float>((1 << trees[i].end) - (1 << trees[i].begin));
+      CHECK(sums[i].sum.as<float>()[0] == all);
+    }
+  }
+}
+
+TEST_CASE("shard sum: too little room\\, and shards of other ranks") {
+  register_all_op_sets();
+  const OpSet& ops = find_op_set("reference");
+  TestStream stream(ops, 1, ops.row_scratch(1, 4));
+  Tensor gradient(DType::f32, 1, 4), one(DType::f32, 1, 4);
   const std::vector<View> views = {one.view()};
-  CHECK_THROWS_AS(ShardSum(ops, 8, {0, 8}, views), std::logic_error);
-  CHECK_THROWS_AS(ShardSum(ops, 8, {0, 1}, views).sums(), std::logic_error);
+  CHECK_THROWS_AS(ShardSum(ops, 8, {0, 8}, gradient.view(), views), std::logic_error);
+  const ShardSum sum(ops, 8, {2, 4}, gradient.view(), views);
+  CHECK_THROWS_AS(sum.end(stream, 4), std::logic_error);
+  CHECK_THROWS_AS(sum.end(stream, 1), std::logic_error);
 }
 
 }  // namespace hearth::test

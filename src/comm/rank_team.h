@@ -1,0 +1,33 @@
+// A rank of a run: its communicator of all ranks, with labels for its operations.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "comm/world.h"
+
+namespace hearth {
+
+/// Calls come from one thread at a time. All ranks take the same labels in the same order.
+class RankTeam {
+ public:
+  /// The world must outlive the team.
+  explicit RankTeam(World& world) : world_(world), comm_(world.everyone()) {}
+
+  int32_t rank() const { return comm_->rank(); }
+  int32_t size() const { return comm_->size(); }
+  World& world() { return world_; }
+  Communicator& comm() { return *comm_; }
+
+  /// Labels from here on are of this step, which is above the last one.
+  void begin_step(int64_t step) { label_ = {step, 0}; }
+  /// Of the next operation.
+  CommLabel next() { return {label_.step, label_.number++}; }
+
+ private:
+  World& world_;
+  std::unique_ptr<Communicator> comm_;
+  CommLabel label_;
+};
+
+}  // namespace hearth

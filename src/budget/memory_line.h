@@ -21,6 +21,8 @@ enum class MemoryUse : uint8_t {
   saving,       // names and digests during a save
   activations,  // `of` is a Pass
   scratch,      // scratch memory of kernels
+  sums,         // gradients put aside while logical shards are added, and on their way from ranks
+  ranks,        // the other ranks of this process
   slots,        // copies of weights and gradients that live on the host
   schedules,    // tasks and their buffers
   reached,      // `of` is a Place that shares the host's memory
@@ -70,6 +72,7 @@ struct MeasuredMemory {
   std::vector<MeasuredArena> arenas;
   uint64_t schedules = 0;     // executors and their schedules
   uint64_t read_buffers = 0;  // increase of the peak from reading weights
+  uint64_t ranks = 0;         // what the other ranks of this process took
   uint64_t saving = 0;        // increase from beginning a save
   uint64_t peak = 0;          // of the process
 };

@@ -8,6 +8,7 @@
 #include "budget/placement_plan.h"
 #include "budget/plan_time.h"
 #include "budget/schedule_memory.h"
+#include "runtime/shared_parameters.h"
 
 namespace hearth {
 
@@ -42,6 +43,7 @@ PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates ra
                      {},
                      {},
                      {}};
+  own_blocks(placed.table, request.shards);
   const RunDevices& devices = placed.opened->devices;
   // What computes where, for the measurement. The plan decides which layers.
   placed.placement = Placement(stages_at(devices.of_model.dense), devices.of_model.experts);

@@ -7,6 +7,7 @@
 #include "budget/schedule_memory.h"
 #include "device/device_memory.h"
 #include "plan/loader/slot_plan.h"
+#include "runtime/shared_parameters.h"
 #include "state/state_save.h"
 
 namespace hearth {
@@ -97,6 +98,7 @@ class PlanMaker {
  public:
   PlanMaker(const PlanSubject& subject, const PlanRequest& request)
       : subject_(subject), request_(request), planner_(*subject.planner) {
+    plan_.shards = request.shards;
     plan_.policy = {request.training, subject.settings.compute, DType::f32};
     for (const ComputePlace& place : subject.places) plan_.places.push_back({place.budget, {}, 0});
   }
@@ -163,7 +165,8 @@ class PlanMaker {
             places_of_rank(subject_.places.size(), subject_.hosts, host_lanes),
             subject_.compute,
             subject_.of_model.decides && !subject_.compute.empty(),
-            request_.training && rotates()};
+            request_.training && rotates(),
+            request_.shards};
   }
 
   /// Whether the host updates what devices compute beside: then its updates run under their next
@@ -192,7 +195,7 @@ class PlanMaker {
     const PlanInput train = input(request_.tokens, request_.micro_batches);
     if (train.rotates) plan_.drain = planner_.drain(train);
     if (request_.group) {
-      const int64_t group = std::min(*request_.group, request_.micro_batches);
+      const int64_t group = std::min(*request_.group, train.micro_batches_of_shard());
       plan_.train = planner_.train(train, group, request_.recompute.value_or(false));
     } else {
       plan_.train = planner_.train_within(train, request_.recompute,
@@ -226,7 +229,9 @@ class PlanMaker {
         (*slots)[at] = std::move(classes);
       }
     }
+    if (train != nullptr) add_sums(*train, places);
     add_reached(places);
+    add_ranks(places[kHostPlace]);
     add_allowance(places[kHostPlace]);
     for (PlaceLines& place : places) place.peak = sum_of(place.lines);
     // What happened before the plan may have been the larger moment.
@@ -278,6 +283,46 @@ class PlanMaker {
                            bytes,
                            "derived: what is left, from what one task needs to everything"});
     return classes;
+  }
+
+  /// What sums over logical shards and ranks take beside the gradients.
+  void add_sums(const Schedule& train, std::vector<PlaceLines>& places) const {
+    const RankShards& shards = request_.shards;
+    const auto aside = static_cast<uint64_t>(gradients_aside(shards));
+    for (const ParameterArena& arena : parameter_arenas(subject_.table, plan_.policy)) {
+      if (arena.role != CopyRole::gradient || aside == 0) continue;
+      places[static_cast<size_t>(arena.place)].lines.push_back(
+          {{MemoryUse::sums},
+           "gradients of earlier logical shards",
+           aside * arena.bytes,
+           "derived: " + counted(static_cast<int64_t>(aside), "partial sum") + " of " +
+               counted(shards.count(), "shard") + ", each as large as the gradients"});
+    }
+    const uint64_t staging = staging_bytes(train, subject_.table, shards);
+    if (staging == 0) return;
+    places[kHostPlace].lines.push_back({{MemoryUse::sums},
+                                        "gradients from other ranks",
+                                        staging,
+                                        "derived: of the layer with the most of them"});
+  }
+
+  /// Ranks that are threads share the process.
+  void add_ranks(PlaceLines& host) const {
+    const auto others = static_cast<uint64_t>(request_.shards.ranks - 1);
+    if (others == 0) return;
+    uint64_t own = 0;
+    for (const MemoryLine& line : host.lines) {
+      const MemoryUse use = line.id.use;
+      const bool of_rank = use == MemoryUse::parameters || use == MemoryUse::activations ||
+                           use == MemoryUse::scratch || use == MemoryUse::sums ||
+                           use == MemoryUse::schedules || use == MemoryUse::reading;
+      if (of_rank) own += line.bytes;
+    }
+    host.lines.push_back({{MemoryUse::ranks},
+                          "the other ranks",
+                          others * own,
+                          "derived: " + counted(static_cast<int64_t>(others), "rank") +
+                              ", each with what this one has"});
   }
 
   /// Memory of devices that is the host's, too.

@@ -69,7 +69,7 @@ class Search {
     if (request.micro_batches > std::max(request_.micro_batches, kMostMicroBatches)) {
       return std::nullopt;
     }
-    if (one_micro_batch) request.micro_batches = 1;
+    if (one_micro_batch) request.micro_batches = request.shards.count();
     const Plan plan = plan_placement(subject, request).plan;
     if (!plan.fits()) return std::nullopt;
     return plan.places[static_cast<size_t>(short_place_)].peak;

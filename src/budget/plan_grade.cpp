@@ -30,11 +30,13 @@ std::optional<uint64_t> measured_of(const MemoryLine& line, const MeasuredMemory
     case MemoryUse::staging: return line.bytes;  // measured when planned; pinned, so resident
     case MemoryUse::reading: return measured.read_buffers;
     case MemoryUse::saving: return measured.saving;
+    case MemoryUse::ranks: return measured.ranks;
     case MemoryUse::schedules: return measured.schedules;
     case MemoryUse::reached: return sums[static_cast<size_t>(line.id.of)];
     case MemoryUse::parameters:
     case MemoryUse::activations:
     case MemoryUse::scratch:
+    case MemoryUse::sums:
     case MemoryUse::slots:
     case MemoryUse::allowance: return std::nullopt;
   }

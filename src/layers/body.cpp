@@ -22,6 +22,10 @@ std::string_view name_of(TaskKind kind) {
     case TaskKind::clip: return "clip";
     case TaskKind::update: return "update";
     case TaskKind::decide: return "decide";
+    case TaskKind::shard: return "shard";
+    case TaskKind::reduce: return "reduce";
+    case TaskKind::gather: return "gather";
+    case TaskKind::give: return "give";
     case TaskKind::copy: return "copy";
   }
   return "?";
@@ -70,6 +74,64 @@ std::vector<std::pair<BlockId, BlockId>> blocks_at(const ParameterTable& table, 
     runs.back().second = id + 1;
   }
   return runs;
+}
+
+std::pair<BlockId, BlockId> blocks_of_layer(const TaskShape& s) {
+  BlockId begin = 0, end = 0;
+  const auto count = static_cast<BlockId>(s.table.blocks().size());
+  for (BlockId id = 0; id < count; ++id) {
+    const Block& b = s.table.block(id);
+    const int32_t layer = b.kind == BlockKind::embedding ? -1
+                          : b.kind == BlockKind::head    ? static_cast<int32_t>(s.spec.layers)
+                                                         : b.layer;
+    if (layer != s.layer || b.kind == BlockKind::adapter) continue;
+    if (begin == end) begin = id;
+    end = id + 1;
+  }
+  return {begin, end};
+}
+
+std::vector<BlockUse> trained_of_layer(const TaskShape& s, BlockAccess access) {
+  std::vector<BlockUse> uses;
+  const auto [begin, end] = blocks_of_layer(s);
+  const auto [first, last] = s.table.adapters_of(begin, end);
+  const auto add = [&](BlockId from, BlockId to) {
+    for (BlockId id = from; id < to; ++id) {
+      if (!s.table.is_trained(id)) continue;
+      if (!uses.empty() && uses.back().end == id) {
+        uses.back().end = id + 1;
+      } else {
+        uses.push_back({id, id + 1, access});
+      }
+    }
+  };
+  add(begin, end);
+  add(first, last);
+  return uses;
+}
+
+std::vector<Port> norm_ports(const ParameterTable& table, Access access) {
+  std::map<Place, int64_t> tensors;
+  for (const Tensor& t : table.tensors()) {
+    if (t.trainable) ++tensors[table.block(t.block).place];
+  }
+  std::vector<Port> list;
+  for (const auto& [place, count] : tensors) {
+    list.push_back({.value = Value::tensor_norms,
+                    .access = access,
+                    .dtype = DType::f64,
+                    .extra_rows = count,
+                    .layer_offset = place});
+  }
+  return list;
+}
+
+std::vector<BlockId> numbers_of(std::span<const BlockUse> uses) {
+  std::vector<BlockId> numbers;
+  for (const BlockUse& use : uses) {
+    for (BlockId id = use.begin; id < use.end; ++id) numbers.push_back(id);
+  }
+  return numbers;
 }
 
 double pair_share(const ParameterTable& table, BlockId begin, BlockId end) {
@@ -147,6 +209,10 @@ const Body*& entry_of(TaskKind kind) {
     set(TaskKind::clip, clip_body());
     set(TaskKind::update, update_body());
     set(TaskKind::decide, decide_body());
+    set(TaskKind::shard, shard_body());
+    set(TaskKind::reduce, reduce_body());
+    set(TaskKind::gather, gather_body());
+    set(TaskKind::give, give_body());
     return table;
   }();
   HEARTH_CHECK(kind != TaskKind::copy, "a copy has no body");

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "layers/rank_work.h"
 #include "layers/settings.h"
 #include "layers/split.h"
 #include "layers/values.h"
@@ -31,6 +32,10 @@ enum class TaskKind : uint8_t {
   clip,       // gradient norm of all places, clip factor
   update,     // AdamW
   decide,     // which place computes which experts of a layer: the split
+  shard,      // ends a logical shard: adds its gradients by the tree
+  reduce,     // gradients of a layer to the ranks that own its blocks
+  gather,     // sums of squares of the gradients, to all ranks
+  give,       // what updates of a layer wrote, to all ranks
   copy        // one value from place to place; has no body
 };
 std::string_view name_of(TaskKind kind);
@@ -166,6 +171,7 @@ class BodyContext {
   std::span<const BatchShape> batches = {};  // of all micro-batches; empty: of `batch` alone
   ExpertWave wave = {};                      // of E
   SplitRule* rule = nullptr;                 // of decide, if splits are made while the step runs
+  RankWork* ranks = nullptr;                 // of shard, reduce, gather and give
 
   bool has(Value value) const;  // whether the task declares it
   int64_t segments() const { return batches.empty() ? 1 : std::ssize(batches); }

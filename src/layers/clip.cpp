@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 
 #include "layers/kinds.h"
 
@@ -20,20 +19,8 @@ bool is_usable(double norm, double clip) {
 
 class Clip final : public Body {
  public:
-  /// The task's layer is 0, so that a place's number is the offset of its norms.
   std::vector<Port> ports(const TaskShape& s) const override {
-    std::map<Place, int64_t> tensors;
-    for (const Tensor& t : s.table.tensors()) {
-      if (t.trainable) ++tensors[s.table.block(t.block).place];
-    }
-    std::vector<Port> list;
-    for (const auto& [place, count] : tensors) {
-      list.push_back({.value = Value::tensor_norms,
-                      .access = Access::read,
-                      .dtype = DType::f64,
-                      .extra_rows = count,
-                      .layer_offset = place});
-    }
+    std::vector<Port> list = norm_ports(s.table, Access::read);
     list.push_back(ports::scalar(Value::grad_norm, Access::write));
     list.push_back(ports::scalar(Value::clip, Access::write));
     list.push_back(ports::scalar(Value::finite, Access::write));
@@ -44,15 +31,8 @@ class Clip final : public Body {
   ScratchNeed scratch(const TaskShape&, const OpSet&) const override { return {}; }
 
   void run(const BodyContext& c) const override {
-    std::map<Place, const double*> next;
     double sum = 0;
-    for (const Tensor& t : c.table.tensors()) {
-      if (!t.trainable) continue;
-      const Place place = c.table.block(t.block).place;
-      const auto [norms, first] = next.try_emplace(place, nullptr);
-      if (first) norms->second = c.in(Value::tensor_norms, place).as<double>();
-      sum += *norms->second++;
-    }
+    each_norm(c, [&](const double& norm) { sum += norm; });
     const double norm = std::sqrt(sum);
     const double limit = c.settings.max_grad_norm;
     // torch.nn.utils.clip_grad_norm_: the factor is limit / (norm + 1e-6), at most 1.

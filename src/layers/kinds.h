@@ -1,6 +1,8 @@
 // The bodies, one per task kind; use them through body_of (layers/body.h).
 #pragma once
 
+#include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -20,6 +22,10 @@ const Body& norm_body();
 const Body& clip_body();
 const Body& update_body();
 const Body& decide_body();
+const Body& shard_body();
+const Body& reduce_body();
+const Body& gather_body();
+const Body& give_body();
 
 /// Operations per token of a task's products with the matrices of blocks [begin, end). `forward` is
 /// the cost of one forward without adapters. A backward adds the gradient of the input and, for
@@ -32,6 +38,33 @@ double pair_share(const ParameterTable& table, BlockId begin, BlockId end);
 /// The blocks of [begin, end) that live at a place, as runs of neighbours.
 std::vector<std::pair<BlockId, BlockId>> blocks_at(const ParameterTable& table, BlockId begin,
                                                    BlockId end, Place place);
+
+/// The blocks of the task's layer, without adapters: neighbours. Layer -1 is the embedding, layer L
+/// the head.
+std::pair<BlockId, BlockId> blocks_of_layer(const TaskShape& s);
+
+/// The same with their adapters, those with trained tensors alone.
+std::vector<BlockUse> trained_of_layer(const TaskShape& s, BlockAccess access);
+/// The numbers of the blocks of uses.
+std::vector<BlockId> numbers_of(std::span<const BlockUse> uses);
+
+/// The sums of squares that norm tasks wrote, of each place with trained tensors; of a task whose
+/// layer is 0, so that a place's number is the offset of its norms.
+std::vector<Port> norm_ports(const ParameterTable& table, Access access);
+/// Calls f with the sum of squares of each trained tensor, in table order, whatever its place.
+template <class F>
+void each_norm(const BodyContext& c, const F& f) {
+  std::map<Place, double*> next;
+  for (const Tensor& t : c.table.tensors()) {
+    if (!t.trainable) continue;
+    const Place place = c.table.block(t.block).place;
+    const auto [norms, first] = next.try_emplace(place, nullptr);
+    if (first)
+      norms->second =
+          static_cast<double*>(const_cast<void*>(c.in(Value::tensor_norms, place).data));
+    f(*norms->second++);
+  }
+}
 
 /// Ports that several kinds declare.
 namespace ports {

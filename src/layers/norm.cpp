@@ -1,5 +1,7 @@
 // norm: the sums of squares of the gradients at one place, f64 a tensor, in table order. The task's
-// layer is the number of the place; `clip` brings the places together.
+// layer is the number of the place; `clip` brings the places together. Of several ranks each fills
+// those of the tensors that it owns, and `gather` brings the ranks together.
+#include <algorithm>
 #include "layers/kinds.h"
 
 namespace hearth {
@@ -31,13 +33,27 @@ class Norm final : public Body {
 
   void run(const BodyContext& c) const override {
     std::vector<ConstView> gradients;
+    std::vector<bool> owned;
     for (TensorId id = 0; id < static_cast<TensorId>(c.table.tensors().size()); ++id) {
       if (c.table.block(c.table.tensor(id).block).place != c.place) continue;
-      if (const View gradient = c.table.gradient(id)) gradients.push_back(gradient);
+      const View gradient = c.table.gradient(id);
+      if (!gradient) continue;
+      gradients.push_back(gradient);
+      owned.push_back(c.table.block(c.table.tensor(id).block).owned);
     }
     const View norms = row_vector(c.out(Value::tensor_norms));
     HEARTH_CHECK(std::ssize(gradients) == norms.cols, "norm: gradients of trained tensors");
-    c.ops.sum_squares(c.stream, gradients, norms);
+    for (size_t begin = 0; begin < gradients.size();) {  // each run of owned tensors
+      size_t end = begin;
+      while (end < gradients.size() && owned[end]) ++end;
+      if (end > begin) {
+        double* const first = static_cast<double*>(norms.raw()) + begin;
+        const auto count = static_cast<int64_t>(end - begin);
+        c.ops.sum_squares(c.stream, std::span(gradients).subspan(begin, end - begin),
+                          {first, DType::f64, 1, count});
+      }
+      begin = std::max(end, begin + 1);
+    }
   }
 
  private:

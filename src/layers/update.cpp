@@ -23,25 +23,15 @@ class Update final : public Body {
     return list;
   }
 
-  /// The blocks of the task's layer that live at its place, and their adapters; may be none.
-  /// Layer -1 is the embedding, layer L the head.
+  /// The blocks of the task's layer that live at its place, and their adapters, those that this rank
+  /// owns; may be none.
   std::vector<BlockUse> blocks(const TaskShape& s) const override {
-    BlockId begin = 0, end = 0;
-    const auto count = static_cast<BlockId>(s.table.blocks().size());
-    for (BlockId id = 0; id < count; ++id) {
-      const Block& b = s.table.block(id);
-      const int32_t layer = b.kind == BlockKind::embedding ? -1
-                            : b.kind == BlockKind::head    ? static_cast<int32_t>(s.spec.layers)
-                                                           : b.layer;
-      if (layer != s.layer || b.kind == BlockKind::adapter) continue;
-      if (begin == end) begin = id;
-      end = id + 1;
-    }
+    const auto [first, last] = blocks_of_layer(s);
     std::vector<BlockUse> uses;
-    for (const auto& [run_begin, run_end] : blocks_at(s.table, begin, end, s.place)) {
-      uses.push_back({run_begin, run_end, BlockAccess::update});
-      const auto [first, last] = s.table.adapters_of(run_begin, run_end);
-      if (first != last) uses.push_back({first, last, BlockAccess::update});
+    for (const auto& [begin, end] : blocks_at(s.table, first, last, s.place)) {
+      add_owned(s.table, begin, end, uses);
+      const auto [adapter, adapters_end] = s.table.adapters_of(begin, end);
+      add_owned(s.table, adapter, adapters_end, uses);
     }
     return uses;
   }
@@ -77,6 +67,20 @@ class Update final : public Body {
   }
 
  private:
+  static void add_owned(const ParameterTable& table, BlockId begin, BlockId end,
+                        std::vector<BlockUse>& uses) {
+    bool joins = false;
+    for (BlockId id = begin; id < end; ++id) {
+      const bool owned = table.block(id).owned;
+      if (owned && joins) {
+        uses.back().end = id + 1;
+      } else if (owned) {
+        uses.push_back({id, id + 1, BlockAccess::update});
+      }
+      joins = owned;
+    }
+  }
+
   using Tensors = std::array<std::vector<AdamWTensors>, 2>;  // not decayed, decayed
 
   /// One call for all runs: a device starts one kernel for them. LoRA+ multiplies the learning rate

@@ -99,6 +99,14 @@ View ParameterTable::view(TensorId id, CopyRole role) const {
   return copy.view;
 }
 
+bool ParameterTable::is_trained(BlockId id) const {
+  const Block& of = block(id);
+  for (TensorId t = of.begin; t < of.end; ++t) {
+    if (tensor(t).trainable) return true;
+  }
+  return false;
+}
+
 std::optional<BlockId> ParameterTable::adapter_of(BlockId base) const {
   const auto it = adapters_.find(base);
   if (it == adapters_.end()) return std::nullopt;

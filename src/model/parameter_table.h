@@ -70,6 +70,7 @@ struct Block {
   BlockId base = -1;         // of an adapter
   double scale = 0;          // of an adapter: the factor of B A
   Place place = kHostPlace;  // of all copies of its tensors; set before planning
+  bool owned = true;         // by this rank, which updates it; set before planning
 };
 
 /// What a copy is for. `stored`: in the checkpoint's type (frozen tensors, reading). `master`: the
@@ -143,6 +144,8 @@ class ParameterTable {
   BlockId find_block(BlockKind kind, int32_t layer = -1, int32_t expert = -1) const;
   /// The tensor in a slot of a block; nullopt if the block has no such slot.
   std::optional<TensorId> find_slot(BlockId block, Slot slot) const;
+  /// Whether a block has a trained tensor.
+  bool is_trained(BlockId block) const;
   /// The adapter of a block; nullopt if none.
   std::optional<BlockId> adapter_of(BlockId base) const;
   /// The range of adapter blocks of blocks [begin, end), which are neighbours; {0, 0} if none.
@@ -166,6 +169,7 @@ class ParameterTable {
 
   /// Call before planning: on a table that is bound to memory it does not move the copies.
   void set_place(BlockId id, Place place) { blocks_[static_cast<size_t>(id)].place = place; }
+  void set_owned(BlockId id, bool owned) { blocks_[static_cast<size_t>(id)].owned = owned; }
   /// The place of a tensor and all its copies.
   Place place(TensorId id) const { return block(tensor(id).block).place; }
   /// Accesses the bytes of copies at any place. Without `set_memory`, only those on the host.

@@ -22,6 +22,10 @@ double passes_of(TaskKind kind) {
     case TaskKind::norm:
     case TaskKind::clip:
     case TaskKind::decide:
+    case TaskKind::shard:
+    case TaskKind::reduce:
+    case TaskKind::gather:
+    case TaskKind::give:
     case TaskKind::update: break;
   }
   return 0;
@@ -82,10 +86,17 @@ TaskCost copy_cost(const Schedule& schedule, const Task& task, double tokens, co
   return cost;
 }
 
+/// What only a step of several shards or ranks has. Not predicted yet.
+bool is_rank_work(TaskKind kind) {
+  return kind == TaskKind::shard || kind == TaskKind::reduce || kind == TaskKind::gather ||
+         kind == TaskKind::give;
+}
+
 const char* phase_of(const Task& task) {
   if (task.kind == TaskKind::head) return "loss";
   if (task.kind == TaskKind::copy) return "copy";
-  if (task.kind == TaskKind::norm || task.kind == TaskKind::clip || task.kind == TaskKind::update) {
+  if (task.kind == TaskKind::norm || task.kind == TaskKind::clip || task.kind == TaskKind::update ||
+      is_rank_work(task.kind)) {
     return "update";
   }
   return name_of(task.phase).data();

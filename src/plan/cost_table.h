@@ -16,7 +16,16 @@ namespace hearth {
 
 /// Whether tables have times for tasks of this kind.
 constexpr bool has_costs(TaskKind kind) {
-  return kind != TaskKind::clip && kind != TaskKind::decide && kind != TaskKind::copy;
+  switch (kind) {
+    case TaskKind::clip:
+    case TaskKind::decide:
+    case TaskKind::shard:
+    case TaskKind::reduce:
+    case TaskKind::gather:
+    case TaskKind::give:
+    case TaskKind::copy: return false;
+    default: return true;
+  }
 }
 
 /// The matrices of a task. `hidden`: the model's hidden size. `width`: of experts and mlp, their

@@ -25,9 +25,10 @@ std::string describe(const Task& task) {
   if (task.kind == TaskKind::copy) {
     text += " of " + std::string(info_of(task.uses.front().port.value).name);
   }
-  if (task.layer >= 0 && task.kind != TaskKind::norm && task.kind != TaskKind::clip) {
-    text += " layer " + std::to_string(task.layer);
-  }
+  const bool of_step = task.kind == TaskKind::norm || task.kind == TaskKind::clip ||
+                       task.kind == TaskKind::gather || task.kind == TaskKind::shard;
+  if (task.layer >= 0 && !of_step) text += " layer " + std::to_string(task.layer);
+  if (task.kind == TaskKind::shard) text += " " + std::to_string(task.layer);
   if (task.rows.count() > 1) {
     text += " micro-batches " + std::to_string(task.rows.begin) + " to " +
             std::to_string(task.rows.end - 1);

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "comm/shard_tree.h"
 #include "plan/schedule.h"
 
 namespace hearth {
@@ -20,7 +21,7 @@ struct PlanInput {
   std::vector<const OpSet*> ops;  // by place
   int64_t tokens = 0;             // upper bound per micro-batch
   int64_t longest = 0;            // upper bound per sequence
-  int64_t micro_batches = 1;      // per step
+  int64_t micro_batches = 1;      // per step, those of this rank
   std::vector<SchedulePlace> places = {};
   /// By block: where the tasks run that read it, if that is not where it lives. Empty: where it lives.
   std::vector<Place> compute = {};
@@ -32,7 +33,9 @@ struct PlanInput {
   /// it updates, so that the host's run under the forward of devices. Who runs it gives them `due_clip`
   /// and `due_finite`, and the rate and the number of the update, of the step before.
   bool rotates = false;
+  RankShards shards = {};  // of this rank; their number divides `micro_batches`
 
+  int64_t micro_batches_of_shard() const { return micro_batches / shards.count(); }
   /// Where forward and backward read the block.
   Place compute_place(BlockId block) const {
     return compute.empty() ? table.block(block).place : compute[static_cast<size_t>(block)];

@@ -66,6 +66,10 @@ CostShape cost_shape(const Task& task, const ModelSpec& spec) {
     case TaskKind::norm:
     case TaskKind::clip:
     case TaskKind::decide:
+    case TaskKind::shard:
+    case TaskKind::reduce:
+    case TaskKind::gather:
+    case TaskKind::give:
     case TaskKind::update:
     case TaskKind::copy: break;
   }

@@ -301,7 +301,8 @@ struct Executor::Impl {
                                 task.part,
                                 batches,
                                 wave,
-                                parts.splits};
+                                parts.splits,
+                                parts.ranks};
       body_of(task.kind).run(context);
       if (pacer.paces(id)) pacer.hold(id, begin, batches, ports[index], wave);
       if (away != nullptr) away->end(stream_of(task));
@@ -419,7 +420,7 @@ bool Executor::run(std::span<const BatchShape> batches, const RunOptions& option
         device.wait(stream, earlier);
         if (part) earlier.synchronize();  // the host reads where its rows are when it issues it
       }
-      const bool update = task.kind == TaskKind::update;
+      const bool update = task.kind == TaskKind::update || task.kind == TaskKind::give;
       const bool is_due = update && schedule.rotates;
       if (update && options.before_update && !ended && (is_due || !fate.abandoned())) {
         const std::lock_guard lock(updating);

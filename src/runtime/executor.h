@@ -35,6 +35,7 @@ struct ExecutorParts {
   ParameterTable& table;
   SplitRule* splits = nullptr;  // of schedules that decide splits; called by streams of the host
   LinkClock& clock = steady_link_clock();  // of pacing, and of the trace
+  RankWork* ranks = nullptr;               // of schedules of several logical shards or ranks
 };
 
 /// How to run the schedule once.
@@ -45,8 +46,8 @@ struct RunOptions {
   /// rotates, it is called before every task, and the updates are carried through in any case: they are
   /// of the step before.
   std::function<bool()> abandon = {};
-  /// Called before each update by the thread of its stream, never concurrently. It may block until
-  /// a save has read what the update will change.
+  /// Called before each update and give by the thread of its stream, never concurrently. It may block
+  /// until a save has read what the task will change.
   std::function<void(const Task&)> before_update = {};
   /// For tests: runs the tasks in this order, on the calling thread. The order must respect the
   /// dependencies, and the streams must finish a task before its call returns.

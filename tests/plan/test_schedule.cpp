@@ -40,6 +40,37 @@ TEST_CASE("schedule: the arena is little more than what lives at once") {
   }
 }
 
+TEST_CASE("schedule: a group ends with its logical shard, and then the shard ends") {
+  const TinyModel model(tiny_config(), find_op_set("cpu"), DType::f32);
+  PlanInput input = model.input(64, 64, 8);
+  for (const RankShards shards : {RankShards{4, 1, 0}, RankShards{8, 2, 1}}) {
+    input.shards = shards;  // two micro-batches each, or one
+    for (const int64_t group : {1, 2, 8}) {
+      const Schedule list = single_train_schedule(input, group, false);
+      const int64_t of_shard = 8 / shards.count();
+      int32_t ended = 0;
+      for (const Task& task : list.tasks) {
+        if (task.kind == TaskKind::shard) {
+          CHECK(task.layer == ended++);
+          CHECK(describe(task) == "shard backward " + std::to_string(task.layer));
+        }
+        if (task.rows.none()) continue;
+        CHECK(task.rows.begin / of_shard == ended);
+        CHECK((task.rows.end - 1) / of_shard == ended);
+      }
+      CHECK(ended == shards.count());
+      for (const TaskKind kind : {TaskKind::reduce, TaskKind::gather, TaskKind::give}) {
+        const auto of_kind = [&](const Task& task) { return task.kind == kind; };
+        CHECK(std::ranges::any_of(list.tasks, of_kind) == (shards.ranks > 1));
+      }
+    }
+  }
+  input.shards = {2, 2, 0};  // one shard each: nothing to add
+  for (const Task& task : single_train_schedule(input, 4, false).tasks) {
+    CHECK(task.kind != TaskKind::shard);
+  }
+}
+
 TEST_CASE("schedule: experts of the host compute a group in one task, from equal distances") {
   for (const bool recompute : {false, true}) {
     const Schedule list = train_list(3, recompute);

@@ -28,6 +28,14 @@ std::vector<ExpertPart> parts_of(const PlanInput& input, int32_t layer) {
   return parts;
 }
 
+std::set<Place> trained_places(const ParameterTable& table) {
+  std::set<Place> places;
+  for (const Tensor& t : table.tensors()) {
+    if (t.trainable) places.insert(table.block(t.block).place);
+  }
+  return places;
+}
+
 }  // namespace
 
 LayerTasks::LayerTasks(const PlanInput& input, Pass pass, int64_t cache_rows)
@@ -187,14 +195,30 @@ void LayerTasks::add_layer_backward(int32_t layer, RowRange rows, bool recompute
   }
 }
 
-void LayerTasks::add_updates() {
-  std::set<Place> trained;
-  for (const Tensor& t : input_.table.tensors()) {
-    if (t.trainable) trained.insert(input_.table.block(t.block).place);
+void LayerTasks::end_shard(int32_t shard) {
+  if (input_.shards.count() == 1) return;
+  for (const Place place : trained_places(input_.table)) {
+    builder_.add(TaskKind::shard, Phase::backward, shard, -1, place);
   }
-  for (const Place place : trained) builder_.add(TaskKind::norm, Phase::forward, place, -1, place);
+}
+
+void LayerTasks::add_collectives(TaskKind kind) {
+  for (int32_t layer = -1; layer <= input_.spec.layers; ++layer) {
+    if (!builder_.has_blocks(kind, Phase::forward, layer, kHostPlace)) continue;
+    builder_.add(kind, Phase::forward, layer, -1);
+  }
+}
+
+void LayerTasks::add_updates() {
+  const bool ranks = input_.shards.ranks > 1;
+  if (ranks) add_collectives(TaskKind::reduce);
+  for (const Place place : trained_places(input_.table)) {
+    builder_.add(TaskKind::norm, Phase::forward, place, -1, place);
+  }
+  if (ranks) builder_.add(TaskKind::gather, Phase::forward, kHostPlace, -1);
   builder_.add(TaskKind::clip, Phase::forward, 0, -1);
   if (!input_.rotates) add_due_updates();
+  if (ranks) add_collectives(TaskKind::give);
 }
 
 void LayerTasks::add_updates_through(int32_t layer) {

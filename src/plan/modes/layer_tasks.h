@@ -31,10 +31,14 @@ class LayerTasks {
   /// The same of backward. With `recompute`, first the forward tasks whose values backward reads; the
   /// layer's output is not among them.
   void add_layer_backward(int32_t layer, RowRange rows, bool recompute);
-  /// A norm task for every place with trained tensors, the clip task, and for each layer an update
-  /// task for every place with blocks of that layer.
-  /// If the schedule rotates, no updates: those of the step before are added before the forward tasks of
-  /// the layer ahead of theirs.
+  /// Behind the last backward of a logical shard, which are counted from 0 on this rank: a task for
+  /// every place with trained tensors. With one shard nothing is to be done.
+  void end_shard(int32_t shard);
+  /// Of several ranks, first the gradients to the owners, in the end the weights to all. Between them
+  /// a norm task for every place with trained tensors, the clip task, and for each layer an update
+  /// task for every place with blocks of that layer that this rank owns.
+  /// If the schedule rotates, which is of one rank, no updates: those of the step before are added
+  /// before the forward tasks of the layer ahead of theirs.
   void add_updates();
   /// All updates that are not there yet.
   void add_due_updates() { add_updates_through(static_cast<int32_t>(input_.spec.layers)); }
@@ -52,6 +56,8 @@ class LayerTasks {
   void add_experts(Phase phase, int32_t layer, RowRange rows);
   Place sum_place(int32_t layer, int64_t vectors_moved) const;
   bool together(int32_t layer, RowRange rows) const;
+  /// For each layer with trained blocks, from the embedding to the head.
+  void add_collectives(TaskKind kind);
 
   const PlanInput& input_;
   ScheduleBuilder builder_;

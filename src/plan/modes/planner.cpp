@@ -10,12 +10,13 @@ namespace hearth {
 TrainSchedule Planner::train_within(const PlanInput& input, std::optional<bool> recompute,
                                     const FitTest& fits) const {
   const bool again = recompute.value_or(false);
-  TrainSchedule whole = train(input, input.micro_batches, again);
+  const int64_t most = input.micro_batches_of_shard();  // a group lies within a shard
+  TrainSchedule whole = train(input, most, again);
   if (fits(whole)) return whole;
   TrainSchedule best = train(input, 1, again);
   if (!fits(best)) return recompute ? std::move(best) : train(input, 1, true);
   // Memory grows with the group: bisect for the largest that fits.
-  int64_t low = 1, high = input.micro_batches - 1;
+  int64_t low = 1, high = most - 1;
   while (low < high) {
     const int64_t middle = (low + high + 1) / 2;
     TrainSchedule candidate = train(input, middle, again);
@@ -48,7 +49,7 @@ void place_blocks(ParameterTable& table, const ModelSpec& spec, const Placement&
 }
 
 std::span<const Planner* const> planners() {
-  static const Planner* const all[] = {&single_planner(), &pipeline_planner()};
+  static const Planner* const all[] = {&single_planner(), &pipeline_planner(), &dp_planner()};
   return all;
 }
 

@@ -9,5 +9,7 @@ namespace hearth {
 /// passes a layer before any of them enters the next. Every task reads the weights of its layer, so
 /// a layer's weights are used by consecutive tasks. Activations grow with the group.
 const Planner& single_planner();
+/// `dp`: the same on every rank, each with the micro-batches of its logical shards.
+const Planner& dp_planner();
 
 }  // namespace hearth

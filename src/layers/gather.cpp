@@ -1,0 +1,34 @@
+// gather: the sums of squares of the gradients, of which each rank has those of the tensors that it
+// owns, to all ranks. So all of them clip alike. Like clip, it runs on the host.
+#include "layers/kinds.h"
+
+namespace hearth {
+
+namespace {
+
+class Gather final : public Body {
+ public:
+  std::vector<Port> ports(const TaskShape& s) const override {
+    return norm_ports(s.table, Access::update);
+  }
+
+  std::vector<BlockUse> blocks(const TaskShape&) const override { return {}; }
+  ScratchNeed scratch(const TaskShape&, const OpSet&) const override { return {}; }
+
+  void run(const BodyContext& c) const override {
+    std::vector<double> norms;
+    each_norm(c, [&](double& norm) { norms.push_back(norm); });
+    c.ranks->gather_norms({norms.data(), DType::f64, 1, std::ssize(norms)});
+    size_t next = 0;
+    each_norm(c, [&](double& norm) { norm = norms[next++]; });
+  }
+};
+
+}  // namespace
+
+const Body& gather_body() {
+  static const Gather body;
+  return body;
+}
+
+}  // namespace hearth

@@ -1,0 +1,29 @@
+// give: what updates of a layer, of the embedding or of the head wrote, from the ranks that own its
+// blocks to all others.
+#include "layers/kinds.h"
+
+namespace hearth {
+
+namespace {
+
+class Give final : public Body {
+ public:
+  std::vector<Port> ports(const TaskShape&) const override { return {}; }
+
+  std::vector<BlockUse> blocks(const TaskShape& s) const override {
+    return trained_of_layer(s, BlockAccess::update);
+  }
+
+  ScratchNeed scratch(const TaskShape&, const OpSet&) const override { return {}; }
+
+  void run(const BodyContext& c) const override { c.ranks->give(c.stream, numbers_of(c.blocks)); }
+};
+
+}  // namespace
+
+const Body& give_body() {
+  static const Give body;
+  return body;
+}
+
+}  // namespace hearth

@@ -25,6 +25,7 @@ std::string in_words(Setting setting) {
     case Setting::gpu_memory: return "the memory of a GPU";
     case Setting::grad_accum: return "the micro-batches per step";
     case Setting::json: return "as JSON";
+    case Setting::logical_shards: return "the number of logical shards";
     case Setting::lora_alpha: return "the scale of the adapters, alpha";
     case Setting::lora_r: return "the adapter rank";
     case Setting::lora_targets: return "the adapter targets";
@@ -37,6 +38,7 @@ std::string in_words(Setting setting) {
     case Setting::no_special_in_content: return "plain special tokens";
     case Setting::out: return "the output directory";
     case Setting::packing: return "the packing";
+    case Setting::parallel: return "the mode";
     case Setting::plan: return "the plan file";
     case Setting::prompt: return "the prompt";
     case Setting::recompute: return "the recomputation";
@@ -47,6 +49,7 @@ std::string in_words(Setting setting) {
     case Setting::system: return "the system message";
     case Setting::template_args: return "the template variables";
     case Setting::template_date: return "the template date";
+    case Setting::thread_ranks: return "the number of thread ranks";
     case Setting::tokenizer: return "the tokenizer directory";
     case Setting::trace: return "the trace file";
     case Setting::train_on: return "the trained turns";

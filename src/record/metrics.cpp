@@ -72,6 +72,17 @@ Json to_json(const StepMetrics& metrics) {
     object.emplace_back("paced_late", *metrics.paced_late);
     object.emplace_back("paced_late_s", object_of(metrics.paced_late_s));
   }
+  if (!metrics.ranks.empty()) {
+    JsonArray ranks;
+    for (const RankMetrics& of : metrics.ranks) {
+      ranks.push_back(JsonObject{{"rank", int64_t{of.rank}},
+                                 {"host", of.host},
+                                 {"time_s", of.time_s},
+                                 {"wait_s", of.wait_s},
+                                 {"tokens", of.tokens}});
+    }
+    object.emplace_back("ranks", Json(std::move(ranks)));
+  }
   if (metrics.eval_loss) object.emplace_back("eval_loss", *metrics.eval_loss);
   if (metrics.z_loss) object.emplace_back("z_loss", *metrics.z_loss);
   if (metrics.state_digest) object.emplace_back("state_digest", *metrics.state_digest);

@@ -71,7 +71,7 @@ struct RunConfig {
   std::string devices = "auto";      // a list; device/device_list.h parses it
   std::string topology;              // hwloc XML file of the machine; empty: this machine
   std::vector<std::string> machine;  // files that describe another machine to plan for
-  std::string parallel;              // single or pipeline; empty: by policy and number of devices
+  std::string parallel;              // single, pipeline or dp; empty: by policy, number of devices
   std::string policy;                // empty: auto
   bool printed_equation = false;     // of aptmoe: Equation 1 as the paper prints it, not corrected
   uint64_t cpu_memory = 0;           // bytes of the process; 0: memory of the machine
@@ -89,7 +89,10 @@ struct TrainConfig : RunConfig, LoraConfig {
   std::vector<std::string> trainable;  // globs on published tensor names
   std::vector<std::string> freeze;
 
-  int64_t grad_accum = 8;
+  int64_t grad_accum = 8;  // of all ranks
+  int64_t thread_ranks = 1;
+  std::optional<int64_t> logical_shards;  // unset: the ranks of the first start
+  int64_t shards() const { return logical_shards.value_or(thread_ranks); }
   bool shuffle = true;
   double epochs = 1;
   /// Options that the user left to the data (train/run_length.h).

@@ -13,6 +13,14 @@
 namespace hearth {
 
 /// One optimizer step (the keys of metrics.jsonl).
+/// The step of one of several ranks.
+struct RankMetrics {
+  int32_t rank = 0;
+  std::string host;
+  double time_s = 0, wait_s = 0;  // of the step; of these, waiting for other ranks
+  int64_t tokens = 0;             // of its micro-batches
+};
+
 struct StepMetrics {
   int64_t step = 0;
   std::string time;                 // when the step had ended, in UTC, as in journal.jsonl
@@ -47,6 +55,7 @@ struct StepMetrics {
   /// Tasks that took longer than the cost table of their place says; none without a table.
   std::optional<int64_t> paced_late;
   std::map<std::string, double> paced_late_s;  // by how much in all, by place
+  std::vector<RankMetrics> ranks;              // empty: one rank
   bool skipped = false;                        // loss or gradient not finite: no update
   std::optional<std::string> state_digest;  // root digest of the state after the step, if computed
 };

@@ -256,7 +256,7 @@ const Planner& planner_for(const DeviceRequest& request, size_t devices, bool wi
     throw usage_error("{}: --devices {} names {} devices; leave --parallel out, or name one", given,
                       quoted(request.devices), devices);
   }
-  return planner_of(pipeline ? "pipeline" : "single");
+  return planner_of(pipeline ? "pipeline" : request.parallel == "dp" ? "dp" : "single");
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "budget/plan_fit.h"
 #include "setup/row_requests.h"
 #include "train/known_tables.h"
+#include "train/rank_options.h"
 #include "train/recorded_decisions.h"
 
 namespace hearth {
@@ -54,6 +55,7 @@ bool needs_sample(const TrainedModel& model, const PlanRequest& request) {
 /// Options that cannot go together are refused before data are read.
 std::shared_ptr<const OpenedModel> checked(std::shared_ptr<const OpenedModel> opened,
                                            const TrainConfig& config) {
+  require_ranks(config, opened->devices);
   trained_model(opened, config);
   return opened;
 }

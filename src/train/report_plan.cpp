@@ -3,12 +3,13 @@
 #include "base/file_ops.h"
 #include "budget/plan_file.h"
 #include "train/planned_run.h"
+#include "train/rank_options.h"
 #include "train/run_disk.h"
 
 namespace hearth {
 
 PlanReport report_plan(const TrainConfig& options, Reporter& reporter, PlanDetail detail) {
-  const TrainConfig given = as_planned(options);
+  const TrainConfig given = with_shared_cores(as_planned(options));
   const PlannedRun run(given, open_model(given, Weights::may_be_absent), reporter);
   const TrainConfig& config = run.config;
   const Plan& plan = run.model.plan;

@@ -49,12 +49,14 @@ std::vector<double> expert_load(const std::vector<std::vector<double>>& expert_t
   return load;
 }
 
-Session::Session(const PlacedModel& model, std::shared_ptr<const RecordedSplits> repeated)
+Session::Session(const PlacedModel& model, RankTeam* team,
+                 std::shared_ptr<const RecordedSplits> repeated)
     : model_(model),
       opened_(*model.opened),
       plan_(model.plan),
       pool_(std::make_unique<Pool>(opened_.workers, opened_.cores)),
       table_(model.table),
+      team_(team),
       repeated_(std::move(repeated)) {
   const std::vector<ComputePlace>& places = opened_.devices.places;
   std::vector<Device*> devices;
@@ -74,6 +76,7 @@ Session::Session(const PlacedModel& model, std::shared_ptr<const RecordedSplits>
     parameters_.push_back({arena.place, arena.role, std::move(reserved)});
   }
   bind_parameters(table_, plan_.policy, arenas);
+  make_shared(devices, arenas);
   std::vector<std::vector<StreamTeam>> teams;
   for (const ComputePlace& place : places) teams.push_back(place.teams);
   workspace_ = make_workspace(devices, workspace_need(plan_.schedules()), teams);
@@ -90,6 +93,37 @@ Session::Session(const PlacedModel& model, std::shared_ptr<const RecordedSplits>
     if (arena.place < first_device) continue;
     device_bytes_[places[static_cast<size_t>(arena.place)].budget.name] += arena.bytes;
   }
+}
+
+void Session::make_shared(std::span<Device* const> devices, std::span<const PlaceArenas> arenas) {
+  const RankShards& shards = plan_.shards;
+  if (!plan_.train || shards.shards == 1) return;
+  SharedParameters::Memory memory;
+  memory.gradients.resize(arenas.size());
+  memory.aside.resize(arenas.size());
+  const auto reserve = [&](Place at, const char* name, size_t bytes) {
+    const auto place = static_cast<size_t>(at);
+    auto reserved = devices[place]->reserve(name, opened_.place(at).memory, bytes);
+    reserved->touch(*pool_);
+    std::byte* const data = reserved->data();
+    sums_.push_back({at, CopyRole::gradient, std::move(reserved)});
+    return data;
+  };
+  for (const ParameterArena& arena : parameter_arenas(table_, plan_.policy)) {
+    if (arena.role != CopyRole::gradient) continue;
+    const auto place = static_cast<size_t>(arena.place);
+    std::byte* const gradients = arenas[place][static_cast<size_t>(CopyRole::gradient)];
+    memory.gradients[place] = {gradients, arena.bytes};
+    for (int32_t i = 0; i < gradients_aside(shards); ++i) {
+      memory.aside[place].push_back(
+          reserve(arena.place, "gradients of earlier logical shards", arena.bytes));
+    }
+  }
+  const size_t staging = staging_bytes(plan_.train->schedule, table_, shards);
+  if (staging > 0) {
+    memory.staging = {reserve(kHostPlace, "gradients from other ranks", staging), staging};
+  }
+  shared_ = std::make_unique<SharedParameters>(shards, table_, std::move(memory), team_);
 }
 
 SplitRule* Session::split_rule(const Schedule& schedule) {
@@ -113,8 +147,9 @@ void Session::make_executors() {
   const auto make = [&](std::unique_ptr<Executor>& executor, const Schedule* schedule) {
     executor.reset();
     if (schedule == nullptr) return;
-    const ExecutorParts with{parts_,          workspace_, opened_.spec,
-                             model_.settings, table_,     split_rule(*schedule)};
+    ExecutorParts with{parts_,          workspace_, opened_.spec,
+                       model_.settings, table_,     split_rule(*schedule)};
+    with.ranks = shared_.get();
     executor = std::make_unique<Executor>(with, *schedule);
   };
   const std::vector<DecidedPast> past = decided_past();
@@ -139,6 +174,11 @@ MeasuredMemory Session::measured_memory() const {
   MeasuredMemory measured;
   for (const PlacedArena& of : parameters_) {
     measured.arenas.push_back({parameters_of(of.role), of.arena->resident_bytes(), of.place});
+  }
+  for (const Place at : opened_.devices.of_model.all()) {
+    uint64_t bytes = 0;
+    for (const PlacedArena& of : sums_) bytes += of.place == at ? of.arena->resident_bytes() : 0;
+    if (bytes > 0) measured.arenas.push_back({{MemoryUse::sums}, bytes, at});
   }
   const std::vector<const Schedule*> schedules = plan_.schedules();
   const std::vector<StreamPlan> streams = workspace_need(schedules).streams;
@@ -214,11 +254,15 @@ std::vector<std::vector<double>> Session::expert_tokens(const Executor& executor
 
 std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& batches,
                                               const StepNumbers& numbers, const StepHooks& hooks) {
+  const Stopwatch time;
+  const double waited = team_ == nullptr ? 0 : team_->comm().waited_s();
   StepResult result;
   std::vector<BatchShape> shapes;
   fill_rope(*train_);
-  for (size_t m = 0; m < batches.size(); ++m) {
-    const auto id = static_cast<int32_t>(m);
+  const auto own = static_cast<size_t>(plan_.train->schedule.micro_batches);
+  const size_t first = own * static_cast<size_t>(plan_.shards.rank);
+  for (size_t m = first; m < first + own; ++m) {
+    const auto id = static_cast<int32_t>(m - first);
     shapes.push_back(fill(*train_, batches[m], id));
     if (has_dropout(model_.settings, Pass::train)) {
       const Random draw(model_.settings.seed, RandomSite::dropout,
@@ -230,10 +274,11 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
                         static_cast<uint32_t>(numbers.step), static_cast<uint32_t>(m));
       train_->scalar(Value::noise_key, id) = static_cast<double>(draw.bits(0) >> 11);
     }
-    result.tokens += batches[m].tokens;
-    result.trained_tokens += batches[m].trained_tokens;
-    result.work.push_back(
-        work_of(batches[m].offsets, static_cast<double>(batches[m].trained_tokens)));
+  }
+  for (const MicroBatch& batch : batches) {
+    result.tokens += batch.tokens;
+    result.trained_tokens += batch.trained_tokens;
+    result.work.push_back(work_of(batch.offsets, static_cast<double>(batch.trained_tokens)));
   }
   train_->scalar(Value::tokens) = static_cast<double>(result.tokens);
   train_->scalar(Value::trained_tokens) = static_cast<double>(result.trained_tokens);
@@ -269,18 +314,30 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
     if (place.costs) result.paced[place.budget.name] = train_->paced()[at];
   }
 
+  StepPart part;
+  for (int32_t m = 0; m < static_cast<int32_t>(own); ++m) {
+    part.losses.push_back({train_->scalar(Value::loss, m), train_->scalar(Value::aux_loss, m),
+                           train_->scalar(Value::z_loss, m)});
+    part.tokens += static_cast<double>(batches[first + static_cast<size_t>(m)].tokens);
+  }
+  part.expert_tokens = expert_tokens(*train_, static_cast<int32_t>(own));
+  if (team_ != nullptr) {
+    part.time_s = time.seconds();
+    part.wait_s = team_->comm().waited_s() - waited;
+    result.ranks = join_parts(*team_, part);
+  }
   for (size_t m = 0; m < batches.size(); ++m) {
-    const auto id = static_cast<int32_t>(m);
     const double share =
         static_cast<double>(batches[m].tokens) / static_cast<double>(result.tokens);
-    result.loss_sum += train_->scalar(Value::loss, id);
-    result.aux_loss += share * train_->scalar(Value::aux_loss, id);
-    result.z_loss += share * train_->scalar(Value::z_loss, id);
+    const auto& [loss, aux_loss, z_loss] = part.losses[m];
+    result.loss_sum += loss;
+    result.aux_loss += share * aux_loss;
+    result.z_loss += share * z_loss;
   }
+  result.expert_tokens = std::move(part.expert_tokens);
   result.grad_norm = train_->scalar(Value::grad_norm);
   result.finite = train_->scalar(Value::finite) != 0 && std::isfinite(result.loss_sum);
   if (rotates) due_ = {numbers, train_->scalar(Value::clip), train_->scalar(Value::finite)};
-  result.expert_tokens = expert_tokens(*train_, static_cast<int32_t>(batches.size()));
   return result;
 }
 

@@ -17,6 +17,8 @@
 #include "plan/decisions/split_decider.h"
 #include "plan/step_use.h"
 #include "runtime/executor.h"
+#include "runtime/shared_parameters.h"
+#include "train/step_parts.h"
 
 namespace hearth {
 
@@ -39,6 +41,7 @@ struct StepResult {
   std::vector<SplitDecision> decisions;     // about experts, layer by layer; empty: none were made
   std::vector<double> residency;            // StepMetrics::residency
   double save_wait_s = 0;                   // updates waited for a save
+  std::vector<RankStep> ranks;              // by rank; empty: one rank
   std::map<std::string, PacedTasks> paced;  // by place; only places with cost tables
 };
 
@@ -84,10 +87,10 @@ struct StepHooks {
 
 class Session {
  public:
-  /// Reserves all memory of the plan. `model` must outlive the session. Weights are zero until read
-  /// or restored.
-  /// `repeated`: the decisions that training makes about experts; null: as the policy says.
-  explicit Session(const PlacedModel& model,
+  /// Reserves all memory of the plan. `model` must outlive the session, and so must `team`: of a plan
+  /// for several ranks, else null. Weights are zero until read or restored. `repeated`: the decisions
+  /// that training makes about experts; null: as the policy says.
+  explicit Session(const PlacedModel& model, RankTeam* team = nullptr,
                    std::shared_ptr<const RecordedSplits> repeated = nullptr);
   ~Session() = default;
   Session(const Session&) = delete;
@@ -99,9 +102,11 @@ class Session {
   /// after the last step.
   void read_start();
 
-  /// One optimizer step; nullopt if it was abandoned. If the plan's schedule rotates, its updates are due
-  /// when it returns: the next step makes them, or `drain`, also if that step is abandoned. Until then
-  /// weights and moments are those of the step before, and nothing but the next step may use them.
+  /// One optimizer step over all of its micro-batches, of which each rank computes its own; the result
+  /// is that of all ranks. nullopt if it was abandoned; with several ranks it never is. If the plan's
+  /// schedule rotates, its updates are due when it returns: the next step makes them, or `drain`, also
+  /// if that step is abandoned. Until then weights and moments are those of the step before, and
+  /// nothing but the next step may use them.
   std::optional<StepResult> train_step(const std::vector<MicroBatch>& batches,
                                        const StepNumbers& numbers, const StepHooks& hooks = {});
   /// Makes the updates that are due, if there are any. Comes before anything else that reads weights or
@@ -112,6 +117,8 @@ class Session {
   /// devices drop copies of weights and gradients until they are within their new budget. Each device
   /// once; no result changes.
   std::vector<ShrunkDevice> shrink_devices(int64_t step);
+  /// Null: one rank with one logical shard.
+  SharedParameters* shared() { return shared_.get(); }
   /// The timeline of the last step, and the copies of blocks in it.
   const Trace& trace() const { return trace_; }
   const std::vector<BlockCopy>& block_copies() const { return block_copies_; }
@@ -158,6 +165,8 @@ class Session {
     std::unique_ptr<Arena> arena;
   };
 
+  /// The memory of sums over logical shards and ranks, if there are any.
+  void make_shared(std::span<Device* const> devices, std::span<const PlaceArenas> arenas);
   /// Slots of the devices to which weights travel. Tells the places.
   void make_residencies();
   RunOptions options_of(const StepHooks& hooks, double& save_wait_s) const;
@@ -190,7 +199,9 @@ class Session {
   std::unique_ptr<Pool> pool_;
   std::unique_ptr<DeviceMemory> memory_;  // of the table
   ParameterTable table_;
-  std::vector<PlacedArena> parameters_;
+  RankTeam* const team_;
+  std::vector<PlacedArena> parameters_, sums_;  // sums_: gradients aside, and from other ranks
+  std::unique_ptr<SharedParameters> shared_;
   Workspace workspace_;
   std::vector<PlaceParts> parts_;
   std::unique_ptr<PinnedHomes> homes_;                   // of what travels; null: nothing does

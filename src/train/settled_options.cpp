@@ -90,6 +90,13 @@ void settle_options(TrainConfig& config) {
       return true;
     });
   }
+  if (!config.logical_shards) {
+    take("logical-shards", [&](const Json& shards) {
+      if (!shards.is_signed() || shards.as_int() < 1) return false;
+      config.logical_shards = shards.as_int();
+      return true;
+    });
+  }
   if (!config.warmup_ratio) {
     take("warmup-ratio", [&](const Json& ratio) {
       if (!ratio.is_number()) return false;

@@ -5,6 +5,7 @@
 
 #include "base/file_ops.h"
 #include "budget/plan_file.h"
+#include "train/rank_options.h"
 #include "train/training_run.h"
 
 namespace hearth {
@@ -36,7 +37,7 @@ ExitCode run_steps(TrainingRun& run, const TrainConfig& config,
 }  // namespace
 
 ExitCode train(const TrainConfig& options, Reporter& reporter) {
-  const TrainConfig config = as_planned(options);
+  const TrainConfig config = with_shared_cores(as_planned(options));
   RunReporter heard(reporter);
   TrainingRun run(config, heard);
   const std::optional<SavedState> state = run.choose_state();
@@ -46,9 +47,12 @@ ExitCode train(const TrainConfig& options, Reporter& reporter) {
     return run_steps(run, config, state);
   } catch (const Error& error) {
     run.note_failure(error);
+    run.end_ranks(error);
     throw;
   } catch (const std::bad_alloc&) {
-    run.note_failure(storage_error("out of memory"));
+    const Error error = storage_error("out of memory");
+    run.note_failure(error);
+    run.end_ranks(error);
     throw;
   }
 }

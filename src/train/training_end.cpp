@@ -41,6 +41,7 @@ ExitCode TrainingRun::stop() {
     logs_->journal.event("max_time", {{"seconds", *config_.max_time}, {"step", progress_.step}});
   }
   if (progress_.step > 0 && !holds_best_) saves_->save_now();
+  if (crew_) crew_->let_go();
   reporter_.note(
       (signal ? "stopped by a signal after step " : "the time is over after step ") +
       std::to_string(progress_.step) +
@@ -88,9 +89,10 @@ void TrainingRun::note_early_end() {
 }
 
 ExitCode TrainingRun::finish() {
-  drain();
+  settle();
   const bool is_finite = progress_.updates > 0 && progress_.skipped_in_a_row == 0;
   if (is_finite) evaluate("end");
+  if (crew_) crew_bytes_ = crew_->let_go();  // no step follows
   if (config_.final_state || best_.wants(progress_.step)) saves_->begin();
   if (!is_finite) {
     saves_->end(true);
@@ -194,6 +196,7 @@ void TrainingRun::note_paces() const {
 uint64_t TrainingRun::grade_plan() {
   MeasuredMemory measured = session_->measured_memory();
   measured.saving = saves_->memory_bytes();
+  measured.ranks = crew_bytes_;
   const std::vector<PlaceLines> places = graded(model_.plan, measured);
   Json json = plan_json(model_, run_.times, places);
   if (steps_here_ > 0) {
@@ -233,6 +236,11 @@ bool TrainingRun::give_verdict(const RunFacts& facts) {
 
 ExitCode TrainingRun::code_of_end(bool ok) const {
   return config_.strict && !ok ? ExitCode::numeric : ExitCode::done;
+}
+
+void TrainingRun::end_ranks(const Error& error) {
+  if (!crew_ || error.code() == ExitCode::stopped) return;
+  throw crew_->fail(error);
 }
 
 void TrainingRun::note_failure(const Error& error) {

@@ -93,7 +93,8 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
   if (run_.repeated) {
     require_recorded(*run_.repeated, model_, chosen ? chosen->step + 1 : 1, *run_.steps);
   }
-  session_ = std::make_unique<Session>(model_, run_.repeated);
+  if (model_.plan.shards.ranks > 1) crew_ = std::make_unique<RankCrew>(run_);
+  session_ = std::make_unique<Session>(model_, crew_ ? &crew_->team() : nullptr, run_.repeated);
   session_->register_state(registry_);
   register_progress(registry_, progress_, data_.sampler);
   routing_.register_state(registry_);
@@ -102,6 +103,7 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
   if (chosen) state = restore(*chosen);  // trained tensors; frozen ones stay the checkpoint's
   const SavedState* from = state ? &*state : nullptr;
   const bool ours = state && resume_->is_ours(*state);
+  if (crew_) crew_->spread(*session_);
   frozen_at_start_ = frozen_content(session_->table(), session_->pool());
   identity_.determinism = determinism_record(from, resume_->changes());
   directory_.clean();
@@ -138,7 +140,7 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
   saves_ =
       std::make_unique<RunSaves>(config_, directory_,
                                  RunSaves::Source{registry_, progress_, data_.sampler, extra, best_,
-                                                  &session_->pool(), [this] { drain(); }},
+                                                  &session_->pool(), [this] { settle(); }},
                                  *logs_, reporter_, ours ? progress_.step : -1);
   shrink_devices();
   step_time_.restart();

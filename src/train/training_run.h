@@ -15,6 +15,7 @@
 #include "train/lr_schedule.h"
 #include "train/planned_run.h"
 #include "train/progress.h"
+#include "train/rank_crew.h"
 #include "train/resume_choice.h"
 #include "train/run_saves.h"
 #include "train/session.h"
@@ -68,6 +69,9 @@ class TrainingRun {
   /// Saves the last state and writes the result. Numeric error if no step updated weights, or if
   /// the last step was not finite. After a signal, leaves the result to the next start.
   ExitCode finish();
+  /// With several ranks: ends the others with this error, and raises it as the error of all ranks,
+  /// which names the rank that failed. Else, and for a stop, does nothing.
+  void end_ranks(const Error& error);
   /// Writes the error that ends the run to the journal, if it is open and writable.
   void note_failure(const Error& error);
 
@@ -79,12 +83,16 @@ class TrainingRun {
   StepHooks hooks();
   /// Session::drain. Its time is part of the next line of the metrics.
   void drain();
+  /// Drains, and brings here what other ranks have of the state. Waits for the save in flight.
+  void settle();
   /// Notes which tensors the last updates gave moments.
   void look_at_gradients();
   void count(const StepResult& result, const std::vector<MicroBatch>& batches);
   /// Session::shrink_devices, with its lines in the journal. Saves the state and raises a device error
   /// if a budget is too small for the run.
   void shrink_devices();
+  /// Sets `ranks`, and adds the bytes between ranks.
+  void record_ranks(const StepResult& result, StepMetrics& metrics);
   /// Sets busy, limit, stall_s and cpu_s.
   void record_use(const StepResult& result, StepMetrics& metrics);
   void count_skipped(const StepMetrics& metrics);
@@ -125,6 +133,7 @@ class TrainingRun {
   FileChanges result_changes_;             // to the base's companion files, for templates_
   std::optional<ResumeChoice> resume_;     // made after the plan fits: it reads the whole model
   RunIdentity identity_;
+  std::unique_ptr<RankCrew> crew_;  // the other ranks; null: there are none
   std::unique_ptr<Session> session_;
   StateRegistry registry_;
   Progress progress_;
@@ -141,6 +150,7 @@ class TrainingRun {
   Stopwatch start_;  // of this start of the run
   Stopwatch step_time_;
   double step_s_ = 0, drain_s_ = 0;
+  int64_t collected_step_ = -1;  // whose state was last brought here from other ranks
   Stopwatch since_evaluation_;
   bool holds_best_ = false;                    // weights in memory: the best state's
   std::optional<double> eval_loss_;            // of evaluated_step_
@@ -148,6 +158,9 @@ class TrainingRun {
   int64_t evaluated_step_ = -1;                // last evaluated step
   double step_seconds_ = 0, best_step_s_ = 0;  // over the steps of this process
   int64_t steps_here_ = 0;
+  uint64_t crew_bytes_ = 0;  // that the other ranks took
+  std::map<std::string, uint64_t>
+      sent_before_;                          // bytes of links between ranks, up to the last step
   std::map<std::string, PacedTasks> paced_;  // by place, over the steps of this process
   std::unique_ptr<RunSaves> saves_;          // last: it reads the members above until it ends
 };

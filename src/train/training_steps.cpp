@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <utility>
 
 #include "base/counted.h"
@@ -24,8 +25,9 @@ std::optional<StepResult> TrainingRun::step() {
   const SamplerCursor before = data_.sampler.cursor();
   const std::vector<MicroBatch> batches = data_.sampler.next_step();
   step_lr_ = config_.lr * lr_factor(course_, progress_.step);
-  auto result =
-      session_->train_step(batches, {progress_.step + 1, progress_.updates + 1, step_lr_}, hooks());
+  const StepNumbers numbers{progress_.step + 1, progress_.updates + 1, step_lr_};
+  if (crew_) crew_->begin_step(numbers, before);
+  auto result = session_->train_step(batches, numbers, hooks());
   step_s_ = step_time_.seconds();
   look_at_gradients();  // of updates that were due
   if (result) {
@@ -37,6 +39,8 @@ std::optional<StepResult> TrainingRun::step() {
 }
 
 StepHooks TrainingRun::hooks() {
+  // The step of several ranks always ends; a signal stops the run behind it.
+  if (crew_) return {{}, [this](size_t views) { saves_->wait_until_safe(views); }};
   return {[] { return stop_signal() != 0; },
           [this](size_t views) { saves_->wait_until_safe(views); }};
 }
@@ -47,6 +51,13 @@ void TrainingRun::drain() {
   session_->drain(hooks());
   look_at_gradients();
   drain_s_ += draining.seconds();
+}
+
+void TrainingRun::settle() {
+  drain();
+  if (!crew_ || std::exchange(collected_step_, progress_.step) == progress_.step) return;
+  saves_->wait_until_safe(std::numeric_limits<size_t>::max());
+  crew_->collect(*session_);
 }
 
 void TrainingRun::look_at_gradients() {
@@ -91,6 +102,7 @@ void TrainingRun::count(const StepResult& result, const std::vector<MicroBatch>&
     routing_.count(batches, result.expert_tokens);
     tokens_of_updates_ = result.expert_tokens;
     if (!session_->updates_are_due()) look_at_gradients();
+    if (crew_) crew_->join(gradients_);
     if (result.trained_tokens > 0) {
       losses_.add(result.loss_sum / static_cast<double>(result.trained_tokens), result.grad_norm);
     }
@@ -102,7 +114,7 @@ void TrainingRun::count(const StepResult& result, const std::vector<MicroBatch>&
 
 void TrainingRun::record(const StepResult& result) {
   const bool with_digest = config_.digest_every && (progress_.step % *config_.digest_every) == 0;
-  if (with_digest) drain();
+  if (with_digest) settle();
   StepMetrics m;
   m.step = progress_.step;
   m.time = utc_now();
@@ -123,6 +135,7 @@ void TrainingRun::record(const StepResult& result) {
   m.peak_rss_bytes = peak_resident_bytes();
   m.peak_device_bytes = session_->device_bytes();
   m.bytes = result.use.bytes;
+  record_ranks(result, m);
   for (const auto& [place, tasks] : result.paced) {
     m.paced_late = m.paced_late.value_or(0) + tasks.late;
     m.paced_late_s[place] = tasks.late_s;
@@ -149,6 +162,18 @@ void TrainingRun::record(const StepResult& result) {
   log_s_ = writing.seconds();
   reporter_.step(m, *run_.steps);
   if (m.skipped) count_skipped(m);
+}
+
+void TrainingRun::record_ranks(const StepResult& result, StepMetrics& m) {
+  for (const RankStep& step : result.ranks) {
+    m.ranks.push_back({step.rank, step.host, step.time_s, step.wait_s, step.tokens});
+    for (size_t to = 0; to < step.sent_bytes.size(); ++to) {
+      if (static_cast<int32_t>(to) == step.rank) continue;
+      const std::string link = std::to_string(step.rank) + "/host->" + std::to_string(to) + "/host";
+      const auto sent = static_cast<uint64_t>(step.sent_bytes[to]);
+      m.bytes[link] = sent - std::exchange(sent_before_[link], sent);
+    }
+  }
 }
 
 void TrainingRun::record_use(const StepResult& result, StepMetrics& m) {

@@ -53,6 +53,15 @@ void GradientRecord::look(const ParameterTable& table,
   });
 }
 
+void GradientRecord::add(const std::string& digits) {
+  HEARTH_CHECK(digits.size() == (trained_.size() + 3) / 4, "gradients: of another table");
+  for (size_t i = 0; i < trained_.size(); ++i) {
+    const size_t digit = std::string_view(kDigits).find(digits[i / 4]);
+    if ((digit >> (i % 4) & 1) != 0) had_[static_cast<size_t>(trained_[i])] = true;
+  }
+  std::erase_if(waiting_, [&](TensorId id) { return had_gradient(id); });
+}
+
 Json GradientRecord::to_json() const {
   std::string digits;
   for (size_t i = 0; i < trained_.size(); i += 4) {

@@ -26,6 +26,9 @@ class GradientRecord {
   void look(const ParameterTable& table, const std::vector<std::vector<double>>& expert_tokens);
   bool had_gradient(TensorId id) const { return had_[static_cast<size_t>(id)]; }
 
+  /// The tensors of another record of the same table (`to_json`) had a gradient, too.
+  void add(const std::string& digits);
+
   /// One bit per trained tensor in table order, as hexadecimal digits. Member "gradients" in the
   /// manifest of saved state.
   Json to_json() const;

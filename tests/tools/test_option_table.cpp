@@ -93,7 +93,8 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"compute-dtype", {"bf16", "bf16"}},
     {"recompute", {"blocks", "blocks"}},
     {"deterministic", {"on", "on"}},
-    {"logical-shards", {"1", "1"}},
+    {"logical-shards", {"4", "4"}},
+    {"thread-ranks", {"2", "2"}},
     {"plan", {"p.json", "\"p.json\""}},
     {"profile", {"tables", "\"tables\""}},
     {"follow-links", {"on", "on"}},
@@ -165,7 +166,7 @@ TEST_CASE("every option of train comes from a flag and from a file and is record
     for (const auto& r : by_flag.recorded) yaml += r.name + ": " + r.value + "\n";
     const Options again = parsed({"train", written(directory, yaml)});
     CHECK(recorded(again) == recorded(by_flag));
-    const std::set<std::string> of_one_value{"parallel", "logical-shards", "metric"};
+    const std::set<std::string> of_one_value{"parallel", "metric"};
     if (!of_one_value.contains(option.name)) {
       CHECK(option.value.get(Options{}) != value);
     }
@@ -249,7 +250,8 @@ TEST_CASE("what may change on resume is marked, and nothing else") {
                                        "equation",
                                        "journal-decisions",
                                        "replay-decisions",
-                                       "json"});
+                                       "json",
+                                       "thread-ranks"});
 }
 
 TEST_CASE("names are unique, written with hyphens, and described") {
@@ -303,10 +305,7 @@ TEST_CASE("help shows every option of a command with unit, default and range") {
     }
     CHECK(program_help().find("\n  " + entry.name) != std::string::npos);
   }
-  for (const char* name : {"deterministic", "logical-shards"}) {
-    INFO(name);
-    CHECK(find_option(name)->hidden);
-  }
+  CHECK(find_option("deterministic")->hidden);
   const std::string init = command_help(Command::init), report = command_help(Command::report);
   CHECK(init.find("--out DIR                 directory of the new checkpoint") !=
         std::string::npos);

@@ -91,8 +91,8 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
       {"skip-bad-rows", {another, {"--skip-bad-rows", "3"}}},
       {"val-size", {another, {"--val-size", "2"}}},
       {"data-cache", {harmless, {"--data-cache", "1M"}}},
-      {"parallel", {only_value, {}}},  // of one device
-      {"policy", {only_value, {}}},    // its own rules: test_static_policy.cpp
+      {"parallel", {harmless, {"--parallel", "dp"}}},
+      {"policy", {only_value, {}}},  // its own rules: test_static_policy.cpp
       {"equation", {harmless, {"--equation", "printed"}}},
       {"topology", {another, {"--topology", f.dir / "machine.xml"}}},
       {"devices", {another, {"--devices", "host"}}},
@@ -102,7 +102,8 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
       {"compute-dtype", {another, {"--compute-dtype", "bf16"}}},
       {"recompute", {another, {"--recompute", "blocks"}}},
       {"deterministic", {harmless, {"--deterministic"}}},
-      {"logical-shards", {only_value, {}}},
+      {"logical-shards", {another, {"--logical-shards", "2"}}},
+      {"thread-ranks", {only_value, {}}},  // its own rules: test_ranks.cpp
       {"plan", {another, {"--plan", f.dir / "plan.json"}}},
       {"profile", {only_value, {}}},  // its own rules: test_run_tables.cpp
       {"follow-links", {another, {"--follow-links"}}},

@@ -12,7 +12,6 @@ const std::vector<LaterOption>& later_options() {
       {.name = "divide-experts"},
       {.name = "partial-sums"},
       // Ranks.
-      {.name = "thread-ranks"},
       {.name = "expert-ranks"},
       {.name = "rank-devices"},
       {.name = "rank-links"},

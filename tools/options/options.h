@@ -34,7 +34,6 @@ struct Options : TrainConfig, GenerateOptions {
   std::string operand;  // CONFIG.yaml, DIR or FILE
 
   // No effect in this version; recorded, and accepted from older configurations.
-  int64_t logical_shards = 1;
   bool deterministic = false;
 
   std::optional<int64_t> batch_tokens;               // sets grad_accum

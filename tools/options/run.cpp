@@ -15,7 +15,8 @@ void add_run(std::vector<Option>& table) {
       {{.name = "parallel", .group = group, .commands = kModel,
         .value = parallel_value(),
         .help = "how the run is spread. single: over one device and the host; pipeline: layers are "
-                "cut into stages, one per device, and micro-batches pass through them",
+                "cut into stages, one per device, and micro-batches pass through them; dp: over ranks, each "
+                "with the whole model and a part of the micro-batches",
         .default_text = "pipeline with several devices or a policy, else single", .may_change = true},
        {.name = "policy", .group = group, .commands = kModel,
         .value = policy_value(),
@@ -89,7 +90,14 @@ void add_run(std::vector<Option>& table) {
         .help = "require bit-identical repeats (always on)", .hidden = true, .may_change = true},
        {.name = "logical-shards", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
         .value = logical_shards_value(), .unit = "shards",
-        .help = "parts of a step that are summed in a fixed order", .hidden = true},
+        .help = "contiguous parts of a step whose gradients are added as a fixed binary tree, so that the "
+                "bits do not depend on the number of ranks. Divides --grad-accum",
+        .default_text = "the ranks of the first start"},
+       {.name = "thread-ranks", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
+        .value = integer_value(&Options::thread_ranks, 1, 1024), .unit = "ranks",
+        .help = "ranks of --parallel dp, as threads of this process. Each has the whole model in memory of "
+                "its own, and --threads workers. Divides --logical-shards; results are identical for any value",
+        .may_change = true},
        {.name = "plan", .group = group, .commands = kTraining,
         .value = text_value(&Options::plan_file, "FILE"),
         .help = "run exactly the plan in this file, as 'hearth plan --json' prints it, or refuse and "

@@ -26,6 +26,7 @@ std::string option_of(Setting setting) {
     case Setting::gpu_memory: return "gpu-memory";
     case Setting::grad_accum: return "grad-accum";
     case Setting::json: return "json";
+    case Setting::logical_shards: return "logical-shards";
     case Setting::lora_alpha: return "lora-alpha";
     case Setting::lora_r: return "lora-r";
     case Setting::lora_targets: return "lora-targets";
@@ -38,6 +39,7 @@ std::string option_of(Setting setting) {
     case Setting::no_special_in_content: return "no-special-in-content";
     case Setting::out: return "out";
     case Setting::packing: return "packing";
+    case Setting::parallel: return "parallel";
     case Setting::plan: return "plan";
     case Setting::prompt: return "prompt";
     case Setting::recompute: return "recompute";
@@ -48,6 +50,7 @@ std::string option_of(Setting setting) {
     case Setting::system: return "system";
     case Setting::template_args: return "template-args";
     case Setting::template_date: return "template-date";
+    case Setting::thread_ranks: return "thread-ranks";
     case Setting::tokenizer: return "tokenizer";
     case Setting::trace: return "trace";
     case Setting::train_on: return "train-on";

@@ -17,11 +17,10 @@ OptionValue logical_shards_value() {
           single([](Options& options, const std::string& text) -> Problem {
             const auto value = parse_count(text);
             if (!value || *value < 1) return unexpected("a whole number, at least 1", text);
-            if (*value > 1) return quoted(text) + " is not in this version, which has 1";
             options.logical_shards = *value;
             return std::nullopt;
           }),
-          [](const Options& options) { return std::to_string(options.logical_shards); }};
+          [](const Options& options) { return std::to_string(options.shards()); }};
 }
 
 OptionValue given_value(OptionValue value, bool Options::*given) {
@@ -188,12 +187,15 @@ OptionValue journal_decisions_value() {
 }
 
 OptionValue parallel_value() {
-  const std::vector<std::string> names{"single", "pipeline"};
+  const std::vector<std::string> names{"single", "pipeline", "dp"};
   return choice_value(
-      names, {"ep", "dp", "zebra", "hybrid-ep", "chunked", "data-centric", "model-centric"},
+      names, {"ep", "zebra", "hybrid-ep", "chunked", "data-centric", "model-centric"},
       [names](Options& options, size_t i) { options.parallel = names[i]; },
       [names](const Options& options) -> size_t {
-        if (!options.parallel.empty()) return options.parallel == names[1] ? 1 : 0;
+        if (!options.parallel.empty()) {
+          const auto found = std::find(names.begin(), names.end(), options.parallel);
+          return static_cast<size_t>(found - names.begin());
+        }
         if (options.policy == "static") return 1;
         const std::vector<DeviceItem> items = parse_device_list(options.devices);
         const auto devices = std::count_if(items.begin(), items.end(), [](const DeviceItem& item) {

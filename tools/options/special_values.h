@@ -12,7 +12,7 @@ namespace hearth {
 OptionValue given_value(OptionValue value, bool Options::*given);
 /// Warm-up steps. For a number below 1, the error proposes --warmup-ratio.
 OptionValue warmup_value(int64_t most);
-/// Only 1 in this version.
+/// If it is not given, the number of ranks.
 OptionValue logical_shards_value();
 /// How the run is spread; if it is not given, it follows from the number of devices.
 OptionValue parallel_value();

@@ -1,0 +1,62 @@
+// Ranks 1 to N - 1 of a run, as threads of this process. Rank 0 leads: it tells the others what comes
+// next, and alone writes files. Read-only parts of the run are shared: the opened model and the rows.
+// Everything else, each rank has for itself.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "comm/rank_team.h"
+#include "data/samples/sampler.h"
+#include "train/planned_run.h"
+#include "train/session.h"
+#include "verdict/gradient_record.h"
+
+namespace hearth {
+
+class RankCrew {
+ public:
+  /// Starts the ranks of a plan for several. They plan for themselves and read the model. `run` must
+  /// outlive the crew.
+  explicit RankCrew(const PlannedRun& run);
+  /// Ranks that have not been let go end with an error.
+  ~RankCrew();
+  RankCrew(const RankCrew&) = delete;
+  RankCrew& operator=(const RankCrew&) = delete;
+
+  /// Of rank 0.
+  RankTeam& team() { return *team_; }
+
+  // What all ranks do next. Each raises PeerError if a rank has failed.
+  /// Weights and moments of rank 0 to all.
+  void spread(Session& session);
+  /// The other ranks begin this step, with the data from the cursor on. Rank 0 then runs its own.
+  void begin_step(const StepNumbers& numbers, SamplerCursor cursor);
+  /// After a step that changed weights: joins what the ranks saw of gradients.
+  void join(GradientRecord& gradients);
+  /// To rank 0, what only owners have since their updates.
+  void collect(Session& session);
+  /// The ranks return. Afterwards the crew can do nothing else. Returns the bytes that they took; 0 if
+  /// they had returned before.
+  uint64_t let_go();
+
+  /// Ends all ranks with an error of rank 0, and waits. Returns the error of the run.
+  PeerError fail(const Error& error);
+
+ private:
+  struct Follower {
+    std::unique_ptr<World> world;
+    uint64_t bytes = 0;
+    std::thread thread;
+  };
+  void join_threads();
+
+  std::vector<Follower> followers_;
+  std::unique_ptr<World> world_;  // of rank 0
+  std::unique_ptr<RankTeam> team_;
+  bool running_ = true;
+};
+
+}  // namespace hearth

@@ -1,0 +1,64 @@
+#include "train/rank_options.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/error_format.h"
+#include "base/setting.h"
+#include "topology/topology.h"
+
+namespace hearth {
+
+namespace {
+
+/// "1, 2, 4 and 8".
+std::string divisors_of(int64_t n) {
+  std::string text;
+  for (int64_t d = 1; d < n; ++d) {
+    if (n % d == 0) text += (text.empty() ? "" : ", ") + std::to_string(d);
+  }
+  return text + (text.empty() ? "" : " and ") + std::to_string(n);
+}
+
+}  // namespace
+
+void require_ranks(const TrainConfig& config, const RunDevices& devices) {
+  const int64_t ranks = config.thread_ranks, shards = config.shards();
+  const std::string given = spelled(Setting::thread_ranks, std::to_string(ranks));
+  if (ranks > 1 && config.parallel != "dp") {
+    throw usage_error("{}: several ranks need {}", given, spelled(Setting::parallel, "dp"));
+  }
+  if (config.grad_accum % shards != 0) {
+    const std::string what =
+        config.logical_shards ? spelled(Setting::logical_shards, std::to_string(shards)) : given;
+    throw usage_error("{}: does not divide the micro-batches of a step, {}; {} would do", what,
+                      spelled(Setting::grad_accum, std::to_string(config.grad_accum)),
+                      divisors_of(config.grad_accum));
+  }
+  if (shards % ranks != 0) {
+    throw usage_error("{}: does not divide the logical shards, {}; {} would do", given,
+                      spelled(Setting::logical_shards, std::to_string(shards)),
+                      divisors_of(shards));
+  }
+  const bool devices_compute = std::ssize(devices.places) > devices.hosts;
+  if (ranks > 1 && devices_compute) {
+    throw usage_error("{}: several ranks with devices are not in this version; leave out {}", given,
+                      spelled(Setting::devices));
+  }
+  const bool travels = devices.of_model.travel != Travel::never;
+  if (shards > 1 && (devices.planner->name() == "pipeline" || travels)) {
+    throw usage_error(
+        "{}: several logical shards with pipelines, or with weights that travel, are not in this "
+        "version",
+        spelled(Setting::logical_shards, std::to_string(shards)));
+  }
+}
+
+TrainConfig with_shared_cores(TrainConfig config) {
+  if (config.thread_ranks == 1 || config.threads > 0) return config;
+  const auto cores = static_cast<int>(detect_topology().cores.size());
+  config.threads = std::max(1, cores / static_cast<int>(config.thread_ranks));
+  return config;
+}
+
+}  // namespace hearth

@@ -1,0 +1,16 @@
+// Options of several ranks: what goes together, and what follows from them.
+#pragma once
+
+#include "setup/config.h"
+#include "setup/run_devices.h"
+
+namespace hearth {
+
+/// Usage error unless logical shards divide the micro-batches of a step, ranks divide the shards,
+/// several ranks have a mode for them, and this version has these devices for them.
+void require_ranks(const TrainConfig& config, const RunDevices& devices);
+
+/// Ranks that are threads share the cores, unless the user set the workers of each.
+TrainConfig with_shared_cores(TrainConfig config);
+
+}  // namespace hearth

@@ -1,0 +1,352 @@
+// Several ranks, as threads: the bits are those of one rank with as many logical shards.
+#include <catch2/catch_test_macros.hpp>
+
+#include "base/json.h"
+#include "base/sanitized.h"
+#include "train/same_bits.h"
+
+namespace hearth::test {
+namespace {
+
+class RanksFixture : public SameBitsFixture {
+ public:
+  /// Three steps, each of `shards` logical shards of one micro-batch.
+  TrainConfig config_of(const TrainedWith& with, const std::string& out, int64_t shards,
+                        int64_t ranks) const {
+    TrainConfig c = SameBitsFixture::config_of(with, out);
+    c.micro_batch = 1;
+    c.grad_accum = shards;
+    c.logical_shards = shards;
+    c.thread_ranks = ranks;
+    c.parallel = ranks > 1 ? "dp" : "";
+    c.threads = 1;
+    c.max_grad_norm = 0.5;  // clips: ranks must agree on the norm
+    c.recorded.push_back({"logical-shards", std::to_string(shards), false});
+    return c;
+  }
+
+  RunBits bits_of(const TrainConfig& config) {
+    unbind_thread();
+    RecordingReporter reporter;
+    RunBits bits;
+    if (train(config, reporter) != ExitCode::done) return bits;
+    for (const StepMetrics& m : reporter.steps) {
+      bits.steps.emplace_back(m.loss, m.aux_loss, m.grad_norm);
+    }
+    const std::string out = config.out.substr(config.out.rfind('/') + 1);
+    bits.root = root(out);
+    bits.result = result(out);
+    return bits;
+  }
+
+  RunBits bits_of(const TrainedWith& with, int64_t shards, int64_t ranks) {
+    const TrainConfig config = config_of(with, "run" + std::to_string(runs_++), shards, ranks);
+    RunBits bits = bits_of(config);
+    remove_tree(config.out);
+    return bits;
+  }
+
+ private:
+  int runs_ = 0;
+};
+
+const TrainedWith kFull{"qwen2_moe"};
+const TrainedWith kLora{"qwen3_moe", 0.2};
+
+}  // namespace
+
+TEST_CASE("ranks: equal logical shards give equal bits on any number of ranks") {
+  RanksFixture f;
+  for (const TrainedWith& with : {kFull, kLora, TrainedWith{"tied", {}, ComputeChoice::bf16}}) {
+    const std::vector<int64_t> ranks =
+        kSanitized ? std::vector<int64_t>{4} : std::vector<int64_t>{2, 4, 8};
+    const RunBits expected = f.bits_of(with, 8, 1);
+    REQUIRE(expected.steps.size() == 3);
+    for (const int64_t count : ranks) {
+      INFO(text_of(with, {}) << " on " << count << " ranks");
+      CHECK(f.bits_of(with, 8, count) == expected);
+    }
+  }
+}
+
+TEST_CASE("ranks: logical shards that are no power of two") {
+  RanksFixture f;
+  for (const TrainedWith& with : {kFull, kLora}) {
+    const RunBits expected = f.bits_of(with, 15, 1);
+    REQUIRE(expected.steps.size() == 3);
+    const std::vector<int64_t> ranks =
+        kSanitized ? std::vector<int64_t>{5} : std::vector<int64_t>{3, 5, 15};
+    for (const int64_t count : ranks) {
+      INFO(text_of(with, {}) << " on " << count << " ranks");
+      CHECK(f.bits_of(with, 15, count) == expected);
+    }
+  }
+}
+
+// Else the tests above would prove nothing.
+TEST_CASE("ranks: the bits depend on the number of logical shards\\, not on groups or devices") {
+  RanksFixture f;
+  TrainConfig config = f.config_of(kFull, "four", 4, 1);
+  config.grad_accum = 8;
+  const RunBits four = f.bits_of(config);
+  REQUIRE(four.steps.size() == 3);
+  config.out = f.dir / "one-by-one";
+  config.group = 1;
+  CHECK(f.bits_of(config) == four);
+  config.out = f.dir / "recomputed";
+  config.group = {};
+  config.recompute = Recompute::blocks;
+  CHECK(f.bits_of(config) == four);
+  config.out = f.dir / "device";
+  config.devices = "virtual";
+  CHECK(f.bits_of(config) == four);
+  config.devices = "virtual,host";
+  config.out = f.dir / "device-and-host";
+  CHECK(f.bits_of(config) == four);
+  config.devices = "auto";
+  config.out = f.dir / "one";
+  config.logical_shards = 1;
+  const RunBits one = f.bits_of(config);
+  CHECK(one.root != four.root);
+  CHECK(std::get<0>(one.steps[0]) == std::get<0>(four.steps[0]));  // the sum of losses is no tree
+}
+
+TEST_CASE("ranks: a run goes on with another number of ranks") {
+  RanksFixture f;
+  for (const TrainedWith& with : {kFull, TrainedWith{"tied", {}, ComputeChoice::bf16}}) {
+    TrainConfig whole = f.config_of(with, "whole" + with.family, 4, 1);
+    whole.steps = 4;
+    REQUIRE(f.run(whole) == ExitCode::done);
+    TrainConfig parts = whole;
+    parts.out = f.dir / ("parts" + with.family);
+    const std::vector<int64_t> path{4, 1, 2, 4};
+    for (size_t i = 0; i < path.size(); ++i) {
+      parts.thread_ranks = path[i];
+      parts.parallel = path[i] > 1 ? "dp" : "";
+      const bool last = i + 1 == path.size();
+      INFO("step " << i + 1 << " on " << path[i] << " ranks");
+      REQUIRE((last ? f.run(parts) : f.run_until(parts, static_cast<int64_t>(i) + 1)) ==
+              (last ? ExitCode::done : ExitCode::stopped));
+    }
+    CHECK(f.root("parts" + with.family) == f.root("whole" + with.family));
+    CHECK(f.result("parts" + with.family) == f.result("whole" + with.family));
+  }
+}
+
+TEST_CASE("ranks: metrics say what each rank did\\, and what went over the links") {
+  RanksFixture f;
+  TrainConfig config = f.config_of(kFull, "run", 4, 2);
+  REQUIRE(f.run(config) == ExitCode::done);
+  const std::vector<std::string> lines = f.lines("run/metrics.jsonl");
+  REQUIRE(lines.size() == 3);
+  for (const std::string& line : lines) {
+    const Json json = parse_json(line, "a line");
+    const JsonArray& ranks = json.find("ranks")->as_array();
+    REQUIRE(ranks.size() == 2);
+    int64_t tokens = 0;
+    for (size_t rank = 0; rank < 2; ++rank) {
+      CHECK(ranks[rank].find("rank")->as_int() == static_cast<int64_t>(rank));
+      CHECK(!ranks[rank].find("host")->as_string().empty());
+      const double time = ranks[rank].find("time_s")->as_double();
+      CHECK(time > 0);
+      CHECK(ranks[rank].find("wait_s")->as_double() <= time);
+      tokens += ranks[rank].find("tokens")->as_int();
+    }
+    CHECK(tokens == json.find("tokens")->as_int());
+  }
+  // Each gradient goes to its owner once, and the updated weight back: 4 bytes each.
+  RecordingReporter reporter;
+  const PlannedRun run(config, open_model(config), reporter);
+  int64_t parameters = 0;
+  for (const Tensor& t : run.model.table.tensors()) parameters += t.trainable ? t.size() : 0;
+  const Json bytes = *parse_json(lines[1], "a line").find("bytes");
+  const double sum =
+      bytes.find("0/host->1/host")->as_double() + bytes.find("1/host->0/host")->as_double();
+  const auto least = static_cast<double>(8 * parameters);
+  CHECK(sum >= least);
+  CHECK(sum <= 1.03 * least + 2 * 4096);
+}
+
+TEST_CASE("ranks: evaluation\\, digests\\, saves and a chosen best state are rank 0's") {
+  RanksFixture f;
+  const auto of_ranks = [&](int64_t ranks) {
+    const std::string out = "run" + std::to_string(ranks);
+    TrainConfig config = f.config_of(kFull, out, 4, ranks);
+    config.steps = 5;
+    config.save_every = {1, std::nullopt};
+    config.eval_every = {1, std::nullopt};
+    config.eval_at_start = true;
+    config.digest_every = 1;
+    config.load_best = true;
+    RunBits bits = f.bits_of(config);
+    for (const std::string& line : f.lines(out + "/metrics.jsonl")) {
+      const Json json = parse_json(line, "a line");
+      bits.root +=
+          " " + json.find("state_digest")->as_string() + " " + json.find("eval_loss")->dump();
+    }
+    return bits;
+  };
+  const RunBits expected = of_ranks(1);
+  REQUIRE(expected.steps.size() == 5);
+  CHECK(of_ranks(2) == expected);
+}
+
+TEST_CASE("ranks: what does not go together is refused") {
+  RanksFixture f;
+  const auto refused = [&](const std::string& part, const auto& change) {
+    TrainConfig config = f.config_of(kFull, "refused", 8, 2);
+    change(config);
+    const Raised raised = raised_by([&] { f.run(config); });
+    INFO(raised.message);
+    CHECK(raised.code == ExitCode::usage);
+    CHECK(raised.says(part));
+    CHECK(file_info(f.dir / "refused").kind == FileKind::none);
+  };
+  refused("several ranks need", [](TrainConfig& c) { c.parallel = ""; });
+  refused("several ranks need", [](TrainConfig& c) { c.parallel = "single"; });
+  refused("1, 2, 4 and 8 would do", [](TrainConfig& c) { c.thread_ranks = 3; });
+  refused("1, 2, 3, 4, 6 and 12 would do", [](TrainConfig& c) { c.grad_accum = 12; });
+  refused("1, 2, 3 and 6 would do", [](TrainConfig& c) {
+    c.logical_shards = {};
+    c.thread_ranks = 4;
+    c.grad_accum = 6;
+  });
+  refused("devices are not in this version", [](TrainConfig& c) { c.devices = "virtual"; });
+  refused("pipelines", [](TrainConfig& c) {
+    c.thread_ranks = 1;
+    c.parallel = "";
+    c.devices = "virtual,virtual";
+  });
+  refused("weights that travel", [](TrainConfig& c) {
+    c.thread_ranks = 1;
+    c.parallel = "";
+    c.devices = "virtual";
+    c.policy = "mobius";
+  });
+}
+
+namespace {
+
+/// A body that does one thing wrong, in the place of that of a kind while it lives. `at`: only at the
+/// rank that owns the embedding, of several.
+class BodyOfFaultyRank final : public Body {
+ public:
+  using Run = void (*)(const Body& right, const BodyContext& c);
+  BodyOfFaultyRank(TaskKind kind, Run fault)
+      : kind_(kind), fault_(fault), right_(replace_body(kind, *this)) {}
+  ~BodyOfFaultyRank() override { replace_body(kind_, right_); }
+
+  std::vector<Port> ports(const TaskShape& s) const override { return right_.ports(s); }
+  std::vector<BlockUse> blocks(const TaskShape& s) const override { return right_.blocks(s); }
+  ScratchNeed scratch(const TaskShape& s, const OpSet& ops) const override {
+    return right_.scratch(s, ops);
+  }
+  void run(const BodyContext& c) const override { fault_(right_, c); }
+
+ private:
+  const TaskKind kind_;
+  const Run fault_;
+  const Body& right_;
+};
+
+bool at_owner_of_embedding(const BodyContext& c) {
+  return c.table.block(c.table.find_block(BlockKind::embedding)).owned;
+}
+
+/// The blocks of a layer from the last to the first.
+class ReversedBlocks final : public RankWork {
+ public:
+  explicit ReversedBlocks(RankWork& right) : right_(right) {}
+  void end_shard(const OpSet& ops, Stream& stream, Place place, int32_t shard) override {
+    right_.end_shard(ops, stream, place, shard);
+  }
+  void reduce(const OpSet& ops, Stream& stream, std::span<const BlockId> blocks) override {
+    const std::vector<BlockId> reversed(blocks.rbegin(), blocks.rend());
+    right_.reduce(ops, stream, reversed);
+  }
+  void gather_norms(View norms) override { right_.gather_norms(norms); }
+  void give(Stream& stream, std::span<const BlockId> blocks) override {
+    right_.give(stream, blocks);
+  }
+
+ private:
+  RankWork& right_;
+};
+
+}  // namespace
+
+TEST_CASE("ranks: faults of one rank are caught") {
+  RanksFixture f;
+  const TrainedWith with{"mixtral"};
+  const RunBits expected = f.bits_of(with, 4, 1);
+  REQUIRE(expected.steps.size() == 3);
+  const auto differs = [&](TaskKind kind, BodyOfFaultyRank::Run run, int64_t ranks) {
+    const BodyOfFaultyRank faulty(kind, run);
+    return f.bits_of(with, 4, ranks) != expected;
+  };
+  const auto raises = [&](TaskKind kind, BodyOfFaultyRank::Run run) {
+    const BodyOfFaultyRank faulty(kind, run);
+    const Raised raised = raised_by([&] { f.bits_of(with, 4, 4); });
+    INFO(raised.message);
+    return raised.code == ExitCode::internal && raised.says("rank ") && raised.says(" of step 1");
+  };
+  const BodyOfFaultyRank::Run nothing = [](const Body&, const BodyContext&) {};
+  const BodyOfFaultyRank::Run skipped = [](const Body& right, const BodyContext& c) {
+    if (!at_owner_of_embedding(c)) right.run(c);
+  };
+  CHECK(differs(TaskKind::shard, nothing, 1));
+  CHECK(differs(TaskKind::shard, nothing, 2));
+  CHECK(differs(TaskKind::update, skipped, 4));
+  CHECK(raises(TaskKind::reduce, skipped));
+  CHECK(raises(TaskKind::gather, skipped));
+  CHECK(raises(TaskKind::give, skipped));
+  CHECK(raises(TaskKind::give, [](const Body& right, const BodyContext& c) {  // one too many
+    right.run(c);
+    if (at_owner_of_embedding(c) && c.layer == 0) right.run(c);
+  }));
+  // Blocks in another order at one rank: found by the checking world unless their sizes are equal.
+  const BodyOfFaultyRank::Run swapped = [](const Body& right, const BodyContext& c) {
+    ReversedBlocks reversed(*c.ranks);
+    BodyContext other = c;
+    if (at_owner_of_embedding(c)) other.ranks = &reversed;
+    right.run(other);
+  };
+  bool caught = false;
+  const Raised raised = raised_by([&] { caught = differs(TaskKind::reduce, swapped, 2); });
+  CHECK((caught || raised.code == ExitCode::internal));
+  CHECK(f.bits_of(with, 4, 4) == expected);
+}
+
+TEST_CASE("ranks: an error of a rank ends all\\, with its code and a line that names it") {
+  RanksFixture f;
+  const TrainedWith with{"mixtral"};
+  const BodyOfFaultyRank faulty(TaskKind::update, [](const Body& right, const BodyContext& c) {
+    if (at_owner_of_embedding(c)) throw storage_error("no more memory");
+    right.run(c);
+  });
+  const TrainConfig config = f.config_of(with, "run", 4, 4);
+  const Raised raised = raised_by([&] { f.run(config); });
+  INFO(raised.message);
+  CHECK(raised.code == ExitCode::storage);
+  CHECK(raised.says("rank "));
+  CHECK(raised.says("): no more memory"));
+  const std::string journal = read_file(f.dir / "run/journal.jsonl");
+  CHECK(journal.find("no more memory") != std::string::npos);
+}
+
+TEST_CASE(
+    "ranks: steps that are not finite are skipped by all\\, and the third in a row ends all") {
+  RanksFixture f;
+  TrainConfig config = f.config_of(kFull, "run", 4, 2);
+  config.lr = 1e30;
+  config.lr_schedule = LrSchedule::constant;
+  config.warmup = 0;
+  config.steps = 8;
+  const Raised raised = raised_by([&] { f.run(config); });
+  INFO(raised.message);
+  CHECK(raised.code == ExitCode::numeric);
+  CHECK(raised.says("rank 0 (host "));
+  CHECK(raised.says("three steps in a row"));
+}
+
+}  // namespace hearth::test

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/counted.h"
+#include "base/setting.h"
 #include "budget/data_report.h"
 #include "budget/placement_report.h"
 #include "model/adapters.h"
@@ -210,7 +211,7 @@ std::string answers_text(const Plan& plan, const PlanTimes& times, const std::st
                               ", besides evaluation and saving"
                         : "; its time is not predicted, " + times.unknown;
   } else {
-    text += "give --data or --steps for its length";
+    text += "give " + spelled(Setting::data) + " or " + spelled(Setting::steps) + " for its length";
     if (times.known) text += "; a step takes " + duration(times.step.time_s);
   }
   return text + "\ndisk: " + size_text(disk) + " for the result and the saved states\n\n";

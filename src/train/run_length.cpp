@@ -60,9 +60,9 @@ void require_learning(const TrainConfig& config, const LrCourse& course, int64_t
   const bool by_name = config.steps.has_value();
   if (course.steps == 1 && !by_name) {
     throw usage_error(
-        "the data make one step, in which next to nothing is learned: {} in an epoch, {} epochs, "
-        "and "
-        "a step takes {}; lower {}, raise {}, or give {} if one step is what you want",
+        "the data make one step, in which next to nothing is learned: {} in an epoch, {}, and a "
+        "step "
+        "takes {}; lower {}, raise {}, or give {} if one step is what you want",
         counted(rows, "row"), counted(format_number(config.epochs), "epoch"),
         counted(config.micro_batch * config.grad_accum, "sequence"), spelled(Setting::grad_accum),
         spelled(Setting::epochs), spelled(Setting::steps, "1"));

@@ -19,9 +19,9 @@ Screen screen_of(const ProgramResult& r) {
   Screen screen;
   std::istringstream lines(r.err);
   for (std::string line; std::getline(lines, line);) {
-    std::vector<std::string>& part = line.starts_with("step ")  ? screen.steps
-                                     : screen.steps.empty() ? screen.before
-                                                            : screen.after;
+    std::vector<std::string>& part = line.starts_with("step ") ? screen.steps
+                                     : screen.steps.empty()    ? screen.before
+                                                               : screen.after;
     part.push_back(line);
   }
   return screen;

@@ -112,11 +112,11 @@ TEST_CASE("replayed decisions: a journal that does not fit is refused with its l
   RecordedRun r;
   SameBitsFixture& f = r.f;
   const std::string bad = f.dir / "bad.jsonl";
-  struct Case {
+  struct Misfit {
     std::string mark, from, to, part;
   };
   int number = 0;
-  for (const Case& c : std::vector<Case>{
+  for (const Misfit& c : std::vector<Misfit>{
            {"\"step\": 2", "\"layer\": 0", "\"layer\": 3", "layer: the model has no such layer"},
            {"\"step\": 2", "\"step\": 2", "\"step\": 0", "step: expected a step"},
            {"\"step\": 1", "\"layer\"", "\"layers\"", "layer: is missing"},

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "base/sanitized.h"
 #include "workplace.h"
 
 using namespace hearth;
@@ -55,5 +56,5 @@ TEST_CASE("screen: --verbose says more, --quiet nothing") {
   CHECK(all.after.size() > few.after.size());
   const ProgramResult none = w.run(w.train("none", {"--method", "lora", "--quiet"}));
   CHECK(none.exit_code == 0);
-  CHECK(none.err.empty());
+  if (!kSanitized) CHECK(none.err.empty());  // else memory above the plan is told
 }

@@ -2,6 +2,7 @@
 // layer is the number of the place; `clip` brings the places together. Of several ranks each fills
 // those of the tensors that it owns, and `gather` brings the ranks together.
 #include <algorithm>
+
 #include "layers/kinds.h"
 
 namespace hearth {

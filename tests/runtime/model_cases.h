@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "modes/pipeline.h"
 #include "runtime/steps.h"
+#include "support/tiny_places.h"
 
 namespace hearth::test {
 
@@ -24,6 +26,24 @@ inline Outcome on_host(const ModelCase& model) {
   Steps steps(model.config);
   steps.adapters = model.adapters;
   return steps.run();
+}
+
+/// Steps on one or two devices, whose weights all live on the host: `spare` and `ahead` as Travelling has
+/// them.
+inline Steps travelling_steps(const ModelCase& model, int devices, double spare, uint64_t ahead) {
+  Steps steps(model.config);
+  steps.adapters = model.adapters;
+  steps.places = {virtual_devices(devices), {}};
+  Travelling travelling;
+  travelling.spare = spare;
+  travelling.ahead_bytes = ahead;
+  if (devices == 2) {
+    travelling.stages = {{1, -1, 0}, {2, 1, 9}};
+    steps.planner = &pipeline_planner();
+    steps.places.host_lanes = 2;
+  }
+  steps.travelling = travelling;
+  return steps;
 }
 
 }  // namespace hearth::test

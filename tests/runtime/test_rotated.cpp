@@ -6,7 +6,6 @@
 #include <cmath>
 #include <thread>
 
-#include "modes/pipeline.h"
 #include "runtime/model_cases.h"
 #include "support/tiny_places.h"
 
@@ -39,17 +38,8 @@ Steps divided(const ModelCase& model) {
 /// All weights live at the host and travel.
 Steps travelling(const ModelCase& model, int devices, double spare = 0.3,
                  uint64_t ahead = 1 << 20) {
-  Steps steps = rotated(steps_on_host(model));
-  steps.places = {virtual_devices(devices), {}};
-  Travelling travelling;
-  travelling.spare = spare;
-  travelling.ahead_bytes = ahead;
-  if (devices == 2) {
-    travelling.stages = {{1, -1, 0}, {2, 1, 9}};
-    steps.planner = &pipeline_planner();
-    steps.places.host_lanes = 2;
-  }
-  steps.travelling = travelling;
+  Steps steps = rotated(travelling_steps(model, devices, spare, ahead));
+  steps.count = kSteps;
   return steps;
 }
 

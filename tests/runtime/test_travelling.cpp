@@ -4,28 +4,11 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 
-#include "modes/pipeline.h"
 #include "runtime/model_cases.h"
 #include "support/tiny_places.h"
 
 namespace hearth::test {
 namespace {
-
-Steps steps_of(const ModelCase& model, int devices, double spare, uint64_t ahead) {
-  Steps steps(model.config);
-  steps.adapters = model.adapters;
-  steps.places = {virtual_devices(devices), {}};
-  Travelling travelling;
-  travelling.spare = spare;
-  travelling.ahead_bytes = ahead;
-  if (devices == 2) {
-    travelling.stages = {{1, -1, 0}, {2, 1, 9}};
-    steps.planner = &pipeline_planner();
-    steps.places.host_lanes = 2;
-  }
-  steps.travelling = travelling;
-  return steps;
-}
 
 TEST_CASE("travelling: any number of slots and any load ahead give the bits of one host") {
   for (const ModelCase& model : models()) {
@@ -35,7 +18,7 @@ TEST_CASE("travelling: any number of slots and any load ahead give the bits of o
       for (const double spare : {0.0, 0.3, 1.0}) {
         for (const uint64_t ahead : {uint64_t{0}, uint64_t{6000}, uint64_t{1} << 30}) {
           INFO(devices << " devices, " << spare << " spare, " << ahead << " bytes ahead");
-          Steps steps = steps_of(model, devices, spare, ahead);
+          Steps steps = travelling_steps(model, devices, spare, ahead);
           steps.recompute = ahead == 6000;
           steps.group = devices == 1 && spare > 0.5 ? 4 : 2;
           CHECK(steps.run() == expected);
@@ -48,7 +31,7 @@ TEST_CASE("travelling: any number of slots and any load ahead give the bits of o
 TEST_CASE("travelling: what fits in slots crosses the link once a step, else again") {
   const ModelCase model = models()[0];
   const auto bytes_in = [&](double spare, int count) {
-    Steps steps = steps_of(model, 1, spare, 0);
+    Steps steps = travelling_steps(model, 1, spare, 0);
     steps.count = count;
     steps.run();
     REQUIRE(steps.moved.size() == 1);
@@ -66,7 +49,7 @@ TEST_CASE("travelling: what fits in slots crosses the link once a step, else aga
 
 TEST_CASE("travelling: a group of micro-batches loads each expert once a direction") {
   const auto bytes_in = [&](int group) {
-    Steps steps = steps_of(models()[0], 1, 0, 0);
+    Steps steps = travelling_steps(models()[0], 1, 0, 0);
     steps.count = 1;
     steps.group = group;
     steps.run();
@@ -77,7 +60,7 @@ TEST_CASE("travelling: a group of micro-batches loads each expert once a directi
 
 TEST_CASE("travelling: hits are the tokens whose expert was asked for before they were counted") {
   const auto loaded = [&](double spare, uint64_t ahead, int count) {
-    Steps steps = steps_of(models()[0], 1, spare, ahead);
+    Steps steps = travelling_steps(models()[0], 1, spare, ahead);
     steps.count = count;
     steps.group = 4;  // all of the step
     steps.run();
@@ -109,7 +92,7 @@ TEST_CASE("travelling: a simulation loads what a run loads") {
       for (const double spare : {0.0, 0.3, 1.0}) {
         for (const uint64_t ahead : {uint64_t{0}, uint64_t{6000}, uint64_t{1} << 30}) {
           INFO(devices << " devices, " << spare << " spare, " << ahead << " bytes ahead");
-          Steps steps = steps_of(model, devices, spare, ahead);
+          Steps steps = travelling_steps(model, devices, spare, ahead);
           steps.run();
           const auto [in, out] = bytes_of(steps.simulated);
           uint64_t run_in = 0, run_out = 0;
@@ -133,11 +116,11 @@ TEST_CASE("travelling: a simulation loads what a run loads") {
 }
 
 TEST_CASE("travelling: an abandoned step changes no weight") {
-  Steps steps = steps_of(models()[0], 1, 0.3, 1 << 20);
+  Steps steps = travelling_steps(models()[0], 1, 0.3, 1 << 20);
   std::atomic<int> calls{0};  // by the threads of all streams
   steps.options.abandon = [&calls] { return ++calls == 20; };
   const Outcome abandoned = steps.run();
-  Steps none = steps_of(models()[0], 1, 0.3, 0);
+  Steps none = travelling_steps(models()[0], 1, 0.3, 0);
   none.count = 0;
   CHECK(abandoned.weights == none.run().weights);
 }

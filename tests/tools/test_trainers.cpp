@@ -252,4 +252,8 @@ TEST_CASE("trainers: every key of a file is a flag") {
   const auto raised = test::raised_by([&] { parsed({"--load_in_4bit", "true"}); });
   CHECK(raised.code == ExitCode::usage);
   CHECK(raised.says("--load_in_4bit: 'true': quantized weights"));  // as written
+  // A family of keys has any end; the parser below must not see a list of names.
+  const auto odd = test::raised_by([&] { parsed({"--lora-al,ha", "1"}); });
+  CHECK(odd.code == ExitCode::usage);
+  CHECK(odd.says("--lora-al,ha: unknown option"));
 }

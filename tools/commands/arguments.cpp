@@ -2,8 +2,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <set>
+#include <string_view>
 
 #include "base/error.h"
 #include "foreign/keys.h"
@@ -24,6 +26,12 @@ struct Registered {
 std::string underscored(std::string name) {
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
+}
+
+bool could_be_option(std::string_view name) {
+  return std::ranges::all_of(name, [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+  });
 }
 
 /// The names that the command knows, each once, as far as a word may mean one: CLI11 compares every
@@ -67,9 +75,10 @@ class Registry {
       add(later.name, later.flag ? Arity::none : Arity::one);
     }
     if (command != Command::train && command != Command::plan) return;
-    // The other trainers take `--bf16` and `--bf16 True`.
+    // The other trainers take `--bf16` and `--bf16 True`. Families of keys (`lora_...`) have any end:
+    // what no option is called must not reach CLI11, which splits names at commas.
     for (const auto& [name, written] : said_) {
-      if (find_foreign_key(name)) add(name, Arity::at_most_one);
+      if (could_be_option(name) && find_foreign_key(name)) add(name, Arity::at_most_one);
     }
   }
   /// As the user wrote it.

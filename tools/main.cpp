@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/system.h"
+#include "comm/launch.h"
 #include "commands/command_line.h"
 #include "commands/commands.h"
 #include "commands/output.h"
@@ -21,6 +22,7 @@
 namespace {
 
 using hearth::ExitCode;
+using hearth::RankEnding;
 
 // A standard descriptor that the caller closed would be given to the next file that is opened, and
 // what is printed would land in it. Opened the wrong way round, it fails as the closed one did.
@@ -31,34 +33,55 @@ void occupy_standard_descriptors() {
 }
 
 // After the results so far, also where both streams end in one file.
-ExitCode report(ExitCode code, const std::string& message) {
+void report(const RankEnding& ending) {
   std::fflush(stdout);
-  std::fprintf(stderr, "hearth: %s\n", message.c_str());
-  return code;
+  for (const std::string& line : ending.lines) std::fprintf(stderr, "hearth: %s\n", line.c_str());
 }
 
-ExitCode run(const std::vector<std::string>& arguments) {
+// `launched`: this process as one of several, or null.
+RankEnding run(const std::vector<std::string>& arguments, hearth::LaunchedRanks* launched) {
   bool is_help = false;  // or the version
   try {
     const hearth::CommandLine line = hearth::parse_command_line(arguments);
     is_help = line.action != hearth::CommandLine::Action::run;
-    const ExitCode code = hearth::run_command(line);
+    if (is_help && launched != nullptr && !launched->leads()) return {};
+    const ExitCode code = hearth::run_command(line, launched);
     hearth::flush_stdout();
-    return code;
+    return {code, {}};
   } catch (const hearth::ConfigurationError& e) {
-    for (const std::string& problem : e.problems()) report(e.code(), problem);
-    return e.code();
+    return {e.code(), e.problems()};
   } catch (const hearth::ReaderGone&) {  // nobody reads a line about it: hearth train --help | head
-    return is_help ? ExitCode::done : ExitCode::storage;
+    return {is_help ? ExitCode::done : ExitCode::storage, {}};
   } catch (const hearth::Error& e) {
-    return report(e.code(), e.what());
+    return {e.code(), {e.what()}};
   } catch (const std::bad_alloc&) {
-    return report(
-        ExitCode::storage,
-        "out of memory: the system gives no more; lower --cpu-memory, --micro-batch or --seq-len");
+    return {ExitCode::storage,
+            {"out of memory: the system gives no more; lower --cpu-memory, --micro-batch or "
+             "--seq-len"}};
   } catch (const std::exception& e) {
-    return report(ExitCode::internal,
-                  std::string("internal error (a bug), please report it: ") + e.what());
+    return {ExitCode::internal,
+            {std::string("internal error (a bug), please report it: ") + e.what()}};
+  }
+}
+
+// One of several processes: what ends all of them, one says.
+ExitCode run_launched(const std::vector<std::string>& arguments, const hearth::Launch& launch) {
+  const std::string command = arguments.empty() ? "" : arguments[0];
+  if (command != "train") {
+    const RankEnding ending = run(arguments, nullptr);
+    if (command != "plan" || launch.rank == 0) report(ending);
+    return ending.code;
+  }
+  try {
+    hearth::LaunchedRanks ranks(launch);
+    const RankEnding ending = run(arguments, &ranks);
+    const bool failed = ending.code != ExitCode::done && !ranks.has_started();
+    const RankEnding joint = failed ? ranks.end_before_start(ending) : ending;
+    report(joint);  // before the others leave: the launcher ends all that are left then
+    return joint.code;
+  } catch (const hearth::Error& e) {  // the ranks did not meet
+    if (launch.rank == 0) report({e.code(), {e.what()}});
+    return e.code();
   }
 }
 
@@ -71,5 +94,10 @@ int main(int argc, char** argv) {
   // A full file system and a reader that went away are errors of a write, not the end of the process.
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);
-  return static_cast<int>(run(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc)));
+  const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
+  const hearth::Launch launch = hearth::launch_of_process();
+  if (launch.ranks > 1) return static_cast<int>(run_launched(arguments, launch));
+  const RankEnding ending = run(arguments, nullptr);
+  report(ending);
+  return static_cast<int>(ending.code);
 }

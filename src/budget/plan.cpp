@@ -309,7 +309,7 @@ class PlanMaker {
   /// Ranks that are threads share the process.
   void add_ranks(PlaceLines& host) const {
     const auto others = static_cast<uint64_t>(request_.shards.ranks - 1);
-    if (others == 0) return;
+    if (others == 0 || !request_.shards.are_threads) return;
     uint64_t own = 0;
     for (const MemoryLine& line : host.lines) {
       const MemoryUse use = line.id.use;

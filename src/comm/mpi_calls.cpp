@@ -19,6 +19,7 @@ namespace {
 // Messages of a rank that has left may still be on their way for so long.
 constexpr double kLateSeconds = 1;
 constexpr double kSettleSeconds = 0.3, kTellSeconds = 0.2;
+constexpr double kBeats = 8;   // in the time in which a rank may be silent
 constexpr int kTags = 0x7fff;  // the least upper bound that MPI promises
 
 // A send and its receive have one tag. Differences of step and number show, but for chance.
@@ -65,6 +66,7 @@ MpiCalls::MpiCalls(const MpiWorldOptions& options, Reports reports)
     hosts_.emplace_back(name, strnlen(name, own.size()));
   }
   left_at_.resize(hosts_.size());
+  heard_at_.resize(hosts_.size());
 }
 
 void MpiCalls::check(int code, const char* call) const {
@@ -176,6 +178,7 @@ void MpiCalls::copy_own(MpiOperation& operation, int32_t rank) {
 
 void MpiCalls::begin(int64_t group, const std::shared_ptr<MpiOperation>& operation) {
   if (is_settled_) return;
+  last_point_ = operation->operation.point;
   const MPI_Comm comm = groups_[static_cast<size_t>(group)];
   const auto is_own = [&](int32_t r) {
     return operation->members[static_cast<size_t>(r)] == rank_;
@@ -227,6 +230,10 @@ void MpiCalls::end_piece(const Piece& piece, MPI_Status& status) {
 bool MpiCalls::progress() {
   if (is_quiet_) return false;
   bool moved = progress_control();
+  if (silence_s_ > 0 && !is_settled_) {
+    give_sign();
+    look_for_silent();
+  }
   if (requests_.empty() || is_settled_) return moved;
   look_for_lost();
   ready_.resize(requests_.size());
@@ -274,6 +281,37 @@ void MpiCalls::look_for_lost() {
   }
 }
 
+void MpiCalls::watch(double silence_s) {
+  if (silence_s_ == 0) heard_at_.assign(hosts_.size(), steady_seconds());
+  looked_at_ = steady_seconds();
+  silence_s_ = silence_s;
+}
+
+// So often that a beat may be lost to a slow moment. A beat that the network has not taken is enough.
+void MpiCalls::give_sign() {
+  const double now = steady_seconds();
+  if (now - signed_at_ < silence_s_ / kBeats || !control_sends_.empty()) return;
+  signed_at_ = now;
+  ControlMessage message;
+  message.is_beat = true;
+  message.rank = rank_;
+  send_control(message);
+}
+
+// If this process was itself stopped for a while, the others have as long again to be heard.
+void MpiCalls::look_for_silent() {
+  const double now = steady_seconds(), before = std::exchange(looked_at_, now);
+  if (now - before > silence_s_ / kBeats) heard_at_.assign(hosts_.size(), now);
+  for (size_t r = 0; r < heard_at_.size(); ++r) {
+    const double silent = now - heard_at_[r];
+    if (static_cast<int32_t>(r) == rank_ || left_at_[r] > 0 || silent <= silence_s_) continue;
+    PeerFailure failure = died(static_cast<int32_t>(r), last_point_);
+    failure.fault = PeerFault::silent;
+    failure.silent_s = silent;
+    return reports_.failed(std::move(failure));
+  }
+}
+
 bool MpiCalls::progress_control() {
   bool moved = false;
   static_assert(std::is_trivially_copyable_v<ControlMessage>);
@@ -288,6 +326,8 @@ bool MpiCalls::progress_control() {
     if (done == 0) break;
     moved = true;
     const ControlMessage& message = control_message_;
+    heard_at_[static_cast<size_t>(message.rank)] = steady_seconds();
+    if (message.is_beat) continue;
     if (message.is_goodbye) {
       left_at_[static_cast<size_t>(message.rank)] = steady_seconds();
       continue;

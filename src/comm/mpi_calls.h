@@ -51,6 +51,9 @@ class MpiCalls {
   bool progress();
   bool has_operations() const { return !requests_.empty(); }
 
+  /// World::watch.
+  void watch(double silence_s);
+
   /// Tells all other ranks of a failure.
   void tell(const PeerFailure& failure);
   /// After a failure: begins nothing any more, and lets go of the memory of what is under way. What
@@ -73,7 +76,7 @@ class MpiCalls {
     double begun_at = 0;  // steady seconds
   };
   struct ControlMessage {
-    bool is_goodbye = false;
+    bool is_goodbye = false, is_beat = false;
     int32_t rank = 0;
     PeerFault fault = PeerFault::own_error;
     ExitCode code = ExitCode::device;
@@ -95,6 +98,8 @@ class MpiCalls {
   bool progress_control();
   void send_control(const ControlMessage& message);
   void look_for_lost();
+  void give_sign();
+  void look_for_silent();
   PeerFailure died(int32_t rank, const CommPoint& at) const;
 
   const size_t piece_bytes_;
@@ -111,7 +116,11 @@ class MpiCalls {
   MPI_Request control_receive_ = MPI_REQUEST_NULL;
   ControlMessage control_message_;
   std::list<ControlSend> control_sends_;
-  std::vector<double> left_at_;  // by rank, steady seconds; 0: not yet
+  std::vector<double> left_at_;           // by rank, steady seconds; 0: not yet
+  double silence_s_ = 0;                  // 0: not watched
+  std::vector<double> heard_at_;          // by rank: its last sign of life
+  double signed_at_ = 0, looked_at_ = 0;  // of this rank
+  CommPoint last_point_;                  // of the last operation that began
   bool is_settled_ = false, is_quiet_ = false, is_goodbye_said_ = false;
   bool is_unclean_ = false;  // something is under way that MPI cannot give up: it is not ended
 };

@@ -199,6 +199,11 @@ PeerError MpiThread::fail(PeerFailure failure) {
   return PeerError(*shared_->failure);
 }
 
+void MpiThread::watch(double silence_s) {
+  const std::lock_guard lock(shared_->mutex);
+  command([silence_s](MpiCalls& calls) { calls.watch(silence_s); });
+}
+
 void MpiThread::beat() {
   const std::lock_guard lock(shared_->mutex);
   if (shared_->failure) throw PeerError(*shared_->failure);

@@ -41,6 +41,7 @@ class MpiThread {
   void abandon(const MpiOperation& operation);
   PeerError fail(PeerFailure failure);
   void beat();
+  void watch(double silence_s);
 
  private:
   // Outlives the object if the thread has to be left alone at the end.

@@ -57,6 +57,7 @@ class MpiWorld final : public World {
 
   PeerError fail(const Error& error) override { return thread_->fail(failure_of(error)); }
   void beat() override { thread_->beat(); }
+  void watch(double silence_s) override { thread_->watch(silence_s); }
 
  private:
   const std::shared_ptr<MpiThread> thread_;

@@ -1,8 +1,10 @@
 // A rank of a run: its communicator of all ranks, with labels for its operations.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "comm/world.h"
 
@@ -21,6 +23,16 @@ class RankTeam {
 
   /// Labels from here on are of this step, which is above the last one.
   void begin_step(int64_t step) { label_ = {step, 0}; }
+  /// Notices ranks that are silent for so long, or for ten median steps if that is more.
+  void watch(double silence_s) {
+    silence_s_ = silence_s;
+    world_.watch(silence_s);
+  }
+  void end_step(double seconds) {
+    if (silence_s_ == 0) return;
+    steps_s_.insert(std::lower_bound(steps_s_.begin(), steps_s_.end(), seconds), seconds);
+    world_.watch(std::max(silence_s_, 10 * steps_s_[steps_s_.size() / 2]));
+  }
   /// Of the next operation.
   CommLabel next() { return {label_.step, label_.number++}; }
 
@@ -28,6 +40,8 @@ class RankTeam {
   World& world_;
   std::unique_ptr<Communicator> comm_;
   CommLabel label_;
+  double silence_s_ = 0;
+  std::vector<double> steps_s_;  // ascending
 };
 
 }  // namespace hearth

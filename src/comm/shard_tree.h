@@ -38,6 +38,7 @@ class ShardMap {
 /// Of one rank: which shards of a step it computes.
 struct RankShards {
   int32_t shards = 1, ranks = 1, rank = 0;
+  bool are_threads = true;  // the ranks, of one process
   ShardRange range() const { return ShardMap(shards, ranks).of(rank); }
   int32_t count() const { return shards / ranks; }
   friend bool operator==(const RankShards&, const RankShards&) = default;

@@ -40,6 +40,10 @@ class World {
   /// A sign of life of this rank, for long work without operations. Raises PeerError if the run has
   /// failed.
   virtual void beat() = 0;
+  /// From now on a rank has failed that gives no sign of life for so long. All ranks call it, with about
+  /// the same time. Processes give signs by themselves, whatever they compute; in worlds of threads
+  /// this does nothing. 0: no limit.
+  virtual void watch(double silence_s) { static_cast<void>(silence_s); }
 
   /// Payload sent by this rank so far, by receiving rank: bytes of messages without what the world
   /// adds. What a rank sends to itself does not count.

@@ -1,6 +1,7 @@
 // The resolved options of a run. The option table in tools/ fills it; nothing here parses.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -91,8 +92,12 @@ struct TrainConfig : RunConfig, LoraConfig {
 
   int64_t grad_accum = 8;  // of all ranks
   int64_t thread_ranks = 1;
+  double rank_limit = 20;     // seconds without a sign of life after which a rank has failed
+  int64_t process_ranks = 1;  // that a launcher started; not an option
+  int64_t ranks_on_cpus = 1;  // of these, those that may use the CPUs of this one
+  int64_t ranks() const { return std::max(thread_ranks, process_ranks); }
   std::optional<int64_t> logical_shards;  // unset: the ranks of the first start
-  int64_t shards() const { return logical_shards.value_or(thread_ranks); }
+  int64_t shards() const { return logical_shards.value_or(ranks()); }
   bool shuffle = true;
   double epochs = 1;
   /// Options that the user left to the data (train/run_length.h).
@@ -154,6 +159,7 @@ struct TrainConfig : RunConfig, LoraConfig {
     bool may_change = false;
     bool is_default = false;  // also for an option that an older version did not record
     bool one_start = false;   // applies to one start only: not in config.yaml
+    bool of_rank = false;     // ranks of one run may have different values
   };
   std::vector<Recorded> recorded;
 };

@@ -7,95 +7,24 @@
 #include "base/error_format.h"
 #include "comm/checking_world.h"
 #include "comm/thread_world.h"
-#include "setup/row_requests.h"
+#include "train/launched_run.h"
 
 namespace hearth {
 
 namespace {
 
-/// What rank 0 tells the others. All numbers, so that it is the same bytes everywhere.
-struct Order {
-  enum class Kind : int64_t { spread, step, collect, let_go };
-  Kind kind = Kind::step;
-  int64_t step = 0, update = 0;
-  double lr = 0;
-  int64_t epoch = 0, sequence = 0;
-};
-
-void send_order(RankTeam& team, const Order& order) {
-  const auto* const bytes = reinterpret_cast<const std::byte*>(&order);
-  std::vector<Outgoing> out;
-  for (int32_t rank = 1; rank < team.size(); ++rank) out.push_back({rank, {bytes, sizeof order}});
-  team.comm().wait_for(team.comm().transfer(team.next(), std::move(out), {}));
-}
-
-Order receive_order(RankTeam& team) {
-  Order order;
-  team.comm().wait_for(team.comm().transfer(
-      team.next(), {}, {{0, {reinterpret_cast<std::byte*>(&order), sizeof order}}}));
-  return order;
-}
-
-/// Joins the records of all ranks: a tensor had a gradient if its owner saw one.
-void join_records(RankTeam& team, GradientRecord& gradients) {
-  const std::string own = gradients.to_json().as_string();
-  std::vector<std::string> all(static_cast<size_t>(team.size()), own);
-  std::vector<Bytes> from;
-  for (std::string& of : all) from.push_back({reinterpret_cast<std::byte*>(of.data()), of.size()});
-  team.comm().wait_for(team.comm().gather(
-      team.next(), {reinterpret_cast<const std::byte*>(own.data()), own.size()}, from));
-  for (const std::string& of : all) gradients.add(of);
-}
-
-/// The plan of another rank of the same run. It has no evaluation and writes no samples.
-PlacedModel placed_for(const PlannedRun& run, int32_t rank) {
-  PlanRequest request = run.request;
-  request.shards.rank = rank;
-  request.group = run.model.plan.train->group;
-  request.recompute = run.model.plan.train->recompute;
-  request.eval_tokens = request.decode_tokens = request.cache_rows = 0;
-  return place_model(run.experts ? trained_model(run.opened, run.config, run.experts->experts)
-                                 : trained_model(run.opened, run.config),
-                     request);
-}
-
-/// Does what rank 0 orders. Returns the bytes that the rank took.
-uint64_t follow(RankTeam& team, const PlannedRun& run) {
-  const PlacedModel model = placed_for(run, team.rank());
-  Session session(model, &team);
-  session.read_weights();
-  Sampler sampler(run.data->rows.training(), sampler_options(run.config));
-  GradientRecord gradients(model.table, model.opened->spec);
-  while (true) {
-    const Order order = receive_order(team);
-    switch (order.kind) {
-      case Order::Kind::spread: session.shared()->spread(); break;
-      case Order::Kind::collect: session.shared()->collect(); break;
-      case Order::Kind::let_go: {
-        const MeasuredMemory measured = session.measured_memory();
-        uint64_t bytes = measured.schedules;
-        for (const MeasuredArena& arena : measured.arenas) bytes += arena.bytes;
-        return bytes;
-      }
-      case Order::Kind::step: {
-        team.begin_step(order.step);
-        sampler.seek({order.epoch, order.sequence});
-        const auto result =
-            session.train_step(sampler.next_step(), {order.step, order.update, order.lr});
-        if (!result->finite) break;
-        gradients.look(session.table(), result->expert_tokens);
-        join_records(team, gradients);
-        break;
-      }
-    }
-  }
+TrainedModel trained_by(const PlannedRun& run) {
+  return run.experts ? trained_model(run.opened, run.config, run.experts->experts)
+                     : trained_model(run.opened, run.config);
 }
 
 /// Runs a rank, and ends the run of all ranks if it fails.
 uint64_t run_rank(World& world, const PlannedRun& run) {
   try {
     RankTeam team(world);
-    return follow(team, run);
+    const PlacedModel model =
+        placed_for_rank(trained_by(run), run.request, *run.model.plan.train, team.rank());
+    return follow_orders(team, model, run.config, run.data->rows.training());
   } catch (const Error& error) {
     world.fail(error);
   } catch (const std::bad_alloc&) {
@@ -107,6 +36,31 @@ uint64_t run_rank(World& world, const PlannedRun& run) {
 }
 
 }  // namespace
+
+PlacedModel placed_for_rank(TrainedModel model, PlanRequest request, const TrainSchedule& leader,
+                            int32_t rank) {
+  request.shards.rank = rank;
+  request.group = leader.group;
+  request.recompute = leader.recompute;
+  request.eval_tokens = request.decode_tokens = request.cache_rows = 0;
+  return place_model(std::move(model), request);
+}
+
+JsonObject read_fields(const RunIdentity& identity) {
+  const Json all = to_json(identity);
+  JsonObject fields;
+  for (const char* name : {"model", "data", "adapter", "chat-template", "compute_dtype"}) {
+    const Json* const field = all.find(name);
+    fields.emplace_back(name, field == nullptr ? Json("none") : *field);
+  }
+  return fields;
+}
+
+RankCrew::RankCrew(const PlannedRun& run, RankTeam& launched, const RunIdentity& identity)
+    : leader_(&launched) {
+  tell_begin(launched, run);
+  require_same_fields(launched, read_fields(identity));
+}
 
 RankCrew::RankCrew(const PlannedRun& run) {
   ThreadWorldOptions options;
@@ -123,10 +77,11 @@ RankCrew::RankCrew(const PlannedRun& run) {
   }
   world_ = std::move(worlds[0]);
   team_ = std::make_unique<RankTeam>(*world_);
+  leader_ = team_.get();
 }
 
 RankCrew::~RankCrew() {
-  if (running_) fail(Error(ExitCode::stopped, "the run is given up"));
+  if (running_ && team_) fail(Error(ExitCode::stopped, "the run is given up"));
 }
 
 void RankCrew::join_threads() {
@@ -135,26 +90,26 @@ void RankCrew::join_threads() {
 }
 
 void RankCrew::spread(Session& session) {
-  send_order(*team_, {.kind = Order::Kind::spread});
+  send_order(*leader_, {.kind = Order::Kind::spread});
   session.shared()->spread();
 }
 
 void RankCrew::begin_step(const StepNumbers& numbers, SamplerCursor cursor) {
-  send_order(*team_, {Order::Kind::step, numbers.step, numbers.update, numbers.lr, cursor.epoch,
-                      cursor.sequence});
-  team_->begin_step(numbers.step);
+  send_order(*leader_, {Order::Kind::step, numbers.step, numbers.update, numbers.lr, cursor.epoch,
+                        cursor.sequence});
+  leader_->begin_step(numbers.step);
 }
 
-void RankCrew::join(GradientRecord& gradients) { join_records(*team_, gradients); }
+void RankCrew::join(GradientRecord& gradients) { join_records(*leader_, gradients); }
 
 void RankCrew::collect(Session& session) {
-  send_order(*team_, {.kind = Order::Kind::collect});
+  send_order(*leader_, {.kind = Order::Kind::collect});
   session.shared()->collect();
 }
 
 uint64_t RankCrew::let_go() {
   if (!running_) return 0;
-  send_order(*team_, {.kind = Order::Kind::let_go});
+  send_order(*leader_, {.kind = Order::Kind::let_go});
   join_threads();
   uint64_t bytes = 0;
   for (const Follower& follower : followers_) bytes += follower.bytes;
@@ -162,7 +117,7 @@ uint64_t RankCrew::let_go() {
 }
 
 PeerError RankCrew::fail(const Error& error) {
-  PeerError end = world_->fail(error);
+  PeerError end = leader_->world().fail(error);
   if (running_) join_threads();
   return end;
 }

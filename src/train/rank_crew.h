@@ -1,6 +1,6 @@
-// Ranks 1 to N - 1 of a run, as threads of this process. Rank 0 leads: it tells the others what comes
-// next, and alone writes files. Read-only parts of the run are shared: the opened model and the rows.
-// Everything else, each rank has for itself.
+// Ranks 1 to N - 1 of a run, as threads of this process or as processes. Rank 0 leads: it tells the
+// others what comes next, and alone writes files. Threads share what nobody changes: the opened model
+// and the rows. Everything else, each rank has for itself.
 #pragma once
 
 #include <cstdint>
@@ -9,25 +9,35 @@
 #include <vector>
 
 #include "comm/rank_team.h"
-#include "data/samples/sampler.h"
+#include "state/run_identity.h"
 #include "train/planned_run.h"
-#include "train/session.h"
-#include "verdict/gradient_record.h"
+#include "train/rank_orders.h"
 
 namespace hearth {
+
+/// The model of another rank, with its own plan. It has no evaluation and writes no samples. `request`:
+/// of the run; `leader`: of rank 0, which chose the group and whether to compute again.
+PlacedModel placed_for_rank(TrainedModel model, PlanRequest request, const TrainSchedule& leader,
+                            int32_t rank);
+
+/// What all ranks must have read alike, for require_same_fields.
+JsonObject read_fields(const RunIdentity& identity);
 
 class RankCrew {
  public:
   /// Starts the ranks of a plan for several. They plan for themselves and read the model. `run` must
   /// outlive the crew.
   explicit RankCrew(const PlannedRun& run);
-  /// Ranks that have not been let go end with an error.
+  /// Ranks that are processes and wait for what follow_run hears (train/launched_run.h). They read model
+  /// and data by themselves: usage error at all ranks if it is not what this one read.
+  RankCrew(const PlannedRun& run, RankTeam& launched, const RunIdentity& identity);
+  /// Threads that have not been let go end with an error.
   ~RankCrew();
   RankCrew(const RankCrew&) = delete;
   RankCrew& operator=(const RankCrew&) = delete;
 
   /// Of rank 0.
-  RankTeam& team() { return *team_; }
+  RankTeam& team() { return *leader_; }
 
   // What all ranks do next. Each raises PeerError if a rank has failed.
   /// Weights and moments of rank 0 to all.
@@ -38,8 +48,8 @@ class RankCrew {
   void join(GradientRecord& gradients);
   /// To rank 0, what only owners have since their updates.
   void collect(Session& session);
-  /// The ranks return. Afterwards the crew can do nothing else. Returns the bytes that they took; 0 if
-  /// they had returned before.
+  /// The ranks return. Afterwards the crew can do nothing else. Returns the bytes that they took of this
+  /// process; 0 if they had returned before.
   uint64_t let_go();
 
   /// Ends all ranks with an error of rank 0, and waits. Returns the error of the run.
@@ -54,8 +64,9 @@ class RankCrew {
   void join_threads();
 
   std::vector<Follower> followers_;
-  std::unique_ptr<World> world_;  // of rank 0
+  std::unique_ptr<World> world_;  // of rank 0 and its threads
   std::unique_ptr<RankTeam> team_;
+  RankTeam* leader_ = nullptr;
   bool running_ = true;
 };
 

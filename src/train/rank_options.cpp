@@ -23,8 +23,15 @@ std::string divisors_of(int64_t n) {
 }  // namespace
 
 void require_ranks(const TrainConfig& config, const RunDevices& devices) {
-  const int64_t ranks = config.thread_ranks, shards = config.shards();
-  const std::string given = spelled(Setting::thread_ranks, std::to_string(ranks));
+  const int64_t ranks = config.ranks(), shards = config.shards();
+  const std::string threads = spelled(Setting::thread_ranks, std::to_string(config.thread_ranks));
+  const bool processes = config.process_ranks > 1;
+  if (processes && config.thread_ranks > 1) {
+    throw usage_error(
+        "{}: the launcher started {} processes; either these are the ranks, or threads of one",
+        threads, config.process_ranks);
+  }
+  const std::string given = processes ? std::to_string(ranks) + " processes" : threads;
   if (ranks > 1 && config.parallel != "dp") {
     throw usage_error("{}: several ranks need {}", given, spelled(Setting::parallel, "dp"));
   }
@@ -55,9 +62,10 @@ void require_ranks(const TrainConfig& config, const RunDevices& devices) {
 }
 
 TrainConfig with_shared_cores(TrainConfig config) {
-  if (config.thread_ranks == 1 || config.threads > 0) return config;
+  const int64_t here = std::max(config.thread_ranks, config.ranks_on_cpus);
+  if (here == 1 || config.threads > 0) return config;
   const auto cores = static_cast<int>(detect_topology().cores.size());
-  config.threads = std::max(1, cores / static_cast<int>(config.thread_ranks));
+  config.threads = std::max(1, cores / static_cast<int>(here));
   return config;
 }
 

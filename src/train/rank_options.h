@@ -10,7 +10,7 @@ namespace hearth {
 /// several ranks have a mode for them, and this version has these devices for them.
 void require_ranks(const TrainConfig& config, const RunDevices& devices);
 
-/// Ranks that are threads share the cores, unless the user set the workers of each.
+/// Ranks of one process, or on the same CPUs, share the cores, unless the user set the workers of each.
 TrainConfig with_shared_cores(TrainConfig config);
 
 }  // namespace hearth

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/random.h"
+#include "base/stop.h"
 #include "base/stopwatch.h"
 #include "base/system.h"
 #include "budget/decided_splits.h"
@@ -292,6 +293,13 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
 
   RunOptions options = options_of(hooks, result.save_wait_s);
   options.trace = &trace_;
+  if (team_ !=
+      nullptr) {  // raises the failure of another rank, which may come in a long computation
+    options.abandon = [this] {
+      team_->world().beat();
+      return false;
+    };
+  }
   const double start = steady_link_clock().now(), late_before = late_loads();
   const std::vector<DecidedPast> past = decided_past();
   for (const auto& rule : splits_) rule->begin_step(numbers.step);
@@ -324,7 +332,10 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
   if (team_ != nullptr) {
     part.time_s = time.seconds();
     part.wait_s = team_->comm().waited_s() - waited;
+    part.signal = stop_signal();
     result.ranks = join_parts(*team_, part);
+    team_->end_step(time.seconds());
+    result.signal = part.signal;
   }
   for (size_t m = 0; m < batches.size(); ++m) {
     const double share =

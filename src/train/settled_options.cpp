@@ -106,4 +106,29 @@ void settle_options(TrainConfig& config) {
   }
 }
 
+Json settled(const TrainConfig& config) {
+  JsonObject options{{"template_date", config.template_date},
+                     {"packing", config.packing},
+                     {"packing_by_data", config.packing_by_data},
+                     {"epochs", config.epochs},
+                     {"epochs_by_data", config.epochs_by_data}};
+  if (config.logical_shards) options.emplace_back("logical_shards", *config.logical_shards);
+  if (config.warmup_ratio) options.emplace_back("warmup_ratio", *config.warmup_ratio);
+  return options;
+}
+
+void take_settled(TrainConfig& config, const Json& settled) {
+  config.template_date = settled.find("template_date")->as_string();
+  config.packing = settled.find("packing")->as_bool();
+  config.packing_by_data = settled.find("packing_by_data")->as_bool();
+  config.epochs = settled.find("epochs")->as_double();
+  config.epochs_by_data = settled.find("epochs_by_data")->as_bool();
+  if (const Json* const shards = settled.find("logical_shards")) {
+    config.logical_shards = shards->as_int();
+  }
+  if (const Json* const ratio = settled.find("warmup_ratio")) {
+    config.warmup_ratio = ratio->as_double();
+  }
+}
+
 }  // namespace hearth

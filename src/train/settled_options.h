@@ -1,6 +1,7 @@
 // Options that the first start of a run settles.
 #pragma once
 
+#include "base/json.h"
 #include "setup/config.h"
 
 namespace hearth {
@@ -11,5 +12,9 @@ namespace hearth {
 /// --logical-shards (the ranks of the first start). So a
 /// resume gives the same bits in any version. Changes the recorded values, too.
 void settle_options(TrainConfig& config);
+
+/// For the other ranks of a launch, which may not see the saved states: what rank 0 settled.
+Json settled(const TrainConfig& config);
+void take_settled(TrainConfig& config, const Json& settled);
 
 }  // namespace hearth

@@ -6,7 +6,7 @@ namespace {
 
 /// A part as numbers: times and tokens, bytes sent by rank, losses, tokens of experts.
 std::vector<double> packed(const StepPart& part, World& world) {
-  std::vector<double> numbers{part.time_s, part.wait_s, part.tokens};
+  std::vector<double> numbers{part.time_s, part.wait_s, part.tokens, double(part.signal)};
   for (const int64_t bytes : world.sent_bytes()) numbers.push_back(static_cast<double>(bytes));
   for (const MicroLosses& of : part.losses) {
     numbers.insert(numbers.end(), {of.loss, of.aux_loss, of.z_loss});
@@ -41,6 +41,7 @@ std::vector<RankStep> join_parts(RankTeam& team, StepPart& part) {
     step.time_s = *next++;
     step.wait_s = *next++;
     step.tokens = static_cast<int64_t>(*next++);
+    if (const auto signal = static_cast<int>(*next++); signal != 0) part.signal = signal;
     for (int32_t to = 0; to < team.size(); ++to) {
       step.sent_bytes.push_back(static_cast<int64_t>(*next++));
     }

@@ -21,6 +21,7 @@ struct StepPart {
   std::vector<std::vector<double>> expert_tokens;  // [MoE layer][expert]
   double tokens = 0;
   double time_s = 0, wait_s = 0;  // of the step; of these, waiting for other ranks
+  int signal = 0;                 // that asked the rank to stop; joined, of any rank; 0: none
 };
 
 /// A rank's step, for metrics.

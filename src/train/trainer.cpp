@@ -36,10 +36,10 @@ ExitCode run_steps(TrainingRun& run, const TrainConfig& config,
 
 }  // namespace
 
-ExitCode train(const TrainConfig& options, Reporter& reporter) {
+ExitCode train(const TrainConfig& options, Reporter& reporter, RankTeam* launched) {
   const TrainConfig config = with_shared_cores(as_planned(options));
   RunReporter heard(reporter);
-  TrainingRun run(config, heard);
+  TrainingRun run(config, heard, launched);
   const std::optional<SavedState> state = run.choose_state();
   if (run.has_ended(state)) return run.report_end();
   if (!state) run.require_learning();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "comm/rank_team.h"
 #include "setup/config.h"
 #include "setup/reporter.h"
 
@@ -10,6 +11,8 @@ namespace hearth {
 
 /// Starts or resumes a run. Returns the exit code: done; stopped, after a signal (state saved);
 /// numeric, with --strict if the verdict is an alarm.
-ExitCode train(const TrainConfig& config, Reporter& reporter);
+/// `launched`: rank 0 of the processes of a launch (train/launched_run.h), which the call does not let
+/// go; null: ranks are threads, or there is one.
+ExitCode train(const TrainConfig& config, Reporter& reporter, RankTeam* launched = nullptr);
 
 }  // namespace hearth

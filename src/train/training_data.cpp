@@ -49,9 +49,9 @@ uint64_t TrainingData::bytes() const {
 PlanRequest training_request(const TrainConfig& config, const TrainingData* data) {
   PlanRequest request;
   request.training = true;
-  request.shards = {static_cast<int32_t>(config.shards()),
-                    static_cast<int32_t>(config.thread_ranks), 0};
-  request.micro_batches = config.grad_accum / config.thread_ranks;
+  request.shards = {static_cast<int32_t>(config.shards()), static_cast<int32_t>(config.ranks()), 0,
+                    config.process_ranks == 1};
+  request.micro_batches = config.grad_accum / config.ranks();
   request.longest = config.seq_len;
   request.tokens = config.seq_len * config.micro_batch;
   request.bounds_basis = spelled(Setting::seq_len) + " x " + spelled(Setting::micro_batch);

@@ -34,16 +34,16 @@ static std::string names_of_places(const PlacedModel& model, const std::vector<P
 }
 
 ExitCode TrainingRun::stop() {
-  const bool signal = stop_signal() != 0;
-  if (signal) {
-    logs_->journal.event("signal", {{"signal", stop_signal()}, {"step", progress_.step}});
+  const bool is_signal = signal() != 0;
+  if (is_signal) {
+    logs_->journal.event("signal", {{"signal", signal()}, {"step", progress_.step}});
   } else {
     logs_->journal.event("max_time", {{"seconds", *config_.max_time}, {"step", progress_.step}});
   }
   if (progress_.step > 0 && !holds_best_) saves_->save_now();
   if (crew_) crew_->let_go();
   reporter_.note(
-      (signal ? "stopped by a signal after step " : "the time is over after step ") +
+      (is_signal ? "stopped by a signal after step " : "the time is over after step ") +
       std::to_string(progress_.step) +
       (progress_.step > 0 ? ", the state is saved; the same command resumes from there" : ""));
   return ExitCode::stopped;
@@ -243,6 +243,18 @@ void TrainingRun::end_ranks(const Error& error) {
   throw crew_->fail(error);
 }
 
+void TrainingRun::note_rank(const PeerFailure& failure) {
+  const bool silent = failure.fault == PeerFault::silent;
+  if (!silent && failure.fault != PeerFault::died) return;
+  const CommLabel& label = failure.at.label;
+  logs_->journal.event("rank_failed", {{"step", label.step},
+                                       {"rank", int64_t{failure.rank}},
+                                       {"host", failure.host},
+                                       {"collective", std::string(name_of(failure.at.kind)) + " " +
+                                                          std::to_string(label.number)},
+                                       {"why", silent ? "silent" : "died"}});
+}
+
 void TrainingRun::note_failure(const Error& error) {
   if (!logs_ || error.code() == ExitCode::stopped) return;
   try {
@@ -251,6 +263,7 @@ void TrainingRun::note_failure(const Error& error) {
   }
   try {
     logs_->note_warnings(progress_.step);
+    if (const auto* peer = dynamic_cast<const PeerError*>(&error)) note_rank(peer->failure());
     logs_->journal.event("failed", {{"step", progress_.step},
                                     {"code", int64_t{static_cast<int>(error.code())}},
                                     {"reason", error.what()}});

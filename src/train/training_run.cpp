@@ -28,7 +28,7 @@ RunIdentity full_identity(const TrainConfig& config, const PlannedRun& run,
 
 }  // namespace
 
-TrainingRun::TrainingRun(const TrainConfig& given, RunReporter& reporter)
+TrainingRun::TrainingRun(const TrainConfig& given, RunReporter& reporter, RankTeam* launched)
     : reporter_(reporter),
       directory_(given.out, given.method == Method::lora ? "adapter" : "model"),
       run_(given, open_model(given), reporter, Planning::run),
@@ -38,6 +38,7 @@ TrainingRun::TrainingRun(const TrainConfig& given, RunReporter& reporter)
       course_(lr_course(config_, *run_.steps)),
       templates_(carried_templates(template_options(config_))),
       result_changes_(template_changes(templates_, config_.model, config_.follow_links)),
+      launched_(launched),
       routing_(model_.opened->spec),
       gradients_(model_.table, model_.opened->spec),
       best_(config_.best_states()) {
@@ -93,7 +94,11 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
   if (run_.repeated) {
     require_recorded(*run_.repeated, model_, chosen ? chosen->step + 1 : 1, *run_.steps);
   }
-  if (model_.plan.shards.ranks > 1) crew_ = std::make_unique<RankCrew>(run_);
+  if (launched_ != nullptr) {
+    crew_ = std::make_unique<RankCrew>(run_, *launched_, identity_);
+  } else if (model_.plan.shards.ranks > 1) {
+    crew_ = std::make_unique<RankCrew>(run_);
+  }
   session_ = std::make_unique<Session>(model_, crew_ ? &crew_->team() : nullptr, run_.repeated);
   session_->register_state(registry_);
   register_progress(registry_, progress_, data_.sampler);
@@ -103,7 +108,7 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
   if (chosen) state = restore(*chosen);  // trained tensors; frozen ones stay the checkpoint's
   const SavedState* from = state ? &*state : nullptr;
   const bool ours = state && resume_->is_ours(*state);
-  if (crew_) crew_->spread(*session_);
+  if (crew_ && state) crew_->spread(*session_);
   frozen_at_start_ = frozen_content(session_->table(), session_->pool());
   identity_.determinism = determinism_record(from, resume_->changes());
   directory_.clean();

@@ -33,7 +33,8 @@ namespace hearth {
 class TrainingRun {
  public:
   /// Locks the run directory, then plans. Changes nothing else on disk. Usage and input errors.
-  TrainingRun(const TrainConfig& given, RunReporter& reporter);
+  /// `launched`: the ranks of a launch, which this one leads, or null.
+  TrainingRun(const TrainConfig& given, RunReporter& reporter, RankTeam* launched = nullptr);
 
   /// ResumeChoice::choose and ::has_ended.
   std::optional<SavedState> choose_state() { return resume_->choose(); }
@@ -60,7 +61,7 @@ class TrainingRun {
   bool evaluation_due() const;
   /// With --samples, lets the model continue the first rows. `when`: for the journal.
   void write_samples(const char* when);
-  /// Whether a signal came or --max-time is over.
+  /// Whether a signal came to any rank, or --max-time is over.
   bool must_stop() const;
   /// RunSaves::begin_if_due. The state of an evaluation among the best is always due.
   void save_if_due() { saves_->begin_if_due(); }
@@ -76,6 +77,8 @@ class TrainingRun {
   void note_failure(const Error& error);
 
  private:
+  /// Of a rank that died or fell silent, for the journal.
+  void note_rank(const PeerFailure& failure);
   /// Loads the state, or an older intact one, and returns it.
   SavedState restore(const SavedState& chosen);
   /// Opens the logs and reports how the run begins. `state`: the state to resume, or null.
@@ -119,6 +122,8 @@ class TrainingRun {
   /// Writes the verdict to the journal and the reporter. Returns whether it is ok.
   bool give_verdict(const RunFacts& facts);
   ExitCode code_of_end(bool ok) const;
+  /// The signal that this rank or another got; 0: none.
+  int signal() const;
 
   RunReporter& reporter_;
   StopSignals signals_;  // constructed before anything is written
@@ -133,6 +138,7 @@ class TrainingRun {
   FileChanges result_changes_;             // to the base's companion files, for templates_
   std::optional<ResumeChoice> resume_;     // made after the plan fits: it reads the whole model
   RunIdentity identity_;
+  RankTeam* const launched_;        // ranks that are processes; null: threads, or none
   std::unique_ptr<RankCrew> crew_;  // the other ranks; null: there are none
   std::unique_ptr<Session> session_;
   StateRegistry registry_;
@@ -158,6 +164,7 @@ class TrainingRun {
   int64_t evaluated_step_ = -1;                // last evaluated step
   double step_seconds_ = 0, best_step_s_ = 0;  // over the steps of this process
   int64_t steps_here_ = 0;
+  int signal_of_ranks_ = 0;  // that came to one of them, as it told after a step; 0: none
   uint64_t crew_bytes_ = 0;  // that the other ranks took
   std::map<std::string, uint64_t>
       sent_before_;                          // bytes of links between ranks, up to the last step

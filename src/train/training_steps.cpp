@@ -95,6 +95,7 @@ void TrainingRun::count(const StepResult& result, const std::vector<MicroBatch>&
   ++progress_.step;
   progress_.tokens += result.tokens;
   progress_.trained_tokens += result.trained_tokens;
+  signal_of_ranks_ = result.signal;
   progress_.cursor = data_.sampler.cursor();
   if (result.finite) {
     ++progress_.updates;
@@ -210,14 +211,19 @@ bool TrainingRun::evaluation_due() const {
                 since_evaluation_.seconds());
 }
 
+int TrainingRun::signal() const { return stop_signal() != 0 ? stop_signal() : signal_of_ranks_; }
+
 bool TrainingRun::must_stop() const {
-  return stop_signal() != 0 || (config_.max_time && start_.seconds() >= *config_.max_time);
+  return signal() != 0 || (config_.max_time && start_.seconds() >= *config_.max_time);
 }
 
 void TrainingRun::evaluate(const char* when) {
   if (!data_.eval || evaluated_step_ == progress_.step) return;
   drain();
-  const EvalResult result = session_->evaluate(*data_.eval, [] { return stop_signal() != 0; });
+  const EvalResult result = session_->evaluate(*data_.eval, [this] {
+    if (crew_) crew_->team().world().beat();
+    return stop_signal() != 0;
+  });
   if (stop_signal() != 0) return;
   evaluated_step_ = progress_.step;
   eval_loss_ = result.loss();

@@ -1,4 +1,5 @@
 // hearth plan: what train would do with the same options. Exit 2 when it does not fit.
+#include "comm/launch.h"
 #include "commands/commands.h"
 #include "commands/output.h"
 #include "commands/tune.h"
@@ -23,7 +24,11 @@ ExitCode compare_plans(const Options& options) {
 
 }  // namespace
 
-ExitCode run_plan_command(const Options& options) {
+ExitCode run_plan_command(const Options& given) {
+  const Launch launch = launch_of_process();
+  if (launch.rank > 0) return ExitCode::done;  // rank 0 plans for all
+  Options options = given;
+  options.process_ranks = launch.ranks;
   if (!options.compared_plans.empty()) return compare_plans(options);
   if (options.tune_s > 0) return run_tune(options);
   PlanReport report;

@@ -19,7 +19,7 @@ ConsoleSettings console_settings(const Options& options) {
   return console_settings(options.quiet, options.verbose, options.log_every);
 }
 
-ExitCode run_command(const CommandLine& line) {
+ExitCode run_command(const CommandLine& line, LaunchedRanks* launched) {
   if (line.action == CommandLine::Action::version) {
     print(version_text());
     return ExitCode::done;
@@ -36,6 +36,10 @@ ExitCode run_command(const CommandLine& line) {
   set_log_level(options.quiet     ? LogLevel::quiet
                 : options.verbose ? LogLevel::verbose
                                   : LogLevel::normal);
+  if (launched != nullptr && !launched->leads()) {  // rank 0 says what there is to say
+    set_log_level(LogLevel::quiet);
+    set_warning_sink([](const std::string&) {});
+  }
   for (const std::string& note : line.notes) log_info(note);
   for (const std::string& detail : line.details) log_verbose(detail);
   if (*line.command == Command::migrate) return run_migrate(line);  // opens nothing
@@ -55,7 +59,7 @@ ExitCode run_command(const CommandLine& line) {
   register_cuda_ops();
   set_cuda_back_end({cuda_calls, "cuda", cuda_architectures()});
   switch (*line.command) {
-    case Command::train: return run_train(options);
+    case Command::train: return run_train(options, launched);
     case Command::eval: return run_eval(options);
     case Command::generate: return run_generate(options);
     case Command::chat: return run_chat(options);

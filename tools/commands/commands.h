@@ -6,13 +6,15 @@
 #include "base/error.h"
 #include "commands/command_line.h"
 #include "commands/console.h"
+#include "train/launched_ranks.h"
 
 namespace hearth {
 
-/// Runs the command, or prints help or version. Raises Error.
-ExitCode run_command(const CommandLine& line);
+/// Runs the command, or prints help or version. Raises Error. `launched`: of `train` as one of several
+/// processes, else null.
+ExitCode run_command(const CommandLine& line, LaunchedRanks* launched = nullptr);
 
-ExitCode run_train(const Options& options);
+ExitCode run_train(const Options& options, LaunchedRanks* launched);
 ExitCode run_eval(const Options& options);
 ExitCode run_generate(const Options& options);
 ExitCode run_chat(const Options& options);

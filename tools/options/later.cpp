@@ -15,7 +15,6 @@ const std::vector<LaterOption>& later_options() {
       {.name = "expert-ranks"},
       {.name = "rank-devices"},
       {.name = "rank-links"},
-      {.name = "rank-limit"},
       {.name = "attention-ranks"},
       {.name = "expert-shift"},
       {.name = "domains"},

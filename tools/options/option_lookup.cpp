@@ -42,7 +42,7 @@ std::vector<TrainConfig::Recorded> recorded_options(const Options& options) {
     const bool may_change = option.may_change || option.name == "out";  // a moved directory
     const std::string value = option.value.get(options);
     recorded.push_back({option.name, value, may_change, value == option.value.get(Options()),
-                        option.name == "allow-change"});
+                        option.name == "allow-change", option.of_rank});
   }
   return recorded;
 }

@@ -58,6 +58,7 @@ struct Option {
   std::vector<Relation> excludes = {};  // none of these
   bool hidden = false;                  // accepted, but not in --help, because it has no effect yet
   bool may_change = false;              // a resume may change it
+  bool of_rank = false;                 // ranks of one run may have different values
   std::vector<std::string> aliases = {};  // names in TRL, axolotl and LLaMA-Factory, with hyphens
 
   bool taken_by(Command command) const {

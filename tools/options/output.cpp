@@ -45,12 +45,12 @@ void add_output(std::vector<Option>& table) {
         .may_change = true},
        {.name = "quiet", .group = group, .commands = kAll,
         .value = flag_value(&Options::quiet), .help = "print warnings and errors only",
-        .excludes = {{"verbose"}}, .may_change = true},
+        .excludes = {{"verbose"}}, .may_change = true, .of_rank = true},
        {.name = "verbose", .group = group, .commands = kAll,
         .value = flag_value(&Options::verbose), .help = "print more on stderr",
         .help_for = {{{plan}, "print more on stderr, and every task of the schedule"},
                      {{simulate}, "print more on stderr, and the counts of every step and layer"}},
-        .may_change = true}});
+        .may_change = true, .of_rank = true}});
 }
 // clang-format on
 

@@ -45,7 +45,8 @@ void add_run(std::vector<Option>& table) {
         .help_for = {{{doctor}, "devices whose links are measured: cuda:0, or virtual as for train. "
                                 "auto means every GPU; a GPU asked for by number must be there"},
                      {{profile}, "places to measure: cuda:0, or virtual as for train. The host is "
-                                 "always measured"}}},
+                                 "always measured"}},
+        .of_rank = true},
        {.name = "topology", .group = group, .commands = {train, plan, eval, generate, chat, doctor},
         .value = text_value(&Options::topology, "FILE.xml"),
         .help = "the machine, as hwloc's XML (lstopo FILE.xml). Virtual devices stand in the places of its "
@@ -62,15 +63,18 @@ void add_run(std::vector<Option>& table) {
        {.name = "cpu-memory", .group = group, .commands = kModelOrProfile,
         .value = size_value(&Options::cpu_memory), .unit = "bytes, or with k M G T Ki Mi Gi Ti (64GiB, too)",
         .help = "memory that the process may use", .default_text = "all that the machine has",
-        .help_for = {{{profile}, "memory that the process may use", "1Gi more than at the start"}}},
+        .help_for = {{{profile}, "memory that the process may use", "1Gi more than at the start"}},
+        .of_rank = true},
        {.name = "gpu-memory", .group = group, .commands = kModelOrProfile,
         .value = size_value(&Options::gpu_memory), .unit = "bytes, or with k M G T Ki Mi Gi Ti (64GiB, too)",
         .help = "memory to use of each GPU",
-        .default_text = "all but 5 % or 512 MiB, whichever is more"},
+        .default_text = "all but 5 % or 512 MiB, whichever is more",
+        .of_rank = true},
        {.name = "threads", .group = group, .commands = kModelOrProfile,
         .value = integer_value(&Options::threads, 0, 4096), .unit = "threads",
         .help = "worker threads (0 = one per physical core); results are identical for any value",
-        .may_change = true},
+        .may_change = true,
+        .of_rank = true},
        {.name = "compute-dtype", .group = group, .commands = kModel,
         .value = choice_value(&Options::compute,
                               NamedValues<ComputeChoice>{{"auto", ComputeChoice::automatic},
@@ -95,8 +99,14 @@ void add_run(std::vector<Option>& table) {
         .default_text = "the ranks of the first start"},
        {.name = "thread-ranks", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
         .value = integer_value(&Options::thread_ranks, 1, 1024), .unit = "ranks",
-        .help = "ranks of --parallel dp, as threads of this process. Each has the whole model in memory of "
-                "its own, and --threads workers. Divides --logical-shards; results are identical for any value",
+        .help = "ranks of --parallel dp, as threads of this process (mpirun and srun start processes). "
+                "Each has the whole model in memory of its own, and --threads workers. Divides "
+                "--logical-shards; results are identical for any value",
+        .may_change = true},
+       {.name = "rank-limit", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
+        .value = duration_value(&Options::rank_limit, 1, 86400),
+        .help = "a rank that is a process and gives no sign of life for this time, or for ten median "
+                "steps if that is more, has failed; the others end with 6",
         .may_change = true},
        {.name = "plan", .group = group, .commands = kTraining,
         .value = text_value(&Options::plan_file, "FILE"),

@@ -1,0 +1,189 @@
+#include "train/launched_ranks.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/error_format.h"
+#include "base/file_ops.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "comm/checking_world.h"
+#include "comm/mpi_world.h"
+#include "data/samples/row_key.h"
+#include "train/rank_texts.h"
+
+namespace hearth {
+
+namespace {
+
+/// The CPUs that this process may use, as the system numbers them.
+JsonArray own_cpus() {
+  JsonArray cpus;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &set)) cpus.emplace_back(int64_t{cpu});
+  }
+  return cpus;
+}
+
+/// What ranks tell each other at the start.
+JsonObject machine_record() {
+  return {{"cpus", own_cpus()}, {"cpus_online", int64_t{sysconf(_SC_NPROCESSORS_ONLN)}}};
+}
+
+/// A rank's error, for the process that says it.
+struct Difference {
+  int32_t rank = 0;
+  std::string field, own, first;
+};
+
+std::optional<Difference> first_difference(const std::vector<Json>& fields) {
+  const JsonObject& first = fields[0].as_object();
+  for (size_t rank = 1; rank < fields.size(); ++rank) {
+    const JsonObject& own = fields[rank].as_object();
+    for (size_t i = 0; i < std::max(first.size(), own.size()); ++i) {
+      const bool missing = i >= first.size() || i >= own.size() || first[i].first != own[i].first;
+      if (!missing && first[i].second.dump() == own[i].second.dump()) continue;
+      Difference found{static_cast<int32_t>(rank), "program", {}, {}};  // another set of fields
+      if (!missing) {
+        found.field = own[i].first;
+        found.own = own[i].second.is_string() ? own[i].second.as_string() : own[i].second.dump();
+        found.first =
+            first[i].second.is_string() ? first[i].second.as_string() : first[i].second.dump();
+      }
+      return found;
+    }
+  }
+  return std::nullopt;
+}
+
+/// "rank 1 (host b) has another lr than rank 0 (host a): 0.001, not 0.0001".
+std::string text_of(const Difference& found, const World& world) {
+  std::string text = named_rank(found.rank, world.host(found.rank)) + " has another " +
+                     found.field + " than " + named_rank(0, world.host(0));
+  if (!found.own.empty()) text += ": " + found.own + ", not " + found.first;
+  return text;
+}
+
+}  // namespace
+
+LaunchedRanks::LaunchedRanks(const Launch& launch) {
+  if (const std::string why = why_no_mpi(); !why.empty()) {
+    throw usage_error("a launcher started {} processes, but this program has no MPI: {}",
+                      launch.ranks, why);
+  }
+  std::unique_ptr<World> world = make_mpi_world();
+  if (world->size() != launch.ranks) {
+    throw device_error(
+        "the launcher started {} processes, but MPI knows of {}; with srun, --mpi=pmix may help",
+        launch.ranks, world->size());
+  }
+  world_ = make_checking_world(std::move(world));
+  team_ = std::make_unique<RankTeam>(*world_);
+}
+
+std::optional<RankEnding> LaunchedRanks::compare_start(const TrainConfig& config) {
+  JsonObject fields;
+  for (const TrainConfig::Recorded& option : config.recorded) {
+    if (!option.of_rank) fields.emplace_back(option.name, option.value);
+  }
+  fields.emplace_back("program", digest_of_file("/proc/self/exe", [](uint64_t) {}).hex());
+  JsonObject record = machine_record();
+  record.emplace_back("fields", std::move(fields));
+  return compare(Json(std::move(record)).dump());
+}
+
+RankEnding LaunchedRanks::end_before_start(const RankEnding& own) {
+  JsonArray lines;
+  for (const std::string& line : own.lines) lines.emplace_back(line);
+  const JsonObject record{{"code", int64_t{static_cast<int>(own.code)}}, {"lines", lines}};
+  try {
+    return compare(Json(record).dump()).value_or(own);
+  } catch (const PeerError& error) {
+    return fail(error);
+  }
+}
+
+/// Errors before differences: whoever could not read its options has none to compare.
+std::optional<RankEnding> LaunchedRanks::compare(const std::string& own) {
+  has_started_ = true;
+  std::vector<Json> records, fields;
+  for (const std::string& text : gather_texts(*team_, own)) {
+    records.push_back(parse_json(text, "what a rank starts with"));
+  }
+  for (size_t rank = 0; rank < records.size(); ++rank) {
+    const Json* const code = records[rank].find("code");
+    if (code == nullptr) {
+      fields.push_back(*records[rank].find("fields"));
+      continue;
+    }
+    RankEnding ending{static_cast<ExitCode>(code->as_int()), {}};
+    if (static_cast<int32_t>(rank) != team_->rank()) return ending;
+    for (const Json& line : records[rank].find("lines")->as_array()) {
+      const std::string who =
+          rank == 0 ? "" : named_rank(team_->rank(), world_->host(team_->rank())) + ": ";
+      ending.lines.push_back(who + line.as_string());
+    }
+    return ending;
+  }
+  count_cpus(records);
+  const auto found = first_difference(fields);
+  if (!found) return std::nullopt;
+  RankEnding ending{ExitCode::usage, {}};
+  if (leads()) ending.lines.push_back(text_of(*found, *world_));
+  return ending;
+}
+
+void LaunchedRanks::count_cpus(const std::vector<Json>& records) {
+  const auto cpus = [&](int32_t rank) { return records[static_cast<size_t>(rank)].find("cpus"); };
+  const auto sharing = [&](int32_t of) {
+    int count = 0;
+    for (int32_t rank = 0; rank < team_->size(); ++rank) {
+      count += world_->host(rank) == world_->host(of) && cpus(rank)->dump() == cpus(of)->dump();
+    }
+    return count;
+  };
+  ranks_on_cpus_ = sharing(team_->rank());
+  for (int32_t rank = 0; rank < team_->size(); ++rank) {
+    int64_t here = 0;
+    for (int32_t other = 0; other < team_->size(); ++other) {
+      here += world_->host(other) == world_->host(rank);
+    }
+    const auto own = static_cast<int64_t>(cpus(rank)->as_array().size());
+    const int64_t all = records[static_cast<size_t>(rank)].find("cpus_online")->as_int();
+    if (sharing(rank) > 1 || here < 2 || own * here >= all) continue;
+    binding_warning_ = fmt::format(
+        "{}: the launcher bound it to {} of {} CPUs, and {} ranks are on the host; with mpirun, "
+        "--bind-to none lets the ranks share all",
+        named_rank(rank, world_->host(rank)), own, all, here);
+    return;
+  }
+}
+
+RankEnding LaunchedRanks::fail(const Error& error) {
+  const PeerError end = world_->fail(error);
+  const PeerFailure& failure = end.failure();
+  const bool own = failure.fault == PeerFault::own_error;
+  if (own && failure.rank != team_->rank()) return {end.code(), {}};
+  // What is wrong with the options is wrong with those of all ranks.
+  const bool of_all = own && failure.rank == 0 && end.code() == ExitCode::usage;
+  return {end.code(), {of_all ? failure.detail : std::string(end.what())}};
+}
+
+void require_same_fields(RankTeam& team, const JsonObject& own) {
+  std::vector<Json> fields;
+  for (const std::string& text : gather_texts(team, Json(own).dump())) {
+    fields.push_back(parse_json(text, "what a rank reads"));
+  }
+  if (const auto found = first_difference(fields)) {
+    throw usage_error(text_of(*found, team.world()));
+  }
+}
+
+}  // namespace hearth

@@ -1,0 +1,64 @@
+// This process as one of several that a launcher started for one run.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "comm/launch.h"
+#include "comm/rank_team.h"
+#include "setup/config.h"
+
+namespace hearth {
+
+/// How a process ends: its exit code, and what it says on stderr.
+struct RankEnding {
+  ExitCode code = ExitCode::done;
+  std::vector<std::string> lines;
+};
+
+/// Rank 0 leads (train/rank_crew.h). Of what ends all ranks one of them speaks; but if a rank died, fell
+/// silent or left the order, each that is left says so.
+class LaunchedRanks {
+ public:
+  /// Meets the others. Usage error if this program has no MPI, device error if MPI knows of another
+  /// number of ranks than the launcher: then each process would run alone.
+  explicit LaunchedRanks(const Launch& launch);
+
+  RankTeam& team() { return *team_; }
+  bool leads() const { return team_->rank() == 0; }
+  /// Ranks of this host that may use the same CPUs as this one, itself included. After compare_start.
+  int ranks_on_cpus() const { return ranks_on_cpus_; }
+
+  /// All ranks call this once, before they read models or write: with the resolved options, or, in the
+  /// second form, with the error that came before. Nothing comes back if all have equal options but for
+  /// those of one rank, and run the same program. Else all ranks end, and this is how this one does.
+  std::optional<RankEnding> compare_start(const TrainConfig& config);
+  RankEnding end_before_start(const RankEnding& own);
+  bool has_started() const { return has_started_; }
+
+  /// Ends all ranks with an error of this one, or of the others. Returns how this one ends.
+  RankEnding fail(const Error& error);
+  /// CPUs of this rank and others, for a warning: a launcher that gives a rank few of many cores is
+  /// rarely meant to. Empty: nothing to say.
+  const std::string& binding_warning() const { return binding_warning_; }
+
+ private:
+  std::optional<RankEnding> compare(const std::string& own);
+  void count_cpus(const std::vector<Json>& records);
+
+  std::unique_ptr<World> world_;
+  std::unique_ptr<RankTeam> team_;
+  bool has_started_ = false;
+  int ranks_on_cpus_ = 1;
+  std::string binding_warning_;
+};
+
+/// Usage error at all ranks, naming the first rank and the first field that differs from rank 0's.
+/// `fields`: text by name. All ranks call it, with the same names. Rank 0's error is the one to show.
+void require_same_fields(RankTeam& team, const JsonObject& fields);
+
+}  // namespace hearth

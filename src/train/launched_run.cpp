@@ -1,0 +1,122 @@
+#include "train/launched_run.h"
+
+#include <new>
+
+#include "base/log.h"
+#include "record/run_reporter.h"
+#include "train/rank_crew.h"
+#include "train/rank_options.h"
+#include "train/rank_texts.h"
+#include "train/resume.h"
+#include "train/settled_options.h"
+#include "train/signals.h"
+#include "train/trainer.h"
+
+namespace hearth {
+
+namespace {
+
+/// What rank 0 tells is a run that begins, or the exit code with which all end.
+constexpr const char* kCode = "code";
+
+Json experts_json(const ExpertChoice& experts) {
+  JsonArray layers;
+  for (const std::vector<int32_t>& layer : experts) {
+    JsonArray numbers;
+    for (const int32_t expert : layer) numbers.emplace_back(int64_t{expert});
+    layers.emplace_back(std::move(numbers));
+  }
+  return layers;
+}
+
+ExpertChoice experts_in(const Json& layers) {
+  ExpertChoice experts;
+  for (const Json& layer : layers.as_array()) {
+    std::vector<int32_t>& numbers = experts.emplace_back();
+    for (const Json& expert : layer.as_array()) {
+      numbers.push_back(static_cast<int32_t>(expert.as_int()));
+    }
+  }
+  return experts;
+}
+
+/// Rank 0 alone speaks.
+class SilentReporter final : public Reporter {
+ public:
+  void note(const std::string&) override {}
+  void warn(const std::string&) override {}
+  void step(const StepMetrics&, int64_t) override {}
+};
+
+/// What a rank other than 0 does of a run that began.
+void follow_run(const Json& begin, const TrainConfig& given, Reporter& reporter, RankTeam& team) {
+  const std::shared_ptr<const OpenedModel> opened = open_model(given);
+  require_ranks(given, opened->devices);
+  const TrainingData data(given, *opened, reporter);
+  const TrainConfig config = with_choices(given, data.choices);
+  const Json* const experts = begin.find("experts");
+  TrainSchedule leader;
+  leader.group = begin.find("group")->as_int();
+  leader.recompute = begin.find("recompute")->as_bool();
+  const PlacedModel model =
+      placed_for_rank(experts ? trained_model(opened, config, experts_in(*experts))
+                              : trained_model(opened, config),
+                      training_request(config, &data), leader, team.rank());
+  const RunIdentity identity = identity_of_run(config, model, data.rows.digests(), {});
+  require_same_fields(team, read_fields(identity));
+  follow_orders(team, model, config, data.rows.training());
+}
+
+ExitCode follow(TrainConfig config, RankTeam& team) {
+  const StopSignals signals;  // rank 0 learns of them after a step
+  SilentReporter silent;
+  RunReporter reporter(silent);
+  take_settled(config, parse_json(hear(team), "what rank 0 tells"));
+  config = with_shared_cores(std::move(config));
+  while (true) {
+    const Json told = parse_json(hear(team), "what rank 0 tells");
+    if (const Json* const code = told.find(kCode)) return static_cast<ExitCode>(code->as_int());
+    follow_run(told, config, reporter, team);
+  }
+}
+
+ExitCode lead(TrainConfig config, Reporter& reporter, LaunchedRanks& ranks) {
+  settle_options(config);
+  tell(ranks.team(), settled(config).dump());
+  if (!ranks.binding_warning().empty()) log_warning(ranks.binding_warning());
+  const ExitCode code = train(config, reporter, &ranks.team());
+  tell(ranks.team(), Json(JsonObject{{kCode, int64_t{static_cast<int>(code)}}}).dump());
+  return code;
+}
+
+}  // namespace
+
+void tell_begin(RankTeam& team, const PlannedRun& run) {
+  const TrainSchedule& train = *run.model.plan.train;
+  JsonObject begin{{"group", train.group}, {"recompute", train.recompute}};
+  if (run.experts) begin.emplace_back("experts", experts_json(run.experts->experts));
+  tell(team, Json(std::move(begin)).dump());
+}
+
+ExitCode train_launched(TrainConfig config, Reporter& reporter, LaunchedRanks& ranks) {
+  config.process_ranks = ranks.team().size();
+  config.ranks_on_cpus = ranks.ranks_on_cpus();
+  const auto ended = [&](const Error& error) {
+    const RankEnding ending = ranks.fail(error);
+    if (!ending.lines.empty()) throw Error(ending.code, ending.lines[0]);
+    return ending.code;
+  };
+  ranks.team().watch(config.rank_limit);
+  try {
+    return ranks.leads() ? lead(std::move(config), reporter, ranks)
+                         : follow(std::move(config), ranks.team());
+  } catch (const Error& error) {
+    return ended(error);
+  } catch (const std::bad_alloc&) {
+    return ended(storage_error("out of memory"));
+  } catch (const std::exception& error) {
+    return ended(Error(ExitCode::internal, error.what()));
+  }
+}
+
+}  // namespace hearth

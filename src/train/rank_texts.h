@@ -1,0 +1,17 @@
+// Texts that ranks tell each other: of any length, for what is not computed with.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "comm/rank_team.h"
+
+namespace hearth {
+
+/// The texts of all ranks, by rank. All ranks call it. Raises PeerError, as the others.
+std::vector<std::string> gather_texts(RankTeam& team, const std::string& own);
+/// Rank 0 tells all others; they hear it. Both at the same point.
+void tell(RankTeam& team, const std::string& text);
+std::string hear(RankTeam& team);
+
+}  // namespace hearth

@@ -67,9 +67,9 @@ RankEnding run(const std::vector<std::string>& arguments, hearth::LaunchedRanks*
 // One of several processes: what ends all of them, one says.
 ExitCode run_launched(const std::vector<std::string>& arguments, const hearth::Launch& launch) {
   const std::string command = arguments.empty() ? "" : arguments[0];
-  if (command != "train") {
+  if (command != "train" && command != "plan") {
     const RankEnding ending = run(arguments, nullptr);
-    if (command != "plan" || launch.rank == 0) report(ending);
+    report(ending);
     return ending.code;
   }
   try {

@@ -1,5 +1,7 @@
 #include "base/system.h"
 
+#include <unistd.h>
+
 #include <malloc.h>
 
 #include <algorithm>
@@ -65,5 +67,11 @@ void release_freed_memory() { malloc_trim(0); }
 
 uint64_t resident_bytes() { return status_field("VmRSS:"); }
 uint64_t peak_resident_bytes() { return status_field("VmHWM:"); }
+
+std::string own_host_name() {
+  char name[256] = {};
+  if (::gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "localhost";
+  return name;
+}
 
 }  // namespace hearth

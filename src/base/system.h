@@ -22,4 +22,7 @@ void limit_allocator();
 /// Returns freed memory to the system, so that `resident_bytes` counts only used memory.
 void release_freed_memory();
 
+/// The machine's name, "localhost" if it has none.
+std::string own_host_name();
+
 }  // namespace hearth

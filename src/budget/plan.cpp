@@ -99,6 +99,7 @@ class PlanMaker {
   PlanMaker(const PlanSubject& subject, const PlanRequest& request)
       : subject_(subject), request_(request), planner_(*subject.planner) {
     plan_.shards = request.shards;
+    plan_.rank_hosts = request.rank_hosts;
     plan_.policy = {request.training, subject.settings.compute, DType::f32};
     for (const ComputePlace& place : subject.places) plan_.places.push_back({place.budget, {}, 0});
   }

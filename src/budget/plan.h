@@ -19,6 +19,7 @@ struct PlanRequest {
   bool training = false;
   int64_t micro_batches = 1;  // of a step, those of this rank
   RankShards shards = {};     // of this rank
+  std::vector<std::string> rank_hosts = {};  // by rank; empty: all of this process
   int64_t tokens = 0;         // upper bound per training micro-batch; 0: no training
   int64_t longest = 0;        // upper bound per sequence
   int64_t eval_tokens = 0;    // upper bound per evaluation micro-batch; 0: no evaluation
@@ -74,6 +75,7 @@ struct PlanSubject {
 struct Plan {
   CopyPolicy policy;
   RankShards shards;
+  std::vector<std::string> rank_hosts;  // PlanRequest::rank_hosts
   std::optional<TrainSchedule> train;
   std::optional<Schedule> drain;  // if the training schedule rotates
   std::optional<Schedule> eval;

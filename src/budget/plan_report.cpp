@@ -8,6 +8,7 @@
 
 #include "base/counted.h"
 #include "base/setting.h"
+#include "base/system.h"
 #include "budget/data_report.h"
 #include "budget/placement_report.h"
 #include "model/adapters.h"
@@ -217,6 +218,24 @@ std::string answers_text(const Plan& plan, const PlanTimes& times, const std::st
   return text + "\ndisk: " + size_text(disk) + " for the result and the saved states\n\n";
 }
 
+/// Which logical shards and experts each rank computes. In this version, all experts.
+JsonArray ranks_json(const Plan& plan, const ModelSpec& spec) {
+  const ShardMap map(plan.shards.shards, plan.shards.ranks);
+  JsonArray experts, ranks;
+  for (int64_t e = 0; e < spec.experts; ++e) experts.emplace_back(e);
+  for (int32_t rank = 0; rank < plan.shards.ranks; ++rank) {
+    const ShardRange shards = map.of(rank);
+    const std::string host = plan.rank_hosts.empty() ? own_host_name()
+                                                     : plan.rank_hosts[static_cast<size_t>(rank)];
+    ranks.emplace_back(
+        JsonObject{{"rank", int64_t{rank}},
+                   {"host", host},
+                   {"shards", JsonArray{int64_t{shards.begin}, int64_t{shards.end - 1}}},
+                   {"experts", JsonArray(static_cast<size_t>(spec.moe_layers()), experts)}});
+  }
+  return ranks;
+}
+
 }  // namespace
 
 Json plan_json(const PlacedModel& model, const PlanTimes& times,
@@ -252,6 +271,7 @@ Json plan_json(const PlacedModel& model, const PlanTimes& times,
   json["costs"] = tables_json(model);
   json["stages"] = stages_json(model);
   if (model.opened->devices.of_model.hot) json["held_experts"] = held_experts_json(model);
+  if (plan.shards.ranks > 1) json["ranks"] = ranks_json(plan, model.opened->spec);
   json["workers"] = static_cast<int64_t>(model.opened->workers);
   json["compute_dtype"] = name_of(model.settings.compute);
   if (plan.train) {

@@ -23,10 +23,9 @@ std::optional<int32_t> number_in(const char* variable) {
 
 Launch launch_of_process() {
   // A batch script of Slurm has SLURM_NTASKS without being one of the tasks, so of it only the step's.
-  static constexpr const char* kVariables[][2] = {
-      {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-      {"PMI_RANK", "PMI_SIZE"},
-      {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}};
+  static constexpr const char* kVariables[][2] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                                  {"PMI_RANK", "PMI_SIZE"},
+                                                  {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}};
   for (const auto& [rank, ranks] : kVariables) {
     const auto number = number_in(rank), all = number_in(ranks);
     if (number && all && *number < *all) return {*number, *all};

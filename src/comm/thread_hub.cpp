@@ -1,7 +1,6 @@
 #include "comm/thread_hub.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -9,17 +8,12 @@
 #include <utility>
 
 #include "base/stopwatch.h"
+#include "base/system.h"
 
 namespace hearth {
 namespace {
 
 constexpr double kMostTick = 0.05;  // seconds between two looks at the other ranks
-
-std::string own_host_name() {
-  std::array<char, 256> name{};
-  if (gethostname(name.data(), name.size() - 1) != 0) return "localhost";
-  return name.data();
-}
 
 }  // namespace
 

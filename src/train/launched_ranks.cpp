@@ -37,7 +37,7 @@ JsonObject machine_record() {
   return {{"cpus", own_cpus()}, {"cpus_online", int64_t{sysconf(_SC_NPROCESSORS_ONLN)}}};
 }
 
-/// A rank's error, for the process that says it.
+/// Of a rank from rank 0. Values that are texts; files are named by the field alone.
 struct Difference {
   int32_t rank = 0;
   std::string field, own, first;
@@ -53,9 +53,10 @@ std::optional<Difference> first_difference(const std::vector<Json>& fields) {
       Difference found{static_cast<int32_t>(rank), "program", {}, {}};  // another set of fields
       if (!missing) {
         found.field = own[i].first;
-        found.own = own[i].second.is_string() ? own[i].second.as_string() : own[i].second.dump();
-        found.first =
-            first[i].second.is_string() ? first[i].second.as_string() : first[i].second.dump();
+        if (own[i].second.is_string() && first[i].second.is_string()) {
+          found.own = own[i].second.as_string();
+          found.first = first[i].second.as_string();
+        }
       }
       return found;
     }
@@ -72,6 +73,11 @@ std::string text_of(const Difference& found, const World& world) {
 }
 
 }  // namespace
+
+ExitCode say(const RankEnding& ending) {
+  if (!ending.lines.empty()) throw Error(ending.code, ending.lines[0]);
+  return ending.code;
+}
 
 LaunchedRanks::LaunchedRanks(const Launch& launch) {
   if (const std::string why = why_no_mpi(); !why.empty()) {
@@ -166,11 +172,20 @@ void LaunchedRanks::count_cpus(const std::vector<Json>& records) {
   }
 }
 
+void LaunchedRanks::describe(TrainConfig& config) const {
+  config.process_ranks = team_->size();
+  config.ranks_on_cpus = ranks_on_cpus_;
+  for (int32_t rank = 0; rank < team_->size(); ++rank) {
+    config.rank_hosts.push_back(world_->host(rank));
+  }
+}
+
 RankEnding LaunchedRanks::fail(const Error& error) {
   const PeerError end = world_->fail(error);
   const PeerFailure& failure = end.failure();
   const bool own = failure.fault == PeerFault::own_error;
-  if (own && failure.rank != team_->rank()) return {end.code(), {}};
+  // Who gave no sign may be awake again by now; the others speak of it.
+  if (own != (failure.rank == team_->rank())) return {end.code(), {}};
   // What is wrong with the options is wrong with those of all ranks.
   const bool of_all = own && failure.rank == 0 && end.code() == ExitCode::usage;
   return {end.code(), {of_all ? failure.detail : std::string(end.what())}};
@@ -181,9 +196,13 @@ void require_same_fields(RankTeam& team, const JsonObject& own) {
   for (const std::string& text : gather_texts(team, Json(own).dump())) {
     fields.push_back(parse_json(text, "what a rank reads"));
   }
-  if (const auto found = first_difference(fields)) {
-    throw usage_error(text_of(*found, team.world()));
-  }
+  const auto found = first_difference(fields);
+  if (!found) return;
+  PeerFailure failure;
+  failure.host = team.world().host(0);
+  failure.code = ExitCode::usage;
+  failure.detail = text_of(*found, team.world());
+  throw PeerError(std::move(failure));
 }
 
 }  // namespace hearth

@@ -20,6 +20,9 @@ struct RankEnding {
   std::vector<std::string> lines;
 };
 
+/// Raises what the process says, one line, as an Error, or returns its code if it says nothing.
+ExitCode say(const RankEnding& ending);
+
 /// Rank 0 leads (train/rank_crew.h). Of what ends all ranks one of them speaks; but if a rank died, fell
 /// silent or left the order, each that is left says so.
 class LaunchedRanks {
@@ -30,8 +33,8 @@ class LaunchedRanks {
 
   RankTeam& team() { return *team_; }
   bool leads() const { return team_->rank() == 0; }
-  /// Ranks of this host that may use the same CPUs as this one, itself included. After compare_start.
-  int ranks_on_cpus() const { return ranks_on_cpus_; }
+  /// After compare_start: how many ranks there are, where, and how many use the CPUs of this one.
+  void describe(TrainConfig& config) const;
 
   /// All ranks call this once, before they read models or write: with the resolved options, or, in the
   /// second form, with the error that came before. Nothing comes back if all have equal options but for
@@ -57,8 +60,8 @@ class LaunchedRanks {
   std::string binding_warning_;
 };
 
-/// Usage error at all ranks, naming the first rank and the first field that differs from rank 0's.
-/// `fields`: text by name. All ranks call it, with the same names. Rank 0's error is the one to show.
+/// Of what ranks have read. All ranks call it, with the same names of fields. If one differs from rank
+/// 0's, all raise the same PeerError, a usage error of rank 0, which names rank and field.
 void require_same_fields(RankTeam& team, const JsonObject& fields);
 
 }  // namespace hearth

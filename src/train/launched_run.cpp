@@ -58,10 +58,9 @@ void follow_run(const Json& begin, const TrainConfig& given, Reporter& reporter,
   TrainSchedule leader;
   leader.group = begin.find("group")->as_int();
   leader.recompute = begin.find("recompute")->as_bool();
-  const PlacedModel model =
-      placed_for_rank(experts ? trained_model(opened, config, experts_in(*experts))
-                              : trained_model(opened, config),
-                      training_request(config, &data), leader, team.rank());
+  const PlacedModel model = placed_for_rank(
+      experts ? trained_model(opened, config, experts_in(*experts)) : trained_model(opened, config),
+      training_request(config, &data), leader, team.rank());
   const RunIdentity identity = identity_of_run(config, model, data.rows.digests(), {});
   require_same_fields(team, read_fields(identity));
   follow_orders(team, model, config, data.rows.training());
@@ -99,12 +98,9 @@ void tell_begin(RankTeam& team, const PlannedRun& run) {
 }
 
 ExitCode train_launched(TrainConfig config, Reporter& reporter, LaunchedRanks& ranks) {
-  config.process_ranks = ranks.team().size();
-  config.ranks_on_cpus = ranks.ranks_on_cpus();
+  ranks.describe(config);
   const auto ended = [&](const Error& error) {
-    const RankEnding ending = ranks.fail(error);
-    if (!ending.lines.empty()) throw Error(ending.code, ending.lines[0]);
-    return ending.code;
+    return say(ranks.fail(error));
   };
   ranks.team().watch(config.rank_limit);
   try {

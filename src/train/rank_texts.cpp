@@ -48,8 +48,8 @@ void tell(RankTeam& team, const std::string& text) {
 std::string hear(RankTeam& team) {
   uint64_t size = 0;
   Communicator& comm = team.comm();
-  comm.wait_for(comm.transfer(team.next(), {},
-                              {{0, {reinterpret_cast<std::byte*>(&size), sizeof size}}}));
+  comm.wait_for(
+      comm.transfer(team.next(), {}, {{0, {reinterpret_cast<std::byte*>(&size), sizeof size}}}));
   std::string text(size, '\0');
   comm.wait_for(comm.transfer(team.next(), {}, {{0, room_of(text)}}));
   return text;

@@ -51,6 +51,7 @@ PlanRequest training_request(const TrainConfig& config, const TrainingData* data
   request.training = true;
   request.shards = {static_cast<int32_t>(config.shards()), static_cast<int32_t>(config.ranks()), 0,
                     config.process_ranks == 1};
+  request.rank_hosts = config.rank_hosts;
   request.micro_batches = config.grad_accum / config.ranks();
   request.longest = config.seq_len;
   request.tokens = config.seq_len * config.micro_batch;

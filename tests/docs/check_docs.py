@@ -49,6 +49,8 @@ FOREIGN_OPTIONS = {
     "--fmad": "nvcc",
     "--dump-resource-usage": "cuobjdump",
     "--durations": "Catch2",
+    "--bind-to": "mpirun",
+    "--mpi": "srun",
     "--logdir": "tensorboard",
     "--of": "lstopo",
     "--sync-tensorboard": "wandb",

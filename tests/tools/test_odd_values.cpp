@@ -56,6 +56,8 @@ TEST_CASE("odd values of options") {
            {train({"--policy", "roundpipe"}), "'roundpipe' is not in this version"},
            {train({"--thread-ranks", "2", "--parallel", "dp"}), ""},
            {train({"--thread-ranks", "0"}), "--thread-ranks"},
+           {train({"--rank-limit", "30s"}), ""},
+           {train({"--rank-limit", "0s"}), "--rank-limit"},
            {train({"--rank-links", "1G"}), "--rank-links: not in this version"},
            {train({"--max-time", "2h"}), ""},
            {train({"--max-time", "0s"}), "a time such as 90s, 30m or 1h"},

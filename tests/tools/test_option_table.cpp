@@ -95,6 +95,7 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"deterministic", {"on", "on"}},
     {"logical-shards", {"4", "4"}},
     {"thread-ranks", {"2", "2"}},
+    {"rank-limit", {"2m", "120s"}},
     {"plan", {"p.json", "\"p.json\""}},
     {"profile", {"tables", "\"tables\""}},
     {"follow-links", {"on", "on"}},
@@ -251,7 +252,8 @@ TEST_CASE("what may change on resume is marked, and nothing else") {
                                        "journal-decisions",
                                        "replay-decisions",
                                        "json",
-                                       "thread-ranks"});
+                                       "thread-ranks",
+                                       "rank-limit"});
 }
 
 TEST_CASE("names are unique, written with hyphens, and described") {

@@ -3,6 +3,9 @@
 
 #include "base/json.h"
 #include "base/sanitized.h"
+#include "base/system.h"
+#include "budget/plan_report.h"
+#include "train/planned_run.h"
 #include "train/same_bits.h"
 
 namespace hearth::test {
@@ -131,6 +134,36 @@ TEST_CASE("ranks: a run goes on with another number of ranks") {
     CHECK(f.root("parts" + with.family) == f.root("whole" + with.family));
     CHECK(f.result("parts" + with.family) == f.result("whole" + with.family));
   }
+}
+
+TEST_CASE("ranks: a plan says which shards each rank computes") {
+  RanksFixture f;
+  TrainConfig config = f.config_of(kFull, "run", 6, 2);
+  const auto planned = [&] {
+    RecordingReporter reporter;
+    const PlannedRun run(config, open_model(config), reporter);
+    return plan_json(run.model, run.times, run.model.plan.places);
+  };
+  const Json threads = planned();
+  REQUIRE(threads.find("ranks")->as_array().size() == 2);
+  const Json& second = threads.find("ranks")->as_array()[1];
+  CHECK(second.find("rank")->as_int() == 1);
+  CHECK(second.find("host")->as_string() == own_host_name());
+  CHECK(second.find("shards")->dump() == "[3, 5]");
+  const JsonArray& layers = second.find("experts")->as_array();
+  const auto opened = open_model(config);
+  const ModelSpec& spec = opened->spec;
+  CHECK(std::ssize(layers) == spec.moe_layers());
+  CHECK(std::ssize(layers[0].as_array()) == spec.experts);
+  // Processes are on hosts of their own, and none has the memory of the others.
+  std::swap(config.thread_ranks, config.process_ranks);
+  config.rank_hosts = {"a", "b"};
+  const Json processes = planned();
+  CHECK(processes.find("ranks")->as_array()[1].find("host")->as_string() == "b");
+  const auto peak = [](const Json& plan) {
+    return plan.find("memory")->as_array()[0].find("peak_bytes")->as_int();
+  };
+  CHECK(peak(processes) < peak(threads));
 }
 
 TEST_CASE("ranks: metrics say what each rank did\\, and what went over the links") {

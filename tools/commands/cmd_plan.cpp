@@ -1,5 +1,4 @@
 // hearth plan: what train would do with the same options. Exit 2 when it does not fit.
-#include "comm/launch.h"
 #include "commands/commands.h"
 #include "commands/output.h"
 #include "commands/tune.h"
@@ -24,11 +23,13 @@ ExitCode compare_plans(const Options& options) {
 
 }  // namespace
 
-ExitCode run_plan_command(const Options& given) {
-  const Launch launch = launch_of_process();
-  if (launch.rank > 0) return ExitCode::done;  // rank 0 plans for all
+ExitCode run_plan_command(const Options& given, LaunchedRanks* launched) {
   Options options = given;
-  options.process_ranks = launch.ranks;
+  if (launched != nullptr) {
+    if (const auto ending = launched->compare_start(options)) return say(*ending);
+    launched->describe(options);
+    if (!launched->leads()) return ExitCode::done;  // rank 0 plans for all
+  }
   if (!options.compared_plans.empty()) return compare_plans(options);
   if (options.tune_s > 0) return run_tune(options);
   PlanReport report;

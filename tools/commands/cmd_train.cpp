@@ -11,10 +11,7 @@ namespace hearth {
 ExitCode run_train(const Options& options, LaunchedRanks* launched) {
   TrainConfig config = options;
   if (launched != nullptr) {
-    if (const auto ending = launched->compare_start(config)) {
-      if (!ending->lines.empty()) throw Error(ending->code, ending->lines[0]);
-      return ending->code;
-    }
+    if (const auto ending = launched->compare_start(config)) return say(*ending);
   }
   if (launched == nullptr) settle_options(config);
   ExitCode code = ExitCode::done;

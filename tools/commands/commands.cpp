@@ -63,7 +63,7 @@ ExitCode run_command(const CommandLine& line, LaunchedRanks* launched) {
     case Command::eval: return run_eval(options);
     case Command::generate: return run_generate(options);
     case Command::chat: return run_chat(options);
-    case Command::plan: return run_plan_command(options);
+    case Command::plan: return run_plan_command(options, launched);
     case Command::inspect: return run_inspect(options);
     case Command::tokenize: return run_tokenize(options);
     case Command::export_: return run_export(options);

@@ -10,15 +10,15 @@
 
 namespace hearth {
 
-/// Runs the command, or prints help or version. Raises Error. `launched`: of `train` as one of several
-/// processes, else null.
+/// Runs the command, or prints help or version. Raises Error. `launched`: of `train` and `plan` as one of
+/// several processes, else null.
 ExitCode run_command(const CommandLine& line, LaunchedRanks* launched = nullptr);
 
 ExitCode run_train(const Options& options, LaunchedRanks* launched);
 ExitCode run_eval(const Options& options);
 ExitCode run_generate(const Options& options);
 ExitCode run_chat(const Options& options);
-ExitCode run_plan_command(const Options& options);
+ExitCode run_plan_command(const Options& options, LaunchedRanks* launched);
 ExitCode run_inspect(const Options& options);
 ExitCode run_tokenize(const Options& options);
 ExitCode run_export(const Options& options);

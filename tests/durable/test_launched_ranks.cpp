@@ -1,0 +1,278 @@
+// Ranks that are processes, started by the real launcher: the bits of one rank, one line of all of them
+// where they cannot run, and nothing lost where one is stopped, killed or asked to stop.
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "base/file_ops.h"
+#include "base/json.h"
+#include "durable/tiny_run.h"
+
+#ifdef HEARTH_MPIEXEC
+
+namespace hearth::test {
+namespace {
+
+using Words = std::vector<std::string>;
+
+class Launched {
+ public:
+  const TinyRun tiny;
+
+  Launched() {
+    if (::access(HEARTH_MPIEXEC, X_OK) != 0) SKIP("the launcher of the build is gone");
+    Start version;
+    version.words = {"--version"};
+    const std::string said = run(HEARTH_MPIEXEC, version).out;
+    const bool open_mpi =
+        said.find("Open MPI") != said.npos || said.find("OpenRTE") != said.npos;
+    if (open_mpi) options_ = {"--oversubscribe", "--allow-run-as-root", "--bind-to", "none"};
+  }
+
+  /// Four logical shards a step.
+  Words train(const std::string& out, int64_t steps, const Words& more = {}) const {
+    Words words{"train",         "--model",    tiny.d / "model",   "--data",
+                tiny.d / "rows.jsonl",         "--out",            tiny.d / out,
+                "--steps",       std::to_string(steps),            "--micro-batch",
+                "1",             "--grad-accum", "4",              "--logical-shards",
+                "4",             "--seq-len",  "48",               "--lr",
+                "1e-2",          "--packing",  "on",               "--threads",
+                "1",             "--save-every", "50",             "--parallel",
+                "dp",            "--quiet"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  /// Of each group of ranks: their number, what the launcher is told of them, their arguments.
+  struct Group {
+    int ranks = 1;
+    Words told, words;
+  };
+  Start start(const std::vector<Group>& groups) const {
+    Start start = tiny.command(options_);
+    for (const Group& group : groups) {
+      if (&group != &groups.front()) start.words.push_back(":");
+      start.words.insert(start.words.end(), {"-n", std::to_string(group.ranks)});
+      start.words.insert(start.words.end(), group.told.begin(), group.told.end());
+      start.words.push_back(HEARTH_BINARY);
+      start.words.insert(start.words.end(), group.words.begin(), group.words.end());
+    }
+    return start;
+  }
+  Ended run_on(int ranks, const Words& words) const {
+    return run(HEARTH_MPIEXEC, start({{ranks, {}, words}}));
+  }
+
+ private:
+  Words options_;
+};
+
+/// What the program itself said; launchers have lines of their own.
+Words own_lines(const Ended& ended) {
+  Words lines;
+  for (size_t at = 0, end; (end = ended.err.find('\n', at)) != std::string::npos; at = end + 1) {
+    const std::string line = ended.err.substr(at, end - at);
+    if (line.starts_with("hearth: ")) lines.push_back(line);
+  }
+  return lines;
+}
+
+/// The process of a rank of the run that writes to `out`; 0: there is none yet.
+pid_t process_of(const std::string& out, int rank) {
+  for (const std::string& name : list_directory("/proc")) {
+    if (name.find_first_not_of("0123456789") != name.npos) continue;
+    std::ifstream words("/proc/" + name + "/cmdline"), variables("/proc/" + name + "/environ");
+    const std::string all((std::istreambuf_iterator<char>(words)), {});
+    const std::string set((std::istreambuf_iterator<char>(variables)), {});
+    if (!all.starts_with(HEARTH_BINARY) || all.find(out) == all.npos) continue;
+    for (const char* variable : {"OMPI_COMM_WORLD_RANK=", "PMI_RANK="}) {
+      const std::string of_rank = variable + std::to_string(rank) + '\0';
+      if (set.find(of_rank) != set.npos) return static_cast<pid_t>(std::stol(name));
+    }
+  }
+  return 0;
+}
+
+bool has_steps(const std::string& run, size_t steps) { return metrics_lines(run).size() >= steps; }
+
+Json last_event(const std::string& run, const std::string& name) {
+  Json last;
+  std::ifstream journal(run + "/journal.jsonl");
+  for (std::string line; std::getline(journal, line);) {
+    const Json event = parse_json(line, "journal");
+    if (event.find("event")->as_string() == name) last = event;
+  }
+  return last;
+}
+
+}  // namespace
+
+TEST_CASE("launched ranks: the bits are those of one rank") {
+  const Launched f;
+  for (const Words& method : {Words{}, Words{"--method", "lora", "--lora-dropout", "0.1"}}) {
+    const std::string kind = method.empty() ? "full" : "lora";
+    const Ended one = f.tiny.run(f.tiny.command(f.train(kind + "1", 6, method)));
+    INFO(one.err);
+    REQUIRE(one.code == 0);
+    const Outcome expected = f.tiny.outcome(kind + "1");
+    for (const int ranks : {2, 4}) {
+      const std::string out = kind + std::to_string(ranks);
+      const Ended ended = f.run_on(ranks, f.train(out, 6, method));
+      INFO(out << ": " << ended.err);
+      REQUIRE(ended.code == 0);
+      CHECK(own_lines(ended).empty());
+      const Outcome found = f.tiny.outcome(out);
+      CHECK(found.root == expected.root);
+      CHECK(found.model == expected.model);
+      const std::string line = metrics_lines(f.tiny.d / out).back();
+      const Json metrics = parse_json(line, out);
+      CHECK(std::ssize(metrics.find("ranks")->as_array()) == ranks);
+      CHECK(metrics.find("bytes")->find("0/host->1/host")->as_int() > 0);
+    }
+    const Ended again = f.run_on(2, f.train(kind + "4", 6, method));
+    CHECK(again.code == 0);  // nothing is left to do, at any rank
+    CHECK(f.tiny.outcome(kind + "4").root == expected.root);
+  }
+}
+
+TEST_CASE("launched ranks: a signal to any of them stops all\\, and other ranks go on") {
+  const Launched f;
+  REQUIRE(f.tiny.run(f.tiny.command(f.train("whole", 300))).code == 0);
+  const Outcome expected = f.tiny.outcome("whole");
+  const std::string run = f.tiny.d / "parts";
+  int stops = 0;
+  for (const auto& [ranks, asked, signal] :
+       {std::tuple(2, 1, SIGTERM), {4, 0, SIGUSR1}, {2, 1, SIGUSR2}}) {
+    const size_t done = metrics_lines(run).size();
+    Process process(HEARTH_MPIEXEC, f.start({{ranks, {}, f.train("parts", 300)}}));
+    if (process.wait_until([&] { return has_steps(run, done + 10); })) {
+      const pid_t id = process_of(run, asked);
+      REQUIRE(id > 0);
+      ::kill(id, signal);
+    }
+    const Ended ended = process.wait();
+    INFO("stop " << stops << ": " << ended.err);
+    REQUIRE(ended.code == 75);
+    CHECK(own_lines(ended).empty());
+    CHECK(last_event(run, "signal").find("signal")->as_int() == signal);
+    const std::vector<int64_t> states = steps_of_states(run);
+    REQUIRE(!states.empty());
+    CHECK(states.back() == static_cast<int64_t>(metrics_lines(run).size()));
+    ++stops;
+  }
+  REQUIRE(f.tiny.run(f.tiny.command(f.train("parts", 300))).code == 0);  // one rank
+  CHECK(f.tiny.outcome("parts").root == expected.root);
+  CHECK(f.tiny.outcome("parts").model == expected.model);
+}
+
+TEST_CASE("launched ranks: a killed one ends all\\, and the run goes on from the last state") {
+  const Launched f;
+  REQUIRE(f.tiny.run(f.tiny.command(f.train("whole", 200))).code == 0);
+  for (const int killed : {0, 1}) {
+    const std::string out = "run" + std::to_string(killed), run = f.tiny.d / out;
+    Process process(HEARTH_MPIEXEC, f.start({{2, {}, f.train(out, 200)}}));
+    REQUIRE(process.wait_until([&] { return has_steps(run, 60); }));
+    const pid_t id = process_of(run, killed);
+    REQUIRE(id > 0);
+    ::kill(id, SIGKILL);
+    const Ended ended = process.wait(30);
+    INFO("rank " << killed << ": " << ended.err);
+    CHECK(ended.code > 0);  // the launcher's, of the signal
+    CHECK(ended.code != 75);
+    CHECK(process_of(run, 1 - killed) == 0);
+    CHECK(f.run_on(4, f.train(out, 200)).code == 0);
+    CHECK(f.tiny.outcome(out).root == f.tiny.outcome("whole").root);
+    CHECK(f.tiny.outcome(out).model == f.tiny.outcome("whole").model);
+  }
+}
+
+TEST_CASE("launched ranks: a stopped one is noticed") {
+  const Launched f;
+  const std::string run = f.tiny.d / "run";
+  const Words words = f.train("run", 100000, {"--rank-limit", "1s"});
+  Process process(HEARTH_MPIEXEC, f.start({{4, {}, words}}));
+  REQUIRE(process.wait_until([&] { return has_steps(run, 60); }));
+  const pid_t id = process_of(run, 2);
+  REQUIRE(id > 0);
+  // Shorter than the limit: no alarm.
+  ::kill(id, SIGSTOP);
+  ::usleep(500'000);
+  ::kill(id, SIGCONT);
+  const size_t done = metrics_lines(run).size();
+  REQUIRE(process.wait_until([&] { return has_steps(run, done + 10); }));
+  const double stopped = now();
+  ::kill(id, SIGSTOP);
+  const Ended ended = process.wait(60);
+  INFO(ended.err);
+  CHECK(ended.code == 6);
+  CHECK(now() - stopped < 1 + 10);
+  const Words lines = own_lines(ended);
+  CHECK(!lines.empty());
+  CHECK(lines.size() <= 3);  // of the survivors
+  for (const std::string& line : lines) {
+    CHECK(line.starts_with("hearth: rank 2 (host "));
+    CHECK(line.find(") gave no sign of life for 1") != line.npos);
+    CHECK(line.find(" of step ") != line.npos);
+  }
+  const Json event = last_event(run, "rank_failed");
+  REQUIRE(event.is_object());
+  CHECK(event.find("rank")->as_int() == 2);
+  CHECK(event.find("why")->as_string() == "silent");
+  CHECK(event.find("step")->as_int() >= static_cast<int64_t>(done));
+  CHECK(!event.find("host")->as_string().empty());
+  CHECK(event.find("collective")->as_string().find(' ') != std::string::npos);
+}
+
+TEST_CASE("launched ranks: what cannot run is said once") {
+  const Launched f;
+  const auto refused = [&](const std::vector<Launched::Group>& groups, int code,
+                           const Words& parts) {
+    const Ended ended = run(HEARTH_MPIEXEC, f.start(groups));
+    INFO(ended.err);
+    CHECK(ended.code == code);
+    const Words lines = own_lines(ended);
+    CHECK(lines.size() == 1);
+    for (const std::string& part : parts) CHECK(lines.front().find(part) != std::string::npos);
+  };
+  const Words good = f.train("run", 2);
+  refused({{1, {}, good}, {1, {}, f.train("run", 3)}}, 2, {"rank 1 (host ", "another steps", "3, not 2"});
+  refused({{1, {}, good}, {1, {}, f.train("run", 2, {"--seed", "5"})}}, 2, {"rank 1", "another seed"});
+  refused({{2, {}, f.train("run", 2, {"--seed", "x"})}}, 2, {"hearth: --seed: "});
+  refused({{1, {}, good}, {1, {}, f.train("run", 2, {"--seed", "x"})}}, 2,
+          {"rank 1 (host ", "): --seed: "});
+  refused({{3, {}, good}}, 2, {"3 processes", "1, 2 and 4 would do"});
+  refused({{2, {}, f.train("run", 2, {"--thread-ranks", "2"})}}, 2, {"--thread-ranks 2", "2 processes"});
+  CHECK(file_info(f.tiny.d / "run").kind == FileKind::none);
+
+  // The same names, and another content.
+  for (const std::string name : {"a", "b"}) {
+    std::filesystem::create_directories(f.tiny.d / name);
+    std::ofstream(f.tiny.d / (name + "/rows.jsonl"))
+        << R"({"text": "of directory )" << name << "\"}\n";
+  }
+  Words there = good;
+  *std::find(there.begin(), there.end(), f.tiny.d / "rows.jsonl") = "rows.jsonl";
+  refused({{1, {"-wdir", f.tiny.d / "a"}, there}, {1, {"-wdir", f.tiny.d / "b"}, there}}, 2,
+          {"rank 1 (host ", "another data"});
+  CHECK(file_info(f.tiny.d / "run").kind == FileKind::none);
+
+  // Of one rank: its own code, and its name.
+  Words broken = there;
+  refused({{1, {"-wdir", f.tiny.d / "a"}, there}, {1, {"-wdir", f.tiny.d / "model"}, broken}}, 3,
+          {"rank 1 (host ", "rows.jsonl"});
+
+  // What ranks may have for themselves.
+  Words other = f.train("apart", 2, {"--cpu-memory", "4G"});
+  *std::find(other.begin(), other.end(), "--quiet") = "--verbose";
+  *std::next(std::find(other.begin(), other.end(), "--threads")) = "2";
+  const Ended apart = run(HEARTH_MPIEXEC, f.start({{1, {}, f.train("apart", 2)}, {1, {}, other}}));
+  INFO(apart.err);
+  CHECK(apart.code == 0);
+}
+
+}  // namespace hearth::test
+
+#endif

@@ -17,11 +17,11 @@ namespace hearth {
 /// What a run requires of its plan.
 struct PlanRequest {
   bool training = false;
-  int64_t micro_batches = 1;  // of a step, those of this rank
-  RankShards shards = {};     // of this rank
+  int64_t micro_batches = 1;                 // of a step, those of this rank
+  RankShards shards = {};                    // of this rank
   std::vector<std::string> rank_hosts = {};  // by rank; empty: all of this process
-  int64_t tokens = 0;         // upper bound per training micro-batch; 0: no training
-  int64_t longest = 0;        // upper bound per sequence
+  int64_t tokens = 0;                        // upper bound per training micro-batch; 0: no training
+  int64_t longest = 0;                       // upper bound per sequence
   int64_t eval_tokens = 0;    // upper bound per evaluation micro-batch; 0: no evaluation
   int64_t decode_tokens = 0;  // most new tokens per call; 0: no decoding
   int64_t cache_rows = 0;

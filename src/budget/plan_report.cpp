@@ -225,8 +225,8 @@ JsonArray ranks_json(const Plan& plan, const ModelSpec& spec) {
   for (int64_t e = 0; e < spec.experts; ++e) experts.emplace_back(e);
   for (int32_t rank = 0; rank < plan.shards.ranks; ++rank) {
     const ShardRange shards = map.of(rank);
-    const std::string host = plan.rank_hosts.empty() ? own_host_name()
-                                                     : plan.rank_hosts[static_cast<size_t>(rank)];
+    const std::string host =
+        plan.rank_hosts.empty() ? own_host_name() : plan.rank_hosts[static_cast<size_t>(rank)];
     ranks.emplace_back(
         JsonObject{{"rank", int64_t{rank}},
                    {"host", host},

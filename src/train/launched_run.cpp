@@ -99,9 +99,7 @@ void tell_begin(RankTeam& team, const PlannedRun& run) {
 
 ExitCode train_launched(TrainConfig config, Reporter& reporter, LaunchedRanks& ranks) {
   ranks.describe(config);
-  const auto ended = [&](const Error& error) {
-    return say(ranks.fail(error));
-  };
+  const auto ended = [&](const Error& error) { return say(ranks.fail(error)); };
   ranks.team().watch(config.rank_limit);
   try {
     return ranks.leads() ? lead(std::move(config), reporter, ranks)

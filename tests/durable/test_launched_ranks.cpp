@@ -28,21 +28,40 @@ class Launched {
     Start version;
     version.words = {"--version"};
     const std::string said = run(HEARTH_MPIEXEC, version).out;
-    const bool open_mpi =
-        said.find("Open MPI") != said.npos || said.find("OpenRTE") != said.npos;
+    const bool open_mpi = said.find("Open MPI") != said.npos || said.find("OpenRTE") != said.npos;
     if (open_mpi) options_ = {"--oversubscribe", "--allow-run-as-root", "--bind-to", "none"};
   }
 
   /// Four logical shards a step.
   Words train(const std::string& out, int64_t steps, const Words& more = {}) const {
-    Words words{"train",         "--model",    tiny.d / "model",   "--data",
-                tiny.d / "rows.jsonl",         "--out",            tiny.d / out,
-                "--steps",       std::to_string(steps),            "--micro-batch",
-                "1",             "--grad-accum", "4",              "--logical-shards",
-                "4",             "--seq-len",  "48",               "--lr",
-                "1e-2",          "--packing",  "on",               "--threads",
-                "1",             "--save-every", "50",             "--parallel",
-                "dp",            "--quiet"};
+    Words words{"train",
+                "--model",
+                tiny.d / "model",
+                "--data",
+                tiny.d / "rows.jsonl",
+                "--out",
+                tiny.d / out,
+                "--steps",
+                std::to_string(steps),
+                "--micro-batch",
+                "1",
+                "--grad-accum",
+                "4",
+                "--logical-shards",
+                "4",
+                "--seq-len",
+                "48",
+                "--lr",
+                "1e-2",
+                "--packing",
+                "on",
+                "--threads",
+                "1",
+                "--save-every",
+                "50",
+                "--parallel",
+                "dp",
+                "--quiet"};
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
@@ -238,13 +257,16 @@ TEST_CASE("launched ranks: what cannot run is said once") {
     for (const std::string& part : parts) CHECK(lines.front().find(part) != std::string::npos);
   };
   const Words good = f.train("run", 2);
-  refused({{1, {}, good}, {1, {}, f.train("run", 3)}}, 2, {"rank 1 (host ", "another steps", "3, not 2"});
-  refused({{1, {}, good}, {1, {}, f.train("run", 2, {"--seed", "5"})}}, 2, {"rank 1", "another seed"});
+  refused({{1, {}, good}, {1, {}, f.train("run", 3)}}, 2,
+          {"rank 1 (host ", "another steps", "3, not 2"});
+  refused({{1, {}, good}, {1, {}, f.train("run", 2, {"--seed", "5"})}}, 2,
+          {"rank 1", "another seed"});
   refused({{2, {}, f.train("run", 2, {"--seed", "x"})}}, 2, {"hearth: --seed: "});
   refused({{1, {}, good}, {1, {}, f.train("run", 2, {"--seed", "x"})}}, 2,
           {"rank 1 (host ", "): --seed: "});
   refused({{3, {}, good}}, 2, {"3 processes", "1, 2 and 4 would do"});
-  refused({{2, {}, f.train("run", 2, {"--thread-ranks", "2"})}}, 2, {"--thread-ranks 2", "2 processes"});
+  refused({{2, {}, f.train("run", 2, {"--thread-ranks", "2"})}}, 2,
+          {"--thread-ranks 2", "2 processes"});
   CHECK(file_info(f.tiny.d / "run").kind == FileKind::none);
 
   // The same names, and another content.

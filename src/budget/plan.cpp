@@ -307,7 +307,7 @@ class PlanMaker {
                                         "derived: of the layer with the most of them"});
   }
 
-  /// Ranks that are threads share the process.
+  /// Ranks that are threads share the process. They have moments of what they update alone.
   void add_ranks(PlaceLines& host) const {
     const auto others = static_cast<uint64_t>(request_.shards.ranks - 1);
     if (others == 0 || !request_.shards.are_threads) return;
@@ -319,11 +319,29 @@ class PlanMaker {
                            use == MemoryUse::schedules || use == MemoryUse::reading;
       if (of_rank) own += line.bytes;
     }
-    host.lines.push_back({{MemoryUse::ranks},
-                          "the other ranks",
-                          others * own,
-                          "derived: " + counted(static_cast<int64_t>(others), "rank") +
-                              ", each with what this one has"});
+    uint64_t bytes = others * (own - moment_bytes(subject_.table));
+    for (int32_t rank = 1; rank < request_.shards.ranks; ++rank) {
+      ParameterTable table = subject_.table;
+      RankShards shards = request_.shards;
+      shards.rank = rank;
+      own_blocks(table, shards);
+      bytes += moment_bytes(table);
+    }
+    host.lines.push_back(
+        {{MemoryUse::ranks},
+         "the other ranks",
+         bytes,
+         "derived: " + counted(static_cast<int64_t>(others), "rank") +
+             ", each with what this one has, but moments of its own blocks alone"});
+  }
+
+  uint64_t moment_bytes(const ParameterTable& table) const {
+    uint64_t bytes = 0;
+    for (const ParameterArena& arena : parameter_arenas(table, plan_.policy)) {
+      const bool moment = arena.role == CopyRole::moment1 || arena.role == CopyRole::moment2;
+      if (moment) bytes += arena.bytes;
+    }
+    return bytes;
   }
 
   /// Memory of devices that is the host's, too.

@@ -26,9 +26,9 @@ bool needs_copy(const ParameterTable& table, TensorId id, CopyRole role, const C
     case CopyRole::working:
       return trained && policy.compute == Compute::bf16 && enters_products(table, id);
     case CopyRole::master:
-    case CopyRole::gradient:
+    case CopyRole::gradient: return trained;
     case CopyRole::moment1:
-    case CopyRole::moment2: return trained;
+    case CopyRole::moment2: return trained && table.block(table.tensor(id).block).has_moments;
   }
   return false;
 }
@@ -127,20 +127,21 @@ std::vector<UpdateRun> update_runs(const ParameterTable& table, BlockId begin, B
   if (begin >= end) return runs;
   const TensorId first = table.block(begin).begin;
   const TensorId last = table.block(end - 1).end;
-  const auto has_working = [&](TensorId id) {
-    return table.tensor(id).copies[static_cast<int>(CopyRole::working)].present();
+  const auto has = [&](TensorId id, CopyRole role) {
+    return table.tensor(id).copies[static_cast<int>(role)].present();
   };
   for (TensorId id = first; id < last;) {
     const Tensor& t = table.tensor(id);
-    if (!t.copies[static_cast<int>(CopyRole::master)].present()) {
+    if (!has(id, CopyRole::master)) {
       ++id;
       continue;
     }
     TensorId stop = id + 1;
     const Place place = table.place(id);
     while (stop < last && table.place(stop) == place && table.tensor(stop).decayed == t.decayed &&
-           table.tensor(stop).copies[static_cast<int>(CopyRole::master)].present() &&
-           has_working(stop) == has_working(id) &&
+           has(stop, CopyRole::master) &&
+           has(stop, CopyRole::working) == has(id, CopyRole::working) &&
+           has(stop, CopyRole::moment1) == has(id, CopyRole::moment1) &&
            (!by_factor || table.tensor(stop).factor == t.factor)) {
       ++stop;
     }

@@ -13,7 +13,8 @@ namespace hearth {
 
 /// Training keeps master, gradient and moments of each trained tensor, all of type `master` (f32;
 /// f64 in gradient checks). With bf16 compute it also keeps a rounded working copy of each trained
-/// tensor that enters products. All other tensors have one copy, as stored.
+/// tensor that enters products. All other tensors have one copy, as stored. Of several ranks, those that
+/// neither update a block nor save it keep no moments of it (Block::has_moments).
 struct CopyPolicy {
   bool training = false;
   Compute compute = Compute::f32;
@@ -55,7 +56,7 @@ struct UpdateRun {
   TensorId begin = 0, end = 0;
   Place place = kHostPlace;
   bool decayed = false;
-  View gradient, master, moment1, moment2, working;  // working may be empty
+  View gradient, master, moment1, moment2, working;  // working may be empty, and moments
   Factor factor = Factor::none;                      // of the first tensor
 };
 /// The runs of blocks [begin, end). `by_factor`: a run has either A, B or other tensors.

@@ -71,6 +71,7 @@ struct Block {
   double scale = 0;          // of an adapter: the factor of B A
   Place place = kHostPlace;  // of all copies of its tensors; set before planning
   bool owned = true;         // by this rank, which updates it; set before planning
+  bool has_moments = true;   // on this rank, if it is trained; set before planning
 };
 
 /// What a copy is for. `stored`: in the checkpoint's type (frozen tensors, reading). `master`: the
@@ -169,7 +170,10 @@ class ParameterTable {
 
   /// Call before planning: on a table that is bound to memory it does not move the copies.
   void set_place(BlockId id, Place place) { blocks_[static_cast<size_t>(id)].place = place; }
-  void set_owned(BlockId id, bool owned) { blocks_[static_cast<size_t>(id)].owned = owned; }
+  void set_owned(BlockId id, bool owned, bool has_moments) {
+    blocks_[static_cast<size_t>(id)].owned = owned;
+    blocks_[static_cast<size_t>(id)].has_moments = has_moments;
+  }
   /// The place of a tensor and all its copies.
   Place place(TensorId id) const { return block(tensor(id).block).place; }
   /// Accesses the bytes of copies at any place. Without `set_memory`, only those on the host.

@@ -65,7 +65,8 @@ Owners owners_of(const ParameterTable& table, const RankShards& shards) {
 void own_blocks(ParameterTable& table, const RankShards& shards) {
   const Owners owners = owners_of(table, shards);
   for (BlockId block = 0; block < std::ssize(table.blocks()); ++block) {
-    table.set_owned(block, owners.owner(block) == shards.rank);
+    const bool owned = owners.owner(block) == shards.rank;
+    table.set_owned(block, owned, owned || shards.rank == 0);  // rank 0 saves all
   }
 }
 

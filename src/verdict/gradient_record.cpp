@@ -13,7 +13,9 @@ namespace {
 constexpr int64_t kMomentPiece = int64_t{1} << 14;  // elements looked at together: 64 KiB
 constexpr char kDigits[] = "0123456789abcdef";
 
+/// Of a tensor that another rank updates: false, that rank knows.
 bool has_moment(const ParameterTable& table, TensorId id, std::vector<std::byte>& staging) {
+  if (!table.tensor(id).copies[static_cast<int>(CopyRole::moment1)].present()) return false;
   const View moment = table.view(id, CopyRole::moment1);
   HEARTH_CHECK(moment.dtype == DType::f32 && moment.contiguous(), "moments are whole f32 tensors");
   for (int64_t begin = 0; begin < moment.size(); begin += kMomentPiece) {

@@ -1,10 +1,12 @@
 // Several ranks, as threads: the bits are those of one rank with as many logical shards.
 #include <catch2/catch_test_macros.hpp>
 
+#include "base/file_ops.h"
 #include "base/json.h"
 #include "base/sanitized.h"
 #include "base/system.h"
 #include "budget/plan_report.h"
+#include "runtime/shared_parameters.h"
 #include "train/planned_run.h"
 #include "train/same_bits.h"
 
@@ -164,6 +166,37 @@ TEST_CASE("ranks: a plan says which shards each rank computes") {
     return plan.find("memory")->as_array()[0].find("peak_bytes")->as_int();
   };
   CHECK(peak(processes) < peak(threads));
+}
+
+TEST_CASE("ranks: moments are at their owners and at rank 0 alone") {
+  RanksFixture f;
+  const TrainConfig config = f.config_of(kFull, "run", 4, 4);
+  REQUIRE(f.run(config) == ExitCode::done);
+  const Json plan = parse_json(read_file(f.dir / "run/plan.json"), "plan");
+  double planned = 0, measured = 0;
+  for (const Json& line : plan.find("memory")->as_array()[0].find("lines")->as_array()) {
+    if (line.find("name")->as_string() != "the other ranks") continue;
+    planned = line.find("bytes")->as_double();
+    measured = line.find("measured")->as_double();
+  }
+  CHECK(measured > 0);
+  CHECK(measured < planned * 1.01);  // scratch is for the largest task
+
+  RecordingReporter reporter;
+  PlannedRun run(config, open_model(config), reporter);
+  ParameterTable& table = run.model.table;
+  const auto moment_bytes = [&](int32_t rank) {
+    own_blocks(table, {4, 4, rank});
+    size_t bytes = 0;
+    for (const ParameterArena& arena : parameter_arenas(table, run.model.plan.policy)) {
+      if (arena.role == CopyRole::moment1) bytes += arena.bytes;
+    }
+    return bytes;
+  };
+  const size_t all = moment_bytes(0), parts = moment_bytes(1) + moment_bytes(2) + moment_bytes(3);
+  CHECK(parts > all / 2);  // three of four balanced shares
+  CHECK(parts < all * 9 / 10);
+  for (const int32_t rank : {1, 2, 3}) CHECK(moment_bytes(rank) < all / 2);
 }
 
 TEST_CASE("ranks: metrics say what each rank did\\, and what went over the links") {

@@ -100,8 +100,8 @@ void add_run(std::vector<Option>& table) {
        {.name = "thread-ranks", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
         .value = integer_value(&Options::thread_ranks, 1, 1024), .unit = "ranks",
         .help = "ranks of --parallel dp, as threads of this process (mpirun and srun start processes). "
-                "Each has the whole model in memory of its own, and --threads workers. Divides "
-                "--logical-shards; results are identical for any value",
+                "Each has the weights and gradients of the whole model in memory of its own, and --threads "
+                "workers. Divides --logical-shards; results are identical for any value",
         .may_change = true},
        {.name = "rank-limit", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
         .value = duration_value(&Options::rank_limit, 1, 86400),

@@ -10,8 +10,9 @@
 namespace hearth {
 
 struct MpiWorldOptions {
-  /// Larger messages are sent in pieces of this size: MPI counts bytes with an int.
-  size_t piece_bytes = size_t{1} << 30;
+  /// Larger messages are sent in pieces of this size. MPI counts bytes with an int; and over TCP Open MPI
+  /// moves large messages that are polled for in one direction after the other (docs/benchmarks/ranks.md).
+  size_t piece_bytes = size_t{1} << 18;
 };
 
 /// Why this program has no MPI; empty if it has.

@@ -10,8 +10,8 @@
 namespace hearth {
 
 struct MpiWorldOptions {
-  /// Larger messages are sent in pieces of this size. MPI counts bytes with an int; and over TCP Open MPI
-  /// moves large messages that are polled for in one direction after the other (docs/benchmarks/ranks.md).
+  /// Larger messages are sent in pieces of this size. MPI counts bytes with an int, and over TCP the two
+  /// directions of a pair share the time better with small ones (docs/benchmarks/ranks.md).
   size_t piece_bytes = size_t{1} << 18;
 };
 

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "base/setting.h"
+#include "base/size_text.h"
 #include "budget/plan_fit.h"
 #include "budget/plan_variant.h"
 
@@ -284,7 +285,7 @@ std::string refusal(const Plan& plan, const std::vector<PlanChange>& changes,
   std::string text = what_is_missing(plan);
   if (!changes.empty()) {
     text += "; the smallest change that fits: " + changes.front().options + " (" +
-            whole_mebibytes(changes.front().peak) + " MiB)";
+            size_text(changes.front().peak) + ")";
   }
   return text + (changes.empty() ? "; no smaller change fits, but more memory does: " : "; or ") +
          options_that_fit(plan, needed);

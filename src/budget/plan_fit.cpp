@@ -3,13 +3,10 @@
 #include "base/counted.h"
 #include "base/error_format.h"
 #include "base/setting.h"
+#include "base/size_text.h"
 #include "budget/placement_plan.h"
 
 namespace hearth {
-
-std::string whole_mebibytes(uint64_t bytes) {
-  return std::to_string((bytes >> 20) + (bytes % (uint64_t{1} << 20) > 0 ? 1 : 0));
-}
 
 std::string what_is_missing(const Plan& plan) {
   std::string text;
@@ -17,10 +14,9 @@ std::string what_is_missing(const Plan& plan) {
     const PlaceLines& of = plan.places[place];
     if (of.fits()) continue;
     text += text.empty() ? "the plan needs " : "; it needs ";
-    const bool tell_apart = whole_mebibytes(of.peak) != whole_mebibytes(of.budget.bytes);
+    const bool tell_apart = size_text(of.peak) != size_text(of.budget.bytes);
     const auto size = [&](uint64_t bytes) {
-      const bool whole = tell_apart && bytes >= uint64_t{1} << 20;
-      return whole ? whole_mebibytes(bytes) + " MiB" : counted(static_cast<int64_t>(bytes), "byte");
+      return tell_apart ? size_text(bytes) : counted(static_cast<int64_t>(bytes), "byte");
     };
     text += size(of.peak) + " of " +
             (place == kHostPlace ? std::string("host memory") : "the memory of " + of.budget.name) +
@@ -35,7 +31,7 @@ std::string options_that_fit(const Plan& plan, const std::vector<uint64_t>& need
   for (size_t at = 0; at < plan.places.size(); ++at) {
     const PlaceBudget& budget = plan.places[at].budget;
     if (needed[at] <= budget.bytes) continue;
-    raised.push_back({budget, whole_mebibytes(needed[at])});
+    raised.push_back({budget, size_option(needed[at])});
     places += (places.empty() ? "" : " and ") +
               (at == kHostPlace ? std::string("the machine") : budget.name);
   }

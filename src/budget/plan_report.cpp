@@ -8,6 +8,7 @@
 
 #include "base/counted.h"
 #include "base/setting.h"
+#include "base/size_text.h"
 #include "base/system.h"
 #include "budget/data_report.h"
 #include "budget/placement_report.h"
@@ -23,12 +24,6 @@ std::string format(const char* pattern, Values... values) {
   char text[256];
   std::snprintf(text, sizeof text, pattern, values...);
   return text;
-}
-
-/// With four digits: "78.16 GB", "52.61 MB".
-std::string size_text(uint64_t bytes) {
-  const auto size = static_cast<double>(bytes);
-  return size >= 999.95e6 ? format("%.4g GB", size / 1e9) : format("%.4g MB", size / 1e6);
 }
 
 /// "1.23 s", "4 min 5 s", "2 h 3 min", "5 d 6 h".
@@ -287,8 +282,7 @@ Json plan_json(const PlacedModel& model, const PlanTimes& times,
 namespace {
 
 std::string streams_text(const Schedule& schedule) {
-  const size_t streams = schedule.streams.size();
-  return std::to_string(streams) + (streams == 1 ? " stream" : " streams");
+  return counted(static_cast<int64_t>(schedule.streams.size()), "stream");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/size_text.h"
 #include "doctor/rate_unit.h"
 
 namespace hearth {
@@ -65,10 +66,9 @@ void warn_of_nodes(const Topology& t, std::vector<Warning>& warnings) {
     if (node.memory == 0) {
       warnings.push_back({place, "has cores and no memory: they compute with another node's"});
     } else {
-      warnings.push_back({place, fmt::format("has {:.1f} GiB, less than two thirds of the largest "
-                                             "node ({:.1f} GiB); is a memory module missing?",
-                                             static_cast<double>(node.memory) / 1073741824.0,
-                                             static_cast<double>(most) / 1073741824.0)});
+      warnings.push_back({place, fmt::format("has {}, less than two thirds of the largest node "
+                                             "({}); is a memory module missing?",
+                                             size_text(node.memory), size_text(most))});
     }
   }
 }

@@ -6,6 +6,7 @@
 
 #include "base/counted.h"
 #include "base/error.h"
+#include "base/size_text.h"
 #include "doctor/cores_that.h"
 
 namespace hearth {
@@ -15,10 +16,6 @@ namespace {
 std::string plain(const std::string& text) {
   const std::string in_quotes = quoted(text);
   return in_quotes.substr(1, in_quotes.size() - 2);
-}
-
-std::string gib(uint64_t bytes) {
-  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / 1073741824.0);
 }
 
 std::string rate_text(double bytes_per_s) {
@@ -98,8 +95,8 @@ std::string topology_rows(const Topology& t, const PciLinks& links) {
   text += "\nNUMA nodes\n";
   for (const NumaNode& n : t.nodes) {
     const auto cores = cores_that(t, [&](const TopologyCore& c) { return c.node == n.number; });
-    text += fmt::format("  {:<12}{}  {}  {}\n", n.number, gib(n.memory), counted(cores, "core"),
-                        package_of(n.package));
+    text += fmt::format("  {:<12}{}  {}  {}\n", n.number, size_text(n.memory),
+                        counted(cores, "core"), package_of(n.package));
   }
   text += distance_rows(t) + "\nroot complexes\n";
   if (t.roots.empty()) text += "  none found\n";
@@ -122,8 +119,7 @@ std::string link_rows(const std::vector<LinkMeasurement>& links) {
 }
 
 std::string bytes_or_no_limit(const std::optional<uint64_t>& bytes) {
-  if (!bytes) return "no limit";
-  return *bytes < (uint64_t{1} << 30) ? fmt::format("{} KiB", *bytes / 1024) : gib(*bytes);
+  return bytes ? size_text(*bytes) : "no limit";
 }
 
 std::string limit_rows(const MachineLimits& limits) {
@@ -157,7 +153,7 @@ std::string diagnosis_text(const Diagnosis& diagnosis) {
   std::string text = row("machine", machine ? "this one" : plain(t.source));
   text += row("cores", fmt::format("{}, {}", counted(static_cast<int64_t>(t.cores.size()), "core"),
                                    counted(t.cpus(), "logical CPU")));
-  text += row("memory", gib(t.total_memory));
+  text += row("memory", size_text(t.total_memory));
   if (machine) text += row("ISA", machine->isa);
   text += "\n" + topology_rows(t, machine ? machine->pci_links : PciLinks{});
   if (machine) {

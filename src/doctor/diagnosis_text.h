@@ -7,7 +7,7 @@
 
 namespace hearth {
 
-/// Lines of text; rates in GB/s, memory in GiB.
+/// Lines of text; rates in GB/s, memory in GB.
 std::string diagnosis_text(const Diagnosis& diagnosis);
 
 }  // namespace hearth

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/json.h"
+#include "base/size_text.h"
 #include "base/utf8.h"
 
 namespace hearth {
@@ -83,13 +84,8 @@ std::string number_text(double number) {
 std::string exact_number(double number) { return Json(number).dump(); }
 
 std::string bytes_text(double bytes) {
-  if (!std::isfinite(bytes)) return kNoNumber;
-  if (bytes < 1024) return fmt::format("{:.0f} B", bytes);
-  const char* const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB"};
-  size_t unit = 0;
-  double value = bytes / 1024;
-  while (value >= 1000 && unit < 4) value /= 1024, ++unit;
-  return fmt::format("{:.{}f} {}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0, units[unit]);
+  if (!(bytes >= 0 && bytes < 0x1p63)) return kNoNumber;
+  return size_text(static_cast<uint64_t>(bytes + 0.5));
 }
 
 std::string duration_text(double seconds) {

@@ -53,14 +53,14 @@ std::string list_with_memory(const std::string& list, size_t device, const std::
 
 }  // namespace
 
-std::string PlaceBudget::raised_to(const std::string& mebibytes) const {
-  return options_that_raise({{*this, mebibytes}});
+std::string PlaceBudget::raised_to(const std::string& size) const {
+  return options_that_raise({{*this, size}});
 }
 
 std::string options_that_raise(const std::vector<RaisedBudget>& budgets) {
   std::string options, devices;
   for (const RaisedBudget& raised : budgets) {
-    const std::string size = raised.mebibytes + "Mi";
+    const std::string& size = raised.size;
     std::string text = raised.budget.remedy;
     if (raised.budget.in_list) {
       const size_t list = text.find(' ') + 1;  // behind the option's name

@@ -16,14 +16,14 @@ struct PlaceBudget {
   std::string remedy;
   std::optional<size_t> in_list = {};  // of a virtual device: its number in the list, from 0
 
-  /// The option with a size in MiB: "--cpu-memory 512Mi".
-  std::string raised_to(const std::string& mebibytes) const;
+  /// The option with a size (`size_option`): "--cpu-memory 512M".
+  std::string raised_to(const std::string& size) const;
 };
 
-/// A budget to raise, and its new size in whole MiB.
+/// A budget to raise, and its new size as the option takes it.
 struct RaisedBudget {
   PlaceBudget budget;
-  std::string mebibytes;
+  std::string size;
 };
 /// The options that raise these budgets together: virtual devices share one list.
 std::string options_that_raise(const std::vector<RaisedBudget>& budgets);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/counted.h"
+#include "base/size_text.h"
 #include "budget/data_report.h"
 #include "budget/placement_report.h"
 #include "model/adapters.h"
@@ -23,10 +24,10 @@ std::string group_line(const TrainedGroup& group) {
   const double share = static_cast<double>(group.trained_parameters) /
                        static_cast<double>(std::max<int64_t>(1, group.parameters));
   return fmt::format(
-      "{}; its adapters: {}, {} ({:.3g} % of the group's), {} MiB of masters, gradients and "
+      "{}; its adapters: {}, {} ({:.3g} % of the group's), {} of masters, gradients and "
       "moments",
       has, counted(group.trained_tensors, "tensor"), counted(group.trained_parameters, "parameter"),
-      100 * share, (group.trained_parameters * 16 >> 20) + 1);
+      100 * share, size_text(static_cast<uint64_t>(group.trained_parameters) * 16));
 }
 
 /// Notes how many tensors of the files are copied and not trained: those of multi-token prediction.
@@ -56,7 +57,7 @@ void describe_adapters(const PlannedRun& run, const TrainConfig& config, Reporte
   if (run.experts) reporter.detail(experts_line(*run.experts, model.opened->spec));
   const uint64_t bytes =
       adapter_bytes(model.table, model.opened->checkpoint->family(), config.adapter_layout);
-  reporter.detail(fmt::format("the adapter file will have {} MiB{}", (bytes >> 20) + 1,
+  reporter.detail(fmt::format("the adapter file will have {}{}", size_text(bytes),
                               run.experts ? ", with zeros for experts without an adapter" : ""));
 }
 
@@ -94,9 +95,9 @@ void describe(const PlannedRun& run, const TrainConfig& config, int64_t warmup, 
   }
   const PlanTimes& times = run.times;
   reporter.note(fmt::format(
-      "{}, {} of them warm-up; coefficient of the auxiliary loss {}; plan: {} MiB of memory{}",
+      "{}, {} of them warm-up; coefficient of the auxiliary loss {}; plan: {} of memory{}",
       counted(*run.steps, "step"), warmup, Json(model.settings.aux_loss).dump(),
-      model.plan.host().peak >> 20,
+      size_text(model.plan.host().peak),
       times.known ? fmt::format(", {:.0f} tokens/s", times.tokens / times.step.time_s) : ""));
   for (const std::string& line : stage_lines(model)) reporter.detail(line);
   for (const std::string& line : hot_lines(model)) reporter.detail(line);

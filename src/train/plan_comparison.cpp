@@ -7,6 +7,7 @@
 
 #include "base/error_format.h"
 #include "base/file_ops.h"
+#include "base/size_text.h"
 #include "budget/plan_file.h"
 #include "modes/planner.h"
 #include "train/report_plan.h"
@@ -163,7 +164,12 @@ class Table {
       const Json* peak = place ? place->find("peak_bytes") : nullptr;
       if (peak && peak->is_number()) of[i] = peak->as_double();
     }
-    values("memory of " + name, of, "%.1f MiB", 1 << 20);
+    std::array<std::string, 2> texts{"-", "-"};
+    for (size_t i = 0; i < 2; ++i) {
+      if (of[i] && *of[i] >= 0 && *of[i] < 0x1p63)
+        texts[i] = size_text(static_cast<uint64_t>(*of[i]));
+    }
+    add("memory of " + name, texts, of);
   }
 
   std::string laid_out() const {

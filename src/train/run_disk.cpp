@@ -4,6 +4,7 @@
 
 #include "base/file_ops.h"
 #include "base/setting.h"
+#include "base/size_text.h"
 #include "peft/adapter.h"
 #include "peft/write.h"
 
@@ -63,10 +64,9 @@ void require_disk(const PlacedModel& model, const TrainConfig& config,
   }
   const uint64_t need = disk_needed(model, config, steps), have = free_bytes(place);
   if (need > have) {
-    throw storage_error(spelled(Setting::out, quoted(config.out)) + ": " +
-                        std::to_string((need >> 20) + 1) +
-                        " MiB are needed for saved states and the result, " +
-                        std::to_string(have >> 20) + " MiB are free");
+    throw storage_error(spelled(Setting::out, quoted(config.out)) + ": " + size_text(need) +
+                        " are needed for saved states and the result, " + size_text(have) +
+                        " are free");
   }
 }
 

@@ -4,7 +4,9 @@
 #include <cstdio>
 #include <numeric>
 
+#include "base/counted.h"
 #include "base/setting.h"
+#include "base/size_text.h"
 #include "verdict/movement.h"
 
 namespace hearth {
@@ -17,22 +19,6 @@ constexpr int64_t kUpdatesThatMoveA = 3;  // the first may have rate 0, the seco
 std::string rounded(double number) {
   char text[32];
   std::snprintf(text, sizeof text, "%.4g", number);
-  return text;
-}
-
-std::string count(int64_t n, const std::string& name) {
-  return std::to_string(n) + " " + name + (n == 1 ? "" : "s");
-}
-
-/// As the report shows them: "7.25 MiB", "36.9 MiB", "120 MiB", "1.50 GiB".
-std::string size_text(uint64_t bytes) {
-  const char* const units[] = {"KiB", "MiB", "GiB", "TiB"};
-  double value = static_cast<double>(bytes) / 1024;
-  size_t unit = 0;
-  while (value >= 1000 && unit < 3) value /= 1024, ++unit;
-  char text[32];
-  const int digits = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
-  std::snprintf(text, sizeof text, "%.*f %s", digits, value, units[unit]);
   return text;
 }
 
@@ -82,7 +68,7 @@ class Judge {
     const FrozenContent& end = facts_.frozen_at_end;
     const auto changed = changed_tensors(facts_.table, facts_.frozen_at_start, end);
     if (!changed.empty()) {
-      alarm(count(std::ssize(changed), "frozen tensor") + " changed (first: " + changed[0] + ")");
+      alarm(counted(std::ssize(changed), "frozen tensor") + " changed (first: " + changed[0] + ")");
     }
     found("frozen", JsonObject{{"tensors", end.tensors},
                                {"parameters", end.parameters},
@@ -90,7 +76,7 @@ class Judge {
                                {"digest_at_end", end.root.hex()},
                                {"changed", first_of(changed)}});
     if (end.tensors == 0) return line("frozen: nothing; everything was trained");
-    line("frozen: " + count(end.tensors, "tensor") + ", " + count(end.parameters, "parameter") +
+    line("frozen: " + counted(end.tensors, "tensor") + ", " + counted(end.parameters, "parameter") +
          ", " +
          (changed.empty() ? "unchanged (digest " + end.root.hex() + ")"
                           : std::to_string(changed.size()) + " of them changed"));
@@ -114,7 +100,7 @@ class Judge {
                                 {"update_norm", part.update_norm},
                                 {"relative_update", from_zero ? Json() : Json(share)}});
       line("trained: " + part.name() + ": " + std::to_string(part.moved) + " of " +
-           count(part.tensors, "tensor") + " moved, " +
+           counted(part.tensors, "tensor") + " moved, " +
            (from_zero ? "from 0 to a norm of " + rounded(part.update_norm)
                       : "by " + rounded(100 * share) + " % of their norm"));
       const bool group_moved = std::any_of(parts.begin(), parts.end(), [&](const auto& other) {
@@ -139,10 +125,10 @@ class Judge {
   void unmoved(const PartMovement& part) {
     if (part.factor == Factor::a && facts_.routing.updates() < kUpdatesThatMoveA) return;
     if (part.group == "experts" && part.moved > 0) return;
-    alarm(part.moved == 0
-              ? part.name() + " did not move"
-              : std::to_string(part.tensors - part.moved) + " of " + count(part.tensors, "tensor") +
-                    " of " + part.name() + " did not move (first: " + part.first_unmoved + ")");
+    alarm(part.moved == 0 ? part.name() + " did not move"
+                          : std::to_string(part.tensors - part.moved) + " of " +
+                                counted(part.tensors, "tensor") + " of " + part.name() +
+                                " did not move (first: " + part.first_unmoved + ")");
   }
 
   void experts() {
@@ -163,7 +149,7 @@ class Judge {
                                 {"forgotten", first_of(e.forgotten)},
                                 {"moved_in_part", first_of(e.in_part)}});
     std::string text =
-        "experts: " + std::to_string(e.moved) + " of " + count(e.trained, "expert") + " moved";
+        "experts: " + std::to_string(e.moved) + " of " + counted(e.trained, "expert") + " moved";
     if (idle > 0) text += "; " + std::to_string(idle) + " got no token";
     if (e.without_gradient > 0) {
       text += "; " + std::to_string(e.without_gradient) +
@@ -171,11 +157,11 @@ class Judge {
     }
     if (!e.forgotten.empty()) {
       text += "; " + std::to_string(e.forgotten.size()) + " got tokens but did not move";
-      alarm(count(std::ssize(e.forgotten), "expert") +
+      alarm(counted(std::ssize(e.forgotten), "expert") +
             " got tokens but did not move (first: " + e.forgotten[0] + ")");
     }
     if (!e.in_part.empty() && e.moved > 0) {
-      alarm(count(std::ssize(e.in_part), "expert") + " moved only in part (" + e.in_part[0] +
+      alarm(counted(std::ssize(e.in_part), "expert") + " moved only in part (" + e.in_part[0] +
             " did not)");
     }
     line(std::move(text));
@@ -214,7 +200,7 @@ class Judge {
   void steps() {
     const int64_t skipped = facts_.skipped;
     if (skipped * kMostSkipped > facts_.steps) {
-      alarm(std::to_string(skipped) + " of " + count(facts_.steps, "step") +
+      alarm(std::to_string(skipped) + " of " + counted(facts_.steps, "step") +
             " skipped, loss or gradient not finite");
     }
     found("steps", JsonObject{{"all", facts_.steps}, {"skipped", skipped}});
@@ -227,7 +213,7 @@ class Judge {
     if (losses.steps() == 0) return;
     if (losses.mostly_without_gradient()) {
       alarm("the gradient norm was 0 in " + std::to_string(losses.without_gradient()) + " of " +
-            count(losses.steps(), "step"));
+            counted(losses.steps(), "step"));
     }
     if (losses.rose_far()) {
       alarm("the training loss rose from " + rounded(losses.first()) + " to " +

@@ -77,8 +77,8 @@ TEST_CASE("a file about a machine is described, and nothing is measured") {
   const std::string text = diagnosis_text(d);
   for (const std::string part :
        {"machine       a.xml\n", "cores         4 cores, 8 logical CPUs\n",
-        "memory        128.0 GiB\n", "  0           2 cores  Model \"X\" @ 2.0GHz\n",
-        "  1           64.0 GiB  2 cores  package 1\n",
+        "memory        137.4 GB\n", "  0           2 cores  Model \"X\" @ 2.0GHz\n",
+        "  1           68.72 GB  2 cores  package 1\n",
         "  0000-e0     several packages  nodes 0 1\n",
         "  0000:17:00.0  class 0302  root complex 0000-16   node 0  link 31.5 GB/s  cuda0  vendor "
         "10de\n",
@@ -140,7 +140,7 @@ TEST_CASE("what a machine itself tells is written, too") {
        {"machine       this one\n", "ISA           avx2\n",
         "links, in GB/s             nominal     alone  together\n",
         "  host->cuda:0                31.5      25.0      22.0\n",
-        "  host->host                     ?      12.0      12.0\n", "  locked memory   64 KiB\n",
+        "  host->host                     ?      12.0      12.0\n", "  locked memory   65.54 kB\n",
         "  huge pages      4 of 10 free, of 2048 KiB\n", "MPI           not found\n",
         "NCCL          libnccl.so.2: 2.23.4\n", "  0000:17:00.0: its link has 8 of 16 lanes",
         "  cuda:0->host: reaches 20.9 of 31.5 GB/s\n", "  host:1: has cores and no memory"}) {

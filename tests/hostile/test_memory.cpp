@@ -52,10 +52,9 @@ TEST_CASE("hostile: what the machine has no memory for") {
     all.insert(all.end(), more.begin(), more.end());
     return all;
   };
-  run_table("weights beyond memory, eval", {{"twice", twice, {"MiB of host memory"}, 2}},
-            eval_words());
+  run_table("weights beyond memory, eval", {{"twice", twice, {"of host memory"}, 2}}, eval_words());
   run_table("weights beyond memory, train",
-            {{"twice", twice, {"MiB of host memory", "no smaller change", "--cpu-memory"}, 2}},
+            {{"twice", twice, {"of host memory", "no smaller change", "--cpu-memory"}, 2}},
             words({}));
   run_table("a budget below the program", {{"16 MB", [](const Place&) {}, {"--cpu-memory"}, 2}},
             words({"--cpu-memory", "16M"}));

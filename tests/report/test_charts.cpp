@@ -117,8 +117,8 @@ TEST_CASE("numbers for people") {
   CHECK(rounded_count(1'604'000'000) == "1.6 billion");
   CHECK(number_text(std::nan("")) == "\u2013");
   CHECK(number_text(8786.6) == "8,787");
-  CHECK(bytes_text(1023) == "1023 B");
-  CHECK(bytes_text(1536.0 * 1024 * 1024) == "1.50 GiB");
+  CHECK(bytes_text(1023) == "1.023 kB");
+  CHECK(bytes_text(1536.0 * 1024 * 1024) == "1.611 GB");
   CHECK(duration_text(0.0004321) == "0.432 ms");
   CHECK(duration_text(90'061) == "25 h 1 min");
   CHECK(duration_text(-1) == "\u2013");

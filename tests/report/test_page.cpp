@@ -48,7 +48,7 @@ TEST_CASE("a page has every series of the run, with the numbers of its metrics")
   for (const char* part :
        {"nats per token", ">step<", "Values as a table", "step not finite, skipped", "resumed",
         "clipped above", "qwen3_moe", "1,000, of them trained 250 (25.0 %)", "a warning of the run",
-        "master weights", "derived: 250 of 4 bytes", "1.00 MiB", "512 KiB", "some/model",
+        "master weights", "derived: 250 of 4 bytes", "1.049 MB", "524.3 kB", "some/model",
         "Bounded by <code>cpu</code> in 4 steps.", "Workers, summed: products 1 s",
         "2026-01-02 03:04:05 UTC", "finished at step 4", "from 4.75 at step 0"}) {
     INFO(part);

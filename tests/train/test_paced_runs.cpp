@@ -215,14 +215,14 @@ TEST_CASE("paced runs: a table that cannot be read ends the command with its nam
 TEST_CASE("paced runs: the memory of a device is raised in its item, whatever paths look like") {
   PacedFixture f;
   const auto raised = [&](const std::string& list) {
-    return open_devices({list, 0, 1 << 20, {0, 1}}).places.at(1).budget.raised_to("13");
+    return open_devices({list, 0, 1 << 20, {0, 1}}).places.at(1).budget.raised_to("13M");
   };
   const std::string path = f.fast();
-  CHECK(raised("virtual:" + path) == "--devices virtual:mem=13Mi/" + path);
-  CHECK(raised("virtual:mem=2M/" + path) == "--devices virtual:mem=13Mi/" + path);
-  CHECK(raised("host:" + path + ",virtual") == "--devices host:" + path + ",virtual:mem=13Mi");
+  CHECK(raised("virtual:" + path) == "--devices virtual:mem=13M/" + path);
+  CHECK(raised("virtual:mem=2M/" + path) == "--devices virtual:mem=13M/" + path);
+  CHECK(raised("host:" + path + ",virtual") == "--devices host:" + path + ",virtual:mem=13M");
   CHECK(raised("host:" + path + ",1xvirtual:mem=1M/h2d=1G") ==
-        "--devices host:" + path + ",virtual:mem=13Mi/h2d=1G");
+        "--devices host:" + path + ",virtual:mem=13M/h2d=1G");
 }
 
 }  // namespace

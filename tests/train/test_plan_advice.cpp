@@ -190,14 +190,14 @@ TEST_CASE("plan advice: a remedy keeps the rest of --devices") {
     TrainConfig config = f.config("unused");
     config.devices = devices;
     const auto opened = open_model(config);
-    return opened->devices.places.back().budget.raised_to("13");
+    return opened->devices.places.back().budget.raised_to("13M");
   };
-  CHECK(remedy("virtual:mem=2M,host") == "--devices virtual:mem=13Mi,host");
-  CHECK(remedy("virtual:latency=10us/mem=2M") == "--devices virtual:latency=10us/mem=13Mi");
+  CHECK(remedy("virtual:mem=2M,host") == "--devices virtual:mem=13M,host");
+  CHECK(remedy("virtual:latency=10us/mem=2M") == "--devices virtual:latency=10us/mem=13M");
   CHECK(remedy("host,virtual:mem=2M/latency=10us") ==
-        "--devices host,virtual:mem=13Mi/latency=10us");
-  CHECK(remedy("virtual,host") == "--devices virtual:mem=13Mi,host");
-  CHECK(remedy("host") == "--cpu-memory 13Mi");
+        "--devices host,virtual:mem=13M/latency=10us");
+  CHECK(remedy("virtual,host") == "--devices virtual:mem=13M,host");
+  CHECK(remedy("host") == "--cpu-memory 13M");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <numeric>
 
+#include "base/size_text.h"
 #include "budget/placed_model.h"
 #include "budget/plan_changes.h"
 #include "budget/plan_fit.h"
@@ -105,11 +106,11 @@ TEST_CASE("plan places: each place is held against its own budget") {
   CHECK(small.short_place() == kDevice);
   const std::string missing = what_is_missing(small);
   INFO(missing);
-  CHECK(has(missing, "MiB of the memory of cuda:0, but may use only "));
+  CHECK(has(missing, " MB of the memory of cuda:0, but may use only "));
   CHECK_FALSE(has(missing, "host memory"));
   const Plan both = make_plan(p.with(uint64_t{1} << 20, device / 2), p.request);
   CHECK(both.short_place() == kHostPlace);
-  CHECK(has(what_is_missing(both), "MiB of host memory, but may use only 1 MiB; it needs "));
+  CHECK(has(what_is_missing(both), " MB of host memory, but may use only 1.049 MB; it needs "));
   CHECK(has(what_is_missing(both), "cuda:0"));
 }
 
@@ -133,8 +134,8 @@ TEST_CASE("plan places: a refusal names the device, and the experts go to the ho
       refusal(plan, {{"--devices cuda:0,host", 5 << 20}}, needed_memory(subject, p.request));
   INFO(line);
   CHECK(has(line, "memory of cuda:0"));
-  CHECK(has(line, "the smallest change that fits: --devices cuda:0,host (5 MiB)"));
-  CHECK(has(line, "--gpu-memory " + whole_mebibytes(needed) + "Mi, if cuda:0 has it"));
+  CHECK(has(line, "the smallest change that fits: --devices cuda:0,host (5.243 MB)"));
+  CHECK(has(line, "--gpu-memory " + size_option(needed) + ", if cuda:0 has it"));
   // 4 MiB stay free of what is planned for another run.
   const uint64_t room = needed + (uint64_t{4} << 20) - experts / 2;
   const auto changes = changes_that_fit(p.model.opened, p.with(kPlenty, room), p.request, p.config);

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/size_text.h"
 #include "base/utf8.h"
 
 namespace hearth {
@@ -80,7 +81,7 @@ std::string step_line(const StepMetrics& metrics, int64_t last, double seconds_l
     if (!load.empty()) {
       line += fmt::format("  expert load {:.2f}", *std::max_element(load.begin(), load.end()));
     }
-    line += fmt::format("  peak {:.2f} GiB", static_cast<double>(metrics.peak_rss_bytes) / 0x1p30);
+    line += "  peak " + size_text(metrics.peak_rss_bytes);
   }
   if (metrics.skipped) line += "  skipped: not finite";
   if (metrics.step < last) line += "  ETA " + format_time_left(seconds_left);

@@ -15,6 +15,7 @@
 #include "comm/launch.h"
 #include "commands/command_line.h"
 #include "commands/commands.h"
+#include "commands/error_place.h"
 #include "commands/output.h"
 #include "options/problems.h"
 #include "options/setting_names.h"
@@ -41,8 +42,9 @@ void report(const RankEnding& ending) {
 // `launched`: this process as one of several, or null.
 RankEnding run(const std::vector<std::string>& arguments, hearth::LaunchedRanks* launched) {
   bool is_help = false;  // or the version
+  hearth::CommandLine line;
   try {
-    const hearth::CommandLine line = hearth::parse_command_line(arguments);
+    line = hearth::parse_command_line(arguments);
     is_help = line.action != hearth::CommandLine::Action::run;
     if (is_help && launched != nullptr && !launched->leads()) return {};
     const ExitCode code = hearth::run_command(line, launched);
@@ -53,7 +55,7 @@ RankEnding run(const std::vector<std::string>& arguments, hearth::LaunchedRanks*
   } catch (const hearth::ReaderGone&) {  // nobody reads a line about it: hearth train --help | head
     return {is_help ? ExitCode::done : ExitCode::storage, {}};
   } catch (const hearth::Error& e) {
-    return {e.code(), {e.what()}};
+    return {e.code(), {hearth::error_at_place(line, e).what()}};
   } catch (const std::bad_alloc&) {
     return {ExitCode::storage,
             {"out of memory: the system gives no more; lower --cpu-memory, --micro-batch or "

@@ -10,7 +10,7 @@ ExitCode run_migrate(const CommandLine& line) {
   std::string yaml = "# from " + line.options.operand + "\n";
   for (const Option& option : option_table()) {
     const auto place = line.places.find(option.name);
-    if (place == line.places.end() || place->second.starts_with("--")) continue;
+    if (place == line.places.end() || place->second.where.starts_with("--")) continue;
     const std::string value = option.value.get(line.options);
     if (value != "null") yaml += option.name + ": " + value + "\n";
   }

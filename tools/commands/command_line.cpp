@@ -119,7 +119,10 @@ void parse_options(const CommandEntry& entry, const std::vector<std::string>& wo
     apply(place->given, options, problems);
     line.notes.insert(line.notes.end(), place->notes.begin(), place->notes.end());
     line.details.insert(line.details.end(), place->details.begin(), place->details.end());
-    for (const Given& given : place->given) line.places[given.option->name] = given.where;
+    for (const Given& given : place->given) {
+      const bool by_key = place == &file && !given.key.empty();
+      line.places[given.option->name] = {given.where, given.texts, by_key};
+    }
   }
   // A file is migrated if train would run it.
   const bool reads = !migrates || takes_file;

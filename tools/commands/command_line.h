@@ -1,11 +1,11 @@
 // Parses the program's arguments, and a configuration file if one is named, into Options.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "commands/option_place.h"
 #include "options/option_table.h"
 
 namespace hearth {
@@ -17,8 +17,7 @@ struct CommandLine {
   Options options;                   // for `run`; `recorded` is filled for train and plan
   std::vector<std::string> notes;    // for people
   std::vector<std::string> details;  // with --verbose: settings without effect
-  std::map<std::string, std::string>
-      places;  // of options that were given: "--lr", "run.yaml:3: lr"
+  OptionPlaces places;
 };
 
 /// `arguments`: without the program's name. Reports all problems in one usage error. Input error

@@ -41,11 +41,10 @@ bool holds(const Relation& relation, const Options& options) {
 
 /// What the row of an option says of other options. An option that the command does not take cannot
 /// be needed, and has its default, which excludes nothing.
-void check_relations(const Option& option, Command command,
-                     const std::map<std::string, std::string>& places, const Options& options,
-                     Problems& problems) {
+void check_relations(const Option& option, Command command, const OptionPlaces& places,
+                     const Options& options, Problems& problems) {
   const auto place = places.find(option.name);
-  std::string name = place == places.end() ? "--" + option.name : place->second;
+  std::string name = place == places.end() ? "--" + option.name : place->second.where;
   if (!name.starts_with("--")) name += ":";  // a key of a file, with its line
   std::string needed;
   bool met = false;
@@ -266,8 +265,7 @@ void check_data_paths(Command command, const Options& options) {
 }
 
 void check_together(const CommandEntry& entry, const std::vector<Given>& flags,
-                    const std::map<std::string, std::string>& places, Options& options,
-                    Problems& problems) {
+                    const OptionPlaces& places, Options& options, Problems& problems) {
   for (const std::string& name : entry.required) {
     if (is_missing(name, entry.command, options)) problems.add("--" + name + " is missing");
   }

@@ -1,11 +1,11 @@
 // Checks of several options together: missing options and contradictions.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
 #include "commands/given.h"
+#include "commands/option_place.h"
 #include "options/command_table.h"
 
 namespace hearth {
@@ -17,8 +17,7 @@ void check_contradictions(const std::vector<Given>& given, const Options& option
 /// Checks the resolved options, and sets options that follow from others. `places`: where each option
 /// was given last, for the problems.
 void check_together(const CommandEntry& entry, const std::vector<Given>& flags,
-                    const std::map<std::string, std::string>& places, Options& options,
-                    Problems& problems);
+                    const OptionPlaces& places, Options& options, Problems& problems);
 
 /// Input or usage error for data paths that name no file: see find_data_files.
 void check_data_paths(Command command, const Options& options);

@@ -15,8 +15,9 @@ std::string told(const CommandLine& line, const std::string& message) {
 
 TEST_CASE("error place: the key of a file stands for the option") {
   const TemporaryDirectory directory;
-  const std::string file = written(directory, "model: m\ndata: rows.jsonl\nout: o\nlora_targets: [q]\n"
-                                              "method: lora\n# of a run\nlearning_rate: 1e-4\n");
+  const std::string file = written(directory,
+                                   "model: m\ndata: rows.jsonl\nout: o\nlora_targets: [q]\n"
+                                   "method: lora\n# of a run\nlearning_rate: 1e-4\n");
   const CommandLine line = parse_command_line({"train", file, "--seq_len", "64"});
   CHECK(told(line, "--lora-targets 'q': none") == file + ":4: lora_targets 'q': none");
   CHECK(told(line, "--lr: too high") == file + ":7: learning_rate: too high");
@@ -32,9 +33,9 @@ TEST_CASE("error place: the key of a file stands for the option") {
 
 TEST_CASE("error place: a flag beats the file; a trainer's default has no place") {
   const TemporaryDirectory directory;
-  const std::string file =
-      written(directory, "model_name_or_path: m\ndataset: rows.jsonl\noutput_dir: o\n"
-                         "finetuning_type: lora\ncutoff_len: 64\n");
+  const std::string file = written(directory,
+                                   "model_name_or_path: m\ndataset: rows.jsonl\noutput_dir: o\n"
+                                   "finetuning_type: lora\ncutoff_len: 64\n");
   const CommandLine line = parse_command_line({"train", file, "--cutoff_len", "32"});
   CHECK(told(line, "--seq-len 32: short") == "--cutoff_len 32: short");
   CHECK(told(line, "--lora-r 8: odd") == "--lora-r 8: odd");
@@ -45,8 +46,8 @@ TEST_CASE("error place: a flag beats the file; a trainer's default has no place"
 TEST_CASE("error place: the program names file, line and key of a target that no tensor has") {
   const Workplace place;
   const std::string file = place.d / "run.yaml";
-  write(file, "model: " + (place.d / "model") + "\ndata: " + (place.d / "rows.jsonl") + "\nout: " +
-                  (place.d / "out") + "\nmethod: lora\nlora_target: q_prox\n");
+  write(file, "model: " + (place.d / "model") + "\ndata: " + (place.d / "rows.jsonl") +
+                  "\nout: " + (place.d / "out") + "\nmethod: lora\nlora_target: q_prox\n");
   const ProgramResult from_file = place.run({"train", file});
   INFO(from_file.err);
   CHECK(from_file.exit_code == 2);

@@ -24,6 +24,14 @@ if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
 endif()
 
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION MATCHES "^13\\.")
+  # Ubuntu 24.04's. Its flow analysis finds faults in fmt's headers that no run has; gcc 12 and 14
+  # do not, and they check the same sources.
+  foreach(warning array-bounds stringop-overflow stringop-overread maybe-uninitialized)
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-error=${warning}>)
+  endforeach()
+endif()
+
 if(HEARTH_SANITIZE)
   add_compile_options(-fsanitize=${HEARTH_SANITIZE} -fno-sanitize-recover=all
                       -fno-omit-frame-pointer)

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "base/file_ops.h"
 #include "base/version.h"
 #include "record/journal.h"
 #include "state/run_identity.h"
@@ -17,7 +18,20 @@ constexpr const char* kOptions[] = {"method",       "steps",      "epochs",     
                                     "lora-r",       "expert-r",   "lora-alpha",    "lora-dropout",
                                     "lora-targets", "experts",    "compute-dtype", "seed"};
 
-std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+/// "me/chats", a data set of the hub: no file that is there, one slash, no ending.
+bool is_hub_name(const std::string& path) {
+  const size_t slash = path.find('/');
+  return slash != std::string::npos && slash > 0 && slash + 1 < path.size() &&
+         path.find_first_of("/.~", slash + 1) == std::string::npos && path[0] != '.' &&
+         path[0] != '~' && file_info(path).kind == FileKind::none;
+}
+
+/// The card leaves the machine, so it has no local path.
+std::string file_name(const std::string& path) {
+  if (is_hub_name(path)) return path;
+  const std::string whole = path.ends_with('/') ? path.substr(0, path.size() - 1) : path;
+  return whole.substr(whole.rfind('/') + 1);
+}
 
 /// The names of a file or a list of files, without their folders; empty for none.
 std::string file_names(const std::optional<std::string>& list) {

@@ -65,10 +65,16 @@ TEST_CASE("model cards: base, data, options and losses, and no path") {
   fs::create_directories(repository + "/snapshots");
   write(repository + "/refs/main", "abc123\n");
   fs::rename(w.d / "model", repository + "/snapshots/abc123");
+  const std::string rows = w.d / "hub/datasets--some-org--rows";  // of the hub, by its name
+  fs::create_directories(rows + "/refs");
+  fs::create_directories(rows + "/snapshots/def456");
+  write(rows + "/refs/main", "def456");
+  fs::copy(w.d / "rows.jsonl", rows + "/snapshots/def456/train.jsonl");
   ::setenv("HF_HUB_CACHE", (w.d / "hub").c_str(), 1);
   for (const std::string method : {"full", "lora"}) {
     std::vector<std::string> words =
-        w.train(method, {"--method", method, "--eval-data", w.d / "eval.jsonl", "--eval-at-start"});
+        w.train(method, {"--method", method, "--eval-data", w.d / "eval.jsonl", "--eval-at-start",
+                         "--data", "some-org/rows"});
     words[2] = "some-org/Tiny.MoE";
     REQUIRE(w.run(words).exit_code == 0);
     const std::string result = w.d / (method + (method == "full" ? "/model" : "/adapter"));
@@ -78,9 +84,10 @@ TEST_CASE("model cards: base, data, options and losses, and no path") {
                            std::string(method == "full" ? "transformers" : "peft") +
                            "\nlicense: apache-2.0\nlicense_link: https://x\n"));
     for (const char* part :
-         {"| data | rows.jsonl |", "| evaluation data | eval.jsonl |", "| `--lr` | 0.01 |",
-          "| training loss, first and last steps | ", "| evaluation loss before training | ",
-          "| evaluation loss after training | ", "| version | hearth "}) {
+         {"| data | rows.jsonl, some-org/rows |", "| evaluation data | eval.jsonl |",
+          "| `--lr` | 0.01 |", "| training loss, first and last steps | ",
+          "| evaluation loss before training | ", "| evaluation loss after training | ",
+          "| version | hearth "}) {
       INFO(part);
       CHECK(card.find(part) != std::string::npos);
     }
@@ -96,7 +103,7 @@ TEST_CASE("model cards: base, data, options and losses, and no path") {
               .exit_code == 0);
   const std::string merged = content(w.d / "merged/README.md");
   CHECK(merged.find("base_model: \"some-org/Tiny.MoE\"\n") != std::string::npos);
-  CHECK(merged.find("| data | rows.jsonl |") != std::string::npos);
+  CHECK(merged.find("| data | rows.jsonl, some-org/rows |") != std::string::npos);
   ::unsetenv("HF_HUB_CACHE");
 
   // A local directory is no name of the hub.

@@ -88,8 +88,9 @@ TEST_CASE("migrate: the printed file makes the same run") {
 TEST_CASE("migrate: what train would refuse is refused with the same lines") {
   const Workplace place;
   const std::string file = place.d / "bad.yaml";
-  write(file, "base_model: m\noutput_dir: o\ndatasets: [{path: r.jsonl}]\nload_in_4bit: true\n"
-              "adapter: qlora\ncutof_len: 8\n");
+  write(file,
+        "base_model: m\noutput_dir: o\ndatasets: [{path: r.jsonl}]\nload_in_4bit: true\n"
+        "adapter: qlora\ncutof_len: 8\n");
   const ProgramResult migrated = place.run({"migrate", file}), train = place.run({"train", file});
   CHECK(migrated.exit_code == 2);
   CHECK(migrated.out.empty());

@@ -46,6 +46,11 @@ TEST_CASE("a run directory as --model: its model, or its adapter on its base") {
   CHECK(w.loss({"--model", lora}) != w.loss({"--model", base}));
   CHECK(w.loss({"--model", lora + "/"}) == w.loss(adapted));
   CHECK(w.loss({"--model", base, "--adapter", lora}) == w.loss(adapted));
+  // The adapter alone names its base.
+  CHECK(w.loss({"--adapter", lora}) == w.loss(adapted));
+  CHECK(w.loss({"--adapter", lora + "/adapter"}) == w.loss(adapted));
+  CHECK(w.loss({"--model", lora + "/adapter"}) == w.loss(adapted));
+  CHECK(w.text({"--adapter", lora}) == w.text(adapted));
   CHECK(w.text({"--model", full}) == w.text({"--model", full + "/model"}));
   CHECK(w.text({"--model", lora}) == w.text(adapted));
 }
@@ -57,6 +62,9 @@ TEST_CASE("a run directory as --model: without a result, a base, or beside anoth
                  "this run has an adapter of its own"));
   fs::rename(w.d / "model", w.d / "moved");
   CHECK(one_line(w.eval({"--model", lora}), 3, "its base"));
+  CHECK(one_line(w.eval({"--adapter", lora}), 3, "its base"));
+  CHECK(one_line(w.eval({}), 2, "--model is missing"));
+  CHECK(one_line(w.eval({"--adapter", w.d / "none"}), 3, "adapter_config.json"));
   fs::rename(w.d / "moved", w.d / "model");
   fs::remove_all(full + "/model");
   CHECK(one_line(w.eval({"--model", full}), 3, "this run has no result yet"));

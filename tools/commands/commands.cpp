@@ -43,9 +43,9 @@ ExitCode run_command(const CommandLine& line, LaunchedRanks* launched) {
   for (const std::string& note : line.notes) log_info(note);
   for (const std::string& detail : line.details) log_verbose(detail);
   if (*line.command == Command::migrate) return run_migrate(line);  // opens nothing
-  if (!options.model.empty()) {
+  if (!options.model.empty() || !options.adapter.empty()) {
     options.model_name = options.model;
-    options.model = find_model(options.model);
+    if (!options.model.empty()) options.model = find_model(options.model);
     const bool writes = *line.command == Command::generate || *line.command == Command::chat;
     if (writes || *line.command == Command::eval || options.gguf) take_run(options);
     if (options.model != line.options.model) log_verbose("model: " + options.model);

@@ -103,6 +103,7 @@ void check_generate(const Options& options, Problems& problems) {
 // The operand is another way to write --model.
 void check_chat(Options& options, Problems& problems) {
   if (options.operand.empty() == options.model.empty()) {
+    if (options.model.empty() && !options.adapter.empty()) return;  // it names its base
     problems.add(options.model.empty() ? "expected RUN or --model: hearth chat RUN"
                                        : "expected RUN or --model, found both; give one");
   } else if (options.model.empty()) {
@@ -267,7 +268,10 @@ void check_data_paths(Command command, const Options& options) {
 void check_together(const CommandEntry& entry, const std::vector<Given>& flags,
                     const OptionPlaces& places, Options& options, Problems& problems) {
   for (const std::string& name : entry.required) {
-    if (is_missing(name, entry.command, options)) problems.add("--" + name + " is missing");
+    if (!is_missing(name, entry.command, options)) continue;
+    const bool reads = entry.command == Command::eval || entry.command == Command::generate;
+    if (reads && name == "model" && !options.adapter.empty()) continue;  // it names its base
+    problems.add("--" + name + " is missing");
   }
   if (!find_given(flags, "gguf")) check_one_of(entry.one_of, flags, problems);
   for (const Option& option : option_table()) {

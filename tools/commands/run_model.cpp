@@ -20,6 +20,11 @@ bool is_run(const std::string& path) {
          holds(path, "journal.jsonl");
 }
 
+bool is_adapter(const std::string& path) {
+  return file_info(path).kind == FileKind::directory && !holds(path, "config.json") &&
+         holds(path, "adapter_config.json");
+}
+
 /// The base that adapter_config.json names, as --model takes it.
 std::string base_of(const std::string& adapter) {
   const std::string path = adapter + "/adapter_config.json";
@@ -45,6 +50,12 @@ void take_run(Options& options) {
     options.adapter += "/adapter";
   }
   const std::string run = options.model;
+  if (run.empty() && !options.adapter.empty()) {
+    options.model = base_of(options.adapter);
+  } else if (options.adapter.empty() && is_adapter(run)) {
+    options.adapter = run;
+    options.model = base_of(run);
+  }
   if (!is_run(run)) return;
   if (holds(run, "model")) {
     options.model = run + "/model";

@@ -84,11 +84,10 @@ RowFormat detect_format(const Json& row, const std::string& where, RowPart part)
     found = &kind;
   }
   if (found == nullptr) {
-    throw BadRow(
-        fmt::format("{}: {}expected one of the keys text, messages, prompt and completion, "
-                    "instruction and output, "
-                    "conversations, input_ids",
-                    where, half.empty() ? "" : half + "; "));
+    throw BadRow(fmt::format(
+        "{}: {}expected one of the keys text, messages, prompt and completion, "
+        "instruction and output, conversations, input_ids; name others with {}",
+        where, half.empty() ? "" : half + "; ", spelled(Setting::columns, "FIELD=KEY")));
   }
   return found->format;
 }

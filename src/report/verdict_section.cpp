@@ -21,6 +21,10 @@ std::vector<std::string> texts_of(const Json& event, const char* key) {
   return texts;
 }
 
+std::string facts_table(const std::string& rows) {
+  return rows.empty() ? "" : "<table class=\"facts\"><tbody>" + rows + "</tbody></table>";
+}
+
 }  // namespace
 
 std::string verdict_section(const RunHistory& run) {
@@ -28,9 +32,9 @@ std::string verdict_section(const RunHistory& run) {
   const Json* word = event.find("verdict");
   if (!word || !word->is_string()) return "";
   const bool ok = word->as_string() == "ok";
-  std::string rows;
+  std::string alarms, rows;
   for (const std::string& reason : texts_of(event, "reasons")) {
-    rows +=
+    alarms +=
         "<tr class=\"alarm\"><th scope=\"row\"><span class=\"sign\" aria-hidden=\"true\">!"
         "</span> alarm</th><td>" +
         escaped(reason) + "</td></tr>";
@@ -40,9 +44,15 @@ std::string verdict_section(const RunHistory& run) {
     rows += "<tr><th scope=\"row\">" + escaped(finding.substr(0, colon)) + "</th><td>" +
             escaped(finding.substr(std::min(colon + 2, finding.size()))) + "</td></tr>";
   }
+  // A good run's reader wants the curves next; what was checked can be opened.
   return "<section class=\"card wide\"><h2>Verdict</h2><p><span class=\"badge " +
-         std::string(ok ? "good" : "bad") + "\">" + escaped(word->as_string()) +
-         "</span></p><table class=\"facts\"><tbody>" + rows + "</tbody></table></section>\n";
+         std::string(ok ? "good" : "bad") + "\">" + escaped(word->as_string()) + "</span></p>" +
+         facts_table(alarms) +
+         (rows.empty()
+              ? ""
+              : "<details" + std::string(ok ? "" : " open") +
+                    "><summary>What was checked</summary>" + facts_table(rows) + "</details>") +
+         "</section>\n";
 }
 
 }  // namespace hearth

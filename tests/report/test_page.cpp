@@ -146,6 +146,12 @@ TEST_CASE("the verdict on the run, of its last start") {
     CHECK(has(text, part));
   }
   CHECK(has(page_of(f), "badge bad"));
+  CHECK(has(page_of(f), "<details open><summary>What was checked</summary>"));
+  std::string ok = alarm;
+  ok.replace(ok.find("\"alarm\""), 7, "\"ok\"");
+  f.write("journal.jsonl", ok);
+  CHECK(has(page_of(f), "<details><summary>What was checked</summary>"));
+  CHECK(has(checked_page(page_of(f)).text, "none skipped"));
   f.write("journal.jsonl", alarm + R"({"event": "resume", "step": 1})" + "\n");
   CHECK_FALSE(has(checked_page(page_of(f)).text, "Verdict"));
   f.write("journal.jsonl", R"({"event": "verdict", "verdict": {"a": 1}, "reasons": 3})"

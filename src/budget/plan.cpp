@@ -136,7 +136,7 @@ class PlanMaker {
     }
     const bool staged = far_places() > 0;
     add(MemoryUse::reading, "buffers of reading files", reading_bytes(subject_, staged),
-        staged ? "derived: 8 MiB per worker" : "derived: 4 MiB per worker");
+        staged ? "derived: 8.389 MB per worker" : "derived: 4.194 MB per worker");
     if (!staged) return;
     add(MemoryUse::staging, "staging of parameters of devices",
         far_places() * DeviceMemory::kPinnedBytes, "derived: pinned, two pieces per device");
@@ -365,8 +365,8 @@ class PlanMaker {
         {{MemoryUse::allowance},
          "threads, logs and the check of the result",
          std::clamp(left, allowance - std::min(allowance, kNextStart), allowance),
-         std::string("policy: 768 KiB, 96 KiB per place and 16 KiB per worker") +
-             (far_places() > 0 ? ", 12 MiB per GPU" : "") +
+         std::string("policy: 786.4 kB, 98.3 kB per place and 16.38 kB per worker") +
+             (far_places() > 0 ? ", 12.58 MB per GPU" : "") +
              (check == 0                  ? ""
               : subject_.process.measured ? "; measured: what opening the model took"
                                           : "; not measured: what opening the model takes")});

@@ -76,10 +76,10 @@ void warn_of_nodes(const Topology& t, std::vector<Warning>& warnings) {
 void warn_of_limits(const Topology& t, const MachineLimits& limits,
                     std::vector<Warning>& warnings) {
   if (!t.accelerators.empty() && limits.locked_memory && *limits.locked_memory < kLeastLocked) {
-    warnings.push_back({"locked_memory",
-                        fmt::format("a process may lock {:.0f} KiB; pinned buffers can need more: "
-                                    "raise 'ulimit -l'",
-                                    static_cast<double>(*limits.locked_memory) / 1024)});
+    warnings.push_back(
+        {"locked_memory", fmt::format("a process may lock {}; pinned buffers can need more: "
+                                      "raise 'ulimit -l'",
+                                      size_text(*limits.locked_memory))});
   }
   if (limits.transparent_huge_pages == "never") {
     warnings.push_back({"transparent_huge_pages",

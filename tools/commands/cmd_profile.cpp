@@ -38,9 +38,10 @@ std::shared_ptr<const OpenedModel> open_subject(const Options& options) {
     ModelDescription found = describe_model(options.model, options.follow_links);
     return open_shapes(options, std::move(found.spec), std::move(found.table));
   }
-  const Json config = parse_json(kUsualShapes, "the usual shapes");
-  const Family& family = family_of(config, "the usual shapes");
-  ModelSpec spec = family.read_config(config, "the usual shapes");
+  const std::string where = "the usual shapes";
+  const Json config = parse_json(kUsualShapes, where);
+  const Family& family = family_of(config, where);
+  ModelSpec spec = family.read_config(config, where);
   ParameterTable table = family.make_table(spec);
   return open_shapes(options, std::move(spec), std::move(table));
 }

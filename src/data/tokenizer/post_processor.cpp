@@ -68,7 +68,7 @@ void PostProcessor::add_template(const Json& description, const std::string& whe
     }
     const Json& token = member(piece, "SpecialToken", at);
     allow_keys(token, at + ".SpecialToken", {"id", "type_id"});
-    const std::string& name = read_string(token, "id", at + ".SpecialToken");
+    const std::string name = read_string(token, "id", at + ".SpecialToken");
     const std::string of = where + ".special_tokens." + quoted(name);
     const Json* special = specials.find(name);
     if (special == nullptr) throw input_error(of + " is missing");

@@ -140,7 +140,9 @@ bool keeps_bits(const std::string& option, const std::string& both_values, bool 
 }
 
 const std::string kGiveBack =
-    "restore the files of the first start, or start a new run in another directory";
+    "restore the files of the first start, or start a new run in another directory; it may train "
+    "on "
+    "from the result of this one (its model/ as the model, or its adapter/ as the adapter)";
 
 [[noreturn]] void refuse_content(const char* field, const std::string& file,
                                  const std::string& advice) {

@@ -73,7 +73,8 @@ TEST_CASE("report of what is no run, or asked for wrongly") {
   CHECK(one_line(w.run({"report", w.d / "rows.jsonl"}), 3, "found a file"));
   CHECK(one_line(w.run({"report", w.d / "model"}), 3, "found none of these files"));
   CHECK(one_line(w.run({"report"}), 2, "hearth report RUN_DIR"));
-  CHECK(one_line(w.run({"report", "a", "b"}), 2, "unexpected argument 'b'"));
+  CHECK(
+      one_line(w.run({"report", "a", "b"}), 2, "unexpected argument 'b'; --compare RUN RUN puts"));
   CHECK(one_line(w.run({"report", "a", "--compare", "b", "c"}), 2, "found both"));
   CHECK(one_line(w.run({"report", "--compare", "a"}), 2, "--compare"));
   CHECK(one_line(w.run({"report", "a", "--json"}), 3, "expected a run directory, found nothing"));

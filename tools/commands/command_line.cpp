@@ -95,7 +95,9 @@ void parse_options(const CommandEntry& entry, const std::vector<std::string>& wo
   if (split.unknown.empty()) {
     for (size_t i = entry.operand.empty() ? 0 : 1; i < split.operands.size(); ++i) {
       problems.add("unexpected argument " + quoted(split.operands[i]) +
-                   (is_data_file(split.operands[i]) ? kRepeatData : ""));
+                   (is_data_file(split.operands[i]) ? kRepeatData
+                    : command == Command::report ? "; --compare RUN RUN puts two runs on one page"
+                                                 : ""));
     }
   }
 

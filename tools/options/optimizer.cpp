@@ -14,7 +14,7 @@ void add_optimizer(std::vector<Option>& table) {
       table.end(),
       {{.name = "lr", .group = group, .commands = kTraining,
         .value = given_value(number_value(&Options::lr, {.most = 1000}), &Options::lr_given),
-        .help = "learning rate after the warm-up", .default_text = "1e-05, with --method lora 0.0001",
+        .help = "learning rate after the warm-up", .default_text = "1e-5, with --method lora 1e-4",
         .aliases = {"learning-rate"}},
        {.name = "lr-schedule", .group = group, .commands = kTraining,
         .value = choice_value(&Options::lr_schedule,

@@ -9,8 +9,9 @@ using enum Command;
 // clang-format off
 void add_what(std::vector<Option>& table) {
   const std::string group = "what";
-  const std::string rows = "JSON Lines, a .json array, or .txt (one document); plain, .gz or .zst; "
-                           "- is stdin; repeatable";
+  const std::string rows = "JSON Lines, a .json array, .csv, .parquet or .txt (one document), also as .gz, "
+                           ".zst or .xz; a directory, a glob or an org/name of the hub cache; - is "
+                           "stdin; repeatable";
   table.insert(
       table.end(),
       {{.name = "model", .group = group, .commands = {train, plan, eval, generate, chat, tokenize, export_, profile},
@@ -20,7 +21,8 @@ void add_what(std::vector<Option>& table) {
         .help_for = {{{chat}, "checkpoint to talk with, as for generate, or a run directory", "RUN"},
                      {{eval, generate}, "checkpoint in the Hugging Face layout: a directory, or org/name "
                                         "(or org/name@revision) in the local hub cache; or a run "
-                                        "directory, for its result"},
+                                        "directory, for its result; not needed with --adapter, which "
+                                        "names its base"},
                      {{export_}, "base checkpoint: a directory, or org/name in the local hub cache; "
                                  "required with --adapter; with --gguf also a run directory",
                       "with --from-state the base of the run"},

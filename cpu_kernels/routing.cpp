@@ -55,21 +55,25 @@ void permute(Stream& stream, ConstView x, ConstView source, ConstView part, View
 void combine(Stream& stream, ConstView rows, const RoutingView& routing, ConstView weight,
              ConstView base, View out) {
   const int64_t k = routing.row_of.cols;
-  for_blocks(host_stream(stream), out.rows, row_block(out.cols * k),
-             [&](int64_t begin, int64_t end, int) {
-               for (int64_t t = begin; t < end; ++t) {
-                 float* to = out.row<float>(t);
-                 if (!base) {
-                   std::fill_n(to, out.cols, 0.0f);
-                 } else if (base.row<float>(t) != to) {
-                   std::copy_n(base.row<float>(t), out.cols, to);
-                 }
-                 for (int64_t j = 0; j < k; ++j) {
-                   add_scaled(weight ? weight.row<float>(t)[j] : 1.0f,
-                              rows.row<float>(routing.row_of.row<int32_t>(t)[j]), to, out.cols);
-                 }
-               }
-             });
+  const ConstView part = routing.offsets;
+  const int64_t first = part ? part.as<int32_t>()[0] : 0;
+  const int64_t last = part ? part.as<int32_t>()[part.cols - 1] : rows.rows;
+  for_blocks(
+      host_stream(stream), out.rows, row_block(out.cols * k), [&](int64_t begin, int64_t end, int) {
+        for (int64_t t = begin; t < end; ++t) {
+          float* to = out.row<float>(t);
+          if (!base) {
+            std::fill_n(to, out.cols, 0.0f);
+          } else if (base.row<float>(t) != to) {
+            std::copy_n(base.row<float>(t), out.cols, to);
+          }
+          for (int64_t j = 0; j < k; ++j) {
+            const int64_t row = routing.row_of.row<int32_t>(t)[j];
+            if (row < first || row >= last) continue;
+            add_scaled(weight ? weight.row<float>(t)[j] : 1.0f, rows.row<float>(row), to, out.cols);
+          }
+        }
+      });
 }
 
 void to_expert_order(Stream& stream, ConstView values, const RoutingView& routing, View rows) {

@@ -39,14 +39,19 @@ void permute(Stream&, ConstView x, ConstView source, ConstView part, View rows) 
 void combine(Stream&, ConstView rows, const RoutingView& routing, ConstView weight, ConstView base,
              View out) {
   const int64_t k = routing.row_of.cols;
+  const ConstView part = routing.offsets;
+  const int64_t first = part ? part.as<int32_t>()[0] : 0;
+  const int64_t last = part ? part.as<int32_t>()[part.cols - 1] : rows.rows;
   for_type(rows.dtype, [&](auto zero) {
     using T = decltype(zero);
     for (int64_t t = 0; t < out.rows; ++t) {
       for (int64_t i = 0; i < out.cols; ++i) {
         double sum = base ? base.row<T>(t)[i] : 0.0;
         for (int64_t j = 0; j < k; ++j) {
+          const int64_t row = routing.row_of.row<int32_t>(t)[j];
+          if (row < first || row >= last) continue;
           const double w = weight ? weight.row<T>(t)[j] : 1.0;
-          sum += w * rows.row<T>(routing.row_of.row<int32_t>(t)[j])[i];
+          sum += w * rows.row<T>(row)[i];
         }
         out.row<T>(t)[i] = static_cast<T>(sum);
       }

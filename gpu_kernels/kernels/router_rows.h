@@ -58,7 +58,8 @@ struct MoveArguments {
   int64_t rows = 0, cols = 0;  // of the output
   bool quads = false;
   int choices = 0;
-  const int32_t *first = nullptr, *last = nullptr;  // of permute: rows that are written; null: all
+  // Of permute: rows that are written; of combine: rows that are summed; null: all.
+  const int32_t *first = nullptr, *last = nullptr;
   const int32_t* source = nullptr;
   Matrix<const int32_t> row_of;
   Matrix<const float> from;

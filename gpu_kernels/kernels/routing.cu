@@ -110,7 +110,8 @@ __global__ void __launch_bounds__(kRowBlock)
 
 constexpr int kReadTogether = 4;
 
-template <int kThreads>
+/// kPart: rows outside [first, last) are neither read nor added.
+template <int kThreads, bool kPart>
 __global__ void __launch_bounds__(kRowBlock)
     combine_kernel(const __grid_constant__ MoveArguments a) {
   const RowThreads<kThreads> place;
@@ -118,6 +119,8 @@ __global__ void __launch_bounds__(kRowBlock)
   const int32_t* const row_of = a.row_of.data + place.row * a.row_of.stride;
   const float* const weight =
       a.weight.data != nullptr ? a.weight.data + place.row * a.weight.stride : nullptr;
+  const int32_t first = kPart ? *a.first : 0, last = kPart ? *a.last : 0;
+  const auto left_out = [&](int j) { return kPart && (row_of[j] < first || row_of[j] >= last); };
   place.for_quads(a.cols, [&](int64_t c, int n) {
     float sum[4] = {};
     if (a.base.data != nullptr) {
@@ -130,7 +133,7 @@ __global__ void __launch_bounds__(kRowBlock)
       for (int i = 0; i < 4; ++i) sum[i] = fmaf(w, x[i], sum[i]);
     };
     int j = 0;
-    if (a.quads && n == 4) {  // the rows of some choices are read together, then added in order
+    if (!kPart && a.quads && n == 4) {  // the rows of some choices are read together, then added in order
       for (; j + kReadTogether <= a.choices; j += kReadTogether) {
         // Weights first: the compiler moves a row's read behind a branch before its use.
         float w[kReadTogether], x[kReadTogether][4];
@@ -143,6 +146,7 @@ __global__ void __launch_bounds__(kRowBlock)
       }
     }
     for (; j < a.choices; ++j) {
+      if (left_out(j)) continue;
       float x[4];
       read4(chosen(j), n, a.quads, x);
       add(weight_of(j), x);
@@ -180,7 +184,11 @@ void permute_on(void* stream, const MoveArguments& a) {
 }
 
 void combine_on(void* stream, const MoveArguments& a) {
-  launch_rows(combine_kernel<32>, combine_kernel<kRowBlock>, stream, a);
+  if (a.first != nullptr) {
+    launch_rows(combine_kernel<32, true>, combine_kernel<kRowBlock, true>, stream, a);
+  } else {
+    launch_rows(combine_kernel<32, false>, combine_kernel<kRowBlock, false>, stream, a);
+  }
 }
 
 void to_expert_order_on(void* stream, const OrderArguments& a) {

@@ -67,6 +67,10 @@ void combine(Stream& stream, ConstView rows, const RoutingView& routing, ConstVi
   a.quads = in_quads({rows, base, out});
   a.choices = static_cast<int>(k);
   a.row_of = matrix_of<int32_t>(routing.row_of);
+  if (routing.offsets) {
+    a.first = routing.offsets.as<int32_t>();
+    a.last = a.first + routing.offsets.cols - 1;
+  }
   a.from = matrix_of<float>(rows);
   a.weight = matrix_of<float>(weight);
   a.base = matrix_of<float>(base);

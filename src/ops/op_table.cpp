@@ -191,6 +191,8 @@ OpTable::OpTable() {
       +[](ConstView rows, const RoutingView& routing, ConstView weight, ConstView base, View out) {
         return rows.rows == routing.row_of.size() &&
                has_shape(out, routing.row_of.rows, rows.cols) &&
+               (!routing.offsets || (routing.offsets.rows == 1 && routing.offsets.cols > 0 &&
+                                     routing.offsets.dtype == DType::i32)) &&
                empty_or_shape(weight, out.rows, routing.row_of.cols) &&
                empty_or_shape(base, out.rows, out.cols);
       });

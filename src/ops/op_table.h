@@ -255,7 +255,8 @@ class OpTable {
   /// element are written. Empty: all rows.
   Op<void(Stream&, ConstView x, ConstView source, ConstView part, View rows)> permute;
   /// out[t] = base[t] + sum over j, in order, of weight[t, j] * rows[row_of[t, j]]. An empty base
-  /// is zero, an empty weight is one. out may be base.
+  /// is zero, an empty weight is one. out may be base. The routing's offsets say which rows are
+  /// summed: those from their first to their last element; rows outside are not read. Empty: all.
   Op<void(Stream&, ConstView rows, const RoutingView&, ConstView weight, ConstView base, View out)>
       combine;
 

@@ -61,7 +61,7 @@ class Layer {
     ops.route(s, choice_, {}, offsets_, source_, row_of_);
     ops.permute(s, x_, source_, {}, routed_);
     ops.experts_forward(s, routed_, offsets_, weights_, gate_, up_, y_);
-    ops.combine(s, y_, routes(), weight_, x_, out_);
+    ops.combine(s, y_, {{}, {}, row_of_}, weight_, x_, out_);
   }
   void backward() {
     const OpSet& ops = b_.ops();
@@ -72,7 +72,7 @@ class Layer {
                          drow_weight_, gradients_);
     ops.to_token_order(s, drow_weight_, routes(), dweight_);
     ops.router_backward(s, dweight_, probs_, choice_, true, {}, logits_gradient());
-    ops.combine(s, droutes_, routes(), {}, out_, dx_);
+    ops.combine(s, droutes_, {{}, {}, row_of_}, {}, out_, dx_);
   }
 
  private:

@@ -84,8 +84,9 @@ void routing(GpuBench& b, int64_t tokens, int64_t width, int64_t experts, int64_
                  [&] { ops.route(s, choice, {}, offsets, source, row_of); });
   b.report_bytes("permute", shape, kF32 * (t + r) * w,
                  [&] { ops.permute(s, x, source, {}, routed); });
-  b.report_bytes("combine", shape, kF32 * (2 * t + r) * w,
-                 [&] { ops.combine(s, routed, routes, weight, x, out); });
+  b.report_bytes("combine", shape, kF32 * (2 * t + r) * w, [&] {
+    ops.combine(s, routed, {{}, {}, row_of}, weight, x, out);
+  });
 }
 
 void optimizer(GpuBench& b, int64_t parameters) {

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "op_test.h"
 
 using namespace hearth;
@@ -173,6 +175,45 @@ TEST_CASE("combine: more choices than a kernel reads together") {
     check_back_ends(with(test, [](const Run& r) {
       r.ops.combine(r.stream, r.view("rows"), routing(r), r.view("weight"), {}, r.view("out"));
     }));
+  }
+}
+
+TEST_CASE("combine: the rows of some experts alone, others are not read") {
+  for (const auto& range : {std::pair(0, 2), std::pair(2, 5), std::pair(1, 1), std::pair(0, 5)}) {
+    const int first = range.first, last = range.second;  // lambdas of clang 14 take no bindings
+    for (const int64_t chosen : {2, 5}) {
+      const int64_t tokens = 150, width = 40;
+      OpTest test = routed(tokens, chosen, 5, width, choices(tokens, chosen, 5));
+      test.random("rows", chosen * tokens, width);
+      test.random("weight", tokens, chosen);
+      test.random("base", tokens, width);
+      test.random("out", tokens, width);
+      const auto part = [first, last](const Run& r) {
+        const ConstView all = r.view("offsets");
+        return ConstView(all.as<int32_t>() + first, DType::i32, 1, last - first + 1);
+      };
+      const auto sum = [part](const Run& r) {
+        r.ops.combine(r.stream, r.view("rows"), {part(r), {}, r.view("row_of")}, r.view("weight"),
+                      r.view("base"), r.view("out"));
+      };
+      check_back_ends(with(test, sum));
+      // What lies outside the part may be anything.
+      for_each_back_end(test.scratch, [&](const OpSet& ops, Stream& stream) {
+        const auto spoiled = [&](const Run& r) {
+          const auto* offsets = r.view("offsets").as<int32_t>();
+          const View rows = r.view("rows");
+          for (int64_t row = 0; row < rows.rows; ++row) {
+            const bool own = row >= offsets[first] && row < offsets[last];
+            if (!own) std::fill_n(rows.row<float>(row), width, std::nanf(""));
+          }
+          sum(r);
+        };
+        if (std::string(ops.name()) == "cuda") return;  // the host cannot write its rows
+        const Tensors clean = run_op(ops, stream, test.tensors, with(test, sum).forward);
+        const Tensors other = run_op(ops, stream, test.tensors, with(test, spoiled).forward);
+        CHECK(difference(clean.at("out"), other.at("out"), 0) == "");
+      });
+    }
   }
 }
 

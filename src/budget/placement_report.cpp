@@ -149,7 +149,7 @@ const char* bits_of(const PlacedModel& model) {
   const std::vector<Place> all = model.placement.places();
   const bool same = std::all_of(all.begin(), all.end(),
                                 [&](Place at) { return model.opened->place(at).ops == host; });
-  return same ? "same" : "bounded";
+  return same && !model.settings.partial_sums ? "same" : "bounded";
 }
 
 std::vector<std::string> stage_lines(const PlacedModel& model) {

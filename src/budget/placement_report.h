@@ -18,7 +18,7 @@ JsonArray stages_json(const PlacedModel& model);
 /// the device is.
 std::vector<JsonObject> placement_events(const PlacedModel& model, int64_t step);
 
-/// "same" if the run gives the bits of the host alone; "bounded" if rounding may differ: places
+/// "same" if the run gives the bits of the host alone; "bounded" if rounding may differ: partial sums, places
 /// compute by different op sets.
 const char* bits_of(const PlacedModel& model);
 

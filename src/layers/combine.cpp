@@ -2,6 +2,10 @@
 // the shared expert or dense MLP. Backward: every routed row gets its token's gradient, not yet
 // weighted; of a divided layer, a task at each place does so for the rows of its part. A layer without
 // routed experts has no backward here.
+//
+// With partial sums (TaskShape::sums) the forward is several tasks: at the dense parts the residual and
+// the shared expert, then for each part, in the order of the places, its sum. A part elsewhere is
+// summed there first, and its sum crosses the link.
 #include "layers/kinds.h"
 
 namespace hearth {
@@ -19,14 +23,18 @@ class Combine final : public Body {
       list.push_back(ports::routed(s, Value::d_expert_out, Access::write));
       return list;
     }
-    list.push_back(ports::hidden(s, Value::mid, Access::read));
-    list.push_back(ports::hidden(s, Value::residual, Access::write, 1));
-    if (s.moe()) {
+    const ExpertSum sum(s);
+    if (sum.begins) {
+      list.push_back(ports::hidden(s, Value::mid, Access::read));
+      if (!s.moe() || s.shared()) list.push_back(ports::hidden(s, Value::mlp_out, Access::read));
+    }
+    if (sum.rows) {
       list.push_back({.value = Value::route_row_of,
                       .access = Access::read,
                       .dtype = DType::i32,
                       .rows_per_token = 1,
                       .cols = s.spec.experts_per_token});
+      if (!s.part.all()) add_part_ports(s, list);
       list.push_back(ports::routed(s, Value::expert_out, Access::read));
       list.push_back({.value = Value::weight,
                       .access = Access::read,
@@ -34,7 +42,14 @@ class Combine final : public Body {
                       .rows_per_token = 1,
                       .cols = s.spec.experts_per_token});
     }
-    if (!s.moe() || s.shared()) list.push_back(ports::hidden(s, Value::mlp_out, Access::read));
+    if (sum.sends || sum.receives) {
+      const Access access = sum.sends ? Access::write : Access::read;
+      list.push_back(ports::hidden(s, Value::expert_sum, access));
+    }
+    if (!sum.sends) {
+      const Access access = sum.begins ? Access::write : Access::update;
+      list.push_back(ports::hidden(s, Value::residual, access, 1));
+    }
     return list;
   }
 
@@ -49,15 +64,22 @@ class Combine final : public Body {
                     part_offsets(c), c.out(Value::d_expert_out));
       return;
     }
-    const View out = c.out(Value::residual, 1);
-    ConstView base = c.in(Value::mid);
-    if (!c.moe() || c.shared()) {
-      c.ops.add(c.stream, base, c.in(Value::mlp_out), out);
+    const bool here = c.has(Value::residual);
+    const View out = here ? c.out(Value::residual, 1) : c.out(Value::expert_sum);
+    ConstView base = here ? ConstView(out) : ConstView();
+    if (c.has(Value::mid)) base = c.in(Value::mid);
+    const auto add = [&](ConstView to_base) {
+      c.ops.add(c.stream, base, to_base, out);
       base = out;
-    }
-    if (c.moe()) {
-      const RoutingView routing{{}, {}, c.in(Value::route_row_of)};
+    };
+    if (c.has(Value::mlp_out)) add(c.in(Value::mlp_out));
+    if (c.has(Value::expert_out)) {
+      const RoutingView routing{part_offsets(c), {}, c.in(Value::route_row_of)};
       c.ops.combine(c.stream, c.in(Value::expert_out), routing, c.in(Value::weight), base, out);
+    } else if (here && c.has(Value::expert_sum)) {
+      add(c.in(Value::expert_sum));
+    } else if (base.data != out.data) {
+      c.ops.cast(c.stream, base, out);  // the parts are added by tasks of their own
     }
   }
 };

@@ -2,6 +2,8 @@
 // layer are divided among places, one task finds the rows of all of them, in the order of the split;
 // then a task at each place spreads the tokens to the rows of its part. So a token crosses a link once,
 // whatever the number of its choices. Backward sums the gradients of a token's rows.
+//
+// With partial sums (TaskShape::sums) the backward is several tasks, as the forward of combine is.
 #include "layers/kinds.h"
 #include "layers/split.h"
 
@@ -45,23 +47,9 @@ namespace {
 class Dispatch final : public Body {
  public:
   std::vector<Port> ports(const TaskShape& s) const override {
-    const int64_t k = s.spec.experts_per_token;
-    const DType type = s.settings.activations;
     std::vector<Port> list;
     if (s.phase == Phase::backward) {
-      add_routing_ports(s, Access::read, list);
-      list.push_back(ports::routed(s, Value::d_rows, Access::read));
-      list.push_back({.value = Value::d_row_weight,
-                      .access = Access::read,
-                      .dtype = type,
-                      .rows_per_token = k});
-      list.push_back({.value = Value::d_weight,
-                      .access = Access::write,
-                      .dtype = type,
-                      .rows_per_token = 1,
-                      .cols = k});
-      list.push_back(
-          ports::hidden(s, Value::d_normed, s.shared() ? Access::update : Access::write));
+      add_backward_ports(s, list);
       return list;
     }
     if (s.part.all()) {
@@ -83,16 +71,7 @@ class Dispatch final : public Body {
   }
 
   void run(const BodyContext& c) const override {
-    if (c.phase == Phase::backward) {
-      const RoutingView routing = routing_of(c);
-      // Beside the shared expert's part, where there is one.
-      const View d_normed = c.out(Value::d_normed);
-      const ConstView base = c.shared() ? ConstView(d_normed) : ConstView();
-      c.ops.combine(c.stream, c.in(Value::d_rows), routing, {}, base, d_normed);
-      c.ops.to_token_order(c.stream, row_vector(c.in(Value::d_row_weight)), routing,
-                           c.out(Value::d_weight));
-      return;
-    }
+    if (c.phase == Phase::backward) return backward(c);
     if (c.part.all()) route(c);
     if (!c.has(Value::rows)) return;
     c.ops.permute(c.stream, c.in(Value::normed), row_vector(c.in(Value::route_source)),
@@ -100,6 +79,59 @@ class Dispatch final : public Body {
   }
 
  private:
+  static void add_backward_ports(const TaskShape& s, std::vector<Port>& list) {
+    const int64_t k = s.spec.experts_per_token;
+    const DType type = s.settings.activations;
+    const ExpertSum sum(s);
+    const auto choices = [&](Value value, DType of, Access access) {
+      list.push_back(
+          {.value = value, .access = access, .dtype = of, .rows_per_token = 1, .cols = k});
+    };
+    if (sum.begins) {
+      add_routing_ports(s, Access::read, list);
+    } else if (sum.rows) {
+      choices(Value::route_row_of, DType::i32, Access::read);
+      if (!s.part.all()) add_part_ports(s, list);
+    }
+    if (sum.rows) list.push_back(ports::routed(s, Value::d_rows, Access::read));
+    if (sum.begins) {
+      list.push_back({.value = Value::d_row_weight,
+                      .access = Access::read,
+                      .dtype = type,
+                      .rows_per_token = k});
+      choices(Value::d_weight, type, Access::write);
+    }
+    if (sum.sends || sum.receives) {
+      const Access access = sum.sends ? Access::write : Access::read;
+      list.push_back(ports::hidden(s, Value::d_row_sum, access));
+    }
+    if (!sum.sends) {
+      const Access access = sum.begins && !s.shared() ? Access::write : Access::update;
+      list.push_back(ports::hidden(s, Value::d_normed, access));
+    }
+  }
+
+  static void backward(const BodyContext& c) {
+    if (c.has(Value::d_weight)) {
+      c.ops.to_token_order(c.stream, row_vector(c.in(Value::d_row_weight)), routing_of(c),
+                           c.out(Value::d_weight));
+    }
+    // Beside the shared expert's part, where there is one.
+    const bool here = c.has(Value::d_normed);
+    const bool begins = here && c.has(Value::d_weight) && !c.shared();
+    const View out = here ? c.out(Value::d_normed) : c.out(Value::d_row_sum);
+    if (c.has(Value::d_rows)) {
+      const RoutingView routing{part_offsets(c), {}, c.in(Value::route_row_of)};
+      const ConstView base = here && !begins ? ConstView(out) : ConstView();
+      c.ops.combine(c.stream, c.in(Value::d_rows), routing, {}, base, out);
+    } else if (c.has(Value::d_row_sum)) {
+      const ConstView sum = c.in(Value::d_row_sum);
+      begins ? c.ops.cast(c.stream, sum, out) : c.ops.add(c.stream, out, sum, out);
+    } else if (begins) {
+      c.ops.clear(c.stream, out);  // the parts are added by tasks of their own
+    }
+  }
+
   static void add_route_ports(const TaskShape& s, std::vector<Port>& list) {
     const int64_t k = s.spec.experts_per_token;
     const DType type = s.settings.activations;

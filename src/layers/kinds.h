@@ -66,6 +66,25 @@ void each_norm(const BodyContext& c, const F& f) {
   }
 }
 
+/// What a task does that sums the rows of a token's experts, the forward of combine or the backward of
+/// dispatch. Without partial sums one task does all.
+struct ExpertSum {
+  bool begins = true;     // at the dense parts: what the sum is added to
+  bool rows = true;       // adds rows: of its part, or of all experts
+  bool sends = false;     // writes the sum of a place elsewhere
+  bool receives = false;  // adds the sum of a place elsewhere
+
+  explicit ExpertSum(const TaskShape& s) {
+    if (!s.moe()) rows = false;
+    if (!s.moe() || !s.sums) return;
+    const bool whole = s.part.all(), divided = s.split_places > 0;
+    begins = whole && !s.away;
+    rows = s.away || (!whole && s.part.place == s.place);
+    sends = s.away;
+    receives = !rows && (!whole || !divided);
+  }
+};
+
 /// Ports that several kinds declare.
 namespace ports {
 

@@ -22,6 +22,10 @@ struct RunSettings {
   uint64_t seed = 0;        // of dropout and noise
   double noise = 0;         // of embeddings in training (NEFTune's alpha); 0: none
 
+  /// Whether experts that are at another place than the dense parts of their layer return one sum per
+  /// token instead of its rows. Changes rounding (docs/numbers.md).
+  bool partial_sums = false;
+
   AdamWOptions adamw;        // the options that do not change between steps
   double lora_plus = 1;      // the learning rate of B of adapters, relative to that of A (LoRA+)
   double max_grad_norm = 1;  // 0 = off

@@ -63,6 +63,7 @@ constexpr auto kInfo = [] {
   layer(Value::gate, "gate");
   layer(Value::up, "up");
   layer(Value::expert_out, "expert_out");
+  layer(Value::expert_sum, "expert_sum");
   layer(Value::mlp_gate, "mlp_gate");
   layer(Value::mlp_up, "mlp_up");
   layer(Value::mlp_logits, "mlp_logits");
@@ -75,6 +76,7 @@ constexpr auto kInfo = [] {
   layer(Value::d_residual, "d_residual");
   layer(Value::d_expert_out, "d_expert_out");
   layer(Value::d_rows, "d_rows");
+  layer(Value::d_row_sum, "d_row_sum");
   layer(Value::d_row_weight, "d_row_weight");
   layer(Value::d_weight, "d_weight");
   layer(Value::d_normed, "d_normed");
@@ -106,6 +108,9 @@ constexpr auto kInfo = [] {
   for (const Value v : {Value::row_weight, Value::rows, Value::gate, Value::up, Value::expert_out,
                         Value::d_expert_out, Value::d_rows, Value::d_row_weight}) {
     table[static_cast<size_t>(v)].routed = true;
+  }
+  for (const Value v : {Value::expert_sum, Value::d_row_sum}) {
+    table[static_cast<size_t>(v)].of_part = true;
   }
   return table;
 }();

@@ -64,6 +64,7 @@ enum class Value : uint8_t {
   gate,              // [R, I] of the experts, before silu
   up,                // [R, I] of the experts
   expert_out,        // [R, H]
+  expert_sum,        // [T, H] of a place: the weighted sum of its part of expert_out
   mlp_gate,          // [T, I] of the dense MLP or the shared expert, before silu
   mlp_up,            // [T, I] of the dense MLP or the shared expert
   mlp_logits,        // [T] its sigmoid weighs the shared expert
@@ -80,6 +81,7 @@ enum class Value : uint8_t {
   d_residual,    // [T, H]
   d_expert_out,  // [R, H], not yet weighted
   d_rows,        // [R, H]
+  d_row_sum,     // [T, H] of a place: the sum of its part of d_rows
   d_row_weight,  // [R]
   d_weight,      // [T, k]
   d_normed,      // [T, H]
@@ -111,10 +113,11 @@ enum class Scope : uint8_t { layer, micro_batch, step };
 struct ValueInfo {
   std::string_view name;
   Scope scope;
-  bool given = false;   // an input: filled before the step, not by a task
-  bool kept = false;    // a result: read after the step, so it is brought to the host
-  bool host = false;    // always on the host: bodies read it themselves
-  bool routed = false;  // a row per choice, by expert; parts of it can be at different places
+  bool given = false;    // an input: filled before the step, not by a task
+  bool kept = false;     // a result: read after the step, so it is brought to the host
+  bool host = false;     // always on the host: bodies read it themselves
+  bool routed = false;   // a row per choice, by expert; parts of it can be at different places
+  bool of_part = false;  // each place that computes experts of the layer writes one of its own
 };
 const ValueInfo& info_of(Value value);
 

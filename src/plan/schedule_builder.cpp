@@ -75,7 +75,8 @@ ScheduleBuilder::Key ScheduleBuilder::key_of(const Port& port, const Task& task,
                                              int32_t micro_batch) const {
   const ValueInfo& info = info_of(port.value);
   return {port.value, info.scope == Scope::layer ? task.layer + port.layer_offset : -1,
-          info.scope == Scope::step ? -1 : micro_batch, info.routed ? task.part.place : kWhole};
+          info.scope == Scope::step ? -1 : micro_batch,
+          info.routed || info.of_part ? task.part.place : kWhole};
 }
 
 int32_t ScheduleBuilder::stream_of(Place place, StreamUse use, Place for_place) const {
@@ -130,7 +131,7 @@ void ScheduleBuilder::add_copy(BufferId from, BufferId to, Phase phase, ExpertPa
 
 void ScheduleBuilder::bring(const Port& port, const Key& key, const Task& task, Place place) {
   if (port.access == Access::temporary || port.access == Access::write) return;
-  if (std::get<3>(key) != kWhole) return bring_part(key, task, place);
+  if (is_part(key)) return bring_part(key, task, place);
   auto it = newest_.find(key);
   if (it == newest_.end() || it->second.empty()) {
     if (info_of(port.value).routed) return gather_parts(key, task, place);
@@ -230,6 +231,17 @@ BufferId ScheduleBuilder::buffer_of(const Port& port, const Key& key, Place plac
   return new_buffer(port, key, info.given ? BufferClass::given : BufferClass::cache, place);
 }
 
+bool PlanInput::experts_apart(int32_t layer) const {
+  if (layer < 0 || layer >= spec.layers || !spec.has_experts(layer)) return false;
+  if (decided(layer)) return true;
+  const Place dense = compute_place(table.find_block(BlockKind::attention, layer));
+  const BlockId first = table.find_block(BlockKind::expert, layer, 0);
+  for (BlockId b = first; b < first + spec.experts; ++b) {
+    if (compute_place(b) != dense) return true;
+  }
+  return false;
+}
+
 /// Whether more than one place has experts of the layer.
 bool ScheduleBuilder::divided(int32_t layer) const {
   if (layer < 0 || layer >= input_.spec.layers || !input_.spec.has_experts(layer)) return false;
@@ -253,6 +265,11 @@ TaskShape ScheduleBuilder::shape_of(Phase phase, int32_t layer, Place place, Exp
   shape.segments = segments;
   shape.decided = input_.decided(layer);
   shape.rotates = schedule_.rotates;
+  if (input_.experts_apart(layer)) {
+    shape.away =
+        place != input_.compute_place(input_.table.find_block(BlockKind::attention, layer));
+    shape.sums = input_.sums(layer);
+  }
   return shape;
 }
 
@@ -266,8 +283,8 @@ void ScheduleBuilder::add(TaskKind kind, Phase phase, int32_t layer, int32_t mic
 }
 
 void ScheduleBuilder::add_part(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch,
-                               const ExpertPart& part, Place dense) {
-  append(kind, shape_of(phase, layer, part.place, part), rows_of(micro_batch), dense);
+                               const ExpertPart& part, Place place, Place for_place) {
+  append(kind, shape_of(phase, layer, place, part), rows_of(micro_batch), for_place);
 }
 
 void ScheduleBuilder::add_decide(int32_t layer, RowRange rows, Place dense) {
@@ -352,7 +369,7 @@ void ScheduleBuilder::append(TaskKind kind, const TaskShape& shape, RowRange row
   for (const Port& port : ports) {
     for (int32_t m = rows.begin; m < last; ++m) {
       const Key key = key_of(port, task, m);
-      const bool part = std::get<3>(key) != kWhole;
+      const bool part = is_part(key);
       if (part) part_of_[key] = task.part;
       task.uses.push_back({buffer_of(port, key, place_of_value(port.value, shape.place)), port,
                            part ? task.part : ExpertPart{}});

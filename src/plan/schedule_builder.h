@@ -47,6 +47,10 @@ struct PlanInput {
     return places[static_cast<size_t>(compute_place(table.find_block(BlockKind::attention, layer)))]
         .device;
   }
+  /// Whether some of a layer's experts are, or may be, computed at another place than its dense parts.
+  bool experts_apart(int32_t layer) const;
+  /// Whether such places return one sum per token (RunSettings::partial_sums).
+  bool sums(int32_t layer) const { return settings.partial_sums && experts_apart(layer); }
   /// Whether the block is copied to where it is read.
   bool travels(BlockId block) const { return compute_place(block) != table.block(block).place; }
 };
@@ -65,9 +69,9 @@ class ScheduleBuilder {
   /// The same, where a task at a host works for the device at `for_place`.
   void add(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch, Place place,
            Place for_place);
-  /// The same of the part of a layer's experts that `part.place` computes; it runs there.
+  /// The same of the part of a layer's experts that `part.place` computes; it runs at `place`.
   void add_part(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch,
-                const ExpertPart& part, Place dense);
+                const ExpertPart& part, Place place, Place for_place);
   /// Before the tasks of a layer whose experts are divided, of a decided one behind attention: a task
   /// at the host that makes the split which dispatch, experts and copies of these micro-batches use
   /// from here on.
@@ -87,13 +91,18 @@ class ScheduleBuilder {
   Schedule finish();
 
  private:
-  /// A value of a layer and a micro-batch; of a part of a routed value, its place (else kAll).
+  /// A value of a layer and a micro-batch; of a part of a routed value, and of a value of a part, its
+  /// place (else kAll).
   using Key = std::tuple<Value, int32_t, int32_t, Place>;
   static constexpr Place kWhole = ExpertPart::kAll;
 
   TaskShape shape_of(Phase phase, int32_t layer, Place place, ExpertPart part = {},
                      int32_t segments = 1) const;
   bool divided(int32_t layer) const;
+  /// Whether the key is of a part of a routed value.
+  static bool is_part(const Key& key) {
+    return std::get<3>(key) != kWhole && info_of(std::get<0>(key)).routed;
+  }
   Key key_of(const Port& port, const Task& task, int32_t micro_batch) const;
   void append(TaskKind kind, const TaskShape& shape, RowRange rows, Place for_place);
   /// Puts the buffers of a port of a task of several micro-batches side by side.

@@ -43,13 +43,13 @@ double share_of_experts(const Task& task, const ModelSpec& spec) {
 
 double share_of_rows(const Task& task, const ModelSpec& spec) {
   if (task.kind != TaskKind::dispatch && task.kind != TaskKind::combine) return 1;
-  if (!task.part.all()) return share_of_experts(task, spec);
-  const bool moves = std::ranges::any_of(task.uses, [](const BufferUse& use) {
+  const bool moves = std::ranges::any_of(task.uses, [&](const BufferUse& use) {
     const Value value = use.port.value;
     return value == Value::rows || value == Value::d_rows || value == Value::expert_out ||
-           value == Value::d_expert_out || value == Value::residual;
+           value == Value::d_expert_out ||
+           (value == Value::residual && !spec.has_experts(task.layer));
   });
-  return moves || task.uses.empty() ? 1 : 0;
+  return moves || task.uses.empty() ? share_of_experts(task, spec) : 0;
 }
 
 CostShape cost_shape(const Task& task, const ModelSpec& spec) {

@@ -75,6 +75,7 @@ struct RunConfig {
   std::string parallel;              // single, pipeline or dp; empty: by policy, number of devices
   std::string policy;                // empty: auto
   bool printed_equation = false;     // of aptmoe: Equation 1 as the paper prints it, not corrected
+  bool partial_sums = false;         // RunSettings::partial_sums
   uint64_t cpu_memory = 0;           // bytes of the process; 0: memory of the machine
   uint64_t gpu_memory = 0;           // bytes per GPU; 0: default_gpu_budget (device/cuda_device.h)
   AuxLossMode aux_mode = AuxLossMode::per_layer;

@@ -59,6 +59,7 @@ TrainedModel untrained_model(std::shared_ptr<const OpenedModel> opened, const Ru
   TrainedModel model{std::move(opened), {}, {}, config.compute};
   model.table = model.opened->base;
   model.settings.aux_mode = config.aux_mode;
+  model.settings.partial_sums = config.partial_sums;
   if (model.opened->adapter) model.opened->adapter->add_to(model.table);
   return model;
 }
@@ -137,6 +138,7 @@ RunSettings training_settings(const TrainConfig& config, const OpenedModel& open
   s.lora_dropout = config.method == Method::lora ? config.lora_dropout : 0;
   s.lora_plus = config.method == Method::lora ? config.lora_plus_ratio : 1;
   s.noise = config.neftune;
+  s.partial_sums = config.partial_sums;
   s.seed = config.seed;
   return s;
 }

@@ -125,6 +125,11 @@ std::string file_at(const FileDigests& files, size_t at) {
 
 bool names_gpu(const std::string& devices) { return devices.find("cuda") != std::string::npos; }
 
+bool has_partial_sums(const std::optional<IdentityOptions>& options) {
+  const IdentityOption* const sums = find_named(options, "partial-sums");
+  return sums != nullptr && sums->value == "on";
+}
+
 /// Whether a run computed without a GPU, by the places that its identity names. False if unknown.
 bool ran_without_gpu(const RunIdentity& identity) {
   const IdentityFact* places = find_named(identity.machine.value, "devices");
@@ -132,8 +137,11 @@ bool ran_without_gpu(const RunIdentity& identity) {
 }
 
 /// Whether a run with both values of an option gives the same bits. The order of all sums is the
-/// same at every place, but a GPU's kernels sum in another.
-bool keeps_bits(const std::string& option, const std::string& both_values, bool without_gpus) {
+/// same at every place, but a GPU's kernels sum in another. `by_place`: sums depend on where experts
+/// are.
+bool keeps_bits(const std::string& option, const std::string& both_values, bool without_gpus,
+                bool by_place) {
+  if (by_place) return false;
   if (option == "devices") return !names_gpu(both_values);
   if (option == "policy") return without_gpus;
   return option == "topology" || option == "cpu-memory" || option == "gpu-memory";
@@ -195,7 +203,8 @@ class Comparison {
         refused.push_back(&option);
       }
       note(option.name, option.name + ": " + plain(before) + " -> " + plain(&option),
-           keeps_bits(option.name, plain(before) + plain(&option), without_gpus_));
+           keeps_bits(option.name, plain(before) + plain(&option), without_gpus_,
+                      has_partial_sums(was.value) || has_partial_sums(now.value)));
     }
     if (!refused.empty()) refuse_options(refused, was.value);
   }

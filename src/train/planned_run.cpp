@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "budget/device_loads.h"
 #include "budget/placement_report.h"
 #include "budget/plan_file.h"
@@ -76,6 +78,17 @@ void warn_of_small_budgets(const PlacedModel& model, Reporter& reporter) {
   }
 }
 
+/// An option that does nothing is said.
+void warn_of_idle_sums(const PlacedModel& model, Reporter& reporter) {
+  if (!model.settings.partial_sums || !model.plan.train) return;
+  const bool used = std::ranges::any_of(model.plan.train->schedule.buffers, [](const Buffer& b) {
+    return b.port.value == Value::expert_sum;
+  });
+  if (used) return;
+  reporter.warn(
+      "partial sums change nothing here: all experts are beside the dense parts of their layer");
+}
+
 }  // namespace
 
 PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedModel> opened_model,
@@ -100,6 +113,7 @@ PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedMod
   warn_of_positions(config, opened->spec, data ? data->longest() : 0);
   require_planned(config, plan_json(model, times, model.plan.places));
   warn_of_small_budgets(model, reporter);
+  warn_of_idle_sums(model, reporter);
   if (!config.replay_decisions.empty()) {
     repeated = read_recorded_decisions(config.replay_decisions, model);
   }

@@ -110,6 +110,8 @@ class Steps {
   bool recompute = false;
   bool rotates = false;  // updates run in the next step; those of the last are drained
   std::vector<std::string> adapters;
+  std::function<void(RunSettings&)> settings;  // changes those of the model
+  DType type = DType::f32;                     // f64: by the reference
   TinyPlaces places;
   const Planner* planner = &single_planner();
   std::vector<PlaceCosts> costs;  // by place
@@ -123,7 +125,7 @@ class Steps {
   std::vector<std::vector<BlockCopy>> simulated;  // copies of blocks in each step
 
   Outcome run() {
-    TinyModel model(tiny_config(config_), cpu(), DType::f32, 1, adapters, places);
+    TinyModel model = tiny_model();
     Schedule list = schedule_of(model);
     if (change_list) change_list(list);
     model.costs = costs;
@@ -193,11 +195,18 @@ class Steps {
   }
 
   Schedule list() const {
-    TinyModel model(tiny_config(config_), cpu(), DType::f32, 1, adapters, places);
+    TinyModel model = tiny_model();
     return schedule_of(model);
   }
 
  private:
+  TinyModel tiny_model() const {
+    const OpSet& host = cpu();  // registers all
+    const OpSet& ops = type == DType::f64 ? find_op_set("reference") : host;
+    TinyModel model(tiny_config(config_), ops, type, 1, adapters, places);
+    if (settings) settings(model.settings);
+    return model;
+  }
   Schedule schedule_of(TinyModel& model) const {
     if (travelling) model.compute = travelling->compute(model);
     if (travelling) model.splits = travelling->splits;

@@ -84,6 +84,7 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"parallel", {"single", "single"}},
     {"policy", {"static", "static"}},
     {"equation", {"printed", "printed"}},
+    {"partial-sums", {"on", "on"}},
     {"journal-decisions", {"full", "full"}},
     {"devices", {"host", "host"}},
     {"topology", {"t.xml", "\"t.xml\""}},

@@ -94,6 +94,7 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
       {"parallel", {harmless, {"--parallel", "dp"}}},
       {"policy", {only_value, {}}},  // its own rules: test_static_policy.cpp
       {"equation", {harmless, {"--equation", "printed"}}},
+      {"partial-sums", {another, {"--partial-sums", "on"}}},
       {"topology", {another, {"--topology", f.dir / "machine.xml"}}},
       {"devices", {another, {"--devices", "host"}}},
       {"cpu-memory", {another, {"--cpu-memory", "8G"}}},

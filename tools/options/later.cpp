@@ -10,7 +10,6 @@ const std::vector<LaterOption>& later_options() {
       {.name = "predictor"},
       {.name = "phases"},
       {.name = "divide-experts"},
-      {.name = "partial-sums"},
       // Ranks.
       {.name = "expert-ranks"},
       {.name = "rank-devices"},

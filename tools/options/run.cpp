@@ -32,6 +32,10 @@ void add_run(std::vector<Option>& table) {
         .help = "of --policy aptmoe: which experts devices load. corrected: what is on the device already "
                 "counts as loaded, and gradients go home; printed: as the paper has it",
         .may_change = true},
+       {.name = "partial-sums", .group = group, .commands = kModel,
+        .value = switch_value(&Options::partial_sums),
+        .help = "where experts are at another place than the dense parts of their layer, return one "
+                "weighted sum per token instead of a row per choice. Moves fewer bytes; changes rounding"},
        {.name = "devices", .group = group, .commands = {train, plan, eval, generate, chat, doctor, profile},
         .value = devices_value(),
         .help = "where to compute. auto means host in this version; cuda:0 asks for the first GPU, "

@@ -87,12 +87,34 @@ Place LayerTasks::sum_place(int32_t layer, int64_t vectors_moved) const {
   return there ? parts.front().place : dense_place(layer);
 }
 
+/// Each place with experts that is not the dense parts' sums its rows; then, at the dense parts, the sums
+/// are added in the order of the places.
+void LayerTasks::add_sums(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch) {
+  const std::vector<ExpertPart>& parts = parts_[static_cast<size_t>(layer)];
+  const Place dense = dense_place(layer);
+  if (parts.size() == 1) {
+    builder_.add(kind, phase, layer, micro_batch, parts.front().place, dense);
+    builder_.add(kind, phase, layer, micro_batch, dense);
+    return;
+  }
+  const auto add = [&](const ExpertPart& part, Place place) {
+    builder_.add_part(kind, phase, layer, micro_batch, part, place, dense);
+  };
+  for (const ExpertPart& part : parts) {
+    if (part.place != dense) add(part, part.place);
+  }
+  builder_.add(kind, phase, layer, micro_batch, dense);
+  for (const ExpertPart& part : parts) add(part, dense);
+}
+
 void LayerTasks::add_dispatch(Phase phase, int32_t layer, int32_t micro_batch) {
   const std::vector<ExpertPart>& parts = parts_[static_cast<size_t>(layer)];
   const Place dense = dense_place(layer);
   const int64_t shared = input_.spec.has_shared_expert(layer) ? 1 : 0;
-  if (phase ==
-      Phase::backward) {  // moves d_normed back, and there if it has the shared expert's part
+  const bool backward = phase == Phase::backward;
+  if (backward && input_.sums(layer))
+    return add_sums(TaskKind::dispatch, phase, layer, micro_batch);
+  if (backward) {  // moves d_normed back, and there if it has the shared expert's part
     builder_.add(TaskKind::dispatch, phase, layer, micro_batch, sum_place(layer, 1 + shared),
                  dense);
     return;
@@ -101,7 +123,7 @@ void LayerTasks::add_dispatch(Phase phase, int32_t layer, int32_t micro_batch) {
   builder_.add(TaskKind::dispatch, phase, layer, micro_batch, routes, dense);
   if (parts.size() == 1) return;
   for (const ExpertPart& part : parts) {
-    builder_.add_part(TaskKind::dispatch, phase, layer, micro_batch, part, dense);
+    builder_.add_part(TaskKind::dispatch, phase, layer, micro_batch, part, part.place, dense);
   }
 }
 
@@ -109,13 +131,15 @@ void LayerTasks::add_combine(Phase phase, int32_t layer, int32_t micro_batch) {
   const std::vector<ExpertPart>& parts = parts_[static_cast<size_t>(layer)];
   const Place dense = dense_place(layer);
   const int64_t shared = input_.spec.has_shared_expert(layer) ? 1 : 0;
-  if (phase == Phase::forward) {  // moves the residual there and back
+  if (phase == Phase::forward && input_.sums(layer)) {
+    add_sums(TaskKind::combine, phase, layer, micro_batch);
+  } else if (phase == Phase::forward) {  // moves the residual there and back
     builder_.add(TaskKind::combine, phase, layer, micro_batch, sum_place(layer, 2 + shared), dense);
   } else if (parts.size() == 1) {
     builder_.add(TaskKind::combine, phase, layer, micro_batch, parts.front().place, dense);
   } else {
     for (const ExpertPart& part : parts) {
-      builder_.add_part(TaskKind::combine, phase, layer, micro_batch, part, dense);
+      builder_.add_part(TaskKind::combine, phase, layer, micro_batch, part, part.place, dense);
     }
   }
 }

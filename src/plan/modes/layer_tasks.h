@@ -16,7 +16,8 @@ inline constexpr int64_t kManyExpertRows = 256;
 /// The routed experts of a layer may be divided among places: each has an experts task of its own.
 /// Dispatch and combine have no blocks. Tokens are spread to rows where the experts are, so that they
 /// cross a link once and not once for each choice. Rows are summed to tokens where the dense parts are,
-/// or, if all experts of the layer are at one other place, there, where that moves less.
+/// or, if all experts of the layer are at one other place, there, where that moves less. With partial
+/// sums each place sums the rows of its own experts, and the dense parts' place adds the sums.
 class LayerTasks {
  public:
   LayerTasks(const PlanInput& input, Pass pass, int64_t cache_rows = 0);
@@ -53,6 +54,7 @@ class LayerTasks {
   void add_updates_before(int32_t layer);
   void add_dispatch(Phase phase, int32_t layer, int32_t micro_batch);
   void add_combine(Phase phase, int32_t layer, int32_t micro_batch);
+  void add_sums(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch);
   void add_experts(Phase phase, int32_t layer, RowRange rows);
   Place sum_place(int32_t layer, int64_t vectors_moved) const;
   bool together(int32_t layer, RowRange rows) const;

@@ -66,6 +66,7 @@ class AttentionPart final : public Body {
     column(Value::mid_rstd, saved, 1);
     list.push_back(ports::hidden(s, Value::normed, saved));
     list.push_back(ports::hidden(s, Value::tmp_normed, Access::temporary));
+    if (s.rounds && !backward) list.push_back(ports::normed_sent(s, Access::write));
     if (s.moe()) add_router_ports(s, saved, list);
     add_dropout_port(s, list);
     if (backward) {
@@ -150,6 +151,9 @@ class AttentionPart final : public Body {
     c.ops.add(c.stream, c.in(Value::residual), mid, mid);
     c.ops.rmsnorm_forward(c.stream, mid, w.norm(Slot::post_norm), spec.norm_eps,
                           c.out(Value::normed), row_vector(c.out(Value::mid_rstd)));
+    if (c.has(Value::normed_sent)) {
+      c.ops.cast(c.stream, c.in(Value::normed), c.out(Value::normed_sent));
+    }
     if (c.moe()) router_forward(c);
   }
 

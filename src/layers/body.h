@@ -128,6 +128,7 @@ struct TaskShape {
   int32_t segments = 1;      // micro-batches of the task; of all but E and decide one at most
   bool decided = false;      // a rule divides the layer's experts while the step runs
   bool rotates = false;      // updates are those of the step before
+  bool rounds = false;       // experts elsewhere get tokens in bf16 (Value::normed_sent)
   bool away = false;         // the task is at another place than the dense parts of its layer
   bool sums = false;  // places with experts of the layer return sums (RunSettings::partial_sums)
   bool moe() const { return spec.has_experts(layer); }

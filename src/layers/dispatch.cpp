@@ -1,7 +1,8 @@
 // D: tokens to their experts. On one rank a permutation: rows sorted by expert. If the experts of a
 // layer are divided among places, one task finds the rows of all of them, in the order of the split;
 // then a task at each place spreads the tokens to the rows of its part. So a token crosses a link once,
-// whatever the number of its choices. Backward sums the gradients of a token's rows.
+// whatever the number of its choices, and in bf16 if all products of experts round it to bf16 anyway
+// (TaskShape::rounds). Backward sums the gradients of a token's rows.
 //
 // With partial sums (TaskShape::sums) the backward is several tasks, as the forward of combine is.
 #include "layers/kinds.h"
@@ -59,7 +60,10 @@ class Dispatch final : public Body {
       list.push_back(ports::row_ints(s, Value::route_source, Access::read));
     }
     if (!s.part.all() || s.split_places == 0) {
-      list.push_back(ports::hidden(s, Value::normed, Access::read));
+      const bool sent = s.away && s.rounds;
+      list.push_back(sent ? ports::normed_sent(s, Access::read)
+                          : ports::hidden(s, Value::normed, Access::read));
+      if (sent) list.push_back(ports::hidden(s, Value::tmp_normed, Access::temporary));
       list.push_back(ports::routed(s, Value::rows, Access::write));
     }
     return list;
@@ -74,8 +78,10 @@ class Dispatch final : public Body {
     if (c.phase == Phase::backward) return backward(c);
     if (c.part.all()) route(c);
     if (!c.has(Value::rows)) return;
-    c.ops.permute(c.stream, c.in(Value::normed), row_vector(c.in(Value::route_source)),
-                  part_offsets(c), c.out(Value::rows));
+    const bool sent = c.has(Value::normed_sent);
+    if (sent) c.ops.cast(c.stream, c.in(Value::normed_sent), c.out(Value::tmp_normed));
+    c.ops.permute(c.stream, c.in(sent ? Value::tmp_normed : Value::normed),
+                  row_vector(c.in(Value::route_source)), part_offsets(c), c.out(Value::rows));
   }
 
  private:

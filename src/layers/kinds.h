@@ -97,6 +97,12 @@ inline Port hidden(const TaskShape& s, Value value, Access access, int32_t layer
           .cols = s.spec.hidden,
           .layer_offset = layer_offset};
 }
+/// bf16 [T, H].
+inline Port normed_sent(const TaskShape& s, Access access) {
+  Port port = hidden(s, Value::normed_sent, access);
+  port.dtype = DType::bf16;
+  return port;
+}
 /// [R, H] rows of routed tokens.
 inline Port routed(const TaskShape& s, Value value, Access access) {
   return {.value = value,

@@ -46,6 +46,7 @@ constexpr auto kInfo = [] {
   layer(Value::mid, "mid");
   layer(Value::mid_rstd, "mid_rstd");
   layer(Value::normed, "normed");
+  layer(Value::normed_sent, "normed_sent");
   layer(Value::probs, "probs");
   layer(Value::choice, "choice");
   layer(Value::weight, "weight");

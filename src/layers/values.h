@@ -47,6 +47,7 @@ enum class Value : uint8_t {
   mid,               // [T, H] after attention's residual
   mid_rstd,          // [T] 1 / rms of `mid`
   normed,            // [T, H] what the MLP, the experts and the router read
+  normed_sent,       // bf16 [T, H] for experts elsewhere whose products round it anyway
   probs,             // [T, E] softmax of the router's logits
   choice,            // i32 [T, k] the chosen experts
   weight,            // [T, k] their combine weights

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/arena.h"
+#include "layers/linear.h"
 #include "plan/addresses.h"
 
 namespace hearth {
@@ -242,6 +243,13 @@ bool PlanInput::experts_apart(int32_t layer) const {
   return false;
 }
 
+bool PlanInput::rounds(int32_t layer, Pass pass) const {
+  if (settings.compute != Compute::bf16 || !experts_apart(layer)) return false;
+  const BlockId first = table.find_block(BlockKind::expert, layer, 0);
+  const bool adapted = table.rank_of(first, first + static_cast<BlockId>(spec.experts)) > 0;
+  return !adapted || !has_dropout(settings, pass);
+}
+
 /// Whether more than one place has experts of the layer.
 bool ScheduleBuilder::divided(int32_t layer) const {
   if (layer < 0 || layer >= input_.spec.layers || !input_.spec.has_experts(layer)) return false;
@@ -269,6 +277,7 @@ TaskShape ScheduleBuilder::shape_of(Phase phase, int32_t layer, Place place, Exp
     shape.away =
         place != input_.compute_place(input_.table.find_block(BlockKind::attention, layer));
     shape.sums = input_.sums(layer);
+    shape.rounds = input_.rounds(layer, schedule_.pass);
   }
   return shape;
 }

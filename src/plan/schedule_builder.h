@@ -51,6 +51,9 @@ struct PlanInput {
   bool experts_apart(int32_t layer) const;
   /// Whether such places return one sum per token (RunSettings::partial_sums).
   bool sums(int32_t layer) const { return settings.partial_sums && experts_apart(layer); }
+  /// Whether such places get a layer's tokens in bf16: all products of its experts round them to bf16.
+  /// Dropout of adapters, which comes before the rounding, needs them as they are.
+  bool rounds(int32_t layer, Pass pass) const;
   /// Whether the block is copied to where it is read.
   bool travels(BlockId block) const { return compute_place(block) != table.block(block).place; }
 };

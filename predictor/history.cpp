@@ -38,8 +38,10 @@ void PopularityHistory::end_step() {
       history_[at + e] = decay_ * history_[at + e] + counts[e];
     }
   }
-  std::fill(step_.begin(), step_.end(), 0.0);
+  forget_step();
 }
+
+void PopularityHistory::forget_step() { std::fill(step_.begin(), step_.end(), 0.0); }
 
 void PopularityHistory::start(int32_t layer, std::span<const double> counts) {
   HEARTH_CHECK(std::ssize(counts) == shape_.experts, "history: other number of experts");

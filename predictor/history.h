@@ -27,6 +27,10 @@ class PopularityHistory {
   void add(int32_t layer, std::span<const int64_t> counts);
   /// The step's counts become history. A layer that had none keeps its history.
   void end_step();
+  /// The step is abandoned: its counts are forgotten.
+  void forget_step();
+  /// Of a layer in the step under way, [E].
+  std::span<const double> counted(int32_t layer) const { return row(step_, layer); }
 
   /// By expert of a layer, 0 or more; only their proportions mean something. All 0 before the end of
   /// the first step, unless `start` was called.

@@ -135,6 +135,16 @@ std::vector<Phase> phases_of(const Schedule& schedule) {
   return phases;
 }
 
+/// How often a step divides a layer, and for how many micro-batches at a time.
+void count_groups(const Schedule& schedule, DecidedDevice& device) {
+  device.groups = 0;
+  for (const Task& task : schedule.tasks) {
+    if (task.kind != TaskKind::decide || task.layer != device.layers.front()) continue;
+    ++device.groups;
+    device.group = std::max<int64_t>(device.group, task.rows.count());
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<SplitDecider> split_decider(const PlacedModel& model, const Schedule& schedule,
@@ -144,12 +154,15 @@ std::unique_ptr<SplitDecider> split_decider(const PlacedModel& model, const Sche
   const ModelSpec& spec = model.opened->spec;
   const CopyPolicy policy = model.plan.policy;
   std::vector<DecidedDevice> devices;
+  int32_t number = 0;
   for (const Stage& stage : model.placement.stages) {
     std::vector<int32_t> layers = layers_with_experts(spec, stage.first, stage.last);
     if (layers.empty()) continue;
+    const std::vector<int32_t> stages(layers.size(), number++);
     const auto known = std::ranges::find(devices, stage.place, &DecidedDevice::place);
     if (known != devices.end()) {  // a further stage of the device
       known->layers.insert(known->layers.end(), layers.begin(), layers.end());
+      known->stages.insert(known->stages.end(), stages.begin(), stages.end());
       continue;
     }
     const auto at = static_cast<size_t>(stage.place);
@@ -163,9 +176,12 @@ std::unique_ptr<SplitDecider> split_decider(const PlacedModel& model, const Sche
       device->layers = std::move(layers);
     }
     device->slots = expert_slots(model, policy, *device);
+    device->stages = stages;
+    count_groups(schedule, *device);
     devices.push_back(std::move(*device));
   }
-  return std::make_unique<SplitDecider>(std::move(devices), spec.experts, answer_of(places));
+  return std::make_unique<SplitDecider>(std::move(devices), spec.experts, answer_of(places),
+                                        places.foresight, spec.experts_per_token);
 }
 
 std::vector<std::vector<uint8_t>> expected_splits(const PlacedModel& model,

@@ -42,6 +42,7 @@ uint64_t bytes_beside_slots(const PlacedModel& model, Place place) {
 LoadRule load_rule(const PlacedModel& model, Place place, std::span<const SlotClass> classes) {
   LoadRule rule;
   rule.wave = wave_of(sizes_at(model, place), classes);
+  rule.phases = model.opened->devices.of_model.foresight.phases;
   if (model.opened->devices.of_model.travel != Travel::ahead) return rule;
   for (const SlotClass& slots : classes) {
     rule.ahead_bytes += slots.bytes * static_cast<uint64_t>(slots.slots);

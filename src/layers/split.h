@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "base/place.h"
 #include "model/parameter_table.h"
@@ -37,6 +38,12 @@ class SplitView {
   std::span<const int32_t> order_, begin_;
 };
 
+/// The experts of a layer that its device will probably compute, in the order of computing.
+struct ForetoldExperts {
+  int32_t layer = 0;
+  std::vector<int32_t> experts;
+};
+
 /// Who divides the experts of layers while a step runs.
 class SplitRule {
  public:
@@ -45,6 +52,10 @@ class SplitRule {
   /// computes each expert: the layer's device, or the host. Called by the threads of the host's
   /// streams, at the same time for layers of different devices.
   virtual void divide(int32_t layer, std::span<const double> tokens, std::span<Place> places) = 0;
+  /// Of the layers of the step that begins. What it leaves out stays as it was.
+  virtual std::vector<ForetoldExperts> foretold() const { return {}; }
+  /// What `divide` of this layer has made known of later layers. Called behind it by the same thread.
+  virtual std::vector<ForetoldExperts> foretold_behind(int32_t /*layer*/) const { return {}; }
 };
 
 /// Writes the split in which every place computes the experts that are given to it, in the order of

@@ -31,6 +31,8 @@ Json counts_by_expert(const std::vector<std::vector<double>>& counts) {
   return layers;
 }
 
+static Json share_json(const std::optional<double>& share) { return share ? Json(*share) : Json(); }
+
 Json to_json(const StepMetrics& metrics) {
   JsonArray expert_load;
   for (const double load : metrics.expert_load) expert_load.emplace_back(load);
@@ -58,6 +60,12 @@ Json to_json(const StepMetrics& metrics) {
       {"expert_load", Json(std::move(expert_load))},
       {"expert_hit_rate", metrics.expert_hit_rate ? Json(*metrics.expert_hit_rate) : Json()},
   };
+  if (metrics.prediction) {
+    object.emplace_back("prediction",
+                        JsonObject{{"token_hit", share_json(metrics.prediction->token_hit)},
+                                   {"least_quarter", share_json(metrics.prediction->least_quarter)},
+                                   {"byte_hit", share_json(metrics.prediction->byte_hit)}});
+  }
   if (!metrics.tokens_by_expert.empty()) {
     object.emplace_back("tokens_by_expert", counts_by_expert(metrics.tokens_by_expert));
   }

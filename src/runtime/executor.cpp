@@ -143,6 +143,7 @@ struct Executor::Impl {
   Pacer pacer;
   std::vector<std::unique_ptr<TravellingWeights>> travelling;  // by place; null: all live there
   std::map<TaskId, std::vector<TaskId>> foreseen;  // of decisions: the tasks of experts in forward
+  std::map<int32_t, std::vector<TaskId>> decided;  // all of these, by layer
 
   Impl(const ExecutorParts& p, const Schedule& s)
       : parts(p),
@@ -179,6 +180,10 @@ struct Executor::Impl {
           foreseen[t].push_back(later);
         }
       }
+    }
+    for (TaskId t = 0; t < std::ssize(s.tasks); ++t) {
+      const Task& task = s.tasks[static_cast<size_t>(t)];
+      if (s.is_decided(task) && task.phase == Phase::forward) decided[task.layer].push_back(t);
     }
     for (size_t t = 0; t < s.tasks.size(); ++t) {
       const Task& task = s.tasks[t];
@@ -328,14 +333,49 @@ struct Executor::Impl {
     return experts;
   }
 
-  /// A split tells the devices which experts they will compute before their tasks begin.
+  TravellingWeights* away_of(TaskId id) const {
+    return travelling[static_cast<size_t>(schedule.tasks[static_cast<size_t>(id)].place)].get();
+  }
+
+  /// A split tells the devices which experts they will compute before their tasks begin, and which
+  /// experts of later layers its rule foretells for the same rows.
   void foresee(TaskId id) const {
     const auto found = foreseen.find(id);
     if (found == foreseen.end()) return;
     for (const TaskId of : found->second) {
-      const Task& task = schedule.tasks[static_cast<size_t>(of)];
-      TravellingWeights* const away = travelling[static_cast<size_t>(task.place)].get();
-      if (away != nullptr) away->foresee(of, decided_experts(of));
+      if (TravellingWeights* const away = away_of(of)) away->foresee(of, decided_experts(of));
+    }
+    const Task& decision = schedule.tasks[static_cast<size_t>(id)];
+    for (const ForetoldExperts& later : parts.splits->foretold_behind(decision.layer)) {
+      for_foretold(
+          later, [&](TaskId of, TravellingWeights& away, std::span<const BlockId> experts) {
+            const RowRange& rows = schedule.tasks[static_cast<size_t>(of)].rows;
+            const bool same = decision.rows.begin <= rows.begin && rows.end <= decision.rows.end;
+            if (same) away.foretell(of, experts);
+          });
+    }
+  }
+
+  /// Before the first task.
+  void expect_foretold() const {
+    if (parts.splits == nullptr) return;
+    for (const ForetoldExperts& of : parts.splits->foretold()) {
+      for_foretold(of, [](TaskId task, TravellingWeights& away, std::span<const BlockId> experts) {
+        away.expect(task, experts);
+      });
+    }
+  }
+
+  /// f(task, weights of its device, experts), of the tasks of the layer's experts at devices.
+  template <class F>
+  void for_foretold(const ForetoldExperts& of, const F& f) const {
+    const auto tasks = decided.find(of.layer);
+    if (tasks == decided.end()) return;
+    std::vector<BlockId> experts;
+    const BlockId first = parts.table.find_block(BlockKind::expert, of.layer, 0);
+    for (const int32_t expert : of.experts) experts.push_back(first + expert);
+    for (const TaskId task : tasks->second) {
+      if (TravellingWeights* const away = away_of(task)) f(task, *away, experts);
     }
   }
 
@@ -451,6 +491,7 @@ bool Executor::run(std::span<const BatchShape> batches, const RunOptions& option
   for (const auto& of : impl.travelling) {
     if (of) of->begin_step();
   }
+  impl.expect_foretold();
   impl.pacer.start();
   if (options.trace != nullptr) options.trace->clear();
   impl.times.start(options.trace != nullptr);

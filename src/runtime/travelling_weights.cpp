@@ -8,6 +8,7 @@ TravellingWeights::TravellingWeights(Residency& residency, const ParameterTable&
                                      const Schedule& schedule, Place place, const LoadRule& rule)
     : residency_(residency),
       schedule_(schedule),
+      phases_(rule.phases),
       table_(homes),
       turns_(residency.items(), homes, schedule, place, rule) {
   for (BlockId b = 0; b < std::ssize(table_.blocks()); ++b) {
@@ -33,25 +34,39 @@ void TravellingWeights::begin_step() {
   }
 }
 
+std::vector<Where> TravellingWeights::where_of(std::span<const BlockId> blocks) const {
+  std::vector<Where> where;
+  for (const BlockId block : blocks) where.push_back(residency_.where(block));
+  return where;
+}
+
 void TravellingWeights::foresee(TaskId task, std::span<const BlockId> experts) {
   const std::vector<BlockId>& candidates = turns_.decided(task)->candidates;
   const std::lock_guard lock(foreseeing_);
-  std::vector<Where> where;
   Foreseen& of = foreseen_.emplace_back();
   of.task = task;
   of.experts.assign(experts.begin(), experts.end());
   of.came.assign(candidates.size(), Came::not_here);
-  for (const BlockId block : candidates) where.push_back(residency_.where(block));
+  const std::vector<Where> where = where_of(candidates);
   for (const BlockId block : experts) {
     const auto e = static_cast<size_t>(block - candidates.front());
     of.came[e] = where[e] != Where::home ? Came::before : Came::late;
   }
-  residency_.apply(turns_.wants_of_split(task, experts, where));
+  if (!phases_.inter_expert) return;
+  residency_.apply(turns_.wants_of_split(task, experts, where, Priority::expert));
+}
+
+void TravellingWeights::foretell(TaskId task, std::span<const BlockId> experts) {
+  const std::lock_guard lock(foreseeing_);
+  foreseen_.push_back({task, {experts.begin(), experts.end()}, {}});
+  const std::vector<Where> where = where_of(turns_.decided(task)->candidates);
+  residency_.apply(turns_.wants_of_split(task, experts, where, Priority::layer));
 }
 
 void TravellingWeights::take_foreseen() {
   for (Foreseen& of : foreseen_) {
     set_turns(of.task, of.experts);
+    if (of.came.empty()) continue;
     came_before_[of.task] = std::move(of.came);
     seen_.insert(of.task);
   }

@@ -36,6 +36,11 @@ class TravellingWeights {
   /// The split has given these experts to the task, which has not begun. Asks for them, and for what
   /// is queued of the others no more. From the thread of the stream that decided; `choose` follows.
   void foresee(TaskId task, std::span<const BlockId> experts);
+  /// Before the first task: a decided task will probably have these experts.
+  void expect(TaskId task, std::span<const BlockId> experts) { set_turns(task, experts); }
+  /// The same while tasks run, of a task whose split is not made yet: asks for them, less urgently than
+  /// `foresee`. From the thread of the stream that decides.
+  void foretell(TaskId task, std::span<const BlockId> experts);
   /// How often the body of a task runs.
   int32_t turns(TaskId task) const;
   /// Before each: leases the blocks, asks for those that follow, and lets the stream wait for the
@@ -72,16 +77,18 @@ class TravellingWeights {
   /// What was foreseen since the last call: turns that are asked for ahead follow. Under the mutex.
   void take_foreseen();
   void set_turns(TaskId task, std::span<const BlockId> experts);
+  std::vector<Where> where_of(std::span<const BlockId> blocks) const;
 
   Residency& residency_;
   const Schedule& schedule_;
+  const LoadPhases phases_;
   ParameterTable table_;  // homes' tensors, whose copies are the leased ones
   TravelTurns turns_;
   std::map<TaskId, std::vector<Came>> came_before_;  // of tasks of experts
   struct Foreseen {
     TaskId task = 0;
     std::vector<BlockId> experts;
-    std::vector<Came> came;  // before they were asked for
+    std::vector<Came> came;  // before they were asked for; empty: only foretold
   };
   std::mutex foreseeing_;  // held while asking for loads, so that an older split does not ask last
   std::vector<Foreseen> foreseen_;  // not taken yet

@@ -46,6 +46,7 @@ void start_machine(const RunConfig& config, OpenedModel& model) {
   request.parallel = config.parallel;
   request.policy = config.policy;
   request.printed_equation = config.printed_equation;
+  request.foresight = config.foresight;
   request.seats = described                 ? Seats::described
                   : config.topology.empty() ? Seats::keys
                                             : Seats::address;

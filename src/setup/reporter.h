@@ -21,6 +21,13 @@ struct RankMetrics {
   int64_t tokens = 0;             // of its micro-batches
 };
 
+/// Of a step: shares, 0 to 1; none: there was nothing to foretell, or nothing foretold it.
+struct PredictionShares {
+  std::optional<double> token_hit;      // of the choices of tokens
+  std::optional<double> least_quarter;  // of the E/4 least popular experts
+  std::optional<double> byte_hit;       // of the bytes of experts that computed on devices
+};
+
 struct StepMetrics {
   int64_t step = 0;
   std::string time;                 // when the step had ended, in UTC, as in journal.jsonl
@@ -49,6 +56,8 @@ struct StepMetrics {
   /// Of the routed tokens whose expert was loaded to a device: the share whose expert was there or under
   /// way before its counts were known; none if none was loaded.
   std::optional<double> expert_hit_rate;
+  /// How good it was what a rule foretold of its decisions; none: no rule decides.
+  std::optional<PredictionShares> prediction;
   /// Of each layer: the share of its weights that was on devices, mean over the step; empty if weights
   /// neither travel nor are divided by heat.
   std::vector<double> residency;

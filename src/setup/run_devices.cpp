@@ -324,6 +324,7 @@ RunDevices open_devices(const DeviceRequest& request) {
   run.of_model.travel = travel_of(request.policy);
   const bool travels = run.of_model.travel != Travel::never;
   run.of_model.printed_equation = request.printed_equation;
+  run.of_model.foresight = request.foresight;
   run.of_model.decides = request.policy == "aptmoe";
   if (run.of_model.decides) run.of_model.experts = {kHostPlace};
   if (devices.empty() ? run.hosts > 1 : with_host && !travels) {

@@ -14,6 +14,7 @@
 #include "modes/planner.h"
 #include "ops/op_set.h"
 #include "plan/cost_table.h"
+#include "plan/decisions/foresight.h"
 #include "runtime/stream_team.h"
 #include "setup/described_machine.h"
 #include "setup/place_budget.h"
@@ -46,6 +47,7 @@ struct ModelPlaces {
   bool decides = false;  // a rule divides experts between the host and devices while the step runs
   std::string policy = "auto";    // as --policy has it
   bool printed_equation = false;  // of the rule: as the paper prints it, not corrected
+  Foresight foresight = {};       // of the rule: what loads ahead of it follow
 
   /// Every place that computes, once: those of the dense parts first.
   std::vector<Place> all() const;
@@ -86,6 +88,7 @@ struct DeviceRequest {
   int workers = 0;            // in all; 0: one per core
   std::string parallel = {};  // the mode; empty: by the policy and the number of devices
   bool printed_equation = false;
+  Foresight foresight = {};
   std::string policy = {};  // which experts are at devices; empty: auto, as static
   Seats seats = Seats::keys;
   const Topology* topology = nullptr;  // of the machine; null: one NUMA node

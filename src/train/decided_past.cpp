@@ -29,6 +29,16 @@ class PastReader {
   }
   int32_t layer(const Json& of) const { return number(of, spec_.layers); }
   int32_t expert(const Json& of) const { return number(of, spec_.experts); }
+  /// Of each expert; up to what a double counts by ones.
+  std::vector<double> counts(const Json& of) const {
+    require(std::ssize(list(of)) == spec_.experts);
+    std::vector<double> counts;
+    for (const Json& each : of.as_array()) {
+      require(each.is_signed() && each.as_int() >= 0 && each.as_int() <= int64_t{1} << 53);
+      counts.push_back(static_cast<double>(each.as_int()));
+    }
+    return counts;
+  }
   void require(bool holds) const {
     if (!holds) throw storage_error(source_ + ": decisions: not a record of decisions");
   }
@@ -48,7 +58,7 @@ class PastReader {
 Json to_json(std::span<const DecidedPast> past, const std::vector<std::string>& names) {
   JsonArray devices;
   for (const DecidedPast& of : past) {
-    JsonArray loaded, given;
+    JsonArray loaded, given, tokens;
     for (const auto& [layer, expert] : of.loaded) {
       loaded.push_back(JsonArray{int64_t{layer}, int64_t{expert}});
     }
@@ -57,9 +67,15 @@ Json to_json(std::span<const DecidedPast> past, const std::vector<std::string>& 
       for (const int32_t expert : experts) numbers.push_back(int64_t{expert});
       given.push_back(JsonArray{int64_t{layer}, std::move(numbers)});
     }
+    for (const auto& [layer, counts] : of.tokens) {
+      JsonArray numbers;
+      for (const double count : counts) numbers.push_back(static_cast<int64_t>(count));
+      tokens.push_back(JsonArray{int64_t{layer}, std::move(numbers)});
+    }
     devices.push_back(JsonObject{{"device", names[static_cast<size_t>(of.device)]},
                                  {"loaded", std::move(loaded)},
-                                 {"given", std::move(given)}});
+                                 {"given", std::move(given)},
+                                 {"tokens", std::move(tokens)}});
   }
   return devices;
 }
@@ -82,6 +98,12 @@ std::vector<DecidedPast> decided_past(const Json& saved, const std::vector<std::
       auto& [layer, experts] = past.given.emplace_back();
       layer = read.layer(two[0]);
       for (const Json& expert : read.list(two[1])) experts.push_back(read.expert(expert));
+    }
+    if (const Json* const tokens = of.find("tokens")) {
+      for (const Json& each : read.list(*tokens)) {
+        const JsonArray& two = read.pair(each);
+        past.tokens.emplace_back(read.layer(two[0]), read.counts(two[1]));
+      }
     }
     if (name == names.end()) continue;
     past.device = static_cast<Place>(name - names.begin());

@@ -312,7 +312,11 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
   }
   result.residency = take_shares(steady_link_clock().now() - start);
   result.late_load_s = late_loads() - late_before;
-  if (const SplitDecider* const rule = training_rule()) result.decisions = rule->decisions();
+  if (SplitDecider* const rule = training_rule()) {
+    result.decisions = rule->decisions();
+    result.prediction = rule->score();
+    rule->end_step();
+  }
   const Executor::LoadedExperts loaded = train_->loaded_experts();
   if (loaded.tokens > 0) result.expert_hit_rate = loaded.came_before / loaded.tokens;
   block_copies_ = take_block_copies(start);

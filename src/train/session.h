@@ -38,12 +38,13 @@ struct StepResult {
   /// Of the routed tokens whose expert was loaded to a device: the share whose expert was there or under
   /// way when its task began. None: no expert was loaded.
   std::optional<double> expert_hit_rate;
-  std::vector<SplitDecision> decisions;     // about experts, layer by layer; empty: none were made
-  std::vector<double> residency;            // StepMetrics::residency
-  double save_wait_s = 0;                   // updates waited for a save
-  std::vector<RankStep> ranks;              // by rank; empty: one rank
-  int signal = 0;                           // StepPart::signal, of any rank
-  std::map<std::string, PacedTasks> paced;  // by place; only places with cost tables
+  std::vector<SplitDecision> decisions;  // about experts, layer by layer; empty: none were made
+  std::optional<PredictionScore> prediction;  // of these decisions; none: no rule decides
+  std::vector<double> residency;              // StepMetrics::residency
+  double save_wait_s = 0;                     // updates waited for a save
+  std::vector<RankStep> ranks;                // by rank; empty: one rank
+  int signal = 0;                             // StepPart::signal, of any rank
+  std::map<std::string, PacedTasks> paced;    // by place; only places with cost tables
 };
 
 /// Per MoE layer: tokens of the busiest expert divided by the mean.

@@ -188,6 +188,9 @@ void TrainingRun::record_use(const StepResult& result, StepMetrics& m) {
   m.stall_s["io"] = result.save_wait_s;
   m.late_load_s = result.late_load_s;
   m.expert_hit_rate = result.expert_hit_rate;
+  if (const auto& score = result.prediction) {
+    m.prediction = {score->token_hit(), score->least_quarter(), score->byte_hit()};
+  }
   m.residency = result.residency;
   const double idle = session_->workers() * m.time_s - m.busy[kCpu];
   m.cpu_s = {

@@ -141,6 +141,119 @@ TEST_CASE("split decider: a record decides, group by group, whether there are ti
   CHECK_THROWS_AS(divided(rule, 0, {4, 3, 2, 1}), Error);
 }
 
+/// The experts foretold of layer 0, or of the first of a list.
+std::vector<int32_t> experts_of(const std::vector<ForetoldExperts>& all, int32_t layer) {
+  for (const ForetoldExperts& of : all) {
+    if (of.layer == layer) return of.experts;
+  }
+  return {-1};
+}
+
+SplitDecider with_phases(const DeciderCase& c, const LoadPhases& phases) {
+  return {{c.at}, kDecidedExperts, &split_by_makespan, {.phases = phases}};
+}
+
+TEST_CASE("split decider: the last whole step foretells the next, expert by expert") {
+  const DeciderCase c(0.1, 0);
+  SplitDecider rule = c.rule();
+  rule.begin_step(1);
+  CHECK(rule.foretold().empty());
+  divided(rule, 0, {0, 0, 90, 1});
+  CHECK(rule.foretold_behind(0).empty());  // nothing is known of layer 2
+  divided(rule, 2, {1, 90, 0, 0});
+  rule.end_step();
+  rule.begin_step(2);
+  CHECK(experts_of(rule.foretold(), 0) == std::vector<int32_t>{2});
+  CHECK(experts_of(rule.foretold(), 2) == std::vector<int32_t>{1});
+  CHECK(experts_of(rule.foretold_behind(0), 2) == std::vector<int32_t>{1});
+  CHECK(rule.foretold_behind(2).empty());
+  CHECK_FALSE(rule.score().token_hit());
+  divided(rule, 0, {50, 0, 50, 0});
+  CHECK(rule.score().token_hit() == 0.5);
+  CHECK(rule.score().byte_hit() == 0.5);
+}
+
+TEST_CASE("split decider: groups that have passed foretell the next group of a step") {
+  DeciderCase c(0.1, 0);
+  c.at.groups = 2;
+  SplitDecider rule = c.rule();
+  rule.begin_step(1);
+  divided(rule, 0, {0, 0, 90, 0});
+  divided(rule, 2, {0, 90, 0, 0});
+  CHECK(experts_of(rule.foretold_behind(0), 2) == std::vector<int32_t>{1});
+  divided(rule, 0, {0, 0, 90, 0});
+  divided(rule, 2, {0, 0, 0, 500});
+  CHECK(experts_of(rule.foretold_behind(0), 2) == std::vector<int32_t>{3, 1});
+}
+
+TEST_CASE("split decider: loads ahead end at the next stage of the device") {
+  DeciderCase c(0.1, 0);
+  c.at.stages = {0, 1};
+  SplitDecider rule = c.rule();
+  rule.begin_step(1);
+  divided(rule, 0, {0, 0, 90, 0});
+  divided(rule, 2, {0, 90, 0, 0});
+  rule.end_step();
+  rule.begin_step(2);
+  CHECK(experts_of(rule.foretold(), 2) == std::vector<int32_t>{1});
+  CHECK(rule.foretold_behind(0).empty());
+}
+
+TEST_CASE("split decider: what is loaded ahead is prefetched, if a phase loads ahead") {
+  DeciderCase c(0.1, 0);
+  c.at.passes.front().dense_s = 1.5;  // enough for one expert
+  c.at.full_tokens = 40;
+  const auto reason_of_2 = [&](const LoadPhases& phases) {
+    SplitDecider rule = with_phases(c, phases);
+    rule.begin_step(1);
+    divided(rule, 0, {0, 0, 40, 0});
+    rule.end_step();
+    rule.begin_step(2);
+    CHECK(divided(rule, 0, {0, 1, 39, 0})[2] == 3);
+    return rule.last(0).reasons[2];
+  };
+  CHECK(reason_of_2({}) == SplitReason::prefetched);
+  CHECK(reason_of_2({true, false, true}) == SplitReason::prefetched);
+  CHECK(reason_of_2({false, true, true}) == SplitReason::prefetched);
+  CHECK(reason_of_2({false, false, true}) == SplitReason::loaded);
+}
+
+TEST_CASE("split decider: without inter-expert, foretold tokens divide the experts") {
+  const DeciderCase c(0.1, 0);
+  SplitDecider rule = with_phases(c, {true, true, false});
+  rule.begin_step(1);
+  // Nothing is known yet: all experts would have 100 tokens, too many for the host.
+  CHECK(divided(rule, 0, {399, 0, 0, 1}) == std::vector<Place>{3, 0, 0, 3});
+  rule.end_step();
+  rule.begin_step(2);
+  CHECK(divided(rule, 0, {1, 98, 1, 0}) == std::vector<Place>{3, 0, 0, 0});
+  const ExpertSplit split = rule.last(0);
+  CHECK(split.device == std::vector<int32_t>{0});
+  CHECK(split.host == std::vector<int32_t>{1, 2});
+  CHECK(split.reasons[1] == SplitReason::host_balance);
+  CHECK(split.reasons[3] == SplitReason::none);
+}
+
+TEST_CASE("split decider: an abandoned step foretells nothing, its history stays") {
+  const DeciderCase c(0.1, 0);
+  SplitDecider rule = c.rule(), other = c.rule();
+  rule.begin_step(1);
+  divided(rule, 0, {0, 0, 90, 0});
+  rule.end_step();
+  const std::vector<DecidedPast> past = rule.past();
+  CHECK(past[0].tokens == std::vector<std::pair<int32_t, std::vector<double>>>{{0, {0, 0, 90, 0}}});
+  rule.begin_step(2);
+  divided(rule, 0, {0, 500, 0, 0});
+  rule.restore(past);
+  rule.begin_step(2);
+  other.restore(past);
+  other.begin_step(2);
+  for (SplitDecider* of : {&rule, &other}) {
+    CHECK(experts_of(of->foretold(), 0) == std::vector<int32_t>{2});
+    CHECK(experts_of(of->foretold(), 2) == std::vector<int32_t>{-1});
+  }
+}
+
 TEST_CASE("resident book: the one used longest ago gives its place up") {
   ResidentBook book(2, 8);
   book.use(0, 1);

@@ -33,6 +33,7 @@ struct Outcome {
 struct Travelling {
   double spare = 0;  // slots above the least, as a share of what would hold everything
   uint64_t ahead_bytes = 0;
+  LoadPhases phases = {};
   std::vector<Stage> stages = {{.place = 1}};  // where the blocks of which layers are computed
   /// Divides the experts of layers between their device and the host; null: all are at the device.
   SplitRule* splits = nullptr;
@@ -70,7 +71,7 @@ class Caches {
           std::make_unique<PinnedHomes>(device, Residency::home_memory(model.table, plan)));
       caches_.push_back(std::make_unique<Residency>(device, model.table, plan, *homes_.back()));
       model.residencies[static_cast<size_t>(place)] = caches_.back().get();
-      model.loads = {travelling.ahead_bytes, wave_of(sizes, plan.classes)};
+      model.loads = {travelling.ahead_bytes, wave_of(sizes, plan.classes), travelling.phases};
       loads_.push_back({place, plan.blocks, plan.classes, plan.settings, model.loads});
     }
   }

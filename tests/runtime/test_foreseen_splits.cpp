@@ -103,14 +103,19 @@ struct ForeseenCase {
     model.splits = &splits;
     return single_planner().train(model.input(kTokens, kTokens, 2), 2, false).schedule;
   }
-  explicit ForeseenCase(uint64_t ahead)
+  LoadRule rule_of(const LoadPhases& phases) const {
+    LoadRule rule = model.loads;
+    rule.phases = phases;
+    return rule;
+  }
+  explicit ForeseenCase(uint64_t ahead, const LoadPhases& phases = {})
       : travelling(travelling_of(splits, ahead)),
         model(tiny_config({{"num_hidden_layers", 1}}), cpu(), DType::f32, 1, {},
               TinyPlaces{{slow_device()}, {}}),
         list(list_of()),
         caches(model, list, travelling),
         residency(*model.residencies[1]),
-        away(residency, model.table, list, 1, model.loads) {
+        away(residency, model.table, list, 1, rule_of(phases)) {
     for (TaskId t = 0; t < std::ssize(list.tasks) && task < 0; ++t) {
       if (list.tasks[static_cast<size_t>(t)].place == 1 && away.is_decided(t)) task = t;
     }
@@ -152,6 +157,81 @@ TEST_CASE("foreseen splits: no more is asked for than the rule's bytes") {
   CHECK(asked(0) == 0);
   CHECK(asked(2 * each + 1) == 2);
   CHECK(asked(1 << 30) == std::ssize(any.experts));
+}
+
+TEST_CASE("foreseen splits: what is foretold is asked for, and a split takes it back") {
+  ForeseenCase c(1 << 30);
+  const BlockId other = c.experts.front(), last = c.experts.back();
+  const std::span<const BlockId> most = std::span(c.experts).subspan(1);
+  c.away.foretell(c.task, most);
+  CHECK(c.residency.where(most.front()) == Where::coming);
+  CHECK(c.residency.where(last) == Where::queued);
+  CHECK(c.residency.where(other) == Where::home);
+  c.away.foretell(c.task, std::vector{other});  // better known
+  CHECK(c.residency.where(last) == Where::home);
+  CHECK(c.residency.where(other) != Where::home);
+  CHECK(c.residency.counts().taken_back > 0);
+  c.away.foresee(c.task, most);
+  CHECK(c.residency.where(last) == Where::queued);
+}
+
+TEST_CASE("foreseen splits: without inter-expert a split asks for nothing") {
+  ForeseenCase c(1 << 30, {true, true, false});
+  c.away.foresee(c.task, c.experts);
+  for (const BlockId block : c.experts) CHECK(c.residency.where(block) == Where::home);
+  c.away.foretell(c.task, c.experts);
+  CHECK(c.residency.where(c.experts.front()) == Where::coming);
+}
+
+TEST_CASE("foreseen splits: without inter-stage nothing is asked for behind the task that runs") {
+  for (const bool inter_stage : {false, true}) {
+    const ForeseenCase c(1 << 30, {inter_stage, true, true});
+    const TravelTurns turns(c.residency.items(), c.model.table, c.list, 1,
+                            c.rule_of({inter_stage, true, true}));
+    CHECK(turns.ahead(0).wants.load.empty() == !inter_stage);
+    CHECK((turns.ahead(0).last == 0) == !inter_stage);
+  }
+}
+
+/// Foretells for every layer that the device gets the experts of a list; then gives it these.
+class ForetellingSplits final : public SplitRule {
+ public:
+  ForetellingSplits(std::vector<int32_t> foretold, std::vector<size_t> given, bool when_it_begins)
+      : foretold_(std::move(foretold)), given_(std::move(given)), when_it_begins_(when_it_begins) {}
+  void divide(int32_t, std::span<const double>, std::span<Place> places) override {
+    std::ranges::fill(places, kHostPlace);
+    for (const size_t e : given_) places[e] = 1;
+  }
+  std::vector<ForetoldExperts> foretold() const override {
+    if (!when_it_begins_) return {};
+    return {{0, foretold_}, {1, foretold_}, {2, foretold_}};
+  }
+  std::vector<ForetoldExperts> foretold_behind(int32_t layer) const override {
+    if (when_it_begins_) return {};
+    return {{layer + 1, foretold_}, {layer + 2, foretold_}};
+  }
+
+ private:
+  std::vector<int32_t> foretold_;
+  std::vector<size_t> given_;
+  bool when_it_begins_;
+};
+
+TEST_CASE("foreseen splits: a rule's foresight is a hit where the split follows it") {
+  const auto loaded = [](const std::vector<int32_t>& foretold, bool when_it_begins) {
+    ForetellingSplits splits(foretold, {1, 2}, when_it_begins);
+    Steps steps = steps_behind_link(models()[0], splits, 0);
+    steps.travelling->ahead_bytes = 1 << 30;
+    steps.count = 1;
+    steps.travelling->phases.inter_stage = when_it_begins;
+    steps.run();
+    return steps.loaded;
+  };
+  const auto share = [](const Executor::LoadedExperts& of) { return of.came_before / of.tokens; };
+  CHECK(share(loaded({1, 2}, true)) == 1);
+  CHECK(share(loaded({0, 3}, true)) == 0.5);  // backward alone
+  const double right = share(loaded({1, 2}, false)), wrong = share(loaded({0, 3}, false));
+  CHECK(right > wrong);
 }
 
 }  // namespace

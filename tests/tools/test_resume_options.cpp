@@ -93,6 +93,8 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
       {"data-cache", {harmless, {"--data-cache", "1M"}}},
       {"parallel", {harmless, {"--parallel", "dp"}}},
       {"policy", {only_value, {}}},  // its own rules: test_static_policy.cpp
+      {"predictor", {only_value, {}}},
+      {"phases", {only_value, {}}},  // its own rules: test_load_phases.cpp
       {"equation", {harmless, {"--equation", "printed"}}},
       {"partial-sums", {another, {"--partial-sums", "on"}}},
       {"topology", {another, {"--topology", f.dir / "machine.xml"}}},

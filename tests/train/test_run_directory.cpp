@@ -258,6 +258,10 @@ TEST_CASE("a line of metrics has the keys of the contract") {
   CHECK(to_json(m).find("expert_hit_rate")->as_double() == 0.75);
   CHECK(to_json(m).find("late_load_s")->as_double() == 0.5);
   CHECK(json.find("limit")->as_string() == "host");
+  CHECK(json.find("prediction") == nullptr);
+  m.prediction = {.token_hit = 0.25, .least_quarter = {}, .byte_hit = 1};
+  CHECK(to_json(m).find("prediction")->dump() ==
+        R"({"token_hit": 0.25, "least_quarter": null, "byte_hit": 1.0})");
   CHECK(json.find("residency") == nullptr);
   m.residency = {0.12345, 1};
   CHECK(to_json(m).find("residency")->dump() == "[0.123, 1.0]");

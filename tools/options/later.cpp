@@ -7,8 +7,6 @@ namespace hearth {
 const std::vector<LaterOption>& later_options() {
   static const std::vector<LaterOption> options{
       // Devices, policies, foresight.
-      {.name = "predictor"},
-      {.name = "phases"},
       {.name = "divide-experts"},
       // Ranks.
       {.name = "expert-ranks"},

@@ -36,6 +36,18 @@ void add_run(std::vector<Option>& table) {
         .value = switch_value(&Options::partial_sums),
         .help = "where experts are at another place than the dense parts of their layer, return one "
                 "weighted sum per token instead of a row per choice. Moves fewer bytes; changes rounding"},
+       {.name = "predictor", .group = group, .commands = kModel,
+        .value = predictor_value(),
+        .help = "of --policy aptmoe: what foretells the tokens of experts. history: the tokens of the last step "
+                "and of the micro-batches that have passed",
+        .may_change = true},
+       {.name = "phases", .group = group, .commands = kModel,
+        .value = phases_value(),
+        .help = "of --policy aptmoe: which phases load experts ahead of their use. inter-stage: experts "
+                "that earlier steps foretell, while the tasks before run; inter-layer: experts that are foretold "
+                "for the next layer, when a layer is divided; inter-expert: experts that the real tokens of the "
+                "layer ask for, else the foretold tokens divide it. Results are the same with any",
+        .needs = {{"policy", "aptmoe"}}, .may_change = true},
        {.name = "devices", .group = group, .commands = {train, plan, eval, generate, chat, doctor, profile},
         .value = devices_value(),
         .help = "where to compute. auto means host in this version; cuda:0 asks for the first GPU, "

@@ -180,6 +180,58 @@ OptionValue equation_value() {
       [](const Options& options) -> size_t { return options.printed_equation ? 1 : 0; });
 }
 
+namespace {
+
+struct PhaseName {
+  std::string_view name;
+  bool LoadPhases::*phase;
+};
+constexpr PhaseName kPhases[] = {{"inter-stage", &LoadPhases::inter_stage},
+                                 {"inter-layer", &LoadPhases::inter_layer},
+                                 {"inter-expert", &LoadPhases::inter_expert}};
+constexpr const char* kPhaseList = "inter-stage,inter-layer,inter-expert, or some of these";
+
+/// Null: there is no such phase.
+const PhaseName* phase_named(const std::string& name) {
+  for (const PhaseName& of : kPhases) {
+    if (of.name == name) return &of;
+  }
+  return nullptr;
+}
+
+Problem set_phases(Options& options, const std::vector<std::string>& texts) {
+  LoadPhases phases{false, false, false};
+  for (const std::string& text : texts) {
+    for (size_t begin = 0; begin <= text.size();) {
+      const size_t end = std::min(text.find(',', begin), text.size());
+      const PhaseName* const of = phase_named(text.substr(begin, end - begin));
+      if (of == nullptr || phases.*(of->phase)) return unexpected(kPhaseList, text);
+      phases.*(of->phase) = true;
+      begin = end + 1;
+    }
+  }
+  options.foresight.phases = phases;
+  return std::nullopt;
+}
+
+}  // namespace
+
+OptionValue predictor_value() {
+  return choice_value(
+      {"history"}, {"router", "pre-attention", "oracle"}, [](Options&, size_t) {},
+      [](const Options&) -> size_t { return 0; });
+}
+
+OptionValue phases_value() {
+  return {OptionKind::list, "LIST", kPhaseList, set_phases, [](const Options& options) {
+            std::vector<std::string> names;
+            for (const PhaseName& of : kPhases) {
+              if (options.foresight.phases.*(of.phase)) names.emplace_back(of.name);
+            }
+            return yaml_list(names);
+          }};
+}
+
 OptionValue journal_decisions_value() {
   return choice_value(
       {"digest", "full"}, {}, [](Options& options, size_t i) { options.all_decisions = i == 1; },

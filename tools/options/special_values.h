@@ -19,6 +19,10 @@ OptionValue parallel_value();
 /// auto, or which experts are at devices.
 OptionValue policy_value();
 OptionValue equation_value();
+/// What foretells routing.
+OptionValue predictor_value();
+/// Phases of loads ahead, with commas; at least one.
+OptionValue phases_value();
 OptionValue journal_decisions_value();
 /// A list of devices, parsed by device/device_list.h.
 OptionValue devices_value();

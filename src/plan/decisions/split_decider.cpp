@@ -23,10 +23,11 @@ std::vector<int32_t> most_tokens_first(std::span<const double> tokens, int64_t e
 
 }  // namespace
 
-SplitDecider::SplitDecider(std::vector<DecidedDevice> devices, int64_t experts, SplitAnswer answer)
-    : experts_(experts), answer_(answer) {
+SplitDecider::SplitDecider(std::vector<DecidedDevice> devices, int64_t experts, SplitAnswer answer,
+                           const Foresight& foresight, int64_t top_k)
+    : experts_(experts), answer_(answer), phases_(foresight.phases) {
   for (DecidedDevice& device : devices) {
-    devices_.push_back(std::make_unique<OfDevice>(std::move(device), experts));
+    devices_.push_back(std::make_unique<OfDevice>(std::move(device), experts, top_k));
   }
 }
 
@@ -35,7 +36,16 @@ void SplitDecider::begin_step(int64_t step) {
   for (const auto& of : devices_) {
     const std::lock_guard lock(of->mutex);
     of->made.clear();
+    of->tokens.forget_step();
     if (of->device.is_trained) of->book.clear();
+    for (size_t layer = 0; layer < of->foretold.size(); ++layer) foretell(*of, layer);
+  }
+}
+
+void SplitDecider::end_step() {
+  for (const auto& of : devices_) {
+    const std::lock_guard lock(of->mutex);
+    of->tokens.end_step();
   }
 }
 
@@ -64,14 +74,12 @@ int64_t SplitDecider::loaded_ahead(const DecidedDevice& device, const DecidedPas
 }
 
 /// Forward finds what earlier decisions left, and what was loaded while the layer's other tasks ran:
-/// of the experts that the layer gave the device last, in that order. A backward finds the experts of
-/// its forward if those of the layers behind it have not taken their slots: they are taken to be as
-/// many as this layer gave the device last. Else it finds those loaded ahead, the most popular first,
-/// since its split is known by then.
-SplitProblem SplitDecider::problem_of(const OfDevice& of, size_t layer,
-                                      std::span<const double> tokens,
-                                      std::vector<std::vector<ExpertState>>& states,
-                                      std::vector<SplitPass>& passes) const {
+/// the first of `ahead`. A backward finds the experts of its forward if those of the layers behind it
+/// have not taken their slots: they are taken to be as many as this layer gave the device last. Else
+/// it finds those loaded ahead, the most popular first, since its split is known by then.
+ExpertSplit SplitDecider::answer_for(const OfDevice& of, size_t layer,
+                                     std::span<const double> tokens,
+                                     std::span<const int32_t> ahead) const {
   const DecidedDevice& device = of.device;
   const ExpertSplit& before = of.last[layer];
   const int64_t each =
@@ -79,7 +87,8 @@ SplitProblem SplitDecider::problem_of(const OfDevice& of, size_t layer,
   const auto behind = static_cast<int64_t>(device.layers.size() - layer);
   const bool stays = each * behind <= device.slots;
   const std::vector<int32_t> by_tokens = most_tokens_first(tokens, experts_);
-  const std::span<const int32_t> ranking = by_tokens;
+  std::vector<std::vector<ExpertState>> states;
+  std::vector<SplitPass> passes;
   for (size_t pass = 0; pass < device.passes.size(); ++pass) {
     const DecidedPass& own = device.passes[pass];
     std::vector<ExpertState>& of_pass = states.emplace_back(static_cast<size_t>(experts_));
@@ -88,13 +97,14 @@ SplitProblem SplitDecider::problem_of(const OfDevice& of, size_t layer,
           pass == 0 ? of.book.has(device.layers[layer], static_cast<int64_t>(e)) : stays;
       of_pass[e] = {here ? Where::here : Where::home, here ? 0 : device.weight_bytes, 0};
     }
-    int64_t ahead = loaded_ahead(device, own, tokens);
-    for (const int32_t e : pass == 0 ? std::span<const int32_t>(before.device) : ranking) {
-      if (ahead == 0) break;
+    const bool loads_ahead = phases_.inter_stage || (pass == 0 && phases_.inter_layer);
+    int64_t count = loads_ahead ? loaded_ahead(device, own, tokens) : 0;
+    for (const int32_t e : pass == 0 ? ahead : std::span<const int32_t>(by_tokens)) {
+      if (count == 0) break;
       ExpertState& state = of_pass[static_cast<size_t>(e)];
       if (state.where == Where::here) continue;
-      state = {Where::here, 0, 0};
-      --ahead;
+      state = {Where::coming, 0, 0};  // and there when the layer needs it
+      --count;
     }
     passes.push_back({.experts = {},
                       .host = own.host,
@@ -114,7 +124,54 @@ SplitProblem SplitDecider::problem_of(const OfDevice& of, size_t layer,
   problem.in = device.link.in;
   problem.out = device.link.out;
   problem.expert_bytes = device.weight_bytes;
-  return problem;
+  return answer_(problem);
+}
+
+/// Each micro-batch of the group is taken to have an equal share of the foretold tokens.
+void SplitDecider::foretell(OfDevice& of, size_t layer) const {
+  ForetoldSplit& foretold = of.foretold[layer];
+  foretold = {};
+  foretold.tokens = of.tokens.next(layer);
+  if (foretold.tokens.empty() || of.device.passes.empty()) return;
+  std::vector<double> tokens;
+  for (int64_t m = 0; m < of.device.group; ++m) {
+    for (const double of_group : foretold.tokens) {
+      tokens.push_back(of_group / static_cast<double>(of.device.group));
+    }
+  }
+  foretold.split = answer_for(of, layer, tokens, most_tokens_first(tokens, experts_));
+}
+
+ExpertSplit SplitDecider::foretold_split(const OfDevice& of, size_t layer,
+                                         std::span<const double> tokens) const {
+  ExpertSplit answer = of.foretold[layer].split;
+  if (of.foretold[layer].tokens.empty()) {  // nothing is known yet: all are equally popular
+    double sum = 0;
+    for (const double n : tokens) sum += n;
+    const std::vector<double> equal(tokens.size(), sum / static_cast<double>(tokens.size()));
+    answer = answer_for(of, layer, equal, {});
+  }
+  std::vector<double> sums(static_cast<size_t>(experts_));
+  for (size_t i = 0; i < tokens.size(); ++i) sums[i % sums.size()] += tokens[i];
+  ExpertSplit split;
+  split.predicted_s = answer.predicted_s;
+  split.reasons.assign(sums.size(), SplitReason::none);
+  std::vector<uint8_t> on_device(sums.size());
+  for (const int32_t expert : answer.device) {
+    const auto e = static_cast<size_t>(expert);
+    on_device[e] = 1;
+    if (sums[e] == 0) continue;
+    split.device.push_back(expert);
+    split.reasons[e] = answer.reasons[e];
+  }
+  for (const int32_t expert : most_tokens_first(tokens, experts_)) {
+    const auto e = static_cast<size_t>(expert);
+    if (sums[e] == 0 || on_device[e] != 0) continue;
+    split.host.push_back(expert);
+    const SplitReason why = answer.reasons[e];
+    split.reasons[e] = why == SplitReason::none ? SplitReason::host_balance : why;
+  }
+  return split;
 }
 
 void SplitDecider::divide(int32_t layer, std::span<const double> tokens, std::span<Place> places) {
@@ -125,16 +182,19 @@ void SplitDecider::divide(int32_t layer, std::span<const double> tokens, std::sp
   made.device = of->device.place;
   made.tokens.resize(places.size());
   for (size_t i = 0; i < tokens.size(); ++i) made.tokens[i % places.size()] += tokens[i];
+  const ForetoldSplit& foretold = of->foretold[number];
+  const bool is_foretold = !foretold.tokens.empty();
   if (recorded_) {
     const auto group = std::ranges::count(of->made, layer, &SplitDecision::layer);
     made.split = recorded_->split(step_, layer, group, made.tokens);
   } else if (of->device.passes.empty()) {  // no times: as if loads were free
     std::ranges::fill(places, of->device.place);
     return;  // by no rule, so there is nothing to tell
+  } else if (phases_.inter_expert) {
+    made.split = answer_for(*of, number, tokens,
+                            is_foretold ? foretold.split.device : of->last[number].device);
   } else {
-    std::vector<std::vector<ExpertState>> states;
-    std::vector<SplitPass> passes;
-    made.split = answer_(problem_of(*of, number, tokens, states, passes));
+    made.split = foretold_split(*of, number, tokens);
   }
   std::ranges::fill(places, kHostPlace);
   for (const int32_t expert : made.split.device) {
@@ -142,7 +202,43 @@ void SplitDecider::divide(int32_t layer, std::span<const double> tokens, std::sp
     of->book.use(layer, expert);
   }
   of->last[number] = made.split;
+  of->tokens.counted(number, made.tokens, foretold.tokens, foretold.split.device,
+                     made.split.device);
   of->made.push_back(std::move(made));
+  // With what has passed, for the next group of this layer and for the next layer.
+  foretell(*of, number);
+  if (number + 1 < of->foretold.size()) foretell(*of, number + 1);
+}
+
+std::vector<ForetoldExperts> SplitDecider::foretold() const {
+  std::vector<ForetoldExperts> all;
+  for (const auto& of : devices_) {
+    const std::lock_guard lock(of->mutex);
+    for (size_t layer = 0; layer < of->foretold.size(); ++layer) {
+      if (!of->foretold[layer].split.reasons.empty()) all.push_back(foretold_of(*of, layer));
+    }
+  }
+  return all;
+}
+
+std::vector<ForetoldExperts> SplitDecider::foretold_behind(int32_t layer) const {
+  if (!phases_.inter_layer) return {};
+  const auto [of, number] = of_layer(layer);
+  const std::lock_guard lock(of->mutex);
+  const size_t next = number + 1;
+  if (next == of->foretold.size() || of->foretold[next].split.reasons.empty()) return {};
+  const std::vector<int32_t>& stages = of->device.stages;
+  if (!stages.empty() && stages[next] != stages[number]) return {};  // its time has not come
+  return {foretold_of(*of, next)};
+}
+
+PredictionScore SplitDecider::score() const {
+  PredictionScore sum;
+  for (const auto& of : devices_) {
+    const std::lock_guard lock(of->mutex);
+    sum.add(of->tokens.score());
+  }
+  return sum;
 }
 
 std::vector<SplitDecision> SplitDecider::decisions() const {
@@ -171,6 +267,8 @@ std::vector<DecidedPast> SplitDecider::past() const {
     for (size_t i = 0; i < of->last.size(); ++i) {
       if (of->last[i].reasons.empty()) continue;  // nothing yet
       past.given.emplace_back(of->device.layers[i], of->last[i].device);
+      const std::span<const double> tokens = of->tokens.history(i);
+      past.tokens.emplace_back(of->device.layers[i], std::vector(tokens.begin(), tokens.end()));
     }
   }
   return all;
@@ -186,9 +284,18 @@ void SplitDecider::restore(std::span<const DecidedPast> past) {
     const std::lock_guard lock(device.mutex);
     device.book.clear();
     device.last.assign(layers.size(), {});
+    device.tokens.forget_step();
+    for (size_t layer = 0; layer < layers.size(); ++layer) {
+      device.tokens.set_history(layer, std::vector<double>(static_cast<size_t>(experts_)));
+    }
     for (size_t i = from.loaded.size(); i-- > 0;) {
       const auto [layer, expert] = from.loaded[i];
       if (std::ranges::find(layers, layer) != layers.end()) device.book.use(layer, expert);
+    }
+    for (const auto& [layer, tokens] : from.tokens) {
+      const auto at = std::ranges::find(layers, layer);
+      if (at == layers.end()) continue;
+      device.tokens.set_history(static_cast<size_t>(at - layers.begin()), tokens);
     }
     for (const auto& [layer, experts] : from.given) {
       const auto at = std::ranges::find(layers, layer);

@@ -10,9 +10,11 @@
 
 #include "layers/split.h"
 #include "plan/cost_table.h"
+#include "plan/decisions/foresight.h"
 #include "plan/decisions/recorded_splits.h"
 #include "plan/decisions/resident_book.h"
 #include "plan/decisions/split_problem.h"
+#include "plan/decisions/token_foresight.h"
 
 namespace hearth {
 
@@ -34,6 +36,9 @@ struct DecidedPass {
 struct DecidedDevice {
   Place place = kHostPlace;
   std::vector<int32_t> layers;  // with experts, ascending
+  std::vector<int32_t> stages;  // of each of these layers; empty: all are of one stage
+  int64_t groups = 1;           // of micro-batches of a step, and
+  int64_t group = 1;            // the most micro-batches of one
   /// Forward; of training, with recompute twice, then backward. Empty: a place has no times for experts,
   /// and the device computes all of them.
   std::vector<DecidedPass> passes;
@@ -60,19 +65,32 @@ struct DecidedPast {
   std::vector<std::pair<int32_t, int32_t>> loaded;  // layer, expert: the one used last first
   /// The experts that layers gave the device last, in the order of computing.
   std::vector<std::pair<int32_t, std::vector<int32_t>>> given;
+  /// Tokens by expert of the last whole step, by layer.
+  std::vector<std::pair<int32_t, std::vector<double>>> tokens = {};
 };
 
 /// Equal calls in equal order give equal splits. Thread-safe.
 class SplitDecider final : public SplitRule {
  public:
-  SplitDecider(std::vector<DecidedDevice> devices, int64_t experts, SplitAnswer answer);
+  /// `top_k`: experts per token.
+  SplitDecider(std::vector<DecidedDevice> devices, int64_t experts, SplitAnswer answer,
+               const Foresight& foresight = {}, int64_t top_k = 1);
 
   /// From now on the splits are those of this record, whatever the rule would say.
   void repeat(std::shared_ptr<const RecordedSplits> recorded) { recorded_ = std::move(recorded); }
-  /// Trained weights that are at devices are older than those of the host from now on.
+  /// Trained weights that are at devices are older than those of the host from now on. Foretells the
+  /// splits of the step, with the tokens of the last step that was ended.
   void begin_step(int64_t step);
+  /// The step is whole: its tokens foretell the next.
+  void end_step();
   /// Input error if a split is to be repeated that is not in the record.
   void divide(int32_t layer, std::span<const double> tokens, std::span<Place> places) override;
+  /// With times and a history: the split that each layer of the step would have with foretold tokens.
+  std::vector<ForetoldExperts> foretold() const override;
+  /// With the phase inter_layer: the next layer of the stage.
+  std::vector<ForetoldExperts> foretold_behind(int32_t layer) const override;
+  /// How good what was foretold has been since the step began.
+  PredictionScore score() const;
   /// Since the step began, layer by layer; of a layer in the order of its groups.
   std::vector<SplitDecision> decisions() const;
   /// What it decided for a layer last; empty lists before the first time.
@@ -83,27 +101,45 @@ class SplitDecider final : public SplitRule {
   void restore(std::span<const DecidedPast> past);
 
  private:
+  struct ForetoldSplit {
+    std::vector<double> tokens;  // by expert; empty: nothing is foretold
+    ExpertSplit split;
+  };
   struct OfDevice {
     DecidedDevice device;
     ResidentBook book;
     mutable std::mutex mutex;
     std::vector<ExpertSplit> last;    // by layer of the device
     std::vector<SplitDecision> made;  // in this step
-    OfDevice(DecidedDevice given, int64_t experts)
-        : device(std::move(given)), book(device.slots, experts), last(device.layers.size()) {}
+    TokenForesight tokens;
+    std::vector<ForetoldSplit> foretold;  // by layer of the device: of its next group
+    OfDevice(DecidedDevice given, int64_t experts, int64_t top_k)
+        : device(std::move(given)),
+          book(device.slots, experts),
+          last(device.layers.size()),
+          tokens(std::ssize(device.layers), experts, top_k, device.groups),
+          foretold(device.layers.size()) {}
   };
   /// The device of a layer, and the layer's number there.
   std::pair<OfDevice*, size_t> of_layer(int32_t layer) const;
   /// Experts that the link can load while the other tasks of a layer run.
   int64_t loaded_ahead(const DecidedDevice& device, const DecidedPass& pass,
                        std::span<const double> tokens) const;
-  SplitProblem problem_of(const OfDevice& of, size_t layer, std::span<const double> tokens,
-                          std::vector<std::vector<ExpertState>>& states,
-                          std::vector<SplitPass>& passes) const;
+  /// The answer of the rule. `ahead`: experts in the order in which they are loaded ahead.
+  ExpertSplit answer_for(const OfDevice& of, size_t layer, std::span<const double> tokens,
+                         std::span<const int32_t> ahead) const;
+  void foretell(OfDevice& of, size_t layer) const;
+  /// The answer to foretold tokens, as far as the experts have tokens.
+  ExpertSplit foretold_split(const OfDevice& of, size_t layer,
+                             std::span<const double> tokens) const;
+  ForetoldExperts foretold_of(const OfDevice& of, size_t layer) const {
+    return {of.device.layers[layer], of.foretold[layer].split.device};
+  }
 
   std::vector<std::unique_ptr<OfDevice>> devices_;
   const int64_t experts_;
   const SplitAnswer answer_;
+  const LoadPhases phases_;
   std::shared_ptr<const RecordedSplits> recorded_;
   int64_t step_ = 0;
 };

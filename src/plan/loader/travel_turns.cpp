@@ -12,7 +12,7 @@ namespace hearth {
 
 TravelTurns::TravelTurns(const TravelItems& items, const ParameterTable& table,
                          const Schedule& schedule, Place place, const LoadRule& rule)
-    : items_(items), ahead_bytes_(rule.ahead_bytes) {
+    : items_(items), ahead_bytes_(rule.ahead_bytes), inter_stage_(rule.phases.inter_stage) {
   for (size_t t = 0; t < schedule.tasks.size(); ++t) {
     const Task& task = schedule.tasks[t];
     if (task.place != place) continue;
@@ -137,6 +137,7 @@ const TravelTurns::Range* TravelTurns::of_task(TaskId task) const {
 TravelTurns::Ahead TravelTurns::ahead(size_t position) const {
   Ahead result;
   result.last = position;
+  if (!inter_stage_) return result;
   uint64_t bytes = 0;
   for (size_t i = position + 1; i < turns_.size(); ++i) {
     bytes += turns_[i].bytes;
@@ -151,7 +152,7 @@ TravelTurns::Ahead TravelTurns::ahead(size_t position) const {
 }
 
 Wants TravelTurns::wants_of_split(TaskId task, std::span<const BlockId> experts,
-                                  std::span<const Where> where) const {
+                                  std::span<const Where> where, Priority priority) const {
   const std::vector<BlockId>& candidates = decided_.at(task).candidates;
   const bool with_gradient = turns_[of_task_.at(task).first].with_gradient;
   ExpertSplit split;
@@ -159,7 +160,7 @@ Wants TravelTurns::wants_of_split(TaskId task, std::span<const BlockId> experts,
   for (const BlockId block : experts) split.device.push_back(block - candidates.front());
   std::vector<ExpertState> states(candidates.size());
   for (size_t e = 0; e < states.size(); ++e) states[e].where = where[e];
-  Wants wants = split_wants(split, candidates, states, Priority::expert, with_gradient);
+  Wants wants = split_wants(split, candidates, states, priority, with_gradient);
   // What is there or comes stays, but is asked for no more: after an update it would come again.
   for (size_t e = 0; e < candidates.size(); ++e) {
     const bool has_come = where[e] == Where::coming || where[e] == Where::here;

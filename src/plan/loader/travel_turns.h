@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "plan/decisions/foresight.h"
 #include "plan/loader/travel_items.h"
 #include "plan/loader/wants.h"
 #include "plan/schedule.h"
@@ -20,6 +21,7 @@ struct LoadRule {
   uint64_t ahead_bytes = 0;
   /// Experts that a task computes at one time; 0: all.
   int32_t wave = 0;
+  LoadPhases phases = {};
 };
 
 /// A task of a device takes one turn, and a task of experts one for each wave.
@@ -72,11 +74,11 @@ class TravelTurns {
     size_t last = 0;
   };
   Ahead ahead(size_t position) const;
-  /// When a split gives these experts to a decided task, before the task begins: they are asked for in
-  /// the order of computing, within the bytes of the rule, and what is queued of the others is dropped.
-  /// `where`: of each candidate.
-  Wants wants_of_split(TaskId task, std::span<const BlockId> experts,
-                       std::span<const Where> where) const;
+  /// When a split gives these experts to a decided task, or is foretold to do so, before the task
+  /// begins: they are asked for in the order of computing, within the bytes of the rule, and what is
+  /// queued of the others is dropped. `where`: of each candidate.
+  Wants wants_of_split(TaskId task, std::span<const BlockId> experts, std::span<const Where> where,
+                       Priority priority) const;
 
  private:
   void add(TaskId id, const Task& task, const ParameterTable& table, int32_t wave);
@@ -87,6 +89,7 @@ class TravelTurns {
 
   const TravelItems& items_;
   const uint64_t ahead_bytes_;
+  const bool inter_stage_;
   std::vector<TravelTurn> turns_;
   std::map<TaskId, Range> of_task_;
   std::map<TaskId, DecidedTurns> decided_;

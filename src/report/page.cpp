@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "base/version.h"
 #include "report/header.h"
@@ -21,6 +22,21 @@ std::vector<ChartLine> busy_lines(const MetricsHistory& m) {
   for (const auto& [name, series] : m.busy) {
     const int colour = static_cast<int>(std::min<size_t>(lines.size(), 3));
     lines.push_back({name, &series, colour, colour % 2 == 1});
+  }
+  return lines;
+}
+
+std::vector<ChartLine> prediction_lines(const MetricsHistory& m) {
+  static const std::map<std::string, std::string> kNames = {
+      {"token_hit", "choices of tokens"},
+      {"least_quarter", "least popular quarter of the experts"},
+      {"byte_hit", "bytes that devices needed"}};
+  std::vector<ChartLine> lines;
+  for (const auto& [name, series] : m.prediction) {
+    const auto found = kNames.find(name);
+    if (found == kNames.end() || series.empty()) continue;
+    const int colour = static_cast<int>(lines.size());
+    lines.push_back({found->second, &series, colour, colour % 2 == 1});
   }
   return lines;
 }
@@ -130,6 +146,15 @@ std::vector<LineChart> developers_charts(const MetricsHistory& m) {
                           "How long the work of a step waited for loads that had been asked for "
                           "ahead.",
                       .lines = {{"waiting", &m.late_load_s, 0}},
+                      .from_zero = true});
+  }
+  if (auto lines = prediction_lines(m); !lines.empty()) {
+    charts.push_back({.id = "prediction",
+                      .title = "What was foretold",
+                      .unit = "% that came true",
+                      .about = "How much of the routing was known before the router of a layer "
+                               "had run.",
+                      .lines = std::move(lines),
                       .from_zero = true});
   }
   return charts;

@@ -23,6 +23,7 @@ struct StepLine {
   bool is_finite = true;             // neither loss nor gradient norm is null
   using Named = std::vector<std::pair<std::string, double>>;
   Named busy, stall_s, cpu_s;
+  Named prediction;   // shares, by measure
   std::string limit;  // empty if there is none
   std::vector<double> expert_load, residency;
 };

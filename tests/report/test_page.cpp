@@ -85,6 +85,25 @@ TEST_CASE("the weights on devices are drawn by layer, if the metrics have them")
         page.values.find("heat")->find("residency")->find("rows")->dump());
 }
 
+TEST_CASE("what was foretold is drawn, if the metrics have it") {
+  RunFiles f;
+  f.write_run();
+  CHECK_FALSE(checked_page(page_of(f)).ids.contains("prediction"));
+  std::string lines;
+  for (int64_t step = 1; step <= 2; ++step) {
+    std::string line = metrics_line(step, "2");
+    line.insert(line.rfind('}'), step == 1
+                                     ? R"(, "prediction": {"token_hit": null, "byte_hit": null})"
+                                     : R"(, "prediction": {"token_hit": 0.75, "byte_hit": null})");
+    lines += line;
+  }
+  f.write("metrics.jsonl", lines);
+  const Page page = checked_page(page_of(f));
+  CHECK(page.ids.contains("prediction"));
+  CHECK(page.text.find("choices of tokens") != std::string::npos);
+  CHECK(page.text.find("bytes that devices needed") == std::string::npos);  // nothing is known
+}
+
 TEST_CASE("the predicted and the executed timeline of a step, and seconds by kind") {
   RunFiles f;
   f.write_run();

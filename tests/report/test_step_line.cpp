@@ -29,8 +29,9 @@ bool same(const StepLine& a, const StepLine& b) {
          same(a.time_s, b.time_s) && same(a.tokens_per_s, b.tokens_per_s) &&
          same(a.bound_pct, b.bound_pct) && same(a.peak_rss_bytes, b.peak_rss_bytes) &&
          same(a.peak_device_bytes, b.peak_device_bytes) && a.is_finite == b.is_finite &&
-         a.busy == b.busy && a.stall_s == b.stall_s && a.cpu_s == b.cpu_s && a.limit == b.limit &&
-         a.expert_load == b.expert_load && a.residency == b.residency;
+         a.busy == b.busy && a.stall_s == b.stall_s && a.cpu_s == b.cpu_s &&
+         a.prediction == b.prediction && a.limit == b.limit && a.expert_load == b.expert_load &&
+         a.residency == b.residency;
 }
 
 std::string whole_line() {
@@ -92,6 +93,8 @@ TEST_CASE("what no line of a run is, is refused by file and line") {
                            R"({"step": 1, "busy": {"cpu": "x"}})",
                            R"({"step": 1, "stall_s": 3})",
                            R"({"step": 1, "cpu_s": "x"})",
+                           R"({"step": 1, "prediction": [0.5]})",
+                           R"({"step": 1, "prediction": {"token_hit": "x"}})",
                            R"({"step": 1, "peak_device_bytes": {"a": "x"}})",
                            R"({"step": 1, "peak_device_bytes": [1]})",
                            R"({"step": 1, "expert_load": {"a": 1}})",
@@ -129,6 +132,16 @@ TEST_CASE("the residency of layers is read either way") {
           std::vector<double>{0.25, 1});
     CHECK(read(front + R"({"step": 1, "residency": null})").residency.empty());
     CHECK(read(front + R"({"step": 1})").residency.empty());
+  }
+}
+
+TEST_CASE("what was foretold is read either way") {
+  for (const std::string front : {"", "\t"}) {
+    const StepLine line =
+        read(front + R"({"step": 1, "prediction": {"token_hit": 0.5, "byte_hit": null}})");
+    REQUIRE(line.prediction.size() == 2);
+    CHECK(line.prediction[0] == std::pair<std::string, double>("token_hit", 0.5));
+    CHECK(std::isnan(line.prediction[1].second));
   }
 }
 

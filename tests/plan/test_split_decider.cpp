@@ -238,6 +238,9 @@ TEST_CASE("split decider: an abandoned step foretells nothing, its history stays
   const DeciderCase c(0.1, 0);
   SplitDecider rule = c.rule(), other = c.rule();
   rule.begin_step(1);
+  divided(rule, 0, {0, 500, 0, 0});
+  rule.begin_step(1);  // again: nothing of it is left
+  CHECK(rule.foretold().empty());
   divided(rule, 0, {0, 0, 90, 0});
   rule.end_step();
   const std::vector<DecidedPast> past = rule.past();

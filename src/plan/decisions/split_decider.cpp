@@ -205,9 +205,7 @@ void SplitDecider::divide(int32_t layer, std::span<const double> tokens, std::sp
   of->tokens.counted(number, made.tokens, foretold.tokens, foretold.split.device,
                      made.split.device);
   of->made.push_back(std::move(made));
-  // With what has passed, for the next group of this layer and for the next layer.
-  foretell(*of, number);
-  if (number + 1 < of->foretold.size()) foretell(*of, number + 1);
+  foretell(*of, number);  // of its next group
 }
 
 std::vector<ForetoldExperts> SplitDecider::foretold() const {

@@ -172,7 +172,7 @@ TEST_CASE("device plans: a refusal names the device that is short, and what it n
   const PlanReport report = plan_of(config);
   REQUIRE_FALSE(report.fits);
   INFO(report.refusal);
-  CHECK(has(report.refusal, "of the memory of virtual:1, but may use only 65536 bytes"));
+  CHECK(has(report.refusal, "of the memory of virtual:1, but may use only 65.54 kB"));
   CHECK_FALSE(has(report.refusal, "virtual:0"));
   CHECK_FALSE(has(report.refusal, "virtual:2"));
   CHECK(has(report.refusal, "--devices virtual,virtual:mem="));

@@ -192,17 +192,21 @@ std::string with_experts_on_host(TrainConfig config, const std::string& device) 
 
 TEST_CASE("devices: metrics say what crossed the links and what a device's memory holds") {
   TrainingFixture f;
-  const auto last_step = [&](const std::string& devices) {
-    TrainConfig config = f.config(devices);
+  const auto last_step = [&](const std::string& devices,
+                             ComputeChoice compute = ComputeChoice::f32) {
+    TrainConfig config = f.config(devices + (compute == ComputeChoice::f32 ? "" : "-bf16"));
     config.steps = 1;
     config.recompute = Recompute::none;
     config.devices = devices;
+    config.compute = compute;
     RecordingReporter reporter;
     REQUIRE(train(config, reporter) == ExitCode::done);
     return reporter.steps.back();
   };
+  const std::string experts_on_host = with_experts_on_host(f.config("mixed"), "virtual");
   const StepMetrics on_host = last_step("host"), whole = last_step("virtual"),
-                    mixed = last_step(with_experts_on_host(f.config("mixed"), "virtual"));
+                    mixed = last_step(experts_on_host),
+                    narrow = last_step(experts_on_host, ComputeChoice::bf16);
   CHECK(on_host.bytes.empty());
   CHECK(on_host.peak_device_bytes.empty());
   CHECK(whole.peak_device_bytes.at("virtual:0") > mixed.peak_device_bytes.at("virtual:0"));
@@ -214,6 +218,9 @@ TEST_CASE("devices: metrics say what crossed the links and what a device's memor
   CHECK(mixed.bytes.at("virtual:0->host") < 3 * vectors);
   CHECK(mixed.bytes.at("host->virtual:0") > 3 * vectors);
   CHECK(mixed.bytes.at("host->virtual:0") < 4 * vectors);
+  // Tokens that enter bf16 products cross in bf16.
+  CHECK(narrow.bytes.at("virtual:0->host") + vectors / 2 == mixed.bytes.at("virtual:0->host"));
+  CHECK(narrow.bytes.at("host->virtual:0") == mixed.bytes.at("host->virtual:0"));
   for (const char* link : {"host->virtual:0", "virtual:0->host"}) {
     CHECK(whole.bytes.at(link) < vectors);
   }

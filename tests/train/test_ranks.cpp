@@ -180,7 +180,8 @@ TEST_CASE("ranks: moments are at their owners and at rank 0 alone") {
     measured = line.find("measured")->as_double();
   }
   CHECK(measured > 0);
-  CHECK(measured < planned * 1.01);  // scratch is for the largest task
+  // Scratch is for the largest task. Sanitizers have memory of their own.
+  if (!kSanitized) CHECK(measured < planned * 1.01);
 
   RecordingReporter reporter;
   PlannedRun run(config, open_model(config), reporter);

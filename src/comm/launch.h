@@ -5,7 +5,7 @@
 
 namespace hearth {
 
-/// This process among those that were started together. One rank: no launcher, or one for one process.
+/// This process and how many a launcher started with it. Without a launcher: one rank.
 struct Launch {
   int32_t rank = 0, ranks = 1;
 };

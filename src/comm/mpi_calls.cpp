@@ -48,7 +48,8 @@ MpiCalls::MpiCalls(const MpiWorldOptions& options, Reports reports)
     : piece_bytes_(options.piece_bytes), reports_(std::move(reports)) {
   HEARTH_CHECK(piece_bytes_ > 0 && piece_bytes_ <= INT_MAX, "mpi: pieces are counted by an int");
   // Of Open MPI, before it starts; a user's value counts. Over TCP it would let the receiver's side ask
-  // for large messages, and if it is polled, both directions of a pair take turns (docs/ranks.md).
+  // for large messages, and if it is polled, both directions of a pair take turns
+  // (docs/benchmarks/ranks.md).
   ::setenv("OMPI_MCA_btl_tcp_flags", "1", 0);  // sends alone
   int level = 0, size = 0;
   check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &level), "MPI_Init_thread");

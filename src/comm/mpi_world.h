@@ -23,9 +23,9 @@ std::string why_no_mpi();
 /// Open MPI makes no progress outside of its calls. Memory of messages is the host's. All ranks call
 /// this. Usage error without MPI.
 ///
-/// A failure that a rank knows of reaches all others in milliseconds. Once watched, the thread tells all
-/// others that its process lives, and notices who does not: stopped processes, cut networks. After a failure MPI is not always ended in order, so the launcher
-/// may say that a process ended early.
+/// A failure that a rank knows of reaches all others in milliseconds. Once watched, the thread tells
+/// all others that its process lives, and notices who does not: stopped processes, cut networks. After
+/// a failure MPI is not always ended in order, so the launcher may say that a process ended early.
 std::unique_ptr<World> make_mpi_world(const MpiWorldOptions& options = {});
 
 }  // namespace hearth

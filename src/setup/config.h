@@ -98,7 +98,7 @@ struct TrainConfig : RunConfig, LoraConfig {
   double rank_limit = 20;     // seconds without a sign of life after which a rank has failed
   int64_t process_ranks = 1;  // that a launcher started; not an option
   std::vector<std::string> rank_hosts = {};  // of these, by rank
-  int64_t ranks_on_cpus = 1;                 // of these, those that may use the CPUs of this one
+  int64_t ranks_on_cpus = 1;                 // processes that may use the same CPUs as this one
   int64_t ranks() const { return std::max(thread_ranks, process_ranks); }
   std::optional<int64_t> logical_shards;  // unset: the ranks of the first start
   int64_t shards() const { return logical_shards.value_or(ranks()); }

@@ -1,4 +1,4 @@
-// Texts that ranks tell each other: of any length, for what is not computed with.
+// Texts of any length that ranks send each other.
 #pragma once
 
 #include <string>

@@ -113,15 +113,8 @@ TEST_CASE("parts: the rows of a place cross its link once in each direction, cou
     const Schedule list = divided.train();
     const auto executor = divided.model.executor(list);
     const TinyBatch batch({5, 4}, divided.model.spec.vocabulary, 3);
-    const BatchShape shape = TinyModel::give(*executor, batch, 0);
-    executor->scalar(Value::tokens) = static_cast<double>(batch.tokens());
-    executor->scalar(Value::trained_tokens) = static_cast<double>(batch.trained());
-    executor->scalar(Value::lr) = 1e-3;
-    executor->scalar(Value::update_step) = 1;
     Trace trace;
-    RunOptions options;
-    options.trace = &trace;
-    REQUIRE(executor->run({&shape, 1}, options));
+    REQUIRE(TinyModel::run_traced(*executor, batch, trace));
     std::map<std::string, uint64_t> bytes;
     for (const TaskTime& time : trace) {
       const Task& task = list.tasks[static_cast<size_t>(time.task)];

@@ -88,15 +88,8 @@ TEST_CASE("sent tokens: half of the bytes cross the link") {
     const Schedule list = single_train_schedule(model.input(kTokens, kTokens), 1, true);
     const auto executor = model.executor(list);
     const TinyBatch batch({5, 4}, model.spec.vocabulary, 3);
-    const BatchShape shape = TinyModel::give(*executor, batch, 0);
-    executor->scalar(Value::tokens) = static_cast<double>(batch.tokens());
-    executor->scalar(Value::trained_tokens) = static_cast<double>(batch.trained());
-    executor->scalar(Value::lr) = 1e-3;
-    executor->scalar(Value::update_step) = 1;
     Trace trace;
-    RunOptions options;
-    options.trace = &trace;
-    REQUIRE(executor->run({&shape, 1}, options));
+    REQUIRE(TinyModel::run_traced(*executor, batch, trace));
     uint64_t sent = 0, copies = 0;
     for (const TaskTime& time : trace) {
       const Task& task = list.tasks[static_cast<size_t>(time.task)];

@@ -161,6 +161,18 @@ class TinyModel {
   /// The workspace of the newest executor.
   const Workspace& workspace() const { return *workspaces_.back(); }
 
+  /// A step of this micro-batch alone. Whether it was whole, as Executor::run.
+  static bool run_traced(Executor& executor, const TinyBatch& batch, Trace& trace) {
+    const BatchShape shape = give(executor, batch, 0);
+    executor.scalar(Value::tokens) = static_cast<double>(batch.tokens());
+    executor.scalar(Value::trained_tokens) = static_cast<double>(batch.trained());
+    executor.scalar(Value::lr) = 1e-3;
+    executor.scalar(Value::update_step) = 1;
+    RunOptions options;
+    options.trace = &trace;
+    return executor.run({&shape, 1}, options);
+  }
+
   /// Copies a batch into the inputs of micro-batch m; returns its shape.
   static BatchShape give(const Executor& executor, const TinyBatch& batch, int32_t m) {
     const auto copy = [&](Value value, const std::vector<int32_t>& from) {

@@ -74,7 +74,6 @@ void routing(GpuBench& b, int64_t tokens, int64_t width, int64_t experts, int64_
   };
   const View choice = ints(tokens, k), offsets = ints(1, experts + 1), source = ints(1, rows),
              row_of = ints(tokens, k);
-  const RoutingView routes{offsets, source, row_of};
   const std::string shape = shape_text({tokens, width, experts, k});
   const double t = static_cast<double>(tokens), r = static_cast<double>(rows),
                w = static_cast<double>(width), e = static_cast<double>(experts);

@@ -54,6 +54,7 @@ enum class Setting : uint8_t {
   template_args,
   template_date,
   thread_ranks,
+  expert_ranks,
   tokenizer,
   trace,
   train_on,

@@ -1,6 +1,7 @@
 #include "budget/plan.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/counted.h"
 #include "base/system.h"
@@ -299,6 +300,16 @@ class PlanMaker {
            "derived: " + counted(static_cast<int64_t>(aside), "partial sum") + " of " +
                counted(shards.count(), "shard") + ", each as large as the gradients"});
     }
+    const std::vector<int32_t> guests = guest_gradients(shards);
+    const int32_t times = std::accumulate(guests.begin(), guests.end(), 0);
+    if (times > 0) {
+      const uint64_t bytes = guest_gradient_bytes(subject_.table, shards);
+      places[kHostPlace].lines.push_back(
+          {{MemoryUse::sums},
+           "gradients of other ranks' rows",
+           static_cast<uint64_t>(times) * bytes,
+           "derived: those of this rank's experts, " + counted(times, "time") + " more"});
+    }
     const uint64_t staging = staging_bytes(train, subject_.table, shards);
     if (staging == 0) return;
     places[kHostPlace].lines.push_back({{MemoryUse::sums},
@@ -307,7 +318,7 @@ class PlanMaker {
                                         "derived: of the layer with the most of them"});
   }
 
-  /// Ranks that are threads share the process. They have moments of what they update alone.
+  /// Ranks that are threads share the process.
   void add_ranks(PlaceLines& host) const {
     const auto others = static_cast<uint64_t>(request_.shards.ranks - 1);
     if (others == 0 || !request_.shards.are_threads) return;
@@ -319,29 +330,31 @@ class PlanMaker {
                            use == MemoryUse::schedules || use == MemoryUse::reading;
       if (of_rank) own += line.bytes;
     }
-    uint64_t bytes = others * (own - moment_bytes(subject_.table));
-    for (int32_t rank = 1; rank < request_.shards.ranks; ++rank) {
+    const auto of_rank = [&](int32_t rank) {
       ParameterTable table = subject_.table;
       RankShards shards = request_.shards;
       shards.rank = rank;
       own_blocks(table, shards);
-      bytes += moment_bytes(table);
-    }
+      return rank_bytes(table, shards);
+    };
+    uint64_t bytes = others * (own - of_rank(0));
+    for (int32_t rank = 1; rank < request_.shards.ranks; ++rank) bytes += of_rank(rank);
     host.lines.push_back(
         {{MemoryUse::ranks},
          "the other ranks",
          bytes,
          "derived: " + counted(static_cast<int64_t>(others), "rank") +
-             ", each with what this one has, but moments of its own blocks alone"});
+             ", each with what this one has, but moments of its own blocks alone" +
+             (request_.shards.experts().divided() ? ", and its own experts alone" : "")});
   }
 
-  uint64_t moment_bytes(const ParameterTable& table) const {
+  /// What differs between ranks: copies of parameters, and gradients of other ranks' rows.
+  uint64_t rank_bytes(const ParameterTable& table, const RankShards& shards) const {
     uint64_t bytes = 0;
-    for (const ParameterArena& arena : parameter_arenas(table, plan_.policy)) {
-      const bool moment = arena.role == CopyRole::moment1 || arena.role == CopyRole::moment2;
-      if (moment) bytes += arena.bytes;
-    }
-    return bytes;
+    for (const ParameterArena& arena : parameter_arenas(table, plan_.policy)) bytes += arena.bytes;
+    const std::vector<int32_t> guests = guest_gradients(shards);
+    const int32_t times = std::accumulate(guests.begin(), guests.end(), 0);
+    return bytes + static_cast<uint64_t>(times) * guest_gradient_bytes(table, shards);
   }
 
   /// Memory of devices that is the host's, too.

@@ -213,12 +213,15 @@ std::string answers_text(const Plan& plan, const PlanTimes& times, const std::st
   return text + "\ndisk: " + size_text(disk) + " for the result and the saved states\n\n";
 }
 
-/// Which logical shards and experts each rank computes. In this version, all experts.
+/// Which logical shards and experts each rank computes.
 JsonArray ranks_json(const Plan& plan, const ModelSpec& spec) {
   const ShardMap map(plan.shards.shards, plan.shards.ranks);
-  JsonArray experts, ranks;
-  for (int64_t e = 0; e < spec.experts; ++e) experts.emplace_back(e);
+  JsonArray ranks;
   for (int32_t rank = 0; rank < plan.shards.ranks; ++rank) {
+    JsonArray experts;
+    const ExpertRanks group = plan.shards.experts();
+    const auto [first, last] = group.of(rank % group.ranks, spec.experts);
+    for (int64_t e = first; e < last; ++e) experts.emplace_back(e);
     const ShardRange shards = map.of(rank);
     const std::string host =
         plan.rank_hosts.empty() ? own_host_name() : plan.rank_hosts[static_cast<size_t>(rank)];

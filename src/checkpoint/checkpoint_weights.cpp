@@ -29,7 +29,8 @@ std::vector<Piece> pieces_of(const ParameterTable& table, const PublishedLayout&
     int64_t at = 0;
     for (const TensorId id : published.parts) {
       const int64_t size = table.tensor(id).size();
-      const bool wanted = set == WeightSet::all || table.tensor(id).trainable;
+      const bool wanted =
+          table.is_present(id) && (set == WeightSet::all || table.tensor(id).trainable);
       for (int64_t begin = 0; wanted && begin < size; begin += kPieceElements) {
         const int64_t count = std::min(kPieceElements, size - begin);
         pieces.push_back({&published, at + begin, id, begin, count});

@@ -21,6 +21,7 @@ class RankTeam {
   World& world() { return world_; }
   Communicator& comm() { return *comm_; }
 
+  int64_t step() const { return label_.step; }
   /// Labels from here on are of this step, which is above the last one.
   void begin_step(int64_t step) { label_ = {step, 0}; }
   /// Notices ranks that are silent for so long, or for ten median steps if that is more.

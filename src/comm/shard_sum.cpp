@@ -27,4 +27,22 @@ std::vector<PartialSum> ShardSum::sums() const {
   return sums;
 }
 
+std::vector<PartialSum> join_partial_sums(const OpSet& ops, Stream& stream, int32_t shards,
+                                          std::span<const PartialSum> sums) {
+  std::vector<PartialSum> joined;
+  for (const PartialSum& next : sums) {
+    joined.push_back(next);
+    while (joined.size() >= 2 &&
+           are_halves(shards, joined[joined.size() - 2].range, joined.back().range)) {
+      const PartialSum right = joined.back();
+      joined.pop_back();
+      PartialSum& left = joined.back();
+      left.range.end = right.range.end;
+      ops.add(stream, left.sum, right.sum, left.sum);
+      ops.clear(stream, right.sum);
+    }
+  }
+  return joined;
+}
+
 }  // namespace hearth

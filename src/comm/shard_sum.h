@@ -43,4 +43,10 @@ class ShardSum {
   const std::span<const View> aside_;
 };
 
+/// Joins neighbouring partial sums, in the order of shards, as far as they are halves of nodes of the
+/// tree over `shards`: the left one takes the sum, and the right one is cleared. What remains are the
+/// subtrees_of what they cover together. Takes the scratch of OpTable::row_scratch.
+std::vector<PartialSum> join_partial_sums(const OpSet& ops, Stream& stream, int32_t shards,
+                                          std::span<const PartialSum> sums);
+
 }  // namespace hearth

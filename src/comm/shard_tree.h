@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "model/expert_ranks.h"
+
 namespace hearth {
 
 /// Logical shards [begin, end).
@@ -39,6 +41,11 @@ class ShardMap {
 struct RankShards {
   int32_t shards = 1, ranks = 1, rank = 0;
   bool are_threads = true;  // the ranks, of one process
+  /// Neighbouring ranks that share the experts; divides `ranks`. 1: each rank computes all experts.
+  int32_t expert_ranks = 1;
+  ExpertRanks experts() const { return {expert_ranks, rank % expert_ranks}; }
+  /// The first rank of this rank's group.
+  int32_t first_of_group() const { return rank / expert_ranks * expert_ranks; }
   ShardRange range() const { return ShardMap(shards, ranks).of(rank); }
   int32_t count() const { return shards / ranks; }
   friend bool operator==(const RankShards&, const RankShards&) = default;

@@ -28,7 +28,7 @@ struct MemorySpace {
 
 /// What a stream is for. Ops run only on compute streams, which have priority. Copies in each
 /// direction have a stream of their own, so that they overlap.
-enum class StreamUse : uint8_t { compute, copy_in, copy_out };
+enum class StreamUse : uint8_t { compute, copy_in, copy_out, exchange };
 
 /// Resources of a stream: its workers (host and virtual only) and the scratch its ops may use.
 struct StreamOptions {

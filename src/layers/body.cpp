@@ -24,6 +24,9 @@ std::string_view name_of(TaskKind kind) {
     case TaskKind::decide: return "decide";
     case TaskKind::shard: return "shard";
     case TaskKind::reduce: return "reduce";
+    case TaskKind::send_counts: return "send_counts";
+    case TaskKind::send_rows: return "send_rows";
+    case TaskKind::return_rows: return "return_rows";
     case TaskKind::gather: return "gather";
     case TaskKind::give: return "give";
     case TaskKind::copy: return "copy";
@@ -211,6 +214,9 @@ const Body*& entry_of(TaskKind kind) {
     set(TaskKind::decide, decide_body());
     set(TaskKind::shard, shard_body());
     set(TaskKind::reduce, reduce_body());
+    set(TaskKind::send_counts, send_counts_body());
+    set(TaskKind::send_rows, send_rows_body());
+    set(TaskKind::return_rows, return_rows_body());
     set(TaskKind::gather, gather_body());
     set(TaskKind::give, give_body());
     return table;

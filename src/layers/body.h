@@ -34,7 +34,10 @@ enum class TaskKind : uint8_t {
   decide,     // which place computes which experts of a layer: the split
   shard,      // ends a logical shard: adds its gradients by the tree
   reduce,     // gradients of a layer to the ranks that own its blocks
-  gather,     // sums of squares of the gradients, to all ranks
+  send_counts,  // how many rows each expert of another rank gets, to that rank
+  send_rows,    // rows to the rank that computes them, and another rank's rows here
+  return_rows,  // what became of these rows, back to where they came from
+  gather,       // sums of squares of the gradients, to all ranks
   give,       // what updates of a layer wrote, to all ranks
   copy        // one value from place to place; has no body
 };
@@ -82,11 +85,13 @@ struct Work {
   int64_t window = 0;      // most keys that a query sees; 0: all keys before it
 };
 
-/// The experts of a layer that one place computes: a part of the layer's split (layers/split.h).
+/// The experts of a layer that one place computes: a part of the layer's split (layers/split.h). Or, if
+/// ranks share the experts, the rows of another rank that this one computes.
 struct ExpertPart {
   static constexpr Place kAll = -1;
-  Place place = kAll;   // kAll: the layer is not divided
+  Place place = kAll;   // kAll: the layer is not divided. Of guests: that rank's position in the group
   int32_t experts = 0;  // that the plan expects there
+  bool guests = false;
   bool all() const { return place == kAll; }
   friend bool operator==(const ExpertPart& a, const ExpertPart& b) { return a.place == b.place; }
 };
@@ -131,6 +136,7 @@ struct TaskShape {
   bool rounds = false;       // experts elsewhere get tokens in bf16 (Value::normed_sent)
   bool away = false;         // the task is at another place than the dense parts of its layer
   bool sums = false;  // places with experts of the layer return sums (RunSettings::partial_sums)
+  ExpertRanks ranks = {};  // that share the experts
   bool moe() const { return spec.has_experts(layer); }
   bool shared() const { return spec.has_shared_expert(layer); }
 };
@@ -174,7 +180,7 @@ class BodyContext {
   std::span<const BatchShape> batches = {};  // of all micro-batches; empty: of `batch` alone
   ExpertWave wave = {};                      // of E
   SplitRule* rule = nullptr;                 // of decide, if splits are made while the step runs
-  RankWork* ranks = nullptr;                 // of shard, reduce, gather and give
+  RankWork* ranks = nullptr;                 // of what only several shards or ranks have
 
   bool has(Value value) const;  // whether the task declares it
   int64_t segments() const { return batches.empty() ? 1 : std::ssize(batches); }

@@ -2,6 +2,9 @@
 // experts of the layer, or those that the layer's split gives to its place. Views have the rows of
 // all experts; the task touches those of its own. Over several micro-batches, which have one split,
 // each is a segment of the experts' rows (ExpertRows).
+//
+// If ranks share the experts, a task computes the rank's own experts, for the rows of one rank: this one
+// or a guest. Gradients of each rank's rows are added up apart, as the tree of logical shards asks.
 #include <map>
 
 #include "layers/kinds.h"
@@ -21,6 +24,10 @@ BlockId first_expert(const ParameterTable& table, int32_t layer) {
 std::vector<std::pair<BlockId, BlockId>> blocks_of(const TaskShape& s) {
   const BlockId begin = first_expert(s.table, s.layer);
   const BlockId end = begin + static_cast<BlockId>(s.spec.experts);
+  if (s.ranks.divided()) {
+    const auto [first, last] = s.ranks.own(s.spec.experts);
+    return {{begin + first, begin + last}};
+  }
   if (s.part.all() || s.decided) return {{begin, end}};
   return blocks_at(s.table, begin, end, s.part.place);
 }
@@ -40,8 +47,10 @@ struct Experts {
 Experts all_experts_of(const BodyContext& c) {
   const BlockId layer = first_expert(c.table, c.layer);
   Experts experts;
-  if (c.part.all()) {
-    for (BlockId e = 0; e < c.spec.experts; ++e) experts.blocks.push_back(layer + e);
+  if (c.part.all() || c.part.guests) {  // neighbours, which the task names first
+    const BlockUse& own = c.blocks.front();
+    for (BlockId b = own.begin; b < own.end; ++b) experts.blocks.push_back(b);
+    if (c.part.all()) experts.first = own.begin - layer;
     return experts;
   }
   const SplitView split(c.in(Value::split), c.spec.experts);
@@ -59,6 +68,47 @@ Experts experts_of(const BodyContext& c) {
           all.first + c.wave.begin};
 }
 
+/// What a task's rows and what it makes of them are called: those of this rank, or of guests.
+struct RowValues {
+  Value rows, source, gate, up, out, d_out, weight, d_rows, d_weight;
+};
+
+const RowValues& values_of(const ExpertPart& part) {
+  static constexpr RowValues kOwn{Value::rows,       Value::route_source, Value::gate,
+                                  Value::up,         Value::expert_out,   Value::d_expert_out,
+                                  Value::row_weight, Value::d_rows,       Value::d_row_weight};
+  static constexpr RowValues kGuests{
+      Value::guest_rows,   Value::guest_source, Value::guest_gate,
+      Value::guest_up,     Value::guest_out,    Value::d_guest_out,
+      Value::guest_weight, Value::d_guest_rows, Value::d_guest_row_weight};
+  return part.guests ? kGuests : kOwn;
+}
+
+/// The dropout keys of a map, one for each micro-batch. Empty: there is no dropout, or the rows are
+/// those of one micro-batch of this rank.
+std::vector<uint64_t> dropout_keys(const BodyContext& c, Slot slot) {
+  std::vector<uint64_t> keys;
+  if (!has_dropout(c.settings, c.pass) || (c.segments() == 1 && !c.part.guests)) return keys;
+  for (int64_t s = 0; s < c.segments(); ++s) {
+    const double of_micro_batch =
+        c.part.guests ? c.in(Value::guest_keys)
+                            .row<double>(s == 0 ? 0 : s * c.stride(Value::guest_keys))[c.part.place]
+                      : c.scalar(Value::dropout_key, s);
+    keys.push_back(dropout_key(of_micro_batch, c.layer, slot));
+  }
+  return keys;
+}
+
+/// The rows of a guest, of which this rank has as many as it has experts.
+ExpertRows guest_rows(const BodyContext& c, int64_t experts) {
+  const auto* const first =
+      c.in(Value::guest_offsets).as<int32_t>() + c.part.place * (experts + 1);
+  if (c.segments() == 1) return ConstView(first, DType::i32, 1, experts + 1);
+  return ExpertRows::apart(
+      {first, DType::i32, c.segments(), experts + 1, c.stride(Value::guest_offsets)},
+      c.stride(Value::guest_rows));
+}
+
 ExpertRows all_rows(const BodyContext& c) {
   const ConstView offsets = c.in(Value::route_offsets);
   if (c.segments() == 1) return row_vector(offsets);
@@ -71,40 +121,36 @@ class ExpertsPart final : public Body {
  public:
   std::vector<Port> ports(const TaskShape& s) const override {
     const bool backward = s.phase == Phase::backward;
-    const int64_t k = s.spec.experts_per_token;
-    const DType type = s.settings.activations;
+    const int64_t hidden = s.spec.hidden, width = s.spec.expert_width;
     const Access saved = backward ? Access::update : Access::write;
-    std::vector<Port> list = {ports::routed(s, Value::rows, Access::read),
-                              {.value = Value::route_offsets,
-                               .access = Access::read,
-                               .dtype = DType::i32,
-                               .extra_rows = s.spec.experts + 1},
-                              {.value = Value::gate,
-                               .access = saved,
-                               .dtype = type,
-                               .rows_per_token = k,
-                               .cols = s.spec.expert_width},
-                              {.value = Value::up,
-                               .access = saved,
-                               .dtype = type,
-                               .rows_per_token = k,
-                               .cols = s.spec.expert_width}};
-    if (!s.part.all()) list.push_back(ports::split(s, Access::read));
+    const RowValues& values = values_of(s.part);
+    std::vector<Port> list = {ports::rows(s, values.rows, hidden, Access::read),
+                              ports::rows(s, values.gate, width, saved),
+                              ports::rows(s, values.up, width, saved)};
+    if (s.part.guests) {
+      list.push_back(ports::guest_offsets(s, Access::read));
+    } else {
+      list.push_back({.value = Value::route_offsets,
+                      .access = Access::read,
+                      .dtype = DType::i32,
+                      .extra_rows = s.spec.experts + 1});
+    }
+    if (!s.part.all() && !s.part.guests) list.push_back(ports::split(s, Access::read));
     if (has_dropout(s.settings, s.pass)) {
-      add_dropout_port(s, list);
-      list.push_back(ports::row_ints(s, Value::route_source, Access::read));
+      if (s.part.guests) {
+        list.push_back(ports::guest_keys(s, Access::read));
+      } else {
+        add_dropout_port(s, list);
+      }
+      list.push_back(ports::row_numbers(s, values.source, Access::read));
     }
     if (backward) {
-      list.push_back(ports::routed(s, Value::d_expert_out, Access::read));
-      list.push_back(
-          {.value = Value::row_weight, .access = Access::read, .dtype = type, .rows_per_token = k});
-      list.push_back(ports::routed(s, Value::d_rows, Access::write));
-      list.push_back({.value = Value::d_row_weight,
-                      .access = Access::write,
-                      .dtype = type,
-                      .rows_per_token = k});
+      list.push_back(ports::rows(s, values.d_out, hidden, Access::read));
+      list.push_back(ports::rows(s, values.weight, 1, Access::read));
+      list.push_back(ports::rows(s, values.d_rows, hidden, Access::write));
+      list.push_back(ports::rows(s, values.d_weight, 1, Access::write));
     } else {
-      list.push_back(ports::routed(s, Value::expert_out, Access::write));
+      list.push_back(ports::rows(s, values.out, hidden, Access::write));
     }
     return list;
   }
@@ -140,15 +186,12 @@ class ExpertsPart final : public Body {
   void run(const BodyContext& c) const override {
     const Experts mine = experts_of(c);
     if (mine.blocks.empty()) return;
+    const RowValues& values = values_of(c.part);
     // A row is known by its token and which of the token's choices it is.
     const ConstView ids =
-        has_dropout(c.settings, c.pass) ? row_vector(c.in(Value::route_source)) : ConstView();
+        has_dropout(c.settings, c.pass) ? row_vector(c.in(values.source)) : ConstView();
     std::map<Slot, std::vector<uint64_t>> keys;
-    for (const Slot slot : {Slot::gate, Slot::up, Slot::down}) {
-      for (int64_t s = 0; c.segments() > 1 && ids && s < c.segments(); ++s) {
-        keys[slot].push_back(dropout_key(c, slot, s));
-      }
-    }
+    for (const Slot slot : {Slot::gate, Slot::up, Slot::down}) keys[slot] = dropout_keys(c, slot);
     std::vector<ExpertView> experts;
     for (const BlockId block : mine.blocks) {
       const auto map = [&](Slot slot) {
@@ -156,22 +199,32 @@ class ExpertsPart final : public Body {
       };
       experts.push_back({map(Slot::gate), map(Slot::up), map(Slot::down)});
     }
-    const ExpertRows rows = all_rows(c).part(mine.first, mine.first + std::ssize(mine.blocks));
+    const int64_t count = std::ssize(mine.blocks);
+    const ExpertRows rows =
+        c.part.guests ? guest_rows(c, count) : all_rows(c).part(mine.first, mine.first + count);
     if (c.phase != Phase::backward) {
-      c.ops.experts_forward(c.stream, c.in(Value::rows), rows, experts, c.out(Value::gate),
-                            c.out(Value::up), c.out(Value::expert_out));
+      c.ops.experts_forward(c.stream, c.in(values.rows), rows, experts, c.out(values.gate),
+                            c.out(values.up), c.out(values.out));
       return;
     }
     std::vector<ExpertGradient> gradients;
     for (const BlockId block : mine.blocks) {
-      const auto gradient = [&](Slot slot) {
-        return c.table.linear_gradient(block, slot, std::nullopt);
-      };
+      const auto gradient = [&](Slot slot) { return gradient_of(c, block, slot); };
       gradients.push_back({gradient(Slot::gate), gradient(Slot::up), gradient(Slot::down)});
     }
-    c.ops.experts_backward(c.stream, c.in(Value::d_expert_out), row_vector(c.in(Value::row_weight)),
-                           c.in(Value::rows), rows, experts, c.out(Value::gate), c.out(Value::up),
-                           c.out(Value::d_rows), row_vector(c.out(Value::d_row_weight)), gradients);
+    c.ops.experts_backward(c.stream, c.in(values.d_out), row_vector(c.in(values.weight)),
+                           c.in(values.rows), rows, experts, c.out(values.gate), c.out(values.up),
+                           c.out(values.d_rows), row_vector(c.out(values.d_weight)), gradients);
+  }
+
+ private:
+  static LinearGradient gradient_of(const BodyContext& c, BlockId block, Slot slot) {
+    LinearGradient gradient = c.table.linear_gradient(block, slot, std::nullopt);
+    if (!c.part.guests) return gradient;
+    for (View* const of : {&gradient.weight, &gradient.bias, &gradient.a, &gradient.b}) {
+      *of = c.ranks->gradient_for(c.part.place, *of);
+    }
+    return gradient;
   }
 };
 

@@ -24,6 +24,9 @@ const Body& update_body();
 const Body& decide_body();
 const Body& shard_body();
 const Body& reduce_body();
+const Body& send_counts_body();
+const Body& send_rows_body();
+const Body& return_rows_body();
 const Body& gather_body();
 const Body& give_body();
 
@@ -122,6 +125,36 @@ inline Port row_ints(const TaskShape& s, Value value, Access access) {
           .dtype = DType::i32,
           .rows_per_token = s.spec.experts_per_token};
 }
+/// The same of any value of routed rows, whose rows are of one micro-batch of this rank or of a guest.
+inline Port rows(const TaskShape& s, Value value, int64_t cols, Access access) {
+  const bool guests = info_of(value).of_part;  // how many there are is not known by the tokens here
+  const int64_t k = s.spec.experts_per_token;
+  return {.value = value,
+          .access = access,
+          .dtype = s.settings.activations,
+          .rows_per_token = guests ? 0 : k,
+          .extra_rows = guests ? rows_apart(k * s.tokens) : 0,
+          .cols = cols};
+}
+/// i32, one for each.
+inline Port row_numbers(const TaskShape& s, Value value, Access access) {
+  Port port = rows(s, value, 1, access);
+  port.dtype = DType::i32;
+  return port;
+}
+inline Port guest_offsets(const TaskShape& s, Access access) {
+  const auto [begin, end] = s.ranks.own(s.spec.experts);
+  return {.value = Value::guest_offsets,
+          .access = access,
+          .dtype = DType::i32,
+          .extra_rows = s.ranks.ranks * (end - begin + 1)};
+}
+inline Port guest_keys(const TaskShape& s, Access access) {
+  return {.value = Value::guest_keys,
+          .access = access,
+          .dtype = DType::f64,
+          .extra_rows = s.ranks.ranks};
+}
 /// The split of a divided layer (SplitView).
 inline Port split(const TaskShape& s, Access access) {
   return {.value = Value::split,
@@ -138,6 +171,19 @@ inline Port scalar(Value value, Access access) {
 
 /// The RoutingView of a micro-batch from its declared values.
 RoutingView routing_of(const BodyContext& c);
+/// What a task exchanges that sends rows to another rank or back, by micro-batch. Reads the ports of
+/// add_guest_ports.
+struct GuestRows {
+  int32_t guest = 0, host = 0;  // ExpertRanks
+  std::vector<std::pair<int32_t, int32_t>> sent = {};  // rows [first, second) of this rank that `host` has
+  std::vector<int32_t> received = {};                  // rows of `guest` that are here
+};
+GuestRows guest_rows_of(const BodyContext& c);
+void add_guest_ports(const TaskShape& s, std::vector<Port>& ports);
+
+/// Rows [begin, end) of a micro-batch of a task, of a value that lies apart for each (BoundPort).
+View rows_of_segment(const BodyContext& c, Value value, int64_t segment, int64_t begin,
+                     int64_t end, Access access = Access::read);
 /// Adds the three ports that `routing_of` reads.
 void add_routing_ports(const TaskShape& s, Access access, std::vector<Port>& ports);
 /// Of a task that computes a part of a layer's experts: the ports that say which rows are its own.

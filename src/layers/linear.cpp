@@ -15,10 +15,9 @@ void add_dropout_port(const TaskShape& s, std::vector<Port>& list) {
   }
 }
 
-uint64_t dropout_key(const BodyContext& c, Slot weight, int64_t segment) {
-  const Random site(static_cast<uint64_t>(c.scalar(Value::dropout_key, segment)),
-                    RandomSite::dropout, static_cast<uint32_t>(c.layer),
-                    static_cast<uint32_t>(weight));
+uint64_t dropout_key(double of_micro_batch, int32_t layer, Slot weight) {
+  const Random site(static_cast<uint64_t>(of_micro_batch), RandomSite::dropout,
+                    static_cast<uint32_t>(layer), static_cast<uint32_t>(weight));
   return site.bits(0);
 }
 
@@ -26,7 +25,9 @@ LinearView linear_of(const BodyContext& c, BlockId block, Slot weight, std::opti
                      Compute compute, ConstView rows, std::span<const uint64_t> keys) {
   LinearView map = c.table.linear(block, weight, bias, compute);
   if (map.low_rank && has_dropout(c.settings, c.pass)) {
-    map.low_rank.dropout = {c.settings.lora_dropout, dropout_key(c, weight), rows, 0, keys};
+    const uint64_t key =
+        keys.empty() ? dropout_key(c.scalar(Value::dropout_key), c.layer, weight) : 0;
+    map.low_rank.dropout = {c.settings.lora_dropout, key, rows, 0, keys};
   }
   return map;
 }

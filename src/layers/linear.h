@@ -12,8 +12,9 @@ namespace hearth {
 /// task over several micro-batches: `keys` (dropout_key) of the map.
 LinearView linear_of(const BodyContext& c, BlockId block, Slot weight, std::optional<Slot> bias,
                      Compute compute, ConstView rows = {}, std::span<const uint64_t> keys = {});
-/// The dropout key of a weight for a micro-batch of the task: equal for all maps of a slot and layer.
-uint64_t dropout_key(const BodyContext& c, Slot weight, int64_t segment = 0);
+/// The dropout key of a weight for a micro-batch: equal for all maps of a slot and layer.
+/// `of_micro_batch`: its Value::dropout_key.
+uint64_t dropout_key(double of_micro_batch, int32_t layer, Slot weight);
 
 /// Adds the gradients of the trained parts of a map, from dy and the map's input x.
 void add_linear_gradient(const BodyContext& c, BlockId block, Slot weight, std::optional<Slot> bias,

@@ -37,9 +37,8 @@ class Norm final : public Body {
     std::vector<bool> owned;
     for (TensorId id = 0; id < static_cast<TensorId>(c.table.tensors().size()); ++id) {
       if (c.table.block(c.table.tensor(id).block).place != c.place) continue;
-      const View gradient = c.table.gradient(id);
-      if (!gradient) continue;
-      gradients.push_back(gradient);
+      if (!c.table.tensor(id).trainable) continue;
+      gradients.push_back(c.table.gradient(id));
       owned.push_back(c.table.block(c.table.tensor(id).block).owned);
     }
     const View norms = row_vector(c.out(Value::tensor_norms));

@@ -7,14 +7,35 @@
 
 #include "base/place.h"
 #include "base/stream.h"
+#include "model/expert_ranks.h"
 #include "model/parameter_table.h"
 #include "ops/op_set.h"
 
 namespace hearth {
 
+/// A message to or from a rank of the group that shares the experts: contiguous, at the host. A view
+/// without rows is a message, too.
+struct SentRows {
+  int32_t to = 0;  // its position in the group
+  ConstView rows;
+};
+struct ReceivedRows {
+  int32_t from = 0;
+  View rows;
+};
+
 class RankWork {
  public:
   virtual ~RankWork() = default;
+  /// The group of ranks that share the experts, and this one's position in it.
+  virtual ExpertRanks experts() const = 0;
+  /// Messages of the group. All of its ranks call this in the same order, from a stream that does
+  /// nothing else, and know the sizes of what they get. Returns when all have come and gone.
+  virtual void exchange(Stream& stream, std::span<const SentRows> out,
+                        std::span<const ReceivedRows> in) = 0;
+  /// Where the rows of another rank of the group add to a gradient of an expert of this rank. `own`:
+  /// where this rank's rows do; may be empty.
+  virtual View gradient_for(int32_t guest, View own) const = 0;
   /// The gradients at a place have all micro-batches of a shard of this rank, which are counted from
   /// 0: adds them to those of the shards before (comm/shard_sum.h).
   virtual void end_shard(const OpSet& ops, Stream& stream, Place place, int32_t shard) = 0;

@@ -60,6 +60,17 @@ constexpr auto kInfo = [] {
   layer(Value::route_source, "route_source");
   layer(Value::route_row_of, "route_row_of");
   layer(Value::row_weight, "row_weight");
+  layer(Value::guest_offsets, "guest_offsets");
+  layer(Value::guest_keys, "guest_keys");
+  layer(Value::guest_rows, "guest_rows");
+  layer(Value::guest_source, "guest_source");
+  layer(Value::guest_gate, "guest_gate");
+  layer(Value::guest_up, "guest_up");
+  layer(Value::guest_out, "guest_out");
+  layer(Value::d_guest_out, "d_guest_out");
+  layer(Value::guest_weight, "guest_weight");
+  layer(Value::d_guest_rows, "d_guest_rows");
+  layer(Value::d_guest_row_weight, "d_guest_row_weight");
   layer(Value::rows, "rows");
   layer(Value::gate, "gate");
   layer(Value::up, "up");
@@ -103,14 +114,18 @@ constexpr auto kInfo = [] {
   for (const Value v :
        {Value::micro_tokens, Value::micro_trained_tokens, Value::dropout_key, Value::noise_key,
         Value::trained_tokens, Value::tokens, Value::lr, Value::update_step, Value::split,
-        Value::due_clip, Value::due_finite, Value::grad_norm, Value::clip, Value::finite}) {
+        Value::due_clip, Value::due_finite, Value::grad_norm, Value::clip, Value::finite,
+        Value::guest_offsets, Value::guest_keys}) {
     table[static_cast<size_t>(v)].host = true;
   }
   for (const Value v : {Value::row_weight, Value::rows, Value::gate, Value::up, Value::expert_out,
                         Value::d_expert_out, Value::d_rows, Value::d_row_weight}) {
     table[static_cast<size_t>(v)].routed = true;
   }
-  for (const Value v : {Value::expert_sum, Value::d_row_sum}) {
+  for (const Value v :
+       {Value::expert_sum, Value::d_row_sum, Value::guest_rows, Value::guest_source,
+        Value::guest_gate, Value::guest_up, Value::guest_out, Value::d_guest_out,
+        Value::guest_weight, Value::d_guest_rows, Value::d_guest_row_weight}) {
     table[static_cast<size_t>(v)].of_part = true;
   }
   return table;

@@ -149,7 +149,7 @@ void init_adapters(ParameterTable& table, uint64_t seed) {
   std::vector<float> values;
   std::vector<std::byte> staging;
   for (Tensor& t : table.tensors()) {
-    if (t.factor == Factor::none) continue;
+    if (t.factor == Factor::none || !table.block(t.block).present) continue;
     const View home{t.home().view};
     const uint64_t key = name_key(t.name);
     const Random random(seed, RandomSite::init, static_cast<uint32_t>(key),

@@ -20,6 +20,7 @@ bool enters_products(const ParameterTable& table, TensorId id) {
 }
 
 bool needs_copy(const ParameterTable& table, TensorId id, CopyRole role, const CopyPolicy& policy) {
+  if (!table.is_present(id)) return false;
   const bool trained = policy.training && table.tensor(id).trainable;
   switch (role) {
     case CopyRole::stored: return !trained;

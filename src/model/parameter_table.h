@@ -72,6 +72,7 @@ struct Block {
   Place place = kHostPlace;  // of all copies of its tensors; set before planning
   bool owned = true;         // by this rank, which updates it; set before planning
   bool has_moments = true;   // on this rank, if it is trained; set before planning
+  bool present = true;       // on this rank; if not, no copies of its tensors; set before planning
 };
 
 /// What a copy is for. `stored`: in the checkpoint's type (frozen tensors, reading). `master`: the
@@ -174,6 +175,10 @@ class ParameterTable {
     blocks_[static_cast<size_t>(id)].owned = owned;
     blocks_[static_cast<size_t>(id)].has_moments = has_moments;
   }
+  void set_present(BlockId id, bool present) {
+    blocks_[static_cast<size_t>(id)].present = present;
+  }
+  bool is_present(TensorId id) const { return block(tensor(id).block).present; }
   /// The place of a tensor and all its copies.
   Place place(TensorId id) const { return block(tensor(id).block).place; }
   /// Accesses the bytes of copies at any place. Without `set_memory`, only those on the host.

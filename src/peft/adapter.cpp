@@ -57,6 +57,7 @@ void AdapterFile::read_replaced(ParameterTable& table) const {
   for (const auto& [index, id] : replaced_) {
     const SafetensorsEntry& entry = file_.header().entries[index];
     const DType type = *safetensors_dtype(entry.dtype);
+    if (!table.is_present(id)) continue;
     const View home{table.tensor(id).home().view};
     HEARTH_CHECK(home && home.contiguous(), "adapter file: no memory of " + entry.name);
     for (int64_t begin = 0; begin < home.size(); begin += kPieceElements) {
@@ -94,6 +95,7 @@ void AdapterFile::read(ParameterTable& table) const {
     const Tensor& tensor = target_of(part);
     HEARTH_CHECK(tensor.rows == part.rows && tensor.cols == part.columns,
                  "adapter file: a table with other pairs: " + tensor.name);
+    if (!table.block(tensor.block).present) return;
     const View home{tensor.home().view};
     HEARTH_CHECK(home && home.contiguous(), "adapter file: no memory of " + tensor.name);
     const double factor = part.factor;

@@ -24,6 +24,9 @@ double passes_of(TaskKind kind) {
     case TaskKind::decide:
     case TaskKind::shard:
     case TaskKind::reduce:
+    case TaskKind::send_counts:
+    case TaskKind::send_rows:
+    case TaskKind::return_rows:
     case TaskKind::gather:
     case TaskKind::give:
     case TaskKind::update: break;
@@ -88,7 +91,8 @@ TaskCost copy_cost(const Schedule& schedule, const Task& task, double tokens, co
 
 /// What only a step of several shards or ranks has. Not predicted yet.
 bool is_rank_work(TaskKind kind) {
-  return kind == TaskKind::shard || kind == TaskKind::reduce || kind == TaskKind::gather ||
+  return kind == TaskKind::send_counts || kind == TaskKind::send_rows ||
+         kind == TaskKind::return_rows || kind == TaskKind::shard || kind == TaskKind::reduce || kind == TaskKind::gather ||
          kind == TaskKind::give;
 }
 

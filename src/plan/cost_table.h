@@ -21,6 +21,9 @@ constexpr bool has_costs(TaskKind kind) {
     case TaskKind::decide:
     case TaskKind::shard:
     case TaskKind::reduce:
+    case TaskKind::send_counts:
+    case TaskKind::send_rows:
+    case TaskKind::return_rows:
     case TaskKind::gather:
     case TaskKind::give:
     case TaskKind::copy: return false;

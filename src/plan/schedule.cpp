@@ -35,7 +35,11 @@ std::string describe(const Task& task) {
   } else if (!task.rows.none()) {
     text += " micro-batch " + std::to_string(task.rows.begin);
   }
-  if (!task.part.all()) text += " part of place " + std::to_string(task.part.place);
+  if (task.part.guests) {
+    text += " of expert rank " + std::to_string(task.part.place);
+  } else if (!task.part.all()) {
+    text += " part of place " + std::to_string(task.part.place);
+  }
   if (task.place != kHostPlace) text += " at place " + std::to_string(task.place);
   return text;
 }
@@ -120,7 +124,9 @@ class WrittenParts {
  public:
   explicit WrittenParts(const Schedule& s) : parts_(s.buffers.size()) {
     for (const Task& task : s.tasks) {
-      if (task.kind == TaskKind::experts) places_[task.layer].insert(task.part.place);
+      if (task.kind == TaskKind::experts && !task.part.guests) {
+        places_[task.layer].insert(task.part.place);
+      }
     }
     for (const Buffer& buffer : s.buffers) layers_.push_back(buffer.layer);
   }

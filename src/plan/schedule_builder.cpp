@@ -54,6 +54,9 @@ ScheduleBuilder::ScheduleBuilder(const PlanInput& input, Pass pass, int64_t cach
   schedule_.decides = input.decides;
   if (input.decides) schedule_.expected = input.compute;
   schedule_.rotates = pass == Pass::train && input.rotates;
+  if (pass == Pass::train && input.shards.experts().divided()) {
+    schedule_.streams.push_back({"exchange", kHostPlace, StreamUse::exchange});
+  }
 }
 
 BufferId ScheduleBuilder::new_buffer(const Port& port, const Key& key, BufferClass use,
@@ -77,7 +80,7 @@ ScheduleBuilder::Key ScheduleBuilder::key_of(const Port& port, const Task& task,
   const ValueInfo& info = info_of(port.value);
   return {port.value, info.scope == Scope::layer ? task.layer + port.layer_offset : -1,
           info.scope == Scope::step ? -1 : micro_batch,
-          info.routed || info.of_part ? task.part.place : kWhole};
+          info.of_part || (info.routed && !task.part.guests) ? task.part.place : kWhole};
 }
 
 int32_t ScheduleBuilder::stream_of(Place place, StreamUse use, Place for_place) const {
@@ -273,6 +276,7 @@ TaskShape ScheduleBuilder::shape_of(Phase phase, int32_t layer, Place place, Exp
   shape.segments = segments;
   shape.decided = input_.decided(layer);
   shape.rotates = schedule_.rotates;
+  if (schedule_.pass == Pass::train && shape.moe()) shape.ranks = input_.shards.experts();
   if (input_.experts_apart(layer)) {
     shape.away =
         place != input_.compute_place(input_.table.find_block(BlockKind::attention, layer));
@@ -294,6 +298,19 @@ void ScheduleBuilder::add(TaskKind kind, Phase phase, int32_t layer, int32_t mic
 void ScheduleBuilder::add_part(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch,
                                const ExpertPart& part, Place place, Place for_place) {
   append(kind, shape_of(phase, layer, place, part), rows_of(micro_batch), for_place);
+}
+
+void ScheduleBuilder::add_exchange(TaskKind kind, Phase phase, int32_t layer, RowRange rows,
+                                   int32_t guest) {
+  const ExpertPart part{.place = guest, .guests = guest >= 0};
+  append(kind, shape_of(phase, layer, kHostPlace, part, rows.count()), rows, kHostPlace);
+  schedule_.tasks.back().stream = exchange_stream();
+}
+
+void ScheduleBuilder::add_guests(Phase phase, int32_t layer, RowRange rows, int32_t guest) {
+  const ExpertPart part{.place = guest, .guests = true};
+  append(TaskKind::experts, shape_of(phase, layer, kHostPlace, part, rows.count()), rows,
+         kHostPlace);
 }
 
 void ScheduleBuilder::add_decide(int32_t layer, RowRange rows, Place dense) {

@@ -79,6 +79,12 @@ class ScheduleBuilder {
   /// at the host that makes the split which dispatch, experts and copies of these micro-batches use
   /// from here on.
   void add_decide(int32_t layer, RowRange rows, Place dense);
+  /// If ranks share the experts (PlanInput::shards), in training: a task of these micro-batches that
+  /// exchanges rows with the other ranks, or their counts, on a stream of its own at the host. `guest`:
+  /// the position in the group whose rows come, or are computed here; of counts none.
+  void add_exchange(TaskKind kind, Phase phase, int32_t layer, RowRange rows, int32_t guest = -1);
+  /// The experts of this rank for the rows of a rank of the group.
+  void add_guests(Phase phase, int32_t layer, RowRange rows, int32_t guest);
   /// Appends experts tasks for every part, one a place, which together must have every expert once: at
   /// devices where they live one for each micro-batch, elsewhere one for all of `rows`, so that
   /// weights are read, or loaded, once. The routed values are whole at
@@ -127,6 +133,7 @@ class ScheduleBuilder {
   }
   int32_t stream_of(Place place, StreamUse use, Place for_place) const;
   int32_t carrier_of(Place from, Place to, Place& carrier) const;
+  int32_t exchange_stream() const { return static_cast<int32_t>(schedule_.streams.size()) - 1; }
 
   const PlanInput& input_;
   Schedule schedule_;

@@ -37,7 +37,11 @@ struct StreamBound {
 }  // namespace
 
 double share_of_experts(const Task& task, const ModelSpec& spec) {
-  if (task.part.all()) return 1;
+  if (task.kind == TaskKind::experts && (task.part.all() || task.part.guests)) {
+    const BlockUse& experts = task.blocks.front();  // of a rank that shares them, its own
+    return static_cast<double>(experts.end - experts.begin) / static_cast<double>(spec.experts);
+  }
+  if (task.part.all() || task.part.guests) return 1;
   return static_cast<double>(task.part.experts) / static_cast<double>(spec.experts);
 }
 
@@ -68,6 +72,9 @@ CostShape cost_shape(const Task& task, const ModelSpec& spec) {
     case TaskKind::decide:
     case TaskKind::shard:
     case TaskKind::reduce:
+    case TaskKind::send_counts:
+    case TaskKind::send_rows:
+    case TaskKind::return_rows:
     case TaskKind::gather:
     case TaskKind::give:
     case TaskKind::update:

@@ -31,6 +31,8 @@ Pacer::Pacer(const Schedule& schedule, std::span<const PlaceCosts> places, const
     entries_.push_back(entry);
     shares_.push_back(share_of_rows(task, spec));
     parameters_.push_back(entry != nullptr && sweep ? task_parameters(task, table) : 0);
+    const bool experts = task.kind == TaskKind::experts;
+    first_expert_.push_back(experts ? table.find_block(BlockKind::expert, task.layer, 0) : 0);
   }
 }
 
@@ -40,9 +42,14 @@ double Pacer::seconds_of_experts(TaskId id, std::span<const BoundPort> ports,
                                  const ExpertWave& wave) const {
   const auto index = static_cast<size_t>(id);
   const Task& task = schedule_.tasks[index];
-  const BoundPort& offsets = port_of(ports, Value::route_offsets);
-  std::pair<int32_t, int32_t> positions{0, static_cast<int32_t>(experts_)};
-  if (!task.part.all()) {
+  const BoundPort& offsets =
+      port_of(ports, task.part.guests ? Value::guest_offsets : Value::route_offsets);
+  const BlockUse& blocks = task.blocks.front();  // all experts, or this rank's
+  const int32_t count = blocks.end - blocks.begin, first = blocks.begin - first_expert_[index];
+  std::pair<int32_t, int32_t> positions{first, first + count};
+  if (task.part.guests) {
+    positions = {task.part.place * (count + 1), task.part.place * (count + 1) + count};
+  } else if (!task.part.all()) {
     const BoundPort& split = port_of(ports, Value::split);
     const ConstView value(split.data, DType::i32, split.port.rows(0), 1);
     positions = SplitView(value, experts_).positions(task.part.place);

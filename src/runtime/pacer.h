@@ -56,6 +56,7 @@ class Pacer {
   std::vector<const CostEntry*> entries_;  // by task; null: not paced
   std::vector<double> shares_;             // by task: of the rows that it moves
   std::vector<double> parameters_;         // by task; of norm and update
+  std::vector<BlockId> first_expert_;      // by task; of experts: the layer's first
   std::mutex mutex_;                       // of the counts
   std::vector<PacedTasks> counts_;
 };

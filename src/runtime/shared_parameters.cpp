@@ -1,6 +1,9 @@
 #include "runtime/shared_parameters.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <numeric>
 
 #include "base/arena.h"
 #include "comm/shard_sum.h"
@@ -40,24 +43,74 @@ ConstBytes sent(const View& view) {
 }
 Bytes received(const View& view) { return {static_cast<std::byte*>(view.raw()), view.bytes()}; }
 
-/// The copies of a block that only its owner has after a step, run by run.
-std::vector<View> kept_by_owner(const ParameterTable& table, BlockId block) {
+/// The copies of a block that only its owner has after a step, run by run. `given`: `give` has brought
+/// what products read to where they go.
+std::vector<View> kept_by_owner(const ParameterTable& table, BlockId block, bool given) {
   std::vector<View> copies;
   for (const UpdateRun& run : update_runs(table, block, block + 1)) {
     copies.push_back(run.moment1);
     copies.push_back(run.moment2);
-    if (run.working) copies.push_back(run.master);
+    if (run.working || !given) copies.push_back(run.master);
   }
   return copies;
+}
+
+/// The routed expert of a block, itself or the base of an adapter; null if it is of none.
+const Block* expert_of(const ParameterTable& table, BlockId block) {
+  const Block& own = table.block(block);
+  const Block& base = own.kind == BlockKind::adapter ? table.block(own.base) : own;
+  return base.kind == BlockKind::expert ? &base : nullptr;
+}
+
+int64_t experts_of_layer(const ParameterTable& table, int32_t layer) {
+  int64_t experts = 0;
+  for (const Block& block : table.blocks()) {
+    experts += block.kind == BlockKind::expert && block.layer == layer ? 1 : 0;
+  }
+  return experts;
+}
+
+/// f(block) of each block with gradients of this rank's experts, if ranks share experts.
+template <class F>
+void each_shared_expert(const ParameterTable& table, const Owners& owners, const RankShards& shards,
+                        const F& f) {
+  if (!shards.experts().divided()) return;
+  for (BlockId block = 0; block < std::ssize(table.blocks()); ++block) {
+    if (expert_of(table, block) == nullptr || !table.is_trained(block)) continue;
+    if (owners.uses(block, shards.rank)) f(block);
+  }
+}
+
+size_t gradient_bytes(const ParameterTable& table, BlockId block) {
+  return align_up(static_cast<size_t>(gradient_elements(table, block)) * sizeof(float));
+}
+
+// Sums of a whole arena are rows of this many bytes (parameter_arenas).
+constexpr size_t kRow = sizeof(float) * 2 * kTensorAlignment;
+
+View rows_of_arena(std::byte* data, size_t bytes) {
+  return {data, DType::f32, static_cast<int64_t>(bytes / kRow),
+          static_cast<int64_t>(kRow / sizeof(float))};
 }
 
 }  // namespace
 
 Owners owners_of(const ParameterTable& table, const RankShards& shards) {
   const ShardMap map(shards.shards, shards.ranks);
+  const ExpertRanks ranks = shards.experts();
+  std::map<int32_t, int64_t> experts;  // by layer
   std::vector<OwnedBlock> blocks;
   for (BlockId block = 0; block < std::ssize(table.blocks()); ++block) {
-    blocks.push_back({gradient_elements(table, block), shares_of_all(map)});
+    const Block* const expert = expert_of(table, block);
+    std::vector<BlockShare> shares;
+    if (expert == nullptr || !ranks.divided()) {
+      shares = shares_of_all(map);
+    } else {
+      const auto [count, is_new] = experts.try_emplace(expert->layer);
+      if (is_new) count->second = experts_of_layer(table, expert->layer);
+      shares = shares_of_expert(map, ranks.ranks, ranks.position_of(expert->expert, count->second));
+    }
+    blocks.push_back({gradient_elements(table, block), std::move(shares)});
   }
   return choose_owners(map, std::move(blocks));
 }
@@ -67,11 +120,29 @@ void own_blocks(ParameterTable& table, const RankShards& shards) {
   for (BlockId block = 0; block < std::ssize(table.blocks()); ++block) {
     const bool owned = owners.owner(block) == shards.rank;
     table.set_owned(block, owned, owned || shards.rank == 0);  // rank 0 saves all
+    table.set_present(block, shards.rank == 0 || owners.uses(block, shards.rank));
   }
 }
 
 int32_t gradients_aside(const RankShards& shards) {
   return most_partial_sums(shards.shards, shards.range()) - 1;
+}
+
+size_t guest_gradient_bytes(const ParameterTable& table, const RankShards& shards) {
+  size_t bytes = 0;
+  each_shared_expert(table, owners_of(table, shards), shards,
+                     [&](BlockId block) { bytes += gradient_bytes(table, block); });
+  return align_up(bytes, kRow);
+}
+
+std::vector<int32_t> guest_gradients(const RankShards& shards) {
+  std::vector<int32_t> copies(static_cast<size_t>(shards.experts().ranks));
+  for (int32_t guest = 0; guest < std::ssize(copies); ++guest) {
+    RankShards of = shards;
+    of.rank = shards.first_of_group() + guest;
+    if (of.rank != shards.rank) copies[static_cast<size_t>(guest)] = 1 + gradients_aside(of);
+  }
+  return copies;
 }
 
 size_t staging_bytes(const Schedule& schedule, const ParameterTable& table,
@@ -100,6 +171,56 @@ SharedParameters::SharedParameters(const RankShards& shards, ParameterTable& tab
   HEARTH_CHECK(team == nullptr ? shards.ranks == 1
                                : shards.ranks == team->size() && shards.rank == team->rank(),
                "shared parameters: a plan for other ranks");
+  size_t offset = 0;
+  each_shared_expert(table, owners_, shards, [&](BlockId block) {
+    experts_.push_back({block, gradients_of(table, block), offset});
+    offset += gradient_bytes(table, block);
+  });
+  std::ranges::sort(experts_, {}, [](const ExpertGradients& e) { return e.own.data; });
+  const int32_t size = shards.experts().ranks;
+  for (int32_t first = 0; size > 1 && first < shards.ranks; first += size) {
+    std::vector<int32_t> ranks(static_cast<size_t>(size));
+    std::iota(ranks.begin(), ranks.end(), first);
+    std::unique_ptr<Communicator> group = team->world().group(ranks);
+    if (group) group_ = std::move(group);
+  }
+}
+
+void SharedParameters::exchange(Stream& stream, std::span<const SentRows> out,
+                                std::span<const ReceivedRows> in) {
+  if (label_.step != team_->step()) label_ = {team_->step(), 0};
+  std::vector<Outgoing> to;
+  std::vector<Incoming> from;
+  for (const SentRows& rows : out) {
+    HEARTH_CHECK(rows.rows.contiguous(), "shared parameters: rows that are not contiguous");
+    if (rows.rows.rows > 0) {
+      to.push_back(
+          {rows.to, {static_cast<const std::byte*>(rows.rows.data), rows.rows.bytes()}});
+    }
+  }
+  for (const ReceivedRows& rows : in) {
+    if (rows.rows.rows > 0) from.push_back({rows.from, received(rows.rows)});
+  }
+  stream.synchronize();
+  group_->wait_for(group_->transfer({label_.step, label_.number++}, std::move(to), std::move(from)));
+}
+
+View SharedParameters::gradient_for(int32_t guest, View own) const {
+  if (!own) return own;
+  auto expert = std::ranges::upper_bound(experts_, own.data, std::less<>(),
+                                         [](const ExpertGradients& e) { return e.own.data; });
+  HEARTH_CHECK(expert != experts_.begin(), "shared parameters: a gradient of no expert");
+  --expert;
+  const auto within =
+      static_cast<const std::byte*>(own.data) - static_cast<const std::byte*>(expert->own.data);
+  HEARTH_CHECK(static_cast<size_t>(within) < expert->own.bytes(),
+               "shared parameters: a gradient of no expert");
+  std::byte* const of_guest = memory_.guests[static_cast<size_t>(guest)].front();
+  return {of_guest + expert->offset + within, own.dtype, own.rows, own.cols, own.stride};
+}
+
+ShardRange SharedParameters::range_of_guest(int32_t guest) const {
+  return ShardMap(shards_.shards, shards_.ranks).of(shards_.first_of_group() + guest);
 }
 
 std::vector<BlockId> SharedParameters::trained_blocks() const {
@@ -112,37 +233,69 @@ std::vector<BlockId> SharedParameters::trained_blocks() const {
 
 void SharedParameters::end_shard(const OpSet& ops, Stream& stream, Place place, int32_t shard) {
   const auto at = static_cast<size_t>(place);
-  const std::span<std::byte> arena = memory_.gradients[at];
-  // An arena is a whole number of rows (parameter_arenas).
-  constexpr size_t kRow = sizeof(float) * 2 * kTensorAlignment;
-  const auto rows = static_cast<int64_t>(arena.size() / kRow);
-  const auto view = [&](std::byte* data) {
-    return View(data, DType::f32, rows, static_cast<int64_t>(kRow / sizeof(float)));
+  const auto end = [&](ShardRange range, size_t bytes, std::byte* gradients,
+                       std::span<std::byte* const> aside) {
+    std::vector<View> views;
+    for (std::byte* const data : aside) views.push_back(rows_of_arena(data, bytes));
+    ShardSum(ops, shards_.shards, range, rows_of_arena(gradients, bytes), views)
+        .end(stream, range.begin + shard);
   };
+  const std::span<std::byte> arena = memory_.gradients[at];
+  end(shards_.range(), arena.size(), arena.data(), memory_.aside[at]);
+  if (place != kHostPlace) return;
+  const size_t bytes = guest_gradient_bytes(table_, shards_);
+  for (int32_t guest = 0; guest < std::ssize(memory_.guests); ++guest) {
+    const std::vector<std::byte*>& of = memory_.guests[static_cast<size_t>(guest)];
+    if (!of.empty()) end(range_of_guest(guest), bytes, of.front(), std::span(of).subspan(1));
+  }
+}
+
+std::vector<View> SharedParameters::aside_of(Place place, const View& gradient) const {
+  const auto at = static_cast<size_t>(place);
+  const auto offset = static_cast<std::byte*>(gradient.raw()) - memory_.gradients[at].data();
   std::vector<View> aside;
-  for (std::byte* const data : memory_.aside[at]) aside.push_back(view(data));
-  const ShardRange range = shards_.range();
-  const ShardSum sum(ops, shards_.shards, range, view(arena.data()), aside);
-  sum.end(stream, range.begin + shard);
+  for (std::byte* const data : memory_.aside[at]) {
+    aside.emplace_back(data + offset, gradient.dtype, 1, gradient.cols);
+  }
+  return aside;
+}
+
+std::vector<PartialSum> SharedParameters::sums_of(const OpSet& ops, BlockId block) const {
+  const View gradient = gradients_of(table_, block);
+  const std::vector<View> own_aside = aside_of(table_.block(block).place, gradient);
+  const auto own = [&] {
+    return ShardSum(ops, shards_.shards, shards_.range(), gradient, own_aside).sums();
+  };
+  const auto expert = std::ranges::find(experts_, block, &ExpertGradients::block);
+  if (expert == experts_.end()) return own();
+  std::vector<PartialSum> sums;
+  for (int32_t guest = 0; guest < experts().ranks; ++guest) {
+    std::vector<PartialSum> more;
+    if (guest == experts().position) {
+      more = own();
+    } else {
+      std::vector<View> views;
+      for (std::byte* const data : memory_.guests[static_cast<size_t>(guest)]) {
+        views.emplace_back(data + expert->offset, gradient.dtype, 1, gradient.cols);
+      }
+      more = ShardSum(ops, shards_.shards, range_of_guest(guest), views.front(),
+                      std::span(views).subspan(1))
+                 .sums();
+    }
+    sums.insert(sums.end(), more.begin(), more.end());
+  }
+  return sums;
 }
 
 void SharedParameters::reduce(const OpSet& ops, Stream& stream, std::span<const BlockId> blocks) {
   std::vector<SharedGradient> shared;
   for (const BlockId block : blocks) {
-    const auto at = static_cast<size_t>(table_.block(block).place);
-    const View gradient = gradients_of(table_, block);
-    const auto offset = static_cast<std::byte*>(gradient.raw()) - memory_.gradients[at].data();
-    std::vector<View> aside;
-    for (std::byte* const data : memory_.aside[at]) {
-      aside.emplace_back(data + offset, gradient.dtype, 1, gradient.cols);
-    }
-    SharedGradient one{block, gradient.dtype, gradient.cols};
-    for (const PartialSum& partial :
-         ShardSum(ops, shards_.shards, shards_.range(), gradient, aside).sums()) {
-      one.mine.push_back(partial.sum);
-    }
-    if (owns(block)) one.sum = gradient;
-    shared.push_back(std::move(one));
+    SharedGradient& one = shared.emplace_back(block, DType::f32, gradient_elements(table_, block));
+    if (!uses(block)) continue;
+    std::vector<PartialSum> sums = sums_of(ops, block);
+    if (experts().divided()) sums = join_partial_sums(ops, stream, shards_.shards, sums);
+    for (const PartialSum& partial : sums) one.mine.push_back(partial.sum);
+    if (owns(block)) one.sum = gradients_of(table_, block);
   }
   reduce_to_owners(team_->comm(), team_->next(), ops, stream, owners_, shared, memory_.staging);
 }
@@ -158,6 +311,7 @@ void SharedParameters::gather_norms(View norms) {
 void SharedParameters::give(Stream& stream, std::span<const BlockId> blocks) {
   std::vector<SharedCopy> copies;
   for (const BlockId block : blocks) {
+    if (!uses(block)) continue;
     for (const UpdateRun& run : update_runs(table_, block, block + 1)) {
       copies.push_back({block, run.working ? run.working : run.master});
       for (TensorId id = run.begin; !owns(block) && id < run.end; ++id) {
@@ -177,6 +331,7 @@ void SharedParameters::spread() {
         const bool moments = owners_.owner(block) == rank;
         for (const View& copy : {run.master, run.moment1, run.moment2}) {
           if (!moments && copy.data != run.master.data) continue;
+          if (!owners_.uses(block, rank)) continue;
           if (shards_.rank == 0) out.push_back({rank, sent(copy)});
           if (shards_.rank == rank) in.push_back({0, received(copy)});
         }
@@ -193,12 +348,20 @@ void SharedParameters::collect() {
   for (const BlockId block : trained_blocks()) {
     const int32_t owner = owners_.owner(block);
     if (owner == 0) continue;
-    for (const View& copy : kept_by_owner(table_, block)) {
+    for (const View& copy : kept_by_owner(table_, block, owners_.uses(block, 0))) {
       if (shards_.rank == owner) out.push_back({0, sent(copy)});
       if (shards_.rank == 0) in.push_back({owner, received(copy)});
     }
   }
   team_->comm().wait_for(team_->comm().transfer(team_->next(), std::move(out), std::move(in)));
+  if (shards_.rank > 0 || !experts().divided()) return;
+  for (const BlockId block : trained_blocks()) {
+    for (TensorId id = table_.block(block).begin; !uses(block) && id < table_.block(block).end;
+         ++id) {
+      if (table_.tensor(id).trainable) table_.mark_updated(id, true);
+    }
+  }
+  refresh_working_copies(table_);
 }
 
 }  // namespace hearth

@@ -100,6 +100,12 @@ struct TrainConfig : RunConfig, LoraConfig {
   std::vector<std::string> rank_hosts = {};  // of these, by rank
   int64_t ranks_on_cpus = 1;                 // processes that may use the same CPUs as this one
   int64_t ranks() const { return std::max(thread_ranks, process_ranks); }
+  int64_t expert_ranks = 0;  // of `ep`; 0: all ranks
+  /// Neighbouring ranks that share the experts; 1: each computes all.
+  int64_t shared_experts() const {
+    if (parallel != "ep") return 1;
+    return expert_ranks > 0 ? expert_ranks : ranks();
+  }
   std::optional<int64_t> logical_shards;  // unset: the ranks of the first start
   int64_t shards() const { return logical_shards.value_or(ranks()); }
   bool shuffle = true;

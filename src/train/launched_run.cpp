@@ -52,6 +52,7 @@ class SilentReporter final : public Reporter {
 void follow_run(const Json& begin, const TrainConfig& given, Reporter& reporter, RankTeam& team) {
   const std::shared_ptr<const OpenedModel> opened = open_model(given);
   require_ranks(given, opened->devices);
+  require_expert_ranks(given, opened->spec);
   const TrainingData data(given, *opened, reporter);
   const TrainConfig config = with_choices(given, data.choices);
   const Json* const experts = begin.find("experts");

@@ -58,6 +58,7 @@ bool needs_sample(const TrainedModel& model, const PlanRequest& request) {
 std::shared_ptr<const OpenedModel> checked(std::shared_ptr<const OpenedModel> opened,
                                            const TrainConfig& config) {
   require_ranks(config, opened->devices);
+  require_expert_ranks(config, opened->spec);
   trained_model(opened, config);
   return opened;
 }

@@ -32,8 +32,19 @@ void require_ranks(const TrainConfig& config, const RunDevices& devices) {
         threads, config.process_ranks);
   }
   const std::string given = processes ? std::to_string(ranks) + " processes" : threads;
-  if (ranks > 1 && config.parallel != "dp") {
-    throw usage_error("{}: several ranks need {}", given, spelled(Setting::parallel, "dp"));
+  if (ranks > 1 && config.parallel != "dp" && config.parallel != "ep") {
+    throw usage_error("{}: several ranks need {} or {}", given, spelled(Setting::parallel, "dp"),
+                      spelled(Setting::parallel, "ep"));
+  }
+  const std::string sharing =
+      spelled(Setting::expert_ranks, std::to_string(config.expert_ranks));
+  if (config.expert_ranks > 0 && config.parallel != "ep") {
+    throw usage_error("{}: ranks share experts with {}", sharing,
+                      spelled(Setting::parallel, "ep"));
+  }
+  if (ranks % config.shared_experts() != 0) {
+    throw usage_error("{}: does not divide the ranks, {}; {} would do", sharing, ranks,
+                      divisors_of(ranks));
   }
   if (config.grad_accum % shards != 0) {
     const std::string what =
@@ -59,6 +70,20 @@ void require_ranks(const TrainConfig& config, const RunDevices& devices) {
         "version",
         spelled(Setting::logical_shards, std::to_string(shards)));
   }
+}
+
+void require_expert_ranks(const TrainConfig& config, const ModelSpec& spec) {
+  const int64_t shared = config.shared_experts();
+  if (shared <= std::max<int64_t>(1, spec.experts)) return;
+  if (spec.experts == 0) {
+    throw usage_error("{}: the model has no experts to share; use {}",
+                      spelled(Setting::parallel, "ep"), spelled(Setting::parallel, "dp"));
+  }
+  int64_t most = spec.experts;
+  while (config.ranks() % most != 0) --most;
+  throw usage_error("{}: a layer has {} experts, fewer than the {} ranks that share them; {} would do",
+                    spelled(Setting::expert_ranks), spec.experts, shared,
+                    spelled(Setting::expert_ranks, std::to_string(most)));
 }
 
 TrainConfig with_shared_cores(TrainConfig config) {

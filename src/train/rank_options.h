@@ -1,6 +1,7 @@
 // Options of several ranks: what goes together, and what follows from them.
 #pragma once
 
+#include "model/spec.h"
 #include "setup/config.h"
 #include "setup/run_devices.h"
 
@@ -9,6 +10,9 @@ namespace hearth {
 /// Usage error unless logical shards divide the micro-batches of a step, ranks divide the shards,
 /// several ranks have a mode for them, and this version has these devices for them.
 void require_ranks(const TrainConfig& config, const RunDevices& devices);
+
+/// Usage error unless each layer has an expert for each of the ranks that share them.
+void require_expert_ranks(const TrainConfig& config, const ModelSpec& spec);
 
 /// Ranks of one process, or on the same CPUs, share the cores, unless the user set the workers of each.
 TrainConfig with_shared_cores(TrainConfig config);

@@ -120,6 +120,13 @@ void Session::make_shared(std::span<Device* const> devices, std::span<const Plac
           reserve(arena.place, "gradients of earlier logical shards", arena.bytes));
     }
   }
+  const size_t of_guest = guest_gradient_bytes(table_, shards);
+  for (const int32_t count : guest_gradients(shards)) {
+    std::vector<std::byte*>& copies = memory.guests.emplace_back();
+    for (int32_t i = 0; i < count; ++i) {
+      copies.push_back(reserve(kHostPlace, "gradients of other ranks' rows", of_guest));
+    }
+  }
   const size_t staging = staging_bytes(plan_.train->schedule, table_, shards);
   if (staging > 0) {
     memory.staging = {reserve(kHostPlace, "gradients from other ranks", staging), staging};
@@ -336,6 +343,8 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
   if (team_ != nullptr) {
     part.time_s = time.seconds();
     part.wait_s = team_->comm().waited_s() - waited;
+    if (plan_.shards.experts().divided()) part.wait_s += result.use.stall.at(std::string(kCpu));
+    part.wait_s = std::min(part.wait_s, part.time_s);
     part.signal = stop_signal();
     result.ranks = join_parts(*team_, part);
     team_->end_step(time.seconds());

@@ -50,7 +50,7 @@ PlanRequest training_request(const TrainConfig& config, const TrainingData* data
   PlanRequest request;
   request.training = true;
   request.shards = {static_cast<int32_t>(config.shards()), static_cast<int32_t>(config.ranks()), 0,
-                    config.process_ranks == 1};
+                    config.process_ranks == 1, static_cast<int32_t>(config.shared_experts())};
   request.rank_hosts = config.rank_hosts;
   request.micro_batches = config.grad_accum / config.ranks();
   request.longest = config.seq_len;

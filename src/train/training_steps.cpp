@@ -222,7 +222,8 @@ bool TrainingRun::must_stop() const {
 
 void TrainingRun::evaluate(const char* when) {
   if (!data_.eval || evaluated_step_ == progress_.step) return;
-  drain();
+  // The weights of experts may be at other ranks.
+  model_.plan.shards.experts().divided() ? settle() : drain();
   const EvalResult result = session_->evaluate(*data_.eval, [this] {
     if (crew_) crew_->team().world().beat();
     return stop_signal() != 0;

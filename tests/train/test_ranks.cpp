@@ -23,11 +23,18 @@ class RanksFixture : public SameBitsFixture {
     c.grad_accum = shards;
     c.logical_shards = shards;
     c.thread_ranks = ranks;
-    c.parallel = ranks > 1 ? "dp" : "";
+    c.parallel = ranks > 1 ? mode_ : "";
+    c.expert_ranks = ranks > 1 ? expert_ranks_ : 0;
     c.threads = 1;
     c.max_grad_norm = 0.5;  // clips: ranks must agree on the norm
     c.recorded.push_back({"logical-shards", std::to_string(shards), false});
     return c;
+  }
+
+  /// Of runs of several ranks from here on; `expert_ranks`: 0, all ranks.
+  void set_mode(const std::string& mode, int64_t expert_ranks = 0) {
+    mode_ = mode;
+    expert_ranks_ = expert_ranks;
   }
 
   RunBits bits_of(const TrainConfig& config) {
@@ -53,6 +60,8 @@ class RanksFixture : public SameBitsFixture {
 
  private:
   int runs_ = 0;
+  std::string mode_ = "dp";
+  int64_t expert_ranks_ = 0;
 };
 
 const TrainedWith kFull{"qwen2_moe"};
@@ -70,6 +79,20 @@ TEST_CASE("ranks: equal logical shards give equal bits on any number of ranks") 
     for (const int64_t count : ranks) {
       INFO(text_of(with, {}) << " on " << count << " ranks");
       CHECK(f.bits_of(with, 8, count) == expected);
+    }
+  }
+}
+
+TEST_CASE("ranks: shared experts have the bits of one rank") {
+  RanksFixture f;
+  for (const TrainedWith& with : {kFull, kLora, TrainedWith{"tied", {}, ComputeChoice::bf16}}) {
+    const RunBits expected = f.bits_of(with, 8, 1);
+    REQUIRE(expected.steps.size() == 3);
+    for (const auto& [ranks, sharing] : std::vector<std::pair<int64_t, int64_t>>{
+             {2, 2}, {4, 4}, {4, 2}, {8, 4}}) {
+      INFO(text_of(with, {}) << " on " << ranks << " ranks, of which " << sharing << " share experts");
+      f.set_mode("ep", sharing);
+      CHECK(f.bits_of(with, 8, ranks) == expected);
     }
   }
 }
@@ -324,6 +347,14 @@ bool at_owner_of_embedding(const BodyContext& c) {
 class ReversedBlocks final : public RankWork {
  public:
   explicit ReversedBlocks(RankWork& right) : right_(right) {}
+  ExpertRanks experts() const override { return right_.experts(); }
+  void exchange(Stream& stream, std::span<const SentRows> out,
+                std::span<const ReceivedRows> in) override {
+    right_.exchange(stream, out, in);
+  }
+  View gradient_for(int32_t guest, View own) const override {
+    return right_.gradient_for(guest, own);
+  }
   void end_shard(const OpSet& ops, Stream& stream, Place place, int32_t shard) override {
     right_.end_shard(ops, stream, place, shard);
   }

@@ -9,7 +9,6 @@ const std::vector<LaterOption>& later_options() {
       // Devices, policies, foresight.
       {.name = "divide-experts"},
       // Ranks.
-      {.name = "expert-ranks"},
       {.name = "rank-devices"},
       {.name = "rank-links"},
       {.name = "attention-ranks"},

@@ -16,7 +16,8 @@ void add_run(std::vector<Option>& table) {
         .value = parallel_value(),
         .help = "how the run is spread. single: over one device and the host; pipeline: layers are "
                 "cut into stages, one per device, and micro-batches pass through them; dp: over ranks, each "
-                "with the whole model and a part of the micro-batches",
+                "with the whole model and a part of the micro-batches; ep: the same, but the ranks share the "
+                "routed experts, and tokens go to the rank of their experts",
         .default_text = "pipeline with several devices or a policy, else single", .may_change = true},
        {.name = "policy", .group = group, .commands = kModel,
         .value = policy_value(),
@@ -115,9 +116,15 @@ void add_run(std::vector<Option>& table) {
         .default_text = "the ranks of the first start"},
        {.name = "thread-ranks", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
         .value = integer_value(&Options::thread_ranks, 1, 1024), .unit = "ranks",
-        .help = "ranks of --parallel dp, as threads of this process (mpirun and srun start processes). "
-                "Each has the weights and gradients of the whole model in memory of its own, and --threads "
-                "workers. Divides --logical-shards; results are identical for any value",
+        .help = "ranks of --parallel dp or ep, as threads of this process (mpirun and srun start processes). "
+                "Each has weights and gradients in memory of its own, with ep of its experts alone, and "
+                "--threads workers. Divides --logical-shards; results are identical for any value",
+        .may_change = true},
+       {.name = "expert-ranks", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
+        .value = integer_value(&Options::expert_ranks, 0, 1024), .unit = "ranks",
+        .help = "neighbouring ranks that share the routed experts (--parallel ep): each computes its own "
+                "experts for the tokens of all. Divides the ranks; 0: all ranks; results are identical for "
+                "any value",
         .may_change = true},
        {.name = "rank-limit", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
         .value = duration_value(&Options::rank_limit, 1, 86400),

@@ -41,7 +41,8 @@ std::set<Place> trained_places(const ParameterTable& table) {
 LayerTasks::LayerTasks(const PlanInput& input, Pass pass, int64_t cache_rows)
     : input_(input),
       builder_(input, pass, cache_rows),
-      is_rotated_(pass == Pass::train && input.rotates) {
+      is_rotated_(pass == Pass::train && input.rotates),
+      ranks_(pass == Pass::train ? input.shards.experts() : ExpertRanks{}) {
   for (int32_t layer = 0; layer < input.spec.layers; ++layer) {
     parts_.push_back(input.spec.has_experts(layer) ? parts_of(input, layer)
                                                    : std::vector<ExpertPart>{});
@@ -148,6 +149,29 @@ void LayerTasks::add_experts(Phase phase, int32_t layer, RowRange rows) {
   builder_.add_experts(phase, layer, rows, dense_place(layer), parts_[static_cast<size_t>(layer)]);
 }
 
+void LayerTasks::add_shared_experts(Phase phase, int32_t layer, RowRange rows, bool recompute) {
+  const bool backward = phase == Phase::backward;
+  const auto send = [&](int32_t round) {
+    if (round == ranks_.ranks) return;
+    const int32_t guest = ranks_.guest_of(round);
+    if (recompute) {
+      builder_.add_exchange(TaskKind::send_rows, Phase::recompute, layer, rows, guest);
+    }
+    builder_.add_exchange(TaskKind::send_rows, phase, layer, rows, guest);
+  };
+  if (!backward) builder_.add_exchange(TaskKind::send_counts, phase, layer, rows);
+  send(1);
+  if (recompute) add_experts(Phase::recompute, layer, rows);
+  add_experts(phase, layer, rows);
+  for (int32_t round = 1; round < ranks_.ranks; ++round) {
+    const int32_t guest = ranks_.guest_of(round);
+    send(round + 1);
+    if (recompute) builder_.add_guests(Phase::recompute, layer, rows, guest);
+    builder_.add_guests(phase, layer, rows, guest);
+    builder_.add_exchange(TaskKind::return_rows, phase, layer, rows, guest);
+  }
+}
+
 /// Whether one task of the layer's experts computes several micro-batches. With many rows an expert
 /// computes so long on its weights that reading them once more costs nothing, so the memory for the
 /// rows of all micro-batches would be spent for nothing (docs/benchmarks/devices.md).
@@ -181,7 +205,11 @@ void LayerTasks::add_layer(int32_t layer, RowRange rows) {
     builder_.add_decide(layer, rows, dense_place(layer));
     for (int32_t m = rows.begin; m < rows.end; ++m) add_dispatch(Phase::forward, layer, m);
   }
-  if (experts) add_experts(Phase::forward, layer, rows);
+  if (experts && ranks_.divided()) {
+    add_shared_experts(Phase::forward, layer, rows, false);
+  } else if (experts) {
+    add_experts(Phase::forward, layer, rows);
+  }
   for (int32_t m = rows.begin; m < rows.end; ++m) {
     // Behind the experts, so that of its outputs one lives at a time.
     if (mlp && rows.count() > 1) add(TaskKind::mlp, Phase::forward, layer, m);
@@ -204,13 +232,17 @@ void LayerTasks::add_layer_backward(int32_t layer, RowRange rows, bool recompute
     add(TaskKind::attention, Phase::recompute, layer, m);
     if (experts) add_dispatch(Phase::recompute, layer, m);
   }
-  if (recompute && experts) add_experts(Phase::recompute, layer, rows);
+  if (recompute && experts && !ranks_.divided()) add_experts(Phase::recompute, layer, rows);
   if (rows.count() == 1) add_mlp(rows.begin);
   if (experts) {
     for (int32_t m = rows.begin; m < rows.end; ++m) {
       add_combine(Phase::backward, layer, m);
     }
-    add_experts(Phase::backward, layer, rows);
+    if (ranks_.divided()) {
+      add_shared_experts(Phase::backward, layer, rows, recompute);
+    } else {
+      add_experts(Phase::backward, layer, rows);
+    }
   }
   for (int32_t m = rows.begin; m < rows.end; ++m) {
     if (rows.count() > 1) add_mlp(m);

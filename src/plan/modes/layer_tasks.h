@@ -56,6 +56,10 @@ class LayerTasks {
   void add_combine(Phase phase, int32_t layer, int32_t micro_batch);
   void add_sums(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch);
   void add_experts(Phase phase, int32_t layer, RowRange rows);
+  /// If ranks share the experts: rounds, in each of which this rank computes its experts for the rows of
+  /// one rank of the group, while the rows of the next come. Phase backward with `recompute`: each
+  /// round first computes again what its backward reads.
+  void add_shared_experts(Phase phase, int32_t layer, RowRange rows, bool recompute);
   Place sum_place(int32_t layer, int64_t vectors_moved) const;
   bool together(int32_t layer, RowRange rows) const;
   /// For each layer with trained blocks, from the embedding to the head.
@@ -65,6 +69,7 @@ class LayerTasks {
   ScheduleBuilder builder_;
   std::vector<std::vector<ExpertPart>> parts_;  // by layer; empty for layers without experts
   const bool is_rotated_;
+  const ExpertRanks ranks_;  // that share the experts
   int32_t next_update_ = -1;  // the layer
 };
 

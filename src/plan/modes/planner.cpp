@@ -49,7 +49,8 @@ void place_blocks(ParameterTable& table, const ModelSpec& spec, const Placement&
 }
 
 std::span<const Planner* const> planners() {
-  static const Planner* const all[] = {&single_planner(), &pipeline_planner(), &dp_planner()};
+  static const Planner* const all[] = {&single_planner(), &pipeline_planner(), &dp_planner(),
+                                       &ep_planner()};
   return all;
 }
 

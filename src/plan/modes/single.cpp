@@ -71,4 +71,9 @@ const Planner& dp_planner() {
   return one;
 }
 
+const Planner& ep_planner() {
+  static const SinglePlanner one("ep");
+  return one;
+}
+
 }  // namespace hearth

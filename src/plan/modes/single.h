@@ -11,5 +11,7 @@ namespace hearth {
 const Planner& single_planner();
 /// `dp`: the same on every rank, each with the micro-batches of its logical shards.
 const Planner& dp_planner();
+/// `ep`: as `dp`, but neighbouring ranks share the routed experts (RankShards::expert_ranks).
+const Planner& ep_planner();
 
 }  // namespace hearth

@@ -1,0 +1,72 @@
+// send_counts: if ranks share the experts, each rank tells the others how many rows it has for every
+// expert of theirs, so that all know the sizes of what comes: the piece of the layer's offsets that is
+// of the experts of that rank, from 0 on. With dropout, also the key of the micro-batch.
+#include "layers/kinds.h"
+#include "layers/linear.h"
+
+namespace hearth {
+
+View rows_of_segment(const BodyContext& c, Value value, int64_t segment, int64_t begin,
+                     int64_t end, Access access) {
+  const int64_t first = segment == 0 ? 0 : segment * c.stride(value);
+  if (access != Access::read) return c.out(value).slice(first + begin, end - begin);
+  const ConstView rows = c.in(value).slice(first + begin, end - begin);
+  return {const_cast<void*>(rows.data), rows.dtype, rows.rows, rows.cols, rows.stride};
+}
+
+namespace {
+
+class SendCounts final : public Body {
+ public:
+  std::vector<Port> ports(const TaskShape& s) const override {
+    std::vector<Port> list = {{.value = Value::route_offsets,
+                               .access = Access::read,
+                               .dtype = DType::i32,
+                               .extra_rows = s.spec.experts + 1},
+                              ports::guest_offsets(s, Access::write)};
+    if (has_dropout(s.settings, s.pass)) {
+      add_dropout_port(s, list);
+      list.push_back(ports::guest_keys(s, Access::write));
+    }
+    return list;
+  }
+
+  std::vector<BlockUse> blocks(const TaskShape&) const override { return {}; }
+  ScratchNeed scratch(const TaskShape&, const OpSet&) const override { return {}; }
+
+  void run(const BodyContext& c) const override {
+    const ExpertRanks ranks = c.ranks->experts();
+    const auto [first, last] = ranks.own(c.spec.experts);
+    const int64_t entries = last - first + 1;
+    std::vector<SentRows> out;
+    std::vector<ReceivedRows> in;
+    for (int32_t round = 1; round < ranks.ranks; ++round) {
+      const int32_t guest = ranks.guest_of(round), host = ranks.host_of(guest);
+      const auto [begin, end] = ranks.of(host, c.spec.experts);
+      for (int64_t s = 0; s < c.segments(); ++s) {
+        out.push_back({host, rows_of_segment(c, Value::route_offsets, s, begin, end + 1)});
+        in.push_back({guest, rows_of_segment(c, Value::guest_offsets, s, guest * entries,
+                                             (guest + 1) * entries, Access::write)});
+        if (!c.has(Value::guest_keys)) continue;
+        out.push_back({host, rows_of_segment(c, Value::dropout_key, s, 0, 1)});
+        in.push_back(
+            {guest, rows_of_segment(c, Value::guest_keys, s, guest, guest + 1, Access::write)});
+      }
+    }
+    c.ranks->exchange(c.stream, out, in);
+    for (const ReceivedRows& offsets : in) {
+      if (offsets.rows.dtype != DType::i32) continue;
+      auto* const of = offsets.rows.as<int32_t>();
+      for (int64_t e = entries; e-- > 0;) of[e] -= of[0];
+    }
+  }
+};
+
+}  // namespace
+
+const Body& send_counts_body() {
+  static const SendCounts body;
+  return body;
+}
+
+}  // namespace hearth

@@ -21,25 +21,25 @@
 namespace hearth {
 
 enum class TaskKind : uint8_t {
-  embed,      // embedding of the tokens
-  attention,  // A: input norm, attention, residual, post norm, router
-  mlp,        // S: dense MLP or shared expert
-  dispatch,   // D: tokens to their experts
-  experts,    // E: the routed experts of a layer
-  combine,    // C: weighted sum of the experts' outputs, and residual
-  head,       // final norm and loss; its gradient is computed in the same task
-  norm,       // sums of squares of the gradients at one place
-  clip,       // gradient norm of all places, clip factor
-  update,     // AdamW
-  decide,     // which place computes which experts of a layer: the split
-  shard,      // ends a logical shard: adds its gradients by the tree
-  reduce,     // gradients of a layer to the ranks that own its blocks
+  embed,        // embedding of the tokens
+  attention,    // A: input norm, attention, residual, post norm, router
+  mlp,          // S: dense MLP or shared expert
+  dispatch,     // D: tokens to their experts
+  experts,      // E: the routed experts of a layer
+  combine,      // C: weighted sum of the experts' outputs, and residual
+  head,         // final norm and loss; its gradient is computed in the same task
+  norm,         // sums of squares of the gradients at one place
+  clip,         // gradient norm of all places, clip factor
+  update,       // AdamW
+  decide,       // which place computes which experts of a layer: the split
+  shard,        // ends a logical shard: adds its gradients by the tree
+  reduce,       // gradients of a layer to the ranks that own its blocks
   send_counts,  // how many rows each expert of another rank gets, to that rank
   send_rows,    // rows to the rank that computes them, and another rank's rows here
   return_rows,  // what became of these rows, back to where they came from
   gather,       // sums of squares of the gradients, to all ranks
-  give,       // what updates of a layer wrote, to all ranks
-  copy        // one value from place to place; has no body
+  give,         // what updates of a layer wrote, to all ranks
+  copy          // one value from place to place; has no body
 };
 std::string_view name_of(TaskKind kind);
 
@@ -89,7 +89,8 @@ struct Work {
 /// ranks share the experts, the rows of another rank that this one computes.
 struct ExpertPart {
   static constexpr Place kAll = -1;
-  Place place = kAll;   // kAll: the layer is not divided. Of guests: that rank's position in the group
+  Place place =
+      kAll;  // kAll: the layer is not divided. Of guests: that rank's position in the group
   int32_t experts = 0;  // that the plan expects there
   bool guests = false;
   bool all() const { return place == kAll; }

@@ -101,8 +101,7 @@ std::vector<uint64_t> dropout_keys(const BodyContext& c, Slot slot) {
 
 /// The rows of a guest, of which this rank has as many as it has experts.
 ExpertRows guest_rows(const BodyContext& c, int64_t experts) {
-  const auto* const first =
-      c.in(Value::guest_offsets).as<int32_t>() + c.part.place * (experts + 1);
+  const auto* const first = c.in(Value::guest_offsets).as<int32_t>() + c.part.place * (experts + 1);
   if (c.segments() == 1) return ConstView(first, DType::i32, 1, experts + 1);
   return ExpertRows::apart(
       {first, DType::i32, c.segments(), experts + 1, c.stride(Value::guest_offsets)},

@@ -175,15 +175,16 @@ RoutingView routing_of(const BodyContext& c);
 /// add_guest_ports.
 struct GuestRows {
   int32_t guest = 0, host = 0;  // ExpertRanks
-  std::vector<std::pair<int32_t, int32_t>> sent = {};  // rows [first, second) of this rank that `host` has
-  std::vector<int32_t> received = {};                  // rows of `guest` that are here
+  std::vector<std::pair<int32_t, int32_t>> sent =
+      {};                              // rows [first, second) of this rank that `host` has
+  std::vector<int32_t> received = {};  // rows of `guest` that are here
 };
 GuestRows guest_rows_of(const BodyContext& c);
 void add_guest_ports(const TaskShape& s, std::vector<Port>& ports);
 
 /// Rows [begin, end) of a micro-batch of a task, of a value that lies apart for each (BoundPort).
-View rows_of_segment(const BodyContext& c, Value value, int64_t segment, int64_t begin,
-                     int64_t end, Access access = Access::read);
+View rows_of_segment(const BodyContext& c, Value value, int64_t segment, int64_t begin, int64_t end,
+                     Access access = Access::read);
 /// Adds the three ports that `routing_of` reads.
 void add_routing_ports(const TaskShape& s, Access access, std::vector<Port>& ports);
 /// Of a task that computes a part of a layer's experts: the ports that say which rows are its own.

@@ -6,8 +6,8 @@
 
 namespace hearth {
 
-View rows_of_segment(const BodyContext& c, Value value, int64_t segment, int64_t begin,
-                     int64_t end, Access access) {
+View rows_of_segment(const BodyContext& c, Value value, int64_t segment, int64_t begin, int64_t end,
+                     Access access) {
   const int64_t first = segment == 0 ? 0 : segment * c.stride(value);
   if (access != Access::read) return c.out(value).slice(first + begin, end - begin);
   const ConstView rows = c.in(value).slice(first + begin, end - begin);

@@ -73,8 +73,8 @@ class SendRows final : public Body {
       for (const auto& [own, of_guest] : kSent) {
         if (!c.has(own)) continue;
         out.push_back({rows.host, rows_of_segment(c, own, s, begin, end)});
-        in.push_back({rows.guest, rows_of_segment(c, of_guest, s, 0, rows.received[at],
-                                                  Access::write)});
+        in.push_back(
+            {rows.guest, rows_of_segment(c, of_guest, s, 0, rows.received[at], Access::write)});
       }
     }
     c.ranks->exchange(c.stream, out, in);

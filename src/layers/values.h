@@ -61,13 +61,13 @@ enum class Value : uint8_t {
   route_source,      // i32 [R] (RoutingView)
   route_row_of,      // i32 [T, k] (RoutingView)
   row_weight,        // [R] combine weights in expert order
-  guest_offsets,     // i32 [G * (E' + 1)] of ranks: the rows that rank g sends to this rank's E' experts
-  guest_keys,        // f64 [G]: dropout_key of each rank of the group
-  rows,              // [R, H] tokens in expert order
-  gate,              // [R, I] of the experts, before silu
-  up,                // [R, I] of the experts
-  expert_out,        // [R, H]
-  expert_sum,        // [T, H] of a place: the weighted sum of its part of expert_out
+  guest_offsets,  // i32 [G * (E' + 1)] of ranks: the rows that rank g sends to this rank's E' experts
+  guest_keys,     // f64 [G]: dropout_key of each rank of the group
+  rows,           // [R, H] tokens in expert order
+  gate,           // [R, I] of the experts, before silu
+  up,             // [R, I] of the experts
+  expert_out,     // [R, H]
+  expert_sum,     // [T, H] of a place: the weighted sum of its part of expert_out
   // Of another rank's rows that this rank computes (a part of that rank): what `rows`, `route_source`,
   // `gate`, `up` and `expert_out` are of its own. At most R rows, from the first on.
   guest_rows,
@@ -75,10 +75,10 @@ enum class Value : uint8_t {
   guest_gate,
   guest_up,
   guest_out,
-  mlp_gate,          // [T, I] of the dense MLP or the shared expert, before silu
-  mlp_up,            // [T, I] of the dense MLP or the shared expert
-  mlp_logits,        // [T] its sigmoid weighs the shared expert
-  mlp_out,           // [T, H]
+  mlp_gate,    // [T, I] of the dense MLP or the shared expert, before silu
+  mlp_up,      // [T, I] of the dense MLP or the shared expert
+  mlp_logits,  // [T] its sigmoid weighs the shared expert
+  mlp_out,     // [T, H]
 
   // Head, of a micro-batch.
   loss,      // f64, sum over the trained tokens
@@ -88,17 +88,17 @@ enum class Value : uint8_t {
   logits,    // [1, V] of the last token, in decoding
 
   // Backward, of a layer and a micro-batch: d_X is the gradient of X.
-  d_residual,    // [T, H]
-  d_expert_out,  // [R, H], not yet weighted
-  d_rows,        // [R, H]
-  d_row_sum,     // [T, H] of a place: the sum of its part of d_rows
-  d_row_weight,  // [R]
+  d_residual,          // [T, H]
+  d_expert_out,        // [R, H], not yet weighted
+  d_rows,              // [R, H]
+  d_row_sum,           // [T, H] of a place: the sum of its part of d_rows
+  d_row_weight,        // [R]
   d_guest_out,         // d_expert_out of another rank's rows
   guest_weight,        // their row_weight
   d_guest_rows,        // their d_rows
   d_guest_row_weight,  // their d_row_weight
-  d_weight,      // [T, k]
-  d_normed,      // [T, H]
+  d_weight,            // [T, k]
+  d_normed,            // [T, H]
 
   // Of a step.
   tensor_norms,  // f64 [trained tensors of a place]; its "layer" is the number of the place

@@ -175,9 +175,7 @@ class ParameterTable {
     blocks_[static_cast<size_t>(id)].owned = owned;
     blocks_[static_cast<size_t>(id)].has_moments = has_moments;
   }
-  void set_present(BlockId id, bool present) {
-    blocks_[static_cast<size_t>(id)].present = present;
-  }
+  void set_present(BlockId id, bool present) { blocks_[static_cast<size_t>(id)].present = present; }
   bool is_present(TensorId id) const { return block(tensor(id).block).present; }
   /// The place of a tensor and all its copies.
   Place place(TensorId id) const { return block(tensor(id).block).place; }

@@ -92,8 +92,8 @@ TaskCost copy_cost(const Schedule& schedule, const Task& task, double tokens, co
 /// What only a step of several shards or ranks has. Not predicted yet.
 bool is_rank_work(TaskKind kind) {
   return kind == TaskKind::send_counts || kind == TaskKind::send_rows ||
-         kind == TaskKind::return_rows || kind == TaskKind::shard || kind == TaskKind::reduce || kind == TaskKind::gather ||
-         kind == TaskKind::give;
+         kind == TaskKind::return_rows || kind == TaskKind::shard || kind == TaskKind::reduce ||
+         kind == TaskKind::gather || kind == TaskKind::give;
 }
 
 const char* phase_of(const Task& task) {

@@ -194,15 +194,15 @@ void SharedParameters::exchange(Stream& stream, std::span<const SentRows> out,
   for (const SentRows& rows : out) {
     HEARTH_CHECK(rows.rows.contiguous(), "shared parameters: rows that are not contiguous");
     if (rows.rows.rows > 0) {
-      to.push_back(
-          {rows.to, {static_cast<const std::byte*>(rows.rows.data), rows.rows.bytes()}});
+      to.push_back({rows.to, {static_cast<const std::byte*>(rows.rows.data), rows.rows.bytes()}});
     }
   }
   for (const ReceivedRows& rows : in) {
     if (rows.rows.rows > 0) from.push_back({rows.from, received(rows.rows)});
   }
   stream.synchronize();
-  group_->wait_for(group_->transfer({label_.step, label_.number++}, std::move(to), std::move(from)));
+  group_->wait_for(
+      group_->transfer({label_.step, label_.number++}, std::move(to), std::move(from)));
 }
 
 View SharedParameters::gradient_for(int32_t guest, View own) const {

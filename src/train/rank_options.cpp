@@ -36,11 +36,9 @@ void require_ranks(const TrainConfig& config, const RunDevices& devices) {
     throw usage_error("{}: several ranks need {} or {}", given, spelled(Setting::parallel, "dp"),
                       spelled(Setting::parallel, "ep"));
   }
-  const std::string sharing =
-      spelled(Setting::expert_ranks, std::to_string(config.expert_ranks));
+  const std::string sharing = spelled(Setting::expert_ranks, std::to_string(config.expert_ranks));
   if (config.expert_ranks > 0 && config.parallel != "ep") {
-    throw usage_error("{}: ranks share experts with {}", sharing,
-                      spelled(Setting::parallel, "ep"));
+    throw usage_error("{}: ranks share experts with {}", sharing, spelled(Setting::parallel, "ep"));
   }
   if (ranks % config.shared_experts() != 0) {
     throw usage_error("{}: does not divide the ranks, {}; {} would do", sharing, ranks,
@@ -81,9 +79,10 @@ void require_expert_ranks(const TrainConfig& config, const ModelSpec& spec) {
   }
   int64_t most = spec.experts;
   while (config.ranks() % most != 0) --most;
-  throw usage_error("{}: a layer has {} experts, fewer than the {} ranks that share them; {} would do",
-                    spelled(Setting::expert_ranks), spec.experts, shared,
-                    spelled(Setting::expert_ranks, std::to_string(most)));
+  throw usage_error(
+      "{}: a layer has {} experts, fewer than the {} ranks that share them; {} would do",
+      spelled(Setting::expert_ranks), spec.experts, shared,
+      spelled(Setting::expert_ranks, std::to_string(most)));
 }
 
 TrainConfig with_shared_cores(TrainConfig config) {

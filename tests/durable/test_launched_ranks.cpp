@@ -33,7 +33,8 @@ class Launched {
   }
 
   /// Four logical shards a step.
-  Words train(const std::string& out, int64_t steps, const Words& more = {}) const {
+  Words train(const std::string& out, int64_t steps, const Words& more = {},
+              const std::string& mode = "dp") const {
     Words words{"train",
                 "--model",
                 tiny.d / "model",
@@ -60,7 +61,7 @@ class Launched {
                 "--save-every",
                 "50",
                 "--parallel",
-                "dp",
+                mode,
                 "--quiet"};
     words.insert(words.end(), more.begin(), more.end());
     return words;
@@ -137,9 +138,10 @@ TEST_CASE("launched ranks: the bits are those of one rank") {
     INFO(one.err);
     REQUIRE(one.code == 0);
     const Outcome expected = f.tiny.outcome(kind + "1");
-    for (const int ranks : {2, 4}) {
-      const std::string out = kind + std::to_string(ranks);
-      const Ended ended = f.run_on(ranks, f.train(out, 6, method));
+    for (const auto& [ranks, mode] :
+         std::vector<std::pair<int, std::string>>{{2, "dp"}, {4, "dp"}, {2, "ep"}, {4, "ep"}}) {
+      const std::string out = kind + std::to_string(ranks) + mode;
+      const Ended ended = f.run_on(ranks, f.train(out, 6, method, mode));
       INFO(out << ": " << ended.err);
       REQUIRE(ended.code == 0);
       CHECK(own_lines(ended).empty());
@@ -151,9 +153,9 @@ TEST_CASE("launched ranks: the bits are those of one rank") {
       CHECK(std::ssize(metrics.find("ranks")->as_array()) == ranks);
       CHECK(metrics.find("bytes")->find("0/host->1/host")->as_int() > 0);
     }
-    const Ended again = f.run_on(2, f.train(kind + "4", 6, method));
+    const Ended again = f.run_on(2, f.train(kind + "4ep", 6, method));
     CHECK(again.code == 0);  // nothing is left to do, at any rank
-    CHECK(f.tiny.outcome(kind + "4").root == expected.root);
+    CHECK(f.tiny.outcome(kind + "4ep").root == expected.root);
   }
 }
 

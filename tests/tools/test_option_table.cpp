@@ -98,6 +98,7 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"deterministic", {"on", "on"}},
     {"logical-shards", {"4", "4"}},
     {"thread-ranks", {"2", "2"}},
+    {"expert-ranks", {"2", "2"}},
     {"rank-limit", {"2m", "120s"}},
     {"plan", {"p.json", "\"p.json\""}},
     {"profile", {"tables", "\"tables\""}},
@@ -258,6 +259,7 @@ TEST_CASE("what may change on resume is marked, and nothing else") {
                                        "replay-decisions",
                                        "json",
                                        "thread-ranks",
+                                       "expert-ranks",
                                        "rank-limit"});
 }
 

@@ -7,67 +7,11 @@
 #include "base/system.h"
 #include "budget/plan_report.h"
 #include "runtime/shared_parameters.h"
+#include "train/faulty_rank.h"
 #include "train/planned_run.h"
-#include "train/same_bits.h"
+#include "train/ranks_fixture.h"
 
 namespace hearth::test {
-namespace {
-
-class RanksFixture : public SameBitsFixture {
- public:
-  /// Three steps, each of `shards` logical shards of one micro-batch.
-  TrainConfig config_of(const TrainedWith& with, const std::string& out, int64_t shards,
-                        int64_t ranks) const {
-    TrainConfig c = SameBitsFixture::config_of(with, out);
-    c.micro_batch = 1;
-    c.grad_accum = shards;
-    c.logical_shards = shards;
-    c.thread_ranks = ranks;
-    c.parallel = ranks > 1 ? mode_ : "";
-    c.expert_ranks = ranks > 1 ? expert_ranks_ : 0;
-    c.threads = 1;
-    c.max_grad_norm = 0.5;  // clips: ranks must agree on the norm
-    c.recorded.push_back({"logical-shards", std::to_string(shards), false});
-    return c;
-  }
-
-  /// Of runs of several ranks from here on; `expert_ranks`: 0, all ranks.
-  void set_mode(const std::string& mode, int64_t expert_ranks = 0) {
-    mode_ = mode;
-    expert_ranks_ = expert_ranks;
-  }
-
-  RunBits bits_of(const TrainConfig& config) {
-    unbind_thread();
-    RecordingReporter reporter;
-    RunBits bits;
-    if (train(config, reporter) != ExitCode::done) return bits;
-    for (const StepMetrics& m : reporter.steps) {
-      bits.steps.emplace_back(m.loss, m.aux_loss, m.grad_norm);
-    }
-    const std::string out = config.out.substr(config.out.rfind('/') + 1);
-    bits.root = root(out);
-    bits.result = result(out);
-    return bits;
-  }
-
-  RunBits bits_of(const TrainedWith& with, int64_t shards, int64_t ranks) {
-    const TrainConfig config = config_of(with, "run" + std::to_string(runs_++), shards, ranks);
-    RunBits bits = bits_of(config);
-    remove_tree(config.out);
-    return bits;
-  }
-
- private:
-  int runs_ = 0;
-  std::string mode_ = "dp";
-  int64_t expert_ranks_ = 0;
-};
-
-const TrainedWith kFull{"qwen2_moe"};
-const TrainedWith kLora{"qwen3_moe", 0.2};
-
-}  // namespace
 
 TEST_CASE("ranks: equal logical shards give equal bits on any number of ranks") {
   RanksFixture f;
@@ -79,20 +23,6 @@ TEST_CASE("ranks: equal logical shards give equal bits on any number of ranks") 
     for (const int64_t count : ranks) {
       INFO(text_of(with, {}) << " on " << count << " ranks");
       CHECK(f.bits_of(with, 8, count) == expected);
-    }
-  }
-}
-
-TEST_CASE("ranks: shared experts have the bits of one rank") {
-  RanksFixture f;
-  for (const TrainedWith& with : {kFull, kLora, TrainedWith{"tied", {}, ComputeChoice::bf16}}) {
-    const RunBits expected = f.bits_of(with, 8, 1);
-    REQUIRE(expected.steps.size() == 3);
-    for (const auto& [ranks, sharing] : std::vector<std::pair<int64_t, int64_t>>{
-             {2, 2}, {4, 4}, {4, 2}, {8, 4}}) {
-      INFO(text_of(with, {}) << " on " << ranks << " ranks, of which " << sharing << " share experts");
-      f.set_mode("ep", sharing);
-      CHECK(f.bits_of(with, 8, ranks) == expected);
     }
   }
 }
@@ -316,32 +246,6 @@ TEST_CASE("ranks: what does not go together is refused") {
 }
 
 namespace {
-
-/// A body that does one thing wrong, in the place of that of a kind while it lives. `at`: only at the
-/// rank that owns the embedding, of several.
-class BodyOfFaultyRank final : public Body {
- public:
-  using Run = void (*)(const Body& right, const BodyContext& c);
-  BodyOfFaultyRank(TaskKind kind, Run fault)
-      : kind_(kind), fault_(fault), right_(replace_body(kind, *this)) {}
-  ~BodyOfFaultyRank() override { replace_body(kind_, right_); }
-
-  std::vector<Port> ports(const TaskShape& s) const override { return right_.ports(s); }
-  std::vector<BlockUse> blocks(const TaskShape& s) const override { return right_.blocks(s); }
-  ScratchNeed scratch(const TaskShape& s, const OpSet& ops) const override {
-    return right_.scratch(s, ops);
-  }
-  void run(const BodyContext& c) const override { fault_(right_, c); }
-
- private:
-  const TaskKind kind_;
-  const Run fault_;
-  const Body& right_;
-};
-
-bool at_owner_of_embedding(const BodyContext& c) {
-  return c.table.block(c.table.find_block(BlockKind::embedding)).owned;
-}
 
 /// The blocks of a layer from the last to the first.
 class ReversedBlocks final : public RankWork {

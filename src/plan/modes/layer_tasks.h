@@ -69,7 +69,7 @@ class LayerTasks {
   ScheduleBuilder builder_;
   std::vector<std::vector<ExpertPart>> parts_;  // by layer; empty for layers without experts
   const bool is_rotated_;
-  const ExpertRanks ranks_;  // that share the experts
+  const ExpertRanks ranks_;   // that share the experts
   int32_t next_update_ = -1;  // the layer
 };
 

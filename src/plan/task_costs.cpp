@@ -37,11 +37,12 @@ struct StreamBound {
 }  // namespace
 
 double share_of_experts(const Task& task, const ModelSpec& spec) {
-  if (task.kind == TaskKind::experts && (task.part.all() || task.part.guests)) {
+  const bool shared = task.part.all() || task.part.guests;
+  if (task.kind == TaskKind::experts && shared && !task.blocks.empty()) {
     const BlockUse& experts = task.blocks.front();  // of a rank that shares them, its own
     return static_cast<double>(experts.end - experts.begin) / static_cast<double>(spec.experts);
   }
-  if (task.part.all() || task.part.guests) return 1;
+  if (shared) return 1;
   return static_cast<double>(task.part.experts) / static_cast<double>(spec.experts);
 }
 

@@ -55,6 +55,7 @@ enum class Setting : uint8_t {
   template_date,
   thread_ranks,
   expert_ranks,
+  attention_ranks,
   tokenizer,
   trace,
   train_on,

@@ -215,20 +215,22 @@ std::string answers_text(const Plan& plan, const PlanTimes& times, const std::st
 
 /// Which logical shards and experts each rank computes.
 JsonArray ranks_json(const Plan& plan, const ModelSpec& spec) {
-  const ShardMap map(plan.shards.shards, plan.shards.ranks);
+  const ShardMap map = plan.shards.map();
   JsonArray ranks;
   for (int32_t rank = 0; rank < plan.shards.ranks; ++rank) {
     JsonArray experts;
     const ExpertRanks group = plan.shards.experts();
     const auto [first, last] = group.of(rank % group.ranks, spec.experts);
     for (int64_t e = first; e < last; ++e) experts.emplace_back(e);
-    const ShardRange shards = map.of(rank);
+    const bool computes = rank < plan.shards.computing();
+    const ShardRange shards = computes ? map.of(rank) : ShardRange{};
     const std::string host =
         plan.rank_hosts.empty() ? own_host_name() : plan.rank_hosts[static_cast<size_t>(rank)];
     ranks.emplace_back(
         JsonObject{{"rank", int64_t{rank}},
                    {"host", host},
-                   {"shards", JsonArray{int64_t{shards.begin}, int64_t{shards.end - 1}}},
+                   {"shards", computes ? JsonArray{int64_t{shards.begin}, int64_t{shards.end - 1}}
+                                       : JsonArray{}},
                    {"experts", JsonArray(static_cast<size_t>(spec.moe_layers()), experts)}});
   }
   return ranks;
@@ -270,6 +272,14 @@ Json plan_json(const PlacedModel& model, const PlanTimes& times,
   json["stages"] = stages_json(model);
   if (model.opened->devices.of_model.hot) json["held_experts"] = held_experts_json(model);
   if (plan.shards.ranks > 1) json["ranks"] = ranks_json(plan, model.opened->spec);
+  if (plan.shards.attention_ranks > 0) {
+    JsonArray roles;
+    for (int32_t rank = 0; rank < plan.shards.ranks; ++rank) {
+      const char* const role = rank < plan.shards.attention_ranks ? "attention" : "experts";
+      roles.emplace_back(JsonObject{{"rank", int64_t{rank}}, {"role", role}});
+    }
+    json["roles"] = roles;
+  }
   json["workers"] = static_cast<int64_t>(model.opened->workers);
   json["compute_dtype"] = name_of(model.settings.compute);
   if (plan.train) {

@@ -148,8 +148,9 @@ static SimulatedStep steady_step(const PlacedModel& model, const StepWork& work)
 }
 
 StepWork full_step(const PlanRequest& request) {
-  return {std::vector<BatchWork>(static_cast<size_t>(request.micro_batches * request.shards.ranks),
-                                 full_batch(request.tokens, request.longest)),
+  return {std::vector<BatchWork>(
+              static_cast<size_t>(request.micro_batches * request.shards.computing()),
+              full_batch(request.tokens, request.longest)),
           "full micro-batches", std::nullopt};
 }
 

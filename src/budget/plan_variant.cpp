@@ -15,7 +15,7 @@ void PlanVariant::cut_micro_batch(int64_t sequences) {
   config.micro_batch = sequences;
   add(Setting::micro_batch, config.micro_batch);
   add(Setting::grad_accum, config.grad_accum);
-  request.micro_batches = config.grad_accum / request.shards.ranks;
+  request.micro_batches = config.grad_accum / request.shards.computing();
   request.tokens = std::min(request.tokens, config.micro_batch * config.seq_len);
   request.eval_tokens = std::min(request.eval_tokens, config.micro_batch * config.seq_len);
 }

@@ -42,18 +42,22 @@ std::vector<BlockShare> shares_of_expert(const ShardMap& map, int32_t expert_ran
   return shares;
 }
 
-Owners choose_owners(const ShardMap& map, std::vector<OwnedBlock> blocks) {
+std::vector<BlockShare> shares_of_one(const ShardMap& map, int32_t rank) {
+  return {{rank, {0, map.shards()}}};
+}
+
+Owners choose_owners(int32_t shards, int32_t ranks, std::vector<OwnedBlock> blocks) {
   Owners owners;
-  owners.shards = map.shards();
+  owners.shards = shards;
   owners.rank_of.resize(blocks.size());
   for (const OwnedBlock& block : blocks) {
     int32_t next = 0;
     for (const BlockShare& share : block.shares) {
-      HEARTH_CHECK(share.shards.begin == next && share.rank >= 0 && share.rank < map.ranks(),
+      HEARTH_CHECK(share.shards.begin == next && share.rank >= 0 && share.rank < ranks,
                    "owners: shares of a block cover its shards once, in order");
       next = share.shards.end;
     }
-    HEARTH_CHECK(next == map.shards(), "owners: shards without a rank");
+    HEARTH_CHECK(next == shards, "owners: shards without a rank");
   }
 
   std::vector<size_t> order(blocks.size());
@@ -62,7 +66,7 @@ Owners choose_owners(const ShardMap& map, std::vector<OwnedBlock> blocks) {
     const bool a_has_one = blocks[a].shares.size() == 1, b_has_one = blocks[b].shares.size() == 1;
     return std::pair(!a_has_one, -blocks[a].bytes) < std::pair(!b_has_one, -blocks[b].bytes);
   });
-  std::vector<int64_t> bytes(static_cast<size_t>(map.ranks()));
+  std::vector<int64_t> bytes(static_cast<size_t>(ranks));
   for (const size_t block : order) {
     int32_t least = blocks[block].shares.front().rank;
     for (const BlockShare& share : blocks[block].shares) {

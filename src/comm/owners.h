@@ -45,9 +45,12 @@ struct OwnedBlock {
   std::vector<BlockShare> shares;
 };
 
+/// An expert that one rank computes, for all shards (`zebra`).
+std::vector<BlockShare> shares_of_one(const ShardMap& map, int32_t rank);
+
 /// Whole blocks, balanced by bytes: blocks that one rank alone computes are that rank's; then the
 /// largest first, each to the rank with the fewest bytes among its own, of equals the first. A pure
-/// function of its arguments.
-Owners choose_owners(const ShardMap& map, std::vector<OwnedBlock> blocks);
+/// function of its arguments. `ranks`: of the run; the first may be all that compute shards.
+Owners choose_owners(int32_t shards, int32_t ranks, std::vector<OwnedBlock> blocks);
 
 }  // namespace hearth

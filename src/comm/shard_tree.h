@@ -43,11 +43,18 @@ struct RankShards {
   bool are_threads = true;  // the ranks, of one process
   /// Neighbouring ranks that share the experts; divides `ranks`. 1: each rank computes all experts.
   int32_t expert_ranks = 1;
-  ExpertRanks experts() const { return {expert_ranks, rank % expert_ranks}; }
+  /// Of ranks that all share the experts: the first, which compute the shards with all but the experts,
+  /// while the others have nothing but experts. 0: every rank computes shards.
+  int32_t attention_ranks = 0;
+  ExpertRanks experts() const { return {expert_ranks, rank % expert_ranks, attention_ranks}; }
+  /// How many ranks compute shards, the first ones; and whether this one does.
+  int32_t computing() const { return attention_ranks > 0 ? attention_ranks : ranks; }
+  bool computes() const { return rank < computing(); }
   /// The first rank of this rank's group.
   int32_t first_of_group() const { return rank / expert_ranks * expert_ranks; }
-  ShardRange range() const { return ShardMap(shards, ranks).of(rank); }
-  int32_t count() const { return shards / ranks; }
+  ShardMap map() const { return ShardMap(shards, computing()); }
+  ShardRange range() const { return computes() ? map().of(rank) : ShardRange{}; }
+  int32_t count() const { return shards / computing(); }
   friend bool operator==(const RankShards&, const RankShards&) = default;
 };
 

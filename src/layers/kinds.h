@@ -181,6 +181,15 @@ struct GuestRows {
 };
 GuestRows guest_rows_of(const BodyContext& c);
 void add_guest_ports(const TaskShape& s, std::vector<Port>& ports);
+/// A value that goes to another rank, where it is another value: of the two, one is of guests' rows.
+struct SentValue {
+  Value from, to;
+  int64_t cols = 1;
+  bool is_number = false;  // i32
+};
+/// The ports of such a value, as far as this rank sends or gets it in a round.
+void add_sent_ports(const TaskShape& s, const SentValue& sent, Access received,
+                    std::vector<Port>& ports);
 
 /// Rows [begin, end) of a micro-batch of a task, of a value that lies apart for each (BoundPort).
 View rows_of_segment(const BodyContext& c, Value value, int64_t segment, int64_t begin, int64_t end,

@@ -24,14 +24,19 @@ struct ReceivedRows {
   View rows;
 };
 
+/// To the rank that computes them, or back (ExpertRanks::ways_apart).
+enum class RowsGo : uint8_t { out, back };
+inline constexpr int kRowsGo = 2;
+
 class RankWork {
  public:
   virtual ~RankWork() = default;
   /// The group of ranks that share the experts, and this one's position in it.
   virtual ExpertRanks experts() const = 0;
-  /// Messages of the group. All of its ranks call this in the same order, from a stream that does
-  /// nothing else, and know the sizes of what they get. Returns when all have come and gone.
-  virtual void exchange(Stream& stream, std::span<const SentRows> out,
+  /// Messages of the group. All of its ranks call this in the same order, of ways apart for each way,
+  /// from a stream that does nothing else, and know the sizes of what they get. Returns when all have
+  /// come and gone.
+  virtual void exchange(Stream& stream, RowsGo go, std::span<const SentRows> out,
                         std::span<const ReceivedRows> in) = 0;
   /// Where the rows of another rank of the group add to a gradient of an expert of this rank. `own`:
   /// where this rank's rows do; may be empty.

@@ -13,14 +13,15 @@ class ReturnRows final : public Body {
     const int64_t hidden = s.spec.hidden;
     std::vector<Port> list;
     add_guest_ports(s, list);
+    // The first to write is this rank's own experts task, if it has experts, else the first round.
+    const bool is_first = !s.ranks.has_experts() && s.part.place == s.ranks.guest_of(1);
+    const Access received = is_first ? Access::write : Access::update;
+    const auto add = [&](const SentValue& sent) { add_sent_ports(s, sent, received, list); };
     if (s.phase == Phase::backward) {
-      list.push_back(ports::rows(s, Value::d_guest_rows, hidden, Access::read));
-      list.push_back(ports::rows(s, Value::d_rows, hidden, Access::update));
-      list.push_back(ports::rows(s, Value::d_guest_row_weight, 1, Access::read));
-      list.push_back(ports::rows(s, Value::d_row_weight, 1, Access::update));
+      add({Value::d_guest_rows, Value::d_rows, hidden});
+      add({Value::d_guest_row_weight, Value::d_row_weight, 1});
     } else {
-      list.push_back(ports::rows(s, Value::guest_out, hidden, Access::read));
-      list.push_back(ports::rows(s, Value::expert_out, hidden, Access::update));
+      add({Value::guest_out, Value::expert_out, hidden});
     }
     return list;
   }
@@ -41,12 +42,15 @@ class ReturnRows final : public Body {
       const auto at = static_cast<size_t>(s);
       const auto [begin, end] = rows.sent[at];
       for (const auto& [of_guest, own] : kReturned) {
-        if (!c.has(own)) continue;
-        out.push_back({rows.guest, rows_of_segment(c, of_guest, s, 0, rows.received[at])});
-        in.push_back({rows.host, rows_of_segment(c, own, s, begin, end, Access::update)});
+        if (c.has(of_guest)) {
+          out.push_back({rows.guest, rows_of_segment(c, of_guest, s, 0, rows.received[at])});
+        }
+        if (c.has(own)) {
+          in.push_back({rows.host, rows_of_segment(c, own, s, begin, end, Access::update)});
+        }
       }
     }
-    c.ranks->exchange(c.stream, out, in);
+    c.ranks->exchange(c.stream, RowsGo::back, out, in);
   }
 };
 

@@ -19,14 +19,18 @@ namespace {
 class SendCounts final : public Body {
  public:
   std::vector<Port> ports(const TaskShape& s) const override {
-    std::vector<Port> list = {{.value = Value::route_offsets,
-                               .access = Access::read,
-                               .dtype = DType::i32,
-                               .extra_rows = s.spec.experts + 1},
-                              ports::guest_offsets(s, Access::write)};
-    if (has_dropout(s.settings, s.pass)) {
-      add_dropout_port(s, list);
-      list.push_back(ports::guest_keys(s, Access::write));
+    const bool dropout = has_dropout(s.settings, s.pass);
+    std::vector<Port> list;
+    if (s.ranks.has_tokens()) {
+      list.push_back({.value = Value::route_offsets,
+                      .access = Access::read,
+                      .dtype = DType::i32,
+                      .extra_rows = s.spec.experts + 1});
+      if (dropout) add_dropout_port(s, list);
+    }
+    if (s.ranks.has_experts()) {
+      list.push_back(ports::guest_offsets(s, Access::write));
+      if (dropout) list.push_back(ports::guest_keys(s, Access::write));
     }
     return list;
   }
@@ -43,17 +47,23 @@ class SendCounts final : public Body {
     for (int32_t round = 1; round < ranks.ranks; ++round) {
       const int32_t guest = ranks.guest_of(round), host = ranks.host_of(guest);
       const auto [begin, end] = ranks.of(host, c.spec.experts);
-      for (int64_t s = 0; s < c.segments(); ++s) {
+      const bool sends = ranks.has_tokens() && end > begin;
+      for (int64_t s = 0; sends && s < c.segments(); ++s) {
         out.push_back({host, rows_of_segment(c, Value::route_offsets, s, begin, end + 1)});
+        if (c.has(Value::dropout_key)) {
+          out.push_back({host, rows_of_segment(c, Value::dropout_key, s, 0, 1)});
+        }
+      }
+      for (int64_t s = 0; ranks.serves(guest) && s < c.segments(); ++s) {
         in.push_back({guest, rows_of_segment(c, Value::guest_offsets, s, guest * entries,
                                              (guest + 1) * entries, Access::write)});
-        if (!c.has(Value::guest_keys)) continue;
-        out.push_back({host, rows_of_segment(c, Value::dropout_key, s, 0, 1)});
-        in.push_back(
-            {guest, rows_of_segment(c, Value::guest_keys, s, guest, guest + 1, Access::write)});
+        if (c.has(Value::guest_keys)) {
+          in.push_back(
+              {guest, rows_of_segment(c, Value::guest_keys, s, guest, guest + 1, Access::write)});
+        }
       }
     }
-    c.ranks->exchange(c.stream, out, in);
+    c.ranks->exchange(c.stream, RowsGo::out, out, in);
     for (const ReceivedRows& offsets : in) {
       if (offsets.rows.dtype != DType::i32) continue;
       auto* const of = offsets.rows.as<int32_t>();

@@ -55,7 +55,9 @@ ScheduleBuilder::ScheduleBuilder(const PlanInput& input, Pass pass, int64_t cach
   if (input.decides) schedule_.expected = input.compute;
   schedule_.rotates = pass == Pass::train && input.rotates;
   if (pass == Pass::train && input.shards.experts().divided()) {
-    schedule_.streams.push_back({"exchange", kHostPlace, StreamUse::exchange});
+    const bool apart = input.shards.experts().ways_apart();
+    if (apart) schedule_.streams.push_back({"rows out", kHostPlace, StreamUse::exchange});
+    schedule_.streams.push_back({apart ? "rows back" : "rows", kHostPlace, StreamUse::exchange});
   }
 }
 
@@ -304,7 +306,8 @@ void ScheduleBuilder::add_exchange(TaskKind kind, Phase phase, int32_t layer, Ro
                                    int32_t guest) {
   const ExpertPart part{.place = guest, .guests = guest >= 0};
   append(kind, shape_of(phase, layer, kHostPlace, part, rows.count()), rows, kHostPlace);
-  schedule_.tasks.back().stream = exchange_stream();
+  const RowsGo go = kind == TaskKind::return_rows ? RowsGo::back : RowsGo::out;
+  schedule_.tasks.back().stream = exchange_stream(go);
 }
 
 void ScheduleBuilder::add_guests(Phase phase, int32_t layer, RowRange rows, int32_t guest) {

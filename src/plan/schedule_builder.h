@@ -80,7 +80,7 @@ class ScheduleBuilder {
   /// from here on.
   void add_decide(int32_t layer, RowRange rows, Place dense);
   /// If ranks share the experts (PlanInput::shards), in training: a task of these micro-batches that
-  /// exchanges rows with the other ranks, or their counts, on a stream of its own at the host. `guest`:
+  /// exchanges rows with the other ranks, or their counts, on a stream of its way at the host. `guest`:
   /// the position in the group whose rows come, or are computed here; of counts none.
   void add_exchange(TaskKind kind, Phase phase, int32_t layer, RowRange rows, int32_t guest = -1);
   /// The experts of this rank for the rows of a rank of the group.
@@ -133,7 +133,10 @@ class ScheduleBuilder {
   }
   int32_t stream_of(Place place, StreamUse use, Place for_place) const;
   int32_t carrier_of(Place from, Place to, Place& carrier) const;
-  int32_t exchange_stream() const { return static_cast<int32_t>(schedule_.streams.size()) - 1; }
+  int32_t exchange_stream(RowsGo go) const {
+    const auto last = static_cast<int32_t>(schedule_.streams.size()) - 1;
+    return input_.shards.experts().ways_apart() && go == RowsGo::out ? last - 1 : last;
+  }
 
   const PlanInput& input_;
   Schedule schedule_;

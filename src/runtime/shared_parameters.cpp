@@ -96,7 +96,7 @@ View rows_of_arena(std::byte* data, size_t bytes) {
 }  // namespace
 
 Owners owners_of(const ParameterTable& table, const RankShards& shards) {
-  const ShardMap map(shards.shards, shards.ranks);
+  const ShardMap map = shards.map();
   const ExpertRanks ranks = shards.experts();
   std::map<int32_t, int64_t> experts;  // by layer
   std::vector<OwnedBlock> blocks;
@@ -108,11 +108,13 @@ Owners owners_of(const ParameterTable& table, const RankShards& shards) {
     } else {
       const auto [count, is_new] = experts.try_emplace(expert->layer);
       if (is_new) count->second = experts_of_layer(table, expert->layer);
-      shares = shares_of_expert(map, ranks.ranks, ranks.position_of(expert->expert, count->second));
+      const int32_t position = ranks.position_of(expert->expert, count->second);
+      shares = shards.attention_ranks > 0 ? shares_of_one(map, position)
+                                          : shares_of_expert(map, ranks.ranks, position);
     }
     blocks.push_back({gradient_elements(table, block), std::move(shares)});
   }
-  return choose_owners(map, std::move(blocks));
+  return choose_owners(shards.shards, shards.ranks, std::move(blocks));
 }
 
 void own_blocks(ParameterTable& table, const RankShards& shards) {
@@ -125,7 +127,7 @@ void own_blocks(ParameterTable& table, const RankShards& shards) {
 }
 
 int32_t gradients_aside(const RankShards& shards) {
-  return most_partial_sums(shards.shards, shards.range()) - 1;
+  return shards.computes() ? most_partial_sums(shards.shards, shards.range()) - 1 : 0;
 }
 
 size_t guest_gradient_bytes(const ParameterTable& table, const RankShards& shards) {
@@ -140,7 +142,8 @@ std::vector<int32_t> guest_gradients(const RankShards& shards) {
   for (int32_t guest = 0; guest < std::ssize(copies); ++guest) {
     RankShards of = shards;
     of.rank = shards.first_of_group() + guest;
-    if (of.rank != shards.rank) copies[static_cast<size_t>(guest)] = 1 + gradients_aside(of);
+    if (!shards.experts().serves(guest)) continue;
+    copies[static_cast<size_t>(guest)] = 1 + gradients_aside(of);
   }
   return copies;
 }
@@ -181,14 +184,18 @@ SharedParameters::SharedParameters(const RankShards& shards, ParameterTable& tab
   for (int32_t first = 0; size > 1 && first < shards.ranks; first += size) {
     std::vector<int32_t> ranks(static_cast<size_t>(size));
     std::iota(ranks.begin(), ranks.end(), first);
-    std::unique_ptr<Communicator> group = team->world().group(ranks);
-    if (group) group_ = std::move(group);
+    for (Channel& channel : channels_) {
+      std::unique_ptr<Communicator> comm = team->world().group(ranks);
+      if (comm) channel.comm = std::move(comm);
+    }
   }
 }
 
-void SharedParameters::exchange(Stream& stream, std::span<const SentRows> out,
+void SharedParameters::exchange(Stream& stream, RowsGo go, std::span<const SentRows> out,
                                 std::span<const ReceivedRows> in) {
-  if (label_.step != team_->step()) label_ = {team_->step(), 0};
+  Channel& channel = channels_[experts().ways_apart() ? static_cast<size_t>(go) : 0];
+  CommLabel& label = channel.label;
+  if (label.step != team_->step()) label = {team_->step(), 0};
   std::vector<Outgoing> to;
   std::vector<Incoming> from;
   for (const SentRows& rows : out) {
@@ -201,8 +208,8 @@ void SharedParameters::exchange(Stream& stream, std::span<const SentRows> out,
     if (rows.rows.rows > 0) from.push_back({rows.from, received(rows.rows)});
   }
   stream.synchronize();
-  group_->wait_for(
-      group_->transfer({label_.step, label_.number++}, std::move(to), std::move(from)));
+  Communicator& comm = *channel.comm;
+  comm.wait_for(comm.transfer({label.step, label.number++}, std::move(to), std::move(from)));
 }
 
 View SharedParameters::gradient_for(int32_t guest, View own) const {
@@ -220,7 +227,7 @@ View SharedParameters::gradient_for(int32_t guest, View own) const {
 }
 
 ShardRange SharedParameters::range_of_guest(int32_t guest) const {
-  return ShardMap(shards_.shards, shards_.ranks).of(shards_.first_of_group() + guest);
+  return shards_.map().of(shards_.first_of_group() + guest);
 }
 
 std::vector<BlockId> SharedParameters::trained_blocks() const {
@@ -241,7 +248,7 @@ void SharedParameters::end_shard(const OpSet& ops, Stream& stream, Place place, 
         .end(stream, range.begin + shard);
   };
   const std::span<std::byte> arena = memory_.gradients[at];
-  end(shards_.range(), arena.size(), arena.data(), memory_.aside[at]);
+  if (shards_.computes()) end(shards_.range(), arena.size(), arena.data(), memory_.aside[at]);
   if (place != kHostPlace) return;
   const size_t bytes = guest_gradient_bytes(table_, shards_);
   for (int32_t guest = 0; guest < std::ssize(memory_.guests); ++guest) {
@@ -272,8 +279,8 @@ std::vector<PartialSum> SharedParameters::sums_of(const OpSet& ops, BlockId bloc
   for (int32_t guest = 0; guest < experts().ranks; ++guest) {
     std::vector<PartialSum> more;
     if (guest == experts().position) {
-      more = own();
-    } else {
+      if (shards_.computes()) more = own();
+    } else if (experts().has_tokens(guest)) {
       std::vector<View> views;
       for (std::byte* const data : memory_.guests[static_cast<size_t>(guest)]) {
         views.emplace_back(data + expert->offset, gradient.dtype, 1, gradient.cols);

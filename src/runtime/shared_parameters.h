@@ -2,6 +2,7 @@
 // summed by the tree of shards, and move between ranks together with weights and moments.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -57,7 +58,7 @@ class SharedParameters : public RankWork {
   SharedParameters(const RankShards& shards, ParameterTable& table, Memory memory, RankTeam* team);
 
   ExpertRanks experts() const override { return shards_.experts(); }
-  void exchange(Stream& stream, std::span<const SentRows> out,
+  void exchange(Stream& stream, RowsGo go, std::span<const SentRows> out,
                 std::span<const ReceivedRows> in) override;
   View gradient_for(int32_t guest, View own) const override;
   void end_shard(const OpSet& ops, Stream& stream, Place place, int32_t shard) override;
@@ -91,8 +92,11 @@ class SharedParameters : public RankWork {
   RankTeam* const team_;
   const Owners owners_;
   std::vector<ExpertGradients> experts_;  // by address; empty: ranks do not share experts
-  std::unique_ptr<Communicator> group_;   // of the ranks that share them
-  CommLabel label_{-1, 0};                // of its next operation
+  struct Channel {
+    std::unique_ptr<Communicator> comm;  // of the ranks that share experts
+    CommLabel label{-1, 0};              // of its next operation
+  };
+  std::array<Channel, kRowsGo> channels_;
 };
 
 }  // namespace hearth

@@ -103,11 +103,15 @@ struct TrainConfig : RunConfig, LoraConfig {
   int64_t expert_ranks = 0;  // of `ep`; 0: all ranks
   /// Neighbouring ranks that share the experts; 1: each computes all.
   int64_t shared_experts() const {
+    if (parallel == "zebra") return ranks();
     if (parallel != "ep") return 1;
     return expert_ranks > 0 ? expert_ranks : ranks();
   }
+  int64_t attention_ranks = 0;  // of `zebra`
+  /// Ranks that compute micro-batches, the first ones.
+  int64_t computing_ranks() const { return attention_ranks > 0 ? attention_ranks : ranks(); }
   std::optional<int64_t> logical_shards;  // unset: the ranks of the first start
-  int64_t shards() const { return logical_shards.value_or(ranks()); }
+  int64_t shards() const { return logical_shards.value_or(computing_ranks()); }
   bool shuffle = true;
   double epochs = 1;
   /// Options that the user left to the data (train/run_length.h).

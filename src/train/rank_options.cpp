@@ -20,6 +20,16 @@ std::string divisors_of(int64_t n) {
   return text + (text.empty() ? "" : " and ") + std::to_string(n);
 }
 
+/// The numbers of attention ranks that go with so many ranks.
+std::string attention_ranks_of(int64_t ranks) {
+  std::string text;
+  for (int64_t m = 1; m < ranks; ++m) {
+    const int64_t n = ranks - m;
+    if (m % n == 0 || n % m == 0) text += (text.empty() ? "" : ", ") + std::to_string(m);
+  }
+  return text.empty() ? "none" : text;
+}
+
 }  // namespace
 
 void require_ranks(const TrainConfig& config, const RunDevices& devices) {
@@ -32,9 +42,23 @@ void require_ranks(const TrainConfig& config, const RunDevices& devices) {
         threads, config.process_ranks);
   }
   const std::string given = processes ? std::to_string(ranks) + " processes" : threads;
-  if (ranks > 1 && config.parallel != "dp" && config.parallel != "ep") {
-    throw usage_error("{}: several ranks need {} or {}", given, spelled(Setting::parallel, "dp"),
-                      spelled(Setting::parallel, "ep"));
+  const bool is_zebra = config.parallel == "zebra";
+  if (ranks > 1 && config.parallel != "dp" && config.parallel != "ep" && !is_zebra) {
+    throw usage_error("{}: several ranks need {}, ep or zebra", given,
+                      spelled(Setting::parallel, "dp"));
+  }
+  const int64_t attention = config.attention_ranks;
+  const std::string of_attention = spelled(Setting::attention_ranks, std::to_string(attention));
+  if (is_zebra != (attention > 0)) {
+    throw usage_error("{} and {} go together", spelled(Setting::parallel, "zebra"),
+                      spelled(Setting::attention_ranks));
+  }
+  const int64_t experts = ranks - attention;
+  if (is_zebra && (experts < 1 || (attention % experts != 0 && experts % attention != 0))) {
+    throw usage_error("{}: of {} ranks, {}; {} would do", of_attention, ranks,
+                      experts < 1 ? "some must be left for the experts"
+                                  : "either these or the others must divide the rest",
+                      attention_ranks_of(ranks));
   }
   const std::string sharing = spelled(Setting::expert_ranks, std::to_string(config.expert_ranks));
   if (config.expert_ranks > 0 && config.parallel != "ep") {
@@ -51,10 +75,10 @@ void require_ranks(const TrainConfig& config, const RunDevices& devices) {
                       spelled(Setting::grad_accum, std::to_string(config.grad_accum)),
                       divisors_of(config.grad_accum));
   }
-  if (shards % ranks != 0) {
-    throw usage_error("{}: does not divide the logical shards, {}; {} would do", given,
-                      spelled(Setting::logical_shards, std::to_string(shards)),
-                      divisors_of(shards));
+  if (shards % config.computing_ranks() != 0) {
+    throw usage_error(
+        "{}: does not divide the logical shards, {}; {} would do", is_zebra ? of_attention : given,
+        spelled(Setting::logical_shards, std::to_string(shards)), divisors_of(shards));
   }
   const bool devices_compute = std::ssize(devices.places) > devices.hosts;
   if (ranks > 1 && devices_compute) {
@@ -71,7 +95,12 @@ void require_ranks(const TrainConfig& config, const RunDevices& devices) {
 }
 
 void require_expert_ranks(const TrainConfig& config, const ModelSpec& spec) {
-  const int64_t shared = config.shared_experts();
+  const int64_t shared = config.shared_experts() - config.attention_ranks;
+  if (config.attention_ranks > 0 && shared > std::max<int64_t>(0, spec.experts)) {
+    throw usage_error("{}: {} ranks are left for the {} experts of a layer, more than these",
+                      spelled(Setting::attention_ranks, std::to_string(config.attention_ranks)),
+                      shared, spec.experts);
+  }
   if (shared <= std::max<int64_t>(1, spec.experts)) return;
   if (spec.experts == 0) {
     throw usage_error("{}: the model has no experts to share; use {}",

@@ -266,10 +266,12 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
   const double waited = team_ == nullptr ? 0 : team_->comm().waited_s();
   StepResult result;
   std::vector<BatchShape> shapes;
-  fill_rope(*train_);
   const auto own = static_cast<size_t>(plan_.train->schedule.micro_batches);
   const size_t first = own * static_cast<size_t>(plan_.shards.rank);
-  for (size_t m = first; m < first + own; ++m) {
+  const bool computes = plan_.shards.computes();  // else it has nothing but experts
+  if (computes) fill_rope(*train_);
+  if (!computes) shapes.resize(own);
+  for (size_t m = first; computes && m < first + own; ++m) {
     const auto id = static_cast<int32_t>(m - first);
     shapes.push_back(fill(*train_, batches[m], id));
     if (has_dropout(model_.settings, Pass::train)) {
@@ -288,8 +290,10 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
     result.trained_tokens += batch.trained_tokens;
     result.work.push_back(work_of(batch.offsets, static_cast<double>(batch.trained_tokens)));
   }
-  train_->scalar(Value::tokens) = static_cast<double>(result.tokens);
-  train_->scalar(Value::trained_tokens) = static_cast<double>(result.trained_tokens);
+  if (computes) {
+    train_->scalar(Value::tokens) = static_cast<double>(result.tokens);
+    train_->scalar(Value::trained_tokens) = static_cast<double>(result.trained_tokens);
+  }
   const bool rotates = plan_.train->schedule.rotates;
   if (rotates) {
     give_due(*train_);
@@ -334,12 +338,13 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
   }
 
   StepPart part;
-  for (int32_t m = 0; m < static_cast<int32_t>(own); ++m) {
+  if (!computes) part.losses.resize(own);  // behind those of the ranks that have some
+  for (int32_t m = 0; computes && m < static_cast<int32_t>(own); ++m) {
     part.losses.push_back({train_->scalar(Value::loss, m), train_->scalar(Value::aux_loss, m),
                            train_->scalar(Value::z_loss, m)});
     part.tokens += static_cast<double>(batches[first + static_cast<size_t>(m)].tokens);
   }
-  part.expert_tokens = expert_tokens(*train_, static_cast<int32_t>(own));
+  part.expert_tokens = expert_tokens(*train_, computes ? static_cast<int32_t>(own) : 0);
   if (team_ != nullptr) {
     part.time_s = time.seconds();
     part.wait_s = team_->comm().waited_s() - waited;

@@ -49,10 +49,14 @@ uint64_t TrainingData::bytes() const {
 PlanRequest training_request(const TrainConfig& config, const TrainingData* data) {
   PlanRequest request;
   request.training = true;
-  request.shards = {static_cast<int32_t>(config.shards()), static_cast<int32_t>(config.ranks()), 0,
-                    config.process_ranks == 1, static_cast<int32_t>(config.shared_experts())};
+  request.shards = {static_cast<int32_t>(config.shards()),
+                    static_cast<int32_t>(config.ranks()),
+                    0,
+                    config.process_ranks == 1,
+                    static_cast<int32_t>(config.shared_experts()),
+                    static_cast<int32_t>(config.attention_ranks)};
   request.rank_hosts = config.rank_hosts;
-  request.micro_batches = config.grad_accum / config.ranks();
+  request.micro_batches = config.grad_accum / config.computing_ranks();
   request.longest = config.seq_len;
   request.tokens = config.seq_len * config.micro_batch;
   request.bounds_basis = spelled(Setting::seq_len) + " x " + spelled(Setting::micro_batch);

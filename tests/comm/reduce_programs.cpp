@@ -101,7 +101,7 @@ ReduceTraffic run_reduction(World& world, const OpSet& ops, DType dtype, int32_t
                                                             static_cast<int32_t>(b) % expert_ranks)
                                          : shares_of_all(map)});
   }
-  Owners owners = choose_owners(map, blocks);
+  Owners owners = choose_owners(map.shards(), map.ranks(), blocks);
   if (wrong_owner) owners.rank_of[1] = (owners.rank_of[1] + 1) % comm->size();
 
   // Two calls, for the halves of the tensors, with the staging memory of the larger one.

@@ -54,8 +54,8 @@ TEST_CASE("reduce: owners are balanced\\, the same each time\\, and compute what
                       i % 4 == 3 ? shares_of_expert(map, 2, i / 4 % 2) : shares_of_all(map)});
   }
   for (int i = 0; i < 4; ++i) blocks.push_back({3000, shares_of_expert(map, 4, i)});
-  const Owners owners = choose_owners(map, blocks);
-  CHECK(choose_owners(map, blocks).rank_of == owners.rank_of);
+  const Owners owners = choose_owners(map.shards(), map.ranks(), blocks);
+  CHECK(choose_owners(map.shards(), map.ranks(), blocks).rank_of == owners.rank_of);
   std::vector<int64_t> bytes(4);
   for (size_t b = 0; b < blocks.size(); ++b) {
     const auto block = static_cast<BlockId>(b);
@@ -67,9 +67,9 @@ TEST_CASE("reduce: owners are balanced\\, the same each time\\, and compute what
   CHECK(*most - *least <= 1370);  // a block
 
   blocks[0].shares.pop_back();
-  CHECK_THROWS_AS(choose_owners(map, blocks), std::logic_error);
+  CHECK_THROWS_AS(choose_owners(map.shards(), map.ranks(), blocks), std::logic_error);
   blocks[0].shares = {{0, {0, 4}}, {1, {3, 8}}};
-  CHECK_THROWS_AS(choose_owners(map, blocks), std::logic_error);
+  CHECK_THROWS_AS(choose_owners(map.shards(), map.ranks(), blocks), std::logic_error);
   CHECK_THROWS_AS(shares_of_expert(map, 3, 0), std::logic_error);
 }
 

@@ -50,7 +50,7 @@ TEST_CASE("odd values of options") {
            {train({}), ""},
            {train({"--logical-shards", "0"}), "at least 1"},
            {train({"--logical-shards", "2"}), ""},
-           {train({"--parallel", "zebra"}), "'zebra' is not in this version"},
+           {train({"--parallel", "hybrid-ep"}), "'hybrid-ep' is not in this version"},
            {train({"--logical-shards", "1", "--parallel", "single", "--deterministic"}), ""},
            {train({"--parallel", "zebra"}), "is not in this version"},
            {train({"--policy", "roundpipe"}), "'roundpipe' is not in this version"},

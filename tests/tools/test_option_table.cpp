@@ -99,6 +99,7 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"logical-shards", {"4", "4"}},
     {"thread-ranks", {"2", "2"}},
     {"expert-ranks", {"2", "2"}},
+    {"attention-ranks", {"2", "2"}},
     {"rank-limit", {"2m", "120s"}},
     {"plan", {"p.json", "\"p.json\""}},
     {"profile", {"tables", "\"tables\""}},
@@ -260,6 +261,7 @@ TEST_CASE("what may change on resume is marked, and nothing else") {
                                        "json",
                                        "thread-ranks",
                                        "expert-ranks",
+                                       "attention-ranks",
                                        "rank-limit"});
 }
 

@@ -22,14 +22,15 @@ class RanksFixture : public SameBitsFixture {
     c.logical_shards = shards;
     c.thread_ranks = ranks;
     c.parallel = ranks > 1 ? mode_ : "";
-    c.expert_ranks = ranks > 1 ? expert_ranks_ : 0;
+    c.expert_ranks = ranks > 1 && mode_ == "ep" ? expert_ranks_ : 0;
+    c.attention_ranks = ranks > 1 && mode_ == "zebra" ? expert_ranks_ : 0;
     c.threads = 1;
     c.max_grad_norm = 0.5;  // clips: ranks must agree on the norm
     c.recorded.push_back({"logical-shards", std::to_string(shards), false});
     return c;
   }
 
-  /// Of runs of several ranks from here on; `expert_ranks`: 0, all ranks.
+  /// Of runs of several ranks from here on. `expert_ranks`: 0, all ranks; of zebra the attention ranks.
   void set_mode(const std::string& mode, int64_t expert_ranks = 0) {
     mode_ = mode;
     expert_ranks_ = expert_ranks;

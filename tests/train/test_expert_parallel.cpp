@@ -121,7 +121,8 @@ TEST_CASE("expert ranks: a run goes on with other ranks that share experts or do
       std::string mode;
       int64_t expert_ranks;
     };
-    const std::vector<Stage> path{{4, "ep", 4}, {1, "", 0}, {4, "ep", 2}, {2, "dp", 0}, {2, "ep", 0}};
+    const std::vector<Stage> path{
+        {4, "ep", 4}, {1, "", 0}, {4, "ep", 2}, {2, "dp", 0}, {2, "ep", 0}};
     for (size_t i = 0; i < path.size(); ++i) {
       parts.thread_ranks = path[i].ranks;
       parts.parallel = path[i].mode;
@@ -254,9 +255,9 @@ class OneGradient final : public RankWork {
  public:
   explicit OneGradient(RankWork& right) : right_(right) {}
   ExpertRanks experts() const override { return right_.experts(); }
-  void exchange(Stream& stream, std::span<const SentRows> out,
+  void exchange(Stream& stream, RowsGo go, std::span<const SentRows> out,
                 std::span<const ReceivedRows> in) override {
-    right_.exchange(stream, out, in);
+    right_.exchange(stream, go, out, in);
   }
   View gradient_for(int32_t, View own) const override { return own; }
   void end_shard(const OpSet&, Stream&, Place, int32_t) override {}

@@ -11,7 +11,6 @@ const std::vector<LaterOption>& later_options() {
       // Ranks.
       {.name = "rank-devices"},
       {.name = "rank-links"},
-      {.name = "attention-ranks"},
       {.name = "expert-shift"},
       {.name = "domains"},
       {.name = "levels"},

@@ -17,7 +17,8 @@ void add_run(std::vector<Option>& table) {
         .help = "how the run is spread. single: over one device and the host; pipeline: layers are "
                 "cut into stages, one per device, and micro-batches pass through them; dp: over ranks, each "
                 "with the whole model and a part of the micro-batches; ep: the same, but the ranks share the "
-                "routed experts, and tokens go to the rank of their experts",
+                "routed experts, and tokens go to the rank of their experts; zebra: some ranks compute attention, the others "
+                "experts",
         .default_text = "pipeline with several devices or a policy, else single", .may_change = true},
        {.name = "policy", .group = group, .commands = kModel,
         .value = policy_value(),
@@ -125,6 +126,11 @@ void add_run(std::vector<Option>& table) {
         .help = "neighbouring ranks that share the routed experts (--parallel ep): each computes its own "
                 "experts for the tokens of all. Divides the ranks; 0: all ranks; results are identical for "
                 "any value",
+        .may_change = true},
+       {.name = "attention-ranks", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
+        .value = integer_value(&Options::attention_ranks, 0, 1024), .unit = "ranks",
+        .help = "with --parallel zebra: the first so many ranks compute all but the routed experts, the others "
+                "these. Either number divides the other; results are identical for any value",
         .may_change = true},
        {.name = "rank-limit", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
         .value = duration_value(&Options::rank_limit, 1, 86400),

@@ -239,9 +239,9 @@ OptionValue journal_decisions_value() {
 }
 
 OptionValue parallel_value() {
-  const std::vector<std::string> names{"single", "pipeline", "dp", "ep"};
+  const std::vector<std::string> names{"single", "pipeline", "dp", "ep", "zebra"};
   return choice_value(
-      names, {"zebra", "hybrid-ep", "chunked", "data-centric", "model-centric"},
+      names, {"hybrid-ep", "chunked", "data-centric", "model-centric"},
       [names](Options& options, size_t i) { options.parallel = names[i]; },
       [names](const Options& options) -> size_t {
         if (!options.parallel.empty()) {

@@ -149,27 +149,85 @@ void LayerTasks::add_experts(Phase phase, int32_t layer, RowRange rows) {
   builder_.add_experts(phase, layer, rows, dense_place(layer), parts_[static_cast<size_t>(layer)]);
 }
 
+void LayerTasks::send_round(Phase phase, int32_t layer, RowRange rows, int32_t round,
+                            bool recompute) {
+  if (round == ranks_.ranks) return;
+  const int32_t guest = ranks_.guest_of(round);
+  if (recompute) {
+    builder_.add_exchange(TaskKind::send_rows, Phase::recompute, layer, rows, guest);
+  }
+  builder_.add_exchange(TaskKind::send_rows, phase, layer, rows, guest);
+}
+
+void LayerTasks::send_counts(int32_t layer, RowRange rows) {
+  builder_.add_exchange(TaskKind::send_counts, Phase::forward, layer, rows);
+}
+
+void LayerTasks::compute_round(Phase phase, int32_t layer, RowRange rows, int32_t round,
+                               bool recompute) {
+  const int32_t guest = ranks_.guest_of(round);
+  if (ranks_.serves(guest)) {
+    if (recompute) builder_.add_guests(Phase::recompute, layer, rows, guest);
+    builder_.add_guests(phase, layer, rows, guest);
+  }
+  builder_.add_exchange(TaskKind::return_rows, phase, layer, rows, guest);
+}
+
 void LayerTasks::add_shared_experts(Phase phase, int32_t layer, RowRange rows, bool recompute) {
-  const bool backward = phase == Phase::backward;
-  const auto send = [&](int32_t round) {
-    if (round == ranks_.ranks) return;
-    const int32_t guest = ranks_.guest_of(round);
-    if (recompute) {
-      builder_.add_exchange(TaskKind::send_rows, Phase::recompute, layer, rows, guest);
-    }
-    builder_.add_exchange(TaskKind::send_rows, phase, layer, rows, guest);
-  };
-  if (!backward) builder_.add_exchange(TaskKind::send_counts, phase, layer, rows);
-  send(1);
+  if (phase == Phase::forward) send_counts(layer, rows);
+  send_round(phase, layer, rows, 1, recompute);
   if (recompute) add_experts(Phase::recompute, layer, rows);
   add_experts(phase, layer, rows);
   for (int32_t round = 1; round < ranks_.ranks; ++round) {
-    const int32_t guest = ranks_.guest_of(round);
-    send(round + 1);
-    if (recompute) builder_.add_guests(Phase::recompute, layer, rows, guest);
-    builder_.add_guests(phase, layer, rows, guest);
-    builder_.add_exchange(TaskKind::return_rows, phase, layer, rows, guest);
+    send_round(phase, layer, rows, round + 1, recompute);
+    compute_round(phase, layer, rows, round, recompute);
   }
+}
+
+void LayerTasks::begin_layer(int32_t layer, int32_t m) {
+  const bool experts = input_.spec.has_experts(layer);
+  if (ranks_.has_tokens()) {
+    add(TaskKind::attention, Phase::forward, layer, m);
+    if (has_mlp(input_.spec, layer)) add(TaskKind::mlp, Phase::forward, layer, m);
+    if (experts) add_dispatch(Phase::forward, layer, m);
+  }
+  if (!experts) return;
+  send_counts(layer, rows_of(m));
+  for (int32_t round = 1; round < ranks_.ranks; ++round) {
+    send_round(Phase::forward, layer, rows_of(m), round, false);
+  }
+}
+
+void LayerTasks::compute_experts(Phase phase, int32_t layer, int32_t m, bool recompute) {
+  if (!input_.spec.has_experts(layer)) return;
+  for (int32_t round = 1; round < ranks_.ranks; ++round) {
+    compute_round(phase, layer, rows_of(m), round, recompute);
+  }
+}
+
+void LayerTasks::end_layer(int32_t layer, int32_t m) {
+  if (ranks_.has_tokens()) add_combine(Phase::forward, layer, m);
+}
+
+void LayerTasks::begin_layer_backward(int32_t layer, int32_t m, bool recompute) {
+  const bool experts = input_.spec.has_experts(layer), mlp = has_mlp(input_.spec, layer);
+  if (ranks_.has_tokens()) {
+    if (recompute) add(TaskKind::attention, Phase::recompute, layer, m);
+    if (recompute && experts) add_dispatch(Phase::recompute, layer, m);
+    if (experts) add_combine(Phase::backward, layer, m);
+  }
+  for (int32_t round = 1; experts && round < ranks_.ranks; ++round) {
+    send_round(Phase::backward, layer, rows_of(m), round, recompute);
+  }
+  if (!ranks_.has_tokens() || !mlp) return;
+  if (recompute) add(TaskKind::mlp, Phase::recompute, layer, m);
+  add(TaskKind::mlp, Phase::backward, layer, m);
+}
+
+void LayerTasks::end_layer_backward(int32_t layer, int32_t m) {
+  if (!ranks_.has_tokens()) return;
+  if (input_.spec.has_experts(layer)) add_dispatch(Phase::backward, layer, m);
+  add(TaskKind::attention, Phase::backward, layer, m);
 }
 
 /// Whether one task of the layer's experts computes several micro-batches. With many rows an expert

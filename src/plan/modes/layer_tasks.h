@@ -32,6 +32,17 @@ class LayerTasks {
   /// The same of backward. With `recompute`, first the forward tasks whose values backward reads; the
   /// layer's output is not among them.
   void add_layer_backward(int32_t layer, RowRange rows, bool recompute);
+  // Of ranks of which some have the tokens and others the experts: the tasks of one micro-batch, as far as
+  // this rank has them, between which a planner puts others.
+  /// Up to where rows have left; then the experts, until they are back; then the layer's output.
+  void begin_layer(int32_t layer, int32_t micro_batch);
+  void compute_experts(Phase phase, int32_t layer, int32_t micro_batch, bool recompute);
+  void end_layer(int32_t layer, int32_t micro_batch);
+  /// The same of backward.
+  void begin_layer_backward(int32_t layer, int32_t micro_batch, bool recompute);
+  void end_layer_backward(int32_t layer, int32_t micro_batch);
+  bool has_tokens() const { return ranks_.has_tokens(); }
+
   /// Behind the last backward of a logical shard, which are counted from 0 on this rank: a task for
   /// every place with trained tensors. With one shard nothing is to be done.
   void end_shard(int32_t shard);
@@ -60,6 +71,9 @@ class LayerTasks {
   /// one rank of the group, while the rows of the next come. Phase backward with `recompute`: each
   /// round first computes again what its backward reads.
   void add_shared_experts(Phase phase, int32_t layer, RowRange rows, bool recompute);
+  void send_counts(int32_t layer, RowRange rows);
+  void send_round(Phase phase, int32_t layer, RowRange rows, int32_t round, bool recompute);
+  void compute_round(Phase phase, int32_t layer, RowRange rows, int32_t round, bool recompute);
   Place sum_place(int32_t layer, int64_t vectors_moved) const;
   bool together(int32_t layer, RowRange rows) const;
   /// For each layer with trained blocks, from the embedding to the head.

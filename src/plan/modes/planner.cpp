@@ -4,6 +4,7 @@
 
 #include "modes/pipeline.h"
 #include "modes/single.h"
+#include "modes/zebra.h"
 
 namespace hearth {
 
@@ -50,7 +51,7 @@ void place_blocks(ParameterTable& table, const ModelSpec& spec, const Placement&
 
 std::span<const Planner* const> planners() {
   static const Planner* const all[] = {&single_planner(), &pipeline_planner(), &dp_planner(),
-                                       &ep_planner()};
+                                       &ep_planner(), &zebra_planner()};
   return all;
 }
 

@@ -1,0 +1,177 @@
+// Ranks of which some compute attention and the others experts (--parallel zebra): the bits of one rank.
+#include <catch2/catch_test_macros.hpp>
+
+#include "base/json.h"
+#include "base/sanitized.h"
+#include "budget/plan_report.h"
+#include "runtime/shared_parameters.h"
+#include "train/faulty_rank.h"
+#include "train/planned_run.h"
+#include "train/ranks_fixture.h"
+
+namespace hearth::test {
+namespace {
+
+/// Ranks, and how many of them compute attention.
+struct Roles {
+  int64_t ranks = 2, attention_ranks = 1;
+};
+
+void check_bits(RanksFixture& f, const TrainedWith& with, int64_t shards,
+                const std::vector<Roles>& roles) {
+  f.set_mode("dp");
+  const RunBits expected = f.bits_of(with, shards, 1);
+  REQUIRE(expected.steps.size() == 3);
+  for (const auto& [ranks, attention_ranks] : roles) {
+    INFO(text_of(with, {}) << " on " << ranks << " ranks, of which " << attention_ranks
+                           << " compute attention");
+    f.set_mode("zebra", attention_ranks);
+    CHECK(f.bits_of(with, shards, ranks) == expected);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("zebra: the bits of one rank\\, in every family") {
+  RanksFixture f;
+  const TrainedWith bf16{"tied", {}, ComputeChoice::bf16}, olmoe{"olmoe"}, mixtral{"mixtral", 0.2};
+  if (kSanitized) return check_bits(f, kLora, 4, {{4, 2}});
+  check_bits(f, kFull, 8, {{2, 1}, {4, 2}, {4, 1}, {6, 4}, {3, 2}});
+  check_bits(f, kLora, 4, {{4, 2}, {3, 1}});
+  check_bits(f, bf16, 4, {{4, 2}, {6, 4}});
+  check_bits(f, olmoe, 4, {{4, 2}});  // 5 experts
+  check_bits(f, mixtral, 4, {{4, 1}});
+}
+
+TEST_CASE("zebra: several shards a rank\\, groups and recompute change no bit") {
+  RanksFixture f;
+  for (const TrainedWith& with : {kFull, kLora}) {
+    f.set_mode("dp");
+    TrainConfig config = f.config_of(with, "one" + with.family, 4, 1);
+    config.grad_accum = 8;
+    const RunBits expected = f.bits_of(config);
+    REQUIRE(expected.steps.size() == 3);
+    f.set_mode("zebra", 2);
+    for (const bool recompute : {false, true}) {
+      for (const int64_t group : {1, 2}) {
+        TrainConfig shared = f.config_of(with, "shared", 4, 3);
+        shared.grad_accum = 8;
+        shared.group = group;
+        shared.recompute = recompute ? Recompute::blocks : Recompute::none;
+        INFO(with.family << (recompute ? " recomputed" : "") << " in groups of " << group);
+        CHECK(f.bits_of(shared) == expected);
+        remove_tree(shared.out);
+      }
+    }
+  }
+}
+
+TEST_CASE("zebra: a run goes on with other roles") {
+  RanksFixture f;
+  TrainConfig one = f.config_of(kFull, "whole", 4, 1);
+  one.steps = 4;
+  REQUIRE(f.run(one) == ExitCode::done);
+  TrainConfig parts = one;
+  parts.out = f.dir / "parts";
+  struct Stage {
+    int64_t ranks;
+    std::string mode;
+    int64_t attention_ranks;
+  };
+  const std::vector<Stage> path{{4, "zebra", 2}, {3, "zebra", 1}, {4, "ep", 0}, {6, "zebra", 4}};
+  for (size_t i = 0; i < path.size(); ++i) {
+    parts.thread_ranks = path[i].ranks;
+    parts.parallel = path[i].mode;
+    parts.attention_ranks = path[i].attention_ranks;
+    const bool last = i + 1 == path.size();
+    INFO("step " << i + 1 << " on " << path[i].ranks << " ranks " << path[i].mode);
+    REQUIRE((last ? f.run(parts) : f.run_until(parts, static_cast<int64_t>(i) + 1)) ==
+            (last ? ExitCode::done : ExitCode::stopped));
+  }
+  CHECK(f.root("parts") == f.root("whole"));
+  CHECK(f.result("parts") == f.result("whole"));
+}
+
+TEST_CASE("zebra: the plan says who does what\\, and a rank has no more than that") {
+  RanksFixture f;
+  f.set_mode("zebra", 1);
+  const TrainConfig config = f.config_of(kFull, "run", 4, 4);  // 6 experts on 3 ranks
+  RecordingReporter reporter;
+  PlannedRun run(config, open_model(config), reporter);
+  const Json plan = plan_json(run.model, run.times, run.model.plan.places);
+  const JsonArray& roles = plan.find("roles")->as_array();
+  REQUIRE(roles.size() == 4);
+  CHECK(roles[0].find("role")->as_string() == "attention");
+  CHECK(roles[3].find("role")->as_string() == "experts");
+  const JsonArray& ranks = plan.find("ranks")->as_array();
+  CHECK(ranks[0].find("shards")->dump() == "[0, 3]");
+  CHECK(ranks[0].find("experts")->as_array()[0].dump() == "[]");
+  CHECK(ranks[2].find("shards")->dump() == "[]");
+  CHECK(ranks[2].find("experts")->as_array()[0].dump() == "[2, 3]");
+
+  RankShards shards = run.model.plan.shards;
+  for (int32_t rank = 1; rank < 4; ++rank) {
+    ParameterTable table = run.model.table;
+    shards.rank = rank;
+    own_blocks(table, shards);
+    for (BlockId b = 0; b < std::ssize(table.blocks()); ++b) {
+      const Block& block = table.block(b);
+      const bool own = block.kind == BlockKind::expert && block.expert / 2 == rank - 1;
+      CHECK(block.present == own);
+      CHECK(block.owned == own);
+    }
+  }
+}
+
+TEST_CASE("zebra: what does not go together is refused") {
+  RanksFixture f;
+  f.set_mode("zebra", 2);
+  const auto refused = [&](const std::string& part, const auto& change) {
+    TrainConfig config = f.config_of(kFull, "refused", 8, 4);
+    change(config);
+    const Raised raised = raised_by([&] { f.run(config); });
+    INFO(raised.message);
+    CHECK(raised.code == ExitCode::usage);
+    CHECK(raised.says(part));
+    CHECK(file_info(f.dir / "refused").kind == FileKind::none);
+  };
+  refused("go together", [](TrainConfig& c) { c.attention_ranks = 0; });
+  refused("go together", [](TrainConfig& c) { c.parallel = "dp"; });
+  refused("some must be left", [](TrainConfig& c) { c.attention_ranks = 4; });
+  refused("1, 4 would do", [](TrainConfig& c) {  // 2 of 5
+    c.thread_ranks = 5;
+    c.attention_ranks = 2;
+  });
+  refused("does not divide the logical shards", [](TrainConfig& c) { c.attention_ranks = 3; });
+  refused("more than these", [](TrainConfig& c) {
+    c.thread_ranks = 8;
+    c.attention_ranks = 1;
+  });
+}
+
+TEST_CASE("zebra: faults of one rank are caught") {
+  RanksFixture f;
+  const TrainedWith with{"mixtral"};
+  const RunBits expected = f.bits_of(with, 4, 1);
+  REQUIRE(expected.steps.size() == 3);
+  f.set_mode("zebra", 2);
+  const auto caught = [&](TaskKind kind, BodyOfFaultyRank::Run run) {
+    const BodyOfFaultyRank faulty(kind, run);
+    RunBits bits;
+    const Raised raised = raised_by([&] { bits = f.bits_of(with, 4, 4); });
+    INFO(raised.message);
+    return raised.code == ExitCode::internal ? raised.says(" of step 1") : bits != expected;
+  };
+  CHECK(caught(TaskKind::experts, [](const Body& right, const BodyContext& c) {
+    if (c.phase != Phase::backward || c.part.place != 1) right.run(c);  // of the second rank
+  }));
+  CHECK(caught(TaskKind::experts, [](const Body& right, const BodyContext& c) {
+    BodyContext other = c;  // the rows of the one add to the gradients of the other
+    other.part.place = 0;
+    if (c.phase == Phase::backward) right.run(other);
+    if (c.phase != Phase::backward) right.run(c);
+  }));
+  CHECK(f.bits_of(with, 4, 4) == expected);
+}
+
+}  // namespace hearth::test

@@ -54,6 +54,8 @@ TEST_CASE("tables: quotes, line breaks, empty fields, blank lines, delimiters") 
         std::vector<std::string>{R"({"a": "1,2", "b": "3"})"});
   CHECK(read_table(f, "a;b\n1,2;3\n").rows.at(0) == R"({"a": "1,2", "b": "3"})");
   CHECK(read_table(f, "a,b;c\n1,3\n").rows.at(0) == R"({"a": "1", "b;c": "3"})");
+  CHECK(read_table(f, "\r\n\na;b\n1,2;3\n").rows.at(0) == R"({"a": "1,2", "b": "3"})");
+  CHECK(read_table(f, "a\tb\n1;2\t3\n").rows.at(0) == R"({"a": "1;2", "b": "3"})");
   CHECK(read_table(f, "a,b\n").rows.empty());
   const Table bad = read_table(f, "a,b\n1\n1,2,3\n\"x\"y,2\n\xff,2\n1,2\n");
   CHECK(bad.problems.at(0) == "expected 2 fields, as the first line names, found 1");

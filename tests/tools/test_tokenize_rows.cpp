@@ -15,6 +15,11 @@ namespace {
 struct Samples {
   test::TemporaryDirectory directory;
   Samples() { write_builtin_tokenizer(directory.path()); }
+  /// The rows by standard input.
+  test::ProgramResult piped(const std::string& rows, std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {"tokenize", "--model", directory.path(), "--data", "-", "--json"});
+    return test::run_program(HEARTH_BINARY, more, rows);
+  }
   test::ProgramResult run(const std::string& rows, std::vector<std::string> more) const {
     std::ofstream(directory / "rows.jsonl", std::ios::binary) << rows;
     std::vector<std::string> words{"tokenize", "--model", directory.path(), "--data",
@@ -116,4 +121,32 @@ TEST_CASE("tokenize --data of a file without rows: exit 3") {
   const auto dropped = samples.run(kRows, {"--seq-len", "1", "--overflow", "drop"});
   CHECK(dropped.exit_code == 3);
   CHECK(dropped.err.find("dropped") != std::string::npos);
+}
+
+TEST_CASE("tokenize --data -: JSON Lines, an array or a table, told by the first line") {
+  const Samples samples;
+  const std::string rows = samples.run(R"({"prompt": "a, b", "completion": "c"})", {"--json"}).out;
+  REQUIRE(rows.find("\"a, bc") != std::string::npos);
+  for (const char* text :
+       {R"({"prompt": "a, b", "completion": "c"})", R"([{"prompt": "a, b", "completion": "c"}])",
+        "prompt,completion\n\"a, b\",c\n", "\xef\xbb\xbfprompt;completion\r\na, b;c\r\n",
+        "\n\n\"prompt\"\t\"completion\"\na, b\tc"}) {
+    INFO(text);
+    const auto result = samples.piped(text);
+    INFO(result.err);
+    CHECK(result.out == rows);
+  }
+  const std::vector<std::string> columns{"--columns", "prompt=q,completion=an answer"};
+  CHECK(samples.piped("q,an answer,id\n\"a, b\",c,7\n", columns).out == rows);
+  CHECK(samples.piped("text\nhello\n").out == samples.run(R"({"text": "hello"})", {"--json"}).out);
+  const auto refused = [&](const std::string& text, const std::string& part) {
+    const auto result = samples.piped(text);
+    INFO(text << result.err);
+    CHECK(result.exit_code == 3);
+    CHECK(result.err.find("standard input:" + part) != std::string::npos);
+  };
+  refused("prompt,completion\na,b\nc\n", "3: expected 2 fields, as the first line names, found 1");
+  refused("Once upon a time\n", "1: expected a row of JSON Lines, or in the first line the names");
+  refused("{\"text\": \"a\"}\n\n[1]\n", "3: expected a row of JSON Lines");
+  refused(std::string("a,b\0\n", 5), "1: ");
 }

@@ -23,9 +23,13 @@ CsvReader::CsvReader(ByteStream& bytes, std::string head, char delimiter)
   peek();
   if (text_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
   if (delimiter_ == 0) {
-    const std::string_view first = std::string_view(text_).substr(0, text_.find('\n'));
-    const bool semicolons = first.find(',') == first.npos && first.find(';') != first.npos;
-    delimiter_ = semicolons ? ';' : ',';
+    std::string_view first = text_;
+    first.remove_prefix(std::min(first.find_first_not_of("\r\n", at_), first.size()));
+    first = first.substr(0, first.find('\n'));
+    for (const char c : {',', ';', '\t'}) {
+      if (delimiter_ == 0 && first.find(c) != first.npos) delimiter_ = c;
+    }
+    if (delimiter_ == 0) delimiter_ = ',';  // one column
   }
   std::vector<Field> fields;
   std::string problem;

@@ -16,8 +16,8 @@ namespace hearth {
 /// skipped. Holds one record, smaller than kMaxLine, and one piece of the text in memory.
 class CsvReader {
  public:
-  /// `head`: text already read from the stream. `delimiter`: 0 takes the comma, or the semicolon if
-  /// the first record has no comma. Input error for names of columns that are empty or equal.
+  /// `head`: text already read from the stream. `delimiter`: 0 takes the first of comma, semicolon
+  /// and tab that the first record has. Input error for names of columns that are empty or equal.
   CsvReader(ByteStream& bytes, std::string head, char delimiter);
 
   /// The next record, with `line`, `text` and, if it cannot be a row, `problem`: another number of

@@ -37,6 +37,17 @@ Container container_of(const std::string& path) {
   return extension == ".json" ? Container::array : Container::lines;
 }
 
+/// Whether the first line of a text without a name is the head of a table: names between
+/// delimiters, or one name.
+bool names_columns(std::string_view text) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  const auto is_text = [](unsigned char c) { return c >= ' ' || c == '\t' || c == '\r'; };
+  if (!std::all_of(line.begin(), line.end(), is_text)) return false;
+  constexpr std::string_view kOfNames =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-\"\r";
+  return line.find_first_of(",;\t") != line.npos || line.find_first_not_of(kOfNames) == line.npos;
+}
+
 bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r") == text.npos; }
 
 // A file that is being read.
@@ -55,7 +66,12 @@ class OpenFile {
       throw input_error(path + ": shrank while it was read; run again once nobody writes it");
     }
     std::string head;
-    if (container_ == Container::array && !begins_as_array(head)) container_ = Container::lines;
+    named_ = path != "-";
+    if (!named_) {
+      container_ = container_by_content(head);
+    } else if (container_ == Container::array && first_character(head) != '[') {
+      container_ = Container::lines;  // many files named .json hold JSON Lines
+    }
     if (container_ == Container::table) {
       table_.emplace(*bytes_, std::move(head), unpacked_extension(path) == ".tsv" ? '\t' : '\0');
     } else if (container_ == Container::array) {
@@ -86,11 +102,13 @@ class OpenFile {
   uint64_t bytes_read() const { return parquet_ ? parquet_->bytes_read() : bytes_->bytes_read(); }
 
  private:
-  bool begins_as_array(std::string& head);
+  Container container_by_content(std::string& head);
+  char first_character(std::string& head);
   bool read_line(RawRow& row);
   bool read_element(RawRow& row);
   bool read_document(RawRow& row);
 
+  bool named_ = true;  // not standard input
   Container container_ = Container::lines;
   std::optional<ParquetReader> parquet_;  // or bytes_, and one of the three below it
   std::optional<ByteStream> bytes_;
@@ -100,18 +118,27 @@ class OpenFile {
   bool document_read_ = false;
 };
 
-// Many files named .json hold JSON Lines.
-bool OpenFile::begins_as_array(std::string& head) {
+// Standard input has no name that says what it is. A row of JSON Lines is an object.
+Container OpenFile::container_by_content(std::string& head) {
+  const char first = first_character(head);
+  if (first == '[') return Container::array;
+  if (first == '{' || first == '\0') return Container::lines;
+  const bool table = names_columns(std::string_view(head).substr(head.find(first)));
+  return table ? Container::table : Container::lines;
+}
+
+// The first that is not blank; 0 at the end. What was read for it is in `head`.
+char OpenFile::first_character(std::string& head) {
   size_t at = 0;
   while (at < kMaxLine) {
     at = head.starts_with(kByteOrderMark) ? std::max(at, kByteOrderMark.size()) : at;
     at = head.find_first_not_of(" \t\r\n", at);
-    if (at != std::string::npos) return head[at] == '[';
+    if (at != std::string::npos) return head[at];
     at = head.size();
     reserve_for_line(head);
-    if (!bytes_->append_to(head, kTextPiece)) return false;
+    if (!bytes_->append_to(head, kTextPiece)) return '\0';
   }
-  return false;
+  return '\0';
 }
 
 bool OpenFile::read_line(RawRow& row) {
@@ -123,6 +150,11 @@ bool OpenFile::read_line(RawRow& row) {
     if (!is_blank(*line)) {
       row.line = lines_->number();
       row.text.assign(*line);
+      if (!named_ && row.text[row.text.find_first_not_of(" \t\r")] != '{') {
+        row.text.clear();
+        row.problem =
+            "expected a row of JSON Lines, or in the first line the names of a table's columns";
+      }
       return true;
     }
     blanks += line->size() + 1;

@@ -159,6 +159,14 @@ TEST_CASE("data without rows or without trained tokens is refused") {
   CHECK(has(message("\n \r\n\t\n"), "no rows"));
   CHECK(has(message("{\"input_ids\": [1, 2], \"labels\": [1, -100]}"), "no trained token"));
   CHECK(has(message("{\"input_ids\": [1]}"), "no trained token"));
+  // Cut before the answer: the line says what to raise.
+  const std::string late = "{\"input_ids\": [1, 2, 3], \"labels\": [-100, -100, 3]}\n";
+  fixture.request.rows.seq_len = 2;
+  CHECK(has(message("{\"input_ids\": [1]}\n" + late),
+            "no trained token in any row; 1 of 2 rows are cut before what is trained: raise "));
+  CHECK_FALSE(has(message("{\"input_ids\": [1]}"), "cut"));
+  fixture.request.rows.seq_len = 3;
+  CHECK(fixture.read({fixture.file("rows.jsonl", late)})->summary().totals.trained_tokens == 1);
 }
 
 TEST_CASE("names of data files, with and without a weight") {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "base/error_format.h"
 #include "base/log.h"
 #include "base/setting.h"
@@ -70,7 +71,14 @@ void require_trained_rows(const RowTotals& totals, const std::vector<std::string
                                         totals.dropped, spelled(Setting::seq_len))
                           : "");
   }
-  if (totals.trained_tokens == 0) throw input_error(what + ": no trained token in any row");
+  if (totals.trained_tokens == 0) {
+    throw input_error(
+        "{}: no trained token in any row{}", what,
+        totals.truncated > 0
+            ? fmt::format("; {} of {} are cut before what is trained: raise {}", totals.truncated,
+                          counted(totals.rows, "row"), spelled(Setting::seq_len))
+            : "");
+  }
 }
 
 }  // namespace hearth

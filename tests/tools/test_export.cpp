@@ -44,8 +44,10 @@ TEST_CASE("export: saved state as the checkpoint that the run wrote") {
   CHECK(one_line(with("run", "run/state/step-00000004/x"), 2, "lies in"));
   CHECK(
       one_line(with("run", "f", {"--adapter", "a"}), 2, "--adapter and --from-state, found both"));
-  CHECK(one_line(w.run({"export", "--model", w.d / "model", "--out", w.d / "f"}), 2,
-                 "expected one of --adapter and --from-state, found neither"));
+  for (const char* name : {"model", "run", "run/model"}) {
+    CHECK(one_line(w.run({"export", "--model", w.d / name, "--out", w.d / "f"}), 2,
+                   "is a checkpoint already; copy it"));
+  }
   CHECK(one_line(with("model", "f"), 3, "no saved state"));
   CHECK(one_line(with("nothing", "f"), 3, "nothing"));
   CHECK(one_line(with("run", "f", {"--model", w.d / "nothing"}), 3, "--model"));

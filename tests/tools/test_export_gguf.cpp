@@ -46,7 +46,7 @@ TEST_CASE("export --gguf: a model, a run, a saved state and a merged adapter") {
   CHECK(one_line(w.run({"export", "--model", w.d / "model", "--gguf", "f16", "--out", there}), 2,
                  "exists already"));
   CHECK(one_line(w.run({"export", "--gguf", "f16", "--out", w.d / "x"}), 2,
-                 "--gguf needs --model or --from-state"));
+                 "expected a run as --model, an --adapter or a --from-state, found none"));
   CHECK(one_line(w.run({"export", "--model", w.d / "model", "--gguf", "q4_0", "--out", w.d / "x"}),
                  2, "--gguf"));
   fs::remove(w.d / "model/tokenizer.json");

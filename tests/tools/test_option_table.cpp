@@ -406,7 +406,7 @@ TEST_CASE("relations name options that exist, and a row says what it needs and e
         }).says("--no-special does not go with --data"));
   CHECK(raised_by([] {
           parsed({"export", "--out", "o"});
-        }).says("expected one of --adapter and --from-state, found neither"));
+        }).says("expected a run as --model, an --adapter or a --from-state, found none"));
 }
 
 TEST_CASE("every setting that messages speak of is set by an option") {

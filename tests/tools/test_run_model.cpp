@@ -1,4 +1,4 @@
-// eval and generate take a run directory as --model.
+// eval, generate and export take a run directory as --model.
 #include "tools/workplace.h"
 
 using namespace hearth;
@@ -53,6 +53,48 @@ TEST_CASE("a run directory as --model: its model, or its adapter on its base") {
   CHECK(w.text({"--adapter", lora}) == w.text(adapted));
   CHECK(w.text({"--model", full}) == w.text({"--model", full + "/model"}));
   CHECK(w.text({"--model", lora}) == w.text(adapted));
+}
+
+TEST_CASE("export: the adapter of a run, merged into the base that it names") {
+  const Runs w;
+  const std::string lora = w.d / "lora";
+  const auto merged = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"export", "--out", w.d / "merged"};
+    words.insert(words.end(), more.begin(), more.end());
+    const ProgramResult r = w.run(words);
+    INFO(r.err);
+    REQUIRE(r.exit_code == 0);
+    const auto files = files_below(w.d / "merged");
+    fs::remove_all(w.d / "merged");
+    return files;
+  };
+  const auto want = merged({"--model", w.d / "model", "--adapter", lora + "/adapter"});
+  CHECK(want.at("model.safetensors") != files_below(w.d / "model").at("model.safetensors"));
+  CHECK(merged({"--model", lora}) == want);
+  CHECK(merged({"--model", lora + "/adapter"}) == want);
+  CHECK(merged({"--adapter", lora}) == want);
+  CHECK(merged({"--model", w.d / "model", "--adapter", lora}) == want);
+  for (const std::string& input : {lora, std::string(w.d / "model")}) {  // the run, and its base
+    CHECK(one_line(w.run({"export", "--model", lora, "--out", input + "/merged"}), 2, "lies in"));
+  }
+  // A run that stopped has no result, and the line says what makes one.
+  fs::remove_all(lora + "/adapter");
+  CHECK(one_line(w.run({"export", "--model", lora, "--out", w.d / "merged"}), 3, "--from-state"));
+
+  // The base by the name that the user gave: the card names it, and no place of this machine.
+  fs::create_directories(w.d / "hub/models--org--base/snapshots");
+  fs::create_directories(w.d / "hub/models--org--base/refs");
+  write(w.d / "hub/models--org--base/refs/main", "abc");
+  fs::copy(w.d / "model", w.d / "hub/models--org--base/snapshots/abc", fs::copy_options::recursive);
+  REQUIRE(setenv("HF_HUB_CACHE", (w.d / "hub").c_str(), 1) == 0);
+  std::vector<std::string> words = w.train("named", {"--method", "lora", "--quiet"});
+  words[2] = "org/base";
+  REQUIRE(w.run(words).exit_code == 0);
+  const auto named = merged({"--model", w.d / "named"});
+  CHECK(named.at("model.safetensors") == want.at("model.safetensors"));
+  CHECK(named.at("README.md").find("base_model: \"org/base\"") != std::string::npos);
+  CHECK(named.at("README.md").find(w.d.path()) == std::string::npos);
+  unsetenv("HF_HUB_CACHE");
 }
 
 TEST_CASE("a run directory as --model: without a result, a base, or beside another adapter") {

@@ -2,12 +2,22 @@
 // a GGUF file.
 #include <optional>
 
+#include "base/error_format.h"
 #include "commands/commands.h"
+#include "commands/option_checks.h"
 #include "commands/output.h"
 #include "train/export.h"
 #include "train/export_gguf.h"
 
 namespace hearth {
+
+/// A checkpoint is what export would make of it.
+[[noreturn]] static void refuse_checkpoint(const std::string& model) {
+  throw usage_error(
+      "--model {}: is a checkpoint already; copy it, or give --gguf TYPE for a GGUF file, "
+      "--adapter DIR to merge an adapter, --from-state DIR for saved state",
+      quoted(model));
+}
 
 static void export_result(const Options& options) {
   Console console(console_settings(options));
@@ -25,6 +35,7 @@ static void export_result(const Options& options) {
         console);
     return;
   }
+  if (options.from_state.empty()) refuse_checkpoint(options.model);
   std::optional<AdapterLayout> layout;
   if (options.layout_given) layout = options.adapter_layout;
   export_state({options.from_state, options.model, options.out, layout, options.follow_links,
@@ -33,6 +44,10 @@ static void export_result(const Options& options) {
 }
 
 ExitCode run_export(const Options& options) {
+  // Of a run, now that its base is known.
+  if (const std::string problem = out_in_input(options); !problem.empty()) {
+    throw usage_error(problem);
+  }
   export_result(options);
   if (options.json) print_json(JsonObject{{"out", options.out}});
   return ExitCode::done;

@@ -19,6 +19,17 @@ ConsoleSettings console_settings(const Options& options) {
   return console_settings(options.quiet, options.verbose, options.log_every);
 }
 
+/// Whether --model and --adapter may be a run directory. Beside --from-state, --model is a base.
+static bool takes_run(Command command, const Options& options) {
+  switch (command) {
+    case Command::eval:
+    case Command::generate:
+    case Command::chat: return true;
+    case Command::export_: return options.from_state.empty();
+    default: return false;
+  }
+}
+
 ExitCode run_command(const CommandLine& line, LaunchedRanks* launched) {
   if (line.action == CommandLine::Action::version) {
     print(version_text());
@@ -46,8 +57,7 @@ ExitCode run_command(const CommandLine& line, LaunchedRanks* launched) {
   if (!options.model.empty() || !options.adapter.empty()) {
     options.model_name = options.model;
     if (!options.model.empty()) options.model = find_model(options.model);
-    const bool writes = *line.command == Command::generate || *line.command == Command::chat;
-    if (writes || *line.command == Command::eval || options.gguf) take_run(options);
+    if (takes_run(*line.command, options)) take_run(options);
     if (options.model != line.options.model) log_verbose("model: " + options.model);
   }
   check_data_paths(*line.command, options);

@@ -45,19 +45,15 @@ std::string joined(const std::vector<std::string>& words, const char* separator)
 
 /// "[tokens; 1 to 1048576; default 2048]".
 std::string facts_of(const Option& option, const CommandEntry& entry, const HelpFor& help) {
-  const auto listed = [&](const std::vector<std::string>& names) {
-    return std::find(names.begin(), names.end(), option.name) != names.end();
-  };
   std::vector<std::string> facts;
   // A command with a placeholder of its own takes another form of value.
   if (help.placeholder == option.value.placeholder && !option.unit.empty()) {
     facts.push_back(option.unit);
   }
   if (!option.value.range.empty()) facts.push_back(option.value.range);
-  if (listed(entry.required)) {
+  const auto& required = entry.required;
+  if (std::find(required.begin(), required.end(), option.name) != required.end()) {
     facts.push_back("required");
-  } else if (listed(entry.one_of)) {
-    facts.push_back("required: one of --" + joined(entry.one_of, ", --"));
   } else if (!help.default_text.empty()) {
     facts.push_back("default " + help.default_text);
   }

@@ -64,19 +64,6 @@ void check_relations(const Option& option, Command command, const OptionPlaces& 
   }
 }
 
-/// Exactly one of some options.
-void check_one_of(const std::vector<std::string>& names, const std::vector<Given>& flags,
-                  Problems& problems) {
-  std::string all;
-  size_t given = 0;
-  for (const std::string& name : names) {
-    all += (all.empty() ? "--" : " and --") + name;
-    given += find_given(flags, name) ? 1 : 0;
-  }
-  if (names.empty() || given == 1) return;
-  problems.add("expected one of " + all + ", found " + (given == 0 ? "neither" : "both"));
-}
-
 /// Micro-batches that hold the tokens of --batch-tokens when they are full.
 int64_t micro_batches_of(const Options& options) {
   const int64_t full = options.seq_len * options.micro_batch;
@@ -130,25 +117,12 @@ void check_tokenize(const std::vector<Given>& flags, Options& options, Problems&
 
 void check_export(const std::vector<Given>& flags, Options& options, Problems& problems) {
   options.layout_given = find_given(flags, "adapter-layout") != nullptr;
-  const auto inside = [](std::string path, std::string folder) {
-    folder = without_trailing_slashes(std::move(folder));
-    return path == folder || path.starts_with(folder == "/" ? folder : folder + "/");
-  };
-  if (options.from_state.empty() && !options.adapter.empty() && options.model.empty()) {
-    problems.add("--adapter needs --model, the base that it was trained on");
-  }
-  if (options.gguf && !options.from_state.empty() && !options.adapter.empty()) {
+  if (!options.from_state.empty() && !options.adapter.empty()) {
     problems.add("expected one of --adapter and --from-state, found both");
-  } else if (options.gguf && options.from_state.empty() && options.adapter.empty() &&
-             options.model.empty()) {
-    problems.add("--gguf needs --model or --from-state");
+  } else if (options.from_state.empty() && options.adapter.empty() && options.model.empty()) {
+    problems.add("expected a run as --model, an --adapter or a --from-state, found none");
   }
-  for (const std::string& input : {options.from_state, options.model, options.adapter}) {
-    if (!input.empty() && inside(options.out, input)) {
-      problems.add("--out " + quoted(options.out) + ": lies in the input " + quoted(input) +
-                   ", which export never changes; choose another directory");
-    }
-  }
+  if (const std::string problem = out_in_input(options); !problem.empty()) problems.add(problem);
 }
 
 void check_data(Command command, const Options& options, Problems& problems) {
@@ -243,6 +217,17 @@ void check_training(const std::vector<Given>& flags, Options& options, Problems&
 
 }  // namespace
 
+std::string out_in_input(const Options& options) {
+  for (const std::string& input : {options.from_state, options.model, options.adapter}) {
+    const std::string folder = without_trailing_slashes(input);
+    const std::string below = folder == "/" ? folder : folder + "/";
+    if (folder.empty() || (options.out != folder && !options.out.starts_with(below))) continue;
+    return "--out " + quoted(options.out) + ": lies in the input " + quoted(input) +
+           ", which export never changes; choose another directory";
+  }
+  return "";
+}
+
 void check_contradictions(const std::vector<Given>& given, const Options& options,
                           Problems& problems) {
   const Given* tokens = find_given(given, "batch-tokens");
@@ -273,7 +258,6 @@ void check_together(const CommandEntry& entry, const std::vector<Given>& flags,
     if (reads && name == "model" && !options.adapter.empty()) continue;  // it names its base
     problems.add("--" + name + " is missing");
   }
-  if (!find_given(flags, "gguf")) check_one_of(entry.one_of, flags, problems);
   for (const Option& option : option_table()) {
     if (!option.commands.contains(entry.command) || !is_set(option, options)) continue;
     check_relations(option, entry.command, places, options, problems);

@@ -19,6 +19,9 @@ void check_contradictions(const std::vector<Given>& given, const Options& option
 void check_together(const CommandEntry& entry, const std::vector<Given>& flags,
                     const OptionPlaces& places, Options& options, Problems& problems);
 
+/// The problem of an --out of export that lies in --model, --adapter or --from-state; else empty.
+std::string out_in_input(const Options& options);
+
 /// Input or usage error for data paths that name no file: see find_data_files.
 void check_data_paths(Command command, const Options& options);
 

@@ -25,8 +25,8 @@ bool is_adapter(const std::string& path) {
          holds(path, "adapter_config.json");
 }
 
-/// The base that adapter_config.json names, as --model takes it.
-std::string base_of(const std::string& adapter) {
+/// Makes the base that adapter_config.json names the model.
+void take_base(const std::string& adapter, Options& options) {
   const std::string path = adapter + "/adapter_config.json";
   const Json config = read_json_file(path, uint64_t{64} << 20);
   const Json* name = config.is_object() ? config.find("base_model_name_or_path") : nullptr;
@@ -35,12 +35,12 @@ std::string base_of(const std::string& adapter) {
     throw input_error("{}: names no base; give --model BASE --adapter {}", path, quoted(adapter));
   }
   const bool pinned = revision != nullptr && revision->is_string();
-  std::string base = find_model(name->as_string() + (pinned ? "@" + revision->as_string() : ""));
-  if (file_info(base).kind != FileKind::directory) {
+  options.model_name = name->as_string() + (pinned ? "@" + revision->as_string() : "");
+  options.model = find_model(options.model_name);
+  if (file_info(options.model).kind != FileKind::directory) {
     throw input_error("{}: its base {} is not there; give --model BASE --adapter {}", adapter,
                       quoted(name->as_string()), quoted(adapter));
   }
-  return base;
 }
 
 }  // namespace
@@ -51,10 +51,10 @@ void take_run(Options& options) {
   }
   const std::string run = options.model;
   if (run.empty() && !options.adapter.empty()) {
-    options.model = base_of(options.adapter);
+    take_base(options.adapter, options);
   } else if (options.adapter.empty() && is_adapter(run)) {
     options.adapter = run;
-    options.model = base_of(run);
+    take_base(run, options);
   }
   if (!is_run(run)) return;
   if (holds(run, "model")) {
@@ -67,7 +67,7 @@ void take_run(Options& options) {
           quoted(run));
     }
     options.adapter = run + "/adapter";
-    options.model = base_of(options.adapter);
+    take_base(options.adapter, options);
   } else {
     throw input_error(
         "{}: this run has no result yet; 'hearth export --from-state' makes one of its "

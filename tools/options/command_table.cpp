@@ -46,11 +46,9 @@ const std::vector<CommandEntry>& command_table() {
       {export_,
        "export",
        "",
-       "merge an adapter into its base, or convert saved state to a checkpoint or an adapter; "
-       "keeps "
-       "the base's tensor names, types and files",
-       {"out"},
-       {"adapter", "from-state"}},
+       "merge an adapter, or the adapter of a run, into its base; or convert saved state to a "
+       "checkpoint or an adapter; keeps the base's tensor names, types and files",
+       {"out"}},
       {verify,
        "verify",
        "DIR",

@@ -14,8 +14,7 @@ struct CommandEntry {
   std::string name;
   std::string operand;  // "DIR", "[CONFIG.yaml]", "" for none
   std::string summary;
-  std::vector<std::string> required;     // required options
-  std::vector<std::string> one_of = {};  // exactly one of these options is required
+  std::vector<std::string> required;  // required options
 };
 const std::vector<CommandEntry>& command_table();
 const CommandEntry& entry_of(Command command);

@@ -22,7 +22,7 @@ void add_lora(std::vector<Option>& table) {
         .help = "PEFT adapter to continue training, instead of a new one",
         .default_text = "none",
         .help_for = {{{eval, generate, chat}, "PEFT adapter to add to the model"},
-                     {{export_}, "PEFT adapter to merge into --model"}}},
+                     {{export_}, "PEFT adapter, or run directory, to merge into --model"}}},
        {.name = "lora-r", .group = group, .commands = kTraining,
         .value = integer_value(&Options::lora_rank, 1, 4096), .unit = "rank",
         .help = "rank of the adapters", .needs = lora, .excludes = new_pairs, .aliases = {"lora-rank"}},

@@ -23,9 +23,10 @@ void add_what(std::vector<Option>& table) {
                                         "(or org/name@revision) in the local hub cache; or a run "
                                         "directory, for its result; not needed with --adapter, which "
                                         "names its base"},
-                     {{export_}, "base checkpoint: a directory, or org/name in the local hub cache; "
-                                 "required with --adapter; with --gguf also a run directory",
-                      "with --from-state the base of the run"},
+                     {{export_}, "a run directory, whose adapter is merged into its base; or the base "
+                                 "of --adapter: a directory, or org/name in the local hub cache; "
+                                 "with --gguf any checkpoint",
+                      "the base that the adapter or the run names"},
                      {{profile}, "take the shapes of this model: a directory, or org/name in the "
                                  "local hub cache; weights may be absent",
                       "shapes of a common size"}},

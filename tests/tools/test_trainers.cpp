@@ -121,6 +121,12 @@ TEST_CASE("trainers: KTransformers' keys place, and freeze trains something else
     INFO(key);
     CHECK(one_says(line.details, std::string(": ") + key + ": no effect"));
   }
+  // What a saved state holds is no question of training.
+  CHECK(
+      one_says(parsed_yaml("model_name_or_path: m\ndataset: r.jsonl\noutput_dir: o\nstage: sft\n"
+                           "save_only_model: true\n")
+                   .details,
+               "c.yaml:5: save_only_model: no effect; a saved state has all that a resume needs"));
   const auto freeze = problems_of(
       "model_name_or_path: m\ndataset: rows.jsonl\noutput_dir: o\nfinetuning_type: freeze\n");
   REQUIRE(freeze.size() == 1);
@@ -176,6 +182,51 @@ TEST_CASE("trainers: axolotl's files, and the columns of their data sets") {
   CHECK(parsed_yaml("base_model: m\noutput_dir: o\nval_set_size: 0.1\n"
                     "datasets: [{path: rows.jsonl, type: alpaca}]\n")
             .options.eval_every.epoch);
+}
+
+TEST_CASE("trainers: the sections of unsloth's own program") {
+  const std::string file =
+      "model: m\ndata:\n  dataset: rows.jsonl\n  format_type: auto\ntraining:\n"
+      "  training_type: lora\n  max_seq_length: 1024\n  load_in_4bit: false\n  output_dir: o\n"
+      "  num_epochs: 2\n  learning_rate: 0.0003\n  batch_size: 3\n"
+      "  gradient_accumulation_steps: 5\n  warmup_steps: 5\n  max_steps: 0\n  save_steps: 0\n"
+      "  random_seed: 17\n  packing: false\n  train_on_completions: true\n"
+      "  gradient_checkpointing: unsloth\nlora:\n  lora_r: 64\n  lora_alpha: 16\n"
+      "  target_modules: \"q_proj,v_proj\"\n  vision_all_linear: false\n  use_loftq: false\n"
+      "  finetune_mlp_modules: true\nlogging:\n  enable_wandb: false\n  wandb_project: x\n"
+      "  enable_tensorboard: false\n  tensorboard_dir: runs\n";
+  const CommandLine line = parsed_yaml(file);
+  CHECK(one_says(line.notes, "read as a configuration of unsloth"));
+  const Options& o = line.options;
+  CHECK(o.model == "m");
+  CHECK(o.data == Texts{"rows.jsonl"});
+  CHECK(o.method == Method::lora);
+  CHECK(o.seq_len == 1024);
+  CHECK(o.epochs == 2);
+  CHECK(o.lr == 0.0003);
+  CHECK(o.micro_batch == 3);
+  CHECK(o.grad_accum == 5);
+  CHECK(o.warmup == 5);
+  CHECK_FALSE(o.steps);
+  CHECK_FALSE(o.save_every.is_set());
+  CHECK(o.seed == 17);
+  CHECK(o.train_on == TrainOn::automatic);
+  CHECK(o.recompute == Recompute::blocks);
+  CHECK(o.lora_rank == 64);
+  CHECK(o.lora_alpha == 16);
+  CHECK(o.lora_targets == Texts{"*.q_proj.weight", "*.v_proj.weight"});
+  // A problem in a section has the line and the key as written.
+  const auto told = problems_of(file + "  batch_size: 0\n");
+  CHECK(one_says(told, "c.yaml:12: batch_size and "));
+  const auto quantised = problems_of(
+      "model: m\ntraining:\n  load_in_4bit: true\n  output_dir: o\n  batch_size: 0\n"
+      "data:\n  local_dataset: [rows.jsonl]\n");
+  CHECK(one_says(quantised, "c.yaml:3: load_in_4bit: 'true'"));
+  CHECK(one_says(quantised, "c.yaml:5: batch_size: "));
+  REQUIRE(quantised.size() == 2);
+  // Without sections nobody knows whose batch it is.
+  CHECK(one_says(problems_of("model: m\ndata: r.jsonl\nout: o\nbatch_size: 3\n"),
+                 "c.yaml:4: batch_size: '3': use micro_batch and grad_accum"));
 }
 
 TEST_CASE("trainers: a file without the keys that are told starts") {

@@ -9,6 +9,7 @@
 #include "commands/same_option.h"
 #include "foreign/datasets.h"
 #include "foreign/keys.h"
+#include "foreign/sections.h"
 #include "options/command_table.h"
 #include "options/later.h"
 #include "options/option_lookup.h"
@@ -271,9 +272,11 @@ std::string refusal(Command command, std::string_view name, const std::string& d
 
 std::vector<NamedValue> named_in_file(const std::string& path) {
   std::vector<NamedValue> named;
-  for (ConfigEntry& entry : read_config_file(path)) {
+  for (ConfigEntry& entry : without_sections(read_config_file(path))) {
     const std::string key = entry.key.size() > kMostQuoted ? quoted(entry.key) : entry.key;
     std::string where = path + ":" + std::to_string(entry.line) + ": " + key;
+    // Only there is it known to be the rows of one micro-batch.
+    if (entry.in_section && entry.key == "batch_size") entry.key = "per_device_train_batch_size";
     named.push_back({std::move(entry), std::move(where)});
   }
   return named;

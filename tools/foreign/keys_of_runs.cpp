@@ -43,7 +43,7 @@ std::vector<ForeignKey> foreign_keys_of_runs() {
   // clang-format off
   return {
       // The batch and the length of the run.
-      {"max-steps", "steps", {{"-1", ""}}, pass, ""},
+      {"max-steps", "steps", {{"-1", ""}, {"0", ""}}, pass, ""},
       {"batch-size", "", {}, refuse, "use micro_batch and grad_accum, or batch_tokens"},
       {"auto-find-batch-size", "", kIfFalse, refuse, "'hearth plan' says what fits; set it to false"},
       {"per-device-eval-batch-size", "", {}, ignore, "evaluation uses micro_batch; its loss does not depend on it"},
@@ -86,6 +86,7 @@ std::vector<ForeignKey> foreign_keys_of_runs() {
       {"embedding-lr*", "", {}, refuse, "all tensors have one learning rate; remove the key"},
       {"label-smoothing-factor", "", kIfZero, refuse, "label smoothing is not supported; remove the key"},
       {"random-state", "seed", {}, pass, ""},
+      {"random-seed", "seed", {}, pass, ""},
       {"data-seed", "", {}, refuse, "seed is the seed of all random numbers; remove the key"},
       {"full-determinism", "deterministic", {}, pass, ""},
       // Numbers and memory.
@@ -137,6 +138,8 @@ std::vector<ForeignKey> foreign_keys_of_runs() {
       {"use-scattermoe", "", {}, ignore, kOneKernel},
       {"use-sonicmoe", "", {}, ignore, kOneKernel},
       {"moe-kernels", "", {}, ignore, kOneKernel},
+      {"moe-group-size", "", {}, ignore, kOneKernel},
+      {"moe-persistent-kernel", "", {}, ignore, kOneKernel},
       {"experts-implementation", "", {}, ignore, kOneKernel},
       {"plugins", "", {}, ignore, "no plug-ins are loaded"},
       {"torch-compile*", "", {}, ignore, ""},
@@ -162,7 +165,7 @@ std::vector<ForeignKey> foreign_keys_of_runs() {
       {"overwrite-output-dir", "", kIfFalse, ignore, "a run with saved state is resumed; use another out to start anew"},
       {"save-strategy", "save-every", {{"steps", ""}, {"no", "0"}, {"epoch", "epoch"}}, refuse, "use save_every: steps, a time such as 30m, or epoch"},
       {"saves-per-epoch", "save-every", {{"0", ""}, {"1", "epoch"}}, refuse, "use save_every: the steps of an epoch divided by this number, a time such as 30m, or epoch"},
-      {"save-only-model", "", kIfFalse, refuse, "use final_state: off to leave out the last state; set it to false"},
+      {"save-only-model", "", kIfFalse, ignore, "a saved state has all that a resume needs; final_state: off leaves out the last"},
       {"save-safetensors", "", kIfTrue, refuse, "all tensors are written as safetensors; set it to true"},
       {"save-first-step", "", kIfFalse, refuse, "use save_every: 1 to save every step; set it to false"},
       {"save-on-each-node", "", {}, ignore, ""},
@@ -205,6 +208,9 @@ std::vector<ForeignKey> foreign_keys_of_runs() {
       {"plot-loss", "", {}, ignore, kLogged},
       {"use-tensorboard", "", {}, ignore, ""},
       {"wandb-*", "", {}, ignore, kLogged},
+      {"enable-wandb", "", {}, ignore, kLogged},
+      {"enable-tensorboard", "", {}, ignore, kLogged},
+      {"tensorboard-dir", "", {}, ignore, kLogged},
       {"use-wandb", "", {}, ignore, kLogged},
       {"mlflow-*", "", {}, ignore, kLogged},
       {"use-mlflow", "", {}, ignore, kLogged},

@@ -90,8 +90,10 @@ const std::map<std::string, unsigned>& telling_keys() {
                "dataset-text-field", "dataset-train-split", "dtype", "eval-packing",
                "lora-task-type", "max-length", "model-init-kwargs", "model-revision",
                "packing-strategy", "padding-free", "torch-dtype", "use-peft"});
-    add(kUnsloth, {"bias", "finetune-*", "loftq-config", "max-seq-length", "model-name", "r",
-                   "random-state", "save-method", "target-modules", "use-gradient-checkpointing"});
+    add(kUnsloth,
+        {"bias", "enable-wandb", "finetune-*", "format-type", "local-dataset", "random-seed",
+         "train-on-completions", "training-type", "loftq-config", "max-seq-length", "model-name",
+         "r", "random-state", "save-method", "target-modules", "use-gradient-checkpointing"});
     add(kArguments, {"adam-beta1", "logging-strategy", "lr-scheduler-type", "max-steps",
                      "num-train-epochs", "optim", "per-device-train-batch-size", "report-to"});
     add(kArguments | kAxolotl, {"gradient-accumulation-steps", "learning-rate", "output-dir"});

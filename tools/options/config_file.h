@@ -14,6 +14,7 @@ struct ConfigEntry {
   int line = 0;                     // from 1
   bool is_list = false;             // written as a list, even of one value
   bool has_null = false;            // a list with a null in it
+  bool in_section = false;          // of a section of unsloth's files (foreign/sections.h)
 
   /// The value if it is a map, or the maps if it is a list of maps; `values` is then empty. Only
   /// keys of other trainers take maps. Keeps one more level of maps inside these; sets only

@@ -74,6 +74,10 @@ void require_learning(const TrainConfig& config, const LrCourse& course, int64_t
   if (largest_learning_rate(config, course) == 0) {
     reporter.warn_of_event("the learning rate is 0 in every step, so nothing is learned (" +
                            spelled(config.lr == 0 ? Setting::lr : Setting::warmup) + ")");
+  } else if (course.warmup >= course.steps && course.steps > 1) {
+    reporter.warn_of_event(fmt::format(
+        "{}: the warm-up is as long as the run of {}, so the learning rate never reaches {}",
+        spelled(Setting::warmup), counted(course.steps, "step"), spelled(Setting::lr)));
   }
 }
 

@@ -126,6 +126,16 @@ TEST_CASE("defaults: a run of one step is refused and writes nothing, unless it 
   *(std::find(zero.begin(), zero.end(), "--lr") + 1) = "0";
   const ProgramResult rate = w.must(zero);
   CHECK(rate.err.find("warning: the learning rate is 0 in every step") != std::string::npos);
+  // A warm-up of the whole run.
+  const auto warmed = [&](const std::string& out, const char* steps) {
+    const auto words = w.words(out, 20, {"--steps", "3", "--warmup", steps, "--quiet"});
+    return w.must(words).err.find(
+               "warning: --warmup: the warm-up is as long as the run of 3 steps, so the learning "
+               "rate never reaches --lr") != std::string::npos;
+  };
+  CHECK(warmed("long", "5"));
+  CHECK(warmed("whole", "3"));
+  CHECK_FALSE(warmed("short", "2"));
 }
 
 TEST_CASE(

@@ -110,6 +110,8 @@ TEST_CASE("odd values of options") {
            {{"tokenize", "--model", "m", "x", "--overflow", "drop"}, "--overflow needs --data"},
            {{"tokenize", "--model", "m", "x", "--data", "y"}, "found both"},
            {{"tokenize", "--model", "m", "--data", "y", "--no-special"}, "does not go with"},
+           {train({"--chat-template", "{{ bos_token }}"}), "found the text of a template"},
+           {train({"--chat-template", "{% for m in messages %}"}), "write it to a file"},
            {{"export", "--gguf", "f16", "--out", "o"}, "found none"},
            {{"export", "--adapter", "a", "--from-state", "s", "--out", "o"}, "found both"},
            {{"export", "--from-state", "run//", "--model", "m", "--out", "run/x"}, "lies in"},

@@ -25,7 +25,7 @@ void add_data(std::vector<Option>& table) {
                                                      {"tokens", RowFormat::tokens}}),
         .help = "format of the rows; auto: detect it from the keys of the rows"},
        {.name = "chat-template", .group = group, .commands = kTemplate,
-        .value = text_value(&Options::chat_template, "FILE|NAME"),
+        .value = chat_template_value(),
         .help = "chat template: a Jinja file, chatml, or the name of one of the model's templates",
         .default_text = "the model's own"},
        {.name = "template-args", .group = group, .commands = kTemplate,

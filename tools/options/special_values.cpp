@@ -46,6 +46,18 @@ OptionValue warmup_value(int64_t most) {
   return steps;
 }
 
+OptionValue chat_template_value() {
+  OptionValue value = text_value(&Options::chat_template, "FILE|NAME");
+  value.set = [set = value.set](Options& options,
+                                const std::vector<std::string>& texts) -> Problem {
+    const bool jinja = texts.size() == 1 && (texts[0].find("{%") != std::string::npos ||
+                                             texts[0].find("{{") != std::string::npos);
+    if (jinja) return "expected a file or a name, found the text of a template; write it to a file";
+    return set(options, texts);
+  };
+  return value;
+}
+
 namespace {
 
 /// A list that `check` accepts; it throws the problem.

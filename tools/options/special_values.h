@@ -30,6 +30,8 @@ OptionValue devices_value();
 OptionValue experts_value(double Options::*percent);
 /// Variables of chat templates, NAME=VALUE each.
 OptionValue template_args_value();
+/// A file or a name. The text of a template is a problem that says so.
+OptionValue chat_template_value();
 /// Columns of rows, FIELD=COLUMN each.
 OptionValue columns_value();
 /// A day, YYYY-MM-DD.

@@ -96,8 +96,8 @@ void describe(const PlannedRun& run, const TrainConfig& config, int64_t warmup, 
   const PlanTimes& times = run.times;
   reporter.note(fmt::format(
       "{}, {} of them warm-up; coefficient of the auxiliary loss {}; plan: {} of memory{}",
-      counted(*run.steps, "step"), warmup, Json(model.settings.aux_loss).dump(),
-      size_text(model.plan.host().peak),
+      counted(*run.steps, "step"), std::min(warmup, *run.steps),
+      Json(model.settings.aux_loss).dump(), size_text(model.plan.host().peak),
       times.known ? fmt::format(", {:.0f} tokens/s", times.tokens / times.step.time_s) : ""));
   for (const std::string& line : stage_lines(model)) reporter.detail(line);
   for (const std::string& line : hot_lines(model)) reporter.detail(line);

@@ -136,6 +136,8 @@ TEST_CASE("defaults: a run of one step is refused and writes nothing, unless it 
   CHECK(warmed("long", "5"));
   CHECK(warmed("whole", "3"));
   CHECK_FALSE(warmed("short", "2"));
+  const auto words = w.words("said", 20, {"--steps", "3", "--warmup", "5"});
+  CHECK(w.must(words).err.find("3 steps, 3 of them warm-up") != std::string::npos);
 }
 
 TEST_CASE(

@@ -115,6 +115,7 @@ std::vector<ForeignKey> foreign_keys_of_data() {
       {"base-model-ignore-patterns", "", {}, ignore, ""},
       {"tokenizer-config", "", {}, refuse, kTokenizer + "; remove the key"},
       {"tokenizer-name-or-path", "", {}, refuse, kTokenizer + "; remove the key"},
+      {"tokenizer-name", "", {}, refuse, kTokenizer + "; remove the key"},
       {"revision-of-model", "", {{"main", ""}}, refuse, kByHub},
       {"model-revision", "", {{"main", ""}}, refuse, kByHub},
       {"cache-dir", "", {}, refuse, "set HF_HUB_CACHE in the environment; remove the key"},

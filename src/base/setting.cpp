@@ -41,6 +41,7 @@ std::string in_words(Setting setting) {
     case Setting::parallel: return "the mode";
     case Setting::plan: return "the plan file";
     case Setting::prompt: return "the prompt";
+    case Setting::rank_links: return "the links of ranks";
     case Setting::recompute: return "the recomputation";
     case Setting::resume: return "the state to resume";
     case Setting::seed: return "the seed";

@@ -45,6 +45,7 @@ enum class Setting : uint8_t {
   parallel,
   plan,
   prompt,
+  rank_links,
   recompute,
   resume,
   seed,

@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "data/rows/rows.h"
+#include "device/link_rate.h"
 #include "layers/settings.h"
 #include "peft/adapter.h"
 #include "plan/decisions/foresight.h"
+#include "setup/cpu_share.h"
 
 namespace hearth {
 
@@ -68,7 +70,8 @@ struct RunConfig {
   int64_t micro_batch = 1;  // sequences
   bool packing = true;
 
-  int threads = 0;  // 0: one per physical core
+  int threads = 0;          // 0: one per physical core
+  CpuShare cpu_share = {};  // not an option
   ComputeChoice compute = ComputeChoice::automatic;
   std::string devices = "auto";      // a list; device/device_list.h parses it
   std::string topology;              // hwloc XML file of the machine; empty: this machine
@@ -96,9 +99,9 @@ struct TrainConfig : RunConfig, LoraConfig {
   int64_t grad_accum = 8;  // of all ranks
   int64_t thread_ranks = 1;
   double rank_limit = 20;     // seconds without a sign of life after which a rank has failed
+  LinkRate rank_links;        // of each thread rank to the others; without a rate: no limit
   int64_t process_ranks = 1;  // that a launcher started; not an option
   std::vector<std::string> rank_hosts = {};  // of these, by rank
-  int64_t ranks_on_cpus = 1;                 // processes that may use the same CPUs as this one
   int64_t ranks() const { return std::max(thread_ranks, process_ranks); }
   int64_t expert_ranks = 0;  // of `ep`; 0: all ranks
   /// Neighbouring ranks that share the experts; 1: each computes all.

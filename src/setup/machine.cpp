@@ -26,6 +26,17 @@ bool find_topology(const RunConfig& config, OpenedModel& model) {
   return here;
 }
 
+/// The cores that ranks on the same CPUs leave this one: a part of its own, if there is one for all.
+/// Empty: the ranks share all. Threads do, since all run with the one opened model.
+std::vector<int> own_part(const std::vector<int>& cores, const RunConfig& config) {
+  const CpuShare& share = config.cpu_share;
+  const int64_t own = config.threads;
+  if (share.ranks == 1) return cores;
+  if (share.threads || own < 1 || own * share.ranks > std::ssize(cores)) return {};
+  const auto begin = cores.begin() + share.number * own;
+  return {begin, begin + own};
+}
+
 }  // namespace
 
 void start_machine(const RunConfig& config, OpenedModel& model) {
@@ -41,7 +52,7 @@ void start_machine(const RunConfig& config, OpenedModel& model) {
   request.devices = config.devices;
   request.gpu_memory = config.gpu_memory;
   request.host_budget = config.cpu_memory > 0 ? config.cpu_memory : model.topology.total_memory;
-  request.cores = model.topology.worker_cpus();
+  request.cores = own_part(model.topology.worker_cpus(), config);
   request.workers = config.threads;
   request.parallel = config.parallel;
   request.policy = config.policy;

@@ -148,14 +148,15 @@ std::optional<RankEnding> LaunchedRanks::compare(const std::string& own) {
 
 void LaunchedRanks::count_cpus(const std::vector<Json>& records) {
   const auto cpus = [&](int32_t rank) { return records[static_cast<size_t>(rank)].find("cpus"); };
-  const auto sharing = [&](int32_t of) {
+  // Of the ranks below `end`.
+  const auto sharing = [&](int32_t of, int32_t end) {
     int count = 0;
-    for (int32_t rank = 0; rank < team_->size(); ++rank) {
+    for (int32_t rank = 0; rank < end; ++rank) {
       count += world_->host(rank) == world_->host(of) && cpus(rank)->dump() == cpus(of)->dump();
     }
     return count;
   };
-  ranks_on_cpus_ = sharing(team_->rank());
+  cpu_share_ = {sharing(team_->rank(), team_->size()), sharing(team_->rank(), team_->rank())};
   for (int32_t rank = 0; rank < team_->size(); ++rank) {
     int64_t here = 0;
     for (int32_t other = 0; other < team_->size(); ++other) {
@@ -163,7 +164,7 @@ void LaunchedRanks::count_cpus(const std::vector<Json>& records) {
     }
     const auto own = static_cast<int64_t>(cpus(rank)->as_array().size());
     const int64_t all = records[static_cast<size_t>(rank)].find("cpus_online")->as_int();
-    if (sharing(rank) > 1 || here < 2 || own * here >= all) continue;
+    if (sharing(rank, team_->size()) > 1 || here < 2 || own * here >= all) continue;
     binding_warning_ = fmt::format(
         "{}: the launcher bound it to {} of {} CPUs, and {} ranks are on the host; with mpirun, "
         "--bind-to none lets the ranks share all",
@@ -174,7 +175,7 @@ void LaunchedRanks::count_cpus(const std::vector<Json>& records) {
 
 void LaunchedRanks::describe(TrainConfig& config) const {
   config.process_ranks = team_->size();
-  config.ranks_on_cpus = ranks_on_cpus_;
+  config.cpu_share = cpu_share_;
   for (int32_t rank = 0; rank < team_->size(); ++rank) {
     config.rank_hosts.push_back(world_->host(rank));
   }

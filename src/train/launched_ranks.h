@@ -56,7 +56,7 @@ class LaunchedRanks {
   std::unique_ptr<World> world_;
   std::unique_ptr<RankTeam> team_;
   bool has_started_ = false;
-  int ranks_on_cpus_ = 1;
+  CpuShare cpu_share_;
   std::string binding_warning_;
 };
 

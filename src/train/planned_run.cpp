@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/setting.h"
 #include "budget/device_loads.h"
 #include "budget/placement_report.h"
 #include "budget/plan_file.h"
@@ -90,6 +91,11 @@ void warn_of_idle_sums(const PlacedModel& model, Reporter& reporter) {
       "partial sums change nothing here: all experts are beside the dense parts of their layer");
 }
 
+void warn_of_idle_links(const TrainConfig& config, Reporter& reporter) {
+  if (config.rank_links.bytes_per_s <= 0 || config.ranks() > 1) return;
+  reporter.warn(spelled(Setting::rank_links) + " changes nothing here: there is one rank");
+}
+
 }  // namespace
 
 PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedModel> opened_model,
@@ -115,6 +121,7 @@ PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedMod
   require_planned(config, plan_json(model, times, model.plan.places));
   warn_of_small_budgets(model, reporter);
   warn_of_idle_sums(model, reporter);
+  warn_of_idle_links(config, reporter);
   if (!config.replay_decisions.empty()) {
     repeated = read_recorded_decisions(config.replay_decisions, model);
   }

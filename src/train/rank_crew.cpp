@@ -65,6 +65,8 @@ RankCrew::RankCrew(const PlannedRun& run, RankTeam& launched, const RunIdentity&
 RankCrew::RankCrew(const PlannedRun& run) {
   ThreadWorldOptions options;
   options.ranks = run.model.plan.shards.ranks;
+  options.links = run.config.rank_links;
+  options.links = run.config.rank_links;
   options.silence_s = 0;  // rank 0 may evaluate or save for long
   std::vector<std::unique_ptr<World>> worlds = make_thread_worlds(options);
   for (auto& world : worlds) world = make_checking_world(std::move(world));

@@ -41,6 +41,10 @@ void require_ranks(const TrainConfig& config, const RunDevices& devices) {
         "{}: the launcher started {} processes; either these are the ranks, or threads of one",
         threads, config.process_ranks);
   }
+  if (processes && config.rank_links.bytes_per_s > 0) {
+    throw usage_error("{}: throttles thread ranks; {} processes have the links of their hosts",
+                      spelled(Setting::rank_links), config.process_ranks);
+  }
   const std::string given = processes ? std::to_string(ranks) + " processes" : threads;
   const bool is_zebra = config.parallel == "zebra";
   if (ranks > 1 && config.parallel != "dp" && config.parallel != "ep" && !is_zebra) {
@@ -115,7 +119,8 @@ void require_expert_ranks(const TrainConfig& config, const ModelSpec& spec) {
 }
 
 TrainConfig with_shared_cores(TrainConfig config) {
-  const int64_t here = std::max(config.thread_ranks, config.ranks_on_cpus);
+  if (config.thread_ranks > 1) config.cpu_share = {config.thread_ranks, 0, true};
+  const int64_t here = config.cpu_share.ranks;
   if (here == 1 || config.threads > 0) return config;
   const auto cores = static_cast<int>(detect_topology().cores.size());
   config.threads = std::max(1, cores / static_cast<int>(here));

@@ -101,6 +101,7 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"expert-ranks", {"2", "2"}},
     {"attention-ranks", {"2", "2"}},
     {"rank-limit", {"2m", "120s"}},
+    {"rank-links", {"125M:50us", "\"125000000:5e-05\""}},
     {"plan", {"p.json", "\"p.json\""}},
     {"profile", {"tables", "\"tables\""}},
     {"follow-links", {"on", "on"}},
@@ -262,7 +263,8 @@ TEST_CASE("what may change on resume is marked, and nothing else") {
                                        "thread-ranks",
                                        "expert-ranks",
                                        "attention-ranks",
-                                       "rank-limit"});
+                                       "rank-limit",
+                                       "rank-links"});
 }
 
 TEST_CASE("names are unique, written with hyphens, and described") {

@@ -7,8 +7,10 @@
 #include "base/system.h"
 #include "budget/plan_report.h"
 #include "runtime/shared_parameters.h"
+#include "topology/topology.h"
 #include "train/faulty_rank.h"
 #include "train/planned_run.h"
+#include "train/rank_options.h"
 #include "train/ranks_fixture.h"
 
 namespace hearth::test {
@@ -211,6 +213,43 @@ TEST_CASE("ranks: evaluation\\, digests\\, saves and a chosen best state are ran
   CHECK(of_ranks(2) == expected);
 }
 
+TEST_CASE("ranks: those on the same cores have a part each\\, or share all") {
+  RanksFixture f;
+  const std::vector<int> all = detect_topology().worker_cpus();
+  const auto cores_of = [&](CpuShare share, int64_t thread_ranks, int threads) {
+    TrainConfig config = f.config_of(kFull, "run", 4, thread_ranks);
+    config.cpu_share = share;
+    config.threads = threads;
+    const auto opened = open_model(with_shared_cores(config));
+    return std::pair(opened->workers, opened->cores);
+  };
+  const auto count = static_cast<int>(all.size());
+  CHECK(cores_of({}, 1, 0) == std::pair(count, all));
+  const auto part = std::max(1, count / 2);
+  CHECK(cores_of({}, 2, 0) == std::pair(part, std::vector<int>{}));
+  CHECK(cores_of({2, 0}, 1, count) == std::pair(count, std::vector<int>{}));  // too few for both
+  if (count < 2) return;
+  const std::vector<int> second(all.begin() + part, all.begin() + 2 * part);
+  CHECK(cores_of({2, 0}, 1, 0) ==
+        std::pair(part, std::vector<int>(all.begin(), all.begin() + part)));
+  CHECK(cores_of({2, 1}, 1, 0) == std::pair(part, second));
+}
+
+TEST_CASE("ranks: links of a given speed slow a run down\\, and change no bit") {
+  RanksFixture f;
+  TrainConfig config = f.config_of(kFull, "fast", 4, 2);
+  const RunBits expected = f.bits_of(config);
+  config.out = f.dir / "slow";
+  config.rank_links = {4e6, 1e-3};
+  CHECK(f.bits_of(config) == expected);
+  // In each direction, what the metrics count passes at that rate.
+  for (const std::string& line : f.lines("slow/metrics.jsonl")) {
+    const Json json = parse_json(line, "a line");
+    const double bytes = json.find("bytes")->find("0/host->1/host")->as_double();
+    CHECK(json.find("time_s")->as_double() >= bytes / 4e6);
+  }
+}
+
 TEST_CASE("ranks: what does not go together is refused") {
   RanksFixture f;
   const auto refused = [&](const std::string& part, const auto& change) {
@@ -232,6 +271,10 @@ TEST_CASE("ranks: what does not go together is refused") {
     c.grad_accum = 6;
   });
   refused("devices are not in this version", [](TrainConfig& c) { c.devices = "virtual"; });
+  refused("throttles thread ranks", [](TrainConfig& c) {
+    c.rank_links = {1e9, 0};
+    std::swap(c.thread_ranks, c.process_ranks);
+  });
   refused("pipelines", [](TrainConfig& c) {
     c.thread_ranks = 1;
     c.parallel = "";

@@ -10,7 +10,6 @@ const std::vector<LaterOption>& later_options() {
       {.name = "divide-experts"},
       // Ranks.
       {.name = "rank-devices"},
-      {.name = "rank-links"},
       {.name = "expert-shift"},
       {.name = "domains"},
       {.name = "levels"},

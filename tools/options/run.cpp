@@ -134,8 +134,14 @@ void add_run(std::vector<Option>& table) {
         .may_change = true},
        {.name = "rank-limit", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
         .value = duration_value(&Options::rank_limit, 1, 86400),
-        .help = "a rank that is a process and gives no sign of life for this time, or for ten median "
-                "steps if that is more, has failed; the others end with 6",
+        .help = "a rank that gives no sign of life for this time, or for ten median steps if that is "
+                "more, has failed; the others end with 6",
+        .may_change = true},
+       {.name = "rank-links", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
+        .value = rank_links_value(), .unit = "bytes/s, seconds (or with us ms s)",
+        .help = "rate of each thread rank's link to the others, in each direction, and the latency of a "
+                "message: 125M:50us. Results are identical for any value",
+        .default_text = "the speed of memory",
         .may_change = true},
        {.name = "plan", .group = group, .commands = kTraining,
         .value = text_value(&Options::plan_file, "FILE"),

@@ -42,6 +42,7 @@ std::string option_of(Setting setting) {
     case Setting::parallel: return "parallel";
     case Setting::plan: return "plan";
     case Setting::prompt: return "prompt";
+    case Setting::rank_links: return "rank-links";
     case Setting::recompute: return "recompute";
     case Setting::resume: return "resume";
     case Setting::seed: return "seed";

@@ -23,6 +23,28 @@ OptionValue logical_shards_value() {
           [](const Options& options) { return std::to_string(options.shards()); }};
 }
 
+OptionValue rank_links_value() {
+  constexpr double kMostLatency = 10;  // seconds
+  return {OptionKind::text, "BYTES/S[:LATENCY]", "at least 1, latency at most 10s",
+          single([](Options& options, const std::string& text) -> Problem {
+            const size_t colon = text.find(':');
+            const auto rate = parse_size(text.substr(0, colon));
+            const auto latency = colon == std::string::npos ? std::optional(0.0)
+                                                            : parse_latency(text.substr(colon + 1));
+            if (!rate || *rate < 1 || !latency || *latency > kMostLatency) {
+              return unexpected("BYTES/S[:LATENCY] such as 125M:50us", text);
+            }
+            options.rank_links = {static_cast<double>(*rate), *latency};
+            return std::nullopt;
+          }),
+          [](const Options& options) -> std::string {
+            const LinkRate& link = options.rank_links;
+            if (link.bytes_per_s <= 0) return "null";
+            return yaml_text(std::to_string(static_cast<uint64_t>(link.bytes_per_s)) + ":" +
+                             format_number(link.latency_s));
+          }};
+}
+
 OptionValue given_value(OptionValue value, bool Options::*given) {
   value.set = [set = value.set, given](Options& options,
                                        const std::vector<std::string>& texts) -> Problem {

@@ -14,6 +14,8 @@ OptionValue given_value(OptionValue value, bool Options::*given);
 OptionValue warmup_value(int64_t most);
 /// If it is not given, the number of ranks.
 OptionValue logical_shards_value();
+/// Links of thread ranks: BYTES/S[:LATENCY].
+OptionValue rank_links_value();
 /// How the run is spread; if it is not given, it follows from the number of devices.
 OptionValue parallel_value();
 /// auto, or which experts are at devices.

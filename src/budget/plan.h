@@ -10,6 +10,7 @@
 #include "budget/memory_line.h"
 #include "modes/planner.h"
 #include "plan/loader/loader_types.h"
+#include "setup/cpu_share.h"
 #include "setup/trained_model.h"
 
 namespace hearth {
@@ -20,8 +21,10 @@ struct PlanRequest {
   int64_t micro_batches = 1;                 // of a step, those of this rank
   RankShards shards = {};                    // of this rank
   std::vector<std::string> rank_hosts = {};  // by rank; empty: all of this process
-  int64_t tokens = 0;                        // upper bound per training micro-batch; 0: no training
-  int64_t longest = 0;                       // upper bound per sequence
+  LinkRate rank_links = {};                  // of each of them, if they are threads
+  CpuShare cpu_share = {};
+  int64_t tokens = 0;         // upper bound per training micro-batch; 0: no training
+  int64_t longest = 0;        // upper bound per sequence
   int64_t eval_tokens = 0;    // upper bound per evaluation micro-batch; 0: no evaluation
   int64_t decode_tokens = 0;  // most new tokens per call; 0: no decoding
   int64_t cache_rows = 0;

@@ -12,6 +12,7 @@
 #include "base/system.h"
 #include "budget/data_report.h"
 #include "budget/placement_report.h"
+#include "budget/rank_rates.h"
 #include "model/adapters.h"
 #include "setup/model_digest.h"
 
@@ -121,7 +122,7 @@ std::string every_task(const Schedule& schedule) {
 }
 
 /// A line for the tasks that differ in layer and micro-batch alone, where the first of them stands.
-std::string kinds_of_tasks(const Schedule& schedule) {
+std::string kinds_of_tasks(const Schedule& schedule, const StepCost& work) {
   struct Line {
     std::string name, values;
     int64_t count = 0;
@@ -153,7 +154,10 @@ std::string kinds_of_tasks(const Schedule& schedule) {
                    layers.c_str()) +
             line.values + "\n";
   }
-  return text;
+  if (work.kinds.empty()) return text;
+  text += "\nseconds by kind:";
+  for (const auto& [kind, seconds] : work.kinds) text += " " + kind + format(" %.4g", seconds);
+  return text + "\n";
 }
 
 /// Whether tasks run at the same time.
@@ -165,6 +169,9 @@ std::string time_text(const PlacedModel& model, const PlanTimes& times) {
   const double step = times.step.time_s, bound = times.bound.total_s();
   std::string text = "\n";
   for (const std::string& line : table_lines(model)) text += line + "\n";
+  if (model.rates && model.plan.shards.ranks > 1) {
+    text += rank_links_text(model.rates->costs.ranks) + "\n";
+  }
   if (times.data) {
     for (const std::string& line : data_lines(*times.data, times.steps)) text += line + "\n";
   }
@@ -271,7 +278,10 @@ Json plan_json(const PlacedModel& model, const PlanTimes& times,
   json["costs"] = tables_json(model);
   json["stages"] = stages_json(model);
   if (model.opened->devices.of_model.hot) json["held_experts"] = held_experts_json(model);
-  if (plan.shards.ranks > 1) json["ranks"] = ranks_json(plan, model.opened->spec);
+  if (plan.shards.ranks > 1) {
+    json["ranks"] = ranks_json(plan, model.opened->spec);
+    if (model.rates) json["rank_links"] = rank_links_json(model.rates->costs.ranks);
+  }
   if (plan.shards.attention_ranks > 0) {
     JsonArray roles;
     for (int32_t rank = 0; rank < plan.shards.ranks; ++rank) {
@@ -314,8 +324,9 @@ std::string plan_text(const PlacedModel& model, const PlanTimes& times, PlanDeta
          (schedule.micro_batches == 1 ? " micro-batch" : " micro-batches") + " of at most " +
          counted(schedule.tokens, "token") + ", groups of " + std::to_string(plan.train->group) +
          (plan.train->recompute ? ", blocks recomputed" : "") + "\n" +
-         (detail == PlanDetail::tasks ? kinds_of_tasks(schedule) + "\n" + every_task(schedule)
-                                      : "") +
+         (detail == PlanDetail::tasks
+              ? kinds_of_tasks(schedule, times.work) + "\n" + every_task(schedule)
+              : "") +
          time_text(model, times);
 }
 

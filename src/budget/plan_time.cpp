@@ -117,6 +117,15 @@ MachineRates shown_rates(const PlacedModel& model) {
   return best;
 }
 
+/// Trained parameters that this rank updates.
+static int64_t own_parameters(const ParameterTable& table) {
+  int64_t parameters = 0;
+  for (const Tensor& t : table.tensors()) {
+    if (t.trainable && table.block(t.block).owned) parameters += t.size();
+  }
+  return parameters;
+}
+
 StepBound bound_of(const PlacedModel& model, std::span<const BatchWork> batches) {
   const Schedule& schedule = model.plan.train->schedule;
   const std::vector<PlaceCosts> tables = pacing_tables(model);
@@ -127,14 +136,14 @@ StepBound bound_of(const PlacedModel& model, std::span<const BatchWork> batches)
     bound = step_bound_by_tables(schedule, batches, model.opened->spec, model.table,
                                  model.rates->best, tables);
   } else {
-    bound = step_bound(schedule, batches, model.rates->best, trained_parameters(model.table));
+    bound = step_bound(schedule, batches, model.rates->best, own_parameters(model.table));
   }
   bound.loads_s = least_load_seconds(model, model.rates->costs.links);
   return bound;
 }
 
 /// A step that begins with the slots as the step before has left them.
-static SimulatedStep steady_step(const PlacedModel& model, const StepWork& work) {
+static SimulatedStep simulated_step(const PlacedModel& model, const StepWork& work) {
   const Schedule& schedule = model.plan.train->schedule;
   const CostRates& costs = model.rates->costs;
   const std::vector<TaskDemand> demands =
@@ -145,6 +154,12 @@ static SimulatedStep steady_step(const PlacedModel& model, const StepWork& work)
   const Simulator simulator(schedule, costs.links, {}, &travel);
   simulator.run(demands);
   return simulator.run(demands);
+}
+
+static SimulatedStep steady_step(const PlacedModel& model, const StepWork& work) {
+  SimulatedStep step = simulated_step(model, work);
+  step.time_s += model.rates->costs.ranks.around_tasks_s();
+  return step;
 }
 
 StepWork full_step(const PlanRequest& request) {

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/stopwatch.h"
 #include "base/system.h"
+#include "budget/rank_rates.h"
 #include "budget/start_tables.h"
 #include "runtime/cost_rates.h"
 #include "runtime/link_rates.h"
@@ -336,6 +337,7 @@ RunRates measure_run(PlacedModel& model, const PlanRequest& request) {
   }
   if (described) rates.costs.links = described_links(model);
   rates.costs.tables = cost_tables(model);
+  rates.costs.ranks = rank_costs(model, request, rates);
   return rates;
 }
 

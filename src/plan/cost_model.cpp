@@ -7,33 +7,6 @@ namespace hearth {
 
 namespace {
 
-/// How often a task's ops go over the rows that it reads and writes, besides its products: norms,
-/// rope, residuals and the like read what another op of the task wrote.
-double passes_of(TaskKind kind) {
-  switch (kind) {
-    case TaskKind::attention:
-    case TaskKind::head: return 2;
-    case TaskKind::embed:
-    case TaskKind::mlp:
-    case TaskKind::dispatch:
-    case TaskKind::combine: return 1;
-    case TaskKind::experts:  // counted in the experts' rate
-    case TaskKind::copy:     // in that of its link
-    case TaskKind::norm:
-    case TaskKind::clip:
-    case TaskKind::decide:
-    case TaskKind::shard:
-    case TaskKind::reduce:
-    case TaskKind::send_counts:
-    case TaskKind::send_rows:
-    case TaskKind::return_rows:
-    case TaskKind::gather:
-    case TaskKind::give:
-    case TaskKind::update: break;
-  }
-  return 0;
-}
-
 double bytes_of(const Port& p, double tokens) {
   return (static_cast<double>(p.rows_per_token) * tokens + static_cast<double>(p.extra_rows)) *
          static_cast<double>(p.cols) * static_cast<double>(size_of(p.dtype));
@@ -89,20 +62,10 @@ TaskCost copy_cost(const Schedule& schedule, const Task& task, double tokens, co
   return cost;
 }
 
-/// What only a step of several shards or ranks has. Not predicted yet.
-bool is_rank_work(TaskKind kind) {
-  return kind == TaskKind::send_counts || kind == TaskKind::send_rows ||
-         kind == TaskKind::return_rows || kind == TaskKind::shard || kind == TaskKind::reduce ||
-         kind == TaskKind::gather || kind == TaskKind::give;
-}
-
 const char* phase_of(const Task& task) {
   if (task.kind == TaskKind::head) return "loss";
   if (task.kind == TaskKind::copy) return "copy";
-  if (task.kind == TaskKind::norm || task.kind == TaskKind::clip || task.kind == TaskKind::update ||
-      is_rank_work(task.kind)) {
-    return "update";
-  }
+  if (kind_costs(task.kind).ends_step) return "update";
   return name_of(task.phase).data();
 }
 
@@ -120,17 +83,32 @@ double RateCurve::at(double rows) const {
   return points.back().flops_per_s;
 }
 
-TaskCost task_cost(const Schedule& schedule, const Task& task, const BatchWork& batch,
-                   const ModelSpec& spec, const ParameterTable& table, const CostRates& rates) {
+namespace {
+
+/// Seconds of moving memory for ranks.
+double seconds_of_bytes(double bytes, const RankCosts& ranks) {
+  return ranks.sweep_bytes_per_s > 0 ? bytes / ranks.sweep_bytes_per_s * ranks.sweeps : 0;
+}
+
+/// Seconds in which the links between ranks pass a task's bytes, if they are free.
+double seconds_between(const Task& task, const RankCosts& ranks, const ParameterTable& table) {
+  if (!kind_costs(task.kind).talks || ranks.shards.ranks == 1) return 0;
+  const Traffic traffic = traffic_of(task, ranks, table);
+  return std::max(ranks.links.busy_s(traffic),
+                  seconds_of_bytes(copied_bytes(traffic, ranks.shards), ranks));
+}
+
+/// The cost at a place whose cores no other rank uses.
+TaskCost cost_alone(const Task& task, const BatchWork& batch, const ModelSpec& spec,
+                    const ParameterTable& table, const CostRates& rates) {
   TaskCost cost;
-  if (task.kind == TaskKind::copy) return copy_cost(schedule, task, batch.tokens, spec, rates);
   const auto at = static_cast<size_t>(task.place);
   if (at < rates.tables.size() && rates.tables[at].table) {
     const CostEntry* entry = cost_entry(rates.tables[at], task, spec);
     if (entry != nullptr) cost.compute_s = predicted_seconds(*entry, task, batch, spec, table);
     return cost;
   }
-  if (task.kind == TaskKind::norm || task.kind == TaskKind::update) {
+  if (kind_costs(task.kind).by_parameters) {
     const double rate =
         task.kind == TaskKind::norm ? rates.norm_params_per_s : rates.update_params_per_s;
     if (rate > 0) cost.memory_s = task_parameters(task, table) / rate;
@@ -154,7 +132,29 @@ TaskCost task_cost(const Schedule& schedule, const Task& task, const BatchWork& 
   if (task.work.per_trained > 0) {
     cost.compute_s += task.work.per_trained * batch.trained / rates.loss;
   }
-  cost.memory_s = passes_of(task.kind) * row_bytes(task, batch.tokens) / rates.row_bytes_per_s;
+  cost.memory_s =
+      kind_costs(task.kind).passes * row_bytes(task, batch.tokens) / rates.row_bytes_per_s;
+  return cost;
+}
+
+}  // namespace
+
+TaskCost task_cost(const Schedule& schedule, const Task& task, const BatchWork& batch,
+                   const ModelSpec& spec, const ParameterTable& table, const CostRates& rates) {
+  if (task.kind == TaskKind::copy) return copy_cost(schedule, task, batch.tokens, spec, rates);
+  const RankCosts& ranks = rates.ranks;
+  TaskCost cost;
+  if (kind_costs(task.kind).talks || task.kind == TaskKind::shard) {
+    if (ranks.shards.shards == 1) return cost;
+    cost.memory_s = seconds_of_bytes(swept_bytes(task, ranks, table), ranks);
+    if (kind_costs(task.kind).talks) {
+      cost.link_s = ranks.links.latency_s() + seconds_between(task, ranks, table);
+    }
+    return cost;
+  }
+  cost = cost_alone(task, batch, spec, table, rates);
+  cost.compute_s *= kind_costs(task.kind).sweeps ? ranks.sweeps : ranks.products;
+  cost.memory_s *= ranks.sweeps;
   return cost;
 }
 
@@ -182,7 +182,8 @@ std::vector<TaskDemand> task_demands(const Schedule& schedule, std::span<const B
     const BatchWork batch = work_of(task.rows, batches);
     const TaskCost cost = task_cost(schedule, task, batch, spec, table, rates);
     if (task.kind != TaskKind::copy) {
-      demands.push_back({cost.total_s(), 0});
+      const double between = seconds_between(task, rates.ranks, table);
+      demands.push_back({cost.total_s() - between, 0, between});
       continue;
     }
     const double bytes = copied_bytes(task, batch.tokens, spec);

@@ -12,6 +12,7 @@
 
 #include "device/link_rate.h"
 #include "plan/bound.h"
+#include "plan/rank_costs.h"
 #include "plan/simulator.h"
 #include "plan/task_costs.h"
 
@@ -42,6 +43,7 @@ struct CostRates {
   std::vector<LinkRates> links;    // by place; copies over links that are not there, or without
                                    // limits, run at the speed of memory
   std::vector<PlaceCosts> tables;  // by place; a place with a table takes its times; may be empty
+  RankCosts ranks = {};            // of several shards or ranks
 };
 
 /// Seconds of the tasks of a step, added up: by phase (forward, recompute, backward, loss, update,
@@ -51,7 +53,7 @@ struct StepCost {
   std::map<std::string, double> kinds;
   double compute_s = 0;  // products
   double memory_s = 0;   // ops on rows, norm and update
-  double link_s = 0;     // copies between places, each alone on its links
+  double link_s = 0;     // copies between places and ranks, each alone on its links
   double total_s() const { return compute_s + memory_s + link_s; }
 };
 

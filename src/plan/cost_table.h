@@ -11,25 +11,9 @@
 
 #include "base/hash.h"
 #include "layers/body.h"
+#include "plan/kind_costs.h"
 
 namespace hearth {
-
-/// Whether tables have times for tasks of this kind.
-constexpr bool has_costs(TaskKind kind) {
-  switch (kind) {
-    case TaskKind::clip:
-    case TaskKind::decide:
-    case TaskKind::shard:
-    case TaskKind::reduce:
-    case TaskKind::send_counts:
-    case TaskKind::send_rows:
-    case TaskKind::return_rows:
-    case TaskKind::gather:
-    case TaskKind::give:
-    case TaskKind::copy: return false;
-    default: return true;
-  }
-}
 
 /// The matrices of a task. `hidden`: the model's hidden size. `width`: of experts and mlp, their
 /// inner width; of other kinds see docs/cost-tables.md.
@@ -42,7 +26,7 @@ struct CostShape {
 /// A curve of times. `cores` and `shape` say what it was measured with; an entry without them fits
 /// any.
 struct CostEntry {
-  TaskKind kind = TaskKind::attention;  // any but clip and copy
+  TaskKind kind = TaskKind::attention;  // has_costs
   Phase phase = Phase::forward;
   Compute dtype = Compute::f32;  // f32 or bf16
   std::optional<int64_t> cores;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "device/link.h"
+#include "plan/kind_costs.h"
 
 namespace hearth {
 
@@ -100,6 +101,8 @@ void Simulator::add_links(std::span<const LinkRates> links) {
     rates_.push_back(link.root->in.bandwidth());
     rates_.push_back(link.root->out.bandwidth());
   }
+  const auto between_ranks = static_cast<int32_t>(rates_.size());
+  rates_.push_back(1);
   size_t used = 0;
   const auto pass = [&](TaskLoad& load, Place place, int32_t direction) {
     const LinkRates* link = link_of(schedule_, place, links);
@@ -110,6 +113,7 @@ void Simulator::add_links(std::span<const LinkRates> links) {
   passes_.resize(turns_.size());
   for (size_t t = 0; t < schedule_.tasks.size(); ++t) {
     const Task& task = schedule_.tasks[t];
+    if (kind_costs(task.kind).talks) passes_[t].through[0] = between_ranks;
     if (task.kind != TaskKind::copy) continue;
     const Route route = copy_route(schedule_, task);
     used = 0;
@@ -136,7 +140,8 @@ SimulatedStep Simulator::run(std::span<const TaskDemand> demands) const {
     const auto task = static_cast<size_t>(turns_[n].task);
     const double share = loads_ == nullptr ? 1 : loads_->share(turns_[n].task, turns_[n].turn);
     loads[n].seconds = demands[task].seconds * share;
-    loads[n].amount = demands[task].bytes;
+    const bool talks = kind_costs(schedule_.tasks[task].kind).talks;
+    loads[n].amount = talks ? demands[task].between_s : demands[task].bytes;
   }
   if (loads_ != nullptr) loads_->begin_step(turns_, device_links_);
   const EventTimes times = events_->run(loads, rates_, loads_);

@@ -16,11 +16,14 @@
 
 namespace hearth {
 
-/// What a task takes: `seconds`, then `bytes` over the links between the places of a copy. The
-/// latency of a copy is among the seconds.
+/// What a task takes: `seconds`, then `bytes` over the links between the places of a copy, or the
+/// links between ranks for `between_s`. Latencies are among the seconds.
 struct TaskDemand {
   double seconds = 0;
   double bytes = 0;
+  /// In which free links pass what ranks send each other (RankLinks::busy_s). Collectives in flight
+  /// share them, so that two at a time take twice as long.
+  double between_s = 0;
 };
 
 /// plan/step_use.h says from the trace what was busy, what waited, and what bounds the step.
@@ -66,7 +69,9 @@ class Simulator {
   std::vector<LoadSimulation::SimulatedTurn> turns_;
   std::vector<int32_t> first_turn_;  // by task: the number of its first turn
   std::optional<EventSimulation> events_;
-  std::vector<double> rates_;     // of resources: links and root complexes, one for each direction
+  /// Of resources: links and root complexes, one for each direction; then all links between ranks,
+  /// whose unit is a second.
+  std::vector<double> rates_;
   std::vector<TaskLoad> passes_;  // by number in the simulation; without seconds and amounts
   std::vector<LoadSimulation::DeviceLink> device_links_;  // by place
 };

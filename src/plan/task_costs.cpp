@@ -12,7 +12,7 @@ namespace hearth {
 
 namespace {
 
-bool has_parameters(TaskKind kind) { return kind == TaskKind::norm || kind == TaskKind::update; }
+bool has_parameters(TaskKind kind) { return kind_costs(kind).by_parameters; }
 
 /// The least seconds of an experts task with so many rows in all. No row takes less than the least
 /// seconds per row of any call, and on a line between two points that is at one of them.
@@ -66,22 +66,8 @@ CostShape cost_shape(const Task& task, const ModelSpec& spec) {
     case TaskKind::attention: return {spec.hidden, spec.heads * spec.head_dim};
     case TaskKind::embed:
     case TaskKind::head: return {spec.hidden, spec.vocabulary};
-    case TaskKind::dispatch:
-    case TaskKind::combine:
-    case TaskKind::norm:
-    case TaskKind::clip:
-    case TaskKind::decide:
-    case TaskKind::shard:
-    case TaskKind::reduce:
-    case TaskKind::send_counts:
-    case TaskKind::send_rows:
-    case TaskKind::return_rows:
-    case TaskKind::gather:
-    case TaskKind::give:
-    case TaskKind::update:
-    case TaskKind::copy: break;
+    default: return {spec.hidden, spec.hidden};
   }
-  return {spec.hidden, spec.hidden};
 }
 
 const CostEntry* cost_entry(const PlaceCosts& costs, const Task& task, const ModelSpec& spec) {
@@ -110,6 +96,7 @@ double task_parameters(const Task& task, const ParameterTable& table) {
   double n = 0;
   for (const BlockUse& use : task.blocks) {
     for (BlockId b = use.begin; b < use.end; ++b) {
+      if (!table.block(b).owned) continue;
       for (TensorId id = table.block(b).begin; id < table.block(b).end; ++id) {
         if (table.tensor(id).trainable) n += static_cast<double>(table.tensor(id).size());
       }

@@ -43,7 +43,7 @@ double share_of_experts(const Task& task, const ModelSpec& spec);
 /// task that only finds the rows of a divided layer. Of other tasks 1.
 double share_of_rows(const Task& task, const ModelSpec& spec);
 
-/// The trained parameters that a norm or update task works on.
+/// The trained parameters that a norm or update task of this rank works on.
 double task_parameters(const Task& task, const ParameterTable& table);
 
 /// Seconds of an experts task. Expert e has the rows [offsets[e], offsets[e + 1]), and of each further

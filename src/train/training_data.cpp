@@ -56,6 +56,8 @@ PlanRequest training_request(const TrainConfig& config, const TrainingData* data
                     static_cast<int32_t>(config.shared_experts()),
                     static_cast<int32_t>(config.attention_ranks)};
   request.rank_hosts = config.rank_hosts;
+  request.rank_links = config.rank_links;
+  request.cpu_share = config.cpu_share;
   request.micro_batches = config.grad_accum / config.computing_ranks();
   request.longest = config.seq_len;
   request.tokens = config.seq_len * config.micro_batch;

@@ -1,4 +1,5 @@
 // Several ranks, as threads: the bits are those of one rank with as many logical shards.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 
 #include "base/file_ops.h"
@@ -247,6 +248,21 @@ TEST_CASE("ranks: links of a given speed slow a run down\\, and change no bit") 
     const Json json = parse_json(line, "a line");
     const double bytes = json.find("bytes")->find("0/host->1/host")->as_double();
     CHECK(json.find("time_s")->as_double() >= bytes / 4e6);
+  }
+  // A step on slow links takes what is predicted.
+  config.out = f.dir / "slower";
+  config.rank_links = {1e6, 2e-3};
+  REQUIRE(f.run(config) == ExitCode::done);
+  RecordingReporter reporter;
+  const PlannedRun run(config, open_model(config), reporter);
+  double least = 1e9;
+  for (const std::string& line : f.lines("slower/metrics.jsonl")) {
+    least = std::min(least, parse_json(line, "a line").find("time_s")->as_double());
+  }
+  INFO("predicted " << run.times.step.time_s << " s, executed " << least << " s");
+  if (!kSanitized) {
+    CHECK(run.times.step.time_s > 0.9 * least);
+    CHECK(run.times.step.time_s < 1.05 * least);
   }
 }
 

@@ -1,0 +1,107 @@
+#include "plan/rank_costs.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace hearth {
+
+namespace {
+
+constexpr double kClear = 4, kCopy = 8, kAdd = 12;  // bytes read and written for an f32
+
+double trained_elements(const ParameterTable& table, BlockId block) {
+  double elements = 0;
+  for (TensorId id = table.block(block).begin; id < table.block(block).end; ++id) {
+    if (table.tensor(id).trainable) elements += static_cast<double>(table.tensor(id).size());
+  }
+  return elements;
+}
+
+/// Tensors whose norm each rank knows.
+std::vector<double> norms_by_rank(const RankCosts& costs, const ParameterTable& table) {
+  std::vector<double> norms(static_cast<size_t>(costs.shards.ranks));
+  for (const Tensor& t : table.tensors()) {
+    if (t.trainable) ++norms[static_cast<size_t>(costs.owners.owner(t.block))];
+  }
+  return norms;
+}
+
+/// What the end of a shard adds, puts aside and clears (comm/shard_sum.h), per gradient.
+double shard_end_bytes(const RankShards& shards, int32_t number) {
+  const ShardRange range = shards.range();
+  const int32_t shard = range.begin + number;
+  const auto sums = [&](int32_t end) {
+    return static_cast<double>(subtrees_of(shards.shards, {range.begin, end}).size());
+  };
+  const double adds = sums(shard) + 1 - sums(shard + 1);
+  return kAdd * adds + (shard + 1 == range.end ? 0 : kCopy + kClear);
+}
+
+/// By rank: what it adds of gradients that it owns, and clears of those that it does not.
+void add_sums(BlockId block, double elements, const Owners& owners, std::vector<double>& bytes) {
+  const std::vector<BlockShare> subtrees = owners.subtrees(block);
+  const auto owner = static_cast<size_t>(owners.owner(block));
+  bytes[owner] += kAdd * elements * static_cast<double>(subtrees.size() - 1);
+  for (const BlockShare& subtree : subtrees) {
+    bytes[static_cast<size_t>(subtree.rank)] += kClear * elements;
+  }
+  bytes[owner] -= kClear * elements;  // its sum stays
+}
+
+}  // namespace
+
+double RankCosts::around_tasks_s() const {
+  if (shards.ranks == 1) return 0;
+  return 2 * (links.latency_s() + links.busy_s(Traffic(shards.ranks)));
+}
+
+Traffic traffic_of(const Task& task, const RankCosts& costs, const ParameterTable& table) {
+  Traffic traffic(costs.shards.ranks);
+  if (task.kind == TaskKind::gather) {
+    const std::vector<double> norms = norms_by_rank(costs, table);
+    for (int32_t from = 0; from < traffic.ranks(); ++from) {
+      for (int32_t to = 0; to < traffic.ranks(); ++to) {
+        traffic.add(from, to, 8 * norms[static_cast<size_t>(from)]);
+      }
+    }
+  }
+  for (const BlockUse& use : task.blocks) {
+    for (BlockId block = use.begin; block < use.end; ++block) {
+      const double elements = trained_elements(table, block);
+      const int32_t owner = costs.owners.owner(block);
+      if (task.kind == TaskKind::reduce) {
+        for (const BlockShare& subtree : costs.owners.subtrees(block)) {
+          traffic.add(subtree.rank, owner, 4 * elements);
+        }
+      } else if (task.kind == TaskKind::give) {
+        for (const BlockShare& share : costs.owners.shares(block)) {
+          traffic.add(owner, share.rank, static_cast<double>(costs.weight_bytes) * elements);
+        }
+      }
+    }
+  }
+  return traffic;
+}
+
+double swept_bytes(const Task& task, const RankCosts& costs, const ParameterTable& table) {
+  if (task.kind == TaskKind::shard) {
+    double elements = 0;
+    for (BlockId block = 0; block < std::ssize(table.blocks()); ++block) {
+      if (table.block(block).place == task.place) elements += trained_elements(table, block);
+    }
+    return elements * shard_end_bytes(costs.shards, task.layer);
+  }
+  std::vector<double> bytes(static_cast<size_t>(costs.shards.ranks));
+  for (const BlockUse& use : task.blocks) {
+    for (BlockId block = use.begin; task.kind == TaskKind::reduce && block < use.end; ++block) {
+      add_sums(block, trained_elements(table, block), costs.owners, bytes);
+    }
+  }
+  return *std::ranges::max_element(bytes);
+}
+
+double copied_bytes(const Traffic& traffic, const RankShards& shards) {
+  return shards.are_threads ? 2 * traffic.total() / static_cast<double>(shards.ranks) : 0;
+}
+
+}  // namespace hearth

@@ -1,0 +1,37 @@
+// What a run of several logical shards or ranks costs beside the tasks that one rank alone has:
+// sums of gradients, bytes between ranks, cores that ranks share. Pure; no clock.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "comm/owners.h"
+#include "plan/rank_links.h"
+#include "plan/schedule.h"
+
+namespace hearth {
+
+struct RankCosts {
+  RankShards shards;
+  Owners owners;  // of blocks; empty with one rank
+  RankLinks links;
+  std::string links_basis;  // where the rates of the links are from, for people
+  /// Bytes that sums read and write per second; 0: they cost nothing.
+  double sweep_bytes_per_s = 0;
+  int64_t weight_bytes = 4;  // of an element that owners give to all ranks
+  /// How much longer tasks take beside those of the ranks on the same cores.
+  double products = 1, sweeps = 1;
+
+  /// What ranks tell each other around the tasks of a step: to begin, and what became of it.
+  double around_tasks_s() const;
+};
+
+/// Bytes that a task of a kind that talks sends between ranks. All ranks have this task.
+Traffic traffic_of(const Task& task, const RankCosts& costs, const ParameterTable& table);
+/// Bytes that a task reads and writes for sums over shards, of the rank that has most to do.
+double swept_bytes(const Task& task, const RankCosts& costs, const ParameterTable& table);
+/// Bytes that a rank reads and writes to move messages: those of threads are copies in memory, made
+/// by all ranks together.
+double copied_bytes(const Traffic& traffic, const RankShards& shards);
+
+}  // namespace hearth

@@ -1,0 +1,192 @@
+// What ranks cost in predictions: links by hand on small numbers, and the bytes of a step's tasks.
+#include <algorithm>
+#include <catch2/catch_approx.hpp>
+#include <catch2/catch_test_macros.hpp>
+
+#include "plan/cost_model.h"
+#include "plan/simulator.h"
+#include "runtime/shared_parameters.h"
+#include "support/single_mode.h"
+#include "support/tiny_model.h"
+
+namespace hearth::test {
+namespace {
+
+using Catch::Approx;
+
+constexpr double kMega = 1e6;
+
+/// What the checking world sends beside a collective, for each other rank.
+double beside(double others, double bytes_per_s) { return others * 72 / bytes_per_s; }
+
+TEST_CASE("rank links: all messages of a rank share its link\\, in each direction") {
+  const RankLinks links(3, {kMega, 2e-3});
+  CHECK(links.latency_s() == 2e-3);
+  Traffic traffic(3);
+  traffic.add(0, 1, 1e6);
+  traffic.add(0, 2, 1e6);
+  traffic.add(1, 0, 1.5e6);
+  traffic.add(1, 1, 9e9);  // to itself
+  CHECK(traffic.total() == 3.5e6);
+  CHECK(links.busy_s(traffic) == Approx(2 + beside(2, kMega)));  // out of rank 0
+  traffic.add(2, 0, 1e6);
+  CHECK(links.busy_s(traffic) == Approx(2.5 + beside(2, kMega)));  // into rank 0
+  CHECK(links.busy_s(Traffic(3)) == Approx(beside(2, kMega)));
+  CHECK(RankLinks(3, LinkRate{}).busy_s(traffic) == 0);
+  CHECK(RankLinks().busy_s(Traffic(1)) == 0);
+}
+
+TEST_CASE("rank links: hosts share what their ranks send to other hosts") {
+  // Two ranks on each of two hosts. Between them a pair reaches 100 MB/s alone, four 25 together.
+  const RankLinks links({"a", "a", "b", "b"}, [](int32_t from, int32_t to) {
+    const bool same = from / 2 == to / 2;
+    return same ? PairRate{1000 * kMega, 1e-5, 1000 * kMega}
+                : PairRate{100 * kMega, 5e-5, 25 * kMega};
+  });
+  CHECK(links.latency_s() == 5e-5);
+  CHECK(links.slowest() == 100 * kMega);
+  CHECK(links.fastest() == 1000 * kMega);
+  Traffic one(4);
+  one.add(0, 2, 100 * kMega);
+  CHECK(links.busy_s(one) == Approx(1).epsilon(1e-4));
+  Traffic both(4);  // by ranks of their own, over one link
+  both.add(0, 2, 100 * kMega);
+  both.add(1, 3, 100 * kMega);
+  CHECK(links.busy_s(both) == Approx(2).epsilon(1e-4));
+  Traffic ways(4);  // the directions do not share
+  ways.add(0, 2, 100 * kMega);
+  ways.add(2, 0, 100 * kMega);
+  CHECK(links.busy_s(ways) == Approx(1).epsilon(1e-4));
+  Traffic within(4);
+  within.add(0, 1, 100 * kMega);
+  CHECK(links.busy_s(within) == Approx(0.1).epsilon(1e-3));
+}
+
+const OpSet& cpu_ops() {
+  register_all_op_sets();
+  return find_op_set("cpu");
+}
+
+/// A step of a rank.
+struct RankStepCase {
+  explicit RankStepCase(RankShards shards) : model(tiny_config(), cpu_ops(), DType::f32) {
+    own_blocks(model.table, shards);
+    PlanInput input = model.input(32, 32, shards.count());
+    input.shards = shards;
+    schedule = single_train_schedule(input, 1, false);
+    costs.shards = shards;
+    if (shards.ranks > 1) costs.owners = owners_of(model.table, shards);
+    for (const Tensor& t : model.table.tensors()) elements += static_cast<double>(t.size());
+  }
+  /// Of all tasks of a kind.
+  Traffic traffic(TaskKind kind) const {
+    Traffic sum(costs.shards.ranks);
+    for (const Task& task : schedule.tasks) {
+      if (task.kind != kind) continue;
+      const Traffic own = traffic_of(task, costs, model.table);
+      for (int32_t from = 0; from < sum.ranks(); ++from) {
+        for (int32_t to = 0; to < sum.ranks(); ++to) sum.add(from, to, own.bytes(from, to));
+      }
+    }
+    return sum;
+  }
+  double swept(TaskKind kind) const {
+    double bytes = 0;
+    for (const Task& task : schedule.tasks) {
+      if (task.kind == kind) bytes += swept_bytes(task, costs, model.table);
+    }
+    return bytes;
+  }
+
+  TinyModel model;
+  Schedule schedule;
+  RankCosts costs;
+  double elements = 0;
+};
+
+TEST_CASE("rank costs: gradients go once to their owners\\, weights once to all") {
+  for (const RankShards shards : {RankShards{2, 2, 0}, RankShards{8, 4, 0}}) {
+    RankStepCase step(shards);
+    const double others = shards.ranks - 1;
+    CHECK(step.traffic(TaskKind::reduce).total() == Approx(4 * step.elements * others));
+    CHECK(step.traffic(TaskKind::give).total() == Approx(4 * step.elements * others));
+    step.costs.weight_bytes = 2;
+    CHECK(step.traffic(TaskKind::give).total() == Approx(2 * step.elements * others));
+    const auto tensors = static_cast<double>(step.model.table.tensors().size());
+    CHECK(step.traffic(TaskKind::gather).total() == 8 * tensors * others);
+  }
+  // Three shards of a rank are two subtrees of the tree over six.
+  const RankStepCase three(RankShards{6, 2, 0});
+  CHECK(three.traffic(TaskKind::reduce).total() == Approx(2 * 4 * three.elements));
+}
+
+TEST_CASE("rank costs: sums read two gradients and write one") {
+  // Of two ranks, the owner adds one gradient and the other clears its own.
+  const RankStepCase two(RankShards{2, 2, 0});
+  CHECK(two.swept(TaskKind::reduce) >= 12 * two.elements / 2);
+  CHECK(two.swept(TaskKind::reduce) <= 16 * two.elements);
+  // Four shards of one rank: three additions, and three gradients put aside and cleared.
+  const RankStepCase four(RankShards{4, 1, 0});
+  CHECK(four.swept(TaskKind::shard) == Approx((3 * 12 + 3 * 12) * four.elements));
+}
+
+TEST_CASE("rank costs: a step waits for links\\, sums and ranks on the same cores") {
+  RankStepCase step(RankShards{4, 2, 0});
+  CostRates rates;
+  rates.linear_forward = rates.linear_backward = {{{32, 1e9}}};
+  rates.experts_forward = rates.experts_backward = {{{4, 1e9}}};
+  rates.attention_forward = rates.attention_backward = rates.loss = 1e9;
+  rates.row_bytes_per_s = 1e9;
+  rates.norm_params_per_s = rates.update_params_per_s = 1e8;
+  const std::vector<BatchWork> batches(2, full_batch(32, 32));
+  const auto seconds = [&](const RankCosts& ranks) {
+    rates.ranks = ranks;
+    const auto demands =
+        task_demands(step.schedule, batches, step.model.spec, step.model.table, rates);
+    const double simulated = Simulator(step.schedule, {}).run(demands).time_s;
+    const StepCost cost =
+        step_cost(step.schedule, batches, step.model.spec, step.model.table, rates);
+    CHECK(simulated == Approx(cost.total_s()));  // one stream: one after the other
+    return simulated;
+  };
+  step.costs.links = RankLinks(2, LinkRate{});
+  const double alone = seconds(step.costs);
+  RankCosts ranks = step.costs;
+  ranks.links = RankLinks(2, {kMega, 0});
+  double links = 0;
+  int64_t collectives = 0;
+  for (const Task& task : step.schedule.tasks) {
+    if (!kind_costs(task.kind).talks) continue;
+    links += ranks.links.busy_s(traffic_of(task, ranks, step.model.table));
+    ++collectives;
+  }
+  // Half of all gradients and weights pass each direction, layer by layer.
+  CHECK(links >= 4 * step.elements / kMega);
+  CHECK(seconds(ranks) == Approx(alone + links));
+  ranks.links = RankLinks(2, {kMega, 1e-3});
+  CHECK(seconds(ranks) == Approx(alone + links + 1e-3 * static_cast<double>(collectives)));
+  CHECK(ranks.around_tasks_s() == Approx(2 * (1e-3 + beside(1, kMega))));
+  ranks = step.costs;
+  ranks.products = ranks.sweeps = 3;
+  CHECK(seconds(ranks) == Approx(3 * alone));
+  ranks = step.costs;
+  ranks.sweep_bytes_per_s = 1e9;  // messages of threads are copies, too
+  CHECK(seconds(ranks) > alone + step.swept(TaskKind::shard) / 1e9);
+}
+
+TEST_CASE("simulator: two collectives in flight share the links between ranks") {
+  Schedule schedule;
+  schedule.streams = {{"one", kHostPlace}, {"other", kHostPlace}};
+  for (int32_t stream = 0; stream < 2; ++stream) {
+    Task task;
+    task.kind = TaskKind::reduce;
+    task.stream = stream;
+    schedule.tasks.push_back(task);
+  }
+  const std::vector<TaskDemand> demands{{.between_s = 1}, {.seconds = .5, .between_s = 2}};
+  const SimulatedStep step = Simulator(schedule, {}).run(demands);
+  CHECK(step.time_s == Approx(3));  // .5 alone, 1 shared, 1.5 alone
+}
+
+}  // namespace
+}  // namespace hearth::test

@@ -66,10 +66,15 @@ RankEnding run(const std::vector<std::string>& arguments, hearth::LaunchedRanks*
   }
 }
 
+// Whether the processes of a launch run it together. Of others each does the same.
+bool is_of_ranks(const std::string& command) {
+  return command == "train" || command == "plan" || command == "profile" || command == "doctor";
+}
+
 // One of several processes: what ends all of them, one says.
 ExitCode run_launched(const std::vector<std::string>& arguments, const hearth::Launch& launch) {
   const std::string command = arguments.empty() ? "" : arguments[0];
-  if (command != "train" && command != "plan") {
+  if (!is_of_ranks(command)) {
     const RankEnding ending = run(arguments, nullptr);
     report(ending);
     return ending.code;

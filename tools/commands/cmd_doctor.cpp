@@ -5,6 +5,7 @@
 #include "base/error_format.h"
 #include "commands/commands.h"
 #include "commands/output.h"
+#include "commands/rank_links.h"
 #include "cpu_kernels/cpu_info.h"
 #include "device/cuda_device.h"
 #include "device/cuda_runtime.h"
@@ -138,12 +139,18 @@ MachineFindings examine(const Options& options, Topology& topology) {
 
 }  // namespace
 
-ExitCode run_doctor(const Options& options) {
+ExitCode run_doctor(const Options& options, LaunchedRanks* launched) {
+  constexpr double kRankSeconds = 3;
+  const LinksOfRanks ranks = measure_links_of_ranks(options, launched, kRankSeconds);
+  if (ranks.ended) return *ranks.ended;
   Topology topology;
   std::optional<MachineFindings> machine;
   if (options.topology.empty()) {
     topology = detect_topology(Devices::look);
     machine = examine(options, topology);
+    for (const CostLink& link : ranks.links) {
+      machine->links.push_back({link.link, 0, link.bytes_per_s, link.together});
+    }
   } else {
     if (options.devices != "auto") {
       throw usage_error("--devices: nothing is measured with --topology; leave out one of them");

@@ -13,6 +13,7 @@
 #include "commands/commands.h"
 #include "commands/output.h"
 #include "commands/profile_report.h"
+#include "commands/rank_links.h"
 #include "model/family.h"
 #include "runtime/bench_model.h"
 #include "setup/cost_cache.h"
@@ -22,6 +23,7 @@
 namespace hearth {
 namespace {
 
+constexpr double kClusterShare = .25;  // of the time, for links between ranks
 constexpr uint64_t kUsualBytes = uint64_t{1} << 30;
 constexpr uint64_t kManyExperts = uint64_t{256} << 20;
 constexpr uint64_t kOther = uint64_t{64} << 20;  // of --cpu-memory: for what is not measured
@@ -86,10 +88,35 @@ uint64_t host_bytes_of(const Options& options, const OpenedModel& machine,
   return options.cpu_memory - std::min(options.cpu_memory, taken);
 }
 
+void require_ranks_to_measure(const Options& options, const LaunchedRanks* launched) {
+  const bool threads = options.thread_ranks > 1;
+  if (threads && launched != nullptr) {
+    throw usage_error("--thread-ranks: the processes of the launcher are the ranks; leave it out");
+  }
+  if (options.cluster && !threads && launched == nullptr) {
+    throw usage_error(
+        "--cluster: one rank has no links to others; start several with mpirun or srun, or give "
+        "--thread-ranks");
+  }
+  if (threads && !options.cluster) throw usage_error("--thread-ranks: needs --cluster");
+}
+
+/// The host's links to other ranks lie in its table.
+void add_links(MeasuredTable& host, const std::vector<CostLink>& links) {
+  std::vector<CostLink> all = host.table.links();
+  all.insert(all.end(), links.begin(), links.end());
+  host.table = CostTable(host.table.entries(), std::move(all), host.place);
+}
+
 }  // namespace
 
-ExitCode run_profile(const Options& options) {
+ExitCode run_profile(const Options& options, LaunchedRanks* launched) {
   const StopSignals signals;
+  require_ranks_to_measure(options, launched);
+  const Stopwatch watch;
+  const LinksOfRanks ranks = measure_links_of_ranks(
+      options, launched, options.cluster ? kClusterShare * options.budget_s : 0);
+  if (ranks.ended) return *ranks.ended;
   Console console(console_settings(options));
   const auto machine = open_subject(options);
   const Outputs out = outputs_of(options, *machine);
@@ -111,14 +138,14 @@ ExitCode run_profile(const Options& options) {
     request.dtypes.push_back(Compute::bf16);
   }
   request.longest = std::clamp<int64_t>(machine->spec.max_positions, 1, 2048);
-  request.seconds = options.budget_s;
+  request.seconds = options.budget_s - watch.seconds();
   request.host_bytes = host_bytes_of(options, *machine, request);
   request.progress = [&](const std::string& what, double share) {
     console.show_share("measuring " + what, share);
     return stop_signal() == 0;
   };
-  const Stopwatch watch;
   std::vector<MeasuredTable> measured = measure_tables(*machine, request);
+  add_links(measured.front(), ranks.links);
   const double seconds = watch.seconds();
   console.show_share("", 1);
   if (stop_signal() != 0) return ExitCode::stopped;

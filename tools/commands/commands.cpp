@@ -81,8 +81,8 @@ ExitCode run_command(const CommandLine& line, LaunchedRanks* launched) {
     case Command::init: return run_init(options);
     case Command::report: return run_report(options);
     case Command::simulate: return run_simulate(options);
-    case Command::doctor: return run_doctor(options);
-    case Command::profile: return run_profile(options);
+    case Command::doctor: return run_doctor(options, launched);
+    case Command::profile: return run_profile(options, launched);
     case Command::migrate: break;
   }
   HEARTH_CHECK(false, "a command without a function");

@@ -10,8 +10,8 @@
 
 namespace hearth {
 
-/// Runs the command, or prints help or version. Raises Error. `launched`: of `train` and `plan` as one of
-/// several processes, else null.
+/// Runs the command, or prints help or version. Raises Error. `launched`: of a command of several
+/// processes, as one of them; else null.
 ExitCode run_command(const CommandLine& line, LaunchedRanks* launched = nullptr);
 
 ExitCode run_train(const Options& options, LaunchedRanks* launched);
@@ -26,8 +26,8 @@ ExitCode run_verify(const Options& options);
 ExitCode run_init(const Options& options);
 ExitCode run_report(const Options& options);
 ExitCode run_simulate(const Options& options);
-ExitCode run_doctor(const Options& options);
-ExitCode run_profile(const Options& options);
+ExitCode run_doctor(const Options& options, LaunchedRanks* launched);
+ExitCode run_profile(const Options& options, LaunchedRanks* launched);
 ExitCode run_migrate(const CommandLine& line);
 
 /// The console settings for these options.

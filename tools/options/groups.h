@@ -21,6 +21,7 @@ void add_output(std::vector<Option>& table);
 
 // Common sets of commands.
 inline constexpr CommandSet kTraining{Command::train, Command::plan};
+inline constexpr CommandSet kTrainingOrProfile{Command::train, Command::plan, Command::profile};
 inline constexpr CommandSet kOnData{Command::train, Command::plan, Command::eval};
 inline constexpr CommandSet kRows{Command::train, Command::plan, Command::eval, Command::tokenize};
 inline constexpr CommandSet kPrompts{Command::train, Command::plan, Command::eval,

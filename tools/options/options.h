@@ -60,6 +60,7 @@ struct Options : TrainConfig, GenerateOptions {
   std::optional<double> token_hit;
 
   double budget_s = 60;  // profile
+  bool cluster = false;  // profile: also the links between ranks
   double tune_s = 0;     // plan: how long to try schedules; 0: not at all
 
   bool digest = false;      // inspect

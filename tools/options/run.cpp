@@ -115,11 +115,13 @@ void add_run(std::vector<Option>& table) {
         .help = "contiguous parts of a step whose gradients are added as a fixed binary tree, so that the "
                 "bits do not depend on the number of ranks. Divides --grad-accum",
         .default_text = "the ranks of the first start"},
-       {.name = "thread-ranks", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
+       {.name = "thread-ranks", .group = group, .commands = kTrainingOrProfile, .idle = kIdleOutsideTraining,
         .value = integer_value(&Options::thread_ranks, 1, 1024), .unit = "ranks",
-        .help = "ranks of --parallel dp or ep, as threads of this process (mpirun and srun start processes). "
-                "Each has weights and gradients in memory of its own, with ep of its experts alone, and "
-                "--threads workers. Divides --logical-shards; results are identical for any value",
+        .help = "ranks of --parallel dp, ep or zebra, as threads of this process (mpirun and srun start "
+                "processes). Each has weights and gradients in memory of its own, with ep and zebra of its "
+                "experts alone, and --threads workers. Divides --logical-shards; results are identical for "
+                "any value",
+        .help_for = {{{profile}, "threads of this process whose links --cluster measures"}},
         .may_change = true},
        {.name = "expert-ranks", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
         .value = integer_value(&Options::expert_ranks, 0, 1024), .unit = "ranks",
@@ -137,7 +139,7 @@ void add_run(std::vector<Option>& table) {
         .help = "a rank that gives no sign of life for this time, or for ten median steps if that is "
                 "more, has failed; the others end with 6",
         .may_change = true},
-       {.name = "rank-links", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
+       {.name = "rank-links", .group = group, .commands = kTrainingOrProfile, .idle = kIdleOutsideTraining,
         .value = rank_links_value(), .unit = "bytes/s, seconds (or with us ms s)",
         .help = "rate of each thread rank's link to the others, in each direction, and the latency of a "
                 "message: 125M:50us. Results are identical for any value",

@@ -36,7 +36,11 @@ void add_simulation(std::vector<Option>& table) {
         .default_text = "no predictor"},
        {.name = "budget", .group = "measurement", .commands = {profile},
         .value = duration_value(&Options::budget_s, 1, 86400), .unit = "time with s, m or h",
-        .help = "how long to measure"}});
+        .help = "how long to measure"},
+       {.name = "cluster", .group = "measurement", .commands = {profile},
+        .value = flag_value(&Options::cluster),
+        .help = "also measure the links between ranks: those of the processes that mpirun or srun started, "
+                "or of --thread-ranks. The table of the host has them then"}});
 }
 // clang-format on
 

@@ -188,6 +188,7 @@ class CheckingWorld final : public World {
   PeerError fail(const Error& error) override { return world_->fail(error); }
   void beat() override { world_->beat(); }
   void watch(double silence_s) override { world_->watch(silence_s); }
+  void set_away(bool away) override { world_->set_away(away); }
 
  private:
   const std::unique_ptr<World> world_;

@@ -14,14 +14,15 @@ namespace hearth {
 namespace {
 
 constexpr double kMostTick = 0.05;  // seconds between two looks at the other ranks
+constexpr double kLongUnseen = 1;  // seconds without a look: all waited for nobody, or were stopped
 
 }  // namespace
 
 ThreadHub::ThreadHub(const ThreadWorldOptions& options)
     : host_(own_host_name()),
-      silence_s_(options.silence_s),
       latency_s_(options.links.latency_s),
       clock_(options.clock != nullptr ? *options.clock : steady_link_clock()),
+      silence_s_(options.silence_s),
       states_(static_cast<size_t>(options.ranks)) {
   for (RankState& rank : states_) {
     rank.last_sign = steady_seconds();
@@ -200,13 +201,16 @@ bool ThreadHub::reached(ThreadOperation& operation) {
 // Of the ranks that the operation waits for: has one left, or fallen silent? Do all wait?
 void ThreadHub::look_for_failure(const ThreadOperation& operation, double now) {
   if (failure_) return;
+  if (now - std::exchange(last_look_, now) > kLongUnseen) {  // each has as long again
+    for (RankState& rank : states_) rank.last_sign = now;
+  }
   for (const int32_t peer : operation.missing) {
     const RankState& other = state(peer);
     const double silent = now - other.last_sign;
     if (other.left) {
       return set_failure(failure_at(peer, PeerFault::died, operation.point));
     }
-    if (silence_s_ > 0 && other.waiting == 0 && silent > silence_s_) {
+    if (silence_s_ > 0 && other.waiting == 0 && other.away == 0 && silent > silence_s_) {
       PeerFailure failure = failure_at(peer, PeerFault::silent, operation.point);
       failure.silent_s = silent;
       return set_failure(std::move(failure));
@@ -224,8 +228,6 @@ void ThreadHub::look_for_failure(const ThreadOperation& operation, double now) {
 
 void ThreadHub::wait(ThreadOperation& operation) {
   RankState& own = state(operation.rank);
-  const double most_tick = silence_s_ > 0 ? std::min(kMostTick, silence_s_ / 4) : kMostTick;
-  const std::chrono::duration<double> tick(most_tick);
   double end = 0;
   {
     std::unique_lock lock(mutex_);
@@ -239,7 +241,8 @@ void ThreadHub::wait(ThreadOperation& operation) {
         --own.waiting;
         raise_if_failed();
       }
-      own.changed.wait_for(lock, tick);
+      const double tick = silence_s_ > 0 ? std::min(kMostTick, silence_s_ / 4) : kMostTick;
+      own.changed.wait_for(lock, std::chrono::duration<double>(tick));
     }
     end = operation.ready_at;
   }
@@ -274,6 +277,17 @@ PeerError ThreadHub::fail(PeerFailure failure) {
 void ThreadHub::beat(int32_t rank) {
   const std::lock_guard lock(mutex_);
   raise_if_failed();
+  sign(rank);
+}
+
+void ThreadHub::watch(double silence_s) {
+  const std::lock_guard lock(mutex_);
+  silence_s_ = silence_s;
+}
+
+void ThreadHub::set_away(int32_t rank, bool away) {
+  const std::lock_guard lock(mutex_);
+  state(rank).away += away ? 1 : -1;
   sign(rank);
 }
 

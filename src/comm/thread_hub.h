@@ -50,6 +50,8 @@ class ThreadHub {
 
   PeerError fail(PeerFailure failure);
   void beat(int32_t rank);
+  void watch(double silence_s);
+  void set_away(int32_t rank, bool away);
   void leave(int32_t rank);
 
  private:
@@ -70,6 +72,7 @@ class ThreadHub {
     std::condition_variable changed;
     double last_sign = 0;  // steady seconds
     int32_t waiting = 0;   // threads
+    int32_t away = 0;      // how often it said so
     bool left = false;
     int64_t groups = 0;
     std::unique_ptr<Link> out, in;
@@ -87,9 +90,11 @@ class ThreadHub {
   void withdraw(ThreadOperation& operation);
 
   const std::string host_;
-  const double silence_s_, latency_s_;
+  const double latency_s_;
   LinkClock& clock_;
   std::mutex mutex_;
+  double silence_s_ = 0;
+  double last_look_ = 0;  // at the other ranks, of any rank
   std::deque<RankState> states_;
   std::map<LaneKey, Lane> lanes_;
   std::vector<std::vector<int32_t>> groups_;

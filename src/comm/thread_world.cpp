@@ -60,6 +60,8 @@ class ThreadWorld final : public World {
 
   PeerError fail(const Error& error) override { return hub_->fail(failure_of(error)); }
   void beat() override { hub_->beat(rank()); }
+  void watch(double silence_s) override { hub_->watch(silence_s); }
+  void set_away(bool away) override { hub_->set_away(rank(), away); }
 
  private:
   const std::shared_ptr<ThreadHub> hub_;

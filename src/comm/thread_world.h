@@ -18,7 +18,8 @@ struct ThreadWorldOptions {
   /// both sides have issued it. Messages pass a link one after the other, in this order.
   LinkRate links;
   /// A rank fails if others wait for it and it has for so long neither issued or waited for an
-  /// operation nor called `beat`. So do ranks that for so long all wait for one another. 0: no limit.
+  /// operation nor called `beat`, unless it is away. So do ranks that for so long all wait for one
+  /// another. 0: no limit. World::watch changes it, for all ranks.
   double silence_s = 20;
   /// What throttled messages wait by; must outlive the worlds. Silence is real time.
   LinkClock* clock = nullptr;  // null: the steady clock

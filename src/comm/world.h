@@ -40,10 +40,13 @@ class World {
   /// A sign of life of this rank, for long work without operations. Raises PeerError if the run has
   /// failed.
   virtual void beat() = 0;
-  /// From now on a rank has failed that gives no sign of life for so long. All ranks call it, with about
-  /// the same time. Processes give signs by themselves, whatever they compute; in worlds of threads
-  /// this does nothing. 0: no limit.
+  /// From now on a rank has failed that gives no sign of life for so long. All ranks call it, with
+  /// about the same time. Processes give signs by themselves, whatever they compute; threads by
+  /// operations and beats, unless they are away. 0: no limit.
   virtual void watch(double silence_s) { static_cast<void>(silence_s); }
+  /// This rank does, or no longer does, what may take any time: evaluates, waits for a disk. Until
+  /// then nobody takes it for silent. Calls may be nested.
+  virtual void set_away(bool away) { static_cast<void>(away); }
 
   /// Payload sent by this rank so far, by receiving rank: bytes of messages without what the world
   /// adds. What a rank sends to itself does not count.
@@ -61,6 +64,18 @@ class World {
  private:
   const int32_t rank_, size_;
   const std::shared_ptr<SentBytes> sent_;
+};
+
+/// RAII: this rank is away.
+class Away {
+ public:
+  explicit Away(World& world) : world_(world) { world.set_away(true); }
+  ~Away() { world_.set_away(false); }
+  Away(const Away&) = delete;
+  Away& operator=(const Away&) = delete;
+
+ private:
+  World& world_;
 };
 
 }  // namespace hearth

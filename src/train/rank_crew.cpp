@@ -1,10 +1,15 @@
 #include "train/rank_crew.h"
 
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <string>
 
 #include "base/error_format.h"
+#include "base/stopwatch.h"
 #include "comm/checking_world.h"
 #include "comm/thread_world.h"
 #include "train/launched_run.h"
@@ -16,6 +21,15 @@ namespace {
 TrainedModel trained_by(const PlannedRun& run) {
   return run.experts ? trained_model(run.opened, run.config, run.experts->experts)
                      : trained_model(run.opened, run.config);
+}
+
+constexpr double kGrace = 5;  // seconds for a rank that fell silent to come to itself
+
+[[noreturn]] void end_process(const Error& error) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "hearth: %s\n", error.what());
+  std::fflush(stderr);
+  std::_Exit(static_cast<int>(error.code()));
 }
 
 /// Runs a rank, and ends the run of all ranks if it fails.
@@ -66,20 +80,41 @@ RankCrew::RankCrew(const PlannedRun& run) {
   ThreadWorldOptions options;
   options.ranks = run.model.plan.shards.ranks;
   options.links = run.config.rank_links;
-  options.links = run.config.rank_links;
-  options.silence_s = 0;  // rank 0 may evaluate or save for long
+  options.silence_s = 0;  // until a step has shown how long it takes
   std::vector<std::unique_ptr<World>> worlds = make_thread_worlds(options);
   for (auto& world : worlds) world = make_checking_world(std::move(world));
-  followers_.resize(worlds.size() - 1);
-  for (size_t i = 0; i < followers_.size(); ++i) {
-    Follower& follower = followers_[i];
-    follower.world = std::move(worlds[i + 1]);
-    follower.thread =
-        std::thread([&follower, &run] { follower.bytes = run_rank(*follower.world, run); });
+  for (size_t rank = 1; rank < worlds.size(); ++rank) {
+    Follower& follower = followers_.emplace_back();
+    follower.world = std::move(worlds[rank]);
+    follower.thread = std::thread([this, &follower, &run] { follow(follower, run); });
   }
   world_ = std::move(worlds[0]);
   team_ = std::make_unique<RankTeam>(*world_);
+  team_->watch_after_step(run.config.rank_limit);
   leader_ = team_.get();
+}
+
+void RankCrew::follow(Follower& follower, const PlannedRun& run) {
+  follower.bytes = run_rank(*follower.world, run);
+  follower.has_ended = true;
+  try {
+    follower.world->beat();
+  } catch (const PeerError& end) {
+    const bool leader_hangs = end.failure().fault == PeerFault::silent && end.failure().rank == 0;
+    for (const Stopwatch watch; leader_hangs && !is_ending_;) {
+      if (watch.seconds() > kGrace) end_process(end);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+}
+
+bool RankCrew::end_within(double seconds) const {
+  const auto has_ended = [](const Follower& follower) { return follower.has_ended.load(); };
+  for (const Stopwatch watch; watch.seconds() < seconds;) {
+    if (std::ranges::all_of(followers_, has_ended)) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return false;
 }
 
 RankCrew::~RankCrew() {
@@ -120,6 +155,9 @@ uint64_t RankCrew::let_go() {
 
 PeerError RankCrew::fail(const Error& error) {
   PeerError end = leader_->world().fail(error);
+  is_ending_ = true;
+  const bool hangs = team_ && end.failure().fault == PeerFault::silent;
+  if (hangs && !end_within(kGrace)) end_process(end);
   if (running_) join_threads();
   return end;
 }

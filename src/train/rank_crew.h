@@ -3,10 +3,11 @@
 // and the rows. Everything else, each rank has for itself.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <thread>
-#include <vector>
 
 #include "comm/rank_team.h"
 #include "state/run_identity.h"
@@ -52,18 +53,23 @@ class RankCrew {
   /// process; 0 if they had returned before.
   uint64_t let_go();
 
-  /// Ends all ranks with an error of rank 0, and waits. Returns the error of the run.
+  /// Ends all ranks with an error of rank 0, and waits. Returns the error of the run. If a rank that
+  /// is a thread hangs, says the error and ends the process: nothing else ends a thread.
   PeerError fail(const Error& error);
 
  private:
   struct Follower {
     std::unique_ptr<World> world;
     uint64_t bytes = 0;
+    std::atomic<bool> has_ended = false;
     std::thread thread;
   };
+  void follow(Follower& follower, const PlannedRun& run);
+  bool end_within(double seconds) const;
   void join_threads();
 
-  std::vector<Follower> followers_;
+  std::deque<Follower> followers_;
+  std::atomic<bool> is_ending_ = false;
   std::unique_ptr<World> world_;  // of rank 0 and its threads
   std::unique_ptr<RankTeam> team_;
   RankTeam* leader_ = nullptr;

@@ -20,6 +20,7 @@
 #include "train/run_saves.h"
 #include "train/session.h"
 #include "train/signals.h"
+#include "train/straggler_watch.h"
 #include "train/trainer.h"
 #include "verdict/gradient_record.h"
 #include "verdict/loss_record.h"
@@ -140,6 +141,7 @@ class TrainingRun {
   RunIdentity identity_;
   RankTeam* const launched_;        // ranks that are processes; null: threads, or none
   std::unique_ptr<RankCrew> crew_;  // the other ranks; null: there are none
+  StragglerWatch stragglers_;
   std::unique_ptr<Session> session_;
   StateRegistry registry_;
   Progress progress_;

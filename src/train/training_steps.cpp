@@ -40,7 +40,12 @@ std::optional<StepResult> TrainingRun::step() {
 
 StepHooks TrainingRun::hooks() {
   // The step of several ranks always ends; a signal stops the run behind it.
-  if (crew_) return {{}, [this](size_t views) { saves_->wait_until_safe(views); }};
+  if (crew_) {
+    return {{}, [this](size_t views) {
+              const Away away(crew_->team().world());
+              saves_->wait_until_safe(views);
+            }};
+  }
   return {[] { return stop_signal() != 0; },
           [this](size_t views) { saves_->wait_until_safe(views); }};
 }
@@ -166,6 +171,14 @@ void TrainingRun::record(const StepResult& result) {
 }
 
 void TrainingRun::record_ranks(const StepResult& result, StepMetrics& m) {
+  if (const auto slow = stragglers_.add(result.ranks)) {
+    reporter_.warn_of_event(slow->text());
+    logs_->journal.event("straggler", {{"step", m.step},
+                                       {"rank", int64_t{slow->rank}},
+                                       {"host", slow->host},
+                                       {"factor", slow->factor},
+                                       {"steps", slow->steps}});
+  }
   for (const RankStep& step : result.ranks) {
     m.ranks.push_back({step.rank, step.host, step.time_s, step.wait_s, step.tokens});
     for (size_t to = 0; to < step.sent_bytes.size(); ++to) {

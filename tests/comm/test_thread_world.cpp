@@ -103,6 +103,37 @@ TEST_CASE("thread ranks: a silent rank is found\\, and a busy one that beats is 
   }
 }
 
+TEST_CASE("thread ranks: a rank that is away is not silent\\, and is again when it is back") {
+  RankOptions options = ranks_of(2);
+  options.world.silence_s = 0;
+  const double silence = kSanitized ? 1.0 : 0.3;
+  const auto program = [&](bool hangs) {
+    return [=](World& world) {
+      world.watch(silence);
+      const auto comm = world.everyone();
+      const auto idle = [&](double seconds) {
+        for (const Stopwatch time; time.seconds() < seconds;) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        }
+      };
+      if (world.rank() == 0) {
+        {
+          const Away away(world);
+          const Away twice(world);
+          idle(3 * silence);
+        }
+        if (hangs) idle(3 * silence);
+      }
+      std::vector<Bytes> none(2);
+      comm->gather({1, 1}, {}, none)->wait();
+    };
+  };
+  CHECK(first_line(run_ranks(options, program(false))).empty());
+  const std::string line = first_line(run_ranks(options, program(true)));
+  CHECK(line.find("rank 0 (host ") == 0);
+  CHECK(line.find(") gave no sign of life for ") != std::string::npos);
+}
+
 TEST_CASE("thread ranks: ranks that wait for one another do not hang") {
   RankOptions options = ranks_of(2);
   options.world.silence_s = 0.2;

@@ -1,6 +1,15 @@
 // Several ranks, as threads: the bits are those of one rank with as many logical shards.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch_test_macros.hpp>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+#include <thread>
 
 #include "base/file_ops.h"
 #include "base/json.h"
@@ -306,6 +315,15 @@ TEST_CASE("ranks: what does not go together is refused") {
 
 namespace {
 
+/// Does its work some times, then hangs.
+void hang_at(const Body& right, const BodyContext& c, bool owner) {
+  static std::atomic<int> calls{0};
+  if (at_owner_of_embedding(c) == owner && ++calls > 100) {  // steps later
+    for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
+  right.run(c);
+}
+
 /// The blocks of a layer from the last to the first.
 class ReversedBlocks final : public RankWork {
  public:
@@ -335,6 +353,44 @@ class ReversedBlocks final : public RankWork {
 };
 
 }  // namespace
+
+TEST_CASE("ranks: a thread that hangs is named\\, and the process ends") {
+  if (kSanitized) return;  // they wait for threads that never end
+  RanksFixture f;
+  TrainConfig config = f.config_of(kFull, "run", 2, 2);
+  config.steps = 1000;
+  config.rank_limit = 1;
+  std::set<char> named;
+  for (const bool owner : {true, false}) {
+    config.out = f.dir / (owner ? "owner" : "other");
+    const std::string errors = config.out + ".stderr";
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      if (std::freopen(errors.c_str(), "w", stderr) == nullptr) std::_Exit(99);
+      const BodyOfFaultyRank faulty(
+          TaskKind::give,
+          owner ? [](const Body& right, const BodyContext& c) { hang_at(right, c, true); }
+                : [](const Body& right, const BodyContext& c) { hang_at(right, c, false); });
+      RecordingReporter reporter;
+      const Raised raised = raised_by([&] { train(config, reporter); });
+      std::_Exit(100 + static_cast<int>(raised.code));  // the end comes before
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    INFO(read_file(errors));
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == static_cast<int>(ExitCode::device));
+    const std::string line = read_file(errors);
+    CHECK(line.find("hearth: rank ") != std::string::npos);
+    CHECK(line.find(") gave no sign of life for ") != std::string::npos);
+    const char rank = line[line.find("hearth: rank ") + 13];
+    named.insert(rank);
+    if (rank == '0') continue;  // which would have written it
+    CHECK(read_file(config.out + "/journal.jsonl").find("rank_failed") != std::string::npos);
+  }
+  CHECK(named == std::set<char>{'0', '1'});
+}
 
 TEST_CASE("ranks: faults of one rank are caught") {
   RanksFixture f;

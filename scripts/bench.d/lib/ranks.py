@@ -7,6 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import ranks_predicted
 import run_hearth
 import shapes
 
@@ -79,7 +80,7 @@ def run(options, work):
     print(f"one rank: {1e3 * alone:.0f} ms a step of {options.ranks} sequences of {SEQ} tokens")
     print(f"{'rate':>9} {'sent MB':>8} {'bound ms':>9} {'step ms':>8} {'bound %':>8} {'torch ms':>9} "
           f"{'torch / hearth':>15}")
-    for rate in options.rates.split(","):
+    for rate in options.rates or ["100mbit", "1gbit"]:
         step, sent, found = hearth(options, work, rate)
         if found != losses:
             sys.exit(f"bench: {options.ranks} ranks have other losses than one: {found}, {losses}")
@@ -93,21 +94,30 @@ def run(options, work):
         print(row, flush=True)
 
 
+def predicted(options, work):
+    ranks_predicted.run(options, work, in_lab)
+
+
 def main():
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("--hearth", required=True)
     parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--rates", default="100mbit,1gbit")
+    parser.add_argument("--rates", type=lambda text: text.split(","))
     parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--work")
     parser.add_argument("--no-peer", dest="peer", action="store_false")
+    parser.add_argument("--predicted", action="store_true")
+    parser.add_argument("--lab", action="store_true")
+    parser.add_argument("--sizes", default=",".join(ranks_predicted.SIZES))
+    parser.add_argument("--pace", type=float, default=1)
     options = parser.parse_args()
     options.hearth = Path(options.hearth).resolve()
+    question = predicted if options.predicted else run
     if options.work:
         Path(options.work).mkdir(parents=True, exist_ok=True)
-        return run(options, Path(options.work).resolve())
+        return question(options, Path(options.work).resolve())
     with tempfile.TemporaryDirectory(prefix="hearth-bench-") as work:
-        return run(options, Path(work))
+        return question(options, Path(work))
 
 
 if __name__ == "__main__":

@@ -39,8 +39,8 @@ void add_simulation(std::vector<Option>& table) {
         .help = "how long to measure"},
        {.name = "cluster", .group = "measurement", .commands = {profile},
         .value = flag_value(&Options::cluster),
-        .help = "also measure the links between ranks: those of the processes that mpirun or srun started, "
-                "or of --thread-ranks. The table of the host has them then"}});
+        .help = "also measure the links between ranks, which are processes of mpirun or srun, or "
+                "--thread-ranks, and put them into the table of the host"}});
 }
 // clang-format on
 

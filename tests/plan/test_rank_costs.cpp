@@ -53,6 +53,11 @@ TEST_CASE("rank links: hosts share what their ranks send to other hosts") {
   both.add(0, 2, 100 * kMega);
   both.add(1, 3, 100 * kMega);
   CHECK(links.busy_s(both) == Approx(2).epsilon(1e-4));
+  // To hosts of their own, they still share the link of their host.
+  const RankLinks apart({"a", "a", "b", "c"}, [](int32_t, int32_t) {
+    return PairRate{100 * kMega, 5e-5, 25 * kMega};
+  });
+  CHECK(apart.busy_s(both) == Approx(2).epsilon(1e-4));
   Traffic ways(4);  // the directions do not share
   ways.add(0, 2, 100 * kMega);
   ways.add(2, 0, 100 * kMega);

@@ -2,6 +2,7 @@
 #if defined(__GNUC__) && !defined(__clang__)
 // gcc 12 takes its own headers' undefined vectors, which are masked out, for a mistake (PR 105593).
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"  // at -O1
 #endif
 
 #include <algorithm>

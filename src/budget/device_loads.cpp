@@ -28,6 +28,19 @@ std::vector<SlotSize> sizes_at(const PlacedModel& model, Place place) {
   return slot_sizes(model.table, model.plan.policy, model.plan.schedules(), place);
 }
 
+/// The stage of each layer; empty: there is one stage.
+std::vector<int32_t> stages_of_layers(const PlacedModel& model) {
+  const std::vector<Stage>& stages = model.placement.stages;
+  std::vector<int32_t> of;
+  if (stages.size() < 2) return of;
+  for (int32_t layer = 0; layer < model.opened->spec.layers; ++layer) {
+    const auto at = std::ranges::find_if(
+        stages, [&](const Stage& stage) { return stage.first <= layer && layer <= stage.last; });
+    of.push_back(static_cast<int32_t>(at - stages.begin()));
+  }
+  return of;
+}
+
 /// What a device holds beside its slots.
 uint64_t bytes_beside_slots(const PlacedModel& model, Place place) {
   uint64_t bytes = 0;
@@ -47,6 +60,7 @@ LoadRule load_rule(const PlacedModel& model, Place place, std::span<const SlotCl
   for (const SlotClass& slots : classes) {
     rule.ahead_bytes += slots.bytes * static_cast<uint64_t>(slots.slots);
   }
+  if (model.opened->devices.of_model.decides) rule.stages = stages_of_layers(model);
   return rule;
 }
 

@@ -2,6 +2,8 @@
 // of the others nothing that is still queued.
 #include <catch2/catch_test_macros.hpp>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "runtime/model_cases.h"
 #include "support/tiny_places.h"
@@ -108,9 +110,9 @@ struct ForeseenCase {
     rule.phases = phases;
     return rule;
   }
-  explicit ForeseenCase(uint64_t ahead, const LoadPhases& phases = {})
+  explicit ForeseenCase(uint64_t ahead, const LoadPhases& phases = {}, int64_t layers = 1)
       : travelling(travelling_of(splits, ahead)),
-        model(tiny_config({{"num_hidden_layers", 1}}), cpu(), DType::f32, 1, {},
+        model(tiny_config({{"num_hidden_layers", layers}}), cpu(), DType::f32, 1, {},
               TinyPlaces{{slow_device()}, {}}),
         list(list_of()),
         caches(model, list, travelling),
@@ -191,6 +193,47 @@ TEST_CASE("foreseen splits: without inter-stage nothing is asked for behind the 
     CHECK(turns.ahead(0).wants.load.empty() == !inter_stage);
     CHECK((turns.ahead(0).last == 0) == !inter_stage);
   }
+}
+
+TEST_CASE("foreseen splits: of a later stage, experts are asked for by rank across its layers") {
+  ForeseenCase c(1 << 30, {}, 3);
+  LoadRule rule = c.rule_of({});
+  rule.stages = {0, 1, 1};
+  const auto wants_of = [&] {
+    TravelTurns turns(c.residency.items(), c.model.table, c.list, 1, rule);
+    for (TaskId t = 0; t < std::ssize(c.list.tasks); ++t) {
+      const Task& task = c.list.tasks[static_cast<size_t>(t)];
+      if (task.place != 1 || turns.decided(t) == nullptr) continue;
+      const BlockId first = c.model.table.find_block(BlockKind::expert, task.layer, 0);
+      turns.choose(t, std::vector{first + 2, first});
+    }
+    return turns.ahead(0).wants.load;
+  };
+  const std::vector<BlockWant> wants = wants_of();
+  std::set<std::pair<BlockId, bool>> once;
+  std::vector<std::pair<int32_t, int32_t>> experts;  // of the later stage's forward
+  for (const BlockWant& want : wants) {
+    CHECK(once.emplace(want.block, want.with_gradient).second);
+    const Block& block = c.model.table.block(want.block);
+    if (want.with_gradient || block.layer < 1 || block.layer > 2) continue;
+    if (block.kind == BlockKind::expert) {
+      experts.emplace_back(block.layer, block.expert);
+    } else {
+      CHECK(experts.empty());  // what all of its layers need comes first
+    }
+  }
+  CHECK(experts == std::vector<std::pair<int32_t, int32_t>>{{1, 2}, {2, 2}, {1, 0}, {2, 0}});
+  for (size_t i = 1; i < wants.size(); ++i) CHECK(wants[i - 1].rank <= wants[i].rank);
+  // Half of the bytes are for the first of them.
+  rule.ahead_bytes = 0;
+  for (const BlockWant& want : wants) {
+    if (want.with_gradient) continue;
+    rule.ahead_bytes += c.residency.items().layout(want.block, Cargo::weights).slot_bytes();
+  }
+  const uint64_t all = std::exchange(rule.ahead_bytes, rule.ahead_bytes / 2);
+  CHECK(wants_of().size() < wants.size());
+  CHECK(wants_of().front().block == wants.front().block);
+  CHECK(all > rule.ahead_bytes);
 }
 
 /// Foretells for every layer that the device gets the experts of a list; then gives it these.

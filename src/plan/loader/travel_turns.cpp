@@ -12,7 +12,10 @@ namespace hearth {
 
 TravelTurns::TravelTurns(const TravelItems& items, const ParameterTable& table,
                          const Schedule& schedule, Place place, const LoadRule& rule)
-    : items_(items), ahead_bytes_(rule.ahead_bytes), inter_stage_(rule.phases.inter_stage) {
+    : items_(items),
+      blocks_(table.blocks().size()),
+      ahead_bytes_(rule.ahead_bytes),
+      inter_stage_(rule.phases.inter_stage) {
   for (size_t t = 0; t < schedule.tasks.size(); ++t) {
     const Task& task = schedule.tasks[t];
     if (task.place != place) continue;
@@ -23,7 +26,18 @@ TravelTurns::TravelTurns(const TravelItems& items, const ParameterTable& table,
       add(static_cast<TaskId>(t), task, table, rule.wave);
     }
   }
+  find_stages(schedule, rule);
   find_next_uses();
+}
+
+void TravelTurns::find_stages(const Schedule& schedule, const LoadRule& rule) {
+  if (rule.stages.empty()) return;
+  const auto last = static_cast<int32_t>(rule.stages.size()) - 1;
+  for (TravelTurn& turn : turns_) {
+    const Task& task = schedule.tasks[static_cast<size_t>(turn.task)];
+    const int32_t stage = rule.stages[static_cast<size_t>(std::clamp(task.layer, 0, last))];
+    turn.stage = 2 * stage + (task.phase == Phase::forward ? 0 : 1);
+  }
 }
 
 void TravelTurns::add_decided(TaskId id, const Schedule& schedule, std::vector<BlockId> candidates,
@@ -88,15 +102,20 @@ void TravelTurns::add(TaskId id, const Task& task, const ParameterTable& table, 
   }
 }
 
+/// With its adapter.
+uint64_t TravelTurns::bytes_of(BlockId block, Cargo cargo) const {
+  uint64_t sum = items_.layout(block, cargo).slot_bytes();
+  if (const auto adapter = items_.adapter_of(block)) {
+    sum += items_.layout(*adapter, cargo).slot_bytes();
+  }
+  return sum;
+}
+
 uint64_t TravelTurns::bytes_of(const TravelTurn& turn) const {
   uint64_t sum = 0;
-  const auto add = [&](BlockId block) {
-    sum += items_.layout(block, Cargo::weights).slot_bytes();
-    if (turn.with_gradient) sum += items_.layout(block, Cargo::gradient).slot_bytes();
-  };
   for (const BlockId block : turn.blocks) {
-    add(block);
-    if (const auto adapter = items_.adapter_of(block)) add(*adapter);
+    sum += bytes_of(block, Cargo::weights);
+    if (turn.with_gradient) sum += bytes_of(block, Cargo::gradient);
   }
   return sum;
 }
@@ -134,20 +153,84 @@ const TravelTurns::Range* TravelTurns::of_task(TaskId task) const {
   return found == of_task_.end() ? nullptr : &found->second;
 }
 
+namespace {
+
+/// A block of a turn, and when it is asked for: the lowest key first.
+struct AheadBlock {
+  size_t turn = 0;
+  int32_t rank = -1;  // of an expert of a later stage; -1: of what comes before all of these
+  BlockId block = 0;
+};
+
+/// What was asked for, each block and each accumulator once.
+class AskedBlocks {
+ public:
+  explicit AskedBlocks(size_t blocks) : asked_(blocks) {}
+  bool has(BlockId block, bool with_gradient) const {
+    return asked_[static_cast<size_t>(block)] > (with_gradient ? 1 : 0);
+  }
+  void add(BlockId block, bool with_gradient) {
+    uint8_t& of = asked_[static_cast<size_t>(block)];
+    of = std::max<uint8_t>(of, with_gradient ? 2 : 1);
+  }
+
+ private:
+  std::vector<uint8_t> asked_;  // by block: 1 for its weights, 2 for its accumulator, too
+};
+
+}  // namespace
+
 TravelTurns::Ahead TravelTurns::ahead(size_t position) const {
   Ahead result;
   result.last = position;
   if (!inter_stage_) return result;
+  AskedBlocks asked(blocks_);
   uint64_t bytes = 0;
-  for (size_t i = position + 1; i < turns_.size(); ++i) {
-    bytes += turns_[i].bytes;
-    if (bytes > ahead_bytes_) break;
-    result.last = i;
-    for (const BlockId block : turns_[i].blocks) {
-      result.wants.load.push_back(
-          {block, Priority::stage, static_cast<int32_t>(i - position), turns_[i].with_gradient});
+  int32_t rank = 0;
+  const auto ask = [&](const TravelTurn& turn, std::span<const BlockId> blocks) {
+    uint64_t more = 0;
+    for (const BlockId block : blocks) {
+      if (!asked.has(block, false)) more += bytes_of(block, Cargo::weights);
+      if (turn.with_gradient && !asked.has(block, true)) more += bytes_of(block, Cargo::gradient);
     }
+    if (bytes + more > ahead_bytes_) return false;
+    bytes += more;
+    ++rank;
+    for (const BlockId block : blocks) {
+      if (asked.has(block, turn.with_gradient)) continue;
+      asked.add(block, turn.with_gradient);
+      result.wants.load.push_back({block, Priority::stage, rank, turn.with_gradient});
+    }
+    return true;
+  };
+  size_t next = position + 1;
+  for (bool is_full = false; next < turns_.size() && !is_full;) {
+    if (turns_[next].stage == turns_[position].stage) {
+      is_full = !ask(turns_[next], turns_[next].blocks);
+      if (!is_full) ++next;
+      continue;
+    }
+    std::vector<AheadBlock> of_stage;
+    size_t end = next;
+    for (; end < turns_.size() && turns_[end].stage == turns_[next].stage; ++end) {
+      const TravelTurn& turn = turns_[end];
+      const bool is_decided = decided_.contains(turn.task);
+      for (size_t i = 0; i < turn.blocks.size(); ++i) {
+        const int32_t of_expert = turn.wave.begin + static_cast<int32_t>(i);
+        of_stage.push_back({end, is_decided ? of_expert : -1, turn.blocks[i]});
+      }
+    }
+    std::ranges::stable_sort(of_stage, {}, &AheadBlock::rank);
+    for (const AheadBlock& of : of_stage) {
+      is_full = is_full || !ask(turns_[of.turn], std::span(&of.block, 1));
+    }
+    next = end;
   }
+  const auto is_asked = [&](const TravelTurn& turn) {
+    return std::ranges::all_of(turn.blocks,
+                               [&](BlockId block) { return asked.has(block, turn.with_gradient); });
+  };
+  while (result.last + 1 < turns_.size() && is_asked(turns_[result.last + 1])) ++result.last;
   return result;
 }
 

@@ -22,6 +22,7 @@ struct LoadRule {
   /// Experts that a task computes at one time; 0: all.
   int32_t wave = 0;
   LoadPhases phases = {};
+  std::vector<int32_t> stages = {};  // by layer: its stage; empty: all are of one
 };
 
 /// A task of a device takes one turn, and a task of experts one for each wave.
@@ -30,6 +31,7 @@ struct TravelTurn {
   std::vector<BlockId> blocks;  // to lease; their adapters come with them
   ExpertWave wave;
   bool with_gradient = false;
+  int32_t stage = 0;  // of its layer, forward and backward apart
   uint64_t bytes = 0;
   std::vector<Position> next_use;  // of each block, behind this turn
   std::vector<BlockId> last;       // whose accumulators no later turn adds to
@@ -67,8 +69,10 @@ class TravelTurns {
   /// `ahead` asks for later follows.
   void choose(TaskId task, std::span<const BlockId> experts);
   /// What is asked for when the turn at a position has its blocks: those of the turns that follow,
-  /// within the bytes of the rule. `last`: the position of the last turn that is asked for, the turn's
-  /// own if none is.
+  /// within the bytes of the rule. What several turns need counts once. Turns of the same stage come
+  /// one after the other. Of a later stage, the blocks that no split decides come first, then the
+  /// experts rank by rank across its layers, as APTMoE has it (III-C 1). `last`: the position of the
+  /// last turn before which nothing is left to ask for.
   struct Ahead {
     Wants wants;
     size_t last = 0;
@@ -85,9 +89,12 @@ class TravelTurns {
   void add_decided(TaskId id, const Schedule& schedule, std::vector<BlockId> candidates,
                    int32_t wave);
   uint64_t bytes_of(const TravelTurn& turn) const;
+  uint64_t bytes_of(BlockId block, Cargo cargo) const;
+  void find_stages(const Schedule& schedule, const LoadRule& rule);
   void find_next_uses();
 
   const TravelItems& items_;
+  const size_t blocks_;
   const uint64_t ahead_bytes_;
   const bool inter_stage_;
   std::vector<TravelTurn> turns_;

@@ -4,7 +4,9 @@
 #include <optional>
 
 #include "budget/run_rates.h"
+#include "budget/schedule_memory.h"
 #include "plan/decisions/equation_1.h"
+#include "plan/decisions/makespan_rule.h"
 #include "plan/loader/slot_layout.h"
 #include "plan/task_costs.h"
 
@@ -19,7 +21,13 @@ ExpertSplit by_printed_equation_1(const SplitProblem& problem) {
   return split_by_equation_1(problem, EquationForm::printed);
 }
 SplitAnswer answer_of(const ModelPlaces& places) {
-  return places.printed_equation ? &by_printed_equation_1 : &by_equation_1;
+  switch (places.divide) {
+    case DivideBy::makespan: return &split_by_makespan;
+    case DivideBy::printed_equation_1: return &by_printed_equation_1;
+    case DivideBy::home:
+    case DivideBy::equation_1: return &by_equation_1;
+  }
+  return &by_equation_1;
 }
 
 /// Bytes of an expert's cargo, with its adapter's.
@@ -72,6 +80,30 @@ double dense_seconds(const PlacedModel& model, const PlaceCosts& costs, int32_t 
   return seconds;
 }
 
+/// What the host's memory passes at least, by its table: the fastest of an update, which reads and
+/// writes master, moments and gradient, a norm, and an expert of few tokens, which reads its weights.
+double memory_rate(const PlacedModel& model, const PlaceCosts& host, int32_t layer,
+                   double expert_bytes) {
+  const ModelSpec& spec = model.opened->spec;
+  double rate = 0;
+  const auto take = [&](const CostEntry* entry, double bytes) {
+    if (entry == nullptr || entry->seconds.back() <= 0) return;
+    rate = std::max(rate, bytes * static_cast<double>(entry->units.back()) / entry->seconds.back());
+  };
+  constexpr double kUpdateBytes = 28, kNormBytes = 4;  // of a parameter in f32
+  Task task;
+  task.kind = TaskKind::update;
+  take(cost_entry(host, task, spec), kUpdateBytes);
+  task.kind = TaskKind::norm;
+  take(cost_entry(host, task, spec), kNormBytes);
+  task.kind = TaskKind::experts;
+  task.layer = layer;
+  const CostEntry* const experts = cost_entry(host, task, spec);
+  if (experts != nullptr && experts->at(1) > 0)
+    rate = std::max(rate, expert_bytes / experts->at(1));
+  return rate;
+}
+
 /// What decisions about the experts of a device know. None: a place has no times.
 std::optional<DecidedDevice> device_of(const PlacedModel& model, const CopyPolicy& policy,
                                        Place place, std::vector<int32_t> layers,
@@ -99,6 +131,7 @@ std::optional<DecidedDevice> device_of(const PlacedModel& model, const CopyPolic
                              dense_seconds(model, at_device, layer, phase, tokens, longest)});
   }
   device.full_tokens = static_cast<double>(tokens * spec.experts_per_token);
+  device.memory_bytes_per_s = memory_rate(model, costs[kHostPlace], layer, device.weight_bytes);
   return device;
 }
 
@@ -149,8 +182,8 @@ void count_groups(const Schedule& schedule, DecidedDevice& device) {
 
 std::unique_ptr<SplitDecider> split_decider(const PlacedModel& model, const Schedule& schedule,
                                             std::span<const LinkRates> links) {
-  const ModelPlaces& places = model.opened->devices.of_model;
-  if (!places.decides) return nullptr;
+  const ModelPlaces& places = model.of_model;
+  if (!places.decides()) return nullptr;
   const ModelSpec& spec = model.opened->spec;
   const CopyPolicy policy = model.plan.policy;
   std::vector<DecidedDevice> devices;
@@ -184,11 +217,28 @@ std::unique_ptr<SplitDecider> split_decider(const PlacedModel& model, const Sche
                                         places.foresight, spec.experts_per_token);
 }
 
+bool knows_expert_times(const PlacedModel& model, bool training) {
+  const ModelSpec& spec = model.opened->spec;
+  const std::vector<int32_t> layers =
+      layers_with_experts(spec, 0, static_cast<int32_t>(spec.layers));
+  if (layers.empty()) return false;
+  std::vector<Place> computing = model.of_model.dense;
+  computing.push_back(kHostPlace);
+  const std::vector<ComputePlace> places = subject_of(model).places;
+  return std::ranges::all_of(computing, [&](Place at) {
+    const ComputePlace& of = places[static_cast<size_t>(at)];
+    if (!of.costs) return false;
+    const PlaceCosts costs{of.costs, workers_of(of), model.settings.compute};
+    return entry_of(costs, spec, layers.front(), Phase::forward) &&
+           (!training || entry_of(costs, spec, layers.front(), Phase::backward));
+  });
+}
+
 std::vector<std::vector<uint8_t>> expected_splits(const PlacedModel& model,
                                                   const PlanRequest& request) {
-  const ModelPlaces& places = model.opened->devices.of_model;
+  const ModelPlaces& places = model.of_model;
   const ModelSpec& spec = model.opened->spec;
-  if (!places.decides) return {};
+  if (!places.decides()) return {};
   std::vector<std::vector<uint8_t>> expected(static_cast<size_t>(spec.layers));
   const std::vector<int32_t> layers =
       layers_with_experts(spec, 0, static_cast<int32_t>(spec.layers));
@@ -200,26 +250,37 @@ std::vector<std::vector<uint8_t>> expected_splits(const PlacedModel& model,
   const LinkRates link = model.opened->place(place).device->link_rates().value_or(LinkRates{});
   std::optional<DecidedDevice> device =
       device_of(model, policy, place, layers, phases, link, request.tokens, request.longest);
+  if (device) {  // one stands for all, with the layers of all
+    device->slots = expert_slots(model, policy, *device) * std::ssize(places.dense);
+  }
   std::optional<SplitDecider> rule;
   if (device) rule.emplace(std::vector{*device}, spec.experts, answer_of(places));
   const double choices = static_cast<double>(std::max<int64_t>(1, request.tokens)) *
                          static_cast<double>(request.micro_batches) *
                          static_cast<double>(spec.experts_per_token);
-  for (const int32_t layer : layers) {
-    std::vector<uint8_t>& of_layer = expected[static_cast<size_t>(layer)];
-    of_layer.assign(static_cast<size_t>(spec.experts), 1);
-    if (!rule) continue;
+  const auto tokens_of = [&](int32_t layer) {
     std::vector<double> tokens(static_cast<size_t>(spec.experts),
                                choices / static_cast<double>(spec.experts));
-    if (!model.popularity.empty()) {
-      const std::vector<double>& counts = model.popularity[static_cast<size_t>(layer)];
-      double sum = 0;
-      for (const double count : counts) sum += count;
-      for (size_t e = 0; e < tokens.size() && sum > 0; ++e) tokens[e] = choices * counts[e] / sum;
+    if (model.popularity.empty()) return tokens;
+    const std::vector<double>& counts = model.popularity[static_cast<size_t>(layer)];
+    double sum = 0;
+    for (const double count : counts) sum += count;
+    for (size_t e = 0; e < tokens.size() && sum > 0; ++e) tokens[e] = choices * counts[e] / sum;
+    return tokens;
+  };
+  for (const int32_t layer : layers) {
+    expected[static_cast<size_t>(layer)].assign(static_cast<size_t>(spec.experts), 1);
+  }
+  for (int64_t step = 1; rule && step <= 2; ++step) {
+    rule->begin_step(step);
+    for (const int32_t layer : layers) {
+      std::vector<Place> split(static_cast<size_t>(spec.experts));
+      rule->divide(layer, tokens_of(layer), split);
+      for (size_t e = 0; e < split.size(); ++e) {
+        expected[static_cast<size_t>(layer)][e] = split[e] == place ? 1 : 0;
+      }
     }
-    std::vector<Place> split(static_cast<size_t>(spec.experts));
-    rule->divide(layer, tokens, split);
-    for (size_t e = 0; e < split.size(); ++e) of_layer[e] = split[e] == place ? 1 : 0;
+    rule->end_step();
   }
   return expected;
 }

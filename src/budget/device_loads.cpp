@@ -55,12 +55,12 @@ uint64_t bytes_beside_slots(const PlacedModel& model, Place place) {
 LoadRule load_rule(const PlacedModel& model, Place place, std::span<const SlotClass> classes) {
   LoadRule rule;
   rule.wave = wave_of(sizes_at(model, place), classes);
-  rule.phases = model.opened->devices.of_model.foresight.phases;
-  if (model.opened->devices.of_model.travel != Travel::ahead) return rule;
+  rule.phases = model.of_model.foresight.phases;
+  if (model.of_model.travel != Travel::ahead) return rule;
   for (const SlotClass& slots : classes) {
     rule.ahead_bytes += slots.bytes * static_cast<uint64_t>(slots.slots);
   }
-  if (model.opened->devices.of_model.decides) rule.stages = stages_of_layers(model);
+  if (model.of_model.decides()) rule.stages = stages_of_layers(model);
   return rule;
 }
 
@@ -126,7 +126,7 @@ std::array<double, 2> pass_bytes(const PlacedModel& model, const TravelItems& it
 
 double least_load_seconds(const PlacedModel& model, std::span<const LinkRates> links) {
   if (!model.plan.train) return 0;
-  if (model.opened->devices.of_model.decides) return 0;  // the host may compute all experts
+  if (model.of_model.decides()) return 0;  // the host may compute all experts
   const TrainSchedule& train = *model.plan.train;
   const int64_t groups = (train.schedule.micro_batches + train.group - 1) / train.group;
   double seconds = 0;

@@ -23,32 +23,28 @@ static std::vector<Stage> stages_at(const std::vector<Place>& places) {
 static uint64_t in_pieces(uint64_t bytes) { return align_up(bytes, size_t{4} << 20); }
 
 /// Of the places that compute.
-static bool all_have_tables(const RunDevices& devices) {
-  const std::vector<Place> computing = devices.of_model.all();
-  return std::all_of(computing.begin(), computing.end(), [&](Place at) {
-    return devices.places[static_cast<size_t>(at)].costs != nullptr;
-  });
+static bool all_have_tables(const PlacedModel& model) {
+  const std::vector<Place> computing = model.of_model.all();
+  return std::all_of(computing.begin(), computing.end(),
+                     [&](Place at) { return model.opened->place(at).costs != nullptr; });
 }
 
 PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates rates,
-                        RunTables tables) {
-  PlacedModel placed{std::move(model.opened),
-                     {},
-                     std::move(model.table),
-                     model.settings,
-                     std::move(model.popularity),
-                     std::move(tables),
-                     {},
-                     {},
-                     {},
-                     {},
-                     {}};
-  own_blocks(placed.table, request.shards);
+                        RunTables tables, std::optional<ChosenPolicy> policy) {
+  PlacedModel placed{};
+  placed.opened = std::move(model.opened);
   const RunDevices& devices = placed.opened->devices;
+  placed.of_model = policy ? policy->places : devices.of_model;
+  placed.policy = std::move(policy);
+  placed.table = std::move(model.table);
+  placed.settings = model.settings;
+  placed.popularity = std::move(model.popularity);
+  placed.tables = std::move(tables);
+  own_blocks(placed.table, request.shards);
   // What computes where, for the measurement. The plan decides which layers.
-  placed.placement = Placement(stages_at(devices.of_model.dense), devices.of_model.experts);
+  placed.placement = Placement(stages_at(placed.of_model.dense), placed.of_model.experts);
   placed.settings.compute =
-      resolved_compute(model.compute, placed.table, devices.places, devices.of_model);
+      resolved_compute(model.compute, placed.table, devices.places, placed.of_model);
   std::optional<Error> too_small;
   if (rates == Rates::measured) {
     try {
@@ -61,15 +57,26 @@ PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates ra
   placed.process = placed.opened->described ? usual_process(placed.table, request.data_bytes)
                                             : measure_process(request.data_bytes);
   placed.opening_bytes = placed.opened->opening_bytes;
-  if (all_have_tables(devices)) {  // equal commands print equal numbers
+  if (all_have_tables(placed)) {  // equal commands print equal numbers
     placed.process.program = in_pieces(placed.process.program);
     placed.opening_bytes = in_pieces(placed.opening_bytes);
   }
   placed.expected = expected_splits(placed, request);
-  PlacementPlan found = plan_placement(subject_of(placed), request);
-  placed.placement = std::move(found.placement);
-  placed.table = std::move(found.table);
-  placed.plan = std::move(found.plan);
+  const auto take = [&](PlacementPlan found) {
+    placed.placement = std::move(found.placement);
+    placed.table = std::move(found.table);
+    placed.plan = std::move(found.plan);
+  };
+  take(plan_placement(subject_of(placed), request));
+  if (placed.of_model.decides() && placed.plan.fits()) {  // with the slots of this plan
+    PlanSubject subject = subject_of(placed);
+    subject.expected = expected_splits(placed, request);
+    PlacementPlan found = plan_placement(subject, request);
+    if (found.plan.fits()) {
+      placed.expected = std::move(subject.expected);
+      take(std::move(found));
+    }
+  }
   if (placed.rates && placed.plan.train && !rates_are_assumed()) {
     // A bound is what nothing here passes, tasks of the tables included.
     const MachineRates shown = shown_rates(placed);
@@ -94,7 +101,7 @@ PlanSubject subject_of(const PlacedModel& model) {
           model.table,
           std::move(places),
           opened.devices.hosts,
-          opened.devices.of_model,
+          model.of_model,
           opened.devices.planner,
           opened.types_basis,
           model.opening_bytes,

@@ -19,11 +19,26 @@ struct RunRates {
   CostRates costs;
 };
 
+/// What `--policy auto` became, and why.
+struct ChosenPolicy {
+  ModelPlaces places;
+  std::string name;  // static, makespan, aptmoe, mobius
+  std::string why;
+  struct Candidate {
+    std::string name;
+    bool fits = false;
+    std::optional<double> time_s = {};  // of a step; none: it does not fit, or nothing is known
+  };
+  std::vector<Candidate> candidates = {};  // empty: there was no need to compare
+};
+
 /// Made once, with its plan, by place_model.
 struct PlacedModel {
   std::shared_ptr<const OpenedModel> opened;
-  Placement placement;   // of the blocks, as the plan has them
-  ParameterTable table;  // with the place of each block; not bound to memory
+  ModelPlaces of_model;                // those of the list, or what the policy became
+  std::optional<ChosenPolicy> policy;  // none: as the options say
+  Placement placement;                 // of the blocks, as the plan has them
+  ParameterTable table;                // with the place of each block; not bound to memory
   RunSettings settings;
   ExpertCounts popularity;        // of a sample of the data; empty: unknown
   RunTables tables;               // of places that are not paced; empty without rates
@@ -40,9 +55,10 @@ enum class Rates : uint8_t { none, measured };
 
 /// Places the blocks, resolves the compute type and plans the run in the current process. `tables`:
 /// those that are known; with Rates::measured the others are measured (budget/run_rates.h). Measures
-/// before planning, so the plan counts the memory that the measurement leaves.
+/// before planning, so the plan counts the memory that the measurement leaves. `policy`: what `auto`
+/// became (budget/policy_choice.h).
 PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates rates = Rates::none,
-                        RunTables tables = {});
+                        RunTables tables = {}, std::optional<ChosenPolicy> policy = {});
 
 /// For plans of the same model and process with other requests or budgets. Its places have the tables
 /// that decide: of costs=, and those of the run that were not measured at a start.

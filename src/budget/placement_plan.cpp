@@ -286,7 +286,7 @@ PlanSubject at_another_start(PlanSubject subject) {
 PlacementPlan plan_with(const PlanSubject& subject, const Placement& placement,
                         const PlanRequest& request) {
   PlacementPlan result{placement, subject.table, {}};
-  if (subject.of_model.decides && !subject.expected.empty()) {
+  if (subject.of_model.decides() && !subject.expected.empty()) {
     result.placement.homes = expected_places(subject, placement);
   }
   place_blocks(result.table, subject.spec, result.placement);

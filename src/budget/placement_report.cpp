@@ -99,7 +99,7 @@ struct HeldExperts {
 /// By device: how many of the experts of its stage it holds.
 std::vector<HeldExperts> held_experts(const PlacedModel& model) {
   std::vector<HeldExperts> list;
-  if (!model.opened->devices.of_model.hot) return list;
+  if (!model.of_model.hot) return list;
   const ModelSpec& spec = model.opened->spec;
   for (const Stage& stage : model.placement.stages) {
     HeldExperts& device = list.emplace_back(HeldExperts{stage.place});
@@ -117,6 +117,12 @@ bool chooses_held_experts(const PlacedModel& model) {
   const std::vector<HeldExperts> list = held_experts(model);
   return std::any_of(list.begin(), list.end(),
                      [](const HeldExperts& of) { return of.held > 0 && of.held < of.of; });
+}
+
+bool holds_all_experts(const PlacedModel& model) {
+  const std::vector<HeldExperts> list = held_experts(model);
+  return !list.empty() &&
+         std::ranges::all_of(list, [](const HeldExperts& of) { return of.held == of.of; });
 }
 
 JsonArray held_experts_json(const PlacedModel& model) {

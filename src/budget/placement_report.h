@@ -30,6 +30,8 @@ std::vector<std::string> hot_lines(const PlacedModel& model);
 /// Whether a device holds some of the experts of its layers and leaves others to the host, so that it
 /// matters which are used most.
 bool chooses_held_experts(const PlacedModel& model);
+/// Whether each device of such a policy holds all experts of its layers.
+bool holds_all_experts(const PlacedModel& model);
 /// [{"device", "held", "experts" (of its layers)}]; empty unless devices take experts of the host.
 JsonArray held_experts_json(const PlacedModel& model);
 

@@ -166,7 +166,7 @@ class PlanMaker {
             micro_batches,
             places_of_rank(subject_.places.size(), subject_.hosts, host_lanes),
             subject_.compute,
-            subject_.of_model.decides && !subject_.compute.empty(),
+            subject_.of_model.decides() && !subject_.compute.empty(),
             request_.training && rotates(),
             request_.shards};
   }

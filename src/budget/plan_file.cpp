@@ -75,6 +75,13 @@ class PlanFile {
     ends.pop_back();
     return ends;
   }
+  /// Empty: it was no choice.
+  std::string policy() const {
+    const Json* const choice = plan_.find("policy_choice");
+    const Json* const became =
+        choice != nullptr && choice->is_object() ? choice->find("became") : nullptr;
+    return became != nullptr && became->is_string() ? became->as_string() : "";
+  }
   const Json& json() const { return plan_; }
 
  private:
@@ -178,6 +185,7 @@ TrainConfig as_planned(const TrainConfig& options) {
   }
   config.group = file.count("group", 1 << 20);
   config.stage_ends = file.stage_ends();
+  config.planned_policy = file.policy();
   return config;
 }
 

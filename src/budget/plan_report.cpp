@@ -12,6 +12,7 @@
 #include "base/system.h"
 #include "budget/data_report.h"
 #include "budget/placement_report.h"
+#include "budget/policy_choice.h"
 #include "budget/rank_rates.h"
 #include "model/adapters.h"
 #include "setup/model_digest.h"
@@ -271,13 +272,14 @@ Json plan_json(const PlacedModel& model, const PlanTimes& times,
   json["model"] = model_digest(*model.opened).hex();
   json["method"] = has_adapters(model.table) ? "lora" : "full";
   json["parallel"] = std::string(model.opened->devices.planner->name());
-  json["policy"] = model.opened->devices.of_model.policy;
+  json["policy"] = model.of_model.policy;
+  if (model.policy) json["policy_choice"] = policy_json(model);
   json["bits"] = bits_of(model);
   json["devices"] = devices_json(model);
   json["places"] = places_json(model);
   json["costs"] = tables_json(model);
   json["stages"] = stages_json(model);
-  if (model.opened->devices.of_model.hot) json["held_experts"] = held_experts_json(model);
+  if (model.of_model.hot) json["held_experts"] = held_experts_json(model);
   if (plan.shards.ranks > 1) {
     json["ranks"] = ranks_json(plan, model.opened->spec);
     if (model.rates) json["rank_links"] = rank_links_json(model.rates->costs.ranks);
@@ -317,6 +319,7 @@ std::string plan_text(const PlacedModel& model, const PlanTimes& times, PlanDeta
   std::string stages;
   for (const std::string& line : stage_lines(model)) stages += line + "\n";
   for (const std::string& line : hot_lines(model)) stages += line + "\n";
+  if (const std::string line = policy_line(model); !line.empty()) stages += line + "\n";
   return answers_text(plan, times, refusal, disk) + memory_text(plan) + "\n" + stages +
          "step: " + counted(static_cast<int64_t>(schedule.tasks.size()), "task") + " in " +
          streams_text(schedule) + " on " + places_text(model) + ", " +

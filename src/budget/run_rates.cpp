@@ -217,7 +217,7 @@ RateOptions rate_options(const PlacedModel& model, Place at, uint64_t most) {
 }
 
 bool travels(const PlacedModel& model) {
-  return model.opened->devices.of_model.travel != Travel::never;
+  return model.of_model.travel != Travel::never;
 }
 
 /// The best rates of the first place that computes and is not paced; none if all are. They are for

@@ -141,6 +141,7 @@ struct TrainConfig : RunConfig, LoraConfig {
   std::optional<int64_t> group;  // micro-batches per group; from the plan file
   /// The last layer of each stage but the last, from the plan file; empty: the planner cuts.
   std::vector<int32_t> stage_ends;
+  std::string planned_policy = {};  // what `auto` became in the plan file; empty: nothing yet
 
   Interval save_every{std::nullopt, 30 * 60};
   std::optional<double>

@@ -325,10 +325,12 @@ RunDevices open_devices(const DeviceRequest& request) {
   if (!request.policy.empty()) run.of_model.policy = request.policy;
   run.of_model.travel = travel_of(request.policy);
   const bool travels = run.of_model.travel != Travel::never;
-  run.of_model.printed_equation = request.printed_equation;
   run.of_model.foresight = request.foresight;
-  run.of_model.decides = request.policy == "aptmoe";
-  if (run.of_model.decides) run.of_model.experts = {kHostPlace};
+  if (request.policy == "aptmoe") {
+    run.of_model.divide =
+        request.printed_equation ? DivideBy::printed_equation_1 : DivideBy::equation_1;
+    run.of_model.experts = {kHostPlace};
+  }
   if (devices.empty() ? run.hosts > 1 : with_host && !travels) {
     for (Place node = 0; node < run.hosts; ++node) run.of_model.experts.push_back(node);
     run.of_model.hot = !devices.empty();

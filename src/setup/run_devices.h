@@ -38,16 +38,25 @@ struct ComputePlace {
   std::optional<BudgetDrop> shrink = {};  // its budget falls
 };
 
+/// How the experts of a layer are divided between its device and the host while a step runs.
+enum class DivideBy : uint8_t {
+  home,                // not at all: each is computed where it lives
+  equation_1,          // Equation 1 of APTMoE, corrected
+  printed_equation_1,  // the same as the paper prints it
+  makespan             // so that the last resource ends first
+};
+
 /// The places that may hold the parts of a model.
 struct ModelPlaces {
   std::vector<Place> dense = {kHostPlace};  // all dense parts, or a stage at each
   std::vector<Place> experts = {};  // what routed experts are divided among; empty: as dense
   bool hot = false;  // devices take the hottest of these experts that fit beside their dense parts
   Travel travel = Travel::never;
-  bool decides = false;  // a rule divides experts between the host and devices while the step runs
-  std::string policy = "auto";    // as --policy has it
-  bool printed_equation = false;  // of the rule: as the paper prints it, not corrected
-  Foresight foresight = {};       // of the rule: what loads ahead of it follow
+  DivideBy divide = DivideBy::home;
+  std::string policy = "auto";  // as --policy has it
+  Foresight foresight = {};     // of the rule: what loads ahead of it follow
+
+  bool decides() const { return divide != DivideBy::home; }
 
   /// Every place that computes, once: those of the dense parts first.
   std::vector<Place> all() const;

@@ -8,6 +8,7 @@
 #include "base/size_text.h"
 #include "budget/data_report.h"
 #include "budget/placement_report.h"
+#include "budget/policy_choice.h"
 #include "model/adapters.h"
 #include "peft/write.h"
 #include "train/sample_preview.h"
@@ -99,6 +100,7 @@ void describe(const PlannedRun& run, const TrainConfig& config, int64_t warmup, 
       counted(*run.steps, "step"), std::min(warmup, *run.steps),
       Json(model.settings.aux_loss).dump(), size_text(model.plan.host().peak),
       times.known ? fmt::format(", {:.0f} tokens/s", times.tokens / times.step.time_s) : ""));
+  if (const std::string line = policy_line(model); !line.empty()) reporter.note(line);
   for (const std::string& line : stage_lines(model)) reporter.detail(line);
   for (const std::string& line : hot_lines(model)) reporter.detail(line);
   for (const std::string& line : table_lines(model)) {

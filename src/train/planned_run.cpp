@@ -4,12 +4,15 @@
 
 #include <algorithm>
 
+#include "base/error_format.h"
 #include "base/setting.h"
 #include "budget/device_loads.h"
 #include "budget/placement_report.h"
 #include "budget/plan_file.h"
 #include "budget/plan_fit.h"
+#include "budget/policy_choice.h"
 #include "setup/row_requests.h"
+#include "train/known_policy.h"
 #include "train/known_tables.h"
 #include "train/rank_options.h"
 #include "train/recorded_decisions.h"
@@ -49,9 +52,10 @@ TrainedModel trained_by(const TrainConfig& config, const std::shared_ptr<const O
 
 /// Whether devices hold some of the experts, so that a sample has to show which are used most. A run
 /// that does not fit is refused at once, not behind a pass over the model.
-bool needs_sample(const TrainedModel& model, const PlanRequest& request) {
+bool needs_sample(const TrainedModel& model, const PlanRequest& request,
+                  const std::optional<ChosenPolicy>& policy) {
   if (!model.opened->devices.of_model.hot) return false;
-  const PlacedModel placed = place_model(model, request);
+  const PlacedModel placed = place_model(model, request, Rates::none, {}, policy);
   return placed.plan.fits() && chooses_held_experts(placed);
 }
 
@@ -62,6 +66,22 @@ std::shared_ptr<const OpenedModel> checked(std::shared_ptr<const OpenedModel> op
   require_expert_ranks(config, opened->spec);
   trained_model(opened, config);
   return opened;
+}
+
+/// What `auto` becomes: as the plan file or the saved state has it, so that a resume repeats it, unless
+/// it is allowed to change something; else what is fastest.
+std::optional<ChosenPolicy> policy_of(const TrainConfig& config, const TrainedModel& model,
+                                      const PlanRequest& request, const StepWork& work,
+                                      RunTables& tables) {
+  const auto named = [&](const std::string& name, const char* why) {
+    return policy_named(name, *model.opened, request, why);
+  };
+  if (!config.replay_decisions.empty()) return named(kMakespan, "its decisions are replayed");
+  if (auto planned = named(config.planned_policy, "the plan file has it")) return planned;
+  if (config.allow_change.empty()) {
+    if (auto saved = named(saved_policy(config), "the saved state has it")) return saved;
+  }
+  return choose_policy(model, request, work, tables);
 }
 
 /// A run would end at that step.
@@ -78,6 +98,15 @@ void warn_of_small_budgets(const PlacedModel& model, Reporter& reporter) {
                     "end then",
                     place.budget.name, place.shrink->bytes, place.shrink->step, least));
   }
+}
+
+/// Of --replay-decisions.
+void require_decisions(const PlacedModel& model) {
+  if (model.of_model.decides()) return;
+  throw usage_error(
+      "decisions are to be replayed, but this run makes none; {} must name a device, and the host "
+      "beside it",
+      spelled(Setting::devices));
 }
 
 /// An option that does nothing is said.
@@ -104,25 +133,32 @@ PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedMod
       data(data_of(given, *opened, reporter)),
       config(data ? with_choices(given, data->choices) : given),
       request(training_request(config, rows())) {
-  if (planning == Planning::run) {
-    if (config.experts_top > 0) experts = saved_experts(config, opened->spec);
-    const bool chooses = config.experts_top > 0 && !experts;
-    const bool places = !chooses && needs_sample(trained_by(config, opened, experts, {}), request);
-    if (chooses || places) sample = sample_of(config, opened, *data, chooses, reporter);
-    if (chooses) {
+  if (planning == Planning::run && config.experts_top > 0) {
+    experts = saved_experts(config, opened->spec);
+    if (!experts) {
+      sample = sample_of(config, opened, *data, true, reporter);
       experts = choose_experts(sample->counts, config.experts_top, sample->tokens);
     }
   }
+  RunTables tables = known_tables(config, *opened);
+  const StepWork work = step_work(config, request, rows());
+  const std::optional<ChosenPolicy> policy =
+      policy_of(config, trained_by(config, opened, experts, {}), request, work, tables);
+  if (planning == Planning::run && !sample &&
+      needs_sample(trained_by(config, opened, experts, {}), request, policy)) {
+    sample = sample_of(config, opened, *data, false, reporter);
+  }
   model = place_model(trained_by(config, opened, experts, sample), request, Rates::measured,
-                      known_tables(config, *opened));
+                      std::move(tables), policy);
   steps = steps_of_run(config, rows());
-  times = predict(model, step_work(config, request, rows()), steps);
+  times = predict(model, work, steps);
   warn_of_positions(config, opened->spec, data ? data->longest() : 0);
   require_planned(config, plan_json(model, times, model.plan.places));
   warn_of_small_budgets(model, reporter);
   warn_of_idle_sums(model, reporter);
   warn_of_idle_links(config, reporter);
   if (!config.replay_decisions.empty()) {
+    require_decisions(model);
     repeated = read_recorded_decisions(config.replay_decisions, model);
   }
 }

@@ -183,7 +183,7 @@ MeasuredMemory Session::measured_memory() const {
   for (const PlacedArena& of : parameters_) {
     measured.arenas.push_back({parameters_of(of.role), of.arena->resident_bytes(), of.place});
   }
-  for (const Place at : opened_.devices.of_model.all()) {
+  for (const Place at : model_.of_model.all()) {
     uint64_t bytes = 0;
     for (const PlacedArena& of : sums_) bytes += of.place == at ? of.arena->resident_bytes() : 0;
     if (bytes > 0) measured.arenas.push_back({{MemoryUse::sums}, bytes, at});
@@ -216,7 +216,7 @@ MeasuredMemory Session::measured_memory() const {
 
 int Session::workers() const {
   int workers = 0;
-  for (const Place at : opened_.devices.of_model.all()) {
+  for (const Place at : model_.of_model.all()) {
     const ComputePlace& place = opened_.place(at);
     if (!place.host_reaches) continue;
     for (const StreamTeam& team : place.teams) workers += team.workers;

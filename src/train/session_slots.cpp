@@ -36,7 +36,7 @@ void Session::make_residencies() {
 }
 
 std::vector<double> Session::take_shares(double seconds) {
-  const ModelPlaces& places = opened_.devices.of_model;
+  const ModelPlaces& places = model_.of_model;
   if (places.travel == Travel::never && !places.hot) return {};
   std::vector<double> stays(table_.blocks().size());  // on devices
   for (const auto& residency : residencies_) {

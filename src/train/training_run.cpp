@@ -3,6 +3,7 @@
 
 #include "base/version.h"
 #include "budget/placement_report.h"
+#include "budget/policy_choice.h"
 #include "setup/row_requests.h"
 #include "train/banner.h"
 #include "train/decided_past.h"
@@ -139,6 +140,7 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
     const std::vector<DecidedPast> past = session_->decided_past();
     if (!past.empty()) json["decisions"] = to_json(past, model_.opened->devices.names());
     json["costs"] = saved_tables(model_.tables, *model_.opened);
+    if (model_.policy) json["auto_policy"] = model_.policy->name;
     if (run_.sample) json["sample"] = sample_record(*run_.sample);
     return json;
   };
@@ -172,6 +174,11 @@ void TrainingRun::open_logs(const SavedState* state) {
   }
   if (JsonArray held = held_experts_json(model_); !held.empty()) {
     journal.event("held_experts", {{"step", progress_.step}, {"devices", std::move(held)}});
+  }
+  if (model_.policy) {
+    JsonObject choice = policy_json(model_).as_object();
+    choice.insert(choice.begin(), {"step", progress_.step});
+    journal.event("policy", std::move(choice));
   }
   journal.event("costs", {{"step", progress_.step}, {"tables", tables_json(model_)}});
   if (const std::string& reason = model_.opened->devices.stage_order; !reason.empty()) {

@@ -161,7 +161,7 @@ TEST_CASE("every option of train comes from a flag and from a file and is record
       arguments.insert(arguments.end(), {"--eval-data", "e"});
     }
     if (option.name == "early-stopping") arguments.insert(arguments.end(), {"--eval-every", "5"});
-    if (option.name == "replay-decisions" || option.name == "phases") {
+    if (option.name == "equation" || option.name == "phases") {
       arguments.insert(arguments.end(), {"--policy", "aptmoe"});
     }
     if (option.group == "LoRA") arguments.insert(arguments.end(), {"--method", "lora"});

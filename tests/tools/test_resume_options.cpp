@@ -95,7 +95,7 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
       {"policy", {only_value, {}}},  // its own rules: test_static_policy.cpp
       {"predictor", {only_value, {}}},
       {"phases", {only_value, {}}},  // its own rules: test_load_phases.cpp
-      {"equation", {harmless, {"--equation", "printed"}}},
+      {"equation", {only_value, {}}},  // its own rules: test_aptmoe.cpp
       {"partial-sums", {another, {"--partial-sums", "on"}}},
       {"topology", {another, {"--topology", f.dir / "machine.xml"}}},
       {"devices", {another, {"--devices", "host"}}},

@@ -38,6 +38,7 @@ struct RunsOn {
   bool least = false;       // each device has the least memory that the plan accepts
   int hot = 0;              // policy `static`, with memory for so many experts on each device
   std::string policy = {};  // another policy; then `least` is its own
+  bool by_times = false;    // policy `auto` with cost tables, so that it may become another one
 };
 
 inline std::string text_of(const TrainedWith& with, const RunsOn& on) {
@@ -48,6 +49,7 @@ inline std::string text_of(const TrainedWith& with, const RunsOn& on) {
          " nodes, recompute " + std::to_string(static_cast<int>(on.recompute)) + ", group " +
          std::to_string(on.group.value_or(0)) + (on.least ? ", least memory" : "") +
          (on.policy.empty() ? "" : ", " + on.policy) +
+         (on.by_times ? ", auto by cost tables" : "") +
          (on.hot > 0 ? ", static with " + std::to_string(on.hot) + " experts" : "");
 }
 
@@ -95,8 +97,6 @@ struct RunBits {
 
 class SameBitsFixture : public TrainingFixture {
  public:
-  AssumedRates quick;
-
   SameBitsFixture() {
     for (const std::string& family : kFamilies) {
       Json config = parse_json(R"({"vocab_size": 259, "hidden_size": 16, "num_hidden_layers": 3,
@@ -170,6 +170,7 @@ class SameBitsFixture : public TrainingFixture {
     if (!on.least) return device_list(on);
     const std::vector<uint64_t> small(static_cast<size_t>(on.devices), 4096);
     asked.devices = device_list(on, small);
+    if (on.by_times) asked.devices = with_costs(asked.devices);
     return device_list(on, devices_need(asked));
   }
 
@@ -177,6 +178,8 @@ class SameBitsFixture : public TrainingFixture {
   std::vector<uint64_t> devices_need(const TrainConfig& config) const {
     return least_device_memory(config);
   }
+
+  double host_call_s = 2e-6, link_bytes_per_s = 5e7;  // of with_costs
 
   /// The list with cost tables of experts and a link, by which neither place is best for all of them.
   std::string with_costs(const std::string& list) const {
@@ -201,7 +204,10 @@ class SameBitsFixture : public TrainingFixture {
                       .dump());
       return path;
     };
-    const std::string device = table("virtual", 1e-6, 1e-7), host = table("host", 2e-6, 2e-6);
+    const std::string device = table("virtual", 1e-6, 1e-7),
+                      host = table("host", host_call_s, 2e-6);
+    const std::string link = std::to_string(static_cast<int64_t>(link_bytes_per_s)),
+                      rates = "h2d=" + link + "/d2h=" + link + "/costs=";
     std::string with;
     for (size_t at = 0; at < list.size();) {
       const size_t end = std::min(list.find(',', at), list.size());
@@ -209,7 +215,7 @@ class SameBitsFixture : public TrainingFixture {
       const bool keys = item.starts_with("virtual:") || item.find("host:0") == 0;
       with += (with.empty() ? "" : ",") + item;
       if (item.starts_with("virtual")) {
-        with += (keys ? "/h2d=50M/d2h=50M/costs=" : ":h2d=50M/d2h=50M/costs=") + device;
+        with += (keys ? "/" : ":") + rates + device;
       } else {
         with += ":costs=" + host;
       }
@@ -256,7 +262,7 @@ class SameBitsFixture : public TrainingFixture {
     config.policy = on.policy;
     config.devices = list_of(config, on);
     if (on.hot > 0) config.policy = "static";
-    if (on.policy == "aptmoe") config.devices = with_costs(config.devices);
+    if (on.policy == "aptmoe" || on.by_times) config.devices = with_costs(config.devices);
     unbind_thread();
     RecordingReporter reporter;
     RunBits bits;

@@ -71,11 +71,13 @@ TEST_CASE("same bits: a sample of devices, nodes, memory, recompute and groups")
     on.recompute = kRecompute[below(std::size(kRecompute))];
     if (below(2) == 0) on.group = kGroups[below(std::size(kGroups))];
     on.least = !on.group && below(2) == 0;
-    const size_t policy = below(5);
+    const size_t policy = below(6);
     if (on.devices > 0 && policy < 2) {
       on.policy = policy == 0 ? "gpipe-offload" : "mobius";
     } else if (on.devices > 0 && !on.host.empty() && policy == 4) {
       on.policy = "aptmoe";
+    } else if (on.devices > 0 && on.host == "host" && policy == 5) {
+      on.by_times = true;
     } else if (on.devices > 0 && !on.host.empty() && policy == 2) {
       on.least = false;
       on.hot = 1 + static_cast<int>(below(8));
@@ -103,6 +105,20 @@ TEST_CASE("same bits: experts that tokens divide between devices and the host") 
       INFO(text_of(with, on));
       CHECK(f.run_on(with, on) == f.on_host(with));
     }
+  }
+}
+
+TEST_CASE("same bits: what the default policy becomes") {
+  SameBitsFixture f;
+  f.assumed.reset();  // without rates of links, all loads are free
+  size_t turn = 0;
+  for (const TrainedWith& with : trainings()) {
+    if (kSanitized && turn++ % 13 != 0) continue;
+    RunsOn on{.devices = 1 + static_cast<int>(turn % 2), .host = "host", .by_times = true};
+    on.least = turn++ % 3 != 0;
+    on.recompute = kRecompute[turn % std::size(kRecompute)];
+    INFO(text_of(with, on));
+    CHECK(f.run_on(with, on) == f.on_host(with));
   }
 }
 

@@ -27,20 +27,22 @@ void add_run(std::vector<Option>& table) {
                 "fit beside the rest; the host holds and computes the others. gpipe-offload: all weights are "
                 "on the host, devices compute, and load what a task needs when it begins; mobius: they load "
                 "it while the tasks before run; aptmoe, with host in --devices: the same, but the tokens of "
-                "each layer decide which experts devices load and which the host computes",
-        .default_text = "auto: in this version static if host is in --devices, else all is on the devices"},
+                "each layer decide which experts devices load and which the host computes. auto, with host in "
+                "--devices: static if the devices hold all experts; else of static, aptmoe, mobius and a "
+                "split by tokens of the least makespan the one whose step is predicted to be the shortest",
+        .default_text = "auto; all is on the devices if host is not in --devices"},
        {.name = "equation", .group = group, .commands = kModel,
         .value = equation_value(),
         .help = "of --policy aptmoe: which experts devices load. corrected: what is on the device already "
                 "counts as loaded, and gradients go home; printed: as the paper has it",
-        .may_change = true},
+        .needs = {{"policy", "aptmoe"}}, .may_change = true},
        {.name = "partial-sums", .group = group, .commands = kModel,
         .value = switch_value(&Options::partial_sums),
         .help = "where experts are at another place than the dense parts of their layer, return one "
                 "weighted sum per token instead of a row per choice. Moves fewer bytes; changes rounding"},
        {.name = "predictor", .group = group, .commands = kModel,
         .value = predictor_value(),
-        .help = "of --policy aptmoe: what foretells the tokens of experts. history: the tokens of the last step "
+        .help = "of --policy aptmoe and auto: what foretells the tokens of experts. history: the tokens of the last step "
                 "and of the micro-batches that have passed",
         .may_change = true},
        {.name = "phases", .group = group, .commands = kModel,

@@ -80,14 +80,14 @@ void add_state(std::vector<Option>& table) {
         .help = "write the tokens of every expert to metrics.jsonl, by MoE layer", .may_change = true},
        {.name = "journal-decisions", .group = group, .commands = kTraining,
         .value = journal_decisions_value(),
-        .help = "what journal.jsonl has of the decisions of --policy aptmoe: of each step a digest, or "
-                "each decision with its tokens and reasons",
+        .help = "what journal.jsonl has of the decisions of --policy aptmoe and auto: of each step a "
+                "digest, or each decision with its tokens and reasons",
         .may_change = true},
        {.name = "replay-decisions", .group = group, .commands = kTraining,
         .value = text_value(&Options::replay_decisions, "FILE"),
         .help = "divide experts as an earlier run of these options did: its journal.jsonl, written with "
                 "--journal-decisions full",
-        .default_text = "none", .needs = {{"policy", "aptmoe"}}, .may_change = true},
+        .default_text = "none", .needs = {{"policy", "aptmoe"}, {"policy", "auto"}}, .may_change = true},
        {.name = "digest-every", .group = group, .commands = kTraining,
         .value = integer_or_off_value(&Options::digest_every), .unit = "steps",
         .help = "record the digest of the whole state in metrics.jsonl this often; 0 = never",

@@ -123,6 +123,7 @@ ExpertSplit SplitDecider::answer_for(const OfDevice& of, size_t layer,
   problem.passes = passes;
   problem.in = device.link.in;
   problem.out = device.link.out;
+  problem.memory_bytes_per_s = device.memory_bytes_per_s;
   problem.expert_bytes = device.weight_bytes;
   return answer_(problem);
 }

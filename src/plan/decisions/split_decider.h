@@ -48,6 +48,7 @@ struct DecidedDevice {
   double row_bytes = 0;       // of a token's vector
   int64_t slots = 0;          // experts that the device's copies of weights are enough for
   double full_tokens = 0;     // choices of a full micro-batch
+  double memory_bytes_per_s = 0;  // of the host's memory; 0: no limit
   bool is_trained = false;    // the weights change in each step
 };
 

@@ -1,0 +1,38 @@
+// What `--policy auto` becomes where devices and the host may both compute experts.
+#pragma once
+
+#include "budget/placed_model.h"
+#include "budget/plan_time.h"
+
+namespace hearth {
+
+/// The names of policies that `auto` may become.
+inline constexpr const char* kStatic = "static";      // hot experts live on devices
+inline constexpr const char* kMakespan = "makespan";  // tokens divide experts whose weights travel
+inline constexpr const char* kAptmoe = "aptmoe";      // the same by Equation 1
+inline constexpr const char* kMobius = "mobius";      // all experts travel to the devices
+
+/// Times of steps that differ by no more than this share count as equal.
+inline constexpr double kEqualTimes = 0.01;
+
+/// Plans the model under each policy, and takes the one whose step is predicted to be the shortest;
+/// of equal ones the first in the order above. If all experts fit on the devices beside the rest,
+/// nothing is compared: they live there. A policy that does not fit is no candidate; if none fits,
+/// the one that lacks the least memory is taken. Compares with equal tokens for all experts, so
+/// that `plan` and `train` choose alike. `tables`: those that are known; afterwards also those that
+/// were measured. None: there is no choice, since the options name a policy, or no device beside
+/// the host.
+std::optional<ChosenPolicy> choose_policy(const TrainedModel& model, const PlanRequest& request,
+                                          const StepWork& work, RunTables& tables);
+
+/// The policy of this name, for runs whose choice was made before. None: not one of these, or there
+/// is no choice.
+std::optional<ChosenPolicy> policy_named(const std::string& name, const OpenedModel& opened,
+                                         const PlanRequest& request, const std::string& why);
+
+/// "policy auto: makespan, ...". Empty: there was no choice.
+std::string policy_line(const PlacedModel& model);
+/// {"became", "why", "candidates": [{"policy", "fits", "time_s"}]}, or null.
+Json policy_json(const PlacedModel& model);
+
+}  // namespace hearth

@@ -91,7 +91,18 @@ Prediction RouterPredictor::predict(const RoutedBatch& batch, std::span<const fl
 
 void RouterPredictor::learn(const RoutedBatch& batch, const RoutedTokens& routed) {
   history_.add(batch.layer, routed.counts);
-  if (source(batch.layer)) training_.keep(batch, routed.rows, routed.probs);
+  if (!source(batch.layer)) return;
+  if (!routed.rows.empty()) training_.keep_source(batch, routed.rows);
+  training_.keep_probs(batch, routed.probs);
+}
+
+uint64_t RouterPredictor::bytes(const RoutedShape& shape, const RouterPredictorSettings& settings) {
+  const auto experts = static_cast<uint64_t>(shape.layers * shape.experts);
+  const auto batch = static_cast<uint64_t>(shape.layers * settings.batch_rows);
+  return 3 * sizeof(float) * experts * static_cast<uint64_t>(settings.hidden) +
+         2 * sizeof(double) * experts + sizeof(int64_t) * static_cast<uint64_t>(shape.layers) +
+         batch * (sizeof(float) * static_cast<uint64_t>(shape.experts) + sizeof(double)) +
+         TrainingRows::bytes(shape, settings.hidden, settings.training_rows);
 }
 
 void RouterPredictor::update(std::span<const TrainingRows::Kept> kept, int64_t begin,

@@ -48,7 +48,13 @@ class RouterPredictor final : public Predictor {
   Prediction predict(const RoutedBatch& batch, std::span<const float> rows,
                      const Pool& pool) const override;
   void learn(const RoutedBatch& batch, const RoutedTokens& routed) override;
+  /// The rows of a layer's source, before `learn` without rows of the same batch.
+  void learn_source(const RoutedBatch& batch, std::span<const float> rows) {
+    training_.keep_source(batch, rows);
+  }
   void end_step(const Pool& pool) override;
+  /// What such a predictor takes.
+  static uint64_t bytes(const RoutedShape& shape, const RouterPredictorSettings& settings);
   /// The component `popularity`, and `predictor`: `weight`, `moment1`, `moment2` f32 [layers, E, H]
   /// and `updates` i64 [layers].
   void register_state(StateRegistry& registry) override;

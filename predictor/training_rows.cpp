@@ -23,18 +23,32 @@ TrainingRows::TrainingRows(const RoutedShape& shape, int64_t hidden, int64_t row
   filled_.resize(all);
 }
 
-void TrainingRows::keep(const RoutedBatch& batch, std::span<const float> source,
-                        std::span<const float> probs) {
-  HEARTH_CHECK(
-      std::ssize(source) == batch.tokens * hidden_ && std::ssize(probs) == batch.tokens * experts_,
-      "training rows: other shapes");
+std::pair<int64_t, int64_t> TrainingRows::share_of(const RoutedBatch& batch) const {
   HEARTH_CHECK(batch.micro_batch >= 0 && batch.micro_batch < batch.micro_batches,
                "training rows: no such micro-batch");
   const int64_t begin = most_ * batch.micro_batch / batch.micro_batches;
   const int64_t end = most_ * (batch.micro_batch + 1) / batch.micro_batches;
-  int64_t slot = most_ * batch.layer + begin;
-  for (const int32_t token : spread_rows(batch.tokens, end - begin)) {
-    std::copy_n(source.data() + token * hidden_, hidden_, rows_.data() + slot * hidden_);
+  return {most_ * batch.layer + begin, end - begin};
+}
+
+void TrainingRows::keep(const RoutedBatch& batch, std::span<const float> source,
+                        std::span<const float> probs) {
+  keep_source(batch, source);
+  keep_probs(batch, probs);
+}
+
+void TrainingRows::keep_source(const RoutedBatch& batch, std::span<const float> source) {
+  HEARTH_CHECK(std::ssize(source) == batch.tokens * hidden_, "training rows: other shapes");
+  auto [slot, count] = share_of(batch);
+  for (const int32_t token : spread_rows(batch.tokens, count)) {
+    std::copy_n(source.data() + token * hidden_, hidden_, rows_.data() + slot++ * hidden_);
+  }
+}
+
+void TrainingRows::keep_probs(const RoutedBatch& batch, std::span<const float> probs) {
+  HEARTH_CHECK(std::ssize(probs) == batch.tokens * experts_, "training rows: other shapes");
+  auto [slot, count] = share_of(batch);
+  for (const int32_t token : spread_rows(batch.tokens, count)) {
     std::copy_n(probs.data() + token * experts_, experts_, probs_.data() + slot * experts_);
     filled_[static_cast<size_t>(slot++)] = 1;
   }

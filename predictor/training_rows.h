@@ -22,6 +22,10 @@ class TrainingRows {
 
   /// `source`: [T, H]; `probs`: [T, E].
   void keep(const RoutedBatch& batch, std::span<const float> source, std::span<const float> probs);
+  /// The two halves of `keep`, the source first, for rows that come before the router's. Both with
+  /// equal batches.
+  void keep_source(const RoutedBatch& batch, std::span<const float> source);
+  void keep_probs(const RoutedBatch& batch, std::span<const float> probs);
   /// The rows that were kept for a layer, by micro-batch, without gaps; then nothing is kept.
   /// The views are valid until the next `keep`.
   struct Kept {
@@ -31,7 +35,15 @@ class TrainingRows {
   };
   Kept take(int32_t layer);
 
+  static uint64_t bytes(const RoutedShape& shape, int64_t hidden, int64_t rows) {
+    return static_cast<uint64_t>(shape.layers * rows) *
+           (sizeof(float) * static_cast<uint64_t>(hidden + shape.experts) + 1);
+  }
+
  private:
+  /// The first slot of a batch's share, and how many it has.
+  std::pair<int64_t, int64_t> share_of(const RoutedBatch& batch) const;
+
   int64_t experts_, hidden_, most_;
   std::vector<float> rows_, probs_;  // [layers, most, H] and [layers, most, E]
   std::vector<uint8_t> filled_;      // [layers, most]

@@ -23,6 +23,7 @@ enum class MemoryUse : uint8_t {
   scratch,      // scratch memory of kernels
   sums,         // gradients put aside while logical shards are added, and on their way from ranks
   ranks,        // the other ranks of this process
+  predictor,    // what foretells the tokens of experts
   slots,        // copies of weights and gradients that live on the host
   schedules,    // tasks and their buffers
   reached,      // `of` is a Place that shares the host's memory

@@ -7,6 +7,7 @@
 #include "base/system.h"
 #include "budget/schedule_memory.h"
 #include "device/device_memory.h"
+#include "plan/decisions/router_foresight.h"
 #include "plan/loader/slot_plan.h"
 #include "runtime/shared_parameters.h"
 #include "state/state_save.h"
@@ -151,6 +152,16 @@ class PlanMaker {
                       parameter_basis(subject_, plan_.policy, arena.place, arena.role)});
     }
     if (request_.training) lines().push_back(saving_line(subject_));
+    if (request_.training && foretells_by_routers(subject_.of_model)) {
+      const ModelSpec& spec = subject_.spec;
+      const RouterPredictorSettings settings =
+          router_settings(spec, subject_.of_model.foresight.ahead);
+      lines().push_back({{MemoryUse::predictor},
+                         "predictor of experts",
+                         RouterPredictor::bytes(routed_shape(spec), settings),
+                         "derived: weights and two moments as large as the routers, and " +
+                             std::to_string(settings.training_rows) + " rows per layer"});
+    }
   }
 
   PlanInput input(int64_t tokens, int64_t micro_batches) const {
@@ -168,7 +179,8 @@ class PlanMaker {
             subject_.compute,
             subject_.of_model.decides() && !subject_.compute.empty(),
             request_.training && rotates(),
-            request_.shards};
+            request_.shards,
+            foretells_by_routers(subject_.of_model)};
   }
 
   /// Whether the host updates what devices compute beside: then its updates run under their next

@@ -38,6 +38,7 @@ std::optional<uint64_t> measured_of(const MemoryLine& line, const MeasuredMemory
     case MemoryUse::scratch:
     case MemoryUse::sums:
     case MemoryUse::slots:
+    case MemoryUse::predictor:
     case MemoryUse::allowance: return std::nullopt;
   }
   return std::nullopt;

@@ -138,6 +138,7 @@ struct TaskShape {
   bool away = false;         // the task is at another place than the dense parts of its layer
   bool sums = false;  // places with experts of the layer return sums (RunSettings::partial_sums)
   ExpertRanks ranks = {};  // that share the experts
+  bool samples = false;  // forward hands a sample of what the router saw to the rule that decides
   bool moe() const { return spec.has_experts(layer); }
   bool shared() const { return spec.has_shared_expert(layer); }
 };

@@ -2,6 +2,7 @@
 // tokens of the group have been counted. Its place is the host, whose memory the
 // split is in; what reads an expert's position elsewhere gets a copy.
 #include "layers/kinds.h"
+#include "layers/router_sample.h"
 #include "layers/split.h"
 
 namespace hearth {
@@ -21,6 +22,7 @@ class Decide final : public Body {
                       .access = Access::read,
                       .dtype = DType::f64,
                       .extra_rows = s.spec.experts});
+      if (s.samples) add_sample_ports(s, Access::read, list);
     }
     return list;
   }
@@ -46,6 +48,20 @@ class Decide final : public Body {
   }
 
  private:
+  static void hand_sample(const BodyContext& c, int64_t segment, std::span<const double> counts) {
+    RouterSample sample;
+    sample.layer = c.layer;
+    sample.tokens = (c.batches.empty() ? c.batch : c.batches[static_cast<size_t>(segment)]).tokens;
+    sample.counts = counts;
+    const auto rows = [&](Value value, int64_t cols) {
+      const float* const first = c.in(value).as<float>() + segment * c.stride(value) * cols;
+      return std::span(first, static_cast<size_t>(sampled_tokens(sample.tokens).count * cols));
+    };
+    sample.normed = rows(Value::sampled_normed, c.spec.hidden);
+    sample.probs = rows(Value::sampled_probs, c.spec.experts);
+    c.rule->sampled(sample);
+  }
+
   /// Empty: experts are computed where they live.
   static std::vector<Place> places_by_rule(const BodyContext& c) {
     if (!c.has(Value::router_counts)) return {};
@@ -55,6 +71,7 @@ class Decide final : public Body {
     for (int64_t s = 0; s < c.segments(); ++s) {
       const double* const of = counts.as<double>() + s * c.stride(Value::router_counts);
       tokens.insert(tokens.end(), of, of + c.spec.experts);
+      if (c.has(Value::sampled_normed)) hand_sample(c, s, {of, of + c.spec.experts});
     }
     std::vector<Place> places(static_cast<size_t>(c.spec.experts));
     c.rule->divide(c.layer, tokens, places);

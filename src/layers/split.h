@@ -44,10 +44,23 @@ struct ForetoldExperts {
   std::vector<int32_t> experts;
 };
 
+/// What the router of a layer read and said of evenly spaced tokens of a micro-batch
+/// (layers/router_sample.h).
+struct RouterSample {
+  int32_t layer = 0;
+  int64_t tokens = 0;              // of the micro-batch
+  std::span<const double> counts;  // [E] choices of all its tokens
+  std::span<const float> normed;   // [n, H]
+  std::span<const float> probs;    // [n, E]
+};
+
 /// Who divides the experts of layers while a step runs.
 class SplitRule {
  public:
   virtual ~SplitRule() = default;
+  /// Before `divide` of the layer, for each micro-batch of its group, by the same thread. Only if
+  /// the schedule has samples (PlanInput::samples).
+  virtual void sampled(const RouterSample& /*sample*/) {}
   /// `tokens`: [micro-batches of the group, experts], the choices of each expert. Writes the place that
   /// computes each expert: the layer's device, or the host. Called by the threads of the host's
   /// streams, at the same time for layers of different devices.

@@ -52,6 +52,8 @@ constexpr auto kInfo = [] {
   layer(Value::weight, "weight");
   layer(Value::router_counts, "router_counts");
   layer(Value::router_prob_sums, "router_prob_sums");
+  layer(Value::sampled_normed, "sampled_normed");
+  layer(Value::sampled_probs, "sampled_probs");
   layer(Value::router_log_sum, "router_log_sum");
   layer(Value::router_squares, "router_squares");
   layer(Value::split, "split");

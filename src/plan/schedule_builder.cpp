@@ -277,6 +277,7 @@ TaskShape ScheduleBuilder::shape_of(Phase phase, int32_t layer, Place place, Exp
   shape.split_places = divided(layer) ? static_cast<int32_t>(input_.places.size()) : 0;
   shape.segments = segments;
   shape.decided = input_.decided(layer);
+  shape.samples = input_.samples && shape.decided && schedule_.pass == Pass::train;
   shape.rotates = schedule_.rotates;
   if (schedule_.pass == Pass::train && shape.moe()) shape.ranks = input_.shards.experts();
   if (input_.experts_apart(layer)) {

@@ -34,6 +34,8 @@ struct PlanInput {
   /// and `due_finite`, and the rate and the number of the update, of the step before.
   bool rotates = false;
   RankShards shards = {};  // of this rank; their number divides `micro_batches`
+  /// Whether the routers of decided layers hand samples to the rule (SplitRule::sampled).
+  bool samples = false;
 
   int64_t micro_batches_of_shard() const { return micro_batches / shards.count(); }
   /// Where forward and backward read the block.

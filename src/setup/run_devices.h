@@ -63,6 +63,11 @@ struct ModelPlaces {
   friend bool operator==(const ModelPlaces&, const ModelPlaces&) = default;
 };
 
+/// Whether models of the routers foretell what a rule divides.
+inline bool foretells_by_routers(const ModelPlaces& places) {
+  return places.decides() && places.foresight.predictor == ForetoldBy::router;
+}
+
 struct RunDevices {
   /// The host, its further NUMA nodes, then the devices in the order of the list.
   std::vector<ComputePlace> places;

@@ -264,6 +264,7 @@ void load_state(const StateRegistry& registry, const SavedState& state) {
   }
   for (const StateFile& file : manifest.files) {
     const auto& known = registry.components();
+    if (is_of_runtime(file.component)) continue;
     if (std::none_of(known.begin(), known.end(),
                      [&](const StateComponent& c) { return c.name == file.component; })) {
       throw Damage(state.directory, file.name(), "unknown component for this run");
@@ -276,6 +277,7 @@ void load_state(const StateRegistry& registry, const SavedState& state) {
         std::find_if(manifest.files.begin(), manifest.files.end(),
                      [&](const StateFile& f) { return f.component == component.name; });
     if (file == manifest.files.end() && component.since > manifest.version) continue;
+    if (file == manifest.files.end() && is_of_runtime(component.name)) continue;
     if (file == manifest.files.end()) {
       throw Damage(state.directory, kManifestName,
                    "component " + quoted(component.name) + " is missing");

@@ -29,6 +29,10 @@ bool by_name(const StateDigest::Item& a, const StateDigest::Item& b) { return a.
 
 }  // namespace
 
+bool is_of_runtime(const std::string& component) {
+  return component == "popularity" || component == "predictor";
+}
+
 Digest DigestBuilder::add(const std::string& component, std::vector<StateTensor> tensors) {
   std::sort(tensors.begin(), tensors.end(),
             [](const StateTensor& a, const StateTensor& b) { return a.name < b.name; });
@@ -51,8 +55,11 @@ StateDigest DigestBuilder::take() {
   std::sort(result_.tensors.begin(), result_.tensors.end(), by_name);
   std::sort(result_.components.begin(), result_.components.end(), by_name);
   Hasher hasher;
-  hasher.update_u64(result_.components.size());
+  const auto own = std::ranges::count_if(
+      result_.components, [](const StateDigest::Item& of) { return is_of_runtime(of.name); });
+  hasher.update_u64(result_.components.size() - static_cast<size_t>(own));
   for (const auto& [name, digest] : result_.components) {
+    if (is_of_runtime(name)) continue;
     hasher.update_field(name);
     hasher.update_field(digest.hex());
   }

@@ -29,6 +29,10 @@ struct StateDigest {
   friend bool operator==(const StateDigest&, const StateDigest&) = default;
 };
 
+/// Whether a component is the runtime's own: it is saved, but no part of the root, and a state may lack
+/// it. So a run may go on with another predictor, from a state of equal root.
+bool is_of_runtime(const std::string& component);
+
 /// Digests of the live memory, on the workers of `pool` if given.
 StateDigest state_digest(const StateRegistry& registry, const Pool* pool = nullptr);
 

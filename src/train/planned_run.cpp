@@ -125,6 +125,12 @@ void warn_of_idle_links(const TrainConfig& config, Reporter& reporter) {
   reporter.warn(spelled(Setting::rank_links) + " changes nothing here: there is one rank");
 }
 
+void warn_of_idle_predictor(const TrainConfig& config, const PlacedModel& model,
+                            Reporter& reporter) {
+  if (config.foresight.predictor == ForetoldBy::history || model.of_model.decides()) return;
+  reporter.warn("the predictor changes nothing here: tokens do not divide the experts of this run");
+}
+
 }  // namespace
 
 PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedModel> opened_model,
@@ -157,6 +163,7 @@ PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedMod
   warn_of_small_budgets(model, reporter);
   warn_of_idle_sums(model, reporter);
   warn_of_idle_links(config, reporter);
+  warn_of_idle_predictor(config, model, reporter);
   if (!config.replay_decisions.empty()) {
     require_decisions(model);
     repeated = read_recorded_decisions(config.replay_decisions, model);

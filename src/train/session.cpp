@@ -82,6 +82,7 @@ Session::Session(const PlacedModel& model, RankTeam* team,
   for (const ComputePlace& place : places) teams.push_back(place.teams);
   workspace_ = make_workspace(devices, workspace_need(plan_.schedules()), teams);
   make_residencies();
+  make_predictor();
   const uint64_t before = resident_bytes();
   make_executors();
   schedules_bytes_ = resident_bytes() - std::min(resident_bytes(), before);
@@ -134,6 +135,16 @@ void Session::make_shared(std::span<Device* const> devices, std::span<const Plac
   shared_ = std::make_unique<SharedParameters>(shards, table_, std::move(memory), team_);
 }
 
+void Session::make_predictor() {
+  if (!plan_.train || !foretells_by_routers(model_.of_model)) return;
+  const RoutedShape shape = routed_shape(opened_.spec);
+  const int32_t ahead = model_.of_model.foresight.ahead;
+  predictor_ = std::make_unique<RouterPredictor>(shape, router_settings(opened_.spec, ahead));
+  routers_ = std::make_unique<RouterForesight>(
+      routed_layers(opened_.spec), *predictor_, shape, ahead,
+      static_cast<int32_t>(plan_.train->schedule.micro_batches), *pool_);
+}
+
 SplitRule* Session::split_rule(const Schedule& schedule) {
   std::vector<LinkRates> links;
   for (const ComputePlace& place : opened_.devices.places) {
@@ -142,6 +153,7 @@ SplitRule* Session::split_rule(const Schedule& schedule) {
   std::unique_ptr<SplitDecider> rule = split_decider(model_, schedule, links);
   if (!rule) return nullptr;
   if (schedule.pass == Pass::train && repeated_) rule->repeat(repeated_);
+  if (schedule.pass == Pass::train) rule->foretell_with(routers_.get());
   return splits_.emplace_back(std::move(rule)).get();
 }
 
@@ -207,6 +219,12 @@ MeasuredMemory Session::measured_memory() const {
     if (residencies_[at]) {
       measured.arenas.push_back({{MemoryUse::slots}, residencies_[at]->arena_bytes(), place});
     }
+  }
+  if (predictor_) {
+    const auto settings = router_settings(opened_.spec, model_.of_model.foresight.ahead);
+    measured.arenas.push_back({{MemoryUse::predictor},
+                               RouterPredictor::bytes(routed_shape(opened_.spec), settings),
+                               kHostPlace});
   }
   measured.schedules = schedules_bytes_;
   measured.read_buffers = read_bytes_;

@@ -45,7 +45,26 @@ void Session::read_weights() {
   opened_.checkpoint->read_weights(table_, *pool_);
   read_adapters();
   refresh_working_copies(table_);
+  start_predictor();
   read_bytes_ = peak_resident_bytes() - std::min(peak_resident_bytes(), before);
+}
+
+/// With the weights of the routers.
+void Session::start_predictor() {
+  if (!predictor_) return;
+  const std::vector<int32_t> layers = routed_layers(opened_.spec);
+  std::vector<std::byte> staging;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const auto number = static_cast<int32_t>(i);
+    if (!predictor_->source(number)) continue;
+    const BlockId block = table_.find_block(BlockKind::router, layers[i]);
+    const Tensor& router = table_.tensor(*table_.find_slot(block, Slot::router));
+    const View& home = router.home().view;
+    std::vector<float> weights(static_cast<size_t>(router.size()));
+    convert(home.dtype, host_elements(table_, router, home, 0, router.size(), staging), DType::f32,
+            weights.data(), router.size());
+    predictor_->start(number, weights);
+  }
 }
 
 void Session::read_start() {
@@ -62,6 +81,9 @@ size_t Session::views_through(const Task& update) const {
   return views;
 }
 
-void Session::register_state(StateRegistry& registry) { register_parameters(registry, table_); }
+void Session::register_state(StateRegistry& registry) {
+  register_parameters(registry, table_);
+  if (predictor_) predictor_->register_state(registry);
+}
 
 }  // namespace hearth

@@ -43,8 +43,9 @@ void add_run(std::vector<Option>& table) {
        {.name = "predictor", .group = group, .commands = kModel,
         .value = predictor_value(),
         .help = "of --policy aptmoe and auto: what foretells the tokens of experts. history: the tokens of the last step "
-                "and of the micro-batches that have passed",
-        .may_change = true},
+                "and of the micro-batches that have passed; router: a small model of each router, trained "
+                "beside the run, which reads what the router of the layer before reads. Results are the same",
+        .needs = {{"policy", "aptmoe"}, {"policy", "auto"}}, .may_change = true},
        {.name = "phases", .group = group, .commands = kModel,
         .value = phases_value(),
         .help = "of --policy aptmoe: which phases load experts ahead of their use. inter-stage: experts "

@@ -252,8 +252,13 @@ Problem set_phases(Options& options, const std::vector<std::string>& texts) {
 
 OptionValue predictor_value() {
   return choice_value(
-      {"history"}, {"router", "pre-attention", "oracle"}, [](Options&, size_t) {},
-      [](const Options&) -> size_t { return 0; });
+      {"history", "router"}, {"pre-attention", "oracle"},
+      [](Options& options, size_t i) {
+        options.foresight.predictor = i == 1 ? ForetoldBy::router : ForetoldBy::history;
+      },
+      [](const Options& options) -> size_t {
+        return options.foresight.predictor == ForetoldBy::router ? 1 : 0;
+      });
 }
 
 OptionValue phases_value() {

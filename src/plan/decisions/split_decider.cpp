@@ -33,10 +33,12 @@ SplitDecider::SplitDecider(std::vector<DecidedDevice> devices, int64_t experts, 
 
 void SplitDecider::begin_step(int64_t step) {
   step_ = step;
+  if (routers_ != nullptr) routers_->begin_step(step);
   for (const auto& of : devices_) {
     const std::lock_guard lock(of->mutex);
     of->made.clear();
     of->tokens.forget_step();
+    std::ranges::fill(of->divided, 0);
     if (of->device.is_trained) of->book.clear();
     for (size_t layer = 0; layer < of->foretold.size(); ++layer) foretell(*of, layer);
   }
@@ -47,6 +49,7 @@ void SplitDecider::end_step() {
     const std::lock_guard lock(of->mutex);
     of->tokens.end_step();
   }
+  if (routers_ != nullptr) routers_->end_step();
 }
 
 std::pair<SplitDecider::OfDevice*, size_t> SplitDecider::of_layer(int32_t layer) const {
@@ -143,6 +146,19 @@ void SplitDecider::foretell(OfDevice& of, size_t layer) const {
   foretold.split = answer_for(of, layer, tokens, most_tokens_first(tokens, experts_));
 }
 
+void SplitDecider::foretell_by_routers(OfDevice& of, size_t layer, int64_t begin,
+                                       int64_t count) const {
+  if (routers_ == nullptr || of.device.passes.empty()) return;
+  const std::vector<double> tokens = routers_->next(of.device.layers[layer], begin, count);
+  if (tokens.empty()) return;
+  ForetoldSplit& foretold = of.foretold[layer];
+  foretold.by = ForetoldBy::router;
+  foretold.tokens.assign(static_cast<size_t>(experts_), 0);
+  for (size_t i = 0; i < tokens.size(); ++i)
+    foretold.tokens[i % foretold.tokens.size()] += tokens[i];
+  foretold.split = answer_for(of, layer, tokens, most_tokens_first(tokens, experts_));
+}
+
 ExpertSplit SplitDecider::foretold_split(const OfDevice& of, size_t layer,
                                          std::span<const double> tokens) const {
   ExpertSplit answer = of.foretold[layer].split;
@@ -183,6 +199,13 @@ void SplitDecider::divide(int32_t layer, std::span<const double> tokens, std::sp
   made.device = of->device.place;
   made.tokens.resize(places.size());
   for (size_t i = 0; i < tokens.size(); ++i) made.tokens[i % places.size()] += tokens[i];
+  const int64_t begin = of->divided[number];
+  const int64_t count = std::ssize(tokens) / std::ssize(places);
+  of->divided[number] += count;
+  // Else a layer of this device has foretold it, and asked for it.
+  if (of->foretold[number].by == ForetoldBy::history) {
+    foretell_by_routers(*of, number, begin, count);
+  }
   const ForetoldSplit& foretold = of->foretold[number];
   const bool is_foretold = !foretold.tokens.empty();
   if (recorded_) {
@@ -203,10 +226,17 @@ void SplitDecider::divide(int32_t layer, std::span<const double> tokens, std::sp
     of->book.use(layer, expert);
   }
   of->last[number] = made.split;
-  of->tokens.counted(number, made.tokens, foretold.tokens, foretold.split.device,
-                     made.split.device);
+  of->tokens.counted(number, made.tokens, foretold.tokens, foretold.split.device, made.split.device,
+                     foretold.by);
   of->made.push_back(std::move(made));
   foretell(*of, number);  // of its next group
+  if (routers_ == nullptr) return;
+  const std::vector<int32_t>&layers = of->device.layers, &stages = of->device.stages;
+  const auto later =
+      static_cast<size_t>(std::ranges::find(layers, routers_->target(layer)) - layers.begin());
+  // Other micro-batches come to a later stage before this one does.
+  const bool is_next = later < layers.size() && (stages.empty() || stages[later] == stages[number]);
+  if (is_next) foretell_by_routers(*of, later, begin, count);
 }
 
 std::vector<ForetoldExperts> SplitDecider::foretold() const {
@@ -224,11 +254,15 @@ std::vector<ForetoldExperts> SplitDecider::foretold_behind(int32_t layer) const 
   if (!phases_.inter_layer) return {};
   const auto [of, number] = of_layer(layer);
   const std::lock_guard lock(of->mutex);
-  const size_t next = number + 1;
-  if (next == of->foretold.size() || of->foretold[next].split.reasons.empty()) return {};
-  const std::vector<int32_t>& stages = of->device.stages;
-  if (!stages.empty() && stages[next] != stages[number]) return {};  // its time has not come
-  return {foretold_of(*of, next)};
+  const std::vector<int32_t>&stages = of->device.stages, &layers = of->device.layers;
+  const int32_t target = routers_ == nullptr ? -1 : routers_->target(layer);
+  std::vector<ForetoldExperts> list;
+  for (size_t later = number + 1; later < of->foretold.size(); ++later) {
+    if (later > number + 1 && layers[later] != target) continue;
+    if (!stages.empty() && stages[later] != stages[number]) break;  // its time has not come
+    if (!of->foretold[later].split.reasons.empty()) list.push_back(foretold_of(*of, later));
+  }
+  return list;
 }
 
 PredictionScore SplitDecider::score() const {
@@ -237,6 +271,7 @@ PredictionScore SplitDecider::score() const {
     const std::lock_guard lock(of->mutex);
     sum.add(of->tokens.score());
   }
+  if (routers_ != nullptr) sum.add(routers_->score());
   return sum;
 }
 

@@ -13,6 +13,7 @@
 #include "plan/decisions/foresight.h"
 #include "plan/decisions/recorded_splits.h"
 #include "plan/decisions/resident_book.h"
+#include "plan/decisions/router_foresight.h"
 #include "plan/decisions/split_problem.h"
 #include "plan/decisions/token_foresight.h"
 
@@ -43,13 +44,13 @@ struct DecidedDevice {
   /// and the device computes all of them.
   std::vector<DecidedPass> passes;
   LinkRates link;
-  double weight_bytes = 0;    // of an expert and its adapter, as they cross the link
-  double gradient_bytes = 0;  // of their accumulators; 0: none
-  double row_bytes = 0;       // of a token's vector
-  int64_t slots = 0;          // experts that the device's copies of weights are enough for
-  double full_tokens = 0;     // choices of a full micro-batch
+  double weight_bytes = 0;        // of an expert and its adapter, as they cross the link
+  double gradient_bytes = 0;      // of their accumulators; 0: none
+  double row_bytes = 0;           // of a token's vector
+  int64_t slots = 0;              // experts that the device's copies of weights are enough for
+  double full_tokens = 0;         // choices of a full micro-batch
   double memory_bytes_per_s = 0;  // of the host's memory; 0: no limit
-  bool is_trained = false;    // the weights change in each step
+  bool is_trained = false;        // the weights change in each step
 };
 
 /// What was decided about a layer for a group of micro-batches.
@@ -79,16 +80,23 @@ class SplitDecider final : public SplitRule {
 
   /// From now on the splits are those of this record, whatever the rule would say.
   void repeat(std::shared_ptr<const RecordedSplits> recorded) { recorded_ = std::move(recorded); }
+  /// From now on, what it knows of a layer counts more than the tokens of earlier groups. It must
+  /// outlive the object.
+  void foretell_with(RouterForesight* routers) { routers_ = routers; }
   /// Trained weights that are at devices are older than those of the host from now on. Foretells the
   /// splits of the step, with the tokens of the last step that was ended.
   void begin_step(int64_t step);
   /// The step is whole: its tokens foretell the next.
   void end_step();
+  void sampled(const RouterSample& sample) override {
+    if (routers_ != nullptr) routers_->sampled(sample);
+  }
   /// Input error if a split is to be repeated that is not in the record.
   void divide(int32_t layer, std::span<const double> tokens, std::span<Place> places) override;
   /// With times and a history: the split that each layer of the step would have with foretold tokens.
   std::vector<ForetoldExperts> foretold() const override;
-  /// With the phase inter_layer: the next layer of the stage.
+  /// With the phase inter_layer: the next layer of the stage, and the one whose tokens the routers of
+  /// this layer foretell.
   std::vector<ForetoldExperts> foretold_behind(int32_t layer) const override;
   /// How good what was foretold has been since the step began.
   PredictionScore score() const;
@@ -105,6 +113,7 @@ class SplitDecider final : public SplitRule {
   struct ForetoldSplit {
     std::vector<double> tokens;  // by expert; empty: nothing is foretold
     ExpertSplit split;
+    ForetoldBy by = ForetoldBy::history;
   };
   struct OfDevice {
     DecidedDevice device;
@@ -114,12 +123,14 @@ class SplitDecider final : public SplitRule {
     std::vector<SplitDecision> made;  // in this step
     TokenForesight tokens;
     std::vector<ForetoldSplit> foretold;  // by layer of the device: of its next group
+    std::vector<int64_t> divided;         // by layer of the device: micro-batches of this step
     OfDevice(DecidedDevice given, int64_t experts, int64_t top_k)
         : device(std::move(given)),
           book(device.slots, experts),
           last(device.layers.size()),
           tokens(std::ssize(device.layers), experts, top_k, device.groups),
-          foretold(device.layers.size()) {}
+          foretold(device.layers.size()),
+          divided(device.layers.size()) {}
   };
   /// The device of a layer, and the layer's number there.
   std::pair<OfDevice*, size_t> of_layer(int32_t layer) const;
@@ -130,6 +141,8 @@ class SplitDecider final : public SplitRule {
   ExpertSplit answer_for(const OfDevice& of, size_t layer, std::span<const double> tokens,
                          std::span<const int32_t> ahead) const;
   void foretell(OfDevice& of, size_t layer) const;
+  /// With the routers' foresight of `count` micro-batches from `begin` on, if they have one.
+  void foretell_by_routers(OfDevice& of, size_t layer, int64_t begin, int64_t count) const;
   /// The answer to foretold tokens, as far as the experts have tokens.
   ExpertSplit foretold_split(const OfDevice& of, size_t layer,
                              std::span<const double> tokens) const;
@@ -142,6 +155,7 @@ class SplitDecider final : public SplitRule {
   const SplitAnswer answer_;
   const LoadPhases phases_;
   std::shared_ptr<const RecordedSplits> recorded_;
+  RouterForesight* routers_ = nullptr;
   int64_t step_ = 0;
 };
 

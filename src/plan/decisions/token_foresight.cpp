@@ -24,11 +24,13 @@ std::vector<double> TokenForesight::next(size_t layer) const {
 
 void TokenForesight::counted(size_t layer, std::span<const double> tokens,
                              std::span<const double> foretold, std::span<const int32_t> loads,
-                             std::span<const int32_t> used) {
+                             std::span<const int32_t> used, ForetoldBy by) {
   const std::vector<int64_t> counts(tokens.begin(), tokens.end());
   if (!foretold.empty()) {
-    score_.add({.tokens = {foretold.begin(), foretold.end()}, .rows = {}, .choices = {}},
-               history_.shape().top_k, counts);
+    if (by == ForetoldBy::history) {
+      score_.add({.tokens = {foretold.begin(), foretold.end()}, .rows = {}, .choices = {}},
+                 history_.shape().top_k, counts);
+    }
     std::vector<uint8_t> asked(tokens.size()), computed(tokens.size());
     for (const int32_t e : loads) asked[static_cast<size_t>(e)] = 1;
     for (const int32_t e : used) computed[static_cast<size_t>(e)] = 1;

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "plan/decisions/foresight.h"
 #include "predictor/history.h"
 #include "predictor/prediction_score.h"
 
@@ -21,9 +22,11 @@ class TokenForesight {
   /// Of the next group of a layer, by expert; empty: nothing is known.
   std::vector<double> next(size_t layer) const;
   /// Real tokens of a group, [E]; `foretold`: what decisions took them for, or empty. `loads`: experts
-  /// that were to be loaded for it. `used`: experts that the device computes.
+  /// that were to be loaded for it. `used`: experts that the device computes. `by`: what foretold them;
+  /// the choices that a router foretold are scored elsewhere (RouterForesight).
   void counted(size_t layer, std::span<const double> tokens, std::span<const double> foretold,
-               std::span<const int32_t> loads, std::span<const int32_t> used);
+               std::span<const int32_t> loads, std::span<const int32_t> used,
+               ForetoldBy by = ForetoldBy::history);
 
   /// The counts of the step are those of the step before from now on.
   void end_step();

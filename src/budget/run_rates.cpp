@@ -216,9 +216,7 @@ RateOptions rate_options(const PlacedModel& model, Place at, uint64_t most) {
           team.cores, memory_for(place, most), trained_parameters(model.table)};
 }
 
-bool travels(const PlacedModel& model) {
-  return model.of_model.travel != Travel::never;
-}
+bool travels(const PlacedModel& model) { return model.of_model.travel != Travel::never; }
 
 /// The best rates of the first place that computes and is not paced; none if all are. They are for
 /// the bound alone.

@@ -211,8 +211,8 @@ class Session {
   std::unique_ptr<PinnedHomes> homes_;                   // of what travels; null: nothing does
   std::vector<std::unique_ptr<Residency>> residencies_;  // by place; null: nothing travels there
   const std::shared_ptr<const RecordedSplits> repeated_;
-  std::unique_ptr<RouterPredictor> predictor_;  // null: history foretells
-  std::unique_ptr<RouterForesight> routers_;    // with it
+  std::unique_ptr<RouterPredictor> predictor_;         // null: history foretells
+  std::unique_ptr<RouterForesight> routers_;           // with it
   std::vector<std::unique_ptr<SplitDecider>> splits_;  // of the executors that decide
   std::set<Place> shrunk_;
   std::unique_ptr<Executor> train_, drain_, eval_, decode_;

@@ -94,7 +94,7 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
       {"parallel", {harmless, {"--parallel", "dp"}}},
       {"policy", {only_value, {}}},  // its own rules: test_static_policy.cpp
       {"predictor", {harmless, {"--predictor", "router"}}},
-      {"phases", {only_value, {}}},  // its own rules: test_load_phases.cpp
+      {"phases", {only_value, {}}},    // its own rules: test_load_phases.cpp
       {"equation", {only_value, {}}},  // its own rules: test_aptmoe.cpp
       {"partial-sums", {another, {"--partial-sums", "on"}}},
       {"topology", {another, {"--topology", f.dir / "machine.xml"}}},

@@ -136,9 +136,9 @@ struct TaskShape {
   bool rotates = false;      // updates are those of the step before
   bool rounds = false;       // experts elsewhere get tokens in bf16 (Value::normed_sent)
   bool away = false;         // the task is at another place than the dense parts of its layer
-  bool sums = false;     // places with experts of the layer return sums (RunSettings::partial_sums)
+  bool sums = false;  // places with experts of the layer return sums (RunSettings::partial_sums)
   ExpertRanks ranks = {};  // that share the experts
-  bool samples = false;  // forward hands a sample of what the router saw to the rule that decides
+  bool samples = false;    // forward hands a sample of what the router saw to the rule that decides
   bool moe() const { return spec.has_experts(layer); }
   bool shared() const { return spec.has_shared_expert(layer); }
 };

@@ -91,9 +91,10 @@ double seconds_of_bytes(double bytes, const RankCosts& ranks) {
 }
 
 /// Seconds in which the links between ranks pass a task's bytes, if they are free.
-double seconds_between(const Task& task, const RankCosts& ranks, const ParameterTable& table) {
+double seconds_between(const Task& task, const BatchWork& batch, const ModelSpec& spec,
+                       const ParameterTable& table, const RankCosts& ranks) {
   if (!kind_costs(task.kind).talks || ranks.shards.ranks == 1) return 0;
-  const Traffic traffic = traffic_of(task, ranks, table);
+  const Traffic traffic = traffic_of(task, ranks, table, routed_rows(spec, batch.tokens));
   return std::max(ranks.links.busy_s(traffic),
                   seconds_of_bytes(copied_bytes(traffic, ranks.shards), ranks));
 }
@@ -148,7 +149,7 @@ TaskCost task_cost(const Schedule& schedule, const Task& task, const BatchWork& 
     if (ranks.shards.shards == 1) return cost;
     cost.memory_s = seconds_of_bytes(swept_bytes(task, ranks, table), ranks);
     if (kind_costs(task.kind).talks) {
-      cost.link_s = ranks.links.latency_s() + seconds_between(task, ranks, table);
+      cost.link_s = ranks.links.latency_s() + seconds_between(task, batch, spec, table, ranks);
     }
     return cost;
   }
@@ -182,7 +183,7 @@ std::vector<TaskDemand> task_demands(const Schedule& schedule, std::span<const B
     const BatchWork batch = work_of(task.rows, batches);
     const TaskCost cost = task_cost(schedule, task, batch, spec, table, rates);
     if (task.kind != TaskKind::copy) {
-      const double between = seconds_between(task, rates.ranks, table);
+      const double between = seconds_between(task, batch, spec, table, rates.ranks);
       demands.push_back({cost.total_s() - between, 0, between});
       continue;
     }

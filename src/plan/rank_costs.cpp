@@ -55,8 +55,40 @@ double RankCosts::around_tasks_s() const {
   return 2 * (links.latency_s() + links.busy_s(Traffic(shards.ranks)));
 }
 
-Traffic traffic_of(const Task& task, const RankCosts& costs, const ParameterTable& table) {
+RoutedRows routed_rows(const ModelSpec& spec, double tokens) {
+  const int64_t vectors = spec.experts_per_token * spec.hidden;
+  return {sizeof(float) * tokens * static_cast<double>(vectors), spec.experts};
+}
+
+namespace {
+
+/// A round of all groups: the guest of each rank sends its rows there, or gets them back.
+void add_round(const Task& task, const RankShards& shards, const RoutedRows& rows,
+               Traffic& traffic) {
+  const ExpertRanks own = shards.experts();
+  const int32_t round = (task.part.place - own.position + own.ranks) % own.ranks;
+  for (int32_t rank = 0; rank < shards.ranks; ++rank) {
+    ExpertRanks group = own;
+    group.position = rank % own.ranks;
+    const int32_t guest = group.guest_of(round);
+    if (!group.serves(guest)) continue;
+    const auto [begin, end] = group.own(rows.experts);
+    const double bytes = rows.bytes * (end - begin) / static_cast<double>(rows.experts);
+    const int32_t other = rank - group.position + guest;
+    const bool back = task.kind == TaskKind::return_rows;
+    traffic.add(back ? rank : other, back ? other : rank, bytes);
+  }
+}
+
+}  // namespace
+
+Traffic traffic_of(const Task& task, const RankCosts& costs, const ParameterTable& table,
+                   const RoutedRows& rows) {
   Traffic traffic(costs.shards.ranks);
+  if (task.kind == TaskKind::send_rows || task.kind == TaskKind::return_rows) {
+    add_round(task, costs.shards, rows, traffic);
+    return traffic;
+  }
   if (task.kind == TaskKind::gather) {
     const std::vector<double> norms = norms_by_rank(costs, table);
     for (int32_t from = 0; from < traffic.ranks(); ++from) {

@@ -26,8 +26,16 @@ struct RankCosts {
   double around_tasks_s() const;
 };
 
+/// The routed rows of a task's micro-batches at a rank, evenly spread over the experts of a layer.
+struct RoutedRows {
+  double bytes = 0;
+  int64_t experts = 1;
+};
+RoutedRows routed_rows(const ModelSpec& spec, double tokens);
+
 /// Bytes that a task of a kind that talks sends between ranks. All ranks have this task.
-Traffic traffic_of(const Task& task, const RankCosts& costs, const ParameterTable& table);
+Traffic traffic_of(const Task& task, const RankCosts& costs, const ParameterTable& table,
+                   const RoutedRows& rows = {});
 /// Bytes that a task reads and writes for sums over shards, of the rank that has most to do.
 double swept_bytes(const Task& task, const RankCosts& costs, const ParameterTable& table);
 /// Bytes that a rank reads and writes to move messages: those of threads are copies in memory, made

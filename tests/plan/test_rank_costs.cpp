@@ -88,7 +88,7 @@ struct RankStepCase {
     Traffic sum(costs.shards.ranks);
     for (const Task& task : schedule.tasks) {
       if (task.kind != kind) continue;
-      const Traffic own = traffic_of(task, costs, model.table);
+      const Traffic own = traffic_of(task, costs, model.table, rows);
       for (int32_t from = 0; from < sum.ranks(); ++from) {
         for (int32_t to = 0; to < sum.ranks(); ++to) sum.add(from, to, own.bytes(from, to));
       }
@@ -106,8 +106,30 @@ struct RankStepCase {
   TinyModel model;
   Schedule schedule;
   RankCosts costs;
+  RoutedRows rows = {.bytes = 1000, .experts = 5};  // of a micro-batch
   double elements = 0;
 };
+
+TEST_CASE("rank costs: a routed row goes to its expert's rank and back\\, forward and backward") {
+  // Of evenly spread rows each rank keeps its own share: five experts on four ranks, and the first of
+  // each pair has two of five, the other three.
+  struct Case {
+    RankShards shards;
+    double away;  // share of all rows that leave their rank
+  };
+  const Case cases[] = {{{4, 4, 0, true, 4}, 4 - 1.0}, {{4, 4, 0, true, 2}, 4 - 2.0},
+                        {{2, 4, 0, true, 4, 2}, 2.0}};
+  for (const Case& each : cases) {
+    const RankStepCase step(each.shards);
+    double layers = 0;
+    for (int64_t layer = 0; layer < step.model.spec.layers; ++layer) {
+      layers += step.model.spec.has_experts(layer) ? 1 : 0;
+    }
+    const double one_way = 1000 * each.away * layers * 2;
+    CHECK(step.traffic(TaskKind::send_rows).total() == Approx(one_way));
+    CHECK(step.traffic(TaskKind::return_rows).total() == Approx(one_way));
+  }
+}
 
 TEST_CASE("rank costs: gradients go once to their owners\\, weights once to all") {
   for (const RankShards shards : {RankShards{2, 2, 0}, RankShards{8, 4, 0}}) {

@@ -64,8 +64,8 @@ uint64_t running_bytes(const PlanSubject& subject, size_t far_places) {
   constexpr uint64_t kRun = 768 << 10, kPlace = 96 << 10, kWorker = 16 << 10;
   constexpr uint64_t kGpu = uint64_t{12} << 20;  // of its library; not measured yet
   constexpr uint64_t kCode = uint64_t{12} << 20;
-  return (makes_code(subject) ? kCode : 0) + kRun + kPlace * subject.places.size() + kWorker * static_cast<uint64_t>(subject.workers) +
-         kGpu * far_places;
+  return (makes_code(subject) ? kCode : 0) + kRun + kPlace * subject.places.size() +
+         kWorker * static_cast<uint64_t>(subject.workers) + kGpu * far_places;
 }
 
 /// What opening the written result takes beyond the buffers of reading, which are free by then. The

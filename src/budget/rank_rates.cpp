@@ -96,7 +96,7 @@ double sweep_rate(const PlacedModel& model, const RunRates& rates) {
 RankCosts rank_costs(const PlacedModel& model, const PlanRequest& request, const RunRates& rates) {
   RankCosts costs;
   costs.shards = request.shards;
-  if (costs.shards.shards == 1) return costs;
+  if (costs.shards.shards == 1 && costs.shards.ranks == 1) return costs;
   costs.sweep_bytes_per_s = sweep_rate(model, rates);
   costs.weight_bytes = model.settings.compute == Compute::bf16 ? 2 : 4;
   if (costs.shards.ranks == 1) return costs;

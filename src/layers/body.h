@@ -94,7 +94,9 @@ struct ExpertPart {
   int32_t experts = 0;  // that the plan expects there
   bool guests = false;
   bool all() const { return place == kAll; }
-  friend bool operator==(const ExpertPart& a, const ExpertPart& b) { return a.place == b.place; }
+  friend bool operator==(const ExpertPart& a, const ExpertPart& b) {
+    return a.place == b.place && a.guests == b.guests;
+  }
 };
 
 /// Experts [begin, end) of those of a task, in their order, which are there at one time; all, if empty.

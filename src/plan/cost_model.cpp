@@ -146,7 +146,7 @@ TaskCost task_cost(const Schedule& schedule, const Task& task, const BatchWork& 
   const RankCosts& ranks = rates.ranks;
   TaskCost cost;
   if (kind_costs(task.kind).talks || task.kind == TaskKind::shard) {
-    if (ranks.shards.shards == 1) return cost;
+    if (ranks.shards.shards == 1 && ranks.shards.ranks == 1) return cost;
     cost.memory_s = seconds_of_bytes(swept_bytes(task, ranks, table), ranks);
     if (kind_costs(task.kind).talks) {
       cost.link_s = ranks.links.latency_s() + seconds_between(task, batch, spec, table, ranks);

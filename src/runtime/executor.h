@@ -49,6 +49,8 @@ struct RunOptions {
   /// Called before each update and give by the thread of its stream, never concurrently. It may block
   /// until a save has read what the task will change.
   std::function<void(const Task&)> before_update = {};
+  /// Called at the first error of a task, by the thread of its stream, while the other streams still run.
+  std::function<void(const Error&)> failed = {};
   /// For tests: runs the tasks in this order, on the calling thread. The order must respect the
   /// dependencies, and the streams must finish a task before its call returns.
   std::vector<TaskId> order = {};

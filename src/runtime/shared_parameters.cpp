@@ -179,12 +179,14 @@ SharedParameters::SharedParameters(const RankShards& shards, ParameterTable& tab
     experts_.push_back({block, gradients_of(table, block), offset});
     offset += gradient_bytes(table, block);
   });
+  guest_bytes_ = align_up(offset, kRow);
   std::ranges::sort(experts_, {}, [](const ExpertGradients& e) { return e.own.data; });
   const int32_t size = shards.experts().ranks;
   for (int32_t first = 0; size > 1 && first < shards.ranks; first += size) {
     std::vector<int32_t> ranks(static_cast<size_t>(size));
     std::iota(ranks.begin(), ranks.end(), first);
-    for (Channel& channel : channels_) {
+    const size_t count = experts().ways_apart() ? channels_.size() : 1;
+    for (Channel& channel : std::span(channels_).first(count)) {
       std::unique_ptr<Communicator> comm = team->world().group(ranks);
       if (comm) channel.comm = std::move(comm);
     }
@@ -248,9 +250,10 @@ void SharedParameters::end_shard(const OpSet& ops, Stream& stream, Place place, 
         .end(stream, range.begin + shard);
   };
   const std::span<std::byte> arena = memory_.gradients[at];
+  if (arena.empty()) return;  // nothing that is trained is here
   if (shards_.computes()) end(shards_.range(), arena.size(), arena.data(), memory_.aside[at]);
   if (place != kHostPlace) return;
-  const size_t bytes = guest_gradient_bytes(table_, shards_);
+  const size_t bytes = guest_bytes_;
   for (int32_t guest = 0; guest < std::ssize(memory_.guests); ++guest) {
     const std::vector<std::byte*>& of = memory_.guests[static_cast<size_t>(guest)];
     if (!of.empty()) end(range_of_guest(guest), bytes, of.front(), std::span(of).subspan(1));

@@ -91,6 +91,7 @@ class SharedParameters : public RankWork {
   const Memory memory_;
   RankTeam* const team_;
   const Owners owners_;
+  size_t guest_bytes_ = 0;                // guest_gradient_bytes
   std::vector<ExpertGradients> experts_;  // by address; empty: ranks do not share experts
   struct Channel {
     std::unique_ptr<Communicator> comm;  // of the ranks that share experts

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "base/error_format.h"
 #include "base/setting.h"
@@ -11,23 +12,33 @@ namespace hearth {
 
 namespace {
 
-/// "1, 2, 4 and 8".
-std::string divisors_of(int64_t n) {
+/// "1, 2 and 3".
+std::string listed(const std::vector<int64_t>& numbers) {
   std::string text;
-  for (int64_t d = 1; d < n; ++d) {
-    if (n % d == 0) text += (text.empty() ? "" : ", ") + std::to_string(d);
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const bool last = i + 1 == numbers.size();
+    text += (i == 0 ? "" : last ? " and " : ", ") + std::to_string(numbers[i]);
   }
-  return text + (text.empty() ? "" : " and ") + std::to_string(n);
+  return text;
 }
 
-/// The numbers of attention ranks that go with so many ranks.
-std::string attention_ranks_of(int64_t ranks) {
-  std::string text;
+/// "1, 2, 4 and 8".
+std::string divisors_of(int64_t n) {
+  std::vector<int64_t> divisors;
+  for (int64_t d = 1; d <= n; ++d) {
+    if (n % d == 0) divisors.push_back(d);
+  }
+  return listed(divisors);
+}
+
+/// The numbers of attention ranks that go with so many ranks, and with shards that they divide.
+std::string attention_ranks_of(int64_t ranks, int64_t shards) {
+  std::vector<int64_t> fit;
   for (int64_t m = 1; m < ranks; ++m) {
     const int64_t n = ranks - m;
-    if (m % n == 0 || n % m == 0) text += (text.empty() ? "" : ", ") + std::to_string(m);
+    if ((m % n == 0 || n % m == 0) && shards % m == 0) fit.push_back(m);
   }
-  return text.empty() ? "none" : text;
+  return listed(fit);
 }
 
 }  // namespace
@@ -58,11 +69,15 @@ void require_ranks(const TrainConfig& config, const RunDevices& devices) {
                       spelled(Setting::attention_ranks));
   }
   const int64_t experts = ranks - attention;
+  if (is_zebra && ranks == 1) {
+    throw usage_error("{}: needs several ranks: {}, or a launcher",
+                      spelled(Setting::parallel, "zebra"), spelled(Setting::thread_ranks, "N"));
+  }
   if (is_zebra && (experts < 1 || (attention % experts != 0 && experts % attention != 0))) {
     throw usage_error("{}: of {} ranks, {}; {} would do", of_attention, ranks,
                       experts < 1 ? "some must be left for the experts"
-                                  : "either these or the others must divide the rest",
-                      attention_ranks_of(ranks));
+                                  : "their number must divide that of the others, or the reverse",
+                      attention_ranks_of(ranks, config.grad_accum));
   }
   const std::string sharing = spelled(Setting::expert_ranks, std::to_string(config.expert_ranks));
   if (config.expert_ranks > 0 && config.parallel != "ep") {
@@ -73,21 +88,31 @@ void require_ranks(const TrainConfig& config, const RunDevices& devices) {
                       divisors_of(ranks));
   }
   if (config.grad_accum % shards != 0) {
-    const std::string what =
-        config.logical_shards ? spelled(Setting::logical_shards, std::to_string(shards)) : given;
+    const std::string what = config.logical_shards
+                                 ? spelled(Setting::logical_shards, std::to_string(shards))
+                             : is_zebra ? of_attention
+                                        : given;
     throw usage_error("{}: does not divide the micro-batches of a step, {}; {} would do", what,
                       spelled(Setting::grad_accum, std::to_string(config.grad_accum)),
-                      divisors_of(config.grad_accum));
+                      is_zebra && !config.logical_shards
+                          ? attention_ranks_of(ranks, config.grad_accum)
+                          : divisors_of(config.grad_accum));
   }
   if (shards % config.computing_ranks() != 0) {
-    throw usage_error(
-        "{}: does not divide the logical shards, {}; {} would do", is_zebra ? of_attention : given,
-        spelled(Setting::logical_shards, std::to_string(shards)), divisors_of(shards));
+    throw usage_error("{}: does not divide the logical shards, {}; {} would do",
+                      is_zebra ? of_attention : given,
+                      spelled(Setting::logical_shards, std::to_string(shards)),
+                      is_zebra ? attention_ranks_of(ranks, shards) : divisors_of(shards));
   }
   const bool devices_compute = std::ssize(devices.places) > devices.hosts;
   if (ranks > 1 && devices_compute) {
     throw usage_error("{}: several ranks with devices are not in this version; leave out {}", given,
                       spelled(Setting::devices));
+  }
+  if (ranks > 1 && devices.hosts > 1) {
+    throw usage_error(
+        "{}: several ranks with several NUMA nodes each are not in this version; use {}", given,
+        spelled(Setting::devices, "host:0"));
   }
   const bool travels = devices.of_model.travel != Travel::never;
   if (shards > 1 && (devices.planner->name() == "pipeline" || travels)) {
@@ -101,9 +126,11 @@ void require_ranks(const TrainConfig& config, const RunDevices& devices) {
 void require_expert_ranks(const TrainConfig& config, const ModelSpec& spec) {
   const int64_t shared = config.shared_experts() - config.attention_ranks;
   if (config.attention_ranks > 0 && shared > std::max<int64_t>(0, spec.experts)) {
-    throw usage_error("{}: {} ranks are left for the {} experts of a layer, more than these",
-                      spelled(Setting::attention_ranks, std::to_string(config.attention_ranks)),
-                      shared, spec.experts);
+    throw usage_error(
+        "{}: a layer has {} experts, fewer than the {} ranks that are left for them; use fewer "
+        "ranks",
+        spelled(Setting::attention_ranks, std::to_string(config.attention_ranks)), spec.experts,
+        shared);
   }
   if (shared <= std::max<int64_t>(1, spec.experts)) return;
   if (spec.experts == 0) {

@@ -99,7 +99,7 @@ Session::Session(const PlacedModel& model, RankTeam* team,
 
 void Session::make_shared(std::span<Device* const> devices, std::span<const PlaceArenas> arenas) {
   const RankShards& shards = plan_.shards;
-  if (!plan_.train || shards.shards == 1) return;
+  if (!plan_.train || (shards.shards == 1 && shards.ranks == 1)) return;
   SharedParameters::Memory memory;
   memory.gradients.resize(arenas.size());
   memory.aside.resize(arenas.size());
@@ -124,7 +124,7 @@ void Session::make_shared(std::span<Device* const> devices, std::span<const Plac
   const size_t of_guest = guest_gradient_bytes(table_, shards);
   for (const int32_t count : guest_gradients(shards)) {
     std::vector<std::byte*>& copies = memory.guests.emplace_back();
-    for (int32_t i = 0; i < count; ++i) {
+    for (int32_t i = 0; of_guest > 0 && i < count; ++i) {
       copies.push_back(reserve(kHostPlace, "gradients of other ranks' rows", of_guest));
     }
   }
@@ -313,9 +313,11 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
     train_->scalar(Value::trained_tokens) = static_cast<double>(result.trained_tokens);
   }
   const bool rotates = plan_.train->schedule.rotates;
+  const bool updates = std::ranges::any_of(  // of several ranks, one may own nothing
+      plan_.train->schedule.tasks, [](const Task& task) { return task.kind == TaskKind::update; });
   if (rotates) {
     give_due(*train_);
-  } else {
+  } else if (updates) {
     train_->scalar(Value::lr) = numbers.lr;
     train_->scalar(Value::update_step) = static_cast<double>(numbers.update);
   }
@@ -328,6 +330,8 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
       team_->world().beat();
       return false;
     };
+    // At once, as other streams of this rank may wait for ranks that wait for it.
+    options.failed = [this](const Error& error) { team_->world().fail(error); };
   }
   const double start = steady_link_clock().now(), late_before = late_loads();
   const std::vector<DecidedPast> past = decided_past();
@@ -366,6 +370,7 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
   if (team_ != nullptr) {
     part.time_s = time.seconds();
     part.wait_s = team_->comm().waited_s() - waited;
+    // Rows come on another stream, so the compute stream stands still while it waits for them.
     if (plan_.shards.experts().divided()) part.wait_s += result.use.stall.at(std::string(kCpu));
     part.wait_s = std::min(part.wait_s, part.time_s);
     part.signal = stop_signal();

@@ -171,7 +171,9 @@ void TrainingRun::record(const StepResult& result) {
 }
 
 void TrainingRun::record_ranks(const StepResult& result, StepMetrics& m) {
-  if (const auto slow = stragglers_.add(result.ranks)) {
+  // Ranks that share the experts have unequal work: experts of their own, or roles.
+  const bool alike = !model_.plan.shards.experts().divided();
+  if (const auto slow = alike ? stragglers_.add(result.ranks) : std::nullopt) {
     reporter_.warn_of_event(slow->text());
     logs_->journal.event("straggler", {{"step", m.step},
                                        {"rank", int64_t{slow->rank}},

@@ -117,8 +117,8 @@ TEST_CASE("rank costs: a routed row goes to its expert's rank and back\\, forwar
     RankShards shards;
     double away;  // share of all rows that leave their rank
   };
-  const Case cases[] = {{{4, 4, 0, true, 4}, 4 - 1.0}, {{4, 4, 0, true, 2}, 4 - 2.0},
-                        {{2, 4, 0, true, 4, 2}, 2.0}};
+  const Case cases[] = {
+      {{4, 4, 0, true, 4}, 4 - 1.0}, {{4, 4, 0, true, 2}, 4 - 2.0}, {{2, 4, 0, true, 4, 2}, 2.0}};
   for (const Case& each : cases) {
     const RankStepCase step(each.shards);
     double layers = 0;

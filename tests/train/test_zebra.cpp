@@ -138,15 +138,69 @@ TEST_CASE("zebra: what does not go together is refused") {
   refused("go together", [](TrainConfig& c) { c.attention_ranks = 0; });
   refused("go together", [](TrainConfig& c) { c.parallel = "dp"; });
   refused("some must be left", [](TrainConfig& c) { c.attention_ranks = 4; });
-  refused("1, 4 would do", [](TrainConfig& c) {  // 2 of 5
+  refused("1 and 4 would do", [](TrainConfig& c) {  // 2 of 5
     c.thread_ranks = 5;
     c.attention_ranks = 2;
   });
   refused("does not divide the logical shards", [](TrainConfig& c) { c.attention_ranks = 3; });
-  refused("more than these", [](TrainConfig& c) {
+  refused("1 and 2 would do", [](TrainConfig& c) {  // 3 of 4 do not divide 8
+    c.attention_ranks = 3;
+    c.logical_shards = {};
+  });
+  refused("needs several ranks", [](TrainConfig& c) { c.thread_ranks = 1; });
+  refused("fewer than the 7 ranks", [](TrainConfig& c) {
     c.thread_ranks = 8;
     c.attention_ranks = 1;
   });
+}
+
+TEST_CASE("zebra: one attention rank has one logical shard unless more are asked for") {
+  RanksFixture f;
+  TrainConfig one = f.config_of(kFull, "one", 1, 1);
+  one.grad_accum = 4;
+  const RunBits expected = f.bits_of(one);
+  REQUIRE(expected.steps.size() == 3);
+  f.set_mode("zebra", 1);
+  TrainConfig two = f.config_of(kFull, "two", 1, 2);
+  two.grad_accum = 4;
+  two.logical_shards = {};
+  CHECK(f.bits_of(two) == expected);
+}
+
+TEST_CASE("zebra: a rank that trains nothing") {
+  RanksFixture f;
+  for (const char* targets : {"experts", "attention"}) {
+    f.set_mode("dp");
+    const auto config = [&](const std::string& out, int64_t ranks) {
+      TrainConfig c = f.config_of(kLora, out, 4, ranks);
+      c.lora_targets = {targets};
+      if (c.lora_targets.front() == "attention") c.expert_rank = {};
+      return c;
+    };
+    const RunBits expected = f.bits_of(config(std::string("one-") + targets, 1));
+    REQUIRE(expected.steps.size() == 3);
+    f.set_mode("zebra", 2);
+    INFO(targets);
+    CHECK(f.bits_of(config(std::string("four-") + targets, 4)) == expected);
+    f.set_mode("ep");
+    CHECK(f.bits_of(config(std::string("ep-") + targets, 4)) == expected);
+  }
+}
+
+TEST_CASE("zebra: an error of a rank ends all\\, whoever waits for whom") {
+  RanksFixture f;
+  f.set_mode("zebra", 2);
+  const BodyOfFaultyRank faulty(TaskKind::experts, [](const Body& right, const BodyContext& c) {
+    if (c.layer == 1 && c.phase == Phase::backward && c.ranks->experts().position == 3) {
+      throw storage_error("no more memory");
+    }
+    right.run(c);
+  });
+  const TrainConfig config = f.config_of(TrainedWith{"mixtral"}, "run", 4, 4);
+  const Raised raised = raised_by([&] { f.run(config); });
+  INFO(raised.message);
+  CHECK(raised.code == ExitCode::storage);
+  CHECK(raised.says("no more memory"));
 }
 
 TEST_CASE("zebra: faults of one rank are caught") {

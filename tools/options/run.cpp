@@ -117,13 +117,13 @@ void add_run(std::vector<Option>& table) {
         .value = logical_shards_value(), .unit = "shards",
         .help = "contiguous parts of a step whose gradients are added as a fixed binary tree, so that the "
                 "bits do not depend on the number of ranks. Divides --grad-accum",
-        .default_text = "the ranks of the first start"},
+        .default_text = "the ranks of the first start that compute micro-batches"},
        {.name = "thread-ranks", .group = group, .commands = kTrainingOrProfile, .idle = kIdleOutsideTraining,
         .value = integer_value(&Options::thread_ranks, 1, 1024), .unit = "ranks",
         .help = "ranks of --parallel dp, ep or zebra, as threads of this process (mpirun and srun start "
                 "processes). Each has weights and gradients in memory of its own, with ep and zebra of its "
-                "experts alone, and --threads workers. Divides --logical-shards; results are identical for "
-                "any value",
+                "experts alone, and --threads workers. Divides --logical-shards, but with zebra; results are "
+                "identical for any value",
         .help_for = {{{profile}, "threads of this process whose links --cluster measures"}},
         .may_change = true},
        {.name = "expert-ranks", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
@@ -134,8 +134,9 @@ void add_run(std::vector<Option>& table) {
         .may_change = true},
        {.name = "attention-ranks", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
         .value = integer_value(&Options::attention_ranks, 0, 1024), .unit = "ranks",
-        .help = "with --parallel zebra: the first so many ranks compute all but the routed experts, the others "
-                "these. Either number divides the other; results are identical for any value",
+        .help = "with --parallel zebra: number of ranks that compute everything but the routed experts; the "
+                "other ranks compute these. The larger of the two numbers is a multiple of the smaller, and "
+                "these ranks divide --logical-shards; results are identical for any value",
         .may_change = true},
        {.name = "rank-limit", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
         .value = duration_value(&Options::rank_limit, 1, 86400),

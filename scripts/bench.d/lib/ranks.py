@@ -47,7 +47,8 @@ def train_words(options, work, out):
             "--steps", options.steps, "--packing", "off", "--shuffle", "off", "--seq-len", SEQ,
             "--micro-batch", 1, "--grad-accum", options.ranks, "--logical-shards", options.ranks,
             "--lr-schedule", "constant", "--warmup", 0, "--save-every", 0, "--final-state", "off",
-            "--digest-every", 0, "--threads", 1, "--parallel", "dp", "--quiet"]
+            "--digest-every", 0, "--threads", 1, "--parallel",
+            options.parallel, "--quiet"]
 
 
 def steps_of(out):
@@ -88,7 +89,7 @@ def run(options, work):
         bound = sent / bytes_per_s(rate) + alone / options.ranks
         row = (f"{rate:>9} {sent / 1e6:8.1f} {1e3 * bound:9.0f} {1e3 * step:8.0f} "
                f"{100 * bound / step:8.0f}")
-        if options.peer:
+        if options.peer and options.parallel == "dp":
             peer = torch(options, work, rate)
             row += f" {1e3 * peer:9.0f} {peer / step:15.2f}"
         print(row, flush=True)
@@ -104,6 +105,7 @@ def main():
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--rates", type=lambda text: text.split(","))
     parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--parallel", choices=["dp", "ep"], default="dp")
     parser.add_argument("--work")
     parser.add_argument("--no-peer", dest="peer", action="store_false")
     parser.add_argument("--predicted", action="store_true")

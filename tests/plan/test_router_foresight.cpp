@@ -15,7 +15,7 @@ const std::vector<int32_t> kRoutedLayers = {0, 2, 3};  // layer 1 is dense
 
 /// Rows of H = E that are one expert's unit vector, times ten. The routers are unit matrices, so a
 /// row chooses its expert.
-std::vector<float> rows_of(const std::vector<int32_t>& experts) {
+std::vector<float> unit_rows(const std::vector<int32_t>& experts) {
   std::vector<float> rows(experts.size() * 4);
   for (size_t t = 0; t < experts.size(); ++t) {
     rows[4 * t + static_cast<size_t>(experts[t])] = 10;
@@ -45,7 +45,7 @@ struct ForesightCase {
   /// A micro-batch whose sampled tokens read what chooses `read`, and chose `chosen`. It has twice
   /// as many tokens as the sample.
   void sample(int32_t layer, const std::vector<int32_t>& read, const std::vector<int32_t>& chosen) {
-    const std::vector<float> normed = rows_of(read), logits = rows_of(chosen);
+    const std::vector<float> normed = unit_rows(read), logits = unit_rows(chosen);
     std::vector<float> probs(logits.size());
     for (size_t i = 0; i < probs.size(); ++i) probs[i] = logits[i] / 10;
     std::vector<double> counts(4);

@@ -41,7 +41,7 @@ void add_backward(LayerTasks& tasks, int32_t layers, RowRange rows, bool recompu
   for (int32_t m = begin; m < end; ++m) tasks.end_layer_backward(0, m);
 }
 
-void add_embeds(LayerTasks& tasks, RowRange rows) {
+void add_token_gradients(LayerTasks& tasks, RowRange rows) {
   for (int32_t m = rows.begin; tasks.has_tokens() && m < rows.end; ++m) {
     tasks.add_embed(Phase::backward, m);
   }
@@ -62,9 +62,9 @@ class ZebraPlanner final : public Planner {
         const RowRange rows{begin, std::min(end, begin + static_cast<int32_t>(group))};
         add_forward(tasks, layers, rows);
         add_backward(tasks, layers, rows, recompute);
-        if (!embeds_last) add_embeds(tasks, rows);
+        if (!embeds_last) add_token_gradients(tasks, rows);
       }
-      if (embeds_last) add_embeds(tasks, {first, end});
+      if (embeds_last) add_token_gradients(tasks, {first, end});
       tasks.end_shard(shard);
     }
     tasks.add_updates();

@@ -72,7 +72,7 @@ void set_links(RankCosts& costs, const PlacedModel& model, const PlanRequest& re
     costs.links_basis = "copies in memory";
   } else {
     costs.links = usual_links(hosts);
-    costs.links_basis = "assumed; 'hearth profile --cluster' measures them";
+    costs.links_basis = "assumed; 'hearth profile' in a launch measures them";
   }
 }
 

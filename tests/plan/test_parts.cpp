@@ -247,6 +247,7 @@ TEST_CASE("parts: random stages and parts make valid lists for every pass") {
     const TinyModel model(tiny_config({{"num_hidden_layers", 3}, {"num_experts", 7}}),
                           find_op_set("cpu"), DType::f32, 1, {}, places_of(of, seed % 4 < 2));
     for (const Planner* planner : planners()) {
+      if (planner->name() == "zebra") continue;  // of several ranks alone: test_zebra.cpp
       for (const bool recompute : {false, true}) {
         CHECK_NOTHROW(planner->train(model.input(32, 32, 3), 2, recompute));
       }

@@ -28,6 +28,7 @@ set(families
   # A room of its own below `device`, whose header it implements.
   "^src/device/cuda/(cuda)_runtime\\.cpp$" src/device/cuda_runtime.h "\\1_calls("
   "^src/layers/([a-z]+)(_part)?\\.cpp$" src/layers/kinds.h "Body& \\1_body("
+  "^src/layers/((send|return)_[a-z]+)\\.cpp$" src/layers/kinds.h "Body& \\1_body("
   "^src/model/families/([a-z_0-9]+)\\.cpp$" src/model/families/families.h "Family& \\1_family("
   "^src/jinja/filters_([a-z]+)\\.cpp$" src/jinja/filters.h " \\1_filters("
   "^tools/options/([a-z]+)\\.cpp$" tools/options/groups.h "void add_\\1("

@@ -100,7 +100,10 @@ void describe(const PlannedRun& run, const TrainConfig& config, int64_t warmup, 
       counted(*run.steps, "step"), std::min(warmup, *run.steps),
       Json(model.settings.aux_loss).dump(), size_text(model.plan.host().peak),
       times.known ? fmt::format(", {:.0f} tokens/s", times.tokens / times.step.time_s) : ""));
-  if (const std::string line = policy_line(model); !line.empty()) reporter.note(line);
+  if (const std::string line = policy_line(model); !line.empty()) {
+    const bool compared = !model.policy->candidates.empty();  // else there was no choice
+    compared ? reporter.note(line) : reporter.detail(line);
+  }
   for (const std::string& line : stage_lines(model)) reporter.detail(line);
   for (const std::string& line : hot_lines(model)) reporter.detail(line);
   for (const std::string& line : table_lines(model)) {

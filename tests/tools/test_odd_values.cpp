@@ -52,7 +52,7 @@ TEST_CASE("odd values of options") {
            {train({"--logical-shards", "2"}), ""},
            {train({"--parallel", "hybrid-ep"}), "'hybrid-ep' is not in this version"},
            {train({"--logical-shards", "1", "--parallel", "single", "--deterministic"}), ""},
-           {train({"--parallel", "zebra"}), "is not in this version"},
+           {train({"--parallel", "zebra", "--attention-ranks", "2"}), ""},
            {train({"--policy", "roundpipe"}), "'roundpipe' is not in this version"},
            {train({"--thread-ranks", "2", "--parallel", "dp"}), ""},
            {train({"--thread-ranks", "0"}), "--thread-ranks"},

@@ -108,7 +108,7 @@ TEST_CASE("plan --compare: two modes, or two files, side by side") {
   REQUIRE(files.exit_code == 0);
   CHECK(parse_json(files.out, "stdout").find("faster")->as_string() == w.d / "a.json");
   CHECK(one_line(w.run(compared("single")), 2, "expected two plans"));
-  CHECK(one_line(w.run(compared("single,ep")), 2, "not in this version"));
+  CHECK(one_line(w.run(compared("single,hybrid-ep")), 2, "not in this version"));
   CHECK(one_line(w.run(compared("single,./none.json")), 2, "./none.json"));
   write(w.d / "bad.json", "[]");
   CHECK(one_line(w.run(compared("single," + (w.d / "bad.json"))), 3, "this is not a plan"));

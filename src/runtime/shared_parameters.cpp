@@ -300,7 +300,8 @@ std::vector<PartialSum> SharedParameters::sums_of(const OpSet& ops, BlockId bloc
 void SharedParameters::reduce(const OpSet& ops, Stream& stream, std::span<const BlockId> blocks) {
   std::vector<SharedGradient> shared;
   for (const BlockId block : blocks) {
-    SharedGradient& one = shared.emplace_back(block, DType::f32, gradient_elements(table_, block));
+    shared.push_back({block, DType::f32, gradient_elements(table_, block)});
+    SharedGradient& one = shared.back();
     if (!uses(block)) continue;
     std::vector<PartialSum> sums = sums_of(ops, block);
     if (experts().divided()) sums = join_partial_sums(ops, stream, shards_.shards, sums);

@@ -60,9 +60,14 @@ std::string lasting_part(const Json& line) {
                                              "late_load_s",
                                              "expert_hit_rate",
                                              "residency"};
+  // Where weights travel, what a device holds from the steps before need not be loaded again.
+  const Json* const residency = line.find("residency");
+  const bool travels =
+      residency != nullptr && residency->is_array() && !residency->as_array().empty();
   Json lasting = JsonObject{};
   for (const auto& [key, value] : line.as_object()) {
-    if (!passing.contains(key)) lasting[key] = value;
+    if (passing.contains(key) || (travels && key == "bytes")) continue;
+    lasting[key] = value;
   }
   return lasting.dump();
 }

@@ -277,14 +277,6 @@ class PipelinePlanner final : public Planner {
     }
     return {tasks.finish(), group, recompute, span};
   }
-
-  Schedule drain(const PlanInput& input) const override { return drain_schedule(input); }
-  Schedule eval(const PlanInput& input) const override {
-    return forward_schedule(input, Pass::eval, 0);
-  }
-  Schedule decode(const PlanInput& input, int64_t cache_rows) const override {
-    return forward_schedule(input, Pass::decode, cache_rows);
-  }
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "modes/layer_tasks.h"
 #include "modes/pipeline.h"
 #include "modes/single.h"
 #include "modes/zebra.h"
@@ -29,6 +30,14 @@ TrainSchedule Planner::train_within(const PlanInput& input, std::optional<bool> 
     }
   }
   return best;
+}
+
+Schedule Planner::drain(const PlanInput& input) const { return drain_schedule(input); }
+Schedule Planner::eval(const PlanInput& input) const {
+  return forward_schedule(input, Pass::eval, 0);
+}
+Schedule Planner::decode(const PlanInput& input, int64_t cache_rows) const {
+  return forward_schedule(input, Pass::decode, cache_rows);
 }
 
 void place_blocks(ParameterTable& table, const ModelSpec& spec, const Placement& placement) {

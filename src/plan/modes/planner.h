@@ -37,12 +37,13 @@ class Planner {
   /// the caller checks. Memory must not fall as the group grows.
   TrainSchedule train_within(const PlanInput& input, std::optional<bool> recompute,
                              const FitTest& fits) const;
+  // The same in every mode.
   /// The updates that are due after the last step of a schedule that rotates.
-  virtual Schedule drain(const PlanInput& input) const = 0;
+  Schedule drain(const PlanInput& input) const;
   /// Forward and loss of one micro-batch.
-  virtual Schedule eval(const PlanInput& input) const = 0;
+  Schedule eval(const PlanInput& input) const;
   /// Forward of new tokens after at most `cache_rows` cached tokens; logits of the last token.
-  virtual Schedule decode(const PlanInput& input, int64_t cache_rows) const = 0;
+  Schedule decode(const PlanInput& input, int64_t cache_rows) const;
 };
 
 /// Sets the place of every block. Adapters get the places of their bases. An embedding that is also

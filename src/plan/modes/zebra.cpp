@@ -1,8 +1,6 @@
 #include "modes/zebra.h"
 
-#include <algorithm>
-
-#include "modes/layer_tasks.h"
+#include "modes/grouped.h"
 
 namespace hearth {
 
@@ -41,42 +39,16 @@ void add_backward(LayerTasks& tasks, int32_t layers, RowRange rows, bool recompu
   for (int32_t m = begin; m < end; ++m) tasks.end_layer_backward(0, m);
 }
 
-void add_token_gradients(LayerTasks& tasks, RowRange rows) {
-  for (int32_t m = rows.begin; tasks.has_tokens() && m < rows.end; ++m) {
-    tasks.add_embed(Phase::backward, m);
-  }
-}
-
-class ZebraPlanner final : public Planner {
+class ZebraPlanner final : public GroupedPlanner {
  public:
   std::string_view name() const override { return "zebra"; }
 
-  TrainSchedule train(const PlanInput& input, int64_t group, bool recompute) const override {
-    LayerTasks tasks(input, Pass::train);
+ private:
+  void add_passes(LayerTasks& tasks, const PlanInput& input, RowRange rows,
+                  bool recompute) const override {
     const auto layers = static_cast<int32_t>(input.spec.layers);
-    const bool embeds_last = embedding_waits_for_heads(input);
-    const auto of_shard = static_cast<int32_t>(input.micro_batches_of_shard());
-    for (int32_t shard = 0; shard < input.shards.count(); ++shard) {
-      const int32_t first = shard * of_shard, end = first + of_shard;
-      for (int32_t begin = first; begin < end; begin += static_cast<int32_t>(group)) {
-        const RowRange rows{begin, std::min(end, begin + static_cast<int32_t>(group))};
-        add_forward(tasks, layers, rows);
-        add_backward(tasks, layers, rows, recompute);
-        if (!embeds_last) add_token_gradients(tasks, rows);
-      }
-      if (embeds_last) add_token_gradients(tasks, {first, end});
-      tasks.end_shard(shard);
-    }
-    tasks.add_updates();
-    return {tasks.finish(), group, recompute};
-  }
-
-  Schedule drain(const PlanInput& input) const override { return drain_schedule(input); }
-  Schedule eval(const PlanInput& input) const override {
-    return forward_schedule(input, Pass::eval, 0);
-  }
-  Schedule decode(const PlanInput& input, int64_t cache_rows) const override {
-    return forward_schedule(input, Pass::decode, cache_rows);
+    add_forward(tasks, layers, rows);
+    add_backward(tasks, layers, rows, recompute);
   }
 };
 

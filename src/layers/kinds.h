@@ -171,29 +171,6 @@ inline Port scalar(Value value, Access access) {
 
 /// The RoutingView of a micro-batch from its declared values.
 RoutingView routing_of(const BodyContext& c);
-/// What a task exchanges that sends rows to another rank or back, by micro-batch. Reads the ports of
-/// add_guest_ports.
-struct GuestRows {
-  int32_t guest = 0, host = 0;  // ExpertRanks
-  std::vector<std::pair<int32_t, int32_t>> sent =
-      {};                              // rows [first, second) of this rank that `host` has
-  std::vector<int32_t> received = {};  // rows of `guest` that are here
-};
-GuestRows guest_rows_of(const BodyContext& c);
-void add_guest_ports(const TaskShape& s, std::vector<Port>& ports);
-/// A value that goes to another rank, where it is another value: of the two, one is of guests' rows.
-struct SentValue {
-  Value from, to;
-  int64_t cols = 1;
-  bool is_number = false;  // i32
-};
-/// The ports of such a value, as far as this rank sends or gets it in a round.
-void add_sent_ports(const TaskShape& s, const SentValue& sent, Access received,
-                    std::vector<Port>& ports);
-
-/// Rows [begin, end) of a micro-batch of a task, of a value that lies apart for each (BoundPort).
-View rows_of_segment(const BodyContext& c, Value value, int64_t segment, int64_t begin, int64_t end,
-                     Access access = Access::read);
 /// Adds the three ports that `routing_of` reads.
 void add_routing_ports(const TaskShape& s, Access access, std::vector<Port>& ports);
 /// Of a task that computes a part of a layer's experts: the ports that say which rows are its own.

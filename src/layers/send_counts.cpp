@@ -1,18 +1,11 @@
 // send_counts: if ranks share the experts, each rank tells the others how many rows it has for every
 // expert of theirs, so that all know the sizes of what comes: the piece of the layer's offsets that is
 // of the experts of that rank, from 0 on. With dropout, also the key of the micro-batch.
+#include "layers/guest_rows.h"
 #include "layers/kinds.h"
 #include "layers/linear.h"
 
 namespace hearth {
-
-View rows_of_segment(const BodyContext& c, Value value, int64_t segment, int64_t begin, int64_t end,
-                     Access access) {
-  const int64_t first = segment == 0 ? 0 : segment * c.stride(value);
-  if (access != Access::read) return c.out(value).slice(first + begin, end - begin);
-  const ConstView rows = c.in(value).slice(first + begin, end - begin);
-  return {const_cast<void*>(rows.data), rows.dtype, rows.rows, rows.cols, rows.stride};
-}
 
 namespace {
 
@@ -49,17 +42,16 @@ class SendCounts final : public Body {
       const auto [begin, end] = ranks.of(host, c.spec.experts);
       const bool sends = ranks.has_tokens() && end > begin;
       for (int64_t s = 0; sends && s < c.segments(); ++s) {
-        out.push_back({host, rows_of_segment(c, Value::route_offsets, s, begin, end + 1)});
+        out.push_back({host, read_rows(c, Value::route_offsets, s, begin, end + 1)});
         if (c.has(Value::dropout_key)) {
-          out.push_back({host, rows_of_segment(c, Value::dropout_key, s, 0, 1)});
+          out.push_back({host, read_rows(c, Value::dropout_key, s, 0, 1)});
         }
       }
       for (int64_t s = 0; ranks.serves(guest) && s < c.segments(); ++s) {
-        in.push_back({guest, rows_of_segment(c, Value::guest_offsets, s, guest * entries,
-                                             (guest + 1) * entries, Access::write)});
+        in.push_back({guest, written_rows(c, Value::guest_offsets, s, guest * entries,
+                                          (guest + 1) * entries)});
         if (c.has(Value::guest_keys)) {
-          in.push_back(
-              {guest, rows_of_segment(c, Value::guest_keys, s, guest, guest + 1, Access::write)});
+          in.push_back({guest, written_rows(c, Value::guest_keys, s, guest, guest + 1)});
         }
       }
     }

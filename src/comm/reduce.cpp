@@ -20,28 +20,6 @@ ConstBytes read_of(const View& view) {
 }
 Bytes write_of(const View& view) { return {static_cast<std::byte*>(view.raw()), view.bytes()}; }
 
-// Puts a partial sum on a stack and adds as long as its two last are halves of a node: left = left +
-// right, or, of all shards, `total` = left + right. One partial sum of all shards is copied to `total`,
-// unless it is there.
-void push_partial_sum(const OpSet& ops, Stream& stream, int32_t shards,
-                      std::vector<PartialSum>& stack, const PartialSum& next, const View& total) {
-  const ShardRange all{0, shards};
-  stack.push_back(next);
-  while (stack.size() >= 2 &&
-         are_halves(shards, stack[stack.size() - 2].range, stack.back().range)) {
-    const PartialSum right = stack.back();
-    stack.pop_back();
-    PartialSum& left = stack.back();
-    left.range.end = right.range.end;
-    const View sum = left.range == all ? total : left.sum;
-    ops.add(stream, left.sum, right.sum, sum);
-    left.sum = sum;
-  }
-  if (stack.back().range == all && stack.back().sum.data != total.data) {
-    ops.cast(stream, stack.back().sum, total);
-  }
-}
-
 // What the owner has or is sent of a gradient, in the order of shards.
 std::vector<PartialSum> partial_sums(const Owners& owners, int32_t rank,
                                      const SharedGradient& gradient, std::byte*& staged) {

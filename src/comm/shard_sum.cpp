@@ -1,5 +1,7 @@
 #include "comm/shard_sum.h"
 
+#include <algorithm>
+
 namespace hearth {
 
 ShardSum::ShardSum(const OpSet& ops, int32_t shards, ShardRange range, View gradient,
@@ -27,20 +29,34 @@ std::vector<PartialSum> ShardSum::sums() const {
   return sums;
 }
 
+void push_partial_sum(const OpSet& ops, Stream& stream, int32_t shards,
+                      std::vector<PartialSum>& stack, const PartialSum& next, const View& total) {
+  const ShardRange all{0, shards};
+  const auto is_total = [&](const PartialSum& sum) { return total && sum.range == all; };
+  stack.push_back(next);
+  while (stack.size() >= 2 &&
+         are_halves(shards, stack[stack.size() - 2].range, stack.back().range)) {
+    const PartialSum right = stack.back();
+    stack.pop_back();
+    PartialSum& left = stack.back();
+    left.range.end = right.range.end;
+    const View sum = is_total(left) ? total : left.sum;
+    ops.add(stream, left.sum, right.sum, sum);
+    left.sum = sum;
+  }
+  if (is_total(stack.back()) && stack.back().sum.data != total.data) {  // of one partial sum
+    ops.cast(stream, stack.back().sum, total);
+  }
+}
+
 std::vector<PartialSum> join_partial_sums(const OpSet& ops, Stream& stream, int32_t shards,
                                           std::span<const PartialSum> sums) {
   std::vector<PartialSum> joined;
-  for (const PartialSum& next : sums) {
-    joined.push_back(next);
-    while (joined.size() >= 2 &&
-           are_halves(shards, joined[joined.size() - 2].range, joined.back().range)) {
-      const PartialSum right = joined.back();
-      joined.pop_back();
-      PartialSum& left = joined.back();
-      left.range.end = right.range.end;
-      ops.add(stream, left.sum, right.sum, left.sum);
-      ops.clear(stream, right.sum);
-    }
+  for (const PartialSum& next : sums) push_partial_sum(ops, stream, shards, joined, next);
+  for (const PartialSum& each : sums) {
+    const bool stays = std::ranges::any_of(
+        joined, [&](const PartialSum& of) { return of.sum.data == each.sum.data; });
+    if (!stays) ops.clear(stream, each.sum);
   }
   return joined;
 }

@@ -43,6 +43,13 @@ class ShardSum {
   const std::span<const View> aside_;
 };
 
+/// Puts a partial sum on a stack, in the order of shards, and adds as long as its two last are halves of
+/// a node of the tree over `shards`: left = left + right. If `total` is given, the sum of all shards
+/// goes there. Takes the scratch of OpTable::row_scratch.
+void push_partial_sum(const OpSet& ops, Stream& stream, int32_t shards,
+                      std::vector<PartialSum>& stack, const PartialSum& next,
+                      const View& total = {});
+
 /// Joins neighbouring partial sums, in the order of shards, as far as they are halves of nodes of the
 /// tree over `shards`: the left one takes the sum, and the right one is cleared. What remains are the
 /// subtrees_of what they cover together. Takes the scratch of OpTable::row_scratch.

@@ -6,10 +6,10 @@
 #include <exception>
 #include <map>
 #include <mutex>
-#include <new>
 #include <optional>
 #include <unordered_map>
 
+#include "base/raised_error.h"
 #include "layers/split.h"
 #include "plan/loader/slot_plan.h"
 #include "runtime/task_times.h"
@@ -96,18 +96,6 @@ class StepFate {
   }
   std::atomic<State> state_{State::open};
 };
-
-Error error_of(const std::exception_ptr& raised) {
-  try {
-    std::rethrow_exception(raised);
-  } catch (const Error& error) {
-    return error;
-  } catch (const std::bad_alloc&) {
-    return storage_error("out of memory");
-  } catch (const std::exception& error) {
-    return Error(ExitCode::internal, error.what());
-  }
-}
 
 /// The rows [first, second) of the experts of a place.
 std::pair<size_t, size_t> part_rows(Place place, int64_t experts, const std::byte* offsets,
@@ -459,7 +447,7 @@ bool Executor::run(std::span<const BatchShape> batches, const RunOptions& option
     const std::lock_guard lock(mutex);
     if (!error) {
       error = std::current_exception();
-      if (options.failed) options.failed(error_of(error));
+      if (options.failed) as_error(error, options.failed);
     }
     ended = true;
     if (event != nullptr) device.fail(*event, std::current_exception());

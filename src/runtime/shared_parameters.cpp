@@ -62,10 +62,11 @@ const Block* expert_of(const ParameterTable& table, BlockId block) {
   return base.kind == BlockKind::expert ? &base : nullptr;
 }
 
-int64_t experts_of_layer(const ParameterTable& table, int32_t layer) {
-  int64_t experts = 0;
+/// How many experts each layer has.
+std::map<int32_t, int64_t> experts_by_layer(const ParameterTable& table) {
+  std::map<int32_t, int64_t> experts;
   for (const Block& block : table.blocks()) {
-    experts += block.kind == BlockKind::expert && block.layer == layer ? 1 : 0;
+    if (block.kind == BlockKind::expert) ++experts[block.layer];
   }
   return experts;
 }
@@ -98,7 +99,7 @@ View rows_of_arena(std::byte* data, size_t bytes) {
 Owners owners_of(const ParameterTable& table, const RankShards& shards) {
   const ShardMap map = shards.map();
   const ExpertRanks ranks = shards.experts();
-  std::map<int32_t, int64_t> experts;  // by layer
+  const std::map<int32_t, int64_t> experts = experts_by_layer(table);
   std::vector<OwnedBlock> blocks;
   for (BlockId block = 0; block < std::ssize(table.blocks()); ++block) {
     const Block* const expert = expert_of(table, block);
@@ -106,9 +107,7 @@ Owners owners_of(const ParameterTable& table, const RankShards& shards) {
     if (expert == nullptr || !ranks.divided()) {
       shares = shares_of_all(map);
     } else {
-      const auto [count, is_new] = experts.try_emplace(expert->layer);
-      if (is_new) count->second = experts_of_layer(table, expert->layer);
-      const int32_t position = ranks.position_of(expert->expert, count->second);
+      const int32_t position = ranks.position_of(expert->expert, experts.at(expert->layer));
       shares = shards.attention_ranks > 0 ? shares_of_one(map, position)
                                           : shares_of_expert(map, ranks.ranks, position);
     }

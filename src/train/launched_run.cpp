@@ -1,8 +1,9 @@
 #include "train/launched_run.h"
 
-#include <new>
+#include <exception>
 
 #include "base/log.h"
+#include "base/raised_error.h"
 #include "record/run_reporter.h"
 #include "train/rank_crew.h"
 #include "train/rank_options.h"
@@ -105,12 +106,8 @@ ExitCode train_launched(TrainConfig config, Reporter& reporter, LaunchedRanks& r
   try {
     return ranks.leads() ? lead(std::move(config), reporter, ranks)
                          : follow(std::move(config), ranks.team());
-  } catch (const Error& error) {
-    return ended(error);
-  } catch (const std::bad_alloc&) {
-    return ended(storage_error("out of memory"));
-  } catch (const std::exception& error) {
-    return ended(Error(ExitCode::internal, error.what()));
+  } catch (...) {
+    return as_error(std::current_exception(), ended);
   }
 }
 

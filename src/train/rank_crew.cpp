@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <new>
 #include <string>
 
 #include "base/error_format.h"
+#include "base/raised_error.h"
 #include "base/stopwatch.h"
 #include "comm/checking_world.h"
 #include "comm/thread_world.h"
@@ -39,12 +39,8 @@ uint64_t run_rank(World& world, const PlannedRun& run) {
     const PlacedModel model =
         placed_for_rank(trained_by(run), run.request, *run.model.plan.train, team.rank());
     return follow_orders(team, model, run.config, run.data->rows.training());
-  } catch (const Error& error) {
-    world.fail(error);
-  } catch (const std::bad_alloc&) {
-    world.fail(storage_error("out of memory"));
-  } catch (const std::exception& error) {
-    world.fail(Error(ExitCode::internal, error.what()));
+  } catch (...) {
+    as_error(std::current_exception(), [&](const Error& error) { world.fail(error); });
   }
   return 0;
 }

@@ -1,7 +1,9 @@
 // Runs of several ranks, as threads, to compare their bits with those of one.
 #pragma once
 
+#include <catch2/catch_test_macros.hpp>
 #include <string>
+#include <vector>
 
 #include "base/file_ops.h"
 #include "train/same_bits.h"
@@ -55,6 +57,79 @@ class RanksFixture : public SameBitsFixture {
     RunBits bits = bits_of(config);
     remove_tree(config.out);
     return bits;
+  }
+
+  /// A way to run on several ranks; `sharing`: of set_mode.
+  struct Way {
+    int64_t ranks = 2;
+    std::string mode = "dp";
+    int64_t sharing = 0;
+  };
+  /// The bits of one rank, whatever the way.
+  void check_bits(const TrainedWith& with, int64_t shards, const std::vector<Way>& ways) {
+    const RunBits expected = bits_of(with, shards, 1);
+    REQUIRE(expected.steps.size() == 3);
+    for (const Way& way : ways) {
+      INFO(text_of(with, {}) << " on " << way.ranks << " ranks, " << way.mode << " "
+                             << way.sharing);
+      set_mode(way.mode, way.sharing);
+      CHECK(bits_of(with, shards, way.ranks) == expected);
+    }
+  }
+
+  /// With groups of one and of two, recomputed or not: the bits of one rank. Two micro-batches a shard.
+  void check_groups(const Way& way) {
+    for (const TrainedWith& with : {kFull, kLora}) {
+      TrainConfig config = config_of(with, "one" + with.family, 4, 1);
+      config.grad_accum = 8;
+      const RunBits expected = bits_of(config);
+      REQUIRE(expected.steps.size() == 3);
+      set_mode(way.mode, way.sharing);
+      for (const bool recompute : {false, true}) {
+        for (const int64_t group : {1, 2}) {
+          TrainConfig shared = config_of(with, "shared", 4, way.ranks);
+          shared.grad_accum = 8;
+          shared.group = group;
+          shared.recompute = recompute ? Recompute::blocks : Recompute::none;
+          INFO(with.family << (recompute ? " recomputed" : "") << " in groups of " << group);
+          CHECK(bits_of(shared) == expected);
+          remove_tree(shared.out);
+        }
+      }
+    }
+  }
+
+  /// A step each way, the last to the end: the state and the result of one rank.
+  void check_path(const TrainedWith& with, const std::vector<Way>& path) {
+    TrainConfig whole = config_of(with, "whole" + with.family, 4, 1);
+    whole.steps = std::ssize(path);
+    REQUIRE(run(whole) == ExitCode::done);
+    TrainConfig parts = whole;
+    parts.out = dir / ("parts" + with.family);
+    for (size_t i = 0; i < path.size(); ++i) {
+      const auto& [ranks, mode, sharing] = path[i];
+      parts.thread_ranks = ranks;
+      parts.parallel = ranks > 1 ? mode : "";
+      parts.expert_ranks = ranks > 1 && mode == "ep" ? sharing : 0;
+      parts.attention_ranks = ranks > 1 && mode == "zebra" ? sharing : 0;
+      const bool last = i + 1 == path.size();
+      INFO("step " << i + 1 << " on " << ranks << " ranks " << mode);
+      REQUIRE((last ? run(parts) : run_until(parts, static_cast<int64_t>(i) + 1)) ==
+              (last ? ExitCode::done : ExitCode::stopped));
+    }
+    CHECK(root("parts" + with.family) == root("whole" + with.family));
+    CHECK(result("parts" + with.family) == result("whole" + with.family));
+  }
+
+  /// A usage error that says so, and nothing is written.
+  template <class Change>
+  void check_refused(TrainConfig config, const std::string& part, const Change& change) {
+    change(config);
+    const Raised raised = raised_by([&] { run(config); });
+    INFO(raised.message);
+    CHECK(raised.code == ExitCode::usage);
+    CHECK(raised.says(part));
+    CHECK(file_info(config.out).kind == FileKind::none);
   }
 
  private:

@@ -16,21 +16,11 @@ namespace hearth::test {
 namespace {
 
 /// Ranks, and how many of them share experts.
-struct Sharing {
-  int64_t ranks = 2, expert_ranks = 2;
-};
-
 void check_bits(RanksFixture& f, const TrainedWith& with, int64_t shards,
-                const std::vector<Sharing>& sharing) {
-  f.set_mode("dp");
-  const RunBits expected = f.bits_of(with, shards, 1);
-  REQUIRE(expected.steps.size() == 3);
-  for (const auto& [ranks, expert_ranks] : sharing) {
-    INFO(text_of(with, {}) << " on " << ranks << " ranks, of which " << expert_ranks
-                           << " share experts");
-    f.set_mode("ep", expert_ranks);
-    CHECK(f.bits_of(with, shards, ranks) == expected);
-  }
+                const std::vector<std::pair<int64_t, int64_t>>& sharing) {
+  std::vector<RanksFixture::Way> ways;
+  for (const auto& [ranks, expert_ranks] : sharing) ways.push_back({ranks, "ep", expert_ranks});
+  f.check_bits(with, shards, ways);
 }
 
 /// All routers of a model choose the same experts: the first ones.
@@ -64,26 +54,7 @@ TEST_CASE("expert ranks: logical shards that are no power of two") {
 }
 
 TEST_CASE("expert ranks: several shards a rank\\, groups and recompute change no bit") {
-  RanksFixture f;
-  for (const TrainedWith& with : {kFull, kLora}) {
-    TrainConfig config = f.config_of(with, "one" + with.family, 4, 1);
-    config.grad_accum = 8;
-    const RunBits expected = f.bits_of(config);
-    REQUIRE(expected.steps.size() == 3);
-    f.set_mode("ep");
-    for (const bool recompute : {false, true}) {
-      for (const int64_t group : {1, 2}) {
-        TrainConfig shared = f.config_of(with, "shared", 4, 2);
-        shared.grad_accum = 8;
-        shared.group = group;
-        shared.recompute = recompute ? Recompute::blocks : Recompute::none;
-        INFO(with.family << (recompute ? " recomputed" : "") << " in groups of " << group);
-        CHECK(f.bits_of(shared) == expected);
-        remove_tree(shared.out);
-      }
-    }
-    f.set_mode("dp");
-  }
+  RanksFixture().check_groups({2, "ep"});
 }
 
 TEST_CASE("expert ranks: ranks whose experts get no token") {
@@ -108,32 +79,7 @@ TEST_CASE("expert ranks: ranks whose experts get no token") {
 TEST_CASE("expert ranks: a run goes on with other ranks that share experts or do not") {
   RanksFixture f;
   for (const TrainedWith& with : {kFull, TrainedWith{"tied", {}, ComputeChoice::bf16}}) {
-    const TrainConfig one = [&] {
-      TrainConfig config = f.config_of(with, "whole" + with.family, 4, 1);
-      config.steps = 5;
-      return config;
-    }();
-    REQUIRE(f.run(one) == ExitCode::done);
-    TrainConfig parts = one;
-    parts.out = f.dir / ("parts" + with.family);
-    struct Stage {
-      int64_t ranks;
-      std::string mode;
-      int64_t expert_ranks;
-    };
-    const std::vector<Stage> path{
-        {4, "ep", 4}, {1, "", 0}, {4, "ep", 2}, {2, "dp", 0}, {2, "ep", 0}};
-    for (size_t i = 0; i < path.size(); ++i) {
-      parts.thread_ranks = path[i].ranks;
-      parts.parallel = path[i].mode;
-      parts.expert_ranks = path[i].expert_ranks;
-      const bool last = i + 1 == path.size();
-      INFO("step " << i + 1 << " on " << path[i].ranks << " ranks " << path[i].mode);
-      REQUIRE((last ? f.run(parts) : f.run_until(parts, static_cast<int64_t>(i) + 1)) ==
-              (last ? ExitCode::done : ExitCode::stopped));
-    }
-    CHECK(f.root("parts" + with.family) == f.root("whole" + with.family));
-    CHECK(f.result("parts" + with.family) == f.result("whole" + with.family));
+    f.check_path(with, {{4, "ep", 4}, {1}, {4, "ep", 2}, {2, "dp"}, {2, "ep"}});
   }
 }
 
@@ -232,13 +178,7 @@ TEST_CASE("expert ranks: what does not go together is refused") {
   RanksFixture f;
   f.set_mode("ep");
   const auto refused = [&](const std::string& part, const auto& change) {
-    TrainConfig config = f.config_of(kFull, "refused", 8, 8);
-    change(config);
-    const Raised raised = raised_by([&] { f.run(config); });
-    INFO(raised.message);
-    CHECK(raised.code == ExitCode::usage);
-    CHECK(raised.says(part));
-    CHECK(file_info(f.dir / "refused").kind == FileKind::none);
+    f.check_refused(f.config_of(kFull, "refused", 8, 8), part, change);
   };
   refused("4 would do", [](TrainConfig&) {});  // 8 ranks, 6 experts
   refused("1, 2, 4 and 8 would do", [](TrainConfig& c) { c.expert_ranks = 3; });

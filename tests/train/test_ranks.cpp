@@ -84,22 +84,7 @@ TEST_CASE("ranks: the bits depend on the number of logical shards\\, not on grou
 TEST_CASE("ranks: a run goes on with another number of ranks") {
   RanksFixture f;
   for (const TrainedWith& with : {kFull, TrainedWith{"tied", {}, ComputeChoice::bf16}}) {
-    TrainConfig whole = f.config_of(with, "whole" + with.family, 4, 1);
-    whole.steps = 4;
-    REQUIRE(f.run(whole) == ExitCode::done);
-    TrainConfig parts = whole;
-    parts.out = f.dir / ("parts" + with.family);
-    const std::vector<int64_t> path{4, 1, 2, 4};
-    for (size_t i = 0; i < path.size(); ++i) {
-      parts.thread_ranks = path[i];
-      parts.parallel = path[i] > 1 ? "dp" : "";
-      const bool last = i + 1 == path.size();
-      INFO("step " << i + 1 << " on " << path[i] << " ranks");
-      REQUIRE((last ? f.run(parts) : f.run_until(parts, static_cast<int64_t>(i) + 1)) ==
-              (last ? ExitCode::done : ExitCode::stopped));
-    }
-    CHECK(f.root("parts" + with.family) == f.root("whole" + with.family));
-    CHECK(f.result("parts" + with.family) == f.result("whole" + with.family));
+    f.check_path(with, {{4}, {1}, {2}, {4}});
   }
 }
 
@@ -278,13 +263,7 @@ TEST_CASE("ranks: links of a given speed slow a run down\\, and change no bit") 
 TEST_CASE("ranks: what does not go together is refused") {
   RanksFixture f;
   const auto refused = [&](const std::string& part, const auto& change) {
-    TrainConfig config = f.config_of(kFull, "refused", 8, 2);
-    change(config);
-    const Raised raised = raised_by([&] { f.run(config); });
-    INFO(raised.message);
-    CHECK(raised.code == ExitCode::usage);
-    CHECK(raised.says(part));
-    CHECK(file_info(f.dir / "refused").kind == FileKind::none);
+    f.check_refused(f.config_of(kFull, "refused", 8, 2), part, change);
   };
   refused("several ranks need", [](TrainConfig& c) { c.parallel = ""; });
   refused("several ranks need", [](TrainConfig& c) { c.parallel = "single"; });

@@ -13,21 +13,11 @@ namespace hearth::test {
 namespace {
 
 /// Ranks, and how many of them compute attention.
-struct Roles {
-  int64_t ranks = 2, attention_ranks = 1;
-};
-
 void check_bits(RanksFixture& f, const TrainedWith& with, int64_t shards,
-                const std::vector<Roles>& roles) {
-  f.set_mode("dp");
-  const RunBits expected = f.bits_of(with, shards, 1);
-  REQUIRE(expected.steps.size() == 3);
-  for (const auto& [ranks, attention_ranks] : roles) {
-    INFO(text_of(with, {}) << " on " << ranks << " ranks, of which " << attention_ranks
-                           << " compute attention");
-    f.set_mode("zebra", attention_ranks);
-    CHECK(f.bits_of(with, shards, ranks) == expected);
-  }
+                const std::vector<std::pair<int64_t, int64_t>>& roles) {
+  std::vector<RanksFixture::Way> ways;
+  for (const auto& [ranks, attention] : roles) ways.push_back({ranks, "zebra", attention});
+  f.check_bits(with, shards, ways);
 }
 
 }  // namespace
@@ -44,52 +34,11 @@ TEST_CASE("zebra: the bits of one rank\\, in every family") {
 }
 
 TEST_CASE("zebra: several shards a rank\\, groups and recompute change no bit") {
-  RanksFixture f;
-  for (const TrainedWith& with : {kFull, kLora}) {
-    f.set_mode("dp");
-    TrainConfig config = f.config_of(with, "one" + with.family, 4, 1);
-    config.grad_accum = 8;
-    const RunBits expected = f.bits_of(config);
-    REQUIRE(expected.steps.size() == 3);
-    f.set_mode("zebra", 2);
-    for (const bool recompute : {false, true}) {
-      for (const int64_t group : {1, 2}) {
-        TrainConfig shared = f.config_of(with, "shared", 4, 3);
-        shared.grad_accum = 8;
-        shared.group = group;
-        shared.recompute = recompute ? Recompute::blocks : Recompute::none;
-        INFO(with.family << (recompute ? " recomputed" : "") << " in groups of " << group);
-        CHECK(f.bits_of(shared) == expected);
-        remove_tree(shared.out);
-      }
-    }
-  }
+  RanksFixture().check_groups({3, "zebra", 2});
 }
 
 TEST_CASE("zebra: a run goes on with other roles") {
-  RanksFixture f;
-  TrainConfig one = f.config_of(kFull, "whole", 4, 1);
-  one.steps = 4;
-  REQUIRE(f.run(one) == ExitCode::done);
-  TrainConfig parts = one;
-  parts.out = f.dir / "parts";
-  struct Stage {
-    int64_t ranks;
-    std::string mode;
-    int64_t attention_ranks;
-  };
-  const std::vector<Stage> path{{4, "zebra", 2}, {3, "zebra", 1}, {4, "ep", 0}, {6, "zebra", 4}};
-  for (size_t i = 0; i < path.size(); ++i) {
-    parts.thread_ranks = path[i].ranks;
-    parts.parallel = path[i].mode;
-    parts.attention_ranks = path[i].attention_ranks;
-    const bool last = i + 1 == path.size();
-    INFO("step " << i + 1 << " on " << path[i].ranks << " ranks " << path[i].mode);
-    REQUIRE((last ? f.run(parts) : f.run_until(parts, static_cast<int64_t>(i) + 1)) ==
-            (last ? ExitCode::done : ExitCode::stopped));
-  }
-  CHECK(f.root("parts") == f.root("whole"));
-  CHECK(f.result("parts") == f.result("whole"));
+  RanksFixture().check_path(kFull, {{4, "zebra", 2}, {3, "zebra", 1}, {4, "ep"}, {6, "zebra", 4}});
 }
 
 TEST_CASE("zebra: the plan says who does what\\, and a rank has no more than that") {
@@ -127,13 +76,7 @@ TEST_CASE("zebra: what does not go together is refused") {
   RanksFixture f;
   f.set_mode("zebra", 2);
   const auto refused = [&](const std::string& part, const auto& change) {
-    TrainConfig config = f.config_of(kFull, "refused", 8, 4);
-    change(config);
-    const Raised raised = raised_by([&] { f.run(config); });
-    INFO(raised.message);
-    CHECK(raised.code == ExitCode::usage);
-    CHECK(raised.says(part));
-    CHECK(file_info(f.dir / "refused").kind == FileKind::none);
+    f.check_refused(f.config_of(kFull, "refused", 8, 4), part, change);
   };
   refused("go together", [](TrainConfig& c) { c.attention_ranks = 0; });
   refused("go together", [](TrainConfig& c) { c.parallel = "dp"; });

@@ -12,9 +12,10 @@ bool is_of_guests(Value value) { return info_of(value).of_part; }
 
 /// Of a round, by micro-batch.
 struct RoundRows {
-  int32_t guest = 0, host = 0;                    // ExpertRanks
-  std::vector<std::pair<int32_t, int32_t>> away;  // rows [first, second) of this rank, which `host` has
-  std::vector<int32_t> guests;                    // how many rows of `guest` are here
+  int32_t guest = 0, host = 0;  // ExpertRanks
+  std::vector<std::pair<int32_t, int32_t>>
+      away;                     // rows [first, second) of this rank, which `host` has
+  std::vector<int32_t> guests;  // how many rows of `guest` are here
 };
 
 RoundRows rows_of_round(const BodyContext& c) {
@@ -34,8 +35,7 @@ RoundRows rows_of_round(const BodyContext& c) {
       rows.away[at] = {own[begin], own[end]};
     }
     if (c.has(Value::guest_offsets)) {
-      rows.guests[at] =
-          read_rows(c, Value::guest_offsets, s, behind, behind + 1).as<int32_t>()[0];
+      rows.guests[at] = read_rows(c, Value::guest_offsets, s, behind, behind + 1).as<int32_t>()[0];
     }
   }
   return rows;

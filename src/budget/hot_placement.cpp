@@ -31,6 +31,7 @@ class Filling {
     if (plan_.plan.train) {
       request_.group = plan_.plan.train->group;
       request_.recompute = plan_.plan.train->recompute;
+      request_.inputs_on_host = plan_.plan.train->inputs_on_host;
     }
     each_ = std::max<uint64_t>(1, expert_bytes(subject, plan_.plan.policy));
   }

@@ -172,7 +172,7 @@ class PlanMaker {
     }
   }
 
-  PlanInput input(int64_t tokens, int64_t micro_batches) const {
+  PlanInput input(int64_t tokens, int64_t micro_batches, bool inputs_on_host = false) const {
     std::vector<const OpSet*> ops;
     for (const ComputePlace& place : subject_.places) ops.push_back(place.ops);
     const auto host_lanes = static_cast<int32_t>(subject_.places[kHostPlace].teams.size());
@@ -188,7 +188,8 @@ class PlanMaker {
             subject_.of_model.decides() && !subject_.compute.empty(),
             request_.training && rotates(),
             request_.shards,
-            foretells_by_routers(subject_.of_model)};
+            foretells_by_routers(subject_.of_model),
+            inputs_on_host};
   }
 
   /// Whether the host updates what devices compute beside: then its updates run under their next
@@ -214,15 +215,77 @@ class PlanMaker {
       plan_.decode = planner_.decode(input(request_.decode_tokens, 1), request_.cache_rows);
     }
     if (!request_.training) return;
-    const PlanInput train = input(request_.tokens, request_.micro_batches);
+    const PlanInput train =
+        input(request_.tokens, request_.micro_batches, request_.inputs_on_host.value_or(false));
     if (train.rotates) plan_.drain = planner_.drain(train);
+    plan_.train = train_schedule(train, request_.recompute);
+    if (!request_.inputs_on_host && inputs_may_wait()) choose_where_inputs_wait();
+  }
+
+  TrainSchedule train_schedule(const PlanInput& input, std::optional<bool> recompute) const {
     if (request_.group) {
-      const int64_t group = std::min(*request_.group, train.micro_batches_of_shard());
-      plan_.train = planner_.train(train, group, request_.recompute.value_or(false));
-    } else {
-      plan_.train = planner_.train_within(train, request_.recompute,
-                                          [&](const TrainSchedule& t) { return fits(t); });
+      const int64_t group = std::min(*request_.group, input.micro_batches_of_shard());
+      return planner_.train(input, group, recompute.value_or(false));
     }
+    return planner_.train_within(input, recompute,
+                                 [&](const TrainSchedule& train) { return fits(train); });
+  }
+
+  /// Whether the host could take some of what a smaller group, or a device, has too little memory for.
+  bool inputs_may_wait() const {
+    const TrainSchedule& train = *plan_.train;
+    return train.recompute && waiting_bytes() > 0 &&
+           (!fits(train) || train.group < request_.micro_batches / request_.shards.count());
+  }
+
+  void choose_where_inputs_wait() {
+    TrainSchedule on_host =
+        train_schedule(input(request_.tokens, request_.micro_batches, true), true);
+    const bool here = fits(*plan_.train), there = fits(on_host);
+    if (here ? there && spares_bytes(on_host) : there || device_is_short(*plan_.train)) {
+      plan_.train = std::move(on_host);
+    }
+  }
+
+  bool device_is_short(const TrainSchedule& train) const {
+    const std::vector<PlaceLines> places = with_schedules(&train.schedule);
+    return std::any_of(places.begin() + subject_.hosts, places.end(),
+                       [](const PlaceLines& place) { return !place.fits(); });
+  }
+
+  Place compute_place(BlockId block) const {
+    return subject_.compute.empty() ? subject_.table.block(block).place
+                                    : subject_.compute[static_cast<size_t>(block)];
+  }
+
+  /// Of the inputs of a step that would wait: those of the layers of devices but for the last.
+  uint64_t waiting_bytes() const {
+    uint64_t layers = 0;
+    for (int32_t layer = 0; layer + 1 < subject_.spec.layers; ++layer) {
+      const BlockId attention = subject_.table.find_block(BlockKind::attention, layer);
+      layers += compute_place(attention) >= subject_.hosts;
+    }
+    return layers *
+           static_cast<uint64_t>(request_.micro_batches * request_.tokens * subject_.spec.hidden) *
+           size_of(subject_.settings.activations);
+  }
+
+  /// Whether fewer bytes cross links, as a larger group needs fewer loads of weights and accumulators.
+  bool spares_bytes(const TrainSchedule& on_host) const {
+    uint64_t weights = 0, gradients = 0;
+    const ParameterTable& table = subject_.table;
+    for (BlockId b = 0; b < std::ssize(table.blocks()); ++b) {
+      if (compute_place(b) == table.block(b).place) continue;
+      weights += slot_layout(table, b, Cargo::weights, plan_.policy).slot_bytes();
+      gradients += slot_layout(table, b, Cargo::gradient, plan_.policy).slot_bytes();
+    }
+    const auto groups = [&](const TrainSchedule& train) {
+      const int64_t of_shard = request_.micro_batches / request_.shards.count();
+      return request_.shards.count() * ((of_shard + train.group - 1) / train.group);
+    };
+    const auto fewer = static_cast<uint64_t>(groups(*plan_.train) - groups(on_host));
+    // Each group loads weights for forward and for backward, and accumulators come and go.
+    return fewer * 2 * (weights + gradients) > 2 * waiting_bytes();
   }
 
   /// Whether the whole plan fits with this schedule.

@@ -30,6 +30,9 @@ struct PlanRequest {
   int64_t cache_rows = 0;
   std::optional<bool> recompute = {};  // unset: only if needed
   std::optional<int64_t> group = {};   // micro-batches per group; unset: the largest that fits
+  /// PlanInput::inputs_on_host. Unset: if nothing fits otherwise, or if it spares loads of weights that
+  /// are more bytes; never without recompute.
+  std::optional<bool> inputs_on_host = {};
   /// The last layer of each stage but the last; empty: the cut that is found (plan_placement).
   std::vector<int32_t> stage_ends = {};
   uint64_t data_bytes = 0;                           // rows held in memory

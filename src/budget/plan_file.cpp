@@ -17,9 +17,9 @@ constexpr int64_t kMostLayers = 1 << 20;
 
 /// What makes a schedule, in the order in which a difference is reported.
 constexpr const char* kFields[] = {
-    "model",     "method",  "parallel",      "policy",        "devices",
-    "stages",    "workers", "compute_dtype", "micro_batches", "tokens_per_micro_batch",
-    "recompute", "group",   "tasks"};
+    "model",     "method",       "parallel",      "policy",        "devices",
+    "stages",    "workers",      "compute_dtype", "micro_batches", "tokens_per_micro_batch",
+    "recompute", "layer_inputs", "group",         "tasks"};
 /// Every version of the program has written these.
 constexpr const char* kAlwaysThere[] = {"fits", "memory", "parallel", "devices", "workers"};
 
@@ -183,6 +183,7 @@ TrainConfig as_planned(const TrainConfig& options) {
   if (config.recompute == Recompute::automatic) {
     config.recompute = blocks ? Recompute::blocks : Recompute::none;
   }
+  config.inputs_on_host = file.is_first("layer_inputs", "host", "in_place");
   config.group = file.count("group", 1 << 20);
   config.stage_ends = file.stage_ends();
   config.planned_policy = file.policy();

@@ -297,6 +297,7 @@ Json plan_json(const PlacedModel& model, const PlanTimes& times,
   if (plan.train) {
     json["group"] = plan.train->group;
     json["recompute"] = plan.train->recompute ? "blocks" : "none";
+    json["layer_inputs"] = plan.train->inputs_on_host ? "host" : "in_place";
     json["micro_batches"] = plan.train->schedule.micro_batches;
     json["tokens_per_micro_batch"] = plan.train->schedule.tokens;
     json["tasks"] = static_cast<int64_t>(plan.train->schedule.tasks.size());
@@ -326,7 +327,8 @@ std::string plan_text(const PlacedModel& model, const PlanTimes& times, PlanDeta
          std::to_string(schedule.micro_batches) +
          (schedule.micro_batches == 1 ? " micro-batch" : " micro-batches") + " of at most " +
          counted(schedule.tokens, "token") + ", groups of " + std::to_string(plan.train->group) +
-         (plan.train->recompute ? ", blocks recomputed" : "") + "\n" +
+         (plan.train->recompute ? ", blocks recomputed" : "") +
+         (plan.train->inputs_on_host ? ", their inputs wait on the host" : "") + "\n" +
          (detail == PlanDetail::tasks
               ? kinds_of_tasks(schedule, times.work) + "\n" + every_task(schedule)
               : "") +

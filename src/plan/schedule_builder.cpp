@@ -348,6 +348,31 @@ void ScheduleBuilder::add_experts(Phase phase, int32_t layer, RowRange rows, Pla
   }
 }
 
+void ScheduleBuilder::keep_on_host(Value value, int32_t layer, int32_t micro_batch, TaskId stays) {
+  const Key key{value, layer, micro_batch, kWhole};
+  std::map<Place, BufferId>& at = newest_.at(key);
+  const auto on_device = [&](const auto& version) { return schedule_.is_device(version.first); };
+  if (std::ranges::all_of(at, on_device)) {
+    const auto [device, from] = *at.begin();
+    const Port port = schedule_.buffers[static_cast<size_t>(from)].port;
+    add_copy(from, new_buffer(port, key, BufferClass::flow, schedule_.host_of(device)),
+             Phase::forward);
+  }
+  for (const auto& version : at) {
+    if (on_device(version)) left_[version.second] = tasks() + stays;
+  }
+  std::erase_if(at, on_device);
+}
+
+void ScheduleBuilder::bring_back(Value value, int32_t layer, int32_t micro_batch, Place device) {
+  const Key key{value, layer, micro_batch, kWhole};
+  const std::map<Place, BufferId>& at = newest_.at(key);
+  if (at.contains(device)) return;
+  const BufferId from = at.begin()->second;
+  const Port port = schedule_.buffers[static_cast<size_t>(from)].port;
+  add_copy(from, new_buffer(port, key, BufferClass::flow, device), Phase::backward);
+}
+
 void ScheduleBuilder::join(std::span<const BufferUse> uses) {
   const auto buffer = [&](size_t i) -> Buffer& {
     return schedule_.buffers[static_cast<size_t>(uses[i].buffer)];
@@ -431,6 +456,10 @@ void ScheduleBuilder::set_lifetimes() {
         buffers[b].use = BufferClass::saved;
       }
     }
+  }
+  for (const auto& [id, task] : left_) {
+    Buffer& buffer = buffers[static_cast<size_t>(id)];
+    buffer.last = std::max(buffer.last, std::min(task, end));
   }
   // Buffers of a strip live equally long.
   std::vector<std::pair<TaskId, TaskId>> lives(static_cast<size_t>(strips_), {end, 0});

@@ -36,6 +36,8 @@ struct PlanInput {
   RankShards shards = {};  // of this rank; their number divides `micro_batches`
   /// Whether the routers of decided layers hand samples to the rule (SplitRule::sampled).
   bool samples = false;
+  /// Whether the inputs of a device's layers wait on the host between forward and backward.
+  bool inputs_on_host = false;
 
   int64_t micro_batches_of_shard() const { return micro_batches / shards.count(); }
   /// Where forward and backward read the block.
@@ -94,6 +96,13 @@ class ScheduleBuilder {
   /// whole layer, whatever its place, and needs no split.
   void add_experts(Phase phase, int32_t layer, RowRange rows, Place dense,
                    std::span<const ExpertPart> parts);
+  /// A value of a layer waits on the host until it is read again: what devices have of it is copied out,
+  /// and given up when as many tasks more were added as `stays`, so that these need not wait for the
+  /// copy.
+  void keep_on_host(Value value, int32_t layer, int32_t micro_batch, TaskId stays);
+  /// Copies such a value to a device, ahead of its readers.
+  void bring_back(Value value, int32_t layer, int32_t micro_batch, Place device);
+  TaskId tasks() const { return static_cast<TaskId>(schedule_.tasks.size()); }
   /// Whether a task of this kind would touch blocks at the place.
   bool has_blocks(TaskKind kind, Phase phase, int32_t layer, Place place) const;
 
@@ -145,6 +154,7 @@ class ScheduleBuilder {
   std::map<Key, std::map<Place, BufferId>>
       newest_;                         // buffers with the latest version of a value, by place
   std::map<Key, ExpertPart> part_of_;  // of keys of parts
+  std::map<BufferId, TaskId> left_;    // of buffers given up later than their last use: when
   int32_t strips_ = 0;
 };
 

@@ -136,9 +136,10 @@ struct TrainConfig : RunConfig, LoraConfig {
   std::optional<double> router_aux_loss;  // unset: config.json's value if the router is trained
   double router_z_loss = 0;
   Recompute recompute = Recompute::automatic;
-  std::string plan_file;         // plan to run exactly; empty: plan at the start
-  std::string profile;           // directory of cost tables to plan by; empty: none given
-  std::optional<int64_t> group;  // micro-batches per group; from the plan file
+  std::string plan_file;               // plan to run exactly; empty: plan at the start
+  std::string profile;                 // directory of cost tables to plan by; empty: none given
+  std::optional<int64_t> group;        // micro-batches per group; from the plan file
+  std::optional<bool> inputs_on_host;  // PlanInput::inputs_on_host, from the plan file
   /// The last layer of each stage but the last, from the plan file; empty: the planner cuts.
   std::vector<int32_t> stage_ends;
   std::string planned_policy = {};  // what `auto` became in the plan file; empty: nothing yet

@@ -60,6 +60,7 @@ void follow_run(const Json& begin, const TrainConfig& given, Reporter& reporter,
   TrainSchedule leader;
   leader.group = begin.find("group")->as_int();
   leader.recompute = begin.find("recompute")->as_bool();
+  leader.inputs_on_host = begin.find("inputs_on_host")->as_bool();
   const PlacedModel model = placed_for_rank(
       experts ? trained_model(opened, config, experts_in(*experts)) : trained_model(opened, config),
       training_request(config, &data), leader, team.rank());
@@ -94,7 +95,9 @@ ExitCode lead(TrainConfig config, Reporter& reporter, LaunchedRanks& ranks) {
 
 void tell_begin(RankTeam& team, const PlannedRun& run) {
   const TrainSchedule& train = *run.model.plan.train;
-  JsonObject begin{{"group", train.group}, {"recompute", train.recompute}};
+  JsonObject begin{{"group", train.group},
+                   {"recompute", train.recompute},
+                   {"inputs_on_host", train.inputs_on_host}};
   if (run.experts) begin.emplace_back("experts", experts_json(run.experts->experts));
   tell(team, Json(std::move(begin)).dump());
 }

@@ -72,6 +72,7 @@ class Table {
     words("compute type", "compute_dtype");
     words("micro-batches per group", "group");
     words("recompute", "recompute");
+    words("inputs of layers", "layer_inputs");
     words("tasks", "tasks");
     for (const std::string& kind : keys_of("phases")) part("phases", kind, "tasks of ");
     for (const std::string& kind : keys_of("kinds")) part("kinds", kind, "");

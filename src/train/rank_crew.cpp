@@ -52,6 +52,7 @@ PlacedModel placed_for_rank(TrainedModel model, PlanRequest request, const Train
   request.shards.rank = rank;
   request.group = leader.group;
   request.recompute = leader.recompute;
+  request.inputs_on_host = leader.inputs_on_host;
   request.eval_tokens = request.decode_tokens = request.cache_rows = 0;
   return place_model(std::move(model), request);
 }

@@ -66,6 +66,7 @@ PlanRequest training_request(const TrainConfig& config, const TrainingData* data
     request.recompute = config.recompute == Recompute::blocks;
   }
   request.group = config.group;
+  request.inputs_on_host = config.inputs_on_host;
   request.stage_ends = config.stage_ends;
   if (config.samples > 0) {
     request.cache_rows = std::min(config.seq_len, kMostPromptTokens) + kSampleTokens;

@@ -70,7 +70,8 @@ const Json& at(const Json& plan, const char* key) {
 /// What makes two plans one schedule.
 std::string schedule_key(const Json& plan) {
   std::string key;
-  for (const char* part : {"devices", "workers", "group", "recompute", "stages", "tasks"}) {
+  for (const char* part :
+       {"devices", "workers", "group", "recompute", "layer_inputs", "stages", "tasks"}) {
     key += at(plan, part).dump() + ";";
   }
   return key;
@@ -80,6 +81,7 @@ std::string schedule_key(const Json& plan) {
 std::string described(const Json& plan) {
   std::string text = "groups of " + at(plan, "group").dump();
   if (at(plan, "recompute").dump() == "\"blocks\"") text += ", blocks recomputed";
+  if (at(plan, "layer_inputs").dump() == "\"host\"") text += ", their inputs wait on the host";
   text += ", " + at(plan, "workers").dump() + " workers";
   std::string devices;
   for (const Json& name : at(plan, "devices").as_array()) {

@@ -109,7 +109,8 @@ class Steps {
   int workers = 1;
   int64_t group = 2;
   bool recompute = false;
-  bool rotates = false;  // updates run in the next step; those of the last are drained
+  bool inputs_on_host = false;  // those of a device's layers wait there for backward
+  bool rotates = false;         // updates run in the next step; those of the last are drained
   std::vector<std::string> adapters;
   std::function<void(RunSettings&)> settings;  // changes those of the model
   DType type = DType::f32;                     // f64: by the reference
@@ -216,6 +217,7 @@ class Steps {
   PlanInput input_of(const TinyModel& model) const {
     PlanInput input = model.input(kTokens, kTokens, kMicroBatches);
     input.rotates = rotates;
+    input.inputs_on_host = inputs_on_host;
     return input;
   }
 

@@ -79,6 +79,7 @@ TEST_CASE("decided splits: whatever the rule says, the bits of one host") {
           steps.travelling->ahead_bytes = ahead;
           steps.travelling->spare = seed % 3 == 0 ? 0.0 : seed % 3 == 1 ? 0.4 : 1.0;
           steps.recompute = ahead == 6000;
+          steps.inputs_on_host = seed % 4 < 2;
           steps.group = devices == 1 && seed % 2 == 0 ? 4 : 2;
           INFO(devices << " devices, share " << share << ", " << ahead << " bytes ahead, seed "
                        << seed);

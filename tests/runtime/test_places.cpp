@@ -38,8 +38,11 @@ TEST_CASE("places: a step gives the same bits wherever it runs") {
       for (const bool recompute : {false, true}) {
         Steps steps = steps_on(placement);
         steps.group = group;
-        steps.recompute = recompute;
-        CHECK(steps.run() == expected);
+        for (const bool inputs_on_host : {false, true}) {
+          steps.recompute = recompute;
+          steps.inputs_on_host = inputs_on_host;
+          CHECK(steps.run() == expected);
+        }
       }
     }
   }
@@ -60,6 +63,7 @@ TEST_CASE("places: layers spread at random, with every kind of block and adapter
         steps.places = {virtual_devices(2),
                         [=](ParameterTable& table) { place_at_random(table, 3, seed); }};
         steps.recompute = seed % 2 == 0;
+        steps.inputs_on_host = seed % 3 == 0;
         CHECK(steps.run() == expected);
       }
     }
@@ -70,6 +74,7 @@ TEST_CASE("places: any legal order gives the same bits, freed addresses poisoned
   const Outcome expected = Steps().run();
   for (const Placement& placement : {Placement{1, 0}, Placement{1, 2}}) {
     Steps steps = steps_on(placement);
+    steps.inputs_on_host = placement.dense(0) != kHostPlace;
     steps.options.poison = true;
     const Schedule list = steps.list();
     for (uint64_t seed = 1; seed <= 6; ++seed) {

@@ -50,7 +50,7 @@ TEST_CASE("rotated: the bits of steps that end with their updates") {
     CHECK(rotated(steps_on_host(model)).run() == expected);
     for (const bool recompute : {false, true}) {
       Steps steps = divided(model);
-      steps.recompute = recompute;
+      steps.recompute = steps.inputs_on_host = recompute;
       steps.group = recompute ? 1 : 4;
       CHECK(steps.run() == expected);
     }

@@ -20,6 +20,7 @@ TEST_CASE("travelling: any number of slots and any load ahead give the bits of o
           INFO(devices << " devices, " << spare << " spare, " << ahead << " bytes ahead");
           Steps steps = travelling_steps(model, devices, spare, ahead);
           steps.recompute = ahead == 6000;
+          steps.inputs_on_host = spare > 0 && spare < 0.5;
           steps.group = devices == 1 && spare > 0.5 ? 4 : 2;
           CHECK(steps.run() == expected);
         }

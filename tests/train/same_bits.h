@@ -35,6 +35,7 @@ struct RunsOn {
   int nodes = 1;          // emulated
   Recompute recompute = Recompute::automatic;
   std::optional<int64_t> group = {};
+  std::optional<bool> inputs_on_host = {};  // of layers, between forward and backward
   bool least = false;       // each device has the least memory that the plan accepts
   int hot = 0;              // policy `static`, with memory for so many experts on each device
   std::string policy = {};  // another policy; then `least` is its own
@@ -48,6 +49,7 @@ inline std::string text_of(const TrainedWith& with, const RunsOn& on) {
          " devices, host item '" + on.host + "', " + std::to_string(on.nodes) +
          " nodes, recompute " + std::to_string(static_cast<int>(on.recompute)) + ", group " +
          std::to_string(on.group.value_or(0)) + (on.least ? ", least memory" : "") +
+         (on.inputs_on_host ? ", inputs on the host" : "") +
          (on.policy.empty() ? "" : ", " + on.policy) +
          (on.by_times ? ", auto by cost tables" : "") +
          (on.hot > 0 ? ", static with " + std::to_string(on.hot) + " experts" : "");
@@ -246,6 +248,7 @@ class SameBitsFixture : public TrainingFixture {
     PlanRequest request = run.request;
     request.group = model.plan.train->group;
     request.recompute = model.plan.train->recompute;
+    request.inputs_on_host = model.plan.train->inputs_on_host;
     std::vector<uint64_t> memory;
     for (const PlaceLines& place : plan_with(subject_of(model), placement, request).plan.places) {
       memory.push_back(place.peak + kCutsDiffer);
@@ -259,6 +262,7 @@ class SameBitsFixture : public TrainingFixture {
     TrainConfig config = config_of(with, out);
     config.recompute = on.recompute;
     config.group = on.group;
+    config.inputs_on_host = on.inputs_on_host;
     config.policy = on.policy;
     config.devices = list_of(config, on);
     if (on.hot > 0) config.policy = "static";

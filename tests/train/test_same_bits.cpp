@@ -71,6 +71,7 @@ TEST_CASE("same bits: a sample of devices, nodes, memory, recompute and groups")
     on.recompute = kRecompute[below(std::size(kRecompute))];
     if (below(2) == 0) on.group = kGroups[below(std::size(kGroups))];
     on.least = !on.group && below(2) == 0;
+    if (below(3) == 0) on.inputs_on_host = true;
     const size_t policy = below(6);
     if (on.devices > 0 && policy < 2) {
       on.policy = policy == 0 ? "gpipe-offload" : "mobius";

@@ -41,7 +41,8 @@ std::set<Place> trained_places(const ParameterTable& table) {
 LayerTasks::LayerTasks(const PlanInput& input, Pass pass, int64_t cache_rows)
     : input_(input),
       builder_(input, pass, cache_rows),
-      is_rotated_(pass == Pass::train && input.rotates),
+      is_training_(pass == Pass::train),
+      is_rotated_(is_training_ && input.rotates),
       ranks_(pass == Pass::train ? input.shards.experts() : ExpertRanks{}) {
   for (int32_t layer = 0; layer < input.spec.layers; ++layer) {
     parts_.push_back(input.spec.has_experts(layer) ? parts_of(input, layer)
@@ -250,6 +251,7 @@ void LayerTasks::add_layer(int32_t layer, RowRange rows) {
     return;
   }
   add_updates_before(layer);
+  const TaskId first = builder_.tasks();
   const bool mlp = has_mlp(input_.spec, layer), experts = input_.spec.has_experts(layer);
   const bool divided = parts_[static_cast<size_t>(layer)].size() > 1;
   const bool decided = input_.decided(layer);
@@ -273,14 +275,47 @@ void LayerTasks::add_layer(int32_t layer, RowRange rows) {
     if (mlp && rows.count() > 1) add(TaskKind::mlp, Phase::forward, layer, m);
     add_combine(Phase::forward, layer, m);
   }
+  keep_inputs(layer, rows, first);
+}
+
+/// Backward begins with the last layer, so its inputs stay.
+bool LayerTasks::input_waits(int32_t layer) const {
+  return is_training_ && input_.inputs_on_host && layer >= 0 && layer + 1 < input_.spec.layers &&
+         input_.places[static_cast<size_t>(dense_place(layer))].device;
+}
+
+void LayerTasks::keep_inputs(int32_t layer, RowRange rows, TaskId first) {
+  if (!input_waits(layer)) return;
+  const TaskId stays = builder_.tasks() - first;
+  for (int32_t m = rows.begin; m < rows.end; ++m) {
+    builder_.keep_on_host(Value::residual, layer, m, stays);
+  }
+}
+
+void LayerTasks::bring_inputs(int32_t layer, RowRange rows) {
+  if (!input_waits(layer)) return;
+  for (int32_t m = rows.begin; m < rows.end; ++m) {
+    builder_.bring_back(Value::residual, layer, m, dense_place(layer));
+  }
 }
 
 void LayerTasks::add_layer_backward(int32_t layer, RowRange rows, bool recompute) {
-  if (rows.count() > 1 && !together(layer, rows)) {
-    for (int32_t m = rows.begin; m < rows.end; ++m)
-      add_layer_backward(layer, rows_of(m), recompute);
-    return;
+  const auto at_once = [&](int32_t of, int32_t m) {
+    const bool all = rows.count() == 1 || (of >= 0 && together(of, rows));
+    return all ? rows : rows_of(m);
+  };
+  for (RowRange some = at_once(layer, rows.begin);;) {
+    // The inputs of the tasks behind these come meanwhile.
+    const bool is_last = some.end == rows.end;
+    const RowRange next = is_last ? at_once(layer - 1, rows.begin) : rows_of(some.end);
+    bring_inputs(is_last ? layer - 1 : layer, next);
+    add_layer_backward_at_once(layer, some, recompute);
+    if (is_last) return;
+    some = next;
   }
+}
+
+void LayerTasks::add_layer_backward_at_once(int32_t layer, RowRange rows, bool recompute) {
   const bool mlp = has_mlp(input_.spec, layer), experts = input_.spec.has_experts(layer);
   const auto add_mlp = [&](int32_t m) {
     if (mlp && recompute) add(TaskKind::mlp, Phase::recompute, layer, m);

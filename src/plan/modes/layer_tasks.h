@@ -67,6 +67,12 @@ class LayerTasks {
   void add_combine(Phase phase, int32_t layer, int32_t micro_batch);
   void add_sums(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch);
   void add_experts(Phase phase, int32_t layer, RowRange rows);
+  void add_layer_backward_at_once(int32_t layer, RowRange rows, bool recompute);
+  /// If the inputs of layers wait on the host: whether those of this layer do, which end there when its
+  /// forward tasks, from `first` on, are there, and come back ahead of its backward tasks.
+  bool input_waits(int32_t layer) const;
+  void keep_inputs(int32_t layer, RowRange rows, TaskId first);
+  void bring_inputs(int32_t layer, RowRange rows);
   /// If ranks share the experts: rounds, in each of which this rank computes its experts for the rows of
   /// one rank of the group, while the rows of the next come. Phase backward with `recompute`: each
   /// round first computes again what its backward reads.
@@ -82,7 +88,7 @@ class LayerTasks {
   const PlanInput& input_;
   ScheduleBuilder builder_;
   std::vector<std::vector<ExpertPart>> parts_;  // by layer; empty for layers without experts
-  const bool is_rotated_;
+  const bool is_training_, is_rotated_;
   const ExpertRanks ranks_;   // that share the experts
   int32_t next_update_ = -1;  // the layer
 };

@@ -275,7 +275,7 @@ class PipelinePlanner final : public Planner {
                                          : pipeline_order(times, count, in_work, &span)) {
       tasks.add(pass);
     }
-    return {tasks.finish(), group, recompute, span};
+    return {tasks.finish(), group, recompute, span, input.inputs_on_host};
   }
 };
 

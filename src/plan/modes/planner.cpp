@@ -11,12 +11,16 @@ namespace hearth {
 
 TrainSchedule Planner::train_within(const PlanInput& input, std::optional<bool> recompute,
                                     const FitTest& fits) const {
-  const bool again = recompute.value_or(false);
+  if (!recompute) {
+    TrainSchedule kept = train_within(input, false, fits);
+    return fits(kept) ? std::move(kept) : train_within(input, true, fits);
+  }
+  const bool again = *recompute;
   const int64_t most = input.micro_batches_of_shard();  // a group lies within a shard
   TrainSchedule whole = train(input, most, again);
   if (fits(whole)) return whole;
   TrainSchedule best = train(input, 1, again);
-  if (!fits(best)) return recompute ? std::move(best) : train(input, 1, true);
+  if (!fits(best)) return best;
   // Memory grows with the group: bisect for the largest that fits.
   int64_t low = 1, high = most - 1;
   while (low < high) {

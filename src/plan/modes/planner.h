@@ -16,9 +16,10 @@ namespace hearth {
 /// The schedule of a training step, and its parameters.
 struct TrainSchedule {
   Schedule schedule;
-  int64_t group = 1;       // micro-batches that are in work at one time
-  bool recompute = false;  // backward recomputes activations instead of keeping them
-  double span = 0;         // of a pipeline: operations of its longest chain of passes; else 0
+  int64_t group = 1;            // micro-batches that are in work at one time
+  bool recompute = false;       // backward recomputes activations instead of keeping them
+  double span = 0;              // of a pipeline: operations of its longest chain of passes; else 0
+  bool inputs_on_host = false;  // PlanInput::inputs_on_host
 };
 
 /// Whether a run with this schedule fits every budget.
@@ -33,7 +34,7 @@ class Planner {
   /// The schedule for a given group and recompute.
   virtual TrainSchedule train(const PlanInput& input, int64_t group, bool recompute) const = 0;
   /// The schedule with the largest group that fits. If `recompute` is unset, it recomputes only if
-  /// a group of 1 does not fit otherwise. If nothing fits, returns the schedule that needs least;
+  /// a group of 1 does not fit otherwise. If no group fits, returns the schedule that needs least;
   /// the caller checks. Memory must not fall as the group grows.
   TrainSchedule train_within(const PlanInput& input, std::optional<bool> recompute,
                              const FitTest& fits) const;

@@ -63,6 +63,16 @@ Place places_of(const ParameterTable& table) {
   return last + 1;
 }
 
+/// Whether a tensor's master lies behind that of the one before it. Blocks that exchanged their memory
+/// are not where the order of the table has them.
+bool is_behind(const ParameterTable& table, TensorId before, TensorId id) {
+  const View head = table.view(before, CopyRole::master);
+  const auto elements = align_up(static_cast<size_t>(table.tensor(before).size()),
+                                 static_cast<size_t>(kTensorAlignment));
+  return static_cast<const std::byte*>(head.data) + elements * size_of(head.dtype) ==
+         table.view(id, CopyRole::master).data;
+}
+
 View run_view(const ParameterTable& table, TensorId begin, int64_t n, CopyRole role) {
   const View first = table.tensor(begin).copies[static_cast<int>(role)].view;
   if (!first) return {};
@@ -122,6 +132,46 @@ void bind_parameters(ParameterTable& table, const CopyPolicy& policy, const Plac
   bind_parameters(table, policy, std::span(&host, 1));
 }
 
+bool have_equal_memory(const ParameterTable& table, BlockId a, BlockId b) {
+  const Block &x = table.block(a), &y = table.block(b);
+  if (x.end - x.begin != y.end - y.begin) return false;
+  for (TensorId i = 0; i < x.end - x.begin; ++i) {
+    for (int r = 0; r < kCopyRoles; ++r) {
+      const View &of_x = table.tensor(x.begin + i).copies[r].view,
+                 &of_y = table.tensor(y.begin + i).copies[r].view;
+      if (of_x.dtype != of_y.dtype || of_x.rows != of_y.rows || of_x.cols != of_y.cols ||
+          (of_x.data == nullptr) != (of_y.data == nullptr)) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+void exchange_memory(ParameterTable& table, BlockId a, BlockId b) {
+  HEARTH_CHECK(have_equal_memory(table, a, b), "parameter memory: blocks of different memory");
+  const Place place_a = table.block(a).place, place_b = table.block(b).place;
+  std::vector<std::byte> bytes_a, bytes_b;
+  for (TensorId i = 0; i < table.block(a).end - table.block(a).begin; ++i) {
+    for (int r = 0; r < kCopyRoles; ++r) {
+      View& of_a = table.tensor(table.block(a).begin + i).copies[r].view;
+      View& of_b = table.tensor(table.block(b).begin + i).copies[r].view;
+      if (of_a.data == nullptr) continue;
+      auto* const in_a = static_cast<std::byte*>(of_a.raw());
+      auto* const in_b = static_cast<std::byte*>(of_b.raw());
+      bytes_a.resize(of_a.bytes());
+      bytes_b.resize(of_b.bytes());
+      table.memory().read(place_a, in_a, bytes_a);
+      table.memory().read(place_b, in_b, bytes_b);
+      table.memory().write(place_a, in_a, bytes_b);
+      table.memory().write(place_b, in_b, bytes_a);
+      std::swap(of_a.data, of_b.data);
+    }
+  }
+  table.set_place(a, place_b);
+  table.set_place(b, place_a);
+}
+
 std::vector<UpdateRun> update_runs(const ParameterTable& table, BlockId begin, BlockId end,
                                    bool by_factor) {
   std::vector<UpdateRun> runs;
@@ -140,7 +190,7 @@ std::vector<UpdateRun> update_runs(const ParameterTable& table, BlockId begin, B
     TensorId stop = id + 1;
     const Place place = table.place(id);
     while (stop < last && table.place(stop) == place && table.tensor(stop).decayed == t.decayed &&
-           has(stop, CopyRole::master) &&
+           has(stop, CopyRole::master) && is_behind(table, stop - 1, stop) &&
            has(stop, CopyRole::working) == has(id, CopyRole::working) &&
            has(stop, CopyRole::moment1) == has(id, CopyRole::moment1) &&
            (!by_factor || table.tensor(stop).factor == t.factor)) {

@@ -51,6 +51,12 @@ void bind_parameters(ParameterTable& table, const CopyPolicy& policy,
 /// The same for a table whose blocks are all on the host.
 void bind_parameters(ParameterTable& table, const CopyPolicy& policy, const PlaceArenas& host);
 
+/// Whether two blocks have the same tensors, and the same copies of each.
+bool have_equal_memory(const ParameterTable& table, BlockId a, BlockId b);
+/// Two such blocks exchange their memory, and with it their places; each keeps its content. Nothing may
+/// be at work on them.
+void exchange_memory(ParameterTable& table, BlockId a, BlockId b);
+
 /// The unit of the optimizer: neighbouring trained tensors of one place, with equal decay, that are
 /// contiguous in every arena. Views are [1, n] and include the zero padding between tensors.
 struct UpdateRun {

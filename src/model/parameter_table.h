@@ -169,7 +169,8 @@ class ParameterTable {
   /// Where gradients go; empty if the tensor is not trained.
   View gradient(TensorId id) const;
 
-  /// Call before planning: on a table that is bound to memory it does not move the copies.
+  /// Call before planning: on a table that is bound to memory it does not move the copies
+  /// (exchange_memory does).
   void set_place(BlockId id, Place place) { blocks_[static_cast<size_t>(id)].place = place; }
   void set_owned(BlockId id, bool owned, bool has_moments) {
     blocks_[static_cast<size_t>(id)].owned = owned;

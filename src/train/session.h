@@ -119,6 +119,10 @@ class Session {
   /// devices drop copies of weights and gradients until they are within their new budget. Each device
   /// once; no result changes.
   std::vector<ShrunkDevice> shrink_devices(int64_t step);
+  /// Between steps, with no updates due and no save in flight: experts exchange their memory and places.
+  /// `replan` then gives the model of this session the schedules for the new places, which need no more
+  /// memory than those before. No result changes.
+  void swap_experts(std::span<const ExpertSwap> swaps, const std::function<void()>& replan);
   /// Null: one rank with one logical shard.
   SharedParameters* shared() { return shared_.get(); }
   /// The timeline of the last step, and the copies of blocks in it.

@@ -1,7 +1,10 @@
-// The slots of devices to which weights travel: made before step 1, fewer when a budget falls.
+// What moves between places: the slots of devices to which weights travel, made before step 1, fewer
+// when a budget falls; and experts that exchange their places.
 #include <algorithm>
 
 #include "budget/device_loads.h"
+#include "model/parameter_memory.h"
+#include "train/moved_experts.h"
 #include "train/session.h"
 
 namespace hearth {
@@ -113,6 +116,14 @@ ShrunkDevice Session::shrink(Place at, const BudgetDrop& drop) {
   device_bytes_[shrunk.device] -= shrunk.dropped.slot_bytes;
   parts_[index].loads = load_rule(model_, at, left);
   return shrunk;
+}
+
+void Session::swap_experts(std::span<const ExpertSwap> swaps, const std::function<void()>& replan) {
+  HEARTH_CHECK(!due_, "session: experts move before updates that are due");
+  for (auto* executor : {&train_, &drain_, &eval_, &decode_}) executor->reset();
+  for (const ExpertSwap& swap : swaps) exchange_experts(table_, swap, exchange_memory);
+  replan();
+  make_executors();
 }
 
 }  // namespace hearth

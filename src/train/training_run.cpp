@@ -144,11 +144,14 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
     if (run_.sample) json["sample"] = sample_record(*run_.sample);
     return json;
   };
-  saves_ =
-      std::make_unique<RunSaves>(config_, directory_,
-                                 RunSaves::Source{registry_, progress_, data_.sampler, extra, best_,
-                                                  &session_->pool(), [this] { settle(); }},
-                                 *logs_, reporter_, ours ? progress_.step : -1);
+  saves_ = std::make_unique<RunSaves>(
+      config_, directory_,
+      RunSaves::Source{registry_, progress_, data_.sampler, extra, best_, &session_->pool(),
+                       [this] {
+                         settle();
+                         follow_popularity();
+                       }},
+      *logs_, reporter_, ours ? progress_.step : -1);
   shrink_devices();
   step_time_.restart();
 }
@@ -191,6 +194,7 @@ void TrainingRun::open_logs(const SavedState* state) {
                          {"compute_dtype", name_of(model_.settings.compute)},
                          {"group", plan.train->group},
                          {"recompute", plan.train->recompute ? "blocks" : "none"},
+                         {"layer_inputs", plan.train->inputs_on_host ? "host" : "in_place"},
                          {"determinism", *identity_.determinism.value},
                          {"family", model_.opened->spec.family},
                          {"parameters", all_parameters(model_.table)},

@@ -95,6 +95,9 @@ class TrainingRun {
   /// Session::shrink_devices, with its lines in the journal. Saves the state and raises a device error
   /// if a budget is too small for the run.
   void shrink_devices();
+  /// Before a save, if devices hold the most used experts: those that the steps since the last save used
+  /// most take the places of others (train/moved_experts.h). A resume goes by the same counts.
+  void follow_popularity();
   /// Sets `ranks`, and adds the bytes between ranks.
   void record_ranks(const StepResult& result, StepMetrics& metrics);
   /// Sets busy, limit, stall_s and cpu_s.
@@ -149,6 +152,9 @@ class TrainingRun {
   GradientRecord gradients_;
   /// Tokens of the experts in the last step that changes weights; none: its updates have been looked at.
   std::optional<std::vector<std::vector<double>>> tokens_of_updates_;
+  /// Since the last save: the tokens of experts, of the layers with experts, and all tokens.
+  std::vector<std::vector<double>> recent_experts_;
+  int64_t recent_tokens_ = 0;
   LossRecord losses_;
   BestStates best_;
   FrozenContent frozen_at_start_;

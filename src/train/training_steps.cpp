@@ -1,8 +1,10 @@
 // A step and what follows it: metrics, evaluation.
 #include "train/training_run.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -15,6 +17,7 @@
 #include "state/state_digest.h"
 #include "train/decision_journal.h"
 #include "train/due.h"
+#include "train/moved_experts.h"
 #include "train/text_samples.h"
 
 namespace hearth {
@@ -96,11 +99,36 @@ void TrainingRun::shrink_devices() {
   }
 }
 
+void TrainingRun::follow_popularity() {
+  if (recent_tokens_ == 0 || !has_steps_left() || must_stop() || !may_move_experts(model_)) return;
+  const ExpertCounts counts = by_layer(model_.opened->spec, std::exchange(recent_experts_, {}));
+  run_.sample = SampleCounts{counts, std::exchange(recent_tokens_, 0)};
+  auto moved = moved_experts(model_, run_.request, session_->table(), counts);
+  if (!moved) return;
+  JsonArray swaps;
+  for (const ExpertSwap& of : moved->swaps) {
+    swaps.push_back(JsonArray{int64_t{of.layer}, int64_t{of.comes}, int64_t{of.leaves}});
+  }
+  logs_->journal.event("experts_moved", {{"step", progress_.step},
+                                         {"device_share_before", moved->share_before},
+                                         {"device_share", moved->share},
+                                         {"swaps", std::move(swaps)}});
+  session_->swap_experts(std::vector(moved->swaps),
+                         [&] { take_moved(run_.model, std::move(*moved)); });
+}
+
 void TrainingRun::count(const StepResult& result, const std::vector<MicroBatch>& batches) {
   ++progress_.step;
   progress_.tokens += result.tokens;
   progress_.trained_tokens += result.trained_tokens;
   signal_of_ranks_ = result.signal;
+  recent_tokens_ += result.tokens;
+  recent_experts_.resize(result.expert_tokens.size());
+  for (size_t layer = 0; layer < recent_experts_.size(); ++layer) {
+    recent_experts_[layer].resize(result.expert_tokens[layer].size());
+    std::ranges::transform(recent_experts_[layer], result.expert_tokens[layer],
+                           recent_experts_[layer].begin(), std::plus{});
+  }
   progress_.cursor = data_.sampler.cursor();
   if (result.finite) {
     ++progress_.updates;

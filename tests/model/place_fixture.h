@@ -10,14 +10,15 @@
 
 namespace hearth::test {
 
-enum class Away { nothing, experts, everything };
+enum class Away { nothing, experts, odd_experts, everything };
 
 inline void move_blocks(ParameterTable& table, Away away) {
   for (BlockId id = 0; id < std::ssize(table.blocks()); ++id) {
     const Block& block = table.block(id);
     const Block& base = block.kind == BlockKind::adapter ? table.block(block.base) : block;
-    const bool is_away =
-        away == Away::everything || (away == Away::experts && base.kind == BlockKind::expert);
+    const bool is_expert = base.kind == BlockKind::expert;
+    const bool is_away = away == Away::everything || (away == Away::experts && is_expert) ||
+                         (away == Away::odd_experts && is_expert && base.expert % 2 == 1);
     table.set_place(id, is_away ? 1 : kHostPlace);
   }
 }
@@ -41,6 +42,18 @@ struct PlacedTable {
       }
     }
     bind_parameters(table, policy, at);
+  }
+
+  /// Writes one number per byte to all copies, another one in each.
+  void fill() {
+    int number = 0;
+    for (const Tensor& t : table.tensors()) {
+      for (const Copy& copy : t.copies) {
+        if (!copy.present()) continue;
+        const std::vector<std::byte> bytes(copy.view.bytes(), std::byte(++number));
+        memory->write(table.block(t.block).place, static_cast<std::byte*>(copy.view.raw()), bytes);
+      }
+    }
   }
 
   /// All bytes of the copies of a role, in the order of the table.

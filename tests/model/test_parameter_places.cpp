@@ -67,3 +67,42 @@ TEST_CASE("parameter places: a run of the optimizer ends where the place changes
   const PlacedTable host(small_table(), kTraining, Away::nothing);
   CHECK(update_runs(host.table, 0, blocks).size() <= runs.size());
 }
+
+TEST_CASE("parameter places: blocks exchange their memory and keep their content", "[places]") {
+  PlacedTable placed(small_table(), kRounded, Away::odd_experts);
+  ParameterTable& table = placed.table;
+  placed.fill();
+  std::map<CopyRole, std::vector<std::byte>> before;
+  for (int r = 0; r < kCopyRoles; ++r) {
+    before[static_cast<CopyRole>(r)] = placed.bytes(static_cast<CopyRole>(r));
+  }
+  const auto blocks = static_cast<BlockId>(table.blocks().size());
+  const size_t runs = update_runs(table, 0, blocks).size();
+  const BlockId here = table.find_block(BlockKind::expert, 0, 0),
+                there = table.find_block(BlockKind::expert, 0, 1);
+  const void* const memory = table.view(table.block(there).begin, CopyRole::master).data;
+  REQUIRE(have_equal_memory(table, here, there));
+  exchange_memory(table, here, there);
+  CHECK(table.block(here).place == 1);
+  CHECK(table.block(there).place == kHostPlace);
+  CHECK(table.view(table.block(here).begin, CopyRole::master).data == memory);
+  for (const auto& [role, bytes] : before) CHECK(placed.bytes(role) == bytes);
+  // The memory of a run still is that of its tensors.
+  size_t elements = 0;
+  for (const UpdateRun& run : update_runs(table, 0, blocks)) {
+    for (TensorId id = run.begin; id < run.end; ++id) {
+      const auto* const data = static_cast<const float*>(table.view(id, CopyRole::moment2).data);
+      const auto* const first = static_cast<const float*>(run.moment2.data);
+      CHECK(data >= first);
+      CHECK(data + table.tensor(id).size() <= first + run.moment2.size());
+      elements += static_cast<size_t>(table.tensor(id).size());
+    }
+  }
+  size_t all = 0;
+  for (const Tensor& t : table.tensors()) all += static_cast<size_t>(t.size());
+  CHECK(elements == all);
+  exchange_memory(table, here, there);
+  CHECK(update_runs(table, 0, blocks).size() == runs);
+  const BlockId attention = table.find_block(BlockKind::attention, 0);
+  CHECK_FALSE(have_equal_memory(table, here, attention));
+}

@@ -48,8 +48,8 @@ std::map<std::pair<int32_t, int32_t>, TaskId> copies_of_inputs(const Schedule& l
     const Task& task = list.tasks[t];
     const bool of_input = task.kind == TaskKind::copy && task.phase == phase &&
                           task.uses[0].port.value == Value::residual;
-    const bool out = of_input && list.is_host(list.buffers[static_cast<size_t>(
-                                     task.uses[1].buffer)].place);
+    const bool out =
+        of_input && list.is_host(list.buffers[static_cast<size_t>(task.uses[1].buffer)].place);
     if (of_input && out == (phase == Phase::forward)) {
       CHECK(at.emplace(std::pair(task.layer, task.rows.begin), static_cast<TaskId>(t)).second);
     }

@@ -26,4 +26,27 @@ std::vector<LayerExpert> hottest_first(const ModelSpec& spec, const Stage& stage
 /// The places of all experts of a model, by layer and number, as a placement has them.
 std::vector<std::vector<Place>> homes_of(const ModelSpec& spec, const Placement& placement);
 
+/// Experts of a layer that exchange their places.
+struct ExpertSwap {
+  int32_t layer = 0;
+  int32_t comes = 0;   // to a device
+  int32_t leaves = 0;  // it
+  friend bool operator==(const ExpertSwap&, const ExpertSwap&) = default;
+};
+
+/// An expert takes the place of one at a device if it had at least so many times its tokens, so that
+/// experts of nearly equal use stay where they are.
+inline constexpr double kMuchHotter = 1.25;
+
+/// For experts whose use has changed: in each layer the hottest one that is at no device and the coldest
+/// one that is at a device are exchanged, then the next two, as long as that is worth it. So each place
+/// has as many experts of each layer as before. `homes`: their places by layer and number; devices
+/// are those from `first_device` on.
+std::vector<ExpertSwap> swaps_to_hotter(const std::vector<std::vector<Place>>& homes,
+                                        const ExpertCounts& counts, Place first_device);
+
+/// The share of the counted tokens whose experts are at devices; of none 0.
+double share_at_devices(const std::vector<std::vector<Place>>& homes, const ExpertCounts& counts,
+                        Place first_device);
+
 }  // namespace hearth

@@ -32,6 +32,11 @@ class CudaDevice final : public Device {
     return spaces;
   }
   bool host_reaches() const override { return false; }
+  std::optional<uint64_t> free_bytes() override {
+    size_t free = 0, total = 0;
+    state_->call("cudaMemGetInfo", &CudaCalls::memory_info, &free, &total);
+    return free;
+  }
 
   std::unique_ptr<Arena> reserve(const std::string& arena, SpaceKind space, size_t bytes) override {
     HEARTH_CHECK(space != SpaceKind::host, "cuda device: host memory of it is pinned");

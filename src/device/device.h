@@ -78,6 +78,9 @@ class Device {
   virtual std::vector<MemorySpace> spaces() const = 0;
   /// Whether the host can access the space `device`. It can always access the other spaces.
   virtual bool host_reaches() const = 0;
+  /// Bytes of its memory that nobody has taken, other programs included. nullopt: the device has no
+  /// memory of its own, or shares it with nobody.
+  virtual std::optional<uint64_t> free_bytes() { return std::nullopt; }
   /// Rates of the link to the host, if known without measuring.
   virtual std::optional<LinkRates> link_rates() const { return std::nullopt; }
 

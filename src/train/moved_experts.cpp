@@ -62,8 +62,7 @@ bool may_move_experts(const PlacedModel& model) {
 }
 
 std::optional<MovedExperts> moved_experts(const PlacedModel& model, const PlanRequest& request,
-                                          const ParameterTable& bound,
-                                          const ExpertCounts& counts) {
+                                          const ParameterTable& bound, const ExpertCounts& counts) {
   const Place first_device = model.opened->devices.hosts;
   const auto& before = model.placement.homes;
   MovedExperts moved{swaps_to_hotter(before, counts, first_device),

@@ -23,7 +23,7 @@ bool may_move_experts(const PlacedModel& model);
 
 /// A move of experts between devices and the host.
 struct MovedExperts {
-  std::vector<ExpertSwap> swaps;  // never empty
+  std::vector<ExpertSwap> swaps;       // never empty
   double share_before = 0, share = 0;  // of the counted tokens: whose experts are at devices
   Placement placement;
   Plan plan;  // its schedules alone

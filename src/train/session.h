@@ -115,9 +115,10 @@ class Session {
   /// state.
   void drain(const StepHooks& hooks = {});
   bool updates_are_due() const { return due_.has_value(); }
-  /// Before a step: where shrink= of --devices takes effect at this step or did at an earlier one,
-  /// devices drop copies of weights and gradients until they are within their new budget. Each device
-  /// once; no result changes.
+  /// Before a step: devices drop copies of weights and gradients until they are within a new budget.
+  /// That is shrink= of --devices, if it takes effect at this step or did at an earlier one; each device
+  /// once. And a GPU gives memory back if other programs have left too little of it free. No result
+  /// changes.
   std::vector<ShrunkDevice> shrink_devices(int64_t step);
   /// Between steps, with no updates due and no save in flight: experts exchange their memory and places.
   /// `replan` then gives the model of this session the schedules for the new places, which need no more
@@ -175,12 +176,19 @@ class Session {
   void make_shared(std::span<Device* const> devices, std::span<const PlaceArenas> arenas);
   /// Slots of the devices to which weights travel. Tells the places.
   void make_residencies();
+  void make_residency(const DeviceLoads& loads);
+  std::vector<LinkRates> link_rates() const;
   RunOptions options_of(const StepHooks& hooks, double& save_wait_s) const;
   /// Gives a schedule that rotates the updates that are due.
   void give_due(const Executor& executor) const;
   /// For the places as they are now. Replaces those that are there.
   void make_executors();
-  ShrunkDevice shrink(Place at, const BudgetDrop& drop);
+  ShrunkDevice shrink(Place at, uint64_t budget, std::string why);
+  /// The budget with which a device has free again what the run began with, up to kFreeBytes; nullopt: it
+  /// has, or nothing is left to drop.
+  std::optional<uint64_t> budget_beside_others(Place at);
+  /// Slots lie in one piece of memory, so a GPU gives some back by reserving a smaller one.
+  void make_smaller(Place at, const std::vector<SlotClass>& classes);
   /// Null: splits are not decided while the schedule runs.
   SplitRule* split_rule(const Schedule& schedule);
   void make_predictor();
@@ -218,7 +226,9 @@ class Session {
   std::unique_ptr<RouterPredictor> predictor_;         // null: history foretells
   std::unique_ptr<RouterForesight> routers_;           // with it
   std::vector<std::unique_ptr<SplitDecider>> splits_;  // of the executors that decide
+  std::vector<std::vector<SlotClass>> slots_;  // by place: those that are left of the plan's
   std::set<Place> shrunk_;
+  std::map<Place, uint64_t> free_at_start_;  // of devices whose memory other programs may take
   std::unique_ptr<Executor> train_, drain_, eval_, decode_;
   struct DueUpdates {
     StepNumbers numbers;

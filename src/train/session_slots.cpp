@@ -9,32 +9,49 @@
 
 namespace hearth {
 
-void Session::make_residencies() {
-  residencies_.resize(parts_.size());
+namespace {
+
+/// What a GPU needs beside the budget while it runs: the driver and libraries load code when it is first
+/// used.
+constexpr uint64_t kFreeBytes = uint64_t{256} << 20;
+
+}  // namespace
+
+std::vector<LinkRates> Session::link_rates() const {
   std::vector<LinkRates> links;
   for (const PlaceParts& of : parts_) {
     links.push_back(of.device.link_rates().value_or(LinkRates{}));
   }
-  const std::vector<DeviceLoads> loads = device_loads(model_, links);
+  return links;
+}
+
+void Session::make_residency(const DeviceLoads& loads) {
+  PlaceParts& of = parts_[static_cast<size_t>(loads.place)];
+  auto& residency = residencies_[static_cast<size_t>(loads.place)];
+  const SlotPlan plan{loads.blocks, plan_.policy, loads.classes, loads.settings};
+  residency = std::make_unique<Residency>(of.device, table_, plan, *homes_);
+  residency->keep_trace();
+  of.residency = residency.get();
+  of.loads = loads.rule;
+}
+
+void Session::make_residencies() {
+  residencies_.resize(parts_.size());
+  slots_ = plan_.slots;
+  const std::vector<DeviceLoads> loads = device_loads(model_, link_rates());
   if (loads.empty()) return;
-  std::vector<SlotPlan> plans;
   std::vector<HostRange> ranges;
   for (const DeviceLoads& device : loads) {
-    plans.push_back({device.blocks, plan_.policy, device.classes, device.settings});
-    const std::vector<HostRange> of = Residency::home_memory(table_, plans.back());
+    const std::vector<HostRange> of = Residency::home_memory(
+        table_, {device.blocks, plan_.policy, device.classes, device.settings});
     ranges.insert(ranges.end(), of.begin(), of.end());
   }
-  const auto place_of = [&](const DeviceLoads& device) -> PlaceParts& {
-    return parts_[static_cast<size_t>(device.place)];
-  };
-  homes_ = std::make_unique<PinnedHomes>(place_of(loads.front()).device, ranges);
-  for (size_t i = 0; i < loads.size(); ++i) {
-    PlaceParts& of = place_of(loads[i]);
-    auto& residency = residencies_[static_cast<size_t>(loads[i].place)];
-    residency = std::make_unique<Residency>(of.device, table_, plans[i], *homes_);
-    residency->keep_trace();
-    of.residency = residency.get();
-    of.loads = loads[i].rule;
+  homes_ = std::make_unique<PinnedHomes>(parts_[static_cast<size_t>(loads.front().place)].device,
+                                         ranges);
+  for (const DeviceLoads& device : loads) {
+    make_residency(device);
+    Device& of = parts_[static_cast<size_t>(device.place)].device;
+    if (const auto free = of.free_bytes()) free_at_start_[device.place] = *free;
   }
 }
 
@@ -89,30 +106,58 @@ double Session::late_loads() const {
 std::vector<ShrunkDevice> Session::shrink_devices(int64_t step) {
   std::vector<ShrunkDevice> shrunk;
   for (size_t at = 0; at < parts_.size(); ++at) {
-    const ComputePlace& place = opened_.devices.places[at];
-    if (!place.shrink || step < place.shrink->step) continue;
-    if (!shrunk_.insert(static_cast<Place>(at)).second) continue;
-    shrunk.push_back(shrink(static_cast<Place>(at), *place.shrink));
+    const auto& drop = opened_.devices.places[at].shrink;
+    const auto place = static_cast<Place>(at);
+    if (drop && step >= drop->step && shrunk_.insert(place).second) {
+      shrunk.push_back(
+          shrink(place, drop->bytes,
+                 "shrink=" + std::to_string(drop->step) + ":" + std::to_string(drop->bytes)));
+    } else if (const auto budget = budget_beside_others(place)) {
+      shrunk.push_back(shrink(place, *budget, "other programs have taken memory"));
+    }
   }
   // Executors lease as many experts at one time as the slots had room for when they were made.
   if (!shrunk.empty()) make_executors();
   return shrunk;
 }
 
-ShrunkDevice Session::shrink(Place at, const BudgetDrop& drop) {
+std::optional<uint64_t> Session::budget_beside_others(Place at) {
+  const auto start = free_at_start_.find(at);
+  if (start == free_at_start_.end()) return std::nullopt;
+  const uint64_t free = *parts_[static_cast<size_t>(at)].device.free_bytes(),
+                 wanted = std::min(kFreeBytes, start->second);
+  const uint64_t has = device_bytes_[opened_.place(at).budget.name],
+                 least = least_budget(model_, at);
+  if (free >= wanted / 2 || has <= least) return std::nullopt;  // half: not at every little change
+  return std::max(least, has - std::min(has, wanted - free));
+}
+
+void Session::make_smaller(Place at, const std::vector<SlotClass>& classes) {
+  for (auto* executor : {&train_, &drain_, &eval_, &decode_}) executor->reset();
+  residencies_[static_cast<size_t>(at)].reset();
+  for (DeviceLoads& device : device_loads(model_, link_rates())) {
+    if (device.place != at) continue;
+    device.classes = classes;
+    make_residency(device);
+  }
+}
+
+ShrunkDevice Session::shrink(Place at, uint64_t budget, std::string why) {
   const size_t index = static_cast<size_t>(at);
   ShrunkDevice shrunk;
   shrunk.device = opened_.place(at).budget.name;
-  shrunk.budget = drop.bytes;
+  shrunk.budget = budget;
   shrunk.needed = least_budget(model_, at);
-  shrunk.dropped.why = "shrink=" + std::to_string(drop.step) + ":" + std::to_string(drop.bytes);
+  shrunk.dropped.why = std::move(why);
   Residency* const residency = residencies_[index].get();
   if (residency == nullptr) return shrunk;
-  const std::vector<SlotClass> left = slots_within(model_, at, std::max(drop.bytes, shrunk.needed));
+  const std::vector<SlotClass> left = slots_within(model_, at, std::max(budget, shrunk.needed));
   shrunk.dropped = residency->shrink(left, std::move(shrunk.dropped.why));
+  if (free_at_start_.contains(at)) make_smaller(at, left);
   for (size_t i = 0; i < left.size(); ++i) {
-    shrunk.slots += plan_.slots[index][i].slots - left[i].slots;
+    shrunk.slots += slots_[index][i].slots - left[i].slots;
   }
+  slots_[index] = left;
   device_bytes_[shrunk.device] -= shrunk.dropped.slot_bytes;
   parts_[index].loads = load_rule(model_, at, left);
   return shrunk;

@@ -112,6 +112,51 @@ TEST_CASE("cuda: a GPU that fails ends the run with 6, and the saved state goes 
   CHECK(raised.says("cuda:0"));
 }
 
+/// The journal's lines on copies that devices dropped.
+std::vector<Json> dropped(const CudaFixture& f, const std::string& out) {
+  std::vector<Json> events;
+  for (const std::string& line : f.lines(out + "/journal.jsonl")) {
+    const Json event = parse_json(line, "journal");
+    if (event.find("event")->as_string() == "dropped") events.push_back(event);
+  }
+  return events;
+}
+
+TEST_CASE("cuda: a GPU gives slots back when other programs take memory, and no bit changes") {
+  CudaFixture f;
+  TrainConfig config = f.short_run("alone", "cuda:0,host");
+  config.policy = "mobius";
+  config.steps = 4;
+  REQUIRE(f.run(config) == ExitCode::done);
+  CHECK(dropped(f, "alone").empty());
+
+  // From step 2 on others leave a little, from step 3 on nothing; then all is free again.
+  RecordingReporter reporter;
+  std::vector<size_t> held;  // by the run, after each step
+  reporter.on_step = [&](const StepMetrics&) {
+    held.push_back(f.cuda.device_bytes(0));
+    const size_t all = FakeCudaOptions{}.memory_bytes, own = held.back();
+    if (held.size() == 1) f.cuda.take_memory(all - own - (size_t{100} << 20));
+    if (held.size() == 2) f.cuda.take_memory(all - own);
+    if (held.size() == 3) f.cuda.take_memory(0);
+  };
+  config.out = f.dir / "beside";
+  REQUIRE(train(config, reporter) == ExitCode::done);
+  CHECK(f.root("beside") == f.root("alone"));
+  CHECK(f.result("beside") == f.result("alone"));
+  const std::vector<Json> events = dropped(f, "beside");
+  REQUIRE_FALSE(events.empty());
+  CHECK(events.front().find("step")->as_int() == 2);
+  CHECK(events.front().find("why")->as_string() == "other programs have taken memory");
+  uint64_t bytes = 0;
+  for (const Json& event : events) bytes += static_cast<uint64_t>(event.find("bytes")->as_int());
+  CHECK(bytes > 0);
+  CHECK(held.front() - held.back() >= bytes);  // the GPU has it back
+  for (const StepMetrics& m : reporter.steps) {
+    CHECK(m.peak_device_bytes.at("cuda:0") <= held.front());
+  }
+}
+
 TEST_CASE("cuda: auto is the host, though there is a GPU") {
   CudaFixture f;
   TrainConfig config = f.short_run("run", "auto");

@@ -38,6 +38,11 @@ int64_t FakeCuda::unpinned_copies() const {
   return impl_->unpinned_copies;
 }
 
+void FakeCuda::take_memory(size_t bytes) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->taken = bytes;
+}
+
 size_t FakeCuda::device_bytes(int device) const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->memory.bytes_of(device);
@@ -152,14 +157,14 @@ CudaCode FakeCuda::memory_info(size_t* free, size_t* total) {
   const std::lock_guard lock(impl_->mutex);
   if (const CudaCode code = impl_->begin("memory_info")) return code;
   *total = impl_->options.memory_bytes;
-  *free = *total - std::min(*total, impl_->memory.bytes_of(impl_->device()));
+  *free = *total - std::min(*total, impl_->memory.bytes_of(impl_->device()) + impl_->taken);
   return kCudaOk;
 }
 
 CudaCode FakeCuda::malloc_device(void** address, size_t bytes) {
   const std::lock_guard lock(impl_->mutex);
   if (const CudaCode code = impl_->begin("malloc_device")) return code;
-  const size_t used = impl_->memory.bytes_of(impl_->device());
+  const size_t used = impl_->memory.bytes_of(impl_->device()) + impl_->taken;
   if (bytes == 0) return impl_->done(kInvalidValue);
   if (used + bytes > impl_->options.memory_bytes) return impl_->done(kCudaOutOfMemory);
   *address = impl_->memory.allocate(impl_->device(), bytes);

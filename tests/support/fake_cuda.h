@@ -49,6 +49,8 @@ class FakeCuda final : public CudaCalls {
   /// The `nth` piece of queued work from now does not run. From then on, all calls that can report
   /// an error return `code`.
   void fail_work(CudaCode code, int nth = 1);
+  /// Other programs hold so many bytes of each device from now on.
+  void take_memory(size_t bytes);
   size_t largest_copy() const;            // in bytes
   int64_t unpinned_copies() const;        // copies with host memory that is not pinned
   size_t device_bytes(int device) const;  // currently allocated

@@ -24,6 +24,8 @@ struct FakeCuda::Impl {
     queues.run_work = [this](FakeStream& stream, FakeItem& item) { run(stream, item); };
   }
 
+  size_t taken = 0;  // of each device, by other programs
+
   // The current device of the calling thread, and the runtime that set it last.
   struct Current {
     uint64_t runtime = 0;

@@ -97,7 +97,8 @@ TEST_CASE("moved experts: a run stops behind a move and goes on, to the same bit
   CHECK(f.result("parts") == f.result("host"));
 }
 
-TEST_CASE("moved experts: nothing moves where a device holds all experts, or other policies decide") {
+TEST_CASE(
+    "moved experts: nothing moves where a device holds all experts, or other policies decide") {
   Moving f;
   const TrainedWith with{"qwen3_moe"};
   TrainConfig all = f.config_on(with, "all", 1, 2);

@@ -104,6 +104,12 @@ double memory_rate(const PlacedModel& model, const PlaceCosts& host, int32_t lay
   return rate;
 }
 
+/// PlanInput::rounds, of a layer whose experts are at several places.
+bool sends_rounded(const PlacedModel& model, const CopyPolicy& policy, int32_t layer) {
+  const Pass pass = policy.training ? Pass::train : Pass::eval;
+  return rounds_tokens(model.opened->spec, model.settings, model.table, layer, pass);
+}
+
 /// What decisions about the experts of a device know. None: a place has no times.
 std::optional<DecidedDevice> device_of(const PlacedModel& model, const CopyPolicy& policy,
                                        Place place, std::vector<int32_t> layers,
@@ -121,14 +127,17 @@ std::optional<DecidedDevice> device_of(const PlacedModel& model, const CopyPolic
   device.row_bytes =
       static_cast<double>(spec.hidden) * static_cast<double>(size_of(model.settings.activations));
   device.is_trained = policy.training && trains_experts(model.table, layer);
+  const bool rounds = sends_rounded(model, policy, layer);
   for (const Phase phase : phases) {
     const auto host = entry_of(costs[kHostPlace], spec, layer, phase);
     const auto own = entry_of(costs[static_cast<size_t>(place)], spec, layer, phase);
     if (!host || !own) return std::nullopt;
     const PlaceCosts& at_device = costs[static_cast<size_t>(place)];
-    device.passes.push_back({host->first, own->first, host->second, own->second,
-                             phase == Phase::backward,
-                             dense_seconds(model, at_device, layer, phase, tokens, longest)});
+    device.passes.push_back(
+        {host->first, own->first, host->second, own->second, phase == Phase::backward,
+         dense_seconds(model, at_device, layer, phase, tokens, longest),
+         rounds && phase == Phase::forward ? static_cast<double>(spec.hidden) * size_of(DType::bf16)
+                                           : device.row_bytes});
   }
   device.full_tokens = static_cast<double>(tokens * spec.experts_per_token);
   device.memory_bytes_per_s = memory_rate(model, costs[kHostPlace], layer, device.weight_bytes);

@@ -248,8 +248,9 @@ bool PlanInput::experts_apart(int32_t layer) const {
   return false;
 }
 
-bool PlanInput::rounds(int32_t layer, Pass pass) const {
-  if (settings.compute != Compute::bf16 || !experts_apart(layer)) return false;
+bool rounds_tokens(const ModelSpec& spec, const RunSettings& settings, const ParameterTable& table,
+                   int32_t layer, Pass pass) {
+  if (settings.compute != Compute::bf16) return false;
   const BlockId first = table.find_block(BlockKind::expert, layer, 0);
   const bool adapted = table.rank_of(first, first + static_cast<BlockId>(spec.experts)) > 0;
   return !adapted || !has_dropout(settings, pass);

@@ -13,6 +13,11 @@
 
 namespace hearth {
 
+/// Whether all products of a layer's experts round its tokens to bf16, so that they may cross a link in
+/// bf16. Dropout of adapters, which comes before the rounding, needs them as they are.
+bool rounds_tokens(const ModelSpec& spec, const RunSettings& settings, const ParameterTable& table,
+                   int32_t layer, Pass pass);
+
 /// Inputs that all schedules of a run share. Does not own the objects that it refers to.
 struct PlanInput {
   const ModelSpec& spec;
@@ -55,9 +60,10 @@ struct PlanInput {
   bool experts_apart(int32_t layer) const;
   /// Whether such places return one sum per token (RunSettings::partial_sums).
   bool sums(int32_t layer) const { return settings.partial_sums && experts_apart(layer); }
-  /// Whether such places get a layer's tokens in bf16: all products of its experts round them to bf16.
-  /// Dropout of adapters, which comes before the rounding, needs them as they are.
-  bool rounds(int32_t layer, Pass pass) const;
+  /// Whether such places get a layer's tokens in bf16 (rounds_tokens).
+  bool rounds(int32_t layer, Pass pass) const {
+    return experts_apart(layer) && rounds_tokens(spec, settings, table, layer, pass);
+  }
   /// Whether the block is copied to where it is read.
   bool travels(BlockId block) const { return compute_place(block) != table.block(block).place; }
 };

@@ -133,7 +133,7 @@ TEST_CASE("makespan rule: each resource can decide alone") {
   c.passes[0].host_call_bytes = 300;  // whose memory is slow: calls move three times what loads do
   CHECK(device_of(c).size() == 4);
   c.passes[0].host_call_bytes = 0;
-  c.passes[0].row_out_bytes = 100;  // or whose rows are large
+  c.passes[0].row_in_bytes = 100;  // or whose rows are large
   CHECK(device_of(c).size() == 4);
 }
 

@@ -24,7 +24,7 @@ TEST_CASE("split model: four experts by hand") {
   c.state(0).where = Where::here, c.state(0).bytes_left = 0;
   c.state(2).where = Where::coming, c.state(2).here_in_s = 7;
   c.passes[0].in_free_s = 7;
-  c.passes[0].row_out_bytes = 8;
+  c.passes[0].choice_out_bytes = 0.5;
   c.passes[0].row_in_bytes = 2;
   c.passes[0].gradient_bytes = 40;
   c.passes[0].host_call_bytes = 30;
@@ -35,13 +35,13 @@ TEST_CASE("split model: four experts by hand") {
   // Experts 0, 2 and 1 on the device: 4 s, then from 7 s on 2 s, then from 10 s on 1 s.
   const PassTimes t = model.times(0, OnDevice{1, 1, 1, 0});
   CHECK(t.device == Approx(11));
-  // 5 tokens: 40 bytes out with a second of latency, 5 s, 10 bytes in.
-  CHECK(t.host == Approx(1 + 2 + 5 + 1));
+  // Out go 37.5 bytes for the 75 choices, with a second of latency; 5 s; 10 bytes in for 5 of them.
+  CHECK(t.host == Approx(1 + 1.875 + 5 + 1));
   CHECK(t.in == Approx(7 + 3 + 1));
-  CHECK(t.out == Approx(3 * (1 + 2) + 3));
-  // One load, three gradients, one call, rows.
-  CHECK(t.memory == Approx((30 + 120 + 30 + 50) / 4.0));
-  CHECK(t.makespan() == Approx(57.5));
+  CHECK(t.out == Approx(3 * (1 + 2) + 2.875));
+  // One load, three gradients, one call, tokens out, rows in.
+  CHECK(t.memory == Approx((30 + 120 + 30 + 37.5 + 10) / 4.0));
+  CHECK(t.makespan() == Approx(56.875));
   // Without loads, nothing waits for the link.
   const PassTimes without = model.times(0, OnDevice{1, 0, 0, 0});
   CHECK(without.device == Approx(4));
@@ -143,7 +143,10 @@ PassTimes simulated(const SplitProblem& p, const SplitModel& model, size_t pass,
   const auto end_of = [&](size_t stream) {
     return streams[stream].empty() ? 0 : times.end[static_cast<size_t>(streams[stream].back())];
   };
-  const double out = over(p.out, rows * of.row_out_bytes), in = over(p.in, rows * of.row_in_bytes);
+  double all = 0;
+  for (const int32_t e : model.ranking()) all += model.tokens(e);
+  const double out = over(p.out, all * of.choice_out_bytes),
+               in = over(p.in, rows * of.row_in_bytes);
   t.device = end_of(0);
   t.in = end_of(1) + in;
   t.host = host_s > 0 ? out + host_s + in : 0;

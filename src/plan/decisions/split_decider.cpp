@@ -25,7 +25,10 @@ std::vector<int32_t> most_tokens_first(std::span<const double> tokens, int64_t e
 
 SplitDecider::SplitDecider(std::vector<DecidedDevice> devices, int64_t experts, SplitAnswer answer,
                            const Foresight& foresight, int64_t top_k)
-    : experts_(experts), answer_(answer), phases_(foresight.phases) {
+    : experts_(experts),
+      top_k_(static_cast<double>(top_k)),
+      answer_(answer),
+      phases_(foresight.phases) {
   for (DecidedDevice& device : devices) {
     devices_.push_back(std::make_unique<OfDevice>(std::move(device), experts, top_k));
   }
@@ -114,7 +117,7 @@ ExpertSplit SplitDecider::answer_for(const OfDevice& of, size_t layer,
                       .device = own.device,
                       .gradient_bytes = own.adds_gradients ? device.gradient_bytes : 0,
                       .row_in_bytes = device.row_bytes,
-                      .row_out_bytes = device.row_bytes,
+                      .choice_out_bytes = own.sent_bytes / top_k_,
                       .host_call_bytes = device.weight_bytes});
   }
   for (size_t pass = 0; pass < passes.size(); ++pass) passes[pass].experts = states[pass];

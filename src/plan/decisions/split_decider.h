@@ -31,6 +31,7 @@ struct DecidedPass {
   /// Seconds of the layer's other tasks at the device, of a full micro-batch: while they run, the link
   /// loads ahead.
   double dense_s = 0;
+  double sent_bytes = 0;  // of a token's vector, as it crosses to the host
 };
 
 /// A device and the layers whose dense parts it computes.
@@ -46,7 +47,7 @@ struct DecidedDevice {
   LinkRates link;
   double weight_bytes = 0;        // of an expert and its adapter, as they cross the link
   double gradient_bytes = 0;      // of their accumulators; 0: none
-  double row_bytes = 0;           // of a token's vector
+  double row_bytes = 0;           // of a token's vector, as it comes back
   int64_t slots = 0;              // experts that the device's copies of weights are enough for
   double full_tokens = 0;         // choices of a full micro-batch
   double memory_bytes_per_s = 0;  // of the host's memory; 0: no limit
@@ -152,6 +153,7 @@ class SplitDecider final : public SplitRule {
 
   std::vector<std::unique_ptr<OfDevice>> devices_;
   const int64_t experts_;
+  const double top_k_;
   const SplitAnswer answer_;
   const LoadPhases phases_;
   std::shared_ptr<const RecordedSplits> recorded_;

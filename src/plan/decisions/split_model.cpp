@@ -68,6 +68,7 @@ SplitModel::SplitModel(const SplitProblem& problem) : problem_(problem) {
   const double scale = problem.micro_batches / static_cast<double>(problem.known());
   for (size_t e = 0; e < experts; ++e) {
     tokens_[e] *= scale;
+    all_tokens_ += tokens_[e];
     host_calls_.push_back(call_count(problem, static_cast<int64_t>(e), tokens_[e]));
     if (tokens_[e] > 0) ranking_.push_back(static_cast<int32_t>(e));
   }
@@ -128,12 +129,13 @@ PassTimes SplitModel::times(size_t pass, std::span<const uint8_t> on_device) con
     gradients += costs.gradient_s;
     bytes += p.gradient_bytes;
   }
-  const double rows_out = link_seconds(problem_.out, rows * p.row_out_bytes);
+  const double sent = all_tokens_ * p.choice_out_bytes;
+  const double rows_out = link_seconds(problem_.out, sent);
   const double rows_in = link_seconds(problem_.in, rows * p.row_in_bytes);
   if (host_s > 0) t.host = rows_out + host_s + rows_in;
   t.in = (loads ? loaded : 0) + rows_in;
   t.out = (gradients > 0 ? p.out_free_s + gradients : 0) + rows_out;
-  bytes += rows * (p.row_out_bytes + p.row_in_bytes);
+  bytes += sent + rows * p.row_in_bytes;
   if (problem_.memory_bytes_per_s > 0) t.memory = bytes / problem_.memory_bytes_per_s;
   return t;
 }

@@ -65,6 +65,7 @@ class SplitModel {
 
   const SplitProblem& problem_;
   std::vector<double> tokens_;
+  double all_tokens_ = 0;
   std::vector<double> host_calls_;  // by expert
   std::vector<int32_t> ranking_;
   std::vector<Costs> costs_;  // by pass

@@ -57,8 +57,11 @@ struct SplitPass {
   double out_free_s = 0;  // the same of the link to the host
   /// What each expert on the device sends home.
   double gradient_bytes = 0;
-  /// Per token of an expert on the host: from the host to the device, and from the device to the host.
-  double row_in_bytes = 0, row_out_bytes = 0;
+  /// Per token of an expert on the host, from the host to the device.
+  double row_in_bytes = 0;
+  /// From the device to the host: all tokens, each once, whatever the number of its experts there. So
+  /// this is per token of any expert: a token's vector, divided by its experts.
+  double choice_out_bytes = 0;
   /// What a call of an expert on the host moves in the host's memory: weights, gradients.
   double host_call_bytes = 0;
 };

@@ -19,8 +19,10 @@ constexpr int kEveryLora = 4;  // one run of so many trains adapters
 const std::vector<std::string> kLora{"--method",       "lora", "--lora-r",    "4",
                                      "--lora-dropout", "0.1",  "--trainable", "*norm.weight"};
 const std::vector<std::string> kOnTwo{"--devices", "2xvirtual,host"};
-// The host's updates run in the next step, and before each save.
-const std::vector<std::string> kTravels{"--devices", "virtual", "--policy", "mobius"};
+// Weights travel, and the host's updates run in the next step, and before each save.
+const std::vector<std::string> kMobius{"--devices", "virtual", "--policy", "mobius"};
+const std::vector<std::string> kOnDemand{"--devices", "2xvirtual", "--policy", "gpipe-offload"};
+const std::vector<std::string> kDivided{"--devices", "virtual,host", "--policy", "aptmoe"};
 
 std::vector<std::string> joined(std::vector<std::string> some,
                                 const std::vector<std::string>& others) {
@@ -116,7 +118,10 @@ TEST_CASE("kill -9: of runs on two devices and the host") {
   kill_and_compare(kSanitized ? 6 : 24, kOnTwo);
 }
 TEST_CASE("kill -9: of runs whose weights travel to a device") {
-  kill_and_compare(kSanitized ? 3 : 8, kTravels);
+  kill_and_compare(kSanitized ? 3 : 8, kMobius);
+}
+TEST_CASE("kill -9: of runs whose weights are loaded on demand, or whose experts are divided") {
+  for (const auto& options : {kOnDemand, kDivided}) kill_and_compare(kSanitized ? 2 : 4, options);
 }
 TEST_CASE("kill -9: a thousand kills, the same bits", "[.long]") { kill_and_compare(1000); }
 TEST_CASE("kill -9: three hundred kills on two devices", "[.long]") {

@@ -15,8 +15,8 @@
 #include "comm/launch.h"
 #include "commands/command_line.h"
 #include "commands/commands.h"
-#include "commands/error_place.h"
 #include "commands/output.h"
+#include "commands/target_problems.h"
 #include "options/problems.h"
 #include "options/setting_names.h"
 
@@ -55,7 +55,7 @@ RankEnding run(const std::vector<std::string>& arguments, hearth::LaunchedRanks*
   } catch (const hearth::ReaderGone&) {  // nobody reads a line about it: hearth train --help | head
     return {is_help ? ExitCode::done : ExitCode::storage, {}};
   } catch (const hearth::Error& e) {
-    return {e.code(), {hearth::error_at_place(line, e).what()}};
+    return {e.code(), hearth::lines_of_error(line, e)};
   } catch (const std::bad_alloc&) {
     return {ExitCode::storage,
             {"out of memory: the system gives no more; lower --cpu-memory, --micro-batch or "

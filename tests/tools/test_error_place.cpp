@@ -1,4 +1,5 @@
 // Errors that only the model or the data can find name where their value came from.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 
 #include "commands/error_place.h"
@@ -57,6 +58,35 @@ TEST_CASE("error place: the program names file, line and key of a target that no
   INFO(by_flag.err);
   CHECK(by_flag.exit_code == 2);
   CHECK(has(by_flag.err, "hearth: --lora_target 'q_prox': no tensor of the model"));
+}
+
+TEST_CASE("error place: wrong targets are told together, and with all other problems") {
+  const Workplace place;
+  const std::string file = place.d / "run.yaml";
+  const auto run = [&](const std::string& more) {
+    write(file, "model: " + (place.d / "model") + "\ndata: " + (place.d / "rows.jsonl") +
+                    "\nout: " + (place.d / "out") +
+                    "\nmethod: lora\nlora_target: [q_prox, q_proj, up_prox]\n" + more);
+    return place.run({"train", file});
+  };
+  const std::string first = file + ":5: lora_target 'q_prox': no tensor of the model",
+                    second = file + ":5: lora_target 'up_prox': no tensor of the model";
+  for (const bool others : {false, true}) {
+    const ProgramResult result = run(others ? "seq_len: -4\nlerning_rate: 1\n" : "");
+    INFO(result.err);
+    CHECK(result.exit_code == 2);
+    CHECK(has(result.err, first));
+    CHECK(has(result.err, second));
+    CHECK(has(result.err, file + ":6: ") == others);
+    CHECK(has(result.err, file + ":7: ") == others);
+    CHECK(std::ranges::count(result.err, '\n') == (others ? 4 : 2));
+  }
+  // Of a model that is not there, only that is told.
+  write(file, "model: nowhere\ndata: r.jsonl\nout: o\nmethod: lora\nlora_target: q_prox\nodd: 1\n");
+  const ProgramResult absent = place.run({"train", file});
+  CHECK(absent.exit_code == 2);
+  CHECK(has(absent.err, file + ":6: "));
+  CHECK_FALSE(has(absent.err, "q_prox"));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "commands/foreign_file.h"
 #include "commands/given.h"
 #include "commands/option_checks.h"
+#include "commands/target_problems.h"
 #include "options/command_table.h"
 #include "options/later.h"
 #include "options/option_lookup.h"
@@ -130,6 +131,9 @@ void parse_options(const CommandEntry& entry, const std::vector<std::string>& wo
   const bool reads = !migrates || takes_file;
   check_together(migrates && reads ? entry_of(Command::train) : entry, flags.given, line.places,
                  options, problems);
+  if (!problems.empty()) {  // else the command tells
+    for (const std::string& problem : target_problems(line)) problems.add(problem);
+  }
   problems.raise();
   if (command == Command::train || command == Command::plan || migrates) {
     options.recorded = recorded_options(options);

@@ -22,6 +22,7 @@ class ConfigurationError : public Error {
 class Problems {
  public:
   void add(const std::string& problem) { list_.push_back(problem); }
+  bool empty() const { return list_.empty(); }
   /// Whether further problems will only be counted, not shown.
   bool many() const { return list_.size() >= kMostTold; }
   /// Raises a usage error for one problem, a ConfigurationError for more.

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import peft
+import peft.optimizers
 import torch
 import transformers
 from safetensors.torch import save_file
@@ -40,6 +41,7 @@ class LoraCase:
     expert_rank: int = None
     rslora: bool = False
     layout: str = "per-expert"
+    plus: float = None  # LoRA+: the rate of B relative to that of A
     beside: list = field(default_factory=list)  # globs of --trainable
     families: tuple = tuple(FAMILIES)
     fused_base: bool = False
@@ -51,6 +53,8 @@ class LoraCase:
                  "--lora-alpha", self.alpha, "--adapter-layout", self.layout]
         if self.expert_rank:
             words += ["--expert-r", self.expert_rank]
+        if self.plus:
+            words += ["--lora-plus-ratio", self.plus]
         for glob in self.beside:
             words += ["--trainable", glob]
         return [str(word) for word in words] + (["--rslora"] if self.rslora else [])
@@ -71,6 +75,7 @@ CASES = [
     LoraCase("shared-experts", targets="experts,shared-experts", families=("qwen2_moe",)),
     LoraCase("some-experts", targets="*.experts.1.*,*.experts.3.*,*layers.2*q_proj*"),
     LoraCase("beside", beside=["*.gate.weight", "*norm.weight"], train=dict(weight_decay=0.3)),
+    LoraCase("lora-plus", plus=16, train=dict(weight_decay=0.1)),
     LoraCase("no-clip", train=dict(max_grad_norm=0.0, router_aux_loss=0.0, weight_decay=0.0)),
 ]
 RECORDED = {"mixtral": CASES[0], "qwen2_moe": LoraCase(
@@ -92,6 +97,7 @@ class PeftModel:
         for name, p in self.model.named_parameters():
             if p.requires_grad:
                 self.named.append((name.replace(".modules_to_save.default", ""), p))
+        self.ratios = self.rates_of_lora_plus(case.plus) if case.plus else {}
         self.file_scales = {}
         for name, module in self.model.named_modules():
             if isinstance(getattr(module, "scaling", None), dict):
@@ -99,6 +105,14 @@ class PeftModel:
                 module.scaling["default"] = case.scale(".experts" in name)
                 if getattr(module, "parameter_name", "") == "gate_up_proj":
                     self.keep_apart(module)
+
+    def rates_of_lora_plus(self, ratio):
+        """By name, as PEFT's own optimizer for LoRA+ has them."""
+        names = {id(p): name for name, p in self.named}
+        optimizer = peft.optimizers.create_loraplus_optimizer(
+            self.model, torch.optim.AdamW, lr=1.0, loraplus_lr_ratio=ratio)
+        return {names[id(p)]: group["lr"] for group in optimizer.param_groups
+                for p in group["params"]}
 
     @staticmethod
     def keep_apart(module):

@@ -111,18 +111,28 @@ def parameter_groups(named, options):
             dict(params=keep, weight_decay=0.0)]
 
 
+def groups_by_ratio(named, options, ratios):
+    """The same, apart by what multiplies the learning rate: ratios[name], else 1."""
+    groups = []
+    for ratio in sorted({ratios.get(name, 1) for name, _ in named}):
+        some = [(n, p) for n, p in named if ratios.get(n, 1) == ratio]
+        groups += [dict(group, ratio=ratio) for group in parameter_groups(some, options)]
+    return groups
+
+
 def train(model, rows, options, coefficient, top_k):
     """Trains model.parameters(); returns the records of the steps and the Routing of them all."""
     named = model.parameters()
     parameters = [p for _, p in named]
-    optimizer = torch.optim.AdamW(parameter_groups(named, options), lr=options["lr"],
+    ratios = getattr(model, "ratios", {})
+    optimizer = torch.optim.AdamW(groups_by_ratio(named, options, ratios), lr=options["lr"],
                                   betas=(options["beta1"], options["beta2"]), eps=options["eps"])
     everything, records, position = Routing(top_k), [], 0
     for step in range(options["steps"]):
         model.refresh()
         rate = learning_rate(options, step)
         for group in optimizer.param_groups:
-            group["lr"] = rate
+            group["lr"] = rate * group["ratio"]
         batches = []
         for _ in range(options["grad_accum"]):
             batches.append([cut(rows[(position + i) % len(rows)], options["seq_len"])

@@ -5,8 +5,8 @@
 
 #include "base/setting.h"
 #include "checkpoint/description.h"
-#include "commands/error_place.h"
 #include "checkpoint/hub_cache.h"
+#include "commands/error_place.h"
 #include "model/adapters.h"
 
 namespace hearth {

@@ -15,9 +15,10 @@ import sys
 
 from tensorboard.backend.event_processing import event_file_loader
 
-TAGS = {"train/loss": "loss", "train/aux_loss": "aux_loss", "train/z_loss": "z_loss",
-        "train/grad_norm": "grad_norm", "train/learning_rate": "lr", "train/time_s": "time_s",
-        "train/tokens_per_s": "tokens_per_s", "train/bound_pct": "bound_pct"}
+TAGS = {"train/loss": "loss", "train/epoch": "epoch", "train/aux_loss": "aux_loss",
+        "train/z_loss": "z_loss", "train/grad_norm": "grad_norm", "train/learning_rate": "lr",
+        "train/time_s": "time_s", "train/tokens_per_s": "tokens_per_s",
+        "train/bound_pct": "bound_pct"}
 
 
 def single(value):

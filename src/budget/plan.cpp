@@ -6,6 +6,7 @@
 #include "base/counted.h"
 #include "base/system.h"
 #include "budget/schedule_memory.h"
+#include "budget/waiting_inputs.h"
 #include "device/device_memory.h"
 #include "plan/decisions/router_foresight.h"
 #include "plan/loader/slot_plan.h"
@@ -199,9 +200,7 @@ class PlanMaker {
     bool host_updates = false, device_computes = false;
     for (BlockId b = 0; b < std::ssize(table.blocks()); ++b) {
       const Block& block = table.block(b);
-      const Place computes =
-          subject_.compute.empty() ? block.place : subject_.compute[static_cast<size_t>(b)];
-      device_computes = device_computes || computes >= subject_.hosts;
+      device_computes = device_computes || compute_place(subject_, b) >= subject_.hosts;
       for (TensorId id = block.begin; block.place < subject_.hosts && id < block.end; ++id) {
         host_updates = host_updates || table.tensor(id).trainable;
       }
@@ -234,7 +233,7 @@ class PlanMaker {
   /// Whether the host could take some of what a smaller group, or a device, has too little memory for.
   bool inputs_may_wait() const {
     const TrainSchedule& train = *plan_.train;
-    return train.recompute && waiting_bytes() > 0 &&
+    return train.recompute && waiting_bytes(subject_, request_) > 0 &&
            (!fits(train) || train.group < request_.micro_batches / request_.shards.count());
   }
 
@@ -242,7 +241,9 @@ class PlanMaker {
     TrainSchedule on_host =
         train_schedule(input(request_.tokens, request_.micro_batches, true), true);
     const bool here = fits(*plan_.train), there = fits(on_host);
-    if (here ? there && spares_bytes(on_host) : there || device_is_short(*plan_.train)) {
+    const bool fewer =
+        waiting_spares_bytes(subject_, request_, plan_.policy, *plan_.train, on_host);
+    if (here ? there && fewer : there || device_is_short(*plan_.train)) {
       plan_.train = std::move(on_host);
     }
   }
@@ -251,41 +252,6 @@ class PlanMaker {
     const std::vector<PlaceLines> places = with_schedules(&train.schedule);
     return std::any_of(places.begin() + subject_.hosts, places.end(),
                        [](const PlaceLines& place) { return !place.fits(); });
-  }
-
-  Place compute_place(BlockId block) const {
-    return subject_.compute.empty() ? subject_.table.block(block).place
-                                    : subject_.compute[static_cast<size_t>(block)];
-  }
-
-  /// Of the inputs of a step that would wait: those of the layers of devices but for the last.
-  uint64_t waiting_bytes() const {
-    uint64_t layers = 0;
-    for (int32_t layer = 0; layer + 1 < subject_.spec.layers; ++layer) {
-      const BlockId attention = subject_.table.find_block(BlockKind::attention, layer);
-      layers += compute_place(attention) >= subject_.hosts;
-    }
-    return layers *
-           static_cast<uint64_t>(request_.micro_batches * request_.tokens * subject_.spec.hidden) *
-           size_of(subject_.settings.activations);
-  }
-
-  /// Whether fewer bytes cross links, as a larger group needs fewer loads of weights and accumulators.
-  bool spares_bytes(const TrainSchedule& on_host) const {
-    uint64_t weights = 0, gradients = 0;
-    const ParameterTable& table = subject_.table;
-    for (BlockId b = 0; b < std::ssize(table.blocks()); ++b) {
-      if (compute_place(b) == table.block(b).place) continue;
-      weights += slot_layout(table, b, Cargo::weights, plan_.policy).slot_bytes();
-      gradients += slot_layout(table, b, Cargo::gradient, plan_.policy).slot_bytes();
-    }
-    const auto groups = [&](const TrainSchedule& train) {
-      const int64_t of_shard = request_.micro_batches / request_.shards.count();
-      return request_.shards.count() * ((of_shard + train.group - 1) / train.group);
-    };
-    const auto fewer = static_cast<uint64_t>(groups(*plan_.train) - groups(on_host));
-    // Each group loads weights for forward and for backward, and accumulators come and go.
-    return fewer * 2 * (weights + gradients) > 2 * waiting_bytes();
   }
 
   /// Whether the whole plan fits with this schedule.

@@ -4,6 +4,7 @@
 
 #include "base/pool.h"
 #include "device/cuda_fixture.h"
+#include "device/host_device.h"
 
 using namespace hearth;
 using hearth::test::FakeCuda;
@@ -76,6 +77,21 @@ TEST_CASE("what exceeds the budget of a GPU is refused by name") {
   CHECK_THROWS_AS(device.create_stream(options), Error);
   first.reset();
   CHECK_NOTHROW(device.reserve("activations", SpaceKind::device, 700000));
+}
+
+TEST_CASE("free memory of a GPU is what nobody has, other programs included") {
+  FakeGpus gpus;
+  Device& device = gpus.device();
+  const uint64_t all = *device.free_bytes();
+  CHECK(all > 0);
+  {
+    const auto arena = device.reserve("slots", SpaceKind::device, 1 << 20);
+    CHECK(*device.free_bytes() == all - (1 << 20));
+    gpus.cuda.take_memory(5 << 20);
+    CHECK(*device.free_bytes() == all - (6 << 20));
+  }
+  CHECK(*device.free_bytes() == all - (5 << 20));
+  CHECK_FALSE(make_host_device(uint64_t{1} << 30)->free_bytes());
 }
 
 TEST_CASE("a stream takes what it said, and gives it back") {

@@ -6,10 +6,11 @@
 #include "base/error_format.h"
 #include "base/setting.h"
 #include "budget/hot_placement.h"
+#include "budget/round_robin.h"
 #include "budget/schedule_memory.h"
+#include "budget/shortage.h"
+#include "budget/stage_costs.h"
 #include "modes/stage_cut.h"
-#include "plan/loader/slot_layout.h"
-#include "plan/task_costs.h"
 
 namespace hearth {
 
@@ -17,15 +18,6 @@ namespace {
 
 constexpr int kMostTries = 8;
 constexpr int kMostRaises = 128;  // by 1/64 each: to seven times the memory
-
-/// How many bytes all places lack.
-uint64_t shortage(const Plan& plan) {
-  uint64_t bytes = 0;
-  for (const PlaceLines& place : plan.places) {
-    bytes += place.peak - std::min(place.peak, place.budget.bytes);
-  }
-  return bytes;
-}
 
 /// The bytes that the parameters of each unit have on its device: embedding, layers, head. Experts
 /// that are elsewhere do not count.
@@ -45,69 +37,13 @@ std::vector<uint64_t> unit_bytes(const PlanSubject& subject, bool training) {
   return bytes;
 }
 
-/// Seconds of a micro-batch in a layer by the cost table of a place.
-double table_seconds(const PlanInput& input, int32_t layer, const BatchWork& batch,
-                     const PlaceCosts& costs) {
-  const auto layers = static_cast<int32_t>(input.spec.layers);
-  double sum = 0;
-  const auto add = [&](TaskKind kind, Phase phase) {
-    Task task;
-    task.kind = kind;
-    task.phase = phase;
-    task.layer = std::clamp(layer, 0, layers);
-    const CostEntry* entry = cost_entry(costs, task, input.spec);
-    if (entry) sum += predicted_seconds(*entry, task, batch, input.spec, input.table);
-  };
-  if (layer == layers) {
-    add(TaskKind::head, Phase::forward);
-    return sum;
-  }
-  for (const Phase phase : {Phase::forward, Phase::backward}) {
-    if (layer < 0) {
-      add(TaskKind::embed, phase);
-      continue;
-    }
-    add(TaskKind::attention, phase);
-    const bool moe = input.spec.has_experts(layer);
-    if (!moe || input.spec.has_shared_expert(layer)) add(TaskKind::mlp, phase);
-    if (!moe) continue;
-    for (const TaskKind kind : {TaskKind::dispatch, TaskKind::experts, TaskKind::combine}) {
-      add(kind, phase);
-    }
-  }
-  return sum;
-}
-
-std::vector<std::vector<double>> unit_seconds(const PlanSubject& subject,
-                                              const PlanRequest& request) {
-  const ModelPlaces& places = subject.of_model;
-  const int64_t tokens = std::max({request.tokens, request.eval_tokens, request.decode_tokens});
-  const PlanInput input{subject.spec, subject.settings, subject.table, {}, tokens, request.longest};
-  const BatchWork batch = full_batch(tokens, std::max<int64_t>(1, request.longest));
-  const bool tables = std::all_of(places.dense.begin(), places.dense.end(), [&](Place at) {
-    return subject.places[static_cast<size_t>(at)].costs != nullptr;
-  });
-  std::vector<std::vector<double>> seconds;
-  for (const Place at : places.dense) {
-    const ComputePlace& place = subject.places[static_cast<size_t>(at)];
-    const PlaceCosts costs{place.costs, workers_of(place), subject.settings.compute};
-    std::vector<double>& of_place = seconds.emplace_back();
-    for (int32_t layer = -1; layer <= subject.spec.layers; ++layer) {
-      const StageTime flops = layer_flops(input, layer, batch);
-      of_place.push_back(tables ? table_seconds(input, layer, batch, costs)
-                                : flops.forward + flops.backward);
-    }
-  }
-  return seconds;
-}
-
 /// Looks for a cut whose plan fits, each try with what the plan before showed of activations.
 class StageSearch {
  public:
   StageSearch(const PlanSubject& subject, const PlanRequest& request)
       : subject_(subject), places_(subject.of_model), request_(request) {
     cut_.devices = places_.dense;
-    seconds_ = unit_seconds(subject, request);
+    seconds_ = unit_seconds(subject, request, places_.dense, kForwardAndBackward);
     cut_.bytes = unit_bytes(subject, request.training);
     // Slots take what is left, whatever the cut.
     if (places_.travel != Travel::never) std::fill(cut_.bytes.begin(), cut_.bytes.end(), 0);
@@ -247,20 +183,11 @@ namespace {
 std::optional<std::vector<Stage>> stages_of_cut(const PlanSubject& subject,
                                                 const std::vector<int32_t>& ends) {
   const std::vector<Place>& devices = subject.of_model.dense;
-  const auto layers = static_cast<int32_t>(subject.spec.layers);
   const bool many = subject.of_model.travel != Travel::never;  // stages at a device
   if (many ? ends.size() + 1 < devices.size() : ends.size() + 1 != devices.size()) {
     return std::nullopt;
   }
-  std::vector<Stage> stages;
-  int32_t first = -1;
-  for (size_t s = 0; s <= ends.size(); ++s) {
-    const int32_t last = s < ends.size() ? ends[s] : layers;
-    if (last < first || (s < ends.size() && last >= layers)) return std::nullopt;
-    stages.push_back({devices[s % devices.size()], first, last});
-    first = last + 1;
-  }
-  return stages;
+  return forward_stages(devices, static_cast<int32_t>(subject.spec.layers), ends);
 }
 
 }  // namespace
@@ -297,44 +224,15 @@ PlacementPlan plan_with(const PlanSubject& subject, const Placement& placement,
       result.table.set_place(b, kHostPlace);
     }
   }
+  placed.compute_backward = backward_places(result.table, subject.spec, placement);
   result.plan = make_plan(placed, request);
   return result;
 }
 
-/// The parameters of a stage, with accumulators of gradients, as they lie in slots.
-static uint64_t slot_bytes(const PlacementPlan& plan, const Stage& stage, int32_t layers,
-                           bool training) {
-  uint64_t bytes = 0;
-  for (BlockId b = 0; b < std::ssize(plan.table.blocks()); ++b) {
-    const Block& block = plan.table.block(b);
-    const Block& base = block.kind == BlockKind::adapter ? plan.table.block(block.base) : block;
-    const int32_t layer = base.kind == BlockKind::embedding ? -1
-                          : base.kind == BlockKind::head    ? layers
-                                                            : base.layer;
-    if (layer < stage.first || layer > stage.last) continue;
-    for (const Cargo cargo : {Cargo::weights, Cargo::gradient}) {
-      if (cargo == Cargo::gradient && !training) continue;
-      bytes += slot_layout(plan.table, b, cargo, plan.plan.policy).slot_bytes();
-    }
-  }
-  return bytes;
-}
-
 /// Whether every device has slots for two of its stages: the one that runs and the next.
-static bool two_stages_fit(const PlacementPlan& plan, int32_t layers, bool training) {
-  std::vector<uint64_t> largest(plan.plan.slots.size());
-  for (const Stage& stage : plan.placement.stages) {
-    uint64_t& most = largest[static_cast<size_t>(stage.place)];
-    most = std::max(most, slot_bytes(plan, stage, layers, training));
-  }
-  for (size_t at = 0; at < largest.size(); ++at) {
-    uint64_t slots = 0;
-    for (const SlotClass& of : plan.plan.slots[at]) {
-      slots += of.bytes * static_cast<uint64_t>(of.slots);
-    }
-    if (2 * largest[at] > slots) return false;
-  }
-  return true;
+static bool two_stages_fit(const PlacementPlan& plan, bool training) {
+  const std::vector<uint64_t> units = unit_slot_bytes(plan.table, plan.plan.policy, training);
+  return two_stages_fit(plan.plan, plan.placement.stages, units);
 }
 
 /// Weights travel, so a device may have any number of stages, which it computes one after the other:
@@ -353,9 +251,7 @@ static PlacementPlan staged_plan(const PlanSubject& subject, const PlanRequest& 
     StageSearch search(staged, request);
     PlacementPlan next = search.run(request.recompute);
     if (!best || next.plan.fits() || !best->plan.fits()) best = std::move(next);
-    if (best->plan.fits() &&
-        two_stages_fit(*best, static_cast<int32_t>(subject.spec.layers), request.training))
-      break;
+    if (best->plan.fits() && two_stages_fit(*best, request.training)) break;
   }
   return std::move(*best);
 }
@@ -363,6 +259,7 @@ static PlacementPlan staged_plan(const PlanSubject& subject, const PlanRequest& 
 /// With the experts at the places that the subject names for them.
 static PlacementPlan cut_and_plan(const PlanSubject& subject, const PlanRequest& request) {
   const ModelPlaces& places = subject.of_model;
+  if (places.round_robin && places.dense.size() > 1) return round_robin_plan(subject, request);
   if (places.dense.size() == 1) {
     Placement placement({{.place = places.dense.front()}}, places.experts);
     placement.travels = places.travel != Travel::never;

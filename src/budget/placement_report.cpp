@@ -34,8 +34,7 @@ std::pair<int64_t, int64_t> layers_of(const PlacedModel& model, const Stage& sta
   return {first, std::clamp<int64_t>(stage.last, first - 1, count - 1)};
 }
 
-JsonObject stage_json(const PlacedModel& model, size_t number) {
-  const Stage& stage = model.placement.stages[number];
+JsonObject stage_json(const PlacedModel& model, const Stage& stage, size_t number) {
   const auto [first, last] = layers_of(model, stage);
   return {{"stage", static_cast<int64_t>(number)},
           {"device", model.opened->place(stage.place).budget.name},
@@ -65,27 +64,29 @@ JsonArray places_json(const PlacedModel& model) {
   return list;
 }
 
-JsonArray stages_json(const PlacedModel& model) {
+JsonArray stages_json(const PlacedModel& model, const std::vector<Stage>& stages) {
   JsonArray list;
-  for (size_t s = 0; s < model.placement.stages.size(); ++s) {
-    list.push_back(stage_json(model, s));
-  }
+  for (size_t s = 0; s < stages.size(); ++s) list.push_back(stage_json(model, stages[s], s));
   return list;
 }
 
 std::vector<JsonObject> placement_events(const PlacedModel& model, int64_t step) {
   std::vector<JsonObject> events;
-  for (size_t s = 0; s < model.placement.stages.size(); ++s) {
-    const Place at = model.placement.stages[s].place;
+  const auto add = [&](const Stage& stage, size_t number, bool backward) {
+    const Place at = stage.place;
     const PlaceSeat& seat = model.opened->place(at).seat;
     JsonObject event{{"step", step}};
-    for (auto& field : stage_json(model, s)) event.push_back(std::move(field));
+    for (auto& field : stage_json(model, stage, number)) event.push_back(std::move(field));
+    if (backward) event.emplace_back("phase", "backward");
     event.emplace_back("root", known(!seat.root.empty(), seat.root));
     event.emplace_back("package", package_json(seat));
     event.emplace_back("nodes", nodes_json(seat));
     event.emplace_back("cpus", cpus_json(model, at));
     events.push_back(std::move(event));
-  }
+  };
+  const Placement& placement = model.placement;
+  for (size_t s = 0; s < placement.stages.size(); ++s) add(placement.stages[s], s, false);
+  for (size_t s = 0; s < placement.backward.size(); ++s) add(placement.backward[s], s, true);
   return events;
 }
 
@@ -163,15 +164,19 @@ std::vector<std::string> stage_lines(const PlacedModel& model) {
   const std::vector<Stage>& stages = model.placement.stages;
   if (stages.size() < 2) return lines;
   const auto layers = static_cast<int32_t>(model.opened->spec.layers);
-  for (size_t s = 0; s < stages.size(); ++s) {
-    const auto [first, last] = layers_of(model, stages[s]);
-    std::string holds = stages[s].first < 0 ? "embedding" : "";
+  const auto add_line = [&](const Stage& stage, const std::string& name) {
+    const auto [first, last] = layers_of(model, stage);
+    std::string holds = stage.first < 0 ? "embedding" : "";
     const auto add = [&](const std::string& text) { holds += (holds.empty() ? "" : ", ") + text; };
     if (first == last) add("layer " + std::to_string(first));
     if (first < last) add("layers " + std::to_string(first) + " to " + std::to_string(last));
-    if (stages[s].last >= layers) add("head");
-    lines.push_back("stage " + std::to_string(s) + " on " +
-                    model.opened->place(stages[s].place).budget.name + ": " + holds);
+    if (stage.last >= layers) add("head");
+    lines.push_back(name + " on " + model.opened->place(stage.place).budget.name + ": " + holds);
+  };
+  for (size_t s = 0; s < stages.size(); ++s) add_line(stages[s], "stage " + std::to_string(s));
+  const std::vector<Stage>& backward = model.placement.backward;
+  for (size_t s = 0; s < backward.size(); ++s) {
+    add_line(backward[s], "stage " + std::to_string(s) + " of backward");
   }
   if (!model.opened->devices.stage_order.empty()) {
     lines.push_back("order of the devices: " + model.opened->devices.stage_order);

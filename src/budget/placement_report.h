@@ -12,7 +12,7 @@ JsonArray places_json(const PlacedModel& model);
 
 /// One object per stage, in forward order: "stage", "device", "layers" [first, last]. A stage that
 /// holds the embedding or the head alone has no layer: its last is below its first.
-JsonArray stages_json(const PlacedModel& model);
+JsonArray stages_json(const PlacedModel& model, const std::vector<Stage>& stages);
 
 /// Fields of the journal's `placement` events, one object per stage: those of stages_json, and where
 /// the device is.

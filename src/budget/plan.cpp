@@ -190,7 +190,8 @@ class PlanMaker {
             request_.training && rotates(),
             request_.shards,
             foretells_by_routers(subject_.of_model),
-            inputs_on_host};
+            inputs_on_host,
+            subject_.compute_backward};
   }
 
   /// Whether the host updates what devices compute beside: then its updates run under their next

@@ -35,6 +35,8 @@ struct PlanRequest {
   std::optional<bool> inputs_on_host = {};
   /// The last layer of each stage but the last; empty: the cut that is found (plan_placement).
   std::vector<int32_t> stage_ends = {};
+  /// Of `roundpipe`: the first layer of each stage of backward but the last, in their order.
+  std::vector<int32_t> backward_ends = {};
   uint64_t data_bytes = 0;                           // rows held in memory
   std::string bounds_basis = "lengths of the data";  // source of `tokens` and `longest`; printed
   int64_t shortest = 1;  // the least sequence length that leaves enough trained tokens
@@ -68,12 +70,14 @@ struct PlanSubject {
   /// Where the split of a layer is decided while it runs: 1 for experts that its device is expected to
   /// compute, by layer and number (decided_splits.h).
   std::vector<std::vector<uint8_t>> expected = {};
-  std::vector<Place> compute = {};  // PlanInput::compute
+  std::vector<Place> compute = {};           // PlanInput::compute
+  std::vector<Place> compute_backward = {};  // PlanInput::compute_backward
 
   /// The same with another table.
   PlanSubject with_table(const ParameterTable& other) const {
-    return {spec,        settings,      other,   places,  hosts,      of_model, planner,
-            types_basis, opening_bytes, workers, process, popularity, expected, compute};
+    return {spec,     settings,   other,       places,        hosts,
+            of_model, planner,    types_basis, opening_bytes, workers,
+            process,  popularity, expected,    compute,       compute_backward};
   }
   PlaceBudget& host_budget() { return places[kHostPlace].budget; }
 };

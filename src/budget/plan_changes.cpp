@@ -65,7 +65,8 @@ class Search {
                               subject_.process,
                               subject_.popularity,
                               subject_.expected,
-                              subject_.compute};
+                              subject_.compute,
+                              subject_.compute_backward};
     PlanRequest request = v.request;
     if (request.micro_batches > std::max(request_.micro_batches, kMostMicroBatches)) {
       return std::nullopt;

@@ -1,7 +1,10 @@
 #include "budget/plan_file.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error_format.h"
@@ -20,6 +23,8 @@ constexpr const char* kFields[] = {
     "model",     "method",       "parallel",      "policy",        "devices",
     "stages",    "workers",      "compute_dtype", "micro_batches", "tokens_per_micro_batch",
     "recompute", "layer_inputs", "group",         "tasks"};
+/// Of `roundpipe` alone.
+constexpr const char* kStagesBackward = "stages_backward";
 /// Every version of the program has written these.
 constexpr const char* kAlwaysThere[] = {"fits", "memory", "parallel", "devices", "workers"};
 
@@ -58,20 +63,21 @@ class PlanFile {
   /// The last layer of each stage but the last.
   std::vector<int32_t> stage_ends() const {
     std::vector<int32_t> ends;
-    const Json& stages = field("stages");
-    const auto wrong = [&] {
-      refuse("stages: expected a list of {\"layers\": [first, last]}, of layers that follow");
-    };
-    if (!stages.is_array()) wrong();
-    for (const Json& stage : stages.as_array()) {
-      const Json* layers = stage.is_object() ? stage.find("layers") : nullptr;
-      if (!layers || !layers->is_array() || layers->as_array().size() != 2) wrong();
-      const Json& last = layers->as_array()[1];
-      if (!last.is_signed() || last.as_int() < -1 || last.as_int() >= kMostLayers) wrong();
-      if (!ends.empty() && last.as_int() < ends.back()) wrong();
-      ends.push_back(static_cast<int32_t>(last.as_int()));
+    for (const auto& [first, last] : layers_of("stages")) {
+      if (!ends.empty() && last < ends.back()) refuse_stages("stages");
+      ends.push_back(last);
     }
-    if (ends.empty()) wrong();
+    ends.pop_back();
+    return ends;
+  }
+  /// The first layer of each stage of backward but the last; empty if backward is not cut apart.
+  std::vector<int32_t> backward_ends() const {
+    std::vector<int32_t> ends;
+    if (plan_.find(kStagesBackward) == nullptr) return ends;
+    for (const auto& [first, last] : layers_of(kStagesBackward)) {
+      if (!ends.empty() && first > ends.back()) refuse_stages(kStagesBackward);
+      ends.push_back(first);
+    }
     ends.pop_back();
     return ends;
   }
@@ -85,6 +91,31 @@ class PlanFile {
   const Json& json() const { return plan_; }
 
  private:
+  /// The first and last layers of a list of stages, which has one at least.
+  std::vector<std::pair<int32_t, int32_t>> layers_of(const char* key) const {
+    std::vector<std::pair<int32_t, int32_t>> layers;
+    const Json& stages = field(key);
+    if (!stages.is_array()) refuse_stages(key);
+    for (const Json& stage : stages.as_array()) {
+      const Json* const of = stage.is_object() ? stage.find("layers") : nullptr;
+      if (!of || !of->is_array() || of->as_array().size() != 2) refuse_stages(key);
+      std::array<int32_t, 2> ends{};
+      for (size_t i = 0; i < ends.size(); ++i) {
+        const Json& end = of->as_array()[i];
+        if (!end.is_signed() || end.as_int() < -1 || end.as_int() >= kMostLayers) {
+          refuse_stages(key);
+        }
+        ends[i] = static_cast<int32_t>(end.as_int());
+      }
+      layers.emplace_back(ends[0], ends[1]);
+    }
+    if (layers.empty()) refuse_stages(key);
+    return layers;
+  }
+  [[noreturn]] void refuse_stages(const char* key) const {
+    refuse(std::string(key) +
+           ": expected a list of {\"layers\": [first, last]}, of layers that follow");
+  }
   [[noreturn]] void refuse(const std::string& what) const {
     throw input_error("{}: {}; this is not a plan of '{}'", path_, what, planning());
   }
@@ -186,6 +217,7 @@ TrainConfig as_planned(const TrainConfig& options) {
   config.inputs_on_host = file.is_first("layer_inputs", "host", "in_place");
   config.group = file.count("group", 1 << 20);
   config.stage_ends = file.stage_ends();
+  config.backward_ends = file.backward_ends();
   config.planned_policy = file.policy();
   return config;
 }
@@ -197,10 +229,14 @@ void require_planned(const TrainConfig& config, const Json& plan) {
   if (fits && fits->is_bool() && !fits->as_bool()) {
     throw usage_error(named(config) + ": fits: the plan does not fit");
   }
-  for (const char* key : kFields) {
-    const Json* here = plan.find(key);
-    const std::string is = here ? here->dump() : "nothing", was = file.field(key).dump();
+  const auto compare = [&](const char* key) {
+    const Json *here = plan.find(key), *there = file.json().find(key);
+    const std::string is = here ? here->dump() : "nothing", was = there ? there->dump() : "nothing";
     if (is != was) refuse_difference(config, key, was, is);
+  };
+  for (const char* key : kFields) {
+    compare(key);
+    if (key == std::string_view("stages")) compare(kStagesBackward);
   }
   for (const auto& of : {places_of, roots_of}) {
     const auto there = of(file.json()), here = of(plan);

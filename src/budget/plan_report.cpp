@@ -278,7 +278,10 @@ Json plan_json(const PlacedModel& model, const PlanTimes& times,
   json["devices"] = devices_json(model);
   json["places"] = places_json(model);
   json["costs"] = tables_json(model);
-  json["stages"] = stages_json(model);
+  json["stages"] = stages_json(model, model.placement.stages);
+  if (const std::vector<Stage>& backward = model.placement.backward; !backward.empty()) {
+    json["stages_backward"] = stages_json(model, backward);
+  }
   if (model.of_model.hot) json["held_experts"] = held_experts_json(model);
   if (plan.shards.ranks > 1) {
     json["ranks"] = ranks_json(plan, model.opened->spec);

@@ -8,6 +8,7 @@
 
 #include "budget/decided_splits.h"
 #include "budget/placement_report.h"
+#include "budget/shortage.h"
 
 namespace hearth {
 
@@ -31,15 +32,6 @@ ModelPlaces places_under(const std::string& name, ModelPlaces places) {
   places.experts = {kHostPlace};
   places.divide = name == kMakespan ? DivideBy::makespan : DivideBy::equation_1;
   return places;
-}
-
-/// How many bytes all places lack.
-uint64_t shortage(const Plan& plan) {
-  uint64_t bytes = 0;
-  for (const PlaceLines& place : plan.places) {
-    bytes += place.peak - std::min(place.peak, place.budget.bytes);
-  }
-  return bytes;
 }
 
 struct Tried {

@@ -409,7 +409,7 @@ void ScheduleBuilder::append(TaskKind kind, const TaskShape& shape, RowRange row
     for (BlockId b = use.begin; b < use.end; ++b) {
       const bool reads =
           use.access == BlockAccess::read_weights || use.access == BlockAccess::add_gradient;
-      const Place at = reads ? input_.compute_place(b) : input_.table.block(b).place;
+      const Place at = reads ? input_.compute_place(b, shape.phase) : input_.table.block(b).place;
       const bool either = kind == TaskKind::experts && shape.decided;
       HEARTH_CHECK(at == shape.place || either,
                    "schedule: a block is at another place than its task: " + describe(task));

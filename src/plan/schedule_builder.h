@@ -43,10 +43,16 @@ struct PlanInput {
   bool samples = false;
   /// Whether the inputs of a device's layers wait on the host between forward and backward.
   bool inputs_on_host = false;
+  /// `compute` of the tasks of backward and recompute, if stages are cut apart for them. Empty: the
+  /// same as of forward.
+  std::vector<Place> compute_backward = {};
 
   int64_t micro_batches_of_shard() const { return micro_batches / shards.count(); }
-  /// Where forward and backward read the block.
-  Place compute_place(BlockId block) const {
+  /// Where the tasks of a phase read the block.
+  Place compute_place(BlockId block, Phase phase = Phase::forward) const {
+    if (phase != Phase::forward && !compute_backward.empty()) {
+      return compute_backward[static_cast<size_t>(block)];
+    }
     return compute.empty() ? table.block(block).place : compute[static_cast<size_t>(block)];
   }
   /// Whether the places that compute a layer's experts are decided while the step runs: the layer has

@@ -142,6 +142,7 @@ struct TrainConfig : RunConfig, LoraConfig {
   std::optional<bool> inputs_on_host;  // PlanInput::inputs_on_host, from the plan file
   /// The last layer of each stage but the last, from the plan file; empty: the planner cuts.
   std::vector<int32_t> stage_ends;
+  std::vector<int32_t> backward_ends = {};  // PlanRequest::backward_ends, from the plan file
   std::string planned_policy = {};  // what `auto` became in the plan file; empty: nothing yet
 
   Interval save_every{std::nullopt, 30 * 60};

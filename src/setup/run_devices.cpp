@@ -226,7 +226,8 @@ void note_cpus(RunDevices& run, bool bind) {
 
 Travel travel_of(const std::string& policy) {
   if (policy == "gpipe-offload") return Travel::on_demand;
-  return policy == "mobius" || policy == "aptmoe" ? Travel::ahead : Travel::never;
+  const bool ahead = policy == "mobius" || policy == "roundpipe" || policy == "aptmoe";
+  return ahead ? Travel::ahead : Travel::never;
 }
 
 const Planner& planner_for(const DeviceRequest& request, size_t devices, bool with_host) {
@@ -325,6 +326,7 @@ RunDevices open_devices(const DeviceRequest& request) {
   if (!request.policy.empty()) run.of_model.policy = request.policy;
   run.of_model.travel = travel_of(request.policy);
   const bool travels = run.of_model.travel != Travel::never;
+  run.of_model.round_robin = request.policy == "roundpipe";
   run.of_model.foresight = request.foresight;
   if (request.policy == "aptmoe") {
     run.of_model.divide =

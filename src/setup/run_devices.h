@@ -52,6 +52,8 @@ struct ModelPlaces {
   std::vector<Place> experts = {};  // what routed experts are divided among; empty: as dense
   bool hot = false;  // devices take the hottest of these experts that fit beside their dense parts
   Travel travel = Travel::never;
+  /// Stages go round the devices, and are cut apart for backward, which computes again what it needs.
+  bool round_robin = false;
   DivideBy divide = DivideBy::home;
   std::string policy = "auto";  // as --policy has it
   Foresight foresight = {};     // of the rule: what loads ahead of it follow

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/error_format.h"
 #include "base/setting.h"
 #include "data/rows/sample_view.h"
 #include "setup/row_requests.h"
@@ -65,9 +66,19 @@ PlanRequest training_request(const TrainConfig& config, const TrainingData* data
   if (config.recompute != Recompute::automatic) {
     request.recompute = config.recompute == Recompute::blocks;
   }
+  if (config.policy == "roundpipe") {
+    if (config.recompute == Recompute::none) {
+      throw usage_error(
+          "{}: roundpipe computes a layer's backward on another device than its forward, so it "
+          "recomputes; leave {} out",
+          spelled(Setting::recompute, "none"), spelled(Setting::recompute));
+    }
+    request.recompute = true;
+  }
   request.group = config.group;
   request.inputs_on_host = config.inputs_on_host;
   request.stage_ends = config.stage_ends;
+  request.backward_ends = config.backward_ends;
   if (config.samples > 0) {
     request.cache_rows = std::min(config.seq_len, kMostPromptTokens) + kSampleTokens;
     request.decode_tokens = std::min(config.seq_len, kMostPromptTokens);

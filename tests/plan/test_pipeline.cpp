@@ -110,6 +110,30 @@ TEST_CASE("pipeline: devices of several stages take a group through one before t
   CHECK(span == 2 * (2 * 8 + 1));
 }
 
+TEST_CASE("pipeline: a chain of rounds has a length of its own in each direction") {
+  // One forward round, three of backward, on two devices in turn.
+  const std::vector<Round> chain = {
+      {0, false, 1, 2}, {0, true, 2, 3}, {1, true, 1, 3}, {2, true, 2, 3}};
+  const int32_t batches = 4;
+  for (const int32_t group : {1, 3, 4}) {
+    double span = 0;
+    const auto passes = rounds_order(chain, batches, group, &span);
+    REQUIRE(passes.size() == chain.size() * static_cast<size_t>(batches));
+    std::vector<int32_t> passed(static_cast<size_t>(batches));  // rounds, by micro-batch
+    for (const StagePass& p : passes) {
+      int32_t& of = passed[static_cast<size_t>(p.micro_batch)];
+      const Round& round = chain[static_cast<size_t>(of++)];
+      CHECK(p.stage == round.stage);
+      CHECK(p.backward == round.backward);
+    }
+    CHECK(passed == std::vector<int32_t>(4, 4));
+    // Groups of one: each micro-batch passes the chain alone, but the next begins beside its end.
+    if (group == 1) CHECK(span == 4 * 11 - 3 * 2);
+    // All at once: device 1 has forward for 8; device 2 begins at 2 and has 4 passes of 3, and again.
+    if (group == 4) CHECK(span == 2 + 2 * 4 * 3);
+  }
+}
+
 TEST_CASE("pipeline: a cut is the best of all, within the room") {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     const Random random(seed, RandomSite::shuffle, 11);

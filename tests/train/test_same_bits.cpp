@@ -75,6 +75,9 @@ TEST_CASE("same bits: a sample of devices, nodes, memory, recompute and groups")
     const size_t policy = below(6);
     if (on.devices > 0 && policy < 2) {
       on.policy = policy == 0 ? "gpipe-offload" : "mobius";
+    } else if (on.devices > 0 && policy == 3) {
+      on.policy = "roundpipe";
+      if (on.recompute == Recompute::none) on.recompute = Recompute::automatic;
     } else if (on.devices > 0 && !on.host.empty() && policy == 4) {
       on.policy = "aptmoe";
     } else if (on.devices > 0 && on.host == "host" && policy == 5) {
@@ -106,6 +109,20 @@ TEST_CASE("same bits: experts that tokens divide between devices and the host") 
       INFO(text_of(with, on));
       CHECK(f.run_on(with, on) == f.on_host(with));
     }
+  }
+}
+
+TEST_CASE("same bits: stages go round the devices, each direction with its cut") {
+  SameBitsFixture f;
+  size_t turn = 0;
+  for (const TrainedWith& with : trainings()) {
+    if (kSanitized && turn++ % 13 != 0) continue;
+    RunsOn on{.devices = 1 + static_cast<int>(turn % 4), .policy = "roundpipe"};
+    on.group = kGroups[turn % std::size(kGroups)];
+    on.least = !on.group;
+    on.inputs_on_host = turn++ % 3 == 0;
+    INFO(text_of(with, on));
+    CHECK(f.run_on(with, on) == f.on_host(with));
   }
 }
 
@@ -144,6 +161,11 @@ TEST_CASE("same bits: every training on every set of devices", "[.long]") {
         on.policy = turn % 2 == 0 ? "gpipe-offload" : "mobius";
         INFO(text_of(with, on));
         CHECK(f.run_on(with, on) == expected);
+        if (recompute != Recompute::none) {
+          on.policy = "roundpipe";
+          INFO(text_of(with, on));
+          CHECK(f.run_on(with, on) == expected);
+        }
         on.policy.clear();
         if (on.host.empty()) continue;
         on.policy = "aptmoe";

@@ -26,7 +26,8 @@ void add_run(std::vector<Option>& table) {
                 "device also holds the experts of its layers that a sample of the data uses most, as many as "
                 "fit beside the rest; the host holds and computes the others. gpipe-offload: all weights are "
                 "on the host, devices compute, and load what a task needs when it begins; mobius: they load "
-                "it while the tasks before run; aptmoe, with host in --devices: the same, but the tokens of "
+                "it while the tasks before run; roundpipe: the same, but stages go round the devices, are cut "
+                "apart for forward and backward, and backward computes activations again; aptmoe, with host in --devices: the same, but the tokens of "
                 "each layer decide which experts devices load and which the host computes. auto, with host in "
                 "--devices: static if the devices hold all experts; else of static, aptmoe, mobius and a "
                 "split by tokens of the least makespan the one whose step is predicted to be the shortest",

@@ -197,10 +197,10 @@ std::string without_spaces(const std::string& list) {
 }  // namespace
 
 OptionValue policy_value() {
-  const std::vector<std::string> names{"auto", "static", "gpipe-offload", "mobius", "aptmoe"};
+  const std::vector<std::string> names{"auto",   "static",    "gpipe-offload",
+                                       "mobius", "roundpipe", "aptmoe"};
   return choice_value(
-      names, {"roundpipe"},
-      [names](Options& options, size_t i) { options.policy = i == 0 ? "" : names[i]; },
+      names, {}, [names](Options& options, size_t i) { options.policy = i == 0 ? "" : names[i]; },
       [names](const Options& options) -> size_t {
         const auto found = std::find(names.begin(), names.end(), options.policy);
         return options.policy.empty() ? 0 : static_cast<size_t>(found - names.begin());

@@ -14,10 +14,13 @@ bool has_mlp(const ModelSpec& spec, int32_t layer) {
 }
 
 /// The places of a layer's experts, in the order of the places; if a rule decides, both of them.
-std::vector<ExpertPart> parts_of(const PlanInput& input, int32_t layer) {
+std::vector<ExpertPart> parts_of(const PlanInput& input, int32_t layer, Phase phase) {
+  if (!input.spec.has_experts(layer)) return {};
   std::map<Place, int32_t> experts;
   const BlockId first = input.table.find_block(BlockKind::expert, layer, 0);
-  for (int32_t e = 0; e < input.spec.experts; ++e) ++experts[input.compute_place(first + e)];
+  for (int32_t e = 0; e < input.spec.experts; ++e) {
+    ++experts[input.compute_place(first + e, phase)];
+  }
   if (input.decided(layer)) {
     const Place dense = input.compute_place(input.table.find_block(BlockKind::attention, layer));
     experts.try_emplace(dense);
@@ -45,16 +48,20 @@ LayerTasks::LayerTasks(const PlanInput& input, Pass pass, int64_t cache_rows)
       is_rotated_(is_training_ && input.rotates),
       ranks_(pass == Pass::train ? input.shards.experts() : ExpertRanks{}) {
   for (int32_t layer = 0; layer < input.spec.layers; ++layer) {
-    parts_.push_back(input.spec.has_experts(layer) ? parts_of(input, layer)
-                                                   : std::vector<ExpertPart>{});
+    parts_.push_back(parts_of(input, layer, Phase::forward));
+    parts_backward_.push_back(parts_of(input, layer, Phase::backward));
   }
 }
 
-Place LayerTasks::dense_place(int32_t layer) const {
+const std::vector<ExpertPart>& LayerTasks::parts(Phase phase, int32_t layer) const {
+  return (phase == Phase::forward ? parts_ : parts_backward_)[static_cast<size_t>(layer)];
+}
+
+Place LayerTasks::dense_place(int32_t layer, Phase phase) const {
   const ParameterTable& table = input_.table;
   const auto of_block = [&](BlockKind kind) {
     const bool in_layer = kind == BlockKind::attention;
-    return input_.compute_place(table.find_block(kind, in_layer ? layer : -1));
+    return input_.compute_place(table.find_block(kind, in_layer ? layer : -1), phase);
   };
   if (layer < 0) return of_block(BlockKind::embedding);
   if (layer >= input_.spec.layers) return of_block(BlockKind::head);
@@ -62,18 +69,18 @@ Place LayerTasks::dense_place(int32_t layer) const {
 }
 
 void LayerTasks::add(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch) {
-  Place place = dense_place(layer);
+  Place place = dense_place(layer, phase);
   if (kind == TaskKind::mlp) {
     const BlockKind of =
         input_.spec.has_shared_expert(layer) ? BlockKind::shared : BlockKind::dense;
-    place = input_.compute_place(input_.table.find_block(of, layer));
+    place = input_.compute_place(input_.table.find_block(of, layer), phase);
   }
   builder_.add(kind, phase, layer, micro_batch, place);
 }
 
 void LayerTasks::add_embed(Phase phase, int32_t micro_batch) {
   if (phase == Phase::forward) add_updates_before(-1);
-  builder_.add(TaskKind::embed, phase, 0, micro_batch, dense_place(-1));
+  builder_.add(TaskKind::embed, phase, 0, micro_batch, dense_place(-1, phase));
 }
 
 void LayerTasks::add_head(int32_t micro_batch) {
@@ -83,17 +90,17 @@ void LayerTasks::add_head(int32_t micro_batch) {
 
 /// Where the rows of a token are summed: with the experts, if all are at one other place and that moves
 /// fewer of the token's vectors than its rows are.
-Place LayerTasks::sum_place(int32_t layer, int64_t vectors_moved) const {
-  const std::vector<ExpertPart>& parts = parts_[static_cast<size_t>(layer)];
-  const bool there = parts.size() == 1 && vectors_moved < input_.spec.experts_per_token;
-  return there ? parts.front().place : dense_place(layer);
+Place LayerTasks::sum_place(Phase phase, int32_t layer, int64_t vectors_moved) const {
+  const std::vector<ExpertPart>& of = parts(phase, layer);
+  const bool there = of.size() == 1 && vectors_moved < input_.spec.experts_per_token;
+  return there ? of.front().place : dense_place(layer, phase);
 }
 
 /// Each place with experts that is not the dense parts' sums its rows; then, at the dense parts, the sums
 /// are added in the order of the places.
 void LayerTasks::add_sums(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch) {
-  const std::vector<ExpertPart>& parts = parts_[static_cast<size_t>(layer)];
-  const Place dense = dense_place(layer);
+  const std::vector<ExpertPart>& parts = this->parts(phase, layer);
+  const Place dense = dense_place(layer, phase);
   if (parts.size() == 1) {
     builder_.add(kind, phase, layer, micro_batch, parts.front().place, dense);
     builder_.add(kind, phase, layer, micro_batch, dense);
@@ -110,14 +117,14 @@ void LayerTasks::add_sums(TaskKind kind, Phase phase, int32_t layer, int32_t mic
 }
 
 void LayerTasks::add_dispatch(Phase phase, int32_t layer, int32_t micro_batch) {
-  const std::vector<ExpertPart>& parts = parts_[static_cast<size_t>(layer)];
-  const Place dense = dense_place(layer);
+  const std::vector<ExpertPart>& parts = this->parts(phase, layer);
+  const Place dense = dense_place(layer, phase);
   const int64_t shared = input_.spec.has_shared_expert(layer) ? 1 : 0;
   const bool backward = phase == Phase::backward;
   if (backward && input_.sums(layer))
     return add_sums(TaskKind::dispatch, phase, layer, micro_batch);
   if (backward) {  // moves d_normed back, and there if it has the shared expert's part
-    builder_.add(TaskKind::dispatch, phase, layer, micro_batch, sum_place(layer, 1 + shared),
+    builder_.add(TaskKind::dispatch, phase, layer, micro_batch, sum_place(phase, layer, 1 + shared),
                  dense);
     return;
   }
@@ -130,13 +137,14 @@ void LayerTasks::add_dispatch(Phase phase, int32_t layer, int32_t micro_batch) {
 }
 
 void LayerTasks::add_combine(Phase phase, int32_t layer, int32_t micro_batch) {
-  const std::vector<ExpertPart>& parts = parts_[static_cast<size_t>(layer)];
-  const Place dense = dense_place(layer);
+  const std::vector<ExpertPart>& parts = this->parts(phase, layer);
+  const Place dense = dense_place(layer, phase);
   const int64_t shared = input_.spec.has_shared_expert(layer) ? 1 : 0;
   if (phase == Phase::forward && input_.sums(layer)) {
     add_sums(TaskKind::combine, phase, layer, micro_batch);
   } else if (phase == Phase::forward) {  // moves the residual there and back
-    builder_.add(TaskKind::combine, phase, layer, micro_batch, sum_place(layer, 2 + shared), dense);
+    builder_.add(TaskKind::combine, phase, layer, micro_batch, sum_place(phase, layer, 2 + shared),
+                 dense);
   } else if (parts.size() == 1) {
     builder_.add(TaskKind::combine, phase, layer, micro_batch, parts.front().place, dense);
   } else {
@@ -147,7 +155,7 @@ void LayerTasks::add_combine(Phase phase, int32_t layer, int32_t micro_batch) {
 }
 
 void LayerTasks::add_experts(Phase phase, int32_t layer, RowRange rows) {
-  builder_.add_experts(phase, layer, rows, dense_place(layer), parts_[static_cast<size_t>(layer)]);
+  builder_.add_experts(phase, layer, rows, dense_place(layer, phase), parts(phase, layer));
 }
 
 void LayerTasks::send_round(Phase phase, int32_t layer, RowRange rows, int32_t round,
@@ -295,7 +303,7 @@ void LayerTasks::keep_inputs(int32_t layer, RowRange rows, TaskId first) {
 void LayerTasks::bring_inputs(int32_t layer, RowRange rows) {
   if (!input_waits(layer)) return;
   for (int32_t m = rows.begin; m < rows.end; ++m) {
-    builder_.bring_back(Value::residual, layer, m, dense_place(layer));
+    builder_.bring_back(Value::residual, layer, m, dense_place(layer, Phase::backward));
   }
 }
 

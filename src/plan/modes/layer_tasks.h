@@ -55,8 +55,9 @@ class LayerTasks {
   /// All updates that are not there yet.
   void add_due_updates() { add_updates_through(static_cast<int32_t>(input_.spec.layers)); }
 
-  /// Where the dense parts of a layer are. Layer -1 is the embedding, the number of layers the head.
-  Place dense_place(int32_t layer) const;
+  /// Where the dense parts of a layer are in a phase. Layer -1 is the embedding, the number of layers
+  /// the head.
+  Place dense_place(int32_t layer, Phase phase = Phase::forward) const;
   Schedule finish() { return builder_.finish(); }
 
  private:
@@ -80,14 +81,16 @@ class LayerTasks {
   void send_counts(int32_t layer, RowRange rows);
   void send_round(Phase phase, int32_t layer, RowRange rows, int32_t round, bool recompute);
   void compute_round(Phase phase, int32_t layer, RowRange rows, int32_t round, bool recompute);
-  Place sum_place(int32_t layer, int64_t vectors_moved) const;
+  Place sum_place(Phase phase, int32_t layer, int64_t vectors_moved) const;
+  const std::vector<ExpertPart>& parts(Phase phase, int32_t layer) const;
   bool together(int32_t layer, RowRange rows) const;
   /// For each layer with trained blocks, from the embedding to the head.
   void add_collectives(TaskKind kind);
 
   const PlanInput& input_;
   ScheduleBuilder builder_;
-  std::vector<std::vector<ExpertPart>> parts_;  // by layer; empty for layers without experts
+  // By layer; empty for layers without experts. Of forward; of backward and recompute.
+  std::vector<std::vector<ExpertPart>> parts_, parts_backward_;
   const bool is_training_, is_rotated_;
   const ExpertRanks ranks_;   // that share the experts
   int32_t next_update_ = -1;  // the layer

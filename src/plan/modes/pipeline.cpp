@@ -93,21 +93,23 @@ class Wavefront {
   std::vector<Progress> stages_;
 };
 
-/// The passes where devices have several stages each, as they would run if every pass took exactly its
-/// time. A device's rounds follow each other: a stage in one direction, for all micro-batches of a
-/// group.
+/// The passes of a chain of rounds, as they would run if every pass took exactly its time.
 class Rounds {
  public:
-  Rounds(std::span<const StageTime> stages, std::span<const Place> places, int32_t micro_batches,
-         int32_t group)
-      : times_(stages),
-        places_(places),
-        devices_(static_cast<size_t>(*std::ranges::max_element(places)) + 1),
-        ends_(2 * stages.size(), std::vector<double>(static_cast<size_t>(micro_batches), kNever)) {
+  Rounds(std::span<const Round> chain, int32_t micro_batches, int32_t group)
+      : chain_(chain), ends_(chain.size()) {
+    Place most = 0;
+    for (size_t r = 0; r < chain.size(); ++r) {
+      most = std::max(most, chain[r].place);
+      ends_[r].resize(static_cast<size_t>(micro_batches), kNever);
+    }
+    devices_.resize(static_cast<size_t>(most) + 1);
     for (int32_t begin = 0; begin < micro_batches; begin += group) {
       const int32_t end = std::min(micro_batches, begin + group);
-      for (size_t s = 0; s < stages.size(); ++s) add_round(s, false, begin, end);
-      for (size_t s = stages.size(); s-- > 0;) add_round(s, true, begin, end);
+      for (size_t r = 0; r < chain.size(); ++r) {
+        std::vector<Pass>& passes = devices_[static_cast<size_t>(chain[r].place)].passes;
+        for (int32_t m = begin; m < end; ++m) passes.push_back({r, m});
+      }
     }
   }
 
@@ -125,64 +127,61 @@ class Rounds {
         first = &device;
       }
       if (first == nullptr) return passes;
-      passes.push_back(first->passes[first->next]);
-      run(*first, earliest);
+      const Pass& pass = first->passes[first->next++];
+      const Round& round = chain_[pass.round];
+      passes.push_back({round.stage, pass.micro_batch, round.backward});
+      first->free = end_of(pass) = earliest + round.time;
+      end_ = std::max(end_, first->free);
     }
   }
 
  private:
+  struct Pass {
+    size_t round = 0;
+    int32_t micro_batch = 0;
+  };
   struct Device {
-    std::vector<StagePass> passes;
+    std::vector<Pass> passes;
     size_t next = 0;
     double free = 0;
   };
 
-  void add_round(size_t stage, bool backward, int32_t begin, int32_t end) {
-    Device& device = devices_[static_cast<size_t>(places_[stage])];
-    for (int32_t m = begin; m < end; ++m) {
-      device.passes.push_back({static_cast<int32_t>(stage), m, backward});
-    }
+  double& end_of(const Pass& pass) {
+    return ends_[pass.round][static_cast<size_t>(pass.micro_batch)];
   }
-  /// Of a pass: when it has ended.
-  double& end_of(int32_t stage, bool backward, int32_t micro_batch) {
-    const size_t direction = backward ? times_.size() : 0;
-    return ends_[direction + static_cast<size_t>(stage)][static_cast<size_t>(micro_batch)];
-  }
-  double begin_of(Device& device) {
+  double begin_of(const Device& device) {
     if (device.next == device.passes.size()) return kNever;
-    const StagePass& pass = device.passes[device.next];
-    const bool is_last = pass.stage + 1 == std::ssize(times_);
-    double before = 0;
-    if (pass.backward) {
-      before = end_of(pass.stage + (is_last ? 0 : 1), !is_last, pass.micro_batch);
-    } else if (pass.stage > 0) {
-      before = end_of(pass.stage - 1, false, pass.micro_batch);
-    }
+    const Pass& pass = device.passes[device.next];
+    const double before = pass.round == 0 ? 0 : end_of({pass.round - 1, pass.micro_batch});
     return std::max(device.free, before);
   }
-  void run(Device& device, double begin) {
-    const StagePass& pass = device.passes[device.next++];
-    const StageTime& time = times_[static_cast<size_t>(pass.stage)];
-    device.free = begin + (pass.backward ? time.backward : time.forward);
-    end_of(pass.stage, pass.backward, pass.micro_batch) = device.free;
-    end_ = std::max(end_, device.free);
-  }
 
-  std::span<const StageTime> times_;
-  std::span<const Place> places_;  // by stage
-  std::vector<Device> devices_;    // by place
-  std::vector<std::vector<double>>
-      ends_;  // by stage forward, then by stage backward; by micro-batch
+  std::span<const Round> chain_;
+  std::vector<Device> devices_;            // by place
+  std::vector<std::vector<double>> ends_;  // of passes, by round and micro-batch
   double end_ = 0;
 };
 
-/// Consecutive layers at one place.
-std::vector<Stage> stages_of(const LayerTasks& tasks, int64_t layers) {
+void extend(std::vector<Stage>& stages, Place place, int32_t layer) {
+  if (stages.empty() || stages.back().place != place) stages.push_back({place, layer, layer});
+  stages.back().first = std::min(stages.back().first, layer);
+  stages.back().last = std::max(stages.back().last, layer);
+}
+
+/// Consecutive layers at one place, in forward order.
+std::vector<Stage> stages_of(const LayerTasks& tasks, int32_t layers) {
   std::vector<Stage> stages;
   for (int32_t layer = -1; layer <= layers; ++layer) {
-    const Place place = tasks.dense_place(layer);
-    if (stages.empty() || stages.back().place != place) stages.push_back({place, layer, layer});
-    stages.back().last = layer;
+    extend(stages, tasks.dense_place(layer), layer);
+  }
+  return stages;
+}
+
+/// The same of backward, in its order: down to the embedding, or to the layer before that.
+std::vector<Stage> stages_back(const LayerTasks& tasks, int32_t layers, int32_t down_to) {
+  std::vector<Stage> stages;
+  for (int32_t layer = layers - 1; layer >= down_to; --layer) {
+    extend(stages, tasks.dense_place(layer, Phase::backward), layer);
   }
   return stages;
 }
@@ -196,7 +195,11 @@ class StageTasks {
         layers_(static_cast<int32_t>(input.spec.layers)),
         micro_batches_(static_cast<int32_t>(input.micro_batches)),
         tasks_(input, Pass::train),
-        stages_(stages_of(tasks_, input.spec.layers)) {}
+        stages_(stages_of(tasks_, layers_)) {
+    if (input.compute_backward.empty()) return;
+    HEARTH_CHECK(recompute, "pipeline: backward is elsewhere than the activations of its forward");
+    backward_ = stages_back(tasks_, layers_, embeds_last_ ? 0 : -1);
+  }
 
   /// By the floating-point operations of full micro-batches.
   std::vector<StageTime> times(const PlanInput& input) const {
@@ -212,6 +215,26 @@ class StageTasks {
     return times;
   }
 
+  bool is_cut_twice() const { return !backward_.empty(); }
+
+  /// If backward has stages of its own: those of forward, then those of backward.
+  std::vector<Round> chain(const PlanInput& input) const {
+    const BatchWork batch = full_batch(input.tokens, std::max<int64_t>(1, input.longest));
+    std::vector<Round> chain;
+    for (const bool backward : {false, true}) {
+      const std::vector<Stage>& stages = backward ? backward_ : stages_;
+      for (size_t s = 0; s < stages.size(); ++s) {
+        Round round{static_cast<int32_t>(s), backward, stages[s].place};
+        for (int32_t layer = stages[s].first; layer <= stages[s].last; ++layer) {
+          const StageTime of = layer_flops(input, layer, batch);
+          round.time += of.forward + (backward ? of.backward : 0);
+        }
+        chain.push_back(round);
+      }
+    }
+    return chain;
+  }
+
   /// Of the stages.
   std::vector<Place> places() const {
     std::vector<Place> places;
@@ -220,7 +243,8 @@ class StageTasks {
   }
 
   void add(const StagePass& pass) {
-    const Stage& stage = stages_[static_cast<size_t>(pass.stage)];
+    const bool apart = pass.backward && is_cut_twice();
+    const Stage& stage = (apart ? backward_ : stages_)[static_cast<size_t>(pass.stage)];
     (pass.backward ? add_backward(stage, pass.micro_batch) : add_forward(stage, pass.micro_batch));
   }
 
@@ -256,6 +280,7 @@ class StageTasks {
   const int32_t layers_, micro_batches_;
   LayerTasks tasks_;
   std::vector<Stage> stages_;
+  std::vector<Stage> backward_;  // in the order of backward; empty: `stages_`
 };
 
 class PipelinePlanner final : public Planner {
@@ -268,6 +293,12 @@ class PipelinePlanner final : public Planner {
     const std::vector<StageTime> times = tasks.times(input);
     const auto count = static_cast<int32_t>(input.micro_batches);
     const auto in_work = static_cast<int32_t>(group);
+    if (tasks.is_cut_twice()) {
+      for (const StagePass& pass : rounds_order(tasks.chain(input), count, in_work, &span)) {
+        tasks.add(pass);
+      }
+      return {tasks.finish(), group, recompute, span, input.inputs_on_host};
+    }
     const std::vector<Place> places = tasks.places();
     const bool in_turn = places.size() > std::set(places.begin(), places.end()).size() &&
                          input.travels(input.table.find_block(BlockKind::attention, 0));
@@ -292,9 +323,21 @@ std::vector<StagePass> pipeline_order(std::span<const StageTime> stages, int32_t
 std::vector<StagePass> staged_order(std::span<const StageTime> stages,
                                     std::span<const Place> places, int32_t micro_batches,
                                     int32_t group, double* span) {
-  Rounds rounds(stages, places, micro_batches, group);
+  std::vector<Round> chain;
+  const auto add = [&](size_t s, bool backward) {
+    const double time = backward ? stages[s].backward : stages[s].forward;
+    chain.push_back({static_cast<int32_t>(s), backward, places[s], time});
+  };
+  for (size_t s = 0; s < stages.size(); ++s) add(s, false);
+  for (size_t s = stages.size(); s-- > 0;) add(s, true);
+  return rounds_order(chain, micro_batches, group, span);
+}
+
+std::vector<StagePass> rounds_order(std::span<const Round> chain, int32_t micro_batches,
+                                    int32_t group, double* span) {
+  Rounds rounds(chain, micro_batches, group);
   std::vector<StagePass> order = rounds.order();
-  HEARTH_CHECK(std::ssize(order) == 2 * std::ssize(stages) * micro_batches,
+  HEARTH_CHECK(std::ssize(order) == std::ssize(chain) * micro_batches,
                "pipeline: passes wait for each other");
   if (span != nullptr) *span = rounds.end();
   return order;

@@ -1,4 +1,4 @@
-// The planner `pipeline`: stages of layers on several devices, whose weights stay there.
+// The planner `pipeline`: stages of layers on several devices.
 #pragma once
 
 #include <span>
@@ -39,6 +39,20 @@ std::vector<StagePass> pipeline_order(std::span<const StageTime> stages, int32_t
 /// the next, forward and then backward, so that weights are loaded once a direction.
 std::vector<StagePass> staged_order(std::span<const StageTime> stages,
                                     std::span<const Place> places, int32_t micro_batches,
+                                    int32_t group, double* span = nullptr);
+
+/// What a device does in one go: a stage in one direction.
+struct Round {
+  int32_t stage = 0;  // counted in its direction
+  bool backward = false;
+  Place place = kHostPlace;
+  double time = 0;  // of a micro-batch
+};
+
+/// The passes where each micro-batch goes through a chain of rounds, wherever these are. Every place
+/// takes all micro-batches of a group through one round before it turns to its next. A place that
+/// waits for one round does not begin a later one.
+std::vector<StagePass> rounds_order(std::span<const Round> chain, int32_t micro_batches,
                                     int32_t group, double* span = nullptr);
 
 }  // namespace hearth

@@ -26,6 +26,9 @@ enum class Travel : uint8_t { never, on_demand, ahead };
 
 struct Placement {
   std::vector<Stage> stages;  // in forward order; together they hold every layer
+  /// Of backward, in the order in which they run, if it is cut apart from forward (`roundpipe`): every
+  /// layer and the embedding. The head has one task, in forward. Empty: backward has `stages`.
+  std::vector<Stage> backward = {};
   /// The routed experts of each layer are divided among these places, in contiguous runs of equal
   /// numbers. Empty: they are with the dense parts of their layer.
   std::vector<Place> experts = {};

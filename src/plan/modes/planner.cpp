@@ -62,6 +62,18 @@ void place_blocks(ParameterTable& table, const ModelSpec& spec, const Placement&
   }
 }
 
+std::vector<Place> backward_places(ParameterTable table, const ModelSpec& spec,
+                                   const Placement& placement) {
+  if (placement.backward.empty()) return {};
+  const auto head = static_cast<int32_t>(spec.layers);
+  Placement of_backward(placement.backward, placement.experts);
+  of_backward.stages.push_back({placement.dense(head), head, head});
+  place_blocks(table, spec, of_backward);
+  std::vector<Place> places;
+  for (const Block& block : table.blocks()) places.push_back(block.place);
+  return places;
+}
+
 std::span<const Planner* const> planners() {
   static const Planner* const all[] = {&single_planner(), &pipeline_planner(), &dp_planner(),
                                        &ep_planner(), &zebra_planner()};

@@ -51,6 +51,10 @@ class Planner {
 /// the head is placed with the head.
 void place_blocks(ParameterTable& table, const ModelSpec& spec, const Placement& placement);
 
+/// Where the tasks of backward read each block, if backward is cut apart from forward; else empty.
+std::vector<Place> backward_places(ParameterTable table, const ModelSpec& spec,
+                                   const Placement& placement);
+
 /// Every planner.
 std::span<const Planner* const> planners();
 /// The planner of a mode; a bug if there is none.

@@ -8,6 +8,7 @@
 
 #include "budget/decided_splits.h"
 #include "budget/placement_report.h"
+#include "budget/recompute_choice.h"
 #include "budget/shortage.h"
 
 namespace hearth {
@@ -44,7 +45,7 @@ Tried try_policy(const char* name, const TrainedModel& model, const PlanRequest&
                  const StepWork& work, const RunTables& tables) {
   const ModelPlaces places = places_under(name, model.opened->devices.of_model);
   Tried tried{{places, name, {}}, 0, {}};
-  const PlacedModel placed = place_model(model, request, Rates::measured, tables, tried.policy);
+  const PlacedModel placed = place_fastest(model, request, work, tables, tried.policy);
   tried.lacks = shortage(placed.plan);
   if (!placed.plan.fits()) return tried;
   const PlanTimes times = predict(placed, work, std::nullopt);

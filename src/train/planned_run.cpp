@@ -11,6 +11,7 @@
 #include "budget/plan_file.h"
 #include "budget/plan_fit.h"
 #include "budget/policy_choice.h"
+#include "budget/recompute_choice.h"
 #include "setup/row_requests.h"
 #include "train/known_policy.h"
 #include "train/known_tables.h"
@@ -154,8 +155,8 @@ PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedMod
       needs_sample(trained_by(config, opened, experts, {}), request, policy)) {
     sample = sample_of(config, opened, *data, false, reporter);
   }
-  model = place_model(trained_by(config, opened, experts, sample), request, Rates::measured,
-                      std::move(tables), policy);
+  model = place_fastest(trained_by(config, opened, experts, sample), request, work,
+                        std::move(tables), policy);
   steps = steps_of_run(config, rows());
   times = predict(model, work, steps);
   warn_of_positions(config, opened->spec, data ? data->longest() : 0);

@@ -79,12 +79,17 @@ TEST_CASE("waiting inputs: the least memory of a device runs, to the bits of the
   }
 }
 
-TEST_CASE("waiting inputs: they spare loads of weights where these are more bytes") {
-  SameBitsFixture f;
+/// Of 16 layers, in "deep".
+void make_deep_model(SameBitsFixture& f) {
   Json deep = parse_json(read_file(f.dir / "mixtral.json", 1 << 20), "mixtral.json");
   deep["num_hidden_layers"] = int64_t{16};
   f.write(f.dir / "deep.json", deep.dump());
   init_checkpoint(f.dir / "deep.json", f.dir / "deep", 5, f.dir / "tokenizer");
+}
+
+TEST_CASE("waiting inputs: they spare loads of weights where these are more bytes") {
+  SameBitsFixture f;
+  make_deep_model(f);
   // Six micro-batches of few tokens beside the weights, then of many.
   const auto planned = [&](int64_t tokens) {
     TrainConfig config = f.config_of({}, "x");
@@ -112,6 +117,36 @@ TEST_CASE("waiting inputs: they spare loads of weights where these are more byte
   CHECK(many.fits);
   CHECK_FALSE(many.waits);
   CHECK(many.group < 6);
+}
+
+TEST_CASE("recompute: chosen where weights travel and larger groups are predicted to be faster") {
+  SameBitsFixture f;
+  make_deep_model(f);
+  f.assumed.reset();  // without rates of links, all loads are free
+  TrainConfig config = f.config_of({}, "x");
+  config.model = f.dir / "deep";
+  config.policy = "mobius";
+  config.grad_accum = 6;
+  config.seq_len = 16;
+  TrainConfig fixed = config;
+  fixed.devices = "virtual:mem=1";
+  fixed.recompute = Recompute::none;
+  fixed.group = 2;
+  const uint64_t two = plan_of(fixed).device;  // with the fewest slots
+  const auto planned = [&](double link, Recompute recompute) {
+    TrainConfig c = config;
+    c.recompute = recompute;
+    f.link_bytes_per_s = link;
+    c.devices = f.with_costs("virtual:mem=" + std::to_string(two));
+    return plan_of(c);
+  };
+  const Planned slow = planned(2e6, Recompute::automatic);
+  CHECK(slow.recomputes);
+  CHECK(slow.group > 2);
+  const Planned fast = planned(1e12, Recompute::automatic);
+  CHECK_FALSE(fast.recomputes);
+  CHECK(fast.group == 2);
+  CHECK_FALSE(planned(2e6, Recompute::none).recomputes);
 }
 
 }  // namespace

@@ -1,0 +1,33 @@
+#include "budget/recompute_choice.h"
+
+#include <utility>
+
+namespace hearth {
+
+namespace {
+
+bool may_gain(const PlacedModel& placed, const PlanRequest& request) {
+  if (!request.training || request.recompute || request.group) return false;
+  if (placed.of_model.travel == Travel::never || !placed.plan.fits()) return false;
+  const TrainSchedule& train = *placed.plan.train;
+  return !train.recompute && train.group < request.micro_batches / request.shards.count();
+}
+
+}  // namespace
+
+PlacedModel place_fastest(const TrainedModel& model, const PlanRequest& request,
+                          const StepWork& work, RunTables tables,
+                          const std::optional<ChosenPolicy>& policy) {
+  PlacedModel kept = place_model(model, request, Rates::measured, std::move(tables), policy);
+  if (!may_gain(kept, request)) return kept;
+  PlanRequest again = request;
+  again.recompute = true;
+  PlacedModel recomputed = place_model(model, again, Rates::measured, kept.tables, policy);
+  if (!recomputed.plan.fits()) return kept;
+  const PlanTimes before = predict(kept, work, std::nullopt),
+                  after = predict(recomputed, work, std::nullopt);
+  const bool is_faster = before.known && after.known && after.step.time_s < before.step.time_s;
+  return is_faster ? std::move(recomputed) : std::move(kept);
+}
+
+}  // namespace hearth

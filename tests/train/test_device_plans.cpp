@@ -119,7 +119,7 @@ void check_least_memory(SameBitsFixture& f, const TrainedWith& with, const RunsO
     REQUIRE(*at == static_cast<Place>(on.nodes + static_cast<int>(d)));
     memory[d] = small.needed[d];
     INFO("virtual:" << d << " alone needs " << memory[d]);
-    CHECK(memory[d] <= needed[d]);
+    CHECK(memory[d] <= needed[d] + needed[d] / 256);  // the steps of the search
     CHECK_FALSE(plan_with(memory).short_place);
     memory[d] = memory[d] * 97 / 100;
     const auto then = plan_with(memory).short_place;

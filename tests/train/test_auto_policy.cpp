@@ -5,6 +5,7 @@
 #include <random>
 #include <set>
 
+#include "base/sanitized.h"
 #include "state/saved_state.h"
 #include "train/aptmoe_runs.h"
 
@@ -71,6 +72,7 @@ TEST_CASE("auto: without tables that decide it is static, as before") {
 }
 
 TEST_CASE("auto: no policy of its candidates is predicted to be faster") {
+  if (kSanitized) return;  // plans are searched for a minute
   AutoFixture f;
   std::mt19937_64 random(7);
   std::set<std::string> names;

@@ -2,6 +2,7 @@
 // places when a state is saved.
 #include <catch2/catch_test_macros.hpp>
 
+#include "base/sanitized.h"
 #include "modes/hot_experts.h"
 #include "train/same_bits.h"
 
@@ -60,6 +61,7 @@ TEST_CASE("moved experts: the bits of one host, on other experts than at the sta
   for (const TrainedWith& with :
        {TrainedWith{"qwen3_moe"}, TrainedWith{"qwen2_moe", 0.2}, TrainedWith{"olmoe", 0.0},
         TrainedWith{"tied", {}, ComputeChoice::bf16}}) {
+    if (kSanitized && with.family != "qwen2_moe" && with.family != "tied") continue;
     INFO(with.family);
     const std::string host = "host-" + with.family;
     REQUIRE(f.run(f.config_on(with, host, 0, 0)) == ExitCode::done);

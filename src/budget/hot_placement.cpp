@@ -28,11 +28,7 @@ class Filling {
  public:
   Filling(const PlanSubject& subject, const PlanRequest& request, PlacementPlan plan)
       : subject_(subject), request_(request), plan_(std::move(plan)) {
-    if (plan_.plan.train) {
-      request_.group = plan_.plan.train->group;
-      request_.recompute = plan_.plan.train->recompute;
-      request_.inputs_on_host = plan_.plan.train->inputs_on_host;
-    }
+    if (plan_.plan.train) request_ = request.scheduled_as(*plan_.plan.train);
     each_ = std::max<uint64_t>(1, expert_bytes(subject, plan_.plan.policy));
   }
 

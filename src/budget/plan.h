@@ -40,6 +40,15 @@ struct PlanRequest {
   uint64_t data_bytes = 0;                           // rows held in memory
   std::string bounds_basis = "lengths of the data";  // source of `tokens` and `longest`; printed
   int64_t shortest = 1;  // the least sequence length that leaves enough trained tokens
+
+  /// The same request, whose training schedule has the parameters of another one.
+  PlanRequest scheduled_as(const TrainSchedule& train) const {
+    PlanRequest same = *this;
+    same.group = train.group;
+    same.recompute = train.recompute;
+    same.inputs_on_host = train.inputs_on_host;
+    return same;
+  }
 };
 
 /// Memory of the process when a plan is made.

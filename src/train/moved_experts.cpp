@@ -79,11 +79,8 @@ std::optional<MovedExperts> moved_experts(const PlacedModel& model, const PlanRe
     std::swap(of[static_cast<size_t>(swap.comes)], of[static_cast<size_t>(swap.leaves)]);
   }
   moved.share = share_at_devices(homes, counts, first_device);
-  PlanRequest same = request;
-  same.group = model.plan.train->group;
-  same.recompute = model.plan.train->recompute;
-  same.inputs_on_host = model.plan.train->inputs_on_host;
-  moved.plan = plan_with(subject_of(model), moved.placement, same).plan;
+  moved.plan =
+      plan_with(subject_of(model), moved.placement, request.scheduled_as(*model.plan.train)).plan;
   if (!are_within(moved.plan, model.plan)) return std::nullopt;
   return moved;
 }

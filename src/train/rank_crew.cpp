@@ -49,10 +49,8 @@ uint64_t run_rank(World& world, const PlannedRun& run) {
 
 PlacedModel placed_for_rank(TrainedModel model, PlanRequest request, const TrainSchedule& leader,
                             int32_t rank) {
+  request = request.scheduled_as(leader);
   request.shards.rank = rank;
-  request.group = leader.group;
-  request.recompute = leader.recompute;
-  request.inputs_on_host = leader.inputs_on_host;
   request.eval_tokens = request.decode_tokens = request.cache_rows = 0;
   return place_model(std::move(model), request);
 }

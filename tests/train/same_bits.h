@@ -245,10 +245,7 @@ class SameBitsFixture : public TrainingFixture {
         placement.homes[static_cast<size_t>(layer)][static_cast<size_t>(expert)] = stage.place;
       }
     }
-    PlanRequest request = run.request;
-    request.group = model.plan.train->group;
-    request.recompute = model.plan.train->recompute;
-    request.inputs_on_host = model.plan.train->inputs_on_host;
+    const PlanRequest request = run.request.scheduled_as(*model.plan.train);
     std::vector<uint64_t> memory;
     for (const PlaceLines& place : plan_with(subject_of(model), placement, request).plan.places) {
       memory.push_back(place.peak + kCutsDiffer);

@@ -32,6 +32,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION MATCHES "
   endforeach()
 endif()
 
+# Checks name their source relative to the source folder, so that clones share compiled objects.
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>)
+
 if(HEARTH_SANITIZE)
   add_compile_options(-fsanitize=${HEARTH_SANITIZE} -fno-sanitize-recover=all
                       -fno-omit-frame-pointer)

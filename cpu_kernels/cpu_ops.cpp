@@ -39,9 +39,10 @@ bool CpuOps::supports(DType activations, Compute compute) const {
 
 bool CpuOps::has_in_hardware(Compute compute) const {
   return compute == Compute::f32 ||
-         (compute == Compute::bf16 && assumed_bf16_products().value_or(has_fast_bf16()));
+         (compute == Compute::bf16 && bf16_products() != Bf16Products::none);
 }
 
-void CpuOps::assume_bf16(std::optional<bool> there) const { assume_bf16_products(there); }
+Bf16Products CpuOps::bf16_products() const { return hearth::bf16_products(); }
+void CpuOps::assume_bf16(std::optional<Bf16Products> there) const { assume_bf16_products(there); }
 
 }  // namespace hearth

@@ -156,9 +156,8 @@ class ChunkedLoss {
       const Range r = block_of(chunk.rows, tile % blocks), out = block_of(words_, tile / blocks);
       Scratch& own = host_.worker_scratch(worker);
       const View to = columns(chunk.z.slice(r.begin, r.count), out);
-      forward_tile(own, chunk.inputs.slice(r.begin, r.count), head_, out, to);
-      if (!chunk.pair) return;
-      add_low_rank(own, chunk.u.slice(r.begin, r.count), chunk.pair, head_.compute, out, to);
+      forward_tile(own, chunk.inputs.slice(r.begin, r.count), head_, out, to,
+                   low_rank_tail(chunk.u.slice(r.begin, r.count), chunk.pair, out));
     });
   }
 
@@ -215,10 +214,12 @@ class ChunkedLoss {
     LinearView part = head_;
     part.weight = head_.weight.slice(depth.begin, depth.count);
     const View to = columns(target.slice(r.begin, r.count), cols);
-    dgrad_tile(own, columns(chunk.z.slice(r.begin, r.count), depth), part, cols, to, false);
-    if (!chunk.pair || piece != 0) return;
-    add_low_rank_gradient(own, chunk.v.slice(r.begin, r.count), chunk.pair.from_row(r.begin),
-                          head_.compute, cols, to);
+    const ConstView v = chunk.v.slice(r.begin, r.count);
+    const bool adds_pair = chunk.pair && piece == 0;
+    dgrad_tile(own, columns(chunk.z.slice(r.begin, r.count), depth), part, cols, to, false,
+               adds_pair ? low_rank_gradient_tail(v, chunk.pair, cols) : Tail());
+    if (!adds_pair) return;
+    add_dropped_gradient(own, v, chunk.pair.from_row(r.begin), head_.compute, cols, to);
   }
 
   void add_pieces(const Chunk& chunk) {

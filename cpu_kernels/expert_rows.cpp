@@ -100,15 +100,14 @@ void ExpertChunks::add_piece(Range rows) {
   rows_ += rows.count;
 }
 
-// Few rows in each of several segments are fewer, longer blocks together. Not where a row's bits
-// depend on the block's other rows, or where each segment has its own dropout.
+// Few rows in each of several segments are fewer, longer blocks together. Not where each segment has
+// its own dropout.
 bool ExpertChunks::blocks_cross_segments(const ExpertGroup& group) const {
   if (all_.segments == 1) return false;  // pieces are the blocks' units, as if calls were apart
   const ExpertView& expert = experts_[static_cast<size_t>(group.expert)];
   return std::ranges::all_of(kExpertMaps, [&](const auto map) {
     const LinearView& w = expert.*map;
-    return multiply_keeps_rows_apart(w.compute == Compute::bf16) &&
-           !(w.low_rank && w.low_rank.dropout);
+    return !(w.low_rank && w.low_rank.dropout);
   });
 }
 

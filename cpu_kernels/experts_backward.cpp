@@ -50,14 +50,15 @@ struct Backward {
     if (of.h) return of.h.slice(row, at.count);
     return {h + at.begin * inner.size, DType::f32, at.count, inner.size};
   }
-  // to += what the tile's map gives through its low-rank pair.
-  void add_pair(Scratch& scratch, int map, const ExpertTile& tile, Range cols,
-                const View& to) const {
+  // to (+)= d_out times columns of the tile's map, and what its low-rank pair gives.
+  void add_map(Scratch& scratch, int map, const ExpertTile& tile, const Operand& d_out, Range cols,
+               const View& to, bool accumulate, const Operand* coming) const {
     const LinearView& w = expert_of(tile).*kExpertMaps[static_cast<size_t>(map)];
-    if (!w.low_rank) return;
-    add_low_rank_gradient(scratch, low_rank.output(map, tile.block.expert, tile.block.at),
-                          w.low_rank.from_row(tile.block.row, tile.block.segment), w.compute, cols,
-                          to);
+    const ConstView v = low_rank.output(map, tile.block.expert, tile.block.at);
+    dgrad_tile(scratch, d_out, w, cols, to, accumulate, low_rank_gradient_tail(v, w.low_rank, cols),
+               coming);
+    add_dropped_gradient(scratch, v, w.low_rank.from_row(tile.block.row, tile.block.segment),
+                         w.compute, cols, to);
   }
 
   // With z = dy W_down: drow_weight = <z, h> in parts, dh = row_weight * z, and from it dgate and
@@ -72,8 +73,7 @@ struct Backward {
                  cols.count);
     const ExpertTile next = after(chunk, inner.count(), i);
     const Operand coming = dgrad_weight(expert_of(next).down, block_of(inner, next.column));
-    dgrad_tile(scratch, rows.of(of.dy), expert_of(tile).down, cols, z, false, &coming);
-    add_pair(scratch, 2, tile, cols, z);
+    add_map(scratch, 2, tile, rows.of(of.dy), cols, z, false, &coming);
     for (int64_t r = 0; r < rows.count(); ++r) {
       const int64_t row = rows[r], in_chunk = tile.block.at.begin + r;
       const float weight = of.row_weight.as<float>()[row];
@@ -92,17 +92,14 @@ struct Backward {
     const ExpertTile tile(chunk.blocks(), outer.count(), i);
     const BlockRows rows(tile.block);
     const Range cols = block_of(outer, tile.column);
-    const ExpertView& expert = expert_of(tile);
     Scratch& scratch = host.worker_scratch(worker);
     Scratch::Frame frame(scratch);
     const View target = rows.target(scratch, of.dx, cols);
     const ExpertTile next = after(chunk, outer.count(), i);
-    const Operand second = dgrad_weight(expert.up, cols);
+    const Operand second = dgrad_weight(expert_of(tile).up, cols);
     const Operand coming = dgrad_weight(expert_of(next).gate, block_of(outer, next.column));
-    dgrad_tile(scratch, rows.of(of.gate), expert.gate, cols, target, false, &second);
-    dgrad_tile(scratch, rows.of(of.up), expert.up, cols, target, true, &coming);
-    add_pair(scratch, 0, tile, cols, target);
-    add_pair(scratch, 1, tile, cols, target);
+    add_map(scratch, 0, tile, rows.of(of.gate), cols, target, false, &second);
+    add_map(scratch, 1, tile, rows.of(of.up), cols, target, true, &coming);
     rows.put(target, of.dx, cols);
     if (tile.column > 0) return;
     for (int64_t r = 0; r < rows.count(); ++r) {

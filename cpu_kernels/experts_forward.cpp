@@ -36,17 +36,14 @@ void experts_forward(Stream& stream, ConstView x, const ExpertRows& all,
     const auto after = [&](int64_t columns, int64_t i) {
       return ExpertTile(blocks, columns, std::min(i + workers, std::ssize(blocks) * columns - 1));
     };
-    // Columns of the tile's rows of `to`: the product with the map, and what its pair adds.
+    // Columns of the tile's rows of `to`: the product with the map, and with its pair.
     const auto make = [&](Scratch& scratch, int map, const ExpertTile& tile, const BlockRows& rows,
                           const Operand& in, Range cols, const View& to, const Operand* coming) {
       Scratch::Frame made(scratch);
       const LinearView& w = expert_of(tile).*kExpertMaps[static_cast<size_t>(map)];
       const View target = rows.target(scratch, to, cols);
-      forward_tile(scratch, in, w, cols, target, coming);
-      if (w.low_rank) {
-        add_low_rank(scratch, low_rank.input(map, tile.block.expert, tile.block.at), w.low_rank,
-                     w.compute, cols, target);
-      }
+      const ConstView u = low_rank.input(map, tile.block.expert, tile.block.at);
+      forward_tile(scratch, in, w, cols, target, low_rank_tail(u, w.low_rank, cols), coming);
       rows.put(target, to, cols);
     };
     low_rank.make(chunks, std::array{Product{0, false, input}, Product{1, false, input}});

@@ -56,9 +56,8 @@ void linear_forward(Stream& stream, ConstView x, const LinearView& w, View y) {
   host.pool().run(rows.count() * out.count(), [&](int64_t tile, int worker) {
     const Range r = block_of(rows, tile % rows.count()), o = block_of(out, tile / rows.count());
     Scratch& own = host.worker_scratch(worker);
-    const View to = columns(y.slice(r.begin, r.count), o);
-    forward_tile(own, x.slice(r.begin, r.count), w, o, to);
-    if (u) add_low_rank(own, u.slice(r.begin, r.count), w.low_rank, w.compute, o, to);
+    const Tail tail = u ? low_rank_tail(u.slice(r.begin, r.count), w.low_rank, o) : Tail();
+    forward_tile(own, x.slice(r.begin, r.count), w, o, columns(y.slice(r.begin, r.count), o), tail);
   });
 }
 
@@ -72,11 +71,10 @@ void linear_dgrad(Stream& stream, ConstView dy, const LinearView& w, View dx, bo
     const Range i = block_of(in, tile / rows.count());
     Scratch& own = host.worker_scratch(worker);
     const View to = columns(dx.slice(r.begin, r.count), i);
-    dgrad_tile(own, dy.slice(r.begin, r.count), w, i, to, accumulate);
-    if (v) {
-      add_low_rank_gradient(own, v.slice(r.begin, r.count), w.low_rank.from_row(r.begin), w.compute,
-                            i, to);
-    }
+    const ConstView through = v ? v.slice(r.begin, r.count) : View();
+    dgrad_tile(own, dy.slice(r.begin, r.count), w, i, to, accumulate,
+               low_rank_gradient_tail(through, w.low_rank, i));
+    add_dropped_gradient(own, through, w.low_rank.from_row(r.begin), w.compute, i, to);
   });
 }
 

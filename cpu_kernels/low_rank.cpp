@@ -64,18 +64,19 @@ void low_rank_output(Scratch& scratch, const Operand& dy, const LowRank& pair, C
   scale_rows(static_cast<float>(pair.scale), v);
 }
 
-void add_low_rank(Scratch& scratch, ConstView u, const LowRank& pair, Compute compute, Range out,
-                  View y) {
-  multiply(scratch, in_bf16(compute), u, Operand(pair.b.slice(out.begin, out.count), true),
-           y.as<float>(), y.stride, true);
+Tail low_rank_tail(ConstView u, const LowRank& pair, Range out) {
+  if (!pair) return {};
+  return {u, Operand(pair.b.slice(out.begin, out.count), true)};
 }
 
-void add_low_rank_gradient(Scratch& scratch, ConstView v, const LowRank& pair, Compute compute,
-                           Range in, View dx) {
-  if (!pair.dropout) {
-    multiply(scratch, in_bf16(compute), v, columns(pair.a, in), dx.as<float>(), dx.stride, true);
-    return;
-  }
+Tail low_rank_gradient_tail(ConstView v, const LowRank& pair, Range in) {
+  if (!pair || pair.dropout) return {};
+  return {v, columns(pair.a, in)};
+}
+
+void add_dropped_gradient(Scratch& scratch, ConstView v, const LowRank& pair, Compute compute,
+                          Range in, View dx) {
+  if (!pair || !pair.dropout) return;
   Scratch::Frame frame(scratch);
   float* const piece = scratch.take<float>(kPieceRows * kPieceColumns);
   float* const kept = scratch.take<float>(kPieceColumns);

@@ -14,12 +14,13 @@ void low_rank_input(Scratch& scratch, const Operand& x, const LowRank& pair, Com
 void low_rank_output(Scratch& scratch, const Operand& dy, const LowRank& pair, Compute compute,
                      View v);
 
-/// y[:, out] += u B[out]^T; y holds only these columns.
-void add_low_rank(Scratch& scratch, ConstView u, const LowRank& pair, Compute compute, Range out,
-                  View y);
-/// dx[:, in] += drop(v A[:, in]); dx holds only these columns.
-void add_low_rank_gradient(Scratch& scratch, ConstView v, const LowRank& pair, Compute compute,
-                           Range in, View dx);
+/// What makes a map's product y[:, out] += u B[out]^T.
+Tail low_rank_tail(ConstView u, const LowRank& pair, Range out);
+/// What makes a map's product dx[:, in] += v A[:, in]; nothing with dropout, which comes between.
+Tail low_rank_gradient_tail(ConstView v, const LowRank& pair, Range in);
+/// With dropout, dx[:, in] += drop(v A[:, in]); dx holds only these columns. Else nothing.
+void add_dropped_gradient(Scratch& scratch, ConstView v, const LowRank& pair, Compute compute,
+                          Range in, View dx);
 
 /// da[:, in] += v^T drop(x[:, in]) over any number of rows, in order.
 void low_rank_a_tile(Scratch& scratch, ConstView v, const Operand& x, const LowRank& pair,

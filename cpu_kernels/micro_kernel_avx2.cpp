@@ -13,6 +13,7 @@ namespace hearth {
 #include "cpu_kernels/micro_kernel_body.h"
 #include "cpu_kernels/packing_body.h"
 
-const MicroKernel kAvx2Kernel = {"avx2", 6, 16, 8, pack_left, pack_right, strip_rows<6>};
+const MicroKernel kAvx2Kernel = {"avx2", 6,   16,        8,          kDepth,
+                                 256,    384, pack_left, pack_right, run_strip<6>};
 
 }  // namespace hearth

@@ -19,6 +19,7 @@ namespace hearth {
 #include "cpu_kernels/micro_kernel_body.h"
 #include "cpu_kernels/packing_body.h"
 
-const MicroKernel kAvx512Kernel = {"avx512", 14, 32, 16, pack_left, pack_right, strip_rows<14>};
+const MicroKernel kAvx512Kernel = {"avx512", 14,  32,        16,         kDepth,
+                                   256,      384, pack_left, pack_right, run_strip<14>};
 
 }  // namespace hearth

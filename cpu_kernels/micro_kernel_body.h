@@ -6,12 +6,12 @@ namespace {
 
 // Strips stream from the L2 cache; prefetch runs this many columns of A ahead.
 constexpr int64_t kNear = 8;
-constexpr int64_t kChunk = 32;  // steps in which 16 lines are prefetched (Ahead)
+constexpr int64_t kChunk = 32;  // steps in which 16 lines each are prefetched (Ahead)
 
-template <int kRows, int kVectors, bool kFull>
-HEARTH_APART HEARTH_TARGET void strip_product(int64_t n, int64_t k, const float* a, const float* b,
-                                              int64_t ldb, float* c, int64_t ldc, bool add,
-                                              Ahead ahead) {
+template <int kRows, bool kByRows, int kVectors, bool kFull>
+HEARTH_APART HEARTH_TARGET void strip_product(int64_t n, int64_t steps, const float* a,
+                                              const float* b, int64_t ldb, float* c, int64_t ldc,
+                                              bool add, const Ahead& ahead) {
   using Register = Vector::Register;
   constexpr int kLast = (kVectors - 1) * Vector::kLanes;
   const Vector::Mask mask = Vector::mask(n - kLast);
@@ -21,12 +21,17 @@ HEARTH_APART HEARTH_TARGET void strip_product(int64_t n, int64_t k, const float*
     HEARTH_UNROLL(4)
     for (int v = 0; v < kVectors; ++v) sum[i][v] = Vector::zero();
   }
-  // Prefetch C a few rows at a time, because all rows at once would stall the other loads. If k is
-  // a few hundred, all rows arrive in time.
-  const int64_t rows_a_chunk = k >= kRows * kChunk / 4 ? 4 : kRows;
+  // Prefetch C a few rows at a time, because all rows at once would stall the other loads. With a few
+  // hundred steps all rows arrive in time.
+  const int64_t rows_a_chunk = steps >= kRows * kChunk / 4 ? 4 : kRows;
   int64_t asked = 0;
-  for (int64_t left_over = k; left_over > 0; left_over -= kChunk) {
-    const std::byte* at = ahead.at;
+  // Nothing to prefetch is memory that is near.
+  const auto lines = [&](const Lines& x) {
+    return x.at != nullptr ? x : Lines{reinterpret_cast<const std::byte*>(a), 0, 0};
+  };
+  Lines even = lines(ahead.even), odd = lines(ahead.odd);
+  for (int64_t left_over = steps; left_over > 0; left_over -= kChunk) {
+    const std::byte *even_at = even.at, *odd_at = odd.at;
     for (const int64_t end = asked + rows_a_chunk; asked < std::min<int64_t>(end, kRows); ++asked) {
       __builtin_prefetch(c + asked * ldc, 1);
       if (kVectors > 1) __builtin_prefetch(c + asked * ldc + Vector::kLanes, 1);
@@ -34,10 +39,13 @@ HEARTH_APART HEARTH_TARGET void strip_product(int64_t n, int64_t k, const float*
     for (int64_t p = std::min(left_over, kChunk); p > 0; --p) {
       Register right[kVectors];
       if (p % 2 == 0) {
-        __builtin_prefetch(at, 0, 2);
-        at += ahead.inner;
+        __builtin_prefetch(even_at, 0, 2);
+        even_at += even.inner;
+      } else {
+        __builtin_prefetch(odd_at, 0, 2);
+        odd_at += odd.inner;
       }
-      __builtin_prefetch(a + kNear * Vector::kLanes);
+      if (!kByRows) __builtin_prefetch(a + kNear * Vector::kLanes);
       HEARTH_UNROLL(4)
       for (int v = 0; v < kVectors; ++v) {
         const float* from = b + v * Vector::kLanes;
@@ -46,14 +54,15 @@ HEARTH_APART HEARTH_TARGET void strip_product(int64_t n, int64_t k, const float*
       }
       HEARTH_UNROLL(16)
       for (int i = 0; i < kRows; ++i) {
-        const Register left = Vector::broadcast(a + i);
+        const Register left = Vector::broadcast(a + (kByRows ? i * kLeftRow : i));
         HEARTH_UNROLL(4)
         for (int v = 0; v < kVectors; ++v) sum[i][v] = Vector::fma(left, right[v], sum[i][v]);
       }
-      a += Vector::kLanes;
+      a += kByRows ? 1 : Vector::kLanes;
       b += ldb;
     }
-    ahead.at += ahead.outer;
+    even.at += even.outer;
+    odd.at += odd.outer;
   }
   HEARTH_UNROLL(16)
   for (int i = 0; i < kRows; ++i) {
@@ -69,20 +78,32 @@ HEARTH_APART HEARTH_TARGET void strip_product(int64_t n, int64_t k, const float*
   }
 }
 
-template <int kRows>
-HEARTH_TARGET void strip_rows(int64_t m, int64_t n, int64_t k, const float* a, const float* b,
-                              int64_t ldb, float* c, int64_t ldc, bool add, Ahead ahead) {
+template <int kRows, bool kByRows>
+HEARTH_TARGET void strip_rows(int64_t m, int64_t n, int64_t steps, const float* a, const float* b,
+                              int64_t ldb, float* c, int64_t ldc, bool add, const Ahead& ahead) {
   if constexpr (kRows > 1) {
-    if (m < kRows) return strip_rows<kRows - 1>(m, n, k, a, b, ldb, c, ldc, add, ahead);
+    if (m < kRows) {
+      return strip_rows<kRows - 1, kByRows>(m, n, steps, a, b, ldb, c, ldc, add, ahead);
+    }
   }
   if (n == 2 * Vector::kLanes) {
-    strip_product<kRows, 2, true>(n, k, a, b, ldb, c, ldc, add, ahead);
+    strip_product<kRows, kByRows, 2, true>(n, steps, a, b, ldb, c, ldc, add, ahead);
   } else if (n > Vector::kLanes) {
-    strip_product<kRows, 2, false>(n, k, a, b, ldb, c, ldc, add, ahead);
+    strip_product<kRows, kByRows, 2, false>(n, steps, a, b, ldb, c, ldc, add, ahead);
   } else if (n == Vector::kLanes) {
-    strip_product<kRows, 1, true>(n, k, a, b, ldb, c, ldc, add, ahead);
+    strip_product<kRows, kByRows, 1, true>(n, steps, a, b, ldb, c, ldc, add, ahead);
   } else {
-    strip_product<kRows, 1, false>(n, k, a, b, ldb, c, ldc, add, ahead);
+    strip_product<kRows, kByRows, 1, false>(n, steps, a, b, ldb, c, ldc, add, ahead);
+  }
+}
+
+template <int kRows>
+void run_strip(int64_t m, int64_t n, int64_t steps, const float* a, bool by_rows, const float* b,
+               int64_t ldb, float* c, int64_t ldc, bool add, const Ahead& ahead) {
+  if (by_rows) {
+    strip_rows<kRows, true>(m, n, steps, a, b, ldb, c, ldc, add, ahead);
+  } else {
+    strip_rows<kRows, false>(m, n, steps, a, b, ldb, c, ldc, add, ahead);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <dnnl.hpp>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdlib>
 #include <cstring>
@@ -21,10 +22,15 @@ namespace {
 
 using dnnl::memory;
 
-// Sides of a product are filled up with zeros to a multiple of this, so that few shapes exist.
+// Rows and columns of every call, whatever the product has: the library chooses its blocking by them,
+// and so the bits of an element. What is missing is filled up with zeros.
+constexpr int64_t kRows = 64, kColumns = 128;
+// The depth is filled up to a multiple of this, so that few shapes exist.
 constexpr int64_t kPadding = 32;
 constexpr int64_t kDepth = 1024;              // of k in one call
+constexpr int64_t kCalls = 3;                 // side by side, which read the same rows of A
 constexpr size_t kLibraryScratch = 4u << 20;  // what a call of these sizes may ask for
+constexpr size_t kPackedWeight = sizeof(float) * kDepth * kColumns;
 
 int64_t padded(int64_t n) { return (n + kPadding - 1) / kPadding * kPadding; }
 
@@ -43,10 +49,9 @@ dnnl::matmul::primitive_desc matmul_desc(const memory::desc& a, const memory::de
 #endif
 }
 
-memory::desc operand_desc(int64_t rows, int64_t cols, bool transposed) {
-  return {{rows, cols},
-          memory::data_type::bf16,
-          transposed ? memory::format_tag::ba : memory::format_tag::ab};
+memory::desc matrix(memory::data_type type, int64_t rows, int64_t cols, bool transposed,
+                    int64_t stride) {
+  return {{rows, cols}, type, transposed ? memory::dims{1, stride} : memory::dims{stride, 1}};
 }
 
 // oneDNN's instruction sets are sets of bits, each holding those below it.
@@ -89,38 +94,77 @@ bool has_isa(dnnl::cpu_isa wanted) {
   return includes(effective, wanted);
 }
 
-// The product of one padded shape, with the memory objects that its calls point at their data.
-class Product {
+// What a call computes: kRows rows by kColumns, with the weight packed as the library likes it.
+struct CallShape {
+  bool bf16 = false;  // the operands
+  int64_t k = 0;
+  bool transpose_a = false, transpose_b = false;
+  int64_t ldb = 0;
+
+  bool operator==(const CallShape&) const = default;
+};
+
+struct CallShapeHash {
+  size_t operator()(const CallShape& s) const {
+    size_t all = 0;
+    for (const int64_t part : {s.k, s.ldb}) all = all * 1000003 + static_cast<size_t>(part);
+    return all * 8 + s.bf16 * 4u + s.transpose_a * 2u + s.transpose_b;
+  }
+};
+
+// The product of one shape and the packing of its weight, with the memory objects that calls point
+// at their data.
+class Call {
  public:
-  Product(int64_t m, int64_t n, int64_t k, bool transpose_a, bool transpose_b) {
+  explicit Call(const CallShape& s) {
+    const auto type = s.bf16 ? memory::data_type::bf16 : memory::data_type::f32;
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    const auto desc =
-        matmul_desc(operand_desc(m, k, transpose_a), operand_desc(k, n, transpose_b),
-                    {{m, n}, memory::data_type::f32, memory::format_tag::ab}, attributes);
-    HEARTH_CHECK(desc.scratchpad_desc().get_size() <= kLibraryScratch,
+    const auto product =
+        matmul_desc(matrix(type, kRows, s.k, s.transpose_a, s.transpose_a ? kRows : s.k),
+                    {{s.k, kColumns}, type, memory::format_tag::any},
+                    matrix(memory::data_type::f32, kRows, kColumns, false, kColumns), attributes);
+    const auto plain = matrix(type, s.k, kColumns, s.transpose_b, s.ldb);
+    const dnnl::reorder::primitive_desc pack(cpu_engine(), plain, cpu_engine(),
+                                             product.weights_desc(), attributes);
+    HEARTH_CHECK(product.scratchpad_desc().get_size() <= kLibraryScratch &&
+                     pack.scratchpad_desc().get_size() <= kLibraryScratch &&
+                     product.weights_desc().get_size() <= kPackedWeight,
                  "oneDNN asks for more scratch than was declared");
-    primitive_ = dnnl::matmul(desc);
-    for (const auto& [name, shape] : {std::pair{DNNL_ARG_SRC, desc.src_desc()},
-                                      {DNNL_ARG_WEIGHTS, desc.weights_desc()},
-                                      {DNNL_ARG_DST, desc.dst_desc()},
-                                      {DNNL_ARG_SCRATCHPAD, desc.scratchpad_desc()}}) {
-      arguments_.emplace(name, memory(shape, cpu_engine(), nullptr));
+    product_ = dnnl::matmul(product);
+    pack_ = dnnl::reorder(pack);
+    for (const auto& [name, shape] : {std::pair{DNNL_ARG_SRC, product.src_desc()},
+                                      {DNNL_ARG_WEIGHTS, product.weights_desc()},
+                                      {DNNL_ARG_DST, product.dst_desc()},
+                                      {DNNL_ARG_SCRATCHPAD, product.scratchpad_desc()}}) {
+      of_product_.emplace(name, memory(shape, cpu_engine(), nullptr));
+    }
+    for (const auto& [name, shape] : {std::pair{DNNL_ARG_FROM, plain},
+                                      {DNNL_ARG_TO, product.weights_desc()},
+                                      {DNNL_ARG_SCRATCHPAD, pack.scratchpad_desc()}}) {
+      of_pack_.emplace(name, memory(shape, cpu_engine(), nullptr));
     }
   }
 
-  void run(void* a, void* b, float* c, void* scratch) {
-    arguments_.at(DNNL_ARG_SRC).set_data_handle(a);
-    arguments_.at(DNNL_ARG_WEIGHTS).set_data_handle(b);
-    arguments_.at(DNNL_ARG_DST).set_data_handle(c);
-    arguments_.at(DNNL_ARG_SCRATCHPAD).set_data_handle(scratch);
-    primitive_.execute(stream_, arguments_);
+  void pack(const void* b, void* packed, void* scratch) {
+    of_pack_.at(DNNL_ARG_FROM).set_data_handle(const_cast<void*>(b));
+    of_pack_.at(DNNL_ARG_TO).set_data_handle(packed);
+    of_pack_.at(DNNL_ARG_SCRATCHPAD).set_data_handle(scratch);
+    pack_.execute(stream_, of_pack_);
+  }
+  void run(void* a, void* packed, float* c, void* scratch) {
+    of_product_.at(DNNL_ARG_SRC).set_data_handle(a);
+    of_product_.at(DNNL_ARG_WEIGHTS).set_data_handle(packed);
+    of_product_.at(DNNL_ARG_DST).set_data_handle(c);
+    of_product_.at(DNNL_ARG_SCRATCHPAD).set_data_handle(scratch);
+    product_.execute(stream_, of_product_);
   }
 
  private:
-  dnnl::matmul primitive_;
+  dnnl::matmul product_;
+  dnnl::reorder pack_;
   dnnl::stream stream_{cpu_engine()};
-  std::unordered_map<int, memory> arguments_;
+  std::unordered_map<int, memory> of_product_, of_pack_;
 };
 
 // oneDNN 2.6 generates the code of a product into memory that it never checks: where the system refuses
@@ -128,13 +172,12 @@ class Product {
 // there before oneDNN is asked, and no other product may be made meanwhile.
 constexpr size_t kRoomForCode = 8u << 20;
 
-std::unique_ptr<Product> make_product(int64_t m, int64_t n, int64_t k, bool transpose_a,
-                                      bool transpose_b) {
+std::unique_ptr<Call> make_call(const CallShape& shape) {
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
   ::operator delete(::operator new(kRoomForCode));  // raises bad_alloc; nothing touches it
   try {
-    return std::make_unique<Product>(m, n, k, transpose_a, transpose_b);
+    return std::make_unique<Call>(shape);
   } catch (const dnnl::error& error) {
     if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
     throw;
@@ -143,59 +186,128 @@ std::unique_ptr<Product> make_product(int64_t m, int64_t n, int64_t k, bool tran
 
 // Each thread has its own table, so that no lock is taken. Made inside a tile, where OpenMP has
 // one thread: the blocking that oneDNN chooses must not depend on the number of workers.
-Product& product(int64_t m, int64_t n, int64_t k, bool transpose_a, bool transpose_b) {
-  thread_local std::unordered_map<int64_t, std::unique_ptr<Product>> table;
-  const int64_t key = (((m * 4096 + n) * 4096 + k) * 2 + transpose_a) * 2 + transpose_b;
-  auto& entry = table[key];
-  if (!entry) entry = make_product(m, n, k, transpose_a, transpose_b);
+Call& call_of(const CallShape& shape) {
+  thread_local std::unordered_map<CallShape, std::unique_ptr<Call>, CallShapeHash> table;
+  auto& entry = table[shape];
+  if (!entry) entry = make_call(shape);
   return *entry;
 }
 
-// The operand as dense bf16 in its own orientation, filled up with zeros.
-bf16* to_dense(const Operand& x, bf16* target, float* row) {
-  const ConstView& m = x.memory;
-  const int64_t width = padded(m.cols);
-  for (int64_t r = 0; r < m.rows; ++r) {
-    bf16* to = target + r * width;
-    if (m.dtype == DType::bf16) {
-      std::memcpy(to, x.row<bf16>(r), static_cast<size_t>(m.cols) * sizeof(bf16));
-    } else {
-      const auto* from = static_cast<const std::byte*>(m.data) +
-                         static_cast<size_t>(x.index(r) * m.stride) * size_of(m.dtype);
-      load_row(m.dtype, from, true, row, m.cols);
-      for (int64_t i = 0; i < m.cols; ++i) {
-        to[i].bits = static_cast<uint16_t>(std::bit_cast<uint32_t>(row[i]) >> 16);
-      }
-    }
-    std::fill(to + m.cols, to + width, bf16{});
+void store_row(const float* from, bf16* to, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    to[i].bits = static_cast<uint16_t>(std::bit_cast<uint32_t>(from[i]) >> 16);
   }
-  std::fill(target + m.rows * width, target + padded(m.rows) * width, bf16{});
+}
+void store_row(const float* from, float* to, int64_t n) { std::copy_n(from, n, to); }
+
+// The operand in its own orientation as rows of `width` elements, filled up with zeros to `rows`.
+template <class T>
+T* to_dense(const Operand& x, int64_t rows, int64_t width, T* target, float* row) {
+  constexpr bool kRound = std::is_same_v<T, bf16>;
+  const ConstView& m = x.memory;
+  for (int64_t r = 0; r < m.rows; ++r) {
+    T* to = target + r * width;
+    const auto* from = static_cast<const std::byte*>(m.data) +
+                       static_cast<size_t>(x.index(r) * m.stride) * size_of(m.dtype);
+    if (m.dtype == dtype_of<T>()) {
+      std::memcpy(to, from, static_cast<size_t>(m.cols) * sizeof(T));
+    } else {
+      load_row(m.dtype, from, kRound, row, m.cols);
+      store_row(row, to, m.cols);
+    }
+    std::fill(to + m.cols, to + width, T{});
+  }
+  std::fill(target + m.rows * width, target + rows * width, T{});
   return target;
 }
 
-// The same of at most Blocks::kLargest rows and columns: so few shapes exist.
-void multiply_tile(Scratch& scratch, const Operand& a, const Operand& b, float* c, int64_t ldc,
-                   bool accumulate) {
-  Scratch::Frame frame(scratch);
+// The scratch of a product on one worker.
+template <class T>
+struct Buffers {
+  T *left, *right;
+  float *sum, *row;
+  std::byte *packed, *library;
+
+  explicit Buffers(Scratch& scratch)
+      : left(scratch.take<T>(kRows * kDepth)),
+        right(scratch.take<T>(kColumns * kDepth)),
+        sum(scratch.take<float>(kRows * kColumns)),
+        row(scratch.take<float>(kDepth)),
+        packed(scratch.take<std::byte>(kCalls * kPackedWeight)),
+        library(scratch.take<std::byte>(kLibraryScratch)) {}
+  static size_t bytes() {
+    return (kRows + kColumns) * kDepth * sizeof(T) + (kRows * kColumns + kDepth) * sizeof(float) +
+           kCalls * kPackedWeight + kLibraryScratch + 6 * kArenaAlignment;
+  }
+};
+
+// Packs a weight of at most kColumns columns, from where it lies if the library can read it there.
+template <class T>
+Call& pack(const Buffers<T>& of, bool transposed_a, const Operand& b, std::byte* packed) {
+  CallShape shape{.bf16 = std::is_same_v<T, bf16>,
+                  .k = padded(b.rows()),
+                  .transpose_a = transposed_a,
+                  .transpose_b = b.transposed,
+                  .ldb = b.memory.stride};
+  const bool in_place =
+      !b.index && b.memory.dtype == dtype_of<T>() && b.cols() == kColumns && b.rows() == shape.k;
+  const void* weight = b.memory.data;
+  if (!in_place) {
+    shape.ldb = b.transposed ? shape.k : kColumns;
+    weight = to_dense(b, b.transposed ? kColumns : shape.k, shape.ldb, of.right, of.row);
+  }
+  Call& call = call_of(shape);
+  call.pack(weight, packed, of.library);
+  return call;
+}
+
+void put_rows(const float* sum, int64_t rows, int64_t columns, float* c, int64_t ldc, bool add) {
+  for (int64_t r = 0; r < rows; ++r, sum += kColumns, c += ldc) {
+    if (add) {
+      for (int64_t j = 0; j < columns; ++j) c[j] += sum[j];
+    } else {
+      std::copy_n(sum, columns, c);
+    }
+  }
+}
+
+// A product of at most kCalls * kColumns columns and kDepth of k.
+template <class T>
+void multiply_block(const Buffers<T>& of, const Operand& a, const Operand& b, float* c, int64_t ldc,
+                    bool add) {
   const int64_t m = a.rows(), n = b.cols(), k = a.cols();
-  auto* left = scratch.take<bf16>(padded(Blocks::kLargest) * kDepth);
-  auto* right = scratch.take<bf16>(padded(Blocks::kLargest) * kDepth);
-  auto* sum = scratch.take<float>(padded(m) * padded(n));
-  auto* row = scratch.take<float>(kDepth);
-  auto* library = scratch.take<std::byte>(kLibraryScratch);
-  for (int64_t p = 0; p < k; p += kDepth) {
-    const int64_t depth = std::min(kDepth, k - p);
-    product(padded(m), padded(n), padded(depth), a.transposed, b.transposed)
-        .run(to_dense(a.block(0, m, p, depth), left, row),
-             to_dense(b.block(p, depth, 0, n), right, row), sum, library);
-    for (int64_t i = 0; i < m; ++i) {
-      const float* from = sum + i * padded(n);
-      float* to = c + i * ldc;
-      if (accumulate || p > 0) {
-        for (int64_t j = 0; j < n; ++j) to[j] += from[j];
-      } else {
-        std::copy_n(from, n, to);
-      }
+  std::array<Call*, kCalls> calls{};
+  const auto width = [&](int64_t call) { return std::min(kColumns, n - call * kColumns); };
+  const auto packed = [&](int64_t call) {
+    return of.packed + static_cast<size_t>(call) * kPackedWeight;
+  };
+  const int64_t count = (n + kColumns - 1) / kColumns;
+  for (int64_t i = 0; i < count; ++i) {
+    calls[static_cast<size_t>(i)] =
+        &pack(of, a.transposed, b.block(0, k, i * kColumns, width(i)), packed(i));
+  }
+  for (int64_t i = 0; i < m; i += kRows) {
+    const int64_t rows = std::min(kRows, m - i);
+    T* const left = to_dense(a.block(i, rows, 0, k), a.transposed ? padded(k) : kRows,
+                             a.transposed ? kRows : padded(k), of.left, of.row);
+    for (int64_t j = 0; j < count; ++j) {
+      calls[static_cast<size_t>(j)]->run(left, packed(j), of.sum, of.library);
+      put_rows(of.sum, rows, width(j), c + i * ldc + j * kColumns, ldc, add);
+    }
+  }
+}
+
+template <class T>
+void multiply_as(Scratch& scratch, const Operand& a, const Operand& b, float* c, int64_t ldc,
+                 bool accumulate) {
+  Scratch::Frame frame(scratch);
+  const Buffers<T> buffers(scratch);
+  const int64_t k = a.cols(), n = b.cols();
+  for (int64_t j = 0; j < n; j += kCalls * kColumns) {
+    for (int64_t p = 0; p < k; p += kDepth) {
+      const int64_t depth = std::min(kDepth, k - p), width = std::min(kCalls * kColumns, n - j);
+      multiply_block(buffers, a.block(0, a.rows(), p, depth), b.block(p, depth, j, width), c + j,
+                     ldc, accumulate || p > 0);
     }
   }
 }
@@ -216,6 +328,7 @@ std::string onednn_isa() {
 }
 
 bool onednn_has_avx512() { return has_isa(dnnl::cpu_isa::avx512_core); }
+bool onednn_has_amx() { return has_isa(dnnl::cpu_isa::avx512_core_amx); }
 bool onednn_has_fast_bf16() { return has_isa(dnnl::cpu_isa::avx512_core_bf16); }
 
 std::string onednn_library_version() {
@@ -223,23 +336,12 @@ std::string onednn_library_version() {
   return std::to_string(v->major) + "." + std::to_string(v->minor) + "." + std::to_string(v->patch);
 }
 
-void onednn_multiply_bf16(Scratch& scratch, const Operand& a, const Operand& b, float* c,
-                          int64_t ldc, bool accumulate) {
-  const Blocks rows(a.rows()), columns(b.cols());
-  const int64_t k = a.cols();
-  for (int64_t j = 0; j < columns.count(); ++j) {
-    const Operand right = b.block(0, k, columns.begin(j), columns.length(j));
-    for (int64_t i = 0; i < rows.count(); ++i) {
-      multiply_tile(scratch, a.block(rows.begin(i), rows.length(i), 0, k), right,
-                    c + rows.begin(i) * ldc + columns.begin(j), ldc, accumulate);
-    }
-  }
+void onednn_multiply(Scratch& scratch, bool bf16, const Operand& a, const Operand& b, float* c,
+                     int64_t ldc, bool accumulate) {
+  if (bf16) return multiply_as<hearth::bf16>(scratch, a, b, c, ldc, accumulate);
+  multiply_as<float>(scratch, a, b, c, ldc, accumulate);
 }
 
-size_t onednn_multiply_scratch() {
-  const auto side = static_cast<size_t>(padded(Blocks::kLargest));
-  return 2 * side * kDepth * sizeof(bf16) + side * side * sizeof(float) + kDepth * sizeof(float) +
-         kLibraryScratch + 5 * kArenaAlignment;
-}
+size_t onednn_multiply_scratch() { return Buffers<float>::bytes(); }
 
 }  // namespace hearth

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <vector>
 
 #include "cpu_kernels/micro_kernel.h"
 #include "cpu_kernels/onednn_shim.h"
@@ -13,10 +12,11 @@ namespace hearth {
 namespace {
 
 constexpr int64_t kLine = 64;  // bytes of a cache line
-// Columns of B that are packed together: with kDepthBlock rows they leave the second cache room.
-constexpr int64_t kPanelColumns = 256;
+// Steps of a tail that fit behind a full block of k. A longer tail is a product of its own.
+constexpr int64_t kTailSteps = 64;
+constexpr int64_t kPanelFloats = 384 * (256 + kTailSteps);  // of all kernels
 // Strips of A that are packed together where it is transposed: 20 of 14 rows.
-constexpr int64_t kLeftPanelFloats = 20 * 16 * (kDepthBlock + 1);
+constexpr int64_t kLeftPanelFloats = 20 * 16 * (kDepthBlock + kTailSteps + 1);
 
 void clear(float* c, int64_t ldc, int64_t m, int64_t n) {
   for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * ldc, n, 0.0f);
@@ -47,8 +47,9 @@ class Fetch {
 
   bool done() const { return row_at_ >= rows_ || line_at_ >= lines_; }
 
-  // For a kernel of `k` steps.
-  Ahead next(int64_t k) {
+  // For a kernel of so many steps.
+  Lines next(int64_t steps) {
+    if (done()) return {};
     const std::byte* at = data_ + row_at_ * row_ + line_at_ * kLine;
     if (!long_) {
       ++line_at_;
@@ -57,7 +58,7 @@ class Fetch {
     line_at_ += 16;
     if (line_at_ >= lines_) {
       line_at_ = 0;
-      row_at_ += std::max<int64_t>(1, k / 32);
+      row_at_ += std::max<int64_t>(1, steps / 32);
     }
     return {at, kLine, row_};
   }
@@ -74,29 +75,36 @@ class Fetch {
 class PanelPacker {
  public:
   PanelPacker() = default;
-  // In at most some `calls` pieces.
-  PanelPacker(const Operand& b, bool round, float* target, int64_t calls)
-      : b_(b), round_(round), target_(target) {
+  // In at most some `calls` pieces, and one for the tail, which may have no rows.
+  PanelPacker(const MicroKernel& kernel, const Operand& b, const Operand& tail, bool round,
+              float* target, int64_t calls)
+      : kernel_(&kernel),
+        b_(b),
+        tail_(tail),
+        round_(round),
+        target_(target),
+        strip_((kernel.steps(b.rows()) + kernel.steps(tail.rows())) * kernel.lanes) {
     const int64_t k = b.rows();
     if (b.transposed) {
       const int64_t pieces = std::max<int64_t>(1, calls / ((b.cols() + kUnit - 1) / kUnit));
-      depth_ = ((k + pieces - 1) / pieces + 15) / 16 * 16;
+      const int64_t whole = 16 * kernel.depth;
+      depth_ = ((k + pieces - 1) / pieces + whole - 1) / whole * whole;
       columns_ = kUnit;
     } else {
-      depth_ = (k + calls - 1) / calls;
+      depth_ = kernel.steps((k + calls - 1) / calls) * kernel.depth;
       columns_ = b.cols();
     }
   }
 
-  bool done() const { return column_ >= b_.cols(); }
+  bool done() const { return column_ >= b_.cols() && tail_.rows() == 0; }
 
   // The next piece: rows are long where B is transposed, and read some columns at a time.
-  Ahead ahead() const {
-    if (b_.index) return {};
+  Lines ahead() const {
+    if (b_.index || column_ >= b_.cols()) return {};
     const ConstView piece = next().memory;
     const auto row = piece.stride * static_cast<int64_t>(size_of(piece.dtype));
     const auto* at = static_cast<const std::byte*>(piece.data);
-    return b_.transposed ? Ahead{at, row, kLine} : Ahead{at, kLine, row};
+    return b_.transposed ? Lines{at, row, kLine} : Lines{at, kLine, row};
   }
 
   void pack_all() {
@@ -104,11 +112,15 @@ class PanelPacker {
   }
 
   void pack() {
-    const MicroKernel& kernel = micro_kernel();
-    const int64_t strip = b_.rows() * kernel.lanes;
-    kernel.pack_right(
-        next(), round_, strip,
-        target_ + column_ / kernel.lanes * strip + column_ % kernel.lanes + row_ * kernel.lanes);
+    const int64_t lanes = kernel_->lanes;
+    if (column_ >= b_.cols()) {
+      kernel_->pack_right(tail_, round_, strip_, target_ + kernel_->steps(b_.rows()) * lanes);
+      tail_ = ConstView();
+      return;
+    }
+    kernel_->pack_right(
+        next(), round_, strip_,
+        target_ + column_ / lanes * strip_ + column_ % lanes + row_ / kernel_->depth * lanes);
     row_ += depth_;
     if (row_ < b_.rows()) return;
     row_ = 0;
@@ -123,9 +135,11 @@ class PanelPacker {
                     std::min(columns_, b_.cols() - column_));
   }
 
-  Operand b_ = ConstView();
+  const MicroKernel* kernel_ = nullptr;
+  Operand b_ = ConstView(), tail_ = ConstView();
   bool round_ = false;
   float* target_ = nullptr;
+  int64_t strip_ = 0;
   int64_t depth_ = 0, columns_ = 0;  // of a piece
   int64_t row_ = 0, column_ = 0;     // where the next piece begins
 };
@@ -133,36 +147,45 @@ class PanelPacker {
 // Strips of A are packed when their turn comes; each stays in the first cache while all strips of B,
 // which stream from the second, are multiplied by it. The next ones, and what B holds next, are on
 // their way from memory meanwhile.
-void multiply_strips(const MicroKernel& kernel, const Operand& a, bool round, const Panel& panel,
-                     bool add, float* left, int64_t left_floats, PanelPacker packer, Fetch right) {
-  const int64_t m = a.rows(), k = a.cols();
+void multiply_strips(const MicroKernel& kernel, const Operand& a, const Operand& tail, bool round,
+                     const Panel& panel, bool add, float* left, int64_t left_floats,
+                     PanelPacker packer, Fetch right) {
+  const int64_t m = a.rows(), k = a.cols(), own_steps = kernel.steps(k);
+  const int64_t steps = own_steps + kernel.steps(tail.cols()), strip = kernel.left_strip(steps);
+  const bool by_rows = !a.transposed;
   const int64_t strips = (m + kernel.rows - 1) / kernel.rows;
   // As even as can be, `wide` of them one row more than the rest: few rows leave the units idle.
   const int64_t narrow = m / strips, wide = m - narrow * strips;
   // Columns of A that stand as rows are read in pieces of some strips, rows one strip at a time.
-  const int64_t group = a.transposed ? left_floats / kernel.left_strip(kDepthBlock) : 1;
+  const int64_t group = a.transposed ? left_floats / strip : 1;
   for (int64_t s = 0, i = 0; s < strips;) {
     const int64_t rows = s < wide ? narrow + 1 : narrow;
     const int64_t some = std::min(group, (s < wide ? wide : strips) - s);
-    kernel.pack_left(a.block(i, some * rows, 0, k), round, rows, left);
+    kernel.pack_left(a.block(i, some * rows, 0, k), round, rows, strip, left);
+    if (tail.cols() > 0) {
+      kernel.pack_left(tail.block(i, some * rows, 0, tail.cols()), round, rows, strip,
+                       left + own_steps * (by_rows ? 1 : kernel.left_stride));
+    }
     const int64_t after = i + some * rows;
     const Operand next = a.block(after, std::min(group * rows, m - after), 0, k);
     Fetch fetch(next, !a.transposed);
     for (int64_t l = 0; l < some; ++l, ++s, i += rows) {
       for (int64_t j = 0; j < panel.n; j += kernel.lanes) {
-        const Ahead ahead = !packer.done()  ? packer.ahead()
-                            : !fetch.done() ? fetch.next(k)
-                            : !right.done() ? right.next(k)
-                                            : Ahead{};
-        kernel.run(rows, std::min<int64_t>(kernel.lanes, panel.n - j), k,
-                   left + l * kernel.left_strip(k), panel.strips + j / kernel.lanes * panel.step,
-                   panel.ld, panel.c + i * panel.ldc + j, panel.ldc, add, ahead);
+        const Ahead ahead{!packer.done() ? packer.ahead() : right.next(steps),
+                          !fetch.done() ? fetch.next(steps) : right.next(steps)};
+        kernel.run(rows, std::min<int64_t>(kernel.lanes, panel.n - j), steps, left + l * strip,
+                   by_rows, panel.strips + j / kernel.lanes * panel.step, panel.ld,
+                   panel.c + i * panel.ldc + j, panel.ldc, add, ahead);
         if (!packer.done()) packer.pack();
       }
     }
   }
   packer.pack_all();
 }
+
+// Either way A lies in `left`: many strips by steps, or one by rows.
+static_assert(kDepthBlock + kTailSteps <= kMostSteps);
+static_assert(std::min(kLeftFloats, kLeftPanelFloats) >= 14 * kLeftRow);
 
 }  // namespace
 
@@ -181,181 +204,188 @@ void multiply_in_place(const Operand& a, bool round_left, const float* b, int64_
   for (int64_t d = 0; m > 0 && d < depth.count(); ++d) {
     const int64_t p = depth.begin(d);
     const Panel panel{b + p * ldb, ldb, kernel.lanes, n, c, ldc};
-    multiply_strips(kernel, a.block(0, m, p, depth.length(d)), round_left, panel,
+    multiply_strips(kernel, a.block(0, m, p, depth.length(d)), ConstView(), round_left, panel,
                     accumulate || d > 0, left, kLeftFloats, {}, {});
   }
 }
 
 namespace {
 
-/// oneDNN's bf16 products, which need a bf16 instruction set to be fast.
+std::string without_bf16_products() {
+  return onednn_has_fast_bf16() ? "" : onednn_isa() + " has no bf16 products";
+}
+
+/// oneDNN's products. Those of bf16 need a bf16 instruction set to be fast.
 class OnednnProducts final : public ProductImplementation {
  public:
+  explicit OnednnProducts(bool bf16) : bf16_(bf16) {}
   std::string_view name() const override { return "oneDNN"; }
-  std::string missing() const override {
-    return onednn_has_fast_bf16() ? "" : onednn_isa() + " has no bf16 products";
-  }
+  std::string missing() const override { return bf16_ ? without_bf16_products() : ""; }
   void run(Scratch& scratch, const MatrixProduct& p) const override {
-    onednn_multiply_bf16(scratch, p.a, p.b, p.c, p.ldc, p.accumulate);
+    onednn_multiply(scratch, bf16_, p.a, p.b, p.c, p.ldc, p.accumulate);
   }
   size_t scratch_bytes() const override { return onednn_multiply_scratch(); }
-  /// The library chooses its blocking by the number of rows.
-  bool keeps_rows_apart() const override { return false; }
-  bool needs_bf16_products() const override { return true; }
+
+ private:
+  const bool bf16_;
 };
 
-/// f32 with B as it stands in memory: packing it does not pay if few strips of A use it.
-class ProductsInPlace final : public ProductImplementation {
+/// Both operands are packed into strips of the kernel, block by block.
+class PackedProducts : public ProductImplementation {
  public:
-  std::string_view name() const override { return "f32 in place"; }
-  std::string_view declines(const MatrixProduct& p) const override {
-    if (p.b.transposed || p.b.index || p.b.memory.dtype != DType::f32)
-      return "B is not f32 in rows";
-    return p.a.rows() <= 2 * micro_kernel().rows ? "" : "more than two strips of rows";
-  }
-  void run(Scratch& scratch, const MatrixProduct& p) const override {
-    Scratch::Frame frame(scratch);
-    multiply_in_place(p.a, false, p.b.memory.as<float>(), p.b.memory.stride, p.b.cols(), p.c, p.ldc,
-                      p.accumulate, scratch.take<float>(kLeftFloats));
-  }
+  bool takes_tail() const override { return true; }
+  void run(Scratch& scratch, const MatrixProduct& product) const override;
   size_t scratch_bytes() const override {
-    return sizeof(float) * static_cast<size_t>(kLeftFloats) + kArenaAlignment;
-  }
-};
-
-/// Both operands are packed, and rounded first if the product is bf16; the multiplications are f32.
-class PackedProducts final : public ProductImplementation {
- public:
-  std::string_view name() const override { return "packed f32"; }
-  void run(Scratch& scratch, const MatrixProduct& p) const override;
-  size_t scratch_bytes() const override {
-    constexpr int64_t packed = kLeftPanelFloats + 2 * kDepthBlock * kPanelColumns;
+    constexpr int64_t packed = kLeftPanelFloats + 2 * kPanelFloats;
     return sizeof(float) * static_cast<size_t>(packed) + 3 * kArenaAlignment;
   }
+
+ private:
+  virtual const MicroKernel& kernel() const = 0;
+};
+
+/// The multiplications are f32, of operands that were rounded before if the product is bf16.
+class PackedF32Products final : public PackedProducts {
+ public:
+  std::string_view name() const override { return "packed f32"; }
+
+ private:
+  const MicroKernel& kernel() const override { return micro_kernel(); }
+};
+
+/// The multiplications are those of AVX512_BF16.
+class PackedBf16Products final : public PackedProducts {
+ public:
+  std::string_view name() const override { return "packed bf16"; }
+  std::string missing() const override { return without_bf16_products(); }
+
+ private:
+  const MicroKernel& kernel() const override { return kAvx512Bf16Kernel; }
 };
 
 void PackedProducts::run(Scratch& scratch, const MatrixProduct& product) const {
-  const auto& [bf16, a, b, c, ldc, accumulate, coming] = product;
-  const MicroKernel& kernel = micro_kernel();
+  const bool bf16 = product.bf16, accumulate = product.accumulate;
+  const Operand &a = product.a, &b = product.b;
+  const Tail& tail = product.tail;
+  float* const c = product.c;
+  const int64_t ldc = product.ldc;
+  const Operand* const coming = product.coming;
+  const MicroKernel& kernel = this->kernel();
   const int64_t m = a.rows(), n = b.cols();
   Scratch::Frame frame(scratch);
-  const Blocks depth(a.cols(), kDepthBlock), columns(n, kPanelColumns);
+  const int64_t most_depth = kernel.depth * kernel.panel_steps;
+  const Blocks depth(a.cols(), most_depth), columns(n, kernel.panel_columns);
   float* left = scratch.take<float>(kLeftPanelFloats);
-  float* right[2] = {scratch.take<float>(kDepthBlock * kPanelColumns),
-                     scratch.take<float>(kDepthBlock * kPanelColumns)};
-  const auto block_of_right = [&](const Operand& x, int64_t column, int64_t d) {
-    return x.block(depth.begin(d), depth.length(d), columns.begin(column), columns.length(column));
+  float* right[2] = {scratch.take<float>(kPanelFloats), scratch.take<float>(kPanelFloats)};
+  // The tail follows the last block of k.
+  const auto tail_columns = [&](int64_t d) { return d + 1 == depth.count() ? tail.a.cols() : 0; };
+  const auto packer_of = [&](int64_t column, int64_t d, float* to, int64_t calls) {
+    const int64_t begin = columns.begin(column), width = columns.length(column);
+    return PanelPacker(kernel, b.block(depth.begin(d), depth.length(d), begin, width),
+                       tail.b.block(0, tail_columns(d), begin, width), bf16, to, calls);
   };
   const int64_t strips = (m + kernel.rows - 1) / kernel.rows;
-  PanelPacker(block_of_right(b, 0, 0), bf16, right[0], 1).pack_all();
+  packer_of(0, 0, right[0], 1).pack_all();
   for (int64_t j = 0; j < columns.count(); ++j) {
     for (int64_t d = 0; d < depth.count(); ++d) {
       const int64_t p = depth.begin(d), k = depth.length(d), width = columns.length(j);
-      const Panel panel{right[0], kernel.lanes, k * kernel.lanes, width, c + columns.begin(j), ldc};
+      const int64_t steps = kernel.steps(k) + kernel.steps(tail_columns(d));
+      const Panel panel{right[0], kernel.lanes,         steps * kernel.lanes,
+                        width,    c + columns.begin(j), ldc};
       const int64_t calls = strips * ((width + kernel.lanes - 1) / kernel.lanes);
       PanelPacker packer;
       Fetch next;
       if (d + 1 < depth.count()) {
-        packer = PanelPacker(block_of_right(b, j, d + 1), bf16, right[1], calls);
+        packer = packer_of(j, d + 1, right[1], calls);
       } else if (j + 1 < columns.count()) {
-        packer = PanelPacker(block_of_right(b, j + 1, 0), bf16, right[1], calls);
+        packer = packer_of(j + 1, 0, right[1], calls);
       } else if (coming) {
-        const Blocks rows(coming->rows(), kDepthBlock), cols(coming->cols(), kPanelColumns);
+        const Blocks rows(coming->rows(), most_depth), cols(coming->cols(), kernel.panel_columns);
         next = Fetch(coming->block(0, rows.step, 0, cols.step), coming->transposed);
       }
-      multiply_strips(kernel, a.block(0, m, p, k), bf16, panel, accumulate || d > 0, left,
-                      kLeftPanelFloats, packer, next);
+      multiply_strips(kernel, a.block(0, m, p, k), tail.a.block(0, m, 0, tail_columns(d)), bf16,
+                      panel, accumulate || d > 0, left, kLeftPanelFloats, packer, next);
       std::swap(right[0], right[1]);
     }
   }
 }
 
-using Implementations = std::vector<const ProductImplementation*>;
-
-/// Those that this machine has. The log says which are missing, and why.
-Implementations usable(std::span<const ProductImplementation* const> list) {
-  Implementations there;
+/// The first that is not missing. The log says which are missing before it, and why.
+const ProductImplementation& first_of(std::span<const ProductImplementation* const> list) {
   for (const ProductImplementation* one : list) {
     const std::string reason = one->missing();
-    if (reason.empty()) {
-      there.push_back(one);
-    } else {
-      say_declined(log_line, one->name(), reason);
-    }
+    if (reason.empty()) return *one;
+    say_declined(log_line, one->name(), reason);
   }
-  return there;
+  HEARTH_CHECK(false, "product: no implementation");
 }
 
-std::span<const ProductImplementation* const> usable_implementations(bool bf16) {
+const ProductImplementation& preferred(bool bf16) {
   if (bf16) {  // two variables: a run in f32 is not told what bf16 would need
-    static const Implementations there = usable(product_implementations(true));
-    return there;
+    static const ProductImplementation& first = first_of(product_implementations(true));
+    return first;
   }
-  static const Implementations there = usable(product_implementations(false));
-  return there;
+  static const ProductImplementation& first = first_of(product_implementations(false));
+  return first;
 }
 
 }  // namespace
 
 std::span<const ProductImplementation* const> product_implementations(bool bf16) {
-  static const OnednnProducts onednn;
-  static const ProductsInPlace in_place;
-  static const PackedProducts packed;
-  static const std::array<const ProductImplementation*, 2> of_bf16 = {&onednn, &packed};
-  static const std::array<const ProductImplementation*, 2> of_f32 = {&in_place, &packed};
-  return bf16 ? of_bf16 : of_f32;
+  static const OnednnProducts library_bf16(true), library_f32(false);
+  static const PackedBf16Products packed_bf16;
+  static const PackedF32Products packed_f32;
+  // The orders follow from the rates in docs/benchmarks/ops-cpu.md: the library alone has AMX tiles;
+  // elsewhere the packed products are faster.
+  using List = std::array<const ProductImplementation*, 3>;
+  static const List of_bf16 = onednn_has_amx() ? List{&library_bf16, &packed_bf16, &packed_f32}
+                                               : List{&packed_bf16, &library_bf16, &packed_f32};
+  static const std::array<const ProductImplementation*, 2> of_f32 = {&packed_f32, &library_f32};
+  if (bf16) return of_bf16;
+  return of_f32;
 }
 
-void multiply(Scratch& scratch, bool bf16, const Operand& a, const Operand& b, float* c,
-              int64_t ldc, bool accumulate, const Operand* coming) {
-  HEARTH_CHECK(a.cols() == b.rows(), "product: shapes");
+void multiply(Scratch& scratch, const MatrixProduct& product) {
+  const auto& [bf16, a, b, c, ldc, accumulate, tail, coming] = product;
+  HEARTH_CHECK(a.cols() == b.rows() && tail.a.cols() == tail.b.rows(), "product: shapes");
+  HEARTH_CHECK(!tail || tail.a.transposed == a.transposed, "product: a tail lies as A does");
   if (a.rows() == 0) return;
   if (a.cols() == 0) {
+    HEARTH_CHECK(!tail, "product: a tail of nothing");
     if (!accumulate) clear(c, ldc, a.rows(), b.cols());
     return;
   }
-  const MatrixProduct product{bf16, a, b, c, ldc, accumulate, coming};
-  // Shapes decline in every run, so nothing is said of them.
-  choose(usable_implementations(bf16), {}, product)->run(scratch, product);
-}
-
-bool multiply_keeps_rows_apart(bool bf16) {
-  return std::ranges::all_of(usable_implementations(bf16), [](const ProductImplementation* one) {
-    return one->keeps_rows_apart();
-  });
+  const ProductImplementation& one = preferred(bf16);
+  if (!tail || (one.takes_tail() && tail.a.cols() <= kTailSteps)) {
+    one.run(scratch, product);
+    return;
+  }
+  one.run(scratch, {bf16, a, b, c, ldc, accumulate, {}, coming});
+  multiply(scratch, {bf16, tail.a, tail.b, c, ldc, true});
 }
 
 namespace {
 
-enum class Bf16Products : uint8_t { as_here, there, missing };
-std::atomic<Bf16Products> assumed_products{Bf16Products::as_here};
+constexpr uint8_t kAsHere = 255;
+std::atomic<uint8_t> assumed_products{kAsHere};
 
 }  // namespace
 
-void assume_bf16_products(std::optional<bool> there) {
-  assumed_products = !there   ? Bf16Products::as_here
-                     : *there ? Bf16Products::there
-                              : Bf16Products::missing;
+void assume_bf16_products(std::optional<Bf16Products> there) {
+  assumed_products = there ? static_cast<uint8_t>(*there) : kAsHere;
 }
 
-std::optional<bool> assumed_bf16_products() {
-  const Bf16Products assumed = assumed_products;
-  if (assumed == Bf16Products::as_here) return std::nullopt;
-  return assumed == Bf16Products::there;
+Bf16Products bf16_products() {
+  const uint8_t assumed = assumed_products;
+  if (assumed != kAsHere) return static_cast<Bf16Products>(assumed);
+  if (onednn_has_amx()) return Bf16Products::tiles;
+  return onednn_has_fast_bf16() ? Bf16Products::pairs : Bf16Products::none;
 }
 
 size_t multiply_scratch() {
-  const std::optional<bool> assumed = assumed_bf16_products();
-  const auto usable = [&](const ProductImplementation& one) {
-    return assumed && one.needs_bf16_products() ? *assumed : one.missing().empty();
-  };
-  size_t bytes = 0;
-  for (const bool bf16 : {false, true}) {
-    for (const ProductImplementation* one : product_implementations(bf16)) {
-      if (usable(*one)) bytes = std::max(bytes, one->scratch_bytes());
-    }
-  }
-  return bytes;
+  const size_t packed = preferred(false).scratch_bytes();
+  return bf16_products() == Bf16Products::tiles ? std::max(packed, onednn_multiply_scratch())
+                                                : packed;  // the same of f32 and of pairs
 }
 
 }  // namespace hearth

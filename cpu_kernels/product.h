@@ -8,13 +8,14 @@
 
 #include "base/arena.h"
 #include "cpu_kernels/operand.h"
+#include "ops/op_set.h"
 
 namespace hearth {
 
 /// Cuts rows or columns into equal blocks, the sides of tiles, by shape alone. Block sizes are
 /// multiples of 16, except for the last block.
 struct Blocks {
-  static constexpr int64_t kLargest = 256;
+  static constexpr int64_t kLargest = 384;
   int64_t size = 0;  // all rows or columns
   int64_t step = 0;
 
@@ -26,60 +27,65 @@ struct Blocks {
   }
 };
 
-/// k is cut into equal blocks of at most this size, whose sums are added in order.
+/// In f32, k is cut into equal blocks of at most this size, whose sums are added in order. In bf16
+/// the blocks follow from the kernel (MicroKernel::panel_steps).
 constexpr int64_t kDepthBlock = 384;
 
+/// More of k for a product: columns of A and rows of B that lie elsewhere, as those of a low-rank
+/// pair. No columns: nothing more.
+struct Tail {
+  Operand a = ConstView(), b = ConstView();
+  explicit operator bool() const { return a.cols() > 0; }
+};
+
 /// C = A B, or C += A B with `accumulate`; A [m, k], B [k, n] of any stored types, C f32 with `ldc`
-/// floats per row. A and B may not overlap C. With `bf16` both operands are rounded to bf16 and the
-/// sums are f32.
+/// floats per row. With a tail, C = A B + A' B'. Operands may not overlap C. With `bf16` they are
+/// rounded to bf16, and the sums are f32.
 struct MatrixProduct {
   bool bf16 = false;
   Operand a, b;
   float* c = nullptr;
   int64_t ldc = 0;
   bool accumulate = false;
+  Tail tail = {};
   /// The B of this worker's probable next product, which is prefetched.
   const Operand* coming = nullptr;
 };
 
-/// One way to compute a product, in an ordered list (ops/implementations.h).
+/// One way to compute a product, in an ordered list: the first that is not missing runs. The bits of
+/// a row of C are the same whatever other rows and columns the product has.
 class ProductImplementation {
  public:
   virtual ~ProductImplementation() = default;
   virtual std::string_view name() const = 0;
   /// Why this machine cannot use this implementation; empty: it can.
   virtual std::string missing() const { return {}; }
-  /// Why this implementation does not take the product; empty: it takes it.
-  virtual std::string_view declines(const MatrixProduct&) const { return {}; }
+  /// Whether `run` adds the tail; else the tail is a product of its own.
+  virtual bool takes_tail() const { return false; }
   /// m and k are not 0.
   virtual void run(Scratch& scratch, const MatrixProduct& product) const = 0;
   /// An upper bound of the worker scratch that `run` takes.
   virtual size_t scratch_bytes() const = 0;
-  /// Whether the bits of a row of C are the same whatever other rows the product has.
-  virtual bool keeps_rows_apart() const { return true; }
-  /// Whether it is missing exactly where bf16 products are not in hardware.
-  virtual bool needs_bf16_products() const { return false; }
 };
 
 /// All implementations for bf16 or f32 operands; the preferred implementation comes first.
 std::span<const ProductImplementation* const> product_implementations(bool bf16);
 
-/// Runs the first implementation that is not missing and takes the product. Any sizes are allowed;
-/// packing pays off if m and n are about 256. The order of the sum over k depends only on k, so
-/// callers can cut a product freely by rows and columns. The first product logs why implementations
-/// are missing.
-void multiply(Scratch& scratch, bool bf16, const Operand& a, const Operand& b, float* c,
-              int64_t ldc, bool accumulate, const Operand* coming = nullptr);
-
-/// Whether all implementations that `multiply` may run keep rows apart.
-bool multiply_keeps_rows_apart(bool bf16);
+/// Runs the first implementation that is not missing. Any sizes are allowed; packing pays off if m
+/// and n are about 256. The order of the sum over k depends only on k, so callers can cut a product
+/// freely by rows and columns. The first product logs why implementations are missing.
+void multiply(Scratch& scratch, const MatrixProduct& product);
+inline void multiply(Scratch& scratch, bool bf16, const Operand& a, const Operand& b, float* c,
+                     int64_t ldc, bool accumulate) {
+  multiply(scratch, {bf16, a, b, c, ldc, accumulate});
+}
 
 /// An upper bound of the worker scratch that `multiply` takes.
 size_t multiply_scratch();
 
-/// What plans of another machine assume: OpSet::assume_bf16. `multiply` is not changed by it.
-void assume_bf16_products(std::optional<bool> there);
-std::optional<bool> assumed_bf16_products();
+/// OpSet::bf16_products and OpSet::assume_bf16. `multiply` is not changed by what is assumed.
+Bf16Products bf16_products();
+void assume_bf16_products(std::optional<Bf16Products> there);
 
 /// `multiply` in f32 with an unpacked f32 B ([k, n], `ldb` floats per row). `left` has kLeftFloats.
 constexpr int64_t kLeftFloats = 4 * 16 * (kDepthBlock + 1);  // four strips of A

@@ -12,6 +12,7 @@ struct Vector {
   using Register = __m256;
   using Mask = __m256i;
   static constexpr int kLanes = 8;
+  static constexpr int kDepth = 1;  // elements of k in a lane of a strip
   static Mask mask(int64_t n) {
     const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)), lane);
@@ -25,6 +26,16 @@ struct Vector {
   }
   static Register load(const f16* p) {
     return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  }
+  /// kLanes * kDepth elements of a row.
+  template <class T>
+  static Register read(const T* p) {
+    return load(p);
+  }
+  /// kLanes columns of kDepth rows.
+  template <class T>
+  static Register zip(const T* first, const T*) {
+    return load(first);
   }
   static void store(float* p, Register x) { _mm256_storeu_ps(p, x); }
   HEARTH_APART static void store(float* p, Register x, Mask m) { _mm256_maskstore_ps(p, m, x); }

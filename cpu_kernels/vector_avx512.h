@@ -12,6 +12,7 @@ struct Vector {
   using Register = __m512;
   using Mask = __mmask16;
   static constexpr int kLanes = 16;
+  static constexpr int kDepth = 1;  // elements of k in a lane of a strip
   HEARTH_TARGET static Mask mask(int64_t n) {
     return static_cast<Mask>(n >= kLanes ? 0xffffu : (1u << n) - 1u);
   }
@@ -26,6 +27,16 @@ struct Vector {
   }
   HEARTH_TARGET static Register load(const f16* p) {
     return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  }
+  /// kLanes * kDepth elements of a row.
+  template <class T>
+  HEARTH_TARGET static Register read(const T* p) {
+    return load(p);
+  }
+  /// kLanes columns of kDepth rows.
+  template <class T>
+  HEARTH_TARGET static Register zip(const T* first, const T*) {
+    return load(first);
   }
   HEARTH_TARGET static void store(float* p, Register x) { _mm512_storeu_ps(p, x); }
   HEARTH_APART HEARTH_TARGET static void store(float* p, Register x, Mask m) {

@@ -24,10 +24,10 @@ Operand forward_weight(const LinearView& w, Range out) {
 Operand dgrad_weight(const LinearView& w, Range in) { return columns(w.weight, in); }
 
 void forward_tile(Scratch& scratch, const Operand& x, const LinearView& w, Range out, View y,
-                  const Operand* coming) {
+                  const Tail& tail, const Operand* coming) {
   float* const to = y.as<float>();
-  multiply(scratch, w.compute == Compute::bf16, x, forward_weight(w, out), to, y.stride, false,
-           coming);
+  multiply(scratch, {w.compute == Compute::bf16, x, forward_weight(w, out), to, y.stride, false,
+                     tail, coming});
   if (!w.bias) return;
   Scratch::Frame frame(scratch);
   float* bias = scratch.take<float>(out.count);
@@ -38,9 +38,9 @@ void forward_tile(Scratch& scratch, const Operand& x, const LinearView& w, Range
 }
 
 void dgrad_tile(Scratch& scratch, const Operand& dy, const LinearView& w, Range in, View dx,
-                bool accumulate, const Operand* coming) {
-  multiply(scratch, w.compute == Compute::bf16, dy, dgrad_weight(w, in), dx.as<float>(), dx.stride,
-           accumulate, coming);
+                bool accumulate, const Tail& tail, const Operand* coming) {
+  multiply(scratch, {w.compute == Compute::bf16, dy, dgrad_weight(w, in), dx.as<float>(), dx.stride,
+                     accumulate, tail, coming});
 }
 
 void wgrad_tile(Scratch& scratch, const Operand& dy, const Operand& x, Compute compute, Range out,

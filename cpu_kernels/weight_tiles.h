@@ -15,15 +15,16 @@ inline Range block_of(const Blocks& blocks, int64_t i) {
   return {blocks.begin(i), blocks.length(i)};
 }
 
-/// y[:, out] = x W[out]^T + b[out]; y holds only these columns. `coming` as in `multiply`.
+/// y[:, out] = x W[out]^T + b[out]; y holds only these columns. `tail` and `coming` as in
+/// MatrixProduct.
 void forward_tile(Scratch& scratch, const Operand& x, const LinearView& w, Range out, View y,
-                  const Operand* coming = nullptr);
+                  const Tail& tail = {}, const Operand* coming = nullptr);
 /// The right operand of forward_tile.
 Operand forward_weight(const LinearView& w, Range out);
 
 /// dx[:, in] (+)= dy W[:, in]; dx holds only these columns.
 void dgrad_tile(Scratch& scratch, const Operand& dy, const LinearView& w, Range in, View dx,
-                bool accumulate, const Operand* coming = nullptr);
+                bool accumulate, const Tail& tail = {}, const Operand* coming = nullptr);
 /// The right operand of dgrad_tile.
 Operand dgrad_weight(const LinearView& w, Range in);
 

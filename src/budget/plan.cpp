@@ -54,11 +54,11 @@ uint64_t reading_bytes(const PlanSubject& subject, bool staged) {
 /// What a run takes when it reads its weights, which is its fullest moment, besides all other lines:
 /// code that runs for the first time, objects of the run, stacks. Measured over the grid of
 /// `scripts/bench foresight` (docs/benchmarks/plan.md): 0.6 to 1.1 MiB.
-/// Code of bf16 products on the host comes on top: oneDNN makes it when a product of a shape is first
+/// Code of bf16 products on AMX tiles comes on top: oneDNN makes it when a product of a shape is first
 /// needed, up to 1.2 MiB each, and keeps it. Seen: 6 to 14 MB in small models of one worker.
 bool makes_code(const PlanSubject& subject) {
-  const OpSet& host = *subject.places[kHostPlace].ops;
-  return subject.settings.compute == Compute::bf16 && host.has_in_hardware(Compute::bf16);
+  return subject.settings.compute == Compute::bf16 &&
+         subject.places[kHostPlace].ops->bf16_products() == Bf16Products::tiles;
 }
 
 uint64_t running_bytes(const PlanSubject& subject, size_t far_places) {

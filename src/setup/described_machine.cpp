@@ -47,9 +47,10 @@ std::map<std::string, double> links_of(const Json& json, const std::string& sour
   return links;
 }
 
-/// Whether an instruction set, in the words of doctor, has bf16 products.
-bool has_bf16(const std::string& isa) {
-  return isa.find("bf16") != std::string::npos || isa.find("amx") != std::string::npos;
+/// What an instruction set, in the words of doctor, has for products of bf16.
+Bf16Products bf16_products_of(const std::string& isa) {
+  if (isa.find("amx") != std::string::npos) return Bf16Products::tiles;
+  return isa.find("bf16") != std::string::npos ? Bf16Products::pairs : Bf16Products::none;
 }
 
 }  // namespace
@@ -96,7 +97,7 @@ void MachineDescription::add(std::string_view text, const std::string& source) {
     machine_.topology.total_memory = static_cast<uint64_t>(memory->as_int());
     if (isa != nullptr && !isa->is_null()) {
       if (!isa->is_string()) throw input_error(source + ": isa: expected null or a text");
-      bf16_ = has_bf16(isa->as_string());
+      bf16_ = bf16_products_of(isa->as_string());
     }
   } else {
     throw input_error(source +
@@ -123,7 +124,7 @@ DescribedMachine MachineDescription::machine() const {
         "prints on it");
   }
   DescribedMachine result = machine_;
-  result.bf16 = bf16_.value_or(bf16_tables_);
+  result.bf16 = bf16_.value_or(bf16_tables_ ? Bf16Products::pairs : Bf16Products::none);
   return result;
 }
 

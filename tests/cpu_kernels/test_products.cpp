@@ -35,16 +35,23 @@ Tensor side(const char* name, DType type, int64_t rows, int64_t cols, bool trans
   return t.fill_random(name);
 }
 
-using Multiply = void (*)(Scratch&, const Case&, const Operand&, const Operand&, Tensor&);
-
-void own(Scratch& scratch, const Case& c, const Operand& a, const Operand& b, Tensor& to) {
-  multiply(scratch, c.bf16, a, b, to.view().as<float>(), to.view().stride, c.accumulate, &b);
+/// Runs here, be it slowly: oneDNN's bf16 is emulated where AVX-512 is without it.
+std::vector<const ProductImplementation*> implementations(bool bf16) {
+  std::vector<const ProductImplementation*> all;
+  for (const ProductImplementation* one : product_implementations(bf16)) {
+    const bool emulated = bf16 && one->name() == "oneDNN" && onednn_has_avx512();
+    if (one->missing().empty() || emulated) all.push_back(one);
+  }
+  return all;
 }
-void library(Scratch& scratch, const Case& c, const Operand& a, const Operand& b, Tensor& to) {
-  onednn_multiply_bf16(scratch, a, b, to.view().as<float>(), to.view().stride, c.accumulate);
+
+void run(const ProductImplementation& one, bool bf16, const Operand& a, const Operand& b, View to,
+         bool accumulate) {
+  Memory memory(one.scratch_bytes());
+  one.run(memory.scratch, {bf16, a, b, to.as<float>(), to.stride, accumulate, {}, &b});
 }
 
-void check(const Case& c, size_t scratch, Multiply multiply_by) {
+void check(const Case& c) {
   CAPTURE(c.m, c.n, c.k, c.transpose_left, c.transpose_right, c.bf16, c.accumulate);
   const Tensor a = side("a", c.left, c.m, c.k, c.transpose_left);
   const Tensor b = side("b", c.right, c.k, c.n, c.transpose_right);
@@ -66,11 +73,21 @@ void check(const Case& c, size_t scratch, Multiply multiply_by) {
     }
     for (int64_t j = 0; j < c.n; ++j) expected.set(i, j, sums[j]);
   }
-  Memory memory(scratch);
-  multiply_by(memory.scratch, c, Operand(a.view(), c.transpose_left),
-              Operand(b.view(), c.transpose_right), to);
+  const Operand left(a.view(), c.transpose_left), right_side(b.view(), c.transpose_right);
+  const Tensor before = to;
+  for (const ProductImplementation* one : implementations(c.bf16)) {
+    if (c.k == 0) continue;
+    CAPTURE(one->name());
+    to = before;
+    run(*one, c.bf16, left, right_side, to.view(), c.accumulate);
+    CHECK(difference(to, expected, 1e-5).empty());
+    CHECK(to.canaries_alive());
+  }
+  to = before;
+  Memory memory(multiply_scratch());
+  multiply(memory.scratch, c.bf16, left, right_side, to.view().as<float>(), to.view().stride,
+           c.accumulate);
   CHECK(difference(to, expected, 1e-5).empty());
-  CHECK(to.canaries_alive());
 }
 
 }  // namespace
@@ -87,13 +104,13 @@ TEST_CASE("products: every orientation and stored type, sizes around every block
       c.transpose_right = i & 2;
       c.bf16 = i & 4;
       c.accumulate = i & 8;
-      check(c, multiply_scratch(), own);
+      check(c);
       ++i;
     }
   }
-  check({3, 4, 0}, multiply_scratch(), own);
-  check({20, 7, 256, DType::f32, DType::f32, false, false, false, true}, multiply_scratch(), own);
-  check({30, 7, 257}, multiply_scratch(), own);
+  check({3, 4, 0});
+  check({20, 7, 256, DType::f32, DType::f32, false, false, false, true});
+  check({30, 7, 257});
 }
 
 TEST_CASE("products: several panels of columns and blocks of depth, with what comes next") {
@@ -104,41 +121,90 @@ TEST_CASE("products: several panels of columns and blocks of depth, with what co
     c.bf16 = i & 4;
     c.accumulate = i & 8;
     c.right = i % 7 == 3 ? DType::bf16 : DType::f32;
-    check(c, multiply_scratch(), own);
+    check(c);
   }
 }
 
 TEST_CASE("products: a row's bits do not depend on how rows and columns are cut") {
-  CHECK(multiply_keeps_rows_apart(false));
   const Tensor a = side("a", DType::f32, 300, 900, false);
-  Memory memory(multiply_scratch());
   for (const bool bf16 : {false, true}) {
-    if (!multiply_keeps_rows_apart(bf16)) continue;
-    for (const bool transposed : {false, true}) {  // in rows, few rows of A leave B where it stands
-      const Tensor b = side("b", DType::f32, 900, 300, transposed);
-      const auto product = [&](int64_t m, int64_t n) {
-        Tensor to(DType::f32, 300, 300);
-        for (int64_t i = 0; i < 300; i += m) {
-          for (int64_t j = 0; j < 300; j += n) {
-            const int64_t rows = std::min(m, 300 - i), cols = std::min(n, 300 - j);
-            multiply(memory.scratch, bf16, Operand(a.view()).block(i, rows, 0, 900),
-                     Operand(b.view(), transposed).block(0, 900, j, cols),
-                     to.view().row<float>(i) + j, 300, false);
+    for (const ProductImplementation* one : implementations(bf16)) {
+      CAPTURE(one->name(), bf16);
+      for (const bool transposed : {false, true}) {
+        const Tensor b = side("b", DType::f32, 900, 300, transposed);
+        const auto product = [&](int64_t m, int64_t n) {
+          Tensor to(DType::f32, 300, 300);
+          for (int64_t i = 0; i < 300; i += m) {
+            for (int64_t j = 0; j < 300; j += n) {
+              const int64_t rows = std::min(m, 300 - i), cols = std::min(n, 300 - j);
+              const Operand left = Operand(a.view()).block(i, rows, 0, 900);
+              const Operand right = Operand(b.view(), transposed).block(0, 900, j, cols);
+              run(*one, bf16, left, right,
+                  View(to.view().row<float>(i) + j, DType::f32, rows, cols, 300), false);
+            }
+          }
+          return to;
+        };
+        const Tensor whole = product(300, 300);
+        CHECK(whole.same_bits(product(1, 300)));
+        CHECK(whole.same_bits(product(17, 47)));
+        CHECK(whole.same_bits(product(300, 3)));
+      }
+    }
+  }
+}
+
+TEST_CASE("products: a tail is more of k, in every implementation, and where it is long") {
+  for (const bool bf16 : {false, true}) {
+    for (const int64_t rank : {1, 16, 47, 300}) {
+      for (const int64_t m : {3, 90}) {
+        for (const bool transposed : {false, true}) {
+          CAPTURE(bf16, rank, m, transposed);
+          const Tensor a = side("a", DType::f32, m, 500, false);
+          const Tensor b = side("b", DType::f32, 500, 70, transposed);
+          const Tensor u = side("u", DType::f32, m, rank, false);
+          const Tensor v = side("v", DType::bf16, rank, 70, !transposed);
+          Tensor to(DType::f32, m, 70), expected(DType::f64, m, 70);
+          to.fill_random("c");
+          for (int64_t i = 0; i < m; ++i) {
+            for (int64_t j = 0; j < 70; ++j) {
+              double sum = to.get(i, j);
+              for (int64_t p = 0; p < 500; ++p) {
+                sum += operand(a.get(i, p), bf16) *
+                       operand(transposed ? b.get(j, p) : b.get(p, j), bf16);
+              }
+              for (int64_t p = 0; p < rank; ++p) {
+                sum += operand(u.get(i, p), bf16) *
+                       operand(transposed ? v.get(p, j) : v.get(j, p), bf16);
+              }
+              expected.set(i, j, sum);
+            }
+          }
+          const Tail tail{u.view(), Operand(v.view(), !transposed)};
+          const Operand right(b.view(), transposed);
+          const Tensor before = to;
+          Memory memory(multiply_scratch());
+          multiply(memory.scratch,
+                   {bf16, a.view(), right, to.view().as<float>(), to.view().stride, true, tail});
+          CHECK(difference(to, expected, 1e-5).empty());
+          for (const ProductImplementation* one : implementations(bf16)) {
+            if (!one->takes_tail() || rank > 100) continue;
+            CAPTURE(one->name());
+            to = before;
+            Memory own(one->scratch_bytes());
+            one->run(own.scratch,
+                     {bf16, a.view(), right, to.view().as<float>(), to.view().stride, true, tail});
+            CHECK(difference(to, expected, 1e-5).empty());
           }
         }
-        return to;
-      };
-      const Tensor whole = product(300, 300);
-      CHECK(whole.same_bits(product(1, 300)));
-      CHECK(whole.same_bits(product(17, 47)));
-      CHECK(whole.same_bits(product(300, 3)));
+      }
     }
   }
 }
 
 TEST_CASE("products: rows through an index are as good as a copy of them") {
   constexpr int64_t kChoices = 3;
-  const auto check_indexed = [&](size_t bytes, const auto& run) {
+  const auto check_indexed = [&](const auto& run_product) {
     for (const DType type : {DType::f32, DType::bf16, DType::f16}) {
       for (const int64_t rows : {1, 5, 40, 530}) {
         CAPTURE(rows, hearth::name_of(type));
@@ -153,10 +219,9 @@ TEST_CASE("products: rows through an index are as good as a copy of them") {
         const Operand whole(copy.view());
         const Tensor other = side("other", DType::f32, rows, 33, false);
         const Tensor weight = side("weight", DType::f32, 60, 33, false);
-        Memory memory(bytes);
         const auto product = [&](const Operand& a, const Operand& b) {
           Tensor to(DType::f32, a.rows(), b.cols());
-          run(memory.scratch, a, b, to);
+          run_product(a, b, to.view());
           return to;
         };
         const auto part = [&](const Operand& x) { return x.block(0, rows, 20, 60); };
@@ -173,25 +238,15 @@ TEST_CASE("products: rows through an index are as good as a copy of them") {
     }
   };
   for (const bool bf16 : {false, true}) {
-    check_indexed(
-        multiply_scratch(), [&](Scratch& scratch, const Operand& a, const Operand& b, Tensor& to) {
-          multiply(scratch, bf16, a, b, to.view().as<float>(), to.view().stride, false, &b);
-        });
+    check_indexed([&](const Operand& a, const Operand& b, View to) {
+      Memory memory(multiply_scratch());
+      multiply(memory.scratch, bf16, a, b, to.as<float>(), to.stride, false);
+    });
+    for (const ProductImplementation* one : implementations(bf16)) {
+      check_indexed(
+          [&](const Operand& a, const Operand& b, View to) { run(*one, bf16, a, b, to, false); });
+    }
   }
-  if (!onednn_has_avx512()) return;
-  check_indexed(onednn_multiply_scratch(), [&](Scratch& scratch, const Operand& a, const Operand& b,
-                                               Tensor& to) {
-    onednn_multiply_bf16(scratch, a, b, to.view().as<float>(), to.view().stride, false);
-  });
-}
-
-TEST_CASE("products: oneDNN's bf16 rounds its operands as the f32 way does") {
-  if (!onednn_has_avx512()) SKIP("oneDNN has bf16 products from AVX-512 on, be it emulated");
-  const size_t scratch = onednn_multiply_scratch();
-  check({33, 17, 1100, DType::bf16, DType::f32, false, true, true, false}, scratch, library);
-  check({7, 224, 100, DType::f32, DType::bf16, true, false, true, true}, scratch, library);
-  check({224, 40, 31, DType::f16, DType::f32, false, false, true, false}, scratch, library);
-  check({300, 290, 70, DType::f32, DType::f32, true, false, true, true}, scratch, library);
 }
 
 TEST_CASE("micro kernels: the same bits with either vector length") {
@@ -205,9 +260,9 @@ TEST_CASE("micro kernels: the same bits with either vector length") {
       narrow.fill_random("c");
       wide.fill_random("c");
       const auto run = [&](const MicroKernel& kernel, Tensor& c) {
-        std::vector<float> left(static_cast<size_t>(kernel.left_strip(kDepth)));
-        kernel.pack_left(a.view().slice(0, m), false, m, left.data());
-        kernel.run(m, n, kDepth, left.data(), b.view().as<float>(), 16, c.view().as<float>(),
+        std::vector<float> left(static_cast<size_t>(m * kLeftRow));
+        kernel.pack_left(a.view().slice(0, m), false, m, 0, left.data());
+        kernel.run(m, n, kDepth, left.data(), true, b.view().as<float>(), 16, c.view().as<float>(),
                    c.view().stride, true, {});
       };
       run(kAvx2Kernel, narrow);
@@ -226,22 +281,11 @@ TEST_CASE("products: the ordered lists, and what each implementation takes") {
     }
     return all;
   };
-  CHECK(names(true) == std::vector<std::string>{"oneDNN", "packed f32"});
-  CHECK(names(false) == std::vector<std::string>{"f32 in place", "packed f32"});
-  CHECK(product_implementations(true)[0]->missing().empty() == onednn_has_fast_bf16());
-
-  const ProductImplementation& in_place = *product_implementations(false)[0];
-  const int64_t few = 2 * micro_kernel().rows;
-  const Tensor a(DType::f32, few + 1, 8), b(DType::f32, 8, 8), rounded(DType::bf16, 8, 8);
-  const auto declines = [&](int64_t rows, const Operand& right) {
-    MatrixProduct product{.a = ConstView(a.view()).slice(0, rows), .b = right};
-    return std::string(in_place.declines(product));
-  };
-  CHECK(declines(few, b.view()).empty());
-  CHECK(declines(few + 1, b.view()) == "more than two strips of rows");
-  CHECK(declines(few, Operand(b.view(), true)) == "B is not f32 in rows");
-  CHECK(declines(few, rounded.view()) == "B is not f32 in rows");
+  const std::vector<std::string> by_tiles{"oneDNN", "packed bf16", "packed f32"};
+  const std::vector<std::string> by_pairs{"packed bf16", "oneDNN", "packed f32"};
+  CHECK(names(true) == (onednn_has_amx() ? by_tiles : by_pairs));
+  CHECK(names(false) == std::vector<std::string>{"packed f32", "oneDNN"});
   for (const ProductImplementation* one : product_implementations(true)) {
-    CHECK(one->declines({.bf16 = true, .a = a.view(), .b = b.view()}).empty());
+    CHECK(one->missing().empty() == (onednn_has_fast_bf16() || one->name() == "packed f32"));
   }
 }

@@ -18,6 +18,7 @@ set(families
   "^gpu_kernels/ops/([a-z_0-9]+)\\.cpp$" gpu_kernels/ops/gpu_op_set.h "void add_\\1("
   # One source per instruction set, with the flags of that set.
   "^cpu_kernels/micro_kernel_avx(2|512)\\.cpp$" cpu_kernels/micro_kernel.h "kAvx\\1Kernel"
+  "^cpu_kernels/micro_kernel_(avx512_bf16)\\.cpp$" cpu_kernels/micro_kernel.h kAvx512Bf16Kernel
   # The entries of the lists of libraries. Each has a null twin, so callers see the list alone.
   "^gpu_kernels/libraries/(cublaslt)/cublaslt\\.cpp$" gpu_kernels/libraries/product_libraries.h
       "& \\1_library("

@@ -278,17 +278,36 @@ class AddressMap {
   std::vector<Pieces> arenas_;  // by place
 };
 
+/// Neighbouring blocks that every task accesses together: what holds of one holds of all.
+class BlockRuns {
+ public:
+  explicit BlockRuns(const Schedule& s) {
+    for (const Task& task : s.tasks) {
+      for (const BlockUse& use : task.blocks) {
+        cuts_.push_back(use.begin);
+        cuts_.push_back(use.end);
+      }
+    }
+    std::sort(cuts_.begin(), cuts_.end());
+    cuts_.erase(std::unique(cuts_.begin(), cuts_.end()), cuts_.end());
+  }
+  size_t count() const { return cuts_.size(); }
+  /// The first run of a block that a use begins with; of the end of a use, the run behind it.
+  size_t at(BlockId block) const {
+    return static_cast<size_t>(std::lower_bound(cuts_.begin(), cuts_.end(), block) - cuts_.begin());
+  }
+
+ private:
+  std::vector<BlockId> cuts_;
+};
+
 }  // namespace
 
 std::vector<std::vector<TaskId>> dependencies(const Schedule& s) {
   std::vector<std::vector<TaskId>> result(s.tasks.size());
   AddressMap memory(s);
-  BlockId blocks = 0;
-  for (const Task& task : s.tasks) {
-    for (const BlockUse& use : task.blocks) blocks = std::max(blocks, use.end);
-  }
-  std::vector<Accesses> weights(static_cast<size_t>(blocks)),
-      gradients(static_cast<size_t>(blocks));
+  const BlockRuns runs(s);
+  std::vector<Accesses> weights(runs.count()), gradients(runs.count());
   for (size_t i = 0; i < s.tasks.size(); ++i) {
     const auto task = static_cast<TaskId>(i);
     std::vector<TaskId>& after = result[i];
@@ -299,7 +318,8 @@ std::vector<std::vector<TaskId>> dependencies(const Schedule& s) {
     const BufferUse group{s.tasks[i].rows.begin, {}, s.tasks[i].part};
     const BufferUse* const part = s.is_decided(s.tasks[i]) ? &group : nullptr;
     for (const BlockUse& use : s.tasks[i].blocks) {
-      for (auto b = static_cast<size_t>(use.begin); b < static_cast<size_t>(use.end); ++b) {
+      const size_t end = runs.at(use.end);
+      for (size_t b = runs.at(use.begin); b < end; ++b) {
         switch (use.access) {
           case BlockAccess::read_weights: weights[b].read(task, after); break;
           case BlockAccess::add_gradient: gradients[b].write(task, after, part); break;

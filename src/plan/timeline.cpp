@@ -133,9 +133,21 @@ Json timeline_json(const StepTimelines& step, const std::vector<std::string>& pl
                     {"executed", bars_json(step.schedule, step.executed)}};
 }
 
+/// Adds the copies of blocks, by whether a device gets them.
+static void add_copies(const Schedule& schedule, std::span<const BlockCopy> copies,
+                       std::map<std::string, KindTimes>& times) {
+  for (const BlockCopy& copy : copies) {
+    KindTimes& of = times[schedule.is_device(copy.to) ? "load" : "store"];
+    ++of.tasks;
+    of.seconds += copy.end - copy.begin;
+  }
+}
+
 Json task_times_json(const StepTimelines& step) {
-  const auto predicted = times_by_kind(step.schedule, step.predicted);
-  const auto executed = times_by_kind(step.schedule, step.executed);
+  auto predicted = times_by_kind(step.schedule, step.predicted);
+  auto executed = times_by_kind(step.schedule, step.executed);
+  add_copies(step.schedule, step.predicted_copies, predicted);
+  add_copies(step.schedule, step.executed_copies, executed);
   JsonArray list;
   std::map<std::string, int64_t> tasks;
   std::vector<std::string> order;
@@ -147,6 +159,13 @@ Json task_times_json(const StepTimelines& step) {
     const auto found = times.find(name);
     return found == times.end() ? Json(nullptr) : Json(found->second.seconds);
   };
+  for (const char* copies : {"load", "store"}) {
+    for (const auto* times : {&predicted, &executed}) {
+      const auto found = times->find(copies);
+      if (found != times->end()) tasks[copies] = found->second.tasks;  // executed, if it is known
+    }
+    if (tasks.contains(copies)) order.emplace_back(copies);
+  }
   for (const std::string& name : order) {
     list.push_back(JsonObject{{"name", name},
                               {"tasks", tasks[name]},

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,11 +39,12 @@ std::map<std::string, KindTimes> times_by_kind(const Schedule& schedule, const T
 /// For plan.json: "timeline" with "step", "streams" [{"place", "stream"}], and "predicted" and
 /// "executed", lists of [stream, name, begin, end] in microseconds; and "task_times", one object per
 /// kind and phase in the order of the schedule: "name", "tasks", "predicted_s", "executed_s". A trace
-/// that is empty is null.
+/// that is empty is null. Copies of blocks, which are no tasks, come last: "load" and "store".
 struct StepTimelines {
   const Schedule& schedule;
   const Trace &predicted, &executed;
   int64_t step = 0;  // that was executed
+  std::span<const BlockCopy> predicted_copies = {}, executed_copies = {};
 };
 Json timeline_json(const StepTimelines& step, const std::vector<std::string>& places);
 Json task_times_json(const StepTimelines& step);

@@ -15,8 +15,9 @@ PlanReport report_plan(const TrainConfig& options, Reporter& reporter, PlanDetai
   const Plan& plan = run.model.plan;
   if (!config.out.empty() && !run.opened->described) require_disk(run.model, config, run.steps);
   if (!config.trace.empty() && run.times.known) {
-    write_file_atomically(config.trace, chrome_trace(plan.train->schedule, run.times.step.trace,
-                                                     run.model.opened->devices.names()));
+    write_file_atomically(config.trace,
+                          chrome_trace(plan.train->schedule, run.times.step.trace,
+                                       run.model.opened->devices.names(), run.times.step.copies));
   }
   PlanAdvice advice;
   if (!plan.fits()) advice = advice_for(run, config);

@@ -87,6 +87,7 @@ std::vector<BlockCopy> Session::take_block_copies(double start) {
     if (!residencies_[at]) continue;
     const auto device = static_cast<Place>(at);
     for (const LoadTime& time : residencies_[at]->take_trace()) {
+      if (time.bytes == 0) continue;  // cleared there
       copies.push_back({time.block, time.cargo == Cargo::gradient, time.in ? kHostPlace : device,
                         time.in ? device : kHostPlace, std::max(0.0, time.begin - start),
                         std::max(0.0, time.end - start), time.bytes});

@@ -203,8 +203,10 @@ uint64_t TrainingRun::grade_plan() {
     json["measured_time_s"] = step_seconds_ / static_cast<double>(steps_here_);
     json["measured_best_time_s"] = best_step_s_;
     json["measured_steps"] = steps_here_;
-    const StepTimelines step{model_.plan.train->schedule, run_.times.step.trace, session_->trace(),
-                             progress_.step};
+    const std::vector<BlockCopy>& copies = session_->block_copies();
+    const StepTimelines step{model_.plan.train->schedule, run_.times.step.trace,
+                             session_->trace(),           progress_.step,
+                             run_.times.step.copies,      copies};
     json["task_times"] = task_times_json(step);
     json["timeline"] = timeline_json(step, model_.opened->devices.names());
   }

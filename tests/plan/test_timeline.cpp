@@ -106,6 +106,17 @@ TEST_CASE("timeline: plan.json has both timelines, and seconds by kind") {
   CHECK(attention.find("tasks")->as_int() == 3);
   CHECK(attention.find("predicted_s")->as_double() == Catch::Approx(1.5));
   CHECK(attention.find("executed_s")->as_double() == Catch::Approx(2.25));
+  const std::vector<BlockCopy> copies{{3, false, kHostPlace, 1, 0.5, 0.75, 64},
+                                      {4, true, kHostPlace, kHostPlace, 1, 1.5, 64}};
+  TwoStreams with_device(1);
+  with_device.schedule.places.resize(2);
+  with_device.schedule.places[1].device = true;
+  const Json loaded =
+      task_times_json({with_device.schedule, with_device.trace, Trace{}, 7, copies});
+  const JsonArray& all = loaded.as_array();
+  const Json &load = all[all.size() - 2], &store = all.back();
+  CHECK(load.dump() == R"({"name": "load", "tasks": 1, "predicted_s": 0.25, "executed_s": null})");
+  CHECK(store.dump() == R"({"name": "store", "tasks": 1, "predicted_s": 0.5, "executed_s": null})");
   const Json unknown = task_times_json({t.schedule, Trace{}, executed, 7});
   CHECK(unknown.as_array()[0].find("predicted_s")->is_null());
 }

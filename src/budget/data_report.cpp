@@ -61,6 +61,7 @@ Json data_json(const DataShape& data, std::optional<int64_t> steps) {
   json["epoch_trained_tokens"] = data.trained_tokens;
   json["epoch_steps"] = data.steps;
   json["packing_efficiency"] = data.fill;
+  json["digests"] = JsonArray(data.digests.begin(), data.digests.end());
   json["epochs"] = steps ? Json(epochs_of(data, *steps)) : Json(nullptr);
   return json;
 }

@@ -160,6 +160,16 @@ std::vector<std::pair<std::string, Json>> places_of(const Json& plan) {
   return places;
 }
 
+/// Whether the links of a place have no rates: a virtual device without rates copies as the host does.
+bool without_rates(const Json& links) {
+  if (!links.is_object()) return true;
+  return std::ranges::all_of(std::array{"to_device", "from_device"}, [&](const char* direction) {
+    const Json* const link = links.find(direction);
+    const Json* const rate = link && link->is_object() ? link->find("bytes_per_s") : nullptr;
+    return rate == nullptr || !rate->is_number() || rate->as_double() == 0;
+  });
+}
+
 /// The root complex of each place, which says how copies share bandwidth.
 std::vector<std::pair<std::string, Json>> roots_of(const Json& plan) {
   std::vector<std::pair<std::string, Json>> roots;
@@ -174,7 +184,8 @@ std::vector<std::pair<std::string, Json>> roots_of(const Json& plan) {
   return roots;
 }
 
-/// Bytes of the lines that follow from model, data and options; those that are measured may differ.
+/// Bytes of the lines that follow from model, data and options. Those that are measured may differ,
+/// and so may schedules: which experts a device holds is counted when a run starts.
 std::vector<std::pair<std::string, Json>> fixed_lines(const Json& plan) {
   std::vector<std::pair<std::string, Json>> lines;
   const Json* memory = plan.find("memory");
@@ -190,10 +201,18 @@ std::vector<std::pair<std::string, Json>> fixed_lines(const Json& plan) {
                  *basis = line.find("basis");
       if (!name || !name->is_string() || !bytes || !basis || !basis->is_string()) continue;
       if (basis->as_string().find("measured") != std::string::npos) continue;
+      if (name->as_string() == "schedules") continue;
       lines.emplace_back(of + name->as_string(), *bytes);
     }
   }
   return lines;
+}
+
+/// Digests of the data's files; null: the plan is of no data, or of an older version.
+Json data_of(const Json& plan) {
+  const Json* const data = plan.find("data");
+  const Json* const digests = data && data->is_object() ? data->find("digests") : nullptr;
+  return digests ? *digests : Json(nullptr);
 }
 
 }  // namespace
@@ -243,8 +262,14 @@ void require_planned(const TrainConfig& config, const Json& plan) {
     for (size_t i = 0; i < std::min(there.size(), here.size()); ++i) {
       const auto& [key, was] = there[i];
       if (key == here[i].first && was.dump() == here[i].second.dump()) continue;
+      if (key == here[i].first && key.ends_with(": links") && without_rates(here[i].second))
+        continue;
       refuse_difference(config, key, was.dump(), here[i].second.dump());
     }
+  }
+  const Json was_data = data_of(file.json()), is_data = data_of(plan);
+  if (!was_data.is_null() && !is_data.is_null() && was_data.dump() != is_data.dump()) {
+    refuse_difference(config, "data", was_data.dump(), is_data.dump());
   }
   const auto there = fixed_lines(file.json()), here = fixed_lines(plan);
   for (size_t i = 0; i < there.size() || i < here.size(); ++i) {

@@ -30,7 +30,8 @@ std::string format(const char* pattern, Values... values) {
 
 /// "1.23 s", "4 min 5 s", "2 h 3 min", "5 d 6 h".
 std::string duration(double seconds) {
-  if (seconds < 100) return format("%.3g s", seconds);
+  constexpr double kMost = 1e14;  // beyond it no number of days would be read
+  if (!(seconds >= 100 && seconds < kMost)) return format("%.3g s", seconds);
   const auto s = static_cast<int64_t>(seconds);
   const auto two = [](int64_t a, const char* unit, int64_t b, const char* smaller) {
     return std::to_string(a) + " " + unit + " " + std::to_string(b) + " " + smaller;

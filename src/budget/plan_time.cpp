@@ -174,6 +174,7 @@ StepWork mean_step(const RunRows& rows, const SamplerOptions& options, const Sam
   DataShape data;
   data.rows = rows.summary();
   data.eval_rows = rows.validation().rows();
+  for (const auto& [path, digest] : rows.digests()) data.digests.push_back(digest.hex());
   data.sequences = sampler.sequences_in_epoch(0);
   // Lengths in buckets of a sixteenth of their size: sum and count.
   std::map<uint64_t, std::pair<double, double>> buckets;

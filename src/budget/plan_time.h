@@ -24,8 +24,9 @@ struct DataShape {
   int64_t sequences = 0;  // of the first epoch
   int64_t tokens = 0;     // of the first epoch, repeats by weight included
   int64_t trained_tokens = 0;
-  double fill = 0;   // tokens / capacity of the sequences
-  double steps = 0;  // per epoch, not rounded
+  double fill = 0;                   // tokens / capacity of the sequences
+  double steps = 0;                  // per epoch, not rounded
+  std::vector<std::string> digests;  // of the content of each file, in hex
 };
 
 /// The work of a mean step: from the data if known, else full micro-batches.

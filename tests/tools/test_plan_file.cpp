@@ -38,6 +38,13 @@ TEST_CASE("--plan: the printed plan is run, or refused by the field that differs
   CHECK(refused({"--freeze", "*embed*"}, 2, "the plan has"));
   CHECK(refused({"--method", "lora", "--recompute", "none"}, 2,
                 "p.json': method: the plan has '\"full\"', this run would have '\"lora\"'"));
+  // Rows of the same lengths with another content.
+  const std::string rows = content(w.d / "rows.jsonl");
+  std::string changed = rows;
+  changed.replace(changed.find("row"), 3, "wor");
+  write(w.d / "rows.jsonl", changed);
+  CHECK(refused({}, 2, "data: the plan has"));
+  write(w.d / "rows.jsonl", rows);
   std::string other = printed.out;
   const auto change = [&](const std::string& from, const std::string& to) {
     other = printed.out;

@@ -91,6 +91,23 @@ TEST_CASE("profile: what cannot be is refused") {
   CHECK(std::filesystem::exists(w.d / "host.html"));
 }
 
+TEST_CASE("profile: a cache that cannot be written costs no named table") {
+  Workplace w;
+  const char* const set = std::getenv("XDG_CACHE_HOME");
+  const std::string before = set != nullptr ? set : "";
+  setenv("XDG_CACHE_HOME", (w.d / "rows.jsonl").c_str(), 1);
+  const ProgramResult told = w.run({"profile", "--model", w.d / "model", "--devices", "host",
+                                    "--budget", "1s", "--out", w.d / "new/folder/host.json"});
+  const ProgramResult alone =
+      w.run({"profile", "--model", w.d / "model", "--devices", "host", "--budget", "1s"});
+  set != nullptr ? setenv("XDG_CACHE_HOME", before.c_str(), 1) : unsetenv("XDG_CACHE_HOME");
+  INFO(told.err);
+  CHECK(told.exit_code == 0);
+  CHECK(told.err.find("host: not kept for later runs: ") != std::string::npos);
+  CHECK(std::filesystem::exists(w.d / "new/folder/host.json"));
+  CHECK(alone.exit_code == 4);
+}
+
 TEST_CASE("profile: a table paces a run, and says how long its steps take") {
   Workplace w;
   const std::string model = shapes(w);

@@ -90,6 +90,7 @@ TEST_CASE("simulate: what cannot be is refused by name") {
   refused({"--experts", "8", "--skew", "0.1"}, "--skew 0.1: expected at least 1/E, 0.125");
   refused({"--experts", "8", "--skew", "1.01"}, "--skew: expected");
   refused({"--experts", "8", "--skew", "0"}, "--skew: expected");
+  CHECK(simulate({"--experts", "8", "--skew", "0"}).err.find("missing") == std::string::npos);
   refused({"--experts", "8", "--skew", "nan"}, "--skew: expected");
   refused({"--experts", "8"}, "--skew is missing");
   refused({"--skew", "0.3"}, "--experts is missing");

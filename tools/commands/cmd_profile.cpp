@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error_format.h"
+#include "base/file_failure.h"
 #include "base/file_ops.h"
 #include "base/paths.h"
 #include "base/stop.h"
@@ -54,6 +55,22 @@ struct Outputs {
   std::string file;       // of the only place; empty: none
   std::string page;
 };
+
+/// Writes the table for later runs and plans. That must succeed only if the table is written nowhere
+/// else.
+bool keep_in_cache(Console& console, const std::string& cache, const MeasuredTable& one,
+                   const CostTableOrigin& origin, bool must) {
+  if (cache.empty()) return false;
+  try {
+    make_directory(cache);
+    write_cost_table(table_path(cache, one.place), one.table, origin);
+    return true;
+  } catch (const Error& error) {
+    if (must) throw;
+    console.warn(one.place + ": not kept for later runs: " + error.what());
+    return false;
+  }
+}
 
 Outputs outputs_of(const Options& options, const OpenedModel& machine) {
   Outputs out;
@@ -125,6 +142,7 @@ ExitCode run_profile(const Options& options, LaunchedRanks* launched) {
     throw usage_error("give --out: neither XDG_CACHE_HOME nor HOME is an absolute path");
   }
   if (!out.directory.empty()) make_directory(out.directory);
+  if (!out.file.empty()) make_directory(parent_of(out.file));
 
   ParameterTable table = machine->base;
   for (Tensor& t : table.tensors()) t.trainable = true;
@@ -171,11 +189,10 @@ ExitCode run_profile(const Options& options, LaunchedRanks* launched) {
     std::vector<std::string> files;
     if (!out.directory.empty()) files.push_back(table_path(out.directory, one.place));
     if (!out.file.empty()) files.push_back(out.file);
-    if (!cache.empty()) {
-      make_directory(cache);
+    for (const std::string& file : files) write_cost_table(file, one.table, origin);
+    if (keep_in_cache(console, cache, one, origin, files.empty())) {
       files.push_back(table_path(cache, one.place));
     }
-    for (const std::string& file : files) write_cost_table(file, one.table, origin);
     Json document = cost_table_json(one.table, origin);
     tables.push_back({std::move(one), std::move(document), std::move(files)});
   }

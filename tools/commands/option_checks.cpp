@@ -256,6 +256,7 @@ void check_together(const CommandEntry& entry, const std::vector<Given>& flags,
     if (!is_missing(name, entry.command, options)) continue;
     const bool reads = entry.command == Command::eval || entry.command == Command::generate;
     if (reads && name == "model" && !options.adapter.empty()) continue;  // it names its base
+    if (find_given(flags, name) && !problems.empty()) continue;  // its value is wrong, as told
     problems.add("--" + name + " is missing");
   }
   for (const Option& option : option_table()) {

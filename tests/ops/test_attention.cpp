@@ -94,6 +94,10 @@ const bool added =
                      },
                      Compute::f32},
                     {[] {
+                       return attention({{256, 256}}, shape_of(4, 2, 64));
+                     },
+                     Compute::f32},
+                    {[] {
                        return attention(Lengths(4, {512, 512}), shape_of(16, 4, 128));
                      },
                      Compute::f32}});

@@ -74,6 +74,8 @@ const bool added = [] {
         .width = 1024, .vocabulary = 32768, .labels = some_labels(256, 32768), .stored = stored};
     add_perf_cases({{[c] { return cross_entropy(c); }, compute}});
   }
+  const Case small{.width = 256, .vocabulary = 4096, .labels = some_labels(64, 4096)};
+  add_perf_cases({{[small] { return cross_entropy(small); }, Compute::f32}});
   return true;
 }();
 

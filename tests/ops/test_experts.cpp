@@ -176,6 +176,9 @@ const bool added = [] {
     c.indexed = false;
     c.segments = 8;
     add(c);
+    Case small{.rows = {}, .hidden = 256, .width = 128, .stored = stored};
+    small.rows.assign(8, 16);
+    add(small);
   }
   return true;
 }();

@@ -2,6 +2,7 @@
 // (tests/ops, add_perf_cases). docs/benchmarks/ops-cpu.md keeps a run.
 //
 //   bench_ops [--workers N] [--only TEXT]  times the cases whose line contains TEXT
+//   bench_ops [--workers N] --products     all implementations of products side by side
 //   bench_ops --list                       prints the cases
 //   bench_ops --check [Catch2 options]     runs the op tests themselves
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "device/host_device.h"
 #include "machine_rates.h"
 #include "ops/op_test.h"
+#include "product_bench.h"
 
 using namespace hearth;
 using namespace hearth::bench;
@@ -27,7 +29,7 @@ constexpr double kWindow = 0.3;
 struct Options {
   int workers = static_cast<int>(std::thread::hardware_concurrency());
   std::string only;
-  bool list = false;
+  bool list = false, products = false;
 };
 
 std::string line_of(const PerfCase& perf) {
@@ -63,7 +65,9 @@ void run_case(const PerfCase& perf, const Options& options) {
 }
 
 int usage() {
-  std::fprintf(stderr, "usage: bench_ops [--workers N] [--only TEXT] | --list | --check [...]\n");
+  std::fprintf(
+      stderr,
+      "usage: bench_ops [--workers N] [--only TEXT] | --products | --list | --check [...]\n");
   return 2;
 }
 
@@ -79,6 +83,8 @@ int main(int argc, char** argv) {
     }
     if (name == "--list") {
       options.list = true;
+    } else if (name == "--products") {
+      options.products = true;
     } else if (name == "--workers" && i + 1 < argc) {
       options.workers = std::max(1, std::atoi(argv[++i]));
     } else if (name == "--only" && i + 1 < argc) {
@@ -91,6 +97,10 @@ int main(int argc, char** argv) {
     std::printf("%s, oneDNN %s, %d workers\n", cpu_isa().c_str(), onednn_version().c_str(),
                 options.workers);
     for (const std::string& line : matmul_variants()) std::printf("%s\n", line.c_str());
+  }
+  if (options.products) {
+    print_products(options.workers);
+    return 0;
   }
   for (const PerfCase& perf : perf_cases()) run_case(perf, options);
 }

@@ -1,6 +1,8 @@
 // bench_rates [workers]: what the CPU op set reaches, as one JSON object: GFLOP/s of the best
 // product of 256 to 1,024 rows with a weight of 512 x 1,024 in f32 and bf16, and GB/s of the AdamW
-// sweep, 28 bytes a parameter. scripts/bench cpu takes its bound from here and from torch.
+// sweep, 28 bytes a parameter. Also what the instructions alone reach, in registers: fused
+// multiply-adds, dot products of pairs of bf16, AMX tiles (0: not there). scripts/bench cpu takes
+// its bound from here and from torch.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -85,10 +87,12 @@ int main(int argc, char** argv) {
                                : static_cast<int>(std::thread::hardware_concurrency());
   const auto device = make_host_device(uint64_t{8} << 30);
   const auto stream = make_stream(*device, workers);
+  HostStream& host = host_stream(*stream);
   const double f32 = best_product(*stream, Compute::f32);
   const double bf16 = best_product(*stream, Compute::bf16);
   std::printf(
       "{\"isa\": \"%s\", \"onednn\": \"%s\", \"workers\": %d, \"f32\": %.2f, \"bf16\": %.2f, "
-      "\"adamw\": %.2f}\n",
-      cpu_isa().c_str(), onednn_version().c_str(), workers, f32, bf16, best_sweep(*stream));
+      "\"adamw\": %.2f, \"fma\": %.2f, \"pairs\": %.2f, \"tiles\": %.2f}\n",
+      cpu_isa().c_str(), onednn_version().c_str(), workers, f32, bf16, best_sweep(*stream),
+      fma_rate(host), dot_rate(host), tile_rate(host));
 }

@@ -18,6 +18,12 @@ double best_time(HostStream& stream, double window, const std::function<void()>&
 /// GFLOP/s of independent fused multiply-adds on all workers, best of some short windows.
 double fma_rate(HostStream& stream);
 
+/// GFLOP/s of independent dot products of pairs of bf16 (AVX512_BF16) on all workers; 0: not there.
+double dot_rate(HostStream& stream);
+
+/// GFLOP/s of independent products of bf16 tiles (AMX) on all workers; 0: not there.
+double tile_rate(HostStream& stream);
+
 /// GB/s of a[i] = b[i] + s * c[i] on all workers over arrays of `n` floats, with the read of `a`
 /// that the store causes: 16 bytes an element.
 double triad_rate(HostStream& stream, int64_t n);

@@ -14,8 +14,9 @@ from pathlib import Path
 import run_hearth
 import shapes
 
-BATCH, SEQ, LR = 8, 256, 1e-4
+SEQ, LR = 256, 1e-4
 RATES = ("f32", "bf16", "adamw")
+INSTRUCTIONS = ("fma", "pairs", "tiles")
 HERE = Path(__file__).resolve().parent
 
 
@@ -28,6 +29,7 @@ def arguments():
     parser.add_argument("--dtypes", type=some_of(("f32", "bf16")), default="f32,bf16")
     parser.add_argument("--rounds", type=at_least(1), default=2)
     parser.add_argument("--steps", type=at_least(2), default=2)
+    parser.add_argument("--batch", type=at_least(1), default=8)
     parser.add_argument("--threads", type=int, default=physical_cores())
     parser.add_argument("--peer", type=some_of(("grouped_mm", "eager", "batched_mm")),
                         default="grouped_mm")
@@ -75,7 +77,7 @@ class Bench:
         self.options, self.work = options, work
         self.log = open(options.log, "w")
         self.rows = work / "rows.jsonl"
-        run_hearth.write_rows(self.rows, BATCH * (options.steps + 1), SEQ, 8192)
+        run_hearth.write_rows(self.rows, options.batch * (options.steps + 1), SEQ, 8192)
 
     def note(self, kind, **fields):
         line = json.dumps({"kind": kind, "time": time.strftime("%FT%TZ", time.gmtime()), **fields})
@@ -91,18 +93,19 @@ class Bench:
         return json.loads(done.stdout.splitlines()[-1])
 
     def rates(self):
-        """What the ops of hearth reach: GFLOP/s a type, GB/s of the sweep."""
+        """What the ops of hearth reach: GFLOP/s a type, GB/s of the sweep; and what the instructions
+        alone reach, in registers."""
         rates = json.loads(subprocess.check_output(
             [self.options.rates, str(self.options.threads)], text=True))
         self.note("rates", **rates)
-        return {key: rates[key] for key in RATES}
+        return {key: rates[key] for key in (*RATES, *INSTRUCTIONS)}
 
     def hearth(self, shape, dtype, rank):
         out = self.work / "run"
         shutil.rmtree(out, ignore_errors=True)
         run = run_hearth.train(
             self.options.hearth, self.work / shape, self.rows, out, self.options.steps,
-            "--seq-len", SEQ, "--micro-batch", BATCH, "--grad-accum", 1, "--lr", LR,
+            "--seq-len", SEQ, "--micro-batch", self.options.batch, "--grad-accum", 1, "--lr", LR,
             "--compute-dtype", dtype, "--threads", self.options.threads, *lora_words(rank))
         shutil.rmtree(out, ignore_errors=True)
         plan = run.pop("plan")
@@ -112,7 +115,7 @@ class Bench:
 
     def peer(self, shape, dtype, way):
         run = self.python("peer.py", self.work / shape, self.rows, "--dtype", dtype, "--impl", way,
-                          "--batch", BATCH, "--steps", self.options.steps, "--threads",
+                          "--batch", self.options.batch, "--steps", self.options.steps, "--threads",
                           self.options.threads, "--lr", LR, "--lora", self.options.lora)
         self.note("peer", shape=shape, dtype=dtype, lora=self.options.lora, impl=way, **run)
         return run
@@ -136,7 +139,7 @@ class Bench:
                 "peer_peak": max(r["peak_bytes"] for r in peers[way]),
                 "loss": own[-1]["losses"][-1], "peer_loss": peers[way][-1]["losses"][-1],
                 "full_step": median_step(full) if full else None,
-                **bound(shape, dtype, rank, rates)}
+                **bound(shape, dtype, rank, self.options.batch, rates)}
 
 
 def median_step(runs):
@@ -148,34 +151,37 @@ def lora_words(rank):
     return ["--method", "lora", "--lora-r", rank, "--lora-alpha", 2 * rank] if rank else []
 
 
-def bound(shape, dtype, rank, rates):
+def bound(shape, dtype, rank, batch, rates):
     """Seconds of a step if every product ran at the best rate that was measured and every update at
     the best sweep, and nothing else took time."""
     config = shapes.CONFIGS[shape]
     best = {key: max(r[key] for r in rates) for key in RATES}
     products = max(best["f32"], best["bf16"]) if dtype == "bf16" else best["f32"]
-    flops = shapes.lora_step_flops(config, BATCH, SEQ, rank) if rank \
-        else shapes.step_flops(config, BATCH, SEQ)
+    flops = shapes.lora_step_flops(config, batch, SEQ, rank) if rank \
+        else shapes.step_flops(config, batch, SEQ)
+    alone = {key: max(r.get(key, 0) for r in rates) for key in INSTRUCTIONS}
     trained = shapes.adapter_parameters(config, rank) if rank else shapes.parameters(config)
     seconds = flops / products / 1e9 + 28 * trained / best["adamw"] / 1e9
-    return {"bound": seconds, "gflops": products, "gbs": best["adamw"]}
+    return {"bound": seconds, "gflops": products, "gbs": best["adamw"],
+            "tokens": batch * SEQ,
+            "alone": max(alone.values()) if dtype == "bf16" else alone["fma"]}
 
 
 def against_full(line):
     if not line["full_step"]:
         return ""
-    return f"; full {BATCH * SEQ / line['full_step']:.0f} tok/s, " \
+    return f"; full {line['tokens'] / line['full_step']:.0f} tok/s, " \
            f"lora / full {line['full_step'] / line['step']:.2f}"
 
 
 def table(lines):
-    tokens = BATCH * SEQ
     form = "{:8} {:5} {:>7} {:>7} {:>6} {:>6} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7}  {}"
     text = [form.format("shape", "type", "hearth", "peer", "ratio", "% of", "% of", "bound",
                         "peak", "peer's", "step", "plan", "loss: hearth, peer"),
             form.format("", "", "tok/s", "tok/s", "", "bound", "peer's", "tok/s", "GB", "GB", "s",
                         "s", "")]
     for r in lines:
+        tokens = r["tokens"]
         text.append(form.format(
             r["shape"], r["dtype"], f"{tokens / r['step']:.0f}", f"{tokens / r['peer_step']:.0f}",
             f"{r['peer_step'] / r['step']:.2f}", f"{100 * r['bound'] / r['step']:.0f}",
@@ -183,8 +189,10 @@ def table(lines):
             f"{r['peak'] / 1e9:.2f}", f"{r['peer_peak'] / 1e9:.2f}", f"{r['step']:.2f}",
             f"{r['predicted']:.2f}", f"{r['loss']:.4f}, {r['peer_loss']:.4f} ({r['way']})")
             + against_full(r))
-    rates = sorted({(r["dtype"], round(r["gflops"]), round(r["gbs"], 1)) for r in lines})
-    text.append("bound from: " + "; ".join(f"{d} {g} GFLOP/s, sweep {b} GB/s" for d, g, b in rates))
+    rates = sorted({(r["dtype"], round(r["gflops"]), round(r["alone"]), round(r["gbs"], 1))
+                    for r in lines})
+    text.append("bound from: " + "; ".join(
+        f"{d} {g} GFLOP/s (instructions alone {a}), sweep {b} GB/s" for d, g, a, b in rates))
     return "\n".join(text)
 
 

@@ -281,8 +281,10 @@ void PackedProducts::run(Scratch& scratch, const MatrixProduct& product) const {
   const auto tail_columns = [&](int64_t d) { return d + 1 == depth.count() ? tail.a.cols() : 0; };
   const auto packer_of = [&](int64_t column, int64_t d, float* to, int64_t calls) {
     const int64_t begin = columns.begin(column), width = columns.length(column);
+    const int64_t more = tail_columns(d);
     return PanelPacker(kernel, b.block(depth.begin(d), depth.length(d), begin, width),
-                       tail.b.block(0, tail_columns(d), begin, width), bf16, to, calls);
+                       more > 0 ? tail.b.block(0, more, begin, width) : ConstView(), bf16, to,
+                       calls);
   };
   const int64_t strips = (m + kernel.rows - 1) / kernel.rows;
   packer_of(0, 0, right[0], 1).pack_all();

@@ -88,6 +88,7 @@ void check(const Case& c) {
   multiply(memory.scratch, c.bf16, left, right_side, to.view().as<float>(), to.view().stride,
            c.accumulate);
   CHECK(difference(to, expected, 1e-5).empty());
+  CHECK(to.canaries_alive());
 }
 
 }  // namespace
@@ -123,6 +124,13 @@ TEST_CASE("products: several panels of columns and blocks of depth, with what co
     c.right = i % 7 == 3 ? DType::bf16 : DType::f32;
     check(c);
   }
+}
+
+TEST_CASE("products: several depths of a library's call, and operands that are rounded") {
+  check({33, 17, 1100, DType::bf16, DType::f32, false, true, true, false});
+  check({7, 224, 100, DType::f32, DType::bf16, true, false, true, true});
+  check({224, 40, 31, DType::f16, DType::f32, false, false, true, false});
+  check({300, 290, 70, DType::f32, DType::f32, true, false, true, true});
 }
 
 TEST_CASE("products: a row's bits do not depend on how rows and columns are cut") {

@@ -32,12 +32,6 @@ struct Options {
   bool list = false, products = false;
 };
 
-std::string line_of(const PerfCase& perf) {
-  const WithoutTensors parameters_alone;
-  const OpTest test = perf.make();
-  return test.op + ": " + test.parameters + (perf.compute == Compute::bf16 ? ", in bf16" : "");
-}
-
 /// The call and the bound of the machine in alternating windows, best against best.
 void time_call(const TimedCall& call, const Run& run) {
   HostStream& host = host_stream(run.stream);

@@ -24,12 +24,6 @@ constexpr const char* kCounted[] = {
     "cross_entropy: tokens 64,",
 };
 
-std::string line_of(const PerfCase& perf) {
-  const WithoutTensors parameters_alone;
-  const OpTest test = perf.make();
-  return test.op + ": " + test.parameters + (perf.compute == Compute::bf16 ? ", in bf16" : "");
-}
-
 /// f(line, call, run) for each call of the counted cases, after a call that is not counted.
 template <class F>
 void each_counted(const F& f) {

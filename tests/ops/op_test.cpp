@@ -108,6 +108,12 @@ Tensor& OpTest::integers(const std::string& name, int64_t rows, int64_t cols,
 WithoutTensors::WithoutTensors() { without_tensors = true; }
 WithoutTensors::~WithoutTensors() { without_tensors = false; }
 
+std::string line_of(const PerfCase& perf) {
+  const WithoutTensors parameters_alone;
+  const OpTest test = perf.make();
+  return test.op + ": " + test.parameters + (perf.compute == Compute::bf16 ? ", in bf16" : "");
+}
+
 std::vector<PerfCase>& perf_cases() {
   static std::vector<PerfCase> cases;
   return cases;

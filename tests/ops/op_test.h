@@ -135,6 +135,8 @@ struct PerfCase {
   std::function<OpTest()> make;
   Compute compute = Compute::f32;
 };
+/// How benchmark mode and guards name it: the op, its parameters and the compute type.
+std::string line_of(const PerfCase& perf);
 /// The cases of all test files, in no order of files.
 std::vector<PerfCase>& perf_cases();
 /// Adds cases when the program starts: `const bool added = add_perf_cases({...});`

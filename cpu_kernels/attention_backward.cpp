@@ -1,5 +1,6 @@
 #include "cpu_kernels/attention_tiles.h"
 #include "cpu_kernels/cpu_op_set.h"
+#include "cpu_kernels/packing.h"
 #include "cpu_kernels/row_math.h"
 #include "cpu_kernels/tiles.h"
 #include "cpu_kernels/vector_math.h"
@@ -8,16 +9,16 @@
 namespace hearth {
 namespace {
 
-// scores become P = exp(scores - log_sum), dscores become dS = P * (dscores - delta).
-HEARTH_CLONES void softmax_gradient(Scores scores, Scores dscores, int64_t keys, int64_t lanes,
-                                    const float* log_sum, const float* delta) {
+// scores become P = exp(scale * scores - log_sum), dscores become scale * P * (dscores - delta).
+HEARTH_CLONES void softmax_gradient(Scores scores, Scores dscores, float scale, int64_t keys,
+                                    int64_t lanes, const float* log_sum, const float* delta) {
   for (int64_t i = 0; i < keys; ++i) {
     float *s = scores + i * kLanes, *g = dscores + i * kLanes;
     HEARTH_SAME_OR_APART
     for (int64_t l = 0; l < lanes; ++l) {
-      const float p = fast_exp(s[l] - log_sum[l]);
+      const float p = fast_exp(scale * s[l] - log_sum[l]);
       s[l] = p;
-      g[l] = p * (g[l] - delta[l]);
+      g[l] = scale * (p * (g[l] - delta[l]));
     }
   }
 }
@@ -44,11 +45,15 @@ class Gradients {
  public:
   Gradients(Scratch& scratch, const Head& head)
       : head_(head),
+        products_(head.shape),
         d_(head.shape.head_dim),
         queries_(scratch.take<float>(kLanes * d_)),
         douts_(scratch.take<float>(kLanes * d_)),
         queries_t_(scratch.take<float>(kLanes * d_)),
         douts_t_(scratch.take<float>(kLanes * d_)),
+        queries_packed_(scratch.take<float>(small_pairs_floats(kLanes, d_))),
+        douts_packed_(scratch.take<float>(small_pairs_floats(kLanes, d_))),
+        dscores_packed_(scratch.take<float>(small_pairs_floats(kKeys, kLanes))),
         dqueries_t_(scratch.take<float>(kLanes * d_)),
         scores_(scratch.take<float>(kKeys * kLanes)),
         dscores_(scratch.take<float>(kKeys * kLanes)),
@@ -56,7 +61,7 @@ class Gradients {
         delta_(scratch.take<float>(kLanes)),
         scale_(scratch.take<float>(kLanes)),
         left_(scratch.take<float>(kLeftFloats)) {
-    std::fill_n(scale_, kLanes, static_cast<float>(head.shape.scale));
+    std::fill_n(scale_, kLanes, products_.query_scale());
   }
 
   void run(const AttentionSequence& s) {
@@ -74,10 +79,14 @@ class Gradients {
 
  private:
   void load(const LaneBlock& lanes) {
-    gather_lanes(lanes, head_.q, static_cast<float>(head_.shape.scale), queries_);
+    gather_lanes(lanes, head_.q, products_.query_scale(), queries_);
     gather_lanes(lanes, head_.dout, 1.0f, douts_);
-    transpose_lanes(queries_, d_, queries_t_);
-    transpose_lanes(douts_, d_, douts_t_);
+    // So that delta is of the same numbers as the product from which it is taken.
+    if (products_.pairs()) load_row(DType::f32, douts_, true, douts_, lanes.count * d_);
+    q_transposed_ = products_.transposed(queries_, d_, lanes.padded(), queries_t_);
+    dout_transposed_ = products_.transposed(douts_, d_, lanes.padded(), douts_t_);
+    q_ = products_.plain(queries_, lanes.count, d_, d_, queries_packed_);
+    dout_ = products_.plain(douts_, lanes.count, d_, d_, douts_packed_);
     std::fill_n(dqueries_t_, kLanes * d_, 0.0f);
     // Past the end exp(0 - infinity) = 0.
     std::fill_n(log_sum_, kLanes, -kMasked);
@@ -89,28 +98,30 @@ class Gradients {
     }
   }
 
-  // What keys [key, key + n) give and get. dS is of the scaled scores, and queries hold the scale.
+  // What keys [key, key + n) give and get. The scale is either in the queries or in dS.
   void add_keys(const LaneBlock& lanes, int64_t key, int64_t n) {
     const ConstView k = lanes.key_block(head_.k, key, n), v = lanes.key_block(head_.v, key, n);
     const int64_t padded = lanes.padded();
-    multiply_in_place(k, false, queries_t_, kLanes, padded, scores_, kLanes, false, left_);
-    multiply_in_place(v, false, douts_t_, kLanes, padded, dscores_, kLanes, false, left_);
+    multiply_small(k, q_transposed_, scores_, kLanes, false, left_);
+    multiply_small(v, dout_transposed_, dscores_, kLanes, false, left_);
     mask_scores(lanes, key, n, scores_);
-    softmax_gradient(scores_, dscores_, n, padded, log_sum_, delta_);
+    softmax_gradient(scores_, dscores_, products_.score_scale(), n, padded, log_sum_, delta_);
     const int64_t at = lanes.sequence.key_begin + key;
     const View dk = head_.dk.slice(at, n), dv = head_.dv.slice(at, n);
     const ConstView p(scores_, DType::f32, n, lanes.count, kLanes);
     const ConstView ds(dscores_, DType::f32, n, lanes.count, kLanes);
-    multiply_in_place(p, false, douts_, d_, d_, dv.as<float>(), dv.stride, true, left_);
-    multiply_in_place(ds, false, queries_, d_, d_, dk.as<float>(), dk.stride, true, left_);
-    multiply_in_place(Operand(k, true), false, dscores_, kLanes, padded, dqueries_t_, kLanes, true,
-                      left_);
+    multiply_small(p, dout_, dv.as<float>(), dv.stride, true, left_);
+    multiply_small(ds, q_, dk.as<float>(), dk.stride, true, left_);
+    multiply_small(Operand(k, true), products_.plain(dscores_, n, padded, kLanes, dscores_packed_),
+                   dqueries_t_, kLanes, true, left_);
   }
 
   const Head& head_;
+  const AttentionProducts products_;
   int64_t d_;
-  float *queries_, *douts_, *queries_t_, *douts_t_, *dqueries_t_, *scores_, *dscores_, *log_sum_,
-      *delta_, *scale_, *left_;
+  float *queries_, *douts_, *queries_t_, *douts_t_, *queries_packed_, *douts_packed_,
+      *dscores_packed_, *dqueries_t_, *scores_, *dscores_, *log_sum_, *delta_, *scale_, *left_;
+  SmallRight q_transposed_, dout_transposed_, q_, dout_;  // of the lanes
 };
 
 // to[:, h] = the sum over the heads of the group that reads it, in order.
@@ -148,7 +159,7 @@ void attention_backward(Stream& stream, const AttentionShape& shape, const Seque
   host.pool().run(offsets.count() * heads, [&](int64_t tile, int worker) {
     const int64_t h = tile % heads;
     const Range own{h * d, d}, read{h / group * d, d}, one{h, 1};
-    const Head head{{1, 1, d, shape.window, shape.scale},
+    const Head head{{1, 1, d, shape.window, shape.scale, shape.compute},
                     columns(dout, own),
                     columns(q, own),
                     columns(k, read),

@@ -12,16 +12,19 @@ namespace {
 // nothing leaves its sums at zero.
 constexpr float kLowest = -1e30f;
 
-// For each lane: the new maximum, what the old sums are to be multiplied by, exp(score - maximum)
+// For each lane of scores times `scale`: the new maximum, what the old sums are to be multiplied by, exp(score - maximum)
 // in place of the scores, and their sum.
-HEARTH_CLONES void softmax_block(Scores scores, int64_t keys, int64_t lanes, float* largest,
-                                 float* correction, float* sum) {
+HEARTH_CLONES void softmax_block(Scores scores, float scale, int64_t keys, int64_t lanes,
+                                 float* largest, float* correction, float* sum) {
   for (int64_t begin = 0; begin < lanes; begin += 16) {
     float top[16], total[16] = {};
     for (int l = 0; l < 16; ++l) top[l] = largest[begin + l];
     for (int64_t i = 0; i < keys; ++i) {
-      const float* s = scores + i * kLanes + begin;
-      for (int l = 0; l < 16; ++l) top[l] = s[l] > top[l] ? s[l] : top[l];
+      float* s = scores + i * kLanes + begin;
+      for (int l = 0; l < 16; ++l) {
+        s[l] *= scale;
+        top[l] = s[l] > top[l] ? s[l] : top[l];
+      }
     }
     for (int64_t i = 0; i < keys; ++i) {
       float* s = scores + i * kLanes + begin;
@@ -45,7 +48,6 @@ HEARTH_CLONES void correct_rows(float* x, int64_t rows, int64_t lanes, const flo
   }
 }
 
-// f32 whatever the compute type asks for: the products here are small, and exactness costs little.
 // Softmax over blocks of keys as they come, with sums relative to the largest score so far
 // (Dao et al., FlashAttention, 2022, algorithm 1).
 void attend(Scratch& scratch, const LaneBlock& lanes, ConstView q, ConstView k, ConstView v,
@@ -56,24 +58,25 @@ void attend(Scratch& scratch, const LaneBlock& lanes, ConstView q, ConstView k, 
   float* queries = scratch.take<float>(kLanes * d);
   float* sums = scratch.take<float>(kLanes * d);
   float* scores = scratch.take<float>(kKeys * kLanes);
+  float* packed = scratch.take<float>(small_pairs_floats(kKeys, kLanes));
   float* left = scratch.take<float>(kLeftFloats);
   float *largest = scratch.take<float>(kLanes), *correction = scratch.take<float>(kLanes),
         *sum = scratch.take<float>(kLanes);
-  gather_lanes(lanes, q, static_cast<float>(lanes.shape.scale), rows);
-  transpose_lanes(rows, d, queries);
+  const AttentionProducts products(lanes.shape);
+  gather_lanes(lanes, q, products.query_scale(), rows);
+  const SmallRight q_right = products.transposed(rows, d, n, queries);
   std::fill_n(largest, kLanes, kLowest);
   std::fill_n(sum, kLanes, 0.0f);
   std::fill_n(sums, d * kLanes, 0.0f);
 
   for (int64_t key = lanes.first_key() / kKeys * kKeys; key <= lanes.last_key(); key += kKeys) {
     const int64_t keys = std::min(kKeys, lanes.last_key() + 1 - key);
-    multiply_in_place(lanes.key_block(k, key, keys), false, queries, kLanes, n, scores, kLanes,
-                      false, left);
+    multiply_small(lanes.key_block(k, key, keys), q_right, scores, kLanes, false, left);
     mask_scores(lanes, key, keys, scores);
-    softmax_block(scores, keys, n, largest, correction, sum);
+    softmax_block(scores, products.score_scale(), keys, n, largest, correction, sum);
     correct_rows(sums, d, n, correction);
-    multiply_in_place(Operand(lanes.key_block(v, key, keys), true), false, scores, kLanes, n, sums,
-                      kLanes, true, left);
+    multiply_small(Operand(lanes.key_block(v, key, keys), true),
+                   products.plain(scores, keys, n, kLanes, packed), sums, kLanes, true, left);
   }
   for (int64_t l = 0; l < lanes.count; ++l) {
     log_sum.row<float>(lanes.row(l))[lanes.head(l)] = largest[l] + std::log(sum[l]);

@@ -45,6 +45,19 @@ void transpose_lanes(const float* rows, int64_t d, float* transposed) {
   transpose(rows, d, kLanes, d, transposed, kLanes);
 }
 
+SmallRight AttentionProducts::transposed(const float* rows, int64_t d, int64_t n,
+                                         float* space) const {
+  if (pairs_) return right_in_pairs(Operand(ConstView(rows, DType::f32, n, d), true), space);
+  transpose_lanes(rows, d, space);
+  return right_in_place(space, d, n, kLanes);
+}
+
+SmallRight AttentionProducts::plain(const float* m, int64_t k, int64_t n, int64_t ld,
+                                    float* space) const {
+  if (pairs_) return right_in_pairs(ConstView(m, DType::f32, k, n, ld), space);
+  return right_in_place(m, k, n, ld);
+}
+
 void scatter_lanes(const LaneBlock& lanes, const float* transposed, const float* lane_scale,
                    float* rows, View x) {
   const int64_t d = lanes.shape.head_dim;
@@ -75,7 +88,9 @@ void mask_scores(const LaneBlock& lanes, int64_t key, int64_t n, Scores scores) 
 
 size_t attention_tile_scratch(const AttentionShape& shape) {
   const auto d = static_cast<size_t>(shape.head_dim);
-  return sizeof(float) * (6 * d * kLanes + 2 * kKeys * kLanes + 4 * kLanes + kLeftFloats) +
+  const auto packed = static_cast<size_t>(2 * small_pairs_floats(kLanes, shape.head_dim) +
+                                          small_pairs_floats(kKeys, kLanes));
+  return sizeof(float) * (6 * d * kLanes + 2 * kKeys * kLanes + 4 * kLanes + kLeftFloats + packed) +
          16 * kArenaAlignment;
 }
 

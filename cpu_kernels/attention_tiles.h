@@ -50,6 +50,29 @@ struct LaneBlock {
   ConstView key_block(const ConstView& kv, int64_t key, int64_t n) const;
 };
 
+/// How an attention computes its products: in pairs of bf16 if it computes in bf16 and the machine has
+/// such products, else in f32. In f32 queries are scaled, which costs least. In pairs it is the scores,
+/// so that q is rounded as it is.
+class AttentionProducts {
+ public:
+  explicit AttentionProducts(const AttentionShape& shape)
+      : pairs_(shape.compute == Compute::bf16 && has_small_pairs(shape.head_dim)),
+        scale_(static_cast<float>(shape.scale)) {}
+
+  bool pairs() const { return pairs_; }
+  float query_scale() const { return pairs_ ? 1.0f : scale_; }
+  float score_scale() const { return pairs_ ? scale_ : 1.0f; }
+
+  /// The transpose of `rows` [n, d], which is made in `space`, of d * kLanes floats.
+  SmallRight transposed(const float* rows, int64_t d, int64_t n, float* space) const;
+  /// `m` [k, n], with `ld` floats per row. `space` is for pairs, small_pairs_floats(k, n).
+  SmallRight plain(const float* m, int64_t k, int64_t n, int64_t ld, float* space) const;
+
+ private:
+  const bool pairs_;
+  const float scale_;
+};
+
 /// Copies the lanes of x, times `scale`, to `rows` [kLanes, d]; zeros past the end.
 void gather_lanes(const LaneBlock& lanes, const ConstView& x, float scale, float* rows);
 /// Transposes [kLanes, d] to [d, kLanes].

@@ -195,16 +195,38 @@ Blocks::Blocks(int64_t n, int64_t largest) : size(n) {
   step = ((n + blocks - 1) / blocks + 15) / 16 * 16;
 }
 
-void multiply_in_place(const Operand& a, bool round_left, const float* b, int64_t ldb, int64_t n,
-                       float* c, int64_t ldc, bool accumulate, float* left) {
-  const MicroKernel& kernel = micro_kernel();
+SmallRight right_in_place(const float* b, int64_t k, int64_t n, int64_t ld) {
+  return {b, k, n, ld, micro_kernel().lanes, false};
+}
+
+SmallRight right_in_pairs(const Operand& b, float* packed) {
+  const MicroKernel& kernel = kAvx512Bf16Kernel;
+  const int64_t strip = kernel.steps(b.rows()) * kernel.lanes;
+  kernel.pack_right(b, true, strip, packed);
+  return {packed, b.rows(), b.cols(), kernel.lanes, strip, true};
+}
+
+bool has_small_pairs(int64_t k) {
+  return onednn_has_fast_bf16() && kAvx512Bf16Kernel.steps(k) <= kMostSteps;
+}
+
+void multiply_small(const Operand& a, const SmallRight& b, float* c, int64_t ldc, bool accumulate,
+                    float* left) {
   const int64_t m = a.rows();
-  const Blocks depth(a.cols(), kDepthBlock);
-  if (depth.size == 0 && !accumulate) clear(c, ldc, m, n);
-  for (int64_t d = 0; m > 0 && d < depth.count(); ++d) {
+  HEARTH_CHECK(a.cols() == b.k, "product: shapes");
+  if (m == 0) return;
+  if (b.pairs) {
+    const Panel panel{b.data, b.ld, b.step, b.n, c, ldc};
+    multiply_strips(kAvx512Bf16Kernel, a, ConstView(), true, panel, accumulate, left, kLeftFloats,
+                    {}, {});
+    return;
+  }
+  const Blocks depth(b.k, kDepthBlock);
+  if (depth.size == 0 && !accumulate) clear(c, ldc, m, b.n);
+  for (int64_t d = 0; d < depth.count(); ++d) {
     const int64_t p = depth.begin(d);
-    const Panel panel{b + p * ldb, ldb, kernel.lanes, n, c, ldc};
-    multiply_strips(kernel, a.block(0, m, p, depth.length(d)), ConstView(), round_left, panel,
+    const Panel panel{b.data + p * b.ld, b.ld, b.step, b.n, c, ldc};
+    multiply_strips(micro_kernel(), a.block(0, m, p, depth.length(d)), ConstView(), false, panel,
                     accumulate || d > 0, left, kLeftFloats, {}, {});
   }
 }

@@ -87,9 +87,27 @@ size_t multiply_scratch();
 Bf16Products bf16_products();
 void assume_bf16_products(std::optional<Bf16Products> there);
 
-/// `multiply` in f32 with an unpacked f32 B ([k, n], `ldb` floats per row). `left` has kLeftFloats.
-constexpr int64_t kLeftFloats = 4 * 16 * (kDepthBlock + 1);  // four strips of A
-void multiply_in_place(const Operand& a, bool round_left, const float* b, int64_t ldb, int64_t n,
-                       float* c, int64_t ldc, bool accumulate, float* left);
+/// The right operand of small products, small enough to stay in the caches: f32 that is read where it
+/// lies, or pairs of bf16 that are packed once for several products. Does not own its memory.
+struct SmallRight {
+  const float* data = nullptr;
+  int64_t k = 0, n = 0;
+  int64_t ld = 0, step = 0;  // floats between steps, and between strips
+  bool pairs = false;
+};
+/// B is [k, n], `ld` floats per row.
+SmallRight right_in_place(const float* b, int64_t k, int64_t n, int64_t ld);
+/// Only where `has_small_pairs(b.rows())`. `packed` has small_pairs_floats(k, n).
+SmallRight right_in_pairs(const Operand& b, float* packed);
+/// Whether products of pairs are there, for that many elements of k.
+bool has_small_pairs(int64_t k);
+constexpr int64_t small_pairs_floats(int64_t k, int64_t n) {
+  return (k + 1) / 2 * ((n + 31) / 32 * 32);
+}
+
+/// C = A B, or C += A B; A is rounded to bf16 if B is in pairs. `left` has kLeftFloats.
+constexpr int64_t kLeftFloats = 4 * 16 * (kDepthBlock + 1);  // four strips of A in f32
+void multiply_small(const Operand& a, const SmallRight& b, float* c, int64_t ldc, bool accumulate,
+                    float* left);
 
 }  // namespace hearth

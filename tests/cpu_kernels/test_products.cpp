@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <cmath>
 #include <vector>
 
 #include "cpu_kernels/micro_kernel.h"
@@ -87,6 +88,18 @@ void check(const Case& c) {
   Memory memory(multiply_scratch());
   multiply(memory.scratch, c.bf16, left, right_side, to.view().as<float>(), to.view().stride,
            c.accumulate);
+  CHECK(difference(to, expected, 1e-5).empty());
+  CHECK(to.canaries_alive());
+
+  const bool in_place = !c.bf16 && !c.transpose_right && c.right == DType::f32;
+  if (!in_place && !(c.bf16 && has_small_pairs(c.k))) return;
+  std::vector<float> packed(static_cast<size_t>(small_pairs_floats(c.k, c.n)), NAN),
+      rows(kLeftFloats);
+  const SmallRight small = in_place
+                               ? right_in_place(b.view().as<float>(), c.k, c.n, b.view().stride)
+                               : right_in_pairs(right_side, packed.data());
+  to = before;
+  multiply_small(left, small, to.view().as<float>(), to.view().stride, c.accumulate, rows.data());
   CHECK(difference(to, expected, 1e-5).empty());
   CHECK(to.canaries_alive());
 }

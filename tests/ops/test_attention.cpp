@@ -94,13 +94,21 @@ const bool added =
                      },
                      Compute::f32},
                     {[] {
+                       return attention({{2048, 2048}}, shape_of(16, 4, 128));
+                     },
+                     Compute::bf16},
+                    {[] {
                        return attention({{256, 256}}, shape_of(4, 2, 64));
                      },
                      Compute::f32},
                     {[] {
                        return attention(Lengths(4, {512, 512}), shape_of(16, 4, 128));
                      },
-                     Compute::f32}});
+                     Compute::f32},
+                    {[] {
+                       return attention(Lengths(4, {512, 512}), shape_of(16, 4, 128));
+                     },
+                     Compute::bf16}});
 
 }  // namespace
 

@@ -23,8 +23,8 @@ void ExpertLowRank::make(const ExpertChunks& chunk, std::span<const Product> pro
     const Product& product = products[static_cast<size_t>(i % kinds)];
     const LinearView& map = map_of(product.map, block.expert);
     if (!map.low_rank) return;
-    const BlockRows rows(block);
-    const Operand from = product.of_chunk ? rows_of(product.from, block.at) : rows.of(product.from);
+    const BlockRows rows(block, chunk.all());
+    const Operand from = product.of_chunk ? product.from.of(block.at) : rows.of(product.from);
     const View to = at(product.map, product.output, block.expert, block.at);
     Scratch& own = host_.worker_scratch(worker);
     if (product.output) {

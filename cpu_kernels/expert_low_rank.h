@@ -22,7 +22,7 @@ class ExpertLowRank {
   struct Product {
     int map;
     bool output;
-    Operand from;
+    ExpertInput from;
     bool of_chunk = false;
   };
 

@@ -146,21 +146,31 @@ void ExpertChunks::cut_blocks() {
   }
 }
 
-BlockRows::BlockRows(const ExpertBlock& block)
+Operand ExpertInput::of(Range rows) const {
+  if (!indexed()) return view_.slice(rows.begin, rows.count);
+  const int64_t s = index_->stride > 0 ? rows.begin / index_->stride : 0;
+  const int64_t first = s * index_->input_stride;
+  const int32_t* const source = index_->source.row<int32_t>(s) + (rows.begin - s * index_->stride);
+  return {view_.slice(first, view_.rows - first), RowIndex{source, index_->choices}, rows.count};
+}
+
+BlockRows::BlockRows(const ExpertBlock& block, const ExpertRows& all)
     : apart_(block.pieces != nullptr), first_(block.row), count_(block.at.count) {
   if (!apart_) return;
   int64_t r = 0;
   for (const ExpertPiece* piece = block.pieces; r < count_; ++piece) {
     const int64_t skipped = std::max<int64_t>(0, block.at.begin - piece->first);
     for (int64_t i = skipped; i < piece->rows.count && r < count_; ++i) {
-      rows_[static_cast<size_t>(r++)] = static_cast<int32_t>(piece->rows.begin + i);
+      const int64_t row = piece->rows.begin + i;
+      rows_[static_cast<size_t>(r)] = static_cast<int32_t>(row);
+      inputs_[static_cast<size_t>(r++)] = static_cast<int32_t>(all.input_row(row));
     }
   }
 }
 
-Operand BlockRows::of(const Operand& x) const {
-  if (!apart_) return ::hearth::rows_of(x, {first_, count_});
-  return {x.memory, RowIndex{rows_.data(), 1}, count_};
+Operand BlockRows::of(const ExpertInput& x) const {
+  if (!apart_) return x.of({first_, count_});
+  return {x.view(), RowIndex{(x.indexed() ? inputs_ : rows_).data(), 1}, count_};
 }
 
 View BlockRows::target(Scratch& scratch, const View& all, Range cols) const {

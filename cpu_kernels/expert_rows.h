@@ -40,24 +40,43 @@ struct ExpertBlock {
   int32_t group_size;
 };
 
+/// x, dy, or what the op makes of them, with a row for each of the experts' rows: in the views' order,
+/// or through the index of ExpertRows, which must outlive this.
+class ExpertInput {
+ public:
+  ExpertInput(ConstView view) : view_(view) {}  // NOLINT: implicit
+  ExpertInput(ConstView view, const ExpertRows& rows)
+      : view_(view), index_(rows.source ? &rows : nullptr) {}
+
+  const ConstView& view() const { return view_; }
+  bool indexed() const { return index_ != nullptr; }
+  /// Neighbouring rows of the views, of one segment if segments lie apart.
+  Operand of(Range rows) const;
+
+ private:
+  ConstView view_;
+  const ExpertRows* index_ = nullptr;
+};
+
 /// Which rows of the views a block has, for products whose results lie in views.
 class BlockRows {
  public:
-  explicit BlockRows(const ExpertBlock& block);
+  BlockRows(const ExpertBlock& block, const ExpertRows& all);
   int64_t operator[](int64_t r) const {
     return apart_ ? rows_[static_cast<size_t>(r)] : first_ + r;
   }
   int64_t count() const { return count_; }
-  Operand of(const Operand& x) const;
+  Operand of(const ExpertInput& x) const;
   /// Columns of these rows of a view, for a product to write: themselves, or, if they lie apart, in
   /// the scratch. Then `put` copies them to the view.
   View target(Scratch& scratch, const View& all, Range cols) const;
   void put(const View& made, const View& all, Range cols) const;
 
  private:
+  using Numbers = std::array<int32_t, ExpertBlock::kLargest>;
   const bool apart_;
   const int64_t first_, count_;
-  std::array<int32_t, ExpertBlock::kLargest> rows_;  // if they lie apart
+  Numbers rows_, inputs_;  // if they lie apart: of the views, and of what the index reads
 };
 
 /// All pieces of one expert in a chunk.
@@ -75,6 +94,9 @@ class ExpertChunks {
 
   /// Moves to the next chunk; false after the last.
   bool next();
+
+  /// All rows of the call.
+  const ExpertRows& all() const { return all_; }
 
   /// Rows of the chunk.
   int64_t count() const { return rows_; }
@@ -117,12 +139,6 @@ struct ExpertTile {
   int64_t column;
   ExpertTile(std::span<const ExpertBlock> blocks, int64_t columns, int64_t tile);
 };
-
-/// The rows of x or dy, in the order of the experts' rows.
-inline Operand expert_operand(const ConstView& x, const ExpertRows& rows, int64_t all_rows) {
-  if (!rows.source) return x;
-  return {x, RowIndex{rows.source.as<int32_t>(), rows.choices}, all_rows};
-}
 
 /// Scratch bound of the expert ops; `segments` of all experts.
 ScratchNeed expert_scratch(int64_t rows, int64_t segments, int64_t width, int64_t rank);

@@ -17,9 +17,9 @@ HEARTH_CLONES void scale_row(float scale, const float* from, float* to, int64_t 
 
 // The operands of a backward pass, or of one of its halves.
 struct Operands {
-  Operand dy;
+  ExpertInput dy;
   ConstView row_weight;            // data half
-  Operand x;                       // weight half
+  ExpertInput x;                   // weight half
   View gate, up;                   // the data half makes them their gradients
   View h = {};                     // row_weight * silu(gate) * up; empty: in the scratch
   View dx = {}, drow_weight = {};  // data half
@@ -65,7 +65,7 @@ struct Backward {
   // dup, in place. h is kept with the row weight, for the gradient of W_down.
   void hidden_gradient(const ExpertChunks& chunk, int64_t i, int worker) const {
     const ExpertTile tile(chunk.blocks(), inner.count(), i);
-    const BlockRows rows(tile.block);
+    const BlockRows rows(tile.block, chunk.all());
     const Range cols = block_of(inner, tile.column);
     Scratch& scratch = host.worker_scratch(worker);
     Scratch::Frame frame(scratch);
@@ -90,7 +90,7 @@ struct Backward {
   // dx = dgate W_gate + dup W_up; the first column's tile also adds up drow_weight.
   void data_gradient(const ExpertChunks& chunk, int64_t i, int worker) const {
     const ExpertTile tile(chunk.blocks(), outer.count(), i);
-    const BlockRows rows(tile.block);
+    const BlockRows rows(tile.block, chunk.all());
     const Range cols = block_of(outer, tile.column);
     Scratch& scratch = host.worker_scratch(worker);
     Scratch::Frame frame(scratch);
@@ -128,8 +128,8 @@ struct Backward {
     Scratch& scratch = host.worker_scratch(worker);
     for (const ExpertPiece& piece : group.pieces) {
       const Range rows = piece.rows, at = piece.at();
-      const Operand d_out = rows_of(is_down ? of.dy : Operand(map == 0 ? of.gate : of.up), rows);
-      const Operand input = is_down ? Operand(h_rows(rows.begin, at)) : rows_of(of.x, rows);
+      const Operand d_out = (is_down ? of.dy : ExpertInput(map == 0 ? of.gate : of.up)).of(rows);
+      const Operand input = is_down ? Operand(h_rows(rows.begin, at)) : of.x.of(rows);
       if (to.weight) wgrad_tile(scratch, d_out, input, w.compute, out, in, to.weight);
       if (to.a && out.begin == 0) {
         low_rank_a_tile(scratch, low_rank.output(map, group.expert, at), input,
@@ -155,7 +155,7 @@ void run_backward(Half half, Stream& stream, const ExpertRows& all,
   Scratch::Frame frame(scratch);
   ExpertChunks chunks(scratch, all, experts, width, rows);
   const int64_t chunk_rows = ExpertChunks::most_rows(rows, width);
-  const Blocks inner(width), outer(of.dy.cols());
+  const Blocks inner(width), outer(of.dy.view().cols);
   const ExpertLowRank low_rank(host, scratch, experts, chunk_rows);
   using Product = ExpertLowRank::Product;
   const Backward pass{host,
@@ -199,9 +199,9 @@ void experts_backward(Stream& stream, ConstView dy, ConstView row_weight, ConstV
                       View up, View dx, View drow_weight,
                       std::span<const ExpertGradient> gradients) {
   run_backward(Half::both, stream, rows, experts,
-               {.dy = expert_operand(dy, rows, gate.rows),
+               {.dy = {dy, rows},
                 .row_weight = row_weight,
-                .x = expert_operand(x, rows, gate.rows),
+                .x = {x, rows},
                 .gate = gate,
                 .up = up,
                 .dx = dx,
@@ -212,11 +212,10 @@ void experts_backward(Stream& stream, ConstView dy, ConstView row_weight, ConstV
 void experts_dgrad(Stream& stream, ConstView dy, ConstView row_weight, const ExpertRows& rows,
                    std::span<const ExpertView> experts, View gate, View up, View h, View dx,
                    View drow_weight) {
-  const Operand d_out = expert_operand(dy, rows, gate.rows);
   run_backward(Half::data, stream, rows, experts,
-               {.dy = d_out,
+               {.dy = {dy, rows},
                 .row_weight = row_weight,
-                .x = d_out,  // not read
+                .x = dy,  // not read
                 .gate = gate,
                 .up = up,
                 .h = h,
@@ -233,9 +232,9 @@ void experts_wgrad(Stream& stream, ConstView dy, ConstView x, const ExpertRows& 
                    std::span<const ExpertView> experts, ConstView dgate, ConstView dup, ConstView h,
                    std::span<const ExpertGradient> gradients) {
   run_backward(Half::weights, stream, rows, experts,
-               {.dy = expert_operand(dy, rows, dgate.rows),
+               {.dy = {dy, rows},
                 .row_weight = {},
-                .x = expert_operand(x, rows, dgate.rows),
+                .x = {x, rows},
                 .gate = unchanged(dgate),
                 .up = unchanged(dup),
                 .h = unchanged(h),

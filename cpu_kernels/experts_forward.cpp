@@ -13,7 +13,7 @@ namespace {
 void experts_forward(Stream& stream, ConstView x, const ExpertRows& all,
                      std::span<const ExpertView> experts, View gate, View up, View y) {
   const int64_t width = gate.cols;
-  const Operand input = expert_operand(x, all, gate.rows);
+  const ExpertInput input(x, all);
   HostStream& host = host_stream(stream);
   Scratch::Frame frame(stream.scratch());
   ExpertChunks chunks(stream.scratch(), all, experts, width, gate.rows);
@@ -49,7 +49,7 @@ void experts_forward(Stream& stream, ConstView x, const ExpertRows& all,
     low_rank.make(chunks, std::array{Product{0, false, input}, Product{1, false, input}});
     host.pool().run(std::ssize(blocks) * inner.count(), [&](int64_t i, int worker) {
       const ExpertTile tile(blocks, inner.count(), i), next = after(inner.count(), i);
-      const BlockRows rows(tile.block);
+      const BlockRows rows(tile.block, all);
       const Range cols = block_of(inner, tile.column);
       Scratch& scratch = host.worker_scratch(worker);
       const Operand in = rows.of(input);
@@ -68,7 +68,7 @@ void experts_forward(Stream& stream, ConstView x, const ExpertRows& all,
     host.pool().run(std::ssize(blocks) * outer.count(), [&](int64_t i, int worker) {
       const ExpertTile tile(blocks, outer.count(), i), next = after(outer.count(), i);
       const Operand coming = forward_weight(expert_of(next).down, block_of(outer, next.column));
-      make(host.worker_scratch(worker), 2, tile, BlockRows(tile.block), h_rows(tile.block.at),
+      make(host.worker_scratch(worker), 2, tile, BlockRows(tile.block, all), h_rows(tile.block.at),
            block_of(outer, tile.column), y, &coming);
     });
   }

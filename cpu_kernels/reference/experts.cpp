@@ -42,7 +42,7 @@ ConstView input(Stream& stream, const ConstView& x, const ExpertRows& rows, cons
   if (!rows.source) return s.of(x);
   const View copy = take_rows(stream, s.count, x.cols, x.dtype);
   for (int64_t r = 0; r < s.count; ++r) {
-    const int64_t from = rows.source.as<int32_t>()[s.begin + r] / rows.choices;
+    const int64_t from = rows.input_row(s.begin + r);
     for (int64_t i = 0; i < x.cols; ++i) set_value(copy, r, i, value(x, from, i));
   }
   return copy;

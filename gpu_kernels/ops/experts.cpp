@@ -80,6 +80,13 @@ std::vector<ExpertView> of_segment(std::span<const ExpertView> experts, int64_t 
   return all;
 }
 
+/// Of x or dy, the segment's rows, or all that its index may read.
+ConstView input_rows(const ConstView& x, const ExpertRows& rows, int64_t first, int64_t count) {
+  if (!rows.source) return x.slice(first, count);
+  const int64_t begin = first / rows.stride * rows.input_stride;
+  return x.slice(begin, x.rows - begin);
+}
+
 /// f(rows, experts, first row, row count) of each segment that lies apart.
 template <class F>
 void for_segments(const ExpertRows& rows, std::span<const ExpertView> experts, int64_t all_rows,
@@ -87,7 +94,7 @@ void for_segments(const ExpertRows& rows, std::span<const ExpertView> experts, i
   for (int64_t s = 0; s < rows.segments; ++s) {
     const int64_t first = s * rows.stride;
     const int64_t count = std::min(rows.stride, all_rows - first);
-    f(rows.segment(s), of_segment(experts, s, first), first, count);
+    f(rows.segment(s, count), of_segment(experts, s, first), first, count);
   }
 }
 
@@ -113,8 +120,8 @@ void experts_forward(Stream& stream, ConstView x, const ExpertRows& rows,
     return for_segments(
         rows, experts, gate.rows,
         [&](const ExpertRows& of, std::span<const ExpertView> maps, int64_t first, int64_t count) {
-          experts_forward(stream, x.slice(first, count), of, maps, gate.slice(first, count),
-                          up.slice(first, count), y.slice(first, count));
+          experts_forward(stream, input_rows(x, rows, first, count), of, maps,
+                          gate.slice(first, count), up.slice(first, count), y.slice(first, count));
         });
   }
   GpuStream gpu = gpu_stream(stream);
@@ -167,12 +174,13 @@ struct BackwardViews {
 };
 
 /// Those of one segment.
-BackwardViews rows_of(const BackwardViews& of, int64_t first, int64_t count) {
+BackwardViews rows_of(const BackwardViews& of, const ExpertRows& rows, int64_t first,
+                      int64_t count) {
   BackwardViews part = of;
-  part.dy = of.dy.slice(first, count);
+  part.dy = input_rows(of.dy, rows, first, count);
   part.gate = of.gate.slice(first, count);
   part.up = of.up.slice(first, count);
-  if (of.x) part.x = of.x.slice(first, count);
+  if (of.x) part.x = input_rows(of.x, rows, first, count);
   if (of.h) part.h = of.h.slice(first, count);
   if (of.dx) part.dx = of.dx.slice(first, count);
   const auto numbers = [&](const ConstView& v) {  // [1, rows]
@@ -191,10 +199,11 @@ void run_backward(Half half, Stream& stream, const ExpertRows& rows,
                   std::span<const ExpertView> experts, const BackwardViews& of) {
   if (of.gate.rows == 0 || experts.empty()) return;
   if (rows.stride > 0) {
-    return for_segments(
-        rows, experts, of.gate.rows,
-        [&](const ExpertRows& some, std::span<const ExpertView> maps, int64_t first,
-            int64_t count) { run_backward(half, stream, some, maps, rows_of(of, first, count)); });
+    return for_segments(rows, experts, of.gate.rows,
+                        [&](const ExpertRows& some, std::span<const ExpertView> maps, int64_t first,
+                            int64_t count) {
+                          run_backward(half, stream, some, maps, rows_of(of, rows, first, count));
+                        });
   }
   const bool data = half != Half::weights, weights = half != Half::data;
   GpuStream gpu = gpu_stream(stream);

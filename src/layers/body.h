@@ -141,6 +141,9 @@ struct TaskShape {
   bool sums = false;  // places with experts of the layer return sums (RunSettings::partial_sums)
   ExpertRanks ranks = {};  // that share the experts
   bool samples = false;    // forward hands a sample of what the router saw to the rule that decides
+  /// Whether tokens and their gradients are copied into expert order, from where ranks send them. Else
+  /// experts read them through the routing.
+  bool copies_rows() const { return ranks.divided(); }
   bool moe() const { return spec.has_experts(layer); }
   bool shared() const { return spec.has_shared_expert(layer); }
 };

@@ -1,7 +1,8 @@
 // C: the layer's output: the residual, the weighted sum of the experts' outputs, and the output of
-// the shared expert or dense MLP. Backward: every routed row gets its token's gradient, not yet
-// weighted; of a divided layer, a task at each place does so for the rows of its part. A layer without
-// routed experts has no backward here.
+// the shared expert or dense MLP. A backward is needed only if ranks share the experts
+// (TaskShape::copies_rows): every routed row gets its token's gradient, not yet weighted; of a divided
+// layer, a task at each place does so for the rows of its part. Otherwise the experts read gradients
+// of tokens through the routing.
 //
 // With partial sums (TaskShape::sums) the forward is several tasks: at the dense parts the residual and
 // the shared expert, then for each part, in the order of the places, its sum. A part elsewhere is
@@ -17,6 +18,7 @@ class Combine final : public Body {
   std::vector<Port> ports(const TaskShape& s) const override {
     std::vector<Port> list;
     if (s.phase == Phase::backward) {
+      if (!s.copies_rows()) return list;
       list.push_back(ports::row_ints(s, Value::route_source, Access::read));
       if (!s.part.all()) add_part_ports(s, list);
       list.push_back(ports::hidden(s, Value::d_residual, Access::read, 1));

@@ -1,8 +1,9 @@
-// D: tokens to their experts. On one rank a permutation: rows sorted by expert. If the experts of a
-// layer are divided among places, one task finds the rows of all of them, in the order of the split;
-// then a task at each place spreads the tokens to the rows of its part. So a token crosses a link once,
-// whatever the number of its choices, and in bf16 if all products of experts round it to bf16 anyway
-// (TaskShape::rounds). Backward sums the gradients of a token's rows.
+// D: which rows the experts compute, sorted by expert. The experts read tokens through this routing, so
+// that nobody copies a token once for each of its choices. If the experts of a layer are divided among
+// places, the routing is in the order of the split. A token crosses a link once, whatever the number of
+// its choices, and in bf16 if all products of experts round it to bf16 anyway (TaskShape::rounds); then
+// a task at each such place widens the tokens. If ranks share the experts, tokens are copied to rows,
+// which are sent (TaskShape::copies_rows). Backward sums the gradients of a token's rows.
 //
 // With partial sums (TaskShape::sums) the backward is several tasks, as the forward of combine is.
 #include "layers/kinds.h"
@@ -53,17 +54,17 @@ class Dispatch final : public Body {
       add_backward_ports(s, list);
       return list;
     }
-    if (s.part.all()) {
-      add_route_ports(s, list);
-    } else {
-      add_part_ports(s, list);
-      list.push_back(ports::row_ints(s, Value::route_source, Access::read));
-    }
-    if (!s.part.all() || s.split_places == 0) {
-      const bool sent = s.away && s.rounds;
-      list.push_back(sent ? ports::normed_sent(s, Access::read)
-                          : ports::hidden(s, Value::normed, Access::read));
-      if (sent) list.push_back(ports::hidden(s, Value::tmp_normed, Access::temporary));
+    if (s.part.all()) add_route_ports(s, list);
+    if (s.part.all() && s.split_places > 0) return list;  // tokens are of the tasks at each place
+    if (tokens_of_experts(s) == Value::normed_there) {
+      list.push_back(ports::normed_sent(s, Access::read));
+      list.push_back(ports::hidden(s, Value::normed_there, Access::write));
+    } else if (s.copies_rows()) {
+      if (!s.part.all()) {
+        add_part_ports(s, list);
+        list.push_back(ports::row_ints(s, Value::route_source, Access::read));
+      }
+      list.push_back(ports::hidden(s, Value::normed, Access::read));
       list.push_back(ports::routed(s, Value::rows, Access::write));
     }
     return list;
@@ -77,11 +78,13 @@ class Dispatch final : public Body {
   void run(const BodyContext& c) const override {
     if (c.phase == Phase::backward) return backward(c);
     if (c.part.all()) route(c);
-    if (!c.has(Value::rows)) return;
-    const bool sent = c.has(Value::normed_sent);
-    if (sent) c.ops.cast(c.stream, c.in(Value::normed_sent), c.out(Value::tmp_normed));
-    c.ops.permute(c.stream, c.in(sent ? Value::tmp_normed : Value::normed),
-                  row_vector(c.in(Value::route_source)), part_offsets(c), c.out(Value::rows));
+    if (c.has(Value::normed_there)) {
+      c.ops.cast(c.stream, c.in(Value::normed_sent), c.out(Value::normed_there));
+    }
+    if (c.has(Value::rows)) {
+      c.ops.permute(c.stream, c.in(Value::normed), row_vector(c.in(Value::route_source)),
+                    part_offsets(c), c.out(Value::rows));
+    }
   }
 
  private:

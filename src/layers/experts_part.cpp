@@ -1,7 +1,8 @@
 // E: the routed experts of a layer over the rows that were dispatched to them. A task computes all
 // experts of the layer, or those that the layer's split gives to its place. Views have the rows of
-// all experts; the task touches those of its own. Over several micro-batches, which have one split,
-// each is a segment of the experts' rows (ExpertRows).
+// all experts; the task touches those of its own, and reads tokens and their gradients through the
+// routing. Over several micro-batches, which have one split, each is a segment of the experts' rows
+// (ExpertRows).
 //
 // If ranks share the experts, a task computes the rank's own experts, for the rows of one rank: this one
 // or a guest. Gradients of each rank's rows are added up apart, as the tree of logical shards asks.
@@ -70,18 +71,42 @@ Experts experts_of(const BodyContext& c) {
 
 /// What a task's rows and what it makes of them are called: those of this rank, or of guests.
 struct RowValues {
-  Value rows, source, gate, up, out, d_out, weight, d_rows, d_weight;
+  Value source, gate, up, out, weight, d_rows, d_weight;
 };
 
 const RowValues& values_of(const ExpertPart& part) {
-  static constexpr RowValues kOwn{Value::rows,       Value::route_source, Value::gate,
-                                  Value::up,         Value::expert_out,   Value::d_expert_out,
-                                  Value::row_weight, Value::d_rows,       Value::d_row_weight};
+  static constexpr RowValues kOwn{Value::route_source, Value::gate,       Value::up,
+                                  Value::expert_out,   Value::row_weight, Value::d_rows,
+                                  Value::d_row_weight};
   static constexpr RowValues kGuests{
-      Value::guest_rows,   Value::guest_source, Value::guest_gate,
-      Value::guest_up,     Value::guest_out,    Value::d_guest_out,
+      Value::guest_source, Value::guest_gate,   Value::guest_up,          Value::guest_out,
       Value::guest_weight, Value::d_guest_rows, Value::d_guest_row_weight};
   return part.guests ? kGuests : kOwn;
+}
+
+/// What the experts compute on. `by_token`: rows of tokens, to be read through the routing.
+struct Inputs {
+  Value x, d_out;
+  int32_t layer_offset = 0;  // of d_out
+  bool by_token = false;
+};
+
+Inputs rows_of_inputs(bool guests) {
+  if (guests) return {Value::guest_rows, Value::d_guest_out};
+  return {Value::rows, Value::d_expert_out};
+}
+
+Inputs inputs_of(const TaskShape& s) {
+  if (s.part.guests || s.copies_rows()) return rows_of_inputs(s.part.guests);
+  return {tokens_of_experts(s), Value::d_residual, 1, true};
+}
+
+/// The same from what the task declared.
+Inputs inputs_of(const BodyContext& c) {
+  for (const Value x : {Value::normed, Value::normed_there}) {
+    if (c.has(x)) return {x, Value::d_residual, 1, true};
+  }
+  return rows_of_inputs(c.part.guests);
 }
 
 /// The dropout keys of a map, one for each micro-batch. Empty: there is no dropout, or the rows are
@@ -108,12 +133,21 @@ ExpertRows guest_rows(const BodyContext& c, int64_t experts) {
       c.stride(Value::guest_rows));
 }
 
-ExpertRows all_rows(const BodyContext& c) {
+ExpertRows all_rows(const BodyContext& c, const Inputs& inputs) {
   const ConstView offsets = c.in(Value::route_offsets);
-  if (c.segments() == 1) return row_vector(offsets);
-  return ExpertRows::apart(
+  const int64_t k = c.spec.experts_per_token;
+  if (c.segments() == 1) {
+    const ExpertRows rows = row_vector(offsets);
+    return inputs.by_token ? rows.indexed(row_vector(c.in(Value::route_source)), k) : rows;
+  }
+  const int64_t stride = c.stride(Value::gate);
+  const ExpertRows rows = ExpertRows::apart(
       {offsets.data, DType::i32, c.segments(), c.spec.experts + 1, c.stride(Value::route_offsets)},
-      c.stride(Value::rows));
+      stride);
+  if (!inputs.by_token) return rows;
+  const ConstView source{c.in(Value::route_source).data, DType::i32, c.segments(), stride,
+                         c.stride(Value::route_source)};
+  return rows.indexed(source, k, c.stride(inputs.x));
 }
 
 class ExpertsPart final : public Body {
@@ -123,8 +157,12 @@ class ExpertsPart final : public Body {
     const int64_t hidden = s.spec.hidden, width = s.spec.expert_width;
     const Access saved = backward ? Access::update : Access::write;
     const RowValues& values = values_of(s.part);
-    std::vector<Port> list = {ports::rows(s, values.rows, hidden, Access::read),
-                              ports::rows(s, values.gate, width, saved),
+    const Inputs inputs = inputs_of(s);
+    const auto input = [&](Value value, int32_t layer_offset) {
+      return inputs.by_token ? ports::hidden(s, value, Access::read, layer_offset)
+                             : ports::rows(s, value, hidden, Access::read);
+    };
+    std::vector<Port> list = {input(inputs.x, 0), ports::rows(s, values.gate, width, saved),
                               ports::rows(s, values.up, width, saved)};
     if (s.part.guests) {
       list.push_back(ports::guest_offsets(s, Access::read));
@@ -141,10 +179,12 @@ class ExpertsPart final : public Body {
       } else {
         add_dropout_port(s, list);
       }
+    }
+    if (inputs.by_token || has_dropout(s.settings, s.pass)) {
       list.push_back(ports::row_numbers(s, values.source, Access::read));
     }
     if (backward) {
-      list.push_back(ports::rows(s, values.d_out, hidden, Access::read));
+      list.push_back(input(inputs.d_out, inputs.layer_offset));
       list.push_back(ports::rows(s, values.weight, 1, Access::read));
       list.push_back(ports::rows(s, values.d_rows, hidden, Access::write));
       list.push_back(ports::rows(s, values.d_weight, 1, Access::write));
@@ -199,11 +239,14 @@ class ExpertsPart final : public Body {
       experts.push_back({map(Slot::gate), map(Slot::up), map(Slot::down)});
     }
     const int64_t count = std::ssize(mine.blocks);
-    const ExpertRows rows =
-        c.part.guests ? guest_rows(c, count) : all_rows(c).part(mine.first, mine.first + count);
+    const Inputs inputs = inputs_of(c);
+    const ExpertRows rows = c.part.guests
+                                ? guest_rows(c, count)
+                                : all_rows(c, inputs).part(mine.first, mine.first + count);
+    const ConstView x = c.in(inputs.x);
     if (c.phase != Phase::backward) {
-      c.ops.experts_forward(c.stream, c.in(values.rows), rows, experts, c.out(values.gate),
-                            c.out(values.up), c.out(values.out));
+      c.ops.experts_forward(c.stream, x, rows, experts, c.out(values.gate), c.out(values.up),
+                            c.out(values.out));
       return;
     }
     std::vector<ExpertGradient> gradients;
@@ -211,9 +254,10 @@ class ExpertsPart final : public Body {
       const auto gradient = [&](Slot slot) { return gradient_of(c, block, slot); };
       gradients.push_back({gradient(Slot::gate), gradient(Slot::up), gradient(Slot::down)});
     }
-    c.ops.experts_backward(c.stream, c.in(values.d_out), row_vector(c.in(values.weight)),
-                           c.in(values.rows), rows, experts, c.out(values.gate), c.out(values.up),
-                           c.out(values.d_rows), row_vector(c.out(values.d_weight)), gradients);
+    c.ops.experts_backward(c.stream, c.in(inputs.d_out, inputs.layer_offset),
+                           row_vector(c.in(values.weight)), x, rows, experts, c.out(values.gate),
+                           c.out(values.up), c.out(values.d_rows),
+                           row_vector(c.out(values.d_weight)), gradients);
   }
 
  private:

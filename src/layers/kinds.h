@@ -69,6 +69,12 @@ void each_norm(const BodyContext& c, const F& f) {
   }
 }
 
+/// What the experts of a task read: a row for each token, or, if tokens are copied to rows, those.
+inline Value tokens_of_experts(const TaskShape& s) {
+  if (s.copies_rows()) return Value::rows;
+  return s.away && s.rounds ? Value::normed_there : Value::normed;
+}
+
 /// What a task does that sums the rows of a token's experts, the forward of combine or the backward of
 /// dispatch. Without partial sums one task does all.
 struct ExpertSum {

@@ -47,6 +47,7 @@ constexpr auto kInfo = [] {
   layer(Value::mid_rstd, "mid_rstd");
   layer(Value::normed, "normed");
   layer(Value::normed_sent, "normed_sent");
+  layer(Value::normed_there, "normed_there");
   layer(Value::probs, "probs");
   layer(Value::choice, "choice");
   layer(Value::weight, "weight");
@@ -124,9 +125,10 @@ constexpr auto kInfo = [] {
                         Value::d_expert_out, Value::d_rows, Value::d_row_weight}) {
     table[static_cast<size_t>(v)].routed = true;
   }
-  for (const Value v : {Value::expert_sum, Value::d_row_sum, Value::guest_rows, Value::guest_source,
-                        Value::guest_gate, Value::guest_up, Value::guest_out, Value::d_guest_out,
-                        Value::guest_weight, Value::d_guest_rows, Value::d_guest_row_weight}) {
+  for (const Value v :
+       {Value::expert_sum, Value::d_row_sum, Value::guest_rows, Value::guest_source,
+        Value::guest_gate, Value::guest_up, Value::guest_out, Value::d_guest_out,
+        Value::guest_weight, Value::d_guest_rows, Value::d_guest_row_weight, Value::normed_there}) {
     table[static_cast<size_t>(v)].of_part = true;
   }
   return table;

@@ -48,6 +48,7 @@ enum class Value : uint8_t {
   mid_rstd,          // [T] 1 / rms of `mid`
   normed,            // [T, H] what the MLP, the experts and the router read
   normed_sent,       // bf16 [T, H] for experts elsewhere whose products round it anyway
+  normed_there,      // [T, H] the same as activations, where those experts are
   probs,             // [T, E] softmax of the router's logits
   choice,            // i32 [T, k] the chosen experts
   weight,            // [T, k] their combine weights
@@ -65,7 +66,7 @@ enum class Value : uint8_t {
   row_weight,        // [R] combine weights in expert order
   guest_offsets,  // i32 [G * (E' + 1)] of ranks: the rows that rank g sends to this rank's E' experts
   guest_keys,     // f64 [G]: dropout_key of each rank of the group
-  rows,           // [R, H] tokens in expert order
+  rows,           // [R, H] tokens in expert order; only if ranks share the experts
   gate,           // [R, I] of the experts, before silu
   up,             // [R, I] of the experts
   expert_out,     // [R, H]
@@ -91,7 +92,7 @@ enum class Value : uint8_t {
 
   // Backward, of a layer and a micro-batch: d_X is the gradient of X.
   d_residual,          // [T, H]
-  d_expert_out,        // [R, H], not yet weighted
+  d_expert_out,        // [R, H], not yet weighted; only if ranks share the experts
   d_rows,              // [R, H]
   d_row_sum,           // [T, H] of a place: the sum of its part of d_rows
   d_row_weight,        // [R]

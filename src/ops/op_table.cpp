@@ -22,8 +22,11 @@ bool fit(const AttentionShape& shape, const SequenceOffsets& offsets, const Cons
 bool fit(const ExpertRows& rows, size_t experts, const ConstView& x, const ConstView& gate) {
   const auto count = static_cast<int64_t>(experts);
   if (rows.stride > 0) {
-    return has_shape(rows.offsets, rows.segments, count + 1) && !rows.source &&
-           x.rows == gate.rows && (rows.segments - 1) * rows.stride <= gate.rows;
+    return has_shape(rows.offsets, rows.segments, count + 1) &&
+           (rows.segments - 1) * rows.stride <= gate.rows &&
+           (rows.source ? has_shape(rows.source, rows.segments, rows.stride) && rows.choices >= 1 &&
+                              (rows.segments - 1) * rows.input_stride <= x.rows
+                        : x.rows == gate.rows);
   }
   return rows.segments >= 1 && has_shape(rows.offsets, 1, count * rows.segments + 1) &&
          (rows.source ? has_shape(rows.source, 1, gate.rows) && rows.choices >= 1
@@ -51,6 +54,12 @@ ExpertRows ExpertRows::part(int64_t begin, int64_t end) const {
   ExpertRows rows = *this;
   rows.offsets = {offsets.as<int32_t>() + first, DType::i32, 1, last - first};
   return rows;
+}
+
+ExpertRows ExpertRows::segment(int64_t s, int64_t count) const {
+  ExpertRows rows(offsets.slice(s, 1));
+  if (!source) return rows;
+  return rows.indexed({source.row<int32_t>(s), DType::i32, 1, count}, choices);
 }
 
 std::pair<int64_t, int64_t> ExpertRows::rows_of(int64_t expert, int64_t s, int64_t all_rows) const {

@@ -88,10 +88,13 @@ struct ExpertRows {
   int64_t segments = 1;
   int64_t stride = 0;  // rows from one segment to the next; 0: segments are neighbours
   /// The indexed form: row r of x and of dy is their row source[r] / choices (RoutingView::source
-  /// with the experts per token), so that nobody copies them into expert order. i32 [1, R]. Not
-  /// with a stride.
+  /// with the experts per token), so that nobody copies them into expert order. i32 [1, R]. With a
+  /// stride [segments, stride]: each segment's source counts from its own first row of x and of dy,
+  /// which is `input_stride` rows behind that of the segment before. The last segment may have
+  /// fewer than `stride` numbers.
   ConstView source = {};
   int64_t choices = 1;
+  int64_t input_stride = 0;
 
   ExpertRows(ConstView of_experts, int64_t segments_each = 1)
       : offsets(of_experts), segments(segments_each) {}
@@ -100,16 +103,24 @@ struct ExpertRows {
     rows.stride = rows_between;
     return rows;
   }
-  ExpertRows indexed(ConstView by_source, int64_t choices_each) const {
+  ExpertRows indexed(ConstView by_source, int64_t choices_each, int64_t inputs_between = 0) const {
     ExpertRows rows = *this;
     rows.source = by_source;
     rows.choices = choices_each;
+    rows.input_stride = inputs_between;
     return rows;
   }
   /// Those of experts [begin, end) of the call.
   ExpertRows part(int64_t begin, int64_t end) const;
-  /// Those of one segment of the form with a stride, whose views begin with the segment.
-  ExpertRows segment(int64_t s) const { return {offsets.slice(s, 1)}; }
+  /// Those of one segment of the form with a stride, whose views begin with the segment and have
+  /// `count` rows of it.
+  ExpertRows segment(int64_t s, int64_t count) const;
+  /// The row of x and of dy that stands in row r of the other views. For code that reaches the index.
+  int64_t input_row(int64_t r) const {
+    if (!source) return r;
+    const int64_t s = stride > 0 ? r / stride : 0;
+    return s * input_stride + source.row<int32_t>(s)[r - s * stride] / choices;
+  }
   /// The rows [begin, end) of the views that a segment of an expert of the call has. For code that
   /// reaches the offsets; a bug if they are not within `all_rows`.
   std::pair<int64_t, int64_t> rows_of(int64_t expert, int64_t s, int64_t all_rows) const;

@@ -285,9 +285,15 @@ TaskShape ScheduleBuilder::shape_of(Phase phase, int32_t layer, Place place, Exp
     shape.away =
         place != input_.compute_place(input_.table.find_block(BlockKind::attention, layer));
     shape.sums = input_.sums(layer);
-    shape.rounds = input_.rounds(layer, schedule_.pass);
+    shape.rounds = !shape.copies_rows() && input_.rounds(layer, schedule_.pass);
   }
   return shape;
+}
+
+bool ScheduleBuilder::writes(TaskKind kind, Phase phase, int32_t layer, const ExpertPart& part,
+                             Place place) const {
+  const std::vector<Port> ports = body_of(kind).ports(shape_of(phase, layer, place, part));
+  return std::ranges::any_of(ports, [](const Port& port) { return port.access != Access::read; });
 }
 
 bool ScheduleBuilder::has_blocks(TaskKind kind, Phase phase, int32_t layer, Place place) const {

@@ -115,6 +115,8 @@ class ScheduleBuilder {
   /// Copies such a value to a device, ahead of its readers.
   void bring_back(Value value, int32_t layer, int32_t micro_batch, Place device);
   TaskId tasks() const { return static_cast<TaskId>(schedule_.tasks.size()); }
+  /// Whether a task of this kind would write anything.
+  bool writes(TaskKind kind, Phase phase, int32_t layer, const ExpertPart& part, Place place) const;
   /// Whether a task of this kind would touch blocks at the place.
   bool has_blocks(TaskKind kind, Phase phase, int32_t layer, Place place) const;
 

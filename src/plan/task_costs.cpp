@@ -48,6 +48,8 @@ double share_of_experts(const Task& task, const ModelSpec& spec) {
 
 double share_of_rows(const Task& task, const ModelSpec& spec) {
   if (task.kind != TaskKind::dispatch && task.kind != TaskKind::combine) return 1;
+  const bool routes = task.kind == TaskKind::dispatch && task.phase != Phase::backward;
+  if (routes && task.part.all()) return 1;
   const bool moves = std::ranges::any_of(task.uses, [&](const BufferUse& use) {
     const Value value = use.port.value;
     return value == Value::rows || value == Value::d_rows || value == Value::expert_out ||

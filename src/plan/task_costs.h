@@ -39,8 +39,8 @@ std::string untimed_tasks(const PlaceCosts& costs, Place place, const Schedule& 
 
 /// The share of a layer's experts that a task computes, or whose rows it copies.
 double share_of_experts(const Task& task, const ModelSpec& spec);
-/// The share of a layer's rows that dispatch or combine moves: of a part, that of its experts; 0 for the
-/// task that only finds the rows of a divided layer. Of other tasks 1.
+/// The share of a layer's rows that dispatch or combine works on: of a part, that of its experts; 1 for
+/// the task that routes, 0 for tasks that touch no routed rows. Of other tasks 1.
 double share_of_rows(const Task& task, const ModelSpec& spec);
 
 /// The trained parameters that a norm or update task of this rank works on.

@@ -85,12 +85,12 @@ void ProfileCurves::add_curves() {
   if (model.moe_layer >= 0) {
     both(TaskKind::attention, model.moe_layer);
     both(TaskKind::dispatch, model.moe_layer);
-    both(TaskKind::combine, model.moe_layer);
+    add_tokens(TaskKind::combine, Phase::forward, model.moe_layer, tokens);
     for (const Phase phase : {Phase::forward, Phase::backward}) add_experts(phase);
     if (model.spec.has_shared_expert(model.moe_layer)) both(TaskKind::mlp, model.moe_layer);
   } else {
     both(TaskKind::attention, model.dense_layer);
-    both(TaskKind::combine, model.dense_layer);
+    add_tokens(TaskKind::combine, Phase::forward, model.dense_layer, tokens);
   }
   if (model.dense_layer >= 0) both(TaskKind::mlp, model.dense_layer);
   add_tokens(TaskKind::head, Phase::forward, static_cast<int32_t>(model.spec.layers), tokens);

@@ -1,6 +1,7 @@
 // Any cut of the experts' work gives the same bits: which experts a call has and in which order,
-// which segments and whether they lie apart, what lies around its rows, whether x and dy are read through an index, whether the
-// backward is one call or two, and the number of workers. Held to one call with all of it.
+// which segments and whether they lie apart, what lies around its rows, whether x and dy are read
+// through an index, whether the backward is one call or two, and the number of workers. Held to one
+// call with all of it.
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -20,7 +21,7 @@ struct Shape {
   double dropout;
 };
 
-constexpr int64_t kExperts = 5, kSegments = 3, kTokens = 60, kCutChoices = 2;
+constexpr int64_t kExperts = 5, kSegments = 3, kTokens = 60, kCutChoices = 2, kBetween = 4;
 constexpr const char* kCutMaps[] = {"gate", "up", "down"};
 constexpr uint64_t kKeys[3][kSegments] = {{1, 2, 3}, {4, 5, 6}, {7, 8, 9}};
 
@@ -121,9 +122,17 @@ class Whole {
     Stream& s = stream;
     ExpertRows rows = call.apart ? ExpertRows::apart(t["offsets"].view(), layout.stride)
                                  : ExpertRows(t["offsets"].view(), call.segments());
-    if (call.indexed) rows = rows.indexed(t["source"].view(), kCutChoices);
-    const ConstView x = (call.indexed ? tensors_ : t)["x"].view();
-    const ConstView dy = (call.indexed ? tensors_ : t)["dy"].view();
+    if (call.indexed && call.apart) {
+      for (const char* name : {"x", "dy"}) t[name] = tokens_apart(name, call.segments());
+      const ConstView source = t["source"].view();
+      rows = rows.indexed(source.reshape(call.segments(), layout.stride), kCutChoices,
+                          kTokens + kBetween);
+    } else if (call.indexed) {
+      rows = rows.indexed(t["source"].view(), kCutChoices);
+    }
+    const bool own = !call.indexed || call.apart;
+    const ConstView x = (own ? t : tensors_)["x"].view();
+    const ConstView dy = (own ? t : tensors_)["dy"].view();
     std::vector<ExpertView> experts;
     std::vector<ExpertGradient> gradients;
     for (const int64_t e : call.experts) {
@@ -204,6 +213,18 @@ class Whole {
     }
     return layout;
   }
+  /// The tokens of each segment, all of them equal, with rows in between that nobody reads.
+  Tensor tokens_apart(const char* name, int64_t segments) {
+    const int64_t stride = kTokens + kBetween;
+    Tensor apart(DType::f32, segments * stride - kBetween, shape_.hidden);
+    for (int64_t row = 0; row < apart.rows(); ++row) {
+      for (int64_t c = 0; c < shape_.hidden; ++c) {
+        const int64_t token = row % stride;
+        apart.set(row, c, token < kTokens ? tensors_[name].get(token, c) : NAN);
+      }
+    }
+    return apart;
+  }
   void add(const std::string& name, int64_t r, int64_t c, DType type = DType::f32) {
     tensors_[name] = Tensor(type, r, c).fill_random(name);
   }
@@ -267,7 +288,7 @@ std::vector<Call> random_cut(Draw& draw) {
       call.before = draw.coin() ? draw.below(20) : 0;
       call.behind = draw.coin() ? draw.below(20) : 0;
       call.apart = draw.coin();
-      call.indexed = !call.apart && draw.coin();
+      call.indexed = draw.coin();
       call.halves = draw.coin();
       call.workers = static_cast<int>(1 + draw.below(8));
       calls.push_back(call);

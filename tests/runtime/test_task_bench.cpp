@@ -73,8 +73,8 @@ TEST_CASE("task bench: tasks compute on what a step gives them") {
     for (int64_t e = 0; e <= c.spec.experts; ++e) {
       CHECK(offsets.as<int32_t>()[e] == e * c.batch.tokens / c.spec.experts);
     }
-    const ConstView rows = c.in(Value::rows);
-    std::set<float> values(rows.as<float>(), rows.as<float>() + rows.size());
+    const ConstView tokens = c.in(Value::normed);
+    std::set<float> values(tokens.as<float>(), tokens.as<float>() + tokens.size());
     CHECK(values.size() >= 5);
     CHECK(*values.rbegin() < .1);
   });
@@ -134,10 +134,10 @@ TEST_CASE("place profile: a table of every kind, experts at twenty numbers of to
       CHECK(table.entries().size() == profile.entries.size());
       for (const TaskKind kind : {TaskKind::embed, TaskKind::attention, TaskKind::mlp,
                                   TaskKind::dispatch, TaskKind::experts, TaskKind::combine}) {
-        for (const Phase phase : {Phase::forward, Phase::backward}) {
-          INFO(name_of(kind));
-          REQUIRE(find(profile, kind, phase) != nullptr);
-        }
+        INFO(name_of(kind));
+        REQUIRE(find(profile, kind, Phase::forward) != nullptr);
+        const bool has_backward = kind != TaskKind::combine;  // experts read gradients of tokens
+        REQUIRE((find(profile, kind, Phase::backward) != nullptr) == has_backward);
       }
       for (const TaskKind kind : {TaskKind::head, TaskKind::norm, TaskKind::update}) {
         REQUIRE(find(profile, kind, Phase::forward) != nullptr);
@@ -192,7 +192,7 @@ TEST_CASE("place profile: times are those of the tasks") {
     CHECK(e.seconds[i] > .97 * seconds);
     CHECK(e.seconds[i] < 1.9 * seconds + 25e-3);  // other programs take their part
   }
-  const CostEntry& c = *find(profile, TaskKind::combine, Phase::backward);
+  const CostEntry& c = *find(profile, TaskKind::combine, Phase::forward);
   CHECK(c.seconds.front() > 2.9e-3);
   CHECK(c.seconds.back() < 100e-3);
   CHECK(profile.samples >= profile.points);
@@ -296,7 +296,7 @@ TEST_CASE("bench model: a dense layer as in the model") {
                                               .expert_points = 4});
   CHECK(find(profile, TaskKind::mlp, Phase::forward) == nullptr);
   CHECK(find(profile, TaskKind::head, Phase::forward) != nullptr);
-  CHECK(find(profile, TaskKind::combine, Phase::backward) != nullptr);
+  CHECK(find(profile, TaskKind::combine, Phase::forward) != nullptr);
 }
 
 TEST_CASE("place profile: memory stays within its limit") {

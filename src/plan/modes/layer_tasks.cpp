@@ -130,14 +130,21 @@ void LayerTasks::add_dispatch(Phase phase, int32_t layer, int32_t micro_batch) {
   }
   const Place routes = parts.size() == 1 ? parts.front().place : dense;
   builder_.add(TaskKind::dispatch, phase, layer, micro_batch, routes, dense);
-  if (parts.size() == 1) return;
+  if (parts.size() > 1) add_rows_of_parts(TaskKind::dispatch, phase, layer, micro_batch);
+}
+
+/// The tasks that bring tokens, or their gradients, to the rows of each place's experts, where experts do
+/// not read them as they are.
+void LayerTasks::add_rows_of_parts(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch) {
+  const std::vector<ExpertPart>& parts = this->parts(phase, layer);
   for (const ExpertPart& part : parts) {
-    builder_.add_part(TaskKind::dispatch, phase, layer, micro_batch, part, part.place, dense);
+    const ExpertPart own = parts.size() == 1 ? ExpertPart{} : part;
+    if (!builder_.writes(kind, phase, layer, own, part.place)) continue;
+    builder_.add_part(kind, phase, layer, micro_batch, own, part.place, dense_place(layer, phase));
   }
 }
 
 void LayerTasks::add_combine(Phase phase, int32_t layer, int32_t micro_batch) {
-  const std::vector<ExpertPart>& parts = this->parts(phase, layer);
   const Place dense = dense_place(layer, phase);
   const int64_t shared = input_.spec.has_shared_expert(layer) ? 1 : 0;
   if (phase == Phase::forward && input_.sums(layer)) {
@@ -145,12 +152,8 @@ void LayerTasks::add_combine(Phase phase, int32_t layer, int32_t micro_batch) {
   } else if (phase == Phase::forward) {  // moves the residual there and back
     builder_.add(TaskKind::combine, phase, layer, micro_batch, sum_place(phase, layer, 2 + shared),
                  dense);
-  } else if (parts.size() == 1) {
-    builder_.add(TaskKind::combine, phase, layer, micro_batch, parts.front().place, dense);
   } else {
-    for (const ExpertPart& part : parts) {
-      builder_.add_part(TaskKind::combine, phase, layer, micro_batch, part, part.place, dense);
-    }
+    add_rows_of_parts(TaskKind::combine, phase, layer, micro_batch);
   }
 }
 

@@ -67,6 +67,7 @@ class LayerTasks {
   void add_dispatch(Phase phase, int32_t layer, int32_t micro_batch);
   void add_combine(Phase phase, int32_t layer, int32_t micro_batch);
   void add_sums(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch);
+  void add_rows_of_parts(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch);
   void add_experts(Phase phase, int32_t layer, RowRange rows);
   void add_layer_backward_at_once(int32_t layer, RowRange rows, bool recompute);
   /// If the inputs of layers wait on the host: whether those of this layer do, which end there when its

@@ -10,6 +10,15 @@ double LinkPath::book(double now, size_t bytes) const {
   return end;
 }
 
+double LinkPath::bandwidth() const {
+  double slowest = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const double of = links[i]->bandwidth();
+    if (of > 0 && (slowest == 0 || of < slowest)) slowest = of;
+  }
+  return slowest;
+}
+
 int Fabric::add(const DeviceLinks& links) {
   const std::lock_guard lock(mutex_);
   ends_.emplace_back(links);

@@ -28,6 +28,8 @@ struct LinkPath {
   double latency = 0;  // seconds; of both devices if the copy joins two
 
   void add(Link& link) { links[count++] = &link; }
+  /// Of the slowest link; 0: none has a limit.
+  double bandwidth() const;
   /// When `bytes` bytes that are ready at `now` will have passed all links.
   double book(double now, size_t bytes) const;
 };

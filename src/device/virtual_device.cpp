@@ -14,8 +14,18 @@
 namespace hearth {
 namespace {
 
-// Copies that share a link take turns by pieces.
-constexpr size_t kPiece = size_t{1} << 20;
+// Copies that share a link take turns by pieces. A copy waits for a piece of each other copy, so a
+// piece takes a millisecond at most: even a small copy gets about the share that plan/fair_shares.h
+// gives it.
+constexpr size_t kMostPiece = size_t{1} << 20, kLeastPiece = size_t{4} << 10;
+constexpr double kPieceSeconds = 1e-3;
+
+size_t piece_of(const LinkPath& path) {
+  const double bytes = path.bandwidth() * kPieceSeconds;
+  if (bytes <= 0) return kMostPiece;
+  return static_cast<size_t>(
+      std::clamp(bytes, static_cast<double>(kLeastPiece), static_cast<double>(kMostPiece)));
+}
 
 class VirtualDevice final : public HostMemoryDevice {
  public:
@@ -80,8 +90,10 @@ class VirtualDevice final : public HostMemoryDevice {
     auto* to = static_cast<std::byte*>(target);
     const auto* from = static_cast<const std::byte*>(source);
     double at = clock_.now() + path.latency;
-    for (size_t begin = 0; begin < bytes; begin += kPiece) {
-      const size_t n = std::min(kPiece, bytes - begin);
+    if (path.latency > 0 && bytes > 0) clock_.sleep_until(at);  // until then others have the links
+    const size_t piece = piece_of(path);
+    for (size_t begin = 0; begin < bytes; begin += piece) {
+      const size_t n = std::min(piece, bytes - begin);
       const double end = path.book(at, n);
       HostMemoryDevice::copy(stream, to + begin, from + begin, n);
       clock_.sleep_until(end);

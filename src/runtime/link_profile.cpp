@@ -7,12 +7,15 @@
 
 #include "base/error_format.h"
 #include "base/stopwatch.h"
+#include "device/link.h"
 
 namespace hearth {
 namespace {
 
 constexpr uint64_t kLeastProfiled = uint64_t{1} << 20, kMostProfiled = uint64_t{16} << 20;
 constexpr size_t kLatencyBytes = 64;  // bytes, of a copy that is all latency
+constexpr size_t kUsualPiece = size_t{4} << 20, kLeastPiece = size_t{64} << 10;
+constexpr int64_t kLeastCopies = 4;  // of each link, for its rate beside others
 
 /// Memory at both ends of a link, and a stream that copies.
 struct LinkEnds {
@@ -86,28 +89,46 @@ CostLink alone(const LinkEnds& ends, double seconds) {
 
 }  // namespace
 
+double rate_together(const Carried& before, const Carried& after, const CostLink& alone,
+                     size_t links) {
+  const int64_t copies = after.copies - before.copies;
+  if (before.copies == 0 || copies <= 0) return alone.bytes_per_s / static_cast<double>(links);
+  const double all = std::max(after.at_s - before.at_s, 1e-9);
+  const double waited = static_cast<double>(copies) * alone.latency_s;
+  const double passed = std::max(all - waited, all / 2);
+  return std::min(static_cast<double>(after.bytes - before.bytes) / passed, alone.bytes_per_s);
+}
+
 struct BackgroundCopies::Lane {
   LinkEnds ends;
-  std::atomic<uint64_t> carried{0};
-  Lane(Device& device, bool in, size_t bytes) : ends(device, in, bytes) {}
+  size_t piece;
+  std::mutex mutex;
+  Carried carried;  // guarded
+  Lane(Device& device, bool in, size_t bytes, size_t most)
+      : ends(device, in, bytes), piece(std::min(bytes, most)) {}
+
+  void copy() {
+    ends.copy(piece);
+    const double now = steady_link_clock().now();
+    const std::lock_guard lock(mutex);
+    carried = {carried.bytes + piece, carried.copies + 1, now};
+  }
 };
 
-BackgroundCopies::BackgroundCopies(std::span<Device* const> devices, uint64_t max_bytes) {
+BackgroundCopies::BackgroundCopies(std::span<Device* const> devices, uint64_t max_bytes,
+                                   std::span<const size_t> pieces) {
   if (devices.empty()) return;
   const size_t bytes = bytes_of_a_link(devices, max_bytes);
   for (Device* device : devices) {
     for (const bool in : {true, false}) {
-      lanes_.push_back(std::make_unique<Lane>(*device, in, bytes));
+      const size_t piece = pieces.empty() ? kUsualPiece : pieces[lanes_.size()];
+      lanes_.push_back(std::make_unique<Lane>(*device, in, bytes, piece));
     }
   }
   for (const auto& lane : lanes_) {
     threads_.emplace_back([this, &lane = *lane] {
       try {
-        const size_t piece = static_cast<size_t>(std::min<uint64_t>(lane.ends.bytes, 4 << 20));
-        while (!stop_) {
-          lane.ends.copy(piece);
-          lane.carried += piece;
-        }
+        while (!stop_) lane.copy();
       } catch (const std::exception&) {  // the device fails, and says so to its next caller
       }
     });
@@ -119,11 +140,41 @@ BackgroundCopies::~BackgroundCopies() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-std::vector<uint64_t> BackgroundCopies::carried() const {
-  std::vector<uint64_t> bytes;
-  for (const auto& lane : lanes_) bytes.push_back(lane->carried);
-  return bytes;
+std::vector<Carried> BackgroundCopies::carried() const {
+  std::vector<Carried> all;
+  for (const auto& lane : lanes_) {
+    const std::lock_guard lock(lane->mutex);
+    all.push_back(lane->carried);
+  }
+  return all;
 }
+
+namespace {
+
+/// So small that some copies end in a time, even if all links share one root complex.
+std::vector<size_t> pieces_for(std::span<const CostLink> links, double seconds) {
+  const auto copies = static_cast<double>(2 * kLeastCopies) * static_cast<double>(links.size());
+  std::vector<size_t> pieces;
+  for (const CostLink& link : links) {
+    const double most = std::min(link.bytes_per_s * seconds / copies, double{kUsualPiece});
+    pieces.push_back(std::max(static_cast<size_t>(most), kLeastPiece));
+  }
+  return pieces;
+}
+
+/// Waits until each link has ended so many copies since then, but no longer than to a time.
+std::vector<Carried> after_copies(const BackgroundCopies& copies, std::vector<Carried> since,
+                                  int64_t count, double until) {
+  for (;;) {
+    std::vector<Carried> now = copies.carried();
+    size_t ended = 0;
+    for (size_t i = 0; i < now.size(); ++i) ended += now[i].copies - since[i].copies >= count;
+    if (ended == now.size() || steady_link_clock().now() >= until) return now;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+}  // namespace
 
 std::vector<CostLink> measure_link_costs(std::span<Device* const> devices, double seconds,
                                          uint64_t max_bytes) {
@@ -134,28 +185,16 @@ std::vector<CostLink> measure_link_costs(std::span<Device* const> devices, doubl
   for (Device* device : devices) {
     for (const bool in : {true, false}) links.push_back(alone(LinkEnds(*device, in, bytes), each));
   }
-  // Rates are taken between two looks at the counters, when all copies are under way.
-  const BackgroundCopies copies(devices, max_bytes);
-  const auto wait = [](double s) { std::this_thread::sleep_for(std::chrono::duration<double>(s)); };
-  wait(seconds / 10);
-  const std::vector<uint64_t> before = copies.carried();
-  const Stopwatch watch;
-  wait(seconds * 4 / 10);
-  std::vector<uint64_t> after = copies.carried();
-  double passed = watch.seconds();
-  // A slow link may not have ended a copy yet.
-  while (after != before && passed < 4 * seconds &&
-         std::any_of(after.begin(), after.end(), [&](const uint64_t& n) {
-           return n == before[static_cast<size_t>(&n - after.data())];
-         })) {
-    wait(seconds / 10);
-    after = copies.carried();
-    passed = watch.seconds();
-  }
+  const double window = seconds * 4 / 10;
+  const double until = steady_link_clock().now() + 4 * seconds;
+  const BackgroundCopies copies(devices, max_bytes, pieces_for(links, window));
+  // All copies are under way when each link has ended one.
+  const std::vector<Carried> before =
+      after_copies(copies, std::vector<Carried>(links.size()), 1, until);
+  std::this_thread::sleep_for(std::chrono::duration<double>(window));
+  const std::vector<Carried> after = after_copies(copies, before, kLeastCopies, until);
   for (size_t i = 0; i < links.size(); ++i) {
-    const auto carried = static_cast<double>(after[i] - before[i]);
-    links[i].together = carried > 0 ? std::min(carried / passed, links[i].bytes_per_s)
-                                    : links[i].bytes_per_s / static_cast<double>(links.size());
+    links[i].together = rate_together(before[i], after[i], links[i], links.size());
   }
   return links;
 }

@@ -315,6 +315,22 @@ TEST_CASE("place profile: memory stays within its limit") {
         }).code == ExitCode::usage);
 }
 
+TEST_CASE("links: a rate beside others is that of whole copies") {
+  const CostLink alone{"host->virtual:0", 200e6, 1e-3, 0};
+  // A copy of 4 MB at 100 MB/s ends every 41 ms, the latency included.
+  const auto carried = [](int64_t copies) {
+    return Carried{static_cast<uint64_t>(copies) * 4'000'000, copies,
+                   7 + static_cast<double>(copies) * .041};
+  };
+  for (const int64_t copies : {1, 2, 3, 50}) {
+    CHECK(rate_together(carried(2), carried(2 + copies), alone, 4) == Approx(100e6));
+  }
+  CHECK(rate_together(carried(2), carried(2), alone, 4) == 50e6);  // an even share
+  CHECK(rate_together({}, carried(3), alone, 4) == 50e6);          // it has begun late
+  const CostLink slower{"host->virtual:0", 80e6, 1e-3, 0};
+  CHECK(rate_together(carried(2), carried(5), slower, 4) == 80e6);
+}
+
 TEST_CASE("links: what a device states, alone and together") {
   VirtualOptions options;
   options.h2d = 400e6;

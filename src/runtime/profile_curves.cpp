@@ -14,10 +14,34 @@ namespace hearth {
 
 namespace {
 
+constexpr double kSteepest = 1.5;  // times what grows in proportion
+
 /// What a point counts: the shortest run, because what a neighbour on the machine takes from some
 /// runs does not count.
 double seconds_of(const ProfilePoint& point) {
   return std::max(quantile(point.samples, 0), 1e-9) * point.share;
+}
+
+/// Times of which a task of the second size takes at most so many of the first.
+double most_growth(const ProfilePoint& from, const ProfilePoint& to) {
+  const auto ratio = [](int64_t a, int64_t b) {
+    return static_cast<double>(a) / static_cast<double>(b);
+  };
+  const double units = ratio(to.units, from.units);
+  return kSteepest * (from.pairs > 0 ? std::max(units, ratio(to.pairs, from.pairs)) : units);
+}
+
+/// A run alone may have taken longer by accident: not longer than a larger size, nor much more than
+/// in proportion to a smaller one.
+void bound_lone_runs(const std::vector<const ProfilePoint*>& points, std::vector<double>& seconds) {
+  const auto is_alone = [&](size_t i) { return points[i]->samples.size() == 1; };
+  for (size_t i = points.size(); i-- > 1;) {
+    if (is_alone(i - 1)) seconds[i - 1] = std::min(seconds[i - 1], seconds[i]);
+  }
+  for (size_t i = 1; i < points.size(); ++i) {
+    const double most = most_growth(*points[i - 1], *points[i]) * seconds[i - 1];
+    if (is_alone(i)) seconds[i] = std::min(seconds[i], most);
+  }
 }
 
 }  // namespace
@@ -30,6 +54,11 @@ double quantile(std::vector<double> values, double at) {
   return values[low] + (position - static_cast<double>(low)) * (values[high] - values[low]);
 }
 
+std::optional<double> ProfilePoint::spread() const {
+  if (samples.size() < 3) return std::nullopt;
+  return (quantile(samples, .75) - quantile(samples, .25)) / std::max(quantile(samples, .5), 1e-9);
+}
+
 int64_t ProfileCurve::measured_points() const {
   return std::count_if(points.begin(), points.end(),
                        [](const ProfilePoint& p) { return p.measured(); });
@@ -38,22 +67,30 @@ int64_t ProfileCurve::measured_points() const {
 double ProfileCurve::expected_s(size_t i) const {
   const ProfilePoint& point = points[i];
   if (point.measured()) return point.wall_s;
-  for (size_t before = i; before-- > 0;) {
-    const ProfilePoint& known = points[before];
-    if (!known.measured()) continue;
-    const double ratio = static_cast<double>(std::max<int64_t>(point.size.tokens, 1)) /
-                         static_cast<double>(std::max<int64_t>(known.size.tokens, 1));
-    // A sweep has no tokens; its units are parameters.
-    const double more =
-        static_cast<double>(point.units) / static_cast<double>(std::max<int64_t>(known.units, 1));
-    return 2 * known.wall_s * std::max(1.0, point.size.tokens > 0 ? ratio : more);
+  const std::optional<size_t> below = measured_below(i);
+  if (!below) return 0;
+  const ProfilePoint& known = points[*below];
+  const double ratio = static_cast<double>(std::max<int64_t>(point.size.tokens, 1)) /
+                       static_cast<double>(std::max<int64_t>(known.size.tokens, 1));
+  // A sweep has no tokens; its units are parameters.
+  const double more =
+      static_cast<double>(point.units) / static_cast<double>(std::max<int64_t>(known.units, 1));
+  return 2 * known.wall_s * std::max(1.0, point.size.tokens > 0 ? ratio : more);
+}
+
+std::optional<size_t> ProfileCurve::measured_below(size_t i) const {
+  while (i-- > 0) {
+    if (points[i].measured()) return i;
   }
-  return 0;
+  return std::nullopt;
 }
 
 ProfileCurves::ProfileCurves(const BenchPlace& place, const BenchSubject& subject,
                              const ProfileOptions& options)
-    : place_(place), subject_(subject), options_(options) {
+    : place_(place),
+      subject_(subject),
+      options_(options),
+      most_experts_(std::max<int64_t>(1, subject.model.held_experts)) {
   const uint64_t parameters = parameter_bytes(subject);
   values_ = options.max_bytes - std::min(options.max_bytes, parameters);
   add_curves();
@@ -181,7 +218,7 @@ std::vector<int64_t> ProfileCurves::expert_sizes(int64_t most) const {
 
 /// As many experts as fit, so that small calls read their weights from memory as a step does.
 void ProfileCurves::add_expert(ProfileCurve& curve, int64_t tokens) const {
-  int64_t experts = subject_.model.held_experts;
+  int64_t experts = most_experts_;
   const auto size = [&] {
     return TaskSize{TaskKind::experts, curve.phase, curve.layer, tokens * experts, experts};
   };
@@ -224,17 +261,31 @@ void ProfileCurves::drop_largest() {
 }
 
 void ProfileCurves::shorten(ProfileCurve& curve, int64_t end) const {
-  ProfileCurve shorter = curve;
-  shorter.points.clear();
-  for (const int64_t n : expert_sizes(end)) add_expert(shorter, n);
-  for (ProfilePoint& point : shorter.points) {
+  replace_experts(curve, expert_sizes(end));
+}
+
+void ProfileCurves::limit_experts(int64_t most) {
+  most_experts_ = std::clamp<int64_t>(most, 1, most_experts_);
+  for (ProfileCurve& curve : curves_) {
+    if (curve.kind != TaskKind::experts) continue;
+    std::vector<int64_t> sizes;
+    for (const ProfilePoint& point : curve.points) sizes.push_back(point.units);
+    replace_experts(curve, sizes);
+  }
+}
+
+void ProfileCurves::replace_experts(ProfileCurve& curve, const std::vector<int64_t>& sizes) const {
+  ProfileCurve other = curve;
+  other.points.clear();
+  for (const int64_t n : sizes) add_expert(other, n);
+  for (ProfilePoint& point : other.points) {
     for (const ProfilePoint& known : curve.points) {
-      if (known.units != point.units) continue;
+      if (known.units != point.units || known.size.experts != point.size.experts) continue;
       point.samples = known.samples;
       point.wall_s = known.wall_s;
     }
   }
-  curve = std::move(shorter);
+  curve = std::move(other);
 }
 
 /// For each kind the sizes from which on a phase of it was not measured.
@@ -278,10 +329,16 @@ bool ProfileCurves::is_short(const ProfileCurve& curve) const {
 /// The sizes and times of an entry: those that were measured, and of a quick table what follows from
 /// them for the sizes that were not reached.
 CurveTimes ProfileCurves::times_of(const ProfileCurve& curve) const {
-  CurveTimes times;
+  std::vector<const ProfilePoint*> measured;
+  std::vector<double> seconds;
   for (const ProfilePoint& point : curve.points) {
-    if (point.measured()) times.add(point, seconds_of(point));
+    if (!point.measured()) continue;
+    measured.push_back(&point);
+    seconds.push_back(seconds_of(point));
   }
+  bound_lone_runs(measured, seconds);
+  CurveTimes times;
+  for (size_t i = 0; i < measured.size(); ++i) times.add(*measured[i], seconds[i]);
   return times;
 }
 
@@ -295,9 +352,7 @@ PlaceProfile ProfileCurves::result() const {
     const ProfileCurve& curve = curves_[i];
     for (const ProfilePoint& point : curve.points) {
       profile.samples += std::ssize(point.samples);
-      if (point.samples.size() < 3) continue;
-      spreads.push_back((quantile(point.samples, .75) - quantile(point.samples, .25)) /
-                        std::max(quantile(point.samples, .5), 1e-9));
+      if (const auto spread = point.spread()) spreads.push_back(*spread);
     }
     if (is_short(curve) || times[i].units.empty()) continue;  // or nothing of it is trained
     CostEntry entry;

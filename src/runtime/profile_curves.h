@@ -19,9 +19,12 @@ struct ProfilePoint {
   int64_t units = 0, pairs = 0;
   double share = 1;             // of the time of a run that the point counts
   std::vector<double> samples;  // of a run
-  double wall_s = 0;            // of a run, with what prepares it
+  double wall_s = 0;            // of a run, with what prepares it; the least that was seen
 
   bool measured() const { return !samples.empty(); }
+  /// How far apart the middle half of the runs is, as a share of their median. Of three runs or
+  /// more.
+  std::optional<double> spread() const;
 };
 
 /// The points of an entry.
@@ -37,6 +40,8 @@ struct ProfileCurve {
   /// About how long the next measurement of a point takes. A first one has a run that warms. 0: no
   /// smaller point says it.
   double expected_s(size_t point) const;
+  /// The largest point that was measured below a point.
+  std::optional<size_t> measured_below(size_t point) const;
 };
 
 double quantile(std::vector<double> values, double at);
@@ -56,11 +61,14 @@ class ProfileCurves {
                 const ProfileOptions& options);
 
   std::vector<ProfileCurve>& all() { return curves_; }
+  const std::vector<ProfileCurve>& all() const { return curves_; }
   std::vector<TaskSize> sizes() const;
   /// From now on no size may need more of a part of the memory than those of now.
   void fix_memory();
   /// Puts points up to `end` in place of those of a curve of experts. What was measured stays.
   void shorten(ProfileCurve& curve, int64_t end) const;
+  /// From now on a call of experts has at most so many. Runs of calls of more are forgotten.
+  void limit_experts(int64_t most);
   /// What was measured: tables of curves, their spread, and what is missing.
   PlaceProfile result() const;
 
@@ -74,6 +82,7 @@ class ProfileCurves {
   std::vector<int64_t> expert_sizes(int64_t most) const;
   void add_experts(Phase phase);
   void add_expert(ProfileCurve& curve, int64_t tokens) const;
+  void replace_experts(ProfileCurve& curve, const std::vector<int64_t>& sizes) const;
   void add_sweep(TaskKind kind, const std::vector<int32_t>& layers);
   void drop_largest();
   CurveTimes times_of(const ProfileCurve& curve) const;
@@ -85,6 +94,7 @@ class ProfileCurves {
   const ProfileOptions& options_;
   uint64_t values_ = 0;                // bytes for values and scratch
   std::optional<TaskMemory> planned_;  // what was reserved, by part
+  int64_t most_experts_;               // of a call
   std::vector<ProfileCurve> curves_;
 };
 

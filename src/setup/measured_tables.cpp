@@ -5,6 +5,8 @@
 
 #include "base/stopwatch.h"
 #include "base/system.h"
+#include "runtime/bench_model.h"
+#include "runtime/filled_memory.h"
 #include "runtime/link_profile.h"
 #include "runtime/place_profile.h"
 
@@ -14,6 +16,10 @@ namespace {
 constexpr double kLinkShare = 0.08;  // of the time, if there are links
 constexpr uint64_t kMostDeviceBytes = uint64_t{4} << 30;
 constexpr uint64_t kCopyBytes = uint64_t{32} << 20;  // of copies beside the tasks
+constexpr double kFillShare = .25;  // of the time, for filling the memory that is measured with
+constexpr uint64_t kFewParameters = uint64_t{192} << 20;  // experts and rows of the vocabulary
+constexpr uint64_t kFewValues = uint64_t{128} << 20;      // with scratch
+constexpr double kLeastRound = 4;  // seconds of the most important round; less says little
 
 /// A part of the time of a place.
 struct Round {
@@ -28,6 +34,30 @@ std::vector<Round> rounds_of(const TableRequest& request, int workers, bool fewe
   if (!fewer_cores) return rounds;
   for (int w = workers / 2; w > 0; w /= 2) rounds.push_back({request.dtypes.front(), w, 1});
   return rounds;
+}
+
+/// The part of a time that a round has of those from its own on.
+double part_of(const std::vector<Round>& rounds, size_t from, size_t of, double seconds) {
+  double weights = 0;
+  for (size_t r = from; r < rounds.size(); ++r) weights += rounds[r].weight;
+  return seconds * rounds[of].weight / weights;
+}
+
+/// Leaves out the last rounds behind the one at `from` if their time would go to preparing memory,
+/// which takes `setup_s`, and rounds of fewer cores until that one has enough time. Returns them.
+std::vector<Round> take_rounds_without_time(std::vector<Round>& rounds, size_t from, double seconds,
+                                            double setup_s) {
+  std::vector<Round> left_out;
+  const auto has_time = [&] {
+    const bool fewer_cores = rounds.back().workers < rounds[from].workers;
+    return part_of(rounds, from, rounds.size() - 1, seconds) >= 2 * setup_s &&
+           (!fewer_cores || part_of(rounds, from, from, seconds) >= kLeastRound);
+  };
+  while (rounds.size() > from + 1 && !has_time()) {
+    left_out.push_back(rounds.back());
+    rounds.pop_back();
+  }
+  return left_out;
 }
 
 /// The workers of a place, those of all its compute streams together.
@@ -108,27 +138,32 @@ class TableMaker {
   MeasuredTable measure(Place at, double seconds, uint64_t bytes,
                         const std::vector<CostLink>& links) {
     const Stopwatch watch;
+    double setup_s = 0;
     const ComputePlace& place = machine_.place(at);
-    const auto rounds = rounds_of(request_, team_of(machine_, at).workers,
-                                  at == kHostPlace && request_.fewer_cores);
-    double weights = 0;
-    for (const Round& round : rounds) weights += round.weight;
+    auto rounds = rounds_of(request_, team_of(machine_, at).workers,
+                            at == kHostPlace && request_.fewer_cores);
     MeasuredTable made;
     made.place = place.budget.name;
     std::vector<CostEntry> entries;
     std::vector<std::pair<double, int64_t>> spreads;  // with their points
-    double setup_s = 0;
-    for (const Round& round : rounds) {
-      if (ended_) break;
-      const bool first = &round == &rounds.front();
-      const double part = (seconds - watch.seconds()) * round.weight / weights;
-      weights -= round.weight;
+    for (size_t r = 0; r < rounds.size() && !ended_; ++r) {
+      const Round round = rounds[r];
+      const bool first = r == 0;
       const std::string name = name_of_round(at, round);
-      if (!first && part < 2 * setup_s) {
+      const double left_s = seconds - watch.seconds();
+      // How long the memory takes is known when it is there, and rounds without time need none.
+      const auto part_after_setup = [&](double took_s) {
+        for (const Round& out : take_rounds_without_time(rounds, r, left_s, took_s)) {
+          made.left_out.push_back(name_of_round(at, out));
+        }
+        return part_of(rounds, r, r, left_s);
+      };
+      if (!first && left_s < 2 * setup_s) {
         made.left_out.push_back(name);
         continue;
       }
-      const PlaceProfile profile = profile_round(at, round, part, bytes, first);
+      const PlaceProfile profile =
+          profile_round(at, round, part_of(rounds, r, r, left_s), part_after_setup, bytes, first);
       setup_s = std::max(setup_s, profile.setup_s);
       for (const std::string& what : profile.left_out) {
         made.left_out.push_back(first ? what : name + ": " + what);
@@ -157,19 +192,25 @@ class TableMaker {
   }
 
   /// `whole`: with the least table, whatever time it takes.
-  PlaceProfile profile_round(Place at, const Round& round, double seconds, uint64_t bytes,
-                             bool whole) {
+  PlaceProfile profile_round(Place at, const Round& round, double seconds,
+                             const std::function<double(double)>& seconds_after_setup,
+                             uint64_t bytes, bool whole) {
     BenchPlace place = bench_place(machine_, at, round.workers);
     if (place.device.host_reaches()) {
+      bytes = std::min(bytes, bytes_in(seconds, round.dtype));
       place.between_bytes = std::min(largest_cache_bytes(), bytes / 4);
       bytes -= place.between_bytes;
     }
     BenchSubject subject{{}, request_.settings, {true, round.dtype, DType::f32}, request_.longest};
     subject.settings.compute = round.dtype;
     // The rest is for values and scratch.
-    subject.model = bench_model(request_.spec, request_.table, subject.policy, at, bytes / 2);
+    uint64_t parameters = bytes / 2;
+    const uint64_t few = least_bytes(round.dtype) + kFewParameters;
+    if (few + kFewValues <= bytes) parameters = std::max(parameters, few);
+    subject.model = bench_model(request_.spec, request_.table, subject.policy, at, parameters);
     ProfileOptions options;
     options.seconds = seconds;
+    options.seconds_after_setup = seconds_after_setup;
     options.max_bytes = bytes;
     options.most_tokens = request_.most_tokens;
     options.whole = whole;
@@ -180,6 +221,18 @@ class TableMaker {
       return !ended_;
     };
     return profile_place(place, subject, options);
+  }
+
+  /// Of parameters: of one expert and one row of the vocabulary.
+  uint64_t least_bytes(Compute dtype) const {
+    return least_bench_bytes(request_.spec, request_.table, {true, dtype, DType::f32});
+  }
+  uint64_t few_bytes(Compute dtype) const {
+    return least_bytes(dtype) + kFewParameters + kFewValues + largest_cache_bytes();
+  }
+  /// The memory of a round of a time, of which filling it may take a part.
+  uint64_t bytes_in(double seconds, Compute dtype) const {
+    return std::max(few_bytes(dtype), filled_in(kFillShare * seconds));
   }
 
   const OpenedModel& machine_;

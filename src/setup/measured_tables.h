@@ -38,8 +38,9 @@ struct MeasuredTable {
 };
 
 /// One table per place, in the order of places. If there are devices, their links are measured
-/// first, and tasks then run beside copies over all links. Uses at most `host_bytes` on the host,
-/// and half of the budget of a device, at most 4 GiB. Usage error if that is too little.
+/// first, and tasks then run beside copies over all links. If the time is short, fewer cores
+/// are left out before sizes, and less memory is used. Uses at most `host_bytes` on the
+/// host, and half of the budget of a device, at most 4 GiB. Usage error if that is too little.
 std::vector<MeasuredTable> measure_tables(const OpenedModel& machine, const TableRequest& request);
 
 }  // namespace hearth

@@ -171,6 +171,7 @@ std::string time_text(const PlacedModel& model, const PlanTimes& times) {
   const double step = times.step.time_s, bound = times.bound.total_s();
   std::string text = "\n";
   for (const std::string& line : table_lines(model)) text += line + "\n";
+  for (const std::string& line : times.warnings) text += line + "\n";
   if (model.rates && model.plan.shards.ranks > 1) {
     text += rank_links_text(model.rates->costs.ranks) + "\n";
   }

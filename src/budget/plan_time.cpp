@@ -6,6 +6,7 @@
 
 #include "base/setting.h"
 #include "budget/device_loads.h"
+#include "budget/table_warnings.h"
 #include "plan/table_rates.h"
 
 namespace hearth {
@@ -233,6 +234,7 @@ PlanTimes predict(const PlacedModel& model, const StepWork& work, std::optional<
     times.unknown = "the cost tables have none of its tasks";
     return times;
   }
+  times.warnings = table_warnings(model, work.batches);
   times.bound = bound_of(model, work.batches);
   times.step = steady_step(model, work);
   times.use = use_of(schedule, times.step.trace, model.opened->devices.names(), times.step.copies);

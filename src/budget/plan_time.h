@@ -58,9 +58,10 @@ struct PlanTimes {
   bool known = true;
   std::string unknown;  // why they are not known
   std::string source;   // of the times: "cost tables", "a quick measurement", "assumed rates"
-  StepCost work;        // the tasks of a step, added up
-  SimulatedStep step;   // how they run beside each other
-  StepUse use;          // of resources, in that step
+  std::vector<std::string> warnings;  // what makes them doubtful (budget/table_warnings.h)
+  StepCost work;                      // the tasks of a step, added up
+  SimulatedStep step;                 // how they run beside each other
+  StepUse use;                        // of resources, in that step
   StepBound bound;
   double tokens = 0;  // per step
   std::string basis;  // source of the step's work

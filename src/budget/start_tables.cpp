@@ -11,6 +11,7 @@
 #include "base/stopwatch.h"
 #include "base/system.h"
 #include "plan/task_costs.h"
+#include "runtime/filled_memory.h"
 #include "runtime/link_profile.h"
 #include "runtime/place_profile.h"
 #include "setup/trained_model.h"
@@ -79,15 +80,6 @@ uint64_t parameter_bytes(const PlacedModel& model) {
   return bytes;
 }
 
-/// How much memory can be touched and filled in a time: less where others take the cores.
-uint64_t filled_in(double seconds) {
-  constexpr size_t kBytes = size_t{16} << 20;
-  const Stopwatch watch;
-  const std::vector<std::byte> touched(kBytes, std::byte{1});
-  const double took = std::max(watch.seconds(), 1e-6);
-  return static_cast<uint64_t>(static_cast<double>(kBytes) / 2 * std::max(seconds, 0.0) / took);
-}
-
 class StartTables {
  public:
   StartTables(PlacedModel& model, const PlanRequest& request, double seconds)
@@ -108,8 +100,8 @@ class StartTables {
     for (const auto& [name, places] : alike) {
       const double seconds = (seconds_ - watch_.seconds()) / static_cast<double>(left--);
       try {
-        std::vector<CostEntry> entries = entries_of(places.front(), name, seconds);
-        if (!entries.empty()) add(places, entries);
+        const PlaceProfile& profile = profile_of(places.front(), name, seconds);
+        if (!profile.entries.empty()) add(places, profile);
       } catch (const Error& error) {
         if (error.code() != ExitCode::usage) throw;  // too little memory
       }
@@ -142,9 +134,11 @@ class StartTables {
     } catch (const Error&) {  // a damaged cache is as good as none
     }
     if (!file) return false;
+    const int workers = place(at).teams.front().workers;
     RunTable table{std::make_shared<const CostTable>(std::move(file->table)),
-                   std::move(file->origin), TableSource::cache, false};
-    const PlaceCosts costs{table.table, place(at).teams.front().workers, model_.settings.compute};
+                   origin_of(file->origin, model_.settings.compute, workers), TableSource::cache,
+                   false};
+    const PlaceCosts costs{table.table, workers, model_.settings.compute};
     if (!fits(costs, model_.opened->spec)) return false;
     model_.tables.by_place.insert_or_assign(name, std::move(table));
     return true;
@@ -178,14 +172,14 @@ class StartTables {
   }
 
   /// What was measured for another run of these shapes in this process is not measured again.
-  std::vector<CostEntry> entries_of(Place at, const std::string& name, double seconds) {
-    static std::map<std::string, std::vector<CostEntry>> measured;
+  const PlaceProfile& profile_of(Place at, const std::string& name, double seconds) {
+    static std::map<std::string, PlaceProfile> measured;
     const std::string key = key_of(name);
     if (const auto known = measured.find(key); known != measured.end()) return known->second;
     return measured.emplace(key, measure(at, seconds)).first->second;
   }
 
-  std::vector<CostEntry> measure(Place at, double seconds) {
+  PlaceProfile measure(Place at, double seconds) {
     const ComputePlace& of = place(at);
     const StreamTeam& team = of.teams.front();
     // A device in the host's memory computes as the host does; its own budget is the run's.
@@ -219,15 +213,16 @@ class StartTables {
     options.token_points = 6;
     options.expert_points = 8;
     if (of.host_reaches) options.cores = team.workers;
-    return profile_place(bench, subject, options).entries;
+    return profile_place(bench, subject, options);
   }
 
-  void add(const std::vector<Place>& places, const std::vector<CostEntry>& entries) {
+  void add(const std::vector<Place>& places, const PlaceProfile& profile) {
     for (const Place at : places) {
       const std::string& name = place(at).budget.name;
       RunTable table;
-      table.table = std::make_shared<const CostTable>(entries, links_of(at), name);
+      table.table = std::make_shared<const CostTable>(profile.entries, links_of(at), name);
       table.origin = {name, machine_json(model_.opened->topology), seconds_now()};
+      set_spread(table.origin, profile.spread);
       model_.tables.by_place.insert_or_assign(name, std::move(table));
     }
   }

@@ -138,21 +138,34 @@ double pairs_of(std::span<const int32_t> query_offsets, std::span<const int32_t>
   return sum;
 }
 
+namespace {
+
+/// How many experts get rows, if rows are evenly spread.
+double expert_calls(const BatchWork& batch, const ModelSpec& spec) {
+  const double rows = batch.tokens * static_cast<double>(spec.experts_per_token);
+  return std::min(rows, static_cast<double>(spec.experts));
+}
+
+}  // namespace
+
+double task_units(const Task& task, const BatchWork& batch, const ModelSpec& spec,
+                  const ParameterTable& table) {
+  if (has_parameters(task.kind)) return task_parameters(task, table);
+  if (batch.tokens <= 0) return 0;
+  if (task.kind != TaskKind::experts) return batch.tokens;
+  return batch.tokens * static_cast<double>(spec.experts_per_token) / expert_calls(batch, spec);
+}
+
 double predicted_seconds(const CostEntry& entry, const Task& task, const BatchWork& batch,
                          const ModelSpec& spec, const ParameterTable& table) {
-  if (has_parameters(task.kind)) {
-    const double parameters = task_parameters(task, table);
-    return parameters > 0 ? entry.at(parameters) : 0;
-  }
-  if (batch.tokens <= 0) return 0;
+  const double units = task_units(task, batch, spec, table);
+  if (units <= 0) return 0;
+  if (has_parameters(task.kind)) return entry.at(units);
   if (task.kind == TaskKind::experts) {
-    const double rows = batch.tokens * static_cast<double>(spec.experts_per_token);
-    const double calls = std::min(rows, static_cast<double>(spec.experts));
-    return share_of_experts(task, spec) * calls * entry.at(rows / calls);
+    return share_of_experts(task, spec) * expert_calls(batch, spec) * entry.at(units);
   }
   const bool pairs = task.kind == TaskKind::attention;
-  return share_of_rows(task, spec) *
-         entry.at(batch.tokens, pairs ? batch.pairs(task.work.window) : 0);
+  return share_of_rows(task, spec) * entry.at(units, pairs ? batch.pairs(task.work.window) : 0);
 }
 
 namespace {

@@ -56,8 +56,12 @@ double experts_seconds(const CostEntry& entry, std::span<const int32_t> offsets,
 double pairs_of(std::span<const int32_t> query_offsets, std::span<const int32_t> key_offsets,
                 int64_t window);
 
-/// Seconds of a task before its rows are known: they count as evenly spread over the experts.
-/// `batch`: the work of the task's micro-batches together.
+/// The size of a task, as an entry counts it, before its rows are known: they count as evenly
+/// spread over the experts, so of experts it is the rows of each call. 0: the task has nothing to
+/// do. `batch`: the work of the task's micro-batches together.
+double task_units(const Task& task, const BatchWork& batch, const ModelSpec& spec,
+                  const ParameterTable& table);
+/// Seconds of a task before its rows are known.
 double predicted_seconds(const CostEntry& entry, const Task& task, const BatchWork& batch,
                          const ModelSpec& spec, const ParameterTable& table);
 

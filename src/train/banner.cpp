@@ -113,6 +113,7 @@ void describe(const PlannedRun& run, const TrainConfig& config, int64_t warmup, 
       reporter.detail(line);
     }
   }
+  for (const std::string& line : times.warnings) reporter.detail(line);
   reporter.detail(
       "reproducible: a repeat on this machine and build gives the same bits, with any number of "
       "threads");

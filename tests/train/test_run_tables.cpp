@@ -266,6 +266,88 @@ TEST_CASE("run tables: a table in the cache is taken if it fits the run") {
   CHECK(source(config) == "measured");
 }
 
+TEST_CASE("run tables: the plan says what makes its times doubtful") {
+  TableFixture f;
+  const AssumedRates quick;
+  Json machine;
+  machine["noisy"] = false;
+  const auto text = [&](int64_t last) {
+    const CostTable flat = flat_table(1e-3);
+    std::vector<CostEntry> entries = flat.entries();
+    for (CostEntry& entry : entries) entry.units = {last};
+    make_directory(f.dir / "tables");
+    write_cost_table(table_path(f.dir / "tables", "host"), {std::move(entries), {}},
+                     {"host", machine, 1});
+    return plan_of(f.with("run", "tables")).text;
+  };
+  const std::string noise = "\nhost: the machine was noisy when these times were measured";
+  const std::string sizes = "\nhost: the step is far above the largest sizes of its cost table";
+  CHECK_FALSE(has_line(text(1 << 20), noise));
+  CHECK_FALSE(has_line(text(1 << 20), sizes));
+  machine["noisy"] = true;
+  CHECK(has_line(text(1 << 20), noise));
+  // The tokens of a micro-batch; of experts, of a call. Parameters do grow in proportion.
+  const TrainConfig config = f.with("run", "tables");
+  const int64_t tokens = config.seq_len * config.micro_batch;
+  const std::string most = "head (" + std::to_string(tokens / 4 - 1) + ", the step has ";
+  CHECK(has_line(text(tokens / 4 - 1), sizes));
+  CHECK(has_line(text(tokens / 4 - 1), most));
+  CHECK_FALSE(has_line(text(tokens / 4 - 1), "update ("));
+  CHECK_FALSE(has_line(text(tokens / 4), sizes));
+}
+
+TEST_CASE("run tables: a table in the cache keeps entries of other cores and types") {
+  const auto table = [](std::initializer_list<std::pair<Compute, int64_t>> parts, double seconds) {
+    const CostTable flat = flat_table(seconds);
+    std::vector<CostEntry> entries;
+    for (const auto& [dtype, cores] : parts) {
+      for (CostEntry entry : flat.entries()) {
+        entry.dtype = dtype;
+        entry.cores = cores;
+        entries.push_back(std::move(entry));
+      }
+    }
+    return CostTable(std::move(entries), {});
+  };
+  const auto origin = [](double made, double spread) {
+    CostTableOrigin of{"host", JsonObject{{"identity", "0123"}}, made};
+    set_spread(of, spread);
+    return of;
+  };
+  const auto seconds = [](const CostTableFile& file, Compute dtype, int64_t cores) {
+    const CostEntry* entry =
+        file.table.find(TaskKind::head, Phase::forward, dtype, cores, CostShape{8, 8});
+    REQUIRE(entry != nullptr);
+    CHECK(entry->cores == cores);
+    return entry->seconds.front();
+  };
+  const CostTableFile all{table({{Compute::f32, 2}, {Compute::f32, 1}, {Compute::bf16, 2}}, 1),
+                          origin(100, .3)};
+  const CostTableFile one{table({{Compute::f32, 1}}, 2), origin(200, .05)};
+  const CostTableFile both = with_kept_entries(one, all);
+  CHECK(seconds(both, Compute::f32, 1) == 2);
+  CHECK(seconds(both, Compute::f32, 2) == 1);
+  CHECK(seconds(both, Compute::bf16, 2) == 1);
+  // Each part has its own age and noise, also after another table, and in the file.
+  const CostTableFile third =
+      with_kept_entries({table({{Compute::bf16, 2}}, 3), origin(300, .01)}, both);
+  const CostTableFile read =
+      parse_cost_table_file(cost_table_json(third.table, third.origin).dump(), "host.json");
+  const auto made = [&](Compute dtype, int64_t cores) {
+    return origin_of(read.origin, dtype, cores).made.as_double();
+  };
+  CHECK(made(Compute::bf16, 2) == 300);
+  CHECK(made(Compute::f32, 1) == 200);
+  CHECK(made(Compute::f32, 2) == 100);
+  CHECK(is_noisy(origin_of(read.origin, Compute::f32, 2)));
+  CHECK_FALSE(is_noisy(origin_of(read.origin, Compute::f32, 1)));
+  CHECK_FALSE(is_noisy(read.origin));
+  // What measures all again keeps nothing.
+  const CostTableFile again = with_kept_entries(all, third);
+  CHECK(again.table.digest() == all.table.digest());
+  CHECK(again.origin.machine.find("kept") == nullptr);
+}
+
 TEST_CASE("run tables: a record reads back, and damage is a storage error") {
   RunTables tables;
   tables.by_place["host"] = {std::make_shared<const CostTable>(flat_table(1.1e-3)),

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/error_format.h"
 #include "base/file_failure.h"
@@ -56,14 +57,27 @@ struct Outputs {
   std::string page;
 };
 
+/// What the cache has of a place; none if it is damaged.
+std::optional<CostTableFile> cached_table(const std::string& cache, const std::string& place) {
+  try {
+    return find_table(cache, place);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 /// Writes the table for later runs and plans. That must succeed only if the table is written nowhere
-/// else.
+/// else. Entries of other types and numbers of cores stay.
 bool keep_in_cache(Console& console, const std::string& cache, const MeasuredTable& one,
                    const CostTableOrigin& origin, bool must) {
   if (cache.empty()) return false;
   try {
     make_directory(cache);
-    write_cost_table(table_path(cache, one.place), one.table, origin);
+    CostTableFile file{one.table, origin};
+    if (const auto older = cached_table(cache, one.place)) {
+      file = with_kept_entries(std::move(file), *older);
+    }
+    write_cost_table(table_path(cache, one.place), file.table, file.origin);
     return true;
   } catch (const Error& error) {
     if (must) throw;
@@ -177,8 +191,7 @@ ExitCode run_profile(const Options& options, LaunchedRanks* launched) {
   std::vector<ProfiledTable> tables;
   for (MeasuredTable& one : measured) {
     CostTableOrigin origin{one.place, machine_json(machine->topology), seconds_now()};
-    origin.machine["spread"] = one.spread ? Json(*one.spread) : Json();
-    origin.machine["noisy"] = one.noisy();
+    set_spread(origin, one.spread);
     if (!one.spread) {
       console.warn(one.place + ": too few runs to know how noisy the machine is; raise --budget");
     } else if (one.noisy()) {

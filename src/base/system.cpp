@@ -66,6 +66,7 @@ void limit_allocator() {
 void release_freed_memory() { malloc_trim(0); }
 
 uint64_t resident_bytes() { return status_field("VmRSS:"); }
+uint64_t resident_file_bytes() { return status_field("RssFile:"); }
 uint64_t peak_resident_bytes() { return status_field("VmHWM:"); }
 
 std::string own_host_name() {

@@ -8,6 +8,8 @@ namespace hearth {
 
 /// Memory of the process now, and its peak so far (VmRSS, VmHWM), in bytes.
 uint64_t resident_bytes();
+/// The part of it that is pages of files: the program and its libraries, as far as they have run.
+uint64_t resident_file_bytes();
 uint64_t peak_resident_bytes();
 
 /// The size of the largest cache of the processor, at most 64 MiB; 32 MiB if the system does not say.

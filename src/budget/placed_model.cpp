@@ -19,7 +19,7 @@ static std::vector<Stage> stages_at(const std::vector<Place>& places) {
   return stages;
 }
 
-/// Up to whole pieces of 4 MiB: what a process takes differs by some hundred kB from start to start.
+/// Up to whole pieces of 4 MiB: what opening a model takes differs by some hundred kB.
 static uint64_t in_pieces(uint64_t bytes) { return align_up(bytes, size_t{4} << 20); }
 
 /// Of the places that compute.
@@ -58,7 +58,7 @@ PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates ra
                                             : measure_process(request.data_bytes);
   placed.opening_bytes = placed.opened->opening_bytes;
   if (all_have_tables(placed)) {  // equal commands print equal numbers
-    placed.process.program = in_pieces(placed.process.program);
+    placed.process.program = repeatable_program_bytes(placed.process);
     placed.opening_bytes = in_pieces(placed.opening_bytes);
   }
   placed.expected = expected_splits(placed, request);

@@ -84,7 +84,16 @@ uint64_t check_bytes(const PlanSubject& subject, const PlanRequest& request, boo
 ProcessMemory measure_process(uint64_t data_bytes) {
   release_freed_memory();
   const uint64_t resident = resident_bytes();
-  return {resident - std::min(resident, data_bytes), data_bytes, peak_resident_bytes()};
+  const uint64_t program = resident - std::min(resident, data_bytes);
+  return {program, data_bytes, peak_resident_bytes(), true,
+          std::min(program, resident_file_bytes())};
+}
+
+uint64_t repeatable_program_bytes(const ProcessMemory& process) {
+  constexpr size_t kUsualFiles = size_t{16} << 20, kFiles = size_t{4} << 20;
+  constexpr size_t kOther = size_t{512} << 10;
+  const uint64_t files = std::max<uint64_t>(align_up(process.files, kFiles), kUsualFiles);
+  return files + align_up(process.program - process.files, kOther);
 }
 
 ProcessMemory usual_process(const ParameterTable& table, uint64_t data_bytes) {

@@ -96,6 +96,20 @@ TEST_CASE("plan places: a line lies at the place of what it is for") {
   CHECK(in_host.host().peak > in_host.places[kDevice].peak);
 }
 
+TEST_CASE("plan places: of paced places the program takes the same at every start") {
+  // Pages of files, and others, of starts of one command.
+  const auto bytes = [](uint64_t files_kib, uint64_t others_kib) {
+    return repeatable_program_bytes({(files_kib + others_kib) << 10, 0, 0, true, files_kib << 10});
+  };
+  const uint64_t one = bytes(13944, 1708);
+  CHECK(one == bytes(14176, 1708));
+  CHECK(one == bytes(14928, 1712));  // near a whole number of 4 MiB in all
+  CHECK(one >= (14928 + 1712) << 10);
+  CHECK(one < (14928 + 1712 + 4096) << 10);
+  CHECK(bytes(30000, 9000) >= 39000 << 10);
+  CHECK(bytes(30000, 9000) < (39000 + 4096 + 512) << 10);
+}
+
 TEST_CASE("plan places: each place is held against its own budget") {
   const Placed p(false);
   const Plan plan = make_plan(p.with(kPlenty, kPlenty), p.request);

@@ -41,10 +41,9 @@ std::vector<std::string> device_lists(const std::string& given) {
   return lists;
 }
 
-/// The default's workers, then half of them. A run with devices divides cores by its list.
+/// The default's workers, then half of them. A list of devices says which cores compute.
 std::vector<int> worker_counts(const TrainConfig& config, int now) {
-  const bool on_host = parts_of(config.devices).devices.empty() || config.devices == "auto";
-  if (config.threads > 0 || !on_host || now < 2) return {config.threads};
+  if (config.threads > 0 || config.devices != "auto" || now < 2) return {config.threads};
   return {config.threads, now / 2};
 }
 

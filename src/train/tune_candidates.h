@@ -19,9 +19,10 @@ struct TuneCandidate {
 };
 
 /// The default schedule, then at most `most` others, the fastest first. They vary what the options
-/// leave open: the micro-batches of a group, recompute, whether the experts are on the host, the
-/// host's workers, and the cut into stages, by a layer. All fit, have times, and give the bits of the default. Errors as report_plan;
-/// usage error if the default does not fit or has no time.
+/// leave open: the micro-batches of a group, recompute, whether the experts are on the host,
+/// without a list of devices the workers, and the cut into stages, by a layer. All fit, have times,
+/// and give the bits of the default. Errors as report_plan; usage error if the default does not fit
+/// or has no time.
 std::vector<TuneCandidate> tune_candidates(const TrainConfig& config, size_t most,
                                            Reporter& reporter);
 

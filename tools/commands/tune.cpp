@@ -89,7 +89,7 @@ Json json_of(const std::vector<Tried>& tried, size_t best) {
                               {"measured_s", t.times ? Json(t.times->median_s) : Json()},
                               {"spread_s", t.times ? Json(t.times->spread_s) : Json()},
                               {"failure", t.failure},
-                              {"accepted", i == best}});
+                              {"accepted", best > 0 && i == best}});
   }
   Json plan = tried[best].candidate.plan;
   plan["tuned"] = std::move(list);

@@ -104,6 +104,9 @@ void parse_options(const CommandEntry& entry, const std::vector<std::string>& wo
 
   Options& options = line.options;
   if (!entry.operand.empty() && !split.operands.empty()) options.operand = split.operands[0];
+  if (command == Command::simulate) {
+    if (const auto problem = study_problem(options.operand)) throw usage_error(*problem);
+  }
   const bool migrates = command == Command::migrate;
   bool takes_file = (migrates || entry.operand == "[CONFIG.yaml]") && !options.operand.empty();
   if (takes_file && is_data_file(options.operand)) {

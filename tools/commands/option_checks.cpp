@@ -150,11 +150,6 @@ void check_data(Command command, const Options& options, Problems& problems) {
 constexpr int64_t kMostSimulatedCounts = int64_t{1} << 24;  // steps x layers x experts
 
 void check_simulate(const Options& options, Problems& problems) {
-  if (options.operand == "step" || options.operand == "figure") {
-    problems.add("'simulate " + options.operand + "' is not in this version, which has routing");
-  } else if (!options.operand.empty() && options.operand != "routing") {
-    problems.add("expected routing, found " + quoted(options.operand));
-  }
   if (!options.simulated_experts) return;
   const int64_t experts = *options.simulated_experts;
   if (options.top_k > experts) {
@@ -173,6 +168,19 @@ void check_simulate(const Options& options, Problems& problems) {
   }
 }
 
+bool is_path(const std::string& name) { return name.find_first_of("/.") != std::string::npos; }
+
+bool is_mode(const std::string& name) {
+  Options mode;
+  return !is_path(name) && !find_option("parallel")->value.set(mode, {name});
+}
+
+/// Plans in files need no model; nor does a name that is wrong, as told.
+bool compares_no_mode(const Options& options) {
+  const auto& names = options.compared_plans;
+  return !names.empty() && std::none_of(names.begin(), names.end(), is_mode);
+}
+
 /// Two names of modes or files.
 void check_compared(const Options& options, Problems& problems) {
   const size_t plans = options.compared_plans.size();
@@ -180,7 +188,7 @@ void check_compared(const Options& options, Problems& problems) {
     problems.add("--compare: expected two plans, A,B; found " + std::to_string(plans));
   }
   for (const std::string& name : options.compared_plans) {
-    if (name.find_first_of("/.") != std::string::npos) continue;  // a file
+    if (is_path(name)) continue;
     Options mode;
     if (const auto problem = find_option("parallel")->value.set(mode, {name})) {
       problems.add("--compare: " + *problem + "; or the path of a plan, such as ./" + name);
@@ -228,6 +236,16 @@ std::string out_in_input(const Options& options) {
   return "";
 }
 
+std::optional<std::string> study_problem(const std::string& study) {
+  if (study == "routing") return std::nullopt;
+  const std::string known = "hearth simulate routing --experts E --skew G";
+  if (study.empty()) return "expected a study: " + known;
+  if (study == "step" || study == "figure") {
+    return "'simulate " + study + "' is not in this version, which has routing: " + known;
+  }
+  return "expected routing, found " + quoted(study) + ": " + known;
+}
+
 void check_contradictions(const std::vector<Given>& given, const Options& options,
                           Problems& problems) {
   const Given* tokens = find_given(given, "batch-tokens");
@@ -252,7 +270,9 @@ void check_data_paths(Command command, const Options& options) {
 
 void check_together(const CommandEntry& entry, const std::vector<Given>& flags,
                     const OptionPlaces& places, Options& options, Problems& problems) {
+  if (entry.command == Command::plan) check_compared(options, problems);
   for (const std::string& name : entry.required) {
+    if (name == "model" && compares_no_mode(options)) continue;
     if (!is_missing(name, entry.command, options)) continue;
     const bool reads = entry.command == Command::eval || entry.command == Command::generate;
     if (reads && name == "model" && !options.adapter.empty()) continue;  // it names its base
@@ -264,7 +284,6 @@ void check_together(const CommandEntry& entry, const std::vector<Given>& flags,
     check_relations(option, entry.command, places, options, problems);
   }
   const bool compares = entry.command == Command::report && find_given(flags, "compare");
-  if (entry.command == Command::plan) check_compared(options, problems);
   if (compares && !options.operand.empty()) {
     problems.add("expected RUN_DIR or --compare RUN RUN, found both");
   }

@@ -1,6 +1,7 @@
 // Checks of several options together: missing options and contradictions.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ void check_contradictions(const std::vector<Given>& given, const Options& option
 /// was given last, for the problems.
 void check_together(const CommandEntry& entry, const std::vector<Given>& flags,
                     const OptionPlaces& places, Options& options, Problems& problems);
+
+/// The problem of a study that `hearth simulate` does not have: then its options mean nothing.
+std::optional<std::string> study_problem(const std::string& study);
 
 /// The problem of an --out of export that lies in --model, --adapter or --from-state; else empty.
 std::string out_in_input(const Options& options);

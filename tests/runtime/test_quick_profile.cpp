@@ -70,14 +70,20 @@ TEST_CASE("quick profile: on a loaded machine it keeps its time, and what it say
     return share < .4 ? 1 : 1 + 15 * (share - .4);
   };
   for (const double seconds : {20.0, 4.0, 1.5, .6}) {
-    INFO(seconds);
-    ModelMachine machine([&](int n) { return burst(n); });
-    const double begin = machine.now();
-    const PlaceProfile profile = quick_profile(machine, seconds);
-    CHECK(machine.now() - begin <= seconds + 2 * machine.longest());  // a run that warms, and one
-    const double off = predicted_of_true(profile);
-    CHECK(off > .6);
-    CHECK(off < (seconds > 3 ? 1.4 : seconds > 1 ? 4 : 10));
+    std::vector<double> offs;
+    for (int phase = 0; phase < 21; ++phase) {  // which tasks are hit is an accident
+      INFO(seconds << " s, phase " << phase);
+      ModelMachine machine([&](int n) { return burst(n + 5 * phase); });
+      const double begin = machine.now();
+      const PlaceProfile profile = quick_profile(machine, seconds);
+      CHECK(machine.now() - begin <= seconds + 2 * machine.longest());  // a run that warms, and one
+      offs.push_back(predicted_of_true(profile));
+    }
+    std::sort(offs.begin(), offs.end());
+    INFO(seconds << " s: off by " << offs.front() << " to " << offs.back());
+    CHECK(offs.front() > .6);
+    CHECK(offs[offs.size() / 2] < (seconds > 3 ? 1.4 : seconds > 1 ? 4 : 10));
+    CHECK(offs.back() < (seconds > 3 ? 2.5 : 12));
   }
   // Five times slower all the time: the table says so, in the same time.
   ModelMachine slow([](int) { return 5.0; });

@@ -101,7 +101,7 @@ TEST_CASE("profile: the time that is left goes to sizes whose runs differ") {
   REQUIRE(more.spread);
   CHECK(*more.spread > kNoisy);
   CHECK(noisy.now() - begin > .95 * seconds);
-  CHECK(noisy.now() - begin <= seconds);
+  CHECK(noisy.now() - begin <= seconds + noisy.longest());  // a last run may be a slow one
   CHECK(more.samples > settled.samples);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "base/pool.h"
 #include "base/stopwatch.h"
 #include "runtime/bench_memory.h"
 
@@ -25,6 +26,8 @@ RateBench::RateBench(Device& device, const RateOptions& options, ScratchNeed nee
   stream.worker_scratch_bytes = need.per_worker;
   stream_ = device.create_stream(stream);
 }
+
+RateBench::~RateBench() { unbind_thread(); }
 
 View RateBench::matrix(DType type, int64_t rows, int64_t cols) {
   const auto bytes = static_cast<size_t>(rows * cols) * size_of(type);

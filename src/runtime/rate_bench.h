@@ -17,6 +17,10 @@ namespace hearth {
 class RateBench {
  public:
   RateBench(Device& device, const RateOptions& options, ScratchNeed need);
+  /// Unbinds the calling thread, which has computed as a worker.
+  ~RateBench();
+  RateBench(const RateBench&) = delete;
+  RateBench& operator=(const RateBench&) = delete;
 
   Stream& stream() { return *stream_; }
   View matrix(DType type, int64_t rows, int64_t cols);

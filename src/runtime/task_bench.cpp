@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/pool.h"
 #include "runtime/bench_memory.h"
 #include "runtime/task_inputs.h"
 
@@ -123,6 +124,8 @@ TaskBench::TaskBench(const BenchPlace& place, BenchSubject& subject,
   bind_parameters(subject.model.table, subject.policy, addresses);
   stream_->synchronize();
 }
+
+TaskBench::~TaskBench() { unbind_thread(); }
 
 TaskBench::Bound TaskBench::bind(const TaskSize& size) {
   Bound bound{body_of(size.kind), spec_of(subject_, size), size, 1, {}, {}, {}};

@@ -68,6 +68,11 @@ class TaskBench {
   /// Reserves and fills the memory that all of `sizes` need. `subject` must outlive the bench; its
   /// table is bound to the memory.
   TaskBench(const BenchPlace& place, BenchSubject& subject, std::span<const TaskSize> sizes);
+  /// Unbinds the calling thread, which has computed as a worker: who asks for this process's cores
+  /// afterwards must see all of them.
+  ~TaskBench();
+  TaskBench(const TaskBench&) = delete;
+  TaskBench& operator=(const TaskBench&) = delete;
 
   /// Seconds of each of `times` runs; `warm`: after one that warms the caches. Asks `go_on` before
   /// each run but the first, and ends early if it says no; null: never. On devices that work

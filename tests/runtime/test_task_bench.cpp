@@ -1,5 +1,8 @@
 // Measured tasks: the model that they are cut from, what they compute on, and what a table says.
+#include <sched.h>
+
 #include <algorithm>
+#include <array>
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
@@ -10,6 +13,7 @@
 #include <thread>
 
 #include "device/host_device.h"
+#include "device/host_stream.h"
 #include "device/virtual_device.h"
 #include "runtime/link_profile.h"
 #include "runtime/place_profile.h"
@@ -163,6 +167,35 @@ TEST_CASE("place profile: a table of every kind, experts at twenty numbers of to
       CHECK(find(profile, TaskKind::update, Phase::forward)->units.size() >= 3);
     }
   }
+}
+
+TEST_CASE("task bench: the thread that measured sees all of its cores again") {
+  const auto cpus = [] {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    REQUIRE(sched_getaffinity(0, sizeof set, &set) == 0);
+    return set;
+  };
+  const cpu_set_t before = cpus();
+  int first = 0;
+  while (!CPU_ISSET(static_cast<size_t>(first), &before)) ++first;
+  const Shapes shapes;
+  BenchSubject subject = shapes.subject();
+  const auto device = make_host_device(kPlenty);
+  BenchPlace place{*device, cpu()};
+  place.cores = {first};
+  int bound = 0;
+  const Decorated embed(TaskKind::embed, [&](const BodyContext& c) {
+    host_stream(c.stream).pool().run(1, [&](int64_t, int) {
+      const cpu_set_t now = cpus();
+      bound = CPU_COUNT(&now);
+    });
+  });
+  const TaskSize size{TaskKind::embed, Phase::forward, -1, 4};
+  { TaskBench(place, subject, std::array{size}).run(size, 1); }
+  CHECK(bound == 1);
+  const cpu_set_t after = cpus();
+  CHECK(CPU_EQUAL(&before, &after));
 }
 
 TEST_CASE("place profile: times are those of the tasks") {

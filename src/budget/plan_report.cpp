@@ -14,6 +14,7 @@
 #include "budget/placement_report.h"
 #include "budget/policy_choice.h"
 #include "budget/rank_rates.h"
+#include "device/link.h"
 #include "model/adapters.h"
 #include "setup/model_digest.h"
 
@@ -63,7 +64,9 @@ Json links_json(const LinkRates& links) {
   const auto way = [](const LinkRate& rate) {
     return JsonObject{{"bytes_per_s", rate.bytes_per_s}, {"latency_s", rate.latency_s}};
   };
-  return JsonObject{{"to_device", way(links.in)}, {"from_device", way(links.out)}};
+  JsonObject json{{"to_device", way(links.in)}, {"from_device", way(links.out)}};
+  if (links.root) json.emplace_back("root_bytes_per_s", links.root->in.bandwidth());
+  return json;
 }
 
 /// null: no limit.

@@ -106,6 +106,16 @@ TEST_CASE("--plan: another model, or devices below other root complexes, are ref
   };
   CHECK(refused(w.train("other", {"--devices", "virtual:root=a/h2d=1G,virtual:root=c/h2d=1G"}),
                 "root of 'virtual:1': the plan has '\"b\"', this run would have '\"c\"'"));
+  // Below one root complex, of other bandwidths.
+  const auto shared = [](const std::string& rate) {
+    return std::vector<std::string>{"--devices", "2xvirtual:root=a/h2d=1G/root-bw=" + rate};
+  };
+  const ProgramResult below_one = w.run(w.plan(shared("1G")));
+  REQUIRE(below_one.exit_code == 0);
+  write(w.d / "p.json", below_one.out);
+  CHECK(refused(w.train("other", shared("2G")), "memory of 'virtual:0': links: the plan has"));
+  CHECK(w.run(w.train("other", shared("1G"))).exit_code == 0);
+  write(w.d / "p.json", printed.out);
   // The same tensors, computed otherwise.
   std::string config = content(w.d / "model/config.json");
   const size_t at = config.find("10000");

@@ -70,12 +70,16 @@ double ProfileCurve::expected_s(size_t i) const {
   const std::optional<size_t> below = measured_below(i);
   if (!below) return 0;
   const ProfilePoint& known = points[*below];
-  const double ratio = static_cast<double>(std::max<int64_t>(point.size.tokens, 1)) /
+  if (point.size.tokens == 0) {
+    // A sweep, whose units are parameters. Its sizes are so far apart that what prepares a run, and
+    // takes equally long for every size, must not count in proportion.
+    const double more =
+        static_cast<double>(point.units) / static_cast<double>(std::max<int64_t>(known.units, 1));
+    return 2 * (known.wall_s + quantile(known.samples, .5) * std::max(0.0, more - 1));
+  }
+  const double ratio = static_cast<double>(point.size.tokens) /
                        static_cast<double>(std::max<int64_t>(known.size.tokens, 1));
-  // A sweep has no tokens; its units are parameters.
-  const double more =
-      static_cast<double>(point.units) / static_cast<double>(std::max<int64_t>(known.units, 1));
-  return 2 * known.wall_s * std::max(1.0, point.size.tokens > 0 ? ratio : more);
+  return 2 * known.wall_s * std::max(1.0, ratio);
 }
 
 std::optional<size_t> ProfileCurve::measured_below(size_t i) const {

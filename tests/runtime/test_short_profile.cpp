@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "runtime/model_machine.h"
+#include "runtime/profile_curves.h"
 
 namespace hearth::test {
 namespace {
@@ -81,6 +82,20 @@ TEST_CASE("short profile: no slow run ends a curve") {
     CHECK(fewest_points(table) >= 3);
     CHECK(worst_of(table) < 5);
   }
+}
+
+TEST_CASE("profile: what prepares a sweep does not count in proportion to its size") {
+  // Preparing takes 10 ms, the sweep over 160 parameters 10 us.
+  ProfileCurve curve{TaskKind::update, Phase::forward, -1, {}, {}, 0};
+  const auto add = [&](int64_t parameters) {
+    curve.points.push_back({{TaskKind::update, Phase::forward, -1, 0}, parameters, 0, 1, {}, 0});
+  };
+  add(160);
+  add(1'600'000);
+  curve.points.front().samples = {1e-5};
+  curve.points.front().wall_s = 1e-2;
+  CHECK(curve.expected_s(1) > .1);
+  CHECK(curve.expected_s(1) < .3);
 }
 
 TEST_CASE("profile: the time that is left goes to sizes whose runs differ") {

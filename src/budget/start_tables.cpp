@@ -23,7 +23,8 @@ namespace {
 constexpr uint64_t kFewBytes = uint64_t{192} << 20, kMostBytes = uint64_t{1} << 30;
 constexpr uint64_t kMostDeviceBytes = uint64_t{4} << 30;
 constexpr uint64_t kLeastBytes = uint64_t{64} << 20;  // what tables are not worth their time below
-constexpr double kFillShare = .25;  // of the time, for filling the memory that is measured with
+constexpr double kFillShare = .25;      // of the time, for filling the memory that is measured with
+constexpr int64_t kTellingTokens = 64;  // times of fewer say little of many
 constexpr uint64_t kAnyBudget = uint64_t{1} << 50;  // of a place without a limit
 
 bool has_type(const CostTable& table, Compute dtype) {
@@ -31,32 +32,46 @@ bool has_type(const CostTable& table, Compute dtype) {
                      [&](const CostEntry& e) { return e.dtype == dtype; });
 }
 
-/// Whether the best entry for a task was measured with its shape and cores.
-bool fits(const PlaceCosts& costs, TaskKind kind, int32_t layer, const ModelSpec& spec) {
-  Task task;
-  task.kind = kind;
-  task.layer = layer;
-  const CostEntry* entry = cost_entry(costs, task, spec);
-  if (entry == nullptr) return false;
-  return (!entry->shape || *entry->shape == cost_shape(task, spec)) &&
-         (!entry->cores || *entry->cores == costs.cores);
-}
+/// Whether a cached table was measured with the shapes and cores of a run, and with enough tokens to
+/// say something about its tasks.
+class CachedFit {
+ public:
+  CachedFit(const PlaceCosts& costs, const ModelSpec& spec, int64_t tokens)
+      : costs_(costs), spec_(spec), tokens_(std::min(tokens, kTellingTokens)) {}
 
-bool fits(const PlaceCosts& costs, const ModelSpec& spec) {
-  const auto layers = static_cast<int32_t>(spec.layers);
-  if (!fits(costs, TaskKind::embed, -1, spec) || !fits(costs, TaskKind::head, layers, spec)) {
-    return false;
-  }
-  for (int32_t layer = 0; layer < layers; ++layer) {
-    const bool moe = spec.has_experts(layer);
-    if (!fits(costs, TaskKind::attention, layer, spec)) return false;
-    if (moe && !fits(costs, TaskKind::experts, layer, spec)) return false;
-    if ((!moe || spec.has_shared_expert(layer)) && !fits(costs, TaskKind::mlp, layer, spec)) {
-      return false;
+  bool fits() const {
+    const auto layers = static_cast<int32_t>(spec_.layers);
+    if (!has(TaskKind::embed, -1) || !has(TaskKind::head, layers)) return false;
+    for (int32_t layer = 0; layer < layers; ++layer) {
+      const bool moe = spec_.has_experts(layer);
+      if (!has(TaskKind::attention, layer)) return false;
+      if (moe && !has(TaskKind::experts, layer)) return false;
+      if ((!moe || spec_.has_shared_expert(layer)) && !has(TaskKind::mlp, layer)) return false;
     }
+    return true;
   }
-  return true;
-}
+
+ private:
+  bool has(TaskKind kind, int32_t layer) const {
+    return has(kind, Phase::forward, layer) &&
+           (kind == TaskKind::head || has(kind, Phase::backward, layer));
+  }
+  bool has(TaskKind kind, Phase phase, int32_t layer) const {
+    Task task;
+    task.kind = kind;
+    task.phase = phase;
+    task.layer = layer;
+    const CostEntry* entry = cost_entry(costs_, task, spec_);
+    if (entry == nullptr) return false;
+    const bool enough = kind == TaskKind::experts || entry->units.back() >= tokens_;
+    return enough && (!entry->shape || *entry->shape == cost_shape(task, spec_)) &&
+           (!entry->cores || *entry->cores == costs_.cores);
+  }
+
+  const PlaceCosts& costs_;
+  const ModelSpec& spec_;
+  int64_t tokens_;  // the least that a curve ends at
+};
 
 /// A rate of copies in the host's memory: of a virtual device's link without a limit.
 double memory_rate() {
@@ -139,7 +154,7 @@ class StartTables {
                    origin_of(file->origin, model_.settings.compute, workers), TableSource::cache,
                    false};
     const PlaceCosts costs{table.table, workers, model_.settings.compute};
-    if (!fits(costs, model_.opened->spec)) return false;
+    if (!CachedFit(costs, model_.opened->spec, request_.tokens).fits()) return false;
     model_.tables.by_place.insert_or_assign(name, std::move(table));
     return true;
   }

@@ -251,13 +251,25 @@ TEST_CASE("run tables: a table in the cache is taken if it fits the run") {
     f.give("same", "host", 1e-3);
     CHECK(report.json.find("time_s")->as_double() == f.planned_s(f.with("run", "same")));
   }
-  // Of other shapes, of a run that freezes some, or damaged: measured.
+  // Of other shapes, of too few tokens, of a run that freezes some, or damaged: measured.
   const auto source = [&](const TrainConfig& c) {
     return plan_of(c).json.find("costs")->find("host")->find("source")->as_string();
   };
   TrainConfig frozen = config;
   frozen.freeze = {"*experts*"};
   CHECK(source(frozen) == "measured");
+  std::vector<CostEntry> small = flat_table(1e-3, &opened->spec).entries();
+  const auto ends_at = [&](int64_t tokens, Phase phase) {
+    for (CostEntry& entry : small) {
+      if (entry.kind == TaskKind::attention && entry.phase == phase) entry.units = {tokens};
+    }
+    put(CostTable(small, {}));
+    return source(config);
+  };
+  const int64_t enough = std::min<int64_t>(64, config.seq_len * config.micro_batch);
+  CHECK(ends_at(enough, Phase::forward) == "cache");
+  CHECK(ends_at(enough, Phase::backward) == "cache");
+  CHECK(ends_at(enough - 1, Phase::backward) == "measured");
   ModelSpec wider = opened->spec;
   wider.hidden *= 2;
   put(flat_table(1e-3, &wider));

@@ -105,7 +105,7 @@ TEST_CASE("paced runs: a plan of places with tables measures nothing and repeats
     CHECK(report.json.find("bound_s")->as_double() == bound);
     CHECK(report.text.find("predicted from cost tables: ") != std::string::npos);
     CHECK(run.model.process.program % (512 << 10) == 0);
-    CHECK(run.model.opening_bytes % (4 << 20) == 0);
+    CHECK(run.model.opening_bytes % (1 << 20) == 0);
   }
   // One place measured, one with a table.
   const AssumedRates quick;

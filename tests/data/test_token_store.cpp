@@ -92,6 +92,7 @@ TEST_CASE("rows come back from memory and from a file, whole and cut", "[propert
     check_rows(opened.store, rows, limit);
     CHECK(opened.notes == "note " + std::to_string(seed));
     CHECK(opened.store.bytes() <= 13 * opened.store.rows() + 64);
+    CHECK(store.bytes() == opened.store.bytes());
     const auto& first = opened.store.first_long_row();
     REQUIRE(first.has_value() == store.first_long_row().has_value());
     if (first) CHECK(first->line == store.first_long_row()->line);

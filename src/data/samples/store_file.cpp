@@ -123,7 +123,9 @@ void TokenStore::write_footer(const Digest& key, const std::string& notes) {
   out_->write(notes.data(), notes.size());
   out_->write(&footer, sizeof footer);
   out_->close();
-  lines_ = {};  // in the file from here on
+  // All of it is in the file from here on. Assigning {} would keep the memory.
+  words_ = std::vector<uint32_t>();
+  lines_ = std::vector<uint32_t>();
 }
 
 TokenStore::Opened TokenStore::open(const std::string& path, const Digest& key, int64_t limit,
@@ -137,7 +139,7 @@ TokenStore::Opened TokenStore::open(const std::string& path, const Digest& key, 
 
   store.encoded_ = footer.encoded == 1;
   store.index_.reserve(footer.rows);
-  store.marks_.reserve(footer.rows / 64 + 1);
+  store.marks_.reserve((footer.rows + 63) / 64);
   WordReader words(file, footer.words);
   Hasher index;
   std::vector<IndexEntry> piece;

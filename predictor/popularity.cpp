@@ -76,9 +76,9 @@ bool has_skew(std::span<const int64_t> counts, double skew) {
   return std::abs(skew_of(counts) - skew) <= kSkewTolerance * skew;
 }
 
-int64_t tokens_for_skew(int64_t experts, double skew) {
+int64_t tokens_for_skew(int64_t experts, double skew, int64_t least) {
   int64_t tokens = 1;
-  while (!has_skew(zipf_popularity(experts, 1, tokens, skew).first, skew)) {
+  while (tokens < least || !has_skew(zipf_popularity(experts, 1, tokens, skew).first, skew)) {
     HEARTH_CHECK(tokens < int64_t{1} << 40, "popularity: no number of tokens has the skew");
     tokens *= 2;
   }

@@ -26,7 +26,7 @@ Popularity zipf_popularity(int64_t experts, int64_t top_k, int64_t tokens, doubl
 inline constexpr double kSkewTolerance = 0.02;
 /// Whether the counts have the skew to this tolerance. Few tokens allow few values.
 bool has_skew(std::span<const int64_t> counts, double skew);
-/// The least power of two of tokens whose first choices have the skew.
-int64_t tokens_for_skew(int64_t experts, double skew);
+/// The least power of two of tokens, `least` or more, whose first choices have the skew.
+int64_t tokens_for_skew(int64_t experts, double skew, int64_t least = 1);
 
 }  // namespace hearth

@@ -83,7 +83,9 @@ TEST_CASE("profile: what cannot be is refused") {
                  "places have a table each"));
   CHECK(one_line(told({"--budget", "0s"}), 2, "--budget: expected a time"));
   CHECK(one_line(told({"--devices", "virtual:mem=10k"}), 2, "memory"));
-  CHECK(one_line(told({"--cpu-memory", "1M"}), 2, "memory"));
+  CHECK(one_line(told({"--cpu-memory", "1M"}), 2, "0 are free; raise --cpu-memory"));
+  CHECK(one_line(told({"--devices", "virtual:mem=1k"}), 2, ", or mem= of the devices"));
+  CHECK(one_line(told({"--rank-links", "1G"}), 2, "--rank-links: needs --cluster"));
   const ProgramResult file = told({"--out", w.d / "host.json"});
   CHECK(file.exit_code == 0);
   CHECK(file.out.find("wrote " + (w.d / "host.json")) != std::string::npos);

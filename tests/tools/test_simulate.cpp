@@ -98,7 +98,13 @@ TEST_CASE("simulate: what cannot be is refused by name") {
   refused({"--experts", "8", "--skew", "0.3", "--persistence", "1.1"}, "--persistence: expected");
   refused({"--experts", "64", "--skew", "0.02", "--tokens", "10"},
           "--tokens 10: too few for --skew 0.02: ");
-  refused({"--experts", "4096", "--skew", "0.3", "--layers", "65536"}, "--steps");
+  // Fewer tokens would do as well here, but the line says that these are too few.
+  refused({"--experts", "128", "--skew", "0.029151914243579706", "--tokens", "100"},
+          "the nearest that they can have is 0.029800; 128 would do");
+  refused({"--experts", "4096", "--skew", "0.3", "--layers", "65536"},
+          "--layers 65536: expected at most 4096 with --experts 4096");
+  refused({"--experts", "4096", "--skew", "0.3", "--layers", "4", "--steps", "1025"},
+          "--steps 1025: expected at most 1024 with these --layers and --experts");
   // What is wrong with the study is all that is told: no option of it counts.
   const auto study = [](std::vector<std::string> words, const std::string& problem) {
     words.insert(words.begin(), "simulate");

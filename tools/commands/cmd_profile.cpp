@@ -130,6 +130,21 @@ void require_ranks_to_measure(const Options& options, const LaunchedRanks* launc
         "--thread-ranks");
   }
   if (threads && !options.cluster) throw usage_error("--thread-ranks: needs --cluster");
+  if (!threads && options.rank_links.bytes_per_s > 0) {
+    throw usage_error("--rank-links: needs --cluster and --thread-ranks, whose links it slows");
+  }
+}
+
+/// A line that says what measuring needs also names the options that give it.
+std::vector<MeasuredTable> measure(const OpenedModel& machine, const TableRequest& request) {
+  try {
+    return measure_tables(machine, request);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::usage) throw;
+    const bool devices = machine.devices.places.size() > 1;
+    throw usage_error("{}; raise --cpu-memory{}", error.what(),
+                      devices ? ", or mem= of the devices" : "");
+  }
 }
 
 /// The host's links to other ranks lie in its table.
@@ -176,7 +191,7 @@ ExitCode run_profile(const Options& options, LaunchedRanks* launched) {
     console.show_share("measuring " + what, share);
     return stop_signal() == 0;
   };
-  std::vector<MeasuredTable> measured = measure_tables(*machine, request);
+  std::vector<MeasuredTable> measured = measure(*machine, request);
   add_links(measured.front(), ranks.links);
   const double seconds = watch.seconds();
   console.show_share("", 1);

@@ -24,7 +24,7 @@ ExitCode run_simulate(const Options& options) {
     throw usage_error(
         "--tokens {}: too few for --skew {}: the nearest that they can have is {:.6f}; {} would do",
         request.tokens, request.skew, skew_of(nearest.first),
-        tokens_for_skew(request.experts, request.skew));
+        tokens_for_skew(request.experts, request.skew, request.tokens + 1));
   }
   const SyntheticRouting routing(request);
   if (!options.trace.empty()) write_file_atomically(options.trace, routing_trace(routing));

@@ -161,8 +161,11 @@ void check_simulate(const Options& options, Problems& problems) {
     problems.add("--skew " + format_number(*options.skew) + ": expected at least 1/E, " +
                  format_number(least) + " with --experts " + std::to_string(experts));
   }
-  const int64_t most = kMostSimulatedCounts / experts / options.layers;  // steps
-  if (options.steps.value_or(1) > most) {
+  const int64_t most_layers = kMostSimulatedCounts / experts, most = most_layers / options.layers;
+  if (most == 0) {
+    problems.add("--layers " + std::to_string(options.layers) + ": expected at most " +
+                 std::to_string(most_layers) + " with --experts " + std::to_string(experts));
+  } else if (options.steps.value_or(1) > most) {
     problems.add("--steps " + std::to_string(options.steps.value_or(1)) + ": expected at most " +
                  std::to_string(most) + " with these --layers and --experts");
   }

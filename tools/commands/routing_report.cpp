@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/counted.h"
 #include "predictor/popularity.h"
 
 namespace hearth {
@@ -101,8 +102,9 @@ std::string routing_text(const SyntheticRouting& routing, bool every_step) {
     return fmt::format("{:<30} {}\n", name, value);
   };
   std::string text;
-  text += line("routing", fmt::format("{} experts, top {}, {} tokens, {} layers, {} steps",
-                                      r.experts, r.top_k, r.tokens, r.layers, r.steps));
+  text += line("routing", fmt::format("{}, top {}, {}, {}, {}", counted(r.experts, "expert"),
+                                      r.top_k, counted(r.tokens, "token"),
+                                      counted(r.layers, "layer"), counted(r.steps, "step")));
   text += line("skew G of first choices",
                fmt::format("{:.5f} (asked {:.5f})", routing.first_skew(), r.skew));
   text += line("skew of all choices", fmt::format("{:.5f}", routing.all_skew()));

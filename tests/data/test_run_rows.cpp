@@ -1,4 +1,6 @@
 // The rows of a run: threads, errors, lengths, weights and the split for evaluation.
+#include <sched.h>
+
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 
@@ -72,6 +74,23 @@ TEST_CASE("rows, totals and errors do not depend on the number of threads") {
     CHECK(all == rows);
     CHECK(error == first_error);
   }
+}
+
+TEST_CASE("the thread that read rows sees all of its cores again") {
+  RunRowsFixture fixture;
+  const auto cpus = [] {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    REQUIRE(sched_getaffinity(0, sizeof set, &set) == 0);
+    return set;
+  };
+  const cpu_set_t before = cpus();
+  int first = 0;
+  while (!CPU_ISSET(static_cast<size_t>(first), &before)) ++first;
+  fixture.request.files = {{fixture.chats("rows.jsonl", 100), 1}};
+  const RunRows rows(fixture.request, Pool(1, {first}));
+  const cpu_set_t after = cpus();
+  CHECK(CPU_EQUAL(&before, &after));
 }
 
 TEST_CASE("rows that outgrow memory are read from a file") {

@@ -6,6 +6,7 @@
 
 #include "base/counted.h"
 #include "base/error_format.h"
+#include "base/pool.h"
 #include "base/setting.h"
 #include "data/rows/byte_stream.h"
 #include "data/rows/raw_rows.h"
@@ -35,6 +36,7 @@ RunRows::RunRows(const RunRowsRequest& request, const Pool& pool) {
   require_trained_rows(summary_.totals, paths);
   measure_lengths();
   divide(request);
+  unbind_thread();  // it converted rows as a worker, and may ask for this process's cores next
 }
 
 void RunRows::take(const RunRowsRequest& request, const DataFile& file, FileTokens tokens) {

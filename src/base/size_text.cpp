@@ -18,8 +18,10 @@ std::string size_text(uint64_t bytes) {
 }
 
 std::string size_option(uint64_t bytes) {
-  constexpr uint64_t kMegabyte = 1'000'000;
-  return fmt::format("{}M", bytes / kMegabyte + (bytes % kMegabyte > 0 ? 1 : 0));
+  // Of few megabytes the next whole one may be far away.
+  const bool few = bytes < 10'000'000 && bytes % 1'000'000 > 0;
+  const uint64_t unit = few ? 1'000 : 1'000'000;
+  return fmt::format("{}{}", bytes / unit + (bytes % unit > 0 ? 1 : 0), few ? "k" : "M");
 }
 
 }  // namespace hearth

@@ -10,7 +10,7 @@ namespace hearth {
 
 /// With up to four digits: "78.16 GB", "52.6 MB", "1.5 kB", "12 bytes", "1 byte".
 std::string size_text(uint64_t bytes);
-/// The value of an option that allows at least so many bytes, in whole megabytes: "79M".
+/// The value of an option that allows at least so many bytes: "79M", and below 10 MB "333k".
 std::string size_option(uint64_t bytes);
 
 }  // namespace hearth

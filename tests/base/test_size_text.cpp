@@ -26,9 +26,11 @@ TEST_CASE("sizes: four digits of a decimal unit") {
 
 TEST_CASE("sizes: the value of an option allows at least what is needed") {
   CHECK(size_option(0) == "0M");
-  CHECK(size_option(1) == "1M");
+  CHECK(size_option(1) == "1k");
+  CHECK(size_option(332'776) == "333k");
   CHECK(size_option(1'000'000) == "1M");
-  CHECK(size_option(1'000'001) == "2M");
+  CHECK(size_option(1'000'001) == "1001k");
+  CHECK(size_option(10'000'001) == "11M");
   for (const uint64_t bytes : {uint64_t{999'999}, uint64_t{7} << 30, uint64_t{78'163'999'999}}) {
     CHECK(parse_size(size_option(bytes)).value() >= bytes);
     CHECK(parse_size(size_option(bytes)).value() < bytes + 1'000'000);

@@ -73,7 +73,7 @@ class StageSearch {
         PlacementPlan next = plan_with(subject_, placement, request);
         learn_from(next, grows);
         if (!best || shortage(next.plan) < shortage(best->plan)) best = std::move(next);
-        if (best->plan.fits()) return std::move(*best);
+        if (best->plan.fits() || all_are_short(best->plan)) return std::move(*best);
       }
     }
     while (!best->plan.fits()) {
@@ -90,6 +90,13 @@ class StageSearch {
     throw usage_error("{}: {} devices for {} layers, the embedding and the head; name at most {}",
                       spelled(Setting::devices), cut_.devices.size(), subject_.spec.layers,
                       cut_.bytes.size());
+  }
+
+  /// Then no other cut fits: it only moves what they lack from one to the other.
+  bool all_are_short(const Plan& plan) const {
+    return std::ranges::all_of(places_.dense, [&](Place device) {
+      return !plan.places[static_cast<size_t>(device)].fits();
+    });
   }
 
   /// The best plan that lacks less memory, of those that move one unit from a device that is short to

@@ -12,7 +12,7 @@ namespace hearth {
 
 namespace {
 
-/// The program of the run that takes the change will not be as large to the page.
+/// The program of the run that takes the change will not be as large to the page, and the host has it.
 constexpr uint64_t kMargin = uint64_t{4} << 20;
 
 /// A step of more micro-batches than this is no advice, and its schedule alone takes gigabytes.
@@ -30,9 +30,8 @@ class Search {
   Search(const std::shared_ptr<const OpenedModel>& opened, const PlanSubject& subject,
          const PlanRequest& request, const TrainConfig& config)
       : subject_(subject), request_(request), config_(config) {
-    for (ComputePlace& place : subject_.places) {
-      place.budget.bytes -= std::min(place.budget.bytes, kMargin);
-    }
+    uint64_t& host = subject_.places[kHostPlace].budget.bytes;
+    host -= std::min(host, kMargin);
     short_place_ = plan_placement(subject, request).plan.short_place().value_or(kHostPlace);
     start_ = {"", config, request, subject.of_model,
               std::make_shared<const TrainedModel>(trained_model(opened, config))};

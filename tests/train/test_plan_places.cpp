@@ -150,8 +150,7 @@ TEST_CASE("plan places: a refusal names the device, and the experts go to the ho
   CHECK(has(line, "memory of cuda:0"));
   CHECK(has(line, "the smallest change that fits: --devices cuda:0,host (5.243 MB)"));
   CHECK(has(line, "--gpu-memory " + size_option(needed) + ", if cuda:0 has it"));
-  // 4 MiB stay free of what is planned for another run.
-  const uint64_t room = needed + (uint64_t{4} << 20) - experts / 2;
+  const uint64_t room = needed - experts / 2;
   const auto changes = changes_that_fit(p.model.opened, p.with(kPlenty, room), p.request, p.config);
   REQUIRE_FALSE(changes.empty());
   CHECK(changes.front().options == "--devices cuda:0,host");
@@ -161,6 +160,21 @@ TEST_CASE("plan places: a refusal names the device, and the experts go to the ho
   const auto keyed = changes_that_fit(p.model.opened, p.with(kPlenty, room), p.request, p.config);
   REQUIRE_FALSE(keyed.empty());
   CHECK(keyed.front().options == "--devices virtual:mem=1G/cores=1,host");
+}
+
+TEST_CASE("plan places: a change may fill a device to the last byte, which the host keeps free") {
+  const SpelledAsFlags flags;
+  Placed p(true);
+  p.request.recompute = true;
+  p.config.micro_batch = 2;
+  p.request.tokens = 2 * p.config.seq_len;
+  PlanRequest half = p.request;
+  half.tokens = p.config.seq_len;
+  half.micro_batches = 2 * p.request.micro_batches;
+  const uint64_t room = needed_memory(p.with(kPlenty, kPlenty), half)[kDevice];
+  const auto changes = changes_that_fit(p.model.opened, p.with(kPlenty, room), p.request, p.config);
+  REQUIRE_FALSE(changes.empty());
+  CHECK(changes.front().options.starts_with("--micro-batch 1 --grad-accum "));
 }
 
 TEST_CASE("plan places: what a run measured is told by place") {

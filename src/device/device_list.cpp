@@ -17,6 +17,8 @@ namespace {
 constexpr size_t kMostDevices = 64;
 constexpr int64_t kMostNumber = 1023;
 constexpr double kMostLatency = 60;  // seconds
+/// More cores than any machine has: check_asked_cores refuses them, and names the machine's bound.
+constexpr int64_t kTooManyCores = 1 << 20;
 
 [[noreturn]] void refuse(std::string_view item, const std::string& what) {
   throw usage_error("{}: {}", quoted(item), what);
@@ -78,8 +80,8 @@ void set_key(DeviceKeys& keys, DeviceKind kind, std::string_view key, std::strin
   const bool host = kind == DeviceKind::host;
   if (key == "cores") {
     const auto cores = parse_count(value);
-    if (!cores || *cores < 1 || *cores > 1 << 16) expected("a number of cores, at least 1");
-    keys.cores = static_cast<int>(*cores);
+    if (!cores || *cores < 1) expected("a number of cores, at least 1");
+    keys.cores = static_cast<int>(std::min(*cores, kTooManyCores));
   } else if (key == "costs") {
     if (!is_plain_path(value)) expected("the path of a cost table");
     keys.costs = value;
@@ -332,6 +334,16 @@ size_t asked_cores(std::span<const DeviceItem> items, DeviceKind kind) {
 }
 
 }  // namespace
+
+void check_asked_cores(std::span<const DeviceItem> items, size_t machine_cores) {
+  size_t asked = 0;
+  for (const DeviceItem& item : items) asked += static_cast<size_t>(item.keys.cores);
+  const size_t most = std::max(kLeastCoreBound, kCoresPerCore * machine_cores);
+  if (asked <= most) return;
+  throw usage_error(
+      "{}: cores= asks for more than {} cores in all, the most on a machine with {}; ask for fewer",
+      spelled(Setting::devices), most, counted(static_cast<int64_t>(machine_cores), "core"));
+}
 
 VirtualShares share_host(std::span<const DeviceItem> items, std::vector<int> cpus, int workers) {
   VirtualShares shares;

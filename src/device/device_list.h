@@ -57,6 +57,14 @@ struct DeviceItem {
 /// no control characters, an accepted list contains only letters, digits and , : = / . - _ +.
 std::vector<DeviceItem> parse_device_list(std::string_view text);
 
+/// The most that all `cores` of a list together may ask for: several times the cores of the
+/// machine. Each core asked for is a thread with memory of its own.
+inline constexpr size_t kCoresPerCore = 4, kLeastCoreBound = 64;
+
+/// `machine_cores`: those that the process may use. Usage error if the list asks for more than the
+/// bound.
+void check_asked_cores(std::span<const DeviceItem> items, size_t machine_cores);
+
 /// The resources of the virtual devices of a list, and what the host keeps.
 struct VirtualShares {
   std::vector<VirtualOptions> devices;  // in the order of the list

@@ -286,6 +286,7 @@ RunDevices open_devices(const DeviceRequest& request) {
   if (request.gpu_memory > 0) warn_of_idle_gpu_memory(items);
   const ListedTables tables(items);
   const Topology topology = request.topology != nullptr ? *request.topology : Topology{};
+  check_asked_cores(items, std::max(topology.cores.size(), request.cores.size()));
   // Nodes that the list leaves out take their workers with them.
   VirtualShares shares =
       share_host(items, cpus_of_listed_nodes(items, topology, request.cores), request.workers);

@@ -83,7 +83,7 @@ TEST_CASE("device lists that make no sense are refused with what is wrong") {
   for (const char* value : {"", "-1us", "61s", "nan", "1h"}) {
     CHECK(is_refused("virtual:latency=" + std::string(value), "latency=: expected a time"));
   }
-  for (const char* value : {"", "0", "1.5", "-1", "70000"}) {
+  for (const char* value : {"", "0", "1.5", "-1"}) {
     CHECK(is_refused("virtual:cores=" + std::string(value), "cores=: expected a number of cores"));
   }
   CHECK(is_refused("virtual:root=/root-bw=1G", "root=: expected a name"));
@@ -209,6 +209,24 @@ TEST_CASE("more workers than cores share the cores, and named numbers hold all t
   CHECK(one.host_cpus == std::vector<int>{0});
   CHECK(share("virtual:cores=4,host:cores=5", 8).host_workers == 5);
   CHECK(share("virtual:cores=4,host:cores=4", 8).warning.empty());
+}
+
+TEST_CASE("cores asked for by name are at most four per core of the machine, or 64") {
+  const auto raised = [](const std::string& list, size_t machine_cores) {
+    return test::raised_by([&] { check_asked_cores(parse_device_list(list), machine_cores); });
+  };
+  CHECK(raised("virtual:cores=64", 2).message.empty());
+  CHECK(raised("2xvirtual:cores=30,host:cores=4", 16).message.empty());
+  CHECK(raised("virtual:cores=80", 20).message.empty());
+  for (const char* list :
+       {"virtual:cores=65", "host:1:cores=65", "2xvirtual:cores=30,host:cores=5",
+        "virtual:cores=4096", "virtual:cores=99999", "64xvirtual:cores=9000000000000000000"}) {
+    INFO(list);
+    const auto refused = raised(list, 2);
+    CHECK(refused.code == ExitCode::usage);
+    CHECK(refused.says("cores= asks for more than 64 cores in all, the most on a machine with 2 "));
+  }
+  CHECK(raised("virtual:cores=81", 20).says("more than 80 cores in all"));
 }
 
 TEST_CASE("virtual devices take cores from the host, and share what they name alike") {

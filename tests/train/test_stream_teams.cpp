@@ -227,6 +227,7 @@ TEST_CASE("stream teams: counts by name are honoured") {
   const RunDevices crowded = open_on("virtual:cores=8,host", topology).run;
   CHECK(crowded.places.at(1).teams.at(0).workers == 8);
   CHECK(crowded.workers == 1);
+  CHECK(raised_by([&] { open_on("virtual:cores=65", topology); }).says("more than 64 cores"));
 }
 
 TEST_CASE("stream teams: devices share the nodes, and streams that share cores are told") {

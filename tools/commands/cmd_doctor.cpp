@@ -86,6 +86,7 @@ Measured open_devices_to_measure(const Options& options, Topology& topology,
   } catch (const Error& e) {
     throw Error(e.code(), std::string("--devices: ") + e.what());
   }
+  check_asked_cores(items, topology.cores.size());
   Measured measured;
   std::vector<int> gpus;
   const bool all = items.front().kind == DeviceKind::automatic;

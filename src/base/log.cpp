@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <memory>
+#include <utility>
 
 namespace hearth {
 namespace {
@@ -29,6 +30,8 @@ std::function<void(const std::string&)>& warning_sink() {
   return sink;
 }
 
+thread_local std::vector<HeldLine>* held_lines = nullptr;
+
 }  // namespace
 
 void set_log_level(LogLevel level) {
@@ -44,10 +47,22 @@ void set_warning_sink(std::function<void(const std::string& message)> sink) {
 }
 
 void log_warning(const std::string& message) {
+  if (held_lines != nullptr) return void(held_lines->push_back({true, message}));
   if (warning_sink()) return warning_sink()(message);
   logger().warn("warning: {}", message);
 }
-void log_info(std::string_view message) { logger().info("{}", message); }
+void log_info(std::string_view message) {
+  if (held_lines != nullptr) return void(held_lines->push_back({false, std::string(message)}));
+  logger().info("{}", message);
+}
 void log_verbose(std::string_view message) { logger().debug("{}", message); }
+
+HeldLog::HeldLog() { held_lines = &lines_; }
+HeldLog::~HeldLog() { held_lines = nullptr; }
+std::vector<HeldLine> HeldLog::take() { return std::exchange(lines_, {}); }
+
+void log_lines(const std::vector<HeldLine>& lines) {
+  for (const HeldLine& line : lines) line.warning ? log_warning(line.text) : log_info(line.text);
+}
 
 }  // namespace hearth

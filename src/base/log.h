@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hearth {
 
@@ -25,5 +26,26 @@ void set_warning_sink(std::function<void(const std::string& message)> sink);
 void log_warning(const std::string& message);  // "warning: ..."
 void log_info(std::string_view message);
 void log_verbose(std::string_view message);
+
+struct HeldLine {
+  bool warning = false;
+  std::string text;
+};
+
+/// RAII: holds the warnings and infos of this thread until destroyed. Lines that nobody takes are
+/// dropped: a refused run has one line, its error. The thread has at most one at a time.
+class HeldLog {
+ public:
+  HeldLog();
+  ~HeldLog();
+  HeldLog(const HeldLog&) = delete;
+  HeldLog& operator=(const HeldLog&) = delete;
+  std::vector<HeldLine> take();
+
+ private:
+  std::vector<HeldLine> lines_;
+};
+
+void log_lines(const std::vector<HeldLine>& lines);
 
 }  // namespace hearth

@@ -21,6 +21,7 @@ ModelName model_name(const RunConfig& config) {
 }
 
 std::shared_ptr<const OpenedModel> open_model(const RunConfig& config, Weights weights) {
+  HeldLog held;
   auto model = std::make_shared<OpenedModel>();
   const uint64_t before = resident_bytes();
   if (weights == Weights::may_be_absent && weights_are_absent(config.model)) {
@@ -56,6 +57,7 @@ std::shared_ptr<const OpenedModel> open_model(const RunConfig& config, Weights w
         "--compute-dtype bf16: this CPU has no bf16 products; operands are rounded and "
         "multiplied in f32, which is slower than f32");
   }
+  model->said = held.take();
   return model;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/log.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/hub_cache.h"
 #include "peft/adapter.h"
@@ -28,6 +29,8 @@ struct OpenedModel {
   std::vector<int> cores;  // cores to bind workers to; empty if --threads is set
   RunDevices devices;
   std::optional<AdapterFile> adapter;  // to run with, or to train further
+  /// Warnings and notes of opening. Log them once the run is accepted: a refusal is one line.
+  std::vector<HeldLine> said = {};
 
   const ComputePlace& place(Place at) const { return devices.places[static_cast<size_t>(at)]; }
 };
@@ -41,7 +44,7 @@ ModelName model_name(const RunConfig& config);
 enum class Weights : uint8_t { needed, may_be_absent };
 
 /// Opens the checkpoint and the adapter, counts the workers and starts the devices. `plan` does not
-/// need weights. Warnings go to the log.
+/// need weights. Warnings are in `said`, not yet in the log.
 std::shared_ptr<const OpenedModel> open_model(const RunConfig& config,
                                               Weights weights = Weights::needed);
 

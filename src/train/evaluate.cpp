@@ -23,6 +23,7 @@ Json evaluate(const RunConfig& config, Reporter& reporter) {
   request.data_bytes = static_cast<uint64_t>(rows.bytes() + batches.bytes());
   const PlacedModel model = place_model(untrained_model(opened, config), request);
   require_fit(model, request);
+  log_lines(opened->said);
   Session session(model);
   session.read_weights();
   reporter.note("evaluating " + counted(rows.training().rows(), "row") + ", " +

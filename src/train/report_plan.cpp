@@ -19,6 +19,7 @@ PlanReport report_plan(const TrainConfig& options, Reporter& reporter, PlanDetai
                           chrome_trace(plan.train->schedule, run.times.step.trace,
                                        run.model.opened->devices.names(), run.times.step.copies));
   }
+  if (plan.fits()) log_lines(run.opened->said);
   PlanAdvice advice;
   if (!plan.fits()) advice = advice_for(run, config);
   const std::string missing = plan.fits() ? "" : refusal(plan, advice.changes, advice.needed);

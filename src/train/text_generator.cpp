@@ -64,6 +64,7 @@ void TextGenerator::make_room(int64_t prompt_tokens) {
       config_.kv_cache ? std::min(request.longest, kPromptPiece) : request.longest;
   model_.emplace(place_model(untrained_model(opened_, config_), request));
   require_fit(*model_, request);
+  if (room_ == 0) log_lines(opened_->said);  // the first time
   session_ = std::make_unique<Session>(*model_);
   session_->read_weights();
   room_ = request.longest;

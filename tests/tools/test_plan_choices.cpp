@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "support/has.h"
 #include "support/set_variable.h"
 #include "workplace.h"
 
@@ -216,4 +217,33 @@ TEST_CASE("plan --tune: a signal ends the steps that are tried, and leaves nothi
   INFO(stopped.err);
   CHECK(stopped.exit_code == 75);
   CHECK(fs::is_empty(w.d / "tmp"));
+}
+
+TEST_CASE(
+    "a run that is refused says nothing else: warnings of its devices are for accepted runs") {
+  const Workplace w;
+  CHECK(one_line(w.run(w.plan({"--devices", "7xvirtual"})), 2, "7 devices for 2 layers"));
+  const std::string crowded = "compute streams share ";
+  CHECK(has(w.run(w.plan({"--devices", "3xvirtual:mem=1Gi"})).err, crowded));  // of two --threads
+  CHECK(one_line(w.run(w.plan({"--devices", "3xvirtual:mem=64k"})), 2, "may use only 64 kB"));
+  const std::vector<std::string> refused[] = {{"eval", "--data", w.d / "rows.jsonl"},
+                                              {"generate", "--prompt", "a"}};
+  for (std::vector<std::string> words : refused) {
+    words.insert(words.end(), {"--model", w.d / "model", "--threads", "2", "--devices"});
+    words.push_back("3xvirtual:mem=1Gi");
+    CHECK(has(w.run(words).err, crowded));
+    words.back() = "3xvirtual:mem=64k";
+    CHECK(one_line(w.run(words), 2, "may use only 64 kB"));
+  }
+  REQUIRE(w.run(w.train("run", {"--devices", "2xvirtual"})).exit_code == 0);
+  const ProgramResult other = w.run(w.train("run", {"--devices", "3xvirtual"}));
+  INFO(other.err);
+  CHECK(one_line(other, 2, "'2xvirtual' when the state was saved and is '3xvirtual' now"));
+  const ProgramResult allowed =
+      w.run(w.train("run", {"--devices", "3xvirtual", "--allow-change", "devices"}));
+  CHECK(has(allowed.err, "already finished"));
+  CHECK_FALSE(has(allowed.err, crowded));
+  const ProgramResult crowded_run = w.run(w.train("crowded", {"--devices", "3xvirtual"}));
+  CHECK(has(crowded_run.err, crowded));
+  CHECK(has(content(w.d / "crowded/journal.jsonl"), crowded));
 }

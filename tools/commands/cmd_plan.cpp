@@ -37,7 +37,9 @@ ExitCode run_plan_command(const Options& given, LaunchedRanks* launched) {
     Console console(console_settings(options));
     report =
         report_plan(options, console, options.verbose ? PlanDetail::tasks : PlanDetail::summary);
-    for (const std::string& reason : report.reasons) console.note(reason);
+    if (report.fits) {  // else the refusal is the one line
+      for (const std::string& reason : report.reasons) console.note(reason);
+    }
   }
   if (options.json) {
     print_json(report.json);

@@ -9,6 +9,7 @@
 
 #include "commands/command_line.h"
 #include "commands/help.h"
+#include "device/device_list.h"
 #include "options/command_table.h"
 #include "options/later.h"
 #include "options/option_lookup.h"
@@ -328,6 +329,36 @@ TEST_CASE("help shows every option of a command with unit, default and range") {
   CHECK(help.find("the options of most runs\n  --model ") != std::string::npos);
   CHECK(help.find("learning_rate") == std::string::npos);  // other names have a page of their own
   CHECK(aliases_help().find("  --lr                      learning_rate\n") != std::string::npos);
+}
+
+TEST_CASE("help of --devices names every key that the parser knows, with the bounds") {
+  const auto words = [](const std::string& text) {  // on one line
+    std::istringstream in(text);
+    std::string all;
+    for (std::string word; in >> word;) all += " " + word;
+    return all;
+  };
+  for (const Command command : {Command::train, Command::plan}) {
+    const std::string help = command_help(command);
+    const size_t begin = help.find("\n  --devices ");
+    const std::string text = words(help.substr(begin, help.find("\n  --", begin + 1) - begin));
+    const std::string refusal = raised_by([] { parse_device_list("virtual:x=1"); }).message;
+    std::istringstream keys(refusal.substr(refusal.find(" has ") + 5));
+    int count = 0;
+    for (std::string key; std::getline(keys >> std::ws, key, ',');) {
+      INFO(key);
+      CHECK(text.find(" " + key + " ") != std::string::npos);
+      ++count;
+    }
+    CHECK(count == 9);
+    for (const std::string& bound :
+         {"at most " + std::to_string(kCoresPerCore) + " per core of this machine, or " +
+              std::to_string(kLeastCoreBound) + " if",
+          std::string("0 to 60 s"), std::string("1 to 64 times")}) {
+      INFO(bound);
+      CHECK(text.find(bound) != std::string::npos);
+    }
+  }
 }
 
 TEST_CASE("numbers are strict") {

@@ -56,14 +56,21 @@ void add_run(std::vector<Option>& table) {
         .needs = {{"policy", "aptmoe"}}, .may_change = true},
        {.name = "devices", .group = group, .commands = {train, plan, eval, generate, chat, doctor, profile},
         .value = devices_value(),
-        .help = "where to compute. auto means host in this version; cuda:0 asks for the first GPU, "
-                "cuda:0,host leaves experts that do not fit to the host. host is the CPU with all its NUMA nodes, "
-                "host:1 is node 1 alone. virtual is host memory that acts as a device, with mem "
-                "(bytes), h2d, d2h, root-bw (bytes/s), latency (seconds, or with us ms s), cores "
-                "(number), root (name), costs (file). cores of the host: how many it uses. costs is "
-                "the last key of its item: a cost table that paces the place. 3x before an item "
-                "repeats it. Several devices hold a stage of the layers each; with host in the list, "
-                "the experts that do not fit are on the host",
+        .help = "where to compute. auto means host in this version; cuda:0 asks for the first "
+                "GPU, cuda:0,host leaves experts that do not fit to the host. host is the CPU "
+                "with all its NUMA nodes, host:1 is node 1 alone (0 to 1023, as of cuda). virtual "
+                "is host memory that acts as a device. Its keys: mem (bytes, at least 1; default "
+                "no limit); h2d and d2h (bytes/s, at least 1; default no limit); latency "
+                "(seconds, or with us ms s, 0 to 60 s; default 0); cores (at least 1; default a "
+                "share of the host's); root (name of a root complex; default none); root-bw "
+                "(bytes/s of all devices of that root, at least 1; default no limit); shrink "
+                "(STEP:BYTES, the budget from that step on, step and bytes at least 1, at most "
+                "mem; default none); costs (file, a cost table that paces the place, the last key "
+                "of its item; default real speed). The host has cores (how many it uses; default "
+                "all that are left) and costs. All cores of a list: at most 4 per core of this "
+                "machine, or 64 if that is more. 3x before virtual repeats it, 1 to 64 times; a "
+                "list has at most 64 devices. Several devices hold a stage of the layers each; "
+                "with host in the list, the experts that do not fit are on the host",
         .help_for = {{{doctor}, "devices whose links are measured: cuda:0, or virtual as for train. "
                                 "auto means every GPU; a GPU asked for by number must be there"},
                      {{profile}, "places to measure: cuda:0, or virtual as for train. The host is "

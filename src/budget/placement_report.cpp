@@ -34,6 +34,19 @@ std::pair<int64_t, int64_t> layers_of(const PlacedModel& model, const Stage& sta
   return {first, std::clamp<int64_t>(stage.last, first - 1, count - 1)};
 }
 
+/// The layers with experts at a place; {n, n - 1} if there are none.
+std::pair<int64_t, int64_t> layers_with_experts(const std::vector<std::vector<Place>>& homes,
+                                                Place at) {
+  auto first = std::ssize(homes), last = first - 1;
+  for (auto layer = std::ssize(homes); layer-- > 0;) {
+    const std::vector<Place>& of = homes[static_cast<size_t>(layer)];
+    if (std::find(of.begin(), of.end(), at) == of.end()) continue;
+    if (first == std::ssize(homes)) last = layer;
+    first = layer;
+  }
+  return {first, last};
+}
+
 JsonObject stage_json(const PlacedModel& model, const Stage& stage, size_t number) {
   const auto [first, last] = layers_of(model, stage);
   return {{"stage", static_cast<int64_t>(number)},
@@ -72,21 +85,34 @@ JsonArray stages_json(const PlacedModel& model, const std::vector<Stage>& stages
 
 std::vector<JsonObject> placement_events(const PlacedModel& model, int64_t step) {
   std::vector<JsonObject> events;
-  const auto add = [&](const Stage& stage, size_t number, bool backward) {
-    const Place at = stage.place;
+  const auto add_at = [&](Place at, JsonObject what) {
     const PlaceSeat& seat = model.opened->place(at).seat;
     JsonObject event{{"step", step}};
-    for (auto& field : stage_json(model, stage, number)) event.push_back(std::move(field));
-    if (backward) event.emplace_back("phase", "backward");
+    for (auto& field : what) event.push_back(std::move(field));
     event.emplace_back("root", known(!seat.root.empty(), seat.root));
     event.emplace_back("package", package_json(seat));
     event.emplace_back("nodes", nodes_json(seat));
     event.emplace_back("cpus", cpus_json(model, at));
     events.push_back(std::move(event));
   };
+  const auto add = [&](const Stage& stage, size_t number, bool backward) {
+    JsonObject what = stage_json(model, stage, number);
+    if (backward) what.emplace_back("phase", "backward");
+    add_at(stage.place, std::move(what));
+  };
   const Placement& placement = model.placement;
   for (size_t s = 0; s < placement.stages.size(); ++s) add(placement.stages[s], s, false);
   for (size_t s = 0; s < placement.backward.size(); ++s) add(placement.backward[s], s, true);
+  const std::vector<std::vector<Place>> homes = homes_of(model.opened->spec, placement);
+  for (const Place at : expert_places(model)) {
+    const auto is_there = [&](const Stage& stage) { return stage.place == at; };
+    if (std::ranges::any_of(placement.stages, is_there)) continue;
+    const auto [first, last] = layers_with_experts(homes, at);
+    add_at(at, {{"stage", nullptr},
+                {"device", model.opened->place(at).budget.name},
+                {"layers", JsonArray{first, last}},
+                {"holds", "experts"}});
+  }
   return events;
 }
 

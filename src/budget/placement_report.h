@@ -14,8 +14,10 @@ JsonArray places_json(const PlacedModel& model);
 /// holds the embedding or the head alone has no layer: its last is below its first.
 JsonArray stages_json(const PlacedModel& model, const std::vector<Stage>& stages);
 
-/// Fields of the journal's `placement` events, one object per stage: those of stages_json, and where
-/// the device is.
+/// Fields of the journal's `placement` events. One object per stage: those of stages_json, and
+/// where the device is. One per place that holds experts alone (a further NUMA node, the host
+/// beside devices): "stage" is null, "holds" is "experts", "layers" are the first and the last with
+/// experts there.
 std::vector<JsonObject> placement_events(const PlacedModel& model, int64_t step);
 
 /// "same" if the run gives the bits of the host alone; "bounded" if rounding may differ: with partial

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
+#include <sstream>
 
 #include "base/sanitized.h"
 #include "support/has.h"
@@ -239,6 +240,38 @@ TEST_CASE("device plans: a listed node computes with its own cores") {
     CHECK(open_model(config)->workers == config.threads);
     CHECK(open_model(config)->cores.empty());
   }
+}
+
+/// The journal's events `placement` of a run: "DEVICE STAGE LAYERS NODES HOLDS".
+std::vector<std::string> placements_of(const SameBitsFixture& f, const std::string& out) {
+  std::vector<std::string> lines;
+  std::istringstream in(read_file(f.dir / (out + "/journal.jsonl")));
+  for (std::string line; std::getline(in, line);) {
+    const Json event = parse_json(line, "journal.jsonl");
+    if (event.find("event")->as_string() != "placement") continue;
+    const Json* const holds = event.find("holds");
+    std::string& text = lines.emplace_back(event.find("device")->as_string());
+    for (const char* key : {"stage", "layers", "nodes"}) text += " " + event.find(key)->dump();
+    if (holds != nullptr) text += " " + holds->as_string();
+  }
+  return lines;
+}
+
+TEST_CASE("device plans: the journal has a placement of every place") {
+  if (cores_here() < 2) SKIP("one core");
+  SameBitsFixture f;
+  const EmulatedNodes nodes(2);
+  unbind_thread();
+  const auto placements = [&](const std::string& devices, const std::string& out) {
+    TrainConfig config = f.config_of({"qwen3_moe"}, out);  // layer 1 has no experts
+    config.devices = devices;
+    REQUIRE(f.run(config) == ExitCode::done);
+    return placements_of(f, out);
+  };
+  using Lines = std::vector<std::string>;
+  CHECK(placements("host", "a") == Lines{"host 0 [0, 2] [0]", "host:1 null [0, 2] [1] experts"});
+  CHECK(placements("host:1", "b") == Lines{"host 0 [0, 2] [1]"});
+  CHECK(placements("virtual:mem=1Gi", "c") == Lines{"virtual:0 0 [0, 2] [0, 1]"});
 }
 
 TEST_CASE("device plans: a plan file runs on the devices that it was made for") {

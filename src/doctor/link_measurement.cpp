@@ -194,7 +194,7 @@ struct HostMemory {
 
 std::vector<HostMemory> memories_of(const Topology& topology) {
   std::vector<HostMemory> memories;
-  if (topology.has_real_nodes && topology.nodes.size() > 1) {
+  if (topology.nodes.size() > 1) {
     for (const NumaNode& node : topology.nodes) {
       std::vector<int> cpus = topology.worker_cpus_of_node(node.number);
       if (!cpus.empty()) memories.push_back({"host:" + std::to_string(node.number), cpus});

@@ -38,8 +38,7 @@ std::vector<LinkMeasurement> measure_device_links(std::span<const MeasuredDevice
                                                   const MeasurementBounds& bounds);
 
 /// Copies within the memory of each NUMA node by its own cores ("host->host"; with several nodes
-/// "host:0->host:0"), and from each node to each other, by the cores of the other. With nodes that
-/// are not the system's, the host counts as one.
+/// "host:0->host:0"), and from each node to each other, by the cores of the other.
 std::vector<LinkMeasurement> measure_memory(const Topology& topology,
                                             const MeasurementBounds& bounds);
 

@@ -1,4 +1,5 @@
 // hearth doctor, as a user runs it.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <fstream>
 
@@ -96,6 +97,13 @@ TEST_CASE("doctor sees the nodes that a test asks for") {
   unsetenv("HEARTH_NODES");
   CHECK(at(json, {"topology", "nodes"}).as_array().size() == static_cast<size_t>(cores));
   CHECK(at(json, {"topology", "packages"}).as_array().size() == static_cast<size_t>(cores));
+  const JsonArray& links = at(json, {"links"}).as_array();
+  const auto has_link = [&](const std::string& name) {
+    return std::ranges::any_of(
+        links, [&](const Json& link) { return at(link, {"link"}).as_string() == name; });
+  };
+  if (cores > 1) CHECK(links.size() >= static_cast<size_t>(cores) * static_cast<size_t>(cores));
+  CHECK(has_link(cores > 1 ? "host:0->host:1" : "host->host"));
   CHECK(refused.exit_code == 2);
   CHECK(refused.err.find("HEARTH_NODES: 'many'") != std::string::npos);
 }

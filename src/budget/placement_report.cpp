@@ -59,10 +59,14 @@ JsonObject stage_json(const PlacedModel& model, const Stage& stage, size_t numbe
 JsonArray places_json(const PlacedModel& model) {
   JsonArray list;
   const std::vector<ComputePlace>& places = model.opened->devices.places;
+  const int32_t hosts = model.opened->devices.hosts;
   for (size_t at = 0; at < places.size(); ++at) {
     const ComputePlace& place = places[at];
     const LinkRates links = place.device->link_rates().value_or(LinkRates{});
-    const uint64_t memory = place.budget.bytes;
+    uint64_t memory = place.budget.bytes;
+    if (hosts > 1 && at == 0 && place.seat.memory > 0) {  // whose budget is that of all nodes
+      memory = std::min(memory, place.seat.memory);
+    }
     list.push_back(JsonObject{
         {"place", place.budget.name},
         {"root", known(!place.seat.root.empty(), place.seat.root)},

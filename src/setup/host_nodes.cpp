@@ -92,6 +92,17 @@ std::vector<int> cpus_of_listed_nodes(std::span<const DeviceItem> items, const T
   return result;
 }
 
+uint64_t memory_of_listed_nodes(std::span<const DeviceItem> items, const Topology& topology,
+                                uint64_t all) {
+  uint64_t sum = 0;
+  for (const int number : listed_nodes(items)) {
+    const NumaNode* node = topology.find_node(number);
+    if (node == nullptr || node->memory == 0) return all;
+    sum += node->memory;
+  }
+  return sum == 0 ? all : std::min(all, sum);
+}
+
 std::vector<HostNode> host_nodes(std::span<const DeviceItem> items, const Topology& topology,
                                  const std::vector<int>& cpus, int workers) {
   const std::vector<int> listed = listed_nodes(items);

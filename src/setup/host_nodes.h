@@ -26,6 +26,11 @@ struct HostNode {
 std::vector<int> cpus_of_listed_nodes(std::span<const DeviceItem> items, const Topology& topology,
                                       const std::vector<int>& cpus);
 
+/// The memory of the `host:N` items of a list together. `all` if there are none, if `all` is less,
+/// or if the memory of a node is unknown.
+uint64_t memory_of_listed_nodes(std::span<const DeviceItem> items, const Topology& topology,
+                                uint64_t all);
+
 /// The nodes that compute, with what the host keeps beside virtual devices: its CPUs, or unbound
 /// workers; of `host:N` items with `cores`, as many of the node's. A node that is left no worker computes
 /// nothing. Never empty. Usage error if that is a node of the list.

@@ -52,6 +52,7 @@ void start_machine(const RunConfig& config, OpenedModel& model) {
   request.devices = config.devices;
   request.gpu_memory = config.gpu_memory;
   request.host_budget = config.cpu_memory > 0 ? config.cpu_memory : model.topology.total_memory;
+  request.whole_memory = config.cpu_memory == 0;
   request.cores = own_part(model.topology.worker_cpus(), config);
   request.workers = config.threads;
   request.parallel = config.parallel;

@@ -21,7 +21,7 @@ struct PlaceSeat {
   // ("cuda:0"; empty: unknown), and what its link is said to carry (0: unknown).
   std::string accelerator = {};
   double link_bytes_per_s = 0;
-  uint64_t memory = 0;  // of the accelerator, as the topology says; 0: unknown
+  uint64_t memory = 0;  // of the accelerator or the node, as the topology says; 0: unknown
 };
 
 /// How devices find their seats. `keys`: a virtual device is below the root complex that `root`

@@ -191,6 +191,7 @@ ComputePlace host_place(const HostNode& node, const RunDevices& run, const Devic
   place.ops = &find_op_set("cpu");
   place.memory = SpaceKind::host;
   place.seat = {"", node.package, {node.number}};
+  place.seat.memory = node.memory;
   if (run.places.empty()) {
     place.budget = {"host", request.host_budget, "--cpu-memory {}"};
     place.device = make_host_device(kAny, "host", bound);
@@ -295,6 +296,10 @@ RunDevices open_devices(const DeviceRequest& request) {
   run.workers = shares.host_workers;
   const std::vector<HostNode> nodes = host_nodes(items, topology, run.cores, run.workers);
   for (const HostNode& node : nodes) run.places.push_back(host_place(node, run, request));
+  if (request.whole_memory) {
+    uint64_t& bytes = run.places.front().budget.bytes;
+    bytes = memory_of_listed_nodes(items, topology, bytes);
+  }
   run.hosts = static_cast<int32_t>(nodes.size());
 
   std::vector<DeviceItem> devices;

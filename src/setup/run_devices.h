@@ -111,6 +111,8 @@ struct DeviceRequest {
   bool bind = true;  // false: `cores` are another machine's, so no worker is bound
   /// Plans for this machine: starts nothing, and asks this machine nothing.
   const DescribedMachine* described = nullptr;
+  /// `host_budget` is all that the machine has: `host:N` items then have what their nodes have.
+  bool whole_memory = false;
 };
 
 /// `auto` means `host`; if a driver reveals a GPU, a note says how to use it. A single device holds

@@ -94,7 +94,12 @@ TEST_CASE("plan --machine: the places, links and times are the described machine
   std::vector<std::string> cpus;
   for (size_t at = 0; at < 4; ++at) cpus.push_back(text(at, "cpus"));
   for (const std::string& list : cpus) CHECK(list != "[]");
-  CHECK(places[0].find("mem_bytes")->as_uint() == 2 * kNodeBytes);
+  CHECK(places[0].find("mem_bytes")->as_uint() == kNodeBytes);  // of node 0
+  CHECK(places[1].find("mem_bytes")->as_uint() == kNodeBytes);
+  const Json alone = w.plan({"--devices", "host:1"});
+  REQUIRE(alone.find("places")->as_array().size() == 1);
+  CHECK(alone.find("places")->as_array()[0].find("nodes")->dump() == "[1]");
+  CHECK(alone.find("places")->as_array()[0].find("mem_bytes")->as_uint() == kNodeBytes);
   CHECK(places[2].find("h2d")->as_double() == 1e9);
   CHECK(places[2].find("latency_s")->as_double() == 1e-5);
   // What the file says of the link, as no table has it.

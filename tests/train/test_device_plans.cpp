@@ -274,6 +274,25 @@ TEST_CASE("device plans: the journal has a placement of every place") {
   CHECK(placements("virtual:mem=1Gi", "c") == Lines{"virtual:0 0 [0, 2] [0, 1]"});
 }
 
+TEST_CASE("device plans: a listed node has its own memory, unless --cpu-memory says how much") {
+  if (cores_here() < 2) SKIP("one core");
+  SameBitsFixture f;
+  const EmulatedNodes nodes(2);
+  unbind_thread();
+  const Topology topology = detect_topology();
+  TrainConfig config = f.config_of({}, "x");
+  const auto host_budget = [&](const std::string& devices) {
+    config.devices = devices;
+    return open_model(config)->place(kHostPlace).budget.bytes;
+  };
+  config.cpu_memory = 0;
+  CHECK(host_budget("host:1") == topology.nodes.at(1).memory);
+  CHECK(host_budget("host:0,host:1") == topology.nodes[0].memory + topology.nodes[1].memory);
+  CHECK(host_budget("host") == topology.total_memory);
+  config.cpu_memory = topology.total_memory;
+  CHECK(host_budget("host:1") == topology.total_memory);
+}
+
 TEST_CASE("device plans: a plan file runs on the devices that it was made for") {
   SameBitsFixture f;
   const TrainedWith with{"qwen2_moe"};

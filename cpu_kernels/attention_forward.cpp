@@ -55,7 +55,7 @@ void attend(Scratch& scratch, const LaneBlock& lanes, ConstView q, ConstView k, 
   Scratch::Frame frame(scratch);
   const int64_t d = lanes.shape.head_dim, n = lanes.padded();
   float* rows = scratch.take<float>(kLanes * d);
-  float* queries = scratch.take<float>(kLanes * d);
+  float* queries = scratch.take<float>(transposed_floats(d));
   float* sums = scratch.take<float>(kLanes * d);
   float* scores = scratch.take<float>(kKeys * kLanes);
   float* packed = scratch.take<float>(small_pairs_floats(kKeys, kLanes));

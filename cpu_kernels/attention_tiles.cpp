@@ -90,7 +90,9 @@ size_t attention_tile_scratch(const AttentionShape& shape) {
   const auto d = static_cast<size_t>(shape.head_dim);
   const auto packed = static_cast<size_t>(2 * small_pairs_floats(kLanes, shape.head_dim) +
                                           small_pairs_floats(kKeys, kLanes));
-  return sizeof(float) * (6 * d * kLanes + 2 * kKeys * kLanes + 4 * kLanes + kLeftFloats + packed) +
+  const auto transposed = static_cast<size_t>(2 * transposed_floats(shape.head_dim));
+  return sizeof(float) * (4 * d * kLanes + transposed + 2 * kKeys * kLanes + 4 * kLanes +
+                          kLeftFloats + packed) +
          16 * kArenaAlignment;
 }
 

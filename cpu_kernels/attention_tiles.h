@@ -16,6 +16,11 @@ constexpr int64_t kLanes = 64;  // lanes of a tile, a lane per query and head of
 constexpr int64_t kKeys = 112;  // keys in a block
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
 
+/// Floats of a tile's queries as a right operand, plain or in pairs.
+constexpr int64_t transposed_floats(int64_t d) {
+  return std::max(d * kLanes, small_pairs_floats(d, kLanes));
+}
+
 /// Scores of a block of keys: [kKeys, kLanes].
 using Scores = float*;
 
@@ -63,7 +68,7 @@ class AttentionProducts {
   float query_scale() const { return pairs_ ? 1.0f : scale_; }
   float score_scale() const { return pairs_ ? scale_ : 1.0f; }
 
-  /// The transpose of `rows` [n, d], which is made in `space`, of d * kLanes floats.
+  /// The transpose of `rows` [n, d], n <= kLanes, which is made in `space`, of transposed_floats(d).
   SmallRight transposed(const float* rows, int64_t d, int64_t n, float* space) const;
   /// `m` [k, n], with `ld` floats per row. `space` is for pairs, small_pairs_floats(k, n).
   SmallRight plain(const float* m, int64_t k, int64_t n, int64_t ld, float* space) const;

@@ -13,8 +13,7 @@ class CpuOps final : public OpSet {
   std::string instructions() const override;
   bool supports(DType activations, Compute compute) const override;
   bool has_in_hardware(Compute compute) const override;
-  Bf16Products bf16_products() const override;
-  void assume_bf16(std::optional<Bf16Products> there) const override;
+  void assume_bf16(std::optional<bool> there) const override;
 };
 
 /// Each function adds the ops of the source file that it is named for.

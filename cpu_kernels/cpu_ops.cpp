@@ -38,11 +38,9 @@ bool CpuOps::supports(DType activations, Compute compute) const {
 }
 
 bool CpuOps::has_in_hardware(Compute compute) const {
-  return compute == Compute::f32 ||
-         (compute == Compute::bf16 && bf16_products() != Bf16Products::none);
+  return compute == Compute::f32 || (compute == Compute::bf16 && has_bf16_products());
 }
 
-Bf16Products CpuOps::bf16_products() const { return hearth::bf16_products(); }
-void CpuOps::assume_bf16(std::optional<Bf16Products> there) const { assume_bf16_products(there); }
+void CpuOps::assume_bf16(std::optional<bool> there) const { assume_bf16_products(there); }
 
 }  // namespace hearth

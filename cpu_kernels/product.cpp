@@ -6,6 +6,8 @@
 
 #include "cpu_kernels/micro_kernel.h"
 #include "cpu_kernels/onednn_shim.h"
+#include "cpu_kernels/tile_kernel.h"
+#include "cpu_kernels/tile_product.h"
 #include "ops/implementations.h"
 
 namespace hearth {
@@ -186,6 +188,8 @@ void multiply_strips(const MicroKernel& kernel, const Operand& a, const Operand&
 // Either way A lies in `left`: many strips by steps, or one by rows.
 static_assert(kDepthBlock + kTailSteps <= kMostSteps);
 static_assert(std::min(kLeftFloats, kLeftPanelFloats) >= 14 * kLeftRow);
+static_assert(kLeftFloats >= kMostSteps * tiles::kStrip);
+static_assert(kTileTail == kTailSteps);
 
 }  // namespace
 
@@ -200,21 +204,48 @@ SmallRight right_in_place(const float* b, int64_t k, int64_t n, int64_t ld) {
 }
 
 SmallRight right_in_pairs(const Operand& b, float* packed) {
+  if (onednn_has_amx()) {
+    const int64_t strip = tiles::steps(b.rows()) * tiles::kStrip;
+    tiles::pack_right(b, strip, packed);
+    return {packed, b.rows(), b.cols(), tiles::kStrip, strip, true};
+  }
   const MicroKernel& kernel = kAvx512Bf16Kernel;
   const int64_t strip = kernel.steps(b.rows()) * kernel.lanes;
   kernel.pack_right(b, true, strip, packed);
   return {packed, b.rows(), b.cols(), kernel.lanes, strip, true};
 }
 
-bool has_small_pairs(int64_t k) {
-  return onednn_has_fast_bf16() && kAvx512Bf16Kernel.steps(k) <= kMostSteps;
+bool has_small_pairs(int64_t k) { return onednn_has_fast_bf16() && tiles::steps(k) <= kMostSteps; }
+
+namespace {
+
+void multiply_small_tiles(const Operand& a, const SmallRight& b, float* c, int64_t ldc,
+                          bool accumulate, float* left) {
+  const tiles::Scope scope;
+  tiles::Coming none;
+  const int64_t m = a.rows();
+  for (int64_t i = 0; i < m; i += tiles::kStrip) {
+    const int64_t rows = std::min(tiles::kStrip, m - i);
+    tiles::pack_left(a.block(i, rows, 0, b.k), 0, left);
+    for (int64_t j = 0; j < b.n; j += tiles::kStrip) {
+      tiles::multiply(rows, std::min(tiles::kStrip, b.n - j), tiles::steps(b.k), left,
+                      b.data + j / tiles::kStrip * b.step, nullptr, c + i * ldc + j, ldc,
+                      accumulate, none, none);
+    }
+  }
 }
+
+}  // namespace
 
 void multiply_small(const Operand& a, const SmallRight& b, float* c, int64_t ldc, bool accumulate,
                     float* left) {
   const int64_t m = a.rows();
   HEARTH_CHECK(a.cols() == b.k, "product: shapes");
   if (m == 0) return;
+  if (b.pairs && onednn_has_amx()) {
+    multiply_small_tiles(a, b, c, ldc, accumulate, left);
+    return;
+  }
   if (b.pairs) {
     const Panel panel{b.data, b.ld, b.step, b.n, c, ldc};
     multiply_strips(kAvx512Bf16Kernel, a, ConstView(), true, panel, accumulate, left, kLeftFloats,
@@ -252,15 +283,31 @@ class OnednnProducts final : public ProductImplementation {
   const bool bf16_;
 };
 
+/// On AMX tiles, whose kernels have loops of their own.
+class TileProducts final : public ProductImplementation {
+ public:
+  std::string_view name() const override { return "packed tiles"; }
+  std::string missing() const override {
+    return onednn_has_amx() ? "" : onednn_isa() + " has no bf16 tiles";
+  }
+  bool takes_tail() const override { return true; }
+  void run(Scratch& scratch, const MatrixProduct& product) const override {
+    tile_multiply(scratch, product);
+  }
+  size_t scratch_bytes() const override { return tile_multiply_scratch(); }
+};
+
+size_t packed_scratch() {
+  constexpr int64_t packed = kLeftPanelFloats + 2 * kPanelFloats;
+  return sizeof(float) * static_cast<size_t>(packed) + 3 * kArenaAlignment;
+}
+
 /// Both operands are packed into strips of the kernel, block by block.
 class PackedProducts : public ProductImplementation {
  public:
   bool takes_tail() const override { return true; }
   void run(Scratch& scratch, const MatrixProduct& product) const override;
-  size_t scratch_bytes() const override {
-    constexpr int64_t packed = kLeftPanelFloats + 2 * kPanelFloats;
-    return sizeof(float) * static_cast<size_t>(packed) + 3 * kArenaAlignment;
-  }
+  size_t scratch_bytes() const override { return packed_scratch(); }
 
  private:
   virtual const MicroKernel& kernel() const = 0;
@@ -357,13 +404,12 @@ const ProductImplementation& preferred(bool bf16) {
 
 std::span<const ProductImplementation* const> product_implementations(bool bf16) {
   static const OnednnProducts library_bf16(true), library_f32(false);
+  static const TileProducts packed_tiles;
   static const PackedBf16Products packed_bf16;
   static const PackedF32Products packed_f32;
-  // The orders follow from the rates in docs/benchmarks/ops-cpu.md: the library alone has AMX tiles;
-  // elsewhere the packed products are faster.
-  using List = std::array<const ProductImplementation*, 3>;
-  static const List of_bf16 = onednn_has_amx() ? List{&library_bf16, &packed_bf16, &packed_f32}
-                                               : List{&packed_bf16, &library_bf16, &packed_f32};
+  // The orders follow from the rates in docs/benchmarks/ops-cpu.md.
+  static const std::array<const ProductImplementation*, 4> of_bf16 = {&packed_tiles, &packed_bf16,
+                                                                      &library_bf16, &packed_f32};
   static const std::array<const ProductImplementation*, 2> of_f32 = {&packed_f32, &library_f32};
   if (bf16) return of_bf16;
   return of_f32;
@@ -395,21 +441,17 @@ std::atomic<uint8_t> assumed_products{kAsHere};
 
 }  // namespace
 
-void assume_bf16_products(std::optional<Bf16Products> there) {
+void assume_bf16_products(std::optional<bool> there) {
   assumed_products = there ? static_cast<uint8_t>(*there) : kAsHere;
 }
 
-Bf16Products bf16_products() {
+bool has_bf16_products() {
   const uint8_t assumed = assumed_products;
-  if (assumed != kAsHere) return static_cast<Bf16Products>(assumed);
-  if (onednn_has_amx()) return Bf16Products::tiles;
-  return onednn_has_fast_bf16() ? Bf16Products::pairs : Bf16Products::none;
+  return assumed == kAsHere ? onednn_has_fast_bf16() : assumed != 0;
 }
 
 size_t multiply_scratch() {
-  const size_t packed = preferred(false).scratch_bytes();
-  return bf16_products() == Bf16Products::tiles ? std::max(packed, onednn_multiply_scratch())
-                                                : packed;  // the same of f32 and of pairs
+  return std::max(packed_scratch(), tile_multiply_scratch());  // f32 and pairs take the same
 }
 
 }  // namespace hearth

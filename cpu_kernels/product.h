@@ -80,12 +80,13 @@ inline void multiply(Scratch& scratch, bool bf16, const Operand& a, const Operan
   multiply(scratch, {bf16, a, b, c, ldc, accumulate});
 }
 
-/// An upper bound of the worker scratch that `multiply` takes.
+/// An upper bound of the worker scratch that `multiply` takes, with any implementation of ours.
 size_t multiply_scratch();
 
-/// OpSet::bf16_products and OpSet::assume_bf16. `multiply` is not changed by what is assumed.
-Bf16Products bf16_products();
-void assume_bf16_products(std::optional<Bf16Products> there);
+/// Whether this machine multiplies bf16 in hardware, or what is assumed (OpSet::assume_bf16).
+/// `multiply` is not changed by what is assumed.
+bool has_bf16_products();
+void assume_bf16_products(std::optional<bool> there);
 
 /// The right operand of small products, small enough to stay in the caches: f32 that is read where it
 /// lies, or pairs of bf16 that are packed once for several products. Does not own its memory.
@@ -102,7 +103,7 @@ SmallRight right_in_pairs(const Operand& b, float* packed);
 /// Whether products of pairs are there, for that many elements of k.
 bool has_small_pairs(int64_t k);
 constexpr int64_t small_pairs_floats(int64_t k, int64_t n) {
-  return (k + 1) / 2 * ((n + 31) / 32 * 32);
+  return (k + 31) / 32 * 16 * ((n + 31) / 32 * 32);
 }
 
 /// C = A B, or C += A B; A is rounded to bf16 if B is in pairs. `left` has kLeftFloats.

@@ -54,19 +54,11 @@ uint64_t reading_bytes(const PlanSubject& subject, bool staged) {
 /// What a run takes when it reads its weights, which is its fullest moment, besides all other lines:
 /// code that runs for the first time, objects of the run, stacks. Measured over the grid of
 /// `scripts/bench foresight` (docs/benchmarks/plan.md): 0.6 to 1.1 MiB.
-/// Code of bf16 products on AMX tiles comes on top: oneDNN makes it when a product of a shape is first
-/// needed, up to 1.2 MiB each, and keeps it. Seen: 6 to 14 MB in small models of one worker.
-bool makes_code(const PlanSubject& subject) {
-  return subject.settings.compute == Compute::bf16 &&
-         subject.places[kHostPlace].ops->bf16_products() == Bf16Products::tiles;
-}
-
 uint64_t running_bytes(const PlanSubject& subject, size_t far_places) {
   constexpr uint64_t kRun = 768 << 10, kPlace = 96 << 10, kWorker = 16 << 10;
   constexpr uint64_t kGpu = uint64_t{12} << 20;  // of its library; not measured yet
-  constexpr uint64_t kCode = uint64_t{12} << 20;
-  return (makes_code(subject) ? kCode : 0) + kRun + kPlace * subject.places.size() +
-         kWorker * static_cast<uint64_t>(subject.workers) + kGpu * far_places;
+  return kRun + kPlace * subject.places.size() + kWorker * static_cast<uint64_t>(subject.workers) +
+         kGpu * far_places;
 }
 
 /// What opening the written result takes beyond the buffers of reading, which are free by then. The
@@ -439,7 +431,6 @@ class PlanMaker {
          std::clamp(left, allowance - std::min(allowance, kNextStart), allowance),
          std::string("policy: 786.4 kB, 98.3 kB per place and 16.38 kB per worker") +
              (far_places() > 0 ? ", 12.58 MB per GPU" : "") +
-             (makes_code(subject_) ? ", 12.58 MB for code of bf16 products" : "") +
              (check == 0                  ? ""
               : subject_.process.measured ? "; measured: what opening the model took"
                                           : "; not measured: what opening the model takes")});

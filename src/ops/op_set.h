@@ -15,9 +15,6 @@ struct OpLibrary {
   std::string name, version;
 };
 
-/// What a processor has for products of bf16: nothing, dot products of pairs, tiles (AMX).
-enum class Bf16Products : uint8_t { none, pairs, tiles };
-
 /// A back end derives from this class. Its constructor adds its implementations to the table.
 class OpSet : public OpTable {
  public:
@@ -37,11 +34,9 @@ class OpSet : public OpTable {
   /// Whether the hardware supports products of this type (`--compute-dtype auto`). Emulation does
   /// not count.
   virtual bool has_in_hardware(Compute compute) const { return compute == Compute::f32; }
-  /// Of this machine, or what is assumed.
-  virtual Bf16Products bf16_products() const { return Bf16Products::none; }
-  /// Answers `has_in_hardware` and `bf16_products` and declares scratch as on another machine, for
-  /// its plans; nullopt: as on this one. Of the whole process; no op may run meanwhile.
-  virtual void assume_bf16(std::optional<Bf16Products> there) const { static_cast<void>(there); }
+  /// Answers `has_in_hardware` as on a machine with or without products of bf16, for its plans;
+  /// nullopt: as on this one. Of the whole process; no op may run meanwhile.
+  virtual void assume_bf16(std::optional<bool> there) const { static_cast<void>(there); }
 };
 
 }  // namespace hearth

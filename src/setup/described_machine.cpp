@@ -47,10 +47,9 @@ std::map<std::string, double> links_of(const Json& json, const std::string& sour
   return links;
 }
 
-/// What an instruction set, in the words of doctor, has for products of bf16.
-Bf16Products bf16_products_of(const std::string& isa) {
-  if (isa.find("amx") != std::string::npos) return Bf16Products::tiles;
-  return isa.find("bf16") != std::string::npos ? Bf16Products::pairs : Bf16Products::none;
+/// Whether an instruction set, in the words of doctor, has products of bf16.
+bool has_bf16_products(const std::string& isa) {
+  return isa.find("amx") != std::string::npos || isa.find("bf16") != std::string::npos;
 }
 
 }  // namespace
@@ -97,7 +96,7 @@ void MachineDescription::add(std::string_view text, const std::string& source) {
     machine_.topology.total_memory = static_cast<uint64_t>(memory->as_int());
     if (isa != nullptr && !isa->is_null()) {
       if (!isa->is_string()) throw input_error(source + ": isa: expected null or a text");
-      bf16_ = bf16_products_of(isa->as_string());
+      bf16_ = has_bf16_products(isa->as_string());
     }
   } else {
     throw input_error(source +
@@ -124,7 +123,7 @@ DescribedMachine MachineDescription::machine() const {
         "prints on it");
   }
   DescribedMachine result = machine_;
-  result.bf16 = bf16_.value_or(bf16_tables_ ? Bf16Products::pairs : Bf16Products::none);
+  result.bf16 = bf16_.value_or(bf16_tables_);
   return result;
 }
 

@@ -20,8 +20,8 @@ inline constexpr uint64_t kMaxMachineBytes = uint64_t{16} << 20;
 
 struct DescribedMachine {
   Topology topology;
-  Bf16Products bf16 = Bf16Products::none;  // of its processor
-  std::map<std::string, double> links;     // measured alone: bytes per second by "FROM->TO"
+  bool bf16 = false;                    // whether its processor has products of bf16
+  std::map<std::string, double> links;  // measured alone: bytes per second by "FROM->TO"
   std::map<std::string, std::shared_ptr<const CostTable>> tables;  // by place
 
   /// The table of a place, or of the place that it stands for: "virtual:0", then "cuda:1". NUMA nodes
@@ -46,8 +46,8 @@ class MachineDescription {
   void add_table(const std::string& place, CostTable table, const std::string& where);
 
   bool has_doctor_ = false;
-  std::optional<Bf16Products> bf16_;  // by the instruction set
-  bool bf16_tables_ = false;          // by the entries of tables
+  std::optional<bool> bf16_;  // by the instruction set
+  bool bf16_tables_ = false;  // by the entries of tables
   DescribedMachine machine_;
 };
 

@@ -82,7 +82,7 @@ ProcessMemory measure_process(uint64_t data_bytes) {
 }
 
 uint64_t repeatable_program_bytes(const ProcessMemory& process) {
-  constexpr size_t kUsualFiles = size_t{16} << 20, kFiles = size_t{4} << 20;
+  constexpr size_t kUsualFiles = size_t{15} << 20, kFiles = size_t{1} << 20;
   constexpr size_t kOther = size_t{512} << 10;
   const uint64_t files = std::max<uint64_t>(align_up(process.files, kFiles), kUsualFiles);
   return files + align_up(process.program - process.files, kOther);

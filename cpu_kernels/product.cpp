@@ -407,9 +407,12 @@ std::span<const ProductImplementation* const> product_implementations(bool bf16)
   static const TileProducts packed_tiles;
   static const PackedBf16Products packed_bf16;
   static const PackedF32Products packed_f32;
-  // The orders follow from the rates in docs/benchmarks/ops-cpu.md.
-  static const std::array<const ProductImplementation*, 4> of_bf16 = {&packed_tiles, &packed_bf16,
-                                                                      &library_bf16, &packed_f32};
+  // The orders follow from the rates in docs/benchmarks/ops-cpu.md. Tiles come last where there are
+  // none, so that no run is told about them.
+  using List = std::array<const ProductImplementation*, 4>;
+  static const List of_bf16 = onednn_has_amx()
+                                  ? List{&packed_tiles, &packed_bf16, &library_bf16, &packed_f32}
+                                  : List{&packed_bf16, &library_bf16, &packed_f32, &packed_tiles};
   static const std::array<const ProductImplementation*, 2> of_f32 = {&packed_f32, &library_f32};
   if (bf16) return of_bf16;
   return of_f32;

@@ -57,7 +57,7 @@ PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates ra
   placed.process = placed.opened->described ? usual_process(placed.table, request.data_bytes)
                                             : measure_process(request.data_bytes);
   placed.opening_bytes = placed.opened->opening_bytes;
-  if (all_have_tables(placed)) {  // equal commands print equal numbers
+  if (!request.own_process && all_have_tables(placed)) {  // equal plans print equal numbers
     placed.process.program = repeatable_program_bytes(placed.process);
     placed.opening_bytes = in_pieces(placed.opening_bytes);
   }

@@ -37,7 +37,8 @@ struct PlanRequest {
   std::vector<int32_t> stage_ends = {};
   /// Of `roundpipe`: the first layer of each stage of backward but the last, in their order.
   std::vector<int32_t> backward_ends = {};
-  uint64_t data_bytes = 0;                           // rows held in memory
+  uint64_t data_bytes = 0;   // rows held in memory
+  bool own_process = false;  // the run is in this process, so its program is as large as it is now
   std::string bounds_basis = "lengths of the data";  // source of `tokens` and `longest`; printed
   int64_t shortest = 1;  // the least sequence length that leaves enough trained tokens
 
@@ -60,9 +61,10 @@ struct ProcessMemory {
   uint64_t files = 0;    // of the program: pages of files
 };
 ProcessMemory measure_process(uint64_t data_bytes);
-/// What the program takes, rounded up so that equal starts have equal numbers. Which pages of files
-/// are there differs by some hundred kB from start to start, as the system reads around them: up to
-/// 15 MiB they count as that, which the program does not reach. The rest differs by a page or two.
+/// What the program takes, rounded up so that equal plans of runs to come have equal numbers. Which
+/// pages of files are there differs by some hundred kB from start to start, as the system reads
+/// around them: up to 15 MiB they count as that, which the program does not reach. The rest differs
+/// by a page or two.
 uint64_t repeatable_program_bytes(const ProcessMemory& process);
 /// For plans of another machine: what the program usually takes, with the table of its model.
 ProcessMemory usual_process(const ParameterTable& table, uint64_t data_bytes);

@@ -140,6 +140,7 @@ PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedMod
       data(data_of(given, *opened, reporter)),
       config(data ? with_choices(given, data->choices) : given),
       request(training_request(config, rows())) {
+  request.own_process = planning == Planning::run;
   if (planning == Planning::run && config.experts_top > 0) {
     experts = saved_experts(config, opened->spec);
     if (!experts) {

@@ -68,7 +68,7 @@ class AttentionProducts {
   float query_scale() const { return pairs_ ? 1.0f : scale_; }
   float score_scale() const { return pairs_ ? scale_ : 1.0f; }
 
-  /// The transpose of `rows` [n, d], n <= kLanes, which is made in `space`, of transposed_floats(d).
+  /// The transpose of `rows` [n, d], n <= kLanes, made in `space`, which has transposed_floats(d).
   SmallRight transposed(const float* rows, int64_t d, int64_t n, float* space) const;
   /// `m` [k, n], with `ld` floats per row. `space` is for pairs, small_pairs_floats(k, n).
   SmallRight plain(const float* m, int64_t k, int64_t n, int64_t ld, float* space) const;

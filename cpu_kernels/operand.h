@@ -55,4 +55,17 @@ struct Operand {
   }
 };
 
+/// The rows of an operand's memory, for loops that pack them: copies of what finds them, which stay in
+/// registers.
+template <class T>
+struct OperandRows {
+  const T* data;
+  int64_t stride;
+  RowIndex index;
+
+  explicit OperandRows(const Operand& x)
+      : data(static_cast<const T*>(x.memory.data)), stride(x.memory.stride), index(x.index) {}
+  const T* operator[](int64_t r) const { return data + index(r) * stride; }
+};
+
 }  // namespace hearth

@@ -36,23 +36,11 @@ struct Reader {
   }
 };
 
-// The rows of an operand's memory.
-template <class T>
-struct SourceRows {
-  const T* data;
-  int64_t stride;
-  RowIndex index;
-
-  explicit SourceRows(const Operand& x)
-      : data(static_cast<const T*>(x.memory.data)), stride(x.memory.stride), index(x.index) {}
-  const T* operator[](int64_t r) const { return data + index(r) * stride; }
-};
-
 // Lane i of target + p * target_stride becomes element p of source[first + i], for i < m <= kLanes,
 // p < k; with kDepth = 2, elements 2 p and 2 p + 1. Writes a whole vector for each p. Reads each
 // cache line of the source once, even if rows share cache sets.
 template <class R>
-HEARTH_TARGET void transpose_rows(const SourceRows<typename R::Element>& source, int64_t first,
+HEARTH_TARGET void transpose_rows(const OperandRows<typename R::Element>& source, int64_t first,
                                   int64_t m, int64_t k, float* target, int64_t target_stride) {
   constexpr int kLanes = Vector::kLanes;
   Vector::Register r[kLanes];
@@ -78,8 +66,9 @@ constexpr int64_t kRowsAhead = 4;
 // Copies strips of `width` columns of a source [k, n], row by row. A strip has `vectors` vectors
 // per row; strips are `strip` floats apart. Reads each row of the source in one pass.
 template <class R>
-HEARTH_TARGET void copy_columns(const SourceRows<typename R::Element>& source, int64_t k, int64_t n,
-                                int64_t width, int64_t vectors, int64_t strip, float* target) {
+HEARTH_TARGET void copy_columns(const OperandRows<typename R::Element>& source, int64_t k,
+                                int64_t n, int64_t width, int64_t vectors, int64_t strip,
+                                float* target) {
   constexpr int64_t kLanes = Vector::kLanes;
   for (int64_t p = 0; p < k; p += kDepth, target += vectors * kLanes) {
     const typename R::Element* from = source[p];
@@ -105,7 +94,7 @@ HEARTH_TARGET void copy_columns(const SourceRows<typename R::Element>& source, i
 
 template <class R>
 HEARTH_TARGET void pack_left_as(const Operand& a, int64_t rows, int64_t strip, float* target) {
-  const SourceRows<typename R::Element> source(a);
+  const OperandRows<typename R::Element> source(a);
   const int64_t m = a.rows(), k = a.cols();
   if (a.transposed) return copy_columns<R>(source, k, m, rows, 1, strip, target);
   constexpr int64_t kWhole = Vector::kLanes * kDepth;
@@ -120,7 +109,7 @@ HEARTH_TARGET void pack_left_as(const Operand& a, int64_t rows, int64_t strip, f
 
 template <class R>
 HEARTH_TARGET void pack_right_as(const Operand& b, int64_t strip, float* target) {
-  const SourceRows<typename R::Element> source(b);
+  const OperandRows<typename R::Element> source(b);
   constexpr int64_t kLanes = 2 * Vector::kLanes;
   const int64_t k = b.rows(), n = b.cols();
   if (!b.transposed) return copy_columns<R>(source, k, n, kLanes, 2, strip, target);

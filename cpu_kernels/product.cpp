@@ -6,19 +6,16 @@
 
 #include "cpu_kernels/micro_kernel.h"
 #include "cpu_kernels/onednn_shim.h"
-#include "cpu_kernels/tile_kernel.h"
 #include "cpu_kernels/tile_product.h"
 #include "ops/implementations.h"
 
 namespace hearth {
 namespace {
 
-constexpr int64_t kLine = 64;  // bytes of a cache line
-// Steps of a tail that fit behind a full block of k. A longer tail is a product of its own.
-constexpr int64_t kTailSteps = 64;
-constexpr int64_t kPanelFloats = 384 * (256 + kTailSteps);  // of all kernels
+constexpr int64_t kLine = 64;                              // bytes of a cache line
+constexpr int64_t kPanelFloats = 384 * (256 + kMostTail);  // of all kernels
 // Strips of A that are packed together where it is transposed: 20 of 14 rows.
-constexpr int64_t kLeftPanelFloats = 20 * 16 * (kDepthBlock + kTailSteps + 1);
+constexpr int64_t kLeftPanelFloats = 20 * 16 * (kDepthBlock + kMostTail + 1);
 
 void clear(float* c, int64_t ldc, int64_t m, int64_t n) {
   for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * ldc, n, 0.0f);
@@ -186,10 +183,8 @@ void multiply_strips(const MicroKernel& kernel, const Operand& a, const Operand&
 }
 
 // Either way A lies in `left`: many strips by steps, or one by rows.
-static_assert(kDepthBlock + kTailSteps <= kMostSteps);
+static_assert(kDepthBlock + kMostTail <= kMostSteps);
 static_assert(std::min(kLeftFloats, kLeftPanelFloats) >= 14 * kLeftRow);
-static_assert(kLeftFloats >= kMostSteps * tiles::kStrip);
-static_assert(kTileTail == kTailSteps);
 
 }  // namespace
 
@@ -204,38 +199,16 @@ SmallRight right_in_place(const float* b, int64_t k, int64_t n, int64_t ld) {
 }
 
 SmallRight right_in_pairs(const Operand& b, float* packed) {
-  if (onednn_has_amx()) {
-    const int64_t strip = tiles::steps(b.rows()) * tiles::kStrip;
-    tiles::pack_right(b, strip, packed);
-    return {packed, b.rows(), b.cols(), tiles::kStrip, strip, true};
-  }
+  if (onednn_has_amx()) return tile_right(b, packed);
   const MicroKernel& kernel = kAvx512Bf16Kernel;
   const int64_t strip = kernel.steps(b.rows()) * kernel.lanes;
   kernel.pack_right(b, true, strip, packed);
   return {packed, b.rows(), b.cols(), kernel.lanes, strip, true};
 }
 
-bool has_small_pairs(int64_t k) { return onednn_has_fast_bf16() && tiles::steps(k) <= kMostSteps; }
-
-namespace {
-
-void multiply_small_tiles(const Operand& a, const SmallRight& b, float* c, int64_t ldc,
-                          bool accumulate, float* left) {
-  const tiles::Scope scope;
-  tiles::Coming none;
-  const int64_t m = a.rows();
-  for (int64_t i = 0; i < m; i += tiles::kStrip) {
-    const int64_t rows = std::min(tiles::kStrip, m - i);
-    tiles::pack_left(a.block(i, rows, 0, b.k), 0, left);
-    for (int64_t j = 0; j < b.n; j += tiles::kStrip) {
-      tiles::multiply(rows, std::min(tiles::kStrip, b.n - j), tiles::steps(b.k), left,
-                      b.data + j / tiles::kStrip * b.step, nullptr, c + i * ldc + j, ldc,
-                      accumulate, none, none);
-    }
-  }
+bool has_small_pairs(int64_t k) {
+  return onednn_has_fast_bf16() && k <= std::min(kTileSmallDepth, 2 * kMostSteps);
 }
-
-}  // namespace
 
 void multiply_small(const Operand& a, const SmallRight& b, float* c, int64_t ldc, bool accumulate,
                     float* left) {
@@ -243,7 +216,7 @@ void multiply_small(const Operand& a, const SmallRight& b, float* c, int64_t ldc
   HEARTH_CHECK(a.cols() == b.k, "product: shapes");
   if (m == 0) return;
   if (b.pairs && onednn_has_amx()) {
-    multiply_small_tiles(a, b, c, ldc, accumulate, left);
+    tile_multiply_small(a, b, c, ldc, accumulate, left);
     return;
   }
   if (b.pairs) {
@@ -429,7 +402,7 @@ void multiply(Scratch& scratch, const MatrixProduct& product) {
     return;
   }
   const ProductImplementation& one = preferred(bf16);
-  if (!tail || (one.takes_tail() && tail.a.cols() <= kTailSteps)) {
+  if (!tail || (one.takes_tail() && tail.a.cols() <= kMostTail)) {
     one.run(scratch, product);
     return;
   }

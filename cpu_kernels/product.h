@@ -27,9 +27,20 @@ struct Blocks {
   }
 };
 
+/// A range of rows or columns.
+struct Range {
+  int64_t begin = 0, count = 0;
+};
+inline Range block_of(const Blocks& blocks, int64_t i) {
+  return {blocks.begin(i), blocks.length(i)};
+}
+
 /// In f32, k is cut into equal blocks of at most this size, whose sums are added in order. In bf16
 /// the blocks follow from the kernel (MicroKernel::panel_steps).
 constexpr int64_t kDepthBlock = 384;
+
+/// Columns of A in a tail that a product takes; a longer one is a product of its own.
+constexpr int64_t kMostTail = 64;
 
 /// More of k for a product: columns of A and rows of B that lie elsewhere, as those of a low-rank
 /// pair. No columns: nothing more.

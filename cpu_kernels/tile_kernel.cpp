@@ -104,17 +104,6 @@ HEARTH_TARGET void Pairs<bf16>::transpose(const bf16* const rows[kSide], int64_t
   }
 }
 
-template <class T>
-struct Rows {
-  const T* data;
-  int64_t stride;
-  RowIndex index;
-
-  explicit Rows(const Operand& x)
-      : data(static_cast<const T*>(x.memory.data)), stride(x.memory.stride), index(x.index) {}
-  const T* operator[](int64_t r) const { return data + index(r) * stride; }
-};
-
 // Where row i of A begins.
 float* left_row(float* target, int64_t strip, int64_t i) {
   return target + i / kStrip * strip + i % kStrip * kSide;
@@ -123,7 +112,7 @@ float* left_row(float* target, int64_t strip, int64_t i) {
 // The memory's rows, as rows of A.
 template <class T>
 HEARTH_TARGET void pack_rows(const Operand& x, int64_t strip, float* target) {
-  const Rows<T> source(x);
+  const OperandRows<T> source(x);
   const int64_t n = x.memory.cols;
   for (int64_t r = 0; r < x.memory.rows; ++r) {
     const T* const from = source[r];
@@ -137,7 +126,7 @@ HEARTH_TARGET void pack_rows(const Operand& x, int64_t strip, float* target) {
 // The memory's columns, as rows of A: 16 of them at a time.
 template <class T>
 HEARTH_TARGET void pack_columns(const Operand& x, int64_t strip, float* target) {
-  const Rows<T> source(x);
+  const OperandRows<T> source(x);
   const int64_t k = x.memory.rows, n = x.memory.cols;
   for (int64_t p = 0; p < k; p += kDepth) {
     for (int64_t i = 0; i < n; i += kSide) {
@@ -158,7 +147,7 @@ HEARTH_TARGET void pack_columns(const Operand& x, int64_t strip, float* target) 
 // The memory's rows, two of them a step of the strips.
 template <class T>
 HEARTH_TARGET void zip_rows(const Operand& x, int64_t strip, float* target) {
-  const Rows<T> source(x);
+  const OperandRows<T> source(x);
   const int64_t k = x.memory.rows, n = x.memory.cols, end = steps(k);
   for (int64_t s = 0; s < end; ++s, target += kStrip) {
     const T* const first = kPair * s < k ? source[kPair * s] : nullptr;
@@ -182,7 +171,7 @@ HEARTH_TARGET void zip_rows(const Operand& x, int64_t strip, float* target) {
 // The memory's columns, as steps of the strips: 16 rows at a time.
 template <class T>
 HEARTH_TARGET void transpose_rows(const Operand& x, int64_t strip, float* target) {
-  const Rows<T> source(x);
+  const OperandRows<T> source(x);
   const int64_t n = x.memory.rows, k = x.memory.cols;
   for (int64_t c = 0; c < n; c += kSide) {
     const T* row[kSide];

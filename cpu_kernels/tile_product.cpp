@@ -15,14 +15,13 @@ using tiles::kStrip;
 
 constexpr int64_t kMostRows = 384, kMostColumns = 384;  // of C at a time
 constexpr int64_t kBlock = 256;                         // elements of k at a time
-constexpr int64_t kSteps = (kBlock + kTileTail) / 2;
+constexpr int64_t kSteps = (kBlock + kMostTail) / 2;
 constexpr int64_t kLeft = kSteps * kStrip;            // pairs of a strip of A
 constexpr int64_t kRight = kSteps * kStrip + kStrip;  // of B; its strips share no cache sets
 constexpr int64_t kSums = kMostRows * kStrip;         // of a strip of columns
 
-struct Range {
-  int64_t begin, count;
-};
+static_assert(tiles::steps(kTileSmallDepth) * kStrip <= kLeftFloats);
+
 Range part(int64_t begin, int64_t most, int64_t end) {
   return {begin, std::min(most, end - begin)};
 }
@@ -74,6 +73,28 @@ void tile_multiply(Scratch& scratch, const MatrixProduct& p) {
       for (int64_t at = 0; at < k; at += kBlock) {
         add_block(rows, cols, part(at, kBlock, k), written);
       }
+    }
+  }
+}
+
+SmallRight tile_right(const Operand& b, float* packed) {
+  const int64_t strip = tiles::steps(b.rows()) * kStrip;
+  tiles::pack_right(b, strip, packed);
+  return {packed, b.rows(), b.cols(), kStrip, strip, true};
+}
+
+void tile_multiply_small(const Operand& a, const SmallRight& b, float* c, int64_t ldc,
+                         bool accumulate, float* left) {
+  const tiles::Scope scope;
+  tiles::Coming none;
+  const int64_t m = a.rows();
+  for (int64_t i = 0; i < m; i += kStrip) {
+    const int64_t rows = std::min(kStrip, m - i);
+    tiles::pack_left(a.block(i, rows, 0, b.k), 0, left);
+    for (int64_t j = 0; j < b.n; j += kStrip) {
+      tiles::multiply(rows, std::min(kStrip, b.n - j), tiles::steps(b.k), left,
+                      b.data + j / kStrip * b.step, nullptr, c + i * ldc + j, ldc, accumulate, none,
+                      none);
     }
   }
 }

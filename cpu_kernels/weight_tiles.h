@@ -7,14 +7,6 @@
 
 namespace hearth {
 
-/// A range of rows or columns.
-struct Range {
-  int64_t begin = 0, count = 0;
-};
-inline Range block_of(const Blocks& blocks, int64_t i) {
-  return {blocks.begin(i), blocks.length(i)};
-}
-
 /// y[:, out] = x W[out]^T + b[out]; y holds only these columns. `tail` and `coming` as in
 /// MatrixProduct.
 void forward_tile(Scratch& scratch, const Operand& x, const LinearView& w, Range out, View y,

@@ -14,8 +14,8 @@ struct PlacementPlan {
 /// Places a model and plans it. One place for the dense parts leaves nothing to decide. Several get
 /// a stage each: the cut whose slowest stage is fastest, among those whose plan fits; with
 /// recompute only if nothing fits without it, or if that leaves so small a group that recompute is
-/// faster. If none fits, the cut that lacks the least memory of those that were tried, which ends where
-/// every device is short. If the request has `stage_ends` that
+/// faster. If none fits, the tried cut that lacks the least memory; no more are tried once every
+/// device is short. If the request has `stage_ends` that
 /// cut these layers for these devices, that cut is planned. A function of its arguments alone. Times
 /// are those of cost tables if every device has one, else floating-point operations. The places of
 /// the subject's table are ignored. Usage error if there are more devices than layers, embedding and

@@ -64,7 +64,8 @@ JsonArray places_json(const PlacedModel& model) {
     const ComputePlace& place = places[at];
     const LinkRates links = place.device->link_rates().value_or(LinkRates{});
     uint64_t memory = place.budget.bytes;
-    if (hosts > 1 && at == 0 && place.seat.memory > 0) {  // whose budget is that of all nodes
+    if (hosts > 1 && at == kHostPlace &&
+        place.seat.memory > 0) {  // whose budget is that of all nodes
       memory = std::min(memory, place.seat.memory);
     }
     list.push_back(JsonObject{

@@ -12,7 +12,7 @@ namespace hearth {
 
 namespace {
 
-/// The program of the run that takes the change will not be as large to the page, and the host has it.
+/// Of the host: the program of the run that takes the change will not be as large to the page.
 constexpr uint64_t kMargin = uint64_t{4} << 20;
 
 /// A step of more micro-batches than this is no advice, and its schedule alone takes gigabytes.

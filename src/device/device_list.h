@@ -61,8 +61,8 @@ std::vector<DeviceItem> parse_device_list(std::string_view text);
 /// machine. Each core asked for is a thread with memory of its own.
 inline constexpr size_t kCoresPerCore = 4, kLeastCoreBound = 64;
 
-/// `machine_cores`: those that the process may use. Usage error if the list asks for more than the
-/// bound.
+/// Usage error if the list asks for more than the bound. `machine_cores` are the cores that the
+/// process may use.
 void check_asked_cores(std::span<const DeviceItem> items, size_t machine_cores);
 
 /// The resources of the virtual devices of a list, and what the host keeps.

@@ -1,12 +1,11 @@
 // The rows of a run: threads, errors, lengths, weights and the split for evaluation.
-#include <sched.h>
-
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 
 #include "base/error.h"
 #include "base/sanitized.h"
 #include "run_rows_fixture.h"
+#include "support/allowed_cpus.h"
 #include "support/has.h"
 #include "support/raises.h"
 
@@ -78,19 +77,10 @@ TEST_CASE("rows, totals and errors do not depend on the number of threads") {
 
 TEST_CASE("the thread that read rows sees all of its cores again") {
   RunRowsFixture fixture;
-  const auto cpus = [] {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    REQUIRE(sched_getaffinity(0, sizeof set, &set) == 0);
-    return set;
-  };
-  const cpu_set_t before = cpus();
-  int first = 0;
-  while (!CPU_ISSET(static_cast<size_t>(first), &before)) ++first;
+  const std::set<int> before = allowed_cpus();
   fixture.request.files = {{fixture.chats("rows.jsonl", 100), 1}};
-  const RunRows rows(fixture.request, Pool(1, {first}));
-  const cpu_set_t after = cpus();
-  CHECK(CPU_EQUAL(&before, &after));
+  const RunRows rows(fixture.request, Pool(1, {*before.begin()}));
+  CHECK(allowed_cpus() == before);
 }
 
 TEST_CASE("rows that outgrow memory are read from a file") {

@@ -1,12 +1,11 @@
 // The threads of streams, which all executors of a run share.
-#include <sched.h>
-
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <thread>
 
 #include "base/pool.h"
 #include "runtime/stream_threads.h"
+#include "support/allowed_cpus.h"
 
 namespace hearth::test {
 namespace {
@@ -37,36 +36,23 @@ TEST_CASE("stream threads: each stream keeps its thread, whatever schedule runs"
   CHECK_THROWS_AS(threads.run(0, [](size_t) {}), std::logic_error);
 }
 
-/// The CPUs that the calling thread may use.
-cpu_set_t allowed_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  sched_getaffinity(0, sizeof set, &set);
-  return set;
-}
-
 TEST_CASE("stream threads: may use every CPU, whatever the thread that made them is bound to") {
   unbind_thread();
-  const cpu_set_t all = allowed_cpus();
-  int cpu = 0;
-  while (!CPU_ISSET(static_cast<size_t>(cpu), &all)) ++cpu;
-  const Pool bound(1, {cpu});
+  const std::set<int> all = allowed_cpus();
+  const Pool bound(1, {*all.begin()});
   const auto bind = [&] { bound.run(1, [](int64_t, int) {}); };
   bind();
-  const cpu_set_t one = allowed_cpus();
-  CHECK(CPU_COUNT(&one) == 1);
+  CHECK(allowed_cpus().size() == 1);
   StreamThreads threads(3);
   std::atomic<int> free{0};
   threads.run(3, [&](size_t s) {
-    const cpu_set_t now = allowed_cpus();
-    if (s > 0) free += CPU_EQUAL(&now, &all) ? 1 : 0;
+    if (s > 0) free += allowed_cpus() == all ? 1 : 0;
   });
   CHECK(free == 2);
   // A thread that was let free is bound again by the next pool.
   unbind_thread();
   bind();
-  const cpu_set_t again = allowed_cpus();
-  CHECK(CPU_COUNT(&again) == 1);
+  CHECK(allowed_cpus().size() == 1);
   unbind_thread();
 }
 

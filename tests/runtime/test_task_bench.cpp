@@ -1,6 +1,4 @@
 // Measured tasks: the model that they are cut from, what they compute on, and what a table says.
-#include <sched.h>
-
 #include <algorithm>
 #include <array>
 #include <catch2/catch_approx.hpp>
@@ -18,6 +16,7 @@
 #include "runtime/link_profile.h"
 #include "runtime/place_profile.h"
 #include "runtime/profile_fixture.h"
+#include "support/allowed_cpus.h"
 #include "support/raises.h"
 
 namespace hearth::test {
@@ -170,32 +169,20 @@ TEST_CASE("place profile: a table of every kind, experts at twenty numbers of to
 }
 
 TEST_CASE("task bench: the thread that measured sees all of its cores again") {
-  const auto cpus = [] {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    REQUIRE(sched_getaffinity(0, sizeof set, &set) == 0);
-    return set;
-  };
-  const cpu_set_t before = cpus();
-  int first = 0;
-  while (!CPU_ISSET(static_cast<size_t>(first), &before)) ++first;
+  const std::set<int> before = allowed_cpus();
   const Shapes shapes;
   BenchSubject subject = shapes.subject();
   const auto device = make_host_device(kPlenty);
   BenchPlace place{*device, cpu()};
-  place.cores = {first};
-  int bound = 0;
+  place.cores = {*before.begin()};
+  size_t bound = 0;
   const Decorated embed(TaskKind::embed, [&](const BodyContext& c) {
-    host_stream(c.stream).pool().run(1, [&](int64_t, int) {
-      const cpu_set_t now = cpus();
-      bound = CPU_COUNT(&now);
-    });
+    host_stream(c.stream).pool().run(1, [&](int64_t, int) { bound = allowed_cpus().size(); });
   });
   const TaskSize size{TaskKind::embed, Phase::forward, -1, 4};
   { TaskBench(place, subject, std::array{size}).run(size, 1); }
   CHECK(bound == 1);
-  const cpu_set_t after = cpus();
-  CHECK(CPU_EQUAL(&before, &after));
+  CHECK(allowed_cpus() == before);
 }
 
 TEST_CASE("place profile: times are those of the tasks") {

@@ -8,25 +8,17 @@
 #include <set>
 
 #include "base/error.h"
+#include "support/allowed_cpus.h"
 #include "support/raises.h"
 #include "support/temporary_directory.h"
 #include "topology/control_group.h"
 #include "topology/topology.h"
 
 using namespace hearth;
+using hearth::test::allowed_cpus;
 using hearth::test::TemporaryDirectory;
 
 namespace {
-
-std::set<int> allowed_cpus() {
-  cpu_set_t set;
-  REQUIRE(sched_getaffinity(0, sizeof set, &set) == 0);
-  std::set<int> result;
-  for (int i = 0; i < CPU_SETSIZE; ++i) {
-    if (CPU_ISSET(static_cast<size_t>(i), &set)) result.insert(i);
-  }
-  return result;
-}
 
 std::set<int> cpus_of(const Topology& t) {
   std::set<int> result;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "budget/shortage.h"
+
 namespace hearth {
 
 namespace {
@@ -23,7 +25,9 @@ uint64_t expert_bytes(const PlanSubject& subject, const CopyPolicy& policy) {
   return *std::max_element(bytes.begin(), bytes.end());
 }
 
-/// Fills the devices one after the other; what is at one hardly changes another.
+/// Fills the devices one after the other. Experts of one device change what other places need by a
+/// little, such as a row that waits elsewhere in the schedule. So a filling counts only if no place
+/// lacks more than before.
 class Filling {
  public:
   Filling(const PlanSubject& subject, const PlanRequest& request, PlacementPlan plan)
@@ -43,15 +47,16 @@ class Filling {
     for (int i = 0; i < kMostFillings && next > fits; ++i) {
       PlacementPlan plan = with(stage, std::span(hot).first(next));
       const PlaceLines& place = plan.plan.places[at];
-      if (place.fits()) {
+      if (place.fits() && shortage(plan.plan) <= shortage(plan_.plan)) {
         fits = next;
         plan_ = std::move(plan);
         next = (fits + too_many) / 2;
       } else {
         too_many = next;
-        const auto over = static_cast<size_t>((place.peak - place.budget.bytes) / each_ + 1);
+        const uint64_t lacking = place.peak - std::min(place.peak, place.budget.bytes);
+        const auto over = static_cast<size_t>(lacking / each_ + 1);
         const size_t middle = (fits + too_many) / 2;
-        next = i % 2 == 0 && over < too_many - fits ? too_many - over : middle;
+        next = lacking > 0 && i % 2 == 0 && over < too_many - fits ? too_many - over : middle;
       }
     }
   }

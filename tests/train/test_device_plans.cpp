@@ -135,6 +135,10 @@ TEST_CASE("device plans: what a device needs is accepted, and 3 % less is not") 
   check_least_memory(f, {"tied"}, {.devices = 3}, Recompute::none);
   check_least_memory(f, {"mixtral", 0.0, ComputeChoice::bf16}, {.devices = 2, .host = "host"},
                      Recompute::automatic);
+  // Experts that the first two devices could hold change what the last one needs.
+  check_least_memory(f, {"olmoe"},
+                     {.devices = 3, .host = "host", .nodes = std::min(2, cores_here())},
+                     Recompute::blocks);
 }
 
 TEST_CASE("device plans: several devices that are short, and what is named for them") {

@@ -500,16 +500,17 @@ bool Executor::run(std::span<const BatchShape> batches, const RunOptions& option
   if (options.trace != nullptr) options.trace->clear();
   impl.times.start(options.trace != nullptr);
   if (options.order.empty()) {
-    impl.parts.workspace.threads->run(schedule.streams.size(), [&](size_t s) {
+    const auto run_stream = [&](size_t s) {
       for (const TaskId id : impl.by_stream[s]) run_one(id);
       finish_stream(s);
-    });
+    };
+    impl.parts.workspace.threads->run(schedule.streams.size(), std::cref(run_stream));
   } else {
     for (const TaskId id : options.order) run_one(id);
     for (size_t s = 0; s < schedule.streams.size(); ++s) finish_stream(s);
   }
   if (error) std::rethrow_exception(error);
-  if (options.trace != nullptr) *options.trace = impl.times.trace();
+  if (options.trace != nullptr) impl.times.fill(*options.trace);
   return !fate.abandoned();
 }
 

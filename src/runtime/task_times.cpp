@@ -51,19 +51,19 @@ void TaskTimes::end(TaskId id, uint64_t bytes) {
   times.ran = true;
 }
 
-Trace TaskTimes::trace() {
-  Trace result;
+void TaskTimes::fill(Trace& trace) {
+  trace.clear();
+  trace.reserve(times_.size());
   for (size_t t = 0; t < times_.size(); ++t) {
     Times& times = times_[t];
     if (!times.ran) continue;
     const Place place = schedule_.tasks[t].place;
-    result.push_back({static_cast<TaskId>(t), resolve(times.begin, place),
-                      resolve(times.end, place), times.bytes, times.cpu_s, times.waited_s});
+    trace.push_back({static_cast<TaskId>(t), resolve(times.begin, place), resolve(times.end, place),
+                     times.bytes, times.cpu_s, times.waited_s});
     times.ran = false;
   }
-  std::sort(result.begin(), result.end(),
+  std::sort(trace.begin(), trace.end(),
             [](const TaskTime& a, const TaskTime& b) { return a.begin < b.begin; });
-  return result;
 }
 
 Stream& TaskTimes::stream_of(TaskId id) const {

@@ -33,8 +33,8 @@ class TaskTimes {
   void waited(TaskId task, double seconds);
   /// `bytes`: what a copy carried.
   void end(TaskId task, uint64_t bytes);
-  /// The tasks that ran, sorted by begin.
-  Trace trace();
+  /// Replaces the content of `trace` by the tasks that ran, sorted by begin.
+  void fill(Trace& trace);
 
  private:
   struct Mark {

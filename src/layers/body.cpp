@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -77,6 +78,12 @@ std::vector<std::pair<BlockId, BlockId>> blocks_at(const ParameterTable& table, 
     runs.back().second = id + 1;
   }
   return runs;
+}
+
+int64_t places_in(const ParameterTable& table) {
+  Place last = kHostPlace;
+  for (const Block& block : table.blocks()) last = std::max(last, block.place);
+  return last + 1;
 }
 
 std::pair<BlockId, BlockId> blocks_of_layer(const TaskShape& s) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory_resource>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -188,6 +189,8 @@ class BodyContext {
   ExpertWave wave = {};                      // of E
   SplitRule* rule = nullptr;                 // of decide, if splits are made while the step runs
   RankWork* ranks = nullptr;                 // of what only several shards or ranks have
+  /// For lists that live as long as the call: Body::lists bytes, and the heap for more.
+  std::pmr::memory_resource* lists = std::pmr::get_default_resource();
 
   bool has(Value value) const;  // whether the task declares it
   int64_t segments() const { return batches.empty() ? 1 : std::ssize(batches); }
@@ -215,6 +218,7 @@ class Body {
   virtual std::vector<BlockUse> blocks(const TaskShape& shape) const = 0;
   virtual ScratchNeed scratch(const TaskShape& shape, const OpSet& ops) const = 0;
   virtual Work work(const TaskShape&) const { return {}; }
+  virtual size_t lists(const TaskShape&) const { return 0; }  // bytes of the lists that `run` makes
   virtual void run(const BodyContext& c) const = 0;
 };
 

@@ -28,10 +28,14 @@ class Decide final : public Body {
   }
   std::vector<BlockUse> blocks(const TaskShape&) const override { return {}; }
   ScratchNeed scratch(const TaskShape&, const OpSet&) const override { return {}; }
+  size_t lists(const TaskShape& s) const override {
+    if (!s.decided) return 0;
+    return list_bytes<double>(s.segments * s.spec.experts) + list_bytes<Place>(s.spec.experts);
+  }
 
   void run(const BodyContext& c) const override {
     const View split = c.out(Value::split), position = c.out(Value::expert_position);
-    const std::vector<Place> places = places_by_rule(c);
+    const std::pmr::vector<Place> places = places_by_rule(c);
     for (int64_t s = 0; s < c.segments(); ++s) {
       const auto of_segment = [&](View v, Value value, int64_t count) {
         return std::span(v.as<int32_t>() + s * c.stride(value), static_cast<size_t>(count));
@@ -63,17 +67,18 @@ class Decide final : public Body {
   }
 
   /// Empty: experts are computed where they live.
-  static std::vector<Place> places_by_rule(const BodyContext& c) {
-    if (!c.has(Value::router_counts)) return {};
+  static std::pmr::vector<Place> places_by_rule(const BodyContext& c) {
+    std::pmr::vector<Place> places(c.lists);
+    if (!c.has(Value::router_counts)) return places;
     HEARTH_CHECK(c.rule != nullptr, "decide: no rule that divides experts");
     const ConstView counts = c.in(Value::router_counts);
-    std::vector<double> tokens;
+    auto tokens = list_of<double>(c, c.segments() * c.spec.experts);
     for (int64_t s = 0; s < c.segments(); ++s) {
       const double* const of = counts.as<double>() + s * c.stride(Value::router_counts);
       tokens.insert(tokens.end(), of, of + c.spec.experts);
       if (c.has(Value::sampled_normed)) hand_sample(c, s, {of, of + c.spec.experts});
     }
-    std::vector<Place> places(static_cast<size_t>(c.spec.experts));
+    places.resize(static_cast<size_t>(c.spec.experts));
     c.rule->divide(c.layer, tokens, places);
     return places;
   }

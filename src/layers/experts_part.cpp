@@ -6,8 +6,6 @@
 //
 // If ranks share the experts, a task computes the rank's own experts, for the rows of one rank: this one
 // or a guest. Gradients of each rank's rows are added up apart, as the tree of logical shards asks.
-#include <map>
-
 #include "layers/kinds.h"
 #include "layers/linear.h"
 #include "layers/split.h"
@@ -41,13 +39,13 @@ int64_t experts_in(const std::vector<std::pair<BlockId, BlockId>>& runs) {
 
 /// The experts of a task in the order of computing, and the position of the first among all.
 struct Experts {
-  std::vector<BlockId> blocks;
+  std::pmr::vector<BlockId> blocks;
   int64_t first = 0;
 };
 
 Experts all_experts_of(const BodyContext& c) {
   const BlockId layer = first_expert(c.table, c.layer);
-  Experts experts;
+  Experts experts{list_of<BlockId>(c, c.spec.experts)};
   if (c.part.all() || c.part.guests) {  // neighbours, which the task names first
     const BlockUse& own = c.blocks.front();
     for (BlockId b = own.begin; b < own.end; ++b) experts.blocks.push_back(b);
@@ -63,10 +61,13 @@ Experts all_experts_of(const BodyContext& c) {
 
 /// Those of the wave.
 Experts experts_of(const BodyContext& c) {
-  Experts all = all_experts_of(c);
-  if (c.wave.all()) return all;
-  return {{all.blocks.begin() + c.wave.begin, all.blocks.begin() + c.wave.end},
-          all.first + c.wave.begin};
+  Experts experts = all_experts_of(c);
+  if (c.wave.all()) return experts;
+  std::pmr::vector<BlockId>& blocks = experts.blocks;
+  blocks.erase(blocks.begin() + c.wave.end, blocks.end());
+  blocks.erase(blocks.begin(), blocks.begin() + c.wave.begin);
+  experts.first += c.wave.begin;
+  return experts;
 }
 
 /// What a task's rows and what it makes of them are called: those of this rank, or of guests.
@@ -111,8 +112,8 @@ Inputs inputs_of(const BodyContext& c) {
 
 /// The dropout keys of a map, one for each micro-batch. Empty: there is no dropout, or the rows are
 /// those of one micro-batch of this rank.
-std::vector<uint64_t> dropout_keys(const BodyContext& c, Slot slot) {
-  std::vector<uint64_t> keys;
+std::pmr::vector<uint64_t> dropout_keys(const BodyContext& c, Slot slot) {
+  auto keys = list_of<uint64_t>(c, c.segments());
   if (!has_dropout(c.settings, c.pass) || (c.segments() == 1 && !c.part.guests)) return keys;
   for (int64_t s = 0; s < c.segments(); ++s) {
     const double of_micro_batch =
@@ -222,6 +223,12 @@ class ExpertsPart final : public Body {
     return {work, 0, 0};
   }
 
+  size_t lists(const TaskShape& s) const override {
+    const int64_t most = s.spec.experts;
+    return list_bytes<BlockId>(most) + 3 * list_bytes<uint64_t>(s.segments) +
+           list_bytes<ExpertView>(most) + list_bytes<ExpertGradient>(most);
+  }
+
   void run(const BodyContext& c) const override {
     const Experts mine = experts_of(c);
     if (mine.blocks.empty()) return;
@@ -229,16 +236,17 @@ class ExpertsPart final : public Body {
     // A row is known by its token and which of the token's choices it is.
     const ConstView ids =
         has_dropout(c.settings, c.pass) ? row_vector(c.in(values.source)) : ConstView();
-    std::map<Slot, std::vector<uint64_t>> keys;
-    for (const Slot slot : {Slot::gate, Slot::up, Slot::down}) keys[slot] = dropout_keys(c, slot);
-    std::vector<ExpertView> experts;
-    for (const BlockId block : mine.blocks) {
-      const auto map = [&](Slot slot) {
-        return linear_of(c, block, slot, std::nullopt, c.settings.compute, ids, keys[slot]);
-      };
-      experts.push_back({map(Slot::gate), map(Slot::up), map(Slot::down)});
-    }
+    const auto gate_keys = dropout_keys(c, Slot::gate), up_keys = dropout_keys(c, Slot::up),
+               down_keys = dropout_keys(c, Slot::down);
     const int64_t count = std::ssize(mine.blocks);
+    auto experts = list_of<ExpertView>(c, count);
+    for (const BlockId block : mine.blocks) {
+      const auto map = [&](Slot slot, std::span<const uint64_t> keys) {
+        return linear_of(c, block, slot, std::nullopt, c.settings.compute, ids, keys);
+      };
+      experts.push_back(
+          {map(Slot::gate, gate_keys), map(Slot::up, up_keys), map(Slot::down, down_keys)});
+    }
     const Inputs inputs = inputs_of(c);
     const ExpertRows rows = c.part.guests
                                 ? guest_rows(c, count)
@@ -249,7 +257,7 @@ class ExpertsPart final : public Body {
                             c.out(values.out));
       return;
     }
-    std::vector<ExpertGradient> gradients;
+    auto gradients = list_of<ExpertGradient>(c, count);
     for (const BlockId block : mine.blocks) {
       const auto gradient = [&](Slot slot) { return gradient_of(c, block, slot); };
       gradients.push_back({gradient(Slot::gate), gradient(Slot::up), gradient(Slot::down)});

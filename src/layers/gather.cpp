@@ -14,9 +14,12 @@ class Gather final : public Body {
 
   std::vector<BlockUse> blocks(const TaskShape&) const override { return {}; }
   ScratchNeed scratch(const TaskShape&, const OpSet&) const override { return {}; }
+  size_t lists(const TaskShape& s) const override {
+    return list_bytes<double>(std::ssize(s.table.tensors())) + 2 * each_norm_bytes(s.table);
+  }
 
   void run(const BodyContext& c) const override {
-    std::vector<double> norms;
+    auto norms = list_of<double>(c, std::ssize(c.table.tensors()));
     each_norm(c, [&](double& norm) { norms.push_back(norm); });
     c.ranks->gather_norms({norms.data(), DType::f64, 1, std::ssize(norms)});
     size_t next = 0;

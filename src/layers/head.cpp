@@ -103,6 +103,9 @@ class Head final : public Body {
     return max_of(norm,
                   ops.cross_entropy_scratch(s.tokens, s.spec.hidden, s.spec.vocabulary, rank));
   }
+  size_t lists(const TaskShape& s) const override {
+    return 3 * list_bytes<ConstView>(s.spec.moe_layers());
+  }
   Work work(const TaskShape& s) const override {
     const double a_row =
         2.0 * static_cast<double>(s.spec.hidden) * static_cast<double>(s.spec.vocabulary);
@@ -148,7 +151,9 @@ class Head final : public Body {
  private:
   /// The step's loss holds coefficient * sum over micro-batches of (its share of tokens) * aux.
   static void router_losses(const BodyContext& c) {
-    std::vector<ConstView> counts, prob_sums, squares;
+    const int64_t layers = c.spec.moe_layers();
+    auto counts = list_of<ConstView>(c, layers), prob_sums = list_of<ConstView>(c, layers),
+         squares = list_of<ConstView>(c, layers);
     for (int32_t l = 0; l < c.spec.layers; ++l) {
       if (!c.spec.moe[static_cast<size_t>(l)]) continue;
       const auto offset = static_cast<int32_t>(l - c.spec.layers);

@@ -1,7 +1,9 @@
 // The bodies, one per task kind; use them through body_of (layers/body.h).
 #pragma once
 
-#include <map>
+#include <algorithm>
+#include <cstddef>
+#include <memory_resource>
 #include <span>
 #include <utility>
 #include <vector>
@@ -30,6 +32,19 @@ const Body& return_rows_body();
 const Body& gather_body();
 const Body& give_body();
 
+/// An empty list with room for `most` elements, in the task's memory for lists.
+template <class T>
+std::pmr::vector<T> list_of(const BodyContext& c, int64_t most) {
+  std::pmr::vector<T> list(c.lists);
+  list.reserve(static_cast<size_t>(most));
+  return list;
+}
+/// The bytes that it takes, for Body::lists.
+template <class T>
+size_t list_bytes(int64_t most) {
+  return align_up(static_cast<size_t>(most) * sizeof(T), alignof(std::max_align_t));
+}
+
 /// Operations per token of a task's products with the matrices of blocks [begin, end). `forward` is
 /// the cost of one forward without adapters. A backward adds the gradient of the input and, for
 /// matrices that train, the gradient of the weights. Adapters add their share; they always train.
@@ -41,6 +56,9 @@ double pair_share(const ParameterTable& table, BlockId begin, BlockId end);
 /// The blocks of [begin, end) that live at a place, as runs of neighbours.
 std::vector<std::pair<BlockId, BlockId>> blocks_at(const ParameterTable& table, BlockId begin,
                                                    BlockId end, Place place);
+
+/// One more than the highest place of a block.
+int64_t places_in(const ParameterTable& table);
 
 /// The blocks of the task's layer, without adapters: neighbours. Layer -1 is the embedding, layer L
 /// the head.
@@ -54,19 +72,23 @@ std::vector<BlockId> numbers_of(std::span<const BlockUse> uses);
 /// The sums of squares that norm tasks wrote, of each place with trained tensors; of a task whose
 /// layer is 0, so that a place's number is the offset of its norms.
 std::vector<Port> norm_ports(const ParameterTable& table, Access access);
-/// Calls f with the sum of squares of each trained tensor, in table order, whatever its place.
+/// Calls f with the sum of squares of each trained tensor, in table order, whatever its place. Takes
+/// each_norm_bytes from the task's memory for lists.
 template <class F>
 void each_norm(const BodyContext& c, const F& f) {
-  std::map<Place, double*> next;
+  std::pmr::vector<double*> next(static_cast<size_t>(places_in(c.table)), c.lists);  // by place
   for (const Tensor& t : c.table.tensors()) {
     if (!t.trainable) continue;
     const Place place = c.table.block(t.block).place;
-    const auto [norms, first] = next.try_emplace(place, nullptr);
-    if (first)
-      norms->second =
-          static_cast<double*>(const_cast<void*>(c.in(Value::tensor_norms, place).data));
-    f(*norms->second++);
+    double*& norm = next[static_cast<size_t>(place)];
+    if (norm == nullptr) {
+      norm = static_cast<double*>(const_cast<void*>(c.in(Value::tensor_norms, place).data));
+    }
+    f(*norm++);
   }
+}
+inline size_t each_norm_bytes(const ParameterTable& table) {
+  return list_bytes<double*>(places_in(table));
 }
 
 /// What the experts of a task read: a row for each token, or, if tokens are copied to rows, those.

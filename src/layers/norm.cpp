@@ -32,20 +32,23 @@ class Norm final : public Body {
     return ops.sum_squares_scratch(tensors, elements);
   }
 
+  size_t lists(const TaskShape& s) const override {
+    return list_bytes<ConstView>(trained(s).first);
+  }
+
   void run(const BodyContext& c) const override {
-    std::vector<ConstView> gradients;
-    std::vector<bool> owned;
+    const View norms = row_vector(c.out(Value::tensor_norms));
+    auto gradients = list_of<ConstView>(c, norms.cols);  // empty: another rank owns the tensor
     for (TensorId id = 0; id < static_cast<TensorId>(c.table.tensors().size()); ++id) {
       if (c.table.block(c.table.tensor(id).block).place != c.place) continue;
       if (!c.table.tensor(id).trainable) continue;
-      gradients.push_back(c.table.gradient(id));
-      owned.push_back(c.table.block(c.table.tensor(id).block).owned);
+      const bool owned = c.table.block(c.table.tensor(id).block).owned;
+      gradients.push_back(owned ? c.table.gradient(id) : View());
     }
-    const View norms = row_vector(c.out(Value::tensor_norms));
     HEARTH_CHECK(std::ssize(gradients) == norms.cols, "norm: gradients of trained tensors");
     for (size_t begin = 0; begin < gradients.size();) {  // each run of owned tensors
       size_t end = begin;
-      while (end < gradients.size() && owned[end]) ++end;
+      while (end < gradients.size() && gradients[end]) ++end;
       if (end > begin) {
         double* const first = static_cast<double*>(norms.raw()) + begin;
         const auto count = static_cast<int64_t>(end - begin);

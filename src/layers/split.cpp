@@ -1,17 +1,18 @@
 #include "layers/split.h"
 
-#include <vector>
-
 namespace hearth {
 
-void split_by_places(std::span<const Place> places, std::span<int32_t> split,
-                     std::span<int32_t> position) {
+namespace {
+
+/// place_of(e): of expert e.
+template <class PlaceOf>
+void split_by(const PlaceOf& place_of, std::span<int32_t> split, std::span<int32_t> position) {
   const std::span<int32_t> begin = split.subspan(position.size());
   int32_t next = 0;
   for (Place place = 0; place + 1 < std::ssize(begin); ++place) {
     begin[static_cast<size_t>(place)] = next;
     for (size_t e = 0; e < position.size(); ++e) {
-      if (places[e] != place) continue;
+      if (place_of(e) != place) continue;
       position[e] = next;
       split[static_cast<size_t>(next++)] = static_cast<int32_t>(e);
     }
@@ -21,14 +22,18 @@ void split_by_places(std::span<const Place> places, std::span<int32_t> split,
   begin.back() = next;
 }
 
+}  // namespace
+
+void split_by_places(std::span<const Place> places, std::span<int32_t> split,
+                     std::span<int32_t> position) {
+  split_by([&](size_t e) { return places[e]; }, split, position);
+}
+
 void split_by_home(const ParameterTable& table, int32_t layer, std::span<int32_t> split,
                    std::span<int32_t> position) {
   const BlockId first = table.find_block(BlockKind::expert, layer, 0);
-  std::vector<Place> places;
-  for (size_t e = 0; e < position.size(); ++e) {
-    places.push_back(table.block(first + static_cast<BlockId>(e)).place);
-  }
-  split_by_places(places, split, position);
+  split_by([&](size_t e) { return table.block(first + static_cast<BlockId>(e)).place; }, split,
+           position);
 }
 
 }  // namespace hearth

@@ -1,7 +1,6 @@
 // update: AdamW on the blocks of a layer, of the embedding or of the head, at one place. If the
 // gradient of the step is not finite, no weight changes; the gradient is cleared all the same. In a
 // schedule that rotates, the update of the step before; if none is due, nothing happens.
-#include <array>
 #include <span>
 #include <vector>
 
@@ -40,29 +39,38 @@ class Update final : public Body {
     return ops.row_scratch(1, s.spec.hidden);
   }
 
+  size_t lists(const TaskShape& s) const override {
+    const int64_t most = tensors_of(s.table, blocks(s));
+    return list_bytes<UpdateRun>(most) + list_bytes<AdamWTensors>(most);
+  }
+
   void run(const BodyContext& c) const override {
     if (c.scalar(Value::update_step) == 0) return;
     const bool rotates = c.has(Value::due_finite);
     const bool finite = c.scalar(rotates ? Value::due_finite : Value::finite) != 0;
     const bool by_factor = c.settings.lora_plus != 1;
-    Tensors plain, of_b;  // of_b: B of adapters, if they have a learning rate of their own
+    const int64_t most = tensors_of(c.table, c.blocks);
+    auto runs = list_of<UpdateRun>(c, most);
     for (const BlockUse& use : c.blocks) {
-      for (const UpdateRun& run : update_runs(c.table, use.begin, use.end, by_factor)) {
-        if (!finite) {
-          c.ops.clear(c.stream, run.gradient);
-          continue;
-        }
-        Tensors& tensors = by_factor && run.factor == Factor::b ? of_b : plain;
-        tensors[run.decayed].push_back(
-            {run.gradient, run.master, run.moment1, run.moment2, run.working});
-        for (TensorId id = run.begin; id < run.end; ++id) {
-          c.table.mark_updated(id, static_cast<bool>(run.working));
-        }
-      }
+      add_update_runs(c.table, use.begin, use.end, by_factor, runs);
     }
+    if (!finite) {
+      for (const UpdateRun& run : runs) c.ops.clear(c.stream, run.gradient);
+      return;
+    }
+    auto tensors = list_of<AdamWTensors>(c, most);
     for (const bool decayed : {false, true}) {
-      update(c, decayed, 1, plain[decayed]);
-      update(c, decayed, c.settings.lora_plus, of_b[decayed]);
+      for (const bool of_b : {false, true}) {  // B of adapters has a learning rate of its own
+        tensors.clear();
+        for (const UpdateRun& run : runs) {
+          if (run.decayed != decayed || (by_factor && run.factor == Factor::b) != of_b) continue;
+          tensors.push_back({run.gradient, run.master, run.moment1, run.moment2, run.working});
+          for (TensorId id = run.begin; id < run.end; ++id) {
+            c.table.mark_updated(id, static_cast<bool>(run.working));
+          }
+        }
+        update(c, decayed, of_b ? c.settings.lora_plus : 1, tensors);
+      }
     }
   }
 
@@ -81,7 +89,13 @@ class Update final : public Body {
     }
   }
 
-  using Tensors = std::array<std::vector<AdamWTensors>, 2>;  // not decayed, decayed
+  static int64_t tensors_of(const ParameterTable& table, std::span<const BlockUse> uses) {
+    int64_t count = 0;
+    for (const BlockUse& use : uses) {
+      count += table.block(use.end - 1).end - table.block(use.begin).begin;
+    }
+    return count;
+  }
 
   /// One call for all runs: a device starts one kernel for them. LoRA+ multiplies the learning rate
   /// alone (Hayou et al., arXiv 2402.12354), so decay is multiplied, too, as in PEFT.

@@ -183,10 +183,9 @@ void exchange_memory(ParameterTable& table, BlockId a, BlockId b) {
   table.set_place(b, place_a);
 }
 
-std::vector<UpdateRun> update_runs(const ParameterTable& table, BlockId begin, BlockId end,
-                                   bool by_factor) {
-  std::vector<UpdateRun> runs;
-  if (begin >= end) return runs;
+void add_update_runs(const ParameterTable& table, BlockId begin, BlockId end, bool by_factor,
+                     std::pmr::vector<UpdateRun>& runs) {
+  if (begin >= end) return;
   const TensorId first = table.block(begin).begin;
   const TensorId last = table.block(end - 1).end;
   const auto has = [&](TensorId id, CopyRole role) {
@@ -219,6 +218,11 @@ std::vector<UpdateRun> update_runs(const ParameterTable& table, BlockId begin, B
                     run_view(table, id, n, CopyRole::working), t.factor});
     id = stop;
   }
+}
+
+std::pmr::vector<UpdateRun> update_runs(const ParameterTable& table, BlockId begin, BlockId end) {
+  std::pmr::vector<UpdateRun> runs;
+  add_update_runs(table, begin, end, false, runs);
   return runs;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <memory_resource>
 #include <optional>
 #include <span>
 #include <string>
@@ -67,8 +68,10 @@ struct UpdateRun {
   View gradient, master, moment1, moment2, working;  // working may be empty, and moments
   Factor factor = Factor::none;                      // of the first tensor
 };
-/// The runs of blocks [begin, end). `by_factor`: a run has either A, B or other tensors.
-std::vector<UpdateRun> update_runs(const ParameterTable& table, BlockId begin, BlockId end,
-                                   bool by_factor = false);
+/// The runs of blocks [begin, end).
+std::pmr::vector<UpdateRun> update_runs(const ParameterTable& table, BlockId begin, BlockId end);
+/// Appends them to `runs`: at most one per tensor. `by_factor`: a run has either A, B or other tensors.
+void add_update_runs(const ParameterTable& table, BlockId begin, BlockId end, bool by_factor,
+                     std::pmr::vector<UpdateRun>& runs);
 
 }  // namespace hearth

@@ -275,6 +275,7 @@ struct Executor::Impl {
     const Task& task = schedule.tasks[index];
     const BatchShape batch = batches.empty() ? BatchShape{} : batches.front();
     TravellingWeights* const away = travelling[static_cast<size_t>(task.place)].get();
+    TaskLists& lists = *parts.workspace.lists[static_cast<size_t>(task.stream)];
     const std::vector<BlockId> experts = decided_experts(id);
     if (away != nullptr && away->is_decided(id)) away->choose(id, experts);
     const bool adds = away == nullptr && !experts.empty() && adds_gradients(task);
@@ -308,7 +309,8 @@ struct Executor::Impl {
                                 batches,
                                 wave,
                                 parts.splits,
-                                parts.ranks};
+                                parts.ranks,
+                                lists.of_next_task()};
       body_of(task.kind).run(context);
       if (pacer.paces(id)) pacer.hold(id, begin, batches, ports[index], wave);
       if (away != nullptr) away->end(stream_of(task));

@@ -16,6 +16,7 @@ WorkspaceNeed workspace_need(std::span<const Schedule* const> schedules) {
       need.arena_bytes[place] = std::max(need.arena_bytes[place], s->arena_bytes[place]);
       need.scratch[place] = max_of(need.scratch[place], s->scratch[place]);
     }
+    need.list_bytes = std::max(need.list_bytes, s->list_bytes);
     if (s->streams.size() > need.streams.size()) need.streams = s->streams;
   }
   return need;
@@ -60,7 +61,9 @@ Workspace make_workspace(std::span<Device* const> devices, const WorkspaceNeed& 
     options.name = plan.name;
     options.use = plan.use;
     options.cores = team.cores;
-    if (plan.use == StreamUse::compute) {
+    const bool computes = plan.use == StreamUse::compute;
+    workspace.lists.push_back(std::make_unique<TaskLists>(computes ? need.list_bytes : 0));
+    if (computes) {
       options.workers = team.workers;
       options.scratch_bytes = need.scratch[place].shared;
       options.worker_scratch_bytes = need.scratch[place].per_worker;

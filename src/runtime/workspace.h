@@ -10,19 +10,22 @@
 #include "plan/schedule.h"
 #include "runtime/stream_team.h"
 #include "runtime/stream_threads.h"
+#include "runtime/task_lists.h"
 
 namespace hearth {
 
 struct Workspace {
-  std::vector<std::unique_ptr<Arena>> arenas;    // by place; null if no schedule needs one
-  std::vector<std::unique_ptr<Stream>> streams;  // one per element of Schedule::streams
-  std::unique_ptr<StreamThreads> threads;        // one per stream
+  std::vector<std::unique_ptr<Arena>> arenas;     // by place; null if no schedule needs one
+  std::vector<std::unique_ptr<Stream>> streams;   // one per element of Schedule::streams
+  std::vector<std::unique_ptr<TaskLists>> lists;  // one per stream
+  std::unique_ptr<StreamThreads> threads;         // one per stream
 };
 
 /// What a workspace needs, before it is made.
 struct WorkspaceNeed {
   std::vector<size_t> arena_bytes;   // by place
   std::vector<ScratchNeed> scratch;  // of a compute stream, by place
+  size_t list_bytes = 0;             // of a compute stream
   std::vector<StreamPlan> streams;
 };
 /// All schedules must be of one run, so that they have the same places.

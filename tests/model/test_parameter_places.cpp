@@ -51,7 +51,7 @@ TEST_CASE("parameter places: every copy lies in an arena of its block's place", 
 TEST_CASE("parameter places: a run of the optimizer ends where the place changes", "[places]") {
   const PlacedTable placed(small_table(), kTraining, Away::experts);
   const auto blocks = static_cast<BlockId>(placed.table.blocks().size());
-  const std::vector<UpdateRun> runs = update_runs(placed.table, 0, blocks);
+  const auto runs = update_runs(placed.table, 0, blocks);
   TensorId next = 0;
   size_t away = 0;
   for (const UpdateRun& run : runs) {

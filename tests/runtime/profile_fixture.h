@@ -56,6 +56,7 @@ class Decorated final : public Body {
     return body_.scratch(s, o);
   }
   Work work(const TaskShape& s) const override { return body_.work(s); }
+  size_t lists(const TaskShape& s) const override { return body_.lists(s); }
   void run(const BodyContext& c) const override {
     before_(c);
     if (runs_) body_.run(c);

@@ -159,6 +159,7 @@ class FaultyBody final : public Body {
     return right_.scratch(s, ops);
   }
   Work work(const TaskShape& s) const override { return right_.work(s); }
+  size_t lists(const TaskShape& s) const override { return right_.lists(s); }
 
   void run(const BodyContext& c) const override {
     if (!any_planted()) return right_.run(c);

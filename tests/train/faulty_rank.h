@@ -19,6 +19,7 @@ class BodyOfFaultyRank final : public Body {
   ScratchNeed scratch(const TaskShape& s, const OpSet& ops) const override {
     return right_.scratch(s, ops);
   }
+  size_t lists(const TaskShape& s) const override { return right_.lists(s); }
   void run(const BodyContext& c) const override { fault_(right_, c); }
 
  private:

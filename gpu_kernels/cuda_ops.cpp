@@ -5,10 +5,16 @@
 
 namespace hearth {
 
-std::string register_cuda_ops() {
+static const OpSet& cuda_ops() {
   static const HEARTH_GPU::GpuOps ops("cuda");
-  register_op_set(ops);
+  return ops;
+}
+
+std::string register_cuda_ops() {
+  register_op_set(cuda_ops());
   return {};
 }
+
+const OpSet& planned_cuda_ops() { return cuda_ops(); }
 
 }  // namespace hearth

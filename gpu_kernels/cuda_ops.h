@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "ops/op_set.h"
+
 namespace hearth {
 
 /// Registers the op set "cuda" for `find_op_set`, and returns an empty text. If this build does not
@@ -13,5 +15,9 @@ namespace hearth {
 /// inputs and outputs valid until the stream has run. Every sum has a fixed order, so results are
 /// reproducible to the bit; the order differs from "cpu".
 std::string register_cuda_ops();
+
+/// What plans of GPUs ask: the types of "cuda", and what its ops take of scratch. Also in builds
+/// without CUDA, where libraries take none.
+const OpSet& planned_cuda_ops();
 
 }  // namespace hearth

@@ -7,6 +7,7 @@
 #include "gpu_kernels/kernels/attention_rows.h"
 #include "gpu_kernels/libraries/attention_libraries.h"
 #include "gpu_kernels/ops/gpu_op_set.h"
+#include "gpu_kernels/ops/op_scratch.h"
 #include "gpu_kernels/ops/products.h"
 
 namespace hearth::HEARTH_GPU {
@@ -17,11 +18,6 @@ HeadMatrix heads_of(const ConstView& x, int64_t head_dim) {
   const bool vectors =
       reinterpret_cast<uintptr_t>(data) % 16 == 0 && x.stride % 4 == 0 && head_dim % 4 == 0;
   return {data, x.stride, vectors};
-}
-
-/// Whether the kernels for rounded operands take it; what they do not is computed in f32.
-bool is_rounded(const AttentionShape& shape) {
-  return shape.compute == Compute::bf16 && shape.head_dim % 8 == 0 && shape.scale > 0;
 }
 
 /// Enqueues the copy.
@@ -117,24 +113,11 @@ void attention_backward(Stream& stream, const AttentionShape& shape, const Seque
   attention_dkv_on(gpu.handle(), a);
 }
 
-ScratchNeed attention_scratch(const AttentionShape& shape, int64_t tokens, int64_t longest) {
-  size_t bytes = sizeof(float) * static_cast<size_t>(tokens * shape.heads) + kArenaAlignment;
-  if (is_rounded(shape)) {
-    const int64_t keys = std::max(tokens, longest);
-    bytes += 2 * operand_bytes(tokens, shape.heads * shape.head_dim, sizeof(uint16_t)) +
-             2 * operand_bytes(keys, shape.kv_heads * shape.head_dim, sizeof(uint16_t)) +
-             most_scratch_bytes(attention_libraries(), shape.heads, shape.kv_heads, shape.head_dim,
-                                tokens, keys);
-  }
-  return {bytes, 0};
-}
-
 }  // namespace
 
 void add_attention(OpTable& ops) {
   ops.attention_forward.add(GpuOps::kName, attention_forward);
   ops.attention_backward.add(GpuOps::kName, attention_backward);
-  ops.attention_scratch.add(attention_scratch);
 }
 
 }  // namespace hearth::HEARTH_GPU

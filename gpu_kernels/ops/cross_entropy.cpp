@@ -6,25 +6,16 @@
 #include "gpu_kernels/kernels/loss_rows.h"
 #include "gpu_kernels/kernels/product.h"
 #include "gpu_kernels/ops/gpu_op_set.h"
+#include "gpu_kernels/ops/op_scratch.h"
 
 namespace hearth::HEARTH_GPU {
 namespace {
-
-/// Rows whose logits exist at once: some 640 MiB of them. A chunk reads and writes the gradient of
-/// the head's weight once, which takes as long as the products of some 700 rows (bf16, H100), so
-/// chunks are not made smaller than their share of memory demands.
-int64_t chunk_rows(int64_t tokens, int64_t vocabulary) {
-  const int64_t rows = (int64_t{160} << 20) / std::max<int64_t>(1, vocabulary);
-  return std::min(tokens, std::clamp<int64_t>(rows / 128 * 128, 256, 4096));
-}
 
 /// The rows that chunks are made of: few different numbers, as a library chooses its kernel for each.
 int64_t rows_in_chunks(const Labels& labels) {
   const int64_t most = std::clamp<int64_t>(labels.most_trained, 0, labels.ids.cols);
   return std::min(labels.ids.cols, (most + kTileRows - 1) / kTileRows * kTileRows);
 }
-
-int64_t logits_stride(int64_t vocabulary) { return (vocabulary + 3) / 4 * 4; }
 
 FloatRows rows_of(const ConstView& x) { return {const_cast<float*>(x.as<float>()), x.stride}; }
 
@@ -70,21 +61,8 @@ void cross_entropy(Stream& stream, ConstView x, const LinearView& head, const La
                              gradient.weight ? gradient.weight.as<float>() : nullptr});
 }
 
-ScratchNeed cross_entropy_scratch(int64_t tokens, int64_t hidden, int64_t vocabulary,
-                                  int64_t rank) {
-  const int64_t chunk = chunk_rows(tokens, vocabulary);
-  const int64_t floats = chunk * (logits_stride(vocabulary) + 2 * hidden);
-  const int64_t by_token = tokens * static_cast<int64_t>(sizeof(int32_t) + sizeof(double));
-  return {sizeof(float) * static_cast<size_t>(floats) + static_cast<size_t>(by_token) +
-              5 * kArenaAlignment + linear_scratch(chunk, vocabulary, hidden, rank).shared,
-          0};
-}
-
 }  // namespace
 
-void add_cross_entropy(OpTable& ops) {
-  ops.cross_entropy.add(GpuOps::kName, cross_entropy);
-  ops.cross_entropy_scratch.add(cross_entropy_scratch);
-}
+void add_cross_entropy(OpTable& ops) { ops.cross_entropy.add(GpuOps::kName, cross_entropy); }
 
 }  // namespace hearth::HEARTH_GPU

@@ -327,23 +327,6 @@ void experts_wgrad(Stream& stream, ConstView dy, ConstView x, const ExpertRows& 
                 .gradients = gradients});
 }
 
-/// z; in bf16 x, dy, h and the gradients of gate and up as operands; in f32 h alone, and x or dy where
-/// an index has their rows; h again where it is dropped; of pairs drop(x) and four [rows, rank]; a
-/// library's workspace.
-ScratchNeed experts_scratch(int64_t rows, int64_t segments, int64_t hidden, int64_t width,
-                            int64_t rank) {
-  const auto tiles = static_cast<size_t>(GroupedRows::most_tiles(rows, segments));
-  const size_t pairs = rank == 0 ? 0
-                                 : operand_bytes(rows, hidden, sizeof(float)) +
-                                       4 * operand_bytes(rows, rank, sizeof(float));
-  return {align_up(tiles * sizeof(TilePlace)) + kArenaAlignment +
-              2 * operand_bytes(rows, hidden, sizeof(bf16)) +
-              operand_bytes(rows, width, sizeof(float)) +
-              4 * operand_bytes(rows, width, sizeof(bf16)) + pairs +
-              most_scratch_bytes(grouped_libraries(), segments),
-          0};
-}
-
 }  // namespace
 
 void add_experts(OpTable& ops) {
@@ -351,7 +334,6 @@ void add_experts(OpTable& ops) {
   ops.experts_backward.add(GpuOps::kName, experts_backward);
   ops.experts_dgrad.add(GpuOps::kName, experts_dgrad);
   ops.experts_wgrad.add(GpuOps::kName, experts_wgrad);
-  ops.experts_scratch.add(experts_scratch);
 }
 
 }  // namespace hearth::HEARTH_GPU

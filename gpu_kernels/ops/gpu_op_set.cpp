@@ -4,7 +4,7 @@
 
 namespace hearth::HEARTH_GPU {
 
-GpuOps::GpuOps(std::string_view name) : name_(name) {
+GpuOps::GpuOps(std::string_view name) : GpuOpFacts(name) {
   add_adamw(*this);
   add_attention(*this);
   add_clear(*this);
@@ -18,7 +18,6 @@ GpuOps::GpuOps(std::string_view name) : name_(name) {
   add_router(*this);
   add_router_losses(*this);
   add_routing(*this);
-  add_row_scratch(*this);
   add_sum_squares(*this);
 }
 

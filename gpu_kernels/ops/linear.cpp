@@ -58,18 +58,10 @@ void linear_wgrad(Stream& stream, ConstView dy, ConstView x, const LinearView& w
   }
 }
 
-ScratchNeed linear_scratch(int64_t rows, int64_t out, int64_t in, int64_t rank) {
-  return {operand_bytes(rows, out, sizeof(bf16)) + operand_bytes(rows, in, sizeof(bf16)) +
-              low_rank_bytes(rows, in, rank) + most_scratch_bytes(product_libraries()) +
-              kArenaAlignment,
-          0};
-}
-
 void add_linear(OpTable& ops) {
   ops.linear_forward.add(GpuOps::kName, linear_forward);
   ops.linear_dgrad.add(GpuOps::kName, linear_dgrad);
   ops.linear_wgrad.add(GpuOps::kName, linear_wgrad);
-  ops.linear_scratch.add(linear_scratch);
 }
 
 }  // namespace hearth::HEARTH_GPU

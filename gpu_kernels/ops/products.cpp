@@ -281,13 +281,4 @@ void Products::wgrad(const Operand& dy, const Operand& x,
   }
 }
 
-size_t operand_bytes(int64_t rows, int64_t columns, size_t element) {
-  return align_up(element * static_cast<size_t>(rows * operand_columns(columns))) + kArenaAlignment;
-}
-
-size_t low_rank_bytes(int64_t rows, int64_t in, int64_t rank) {
-  if (rank == 0) return 0;
-  return operand_bytes(rows, in, sizeof(float)) + 2 * operand_bytes(rows, rank, sizeof(float));
-}
-
 }  // namespace hearth::HEARTH_GPU

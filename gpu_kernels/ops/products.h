@@ -100,8 +100,4 @@ class Products {
 bool has_pair(Maps maps);
 bool has_dropout(Maps maps);
 
-/// The scratch of `Products::take`, and an upper bound of the scratch of a map's low-rank pair.
-size_t operand_bytes(int64_t rows, int64_t columns, size_t element);
-size_t low_rank_bytes(int64_t rows, int64_t in, int64_t rank);
-
 }  // namespace hearth::HEARTH_GPU

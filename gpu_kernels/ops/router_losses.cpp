@@ -44,13 +44,8 @@ void router_losses(Stream& stream, const RouterLosses& losses, std::span<const C
   router_losses_on(gpu.handle(), a);
 }
 
-ScratchNeed router_losses_scratch(int64_t /*layers*/, int64_t /*experts*/) { return {}; }
-
 }  // namespace
 
-void add_router_losses(OpTable& ops) {
-  ops.router_losses.add(GpuOps::kName, router_losses);
-  ops.router_losses_scratch.add(router_losses_scratch);
-}
+void add_router_losses(OpTable& ops) { ops.router_losses.add(GpuOps::kName, router_losses); }
 
 }  // namespace hearth::HEARTH_GPU

@@ -35,16 +35,8 @@ void sum_squares(Stream& stream, std::span<const ConstView> x, View out) {
   }
 }
 
-ScratchNeed sum_squares_scratch(int64_t views, int64_t elements) {
-  const int64_t blocks = elements / kSquareBlock + views;
-  return {align_up(static_cast<size_t>(blocks) * sizeof(double)) + kArenaAlignment, 0};
-}
-
 }  // namespace
 
-void add_sum_squares(OpTable& ops) {
-  ops.sum_squares.add(GpuOps::kName, sum_squares);
-  ops.sum_squares_scratch.add(sum_squares_scratch);
-}
+void add_sum_squares(OpTable& ops) { ops.sum_squares.add(GpuOps::kName, sum_squares); }
 
 }  // namespace hearth::HEARTH_GPU

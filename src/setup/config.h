@@ -76,6 +76,7 @@ struct RunConfig {
   std::string devices = "auto";      // a list; device/device_list.h parses it
   std::string topology;              // hwloc XML file of the machine; empty: this machine
   std::vector<std::string> machine;  // files that describe another machine to plan for
+  bool planned_only = false;         // not an option: a plan, whose GPUs may be of another machine
   std::string parallel;              // single, pipeline or dp; empty: by policy, number of devices
   std::string policy;                // empty: auto
   bool printed_equation = false;     // of aptmoe: Equation 1 as the paper prints it, not corrected

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "checkpoint/model_files.h"
 #include "setup/cost_table_file.h"
+#include "topology/hwloc_xml.h"
 #include "topology/topology_json.h"
 
 namespace hearth {
@@ -70,6 +71,12 @@ double DescribedMachine::link_rate(const std::string& from, const std::string& t
   return found == links.end() ? 0 : found->second;
 }
 
+void MachineDescription::take(Topology topology) {
+  has_machine_ = true;
+  machine_.topology = std::move(topology);
+  machine_.topology.has_real_nodes = false;
+}
+
 void MachineDescription::add(std::string_view text, const std::string& source) {
   const Json json = parse_json(text, source);
   if (json.find("format") != nullptr) {
@@ -82,10 +89,10 @@ void MachineDescription::add(std::string_view text, const std::string& source) {
       add_table(place, cost_table_of(table, where).table, where);
     }
   } else if (const Json* topology = json.find("topology")) {
-    if (has_doctor_) {
+    if (has_machine_) {
       throw input_error(source + ": describes a second machine; give one machine's files");
     }
-    has_doctor_ = true;
+    has_machine_ = true;
     machine_.topology = topology_of(*topology, source + ": topology");
     machine_.topology.source = source;
     machine_.links = links_of(json, source);
@@ -117,18 +124,20 @@ void MachineDescription::add_table(const std::string& place, CostTable table,
 }
 
 DescribedMachine MachineDescription::machine() const {
-  if (!has_doctor_) {
+  if (!has_machine_) {
     throw usage_error(
         "--machine: tables alone do not describe a machine; also give what 'hearth doctor --json' "
-        "prints on it");
+        "prints on it, or its --topology");
   }
   DescribedMachine result = machine_;
   result.bf16 = bf16_.value_or(bf16_tables_);
   return result;
 }
 
-DescribedMachine read_described_machine(const std::vector<std::string>& files) {
+DescribedMachine read_described_machine(const std::vector<std::string>& files,
+                                        const std::string& topology) {
   MachineDescription description;
+  if (!topology.empty()) description.take(read_topology(topology));
   for (const std::string& file : files) {
     description.add(read_text_file(file, kMaxMachineBytes), file);
   }

@@ -32,26 +32,29 @@ struct DescribedMachine {
   double link_rate(const std::string& from, const std::string& to) const;
 };
 
-/// Puts a machine together from documents of three kinds, each in any order: the JSON of doctor
-/// (once), the JSON of profile, and cost tables (each place once).
+/// Puts a machine together from a topology or the JSON of doctor (one of them, once), and from the JSON
+/// of profile and cost tables (each place once), in any order.
 class MachineDescription {
  public:
+  void take(Topology topology);
   /// Messages start with `source`. Input error for anything else, and for what is there twice.
   void add(std::string_view text, const std::string& source);
-  bool has_machine() const { return has_doctor_; }
-  /// Usage error if the JSON of doctor is missing.
+  bool has_machine() const { return has_machine_; }
+  /// Usage error if the machine is missing.
   DescribedMachine machine() const;
 
  private:
   void add_table(const std::string& place, CostTable table, const std::string& where);
 
-  bool has_doctor_ = false;
+  bool has_machine_ = false;
   std::optional<bool> bf16_;  // by the instruction set
   bool bf16_tables_ = false;  // by the entries of tables
   DescribedMachine machine_;
 };
 
-/// Reads regular files of at most 16 MiB each.
-DescribedMachine read_described_machine(const std::vector<std::string>& files);
+/// Reads regular files of at most 16 MiB each. `topology`: hwloc's XML of the machine, instead of the
+/// JSON of doctor; empty: none.
+DescribedMachine read_described_machine(const std::vector<std::string>& files,
+                                        const std::string& topology);
 
 }  // namespace hearth

@@ -1,11 +1,8 @@
 #include "setup/described_places.h"
 
-#include <algorithm>
-
 #include "base/error_format.h"
 #include "device/cuda_device.h"
 #include "device/virtual_device.h"
-#include "ops/registry.h"
 #include "setup/place_costs.h"
 
 namespace hearth {
@@ -34,28 +31,30 @@ void take_described_links(VirtualOptions& device, const PlaceSeat& seat,
           to_device ? machine.link_rate("host", name) : machine.link_rate(name, "host");
       if (rate > 0) return rate;
     }
-    return seat.link_bytes_per_s;
+    return 0.0;
   };
   if (device.h2d == 0) device.h2d = measured(true);
   if (device.d2h == 0) device.d2h = measured(false);
 }
 
+void take_nominal_links(VirtualOptions& device, const PlaceSeat& seat) {
+  if (device.h2d == 0) device.h2d = seat.link_bytes_per_s;
+  if (device.d2h == 0) device.d2h = seat.link_bytes_per_s;
+}
+
 ComputePlace described_gpu(const DeviceItem& item, const PlaceSeat& seat,
-                           const DeviceRequest& request, std::string_view op_set) {
-  const auto& sets = op_sets();
-  const auto ops = std::find_if(sets.begin(), sets.end(),
-                                [&](const OpSet* set) { return set->name() == op_set; });
-  if (ops == sets.end()) {
+                           const DeviceRequest& request, const OpSet* ops) {
+  if (ops == nullptr) {
     throw usage_error(
-        "--devices {}: this program has no CUDA, so it does not know what memory the ops of a GPU "
-        "need; plan with virtual:mem=SIZE, which stands in the place of an accelerator",
+        "--devices {}: this program does not know what memory the ops of a GPU need; plan with "
+        "virtual:mem=SIZE, which stands in the place of an accelerator",
         item.name());
   }
   uint64_t memory = request.gpu_memory;
   if (memory == 0 && seat.memory > 0) memory = default_gpu_budget(seat.memory);
   if (memory == 0) {
-    throw usage_error("--devices {}: give --gpu-memory: --machine does not say how much it has",
-                      item.name());
+    throw usage_error("--devices {}: {} does not say how much memory it has; give --gpu-memory",
+                      item.name(), quoted(request.topology->source));
   }
   VirtualOptions options;
   options.name = item.name();
@@ -65,10 +64,11 @@ ComputePlace described_gpu(const DeviceItem& item, const PlaceSeat& seat,
   take_described_table(place, *request.described, options.name);
   if (place.costs) take_links(*place.costs, item.keys, options);
   take_described_links(options, seat, *request.described);
+  take_nominal_links(options, seat);
   place.device = make_virtual_device(options);
   place.budget = {options.name, options.memory, "--gpu-memory {}"};
   place.host_reaches = false;
-  place.ops = *ops;
+  place.ops = ops;
   place.memory = SpaceKind::device;
   return place;
 }

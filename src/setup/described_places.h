@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "setup/described_machine.h"
 #include "setup/run_devices.h"
@@ -16,14 +15,15 @@ void take_described_table(ComputePlace& place, const DescribedMachine& machine,
 /// The same for the places of the host.
 void take_host_tables(RunDevices& run, const DescribedMachine& machine);
 
-/// Gives links without a rate the one that was measured on the machine, else what the accelerator in
-/// whose place the device stands says of its link.
+/// Gives links without a rate the one that was measured on the machine.
 void take_described_links(VirtualOptions& device, const PlaceSeat& seat,
                           const DescribedMachine& machine);
+/// Gives links without a rate what the accelerator in whose place the device stands says of its link.
+void take_nominal_links(VirtualOptions& device, const PlaceSeat& seat);
 
-/// A GPU of the machine. It is planned by the ops of this program, and never starts. Usage error if
-/// the program has no such ops, or if the options do not say how much memory it has.
+/// A GPU of the machine. `ops` say what it needs of scratch; it never starts. Usage error if there are
+/// none, or if neither the machine nor the options say how much memory it has.
 ComputePlace described_gpu(const DeviceItem& item, const PlaceSeat& seat,
-                           const DeviceRequest& request, std::string_view op_set);
+                           const DeviceRequest& request, const OpSet* ops);
 
 }  // namespace hearth

@@ -9,10 +9,25 @@ namespace hearth {
 
 namespace {
 
+/// The machine that a plan is for, if it is only described. A plan with a topology and a GPU is for
+/// the topology's machine, unless a run could open the GPU here.
+std::shared_ptr<const DescribedMachine> described_machine(const RunConfig& config) {
+  if (config.machine.empty()) {
+    if (!config.planned_only || config.topology.empty() || !names_gpu(config.devices)) return {};
+    if (finds_gpus() &&
+        is_same_machine(detect_topology(Devices::look), read_topology(config.topology))) {
+      return {};
+    }
+    log_info("--topology " + quoted(config.topology) +
+             ": plans for the machine of this file alone, as its GPUs are not here");
+  }
+  return std::make_shared<const DescribedMachine>(
+      read_described_machine(config.machine, config.topology));
+}
+
 /// Sets the topology: this machine's or the file's. Returns whether it is this machine.
 bool find_topology(const RunConfig& config, OpenedModel& model) {
-  const bool gpus = config.devices.find("cuda") != std::string::npos;
-  model.topology = detect_topology(gpus ? Devices::look : Devices::skip);
+  model.topology = detect_topology(names_gpu(config.devices) ? Devices::look : Devices::skip);
   if (config.topology.empty()) return true;
   Topology given = read_topology(config.topology);
   const bool here = is_same_machine(model.topology, given);
@@ -40,12 +55,9 @@ std::vector<int> own_part(const std::vector<int>& cores, const RunConfig& config
 }  // namespace
 
 void start_machine(const RunConfig& config, OpenedModel& model) {
-  if (!config.machine.empty()) {
-    model.described =
-        std::make_shared<const DescribedMachine>(read_described_machine(config.machine));
-    model.topology = model.described->topology;
-  }
+  model.described = described_machine(config);
   const DescribedMachine* described = model.described.get();
+  if (described) model.topology = described->topology;
   find_op_set("cpu").assume_bf16(described ? std::optional(described->bf16) : std::nullopt);
   const bool here = described == nullptr && find_topology(config, model);
   DeviceRequest request;
@@ -59,9 +71,9 @@ void start_machine(const RunConfig& config, OpenedModel& model) {
   request.policy = config.policy;
   request.printed_equation = config.printed_equation;
   request.foresight = config.foresight;
-  request.seats = described                 ? Seats::described
-                  : config.topology.empty() ? Seats::keys
-                                            : Seats::address;
+  request.seats = !config.topology.empty() ? Seats::address
+                  : described              ? Seats::described
+                                           : Seats::keys;
   request.topology = &model.topology;
   request.bind = here;
   request.described = described;

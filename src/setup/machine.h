@@ -8,7 +8,7 @@
 namespace hearth {
 
 /// Detects the topology, counts the workers and starts the devices, as the options say. If they name
-/// the files of another machine, takes it from there and starts nothing. Errors as open_devices and
+/// another machine for a plan, takes it from there and starts nothing. Errors as open_devices and
 /// read_described_machine.
 void start_machine(const RunConfig& config, OpenedModel& model);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/counted.h"
 #include "base/error_format.h"
 #include "base/numbers.h"
 #include "plan/stage_mapping.h"
@@ -65,12 +66,17 @@ std::vector<PlaceSeat> device_seats(std::span<const DeviceItem> devices, const T
                           item.name(), standing_in, topology.source, topology.accelerators.size());
       }
       seats.push_back(accelerator != nullptr ? seat_of(*accelerator) : PlaceSeat{});
-    } else if (item.kind == DeviceKind::cuda && how == Seats::described) {
-      const PciDevice* gpu = gpu_of(topology, item.number);
-      seats.push_back(gpu != nullptr ? seat_of(*gpu) : PlaceSeat{});
     } else {
       const bool known = i < addresses.size() && !addresses[i].empty();
-      const PciDevice* gpu = known ? topology.find_device(addresses[i]) : nullptr;
+      const bool by_number = !known && item.kind == DeviceKind::cuda && how != Seats::keys;
+      const PciDevice* gpu = known       ? topology.find_device(addresses[i])
+                             : by_number ? gpu_of(topology, item.number)
+                                         : nullptr;
+      if (by_number && gpu == nullptr) {
+        throw usage_error("--devices: {} is not in {}, which has {}", item.name(),
+                          quoted(topology.source),
+                          counted(std::ssize(topology.accelerators), "accelerator"));
+      }
       seats.push_back(gpu != nullptr ? seat_of(*gpu) : PlaceSeat{});
     }
   }

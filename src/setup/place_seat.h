@@ -27,8 +27,9 @@ struct PlaceSeat {
 /// How devices find their seats. `keys`: a virtual device is below the root complex that `root`
 /// names, a GPU at its own address. `address`: also, the N-th virtual device without `root` stands in
 /// the place of the N-th accelerator of the topology, by PCI address; usage error if there are more
-/// such devices than accelerators. `described`: the same without that error, and cuda:N is the
-/// accelerator that the topology calls "cudaN", else the one of that number.
+/// such devices than accelerators. A GPU without an address is the accelerator that the topology calls
+/// "cudaN", else the one of that number; usage error if there is none. `described`: as `address`, but
+/// virtual devices without an accelerator have no seat.
 enum class Seats : uint8_t { keys, address, described };
 
 /// The seats of the devices of a list, in its order, without host items. `addresses`: PCI addresses

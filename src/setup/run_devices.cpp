@@ -133,6 +133,7 @@ ComputePlace virtual_place(const DeviceItem& item, VirtualOptions options, const
   if (request.described != nullptr) take_described_table(place, *request.described, options.name);
   if (place.costs) take_links(*place.costs, item.keys, options);
   if (request.described != nullptr) take_described_links(options, seat, *request.described);
+  take_nominal_links(options, seat);
   if (options.workers > 0) place.teams = {{options.workers, options.cores}};
   if (!request.bind) {
     options.workers = std::max<int>(options.workers, static_cast<int>(options.cores.size()));
@@ -149,6 +150,14 @@ ComputePlace virtual_place(const DeviceItem& item, VirtualOptions options, const
   return place;
 }
 
+/// What plans of GPUs ask; null: this program knows nothing of them.
+const OpSet* planned_ops() {
+  if (back_end().planned != nullptr) return back_end().planned;
+  const auto& sets = op_sets();
+  const auto found = std::ranges::find(sets, back_end().ops, &OpSet::name);
+  return found != sets.end() ? *found : nullptr;
+}
+
 std::vector<DeviceItem> read_list(const std::string& text) {
   try {
     return parse_device_list(text);
@@ -157,10 +166,13 @@ std::vector<DeviceItem> read_list(const std::string& text) {
   }
 }
 
+bool has_gpu(const std::vector<DeviceItem>& items) {
+  return std::ranges::any_of(items,
+                             [](const DeviceItem& item) { return item.kind == DeviceKind::cuda; });
+}
+
 void warn_of_idle_gpu_memory(const std::vector<DeviceItem>& items) {
-  for (const DeviceItem& item : items) {
-    if (item.kind == DeviceKind::cuda) return;
-  }
+  if (has_gpu(items)) return;
   log_warning("--gpu-memory has no effect: --devices names no GPU");
 }
 
@@ -176,7 +188,7 @@ ComputePlace started(const DeviceItem& item, const PlaceSeat& seat, const Virtua
     return virtual_place(item, shares.devices[static_cast<size_t>(item.number)], seat, request,
                          tables);
   }
-  if (request.described != nullptr) return described_gpu(item, seat, request, back_end().ops);
+  if (request.described != nullptr) return described_gpu(item, seat, request, planned_ops());
   ComputePlace place = gpus.take_next();
   place.seat = seat;
   return place;
@@ -274,6 +286,13 @@ std::vector<Place> ModelPlaces::all() const {
 }
 
 void set_cuda_back_end(const CudaBackEnd& given) { back_end() = given; }
+
+bool finds_gpus() {
+  std::string why_not;
+  return find_cuda(why_not) != nullptr;
+}
+
+bool names_gpu(const std::string& devices) { return has_gpu(read_list(devices)); }
 
 std::vector<std::string> RunDevices::names() const {
   std::vector<std::string> names;

@@ -93,8 +93,14 @@ struct CudaBackEnd {
   std::string_view architectures;  // with compiled code, in the format of `missing_cuda_code`
   /// Files that reveal an NVIDIA driver: of its kernel module, or in WSL.
   std::vector<std::string> driver_files = {"/proc/driver/nvidia/version", "/dev/dxg"};
+  const OpSet* planned = nullptr;  // what plans of GPUs ask; null: `ops`
 };
 void set_cuda_back_end(const CudaBackEnd& back_end);
+/// Whether this program can open GPUs here.
+bool finds_gpus();
+
+/// Whether a value of --devices names a GPU. Usage error for an invalid list.
+bool names_gpu(const std::string& devices);
 
 struct DeviceRequest {
   std::string devices = "auto";  // the value of --devices

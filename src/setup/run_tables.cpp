@@ -98,7 +98,7 @@ const RunTable* RunTables::find(const std::string& place) const {
 }
 
 RunTables read_profile(const std::string& directory, std::span<const std::string> places,
-                       const Topology& topology) {
+                       const Topology* here) {
   const std::string named = "--profile " + quoted(directory);
   if (file_info(directory).kind != FileKind::directory) {
     throw input_error("{}: not a directory; 'hearth profile --out DIR' makes one", named);
@@ -117,12 +117,12 @@ RunTables read_profile(const std::string& directory, std::span<const std::string
       throw input_error("{}: the table of {}, not of {}; give each place its own table", path,
                         quoted(file->origin.device), place);
     }
-    const std::string here = machine_identity(topology);
-    if (const auto there = identity_in(file->origin); there && *there != here) {
+    const auto there = identity_in(file->origin);
+    if (here != nullptr && there && *there != machine_identity(*here)) {
       throw input_error(
           "{}: measured on another machine or by another version ({}, this one is {}); measure "
           "again with 'hearth profile --out DIR'",
-          path, quoted(*there), here);
+          path, quoted(*there), machine_identity(*here));
     }
     bytes += cost_table_json(file->table, file->origin).dump().size();
     if (bytes > kMostTableBytes) {

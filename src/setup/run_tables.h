@@ -40,9 +40,9 @@ struct RunTables {
 /// Reads the tables of some places from a directory that `hearth profile --out DIR` made. Input error
 /// if it is no directory, a table is missing or cannot be read, or if a table is of another place, or
 /// of another machine or version of the program, or if all are larger than 8 MiB. A file whose
-/// machine is a text fits any machine.
+/// machine is a text fits any machine. `here`: this machine; null: any machine fits.
 RunTables read_profile(const std::string& directory, std::span<const std::string> places,
-                       const Topology& topology);
+                       const Topology* here);
 
 /// A saved state's record of the tables.
 Json tables_record(const RunTables& tables);

@@ -69,7 +69,8 @@ RunTables known_tables(const TrainConfig& config, const OpenedModel& opened) {
   std::vector<std::string> missing = unpaced(opened);
   std::erase_if(missing, [&](const std::string& place) { return tables.find(place) != nullptr; });
   if (missing.empty()) return tables;
-  RunTables given = read_profile(config.profile, missing, opened.topology);
+  const Topology* const here = opened.described ? nullptr : &opened.topology;
+  RunTables given = read_profile(config.profile, missing, here);
   tables.by_place.merge(given.by_place);
   return tables;
 }

@@ -9,7 +9,8 @@
 namespace hearth {
 
 PlanReport report_plan(const TrainConfig& options, Reporter& reporter, PlanDetail detail) {
-  const TrainConfig given = with_shared_cores(as_planned(options));
+  TrainConfig given = with_shared_cores(as_planned(options));
+  given.planned_only = true;
   const PlannedRun run(given, open_model(given, Weights::may_be_absent), reporter);
   const TrainConfig& config = run.config;
   const Plan& plan = run.model.plan;

@@ -201,11 +201,122 @@ TEST_CASE("plan --machine: what is no description of a machine is refused in one
   CHECK(one_line(w.run(w.words({"--machine", w.d / "gpu.json", "--machine", w.d / "gpu.json"})), 3,
                  "a second table of 'virtual:0'"));
   CHECK(one_line(w.run(w.words({"--machine", w.d / "absent.json"})), 3, "absent.json"));
-  CHECK(one_line(w.run(w.words({"--topology", w.d / "m.xml"})), 2, "--machine does not go with"));
-  CHECK(one_line(w.run(w.words({"--devices", "cuda:0"})), 2, "--devices cuda:0"));
+  CHECK(one_line(w.run(w.words({"--topology", w.d / "m.xml"})), 3, "describes a second machine"));
+  CHECK(one_line(w.run(w.words({"--devices", "cuda:0"})), 2,
+                 "m.json' does not say how much memory it has; give --gpu-memory"));
+  CHECK(one_line(w.run(w.words({"--devices", "cuda:2"})), 2, "which has 2 accelerators"));
   std::vector<std::string> tables_alone = w.words({});
   *std::find(tables_alone.begin(), tables_alone.end(), w.d / "m.json") = w.d / "host.json";
   CHECK(one_line(w.run(tables_alone), 2, "tables alone do not describe a machine"));
+}
+
+namespace {
+
+/// The server with two GPUs, of which one says how much memory it has.
+struct FileWithGpus : Described {
+  FileWithGpus() {
+    FileMachine machine = server();
+    std::string gpu = os_device(false, "cuda0", 5, "CUDA");
+    gpu.insert(gpu.find("</object>"), R"(<info name="CUDAGlobalMemorySize" value="25165824"/>)");
+    machine.bridges[0].devices[0].os_devices = {gpu};
+    machine.bridges[1].devices[0].os_devices = {os_device(false, "cuda1", 5, "CUDA")};
+    machine.bridges[1].devices[0].link_speed = "7.876923";
+    write(d / "gpus.xml", machine_file(machine));
+  }
+  std::vector<std::string> words(const std::string& devices,
+                                 const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> words = Described::words(with({"--devices", devices}, more));
+    const auto file = std::find(words.begin(), words.end(), d / "m.json");
+    *(file - 1) = "--topology";
+    *file = d / "gpus.xml";
+    return words;
+  }
+  Json plan(const std::string& devices, const std::vector<std::string>& more = {}) const {
+    const ProgramResult r = run(words(devices, more));
+    INFO(r.err);
+    REQUIRE(r.exit_code == 0);
+    return parse_json(r.out, "plan");
+  }
+};
+
+}  // namespace
+
+TEST_CASE("plan --topology: the GPUs of the file are planned, wherever that is") {
+  const FileWithGpus w;
+  const SetVariable rates("HEARTH_RATES", "");
+  const Json one = w.plan("cuda:0");
+  const Json& gpu = one.find("places")->as_array().back();
+  CHECK(gpu.find("place")->as_string() == "cuda:0");
+  CHECK(gpu.find("root")->as_string() == "0000-16");
+  CHECK(gpu.find("h2d")->as_double() == 31507692000);
+  const uint64_t memory = gpu.find("mem_bytes")->as_uint();  // less 5 %
+  CHECK(memory < uint64_t{24} << 30);
+  CHECK(memory > uint64_t{22} << 30);
+  CHECK(one.find("workers")->as_int() == 4);
+  CHECK(one.find("time_s")->is_null());
+
+  const Json two = w.plan("cuda:0,cuda:1,host", {"--gpu-memory", "8Gi"});
+  const JsonArray& places = two.find("places")->as_array();
+  REQUIRE(places.size() == 4);
+  CHECK(places[2].find("mem_bytes")->as_uint() == uint64_t{8} << 30);
+  CHECK(places[3].find("root")->as_string() == "0000-97");
+  CHECK(places[3].find("d2h")->as_double() == 7876923000);
+  CHECK(two.find("stages")->as_array().size() == 2);
+
+  // What is nowhere said is refused in a line that names the option.
+  CHECK(one_line(w.run(w.words("cuda:1")), 2, "memory it has; give --gpu-memory"));
+  CHECK(one_line(w.run(w.words("cuda:2")), 2, "cuda:2 is not in"));
+  // A run does not take them.
+  const ProgramResult run =
+      w.run(w.train("run", {"--topology", w.d / "gpus.xml", "--devices", "cuda:1023"}));
+  CHECK(one_line(run, 2, "cuda:1023"));
+}
+
+TEST_CASE("plan --topology: tables of the file's machine time its GPUs") {
+  const FileWithGpus w;
+  const SetVariable rates("HEARTH_RATES", "");
+  make_directory(w.d / "tables");
+  write(w.d / "tables/host.json", table("host", "1e-4"));
+  write(w.d / "tables/host-1.json", table("host:1", "1e-4"));
+  write(w.d / "tables/cuda-0.json", table("cuda:0", "1e-5"));
+  const std::vector<std::string> given = {"--machine", w.d / "tables/host.json", "--machine",
+                                          w.d / "tables/cuda-0.json"};
+  const Json plan = w.plan("cuda:0,host", given);
+  CHECK(plan.find("time_s")->as_double() > 0);
+  const Json by_profile = w.plan("cuda:0,host", {"--profile", w.d / "tables"});
+  CHECK(by_profile.find("time_s")->dump() == plan.find("time_s")->dump());
+  const std::string text = plan.dump();
+  const SetVariable isa("HEARTH_ISA", "avx2"), nodes("HEARTH_NODES", "1");
+  CHECK(w.plan("cuda:0,host", given).dump() == text);
+}
+
+TEST_CASE("topology: a virtual device has the link of the accelerator in whose place it stands") {
+  const FileWithGpus w;
+  const auto rates = [&](const std::string& devices) {
+    std::vector<double> all;
+    const Json plan = w.plan(devices);
+    for (const Json& place : plan.find("places")->as_array()) {
+      if (!place.find("place")->as_string().starts_with("virtual")) continue;
+      for (const char* way : {"h2d", "d2h"}) {
+        const Json* rate = place.find(way);
+        all.push_back(rate->is_null() ? 0 : rate->as_double());
+      }
+    }
+    return all;
+  };
+  using Rates = std::vector<double>;
+  CHECK(rates("2xvirtual") == Rates{31507692000, 31507692000, 7876923000, 7876923000});
+  CHECK(rates("virtual:h2d=1G") == Rates{1e9, 31507692000});  // a key says more
+  CHECK(rates("virtual:root=0000-16") == Rates{0, 0});        // stands in no place
+  // A run has the same links: its plan is that of the file.
+  const std::vector<std::string> more = {"--topology", w.d / "gpus.xml", "--devices", "virtual"};
+  const ProgramResult planned = w.run(w.Workplace::plan(more));
+  INFO(planned.err);
+  REQUIRE(planned.exit_code == 0);
+  write(w.d / "plan.json", planned.out);
+  const ProgramResult r = w.run(w.train("run", with(more, {"--plan", w.d / "plan.json"})));
+  INFO(r.err);
+  CHECK(r.exit_code == 0);
 }
 
 TEST_CASE("plan --machine: a plan of this machine, described by itself, is run") {

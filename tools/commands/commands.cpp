@@ -67,7 +67,9 @@ ExitCode run_command(const CommandLine& line, LaunchedRanks* launched) {
   cpu_isa();  // a HEARTH_ISA that cannot be is refused before anything is done
   register_cpu_ops();
   register_cuda_ops();
-  set_cuda_back_end({cuda_calls, "cuda", cuda_architectures()});
+  CudaBackEnd gpus{cuda_calls, "cuda", cuda_architectures()};
+  gpus.planned = &planned_cuda_ops();
+  set_cuda_back_end(gpus);
   switch (*line.command) {
     case Command::train: return run_train(options, launched);
     case Command::eval: return run_eval(options);

@@ -79,16 +79,17 @@ void add_run(std::vector<Option>& table) {
        {.name = "topology", .group = group, .commands = {train, plan, eval, generate, chat, doctor},
         .value = text_value(&Options::topology, "FILE.xml"),
         .help = "the machine, as hwloc's XML (lstopo FILE.xml). Virtual devices stand in the places of its "
-                "accelerators, by PCI address. train binds nothing if FILE is another machine",
+                "accelerators, by PCI address. train binds nothing if FILE is another machine; plan "
+                "takes GPUs of FILE, too",
         .default_text = "this machine",
         .help_for = {{{doctor}, "describe the machine of this file instead, hwloc's XML (lstopo FILE.xml); "
                                 "measures nothing"}}},
        {.name = "machine", .group = group, .commands = {plan},
         .value = list_value(&Options::machine, "FILE"),
-        .help = "plan for another machine: the JSON that 'hearth doctor --json' prints there, and that "
-                "of 'hearth profile --json', or cost tables. Measures nothing here; repeatable",
-        .default_text = "this machine",
-        .excludes = {{"topology", "", "the description has the machine's topology"}}},
+        .help = "plan for another machine: the JSON that 'hearth doctor --json' prints there (or "
+                "--topology), and that of 'hearth profile --json', or cost tables. Measures nothing "
+                "here; repeatable",
+        .default_text = "this machine"},
        {.name = "cpu-memory", .group = group, .commands = kModelOrProfile,
         .value = size_value(&Options::cpu_memory), .unit = "bytes, or with k M G T Ki Mi Gi Ti (64GiB, too)",
         .help = "memory that the process may use", .default_text = "all that the machine has",

@@ -40,15 +40,17 @@ void PredictionScore::add(const Prediction& prediction, int64_t top_k,
   }
   const auto k = static_cast<size_t>(top_k);
   HEARTH_CHECK(prediction.choices.size() == prediction.rows.size() * k, "score: shapes");
+  double hits = 0;
   for (size_t i = 0; i < prediction.rows.size(); ++i) {
     const auto token = static_cast<size_t>(prediction.rows[i]);
     HEARTH_CHECK((token + 1) * k <= choices.size(), "score: no choices of a token");
     const auto foretold = std::span(prediction.choices).subspan(i * k, k);
     for (const int32_t expert : choices.subspan(token * k, k)) {
-      hits_ += static_cast<double>(std::count(foretold.begin(), foretold.end(), expert));
+      hits += static_cast<double>(std::count(foretold.begin(), foretold.end(), expert));
     }
-    choices_ += static_cast<double>(k);
   }
+  hits_ += hits * all / static_cast<double>(prediction.choices.size());
+  choices_ += all;
 }
 
 void PredictionScore::add_ranks(std::span<const double> foretold, std::span<const double> real) {

@@ -26,7 +26,8 @@ class PredictionScore {
   void add(const PredictionScore& other);
 
   /// The share of the choices of tokens that were foretold. A prediction of counts alone foretells
-  /// for every token the K most popular experts.
+  /// for every token the K most popular experts. Tokens whose choices were foretold stand for all of
+  /// their micro-batch.
   std::optional<double> token_hit() const { return share(hits_, choices_); }
   /// The share of the E/4 least popular experts that were foretold among the 3E/8 least popular
   /// (APTMoE, IV-E 2; predictor/persistence.h has the rounding).

@@ -21,7 +21,7 @@ TEST_CASE("score: token hits by hand") {
   CHECK_FALSE(score.token_hit());
   CHECK_FALSE(score.least_quarter());
   CHECK_FALSE(score.byte_hit());
-  // Tokens 0 and 2 were foretold: one of two choices right, then both, in another order.
+  // Tokens 0 and 2 of three were foretold: one of two choices right, then both, in another order.
   const Prediction choices{.tokens = {2, 1, 1, 0}, .rows = {0, 2}, .choices = {0, 1, 2, 0}};
   score.add(choices, 2, Counts{3, 1, 1, 1}, std::vector<int32_t>{0, 3, 0, 1, 0, 2});
   CHECK(*score.token_hit() == .75);
@@ -30,9 +30,9 @@ TEST_CASE("score: token hits by hand") {
   counts.add({.tokens = {5, 1, 4, 1}, .rows = {}, .choices = {}}, 2, Counts{3, 1, 2, 2});
   CHECK(*counts.token_hit() == 5.0 / 8);
   score.add(counts);
-  CHECK(*score.token_hit() == 8.0 / 12);
+  CHECK(*score.token_hit() == 9.5 / 14);
   score.add({.tokens = {1, 1, 1, 1}, .rows = {}, .choices = {}}, 2, Counts(4));  // no tokens
-  CHECK(*score.token_hit() == 8.0 / 12);
+  CHECK(*score.token_hit() == 9.5 / 14);
   CHECK_THROWS_AS(score.add(choices, 2, Counts{3, 1, 1, 1}, std::vector<int32_t>{0, 3, 0, 1}),
                   std::logic_error);
 }

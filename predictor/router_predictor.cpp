@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "base/error.h"
 #include "ops/adamw_step.h"
@@ -177,9 +178,18 @@ void RouterPredictor::end_step(const Pool& pool) {
   if (rows > 0) loss_ = loss / static_cast<double>(rows);
 }
 
+namespace {
+
+std::string component_of(const RouterPredictorSettings& settings) {
+  if (settings.input == PredictorInput::layer) return "predictor-pre-attention";
+  return settings.ahead == 1 ? "predictor" : "predictor-" + std::to_string(settings.ahead);
+}
+
+}  // namespace
+
 void RouterPredictor::register_state(StateRegistry& registry) {
   history_.register_state(registry, "popularity");
-  registry.add({"predictor",
+  registry.add({component_of(settings_),
                 [this] {
                   const auto view = [this](const char* name, std::vector<float>& of) {
                     return StateView{

@@ -39,6 +39,8 @@ class RouterPredictor final : public Predictor {
   /// of the predictor's weights.
   void start(int32_t layer, std::span<const float> router, std::span<const float> norm = {});
   PopularityHistory& history() { return history_; }
+  const RoutedShape& shape() const { return shape_; }
+  const RouterPredictorSettings& settings() const { return settings_; }
   std::span<const float> weight(int32_t layer) const { return weight_of(weight_, layer); }
   /// Of the last step that learned something: the mean cross-entropy of its training rows, each
   /// before the update that it is for. 0 before the first.
@@ -55,8 +57,10 @@ class RouterPredictor final : public Predictor {
   void end_step(const Pool& pool) override;
   /// What such a predictor takes.
   static uint64_t bytes(const RoutedShape& shape, const RouterPredictorSettings& settings);
-  /// The component `popularity`, and `predictor`: `weight`, `moment1`, `moment2` f32 [layers, E, H]
-  /// and `updates` i64 [layers].
+  /// The component `popularity`, and one of the predictor: `weight`, `moment1`, `moment2` f32
+  /// [layers, E, H] and `updates` i64 [layers]. What was learned of other rows fits no other predictor,
+  /// so each has a name of its own: `predictor` with `ahead` 1, `predictor-2` with 2 and so on,
+  /// `predictor-pre-attention`.
   void register_state(StateRegistry& registry) override;
 
  private:

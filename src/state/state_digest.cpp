@@ -30,7 +30,10 @@ bool by_name(const StateDigest::Item& a, const StateDigest::Item& b) { return a.
 }  // namespace
 
 bool is_of_runtime(const std::string& component) {
-  return component == "popularity" || component == "predictor";
+  static const std::set<std::string, std::less<>> names{"popularity",  "predictor",
+                                                        "predictor-2", "predictor-3",
+                                                        "predictor-4", "predictor-pre-attention"};
+  return names.contains(component);
 }
 
 Digest DigestBuilder::add(const std::string& component, std::vector<StateTensor> tensors) {

@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <numeric>
+#include <set>
 
 #include "base/error.h"
 #include "predictor/group_counts.h"
@@ -268,6 +269,21 @@ TEST_CASE("router predictor: its state is all it knows") {
   CHECK_THROWS_AS(load(one, bad), Error);
 }
 
+TEST_CASE("router predictor: what one learned is no state of one that reads other rows") {
+  std::set<std::string> names;
+  const auto add = [&](const RouterPredictorSettings& s) {
+    RouterPredictor predictor(kShape, s);
+    for (const auto& [name, bytes] : saved(predictor)) {
+      if (!name.starts_with("popularity/")) CHECK(names.insert(name).second);
+    }
+  };
+  for (int32_t ahead = 1; ahead <= 4; ++ahead) add(settings(ahead));
+  RouterPredictorSettings before_attention = settings();
+  before_attention.input = PredictorInput::layer;
+  add(before_attention);
+  CHECK(names.contains("predictor/weight"));
+}
+
 TEST_CASE("router predictor: a layer without a source has its history") {
   const RoutedWorld world(kShape, kHidden, .9, 2);
   const Pool pool(1);
@@ -346,7 +362,8 @@ TEST_CASE("pre-attention predictor: the norm before the router is part of its we
   CHECK(predictor.loss() == Approx(other.loss()).epsilon(1e-4));
   RouterPredictor untrained(kShape, s);
   untrained.start(2, world.router(2), norm);
-  CHECK(saved(predictor).at("predictor/weight") != saved(untrained).at("predictor/weight"));
+  const std::string weight = "predictor-pre-attention/weight";
+  CHECK(saved(predictor).at(weight) != saved(untrained).at(weight));
   CHECK_THROWS_AS(predictor.start(2, world.router(2)), std::logic_error);
 }
 

@@ -164,8 +164,7 @@ class PlanMaker {
     if (request_.training) lines().push_back(saving_line(subject_));
     if (request_.training && foretells_by_routers(subject_.of_model)) {
       const ModelSpec& spec = subject_.spec;
-      const RouterPredictorSettings settings =
-          router_settings(spec, subject_.of_model.foresight.ahead);
+      const RouterPredictorSettings settings = router_settings(spec, subject_.of_model.foresight);
       lines().push_back({{MemoryUse::predictor},
                          "predictor of experts",
                          RouterPredictor::bytes(routed_shape(spec), settings),
@@ -190,7 +189,7 @@ class PlanMaker {
             subject_.of_model.decides() && !subject_.compute.empty(),
             request_.training && rotates(),
             request_.shards,
-            foretells_by_routers(subject_.of_model),
+            sampled_rows(subject_.of_model),
             inputs_on_host,
             subject_.compute_backward};
   }

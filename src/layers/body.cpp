@@ -22,6 +22,8 @@ std::string_view name_of(TaskKind kind) {
     case TaskKind::norm: return "norm";
     case TaskKind::clip: return "clip";
     case TaskKind::update: return "update";
+    case TaskKind::sample: return "sample";
+    case TaskKind::foretell: return "foretell";
     case TaskKind::decide: return "decide";
     case TaskKind::shard: return "shard";
     case TaskKind::reduce: return "reduce";
@@ -218,6 +220,8 @@ const Body*& entry_of(TaskKind kind) {
     set(TaskKind::norm, norm_body());
     set(TaskKind::clip, clip_body());
     set(TaskKind::update, update_body());
+    set(TaskKind::sample, sample_body());
+    set(TaskKind::foretell, foretell_body());
     set(TaskKind::decide, decide_body());
     set(TaskKind::shard, shard_body());
     set(TaskKind::reduce, reduce_body());

@@ -32,6 +32,8 @@ enum class TaskKind : uint8_t {
   norm,         // sums of squares of the gradients at one place
   clip,         // gradient norm of all places, clip factor
   update,       // AdamW
+  sample,       // a few rows of what enters a layer, for predictors of its router
+  foretell,     // hands them to who decides, before attention of the layer
   decide,       // which place computes which experts of a layer: the split
   shard,        // ends a logical shard: adds its gradients by the tree
   reduce,       // gradients of a layer to the ranks that own its blocks
@@ -141,7 +143,8 @@ struct TaskShape {
   bool away = false;         // the task is at another place than the dense parts of its layer
   bool sums = false;  // places with experts of the layer return sums (RunSettings::partial_sums)
   ExpertRanks ranks = {};  // that share the experts
-  bool samples = false;    // forward hands a sample of what the router saw to the rule that decides
+  /// What forward hands to the rule that decides.
+  SampledRows samples = SampledRows::none;
   /// Whether tokens and their gradients are copied into expert order, from where ranks send them. Else
   /// experts read them through the routing.
   bool copies_rows() const { return ranks.divided(); }

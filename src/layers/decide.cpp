@@ -22,7 +22,7 @@ class Decide final : public Body {
                       .access = Access::read,
                       .dtype = DType::f64,
                       .extra_rows = s.spec.experts});
-      if (s.samples) add_sample_ports(s, Access::read, list);
+      if (s.samples != SampledRows::none) add_router_sample_ports(s, Access::read, list);
     }
     return list;
   }
@@ -55,14 +55,12 @@ class Decide final : public Body {
   static void hand_sample(const BodyContext& c, int64_t segment, std::span<const double> counts) {
     RouterSample sample;
     sample.layer = c.layer;
-    sample.tokens = (c.batches.empty() ? c.batch : c.batches[static_cast<size_t>(segment)]).tokens;
+    sample.tokens = tokens_of_segment(c, segment);
     sample.counts = counts;
-    const auto rows = [&](Value value, int64_t cols) {
-      const float* const first = c.in(value).as<float>() + segment * c.stride(value) * cols;
-      return std::span(first, static_cast<size_t>(sampled_tokens(sample.tokens).count * cols));
-    };
-    sample.normed = rows(Value::sampled_normed, c.spec.hidden);
-    sample.probs = rows(Value::sampled_probs, c.spec.experts);
+    if (c.has(Value::sampled_normed)) {
+      sample.normed = sampled_rows(c, Value::sampled_normed, segment);
+    }
+    sample.probs = sampled_rows(c, Value::sampled_probs, segment);
     c.rule->sampled(sample);
   }
 
@@ -76,7 +74,7 @@ class Decide final : public Body {
     for (int64_t s = 0; s < c.segments(); ++s) {
       const double* const of = counts.as<double>() + s * c.stride(Value::router_counts);
       tokens.insert(tokens.end(), of, of + c.spec.experts);
-      if (c.has(Value::sampled_normed)) hand_sample(c, s, {of, of + c.spec.experts});
+      if (c.has(Value::sampled_probs)) hand_sample(c, s, {of, of + c.spec.experts});
     }
     places.resize(static_cast<size_t>(c.spec.experts));
     c.rule->divide(c.layer, tokens, places);

@@ -23,6 +23,8 @@ const Body& head_body();
 const Body& norm_body();
 const Body& clip_body();
 const Body& update_body();
+const Body& sample_body();
+const Body& foretell_body();
 const Body& decide_body();
 const Body& shard_body();
 const Body& reduce_body();

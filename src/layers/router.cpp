@@ -17,25 +17,7 @@ bool has_z_loss(const RunSettings& settings, Pass pass) {
   return settings.z_loss != 0 && pass != Pass::decode;
 }
 
-/// The rows of the sampled tokens.
-void take_sample(const BodyContext& c, ConstView from, View to) {
-  const SampledTokens of = sampled_tokens(from.rows);
-  const ConstView rows(from.data, from.dtype, of.count, from.cols, from.stride * of.stride);
-  c.ops.cast(c.stream, rows, to.slice(0, of.count));
-}
-
 }  // namespace
-
-void add_sample_ports(const TaskShape& s, Access access, std::vector<Port>& list) {
-  for (const auto& [value, cols] : {std::pair(Value::sampled_normed, s.spec.hidden),
-                                    std::pair(Value::sampled_probs, s.spec.experts)}) {
-    list.push_back({.value = value,
-                    .access = access,
-                    .dtype = DType::f32,
-                    .extra_rows = sampled_tokens(s.tokens).count,
-                    .cols = cols});
-  }
-}
 
 void add_router_ports(const TaskShape& s, Access saved, std::vector<Port>& list) {
   const int64_t k = s.spec.experts_per_token, experts = s.spec.experts;
@@ -85,7 +67,9 @@ void add_router_ports(const TaskShape& s, Access saved, std::vector<Port>& list)
                     .extra_rows = 1,
                     .cols = experts});
   }
-  if (s.samples && s.phase == Phase::forward) add_sample_ports(s, Access::write, list);
+  if (s.samples != SampledRows::none && s.phase == Phase::forward) {
+    add_router_sample_ports(s, Access::write, list);
+  }
   if (z_loss)
     list.push_back({.value = Value::router_squares,
                     .access = Access::write,
@@ -102,6 +86,8 @@ void router_forward(const BodyContext& c) {
                     c.out(Value::router_prob_sums));
   if (c.has(Value::sampled_normed)) {
     take_sample(c, c.in(Value::normed), c.out(Value::sampled_normed));
+  }
+  if (c.has(Value::sampled_probs)) {
     take_sample(c, c.in(Value::probs), c.out(Value::sampled_probs));
   }
   if (has_z_loss(c.settings, c.pass)) {

@@ -1,4 +1,4 @@
-// A sample of the tokens of a micro-batch, for predictors of the routers behind a layer: what its
+// A sample of the tokens of a micro-batch, for predictors of routers: what entered a layer, what its
 // router read, and what it said. It crosses the link to the host, so it is small.
 #pragma once
 
@@ -21,7 +21,16 @@ inline SampledTokens sampled_tokens(int64_t tokens) {
   return {std::min(tokens, kSampledTokens), std::max<int64_t>(1, tokens / kSampledTokens)};
 }
 
-/// The ports of the values `sampled_normed` and `sampled_probs`.
-void add_sample_ports(const TaskShape& s, Access access, std::vector<Port>& list);
+/// The port of the value `sampled_residual`.
+Port layer_sample_port(const TaskShape& s, Access access);
+/// The ports of `sampled_probs` and, with SampledRows::router, `sampled_normed`.
+void add_router_sample_ports(const TaskShape& s, Access access, std::vector<Port>& list);
+
+/// Copies the rows of the sampled tokens.
+void take_sample(const BodyContext& c, ConstView from, View to);
+/// The sampled rows of a micro-batch of the task, from a value on the host.
+std::span<const float> sampled_rows(const BodyContext& c, Value value, int64_t segment);
+/// Tokens of a micro-batch of the task.
+int64_t tokens_of_segment(const BodyContext& c, int64_t segment);
 
 }  // namespace hearth

@@ -44,13 +44,25 @@ struct ForetoldExperts {
   std::vector<int32_t> experts;
 };
 
-/// What the router of a layer read and said of evenly spaced tokens of a micro-batch
-/// (layers/router_sample.h).
+/// What models of the routers read. Samples have rows of it (layers/router_sample.h).
+enum class SampledRows : uint8_t {
+  none,    // there are no samples
+  router,  // what the router of a layer reads
+  layer    // what enters a layer, before its attention
+};
+
+/// What enters a layer: evenly spaced tokens of a micro-batch.
+struct LayerSample {
+  int64_t tokens = 0;               // of the micro-batch
+  std::span<const float> residual;  // [n, H]
+};
+
+/// What the router of a layer read and said of evenly spaced tokens of a micro-batch.
 struct RouterSample {
   int32_t layer = 0;
   int64_t tokens = 0;              // of the micro-batch
   std::span<const double> counts;  // [E] choices of all its tokens
-  std::span<const float> normed;   // [n, H]
+  std::span<const float> normed;   // [n, H]; only with SampledRows::router
   std::span<const float> probs;    // [n, E]
 };
 
@@ -58,6 +70,9 @@ struct RouterSample {
 class SplitRule {
  public:
   virtual ~SplitRule() = default;
+  /// Before attention of the layer: samples of the micro-batches that `divide` will have. Only with
+  /// SampledRows::layer. Called like `divide`.
+  virtual void entered(int32_t /*layer*/, std::span<const LayerSample> /*samples*/) {}
   /// Before `divide` of the layer, for each micro-batch of its group, by the same thread. Only if
   /// the schedule has samples (PlanInput::samples).
   virtual void sampled(const RouterSample& /*sample*/) {}
@@ -69,6 +84,8 @@ class SplitRule {
   virtual std::vector<ForetoldExperts> foretold() const { return {}; }
   /// What `divide` of this layer has made known of later layers. Called behind it by the same thread.
   virtual std::vector<ForetoldExperts> foretold_behind(int32_t /*layer*/) const { return {}; }
+  /// What `entered` of this layer has made known of it. Called behind it by the same thread.
+  virtual std::vector<ForetoldExperts> foretold_here(int32_t /*layer*/) const { return {}; }
 };
 
 /// Writes the split in which every place computes the experts that are given to it, in the order of

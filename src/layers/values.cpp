@@ -53,6 +53,7 @@ constexpr auto kInfo = [] {
   layer(Value::weight, "weight");
   layer(Value::router_counts, "router_counts");
   layer(Value::router_prob_sums, "router_prob_sums");
+  layer(Value::sampled_residual, "sampled_residual");
   layer(Value::sampled_normed, "sampled_normed");
   layer(Value::sampled_probs, "sampled_probs");
   layer(Value::router_log_sum, "router_log_sum");

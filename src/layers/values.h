@@ -54,7 +54,8 @@ enum class Value : uint8_t {
   weight,            // [T, k] their combine weights
   router_counts,     // f64 [E] choices of each expert
   router_prob_sums,  // f64 [E] sum of probs over the tokens
-  sampled_normed,    // [n, H] of evenly spaced tokens (layers/router_sample.h)
+  sampled_residual,  // [n, H] of evenly spaced tokens (layers/router_sample.h)
+  sampled_normed,    // [n, H] of the same tokens
   sampled_probs,     // [n, E] of the same tokens
   router_log_sum,    // [T] log sum exp of the router's logits; only with a z-loss
   router_squares,    // f64, sum of the squares of router_log_sum

@@ -29,6 +29,8 @@ constexpr KindCosts kind_costs(TaskKind kind) {
     case TaskKind::norm:
     case TaskKind::update: return {.by_parameters = true, .sweeps = true, .ends_step = true};
     case TaskKind::clip: return {.in_tables = false, .ends_step = true};
+    case TaskKind::sample:  // at most layers/router_sample.h's kSampledTokens rows
+    case TaskKind::foretell:
     case TaskKind::decide: return {.in_tables = false};
     case TaskKind::copy: return {.in_tables = false};  // its link costs
     case TaskKind::shard: return {.in_tables = false, .sweeps = true, .ends_step = true};

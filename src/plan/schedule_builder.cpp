@@ -278,7 +278,7 @@ TaskShape ScheduleBuilder::shape_of(Phase phase, int32_t layer, Place place, Exp
   shape.split_places = divided(layer) ? static_cast<int32_t>(input_.places.size()) : 0;
   shape.segments = segments;
   shape.decided = input_.decided(layer);
-  shape.samples = input_.samples && shape.decided && schedule_.pass == Pass::train;
+  if (shape.decided && schedule_.pass == Pass::train) shape.samples = input_.samples;
   shape.rotates = schedule_.rotates;
   if (schedule_.pass == Pass::train && shape.moe()) shape.ranks = input_.shards.experts();
   if (input_.experts_apart(layer)) {
@@ -327,6 +327,16 @@ void ScheduleBuilder::add_guests(Phase phase, int32_t layer, RowRange rows, int3
 void ScheduleBuilder::add_decide(int32_t layer, RowRange rows, Place dense) {
   const Place host = schedule_.host_of(dense);
   append(TaskKind::decide, shape_of(Phase::forward, layer, host, {}, rows.count()), rows, dense);
+}
+
+void ScheduleBuilder::add_foretell(int32_t layer, RowRange rows, Place dense) {
+  const Place host = schedule_.host_of(dense);
+  const TaskShape shape = shape_of(Phase::forward, layer, host, {}, rows.count());
+  if (shape.samples != SampledRows::layer) return;
+  for (int32_t m = rows.begin; m < rows.end; ++m) {
+    add(TaskKind::sample, Phase::forward, layer, m, dense);
+  }
+  append(TaskKind::foretell, shape, rows, dense);
 }
 
 void ScheduleBuilder::add_experts(Phase phase, int32_t layer, RowRange rows, Place dense,

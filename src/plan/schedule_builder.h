@@ -39,8 +39,8 @@ struct PlanInput {
   /// and `due_finite`, and the rate and the number of the update, of the step before.
   bool rotates = false;
   RankShards shards = {};  // of this rank; their number divides `micro_batches`
-  /// Whether the routers of decided layers hand samples to the rule (SplitRule::sampled).
-  bool samples = false;
+  /// What of decided layers is handed to the rule (SplitRule::entered, SplitRule::sampled).
+  SampledRows samples = SampledRows::none;
   /// Whether the inputs of a device's layers wait on the host between forward and backward.
   bool inputs_on_host = false;
   /// `compute` of the tasks of backward and recompute, if stages are cut apart for them. Empty: the
@@ -95,6 +95,9 @@ class ScheduleBuilder {
   /// at the host that makes the split which dispatch, experts and copies of these micro-batches use
   /// from here on.
   void add_decide(int32_t layer, RowRange rows, Place dense);
+  /// Before attention of a decided layer, with SampledRows::layer: tasks that hand samples of what
+  /// enters it to the rule.
+  void add_foretell(int32_t layer, RowRange rows, Place dense);
   /// If ranks share the experts (PlanInput::shards), in training: a task of these micro-batches that
   /// exchanges rows with the other ranks, or their counts, on a stream of its way at the host. `guest`:
   /// the position in the group whose rows come, or are computed here; of counts none.

@@ -341,21 +341,28 @@ struct Executor::Impl {
   }
 
   /// A split tells the devices which experts they will compute before their tasks begin, and which
-  /// experts of later layers its rule foretells for the same rows.
+  /// experts of later layers its rule foretells for the same rows. A task of its own tells which experts
+  /// the rule foretells for its layer.
   void foresee(TaskId id) const {
+    const Task& asks = schedule.tasks[static_cast<size_t>(id)];
+    if (asks.kind == TaskKind::foretell) {
+      return ask_for(parts.splits->foretold_here(asks.layer), asks.rows);
+    }
     const auto found = foreseen.find(id);
     if (found == foreseen.end()) return;
     for (const TaskId of : found->second) {
       if (TravellingWeights* const away = away_of(of)) away->foresee(of, decided_experts(of));
     }
-    const Task& decision = schedule.tasks[static_cast<size_t>(id)];
-    for (const ForetoldExperts& later : parts.splits->foretold_behind(decision.layer)) {
-      for_foretold(
-          later, [&](TaskId of, TravellingWeights& away, std::span<const BlockId> experts) {
-            const RowRange& rows = schedule.tasks[static_cast<size_t>(of)].rows;
-            const bool same = decision.rows.begin <= rows.begin && rows.end <= decision.rows.end;
-            if (same) away.foretell(of, experts);
-          });
+    ask_for(parts.splits->foretold_behind(asks.layer), asks.rows);
+  }
+
+  /// For the tasks that compute micro-batches of `rows`.
+  void ask_for(std::span<const ForetoldExperts> foretold, const RowRange& rows) const {
+    for (const ForetoldExperts& each : foretold) {
+      for_foretold(each, [&](TaskId of, TravellingWeights& away, std::span<const BlockId> experts) {
+        const RowRange& own = schedule.tasks[static_cast<size_t>(of)].rows;
+        if (rows.begin <= own.begin && own.end <= rows.end) away.foretell(of, experts);
+      });
     }
   }
 

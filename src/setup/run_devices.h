@@ -65,9 +65,14 @@ struct ModelPlaces {
   friend bool operator==(const ModelPlaces&, const ModelPlaces&) = default;
 };
 
-/// Whether models of the routers foretell what a rule divides.
+/// What models of the routers read, if they foretell what a rule divides.
+inline SampledRows sampled_rows(const ModelPlaces& places) {
+  const ForetoldBy by = places.decides() ? places.foresight.predictor : ForetoldBy::history;
+  if (by == ForetoldBy::router) return SampledRows::router;
+  return by == ForetoldBy::pre_attention ? SampledRows::layer : SampledRows::none;
+}
 inline bool foretells_by_routers(const ModelPlaces& places) {
-  return places.decides() && places.foresight.predictor == ForetoldBy::router;
+  return sampled_rows(places) != SampledRows::none;
 }
 
 struct RunDevices {

@@ -138,10 +138,10 @@ void Session::make_shared(std::span<Device* const> devices, std::span<const Plac
 void Session::make_predictor() {
   if (!plan_.train || !foretells_by_routers(model_.of_model)) return;
   const RoutedShape shape = routed_shape(opened_.spec);
-  const int32_t ahead = model_.of_model.foresight.ahead;
-  predictor_ = std::make_unique<RouterPredictor>(shape, router_settings(opened_.spec, ahead));
+  predictor_ = std::make_unique<RouterPredictor>(
+      shape, router_settings(opened_.spec, model_.of_model.foresight));
   routers_ = std::make_unique<RouterForesight>(
-      routed_layers(opened_.spec), *predictor_, shape, ahead,
+      routed_layers(opened_.spec), *predictor_, shape,
       static_cast<int32_t>(plan_.train->schedule.micro_batches), *pool_);
 }
 
@@ -221,9 +221,8 @@ MeasuredMemory Session::measured_memory() const {
     }
   }
   if (predictor_) {
-    const auto settings = router_settings(opened_.spec, model_.of_model.foresight.ahead);
     measured.arenas.push_back({{MemoryUse::predictor},
-                               RouterPredictor::bytes(routed_shape(opened_.spec), settings),
+                               RouterPredictor::bytes(predictor_->shape(), predictor_->settings()),
                                kHostPlace});
   }
   measured.schedules = schedules_bytes_;

@@ -49,21 +49,28 @@ void Session::read_weights() {
   read_bytes_ = peak_resident_bytes() - std::min(peak_resident_bytes(), before);
 }
 
-/// With the weights of the routers.
+/// With the weights of the routers; if it reads what enters a layer, of the norms before them, too.
 void Session::start_predictor() {
   if (!predictor_) return;
   const std::vector<int32_t> layers = routed_layers(opened_.spec);
   std::vector<std::byte> staging;
+  const auto weights_of = [&](BlockKind kind, int32_t layer, Slot slot) {
+    const BlockId block = table_.find_block(kind, layer);
+    const Tensor& tensor = table_.tensor(*table_.find_slot(block, slot));
+    const View& home = tensor.home().view;
+    std::vector<float> weights(static_cast<size_t>(tensor.size()));
+    convert(home.dtype, host_elements(table_, tensor, home, 0, tensor.size(), staging), DType::f32,
+            weights.data(), tensor.size());
+    return weights;
+  };
   for (size_t i = 0; i < layers.size(); ++i) {
     const auto number = static_cast<int32_t>(i);
     if (!predictor_->source(number)) continue;
-    const BlockId block = table_.find_block(BlockKind::router, layers[i]);
-    const Tensor& router = table_.tensor(*table_.find_slot(block, Slot::router));
-    const View& home = router.home().view;
-    std::vector<float> weights(static_cast<size_t>(router.size()));
-    convert(home.dtype, host_elements(table_, router, home, 0, router.size(), staging), DType::f32,
-            weights.data(), router.size());
-    predictor_->start(number, weights);
+    std::vector<float> norm;
+    if (predictor_->settings().input == PredictorInput::layer) {
+      norm = weights_of(BlockKind::attention, layers[i], Slot::post_norm);
+    }
+    predictor_->start(number, weights_of(BlockKind::router, layers[i], Slot::router), norm);
   }
 }
 

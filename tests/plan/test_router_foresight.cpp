@@ -29,11 +29,17 @@ struct ForesightCase {
   RouterForesight routers;
 
   explicit ForesightCase(int32_t ahead = 1, int32_t micro_batches = 2)
-      : predictor(kRouted, settings(ahead)),
-        routers(kRoutedLayers, predictor, kRouted, ahead, micro_batches, pool) {
+      : ForesightCase(settings(ahead), micro_batches) {}
+  explicit ForesightCase(const RouterPredictorSettings& settings, int32_t micro_batches)
+      : predictor(kRouted, settings),
+        routers(kRoutedLayers, predictor, kRouted, micro_batches, pool) {
     std::vector<float> unit(16);
     for (size_t e = 0; e < 4; ++e) unit[5 * e] = 1;
-    for (int32_t layer = ahead; layer < 3; ++layer) predictor.start(layer, unit);
+    const bool is_normed = settings.input == PredictorInput::layer;
+    const std::vector<float> norm(is_normed ? 4 : 0, 1);
+    for (int32_t layer = is_normed ? 0 : settings.ahead; layer < 3; ++layer) {
+      predictor.start(layer, unit, norm);
+    }
     routers.begin_step(1);
   }
   static RouterPredictorSettings settings(int32_t ahead) {
@@ -41,6 +47,18 @@ struct ForesightCase {
     of.hidden = 4;
     of.ahead = ahead;
     return of;
+  }
+  static RouterPredictorSettings pre_attention() {
+    RouterPredictorSettings of = settings(1);
+    of.input = PredictorInput::layer;
+    return of;
+  }
+  /// Micro-batches whose tokens enter the layer with what chooses these experts. They have twice as many
+  /// tokens as the samples.
+  static std::vector<LayerSample> entering(std::span<const std::vector<float>> rows) {
+    std::vector<LayerSample> samples;
+    for (const std::vector<float>& of : rows) samples.push_back({std::ssize(of) / 2, of});
+    return samples;
   }
   /// A micro-batch whose sampled tokens read what chooses `read`, and chose `chosen`. It has twice
   /// as many tokens as the sample.
@@ -54,7 +72,7 @@ struct ForesightCase {
     of.layer = layer;
     of.tokens = 2 * std::ssize(read);
     of.counts = counts;
-    of.normed = normed;
+    if (predictor.settings().input == PredictorInput::router) of.normed = normed;
     of.probs = probs;
     routers.sampled(of);
   }
@@ -106,16 +124,92 @@ TEST_CASE("router foresight: what the router said is learned") {
   CHECK(c.routers.next(2, 0, 1) == std::vector<double>{0, 0, 8, 0});
 }
 
+TEST_CASE("router foresight: what enters a layer foretells the layer itself, the first one, too") {
+  ForesightCase c(ForesightCase::pre_attention(), 3);
+  CHECK(c.routers.target(0) == -1);
+  const std::vector<std::vector<float>> rows = {unit_rows({1, 1, 3}), unit_rows({2})};
+  c.routers.entered(0, c.entering(rows));
+  CHECK(c.routers.next(0, 0, 2) == std::vector<double>{0, 4, 0, 2, 0, 0, 2, 0});
+  CHECK(c.routers.next(0, 2, 1).empty());
+  CHECK(c.routers.next(2, 0, 1).empty());
+  c.sample(0, {0, 0, 0}, {1, 0, 3});  // what the router reads counts for nothing
+  CHECK(c.routers.next(2, 0, 1).empty());
+  CHECK(c.routers.score().token_hit() == 2.0 / 3);
+  c.routers.begin_step(2);
+  CHECK(c.routers.next(0, 0, 1).empty());
+  c.routers.entered(0, c.entering(std::span(rows).last(1)));
+  CHECK(c.routers.next(0, 0, 1) == std::vector<double>{0, 0, 2, 0});
+}
+
+TEST_CASE("router foresight: what entered a layer learns what its router said") {
+  ForesightCase c(ForesightCase::pre_attention(), 1);
+  const std::vector<std::vector<float>> rows = {unit_rows({1, 1, 1, 1})};
+  for (int64_t step = 1; step <= 800; ++step) {
+    c.routers.begin_step(step);
+    c.routers.entered(2, c.entering(rows));
+    if (step == 1) CHECK(c.routers.next(2, 0, 1) == std::vector<double>{0, 8, 0, 0});
+    c.sample(2, {0, 0, 0, 0}, {2, 2, 2, 2});
+    c.routers.end_step();
+  }
+  c.routers.begin_step(801);
+  c.routers.entered(2, c.entering(rows));
+  CHECK(c.routers.next(2, 0, 1) == std::vector<double>{0, 0, 8, 0});
+}
+
+/// A device that computes an expert at once, beside a slow host; its link loads ten experts a second.
+struct DecidedCase {
+  CostEntry host = line(0, 0.01), device = line(0, 1e-9);
+  DecidedDevice at;
+
+  DecidedCase() {
+    at.place = 3;
+    at.layers = kRoutedLayers;
+    at.passes = {{nullptr, nullptr, &host, &device, false}};
+    at.link.in.bytes_per_s = 10;
+    at.weight_bytes = 1;
+  }
+};
+
+TEST_CASE("split decider: what enters a layer foretells its experts before its router runs") {
+  ForesightCase c(ForesightCase::pre_attention(), 2);
+  const DecidedCase decided;
+  for (const bool is_asked : {true, false}) {
+    Foresight foresight;
+    foresight.predictor = ForetoldBy::pre_attention;
+    foresight.phases.inter_layer = is_asked;
+    SplitDecider rule({decided.at}, 4, &split_by_makespan, foresight);
+    rule.foretell_with(&c.routers);
+    rule.begin_step(1);
+    CHECK(rule.foretold_here(0).empty());
+    const std::vector<std::vector<float>> first = {unit_rows(std::vector<int32_t>(100, 2))};
+    const std::vector<std::vector<float>> second = {unit_rows(std::vector<int32_t>(100, 3))};
+    std::vector<Place> places(4);
+    const auto divide = [&](int32_t layer, double expert_1) {
+      rule.divide(layer, std::vector<double>{0, expert_1, 0, 0}, places);
+    };
+    const auto here = [&](int32_t layer, int32_t expert) {
+      const std::vector<ForetoldExperts> of = rule.foretold_here(layer);
+      if (!is_asked) return of.empty();
+      return of.size() == 1 && of[0].layer == layer && of[0].experts == std::vector{expert};
+    };
+    rule.entered(0, c.entering(first));
+    CHECK(here(0, 2));
+    c.sample(0, std::vector<int32_t>(100, 0), std::vector<int32_t>(100, 1));
+    divide(0, 200);
+    CHECK(rule.foretold_behind(0).empty());
+    CHECK(rule.score().token_hit() == 0.0);
+    CHECK(rule.score().byte_hit() == 0.0);
+    rule.entered(0, c.entering(second));  // the next micro-batch
+    CHECK(here(0, 3));
+    rule.entered(2, c.entering(second));
+    CHECK(here(2, 3));
+  }
+}
+
 TEST_CASE("split decider: routers foretell the next layer, and say more than history") {
   ForesightCase c(1, 1);
-  const CostEntry host = line(0, 0.01), device = line(0, 1e-9);
-  DecidedDevice at;
-  at.place = 3;
-  at.layers = kRoutedLayers;
-  at.passes = {{nullptr, nullptr, &host, &device, false}};
-  at.link.in.bytes_per_s = 10;
-  at.weight_bytes = 1;
-  SplitDecider rule({at}, 4, &split_by_makespan);
+  const DecidedCase decided;
+  SplitDecider rule({decided.at}, 4, &split_by_makespan);
   rule.foretell_with(&c.routers);
   rule.begin_step(1);
   std::vector<Place> places(4);

@@ -37,6 +37,7 @@ struct Travelling {
   std::vector<Stage> stages = {{.place = 1}};  // where the blocks of which layers are computed
   /// Divides the experts of layers between their device and the host; null: all are at the device.
   SplitRule* splits = nullptr;
+  SampledRows samples = SampledRows::none;  // that it gets
 
   std::vector<Place> compute(const TinyModel& model) const {
     ParameterTable placed = model.table;
@@ -218,6 +219,7 @@ class Steps {
     PlanInput input = model.input(kTokens, kTokens, kMicroBatches);
     input.rotates = rotates;
     input.inputs_on_host = inputs_on_host;
+    if (travelling) input.samples = travelling->samples;
     return input;
   }
 

@@ -277,5 +277,88 @@ TEST_CASE("foreseen splits: a rule's foresight is a hit where the split follows 
   CHECK(right > wrong);
 }
 
+/// Gives each layer's device the experts of a list, and foretells these once the layer is entered.
+class EnteredSplits final : public SplitRule {
+ public:
+  explicit EnteredSplits(std::vector<int32_t> foretold) : foretold_(std::move(foretold)) {}
+  void entered(int32_t layer, std::span<const LayerSample> samples) override {
+    std::vector<int64_t>& tokens = entered_[layer];
+    for (const LayerSample& sample : samples) {
+      tokens.push_back(sample.tokens);
+      rows_[layer].insert(rows_[layer].end(), sample.residual.begin(), sample.residual.end());
+    }
+  }
+  void sampled(const RouterSample& sample) override {
+    is_first_ = is_first_ && entered_.contains(sample.layer);
+    has_normed_ = has_normed_ || !sample.normed.empty();
+  }
+  void divide(int32_t, std::span<const double>, std::span<Place> places) override {
+    std::ranges::fill(places, kHostPlace);
+    places[1] = places[2] = 1;
+  }
+  std::vector<ForetoldExperts> foretold_here(int32_t layer) const override {
+    return {{layer, foretold_}};
+  }
+  const std::map<int32_t, std::vector<int64_t>>& tokens() const { return entered_; }
+  const std::map<int32_t, std::vector<float>>& rows() const { return rows_; }
+  /// Each layer was entered before its router's samples came, which had none of what the router read.
+  bool is_first() const { return is_first_ && !has_normed_; }
+
+ private:
+  std::vector<int32_t> foretold_;
+  std::map<int32_t, std::vector<int64_t>> entered_;  // by layer
+  std::map<int32_t, std::vector<float>> rows_;
+  bool is_first_ = true, has_normed_ = false;
+};
+
+TEST_CASE("foreseen splits: what enters a layer is sampled, and what it foretells is a hit") {
+  const auto loaded = [](EnteredSplits& splits) {
+    Steps steps = steps_behind_link(models()[0], splits, 0);
+    steps.travelling->ahead_bytes = 1 << 30;
+    steps.travelling->phases.inter_stage = false;  // so that nothing else is loaded ahead
+    steps.travelling->samples = SampledRows::layer;
+    Steps host(models()[0].config);
+    host.count = 1;
+    CHECK(steps.run() == host.run());
+    CHECK(splits.is_first());
+    return steps.loaded.came_before / steps.loaded.tokens;
+  };
+  EnteredSplits right({1, 2}), wrong({0, 3});
+  CHECK(loaded(right) > loaded(wrong));
+  const std::vector<int64_t> tokens(right.tokens().at(0));
+  CHECK(tokens.size() == static_cast<size_t>(kMicroBatches));
+  CHECK(tokens.front() == 13);
+  CHECK(right.rows() == wrong.rows());
+  for (const auto& [layer, rows] : right.rows()) {
+    CHECK(right.tokens().at(layer) == tokens);
+    CHECK(std::ranges::any_of(rows, [](float x) { return x != 0; }));
+  }
+  CHECK_FALSE(right.rows().at(0) == right.rows().rbegin()->second);
+}
+
+TEST_CASE("foreseen splits: samples of what enters a layer come before its attention") {
+  EnteredSplits splits({});
+  Steps steps = steps_behind_link(models()[0], splits, 0);
+  steps.travelling->samples = SampledRows::layer;
+  const Schedule list = steps.list();
+  std::map<int32_t, std::vector<TaskKind>> order;
+  for (const Task& task : list.tasks) {
+    const bool is_one = task.kind == TaskKind::sample || task.kind == TaskKind::foretell ||
+                        task.kind == TaskKind::attention || task.kind == TaskKind::decide;
+    if (task.phase != Phase::forward || !is_one) continue;
+    CHECK((task.place == kHostPlace) ==
+          (task.kind == TaskKind::foretell || task.kind == TaskKind::decide));
+    std::vector<TaskKind>& of = order[task.layer];
+    if (of.empty() || of.back() != task.kind) of.push_back(task.kind);
+  }
+  const std::vector<TaskKind> all = {TaskKind::sample, TaskKind::foretell, TaskKind::attention,
+                                     TaskKind::decide};
+  CHECK(std::ranges::count(order, all, [](const auto& of) { return of.second; }) > 1);
+  for (const auto& [layer, kinds] : order) {
+    CHECK(
+        (kinds == all || kinds == std::vector{TaskKind::attention}));  // the latter: a dense layer
+  }
+}
+
 }  // namespace
 }  // namespace hearth::test

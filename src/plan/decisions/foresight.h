@@ -20,14 +20,15 @@ struct LoadPhases {
 
 /// What foretells the tokens of experts.
 enum class ForetoldBy : uint8_t {
-  history,  // those of the last step, and of the micro-batches that have passed
-  router    // a model of each router, which reads what an earlier layer's router reads
+  history,        // those of the last step, and of the micro-batches that have passed
+  router,         // a model of each router, which reads what an earlier layer's router reads
+  pre_attention   // the same, which reads what enters the layer itself
 };
 
 struct Foresight {
   LoadPhases phases = {};
   ForetoldBy predictor = ForetoldBy::history;
-  int32_t ahead = 1;  // of `router`: so many layers before its own, 1 to 4
+  int32_t ahead = 1;  // of `router`: so many layers with experts before its own, 1 to 4
   friend bool operator==(const Foresight&, const Foresight&) = default;
 };
 

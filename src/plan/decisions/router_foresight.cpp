@@ -20,21 +20,22 @@ RoutedShape routed_shape(const ModelSpec& spec) {
   return {static_cast<int32_t>(spec.moe_layers()), spec.experts, spec.experts_per_token};
 }
 
-RouterPredictorSettings router_settings(const ModelSpec& spec, int32_t ahead) {
+RouterPredictorSettings router_settings(const ModelSpec& spec, const Foresight& foresight) {
   RouterPredictorSettings settings;
   settings.hidden = spec.hidden;
-  settings.ahead = ahead;
+  settings.input = foresight.predictor == ForetoldBy::pre_attention ? PredictorInput::layer
+                                                                    : PredictorInput::router;
+  settings.ahead = foresight.ahead;
+  settings.norm_eps = spec.norm_eps;
   settings.predicted_rows = 64;  // while the layer's other tasks wait
   return settings;
 }
 
 RouterForesight::RouterForesight(std::vector<int32_t> layers, RouterPredictor& predictor,
-                                 const RoutedShape& shape, int32_t ahead, int32_t micro_batches,
-                                 const Pool& pool)
+                                 const RoutedShape& shape, int32_t micro_batches, const Pool& pool)
     : layers_(std::move(layers)),
       predictor_(predictor),
       shape_(shape),
-      ahead_(ahead),
       micro_batches_(micro_batches),
       pool_(pool),
       alone_(1) {
@@ -45,6 +46,7 @@ RouterForesight::RouterForesight(std::vector<int32_t> layers, RouterPredictor& p
 void RouterForesight::begin_step(int64_t step) {
   const std::lock_guard lock(mutex_);
   step_ = step;
+  entered_.assign(layers_.size(), 0);
   seen_.assign(layers_.size(), 0);
   foretold_.assign(layers_.size(), std::vector<Prediction>(static_cast<size_t>(micro_batches_)));
   score_ = {};
@@ -68,7 +70,8 @@ RoutedBatch RouterForesight::batch_of(size_t number, int32_t micro_batch, int64_
 }
 
 int32_t RouterForesight::target(int32_t layer) const {
-  const size_t number = number_of(layer) + static_cast<size_t>(ahead_);
+  if (predictor_.settings().input != PredictorInput::router) return -1;
+  const size_t number = number_of(layer) + static_cast<size_t>(predictor_.settings().ahead);
   return number < layers_.size() ? layers_[number] : -1;
 }
 
@@ -79,6 +82,32 @@ std::vector<int32_t> RouterForesight::choices_of(std::span<const float> probs) c
     choose_experts(probs.subspan(t * experts, experts), std::span(choices).subspan(t * k, k));
   }
   return choices;
+}
+
+void RouterForesight::foretell(size_t number, int32_t micro_batch, std::span<const float> rows,
+                               int64_t tokens) {
+  const int64_t sampled = std::ssize(rows) / predictor_.settings().hidden;
+  const RoutedBatch batch = batch_of(number, micro_batch, sampled);
+  predictor_.learn_source(batch, rows);
+  Prediction prediction = predictor_.predict(batch, rows, alone_);
+  for (double& n : prediction.tokens) {
+    n *= static_cast<double>(tokens) / static_cast<double>(std::max<int64_t>(1, sampled));
+  }
+  const std::lock_guard lock(mutex_);
+  foretold_[number][static_cast<size_t>(micro_batch)] = std::move(prediction);
+}
+
+void RouterForesight::entered(int32_t layer, std::span<const LayerSample> samples) {
+  const size_t number = number_of(layer);
+  for (const LayerSample& sample : samples) {
+    int32_t micro_batch = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      micro_batch = entered_[number]++;
+    }
+    HEARTH_CHECK(micro_batch < micro_batches_, "foresight: more micro-batches than the step has");
+    foretell(number, micro_batch, sample.residual, sample.tokens);
+  }
 }
 
 void RouterForesight::sampled(const RouterSample& sample) {
@@ -98,16 +127,8 @@ void RouterForesight::sampled(const RouterSample& sample) {
   RoutedTokens routed{.counts = counts};
   routed.probs = sample.probs;
   predictor_.learn(batch_of(number, micro_batch, tokens), routed);
-  const size_t target = number + static_cast<size_t>(ahead_);
-  if (target >= layers_.size()) return;
-  const RoutedBatch batch = batch_of(target, micro_batch, tokens);
-  predictor_.learn_source(batch, sample.normed);
-  Prediction prediction = predictor_.predict(batch, sample.normed, alone_);
-  for (double& n : prediction.tokens) {
-    n *= static_cast<double>(sample.tokens) / static_cast<double>(std::max<int64_t>(1, tokens));
-  }
-  const std::lock_guard lock(mutex_);
-  foretold_[target][static_cast<size_t>(micro_batch)] = std::move(prediction);
+  const int32_t later = target(sample.layer);
+  if (later >= 0) foretell(number_of(later), micro_batch, sample.normed, sample.tokens);
 }
 
 std::vector<double> RouterForesight::next(int32_t layer, int64_t begin, int64_t count) const {

@@ -28,7 +28,8 @@ SplitDecider::SplitDecider(std::vector<DecidedDevice> devices, int64_t experts, 
     : experts_(experts),
       top_k_(static_cast<double>(top_k)),
       answer_(answer),
-      phases_(foresight.phases) {
+      phases_(foresight.phases),
+      predictor_(foresight.predictor) {
   for (DecidedDevice& device : devices) {
     devices_.push_back(std::make_unique<OfDevice>(std::move(device), experts, top_k));
   }
@@ -155,7 +156,7 @@ void SplitDecider::foretell_by_routers(OfDevice& of, size_t layer, int64_t begin
   const std::vector<double> tokens = routers_->next(of.device.layers[layer], begin, count);
   if (tokens.empty()) return;
   ForetoldSplit& foretold = of.foretold[layer];
-  foretold.by = ForetoldBy::router;
+  foretold.by = predictor_;
   foretold.tokens.assign(static_cast<size_t>(experts_), 0);
   for (size_t i = 0; i < tokens.size(); ++i)
     foretold.tokens[i % foretold.tokens.size()] += tokens[i];
@@ -266,6 +267,22 @@ std::vector<ForetoldExperts> SplitDecider::foretold_behind(int32_t layer) const 
     if (!of->foretold[later].split.reasons.empty()) list.push_back(foretold_of(*of, later));
   }
   return list;
+}
+
+void SplitDecider::entered(int32_t layer, std::span<const LayerSample> samples) {
+  if (routers_ == nullptr) return;
+  routers_->entered(layer, samples);
+  const auto [of, number] = of_layer(layer);
+  const std::lock_guard lock(of->mutex);
+  foretell_by_routers(*of, number, of->divided[number], std::ssize(samples));
+}
+
+std::vector<ForetoldExperts> SplitDecider::foretold_here(int32_t layer) const {
+  if (!phases_.inter_layer) return {};
+  const auto [of, number] = of_layer(layer);
+  const std::lock_guard lock(of->mutex);
+  if (of->foretold[number].split.reasons.empty()) return {};
+  return {foretold_of(*of, number)};
 }
 
 PredictionScore SplitDecider::score() const {

@@ -89,6 +89,7 @@ class SplitDecider final : public SplitRule {
   void begin_step(int64_t step);
   /// The step is whole: its tokens foretell the next.
   void end_step();
+  void entered(int32_t layer, std::span<const LayerSample> samples) override;
   void sampled(const RouterSample& sample) override {
     if (routers_ != nullptr) routers_->sampled(sample);
   }
@@ -99,6 +100,8 @@ class SplitDecider final : public SplitRule {
   /// With the phase inter_layer: the next layer of the stage, and the one whose tokens the routers of
   /// this layer foretell.
   std::vector<ForetoldExperts> foretold_behind(int32_t layer) const override;
+  /// With the phase inter_layer.
+  std::vector<ForetoldExperts> foretold_here(int32_t layer) const override;
   /// How good what was foretold has been since the step began.
   PredictionScore score() const;
   /// Since the step began, layer by layer; of a layer in the order of its groups.
@@ -156,6 +159,7 @@ class SplitDecider final : public SplitRule {
   const double top_k_;
   const SplitAnswer answer_;
   const LoadPhases phases_;
+  const ForetoldBy predictor_;
   std::shared_ptr<const RecordedSplits> recorded_;
   RouterForesight* routers_ = nullptr;
   int64_t step_ = 0;

@@ -261,6 +261,8 @@ void LayerTasks::add_layer(int32_t layer, RowRange rows) {
     for (int32_t m = rows.begin; m < rows.end; ++m) add_layer(layer, rows_of(m));
     return;
   }
+  // Before updates at the host, which nothing of this layer waits for.
+  if (input_.decided(layer)) builder_.add_foretell(layer, rows, dense_place(layer));
   add_updates_before(layer);
   const TaskId first = builder_.tasks();
   const bool mlp = has_mlp(input_.spec, layer), experts = input_.spec.has_experts(layer);

@@ -40,9 +40,11 @@ std::string in_words(Setting setting) {
     case Setting::packing: return "the packing";
     case Setting::parallel: return "the mode";
     case Setting::plan: return "the plan file";
+    case Setting::predictor: return "the predictor";
     case Setting::prompt: return "the prompt";
     case Setting::rank_links: return "the links of ranks";
     case Setting::recompute: return "the recomputation";
+    case Setting::replay_decisions: return "the decisions to replay";
     case Setting::resume: return "the state to resume";
     case Setting::seed: return "the seed";
     case Setting::seq_len: return "the sequence length";

@@ -110,6 +110,13 @@ void require_decisions(const PlacedModel& model) {
       spelled(Setting::devices));
 }
 
+/// It knows tokens of a run that was recorded, and no others.
+void require_journal_of_oracle(const TrainConfig& config) {
+  if (config.foresight.predictor != ForetoldBy::oracle || !config.replay_decisions.empty()) return;
+  throw usage_error("{} foretells the tokens of a run that was recorded; {} must name its journal",
+                    spelled(Setting::predictor, "oracle"), spelled(Setting::replay_decisions));
+}
+
 /// An option that does nothing is said.
 void warn_of_idle_sums(const PlacedModel& model, Reporter& reporter) {
   if (!model.settings.partial_sums || !model.plan.train) return;
@@ -140,6 +147,7 @@ PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedMod
       data(data_of(given, *opened, reporter)),
       config(data ? with_choices(given, data->choices) : given),
       request(training_request(config, rows())) {
+  require_journal_of_oracle(config);
   request.own_process = planning == Planning::run;
   if (planning == Planning::run && config.experts_top > 0) {
     experts = saved_experts(config, opened->spec);

@@ -206,10 +206,49 @@ TEST_CASE("split decider: what enters a layer foretells its experts before its r
   }
 }
 
+TEST_CASE("split decider: an oracle foretells what a record says, group after group") {
+  const DecidedCase decided;
+  const auto recorded = std::make_shared<RecordedSplits>("j.jsonl");
+  const auto add = [&](int64_t step, int32_t layer, std::vector<int32_t> tokens, size_t expert) {
+    RecordedSplit of{1, std::move(tokens), std::vector<uint8_t>(4), {}};
+    of.reasons.resize(4);
+    of.on_device[expert] = 1;
+    recorded->add(step, layer, of);
+  };
+  add(1, 0, {5, 0, 3, 0}, 2);
+  add(1, 0, {0, 4, 4, 0}, 1);
+  add(1, 2, {8, 0, 0, 0}, 0);
+  Foresight foresight;
+  foresight.predictor = ForetoldBy::oracle;
+  SplitDecider rule({decided.at}, 4, &split_by_makespan, foresight);
+  rule.repeat(recorded);
+  rule.begin_step(1);
+  const auto foretold = [&] {
+    std::vector<std::pair<int32_t, std::vector<int32_t>>> of;
+    for (const ForetoldExperts& each : rule.foretold()) of.emplace_back(each.layer, each.experts);
+    return of;
+  };
+  using All = std::vector<std::pair<int32_t, std::vector<int32_t>>>;
+  CHECK(foretold() == All{{0, {2}}, {2, {0}}});
+  std::vector<Place> places(4);
+  rule.divide(0, std::vector<double>{5, 0, 3, 0}, places);
+  CHECK(places == std::vector<Place>{0, 0, 3, 0});
+  CHECK(foretold() == All{{0, {1}}, {2, {0}}});
+  rule.divide(0, std::vector<double>{0, 4, 4, 0}, places);
+  CHECK(foretold() == All{{2, {0}}});
+  rule.divide(2, std::vector<double>{8, 0, 0, 0}, places);
+  CHECK(rule.score().least_quarter() == 1.0);
+  CHECK(rule.score().byte_hit() == 1.0);
+  CHECK(rule.score().token_hit() ==
+        17.0 / 24);  // of counts alone: the most popular expert each time
+}
+
 TEST_CASE("split decider: routers foretell the next layer, and say more than history") {
   ForesightCase c(1, 1);
   const DecidedCase decided;
-  SplitDecider rule({decided.at}, 4, &split_by_makespan);
+  Foresight foresight;
+  foresight.predictor = ForetoldBy::router;
+  SplitDecider rule({decided.at}, 4, &split_by_makespan, foresight);
   rule.foretell_with(&c.routers);
   rule.begin_step(1);
   std::vector<Place> places(4);

@@ -41,9 +41,11 @@ std::string option_of(Setting setting) {
     case Setting::packing: return "packing";
     case Setting::parallel: return "parallel";
     case Setting::plan: return "plan";
+    case Setting::predictor: return "predictor";
     case Setting::prompt: return "prompt";
     case Setting::rank_links: return "rank-links";
     case Setting::recompute: return "recompute";
+    case Setting::replay_decisions: return "replay-decisions";
     case Setting::resume: return "resume";
     case Setting::seed: return "seed";
     case Setting::seq_len: return "seq-len";

@@ -22,7 +22,8 @@ struct LoadPhases {
 enum class ForetoldBy : uint8_t {
   history,        // those of the last step, and of the micro-batches that have passed
   router,         // a model of each router, which reads what an earlier layer's router reads
-  pre_attention   // the same, which reads what enters the layer itself
+  pre_attention,  // the same, which reads what enters the layer itself
+  oracle          // a recorded run: the tokens that come
 };
 
 struct Foresight {

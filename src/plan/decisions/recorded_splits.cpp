@@ -48,6 +48,13 @@ void RecordedSplits::require(int64_t first, int64_t last,
   }
 }
 
+std::vector<double> RecordedSplits::tokens(int64_t step, int32_t layer, int64_t group) const {
+  const auto found = splits_.find({step, layer});
+  if (found == splits_.end() || group >= std::ssize(found->second)) return {};
+  const RecordedSplit& recorded = found->second[static_cast<size_t>(group)];
+  return {recorded.tokens.begin(), recorded.tokens.end()};
+}
+
 ExpertSplit RecordedSplits::split(int64_t step, int32_t layer, int64_t group,
                                   std::span<const double> tokens) const {
   const auto found = splits_.find({step, layer});

@@ -35,6 +35,8 @@ class RecordedSplits {
   /// Input error that names a line, unless each layer has as many splits as it has `groups` in every
   /// step from `first` to `last`.
   void require(int64_t first, int64_t last, const std::map<int32_t, int64_t>& groups) const;
+  /// Tokens by expert of the group of this number of a layer; empty: there is no such group.
+  std::vector<double> tokens(int64_t step, int32_t layer, int64_t group) const;
   /// That of the group of this number of a layer, with these tokens by expert, as the rule would have
   /// answered. Input error, naming the line, if there is none or it had other tokens.
   ExpertSplit split(int64_t step, int32_t layer, int64_t group,

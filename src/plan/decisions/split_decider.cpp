@@ -139,6 +139,7 @@ ExpertSplit SplitDecider::answer_for(const OfDevice& of, size_t layer,
 void SplitDecider::foretell(OfDevice& of, size_t layer) const {
   ForetoldSplit& foretold = of.foretold[layer];
   foretold = {};
+  if (predictor_ == ForetoldBy::oracle && recorded_) return foretell_recorded(of, layer);
   foretold.tokens = of.tokens.next(layer);
   if (foretold.tokens.empty() || of.device.passes.empty()) return;
   std::vector<double> tokens;
@@ -148,6 +149,16 @@ void SplitDecider::foretell(OfDevice& of, size_t layer) const {
     }
   }
   foretold.split = answer_for(of, layer, tokens, most_tokens_first(tokens, experts_));
+}
+
+void SplitDecider::foretell_recorded(OfDevice& of, size_t layer) const {
+  const int32_t number = of.device.layers[layer];
+  const auto group = std::ranges::count(of.made, number, &SplitDecision::layer);
+  ForetoldSplit& foretold = of.foretold[layer];
+  foretold.tokens = recorded_->tokens(step_, number, group);
+  if (foretold.tokens.empty()) return;  // behind the last group of the step
+  foretold.by = ForetoldBy::oracle;
+  foretold.split = recorded_->split(step_, number, group, foretold.tokens);
 }
 
 void SplitDecider::foretell_by_routers(OfDevice& of, size_t layer, int64_t begin,

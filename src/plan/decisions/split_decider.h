@@ -79,7 +79,8 @@ class SplitDecider final : public SplitRule {
   SplitDecider(std::vector<DecidedDevice> devices, int64_t experts, SplitAnswer answer,
                const Foresight& foresight = {}, int64_t top_k = 1);
 
-  /// From now on the splits are those of this record, whatever the rule would say.
+  /// From now on the splits are those of this record, whatever the rule would say. With
+  /// ForetoldBy::oracle they are foretold, too.
   void repeat(std::shared_ptr<const RecordedSplits> recorded) { recorded_ = std::move(recorded); }
   /// From now on, what it knows of a layer counts more than the tokens of earlier groups. It must
   /// outlive the object.
@@ -144,7 +145,9 @@ class SplitDecider final : public SplitRule {
   /// The answer of the rule. `ahead`: experts in the order in which they are loaded ahead.
   ExpertSplit answer_for(const OfDevice& of, size_t layer, std::span<const double> tokens,
                          std::span<const int32_t> ahead) const;
+  /// With the history, or with what was recorded.
   void foretell(OfDevice& of, size_t layer) const;
+  void foretell_recorded(OfDevice& of, size_t layer) const;
   /// With the routers' foresight of `count` micro-batches from `begin` on, if they have one.
   void foretell_by_routers(OfDevice& of, size_t layer, int64_t begin, int64_t count) const;
   /// The answer to foretold tokens, as far as the experts have tokens.

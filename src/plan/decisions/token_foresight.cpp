@@ -27,7 +27,7 @@ void TokenForesight::counted(size_t layer, std::span<const double> tokens,
                              std::span<const int32_t> used, ForetoldBy by) {
   const std::vector<int64_t> counts(tokens.begin(), tokens.end());
   if (!foretold.empty()) {
-    if (by == ForetoldBy::history) {
+    if (by == ForetoldBy::history || by == ForetoldBy::oracle) {
       score_.add({.tokens = {foretold.begin(), foretold.end()}, .rows = {}, .choices = {}},
                  history_.shape().top_k, counts);
     }

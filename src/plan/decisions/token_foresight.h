@@ -23,7 +23,7 @@ class TokenForesight {
   std::vector<double> next(size_t layer) const;
   /// Real tokens of a group, [E]; `foretold`: what decisions took them for, or empty. `loads`: experts
   /// that were to be loaded for it. `used`: experts that the device computes. `by`: what foretold them;
-  /// the choices that a router foretold are scored elsewhere (RouterForesight).
+  /// the choices that models of routers foretold are scored elsewhere (RouterForesight).
   void counted(size_t layer, std::span<const double> tokens, std::span<const double> foretold,
                std::span<const int32_t> loads, std::span<const int32_t> used,
                ForetoldBy by = ForetoldBy::history);

@@ -86,7 +86,7 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"policy", {"static", "static"}},
     {"equation", {"printed", "printed"}},
     {"partial-sums", {"on", "on"}},
-    {"predictor", {"router", "router"}},
+    {"predictor", {"router:3", "router:3"}},
     {"phases", {"inter-expert,inter-stage", "[\"inter-stage\", \"inter-expert\"]"}},
     {"journal-decisions", {"full", "full"}},
     {"devices", {"host", "host"}},
@@ -228,6 +228,23 @@ TEST_CASE("the values arrive in the members") {
   CHECK(parsed(train_with({"--save-every", "epoch", "--eval-data", "e", "--eval-every", "10m"}))
             .save_every.epoch);
   CHECK_FALSE(defaults.router_aux_loss);
+}
+
+TEST_CASE("a predictor of routers has a distance, others have none") {
+  const auto foresight = [](const std::string& text) {
+    return parsed(train_with({"--predictor", text})).foresight;
+  };
+  CHECK(foresight("history") == Foresight{});
+  CHECK(foresight("router").predictor == ForetoldBy::router);
+  CHECK(foresight("router") == foresight("router:1"));
+  CHECK(foresight("router:4").ahead == 4);
+  CHECK(foresight("pre-attention").predictor == ForetoldBy::pre_attention);
+  CHECK(foresight("oracle").predictor == ForetoldBy::oracle);
+  for (const char* wrong : {"router:0", "router:5", "router:", "router:x", "router:1:2", "oracle:1",
+                            "history:2", "pre-attention:1", "Router", ""}) {
+    INFO(wrong);
+    CHECK(raised_by([&] { foresight(wrong); }).code == ExitCode::usage);
+  }
 }
 
 TEST_CASE("what may change on resume is marked, and nothing else") {

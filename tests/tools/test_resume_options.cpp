@@ -93,7 +93,7 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
       {"data-cache", {harmless, {"--data-cache", "1M"}}},
       {"parallel", {harmless, {"--parallel", "dp"}}},
       {"policy", {only_value, {}}},  // its own rules: test_static_policy.cpp
-      {"predictor", {harmless, {"--predictor", "router"}}},
+      {"predictor", {harmless, {"--predictor", "pre-attention"}}},
       {"phases", {only_value, {}}},    // its own rules: test_load_phases.cpp
       {"equation", {only_value, {}}},  // its own rules: test_aptmoe.cpp
       {"partial-sums", {another, {"--partial-sums", "on"}}},

@@ -1,5 +1,5 @@
-// --predictor router: models of the routers foretell the tokens of experts. Runs keep their bits,
-// and a resume goes on with what was learned.
+// --predictor router and pre-attention: models of the routers foretell the tokens of experts, and
+// oracle: a recorded run does. Runs keep their bits, and a resume goes on with what was learned.
 #include <catch2/catch_test_macros.hpp>
 #include <set>
 
@@ -9,11 +9,17 @@
 namespace hearth::test {
 namespace {
 
+/// What foretells, and of router how many layers ahead.
+struct Teller {
+  ForetoldBy by = ForetoldBy::router;
+  int32_t ahead = 1;
+};
+
 TrainConfig foretold_run(const SameBitsFixture& f, const std::string& out, const TrainedWith& with,
-                         int32_t ahead = 1) {
+                         const Teller& teller = {}) {
   TrainConfig config = aptmoe_run(f, out, with);
-  config.foresight.predictor = ForetoldBy::router;
-  config.foresight.ahead = ahead;
+  config.foresight.predictor = teller.by;
+  config.foresight.ahead = teller.ahead;
   config.foresight.phases.inter_expert = false;  // so that what is foretold divides the layers
   const RunsOn on{.devices = 1, .host = "host", .least = !with.lora_dropout};
   config.devices = f.with_costs(f.list_of(config, on));  // with the memory of its samples
@@ -43,9 +49,12 @@ TEST_CASE("router predictor: a run has the bits of one host, and decides otherwi
     TrainConfig history = foretold_run(f, "history" + name, with);
     history.foresight.predictor = ForetoldBy::history;
     REQUIRE(f.run(history) == ExitCode::done);
-    for (const int32_t ahead : {1, 2}) {
-      const std::string out = "ahead" + std::to_string(ahead) + name;
-      const TrainConfig config = foretold_run(f, out, with, ahead);
+    for (const Teller& teller :
+         {Teller{}, Teller{ForetoldBy::router, 2}, Teller{ForetoldBy::router, 4},
+          Teller{ForetoldBy::pre_attention}}) {
+      const std::string out = "by" + std::to_string(static_cast<int>(teller.by)) + "ahead" +
+                              std::to_string(teller.ahead) + name;
+      const TrainConfig config = foretold_run(f, out, with, teller);
       REQUIRE(f.run(config) == ExitCode::done);
       CHECK(f.root(out) == f.root("host" + name));
       CHECK(f.result(out) == f.result("host" + name));
@@ -57,9 +66,14 @@ TEST_CASE("router predictor: a run has the bits of one host, and decides otherwi
 
 TEST_CASE("router predictor: what it foretells is in the metrics, from the first step on") {
   SameBitsFixture f;
+  const TrainConfig before = foretold_run(f, "before", {"olmoe", 0.0}, {ForetoldBy::pre_attention});
   const TrainConfig config = foretold_run(f, "run", {"olmoe", 0.0});
+  REQUIRE(f.run(before) == ExitCode::done);
   REQUIRE(f.run(config) == ExitCode::done);
-  for (const Json& line : metrics_of(config)) {
+  std::vector<Json> all = metrics_of(config);
+  for (Json& line : metrics_of(before)) all.push_back(std::move(line));
+  CHECK(all.size() == 6);
+  for (const Json& line : all) {
     const Json& prediction = *line.find("prediction");
     for (const char* measure : {"token_hit", "least_quarter"}) {
       REQUIRE(prediction.find(measure)->is_number());
@@ -78,12 +92,12 @@ TEST_CASE("router predictor: what it foretells is in the metrics, from the first
   CHECK(lines == 1);
 }
 
-TEST_CASE("router predictor: a run that was stopped goes on with what was learned") {
+void goes_on(ForetoldBy by, const std::string& component) {
   SameBitsFixture f;
   for (const int devices : {1, 2}) {
     const TrainedWith with{"olmoe", devices == 1 ? std::nullopt : std::optional(0.0)};
     const auto config = [&](const std::string& out) {
-      TrainConfig c = foretold_run(f, out + std::to_string(devices), with);
+      TrainConfig c = foretold_run(f, out + std::to_string(devices), with, {by});
       const RunsOn on{.devices = devices, .host = "host", .least = true};
       c.devices = f.with_costs(f.list_of(c, on));
       return c;
@@ -103,7 +117,7 @@ TEST_CASE("router predictor: a run that was stopped goes on with what was learne
     const SavedState state = verify_state(whole.out + last);
     std::set<std::string> components;
     for (const StateDigest::Item& item : state.digest.components) components.insert(item.name);
-    CHECK(components.contains("predictor"));
+    CHECK(components.contains(component));
     CHECK(components.contains("popularity"));
     const TrainConfig host = f.config_of(with, "host" + std::to_string(devices));
     REQUIRE(f.run(host) == ExitCode::done);
@@ -111,19 +125,65 @@ TEST_CASE("router predictor: a run that was stopped goes on with what was learne
   }
 }
 
-TEST_CASE("router predictor: a resume may begin with it, and may leave it") {
+TEST_CASE("router predictor: a run that was stopped goes on with what was learned") {
+  goes_on(ForetoldBy::router, "predictor");
+}
+TEST_CASE("pre-attention predictor: a run that was stopped goes on with what was learned") {
+  goes_on(ForetoldBy::pre_attention, "predictor-pre-attention");
+}
+
+TEST_CASE("router predictor: a resume may begin with it, and may leave it for another") {
   SameBitsFixture f;
   const TrainedWith with{"olmoe", 0.0};
   const TrainConfig host = f.config_of(with, "host");
   REQUIRE(f.run(host) == ExitCode::done);
-  for (const bool first : {false, true}) {
-    TrainConfig config = foretold_run(f, first ? "leaves" : "begins", with);
-    config.foresight.predictor = first ? ForetoldBy::router : ForetoldBy::history;
+  constexpr Teller history{ForetoldBy::history}, router{}, two{ForetoldBy::router, 2},
+      before{ForetoldBy::pre_attention};
+  int number = 0;
+  for (const auto& [first, then] : {std::pair(history, router),
+                                    {router, history},
+                                    {router, before},
+                                    {before, router},
+                                    {router, two},
+                                    {history, before}}) {
+    const std::string out = "run" + std::to_string(number++);
+    const TrainConfig config = foretold_run(f, out, with, first);
     REQUIRE(f.run_until(config, 1) == ExitCode::stopped);
-    config.foresight.predictor = first ? ForetoldBy::history : ForetoldBy::router;
-    REQUIRE(f.run(config) == ExitCode::done);
-    CHECK(f.root(first ? "leaves" : "begins") == f.root("host"));
+    TrainConfig changed = foretold_run(f, out, with, then);
+    changed.devices = config.devices;
+    REQUIRE(f.run(changed) == ExitCode::done);
+    CHECK(f.root(out) == f.root("host"));
+    CHECK(f.result(out) == f.result("host"));
   }
+}
+
+TEST_CASE("oracle: it foretells what a recorded run says, and no bit changes") {
+  SameBitsFixture f;
+  const TrainedWith with{"olmoe", 0.0};
+  TrainConfig recorded = foretold_run(f, "recorded", with, {ForetoldBy::history});
+  recorded.all_decisions = true;
+  REQUIRE(f.run(recorded) == ExitCode::done);
+  TrainConfig config = foretold_run(f, "oracle", with, {ForetoldBy::oracle});
+  config.replay_decisions = recorded.out + "/journal.jsonl";
+  REQUIRE(f.run_until(config, 1) == ExitCode::stopped);
+  REQUIRE(f.run(config) == ExitCode::done);
+  CHECK(f.root("oracle") == f.root("recorded"));
+  CHECK(f.result("oracle") == f.result("recorded"));
+  for (const Json& line : metrics_of(config)) {
+    const Json& prediction = *line.find("prediction");
+    CHECK(prediction.find("least_quarter")->as_double() == 1);
+    const Json& bytes = *prediction.find("byte_hit");
+    if (bytes.is_number()) CHECK(bytes.as_double() == 1);
+  }
+}
+
+TEST_CASE("oracle: without a journal it is refused") {
+  SameBitsFixture f;
+  const Raised refused = raised_by([&] {
+    f.run(foretold_run(f, "x", {"olmoe", 0.0}, {ForetoldBy::oracle}));
+  });
+  CHECK(refused.code == ExitCode::usage);
+  CHECK(refused.says("the decisions to replay must name its journal"));
 }
 
 TEST_CASE("router predictor: an idle one is said") {

@@ -45,7 +45,9 @@ void add_run(std::vector<Option>& table) {
         .value = predictor_value(),
         .help = "of --policy aptmoe and auto: what foretells the tokens of experts. history: the tokens of the last step "
                 "and of the micro-batches that have passed; router: a small model of each router, trained "
-                "beside the run, which reads what the router of the layer before reads. Results are the same",
+                "beside the run, which reads what the router of the layer before reads, or of N layers before "
+                "(1 to 4); pre-attention: the same, but it reads what enters the layer; oracle: the tokens of "
+                "the journal that --replay-decisions names, for studies. Results are the same",
         .needs = {{"policy", "aptmoe"}, {"policy", "auto"}}, .may_change = true},
        {.name = "phases", .group = group, .commands = kModel,
         .value = phases_value(),

@@ -250,15 +250,43 @@ Problem set_phases(Options& options, const std::vector<std::string>& texts) {
 
 }  // namespace
 
+namespace {
+
+struct PredictorName {
+  std::string_view name;
+  ForetoldBy by;
+};
+constexpr PredictorName kPredictors[] = {{"history", ForetoldBy::history},
+                                         {"router", ForetoldBy::router},
+                                         {"pre-attention", ForetoldBy::pre_attention},
+                                         {"oracle", ForetoldBy::oracle}};
+
+/// A name, and behind "router" so many layers: router:2.
+Problem set_predictor(Options& options, const std::string& text) {
+  constexpr int64_t kMostAhead = 4;
+  const size_t colon = text.find(':');
+  const auto found = std::ranges::find(kPredictors, text.substr(0, colon), &PredictorName::name);
+  std::optional<int64_t> ahead = 1;
+  if (colon != std::string::npos) ahead = parse_count(text.substr(colon + 1));
+  if (found == std::end(kPredictors) || !ahead || *ahead < 1 || *ahead > kMostAhead ||
+      (colon != std::string::npos && found->by != ForetoldBy::router)) {
+    return unexpected("history, router, router:N (N from 1 to 4), pre-attention or oracle", text);
+  }
+  options.foresight.predictor = found->by;
+  options.foresight.ahead = static_cast<int32_t>(*ahead);
+  return std::nullopt;
+}
+
+}  // namespace
+
 OptionValue predictor_value() {
-  return choice_value(
-      {"history", "router"}, {"pre-attention", "oracle"},
-      [](Options& options, size_t i) {
-        options.foresight.predictor = i == 1 ? ForetoldBy::router : ForetoldBy::history;
-      },
-      [](const Options& options) -> size_t {
-        return options.foresight.predictor == ForetoldBy::router ? 1 : 0;
-      });
+  return {OptionKind::text, "history|router|router:N|pre-attention|oracle", "",
+          single(set_predictor), [](const Options& options) -> std::string {
+            const Foresight& of = options.foresight;
+            const std::string name(
+                std::ranges::find(kPredictors, of.predictor, &PredictorName::by)->name);
+            return of.ahead == 1 ? name : name + ":" + std::to_string(of.ahead);
+          }};
 }
 
 OptionValue phases_value() {

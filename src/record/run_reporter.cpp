@@ -20,7 +20,14 @@ void RunReporter::note(const std::string& line) {
 void RunReporter::warn(const std::string& line) {
   const std::lock_guard lock(mutex_);
   warnings_.push_back(line);
-  to_.warn(line);
+  if (shows_) to_.warn(line);
+}
+
+void RunReporter::show_warnings() {
+  const std::lock_guard lock(mutex_);
+  if (shows_) return;
+  shows_ = true;
+  for (const std::string& line : warnings_) to_.warn(line);
 }
 
 void RunReporter::detail(const std::string& line) {

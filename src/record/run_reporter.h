@@ -24,7 +24,10 @@ class RunReporter : public Reporter {
   void progress(const std::string& what, uint64_t done, uint64_t total) override;
   void step(const StepMetrics& metrics, int64_t last) override;
 
-  /// Shows a warning without keeping it, for an event that has its own line in the journal.
+  /// Shows the warnings so far, and later ones at once. Until then they are held: a refused run has one
+  /// line, its error.
+  void show_warnings();
+  /// Shows a warning at once without keeping it, for an event that has its own line in the journal.
   void warn_of_event(const std::string& line);
   /// Returns the warnings since the last call, and clears them.
   std::vector<std::string> take_warnings();
@@ -33,6 +36,7 @@ class RunReporter : public Reporter {
   Reporter& to_;
   std::mutex mutex_;
   std::vector<std::string> warnings_;
+  bool shows_ = false;
 };
 
 }  // namespace hearth

@@ -84,10 +84,12 @@ void start_machine(const RunConfig& config, OpenedModel& model) {
 
 std::shared_ptr<const OpenedModel> open_shapes(const RunConfig& config, ModelSpec spec,
                                                ParameterTable table) {
+  HeldLog held;
   auto model = std::make_shared<OpenedModel>();
   model->spec = std::move(spec);
   model->base = std::move(table);
   start_machine(config, *model);
+  model->said = held.take();
   return model;
 }
 

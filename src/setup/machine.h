@@ -12,7 +12,8 @@ namespace hearth {
 /// read_described_machine.
 void start_machine(const RunConfig& config, OpenedModel& model);
 
-/// A model that is nothing but its shapes, on a started machine: for measurements.
+/// A model that is nothing but its shapes, on a started machine: for measurements. Warnings are in
+/// `said`, not yet in the log.
 std::shared_ptr<const OpenedModel> open_shapes(const RunConfig& config, ModelSpec spec,
                                                ParameterTable table);
 

@@ -15,7 +15,6 @@ Json evaluate(const RunConfig& config, Reporter& reporter) {
   RunRowsRequest rows_wanted = rows_request(config, opened->spec, reporter);
   rows_wanted.files = find_data_files(config.data, spelled(Setting::data), false);
   const RunRows rows(rows_wanted, Pool(opened->workers, opened->cores));
-  warn_of_positions(config, opened->spec, rows.training().longest());
   EvalBatches batches(rows.training(), sampler_options(config));
   PlanRequest request;
   request.longest = rows.training().longest();
@@ -24,6 +23,7 @@ Json evaluate(const RunConfig& config, Reporter& reporter) {
   const PlacedModel model = place_model(untrained_model(opened, config), request);
   require_fit(model, request);
   log_lines(opened->said);
+  warn_of_positions(config, opened->spec, rows.training().longest());
   Session session(model);
   session.read_weights();
   reporter.note("evaluating " + counted(rows.training().rows(), "row") + ", " +

@@ -95,6 +95,7 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
   if (run_.repeated) {
     require_recorded(*run_.repeated, model_, chosen ? chosen->step + 1 : 1, *run_.steps);
   }
+  reporter_.show_warnings();
   log_lines(model_.opened->said);
   if (launched_ != nullptr) {
     crew_ = std::make_unique<RankCrew>(run_, *launched_, identity_);

@@ -86,8 +86,12 @@ TEST_CASE("profile: what cannot be is refused") {
   CHECK(one_line(told({"--cpu-memory", "1M"}), 2, "0 are free; raise --cpu-memory"));
   CHECK(one_line(told({"--devices", "virtual:mem=1k"}), 2, ", or mem= of the devices"));
   CHECK(one_line(told({"--rank-links", "1G"}), 2, "--rank-links: needs --cluster"));
-  const ProgramResult file = told({"--out", w.d / "host.json"});
+  // A warning waits until no place can be refused.
+  const std::string idle = "--gpu-memory has no effect: --devices names no GPU";
+  CHECK(one_line(told({"--gpu-memory", "1G", "--devices", "virtual:mem=1k"}), 2, "mem="));
+  const ProgramResult file = told({"--out", w.d / "host.json", "--gpu-memory", "1G"});
   CHECK(file.exit_code == 0);
+  CHECK(file.err.find("warning: " + idle) != std::string::npos);
   CHECK(file.out.find("wrote " + (w.d / "host.json")) != std::string::npos);
   CHECK(file.out.find("\nexperts    forward   f32") != std::string::npos);
   CHECK(std::filesystem::exists(w.d / "host.html"));

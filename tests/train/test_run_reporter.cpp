@@ -2,10 +2,32 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 
+#include "support/raises.h"
 #include "training_fixture.h"
 
 using namespace hearth;
 using namespace hearth::test;
+
+TEST_CASE("a refused resume shows no warning of its plan") {
+  TrainingFixture f;
+  TrainConfig config = f.config("run");
+  config.steps = 2;
+  config.rank_links.bytes_per_s = 1e9;  // changes nothing with one rank
+  RecordingReporter first;
+  REQUIRE(train(config, first) == ExitCode::done);
+  const auto idle = [](const std::string& line) {
+    return line.find("changes nothing here: there is one rank") != std::string::npos;
+  };
+  CHECK(std::ranges::count_if(first.warnings, idle) == 1);
+  config.steps = 1;  // behind the saved state
+  RecordingReporter refused;
+  CHECK(raised_by([&] { train(config, refused); }).code == ExitCode::usage);
+  CHECK(refused.warnings.empty());
+  config.steps = 4;
+  RecordingReporter resumed;
+  CHECK(train(config, resumed) == ExitCode::done);
+  CHECK(std::ranges::count_if(resumed.warnings, idle) == 1);
+}
 
 TEST_CASE("the journal has the warnings of a run, those of the rooms below among them") {
   TrainingFixture f;

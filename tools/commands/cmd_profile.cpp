@@ -7,6 +7,7 @@
 #include "base/error_format.h"
 #include "base/file_failure.h"
 #include "base/file_ops.h"
+#include "base/log.h"
 #include "base/paths.h"
 #include "base/stop.h"
 #include "base/stopwatch.h"
@@ -192,6 +193,7 @@ ExitCode run_profile(const Options& options, LaunchedRanks* launched) {
     return stop_signal() == 0;
   };
   std::vector<MeasuredTable> measured = measure(*machine, request);
+  log_lines(machine->said);  // a place that is too small was refused before
   add_links(measured.front(), ranks.links);
   const double seconds = watch.seconds();
   console.show_share("", 1);

@@ -156,6 +156,38 @@ TEST_CASE("device plans: several devices that are short, and what is named for t
   }
 }
 
+TEST_CASE("device plans: one device is named only if several do not need less in all") {
+  SameBitsFixture f;
+  TrainConfig config = f.config_of({"olmoe"}, "x");
+  const auto needed_beside = [&](const std::vector<uint64_t>& memory) {
+    config.devices = device_list({.devices = 2}, memory);
+    const Planned small = planned(config);
+    REQUIRE(small.short_place);
+    config.devices = device_list({.devices = 2}, small.needed);
+    INFO(config.devices);
+    CHECK_FALSE(planned(config).short_place);
+    return small.needed;
+  };
+  const std::vector<uint64_t> together = needed_beside({4096, 4096});
+  // Both lack a little. One alone would have to take a layer more.
+  std::vector<uint64_t> memory{together[0] * 95 / 100, together[1] * 95 / 100};
+  std::vector<uint64_t> named = needed_beside(memory);
+  CHECK(named[0] > memory[0]);
+  CHECK(named[1] > memory[1]);
+  const uint64_t raise = named[0] - memory[0] + named[1] - memory[1];
+  for (const size_t alone : {0, 1}) {
+    std::vector<uint64_t> one = memory;
+    one[alone] += raise * 9 / 10;
+    config.devices = device_list({.devices = 2}, one);
+    CHECK(planned(config).short_place);
+  }
+  // The first has what it needs.
+  memory[0] = together[0] * 101 / 100;
+  named = needed_beside(memory);
+  CHECK(named[0] == memory[0]);
+  CHECK(named[1] > memory[1]);
+}
+
 TEST_CASE("device plans: what devices need, for every family and set", "[.long]") {
   SameBitsFixture f;
   for (const std::string& family : kFamilies) {

@@ -202,6 +202,11 @@ std::vector<std::string> stage_lines(const PlacedModel& model) {
     if (first == last) add("layer " + std::to_string(first));
     if (first < last) add("layers " + std::to_string(first) + " to " + std::to_string(last));
     if (stage.last >= layers) add("head");
+    const auto is_there = [&](const Stage& other) { return other.place == stage.place; };
+    if (stage.last < 0 && model.opened->spec.tied_head &&
+        std::ranges::count_if(stages, is_there) == 1) {
+      holds = "nothing, as the embedding is with the head; the device may be left out";
+    }
     lines.push_back(name + " on " + model.opened->place(stage.place).budget.name + ": " + holds);
   };
   for (size_t s = 0; s < stages.size(); ++s) add_line(stages[s], "stage " + std::to_string(s));

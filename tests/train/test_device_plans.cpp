@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/sanitized.h"
+#include "budget/placement_report.h"
 #include "support/has.h"
 #include "support/spelled_as_flags.h"
 #include "train/same_bits.h"
@@ -327,6 +328,23 @@ TEST_CASE("device plans: a listed node has its own memory, unless --cpu-memory s
   CHECK(host_budget("host") == topology.total_memory);
   config.cpu_memory = topology.total_memory;
   CHECK(host_budget("host:1") == topology.total_memory);
+}
+
+TEST_CASE("device plans: a device with nothing to do is named") {
+  SameBitsFixture f;
+  const auto first_stage = [&](const std::string& family, const std::string& devices) {
+    TrainConfig config = f.config_of({family}, "x");
+    config.devices = devices;
+    unbind_thread();
+    RecordingReporter reporter;
+    return stage_lines(PlannedRun(config, open_model(config), reporter).model).front();
+  };
+  // No layer fits, and the tied embedding is with the head.
+  CHECK(first_stage("tied", "virtual:mem=4096,2xvirtual") ==
+        "stage 0 on virtual:0: nothing, as the embedding is with the head; the device may be left "
+        "out");
+  CHECK(first_stage("tied", "3xvirtual") == "stage 0 on virtual:0: embedding, layer 0");
+  CHECK(first_stage("olmoe", "5xvirtual") == "stage 0 on virtual:0: embedding");
 }
 
 TEST_CASE("device plans: a plan file runs on the devices that it was made for") {

@@ -121,6 +121,7 @@ class Steps {
   LinkClock* clock = &steady_link_clock();
   std::vector<PacedTasks> paced;  // of the last step, by place
   RunOptions options;
+  std::function<void()> before_step = [] {}, after_step = [] {};  // around the schedule alone
   std::function<void(Schedule&)> change_list;
   std::optional<Travelling> travelling;
   std::vector<ResidencyCounts> moved;  // in the last run, by device; only if weights travel
@@ -165,7 +166,9 @@ class Steps {
         executor->scalar(Value::lr) = 1e-2;
         executor->scalar(Value::update_step) = step;
       }
+      before_step();
       const bool is_whole = executor->run(shapes, options);
+      after_step();
       due_step = is_whole ? step : 0;
       if (!is_whole) break;
       due_clip = executor->scalar(Value::clip);

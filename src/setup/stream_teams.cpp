@@ -78,8 +78,11 @@ void assign_teams(RunDevices& run, std::span<const HostNode> nodes, const Topolo
     if (!run.places[at].host_reaches) run.places[at].teams = {{}};  // a thread issues its work
   }
   for (size_t node = 0; node < nodes.size(); ++node) {
+    const auto place = static_cast<Place>(node);
+    // Weights that travel have their homes, norms and updates on the host.
+    const bool updates = place == kHostPlace && run.of_model.travel != Travel::never;
     const bool computes =
-        std::find(computing.begin(), computing.end(), static_cast<Place>(node)) != computing.end();
+        updates || std::find(computing.begin(), computing.end(), place) != computing.end();
     std::vector<size_t> guests;  // devices that share the node's workers
     for (size_t at = nodes.size(); at < run.places.size(); ++at) {
       if (home_node(run, nodes, at) == node && run.places[at].teams.empty()) guests.push_back(at);

@@ -153,7 +153,8 @@ struct Opened {
   RunDevices run;
   std::string warnings;
 };
-Opened open_on(const std::string& list, const Topology& topology, int workers = 0) {
+Opened open_on(const std::string& list, const Topology& topology, int workers = 0,
+               const std::string& policy = "") {
   register_all_op_sets();
   Opened opened;
   set_warning_sink([&](const std::string& line) { opened.warnings += line + "\n"; });
@@ -161,6 +162,7 @@ Opened open_on(const std::string& list, const Topology& topology, int workers = 
                              .host_budget = uint64_t{1} << 30,
                              .cores = topology.worker_cpus(),
                              .workers = workers,
+                             .policy = policy,
                              .topology = &topology});
   set_warning_sink({});
   return opened;
@@ -247,6 +249,21 @@ TEST_CASE("stream teams: devices share the nodes, and streams that share cores a
   }
   const Opened one = open_on("2xvirtual", machine_of({1}));
   CHECK(has(one.warnings, "host: 2 compute streams share 1 core: they wait for each other"));
+}
+
+TEST_CASE("stream teams: the host has a share where it updates weights that travel") {
+  const Topology topology = machine_of({6});
+  for (const char* policy : {"mobius", "gpipe-offload", "roundpipe"}) {
+    const RunDevices run = open_on("2xvirtual", topology, 0, policy).run;
+    for (const ComputePlace& place : run.places) {
+      INFO(policy << " " << place.budget.name);
+      CHECK(place.teams.at(0).workers == 2);
+      CHECK(place.teams.at(0).cores.size() == 2);
+    }
+  }
+  // A device with cores of its own leaves all others to the host, as a GPU does.
+  const RunDevices own = open_on("virtual:cores=1", topology, 0, "mobius").run;
+  CHECK(own.places[0].teams.at(0).workers == 5);
 }
 
 TEST_CASE("stream teams: experts on the host are at every node that computes") {

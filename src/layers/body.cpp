@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -122,18 +123,47 @@ std::vector<BlockUse> trained_of_layer(const TaskShape& s, BlockAccess access) {
   return uses;
 }
 
-std::vector<Port> norm_ports(const ParameterTable& table, Access access) {
-  std::map<Place, int64_t> tensors;
-  for (const Tensor& t : table.tensors()) {
-    if (t.trainable) ++tensors[table.block(t.block).place];
+int32_t norm_number(Place place, int32_t share) {
+  constexpr int32_t kMostPlaces = 1 << 16;
+  return place + share * kMostPlaces;
+}
+
+std::vector<TensorId> norm_tensors(const ParameterTable& table, Place place, NormShare share) {
+  const auto is_here = [&](const Tensor& t) {
+    return t.trainable && table.block(t.block).place == place;
+  };
+  int64_t all = 0, before = 0;
+  for (const Tensor& t : table.tensors()) all += is_here(t) ? t.size() : 0;
+  std::vector<TensorId> tensors;
+  BlockId block = -1;  // blocks are not cut
+  int64_t number = 0;
+  for (TensorId id = 0; id < std::ssize(table.tensors()); ++id) {
+    const Tensor& t = table.tensor(id);
+    if (!is_here(t)) continue;
+    if (std::exchange(block, t.block) != t.block) number = before * share.count / all;
+    if (number == share.number) tensors.push_back(id);
+    before += t.size();
+  }
+  return tensors;
+}
+
+std::vector<Port> norm_ports(const TaskShape& s, Access access) {
+  std::set<Place> places;
+  for (const Tensor& t : s.table.tensors()) {
+    if (t.trainable) places.insert(s.table.block(t.block).place);
   }
   std::vector<Port> list;
-  for (const auto& [place, count] : tensors) {
-    list.push_back({.value = Value::tensor_norms,
-                    .access = access,
-                    .dtype = DType::f64,
-                    .extra_rows = count,
-                    .layer_offset = place});
+  for (const Place place : places) {
+    NormShare share{0, place == kHostPlace ? s.norm.count : 1};
+    for (; share.number < share.count; ++share.number) {
+      const std::vector<TensorId> tensors = norm_tensors(s.table, place, share);
+      if (tensors.empty()) continue;
+      list.push_back({.value = Value::tensor_norms,
+                      .access = access,
+                      .dtype = DType::f64,
+                      .extra_rows = std::ssize(tensors),
+                      .layer_offset = norm_number(place, share.number)});
+    }
   }
   return list;
 }

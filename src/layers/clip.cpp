@@ -20,7 +20,7 @@ bool is_usable(double norm, double clip) {
 class Clip final : public Body {
  public:
   std::vector<Port> ports(const TaskShape& s) const override {
-    std::vector<Port> list = norm_ports(s.table, Access::read);
+    std::vector<Port> list = norm_ports(s, Access::read);
     list.push_back(ports::scalar(Value::grad_norm, Access::write));
     list.push_back(ports::scalar(Value::clip, Access::write));
     list.push_back(ports::scalar(Value::finite, Access::write));

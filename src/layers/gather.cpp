@@ -9,7 +9,7 @@ namespace {
 class Gather final : public Body {
  public:
   std::vector<Port> ports(const TaskShape& s) const override {
-    return norm_ports(s.table, Access::update);
+    return norm_ports(s, Access::update);
   }
 
   std::vector<BlockUse> blocks(const TaskShape&) const override { return {}; }

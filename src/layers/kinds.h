@@ -72,25 +72,35 @@ std::vector<BlockUse> trained_of_layer(const TaskShape& s, BlockAccess access);
 std::vector<BlockId> numbers_of(std::span<const BlockUse> uses);
 
 /// The sums of squares that norm tasks wrote, of each place with trained tensors; of a task whose
-/// layer is 0, so that a place's number is the offset of its norms.
-std::vector<Port> norm_ports(const ParameterTable& table, Access access);
+/// layer is 0, so that the number of a norm task is the offset of its norms.
+std::vector<Port> norm_ports(const TaskShape& s, Access access);
+/// The trained tensors of a place that a norm task sums: neighbours, with about equally many elements.
+std::vector<TensorId> norm_tensors(const ParameterTable& table, Place place, NormShare share);
+/// Where a walk over the norms of a place is.
+struct NextNorm {
+  int32_t share = -1;
+  double* norm = nullptr;
+  double* end = nullptr;
+};
 /// Calls f with the sum of squares of each trained tensor, in table order, whatever its place. Takes
 /// each_norm_bytes from the task's memory for lists.
 template <class F>
 void each_norm(const BodyContext& c, const F& f) {
-  std::pmr::vector<double*> next(static_cast<size_t>(places_in(c.table)), c.lists);  // by place
+  std::pmr::vector<NextNorm> next(static_cast<size_t>(places_in(c.table)), c.lists);
   for (const Tensor& t : c.table.tensors()) {
     if (!t.trainable) continue;
     const Place place = c.table.block(t.block).place;
-    double*& norm = next[static_cast<size_t>(place)];
-    if (norm == nullptr) {
-      norm = static_cast<double*>(const_cast<void*>(c.in(Value::tensor_norms, place).data));
+    NextNorm& of = next[static_cast<size_t>(place)];
+    while (of.norm == of.end) {
+      const ConstView norms = c.in(Value::tensor_norms, norm_number(place, ++of.share));
+      of.norm = static_cast<double*>(const_cast<void*>(norms.data));
+      of.end = of.norm + norms.rows * norms.cols;
     }
-    f(*norm++);
+    f(*of.norm++);
   }
 }
 inline size_t each_norm_bytes(const ParameterTable& table) {
-  return list_bytes<double*>(places_in(table));
+  return list_bytes<NextNorm>(places_in(table));
 }
 
 /// What the experts of a task read: a row for each token, or, if tokens are copied to rows, those.

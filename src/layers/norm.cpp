@@ -1,6 +1,7 @@
-// norm: the sums of squares of the gradients at one place, f64 a tensor, in table order. The task's
-// layer is the number of the place; `clip` brings the places together. Of several ranks each fills
-// those of the tensors that it owns, and `gather` brings the ranks together.
+// norm: the sums of squares of the gradients at one place, f64 a tensor, in table order. Several tasks
+// may divide the tensors of a place. The task's layer is its number (norm_number); `clip` brings all
+// together. Of several ranks each fills those of the tensors that it owns, and `gather` brings the ranks
+// together.
 #include <algorithm>
 
 #include "layers/kinds.h"
@@ -15,35 +16,42 @@ class Norm final : public Body {
     return {{.value = Value::tensor_norms,
              .access = Access::write,
              .dtype = DType::f64,
-             .extra_rows = trained(s).first}};
+             .extra_rows = std::ssize(norm_tensors(s.table, s.place, s.norm))}};
   }
 
   std::vector<BlockUse> blocks(const TaskShape& s) const override {
     std::vector<BlockUse> uses;
-    const auto all = static_cast<BlockId>(s.table.blocks().size());
-    for (const auto& [begin, end] : blocks_at(s.table, 0, all, s.place)) {
-      uses.push_back({begin, end, BlockAccess::read_gradient});
+    for (const TensorId id : norm_tensors(s.table, s.place, s.norm)) {
+      const BlockId block = s.table.tensor(id).block;
+      if (uses.empty() || uses.back().end < block) {
+        uses.push_back({block, block, BlockAccess::read_gradient});
+      }
+      uses.back().end = block + 1;
     }
     return uses;
   }
 
   ScratchNeed scratch(const TaskShape& s, const OpSet& ops) const override {
-    const auto [tensors, elements] = trained(s);
-    return ops.sum_squares_scratch(tensors, elements);
+    int64_t elements = 0;
+    const std::vector<TensorId> tensors = norm_tensors(s.table, s.place, s.norm);
+    for (const TensorId id : tensors) elements += s.table.tensor(id).size();
+    return ops.sum_squares_scratch(std::ssize(tensors), elements);
   }
 
   size_t lists(const TaskShape& s) const override {
-    return list_bytes<ConstView>(trained(s).first);
+    return list_bytes<ConstView>(std::ssize(norm_tensors(s.table, s.place, s.norm)));
   }
 
   void run(const BodyContext& c) const override {
     const View norms = row_vector(c.out(Value::tensor_norms));
     auto gradients = list_of<ConstView>(c, norms.cols);  // empty: another rank owns the tensor
-    for (TensorId id = 0; id < static_cast<TensorId>(c.table.tensors().size()); ++id) {
-      if (c.table.block(c.table.tensor(id).block).place != c.place) continue;
-      if (!c.table.tensor(id).trainable) continue;
-      const bool owned = c.table.block(c.table.tensor(id).block).owned;
-      gradients.push_back(owned ? c.table.gradient(id) : View());
+    for (const BlockUse& use : c.blocks) {
+      const TensorId last = c.table.block(use.end - 1).end;
+      for (TensorId id = c.table.block(use.begin).begin; id < last; ++id) {
+        if (!c.table.tensor(id).trainable) continue;
+        const bool owned = c.table.block(c.table.tensor(id).block).owned;
+        gradients.push_back(owned ? c.table.gradient(id) : View());
+      }
     }
     HEARTH_CHECK(std::ssize(gradients) == norms.cols, "norm: gradients of trained tensors");
     for (size_t begin = 0; begin < gradients.size();) {  // each run of owned tensors
@@ -57,18 +65,6 @@ class Norm final : public Body {
       }
       begin = std::max(end, begin + 1);
     }
-  }
-
- private:
-  /// Trained tensors of the task's place, and their elements.
-  static std::pair<int64_t, int64_t> trained(const TaskShape& s) {
-    std::pair<int64_t, int64_t> sum;
-    for (const Tensor& t : s.table.tensors()) {
-      if (!t.trainable || s.table.block(t.block).place != s.place) continue;
-      ++sum.first;
-      sum.second += t.size();
-    }
-    return sum;
   }
 };
 

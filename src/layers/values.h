@@ -105,7 +105,7 @@ enum class Value : uint8_t {
   d_normed,            // [T, H]
 
   // Of a step.
-  tensor_norms,  // f64 [trained tensors of a place]; its "layer" is the number of the place
+  tensor_norms,  // f64 [trained tensors of a norm task]; its "layer" is the number of the task
   grad_norm,     // f64
   clip,          // f64, the factor of all gradients
   finite,        // f64, 1 if the step may update weights, else 0

@@ -12,23 +12,24 @@ namespace hearth {
 
 namespace {
 
+// The device that a lane of a host is for.
+Place device_of_lane(const std::vector<SchedulePlace>& places, Place host, int32_t lane) {
+  const auto found = std::ranges::find_if(places, [&](const SchedulePlace& place) {
+    return place.device && place.host == host && place.lane == lane;
+  });
+  return static_cast<Place>(found - places.begin());
+}
+
 // Each place has its compute streams; then, unless it is a host, one for copies in and one for copies
 // out.
 std::vector<StreamPlan> streams_of(const std::vector<SchedulePlace>& places) {
   std::vector<StreamPlan> streams;
-  // The device that a lane of a host is for.
-  const auto device_of = [&](Place host, int32_t lane) {
-    const auto found = std::ranges::find_if(places, [&](const SchedulePlace& place) {
-      return place.device && place.host == host && place.lane == lane;
-    });
-    return found - places.begin();
-  };
   for (Place place = 0; place < std::ssize(places); ++place) {
     const auto& [rank, host, device, lanes, own_lane] = places[static_cast<size_t>(place)];
     const std::string at = place == kHostPlace ? "" : "place " + std::to_string(place) + " ";
     for (int32_t lane = 0; lane < lanes; ++lane) {
       const std::string of =
-          lanes == 1 ? "" : " for place " + std::to_string(device_of(host, lane));
+          lanes == 1 ? "" : " for place " + std::to_string(device_of_lane(places, host, lane));
       streams.push_back({at + "compute" + of, place, StreamUse::compute, lane});
     }
     if (place == host) continue;
@@ -135,7 +136,22 @@ void ScheduleBuilder::add_copy(BufferId from, BufferId to, Phase phase, ExpertPa
   schedule_.tasks.push_back(std::move(task));
 }
 
-void ScheduleBuilder::bring(const Port& port, const Key& key, const Task& task, Place place) {
+void ScheduleBuilder::bring_for(const Port& port, const Key& key, const Task& task,
+                                Place for_place) {
+  const Place place = place_of_value(port.value, task.place);
+  const auto it = newest_.find(key);
+  const bool exists = it != newest_.end() && !it->second.empty();
+  const bool at_devices_alone = exists && std::ranges::none_of(it->second, [&](const auto& of) {
+                                  return schedule_.is_host(of.first) || of.first == for_place;
+                                });
+  if (schedule_.is_host(place) && for_place != place && at_devices_alone && !is_part(key)) {
+    bring(port, key, task, for_place);
+  }
+  bring(port, key, task, place, for_place);
+}
+
+void ScheduleBuilder::bring(const Port& port, const Key& key, const Task& task, Place place,
+                            Place rather_from) {
   if (port.access == Access::temporary || port.access == Access::write) return;
   if (is_part(key)) return bring_part(key, task, place);
   auto it = newest_.find(key);
@@ -149,7 +165,8 @@ void ScheduleBuilder::bring(const Port& port, const Key& key, const Task& task, 
     it = newest_.find(key);
   }
   if (it->second.contains(place)) return;
-  const BufferId from = it->second.begin()->second;
+  const auto near = it->second.find(rather_from);
+  const BufferId from = (near != it->second.end() ? near : it->second.begin())->second;
   const Port whole = schedule_.buffers[static_cast<size_t>(from)].port;
   add_copy(from, new_buffer(whole, key, BufferClass::flow, place), task.phase);
 }
@@ -280,6 +297,7 @@ TaskShape ScheduleBuilder::shape_of(Phase phase, int32_t layer, Place place, Exp
   shape.decided = input_.decided(layer);
   if (shape.decided && schedule_.pass == Pass::train) shape.samples = input_.samples;
   shape.rotates = schedule_.rotates;
+  shape.norm.count = lanes_of_host();
   if (schedule_.pass == Pass::train && shape.moe()) shape.ranks = input_.shards.experts();
   if (input_.experts_apart(layer)) {
     shape.away =
@@ -303,6 +321,17 @@ bool ScheduleBuilder::has_blocks(TaskKind kind, Phase phase, int32_t layer, Plac
 void ScheduleBuilder::add(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch,
                           Place place, Place for_place) {
   append(kind, shape_of(phase, layer, place), rows_of(micro_batch), for_place);
+}
+
+void ScheduleBuilder::add_norms(Place place) {
+  const int32_t lanes = schedule_.is_host(place) ? lanes_of_host() : 1;
+  for (int32_t lane = 0; lane < lanes; ++lane) {
+    TaskShape shape = shape_of(Phase::forward, norm_number(place, lane), place);
+    shape.norm = {lane, lanes};
+    if (body_of(TaskKind::norm).blocks(shape).empty()) continue;
+    const Place for_place = lanes == 1 ? place : device_of_lane(schedule_.places, place, lane);
+    append(TaskKind::norm, shape, rows_of(-1), for_place);
+  }
 }
 
 void ScheduleBuilder::add_part(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch,
@@ -435,7 +464,7 @@ void ScheduleBuilder::append(TaskKind kind, const TaskShape& shape, RowRange row
   const int32_t last = rows.none() ? 0 : rows.end;
   for (int32_t m = rows.begin; m < last; ++m) {
     for (const Port& port : ports) {
-      bring(port, key_of(port, task, m), task, place_of_value(port.value, shape.place));
+      bring_for(port, key_of(port, task, m), task, for_place);
     }
   }
   for (const Port& port : ports) {

@@ -91,6 +91,9 @@ class ScheduleBuilder {
   /// The same of the part of a layer's experts that `part.place` computes; it runs at `place`.
   void add_part(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch,
                 const ExpertPart& part, Place place, Place for_place);
+  /// The norms of a place's gradients. A host with a stream for each device divides them among these
+  /// streams, since all cores are free then.
+  void add_norms(Place place);
   /// Before the tasks of a layer whose experts are divided, of a decided one behind attention: a task
   /// at the host that makes the split which dispatch, experts and copies of these micro-batches use
   /// from here on.
@@ -146,8 +149,14 @@ class ScheduleBuilder {
   void join(std::span<const BufferUse> uses);
   BufferId buffer_of(const Port& port, const Key& key, Place place);
   BufferId new_buffer(const Port& port, const Key& key, BufferClass use, Place place);
-  /// Of a value that a task reads: makes sure that its latest version is at the place.
-  void bring(const Port& port, const Key& key, const Task& task, Place place);
+  /// Of a value that a task reads, at its place. Where the host works for a device, a value of another
+  /// device comes by way of that device: a copy from the other device would wait in its stream behind
+  /// copies for which it is not time yet.
+  void bring_for(const Port& port, const Key& key, const Task& task, Place for_place);
+  /// Of a value that a task reads: makes sure that its latest version is at the place. It comes from
+  /// `rather_from` if it is there.
+  void bring(const Port& port, const Key& key, const Task& task, Place place,
+             Place rather_from = ExpertPart::kAll);
   void bring_part(const Key& key, const Task& task, Place place);
   void gather_parts(const Key& key, const Task& task, Place place);
   /// For copies of parts: the offsets on the host, which say where their rows are.
@@ -159,6 +168,7 @@ class ScheduleBuilder {
   Place place_of_value(Value value, Place task) const {
     return info_of(value).host ? schedule_.host_of(task) : task;
   }
+  int32_t lanes_of_host() const { return schedule_.places[kHostPlace].lanes; }
   int32_t stream_of(Place place, StreamUse use, Place for_place) const;
   int32_t carrier_of(Place from, Place to, Place& carrier) const;
   int32_t exchange_stream(RowsGo go) const {

@@ -375,7 +375,7 @@ void LayerTasks::add_updates() {
   const bool ranks = input_.shards.ranks > 1;
   if (ranks) add_collectives(TaskKind::reduce);
   for (const Place place : trained_places(input_.table)) {
-    builder_.add(TaskKind::norm, Phase::forward, place, -1, place);
+    builder_.add_norms(place);
   }
   if (ranks) builder_.add(TaskKind::gather, Phase::forward, kHostPlace, -1);
   builder_.add(TaskKind::clip, Phase::forward, 0, -1);
@@ -393,6 +393,10 @@ void LayerTasks::add_updates_through(int32_t layer) {
                    dense_place(next_update_));
     }
   }
+}
+
+void LayerTasks::add_updates_of_stage(int32_t last) {
+  if (is_rotated_) add_updates_through(std::min(last, static_cast<int32_t>(input_.spec.layers)));
 }
 
 /// If the schedule rotates. One layer more, so that the host updates that while devices compute this.

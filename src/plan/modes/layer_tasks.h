@@ -52,6 +52,9 @@ class LayerTasks {
   /// If the schedule rotates, which is of one rank, no updates: those of the step before are added
   /// before the forward tasks of the layer ahead of theirs.
   void add_updates();
+  /// If the schedule rotates: the updates of all layers up to this one that are not there yet. For a stage
+  /// behind the first, before its first pass: its cores of the host have nothing else to do until then.
+  void add_updates_of_stage(int32_t last);
   /// All updates that are not there yet.
   void add_due_updates() { add_updates_through(static_cast<int32_t>(input_.spec.layers)); }
 

@@ -258,6 +258,7 @@ class StageTasks {
 
  private:
   void add_forward(const Stage& stage, int32_t m) {
+    if (m == 0 && stage.first >= 0) tasks_.add_updates_of_stage(stage.last);
     for (int32_t layer = stage.first; layer <= stage.last; ++layer) {
       if (layer < 0) {
         tasks_.add_embed(Phase::forward, m);
